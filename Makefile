@@ -11,6 +11,7 @@ FUZZED := site campaign code_object metadata capture rewriter queues
 
 quickstart: dependencies build
 	target/release/flipwave run campaigns/examples/quickstart.yaml --out target/quickstart --force
+	target/release/flipwave report target/quickstart --out target/quickstart.html
 
 # Install with apt what is missing, or say what to install.
 dependencies:

@@ -10,11 +10,13 @@ mod outcome;
 mod parquet;
 mod plot;
 mod propagation;
+mod report;
 mod row;
 mod sample_size;
 mod stopping;
 mod summary;
 mod table;
+mod whole_lines;
 
 pub use course::{Course, Pilot};
 pub use design::{Known, SampleDesign};
@@ -25,8 +27,12 @@ pub use outcome::{Outcome, UnknownOutcome};
 pub use parquet::ParquetWriter;
 pub use plot::rates_svg;
 pub use propagation::{PropagationRow, propagation_svg};
+pub use report::{
+    About, Aggregates, ComparedOutput, Reported, Sources, report_html, write_aggregates,
+};
 pub use row::{ResultsError, Row, Workgroup, read_rows, rows};
 pub use sample_size::sample_size;
 pub use stopping::{Goal, Look, Until};
 pub use summary::{Scope, ScopeSummary, Share, Summary, Tallies};
 pub use table::overview;
+pub use whole_lines::whole_lines;

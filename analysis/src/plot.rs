@@ -171,9 +171,23 @@ fn whisker(svg: &mut String, y: f64, interval: Interval) {
     );
 }
 
-/// Text as it stands in an SVG file.
+/// Text as it stands in an SVG file or a page, also within an attribute; control characters, which
+/// neither may have, are replaced.
 pub(crate) fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            '\t' | '\n' => escaped.push(letter),
+            _ if letter.is_control() => escaped.push(char::REPLACEMENT_CHARACTER),
+            _ => escaped.push(letter),
+        }
+    }
+    escaped
 }
 
 #[cfg(test)]

@@ -150,6 +150,30 @@ pub enum ResultsError {
         /// The first line.
         found: String,
     },
+    /// A row whose weight is none.
+    #[error(
+        "line {line}: the weight is {weight:?}, expected a number above 0 and up to 1e15; \
+         `flipwave run` writes none like that"
+    )]
+    Weight {
+        /// Its line, from 1.
+        line: u64,
+        /// What is there.
+        weight: f64,
+    },
+    /// More different values than a campaign can have.
+    #[error(
+        "line {line}: the column `{column}` has more than {most} different values so far; no campaign \
+         has as many"
+    )]
+    TooMany {
+        /// The line with one more, from 1.
+        line: u64,
+        /// The column.
+        column: &'static str,
+        /// How many there may be.
+        most: usize,
+    },
     /// A row that cannot be read, with its line, or a failure to read or write.
     #[error(transparent)]
     Csv(#[from] csv::Error),

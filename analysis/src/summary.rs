@@ -83,11 +83,13 @@ pub struct Summary {
 
 /// What the injections of one scope came to.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ScopeSummary {
+pub struct ScopeSummary<K = Scope> {
     /// Which injections.
-    pub scope: Scope,
+    pub scope: K,
     /// How many.
     pub total: u64,
+    /// How much of the population the scope is, relative to the other scopes of the campaign.
+    pub weight: f64,
     /// The outcomes in the order of [`Outcome::ALL`], those that did not occur included.
     pub outcomes: [Share; Outcome::ALL.len()],
     /// The causes that occurred, by outcome and name.
@@ -115,7 +117,7 @@ impl Share {
     }
 }
 
-impl ScopeSummary {
+impl<K> ScopeSummary<K> {
     /// The share of one outcome.
     pub fn share(&self, outcome: Outcome) -> Share {
         self.outcomes[outcome as usize]
@@ -125,9 +127,11 @@ impl ScopeSummary {
 /// What the injections of a campaign came to, counted one after another. It takes memory for the
 /// summary, and for nothing of the injections.
 #[derive(Clone, Debug)]
-pub struct Tallies {
+pub struct Tallies<K = Scope> {
     design: SampleDesign,
-    scopes: BTreeMap<Scope, Tally>,
+    /// The scope of all injections.
+    everything: K,
+    scopes: BTreeMap<K, Tally>,
     /// What the injections of each stratum weigh.
     weights: BTreeMap<String, f64>,
 }
@@ -136,9 +140,10 @@ impl Tallies {
     /// Nothing counted yet.
     pub fn new(design: SampleDesign) -> Tallies {
         // What is known of a scope is known without an injection.
-        let known = design.known.keys().filter_map(|name| Scope::named(name));
-        let scopes = known.chain([Scope::All]).map(|scope| (scope, Tally::default())).collect();
-        Tallies { design, scopes, weights: BTreeMap::new() }
+        let known: Vec<Scope> = design.known.keys().filter_map(|name| Scope::named(name)).collect();
+        let mut tallies = Tallies::of_keys(design, Scope::All);
+        tallies.scopes.extend(known.into_iter().map(|scope| (scope, Tally::default())));
+        tallies
     }
 
     /// Counts a row.
@@ -147,11 +152,52 @@ impl Tallies {
         let stratum = row.stratum.clone().map(Scope::Stratum);
         let opcode = self.design.by_opcode.then(|| Scope::Opcode(row.opcode.clone()));
         let group = Scope::Group(row.group.clone());
-        let scopes = [Some(Scope::All), Some(group), kernel, opcode, stratum];
-        for scope in scopes.into_iter().flatten() {
+        self.add_to([Some(group), kernel, opcode, stratum].into_iter().flatten(), row);
+    }
+
+    /// The rates so far.
+    pub fn summary(&self) -> Summary {
+        let known = |scope: &Scope| self.design.known_of(scope).unwrap_or_default();
+        let SampleDesign { method, .. } = self.design;
+        let scopes = self.summaries(known).collect();
+        Summary { confidence: self.design.confidence(), method, scopes }
+    }
+}
+
+impl<K: Ord + Clone> Tallies<K> {
+    /// Nothing counted yet, for scopes that the caller chooses; `everything` is that of all injections.
+    pub(crate) fn of_keys(design: SampleDesign, everything: K) -> Tallies<K> {
+        let scopes = BTreeMap::from([(everything.clone(), Tally::default())]);
+        Tallies { design, everything, scopes, weights: BTreeMap::new() }
+    }
+
+    /// Counts a row in some scopes, and in that of all injections.
+    pub(crate) fn add_to(&mut self, scopes: impl IntoIterator<Item = K>, row: &Row) {
+        for scope in scopes.into_iter().chain([self.everything.clone()]) {
             self.scopes.entry(scope).or_default().add(row);
         }
         *self.weights.entry(stratum_of(row)).or_default() += row.weight;
+    }
+
+    /// How many scopes there are.
+    pub(crate) fn scopes(&self) -> usize {
+        self.scopes.len()
+    }
+
+    /// The same counts in fewer scopes: `wider` says into which each goes.
+    pub(crate) fn widen(&mut self, wider: impl Fn(K) -> K) {
+        for (scope, tally) in std::mem::take(&mut self.scopes) {
+            self.scopes.entry(wider(scope)).or_default().join(tally);
+        }
+    }
+
+    /// The rates so far, in the order of the scopes; `known` says what is known of one without
+    /// injections.
+    pub(crate) fn summaries(
+        &self,
+        known: impl Fn(&K) -> Known,
+    ) -> impl Iterator<Item = ScopeSummary<K>> {
+        self.scopes.iter().map(move |(scope, tally)| self.summarise(scope, tally, known(scope)))
     }
 
     /// How many rows were counted.
@@ -160,7 +206,7 @@ impl Tallies {
     }
 
     fn all(&self) -> &Tally {
-        &self.scopes[&Scope::All]
+        &self.scopes[&self.everything]
     }
 
     /// The standard deviation of what comes of an injection into each stratum, as far as it is one of
@@ -179,17 +225,9 @@ impl Tallies {
         strata.map(|(stratum, part)| (stratum.clone(), deviation(part))).collect()
     }
 
-    /// The rates so far.
-    pub fn summary(&self) -> Summary {
-        let scopes = self.scopes.iter().map(|(scope, tally)| self.summarise(scope, tally));
-        let SampleDesign { method, .. } = self.design;
-        Summary { confidence: self.design.confidence(), method, scopes: scopes.collect() }
-    }
-
-    fn summarise(&self, scope: &Scope, tally: &Tally) -> ScopeSummary {
-        let known = self.design.known_of(scope).unwrap_or_default();
+    fn summarise(&self, scope: &K, tally: &Tally, known: Known) -> ScopeSummary<K> {
         let share = |sure: f64, count: &dyn Fn(&Part) -> u64| {
-            self.share((tally, *scope == Scope::All), (sure, known.rate()), count)
+            self.share((tally, *scope == self.everything), (sure, known.rate()), count)
         };
         let outcome = |own: Outcome| {
             let sure = if own == Outcome::Masked { known.rate() } else { 0.0 };
@@ -212,6 +250,7 @@ impl Tallies {
         ScopeSummary {
             scope: scope.clone(),
             total: tally.count(),
+            weight: self.size(tally) / (1.0 - known.rate()).max(f64::MIN_POSITIVE),
             outcomes: Outcome::ALL.map(outcome),
             causes: causes.into_iter().map(of_cause).collect(),
         }
@@ -252,9 +291,17 @@ impl Tallies {
             None => Share::nothing_found(sure, rest),
         }
     }
-}
 
-impl Tallies {
+    /// How much of the population was sampled in a scope, relative to other scopes.
+    fn size(&self, tally: &Tally) -> f64 {
+        let all = &self.all().strata;
+        let parts = tally.strata.iter();
+        let size = |(stratum, part): (&String, &Part)| {
+            self.weight(stratum) * part.count as f64 / all[stratum].count as f64
+        };
+        parts.map(size).sum()
+    }
+
     /// How much of the population a stratum is, relative to the others: by its places where they are
     /// known, else by what its injections stand for.
     fn weight(&self, stratum: &str) -> f64 {
@@ -296,6 +343,19 @@ impl Tally {
         part.outcomes[row.outcome as usize] += 1;
         if let Some(cause) = &row.cause {
             *part.causes.entry((row.outcome, cause.clone())).or_default() += 1;
+        }
+    }
+
+    fn join(&mut self, other: Tally) {
+        for (stratum, part) in other.strata {
+            let own = self.strata.entry(stratum).or_default();
+            own.count += part.count;
+            for (own, other) in own.outcomes.iter_mut().zip(part.outcomes) {
+                *own += other;
+            }
+            for (cause, count) in part.causes {
+                *own.causes.entry(cause).or_default() += count;
+            }
         }
     }
 

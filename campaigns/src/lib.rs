@@ -7,6 +7,7 @@
 //! happens, and to the campaign's [`Attendance`] what runs; that can also stop it.
 //! [`json_schema()`] is what a file may say.
 
+mod about;
 mod application;
 mod attached;
 mod buffers;
@@ -15,6 +16,7 @@ mod capture;
 mod check;
 mod check_launches;
 mod compare;
+mod compared;
 mod compile;
 mod device;
 mod device_libraries;
@@ -61,6 +63,7 @@ mod windows;
 mod workers;
 mod yaml;
 
+pub use about::{AboutError, about};
 pub use application::{
     Application, ApplicationError, ApplicationGolden, CommandLine, Compared, Comparison, Ended,
     Format, Judged, Limits, Nondeterminism, Output, Pattern, Ran, Similarity,

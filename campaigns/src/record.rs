@@ -6,10 +6,11 @@ use crate::faults::Faults;
 use crate::folder::{FolderError, RECORD};
 use crate::lock::FolderLock;
 use crate::prepare::{Origin, Prepared};
-use flipwave_analysis::{Look, Outcome, SampleDesign};
+use flipwave_analysis::{ComparedOutput, Look, Outcome, SampleDesign};
 use flipwave_injector::{FidelityRecord, Population};
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 /// How a run went.
 #[derive(Clone, Debug, Serialize)]
@@ -20,6 +21,10 @@ pub struct Record {
     pub error: Option<String>,
     /// What was run.
     pub campaign: CampaignIdentity,
+    /// The campaign file, as the command line gave it.
+    pub file: PathBuf,
+    /// What of each run was compared with the fault-free one, and how.
+    pub compared: Vec<ComparedOutput>,
     /// With what it was run.
     pub versions: Versions,
     /// Where it was run.

@@ -4,9 +4,9 @@ use crate::error::CampaignError;
 use crate::experiment::Experiment;
 use crate::folder::{FolderError, RESULTS};
 use crate::lock::FolderLock;
-use flipwave_analysis::{Course, Row};
+use flipwave_analysis::{Course, Row, whole_lines};
 use std::fs::File;
-use std::io::{BufReader, ErrorKind, Read, Seek, SeekFrom};
+use std::io::{BufReader, ErrorKind, Read, Seek};
 use std::path::{Path, PathBuf};
 
 /// Results that cannot be gone on with.
@@ -94,23 +94,6 @@ fn not_planned(path: &Path, index: u64) -> ResumeError {
     ResumeError::Other { path: path.to_owned(), what }
 }
 
-/// Bytes of a file up to the end of its last whole line.
-fn whole_lines(file: &mut File) -> std::io::Result<u64> {
-    let mut block = vec![0; 1 << 16];
-    let mut end = file.metadata()?.len();
-    while end > 0 {
-        let start = end.saturating_sub(block.len() as u64);
-        let part = &mut block[..(end - start) as usize];
-        file.seek(SeekFrom::Start(start))?;
-        file.read_exact(part)?;
-        if let Some(at) = part.iter().rposition(|byte| *byte == b'\n') {
-            return Ok(start + at as u64 + 1);
-        }
-        end = start;
-    }
-    Ok(0)
-}
-
 /// Sites of rows, by index: of many rows every second, fourth and so on, and the last.
 struct Sites {
     step: u64,
@@ -145,19 +128,6 @@ impl Sites {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_last_whole_line_is_found_however_long_what_follows_is() {
-        let folder = tempfile::tempdir().expect("a folder");
-        for (whole, rest) in [(0, 0), (0, 9), (1, 0), (5, 3), (5, 200_000), (70_000, 65_536)] {
-            let path = folder.path().join("lines");
-            let text = "x".repeat(usize::max(whole, 1) - 1) + if whole > 0 { "\n" } else { "" };
-            std::fs::write(&path, text + &"y".repeat(rest)).expect("written");
-            let mut file = File::open(&path).expect("opens");
-            let found = whole_lines(&mut file).expect("reads");
-            assert_eq!(found, whole as u64, "{whole} and {rest}");
-        }
-    }
 
     #[test]
     fn sites_that_are_compared_are_few_and_spread_over_all_rows() {

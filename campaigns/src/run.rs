@@ -1,6 +1,7 @@
 //! A campaign from its file to its results.
 
 use crate::campaign::Campaign;
+use crate::compared::compared;
 use crate::device::CampaignDevice;
 use crate::error::CampaignError;
 use crate::experiment::{Experiment, Injecting, Rehearsed};
@@ -282,6 +283,8 @@ impl Run<'_> {
             status: Status::Running,
             error: None,
             campaign: CampaignIdentity::of(self.campaign, self.faults),
+            file: self.campaign.file.clone(),
+            compared: compared(self.campaign, self.runner.prepared()),
             versions: Versions::of(self.runner.prepared()),
             host: Host::this(),
             workers: self.options.workers.get(),

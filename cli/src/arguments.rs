@@ -42,6 +42,8 @@ pub enum Command {
     Submit(SubmitArguments),
     /// Run a campaign's kernels once on this machine's GPU, through AMD's runtime
     Launch(LaunchArguments),
+    /// Make a page of what campaigns came to: rates by kernel, line, instruction, register, bit
+    Report(ReportArguments),
     /// Repeat one injection and print what it did
     Replay(ReplayArguments),
     /// Follow one fault through a program: how it spreads, and where it dies or gets out
@@ -257,6 +259,26 @@ pub enum AccelerationArgument {
     SavedStates,
     /// Runs end where they are in the state of the fault-free run again
     Convergence,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The page is one file of HTML, which needs no network. Rates of all kinds are in aggregates.csv, too. \
+The same results give the same bytes.")]
+pub struct ReportArguments {
+    /// Folders with results of `flipwave run` or `flipwave merge`
+    #[arg(required = true, value_name = "DIR")]
+    pub folders: Vec<PathBuf>,
+    /// File for the page
+    #[arg(long, value_name = "FILE", default_value = "report.html")]
+    pub out: PathBuf,
+    /// Folder for the rates as a table, aggregates.csv
+    #[arg(long, value_name = "DIR")]
+    pub csv: Option<PathBuf>,
+    /// Folder with source files, to be shown with the rates of their lines; the campaign file's is
+    /// one, where that is still there. May be given several times
+    #[arg(long, value_name = "DIR")]
+    pub source: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -15,6 +15,7 @@ mod long_runs;
 mod output;
 mod profile;
 mod replay;
+mod report;
 mod run;
 mod schema;
 mod shards;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         Command::Submit(arguments) => shards::submit(&arguments),
         Command::Launch(arguments) => launch::launch(&arguments),
         Command::Replay(arguments) => replay::replay(&arguments),
+        Command::Report(arguments) => report::report(&arguments),
         Command::Trace(arguments) => trace::trace(&arguments),
         Command::Profile(arguments) => profile::profile(&arguments),
         Command::Fidelity(arguments) => fidelity::fidelity(&arguments),
@@ -108,6 +110,9 @@ enum Failure {
     /// Parts of a campaign that cannot be looked at.
     #[error("{0}")]
     Shard(#[from] flipwave_campaigns::ShardError),
+    /// Results that there is nothing to report of.
+    #[error("{0}")]
+    About(#[from] flipwave_campaigns::AboutError),
     /// Signals cannot be caught.
     #[error("cannot listen for Ctrl-C: {0}")]
     Signal(nix::errno::Errno),

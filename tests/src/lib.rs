@@ -3,6 +3,7 @@
 
 mod application;
 mod assembly;
+mod browser;
 mod c_compiler;
 mod command;
 mod element;
@@ -24,6 +25,7 @@ pub use application::{
     Compiler, application, application_module, applications, failing_applications,
 };
 pub use assembly::{Assembly, assemble, assemble_for};
+pub use browser::Browser;
 pub use c_compiler::{Form, assemble_text, device_c, host_c};
 pub use command::{Finished, flipwave, flipwave_within, program, released_program};
 pub use element::{Element, to_bytes, to_values};

@@ -1,6 +1,7 @@
 //! What the README and the book show is what the program prints, to whichever of its outputs.
 
-use flipwave_tests::flipwave;
+use flipwave_tests::{Finished, flipwave};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -24,7 +25,7 @@ fn root() -> PathBuf {
 }
 
 /// The fenced blocks of a page: files where they begin with `file=NAME`, and commands after
-/// `$ flipwave ` and `$ hipcc `.
+/// `$ flipwave `, `$ hipcc ` and `$ python3 `.
 fn read(path: &Path) -> Page {
     let text = std::fs::read_to_string(path).expect("a page");
     let mut page = Page { name: path.display().to_string(), ..Page::default() };
@@ -37,7 +38,9 @@ fn read(path: &Path) -> Page {
         let mut within = false;
         for line in block.lines() {
             let command = line.strip_prefix("$ ").filter(|command| {
-                ["flipwave ", "hipcc "].iter().any(|program| command.starts_with(program))
+                ["flipwave ", "hipcc ", "python3 "]
+                    .iter()
+                    .any(|program| command.starts_with(program))
             });
             if let Some(command) = command {
                 page.examples.push(Example { command: command.to_owned(), shown: Vec::new() });
@@ -60,6 +63,29 @@ fn words(command: &str) -> Vec<String> {
         }
     }
     words
+}
+
+/// A script of the book, run by a Python that has pandas; nothing where there is none, which is said
+/// whether or not the test's output is shown.
+fn python_with_pandas(folder: &Path, arguments: &[String]) -> Option<Finished> {
+    // Packages of the system are those of its own Python, which need not be the first in PATH.
+    let has_pandas = |python: &&str| {
+        let imports = Command::new(python).args(["-c", "import pandas"]).output();
+        imports.is_ok_and(|output| output.status.success())
+    };
+    let Some(python) = ["python3", "/usr/bin/python3"].into_iter().find(has_pandas) else {
+        let _ = writeln!(
+            std::io::stderr(),
+            "SKIPPED: no Python here has pandas, so {} is not run; `./dependencies.sh test` installs \
+             it where apt has it",
+            arguments.join(" ")
+        );
+        return None;
+    };
+    let output = Command::new(python).args(arguments).current_dir(folder).output().expect("Python");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    Some(Finished { code: output.status.code(), signal: None, stdout, stderr })
 }
 
 #[test]
@@ -86,7 +112,14 @@ fn every_command_of_the_book_prints_what_the_book_shows() {
                 assert!(status.expect("hipcc").success(), "{}", example.command);
                 continue;
             }
-            let finished = flipwave(folder, arguments, &[]).expect_success();
+            let finished = match program.as_str() {
+                "python3" => match python_with_pandas(folder, arguments) {
+                    Some(finished) => finished,
+                    None => continue,
+                },
+                _ => flipwave(folder, arguments, &[]),
+            };
+            let finished = finished.expect_success();
             let mut printed = finished.stdout.lines().chain(finished.stderr.lines());
             for line in &example.shown {
                 assert!(
@@ -119,6 +152,7 @@ fn every_link_of_the_book_leads_somewhere() {
         "inspect",
         "instructions",
         "matrices",
+        "report",
         "strict",
         "tools",
         "trace",

@@ -44,6 +44,7 @@ mod profile;
 mod programs;
 mod proxies;
 mod replay;
+mod report;
 mod residency;
 mod results_folder;
 mod retargeted;

@@ -83,7 +83,8 @@ fn a_campaign_ends_at_the_same_row_whoever_makes_its_rows() {
             assert_eq!((&status["done"], &status["merged"]), (&done.into(), &true.into()));
         }
         let local = ["submit", "vector_add.yaml", "--engine", "local", "--shards", "4"];
-        let local = [&local[..], &["--at-once", "2", "--out", &own("local")]].concat();
+        let out = own("local");
+        let local = [&local[..], &["--at-once", "2", "--out", &out]].concat();
         run(folder, &local).expect_success();
         assert_eq!(tables(&folder.join(own("local"))), whole, "{faults}");
     }

@@ -85,6 +85,8 @@ pub fn merge(options: &MergeOptions) -> Result<Merged, CampaignError> {
         status: Status::Complete,
         error: None,
         campaign: first.campaign.clone(),
+        file: first.file.clone(),
+        compared: first.compared.clone(),
         versions: first.versions.clone(),
         host: Host::this(),
         workers: 1,

@@ -6,11 +6,12 @@ use super::layout::SharedFolder;
 use crate::folder::FolderError;
 use crate::record::{CampaignIdentity, Versions};
 use crate::schema::ResultsFormat;
-use flipwave_analysis::{Course, Pilot, SampleDesign, Until};
+use flipwave_analysis::{ComparedOutput, Course, Pilot, SampleDesign, Until};
 use flipwave_injector::{FidelityRecord, Population};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::ErrorKind;
+use std::path::PathBuf;
 
 /// What all shards of a campaign have in common.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -19,6 +20,12 @@ pub struct ShardPlan {
     pub format: u32,
     /// What is run. Its comments and its name may change from plan to plan.
     pub campaign: CampaignIdentity,
+    /// The campaign file, as the command line gave it.
+    #[serde(default)]
+    pub file: PathBuf,
+    /// What of each run is compared with the fault-free one, and how.
+    #[serde(default)]
+    pub compared: Vec<ComparedOutput>,
     /// SHA-256 of all that determines rows but the seed: campaigns with the same can be pooled.
     pub space: String,
     /// Injections planned.

@@ -11,6 +11,7 @@ use super::rows::Shards;
 use super::space::Space;
 use super::store::{Surveyed, survey};
 use crate::campaign::Campaign;
+use crate::compared::compared;
 use crate::error::CampaignError;
 use crate::experiment::{Experiment, Injecting, Rehearsed};
 use crate::progress::{Phase, Progress};
@@ -18,7 +19,7 @@ use crate::record::{CampaignIdentity, Versions};
 use crate::run::injection_path;
 use crate::runners::{InjectionPath, Runner, runner};
 use crate::windows::Windows;
-use flipwave_analysis::{Course, Look};
+use flipwave_analysis::{ComparedOutput, Course, Look};
 use flipwave_injector::{Accelerations, FidelityRecord, Touched};
 use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
@@ -140,6 +141,7 @@ struct Ready<'a> {
     campaign: &'a Campaign,
     space: Space,
     versions: Versions,
+    compared: Vec<ComparedOutput>,
     experiment: Experiment<'a>,
     touched: Option<Touched>,
     made_golden: bool,
@@ -164,7 +166,8 @@ impl<'a> Ready<'a> {
             survey(folder, &key, campaign, prepared, touches)?;
         let experiment = Experiment::new(campaign, runner, reference, profile)?;
         let versions = Versions { compiler: compiler.clone(), ..Versions::of(prepared) };
-        Ok(Ready { campaign, space, versions, experiment, touched, made_golden: is_new })
+        let compared = compared(campaign, prepared);
+        Ok(Ready { campaign, space, versions, compared, experiment, touched, made_golden: is_new })
     }
 
     fn shard_plan(&self, fidelity: Option<FidelityRecord>) -> ShardPlan {
@@ -172,6 +175,8 @@ impl<'a> Ready<'a> {
         ShardPlan {
             format: ShardPlan::FORMAT,
             campaign: CampaignIdentity::of(self.campaign, faults),
+            file: self.campaign.file.clone(),
+            compared: self.compared.clone(),
             space: self.space.sites.clone(),
             count: scheme.count(),
             results: self.campaign.format,

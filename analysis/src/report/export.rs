@@ -1,0 +1,76 @@
+//! The aggregates as a table for programs.
+
+use super::aggregates::Aggregates;
+use super::page::Reported;
+use crate::{Outcome, ResultsError, ScopeSummary, Share};
+use serde::Serialize;
+use std::io::Write;
+
+/// A line of `aggregates.csv`.
+#[derive(Serialize)]
+struct Line<'a> {
+    campaign: &'a str,
+    folder: &'a str,
+    scope: &'a str,
+    value: &'a str,
+    outcome: Outcome,
+    cause: &'a str,
+    count: u64,
+    total: u64,
+    rate: String,
+    low: String,
+    high: String,
+    part_of_sdc: String,
+    confidence: f64,
+}
+
+/// Writes `aggregates.csv`: for each campaign, thing and value of it one line for each outcome, then
+/// one for each cause. Rates have six decimals, so that the file does not depend on the host.
+///
+/// # Errors
+/// [`ResultsError::Csv`] if writing fails.
+pub fn write_aggregates(campaigns: &[Reported], output: impl Write) -> Result<(), ResultsError> {
+    let mut writer = csv::Writer::from_writer(output);
+    for Reported { campaign, .. } in campaigns {
+        for rates in &campaign.rates {
+            let (scope, value) = (rates.scope.dimension().name(), campaign.value(rates.scope));
+            write(&mut writer, campaign, (scope, &value), rates)?;
+        }
+        for cell in &campaign.grid.cells {
+            let value = campaign.grid.position(cell.scope);
+            write(&mut writer, campaign, ("workgroup", &value), cell)?;
+        }
+    }
+    writer.flush().map_err(csv::Error::from)?;
+    Ok(())
+}
+
+fn write<K>(
+    writer: &mut csv::Writer<impl Write>,
+    campaign: &Aggregates,
+    (scope, value): (&str, &str),
+    rates: &ScopeSummary<K>,
+) -> Result<(), ResultsError> {
+    let part_of_sdc = format!("{:.6}", campaign.part_of_sdc(rates));
+    let outcomes = Outcome::ALL.map(|outcome| (outcome, "", rates.share(outcome)));
+    let causes =
+        rates.causes.iter().map(|(outcome, cause, share)| (*outcome, cause.as_str(), *share));
+    for (outcome, cause, Share { count, rate, interval }) in outcomes.into_iter().chain(causes) {
+        writer.serialize(Line {
+            campaign: &campaign.about.name,
+            folder: &campaign.about.folder,
+            scope,
+            value,
+            outcome,
+            cause,
+            count,
+            total: rates.total,
+            rate: format!("{rate:.6}"),
+            low: format!("{:.6}", interval.low),
+            high: format!("{:.6}", interval.high),
+            part_of_sdc: part_of_sdc.clone(),
+            confidence: campaign.about.design.confidence().probability(),
+        })?;
+    }
+    Ok(())
+}

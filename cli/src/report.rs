@@ -1,0 +1,51 @@
+//! `flipwave report`.
+
+use crate::arguments::ReportArguments;
+use crate::{Failure, output};
+use flipwave_analysis::{Aggregates, Reported, Sources, report_html, write_aggregates};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// The table for programs.
+const TABLE: &str = "aggregates.csv";
+
+pub fn report(arguments: &ReportArguments) -> Result<(), Failure> {
+    let mut reported = Vec::new();
+    for folder in &arguments.folders {
+        reported.push(read(folder, &arguments.source)?);
+    }
+    let failed = |file: &Path| {
+        let file = file.display().to_string();
+        move |reason: std::io::Error| Failure::File { file, reason: reason.to_string() }
+    };
+    let mut output = output::stdout();
+    let page = &arguments.out;
+    let html = report_html(&reported);
+    flipwave_output::replace(page, html.as_bytes()).map_err(failed(page))?;
+    writeln!(output, "report: {}", page.display())?;
+    if let Some(folder) = &arguments.csv {
+        std::fs::create_dir_all(folder).map_err(failed(folder))?;
+        let file = folder.join(TABLE);
+        let mut table = Vec::new();
+        write_aggregates(&reported, &mut table)
+            .map_err(|error| failed(&file)(std::io::Error::other(error)))?;
+        flipwave_output::replace(&file, &table).map_err(failed(&file))?;
+        writeln!(output, "table: {}", file.display())?;
+    }
+    Ok(())
+}
+
+/// Counts the results of a folder.
+fn read(folder: &Path, given: &[PathBuf]) -> Result<Reported, Failure> {
+    let (about, table) = flipwave_campaigns::about(folder)?;
+    // Sources are beside the campaign file, if that is still where it was.
+    let beside = about.file.as_ref().filter(|file| file.is_file()).map(|file| {
+        let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+        parent.unwrap_or(Path::new(".")).to_owned()
+    });
+    let sources = Sources::new(given.iter().cloned().chain(beside).collect());
+    let file = folder.join("results.csv").display().to_string();
+    let campaign = Aggregates::new(about, table)
+        .map_err(|reason| Failure::File { file, reason: reason.to_string() })?;
+    Ok(Reported { campaign, sources })
+}

@@ -1,0 +1,229 @@
+//! `flipwave report`: the page of a campaign, in a browser, and what it says of input that is none.
+
+use flipwave_tests::{Browser, flipwave};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use tempfile::TempDir;
+
+/// A folder with a campaign of two kernels, its source and its results, made once.
+fn folder() -> &'static Path {
+    static FOLDER: OnceLock<TempDir> = OnceLock::new();
+    let made = || {
+        let folder = tempfile::tempdir().expect("a folder");
+        flipwave_tests::example("matmul", "{model: flip_one_bit, count: 300}", folder.path());
+        let arguments = ["run", "matmul.yaml", "--out", "results"];
+        flipwave(folder.path(), &arguments, &[]).expect_success();
+        folder
+    };
+    FOLDER.get_or_init(made).path()
+}
+
+/// A copy of the results to change, in a folder of its own.
+fn copy() -> TempDir {
+    let own = tempfile::tempdir().expect("a folder");
+    for name in ["results.csv", "run.json"] {
+        fs::copy(folder().join("results").join(name), own.path().join(name)).expect("copied");
+    }
+    own
+}
+
+fn page(arguments: &[&str]) -> (TempDir, PathBuf) {
+    let own = tempfile::tempdir().expect("a folder");
+    let page = own.path().join("page.html");
+    let out = page.to_str().expect("text");
+    flipwave(folder(), &[&["report"], arguments, &["--out", out]].concat(), &[]).expect_success();
+    (own, page)
+}
+
+#[test]
+fn the_page_says_what_was_compared_and_which_lines_are_worst() {
+    let (_own, page) = page(&["results"]);
+    let text = fs::read_to_string(page).expect("a page");
+    for expected in [
+        "<strong>relative 1e-5</strong>",
+        "300 of 300 planned",
+        "gfx90a",
+        "operations executed are exact",
+        "sum = fma(left_tile[y][k], right_tile[k][x], sum);",
+        "flipwave replay matmul.yaml --site &quot;dispatch=0 ",
+        "flipwave trace matmul.yaml --site &quot;dispatch=0 ",
+        "95 %, Wilson",
+    ] {
+        assert!(text.contains(expected), "{expected}");
+    }
+    let worst = text.split("<ol class=\"worst\">").nth(1).expect("the worst lines");
+    let first = worst.split("</li>").next().expect("a line");
+    assert!(first.contains("matmul_tiled.cl:20"), "{first}");
+    assert!(!text.contains("class=\"warning\""), "nothing to warn of");
+}
+
+#[test]
+fn a_command_of_the_page_repeats_its_injection() {
+    let (_own, page) = page(&["results"]);
+    let text = fs::read_to_string(page).expect("a page");
+    let command = text.lines().find(|line| line.contains("flipwave replay ")).expect("a command");
+    let command = &command[command.find("flipwave replay").expect("a command")..];
+    let site = command.split("&quot;").nth(1).expect("a site");
+    let replayed =
+        flipwave(folder(), &["replay", "matmul.yaml", "--site", site, "--seed", "42"], &[]);
+    let shown = text.split(site).next().and_then(|before| before.rsplit("<summary>").next());
+    let outcome = shown.and_then(|shown| shown.split("</summary>").next()).expect("an outcome");
+    assert_eq!(outcome, "sdc");
+    assert!(replayed.expect_success().stdout.contains("sdc"));
+}
+
+/// What is done in the browser: the table of opcodes is sorted by name both ways and filtered.
+const SORT_AND_FILTER: &str = "
+    const table = document.getElementById('opcode-table');
+    const names = () => Array.from(table.tBodies[0].rows)
+        .filter((row) => !row.hidden).map((row) => row.cells[0].textContent);
+    const rates = () => Array.from(table.tBodies[0].rows).map((row) => Number(row.cells[1].dataset.v));
+    const sorted = (list, by) => list.every((own, at) => at === 0 || by(list[at - 1], own));
+    const [name, injections] = table.querySelectorAll('th button');
+    const said = [];
+    name.click();
+    said.push(sorted(names(), (a, b) => a <= b), table.querySelector('th').getAttribute('aria-sort'));
+    name.click();
+    said.push(sorted(names(), (a, b) => a >= b), table.querySelector('th').getAttribute('aria-sort'));
+    injections.click();
+    said.push(sorted(rates(), (a, b) => a >= b));
+    const input = document.querySelector('[data-table=opcode-table]');
+    const all = names().length;
+    input.value = 'V_ADD';
+    input.dispatchEvent(new Event('input'));
+    said.push(names().length > 0, names().length < all, names().every((own) => own.includes('v_add')));
+    input.value = '';
+    input.dispatchEvent(new Event('input'));
+    said.push(names().length === all);
+    return said.join(' ');
+";
+const DONE: &str = "true ascending true descending true true true true true";
+
+#[test]
+fn tables_sort_and_filter_in_a_browser_and_nothing_goes_wrong() {
+    let Some(browser) = Browser::find() else { return };
+    let (own, page) = page(&["results"]);
+    assert_eq!(browser.try_in(&page, SORT_AND_FILTER), DONE);
+
+    // What does not work is seen: another script, and one that asks for what is not in the page.
+    let text = fs::read_to_string(&page).expect("a page");
+    let broken = own.path().join("broken.html");
+    fs::write(&broken, text.replace("sign * compare", "-sign * compare")).expect("written");
+    assert_ne!(browser.try_in(&broken, SORT_AND_FILTER), DONE);
+    fs::write(&broken, text.replace("\"use strict\";", "nothing.at.all();")).expect("written");
+    assert!(browser.try_in(&broken, "return 1;").contains("nothing is not defined"));
+    fs::write(&broken, text.replace("<main>", "<main><img src=\"http://localhost:9/x.png\">"))
+        .expect("written");
+    let refused = "return new Promise(() => {}) && document.images.length;";
+    assert!(browser.try_in(&broken, refused).starts_with('1'));
+}
+
+/// In the browser nothing is wider than the window but what scrolls by itself.
+#[test]
+fn several_campaigns_stand_beside_each_other() {
+    let other = copy();
+    let text = fs::read_to_string(other.path().join("run.json")).expect("a record");
+    let text = text.replace("\"name\": \"matmul\"", "\"name\": \"the other\"");
+    fs::write(other.path().join("run.json"), text).expect("written");
+    let (_own, page) = page(&["results", other.path().to_str().expect("text")]);
+    let text = fs::read_to_string(&page).expect("a page");
+    for expected in
+        ["<h1>2 campaigns</h1>", "href=\"#c2\">the other", "id=\"c1-line\"", "id=\"c2-line\""]
+    {
+        assert!(text.contains(expected), "{expected}");
+    }
+    let Some(browser) = Browser::find() else { return };
+    let script = "return document.querySelectorAll('#campaigns tbody tr').length + ' '
+        + (document.documentElement.scrollWidth <= innerWidth) + ' '
+        + new Set(Array.from(document.querySelectorAll('[id]'), (own) => own.id)).size / \
+          document.querySelectorAll('[id]').length;";
+    assert_eq!(browser.try_in(&page, script), "2 true 1", "lines, no wider, each name once");
+}
+
+#[test]
+fn an_interrupted_campaign_an_old_record_and_missing_sources_are_said() {
+    let own = copy();
+    let record = own.path().join("run.json");
+    let text = fs::read_to_string(&record).expect("a record");
+    fs::write(&record, text.replace("\"complete\"", "\"interrupted\"")).expect("written");
+    let table = own.path().join("results.csv");
+    let rows = fs::read_to_string(&table).expect("rows");
+    let part: String = rows.split_inclusive('\n').take(100).collect();
+    fs::write(&table, part + "99,disp").expect("written");
+    let folder = own.path().to_str().expect("text");
+    let said = |arguments: &[&str]| fs::read_to_string(page(arguments).1).expect("a page");
+    let text = said(&[folder]);
+    for expected in ["The campaign was interrupted", "was cut off", "99 of 300 planned"] {
+        assert!(text.contains(expected), "{expected}");
+    }
+
+    // As an older program wrote it: without what was compared, and without the campaign's file.
+    let record_of = fs::read_to_string(&record).expect("a record");
+    let mut old: serde_json::Value = serde_json::from_str(&record_of).expect("a record");
+    let fields = old.as_object_mut().expect("fields");
+    for name in
+        ["compared", "file", "fidelity", "versions", "planned", "confidence", "design", "counted"]
+    {
+        assert!(fields.remove(name).is_some(), "{name}");
+    }
+    fs::write(&record, old.to_string()).expect("written");
+    let text = said(&[folder]);
+    for expected in ["Not recorded", "with --source DIR", "CAMPAIGN.yaml"] {
+        assert!(text.contains(expected), "{expected}");
+    }
+    let sources = self::folder().to_str().expect("text");
+    assert!(said(&[folder, "--source", sources]).contains("kernel void matmul_tiled"));
+}
+
+#[test]
+fn what_is_no_result_is_refused_with_a_reason() {
+    let own = copy();
+    let path = |name: &str| own.path().join(name);
+    let report = |folder: &Path| flipwave(own.path(), &[Path::new("report"), folder], &[]);
+    report(&path("nothing")).expect_refused(&["there is no such folder", "nothing"]);
+    report(&path("run.json")).expect_refused(&["there is no such folder"]);
+    let empty = tempfile::tempdir().expect("a folder");
+    report(empty.path()).expect_refused(&["no results.csv", "flipwave merge"]);
+
+    let rows = fs::read_to_string(path("results.csv")).expect("rows");
+    let record = fs::read_to_string(path("run.json")).expect("a record");
+    for (name, text, words) in [
+        (
+            "results.csv",
+            "a,b\n1,2\n".to_owned(),
+            &["results.csv", "not the results of a campaign"][..],
+        ),
+        ("results.csv", rows.replacen(",1.0,", ",NaN,", 1), &["results.csv", "line 2", "weight"]),
+        ("results.csv", rows.replacen("\n0,", "\nzero,", 1), &["results.csv", "line: 2"]),
+        ("run.json", "{".to_owned(), &["run.json", "line 1"]),
+        ("run.json", "{}".to_owned(), &["run.json", "campaign"]),
+        ("run.json", record.replace("0.95,", "95,"), &["run.json", "between 0 and 1"]),
+    ] {
+        fs::write(path("results.csv"), &rows).expect("written");
+        fs::write(path("run.json"), &record).expect("written");
+        fs::write(path(name), text).expect("written");
+        report(own.path()).expect_refused(words);
+        assert!(!path("report.html").exists(), "no page of nothing");
+    }
+    fs::remove_file(path("run.json")).expect("removed");
+    report(own.path()).expect_refused(&["no run.json"]);
+}
+
+#[test]
+fn the_table_for_programs_has_the_rates_of_the_summary() {
+    let own = tempfile::tempdir().expect("a folder");
+    let out = own.path().to_str().expect("text");
+    let (_page, _) = page(&["results", "--csv", out]);
+    let rates = fs::read_to_string(own.path().join("aggregates.csv")).expect("a table");
+    let summary = fs::read_to_string(folder().join("results/summary.csv")).expect("a summary");
+    let mut compared = 0;
+    for line in summary.lines().skip(1) {
+        let cells: Vec<&str> = line.split(',').collect();
+        let (scope, value) = cells[0].split_once(':').unwrap_or((cells[0], ""));
+        let expected = format!(",{scope},{value},{}", cells[1..8].join(","));
+        assert!(rates.lines().any(|own| own.contains(&expected)), "{expected}");
+        compared += 1;
+    }
+    assert!(compared > 8, "{compared}");
+}
