@@ -1,10 +1,10 @@
 //! Going on with a run that was interrupted or killed: the rows that it has left count.
 
 use crate::error::CampaignError;
-use crate::experiment::Experiment;
 use crate::folder::{FolderError, RESULTS};
 use crate::lock::FolderLock;
 use flipwave_analysis::{Course, Row, whole_lines};
+use flipwave_injector::{Plan, PlanError};
 use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read, Seek};
 use std::path::{Path, PathBuf};
@@ -31,16 +31,16 @@ pub enum ResumeError {
 /// campaign that has no more, of others this many, spread over all.
 const COMPARED: u64 = 1 << 14;
 
-/// Counts the rows that an earlier run of this experiment has left in `course`, and gives them to `take`,
-/// one after another. A last line that was cut off is removed from the file, so that others can be
+/// Counts the rows that an earlier run has left in `course`, and gives them to `take`, one after another.
+/// `plan` gives the plan that they must be of. A last line that was cut off is removed from the file, so that others can be
 /// written after them. Without a file there are none.
 ///
 /// # Errors
 /// [`ResumeError`], and [`flipwave_injector::PlanError`] if the plan's own sites are not found.
-pub(crate) fn rows_left(
+pub(crate) fn rows_left<'p>(
     lock: &FolderLock,
-    experiment: &Experiment<'_>,
     course: &mut Course,
+    plan: impl FnOnce(&Course) -> Result<Plan<'p>, PlanError>,
     mut take: impl FnMut(&Row),
 ) -> Result<(), CampaignError> {
     let path = lock.folder().map_err(FolderError::from)?.join(RESULTS);
@@ -72,7 +72,7 @@ pub(crate) fn rows_left(
         sites.note(row);
         count += 1;
     }
-    let plan = experiment.plan(course)?;
+    let plan = plan(course)?;
     if count > plan.count() {
         let planned = plan.count();
         return Err(other(format!("it has {count} rows, and {planned} are planned")).into());

@@ -167,7 +167,8 @@ impl Run<'_> {
         let Run { campaign, options, experiment, .. } = *self;
         let mut course = experiment.scheme.course();
         if options.resume {
-            rows_left(lock, experiment, &mut course, |row| record.done.add(row.outcome))?;
+            let plan = |course: &Course| experiment.plan(course);
+            rows_left(lock, &mut course, plan, |row| record.done.add(row.outcome))?;
         }
         let done_before = course.count();
         let mut state = State { lock, record, course, file: None, touched, self_test: None };

@@ -87,7 +87,8 @@ fn intervals_of_samples_contain_the_exhaustive_rates_as_often_as_they_say() {
                 .iter()
                 .map(|planned| {
                     let row = outcomes[planned.site.to_string().as_str()];
-                    Row { weight: planned.weight, ..row.clone() }
+                    let stratum = profile.strata().nth(planned.stratum).map(|own| own.name);
+                    Row { weight: planned.weight, stratum, ..row.clone() }
                 })
                 .collect();
             let summary = Summary::of(&drawn, Confidence::P95);

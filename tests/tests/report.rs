@@ -11,7 +11,17 @@ fn folder() -> &'static Path {
     static FOLDER: OnceLock<TempDir> = OnceLock::new();
     let made = || {
         let folder = tempfile::tempdir().expect("a folder");
-        flipwave_tests::example("matmul", "{model: flip_one_bit, count: 300}", folder.path());
+        let file =
+            flipwave_tests::example("matmul", "{model: flip_one_bit, count: 300}", folder.path());
+        // The sources lie beside the campaign file, where they are looked for.
+        let kernels = flipwave_tests::examples_folder().canonicalize().expect("examples");
+        let kernels = kernels.join("kernels");
+        fs::create_dir(folder.path().join("kernels")).expect("a folder");
+        let source = Path::new("kernels/matmul_tiled.cl");
+        fs::copy(kernels.join("matmul_tiled.cl"), folder.path().join(source)).expect("copied");
+        let text = fs::read_to_string(&file).expect("a campaign file");
+        let text = text.replace(&format!("{}/", kernels.display()), "kernels/");
+        fs::write(&file, text).expect("a campaign file written");
         let arguments = ["run", "matmul.yaml", "--out", "results"];
         flipwave(folder.path(), &arguments, &[]).expect_success();
         folder
@@ -46,8 +56,8 @@ fn the_page_says_what_was_compared_and_which_lines_are_worst() {
         "gfx90a",
         "operations executed are exact",
         "sum = fma(left_tile[y][k], right_tile[k][x], sum);",
-        "flipwave replay matmul.yaml --site &quot;dispatch=0 ",
-        "flipwave trace matmul.yaml --site &quot;dispatch=0 ",
+        "flipwave replay matmul.yaml --site \"dispatch=0 ",
+        "flipwave trace matmul.yaml --site \"dispatch=0 ",
         "95 %, Wilson",
     ] {
         assert!(text.contains(expected), "{expected}");
@@ -62,9 +72,8 @@ fn the_page_says_what_was_compared_and_which_lines_are_worst() {
 fn a_command_of_the_page_repeats_its_injection() {
     let (_own, page) = page(&["results"]);
     let text = fs::read_to_string(page).expect("a page");
-    let command = text.lines().find(|line| line.contains("flipwave replay ")).expect("a command");
-    let command = &command[command.find("flipwave replay").expect("a command")..];
-    let site = command.split("&quot;").nth(1).expect("a site");
+    let command = text.split("flipwave replay matmul.yaml --site \"").nth(1).expect("a command");
+    let site = command.split('"').next().expect("a site");
     let replayed =
         flipwave(folder(), &["replay", "matmul.yaml", "--site", site, "--seed", "42"], &[]);
     let shown = text.split(site).next().and_then(|before| before.rsplit("<summary>").next());
@@ -81,11 +90,13 @@ const SORT_AND_FILTER: &str = "
     const rates = () => Array.from(table.tBodies[0].rows).map((row) => Number(row.cells[1].dataset.v));
     const sorted = (list, by) => list.every((own, at) => at === 0 || by(list[at - 1], own));
     const [name, injections] = table.querySelectorAll('th button');
+    // As people sort: 16 after 2.
+    const order = (a, b) => a.localeCompare(b, 'en', { numeric: true });
     const said = [];
     name.click();
-    said.push(sorted(names(), (a, b) => a <= b), table.querySelector('th').getAttribute('aria-sort'));
+    said.push(sorted(names(), (a, b) => order(a, b) <= 0), table.querySelector('th').getAttribute('aria-sort'));
     name.click();
-    said.push(sorted(names(), (a, b) => a >= b), table.querySelector('th').getAttribute('aria-sort'));
+    said.push(sorted(names(), (a, b) => order(a, b) >= 0), table.querySelector('th').getAttribute('aria-sort'));
     injections.click();
     said.push(sorted(rates(), (a, b) => a >= b));
     const input = document.querySelector('[data-table=opcode-table]');

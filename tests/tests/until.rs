@@ -50,7 +50,9 @@ fn a_campaign_ends_at_the_same_row_whoever_makes_its_rows() {
             let look = record["looks"].as_array().and_then(|all| all.last()).expect("a look");
             assert_eq!(look["injections"], done, "{faults}");
             assert!(said.stdout.contains("is known after"), "{}", said.stdout);
-            assert!(done < record["planned"].as_u64().expect("a number") || number == 0);
+            // With rates near one half nothing is saved.
+            let planned = record["planned"].as_u64().expect("a number");
+            assert!(done <= planned, "{faults}: {done} of {planned}");
         }
         let three = ["run", "vector_add.yaml", "--workers", "3", "--out", &own("three")];
         run(folder, &three).expect_success();

@@ -130,14 +130,15 @@ fn parts(
     own: &Owner,
 ) -> Vec<PartStatus> {
     let stages = plan.stages();
-    let mut by_part: BTreeMap<(u64, &str), Vec<&Attempt>> = BTreeMap::new();
+    let mut by_part: BTreeMap<(u64, u64, &str), Vec<&Attempt>> = BTreeMap::new();
     let ranges = |part: &str| part.parse().map(|part: Part| part.of_stages(&stages));
     for attempt in attempts {
         let Ok(ranges) = ranges(&attempt.part) else { continue };
         let first = ranges.first().map_or(u64::MAX, |range| range.start);
-        by_part.entry((first, &attempt.part)).or_default().push(attempt);
+        let end = ranges.last().map_or(u64::MAX, |range| range.end);
+        by_part.entry((first, end, &attempt.part)).or_default().push(attempt);
     }
-    let status = |((_, part), all): ((u64, &str), Vec<&Attempt>)| {
+    let status = |((.., part), all): ((u64, u64, &str), Vec<&Attempt>)| {
         let last = all.last()?;
         let ranges = ranges(part).ok()?;
         let lacks = missing
