@@ -99,6 +99,9 @@ type Counted = (u64, f64);
 /// By scope, value, outcome and cause: those with it, and all of the value.
 type Counts = BTreeMap<[String; 4], (Counted, Counted)>;
 
+/// What a row has of a scope.
+type Key<'a> = dyn Fn(&csv::StringRecord) -> String + 'a;
+
 /// What a table says, counted plainly: each column's values by outcome.
 fn counted(table: &str) -> Counts {
     let mut reader = csv::Reader::from_reader(table.as_bytes());
@@ -106,7 +109,7 @@ fn counted(table: &str) -> Counts {
     let rows: Vec<csv::StringRecord> = reader.records().map(|row| row.expect("a row")).collect();
     let column = |name: &str| header.iter().position(|own| own == name).expect("a column");
     let (outcome, cause, weight) = (column("outcome"), column("cause"), column("weight"));
-    let scopes: [(&str, Box<dyn Fn(&csv::StringRecord) -> String>); 9] = [
+    let scopes: [(&str, Box<Key<'_>>); 9] = [
         ("all", Box::new(|_| String::new())),
         ("kernel", Box::new(|row| row[column("kernel")].to_owned())),
         ("line", Box::new(|row| row[column("line")].to_owned())),

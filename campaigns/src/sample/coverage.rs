@@ -247,7 +247,7 @@ fn what_is_known_to_be_masked_is_what_the_faults_come_to() {
     assert_eq!(places.len() as u64, sum(0) - sum(1) - sum(2));
     let is_known =
         |site: &&str| matches!(truth.rows[*site].cause.as_deref(), Some("dead" | "overwritten"));
-    assert!(!places.iter().any(|site| is_known(&site)));
+    assert!(!places.iter().any(is_known));
 }
 
 /// However often a campaign is looked at, and whatever is then decided, an interval holds the rate as

@@ -148,7 +148,7 @@ mod tests {
             assert!(!all.iter().any(is_cut), "{all:?}");
         }
         assert_eq!(part("5..20").of_stages(&ends), [5..10, 10..15, 15..16, 16..20]);
-        assert_eq!(part("15..16").of_stages(&ends), [15..16]);
+        assert_eq!(part("15..17").of_stages(&ends), [15..16, 16..17]);
         assert_eq!(part("2000..3000").of_stages(&ends), []);
     }
 
