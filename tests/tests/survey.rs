@@ -2,12 +2,14 @@
 //! instruction counts, the second finds what a plan finds and saves states that change no outcome.
 
 use flipwave_injector::{
-    Accelerations, Allocation, Counting, Duration, Ending, Fault, FaultModel, FaultTarget,
-    Injection, InjectionError, Injector, Inquiry, KnownMasked, Plan, Profile, Rehearsal, Sampling,
-    SavedStates, Scope, Selection, Stratification, Survey, Workload, profile, survey,
+    Accelerations, Allocation, Counting, Duration, Ending, Fate, Fault, FaultModel, FaultTarget,
+    Injection, InjectionError, Injector, Inquiry, KnownMasked, KnownPlaces, Plan, Planned, Profile,
+    Rehearsal, Sampling, SavedStates, Scope, Selection, Stratification, Survey, Workload, profile,
+    survey,
 };
 use flipwave_isa::LaneMask;
 use flipwave_tests::{MACHINES, examples, workload};
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 
 /// What is counted of a workload.
@@ -16,18 +18,19 @@ struct Case {
     fault: Fault,
     selection: Selection,
     stratification: Stratification,
+    known_masked: KnownMasked,
 }
 
 impl Case {
     fn surveyed(&self, workload: &Workload) -> Survey {
-        let Case { fault, selection, stratification } = self;
+        let Case { fault, selection, stratification, known_masked } = self;
         let (stratification, counting) = (*stratification, Counting::Exact);
         let inquiry = Inquiry {
             fault,
             selection,
             stratification,
             counting,
-            known_masked: KnownMasked::Sampled,
+            known_masked: *known_masked,
             touched: true,
         };
         let (survey, _) = survey(workload, &inquiry);
@@ -35,7 +38,7 @@ impl Case {
     }
 
     fn observed(&self, workload: &Workload) -> Profile {
-        let Case { fault, selection, stratification } = self;
+        let Case { fault, selection, stratification, .. } = self;
         profile(workload, fault, selection, *stratification, Counting::Exact)
             .unwrap_or_else(|error| panic!("{fault}: {error}"))
     }
@@ -48,6 +51,7 @@ fn cases() -> Vec<Case> {
         fault: one_bit.clone(),
         selection: Selection::default(),
         stratification: Stratification::None,
+        known_masked: KnownMasked::Sampled,
     };
     let targets = FaultTarget::ALL.map(|target| Fault { target, ..one_bit.clone() });
     let scopes = [Scope::ActiveLanes, Scope::Wave, Scope::Workgroup]
@@ -91,6 +95,67 @@ fn what_is_counted_by_wave_is_what_an_observer_counts() {
         assert!(profiles.iter().filter(|own| **own == profiles[0]).count() == 1);
     }
     assert!(compared > 100, "{compared} compared");
+}
+
+/// Places of values that nothing reads, counted as they are written and read, are those of which a search
+/// for each place by itself finds the same; what can be struck are the others, each once.
+#[test]
+fn places_that_are_known_to_be_masked_are_counted_exactly() {
+    let (mut places, mut known) = (0, 0);
+    for (machine, file) in MACHINES
+        .into_iter()
+        .step_by(4)
+        .flat_map(|own| examples().into_iter().map(move |file| (own, file)))
+    {
+        let workload = workload(machine, &file, &["-O1"]);
+        // A part of each program, so that every place can be looked at: scalar registers, and one lane.
+        let selection = Selection {
+            workgroups: vec![[0, 0, 0]],
+            waves: Some(0..=0),
+            lanes: Some(LaneMask(1 << 3)),
+            ..Selection::default()
+        };
+        let sampled = Case {
+            fault: Fault::transient(FaultModel::ZeroValue),
+            selection,
+            stratification: Stratification::Opcode,
+            known_masked: KnownMasked::Sampled,
+        };
+        let counted = Case { known_masked: KnownMasked::Counted, ..sampled.clone() };
+        let faults = |profile: &Profile| {
+            Plan::new(&workload, profile, 1, &Sampling::Exhaustive)
+                .and_then(|plan| plan.faults(0..plan.count()))
+                .unwrap_or_else(|error| panic!("{error}"))
+        };
+        let all = faults(&sampled.surveyed(&workload).profile);
+        let profile = counted.surveyed(&workload).profile;
+        let what = format!("{} on {machine}", file.display());
+        let with = |fate: Fate| {
+            let mut count: BTreeMap<&str, u64> = BTreeMap::new();
+            let own = all.iter().filter(|own| own.fate() == Some(fate));
+            own.for_each(|own| *count.entry(own.opcode).or_default() += 1);
+            count
+        };
+        let sums = |of: fn(KnownPlaces) -> u64| {
+            let mut count: BTreeMap<&str, u64> = BTreeMap::new();
+            for own in &profile.instructions {
+                *count.entry(own.opcode).or_default() += own.known.map_or(0, of);
+            }
+            count.retain(|_, places| *places > 0);
+            count
+        };
+        assert_eq!(sums(|own| own.overwritten), with(Fate::Overwritten), "{what}");
+        assert_eq!(sums(|own| own.dead), with(Fate::Dead), "{what}");
+        let site = |own: &Planned| (own.site.to_string(), own.foresight.map(|own| own.time));
+        let is_known = |own: &&Planned| matches!(own.fate(), Some(Fate::Overwritten | Fate::Dead));
+        let left: BTreeSet<_> = all.iter().filter(|own| !is_known(own)).map(site).collect();
+        let struck: BTreeSet<_> = faults(&profile).iter().map(site).collect();
+        assert!(left == struck, "{what}: {} and {}", left.len(), struck.len());
+        places += all.len();
+        known += all.len() - left.len();
+    }
+    println!("{known} of {places} places are known to be masked");
+    assert!(places > 10_000 && known > 500, "{known} of {places}");
 }
 
 /// How an injection ended: where an endless run is stopped depends on how it is executed.
