@@ -13,6 +13,11 @@ quickstart: dependencies build
 	target/release/flipwave run campaigns/examples/quickstart.yaml --out target/quickstart --force
 	target/release/flipwave report target/quickstart --out target/quickstart.html
 
+# The picture of that page in the README.
+docs/report.png: quickstart
+	chromium-headless-shell --no-sandbox --headless --hide-scrollbars --window-size=960,920 \
+		--screenshot=$(CURDIR)/$@ file://$(CURDIR)/target/quickstart.html
+
 # Install with apt what is missing, or say what to install.
 dependencies:
 	./dependencies.sh

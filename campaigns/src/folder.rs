@@ -13,6 +13,8 @@ pub(crate) const PARQUET: &str = "results.parquet";
 pub(crate) const SUMMARY: &str = "summary.csv";
 pub(crate) const RATES: &str = "rates.svg";
 pub(crate) const RECORD: &str = "run.json";
+/// The folder of plans, where a campaign is done in shards.
+pub(crate) const PLANS: &str = "plans";
 const FILES: [&str; 5] = [RESULTS, PARQUET, SUMMARY, RATES, RECORD];
 
 /// A folder that results cannot go to.
@@ -28,6 +30,15 @@ pub enum FolderError {
         path: PathBuf,
         /// What is there.
         found: String,
+    },
+    /// A campaign is done there in shards.
+    #[error(
+        "{} holds a campaign in shards; add to them with --shard I/N, put them together with \
+         `flipwave merge`, or choose another folder with --out", path.display()
+    )]
+    InShards {
+        /// The folder.
+        path: PathBuf,
     },
     /// Results of this campaign are there.
     #[error(
@@ -135,6 +146,9 @@ pub(crate) fn check(path: &Path, content: &str, seed: u64) -> Result<(), FolderE
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(failed(error)),
     };
+    if path.join(PLANS).is_dir() {
+        return Err(FolderError::InShards { path: path.to_owned() });
+    }
     let mut is_free = true;
     for entry in entries {
         is_free &= is_passing(&entry.map_err(failed)?.file_name().to_string_lossy());

@@ -267,6 +267,9 @@ fn rows_of_another_campaign_never_come_into_a_folder() {
     fs::create_dir(folder.join("other")).expect("a folder");
     fs::write(folder.join("other/thesis.tex"), "text").expect("written");
     shard(folder, "other", "1/2").expect_refused(&["other holds files that are no shards"]);
+    // Nor a campaign in one piece into one of shards.
+    run(folder, &["run", "vector_add.yaml", "--out", "out"])
+        .expect_refused(&["out holds a campaign in shards", "flipwave merge"]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What is where in a results folder that shards write to.
 
 use super::part::Part;
-use crate::folder::{FolderError, is_passing};
+use crate::folder::{FolderError, PLANS, is_passing};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::ops::Range;
@@ -35,7 +35,7 @@ impl Kind {
 
     fn name(self) -> &'static str {
         match self {
-            Kind::Plans => "plans",
+            Kind::Plans => PLANS,
             Kind::Shards => "shards",
             Kind::Attempts => "attempts",
             Kind::Golden => "golden",
