@@ -148,9 +148,9 @@ mod tests {
         let (one, other) =
             (Summary::of(&rows(), Confidence::P95), Summary::of(&rows()[..6], Confidence::P95));
         let expected = [
-            "        injections                  sdc                  due",
-            "seed=1          13   30.8 [ 12.7  57.6]   23.1 [  8.2  50.3]",
-            "seed=22          6    0.0 [  0.0  39.0]    0.0 [  0.0  39.0]",
+            "         injections                  sdc                  due",
+            "seed=1           13   30.8 [ 12.7  57.6]   23.1 [  8.2  50.3]",
+            "seed=22           6    0.0 [  0.0  39.0]    0.0 [  0.0  39.0]",
             "",
             "In percent, with the 95 % Wilson interval in brackets.",
         ];

@@ -3,6 +3,7 @@
 
 use super::error::ShardError;
 use super::layout::SharedFolder;
+use super::part::gaps;
 use super::plan::ShardPlan;
 use super::rows::Shards;
 use crate::folder::FolderError;
@@ -30,6 +31,10 @@ pub(super) fn look(folder: &SharedFolder, plan: &ShardPlan) -> Result<Vec<Look>,
     let Some(next) = next.filter(|_| !known.last().is_some_and(Look::is_enough)) else {
         return Ok(known);
     };
+    // Names cost a listing, and whether files are whole a call for each of them.
+    if !gaps(0..next, folder.shards()?).is_empty() {
+        return Ok(known);
+    }
     let shards = Shards::of(folder, plan.clone())?;
     let prefix = shards.prefix();
     if prefix < next {

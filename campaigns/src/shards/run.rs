@@ -294,8 +294,9 @@ impl Shard<'_> {
         let (experiment, campaign) = (&self.ready.experiment, self.ready.campaign);
         let length = |range: &Range<u64>| range.end - range.start;
         let mut left = Vec::new();
+        self.look()?;
         for range in ranges {
-            if !self.is_wanted(&range)? {
+            if !self.is_wanted(&range) {
                 break;
             }
             let missing = gaps(range.clone(), checked(self.folder, self.of(), &range)?);
@@ -327,7 +328,7 @@ impl Shard<'_> {
         let (clock, seconds) = (Instant::now(), self.report.seconds);
         let mut faults = Some(faults);
         for range in left {
-            if !self.is_wanted(&range)? {
+            if !self.is_wanted(&range) {
                 self.report.wanted -= length(&range);
                 continue;
             }
@@ -352,17 +353,20 @@ impl Shard<'_> {
                 Err(CampaignError::Interrupted) => break,
                 injected => injected?,
             }
+            self.look()?;
         }
-        // Whether that was enough, others need not find out.
-        self.is_wanted(&(self.planned.count..self.planned.count))?;
         Ok(())
     }
 
-    /// Whether injections are wanted: not where enough is known without them.
-    fn is_wanted(&mut self, range: &Range<u64>) -> Result<bool, CampaignError> {
-        let last = looks::look(self.folder, &self.planned)?.pop();
-        let enough = last.as_ref().filter(|look| look.is_enough()).map(|look| look.injections);
-        self.report.look = last;
-        Ok(enough.is_none_or(|enough| range.start < enough))
+    /// Looks what is known of the campaign.
+    fn look(&mut self) -> Result<(), CampaignError> {
+        self.report.look = looks::look(self.folder, &self.planned)?.pop();
+        Ok(())
+    }
+
+    /// Whether injections are wanted: not where enough was known without them at the last look.
+    fn is_wanted(&self, range: &Range<u64>) -> bool {
+        let enough = self.report.look.as_ref().filter(|look| look.is_enough());
+        enough.is_none_or(|look| range.start < look.injections)
     }
 }
