@@ -8,15 +8,20 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+/// All of them at once; and in stages, of which each depends on what came of the one before.
+const ALL: &str = "{model: flip_one_bit, count: 2000}";
+const STAGES: &str = "{model: flip_one_bit, until: {margin: 0.04}, stratify: opcode, \
+                      allocation: {optimal: {pilot: 200}}, known_masked: counted}";
+
 const SHARDS: u64 = 20;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Kills this many processes that do shards, merge them, or do all of it; what is left is finished, and
 /// must be what one worker makes.
-fn expect_undisturbed(kills: usize, seed: usize) {
+fn expect_undisturbed(faults: &str, kills: usize, seed: usize) {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
-    example("vector_add", "{model: flip_one_bit, count: 2000}", folder);
+    example("vector_add", faults, folder);
     let run = |arguments: &[&str]| {
         flipwave_within(PATIENCE, folder, arguments).expect("an end").expect_success()
     };
@@ -97,13 +102,18 @@ fn wait_for_orphans(folder: &Path) {
 
 #[test]
 fn kills_on_a_slow_shared_folder_leave_the_table_of_one_worker() {
-    expect_undisturbed(30, 0);
+    expect_undisturbed(ALL, 30, 0);
+}
+
+#[test]
+fn kills_in_the_stages_of_a_campaign_leave_the_table_of_one_worker() {
+    expect_undisturbed(STAGES, 15, 7);
 }
 
 #[test]
 #[ignore = "for make test-long: a thousand kills take minutes"]
 fn a_thousand_kills_on_a_slow_shared_folder_leave_the_table_of_one_worker() {
     for seed in 0..10 {
-        expect_undisturbed(100, seed * 1000);
+        expect_undisturbed(if seed % 3 == 2 { STAGES } else { ALL }, 100, seed * 1000);
     }
 }

@@ -2,6 +2,7 @@
 
 use super::attempt::{AttemptState, OwnAttempt};
 use super::code::{Compiled, compiled};
+use super::error::ShardError;
 use super::file::{Of, ShardWriter, checked};
 use super::layout::SharedFolder;
 use super::looks;
@@ -230,7 +231,7 @@ fn run(
         shard.inject(&course, missing, (attempt, progress))?;
     }
     if !rest.is_empty() && !campaign.attendance.is_stopped() {
-        let course = Shards::of(folder, shard.planned.clone())?.course(pilot.count)?;
+        let course = shard.course_of_pilot(pilot.count)?;
         shard.inject(&course, rest, (attempt, progress))?;
     }
     Ok(shard.report)
@@ -238,6 +239,9 @@ fn run(
 
 /// How long is waited for those who do the rest of the pilot, after the last that was seen of them.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How old a listing of a shared folder can be: NFS keeps those of folders for a minute at most.
+const OLD_LISTING: Duration = Duration::from_secs(60);
 
 /// How long is waited between two looks.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -280,6 +284,19 @@ impl Shard<'_> {
                 return Ok(missing);
             }
             thread::sleep(PAUSE);
+        }
+    }
+
+    /// The course of the pilot, whose rows are in the folder, though they may not be seen yet.
+    fn course_of_pilot(&self, count: u64) -> Result<Course, ShardError> {
+        let clock = Instant::now();
+        loop {
+            match Shards::of(self.folder, self.planned.clone())?.course(count) {
+                Err(ShardError::Missing { .. }) if clock.elapsed() < OLD_LISTING => {
+                    thread::sleep(PAUSE);
+                }
+                course => return course,
+            }
         }
     }
 
