@@ -64,6 +64,39 @@ pub enum Command {
     Capture(CaptureArguments),
     /// Print the JSON schema of campaign files, for editors
     Schema,
+    /// Print what a shell completes command lines by
+    Completions(CompletionsArguments),
+    /// Write manual pages
+    Manual(ManualArguments),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+For example: flipwave completions bash > ~/.local/share/bash-completion/completions/flipwave")]
+pub struct CompletionsArguments {
+    /// The shell
+    pub shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub struct ManualArguments {
+    /// Folder for the pages, such as ~/.local/share/man/man1
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+}
+
+/// The fault that a command is about.
+#[derive(Debug, Args)]
+pub struct SiteArguments {
+    /// The fault site, as in the column `site` of results.csv
+    #[arg(long, value_name = "SITE", required_unless_present = "row")]
+    pub site: Option<Site>,
+    /// The row of results.csv with this index, in place of its site
+    #[arg(long, value_name = "N", conflicts_with = "site")]
+    pub row: Option<u64>,
+    /// Folder of the results with that row [default: NAME.results, NAME as in the campaign file]
+    #[arg(long, value_name = "DIR", requires = "row")]
+    pub results: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -145,7 +178,7 @@ pub struct EmulateArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The results folder gets results.csv (one row per injection), summary.csv and rates.svg (rates \
-with Wilson intervals), and run.json (versions, timings, population). The same campaign \
+with intervals), and run.json (versions, timings, population). The same campaign \
 file and seed always give the same results.csv. Of a file with `vary`, each variant has such a \
 folder in the results folder, which gets results.csv and variants.csv of all of them.
 
@@ -285,10 +318,9 @@ pub struct ReportArguments {
 pub struct ReplayArguments {
     /// The campaign file (YAML)
     pub file: PathBuf,
-    /// The fault site, as in the column `site` of results.csv
-    #[arg(long, value_name = "SITE")]
-    pub site: Site,
-    /// Seed in place of the campaign file's; give the one that the campaign was run with
+    #[command(flatten)]
+    pub site: SiteArguments,
+    /// Seed in place of the campaign file's; with --site give the one that the campaign was run with
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
     #[command(flatten)]
@@ -305,13 +337,12 @@ instruction. Times are counted in instructions that waves executed since the fau
 pub struct TraceArguments {
     /// The campaign file (YAML)
     pub file: PathBuf,
-    /// The fault site, as in the column `site` of results.csv
-    #[arg(long, value_name = "SITE")]
-    pub site: Site,
+    #[command(flatten)]
+    pub site: SiteArguments,
     /// Folder for trace.csv and trace.svg
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Seed in place of the campaign file's; give the one that the campaign was run with
+    /// Seed in place of the campaign file's; with --site give the one that the campaign was run with
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
     #[command(flatten)]

@@ -5,6 +5,7 @@ mod campaign;
 mod capture;
 mod cluster_arguments;
 mod compiling;
+mod completions;
 mod display;
 mod emulate;
 mod exec;
@@ -20,6 +21,7 @@ mod run;
 mod schema;
 mod shards;
 mod signals;
+mod site;
 mod strict;
 mod table;
 mod tool;
@@ -58,6 +60,8 @@ fn main() -> ExitCode {
         Command::Exec(arguments) => exec::exec(&arguments),
         Command::Capture(arguments) => capture::capture(&arguments),
         Command::Schema => schema::schema(),
+        Command::Completions(arguments) => completions::completions(&arguments),
+        Command::Manual(arguments) => completions::manual(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

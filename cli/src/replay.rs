@@ -1,16 +1,18 @@
 //! `flipwave replay`.
 
 use crate::arguments::ReplayArguments;
-use crate::{Failure, campaign, output};
+use crate::site::campaign_and_site;
+use crate::{Failure, output};
 use flipwave_analysis::Outcome;
 use flipwave_campaigns::Replay;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
 pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
-    let campaign = campaign::read(&arguments.file, &arguments.variant, arguments.seed)?;
-    let replay = flipwave_campaigns::replay(&campaign, &arguments.site, arguments.by.into())?;
-    write!(output::stdout(), "site:           {}\n{}", arguments.site, description(&replay))?;
+    let ReplayArguments { file, site, seed, variant, by } = arguments;
+    let (campaign, site) = campaign_and_site(file, variant, *seed, site)?;
+    let replay = flipwave_campaigns::replay(&campaign, &site, (*by).into())?;
+    write!(output::stdout(), "site:           {site}\n{}", description(&replay))?;
     Ok(())
 }
 

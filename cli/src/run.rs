@@ -14,7 +14,7 @@ pub fn run(arguments: &RunArguments) -> Result<(), Failure> {
         return shards::shard(&file, arguments, part);
     }
     let options = RunOptions {
-        folder: folder(arguments.out.as_ref(), &file),
+        folder: folder(arguments.out.as_ref(), file.name()),
         workers: arguments.workers.unwrap_or_else(all_processors),
         resume: arguments.resume,
         force: arguments.force,
@@ -78,9 +78,9 @@ pub fn check_complete(report: &Report, folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where results go, `out` if that is said.
-pub fn folder(out: Option<&PathBuf>, file: &CampaignFile) -> PathBuf {
-    out.cloned().unwrap_or_else(|| format!("{}.results", file.name()).into())
+/// Where the results of a campaign of this name go, `out` if that is said.
+pub fn folder(out: Option<&PathBuf>, name: &str) -> PathBuf {
+    out.cloned().unwrap_or_else(|| format!("{name}.results").into())
 }
 
 pub fn all_processors() -> NonZeroUsize {

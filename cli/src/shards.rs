@@ -28,7 +28,7 @@ const SHOWN: usize = 20;
 /// Runs a part of a campaign, or of all variants of a file.
 pub fn shard(file: &CampaignFile, arguments: &RunArguments, part: &Part) -> Result<(), Failure> {
     let options = ShardOptions {
-        folder: run::folder(arguments.out.as_ref(), file),
+        folder: run::folder(arguments.out.as_ref(), file.name()),
         part: part.clone(),
         workers: arguments.workers.unwrap_or_else(run::all_processors),
         scratch: arguments.scratch.clone().unwrap_or_else(std::env::temp_dir),
@@ -190,7 +190,7 @@ pub fn submit(arguments: &SubmitArguments) -> Result<(), Failure> {
     let file = campaign::read_all(&arguments.file, &arguments.variant, arguments.seed)?;
     let options = SubmitOptions {
         engine: arguments.engine.into(),
-        folder: run::folder(arguments.out.as_ref(), &file),
+        folder: run::folder(arguments.out.as_ref(), file.name()),
         shards: arguments.shards,
         at_once: arguments.at_once,
         nodes: arguments.nodes,

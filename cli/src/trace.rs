@@ -1,8 +1,9 @@
 //! `flipwave trace`.
 
 use crate::arguments::TraceArguments;
+use crate::site::campaign_and_site;
 use crate::table::{row, table};
-use crate::{Failure, campaign, output};
+use crate::{Failure, output};
 use flipwave_analysis::PropagationRow;
 use flipwave_campaigns::Traced;
 use flipwave_injector::{Gone, Step, TraceEnding, TraceEvent, What, Wrong, WrongOutput};
@@ -16,9 +17,10 @@ const WAVES: usize = 8;
 const ROWS: usize = 12;
 
 pub fn trace(arguments: &TraceArguments) -> Result<(), Failure> {
-    let campaign = campaign::read(&arguments.file, &arguments.variant, arguments.seed)?;
-    let traced = flipwave_campaigns::trace(&campaign, &arguments.site)?;
-    if let Some(folder) = &arguments.out {
+    let TraceArguments { file, site, out, seed, variant } = arguments;
+    let (campaign, site) = campaign_and_site(file, variant, *seed, site)?;
+    let traced = flipwave_campaigns::trace(&campaign, &site)?;
+    if let Some(folder) = out {
         traced.write(folder)?;
     }
     let text = [struck(&traced), events(&traced), spread(&traced.rows()), ending(&traced)];
