@@ -95,3 +95,43 @@ fn a_row_of_another_seed_replays_with_that_seed() {
     assert_is_row(&replay("7"), &row);
     assert_ne!(fact(&replay("8"), "before"), Some(format!("{:#010x}", row.before).as_str()));
 }
+
+/// By the number of a row, with the seed that the results were made with.
+#[test]
+fn a_row_is_replayed_by_its_number() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    example("saxpy", "{model: flip_one_bit, count: 20}", folder);
+    let run = |arguments: &[&str]| flipwave(folder, arguments, &[]);
+    run(&["run", "saxpy.yaml", "--seed", "7"]).expect_success();
+    let rows = rows(&folder.join("saxpy.results"));
+    for (index, row) in rows.iter().enumerate().step_by(6) {
+        let number = index.to_string();
+        let replayed = run(&["replay", "saxpy.yaml", "--row", &number]).expect_success();
+        assert_is_row(&replayed.stdout, row);
+    }
+    let traced = run(&["trace", "saxpy.yaml", "--row", "3", "--results", "saxpy.results"]);
+    assert!(traced.expect_success().stdout.contains(&rows[3].site));
+    let refused = |arguments: &[&str], part: &str| run(arguments).expect_refused(&[part]);
+    refused(&["replay", "saxpy.yaml", "--row", "20"], "has no row 20; it has 20, from 0 on");
+    refused(&["replay", "saxpy.yaml", "--row", "1", "--results", "none"], "none/results.csv");
+    refused(&["replay", "saxpy.yaml"], "--site");
+    refused(
+        &["replay", "saxpy.yaml", "--row", "1", "--site", &rows[0].site],
+        "cannot be used with",
+    );
+}
+
+#[test]
+fn shells_and_man_get_all_commands() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |arguments: &[&str]| flipwave(folder.path(), arguments, &[]).expect_success();
+    for shell in ["bash", "zsh", "fish"] {
+        let text = run(&["completions", shell]).stdout;
+        assert!(text.contains("flipwave") && text.contains("replay"), "{shell}");
+    }
+    run(&["manual", "pages"]);
+    let page = |name| std::fs::read_to_string(folder.path().join("pages").join(name)).expect(name);
+    assert!(page("flipwave.1").contains("replay"));
+    assert!(page("flipwave-run.1").contains("worker"));
+}
