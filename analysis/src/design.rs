@@ -41,7 +41,7 @@ impl Known {
         self.of(self.overwritten + self.dead)
     }
 
-    /// The part that so many places are.
+    /// The part of the scope that this many places are.
     pub(crate) fn of(self, places: u64) -> f64 {
         if self.places == 0 { 0.0 } else { places as f64 / self.places as f64 }
     }
@@ -61,7 +61,7 @@ impl SampleDesign {
         }
     }
 
-    /// The same with intervals that hold however often they are looked at, of so many standard
+    /// The same with intervals that hold however often they are looked at, of this many standard
     /// deviations to each side.
     pub fn repeated(self, deviations: f64) -> SampleDesign {
         SampleDesign { deviations: Some(deviations), ..self }

@@ -19,8 +19,8 @@ fn seeds() -> u64 {
     if std::env::var_os("FLIPWAVE_LONG").is_some() { 1000 } else { 200 }
 }
 
-/// So many of the seeds that a part of them is most likely no smaller, and no larger: three standard
-/// deviations away.
+/// How many of the seeds a part of them most likely is: no more than three standard deviations away from
+/// what is expected.
 fn likely(part: f64) -> RangeInclusive<u64> {
     let seeds = seeds() as f64;
     let away = 3.0 * (seeds * part * (1.0 - part)).sqrt() + 1.0;

@@ -1,5 +1,5 @@
-//! Looks at a campaign whose rows many make. What is known after so many injections is a function of
-//! their rows: whoever sees first that they are there finds it out, and others read it.
+//! Looks at a campaign whose rows many make. What is known after a number of injections is a
+//! function of their rows: whoever sees first that they are there finds it out, and others read it.
 
 use super::error::ShardError;
 use super::layout::SharedFolder;

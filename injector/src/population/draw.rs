@@ -145,7 +145,7 @@ impl<'a> Draws<'a> {
     }
 }
 
-/// The faults of strata with this many places, of which stages have so many each.
+/// The faults of strata with these numbers of places, given how many each has in each stage.
 fn shares(places: &[u64], stages: impl IntoIterator<Item = Vec<u64>>) -> Vec<Share> {
     let total: u64 = places.iter().sum();
     let mut shares = Vec::new();
