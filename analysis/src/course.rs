@@ -24,6 +24,16 @@ pub struct Pilot {
     pub outcomes: Vec<Outcome>,
 }
 
+/// Where the stages of a campaign of `count` injections at most end, ascending: at each look, and at the
+/// end of the pilot.
+pub fn stage_ends(until: Option<&Until>, pilot: Option<&Pilot>, count: u64) -> Vec<u64> {
+    let looks = until.iter().flat_map(|until| until.looks.iter().copied());
+    let mut ends: Vec<u64> = looks.chain(pilot.map(|own| own.count)).chain([count]).collect();
+    ends.sort_unstable();
+    ends.dedup();
+    ends
+}
+
 impl Course {
     /// A campaign that has no row yet.
     pub fn new(design: SampleDesign, until: Option<Until>, pilot: Option<Pilot>) -> Course {
@@ -112,6 +122,15 @@ mod tests {
         assert!((last.half_width - half_width(count)).abs() < 1e-12);
         assert_eq!(last.widest, "all sdc");
         assert!(count * 4 < looks.sizes.last().unwrap() * 3, "a rate of a tenth takes fewer");
+    }
+
+    #[test]
+    fn stages_end_at_looks_and_after_the_pilot() {
+        let until = Until { goal: goal(0.1, &[Scope::All]), looks: vec![50, 75, 112] };
+        let pilot = |count| Pilot { count, outcomes: Vec::new() };
+        assert_eq!(stage_ends(None, None, 9), [9]);
+        assert_eq!(stage_ends(Some(&until), Some(&pilot(60)), 112), [50, 60, 75, 112]);
+        assert_eq!(stage_ends(Some(&until), Some(&pilot(75)), 112), [50, 75, 112]);
     }
 
     #[test]

@@ -18,7 +18,7 @@ mod summary;
 mod table;
 mod whole_lines;
 
-pub use course::{Course, Pilot};
+pub use course::{Course, Pilot, stage_ends};
 pub use design::{Known, SampleDesign};
 pub use estimate::IntervalMethod;
 pub use interval::{Confidence, Interval, StatisticsError, clopper_pearson, wilson};

@@ -250,6 +250,22 @@ fn what_is_known_to_be_masked_is_what_the_faults_come_to() {
     assert!(!places.iter().any(is_known));
 }
 
+/// What could be needed may be less than the pilot, and so may be all places that there are.
+#[test]
+fn a_pilot_is_never_longer_than_its_campaign() {
+    let truth = Truth::new();
+    let optimal = "stratify: opcode, allocation: {optimal: {pilot: 20000}}";
+    for faults in ["until: {margin: 0.2}", "count: 30000, replacement: false"] {
+        let sampled = truth.sampled(&format!("{faults}, {optimal}"));
+        let scheme = &sampled.scheme;
+        assert!(scheme.pilot.is_none() && scheme.count() <= truth.rows.len() as u64, "{faults}");
+        let ends = scheme.until.as_ref().map_or(vec![scheme.count()], |until| until.looks.clone());
+        assert_eq!(scheme.stages().map(|own| own.end).collect::<Vec<_>>(), ends, "{faults}");
+        let course = sampled.course(1, |_| {});
+        assert!(course.is_enough() || course.count() == scheme.count(), "{faults}");
+    }
+}
+
 /// However often a campaign is looked at, and whatever is then decided, an interval holds the rate as
 /// often as it says: at all looks, and at the one at which it ends.
 #[test]

@@ -3,7 +3,9 @@
 use super::{Allocation, Per, Sample, SampleSize};
 use crate::error::CampaignError;
 use crate::faults::Faults;
-use flipwave_analysis::{Course, Known, Looks, Pilot, SampleDesign, Scope, Until, sample_size};
+use flipwave_analysis::{
+    Course, Goal, Known, Looks, Pilot, SampleDesign, Scope, Until, sample_size, stage_ends,
+};
 use flipwave_injector as injector;
 use flipwave_injector::{
     Duration, InstructionPopulation, KnownMasked, Profile, Sampling, Stage, Stratification,
@@ -22,6 +24,8 @@ pub(crate) struct Scheme {
     pub design: SampleDesign,
     /// When the campaign ends early.
     pub until: Option<Until>,
+    /// The injections that show how the others are drawn, if there are others.
+    pub pilot: Option<Pilot>,
 }
 
 impl Scheme {
@@ -37,15 +41,15 @@ impl Scheme {
         let room = if sample.replacement { u64::MAX } else { total };
         let mut design = design(faults, profile, &strata);
         let mut until = None;
-        let mut ends = match &sample.size {
-            SampleSize::Exhaustive => vec![total],
-            _ if total == 0 => vec![0],
-            SampleSize::Count(count) => vec![(*count).min(room)],
+        let count = match &sample.size {
+            SampleSize::Exhaustive => total,
+            _ if total == 0 => 0,
+            SampleSize::Count(count) => (*count).min(room),
             SampleSize::Precision { margin } => {
                 let some: Vec<u64> = strata.iter().map(places).filter(|own| *own > 0).collect();
                 let most = some.iter().max().map_or(0, |most| *most);
                 let each = sample_size(most, *margin, sample.confidence, 0.5)?;
-                vec![each.saturating_mul(some.len() as u64).min(room)]
+                each.saturating_mul(some.len() as u64).min(room)
             }
             SampleSize::Until { margin, outcomes, per, most } => {
                 let parts = parts(per, profile);
@@ -69,23 +73,25 @@ impl Scheme {
                 };
                 design = design.repeated(looks.deviations);
                 until = Some(Until {
-                    goal: flipwave_analysis::Goal {
+                    goal: Goal {
                         margin: *margin,
                         outcomes: outcomes.clone(),
                         scopes: parts.into_iter().map(|(scope, _)| scope).collect(),
                     },
                     looks: looks.sizes.clone(),
                 });
-                looks.sizes
+                looks.sizes.last().copied().unwrap_or(0)
             }
         };
-        if let Allocation::Optimal { pilot, .. } = sample.allocation {
-            ends.push(pilot.min(room));
-            ends.sort_unstable();
-            ends.dedup();
-        }
+        let pilot = match &sample.allocation {
+            Allocation::Optimal { pilot, outcomes } if *pilot < count => {
+                Some(Pilot { count: *pilot, outcomes: outcomes.clone() })
+            }
+            Allocation::Optimal { .. } | Allocation::Proportional | Allocation::Equal => None,
+        };
+        let ends = stage_ends(until.as_ref(), pilot.as_ref(), count);
         let strata = strata.into_iter().map(|stratum| stratum.name).collect();
-        Ok(Scheme { sample, strata, ends, design, until })
+        Ok(Scheme { sample, strata, ends, design, until, pilot })
     }
 
     /// Names of the strata, by number.
@@ -106,17 +112,7 @@ impl Scheme {
 
     /// A campaign that has no row yet.
     pub fn course(&self) -> Course {
-        Course::new(self.design.clone(), self.until.clone(), self.pilot())
-    }
-
-    /// The injections that show how the others are drawn.
-    pub fn pilot(&self) -> Option<Pilot> {
-        match &self.sample.allocation {
-            Allocation::Optimal { pilot, outcomes } => {
-                Some(Pilot { count: *pilot, outcomes: outcomes.clone() })
-            }
-            Allocation::Proportional | Allocation::Equal => None,
-        }
+        Course::new(self.design.clone(), self.until.clone(), self.pilot.clone())
     }
 
     /// How the faults are drawn as far as that is known when the campaign has come this far: before the
@@ -133,13 +129,17 @@ impl Scheme {
                 Some(injector::Allocation::Equal)
             }
             (_, Allocation::Proportional) => Some(injector::Allocation::Proportional),
+            // A campaign that is no longer than its pilot.
+            (_, Allocation::Optimal { .. }) if self.pilot.is_none() => {
+                Some(injector::Allocation::Proportional)
+            }
             (_, Allocation::Optimal { .. }) => course.deviations().map(|known| {
                 // Where nothing was struck, outcomes vary as much as they can.
                 let of = |name: &String| known.get(name).copied().unwrap_or(0.5);
                 injector::Allocation::Optimal(self.strata.iter().map(of).collect())
             }),
         };
-        let pilot = self.pilot().map_or(0, |pilot| pilot.count);
+        let pilot = self.pilot.as_ref().map_or(0, |pilot| pilot.count);
         let stage = |range: Range<u64>| {
             let is_pilot = range.end <= pilot;
             let allocation = match is_pilot {

@@ -6,7 +6,7 @@ use super::layout::SharedFolder;
 use crate::folder::FolderError;
 use crate::record::{CampaignIdentity, Versions};
 use crate::schema::ResultsFormat;
-use flipwave_analysis::{ComparedOutput, Course, Pilot, SampleDesign, Until};
+use flipwave_analysis::{ComparedOutput, Course, Pilot, SampleDesign, Until, stage_ends};
 use flipwave_injector::{FidelityRecord, Population};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -63,12 +63,7 @@ impl ShardPlan {
 
     /// The numbers of injections at which stages end, in which shards work on it together.
     pub(super) fn stages(&self) -> Vec<u64> {
-        let looks = self.until.iter().flat_map(|until| until.looks.iter().copied());
-        let pilot = self.pilot.iter().map(|pilot| pilot.count);
-        let mut ends: Vec<u64> = looks.chain(pilot).chain([self.count]).collect();
-        ends.sort_unstable();
-        ends.dedup();
-        ends
+        stage_ends(self.until.as_ref(), self.pilot.as_ref(), self.count)
     }
 
     /// The plan with most injections; nothing where there is none.

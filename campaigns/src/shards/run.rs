@@ -186,7 +186,7 @@ impl<'a> Ready<'a> {
             counted: profile.counted(),
             design: scheme.design.clone(),
             until: scheme.until.clone(),
-            pilot: scheme.pilot(),
+            pilot: scheme.pilot.clone(),
             golden_wave_instructions: reference.wave_instructions(),
             instruction_limits: reference.instruction_limits(),
             fidelity,
@@ -219,7 +219,7 @@ fn run(
     let (runner, ready) = (&*runner, &ready);
     let of_run = (is_planned, clock);
     let mut shard = Shard { options, folder, runner, ready, planned, touched, of_run, report };
-    let Some(pilot) = scheme.pilot() else {
+    let Some(pilot) = &scheme.pilot else {
         shard.inject(&course, ranges, (attempt, progress))?;
         return Ok(shard.report);
     };
