@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SampleDesign {
     /// Probability with which an interval holds the rate.
-    pub confidence: f64,
+    pub confidence: Confidence,
     /// Standard deviations that an interval spans to each side, where it is looked at repeatedly: more
     /// than those of the confidence.
     pub deviations: Option<f64>,
@@ -51,7 +51,7 @@ impl SampleDesign {
     /// All places with the same probability, each as often as it comes; intervals are Wilson's.
     pub fn simple(confidence: Confidence) -> SampleDesign {
         SampleDesign {
-            confidence: confidence.probability(),
+            confidence,
             deviations: None,
             method: IntervalMethod::default(),
             places: BTreeMap::new(),
@@ -67,15 +67,9 @@ impl SampleDesign {
         SampleDesign { deviations: Some(deviations), ..self }
     }
 
-    /// Probability with which an interval holds the rate.
-    pub fn confidence(&self) -> Confidence {
-        // What is read from a file can be anything.
-        Confidence::new(self.confidence).unwrap_or(Confidence::P95)
-    }
-
     /// The confidence that intervals are computed with.
     pub(crate) fn nominal(&self) -> Confidence {
-        self.deviations.map_or(self.confidence(), Confidence::within)
+        self.deviations.map_or(self.confidence, Confidence::within)
     }
 
     pub(crate) fn places_of(&self, stratum: &str) -> Option<u64> {

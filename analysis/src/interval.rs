@@ -1,5 +1,6 @@
 //! Intervals for a rate that is estimated by counting.
 
+use serde::{Deserialize, Serialize};
 use statrs::function::{
     beta::beta_reg,
     erf::{erf, erf_inv},
@@ -7,7 +8,8 @@ use statrs::function::{
 use std::fmt;
 
 /// How sure an interval is to contain the true rate, above 0 and below 1.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(into = "f64", try_from = "f64")]
 pub struct Confidence(f64);
 
 impl Confidence {
@@ -42,6 +44,20 @@ impl Confidence {
     /// The confidence with which a normal variable lies within this many standard deviations.
     pub(crate) fn within(deviations: f64) -> Confidence {
         Confidence(erf(deviations / std::f64::consts::SQRT_2))
+    }
+}
+
+impl From<Confidence> for f64 {
+    fn from(confidence: Confidence) -> f64 {
+        confidence.0
+    }
+}
+
+impl TryFrom<f64> for Confidence {
+    type Error = StatisticsError;
+
+    fn try_from(probability: f64) -> Result<Confidence, StatisticsError> {
+        Confidence::new(probability)
     }
 }
 

@@ -122,6 +122,12 @@ impl<K> ScopeSummary<K> {
     pub fn share(&self, outcome: Outcome) -> Share {
         self.outcomes[outcome as usize]
     }
+
+    /// The lines of a table: each outcome, with no cause, and then each cause.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = (Outcome, &str, Share)> {
+        let outcomes = Outcome::ALL.into_iter().map(|own| (own, "", self.share(own)));
+        outcomes.chain(self.causes.iter().map(|(own, cause, share)| (*own, cause.as_str(), *share)))
+    }
 }
 
 /// What the injections of a campaign came to, counted one after another. It takes memory for the
@@ -160,7 +166,7 @@ impl Tallies {
         let known = |scope: &Scope| self.design.known_of(scope).unwrap_or_default();
         let SampleDesign { method, .. } = self.design;
         let scopes = self.summaries(known).collect();
-        Summary { confidence: self.design.confidence(), method, scopes }
+        Summary { confidence: self.design.confidence, method, scopes }
     }
 }
 
@@ -406,12 +412,8 @@ impl Summary {
     pub fn write_csv(&self, output: impl Write) -> Result<(), ResultsError> {
         let mut writer = csv::Writer::from_writer(output);
         for scope in &self.scopes {
-            for outcome in Outcome::ALL {
-                let share = scope.share(outcome);
-                writer.serialize(Line::new(scope, outcome, "", share, self.confidence))?;
-            }
-            for (outcome, cause, share) in &scope.causes {
-                writer.serialize(Line::new(scope, *outcome, cause, *share, self.confidence))?;
+            for (outcome, cause, share) in scope.lines() {
+                writer.serialize(Line::new(scope, outcome, cause, share, self.confidence))?;
             }
         }
         writer.flush().map_err(csv::Error::from)?;

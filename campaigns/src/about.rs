@@ -106,7 +106,11 @@ pub fn about(folder: &Path) -> Result<(About, File), AboutError> {
     open(RECORD)?.take(LARGEST).read_to_string(&mut text).map_err(unread)?;
     let recorded: Recorded = serde_json::from_str(&text)
         .map_err(|reason| AboutError::Other { path: record.clone(), reason })?;
-    let given = recorded.design.as_ref().map(|design| design.confidence).or(recorded.confidence);
+    let given = recorded
+        .design
+        .as_ref()
+        .map(|design| design.confidence.probability())
+        .or(recorded.confidence);
     let confidence = given.map_or(Ok(Confidence::P95), Confidence::new);
     let confidence =
         confidence.map_err(|reason| AboutError::Confidence { path: record.clone(), reason })?;

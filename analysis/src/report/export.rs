@@ -52,10 +52,7 @@ fn write<K>(
     rates: &ScopeSummary<K>,
 ) -> Result<(), ResultsError> {
     let part_of_sdc = format!("{:.6}", campaign.part_of_sdc(rates));
-    let outcomes = Outcome::ALL.map(|outcome| (outcome, "", rates.share(outcome)));
-    let causes =
-        rates.causes.iter().map(|(outcome, cause, share)| (*outcome, cause.as_str(), *share));
-    for (outcome, cause, Share { count, rate, interval }) in outcomes.into_iter().chain(causes) {
+    for (outcome, cause, Share { count, rate, interval }) in rates.lines() {
         writer.serialize(Line {
             campaign: &campaign.about.name,
             folder: &campaign.about.folder,
@@ -69,7 +66,7 @@ fn write<K>(
             low: format!("{:.6}", interval.low),
             high: format!("{:.6}", interval.high),
             part_of_sdc: part_of_sdc.clone(),
-            confidence: campaign.about.design.confidence().probability(),
+            confidence: campaign.about.design.confidence.probability(),
         })?;
     }
     Ok(())

@@ -96,7 +96,7 @@ pub fn merge(options: &MergeOptions) -> Result<Merged, CampaignError> {
         golden_wave_instructions: first.golden_wave_instructions.clone(),
         instruction_limits: first.instruction_limits.clone(),
         planned: campaigns.iter().map(|own| own.plan.count).sum(),
-        confidence: first.design.confidence,
+        confidence: first.design.confidence.probability(),
         design,
         looks,
         done,

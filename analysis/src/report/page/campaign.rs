@@ -140,7 +140,7 @@ fn facts(html: &mut String, campaign: &Aggregates) {
         Some(planned) => fact("Injections", &format!("{done} of {} planned", count(planned))),
         None => fact("Injections", &done),
     }
-    let (confidence, method) = (about.design.confidence(), about.design.method.name());
+    let (confidence, method) = (about.design.confidence, about.design.method.name());
     let note = "rates and parts are weighted where injections stand for differently many places";
     fact("Intervals", &format!("{confidence}, {method}; {note}"));
     if !about.design.known.is_empty() {

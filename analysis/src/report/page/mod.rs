@@ -120,7 +120,7 @@ fn overview(html: &mut String, campaigns: &[Reported]) {
             html,
             "<td class=\"text long\">{}</td><td>{}</td></tr>",
             escaped(&compared),
-            about.design.confidence()
+            about.design.confidence
         );
     }
     html.push_str("</tbody></table></div>");
