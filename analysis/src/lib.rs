@@ -3,6 +3,7 @@
 mod course;
 mod design;
 mod estimate;
+mod hardening;
 mod hexadecimal;
 mod interval;
 mod looks;
@@ -21,6 +22,7 @@ mod whole_lines;
 pub use course::{Course, Pilot, stage_ends};
 pub use design::{Known, SampleDesign};
 pub use estimate::IntervalMethod;
+pub use hardening::{Coverage, HardenedPoint, curve_svg};
 pub use interval::{Confidence, Interval, StatisticsError, clopper_pearson, wilson};
 pub use looks::Looks;
 pub use outcome::{Outcome, UnknownOutcome};

@@ -6,6 +6,7 @@ use crate::campaign::Campaign;
 use crate::capture::ReplayError;
 use crate::faults::Faults;
 use crate::folder::FolderError;
+use crate::harden::HardeningError;
 use crate::launch::LaunchError;
 use crate::location::FileError;
 use crate::prepare::PrepareError;
@@ -34,6 +35,9 @@ pub enum CampaignError {
     /// An instruction cannot be emulated.
     #[error(transparent)]
     Emulate(#[from] Box<EmulateError>),
+    /// A program cannot be hardened.
+    #[error(transparent)]
+    Hardening(Box<HardeningError>),
     /// The program cannot be put together.
     #[error(transparent)]
     Prepare(#[from] PrepareError),

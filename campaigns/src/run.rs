@@ -87,6 +87,20 @@ pub fn run(
     options: &RunOptions,
     progress: &mut dyn Progress,
 ) -> Result<Report, CampaignError> {
+    let path = injection_path(campaign, options.path)?;
+    run_on(campaign, options, progress, || runner(campaign, path))
+}
+
+/// The same on the runner that `make` gives.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn run_on<'a>(
+    campaign: &'a Campaign,
+    options: &RunOptions,
+    progress: &mut dyn Progress,
+    make: impl FnOnce() -> Result<Box<dyn Runner + 'a>, CampaignError>,
+) -> Result<Report, CampaignError> {
     let faults = campaign.faults()?;
     let lock = FolderLock::take(&options.folder, options.take_over).map_err(FolderError::from)?;
     folder::check_files(&options.folder)?;
@@ -96,13 +110,12 @@ pub fn run(
     if !options.force && !options.resume {
         folder::check_no_results(&options.folder)?;
     }
-    let path = injection_path(campaign, options.path)?;
     if options.self_test && campaign.device() == CampaignDevice::Rocr {
         return Err(CampaignError::OnlyEmbedded("the self-test"));
     }
     let mut timings = Timings::default();
     progress.phase(Phase::Preparing);
-    let runner = timed(&mut timings.prepare, || runner(campaign, path))?;
+    let runner = timed(&mut timings.prepare, make)?;
     if let Origin::Recording { warnings } = &runner.prepared().origin {
         warnings.iter().for_each(|warning| progress.warn(warning));
     }

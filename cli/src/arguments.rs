@@ -44,6 +44,9 @@ pub enum Command {
     Launch(LaunchArguments),
     /// Make a page of what campaigns came to: rates by kernel, line, instruction, register, bit
     Report(ReportArguments),
+    /// Execute the instructions twice that most of the SDC comes from, as many as a budget allows, and
+    /// inject the same faults again
+    Harden(HardenArguments),
     /// Repeat one injection and print what it did
     Replay(ReplayArguments),
     /// Follow one fault through a program: how it spreads, and where it dies or gets out
@@ -312,6 +315,42 @@ pub struct ReportArguments {
     /// one, where that is still there. May be given several times
     #[arg(long, value_name = "DIR")]
     pub source: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The folder has the hardened code objects, curve.csv and curve.svg with what each budget brings, \
+instructions.csv with what it buys, and a folder of results for the plain program and for each budget. \
+The exit code is 1 if a fault in a result that is compared has come to SDC.")]
+pub struct HardenArguments {
+    /// The campaign file (YAML)
+    pub file: PathBuf,
+    /// What the program may execute, the instructions that it executes now being 1; several by commas
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1.1,1.2,1.3,1.5,2")]
+    pub budget: Vec<f64>,
+    /// Folder for the results [default: NAME.hardened, NAME as in the campaign file]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Worker threads [default: all processors]
+    #[arg(long, value_name = "N", value_parser = workers)]
+    pub workers: Option<NonZeroUsize>,
+    /// Seed in place of the campaign file's
+    #[arg(long, value_name = "S")]
+    pub seed: Option<u64>,
+    #[command(flatten)]
+    pub variant: VariantArgument,
+    /// Go on with what an earlier run has left in the folder
+    #[arg(long, conflicts_with = "force")]
+    pub resume: bool,
+    /// Replace results in the folder
+    #[arg(long)]
+    pub force: bool,
+    /// Take the folder from a run on another machine, which has surely ended
+    #[arg(long)]
+    pub take_over: bool,
+    /// How faults are injected [default: embedded]
+    #[arg(long, value_name = "PATH", value_enum)]
+    pub by: Option<PathArgument>,
 }
 
 #[derive(Debug, Args)]

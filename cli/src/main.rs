@@ -10,6 +10,7 @@ mod display;
 mod emulate;
 mod exec;
 mod fidelity;
+mod harden;
 mod inspect;
 mod launch;
 mod long_runs;
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         Command::Status(arguments) => shards::status(&arguments),
         Command::Submit(arguments) => shards::submit(&arguments),
         Command::Launch(arguments) => launch::launch(&arguments),
+        Command::Harden(arguments) => harden::harden(&arguments),
         Command::Replay(arguments) => replay::replay(&arguments),
         Command::Report(arguments) => report::report(&arguments),
         Command::Trace(arguments) => trace::trace(&arguments),
@@ -74,7 +76,7 @@ fn main() -> ExitCode {
                 None => say(format!("flipwave: {failure}")),
             }
             ExitCode::from(match failure {
-                Failure::RulesBroken { .. } | Failure::NotSame { .. } => BROKEN,
+                Failure::RulesBroken { .. } | Failure::NotSame { .. } | Failure::Escaped { .. } => BROKEN,
                 _ => FAILED,
             })
         }
@@ -90,6 +92,12 @@ enum Failure {
     /// A program that does not keep the rules of the hardware.
     #[error("the program breaks rules of the hardware (places: {count})")]
     RulesBroken { count: usize },
+    /// Faults that a comparison should have seen.
+    #[error(
+        "faults in results that are compared came to SDC all the same: {count}, the first with a budget \
+         of {budget} in injection {index}, {site}"
+    )]
+    Escaped { count: usize, budget: f64, index: u64, site: String },
     /// An application that ended with an exit code of its own, which is not 0.
     #[error("the application ended with exit code {0}")]
     Ended(u8),

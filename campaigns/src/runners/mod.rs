@@ -17,6 +17,7 @@ pub(crate) use runner::{Inject, Runner};
 use crate::campaign::{Campaign, CampaignWorkload};
 use crate::device::CampaignDevice;
 use crate::error::CampaignError;
+use crate::prepare::Prepared;
 use crate::program::prepare_emulated;
 use application::ApplicationRunner;
 use embedded::EmbeddedRunner;
@@ -54,9 +55,13 @@ pub(crate) fn in_this_process<'a>(
     campaign: &'a Campaign,
     path: InjectionPath,
 ) -> Result<Box<dyn Runner + 'a>, CampaignError> {
-    let prepared = prepare_emulated(campaign)?;
-    Ok(match path {
+    Ok(of_prepared(prepare_emulated(campaign)?, path))
+}
+
+/// The runner of a program that is put together, in this process on the embedded GPU.
+pub(crate) fn of_prepared<'a>(prepared: Prepared, path: InjectionPath) -> Box<dyn Runner + 'a> {
+    match path {
         InjectionPath::Embedded => Box::new(EmbeddedRunner { prepared }),
         InjectionPath::Hook => Box::new(HookRunner { prepared }),
-    })
+    }
 }

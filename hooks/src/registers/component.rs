@@ -7,7 +7,7 @@
 use super::Allocation;
 use crate::flow::{Disassembly, FunctionIndex, Key};
 use flipwave_codeobj::{CodeObject, Kernel};
-use flipwave_isa::{AccVgprs, FlatScratch, Opcode, Register, RegisterSet, Target, Vgpr};
+use flipwave_isa::{AccVgprs, FlatScratch, Opcode, Register, RegisterRange, RegisterSet, Target, Vgpr};
 use petgraph::unionfind::UnionFind;
 
 /// Functions connected by calls.
@@ -23,8 +23,10 @@ pub struct Component {
     pub touched: RegisterSet,
     /// Registers that its kernels have now, in all of them.
     pub allocated: RegisterSet,
-    /// Registers that its kernels can have at most.
+    /// Registers that its kernels can have at most, without the reserved ones.
     pub allocatable: RegisterSet,
+    /// Registers that no function touches and that were set aside: hooks get others.
+    pub reserved: RegisterSet,
     /// Whether its waves change how many VGPRs they have as they run (RDNA 4 ISA, "Dynamic VGPR
     /// allocation").
     pub resizes: bool,
@@ -37,6 +39,13 @@ impl Component {
     /// Registers that no function touches: first those that are allocated anyhow.
     pub fn free(&self) -> RegisterSet {
         self.allocatable.difference(self.touched)
+    }
+
+    /// Sets registers aside that no function touches; hooks get others from then on.
+    pub fn reserve(&mut self, range: RegisterRange) {
+        self.reserved.insert_range(range);
+        self.allocatable = self.allocatable.difference(self.reserved);
+        self.allocated = self.allocated.difference(self.reserved);
     }
 }
 
@@ -98,6 +107,7 @@ impl Component {
             resizes: false,
             allocated: all.registers(),
             allocatable: all.registers(),
+            reserved: RegisterSet::EMPTY,
             // Where the base goes through a hardware register there is no code for it.
             scratch: (target.flat_scratch() != FlatScratch::HardwareRegisters).then_some(0),
         }

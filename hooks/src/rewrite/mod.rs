@@ -25,7 +25,7 @@ use crate::checker::Claims;
 use crate::flow::{Disassembly, FunctionIndex, InstIndex};
 use crate::hook::{Argument, HookCompiler, HookData, HookSource, Mask};
 use crate::layout::{CodeLayout, Placement};
-use crate::registers::{Component, components};
+use crate::registers::{Component, RegisterRun, components};
 use flipwave_codeobj::{CodeObject, LineTable};
 use flipwave_isa::{Pc, RegisterRange, Rules};
 use std::collections::BTreeMap;
@@ -39,6 +39,15 @@ pub enum When {
     After,
     /// In its place.
     Instead,
+}
+
+/// A side of an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Before it.
+    Before,
+    /// After it.
+    After,
 }
 
 /// A source of hooks that an instrumentation was given.
@@ -64,6 +73,9 @@ pub struct HookCall {
 #[derive(Clone, Debug, Default)]
 struct Requests {
     before: Vec<HookCall>,
+    /// Text of instructions directly before it, and directly after it.
+    text_before: String,
+    text_after: String,
     after: Vec<HookCall>,
     /// Hooks, or other instructions, in its place.
     instead: Option<Instead>,
@@ -204,6 +216,43 @@ impl<'a> Instrumentation<'a> {
     /// without branches.
     pub fn replace(&mut self, at: InstIndex, text: &str) {
         self.requests.entry(at).or_default().instead = Some(Instead::Text(text.to_owned()));
+    }
+
+    /// Asks for instructions directly before or after one, hooks on the other side of them: text for
+    /// the assembler, without branches. What was asked for before comes first. They wait for loads
+    /// into what they name. What they write must be reserved, or dead there: the checker objects to
+    /// all else.
+    pub fn insert(&mut self, at: InstIndex, side: Side, text: &str) {
+        let requests = self.requests.entry(at).or_default();
+        let own = match side {
+            Side::Before => &mut requests.text_before,
+            Side::After => &mut requests.text_after,
+        };
+        own.push_str(text);
+        own.push('\n');
+    }
+
+    /// The functions that share registers with the one of an instruction.
+    pub fn component_of(&self, at: InstIndex) -> Option<&Component> {
+        let function = self.program.function_of(at);
+        self.components.iter().find(|own| own.functions.contains(&function))
+    }
+
+    /// Sets registers aside, in all kernels that come to an instruction: no instruction names them,
+    /// no hook gets them, and waves have them. Nothing where there are no more.
+    pub fn reserve(&mut self, at: InstIndex, wanted: RegisterRun) -> Option<RegisterRange> {
+        let function = self.program.function_of(at);
+        let components = &mut self.components;
+        let component = components.iter_mut().find(|own| own.functions.contains(&function))?;
+        if component.resizes {
+            return None;
+        }
+        let free = component.free();
+        let allocated = free.intersection(component.allocated);
+        let first = wanted.first(allocated).or_else(|| wanted.first(free))?;
+        let range = RegisterRange::new(first, wanted.words);
+        component.reserve(range);
+        Some(range)
     }
 
     /// Compiles the hooks and makes the new code object. The given one stays as it is.

@@ -5,7 +5,7 @@
 //! given back around the hook.
 
 use crate::dataflow::Live;
-use crate::registers::Component;
+use crate::registers::{Component, RegisterRun};
 use flipwave_isa::{AccVgpr, Register, RegisterRange, RegisterSet, Sgpr, Vgpr};
 
 /// Lanes in which a vector register is going to be overwritten.
@@ -109,53 +109,5 @@ impl<'a> RegisterPool<'a> {
         self.taken = self.taken.union(range);
         self.displaced = self.displaced.union(live.intersection(range));
         Some(found)
-    }
-}
-
-/// Registers in a row that are looked for.
-#[derive(Clone, Copy)]
-struct RegisterRun {
-    file: RegisterSet,
-    words: u8,
-    alignment: u8,
-}
-
-impl RegisterRun {
-    /// Where such runs begin in a set.
-    fn all(self, set: RegisterSet) -> impl Iterator<Item = Register> {
-        let is_aligned = move |register: &Register| {
-            let number = match *register {
-                Register::Vgpr(Vgpr(n)) => n,
-                Register::AccVgpr(AccVgpr(n)) | Register::Sgpr(Sgpr(n)) => n.into(),
-                _ => 0,
-            };
-            number.is_multiple_of(self.alignment.max(1).into())
-        };
-        let is_whole = move |first: &Register| {
-            first.offset(self.words.saturating_sub(1)).is_some()
-                && set.contains_range(RegisterRange::new(*first, self.words))
-        };
-        set.intersection(self.file).iter().filter(is_aligned).filter(is_whole)
-    }
-
-    /// Where the first in a set begins.
-    fn first(self, set: RegisterSet) -> Option<Register> {
-        self.all(set).next()
-    }
-
-    /// Where the one with the fewest live registers begins, of those rather one that is
-    /// allocated.
-    fn cheapest(
-        self,
-        set: RegisterSet,
-        live: RegisterSet,
-        allocated: RegisterSet,
-    ) -> Option<Register> {
-        let cost = |first: &Register| {
-            let range = RegisterRange::new(*first, self.words);
-            let costs = range.iter().filter(|own| live.contains(*own)).count();
-            (costs, !allocated.contains_range(range))
-        };
-        self.all(set).min_by_key(cost)
     }
 }

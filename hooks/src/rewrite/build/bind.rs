@@ -110,7 +110,7 @@ impl<'a> Build<'a> {
             return None;
         }
         // What the code names itself is there, though another kernel may have fewer.
-        let there = own.allocated.union(own.named);
+        let there = own.allocated.union(own.named).union(own.reserved);
         let missing = numbered.difference(there).iter().next()?;
         let Allocation { vgprs, acc_vgprs, sgprs } = Allocation::count(own.allocated);
         Some(format!(

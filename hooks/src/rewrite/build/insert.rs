@@ -1,13 +1,16 @@
 //! The code of every site and of every kernel's start.
 
+use super::text::{named, text_code};
 use super::{Bound, Build};
 use crate::dataflow::{IndexMode, Live, Liveness, Outstanding, OutstandingLoads, index_mode};
 use crate::flow::{FunctionIndex, IndexVec, InstIndex};
 use crate::hook::{Assembler, Body, EntryValue, HookData, HookError};
-use crate::layout::{Edits, InsertedCode, Piece};
+use crate::layout::Edits;
 use crate::registers::{Allocation, Component};
 use crate::rewrite::homes::{HomeNeeds, HomeSearch, Keeping, Kept};
-use crate::rewrite::{HookCall, Instead, RewriteError, When, growth, jumps, placements, prologue};
+use crate::rewrite::{
+    HookCall, Instead, RewriteError, Side, When, growth, jumps, placements, prologue,
+};
 use crate::site::{self, CallGenerator, InsertionPoint, SiteCall};
 use flipwave_codeobj::Descriptor;
 use flipwave_isa::counter::Counters;
@@ -61,9 +64,9 @@ impl<'a> Insertions<'a> {
 }
 
 /// What is known of every point of a program.
-struct Analyses<'a> {
+pub(super) struct Analyses<'a> {
     liveness: &'a Liveness<'a>,
-    loads: OutstandingLoads,
+    pub loads: OutstandingLoads,
     /// Whether vector instructions index registers when an instruction begins.
     index_mode: IndexVec<InstIndex, IndexMode>,
     /// Whether a hook changes EXEC for good.
@@ -71,6 +74,12 @@ struct Analyses<'a> {
 }
 
 impl Analyses<'_> {
+    /// The mode at a site: a switch of it is followed by what it is for, in the same block.
+    pub fn index_mode(&self, at: InstIndex, when: When) -> IndexMode {
+        let point = if when == When::After { at.next() } else { at };
+        self.index_mode.get(point).copied().unwrap_or_default()
+    }
+
     /// What is live at a site.
     fn live(&self, at: InstIndex, when: When) -> Live {
         let live = match when {
@@ -139,7 +148,8 @@ impl<'a> Build<'a> {
                 sites.entry((bound.at, bound.when)).or_default().push(bound);
                 needs.add(&bound.inputs, self.body(bound));
             }
-            if sites.is_empty() {
+            let has_text = self.has_text(component);
+            if sites.is_empty() && !has_text {
                 continue;
             }
             let first = data.iter().find(|(_, data)| !data.is_empty()).map(|(address, _)| *address);
@@ -157,9 +167,17 @@ impl<'a> Build<'a> {
                 data: first.unwrap_or(Pc(0)),
             };
             let kept = search.homes(&needs);
+            if has_text {
+                let own = &mut insertions.edits.after;
+                self.add_text(component, Side::After, &analyses, &mut assembler, own)?;
+            }
             let mut generator = CallGenerator::new(component, &mut assembler, program, counters);
             let mut used =
                 self.component(&sites, &analyses, &kept, &mut generator, data, &mut insertions);
+            if has_text {
+                let own = &mut insertions.edits.before;
+                self.add_text(component, Side::Before, &analyses, &mut assembler, own)?;
+            }
             slide(&kept, counters, &mut assembler, &mut insertions)?;
             let far = far.iter().copied().filter(|own| component.functions.contains(own));
             let search = jumps::PairSearch::new(
@@ -203,9 +221,7 @@ impl<'a> Build<'a> {
             let mut visit = |at, when, outstanding: &Outstanding| {
                 let Some(calls) = sites.get(&(at, when)) else { return };
                 let live = analyses.live(at, when);
-                // A switch of the mode is followed by what it is for, in the same block.
-                let point = if when == When::After { at.next() } else { at };
-                let index_mode = analyses.index_mode.get(point).copied().unwrap_or_default();
+                let index_mode = analyses.index_mode(at, when);
                 let homes = kept.at(program, at, when);
                 let (homes, asked) = (&*homes, kept.asked);
                 let site = InsertionPoint { live, outstanding, index_mode, homes, asked };
@@ -308,7 +324,8 @@ impl<'a> Build<'a> {
                     |reason| RewriteError::Prologue { kernel: kernel.name.to_string(), reason },
                 )?;
             let before = Allocation::of(kernel, target);
-            let after = before.with(used.registers.union(entry.used));
+            let reserved = component.reserved;
+            let after = before.with(used.registers.union(entry.used).union(reserved));
             if !entry.code.pieces.is_empty() {
                 insertions.edits.entries.insert(function, entry.code);
             }
@@ -336,25 +353,4 @@ fn slide(
         insertions.edits.before.entry(at).or_default().append(text_code(assembler, &text)?);
     }
     Ok(())
-}
-
-/// Instructions from text, one a piece.
-fn text_code(assembler: &mut Assembler, text: &str) -> Result<InsertedCode, HookError> {
-    let mut code = InsertedCode::default();
-    for line in text.lines().filter(|line| !line.trim().is_empty()) {
-        code.pieces.push(Piece::bytes(assembler.assemble(line)?));
-    }
-    Ok(code)
-}
-
-/// Registers that text names; all SGPRs where that cannot be said.
-fn named(isa: &Isa, text: &str) -> RegisterSet {
-    let registers = |line| {
-        let bytes = isa.assemble(line).ok()?;
-        let inst = isa.decode(&bytes, Pc(0)).ok()?;
-        Some(inst.reads.iter().chain(&inst.writes).copied().collect())
-    };
-    let lines = text.lines().filter(|line| !line.trim().is_empty());
-    let named = lines.map(|line| registers(line).unwrap_or(RegisterSet::SGPRS));
-    named.fold(RegisterSet::EMPTY, RegisterSet::union)
 }

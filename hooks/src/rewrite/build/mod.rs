@@ -3,6 +3,7 @@
 mod bind;
 mod insert;
 mod place;
+mod text;
 
 use super::report::{KernelReport, Refused, Report};
 use super::{HookCall, Instrumentation, RewriteError, Rewritten, When, growth};

@@ -1,0 +1,166 @@
+//! Hardening: which instructions of a program to execute twice, measured by what faults in them come
+//! to, and what that brings.
+//!
+//! A campaign on the plain program ranks its instructions by how much of the SDC faults in them are the
+//! cause of, and each budget buys those that bring most for what they cost. The same faults are then
+//! injected into each hardened program: it is the same campaign, on other code ([`code`]).
+
+mod code;
+mod curve;
+mod error;
+mod ranking;
+mod tables;
+
+pub use error::HardeningError;
+pub use ranking::RankedInstruction;
+
+use crate::campaign::Campaign;
+use crate::error::CampaignError;
+use crate::folder::{FolderError, RESULTS};
+use crate::lock::FolderLock;
+use crate::progress::Progress;
+use crate::run::{Report, RunOptions, injection_path, run, run_on};
+use crate::runners::of_prepared;
+use crate::sample::{Allocation, SampleSize};
+use code::Plain;
+use curve::Reruns;
+use flipwave_analysis::{HardenedPoint, Outcome};
+use ranking::Ranking;
+use std::path::{Path, PathBuf};
+
+/// The folder of the campaign on the plain program, in that of a hardening.
+const PLAIN: &str = "plain";
+
+/// What a hardening came to.
+#[derive(Clone, Debug)]
+pub struct Hardenings {
+    /// The campaign on the plain program.
+    pub plain: Report,
+    /// Each budget.
+    pub points: Vec<HardenedPoint>,
+    /// The instructions that the program executes and that can be executed twice, those that bring most
+    /// for what they cost first.
+    pub ranking: Vec<RankedInstruction>,
+    /// What running plain and hardened code side by side has compared, for each budget.
+    pub steps: Vec<InStep>,
+    /// Faults in results that are executed twice and compared, and are SDC all the same: there must
+    /// be none.
+    pub escapes: Vec<Escape>,
+    /// The files that were written, tables and code objects.
+    pub files: Vec<PathBuf>,
+}
+
+/// What was compared of plain and hardened code side by side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InStep {
+    /// Instructions that both executed.
+    pub instructions: u64,
+    /// Values of registers that were compared before them.
+    pub registers: u64,
+}
+
+/// A fault that a comparison should have seen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Escape {
+    /// The budget of the hardened program.
+    pub budget: f64,
+    /// Its injection.
+    pub index: u64,
+    /// Its site.
+    pub site: String,
+}
+
+/// Hardens a campaign's program for each budget, and injects the campaign's faults into each version, with
+/// results in folders of `options`' own. A budget is what the hardened program may execute, the plain one's
+/// instructions being 1. `compares` is false for those who check that escapes are found.
+///
+/// # Errors
+/// [`CampaignError`]; [`CampaignError::Hardening`] where there is nothing to protect, or no way to.
+pub fn harden(
+    campaign: &Campaign,
+    budgets: &[f64],
+    options: &RunOptions,
+    compares: bool,
+    progress: &mut dyn Progress,
+) -> Result<Hardenings, CampaignError> {
+    check(campaign, budgets)?;
+    let lock = FolderLock::take(&options.folder, options.take_over).map_err(FolderError::from)?;
+    let of = |name: &str| RunOptions { folder: options.folder.join(name), ..options.clone() };
+    let count = budgets.len() + 1;
+    progress.variant(PLAIN, 1, count);
+    let plain_options = of(PLAIN);
+    let report = run(campaign, &plain_options, progress)?;
+    campaign.unless_stopped(Ok(()))?;
+    let rows = plain_options.folder.join(RESULTS);
+    let plain = Plain::new(campaign)?;
+    let mut ranking = Ranking::new(campaign, &plain, &rows)?;
+    let mut hardenings = Hardenings {
+        plain: report,
+        points: Vec::new(),
+        ranking: Vec::new(),
+        steps: Vec::new(),
+        escapes: Vec::new(),
+        files: Vec::new(),
+    };
+    for (budget, number) in budgets.iter().zip(2..) {
+        let name = format!("{budget:.2}");
+        progress.variant(&name, number, count);
+        let version = ranking.buy(campaign, &plain, *budget, compares)?;
+        hardenings.steps.push(plain.keep_step(&version)?);
+        for (number, module) in version.modules.values().enumerate() {
+            let file = options.folder.join(format!("{name}-{number}.hsaco"));
+            put(&lock, &file, module.hardened.rewritten.object.bytes())?;
+            hardenings.files.push(file);
+        }
+        let path = injection_path(campaign, options.path)?;
+        let own = of(&name);
+        let prepared = version.prepared.clone();
+        let report = run_on(campaign, &own, progress, || Ok(of_prepared(prepared, path)))?;
+        campaign.unless_stopped(Ok(()))?;
+        let reruns = Reruns::read(campaign, &rows, &own.folder.join(RESULTS), &version)?;
+        let confidence = campaign.faults()?.sample.confidence;
+        let masked = Outcome::ALL.map(|to| reruns.coverage.moved(Outcome::Masked, to));
+        let all = report.summary.scopes.first();
+        hardenings.points.push(HardenedPoint {
+            budget: *budget,
+            cost: version.instructions as f64 / plain.instructions().max(1) as f64,
+            duplicated: version.duplicated(),
+            executed: ranking.executed(),
+            rates: Outcome::ALL.map(|own| all.map_or(0.0, |all| all.share(own).rate)),
+            coverage: reruns.coverage.rate(),
+            interval: reruns.coverage.interval(confidence),
+            needless: masked[Outcome::Detected as usize] / masked.iter().sum::<f64>().max(1.0),
+        });
+        let escape = |(index, site)| Escape { budget: *budget, index, site };
+        hardenings.escapes.extend(reruns.escapes.into_iter().map(escape));
+    }
+    hardenings.ranking = ranking.instructions();
+    hardenings.files.extend(tables::write(&lock, campaign, &hardenings)?);
+    Ok(hardenings)
+}
+
+/// Checks that the same faults can be injected into another version, and that budgets are some.
+fn check(campaign: &Campaign, budgets: &[f64]) -> Result<(), CampaignError> {
+    let sample = &campaign.faults()?.sample;
+    if campaign.kernels().is_none() {
+        return Err(HardeningError::Application.into());
+    }
+    if !campaign.instructions().is_empty() {
+        return Err(HardeningError::Emulated.into());
+    }
+    let is_fixed = !matches!(sample.size, SampleSize::Until { .. });
+    if !is_fixed || matches!(sample.allocation, Allocation::Optimal { .. }) {
+        return Err(HardeningError::Drawn.into());
+    }
+    match budgets.iter().find(|budget| !(budget.is_finite() && **budget > 1.0)) {
+        Some(budget) => Err(HardeningError::NoBudget { budget: *budget }.into()),
+        None => Ok(()),
+    }
+}
+
+/// Writes a file of a folder that is locked, whole or not at all.
+fn put(lock: &FolderLock, file: &Path, bytes: &[u8]) -> Result<(), FolderError> {
+    lock.folder()?;
+    let failed = |reason| FolderError::Access { path: file.to_owned(), reason };
+    flipwave_output::replace(file, bytes).map_err(failed)
+}
