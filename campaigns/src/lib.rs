@@ -115,4 +115,5 @@ pub use tool::measure;
 pub use trace::{Traced, trace};
 pub use vary::{CampaignFile, FinishedVariant, Variant, Variants, VariantsReport, run_variants};
 
+pub use flipwave_harden::Comparing;
 pub use flipwave_injector::{Attendance, Running};

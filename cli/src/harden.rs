@@ -6,7 +6,7 @@ use crate::run::{all_processors, check_complete};
 use crate::table::{row, table};
 use crate::{Failure, campaign, output};
 use flipwave_analysis::Outcome;
-use flipwave_campaigns::{Escape, Hardenings, RunOptions};
+use flipwave_campaigns::{Comparing, Escape, Hardenings, RunOptions};
 use std::io::Write;
 
 pub fn harden(arguments: &HardenArguments) -> Result<(), Failure> {
@@ -23,7 +23,7 @@ pub fn harden(arguments: &HardenArguments) -> Result<(), Failure> {
     };
     let mut display = Display::new(&campaign.attendance);
     let budgets = &arguments.budget;
-    let found = flipwave_campaigns::harden(&campaign, budgets, &options, true, &mut display);
+    let found = flipwave_campaigns::harden(&campaign, budgets, &options, Comparing::Ends, &mut display);
     display.finish();
     let found = found?;
     check_complete(&found.plain, &folder)?;

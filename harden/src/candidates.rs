@@ -1,22 +1,30 @@
 //! The instructions of a code object that can be executed twice.
 
-use crate::harden::Plan;
+use crate::chains::Block;
+use crate::plan::{Comparing, Plan};
 use crate::{HardenError, Reason};
 use flipwave_codeobj::CodeObject;
+use flipwave_hooks::dataflow::Liveness;
+use flipwave_hooks::flow::InstIndex;
 use flipwave_hooks::rewrite::Instrumentation;
 use flipwave_isa::Pc;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// An instruction that can be executed twice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// Its text.
     pub text: String,
-    /// Instructions that it takes more then, without waits.
-    pub instructions: u32,
+    /// Instructions that its copy takes.
+    pub copy: u32,
+    /// Instructions that comparing its results takes.
+    pub comparison: u32,
+    /// Where all of these are executed twice, its results need not be compared: nothing else reads
+    /// them. Nothing where something else may, or nobody does.
+    pub readers: Option<BTreeSet<Pc>>,
 }
 
-/// The instructions of a code object that can be executed twice, each by itself.
+/// The instructions of a code object that can be executed twice.
 #[derive(Clone, Debug, Default)]
 pub struct Candidates {
     /// Those that can be, by their addresses.
@@ -34,15 +42,29 @@ impl Candidates {
         let mut instrumentation = Instrumentation::new(object)?;
         let program = instrumentation.program().clone();
         let all = program.executable_insts().map(|(at, _)| at).collect();
-        let plan = Plan::new(&mut instrumentation, &all, true)?;
-        let mut candidates = Candidates::default();
-        for (at, duplicate) in plan.duplicates {
-            let inst = &program.instructions[at];
-            let (text, instructions) = (inst.text.trim().to_owned(), duplicate.instructions);
-            candidates.instructions.insert(inst.pc, Candidate { text, instructions });
+        let liveness = Liveness::new(&program);
+        let Plan { duplicates, left_out, .. } =
+            Plan::new(&mut instrumentation, &liveness, &all, Comparing::Each)?;
+        let pc = |at: InstIndex| program.instructions[at].pc;
+        let mut instructions = BTreeMap::new();
+        for block in program.blocks.iter() {
+            let block =
+                Block { program: &program, liveness: &liveness, instructions: block.instructions };
+            for at in block.instructions.iter() {
+                let Some(duplicate) = duplicates.get(&at) else { continue };
+                let comparison = duplicate.after.lines().count() as u32;
+                let is_copied = |reader| duplicates.contains_key(&reader);
+                let readers = block.readers(at, &duplicate.results, &is_copied);
+                let candidate = Candidate {
+                    text: program.instructions[at].text.trim().to_owned(),
+                    copy: duplicate.instructions - comparison,
+                    comparison,
+                    readers: readers.map(|own| own.into_iter().map(pc).collect()),
+                };
+                instructions.insert(pc(at), candidate);
+            }
         }
-        let others = plan.left_out.into_iter();
-        candidates.others = others.map(|(at, own)| (program.instructions[at].pc, own)).collect();
-        Ok(candidates)
+        let others = left_out.into_iter().map(|(at, reason)| (pc(at), reason)).collect();
+        Ok(Candidates { instructions, others })
     }
 }

@@ -117,49 +117,87 @@ pub fn needed(results: &[RegisterRange]) -> Allocation {
     needed
 }
 
+/// The registers of a copy.
+#[derive(Clone, Copy, Debug)]
+pub struct CopyRegisters<'a> {
+    /// Shadows of results that are compared at once.
+    pub shadows: &'a Shadows,
+    /// The shadow of the only result, where it is kept for other copies.
+    pub kept: Option<RegisterRange>,
+    /// Shadows that are kept of what it reads, by what they are shadows of.
+    pub sources: &'a [(RegisterRange, RegisterRange)],
+}
+
+impl CopyRegisters<'_> {
+    /// Each result with its shadow.
+    fn results(&self, results: &[RegisterRange]) -> Result<Vec<Pair>, Reason> {
+        let mut pairs: Vec<Pair> = Vec::new();
+        for result in results {
+            let file = match result.first {
+                Register::Vgpr(_) => self.kept.or(self.shadows.vectors),
+                Register::AccVgpr(_) => self.shadows.accumulators,
+                _ => self.shadows.scalars,
+            };
+            let free = file.filter(|file| file.words >= result.words).ok_or(Reason::Registers)?;
+            let shadow = RegisterRange::new(free.first, result.words);
+            if pairs.iter().any(|own| own.shadow.overlaps(shadow)) {
+                return Err(Reason::Registers);
+            }
+            pairs.push(Pair { result: *result, shadow });
+        }
+        Ok(pairs)
+    }
+
+    /// What a copy reads in place of registers that the original reads.
+    fn source(&self, range: RegisterRange) -> RegisterRange {
+        let inside = |(whole, shadow): &(RegisterRange, RegisterRange)| {
+            let word = whole.iter().position(|own| own == range.first)?;
+            let fits = word + usize::from(range.words) <= usize::from(whole.words);
+            let first = shadow.first.offset(u8::try_from(word).ok()?)?;
+            fits.then(|| RegisterRange::new(first, range.words))
+        };
+        self.sources.iter().find_map(inside).unwrap_or(range)
+    }
+}
+
+/// A result, and where its copy goes.
+#[derive(Clone, Copy, Debug)]
+struct Pair {
+    result: RegisterRange,
+    shadow: RegisterRange,
+}
+
 impl Duplicate {
-    /// The copy of `inst`, whose results go to `shadows`, and what compares it, if that is wanted.
+    /// The copy of `inst`, and what compares it, if that is wanted.
     ///
     /// # Errors
     /// Where there is no such instruction, or there are no such registers.
     pub fn new(
         inst: &Inst,
         isa: &Isa,
-        shadows: &Shadows,
+        registers: CopyRegisters<'_>,
         compares: bool,
     ) -> Result<Duplicate, Reason> {
         let results = results(inst)?;
-        let mut pairs: Vec<(RegisterRange, RegisterRange)> = Vec::new();
-        for result in &results {
-            let file = match result.first {
-                Register::Vgpr(_) => shadows.vectors,
-                Register::AccVgpr(_) => shadows.accumulators,
-                _ => shadows.scalars,
-            };
-            let free = file.filter(|file| file.words >= result.words).ok_or(Reason::Registers)?;
-            let shadow = RegisterRange::new(free.first, result.words);
-            if pairs.iter().any(|(_, other)| other.overlaps(shadow)) {
-                return Err(Reason::Registers);
-            }
-            pairs.push((*result, shadow));
-        }
+        let pairs = registers.results(&results)?;
+        let copy = Copy { inst, isa, registers, pairs: &pairs };
         let mut before = Vec::new();
-        match accumulated(inst, &pairs).filter(|text| is_copy(text, inst, isa, &pairs, false)) {
+        match copy.accumulated() {
             Some(text) => before.push(text),
             None => {
-                if inst.flags.tied {
-                    let (result, shadow) = pairs[0];
-                    let moves = result.iter().zip(shadow.iter());
+                if let Some(pair) = pairs.first().filter(|_| inst.flags.tied) {
+                    let moves = pair.result.iter().zip(pair.shadow.iter());
                     before.extend(moves.map(|(from, to)| move_of(from, to)));
                 }
-                before.push(copy(inst, isa, &pairs)?);
+                before.push(copy.text()?);
             }
         }
         let mut after = Vec::new();
         if compares {
-            let words = pairs.iter().flat_map(|(result, shadow)| result.iter().zip(shadow.iter()));
+            let words = pairs.iter().flat_map(|own| own.result.iter().zip(own.shadow.iter()));
             for (result, shadow) in words {
-                compare(result, shadow, shadows, isa.target().generation(), &mut after)?;
+                let generation = isa.target().generation();
+                compare(result, shadow, registers.shadows, generation, &mut after)?;
             }
         }
         Ok(Duplicate {
@@ -209,67 +247,97 @@ fn compare(
     Ok(())
 }
 
-/// The copy of an instruction with its results in shadows.
-fn copy(
-    inst: &Inst,
-    isa: &Isa,
-    pairs: &[(RegisterRange, RegisterRange)],
-) -> Result<String, Reason> {
-    let (mnemonic, operands) = inst.text.trim().split_once(' ').ok_or(Reason::Encoding)?;
-    let mut operands: Vec<String> = operands.split(", ").map(|own| own.trim().to_owned()).collect();
-    let destinations = inst.operands.iter().enumerate();
-    let destinations = destinations.filter(|(_, own)| own.role == Role::Destination);
-    for ((index, _), (_, shadow)) in destinations.zip(pairs) {
-        let operand = operands.get_mut(index).ok_or(Reason::Encoding)?;
-        // What stands after the last operand are modifiers.
-        let modifiers = operand.split_once(' ').map(|(_, rest)| format!(" {rest}"));
-        *operand = format!("{shadow}{}", modifiers.unwrap_or_default());
+/// The operation that adds to a third source what `inst` adds to its destination.
+pub fn accumulating(inst: &Inst) -> Option<&'static str> {
+    match inst.operation.name() {
+        "v_fmac_f32" => Some("v_fma_f32"),
+        "v_mac_f32" => Some("v_mad_f32"),
+        "v_fmac_f64" => Some("v_fma_f64"),
+        _ => None,
     }
-    let operands = operands.join(", ");
-    let short = format!("{mnemonic} {operands}");
-    // The short encodings write carries and conditions to VCC.
-    let long = format!("{} {operands}", mnemonic.replace("_e32", "_e64"));
-    let found = [short, long].into_iter().find(|text| is_copy(text, inst, isa, pairs, true));
-    found.ok_or(Reason::Encoding)
 }
 
-/// An operation that adds to its destination, as the one that adds to another register.
-fn accumulated(inst: &Inst, pairs: &[(RegisterRange, RegisterRange)]) -> Option<String> {
-    let three_sources = match inst.operation.name() {
-        "v_fmac_f32" => "v_fma_f32",
-        "v_mac_f32" => "v_mad_f32",
-        "v_fmac_f64" => "v_fma_f64",
-        _ => return None,
-    };
-    let (result, shadow) = pairs.first()?;
-    let (_, operands) = inst.text.trim().split_once("_e32 ")?;
-    let (_, sources) = operands.split_once(", ")?;
-    Some(format!("{three_sources} {shadow}, {sources}, {result}"))
+/// A copy of an instruction that is being looked for.
+struct Copy<'a> {
+    inst: &'a Inst,
+    isa: &'a Isa,
+    registers: CopyRegisters<'a>,
+    pairs: &'a [Pair],
 }
 
-/// Whether `text` is an instruction that computes what `inst` does, and gives it to the shadows.
-fn is_copy(
-    text: &str,
-    inst: &Inst,
-    isa: &Isa,
-    pairs: &[(RegisterRange, RegisterRange)],
-    is_same: bool,
-) -> bool {
-    let Ok(bytes) = isa.assemble(text) else { return false };
-    let Ok(found) = isa.decode(&bytes, Pc(0)) else { return false };
-    let shadows: Vec<RegisterRange> = pairs.iter().map(|(_, shadow)| *shadow).collect();
-    let own = found.destinations().map(|operand| &operand.value);
-    let writes_shadows = own.eq(shadows.iter().map(|own| Value::Register(*own)).collect::<Vec<_>>().iter());
-    let all: RegisterSet = shadows.into_iter().chain([RegisterRange::new(Register::Scc, 1)]).collect();
-    let writes_no_more = found.writes.iter().all(|range| all.contains_range(*range));
-    let sources = || found.sources().map(|operand| &operand.value);
-    let reads_same = match is_same {
-        true => found.operation == inst.operation && sources().eq(inst.sources().map(|own| &own.value)),
-        // It reads the result besides, as what it adds to.
-        false => {
-            let result = pairs.first().map(|(result, _)| Value::Register(*result));
-            sources().eq(inst.sources().map(|own| &own.value).chain(result.as_ref()))
+impl Copy<'_> {
+    /// The instruction with its results in shadows, and shadows in place of what it reads.
+    fn text(&self) -> Result<String, Reason> {
+        let (mnemonic, operands) = self.inst.text.trim().split_once(' ').ok_or(Reason::Encoding)?;
+        let operands = operands.split(", ").map(str::trim);
+        let mut results = self.pairs.iter();
+        let named = operands.zip(&self.inst.operands).map(|(text, operand)| {
+            let Value::Register(range) = operand.value else { return text.to_owned() };
+            let own = match operand.role {
+                Role::Destination => results.next().map_or(range, |pair| pair.shadow),
+                Role::Source => self.registers.source(range),
+            };
+            text.replacen(&range.to_string(), &own.to_string(), 1)
+        });
+        let named: Vec<String> = named.collect();
+        if named.len() != self.inst.operands.len() {
+            return Err(Reason::Encoding);
         }
-    };
-    writes_shadows && writes_no_more && reads_same && found.modifiers == inst.modifiers
+        let operands = named.join(", ");
+        let short = format!("{mnemonic} {operands}");
+        // The short encodings write carries and conditions to VCC.
+        let long = format!("{} {operands}", mnemonic.replace("_e32", "_e64"));
+        let sources: Vec<Value> = self.sources().collect();
+        let is_copy = |text: &String| {
+            self.read(text).is_some_and(|own| {
+                own.operation == self.inst.operation && self.does(&own, &sources)
+            })
+        };
+        [short, long].into_iter().find(is_copy).ok_or(Reason::Encoding)
+    }
+
+    /// An operation that adds to its destination, as the one that adds to another register.
+    fn accumulated(&self) -> Option<String> {
+        let operation = accumulating(self.inst)?;
+        let Pair { result, shadow } = self.pairs.first()?;
+        let added = self.registers.source(*result);
+        let sources: Vec<Value> = self.sources().chain([Value::Register(added)]).collect();
+        let named = sources.iter().map(|own| match own {
+            Value::Register(range) => Some(range.to_string()),
+            _ => None,
+        });
+        let named: Option<Vec<String>> = named.collect();
+        let text = format!("{operation} {shadow}, {}", named?.join(", "));
+        let own = self.read(&text)?;
+        self.does(&own, &sources).then_some(text)
+    }
+
+    /// What the copy is to read.
+    fn sources(&self) -> impl Iterator<Item = Value> {
+        self.inst.sources().map(|own| match own.value {
+            Value::Register(range) => Value::Register(self.registers.source(range)),
+            ref other => other.clone(),
+        })
+    }
+
+    fn read(&self, text: &str) -> Option<Inst> {
+        self.isa.decode(&self.isa.assemble(text).ok()?, Pc(0)).ok()
+    }
+
+    /// Whether an instruction reads `sources` as the original does its own, and gives what it computes to
+    /// the shadows and to nothing else.
+    fn does(&self, found: &Inst, sources: &[Value]) -> bool {
+        let shadows = || self.pairs.iter().map(|own| own.shadow);
+        let scc = RegisterRange::new(Register::Scc, 1);
+        let allowed: RegisterSet = shadows().chain([scc]).collect();
+        let modified = |inst: &Inst| {
+            let all = inst.sources().map(|own| (own.negate, own.absolute, own.sign_extend));
+            all.filter(|own| *own != (false, false, false)).collect::<Vec<_>>()
+        };
+        found.destinations().map(|own| own.value.clone()).eq(shadows().map(Value::Register))
+            && found.writes.iter().all(|range| allowed.contains_range(*range))
+            && found.sources().map(|own| &own.value).eq(sources)
+            && modified(found) == modified(self.inst)
+            && found.modifiers == self.inst.modifiers
+    }
 }

@@ -1,13 +1,14 @@
 //! The code object in which chosen instructions are executed twice.
 
-use crate::duplicate::{Duplicate, Shadows, needed, results};
+use crate::duplicate::Duplicate;
+use crate::plan::{Comparing, Plan};
 use crate::{HardenError, Reason};
 use flipwave_codeobj::CodeObject;
+use flipwave_hooks::dataflow::Liveness;
 use flipwave_hooks::flow::{Disassembly, FunctionIndex, InstIndex};
 use flipwave_hooks::hook::{Argument, HookCompiler, Mask, Source};
-use flipwave_hooks::registers::{Allocation, RegisterRun};
 use flipwave_hooks::rewrite::{HookCall, Instrumentation, Rewritten, Side, SourceIndex, When};
-use flipwave_isa::{Pc, RegisterRange, RegisterSet};
+use flipwave_isa::{Pc, RegisterRange};
 use flipwave_tools::{Guest, Substitutes};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,9 +23,8 @@ const HOOKS: &str = include_str!("hooks.c");
 pub struct Hardening<'a> {
     /// The instructions to be executed twice, by their addresses.
     pub instructions: &'a BTreeSet<Pc>,
-    /// Whether results are compared. Without it nothing is ever detected: it is for those who check
-    /// that somebody notices.
-    pub compares: bool,
+    /// How results are compared.
+    pub comparing: Comparing,
 }
 
 /// A hardened code object.
@@ -58,10 +58,25 @@ pub fn harden(
     hardening: Hardening<'_>,
     compiler: &HookCompiler,
 ) -> Result<Hardened, HardenError> {
+    let hardened = attempt(object, hardening, compiler)?;
+    let is_refused = hardened.left_out.values().any(|reason| *reason == Reason::Refused);
+    if is_refused && hardening.comparing == Comparing::Ends {
+        // A copy that is missing leaves others without the shadows that they read.
+        return attempt(object, Hardening { comparing: Comparing::Each, ..hardening }, compiler);
+    }
+    Ok(hardened)
+}
+
+fn attempt(
+    object: &CodeObject,
+    hardening: Hardening<'_>,
+    compiler: &HookCompiler,
+) -> Result<Hardened, HardenError> {
     let mut instrumentation = Instrumentation::new(object)?;
     let program = instrumentation.program().clone();
     let chosen = hardening.instructions.iter().filter_map(|pc| program.at(*pc)).collect();
-    let mut plan = Plan::new(&mut instrumentation, &chosen, hardening.compares)?;
+    let liveness = Liveness::new(&program);
+    let mut plan = Plan::new(&mut instrumentation, &liveness, &chosen, hardening.comparing)?;
     for (at, duplicate) in &plan.duplicates {
         instrumentation.insert(*at, Side::Before, &duplicate.before);
         if !duplicate.after.is_empty() {
@@ -76,8 +91,8 @@ pub fn harden(
     };
     let source = compiler.read(&source, &program.target, program.wave_size)?;
     let source = instrumentation.add_source(source);
-    for (component, shadows) in &plan.shadows {
-        count_errors(&mut instrumentation, &program, *component, shadows, source)?;
+    for (component, error) in &plan.errors {
+        count_errors(&mut instrumentation, &program, (*component, *error), source)?;
     }
     let rewritten = instrumentation.rewrite(compiler)?;
     for refused in &rewritten.report.refused {
@@ -110,11 +125,9 @@ pub fn harden(
 fn count_errors(
     instrumentation: &mut Instrumentation<'_>,
     program: &Disassembly,
-    component: FunctionIndex,
-    shadows: &Shadows,
+    (component, error): (FunctionIndex, RegisterRange),
     source: SourceIndex,
 ) -> Result<(), HardenError> {
-    let error = RegisterRange::new(shadows.error, 1);
     // Lanes that EXEC selects nowhere near the end may have seen a difference.
     let call = |function: &str, arguments, results| HookCall {
         source,
@@ -143,93 +156,4 @@ fn count_errors(
         }
     }
     Ok(())
-}
-
-/// Which instructions are executed twice, and with which registers.
-pub struct Plan {
-    /// Each that is.
-    pub duplicates: BTreeMap<InstIndex, Duplicate>,
-    /// Each that is not.
-    pub left_out: BTreeMap<InstIndex, Reason>,
-    /// The registers, by the first function of those that share them.
-    shadows: BTreeMap<FunctionIndex, Shadows>,
-}
-
-impl Plan {
-    /// A plan for `chosen` instructions, with registers that are reserved for them.
-    ///
-    /// # Errors
-    /// A target without a decoder.
-    pub fn new(
-        instrumentation: &mut Instrumentation<'_>,
-        chosen: &BTreeSet<InstIndex>,
-        compares: bool,
-    ) -> Result<Plan, HardenError> {
-        let program = instrumentation.program().clone();
-        let isa = program.isa()?;
-        let (mut duplicates, mut left_out) = (BTreeMap::new(), BTreeMap::new());
-        let mut components: BTreeMap<FunctionIndex, Vec<(InstIndex, Vec<RegisterRange>)>> =
-            BTreeMap::new();
-        for at in chosen {
-            let component = instrumentation.component_of(*at);
-            let component = component.and_then(|own| own.functions.first().copied());
-            match (results(&program.instructions[*at]), component) {
-                (Ok(own), Some(component)) => {
-                    components.entry(component).or_default().push((*at, own));
-                }
-                (Err(reason), _) => _ = left_out.insert(*at, reason),
-                (Ok(_), None) => _ = left_out.insert(*at, Reason::Registers),
-            }
-        }
-        let mut all = BTreeMap::new();
-        for (component, own) in components {
-            let Some(shadows) = reserve(instrumentation, &own) else {
-                left_out.extend(own.into_iter().map(|(at, _)| (at, Reason::Registers)));
-                continue;
-            };
-            all.insert(component, shadows);
-            for (at, _) in own {
-                match Duplicate::new(&program.instructions[at], &isa, &shadows, compares) {
-                    Ok(duplicate) => _ = duplicates.insert(at, duplicate),
-                    Err(reason) => _ = left_out.insert(at, reason),
-                }
-            }
-        }
-        Ok(Plan { duplicates, left_out, shadows: all })
-    }
-}
-
-/// Reserves registers for copies of instructions that share them, as many as the largest results take
-/// that there is room for.
-fn reserve(
-    instrumentation: &mut Instrumentation<'_>,
-    copied: &[(InstIndex, Vec<RegisterRange>)],
-) -> Option<Shadows> {
-    let (at, _) = *copied.first()?;
-    let mut take = |file: RegisterSet, words: u8, alignment: u8| {
-        instrumentation.reserve(at, RegisterRun { file, words, alignment })
-    };
-    let error = take(RegisterSet::VGPRS, 1, 1)?.first;
-    let needs: Vec<Allocation> = copied.iter().map(|(_, results)| needed(results)).collect();
-    // Ranges of VGPRs begin at even numbers on gfx90a, of SGPRs at multiples of up to four.
-    let mut largest = |file: RegisterSet, words: &dyn Fn(&Allocation) -> u16| {
-        let mut wanted: BTreeSet<u16> = needs.iter().map(words).filter(|own| *own > 0).collect();
-        while let Some(words) = wanted.pop_last() {
-            let most = if file == RegisterSet::SGPRS { 4 } else { 2 };
-            let words = u8::try_from(words).ok()?;
-            let found = take(file, words, words.next_power_of_two().min(most));
-            if found.is_some() {
-                return found;
-            }
-        }
-        None
-    };
-    let vectors = largest(RegisterSet::VGPRS, &|own| own.vgprs);
-    let accumulators = largest(RegisterSet::ACC_VGPRS, &|own| own.acc_vgprs);
-    let scalars = largest(RegisterSet::SGPRS, &|own| own.sgprs.into());
-    let compared = match scalars.is_some() || accumulators.is_some() {
-        true => take(RegisterSet::VGPRS, 2, 1),
-        false => None,
-    };
-    Some(Shadows { vectors, accumulators, scalars, compared, error })
 }

@@ -10,7 +10,7 @@ use crate::golden::golden;
 use crate::prepare::{Prepared, prepare};
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Address, Device, Dispatch, ModuleId};
-use flipwave_harden::{DETECTED, Hardened, Hardening, harden};
+use flipwave_harden::{Comparing, DETECTED, Hardened, Hardening, harden};
 use flipwave_hooks::dataflow::Liveness;
 use flipwave_hooks::flow::Disassembly;
 use flipwave_hooks::hook::{HookCompiler, HookData};
@@ -97,7 +97,7 @@ impl Plain {
         &self,
         campaign: &Campaign,
         chosen: &BTreeMap<u32, BTreeSet<Pc>>,
-        compares: bool,
+        comparing: Comparing,
     ) -> Result<Version, CampaignError> {
         let mut prepared = self.prepared.clone();
         let workload = &mut prepared.workload;
@@ -106,7 +106,7 @@ impl Plain {
             let Some(instructions) = chosen.get(&module).filter(|own| !own.is_empty()) else {
                 continue;
             };
-            let hardening = Hardening { instructions, compares };
+            let hardening = Hardening { instructions, comparing };
             let hardened = harden(object, hardening, &self.compiler).map_err(HardeningError::from)?;
             let device = |error| CampaignError::from(Box::new(ToolError::Device(error)));
             let id = workload.device.load(&hardened.rewritten.object).map_err(device)?;

@@ -25,6 +25,7 @@ use crate::sample::{Allocation, SampleSize};
 use code::Plain;
 use curve::Reruns;
 use flipwave_analysis::{HardenedPoint, Outcome};
+use flipwave_harden::Comparing;
 use ranking::Ranking;
 use std::path::{Path, PathBuf};
 
@@ -72,7 +73,7 @@ pub struct Escape {
 
 /// Hardens a campaign's program for each budget, and injects the campaign's faults into each version, with
 /// results in folders of `options`' own. A budget is what the hardened program may execute, the plain one's
-/// instructions being 1. `compares` is false for those who check that escapes are found.
+/// instructions being 1.
 ///
 /// # Errors
 /// [`CampaignError`]; [`CampaignError::Hardening`] where there is nothing to protect, or no way to.
@@ -80,7 +81,7 @@ pub fn harden(
     campaign: &Campaign,
     budgets: &[f64],
     options: &RunOptions,
-    compares: bool,
+    comparing: Comparing,
     progress: &mut dyn Progress,
 ) -> Result<Hardenings, CampaignError> {
     check(campaign, budgets)?;
@@ -105,7 +106,7 @@ pub fn harden(
     for (budget, number) in budgets.iter().zip(2..) {
         let name = format!("{budget:.2}");
         progress.variant(&name, number, count);
-        let version = ranking.buy(campaign, &plain, *budget, compares)?;
+        let version = ranking.buy(campaign, &plain, *budget, comparing)?;
         hardenings.steps.push(plain.keep_step(&version)?);
         for (number, module) in version.modules.values().enumerate() {
             let file = options.folder.join(format!("{name}-{number}.hsaco"));

@@ -6,7 +6,7 @@ use crate::campaign::Campaign;
 use crate::error::CampaignError;
 use flipwave_analysis::{Outcome, read_rows};
 use flipwave_codeobj::LineTable;
-use flipwave_harden::{Candidate, Candidates};
+use flipwave_harden::{Candidate, Candidates, Comparing};
 use flipwave_isa::Pc;
 use flipwave_tools::{InstructionCount, Options, measure};
 use serde::Serialize;
@@ -29,32 +29,24 @@ pub struct RankedInstruction {
     pub instruction: String,
     /// Executions by waves, without a fault.
     pub executions: u64,
-    /// Instructions that each takes more when it is executed twice, without waits.
-    pub instructions: u32,
     /// Which part of the SDC faults at it are the cause of, 0 to 1.
     pub part_of_sdc: f64,
     /// The smallest budget by which it is executed twice.
     pub budget: Option<f64>,
 }
 
-impl RankedInstruction {
-    /// Instructions that it takes more in a run.
-    fn cost(&self) -> u64 {
-        self.executions * u64::from(self.instructions)
-    }
-
-    /// What it brings for what it costs.
-    fn merit(&self) -> f64 {
-        self.part_of_sdc / self.cost().max(1) as f64
-    }
-}
-
 /// The instructions of a program in the order in which budgets buy them.
 pub(super) struct Ranking {
-    ranked: Vec<((u32, Pc), RankedInstruction)>,
+    ranked: BTreeMap<InstructionOf, RankedInstruction>,
+    copies: BTreeMap<InstructionOf, CopyCost>,
+    /// Budgets buy as many of these as they can, from the first on.
+    order: Vec<InstructionOf>,
     /// How many instructions of its code the program executes.
     executed: usize,
 }
+
+/// An instruction of a module.
+type InstructionOf = (u32, Pc);
 
 impl Ranking {
     /// Ranks the instructions of a program by the rows of its campaign.
@@ -64,37 +56,36 @@ impl Ranking {
     pub fn new(campaign: &Campaign, plain: &Plain, rows: &Path) -> Result<Ranking, CampaignError> {
         let executed = executions(campaign, plain)?;
         let sdc = parts_of_sdc(plain, rows)?;
-        let mut ranked = Vec::new();
+        let (mut ranked, mut copies) = (BTreeMap::new(), BTreeMap::new());
         for (number, (module, object)) in (0..).zip(plain.objects()) {
             let candidates = Candidates::of(object).map_err(HardeningError::from)?;
             let lines = object.lines().unwrap_or_default();
             for (pc, candidate) in candidates.instructions {
-                let Some((function, executions)) = executed.get(&(module, pc)) else { continue };
-                let Candidate { text, instructions } = candidate;
-                ranked.push((
-                    (module, pc),
-                    RankedInstruction {
-                        module: number,
-                        function: function.clone(),
-                        pc: pc.to_string(),
-                        line: line(&lines, pc),
-                        instruction: text,
-                        executions: *executions,
-                        instructions,
-                        part_of_sdc: sdc.get(&(module, pc)).copied().unwrap_or(0.0),
-                        budget: None,
-                    },
-                ));
+                let at = (module, pc);
+                let Some((function, executions)) = executed.get(&at) else { continue };
+                let Candidate { text, copy, comparison, readers } = candidate;
+                let part_of_sdc = sdc.get(&at).copied().unwrap_or(0.0);
+                let own = RankedInstruction {
+                    module: number,
+                    function: function.clone(),
+                    pc: pc.to_string(),
+                    line: line(&lines, pc),
+                    instruction: text,
+                    executions: *executions,
+                    part_of_sdc,
+                    budget: None,
+                };
+                ranked.insert(at, own);
+                let readers = readers.into_iter().flatten().map(|pc| (module, pc)).collect();
+                let [copy, comparison] = [copy, comparison].map(|own| executions * u64::from(own));
+                copies.insert(at, CopyCost { copy, comparison, readers, brings: part_of_sdc });
             }
         }
-        // What brings as much comes in the order of the code.
-        ranked.sort_by(|(at, one), (other_at, other)| {
-            other.merit().total_cmp(&one.merit()).then(at.cmp(other_at))
-        });
-        if ranked.iter().all(|(_, own)| own.part_of_sdc == 0.0) {
-            return Err(HardeningError::NothingToProtect.into());
+        let order = order(&copies);
+        match order.is_empty() {
+            true => Err(HardeningError::NothingToProtect.into()),
+            false => Ok(Ranking { ranked, copies, order, executed: executed.len() }),
         }
-        Ok(Ranking { ranked, executed: executed.len() })
     }
 
     /// How many instructions of its code the program executes.
@@ -102,9 +93,11 @@ impl Ranking {
         self.executed
     }
 
-    /// The instructions that can be executed twice, those that are bought first before the others.
+    /// The instructions that can be executed twice, those that most of the SDC comes from first.
     pub fn instructions(self) -> Vec<RankedInstruction> {
-        self.ranked.into_iter().map(|(_, own)| own).collect()
+        let mut all: Vec<RankedInstruction> = self.ranked.into_values().collect();
+        all.sort_by(|one, other| other.part_of_sdc.total_cmp(&one.part_of_sdc));
+        all
     }
 
     /// The version of the program that a budget buys. What it costs is measured: where waits and what counts
@@ -117,64 +110,128 @@ impl Ranking {
         campaign: &Campaign,
         plain: &Plain,
         budget: f64,
-        compares: bool,
+        comparing: Comparing,
     ) -> Result<Version, CampaignError> {
         let all = plain.instructions();
         let most = (all as f64 * (budget - 1.0)) as u64;
-        let mut limit = most;
-        let mut least = f64::INFINITY;
+        let (mut limit, mut least) = (most, None);
         loop {
-            let chosen = self.choose(limit);
-            let Some(spent) = chosen.spent else {
-                return Err(HardeningError::TooSmall { budget, least: least.min(self.least(all)) }.into());
-            };
-            let version = plain.hardened(campaign, &chosen.instructions, compares)?;
+            let count = self.affordable(limit);
+            let chosen: Vec<InstructionOf> = self.order.iter().take(count).copied().collect();
+            if chosen.is_empty() {
+                let first = self.order.get(..1).unwrap_or_default();
+                let cost = || plain_cost(all, cost(&self.copies, first));
+                return Err(HardeningError::TooSmall { budget, least: least.unwrap_or_else(cost) }.into());
+            }
+            let version = plain.hardened(campaign, &by_module(&chosen), comparing)?;
             let more = version.instructions.saturating_sub(all);
             if more <= most {
-                self.note(&chosen.instructions, budget);
+                self.note(&chosen, budget);
                 return Ok(version);
             }
-            least = least.min(version.instructions as f64 / all as f64);
-            // At least as much less as it was too much, and one instruction less in any case.
-            limit = spent.saturating_sub((more - most).max(1));
+            least = Some(plain_cost(all, more));
+            // As much less as it was too much, and one instruction less in any case.
+            let spent = cost(&self.copies, &chosen);
+            limit = spent.saturating_sub((more - most).max(1)).min(limit.saturating_sub(1));
         }
     }
 
-    /// What the cheapest instruction costs that brings something, those of the whole program being 1.
-    fn least(&self, all: u64) -> f64 {
-        let useful = self.ranked.iter().filter(|(_, own)| own.part_of_sdc > 0.0);
-        let cheapest = useful.map(|(_, own)| own.cost()).min().unwrap_or(0);
-        1.0 + cheapest as f64 / all.max(1) as f64
+    /// How many instructions of the order can be had for at most so many instructions more.
+    fn affordable(&self, limit: u64) -> usize {
+        let fits = |count: &usize| {
+            let own = self.order.get(..*count).unwrap_or_default();
+            cost(&self.copies, own) <= limit
+        };
+        (0..=self.order.len()).rev().find(fits).unwrap_or(0)
     }
 
-    /// The instructions that bring most for at most so many instructions more.
-    fn choose(&self, limit: u64) -> Chosen {
-        let mut chosen = Chosen::default();
-        for ((module, pc), own) in &self.ranked {
-            let spent = chosen.spent.unwrap_or(0) + own.cost();
-            if own.part_of_sdc > 0.0 && spent <= limit {
-                chosen.spent = Some(spent);
-                chosen.instructions.entry(*module).or_default().insert(*pc);
-            }
-        }
-        chosen
-    }
-
-    fn note(&mut self, bought: &BTreeMap<u32, BTreeSet<Pc>>, budget: f64) {
-        for ((module, pc), own) in &mut self.ranked {
-            if bought.get(module).is_some_and(|own| own.contains(pc)) {
+    fn note(&mut self, bought: &[InstructionOf], budget: f64) {
+        for at in bought {
+            if let Some(own) = self.ranked.get_mut(at) {
                 own.budget = Some(own.budget.map_or(budget, |known| known.min(budget)));
             }
         }
     }
 }
 
-/// Instructions that are bought.
-#[derive(Default)]
-struct Chosen {
-    instructions: BTreeMap<u32, BTreeSet<Pc>>,
-    /// What they take more; nothing where there are none.
-    spent: Option<u64>,
+/// What a program costs that executes so many instructions more than `all`.
+fn plain_cost(all: u64, more: u64) -> f64 {
+    1.0 + more as f64 / all.max(1) as f64
+}
+
+/// What executing an instruction twice costs, in instructions of a run, and brings.
+struct CopyCost {
+    copy: u64,
+    /// Saved where all `readers` are executed twice, if there are any.
+    comparison: u64,
+    readers: BTreeSet<InstructionOf>,
+    /// Which part of the SDC faults at it are the cause of.
+    brings: f64,
+}
+
+impl CopyCost {
+    /// What it costs where the instructions of a set are executed twice.
+    fn among(&self, is_copied: impl Fn(&InstructionOf) -> bool) -> u64 {
+        let is_compared = self.readers.is_empty() || !self.readers.iter().all(is_copied);
+        self.copy + if is_compared { self.comparison } else { 0 }
+    }
+}
+
+/// What it costs to execute instructions twice.
+fn cost(copies: &BTreeMap<InstructionOf, CopyCost>, chosen: &[InstructionOf]) -> u64 {
+    let set: BTreeSet<&InstructionOf> = chosen.iter().collect();
+    let own = chosen.iter().filter_map(|at| copies.get(at));
+    own.map(|copy| copy.among(|at| set.contains(at))).sum()
+}
+
+/// The order in which instructions are bought: the reverse of the one in which they are given up, where
+/// the next is always the one that loses least for what it saves. One whose copy spares others their
+/// comparison saves less than it costs, or nothing, and goes after those.
+fn order(copies: &BTreeMap<InstructionOf, CopyCost>) -> Vec<InstructionOf> {
+    let mut left: BTreeSet<InstructionOf> = copies.keys().copied().collect();
+    let mut feeds: BTreeMap<InstructionOf, Vec<InstructionOf>> = BTreeMap::new();
+    for (at, copy) in copies {
+        copy.readers.iter().for_each(|reader| feeds.entry(*reader).or_default().push(*at));
+    }
+    let mut given_up = Vec::new();
+    while !left.is_empty() {
+        let is_left = |at: &InstructionOf| left.contains(at);
+        let saves = |at: &InstructionOf| {
+            let own = copies.get(at).map_or(0, |copy| copy.among(is_left)) as i64;
+            let fed = feeds.get(at).into_iter().flatten().filter(|own| is_left(own));
+            let fed = fed.filter_map(|own| copies.get(own));
+            let compared = fed.filter(|copy| copy.readers.iter().all(is_left));
+            own - compared.map(|copy| copy.comparison as i64).sum::<i64>()
+        };
+        // What saves nothing is given up last, that which saves least of all first among it.
+        let merit = |at: &InstructionOf| {
+            let brings = copies.get(at).map_or(0.0, |copy| copy.brings);
+            match saves(at) {
+                saved if saved > 0 => (0, brings / saved as f64),
+                saved => (1, saved as f64),
+            }
+        };
+        let merits = left.iter().map(|at| (merit(at), *at));
+        let next = merits.min_by(|((one, own), _), ((other, its), _)| {
+            one.cmp(other).then(own.total_cmp(its))
+        });
+        let Some((_, at)) = next else { break };
+        left.remove(&at);
+        given_up.push(at);
+    }
+    // Those that bring nothing, and spare nothing that brings something.
+    let brings = |at: &InstructionOf| copies.get(at).is_some_and(|copy| copy.brings > 0.0);
+    let useless = given_up.iter().take_while(|at| !brings(at)).count();
+    given_up.into_iter().skip(useless).rev().collect()
+}
+
+/// Instructions, by their modules.
+fn by_module(instructions: &[InstructionOf]) -> BTreeMap<u32, BTreeSet<Pc>> {
+    let mut modules: BTreeMap<u32, BTreeSet<Pc>> = BTreeMap::new();
+    for (module, pc) in instructions {
+        modules.entry(*module).or_default().insert(*pc);
+    }
+    modules
 }
 
 /// The function of each instruction that the program executes, and how often waves do.
