@@ -5,7 +5,7 @@
 //! of it differ from what its copy computes. The comparison of that is enough. Shadows of such results
 //! are *kept*, in registers of their own, until the last copy has read them.
 
-use crate::duplicate::{CopyRegisters, Duplicate, Shadows, accumulating};
+use crate::duplicate::{ComparedWith, CopyRegisters, Duplicate, Shadows, accumulating};
 use flipwave_hooks::dataflow::Liveness;
 use flipwave_hooks::flow::{Disassembly, IndexRange, InstIndex};
 use flipwave_isa::{Family, Inst, Isa, Register, RegisterRange, RegisterSet, Value};
@@ -90,7 +90,11 @@ impl Chains {
             if duplicates.contains_key(&at) {
                 let shadow = kept.map(|(_, shadow)| shadow);
                 let registers = CopyRegisters { shadows, kept: shadow, sources: &valid };
-                chained.insert(at, Duplicate::new(inst, isa, registers, shadow.is_none()).ok()?);
+                let compared = match shadow {
+                    Some(_) => ComparedWith::Nothing,
+                    None => ComparedWith::Result,
+                };
+                chained.insert(at, Duplicate::new(inst, isa, registers, compared).ok()?);
             }
             valid.retain(|(result, _)| !inst.writes.iter().any(|own| own.overlaps(*result)));
             valid.extend(kept);

@@ -117,6 +117,17 @@ pub fn needed(results: &[RegisterRange]) -> Allocation {
     needed
 }
 
+/// What the shadow of a result is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ComparedWith {
+    /// The result.
+    Result,
+    /// Itself, which shows nothing.
+    Itself,
+    /// Nothing.
+    Nothing,
+}
+
 /// The registers of a copy.
 #[derive(Clone, Copy, Debug)]
 pub struct CopyRegisters<'a> {
@@ -168,7 +179,7 @@ struct Pair {
 }
 
 impl Duplicate {
-    /// The copy of `inst`, and what compares it, if that is wanted.
+    /// The copy of `inst`, and what compares its results.
     ///
     /// # Errors
     /// Where there is no such instruction, or there are no such registers.
@@ -176,7 +187,7 @@ impl Duplicate {
         inst: &Inst,
         isa: &Isa,
         registers: CopyRegisters<'_>,
-        compares: bool,
+        compared: ComparedWith,
     ) -> Result<Duplicate, Reason> {
         let results = results(inst)?;
         let pairs = registers.results(&results)?;
@@ -193,9 +204,10 @@ impl Duplicate {
             }
         }
         let mut after = Vec::new();
-        if compares {
+        if compared != ComparedWith::Nothing {
             let words = pairs.iter().flat_map(|own| own.result.iter().zip(own.shadow.iter()));
             for (result, shadow) in words {
+                let result = if compared == ComparedWith::Itself { shadow } else { result };
                 let generation = isa.target().generation();
                 compare(result, shadow, registers.shadows, generation, &mut after)?;
             }

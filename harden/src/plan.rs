@@ -1,7 +1,7 @@
 //! Which instructions are executed twice, and with which registers.
 
 use crate::chains::{Block, Chains};
-use crate::duplicate::{CopyRegisters, Duplicate, Shadows, needed, results};
+use crate::duplicate::{ComparedWith, CopyRegisters, Duplicate, Shadows, needed, results};
 use crate::{HardenError, Reason};
 use flipwave_hooks::dataflow::Liveness;
 use flipwave_hooks::flow::{Disassembly, FunctionIndex, InstIndex};
@@ -17,8 +17,8 @@ pub enum Comparing {
     Each,
     /// Those that only copies read not at all: what is made of them is compared.
     Ends,
-    /// None. Nothing is ever detected: it is for those who check that somebody notices.
-    None,
+    /// Each with itself. Nothing is ever detected: it is for those who check that somebody notices.
+    Nothing,
 }
 
 /// Which instructions are executed twice, and how.
@@ -86,9 +86,13 @@ impl Plan {
         let alone = CopyRegisters { shadows: &shadows, kept: None, sources: &[] };
         let program = instrumentation.program();
         let mut possible = BTreeMap::new();
+        let compared = match comparing {
+            Comparing::Each | Comparing::Ends => ComparedWith::Result,
+            Comparing::Nothing => ComparedWith::Itself,
+        };
         for (at, _) in chosen {
             let inst = &program.instructions[*at];
-            match Duplicate::new(inst, isa, alone, comparing != Comparing::None) {
+            match Duplicate::new(inst, isa, alone, compared) {
                 Ok(duplicate) => _ = possible.insert(*at, duplicate),
                 Err(reason) => _ = self.left_out.insert(*at, reason),
             }

@@ -26,6 +26,7 @@ mod faults;
 mod fidelity;
 mod generations;
 mod gfx1250;
+mod hardened;
 mod golden;
 mod hooks;
 mod host_calls;

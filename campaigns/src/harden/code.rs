@@ -59,6 +59,9 @@ impl HardenedModule {
     }
 }
 
+/// More times the instructions of a program than executing all of it twice takes, comparisons included.
+const MOST_TIMES: u64 = 8;
+
 fn instructions(golden: &Golden) -> u64 {
     golden.statistics.iter().map(|own| own.wave_instructions).sum()
 }
@@ -128,6 +131,8 @@ impl Plain {
         for dispatch in &mut workload.program.dispatches {
             if let Some(own) = modules.get(&dispatch.module.0) {
                 dispatch.module = own.id;
+                // The limit is one of the plain program's instructions.
+                dispatch.instruction_limit = dispatch.instruction_limit.saturating_mul(MOST_TIMES);
             }
         }
         let golden = golden(campaign, &prepared.workload, &prepared.formats)?;

@@ -28,6 +28,12 @@ pub enum HardeningError {
         /// The budget.
         budget: f64,
     },
+    /// A budget that is there twice.
+    #[error("the budget {budget} is given twice")]
+    SameBudget {
+        /// The budget.
+        budget: f64,
+    },
     /// A program without SDC.
     #[error(
         "none of the campaign's faults in instructions that can be executed twice came to SDC: there is \

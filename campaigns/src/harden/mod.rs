@@ -104,7 +104,7 @@ pub fn harden(
         files: Vec::new(),
     };
     for (budget, number) in budgets.iter().zip(2..) {
-        let name = format!("{budget:.2}");
+        let name = budget.to_string();
         progress.variant(&name, number, count);
         let version = ranking.buy(campaign, &plain, *budget, comparing)?;
         hardenings.steps.push(plain.keep_step(&version)?);
@@ -153,8 +153,12 @@ fn check(campaign: &Campaign, budgets: &[f64]) -> Result<(), CampaignError> {
     if !is_fixed || matches!(sample.allocation, Allocation::Optimal { .. }) {
         return Err(HardeningError::Drawn.into());
     }
-    match budgets.iter().find(|budget| !(budget.is_finite() && **budget > 1.0)) {
-        Some(budget) => Err(HardeningError::NoBudget { budget: *budget }.into()),
+    if let Some(budget) = budgets.iter().find(|budget| !(budget.is_finite() && **budget > 1.0)) {
+        return Err(HardeningError::NoBudget { budget: *budget }.into());
+    }
+    let twice = (1..budgets.len()).find(|at| budgets[..*at].contains(&budgets[*at]));
+    match twice {
+        Some(at) => Err(HardeningError::SameBudget { budget: budgets[at] }.into()),
         None => Ok(()),
     }
 }

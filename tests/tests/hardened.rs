@@ -1,0 +1,139 @@
+//! Programs whose instructions are executed twice: they compute the same, and no fault in a result that
+//! is compared stays silent.
+
+use flipwave_analysis::Outcome;
+use flipwave_campaigns::{Campaign, Comparing, Hardenings, RunOptions, Silent, harden};
+use flipwave_device::Device;
+use flipwave_harden::{Candidates, DETECTED, Hardened, Hardening};
+use flipwave_hooks::hook::Variables;
+use flipwave_isa::Pc;
+use flipwave_tests::{
+    Twins, examples, examples_folder, flipwave, hook_compiler, is_long_run, rewritten_machines, rows,
+    workload,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+/// Every instruction of every example that can be executed twice, on machines that differ much: without
+/// a fault nothing is detected, every register that is wanted holds the same before every instruction, and
+/// no rule of the hardware is broken.
+#[test]
+fn programs_all_of_whose_instructions_are_executed_twice_compute_the_same() {
+    let mut copied: BTreeMap<String, usize> = BTreeMap::new();
+    for machine in rewritten_machines() {
+        for file in examples() {
+            let name = file.file_stem().expect("a name").to_string_lossy().into_owned();
+            if !is_long_run() && !["reduction", "scan"].contains(&&*name) {
+                continue;
+            }
+            if name == "saxpy" && !machine.runs_hip() {
+                continue;
+            }
+            let plain = workload(machine, &file, &["-O3"]);
+            let mut device = plain.device.clone();
+            let mut hardened: BTreeMap<u32, (flipwave_device::ModuleId, Hardened)> = BTreeMap::new();
+            for dispatch in &plain.program.dispatches {
+                let object = plain.device.code_object(dispatch.module).expect("a module").clone();
+                let own = hardened.entry(dispatch.module.0).or_insert_with(|| {
+                    let new = all(&object);
+                    *copied.entry(machine.to_string()).or_default() += new.duplicated.len();
+                    (device.load(&new.rewritten.object).expect("loads"), new)
+                });
+                let mut instrumented = dispatch.clone();
+                instrumented.module = own.0;
+                let twins = Twins {
+                    original: dispatch,
+                    instrumented: &instrumented,
+                    rewritten: &own.1.rewritten,
+                    substituted: BTreeSet::new(),
+                };
+                let report = twins.side_by_side(&device, true);
+                assert!(report.is_clean(), "{machine} {name}: {:?} {:?}", report.difference, report.violations);
+                let end = device.dispatch(&instrumented).expect("runs");
+                let data = &own.1.rewritten.data[0];
+                let counted = Variables::read(&device, own.0, data).expect("variables");
+                let detected = counted.numbers(DETECTED).expect("a number");
+                assert_eq!(detected, [0], "{machine} {name}: {end:?}");
+            }
+        }
+    }
+    println!("{copied:?}");
+    assert!(copied.values().all(|own| *own > 100), "{copied:?}");
+}
+
+/// The code object with all that can be executed twice.
+fn all(object: &flipwave_codeobj::CodeObject) -> Hardened {
+    let candidates = Candidates::of(object).unwrap_or_else(|error| panic!("{error}"));
+    let instructions: BTreeSet<Pc> = candidates.instructions.keys().copied().collect();
+    let hardening = Hardening { instructions: &instructions, comparing: Comparing::Ends };
+    let hardened = flipwave_harden::harden(object, hardening, hook_compiler());
+    hardened.unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Hardens an example, of which `count` faults are injected.
+fn example(name: &str, count: &str, budgets: &[f64], comparing: Comparing, folder: &Path) -> Hardenings {
+    let text = std::fs::read_to_string(examples_folder().join(format!("{name}.yaml"))).expect("a file");
+    let kernels = examples_folder().join("kernels");
+    let text = text.replace("count: 1000}", &format!("count: {count}}}"));
+    let text = text.replace("kernels/", &format!("{}/", kernels.display()));
+    let file = folder.join("campaign.yaml");
+    std::fs::write(&file, text).expect("a file");
+    let campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
+    let workers = NonZeroUsize::new(2).expect("two");
+    let options = RunOptions::new(folder.join("hardened"), workers);
+    let found = harden(&campaign, budgets, &options, comparing, &mut Silent);
+    found.unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn a_larger_budget_leaves_less_sdc_and_no_fault_in_a_compared_result_is_silent() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let budgets = [1.1, 1.2, 1.3, 1.5, 2.0];
+    let found = example("matmul", "200", &budgets, Comparing::Ends, folder.path());
+    assert_eq!(found.escapes, []);
+    let plain = rows(&folder.path().join("hardened/plain"));
+    for point in &found.points {
+        assert!(point.cost > 1.0 && point.cost <= point.budget, "{point:?}");
+        let sum: f64 = point.rates.iter().sum();
+        assert!((sum - 1.0).abs() < 1e-12, "{point:?}");
+        let own = rows(&folder.path().join(format!("hardened/{}", point.budget)));
+        assert!(own.iter().map(|row| &row.site).eq(plain.iter().map(|row| &row.site)));
+        // What the two tables say, counted plainly.
+        let sdc = plain.iter().zip(&own).filter(|(row, _)| row.outcome == Outcome::Sdc);
+        let silent = sdc.clone().filter(|(_, row)| row.outcome == Outcome::Sdc).count();
+        let coverage = 1.0 - silent as f64 / sdc.count() as f64;
+        assert!((coverage - point.coverage).abs() < 1e-12, "{point:?}");
+    }
+    let coverage: Vec<f64> = found.points.iter().map(|point| point.coverage).collect();
+    assert!(coverage.is_sorted(), "{coverage:?}");
+    assert!(coverage[0] < 0.3 && coverage[3] > 0.6 && coverage[4] > 0.95, "{coverage:?}");
+}
+
+/// The negative control: copies whose results nobody compares.
+#[test]
+fn copies_that_are_not_compared_are_noticed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let found = example("matmul", "60", &[2.0], Comparing::Nothing, folder.path());
+    assert!(found.escapes.len() > 10, "{:?}", found.escapes);
+    assert_eq!(found.points[0].coverage, 0.0);
+    assert_eq!(found.points[0].rates[Outcome::Detected as usize], 0.0);
+}
+
+#[test]
+fn what_cannot_be_hardened_is_refused_with_what_to_do() {
+    let file = examples_folder().join("vector_add.yaml").display().to_string();
+    for (arguments, expected) in [
+        (vec!["--budget", "1.3,0.9"], "0.9 is no budget"),
+        (vec!["--budget", "1.3,1.3"], "1.3 is given twice"),
+        (vec!["--budget", "1.0001"], "a budget of 1.0001 is too small"),
+        (vec!["--budget", "much"], "invalid value 'much'"),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let out = folder.path().join("out").display().to_string();
+        let arguments = [&["harden", &*file, "--out", &*out][..], &arguments].concat();
+        let run = flipwave(folder.path(), &arguments, &[]);
+        assert_eq!(run.code, Some(2), "{}", run.stderr);
+        assert!(run.stderr.contains(expected), "{}", run.stderr);
+    }
+}
