@@ -13,6 +13,7 @@ mod propagation;
 mod report;
 mod row;
 mod sample_size;
+mod shape;
 mod stopping;
 mod summary;
 mod table;
@@ -32,6 +33,7 @@ pub use report::{
 };
 pub use row::{ResultsError, Row, Workgroup, read_rows, rows};
 pub use sample_size::sample_size;
+pub use shape::ErrorShape;
 pub use stopping::{Goal, Look, Until};
 pub use summary::{Scope, ScopeSummary, Share, Summary, Tallies};
 pub use table::overview;

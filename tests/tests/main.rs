@@ -51,6 +51,7 @@ mod retargeted;
 mod rocr;
 mod round_trip;
 mod schedule;
+mod shapes;
 mod shards;
 mod shards_killed;
 mod state;
