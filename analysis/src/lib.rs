@@ -1,5 +1,6 @@
 //! Rates with intervals and summaries of campaign results, and plots of them; how one fault spread.
 
+mod compare;
 mod course;
 mod design;
 mod estimate;
@@ -19,6 +20,9 @@ mod summary;
 mod table;
 mod whole_lines;
 
+pub use compare::{
+    By, Change, CompareError, ComparedRate, ComparedRates, ComparedScope, Comparison, Fourfold,
+};
 pub use course::{Course, Pilot, stage_ends};
 pub use design::{Known, SampleDesign};
 pub use estimate::IntervalMethod;

@@ -80,6 +80,7 @@ fn about(name: &str) -> About {
         planned: Some(1000),
         places: Some(1_000_000),
         counted: None,
+        instructions: Some(1000),
         facts: vec![("Target", "gfx90a".to_owned())],
         compared: Some(Vec::new()),
     }

@@ -44,6 +44,8 @@ pub enum Command {
     Launch(LaunchArguments),
     /// Make a page of what campaigns came to: rates by kernel, line, instruction, register, bit
     Report(ReportArguments),
+    /// Compare two campaigns: how rates differ, with intervals, and what the difference costs
+    Compare(CompareArguments),
     /// Repeat one injection and print what it did
     Replay(ReplayArguments),
     /// Follow one fault through a program: how it spreads, and where it dies or gets out
@@ -312,6 +314,25 @@ pub struct ReportArguments {
     /// one, where that is still there. May be given several times
     #[arg(long, value_name = "DIR")]
     pub source: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Injections of the same faults are compared pair by pair, others as independent samples. The page is one \
+file of HTML, which needs no network; all that was compared is in compare.csv, too.")]
+pub struct CompareArguments {
+    /// Folder with results of `flipwave run` or `flipwave merge`, or its results.csv
+    #[arg(value_name = "A")]
+    pub a: PathBuf,
+    /// The same of what is compared with it
+    #[arg(value_name = "B")]
+    pub b: PathBuf,
+    /// File for the page
+    #[arg(long, value_name = "FILE", default_value = "compare.html")]
+    pub out: PathBuf,
+    /// Folder for the differences as a table, compare.csv
+    #[arg(long, value_name = "DIR")]
+    pub csv: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -13,6 +13,7 @@ mod applications;
 mod architecture;
 mod attached;
 mod book;
+mod compare;
 mod compiled;
 mod defects;
 mod determinism;

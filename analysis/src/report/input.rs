@@ -18,7 +18,7 @@ const MOST_CAUSES: usize = 256;
 ///
 /// # Errors
 /// [`ResultsError`] of the first thing that is not as a campaign writes it.
-pub(super) fn read(
+pub(crate) fn read(
     mut table: impl Read + Seek,
     mut take: impl FnMut(Row),
 ) -> Result<bool, ResultsError> {
