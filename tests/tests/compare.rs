@@ -69,7 +69,7 @@ fn a_kernel_that_checks_itself_has_less_sdc_and_costs_instructions() {
     assert!(said.stderr.contains("compared differently"), "{}", said.stderr);
     let found = all(folder);
     assert!(number(&found["sdc"], "high") < 0.0, "{:?}", found["sdc"]);
-    assert!(number(&found["sdc"], "p") < 0.001);
+    assert!(number(&found["sdc"], "p") < 0.01);
     assert!(number(&found["detected"], "low") > 0.0, "{:?}", found["detected"]);
     assert_eq!(found["detected"]["count_a"], "0");
     let [a, b] = ["instructions_a", "instructions_b"].map(|name| number(&found["sdc"], name));
