@@ -129,7 +129,7 @@ impl Comparison {
         // Both intervals are of one confidence.
         let designs = [&a, &b]
             .map(|about| SampleDesign { confidence: a.design.confidence, ..about.design.clone() });
-        let mut counters = designs.each_ref().map(|design| Counter::new(design));
+        let mut counters = designs.each_ref().map(Counter::new);
         let mut pairs = Pairs::default();
         read(&a, &mut table_a, |row| counters[0].add(&row, compared[0]))?;
         let mut next = first.iter().take(if is_paired { first.len() } else { 0 });
