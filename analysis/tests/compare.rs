@@ -30,7 +30,7 @@ fn row(name: &str, index: u64, salt: u64) -> String {
     let outcome = match (mix % 10, name) {
         (0..4, "a") | (0, _) => "sdc",
         (4, _) => "due",
-        (1..4, _) if mix % 3 > 0 => "detected",
+        (1..4, _) if !mix.is_multiple_of(3) => "detected",
         _ => "masked",
     };
     let cause = match outcome {
@@ -161,7 +161,8 @@ fn where_a_test_is_not_valid_there_is_none_and_it_is_said_why() {
         )]),
         ..design
     };
-    let designs: [(fn(SampleDesign) -> SampleDesign, &str); 3] = [
+    type Designed = fn(SampleDesign) -> SampleDesign;
+    let designs: [(Designed, &str); 3] = [
         (|own| own.repeated(2.5), "decide when to end"),
         (|own| SampleDesign { is_finite: true, ..own }, "drawn twice"),
         (known, "known to be masked"),
