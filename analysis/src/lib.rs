@@ -1,5 +1,6 @@
 //! Rates with intervals and summaries of campaign results, and plots of them; how one fault spread.
 
+mod compare;
 mod course;
 mod design;
 mod estimate;
@@ -14,11 +15,15 @@ mod propagation;
 mod report;
 mod row;
 mod sample_size;
+mod shape;
 mod stopping;
 mod summary;
 mod table;
 mod whole_lines;
 
+pub use compare::{
+    By, Change, CompareError, ComparedRate, ComparedRates, ComparedScope, Comparison, Fourfold,
+};
 pub use course::{Course, Pilot, stage_ends};
 pub use design::{Known, SampleDesign};
 pub use estimate::IntervalMethod;
@@ -34,6 +39,7 @@ pub use report::{
 };
 pub use row::{ResultsError, Row, Workgroup, read_rows, rows};
 pub use sample_size::sample_size;
+pub use shape::ErrorShape;
 pub use stopping::{Goal, Look, Until};
 pub use summary::{Scope, ScopeSummary, Share, Summary, Tallies};
 pub use table::overview;

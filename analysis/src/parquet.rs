@@ -1,7 +1,7 @@
 //! `results.parquet`: the columns of `results.csv` with their types, compressed, for tables of more rows
 //! than text is good for.
 
-use crate::Row;
+use crate::{ErrorShape, Row};
 use ::parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use ::parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
 use ::parquet::errors::ParquetError;
@@ -87,6 +87,9 @@ impl<W: Write + Send> ParquetWriter<W> {
         next(Value::whole(row.elements_wrong));
         next(Value::Number(row.max_abs_error));
         next(Value::Number(row.max_rel_error));
+        next(Value::text(row.shape.map(ErrorShape::name)));
+        next(Value::whole(row.nan));
+        next(Value::whole(row.inf));
         next(Value::Whole(row.instructions));
         next(Value::Truth(row.timing_changed));
         self.rows += 1;
@@ -138,7 +141,7 @@ fn columns() -> Vec<Column> {
     use Values::{Number, Signed, Text, Truth, Whole};
     let own = |name: &&str| match *name {
         "index" | "dispatch" | "wave" | "lane" | "pc" | "occurrence" | "mask" | "before"
-        | "after" | "words" | "elements_wrong" => Whole(Vec::new()),
+        | "after" | "words" | "elements_wrong" | "nan" | "inf" => Whole(Vec::new()),
         "instructions" => Signed(Vec::new()),
         "weight" | "max_abs_error" | "max_rel_error" => Number(Vec::new()),
         "timing_changed" => Truth(Vec::new()),
@@ -242,6 +245,9 @@ mod tests {
             elements_wrong: None,
             max_abs_error: None,
             max_rel_error: None,
+            shape: None,
+            nan: None,
+            inf: None,
             instructions: None,
             timing_changed: Some(true),
             stratum: Some("valu".to_owned()),

@@ -1,6 +1,6 @@
 //! The results of a campaign: one row per injection.
 
-use crate::{Outcome, hexadecimal};
+use crate::{ErrorShape, Outcome, hexadecimal};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io::Read;
@@ -65,6 +65,14 @@ pub struct Row {
     pub max_abs_error: Option<f64>,
     /// Largest relative difference of an output element; empty if the run did not complete.
     pub max_rel_error: Option<f64>,
+    /// Where the wrong elements lie; empty where none does that is of an output with dimensions.
+    pub shape: Option<ErrorShape>,
+    /// Output elements that are NaN where the fault-free run's are not; empty if the run did not
+    /// complete.
+    pub nan: Option<u64>,
+    /// Output elements that are infinite where the fault-free run's are not; empty if the run did not
+    /// complete.
+    pub inf: Option<u64>,
     /// Wave instructions executed more than in the fault-free run, negative for less; empty if the
     /// run did not complete.
     pub instructions: Option<i64>,
@@ -74,7 +82,7 @@ pub struct Row {
 
 impl Row {
     /// The header of `results.csv`.
-    pub const COLUMNS: [&str; 26] = [
+    pub const COLUMNS: [&str; 29] = [
         "index",
         "site",
         "kernel",
@@ -99,6 +107,9 @@ impl Row {
         "elements_wrong",
         "max_abs_error",
         "max_rel_error",
+        "shape",
+        "nan",
+        "inf",
         "instructions",
         "timing_changed",
     ];
@@ -150,6 +161,16 @@ pub enum ResultsError {
         /// The first line.
         found: String,
     },
+    /// A table of another version, which had other columns.
+    #[error(
+        "the results are of another version of Flipwave: they have no column {}; read them with the \
+         version that run.json names, or run the campaign anew",
+        listed(missing)
+    )]
+    Version {
+        /// The columns that are missing.
+        missing: Vec<&'static str>,
+    },
     /// A row whose weight is none.
     #[error(
         "line {line}: the weight is {weight:?}, expected a number above 0 and up to 1e15; \
@@ -179,6 +200,12 @@ pub enum ResultsError {
     Csv(#[from] csv::Error),
 }
 
+/// Names in a sentence.
+fn listed(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    quoted.join(", ")
+}
+
 /// Reads `results.csv`.
 ///
 /// # Errors
@@ -197,6 +224,12 @@ pub fn rows<R: Read>(
     let mut reader = csv::Reader::from_reader(input);
     let header = reader.headers()?;
     if header != Row::COLUMNS[..] {
+        let (known, missing): (Vec<&str>, Vec<&str>) =
+            Row::COLUMNS.iter().partition(|name| header.iter().any(|own| own == **name));
+        // What all versions have had: it is a table of results.
+        if header.iter().eq(known.iter().copied()) && known.contains(&"outcome") {
+            return Err(ResultsError::Version { missing });
+        }
         let found = header.iter().collect::<Vec<_>>().join(",");
         return Err(ResultsError::Header { found });
     }
@@ -235,6 +268,9 @@ pub(crate) mod tests {
             elements_wrong: Some(1),
             max_abs_error: Some(0.25),
             max_rel_error: Some(3.4e38),
+            shape: Some(ErrorShape::Single),
+            nan: Some(0),
+            inf: Some(1),
             instructions: Some(-3),
             timing_changed: None,
         }
@@ -257,7 +293,7 @@ pub(crate) mod tests {
             lines.next().unwrap(),
             "7,\"dispatch=0 workgroup=3,1,0 wave=2 pc=0x1a9c occurrence=5 lane=17 register=v4 \
              flip=0x00000400\",matmul,0,\"3,1,0\",2,17,0x1a9c,v_fma_f32,valu,matmul.cl:12,5,v4,\
-             0x00000400,0x3f800400,0x3f800000,1,,1.0,sdc,,1,0.25,3.4e38,-3,"
+             0x00000400,0x3f800400,0x3f800000,1,,1.0,sdc,,1,0.25,3.4e38,single,0,1,-3,"
         );
     }
 
@@ -268,6 +304,9 @@ pub(crate) mod tests {
             elements_wrong: None,
             max_abs_error: None,
             max_rel_error: None,
+            shape: None,
+            nan: None,
+            inf: None,
             ..row("salu", Outcome::Due, Some("watchdog"))
         };
         let permanent = Row {
@@ -296,6 +335,10 @@ pub(crate) mod tests {
     fn other_tables_are_refused() {
         let error = read_rows("index,site\n1,x\n".as_bytes()).unwrap_err();
         assert!(matches!(error, ResultsError::Header { .. }), "{error}");
+
+        let older = "index,site,kernel,outcome,instructions\n";
+        let error = read_rows(older.as_bytes()).unwrap_err().to_string();
+        assert!(error.contains("another version") && error.contains("`nan`, `inf`"), "{error}");
 
         let good = written(&[row("valu", Outcome::Sdc, None)]);
         for (from, to) in [(",sdc,", ",hang,"), ("0x3f800400", "1065354240"), ("\"3,1,0\"", "3")] {

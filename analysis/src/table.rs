@@ -53,13 +53,17 @@ pub fn overview(summaries: &[(&str, &Summary)]) -> String {
 }
 
 /// One line of a table: a label on the left, the rest to the right.
-struct Cells {
-    label: String,
-    rest: Vec<String>,
+pub(crate) struct Cells {
+    pub label: String,
+    pub rest: Vec<String>,
 }
 
 impl Cells {
-    fn heading<'a>(label: &str, count: &str, rates: impl IntoIterator<Item = &'a str>) -> Cells {
+    pub fn heading<'a>(
+        label: &str,
+        count: &str,
+        rates: impl IntoIterator<Item = &'a str>,
+    ) -> Cells {
         let mut rest = vec![count.to_owned()];
         rest.extend(rates.into_iter().map(str::to_owned));
         Cells { label: label.to_owned(), rest }
@@ -92,7 +96,8 @@ fn percent(share: &Share) -> String {
     format!("{:5.1} [{:5.1} {:5.1}]", 100.0 * rate, 100.0 * interval.low, 100.0 * interval.high)
 }
 
-fn aligned(lines: &[Cells]) -> String {
+/// The lines below each other.
+pub(crate) fn aligned(lines: &[Cells]) -> String {
     let label_width = lines.iter().map(|line| line.label.chars().count()).max().unwrap_or(0);
     let column_width = |column: usize| {
         lines.iter().filter_map(|line| line.rest.get(column)).map(|cell| cell.chars().count()).max()

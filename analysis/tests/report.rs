@@ -43,12 +43,15 @@ fn table(count: u64, has_strata: bool) -> String {
             1_u64 << bit
         );
         let (outcome, cause, errors) = match random.below(10) + bit / 8 {
-            0..4 => ("masked", ["logical", "dead"][(index % 2) as usize], "0,0.0,0.0"),
-            4..10 => {
-                ("sdc", "", ["3,0.5,1e-3", "4096,1e9,inf", "1,0.1,2.5e-7"][(index % 3) as usize])
-            }
-            10..12 => ("due", ["memory_violation", "watchdog"][(index % 2) as usize], ",,"),
-            _ => ("detected", "check", "20,1.0,0.5"),
+            0..4 => ("masked", ["logical", "dead"][(index % 2) as usize], "0,0.0,0.0,,0,0"),
+            4..10 => (
+                "sdc",
+                "",
+                ["3,0.5,1e-3,row,0,0", "4096,1e9,inf,block,7,1", "1,0.1,2.5e-7,single,0,0"]
+                    [(index % 3) as usize],
+            ),
+            10..12 => ("due", ["memory_violation", "watchdog"][(index % 2) as usize], ",,,,,"),
+            _ => ("detected", "check", "20,1.0,0.5,random,0,0"),
         };
         let (stratum, weight) = match has_strata {
             true => (opcode, ["1.5", "0.25", "1.125", "0.875"][(instruction % 4) as usize]),
@@ -77,6 +80,7 @@ fn about(name: &str) -> About {
         planned: Some(1000),
         places: Some(1_000_000),
         counted: None,
+        instructions: Some(1000),
         facts: vec![("Target", "gfx90a".to_owned())],
         compared: Some(Vec::new()),
     }
@@ -109,7 +113,8 @@ fn counted(table: &str) -> Counts {
     let rows: Vec<csv::StringRecord> = reader.records().map(|row| row.expect("a row")).collect();
     let column = |name: &str| header.iter().position(|own| own == name).expect("a column");
     let (outcome, cause, weight) = (column("outcome"), column("cause"), column("weight"));
-    let scopes: [(&str, Box<Key<'_>>); 9] = [
+    let scopes: [(&str, Box<Key<'_>>); 10] = [
+        ("shape", Box::new(|row| row[column("shape")].to_owned())),
         ("all", Box::new(|_| String::new())),
         ("kernel", Box::new(|row| row[column("kernel")].to_owned())),
         ("line", Box::new(|row| row[column("line")].to_owned())),
@@ -251,7 +256,7 @@ fn nothing_in_a_table_becomes_a_part_of_the_page() {
     let row = |outcome: &str| {
         format!(
             "0,{field},{field},0,\"0,0,0\",1,1,0x10,{field},{field},{field},0,{field},0x00000001,\
-             0x00000000,0x00000001,1,{field},1.0,{outcome},{field},1,1.0,1.0,,\n"
+             0x00000000,0x00000001,1,{field},1.0,{outcome},{field},1,1.0,1.0,,,,,\n"
         )
     };
     let text = Row::COLUMNS.join(",") + "\n" + &row("sdc") + &row("due") + &row("masked");
@@ -295,10 +300,10 @@ fn odd_tables_have_a_page() {
     let header = Row::COLUMNS.join(",") + "\n";
     let masked = header.clone()
         + "0,site,k,0,\"0,0,0\",0,0,0x10,v_mov_b32,valu,,0,v0,0x00000001,0x00000000,0x00000001,1,,\
-           1.0,masked,dead,0,0.0,0.0,0,false\n";
+           1.0,masked,dead,0,0.0,0.0,,0,0,0,false\n";
     let everywhere = header.clone()
         + "0,site,,,,,,,v_mov_b32,valu,,,destination=0,0x0,0x00000000,0x00000001,0,,1e15,sdc,,\
-           18446744073709551615,NaN,NaN,-9223372036854775808,\n";
+           18446744073709551615,NaN,NaN,several,18446744073709551615,18446744073709551615,-9223372036854775808,\n";
     for (table, expected) in [(&header, "no rows yet"), (&masked, "100.0 %"), (&everywhere, "NaN")]
     {
         let page = report_html(&[reported(about("odd"), table)]);
@@ -319,7 +324,7 @@ fn a_million_rows_make_a_page_of_bounded_size() {
         names.push_str(&format!(
             "{index},s{index},k{index},0,\"{index},{index},{index}\",0,0,{index:#x},o{index},g{index},\
              f{index}.cl:{index},{index},v{index},{index:#x},0x0,0x1,1,s{},1.0,sdc,c{},1,1.0,\
-             {index},,\n",
+             {index},,,,,\n",
             index % 4096,
             index % 256
         ));

@@ -70,6 +70,7 @@ struct Recorded {
     population: Option<Population>,
     counted: Option<String>,
     fidelity: Option<FidelityRecord>,
+    golden_wave_instructions: Option<Vec<u64>>,
     planned: Option<u64>,
     confidence: Option<f64>,
     design: Option<SampleDesign>,
@@ -121,6 +122,7 @@ impl Recorded {
     fn about(self, folder: &Path, confidence: Confidence) -> About {
         let unfinished = self.unfinished();
         let facts = self.facts();
+        let instructions = self.golden_wave_instructions.unwrap_or_default();
         About {
             folder: folder.display().to_string(),
             name: self.campaign.name,
@@ -131,6 +133,8 @@ impl Recorded {
             planned: self.planned,
             places: self.population.map(|own| own.places),
             counted: self.counted,
+            instructions: (!instructions.is_empty())
+                .then(|| instructions.into_iter().fold(0, u64::saturating_add)),
             facts,
             compared: self.compared.filter(|compared| !compared.is_empty()),
         }

@@ -5,6 +5,7 @@ use crate::buffers::Init;
 use crate::compare::Tolerance;
 use crate::device::CampaignDevice;
 use crate::element::ElementType;
+use crate::extents::Extents;
 use crate::faults::Faults;
 use crate::schema::ResultsFormat;
 use crate::suspicion::Suspicion;
@@ -87,6 +88,8 @@ pub struct Buffer {
     pub element: ElementType,
     /// Number of elements.
     pub count: usize,
+    /// Its dimensions, where they are declared.
+    pub extents: Option<Extents>,
     /// What it holds before the first launch.
     pub init: Init,
     /// What it is looked at for afterwards.

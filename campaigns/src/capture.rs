@@ -283,6 +283,7 @@ impl<'a> Builder<'a> {
         self.device.allocate_at(Address(OUTPUTS), bytes)?;
         let format = OutputFormat {
             element: ElementType::U8,
+            extents: None,
             role: OutputRole::Result(Tolerance { absolute: None, relative: None, ulp: None }),
         };
         let formats = vec![format; self.outputs.len()];

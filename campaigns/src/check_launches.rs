@@ -3,6 +3,7 @@
 use crate::buffers::Init;
 use crate::campaign::{Argument, Buffer, BufferRole, Code, Launch};
 use crate::compare::Tolerance;
+use crate::extents::Extents;
 use crate::location::{Field, Wrong, wrong};
 use crate::schema::{self, GOLDEN_INSTRUCTION_LIMIT, OPTIONS};
 use flipwave_device::Dim3;
@@ -194,7 +195,15 @@ impl KernelsInProgress {
             (_, Some(true)) => BufferRole::Detector,
             _ => BufferRole::Data,
         };
-        self.buffers.push(Buffer { name, element, count, init, role });
+        let extents = match &argument.shape {
+            None => None,
+            Some(_) if !matches!(role, BufferRole::Output(_)) => {
+                let message = "is for outputs; mark the buffer with `output: true`";
+                return wrong(&field.key("shape"), message);
+            }
+            Some(shape) => Some(check_shape(shape, Some(count as u64), &field.key("shape"))?),
+        };
+        self.buffers.push(Buffer { name, element, count, extents, init, role });
         Ok(Argument::Buffer(self.buffers.len() - 1))
     }
 
@@ -248,6 +257,19 @@ fn check_local_memory(bytes: u32, field: &Field) -> Result<u32, Wrong> {
     }
 }
 
+/// Dimensions of an output, which are those of `count` elements where their number is known.
+pub(crate) fn check_shape(
+    shape: &[u64],
+    count: Option<u64>,
+    field: &Field,
+) -> Result<Extents, Wrong> {
+    let extents = Extents::new(shape).or_else(|message| wrong(field, message))?;
+    match count.map_or(Ok(()), |count| extents.check(count)) {
+        Ok(()) => Ok(extents),
+        Err(message) => wrong(field, message),
+    }
+}
+
 /// Refuses the keys of an argument that mean nothing for its kind.
 fn refuse_keys(
     argument: &schema::Argument,
@@ -258,6 +280,7 @@ fn refuse_keys(
     let keys = [
         ("type", argument.element.is_some()),
         ("count", argument.count.is_some()),
+        ("shape", argument.shape.is_some()),
         ("init", argument.init.is_some()),
         ("output", argument.output.is_some()),
         ("detector", argument.detector.is_some()),

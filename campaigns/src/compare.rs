@@ -6,7 +6,9 @@
 //! Under `exact`, -0.0 in place of 0.0 is wrong, with error 0.
 
 use crate::element::ElementType;
+use crate::extents::{Extents, WrongBox};
 use crate::schema;
+use flipwave_analysis::ErrorShape;
 use half::f16;
 
 /// How far an element may be from the fault-free one. It is right if it meets any of the
@@ -26,6 +28,8 @@ pub struct Tolerance {
 pub struct OutputFormat {
     /// Type of the elements.
     pub element: ElementType,
+    /// Its dimensions, where they are declared.
+    pub extents: Option<Extents>,
     /// What it is looked at for.
     pub role: OutputRole,
 }
@@ -82,6 +86,12 @@ pub struct Difference {
     /// Greatest |element - golden| / |golden|, elements within the tolerance included; infinite
     /// where golden is 0 and the element is not.
     pub max_rel_error: f64,
+    /// Where the elements outside the tolerance lie, of outputs with dimensions.
+    pub shape: Option<ErrorShape>,
+    /// Elements that are NaN where golden is not.
+    pub nan: u64,
+    /// Elements that are infinite where golden is not.
+    pub inf: u64,
 }
 
 impl Difference {
@@ -91,6 +101,12 @@ impl Difference {
             elements_wrong: self.elements_wrong + other.elements_wrong,
             max_abs_error: self.max_abs_error.max(other.max_abs_error),
             max_rel_error: self.max_rel_error.max(other.max_rel_error),
+            shape: match (self.shape, other.shape) {
+                (Some(_), Some(_)) => Some(ErrorShape::Several),
+                (one, other) => one.or(other),
+            },
+            nan: self.nan + other.nan,
+            inf: self.inf + other.inf,
         }
     }
 }
@@ -102,19 +118,51 @@ pub fn compare(
     golden: &[u8],
     faulty: &[u8],
 ) -> Difference {
+    compare_each((element, tolerance), golden, faulty, |_| {})
+}
+
+/// The same of outputs with dimensions.
+pub(crate) fn compare_in(
+    extents: Option<Extents>,
+    (element, tolerance): (ElementType, &Tolerance),
+    golden: &[u8],
+    faulty: &[u8],
+) -> Difference {
+    let Some(extents) = extents else { return compare(element, tolerance, golden, faulty) };
+    let mut wrong = WrongBox::new(extents);
+    let difference = compare_each((element, tolerance), golden, faulty, |index| wrong.add(index));
+    Difference { shape: wrong.shape(), ..difference }
+}
+
+/// Compares element by element, and gives `take` the number of each that is wrong.
+fn compare_each(
+    (element, tolerance): (ElementType, &Tolerance),
+    golden: &[u8],
+    faulty: &[u8],
+    mut take: impl FnMut(u64),
+) -> Difference {
     // Of any type a whole number of elements; mostly all of them are the same.
     const BLOCK: usize = 4096;
     let mut difference = Difference::default();
     let size = element.size();
-    let blocks = golden.chunks(BLOCK).zip(faulty.chunks(BLOCK)).filter(|(own, other)| own != other);
-    let elements = blocks
-        .flat_map(|(golden, faulty)| golden.chunks_exact(size).zip(faulty.chunks_exact(size)));
-    for (golden, faulty) in elements {
+    let blocks = (0_u64..).zip(golden.chunks(BLOCK).zip(faulty.chunks(BLOCK)));
+    let elements =
+        blocks.filter(|(_, (own, other))| own != other).flat_map(|(block, (golden, faulty))| {
+            let first = block * (BLOCK / size) as u64;
+            (first..).zip(golden.chunks_exact(size).zip(faulty.chunks_exact(size)))
+        });
+    for (index, (golden, faulty)) in elements {
         if golden == faulty {
             continue;
         }
-        let error = Value::decode(element, golden).error(Value::decode(element, faulty));
-        difference.elements_wrong += u64::from(!error.within(tolerance));
+        let (golden, faulty) = (Value::decode(element, golden), Value::decode(element, faulty));
+        let error = golden.error(faulty);
+        if !error.within(tolerance) {
+            difference.elements_wrong += 1;
+            take(index);
+        }
+        difference.nan += u64::from(faulty.is_nan() && !golden.is_nan());
+        difference.inf += u64::from(faulty.is_infinite() && !golden.is_infinite());
         difference.max_abs_error = difference.max_abs_error.max(error.absolute);
         difference.max_rel_error = difference.max_rel_error.max(error.relative);
     }
@@ -133,11 +181,7 @@ pub(crate) fn is_right(format: &OutputFormat, golden: &[u8], faulty: &[u8]) -> b
 
 /// Whether an output has no number, only NaN.
 pub(crate) fn is_all_nan(element: ElementType, output: &[u8]) -> bool {
-    let is_nan = |raw| match Value::decode(element, raw) {
-        Value::Float { value, .. } => value.is_nan(),
-        Value::Integer(_) => false,
-    };
-    output.chunks_exact(element.size()).all(is_nan)
+    output.chunks_exact(element.size()).all(|raw| Value::decode(element, raw).is_nan())
 }
 
 /// Whether a tolerance accepts every number of the type in the place of each number of an output,
@@ -201,6 +245,14 @@ impl Value {
             }
             _ => Value::Integer(bits.into()),
         }
+    }
+
+    fn is_nan(self) -> bool {
+        matches!(self, Value::Float { value, .. } if value.is_nan())
+    }
+
+    fn is_infinite(self) -> bool {
+        matches!(self, Value::Float { value, .. } if value.is_infinite())
     }
 
     fn is_finite(self) -> bool {
@@ -283,10 +335,15 @@ mod tests {
         let difference = compare_f32(EXACT, &[1.0, 2.0, 4.0], &[1.0, 3.0, 8.0]);
         assert_eq!(
             difference,
-            Difference { elements_wrong: 2, max_abs_error: 4.0, max_rel_error: 1.0 }
+            Difference {
+                elements_wrong: 2,
+                max_abs_error: 4.0,
+                max_rel_error: 1.0,
+                ..Difference::default()
+            }
         );
         let zero = compare_f32(EXACT, &[0.0], &[-0.0]);
-        assert_eq!(zero, Difference { elements_wrong: 1, max_abs_error: 0.0, max_rel_error: 0.0 });
+        assert_eq!(zero, Difference { elements_wrong: 1, ..Difference::default() });
     }
 
     #[test]
@@ -305,6 +362,50 @@ mod tests {
     }
 
     #[test]
+    fn nan_and_infinities_count_only_where_the_fault_brought_them() {
+        let (nan, inf) = (f32::NAN, f32::INFINITY);
+        let golden = [1.0, nan, inf, 1.0, inf, nan, 2.0];
+        let faulty = [nan, 1.0, 1.0, -inf, -inf, inf, 3.0];
+        let difference = compare_f32(EXACT, &golden, &faulty);
+        assert_eq!((difference.nan, difference.inf), (1, 2));
+        let back = compare_f32(EXACT, &faulty, &golden);
+        assert_eq!((back.nan, back.inf), (2, 1));
+        let integers = compare(ElementType::U32, &EXACT, &f32s(&golden), &f32s(&faulty));
+        assert_eq!((integers.nan, integers.inf), (0, 0), "bits of NaN are numbers there");
+    }
+
+    /// Elements far apart, in other blocks of those that are compared at once.
+    #[test]
+    fn elements_outside_the_tolerance_give_the_shape() {
+        let extents = Extents::new(&[3, 4096]).expect("dimensions");
+        let golden = vec![1.0; 3 * 4096];
+        let shape_of = |wrong: &[usize]| {
+            let mut faulty = golden.clone();
+            // Within the tolerance, and of no account.
+            faulty[17] = 1.25;
+            wrong.iter().for_each(|index| faulty[*index] = 9.0);
+            let tolerance = Tolerance { absolute: Some(0.5), ..EXACT };
+            let (golden, faulty) = (f32s(&golden), f32s(&faulty));
+            compare_in(Some(extents), (ElementType::F32, &tolerance), &golden, &faulty).shape
+        };
+        assert_eq!(shape_of(&[]), None);
+        assert_eq!(shape_of(&[4095]), Some(ErrorShape::Single));
+        assert_eq!(shape_of(&[4096, 8191]), Some(ErrorShape::Row));
+        assert_eq!(shape_of(&[3, 4096 + 3]), Some(ErrorShape::Column));
+        assert_eq!(shape_of(&[0, 4096 + 4095]), Some(ErrorShape::Random));
+    }
+
+    #[test]
+    fn shapes_in_several_outputs_are_said_so() {
+        let of = |shape| Difference { shape, ..Difference::default() };
+        let (row, none) = (of(Some(ErrorShape::Row)), of(None));
+        assert_eq!(row.and(none).shape, Some(ErrorShape::Row));
+        assert_eq!(none.and(row).shape, Some(ErrorShape::Row));
+        assert_eq!(none.and(none).shape, None);
+        assert_eq!(row.and(row).shape, Some(ErrorShape::Several));
+    }
+
+    #[test]
     fn an_infinity_is_near_nothing_else() {
         let loose = Tolerance { absolute: Some(1e300), relative: Some(1e300), ulp: Some(10) };
         for faulty in [f32::MAX, f32::NEG_INFINITY] {
@@ -320,7 +421,12 @@ mod tests {
         let difference = compare_f32(tolerance, &[1.0, 1.0], &[1.5, 1.75]);
         assert_eq!(
             difference,
-            Difference { elements_wrong: 1, max_abs_error: 0.75, max_rel_error: 0.75 }
+            Difference {
+                elements_wrong: 1,
+                max_abs_error: 0.75,
+                max_rel_error: 0.75,
+                ..Difference::default()
+            }
         );
     }
 

@@ -76,7 +76,7 @@ fn of_application(comparison: &Comparison) -> ComparedOutput {
                     };
                     ("numbers in text".to_owned(), format!("{tolerance}{but}"))
                 }
-                Format::Elements { element, tolerance } => {
+                Format::Elements { element, tolerance, .. } => {
                     (element.to_string(), tolerance.to_string())
                 }
             };

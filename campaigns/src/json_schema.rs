@@ -25,7 +25,7 @@ mod tests {
     const FAULTS: &str = "\
 name: faults
 workload: {kernel: {code_object: a.co, name: a, grid: 64, workgroup: [64], local_memory: 8,
-  instruction_limit: 9, args: [{buffer: a, type: f32, count: 1, output: true}, null]}}
+  instruction_limit: 9, args: [{buffer: a, type: f32, count: 1, shape: [1, 1], output: true}, null]}}
 faults: {model: {flip_random_bits: 3}, target: source_operand, scope: active_lanes,
   duration: {intermittent: {window: 10, rate: 0.5}}, kernels: [add], runtime_kernels: true,
   dispatches: [0, 2], workgroups: [[1, 0, 0]], waves: [0, 3], lanes: [0, 63], groups: [valu],
@@ -53,7 +53,7 @@ workload: {app: {command: [sh, -c, 'true', 1], directory: etc, environment: {THR
 compare:
   - stdout: {ignore: ['^time: '], tolerance: {relative: 1.0e-6}}
   - stderr: exact
-  - {file: out.bin, type: f32, tolerance: {ulp: 4}}
+  - {file: out.bin, type: f32, shape: [2, 3], tolerance: {ulp: 4}}
   - {file: out.txt, ignore: [a], tolerance: {absolute: 1}}
   - check: sh
 allow: [unwritten_output]

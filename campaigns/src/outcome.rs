@@ -1,6 +1,6 @@
 //! What a fault did to the program: the outcome of an injection.
 
-use crate::compare::{Difference, OutputFormat, OutputRole, compare};
+use crate::compare::{Difference, OutputFormat, OutputRole, compare_in};
 use flipwave_analysis::Outcome;
 use flipwave_device::{DeviceFault, Statistics};
 use flipwave_injector::{Ending, Fate, Golden, Injection, Struck};
@@ -177,8 +177,8 @@ pub(crate) fn beside(golden: &Golden, formats: &[OutputFormat], injection: Injec
     for ((golden, faulty), format) in golden.outputs.iter().zip(&outputs).zip(formats) {
         match &format.role {
             OutputRole::Result(tolerance) => {
-                let own = compare(format.element, tolerance, golden, faulty);
-                difference = difference.and(own);
+                let own = (format.element, tolerance);
+                difference = difference.and(compare_in(format.extents, own, golden, faulty));
             }
             OutputRole::Detector(name) if golden != faulty => {
                 detector = detector.or(Some(name.clone()));
@@ -256,7 +256,11 @@ mod tests {
 
     fn formats() -> [OutputFormat; 3] {
         let tolerance = Tolerance { absolute: Some(1.0), relative: None, ulp: None };
-        let result = OutputFormat { element: ElementType::U8, role: OutputRole::Result(tolerance) };
+        let result = OutputFormat {
+            element: ElementType::U8,
+            extents: None,
+            role: OutputRole::Result(tolerance),
+        };
         let detector = OutputRole::Detector("errors".to_owned());
         [result.clone(), result.clone(), OutputFormat { role: detector, ..result }]
     }

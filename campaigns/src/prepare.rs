@@ -167,7 +167,8 @@ pub(crate) fn place<D: Device>(
         };
         if let Some(role) = role {
             outputs.push(memory.clone());
-            formats.push(OutputFormat { element: buffer.element, role });
+            let (element, extents) = (buffer.element, buffer.extents);
+            formats.push(OutputFormat { element, extents, role });
         }
         buffers.push(memory);
     }

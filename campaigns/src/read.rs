@@ -230,6 +230,18 @@ compare: {sum: {relative: 1.0e-5}}
         assert_error("workgroup: 64", "workgroup: 2048", "2048", &["1024"]);
         assert_error("workgroup: 64", "workgroup: [64, 1]", "[64, 1]", &["dimensions"]);
         assert_error("256, output", "0, output", "0, output", &["args[1].count", "expected 1"]);
+        let shape = |shape: &str| format!("output: true, shape: {shape}");
+        for (own, said) in [
+            ("[16, 15]", "16 x 15 is 240 elements, and there are 256"),
+            ("[4, 4, 4, 4]", "4 dimensions; expected 1 to 3"),
+            ("[]", "0 dimensions"),
+            ("[256, 0]", "is 0 in a dimension"),
+        ] {
+            assert_error("output: true", &shape(own), own, &["args[1].shape", said]);
+        }
+        let data = "count: 256, shape: [256], init";
+        assert_error("count: 256, init", data, "[256]", &["args[0].shape", "output: true"]);
+        assert_error("type: i32", "type: i32, shape: [1]", "[1]", &["a scalar takes no `shape`"]);
         assert_error("local_memory: 64", "local_memory: 0", "0}", &["expected 1"]);
     }
 

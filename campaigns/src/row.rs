@@ -47,6 +47,9 @@ pub(crate) fn row(
         elements_wrong: run.map(|run| run.difference.elements_wrong),
         max_abs_error: run.map(|run| run.difference.max_abs_error),
         max_rel_error: run.map(|run| run.difference.max_rel_error),
+        shape: run.and_then(|run| run.difference.shape),
+        nan: run.map(|run| run.difference.nan),
+        inf: run.map(|run| run.difference.inf),
         instructions: run.and_then(|run| run.instructions),
         timing_changed: run.filter(|_| is_masked).and_then(|run| run.timing_changed),
     }
@@ -57,6 +60,7 @@ mod tests {
     use super::*;
     use crate::compare::Difference;
     use crate::outcome::{CompletedRun, MaskedCause};
+    use flipwave_analysis::ErrorShape;
     use flipwave_injector::Group;
 
     fn planned() -> Planned {
@@ -81,8 +85,14 @@ mod tests {
 
     #[test]
     fn a_row_repeats_the_site_and_states_the_verdict() {
-        let difference =
-            Difference { elements_wrong: 3, max_abs_error: 0.5, max_rel_error: f64::INFINITY };
+        let difference = Difference {
+            elements_wrong: 3,
+            max_abs_error: 0.5,
+            max_rel_error: f64::INFINITY,
+            shape: Some(ErrorShape::Row),
+            nan: 2,
+            inf: 1,
+        };
         let run = CompletedRun { difference, instructions: Some(5), timing_changed: Some(true) };
         let row = row_of(&Verdict::Sdc(run));
         assert_eq!(row.site, planned().site.to_string());
@@ -92,6 +102,7 @@ mod tests {
         assert_eq!(row.elements_wrong, Some(3));
         assert_eq!((row.instructions, row.timing_changed), (Some(5), None), "no right outputs");
         assert_eq!((row.max_abs_error, row.max_rel_error), (Some(0.5), Some(f64::INFINITY)));
+        assert_eq!((row.shape, row.nan, row.inf), (Some(ErrorShape::Row), Some(2), Some(1)));
     }
 
     #[test]
@@ -99,9 +110,11 @@ mod tests {
         let row = row_of(&Verdict::Due { cause: "watchdog" });
         assert_eq!((row.outcome, row.cause.as_deref()), (Outcome::Due, Some("watchdog")));
         assert_eq!((row.elements_wrong, row.max_abs_error, row.max_rel_error), (None, None, None));
+        assert_eq!((row.shape, row.nan, row.inf), (None, None, None));
         assert_eq!((row.instructions, row.timing_changed), (None, None));
         let cause = MaskedCause::Dead;
         let masked = row_of(&Verdict::Masked { cause, run: CompletedRun::default() });
         assert_eq!((masked.cause.as_deref(), masked.timing_changed), (Some("dead"), None));
+        assert_eq!((masked.shape, masked.nan, masked.inf), (None, Some(0), Some(0)));
     }
 }

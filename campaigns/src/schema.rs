@@ -228,6 +228,10 @@ pub(crate) struct Argument {
     pub element: Option<ElementType>,
     /// Number of elements.
     pub count: Option<u64>,
+    /// Dimensions of an output, one to three, the last that of neighbours in memory. Results say then
+    /// where in it wrong elements lie.
+    #[schemars(extend("minItems" = 1, "maxItems" = 3))]
+    pub shape: Option<Vec<u64>>,
     /// What the buffer holds before the first launch.
     #[serde(default, deserialize_with = "some_singleton")]
     #[schemars(with = "Init", extend("default" = "zeros"))]

@@ -47,6 +47,8 @@ pub enum Command {
     /// Execute the instructions twice that most of the SDC comes from, as many as a budget allows, and
     /// inject the same faults again
     Harden(HardenArguments),
+    /// Compare two campaigns: how rates differ, with intervals, and what the difference costs
+    Compare(CompareArguments),
     /// Repeat one injection and print what it did
     Replay(ReplayArguments),
     /// Follow one fault through a program: how it spreads, and where it dies or gets out
@@ -351,6 +353,25 @@ pub struct HardenArguments {
     /// How faults are injected [default: embedded]
     #[arg(long, value_name = "PATH", value_enum)]
     pub by: Option<PathArgument>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Injections of the same faults are compared pair by pair, others as independent samples. The page is one \
+file of HTML, which needs no network; all that was compared is in compare.csv, too.")]
+pub struct CompareArguments {
+    /// Folder with results of `flipwave run` or `flipwave merge`, or its results.csv
+    #[arg(value_name = "A")]
+    pub a: PathBuf,
+    /// The same of what is compared with it
+    #[arg(value_name = "B")]
+    pub b: PathBuf,
+    /// File for the page
+    #[arg(long, value_name = "FILE", default_value = "compare.html")]
+    pub out: PathBuf,
+    /// Folder for the differences as a table, compare.csv
+    #[arg(long, value_name = "DIR")]
+    pub csv: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

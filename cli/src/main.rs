@@ -4,6 +4,7 @@ mod arguments;
 mod campaign;
 mod capture;
 mod cluster_arguments;
+mod compare;
 mod compiling;
 mod completions;
 mod display;
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         Command::Harden(arguments) => harden::harden(&arguments),
         Command::Replay(arguments) => replay::replay(&arguments),
         Command::Report(arguments) => report::report(&arguments),
+        Command::Compare(arguments) => compare::compare(&arguments),
         Command::Trace(arguments) => trace::trace(&arguments),
         Command::Profile(arguments) => profile::profile(&arguments),
         Command::Fidelity(arguments) => fidelity::fidelity(&arguments),
@@ -125,6 +127,9 @@ enum Failure {
     /// Results that there is nothing to report of.
     #[error("{0}")]
     About(#[from] flipwave_campaigns::AboutError),
+    /// Campaigns that cannot be compared.
+    #[error("{0}")]
+    Compare(#[from] flipwave_analysis::CompareError),
     /// Signals cannot be caught.
     #[error("cannot listen for Ctrl-C: {0}")]
     Signal(nix::errno::Errno),

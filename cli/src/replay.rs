@@ -34,6 +34,9 @@ fn description(replay: &Replay) -> String {
         facts.push(("elements_wrong", run.difference.elements_wrong.to_string()));
         facts.push(("max_abs_error", format!("{:?}", run.difference.max_abs_error)));
         facts.push(("max_rel_error", format!("{:?}", run.difference.max_rel_error)));
+        facts.extend(run.difference.shape.map(|shape| ("shape", shape.to_string())));
+        facts.push(("nan", run.difference.nan.to_string()));
+        facts.push(("inf", run.difference.inf.to_string()));
         facts.extend(run.instructions.map(|more| ("instructions", more.to_string())));
         let timing = run.timing_changed.filter(|_| verdict.outcome() == Outcome::Masked);
         facts.extend(timing.map(|changed| ("timing_changed", changed.to_string())));

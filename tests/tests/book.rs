@@ -142,6 +142,7 @@ fn every_link_of_the_book_leads_somewhere() {
         "applications",
         "campaigns",
         "clusters",
+        "compare",
         "embedded-gpu",
         "emulated-examples",
         "emulator",

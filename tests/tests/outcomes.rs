@@ -54,7 +54,7 @@ impl<T: Element> Planted<T> {
             _ => ElementType::F64,
         };
         let role = OutputRole::Result(Tolerance::default());
-        let formats = [OutputFormat { element, role }];
+        let formats = [OutputFormat { element, extents: None, role }];
         let classifier = Classifier { golden: &golden, timing_threshold: 0.0 };
         let foreseen = foresee(&workload, &site).unwrap_or_else(|error| panic!("{error}"));
         let fate = foreseen.and_then(|own| own.fate);
@@ -245,7 +245,8 @@ fn a_flip_in_a_stored_value_is_one_wrong_element() {
     let expected = by_lane(|lane| if lane == 9 { 12 + 1024 } else { lane + 3 });
     assert_eq!(struck.elements, expected);
     let (max_abs_error, max_rel_error) = (1024.0, 1024.0 / 12.0);
-    let difference = Difference { elements_wrong: 1, max_abs_error, max_rel_error };
+    let difference =
+        Difference { elements_wrong: 1, max_abs_error, max_rel_error, ..Difference::default() };
     assert_eq!(struck.verdict, Verdict::Sdc(CompletedRun { difference, ..same_length() }));
 }
 
@@ -265,7 +266,9 @@ fn a_flip_in_the_high_half_of_a_double_is_its_sign() {
     let mut expected = golden;
     expected[40] = -40.5;
     assert_eq!(struck.elements, expected);
-    let difference = Difference { elements_wrong: 1, max_abs_error: 81.0, max_rel_error: 2.0 };
+    let (max_abs_error, max_rel_error) = (81.0, 2.0);
+    let difference =
+        Difference { elements_wrong: 1, max_abs_error, max_rel_error, ..Difference::default() };
     assert_eq!(struck.verdict, Verdict::Sdc(CompletedRun { difference, ..same_length() }));
 
     // The lowest bit of the low half: 40.5 has 47 fractional bits.

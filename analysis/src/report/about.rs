@@ -38,6 +38,8 @@ pub struct About {
     pub places: Option<u64>,
     /// How they were counted, in words.
     pub counted: Option<String>,
+    /// Wave instructions that the fault-free run executed.
+    pub instructions: Option<u64>,
     /// Names of further facts, and what they are, as they are shown.
     pub facts: Vec<(&'static str, String)>,
     /// What was compared with the fault-free run; nothing where that is not recorded.

@@ -6,7 +6,8 @@ use super::input;
 use super::key::{self, Bin, Dimension, Key, Magnitude};
 use super::names::{Name, Names, Numbered};
 use super::workgroups::{Grid, Workgroups};
-use crate::{Known, Outcome, ResultsError, Row, Scope, ScopeSummary, Tallies};
+use crate::shape::Introduced;
+use crate::{ErrorShape, Known, Outcome, ResultsError, Row, Scope, ScopeSummary, Share, Tallies};
 use std::io::{Read, Seek};
 
 /// A static instruction.
@@ -37,6 +38,8 @@ pub struct Aggregates {
     pub(super) rates: Vec<ScopeSummary<Key>>,
     /// Rates by position in the grid.
     pub(super) grid: Grid,
+    /// Of the SDC in outputs with dimensions, the part of each shape.
+    pub(super) shapes: Vec<(ErrorShape, Share)>,
     names: Names,
     instructions: Numbered<Instruction>,
     /// One injection for each instruction, where there was room: the first that is SDC, else the
@@ -57,9 +60,10 @@ impl Aggregates {
             examples: Vec::new(),
             tallies: Tallies::of_keys(design.clone(), Key::All),
             workgroups: Workgroups::new(design.clone()),
+            shaped: Tallies::of_keys(design.clone(), Shaped::Any),
         };
         let is_cut = input::read(table, |row| counter.add(&row))?;
-        let Counter { names, instructions, examples, tallies, workgroups } = counter;
+        let Counter { names, instructions, examples, tallies, workgroups, shaped } = counter;
         // What is known is recorded by the names that the summary has.
         let known = |key: &Key| {
             let scope = match *key {
@@ -78,6 +82,7 @@ impl Aggregates {
             is_cut,
             rates,
             grid: workgroups.grid(),
+            shapes: shapes(&shaped),
             names,
             instructions,
             examples,
@@ -147,6 +152,8 @@ impl Aggregates {
             Key::Bit(number) | Key::Lane(number) => number.to_string(),
             Key::Occurrence(bin) | Key::Wrong(bin) => bin.to_string(),
             Key::Error(magnitude) => magnitude.to_string(),
+            Key::Shape(shape) => shape.to_string(),
+            Key::Introduced(introduced) => introduced.name().to_owned(),
             Key::Instruction(number) => {
                 let Some(own) = number.and_then(|number| self.instruction(number)) else {
                     return self.text(Name::Other).to_owned();
@@ -166,6 +173,26 @@ struct Counter {
     examples: Vec<Option<Example>>,
     tallies: Tallies<Key>,
     workgroups: Workgroups,
+    shaped: Tallies<Shaped>,
+}
+
+/// Whether injections are SDC that has a shape. They are a part of all, whose rates by shape are those of
+/// SDC, and not those of injections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Shaped {
+    Any,
+    Sdc,
+}
+
+/// Of the SDC that has a shape, the part of each.
+fn shapes(shaped: &Tallies<Shaped>) -> Vec<(ErrorShape, Share)> {
+    let mut scopes = shaped.summaries(|_| Known::default());
+    let Some(sdc) = scopes.find(|own| own.scope == Shaped::Sdc) else { return Vec::new() };
+    let named = |name: &str| ErrorShape::ALL.into_iter().find(|own| own.name() == name);
+    let all = sdc.causes.iter().filter_map(|(_, name, share)| Some((named(name)?, *share)));
+    let mut all: Vec<_> = all.collect();
+    all.sort_by_key(|(shape, _)| *shape);
+    all
 }
 
 impl Counter {
@@ -188,6 +215,8 @@ impl Counter {
             row.occurrence.map(|number| Key::Occurrence(Bin::of(number))),
             row.max_rel_error.map(|error| Key::Error(Magnitude::of(error))),
             row.elements_wrong.map(|number| Key::Wrong(Bin::of(number))),
+            row.shape.map(Key::Shape),
+            row.nan.zip(row.inf).map(|(nan, inf)| Key::Introduced(Introduced::of(nan, inf))),
         ];
         let instruction = row.pc.map(|pc| Instruction { kernel, pc, opcode, line });
         let number = instruction.map(|instruction| self.instructions.number(instruction));
@@ -197,6 +226,14 @@ impl Counter {
         let instruction = number.map(Key::Instruction);
         self.tallies.add_to(keys.into_iter().chain([instruction]).flatten(), row);
         self.workgroups.count(row);
+        match row.shape.filter(|_| row.outcome == Outcome::Sdc) {
+            // In the place of a cause, which SDC has none of.
+            Some(shape) => {
+                let row = Row { cause: Some(shape.to_string()), ..row.clone() };
+                self.shaped.add_to([Shaped::Sdc], &row);
+            }
+            None => self.shaped.add_to([], row),
+        }
     }
 
     fn take_example(&mut self, number: u32, row: &Row) {

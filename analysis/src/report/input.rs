@@ -18,7 +18,7 @@ const MOST_CAUSES: usize = 256;
 ///
 /// # Errors
 /// [`ResultsError`] of the first thing that is not as a campaign writes it.
-pub(super) fn read(
+pub(crate) fn read(
     mut table: impl Read + Seek,
     mut take: impl FnMut(Row),
 ) -> Result<bool, ResultsError> {
@@ -98,7 +98,7 @@ mod tests {
     use std::io::Cursor;
 
     const ROW: &str = "0,site,k,,,,,0x10,v_add_f32,valu,,0,v0,0x00000001,0x00000000,0x00000001,1,,\
-                       1.0,masked,logical,0,0.0,0.0,0,false";
+                       1.0,masked,logical,0,0.0,0.0,,0,0,0,false";
 
     fn read_text(text: &str) -> Result<(u64, bool), String> {
         let mut count = 0;

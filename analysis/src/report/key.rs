@@ -1,7 +1,8 @@
 //! By what the injections of a report are put together.
 
 use super::names::Name;
-use crate::Row;
+use crate::shape::Introduced;
+use crate::{ErrorShape, Row};
 
 /// A set of injections that have something in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,6 +35,10 @@ pub(super) enum Key {
     Error(Magnitude),
     /// How many output elements were wrong.
     Wrong(Bin),
+    /// Where they were.
+    Shape(ErrorShape),
+    /// Whether outputs had NaN or infinities that the fault-free run's have not.
+    Introduced(Introduced),
 }
 
 /// What the keys of a report have in common: what a table of it is about.
@@ -53,6 +58,8 @@ pub(super) enum Dimension {
     Instruction,
     Error,
     Wrong,
+    Shape,
+    Introduced,
 }
 
 impl Key {
@@ -72,6 +79,8 @@ impl Key {
             Key::Instruction(_) => Dimension::Instruction,
             Key::Error(_) => Dimension::Error,
             Key::Wrong(_) => Dimension::Wrong,
+            Key::Shape(_) => Dimension::Shape,
+            Key::Introduced(_) => Dimension::Introduced,
         }
     }
 }
@@ -94,6 +103,8 @@ impl Dimension {
             Dimension::Instruction => "instruction",
             Dimension::Error => "max_rel_error",
             Dimension::Wrong => "elements_wrong",
+            Dimension::Shape => "shape",
+            Dimension::Introduced => "nan_inf",
         }
     }
 }

@@ -10,12 +10,13 @@ mod export;
 mod input;
 mod key;
 mod names;
-mod page;
+pub(crate) mod page;
 mod sources;
 mod workgroups;
 
 pub use about::{About, ComparedOutput};
 pub use aggregates::Aggregates;
 pub use export::write_aggregates;
+pub(crate) use input::read as read_table;
 pub use page::{Reported, report_html};
 pub use sources::Sources;

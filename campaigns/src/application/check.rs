@@ -6,6 +6,7 @@ use super::quantity;
 use super::schema::{self, MEMORY, OUTPUT};
 use super::text::Pattern;
 use super::{Application, Nondeterminism};
+use crate::check_launches::check_shape;
 use crate::compare::Tolerance;
 use crate::device::CampaignDevice;
 use crate::element::ElementType;
@@ -144,11 +145,12 @@ fn check_comparison(
     directory: &Path,
     field: &Field,
 ) -> Result<Comparison, Wrong> {
-    let schema::Comparison { stdout, stderr, file, check, ignore, tolerance, element } = own;
+    let schema::Comparison { stdout, stderr, file, check, ignore, tolerance, element, shape } = own;
     let beside = [
         ("ignore", ignore.is_some()),
         ("tolerance", tolerance.is_some()),
         ("type", element.is_some()),
+        ("shape", shape.is_some()),
     ];
     let refuse = |kind: &str| match beside.iter().find(|(_, is_there)| *is_there) {
         Some((key, _)) => wrong(&field.key(key), format!("does not go beside `{kind}`")),
@@ -157,7 +159,7 @@ fn check_comparison(
     let stream = |output, own: schema::Stream, key: &str| {
         refuse(key)?;
         let schema::Inexact { ignore, tolerance } = own.0;
-        let format = format(ignore, tolerance, None, &field.key(key))?;
+        let format = format(ignore, tolerance, (None, None), &field.key(key))?;
         Ok(Comparison::Output { output, format })
     };
     match (stdout, stderr, file, check) {
@@ -165,7 +167,7 @@ fn check_comparison(
         (None, Some(own), None, None) => stream(Output::Stderr, own, "stderr"),
         (None, None, Some(path), None) => {
             check_inside(&path, &field.key("file"))?;
-            let format = format(ignore, tolerance, element, field)?;
+            let format = format(ignore, tolerance, (element, shape), field)?;
             // Without a `.` in it the same file has the same path.
             let path: PathBuf =
                 path.components().filter(|part| *part != Component::CurDir).collect();
@@ -186,7 +188,7 @@ fn check_comparison(
 fn format(
     ignore: Option<Vec<String>>,
     tolerance: Option<crate::schema::Tolerance>,
-    element: Option<ElementType>,
+    (element, shape): (Option<ElementType>, Option<Vec<u64>>),
     field: &Field,
 ) -> Result<Format, Wrong> {
     let is_limited = tolerance.as_ref().is_some_and(|own| own.exact != Some(true));
@@ -203,12 +205,17 @@ fn format(
             checked.or_else(|message| wrong(&field, message))?
         }
     };
+    let extents = match (&shape, element) {
+        (None, _) => None,
+        (Some(shape), Some(_)) => Some(check_shape(shape, None, &field.key("shape"))?),
+        (Some(_), None) => return wrong(&field.key("shape"), "is for files with a `type`"),
+    };
     if let Some(element) = element {
         return match ignore {
             Some(_) => {
                 wrong(&field.key("ignore"), "is for text; a file with a `type` has no lines")
             }
-            None => Ok(Format::Elements { element, tolerance }),
+            None => Ok(Format::Elements { element, extents, tolerance }),
         };
     }
     let mut patterns = Vec::new();

@@ -2,8 +2,9 @@
 
 use super::command::CommandLine;
 use super::text::{Pattern, compare_text, is_all_ignored};
-use crate::compare::{Difference, Tolerance, compare};
+use crate::compare::{Difference, Tolerance, compare, compare_in};
 use crate::element::ElementType;
+use crate::extents::Extents;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -58,6 +59,8 @@ pub enum Format {
     Elements {
         /// Their type.
         element: ElementType,
+        /// Their dimensions, where they are declared.
+        extents: Option<Extents>,
         /// How far they may be off.
         tolerance: Tolerance,
     },
@@ -124,7 +127,8 @@ impl Compared {
 
 fn infinite(elements_wrong: u64) -> Difference {
     let infinity = f64::INFINITY;
-    Difference { elements_wrong, max_abs_error: infinity, max_rel_error: infinity }
+    let (max_abs_error, max_rel_error) = (infinity, infinity);
+    Difference { elements_wrong, max_abs_error, max_rel_error, ..Difference::default() }
 }
 
 impl Format {
@@ -149,6 +153,10 @@ impl Format {
             }
             Format::Elements { element, .. } if !golden.len().is_multiple_of(element.size()) => {
                 Err(format!("holds {} bytes, no whole number of {element}", golden.len()))
+            }
+            Format::Elements { element, extents: Some(extents), .. } => {
+                let checked = extents.check((golden.len() / element.size()) as u64);
+                checked.map_err(|message| format!("does not have its `shape`: {message}"))
             }
             _ => Ok(()),
         }
@@ -181,8 +189,8 @@ impl Format {
                 compare_text(ignore, tolerance, golden, faulty)
             }
             (Format::Text { .. }, None) => Compared::unlike("is no text in UTF-8".to_owned()),
-            (Format::Elements { element, tolerance }, _) => {
-                compare_elements(*element, tolerance, golden, faulty)
+            (Format::Elements { element, extents, tolerance }, _) => {
+                compare_elements(*extents, (*element, tolerance), golden, faulty)
             }
         }
     }
@@ -205,8 +213,8 @@ fn compare_bytes(golden: &[u8], faulty: &[u8]) -> Compared {
 }
 
 fn compare_elements(
-    element: ElementType,
-    tolerance: &Tolerance,
+    extents: Option<Extents>,
+    (element, tolerance): (ElementType, &Tolerance),
     golden: &[u8],
     faulty: &[u8],
 ) -> Compared {
@@ -214,7 +222,7 @@ fn compare_elements(
         return Compared::unlike(other_length(golden, faulty));
     }
     let size = element.size();
-    Compared::new(compare(element, tolerance, golden, faulty), || {
+    Compared::new(compare_in(extents, (element, tolerance), golden, faulty), || {
         let mut pairs = golden.chunks(size).zip(faulty.chunks(size));
         let is_wrong = |(golden, faulty): (&[u8], &[u8])| {
             compare(element, tolerance, golden, faulty).elements_wrong > 0
@@ -230,6 +238,7 @@ fn other_length(golden: &[u8], faulty: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flipwave_analysis::ErrorShape;
 
     const LOOSE: Tolerance = Tolerance { absolute: Some(0.5), relative: None, ulp: None };
 
@@ -268,17 +277,21 @@ mod tests {
     #[test]
     fn numbers_in_binary_files_keep_the_tolerance() {
         let f32s = |numbers: [f32; 2]| numbers.map(f32::to_le_bytes).concat();
-        let format = Format::Elements { element: ElementType::F32, tolerance: LOOSE };
+        let extents = Some(Extents::new(&[2]).expect("dimensions"));
+        let format = Format::Elements { element: ElementType::F32, extents, tolerance: LOOSE };
         let golden = f32s([1.0, 2.0]);
         let near = compare_file(&format, &golden, Some(&f32s([1.0, 2.25])));
         assert_eq!(near.similarity, Similarity::Within);
         assert_eq!(near.difference.max_abs_error, 0.25);
         let far = compare_file(&format, &golden, Some(&f32s([1.25, 4.0])));
         assert_eq!(first(&far), "out, element 1");
+        assert_eq!(far.difference.shape, Some(ErrorShape::Single));
         let short = compare_file(&format, &golden, Some(&golden[..4]));
         assert_eq!(first(&short), "out, 4 bytes in place of 8");
         assert!(format.check(&golden[..5]).is_err());
         assert!(format.check(&golden).is_ok());
+        let error = format.check(&golden[..4]).expect_err("another shape");
+        assert!(error.contains("2 is 2 elements, and there are 1"), "{error}");
     }
 
     #[test]

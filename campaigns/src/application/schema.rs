@@ -98,6 +98,9 @@ pub(crate) struct Comparison {
     /// Type of the elements of a binary file, which are little-endian. Without, it is text.
     #[serde(rename = "type")]
     pub element: Option<ElementType>,
+    /// Dimensions of a binary file's elements, one to three, the last that of neighbours in the file.
+    #[schemars(extend("minItems" = 1, "maxItems" = 3))]
+    pub shape: Option<Vec<u64>>,
 }
 
 /// What of standard output or standard error is not compared exactly.

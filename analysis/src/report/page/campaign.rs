@@ -60,7 +60,7 @@ const OCCURRENCE: Topic = Topic {
 };
 
 /// What a part of the page is called, and the end of its address in it.
-const CONTENTS: [(&str, &str); 16] = [
+const CONTENTS: [(&str, &str); 18] = [
     ("outcomes", "Outcomes"),
     ("compared", "How outputs were compared"),
     ("cause", "Causes"),
@@ -77,6 +77,8 @@ const CONTENTS: [(&str, &str); 16] = [
     ("lane", "Lanes"),
     ("workgroup", "Workgroups"),
     ("elements_wrong", "Errors"),
+    ("shape", "Patterns"),
+    ("nan_inf", "NaN"),
 ];
 
 /// Writes what a campaign came to; `prefix` begins the names of its parts.

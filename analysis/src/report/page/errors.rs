@@ -1,10 +1,11 @@
 //! How wrong outputs were.
 
-use super::text::{count, legend, percent};
+use super::text::{count, legend, percent, rate_cell};
 use crate::report::aggregates::Aggregates;
 use crate::report::chart::{Column, columns};
 use crate::report::key::{Dimension, Key, Magnitude};
-use crate::{Outcome, ScopeSummary};
+use crate::shape::Introduced;
+use crate::{Outcome, ScopeSummary, Share};
 use std::fmt::Write;
 
 /// The outcomes of runs whose outputs could be compared.
@@ -36,6 +37,65 @@ pub(super) fn errors(html: &mut String, campaign: &Aggregates, prefix: &str) {
     let some = wrong.iter().filter(|rates| campaign.value(rates.scope) != "0");
     let drawn: Vec<Column> = some.map(|rates| column(campaign, rates, &shown)).collect();
     columns(html, &drawn, "Wrong output elements", "Output elements outside of the tolerance");
+    shapes(html, campaign, prefix);
+    introduced(html, campaign, prefix);
+}
+
+/// Where wrong elements lay, of SDC in outputs with dimensions.
+fn shapes(html: &mut String, campaign: &Aggregates, prefix: &str) {
+    if campaign.shapes.is_empty() {
+        return;
+    }
+    let _ = write!(
+        html,
+        "<h3 id=\"{prefix}shape\">Where wrong elements lay</h3><p>Of the silent data corruption in outputs \
+         whose dimensions the campaign file says: the pattern of the wrong elements. The box around them \
+         is the smallest that holds all.</p>"
+    );
+    open(html, "Pattern", "Runs", "Of these, %");
+    for (shape, share) in &campaign.shapes {
+        line(html, shape.name(), shape.meaning(), share);
+    }
+    html.push_str("</tbody></table></div>");
+}
+
+/// How many runs have NaN and infinities, where any has.
+fn introduced(html: &mut String, campaign: &Aggregates, prefix: &str) {
+    let all = campaign.by(Dimension::Introduced);
+    if all.iter().all(|own| own.scope == Key::Introduced(Introduced::Neither)) {
+        return;
+    }
+    let _ = write!(
+        html,
+        "<h3 id=\"{prefix}nan_inf\">NaN and infinities</h3><p>Of the runs that completed, how many had \
+         output elements that are NaN or infinite where the fault-free run's are not, and how many of \
+         them are SDC.</p>"
+    );
+    open(html, "Introduced", "Runs", "SDC, %");
+    for rates in all {
+        let share = Share { count: rates.total, ..rates.share(Outcome::Sdc) };
+        line(html, &campaign.value(rates.scope), "", &share);
+    }
+    html.push_str("</tbody></table></div>");
+}
+
+fn open(html: &mut String, name: &str, runs: &str, rate: &str) {
+    let _ = write!(
+        html,
+        "<div class=\"scroll\" tabindex=\"0\"><table class=\"narrow\"><thead><tr>\
+         <th scope=\"col\" class=\"text\">{name}</th><th scope=\"col\" class=\"text\"></th>\
+         <th scope=\"col\">{runs}</th><th scope=\"col\">{rate}</th></tr></thead><tbody>"
+    );
+}
+
+fn line(html: &mut String, name: &str, meaning: &str, share: &Share) {
+    let _ = write!(
+        html,
+        "<tr><th scope=\"row\" class=\"text\">{name}</th><td class=\"text\">{meaning}</td><td>{}</td>",
+        count(share.count)
+    );
+    rate_cell(html, share);
+    html.push_str("</tr>");
 }
 
 /// A column for each decade from the first that occurs to the last, so that the axis is even.

@@ -3,9 +3,9 @@
 mod campaign;
 mod errors;
 mod instructions;
-mod rates;
+pub(crate) mod rates;
 mod source;
-mod text;
+pub(crate) mod text;
 
 use super::aggregates::Aggregates;
 use super::chart::bar;
@@ -36,15 +36,7 @@ pub fn report_html(campaigns: &[Reported]) -> String {
         all => format!("{} campaigns", all.len()),
     };
     let name = escaped(&name);
-    // Nothing is loaded from anywhere, whatever stands in the page.
-    let mut html = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
-         style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n\
-         <title>{name}: faults and outcomes</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
-         <header><p class=\"quiet\">Flipwave report</p><h1>{name}</h1></header>\n<main>\n"
-    );
+    let mut html = String::new();
     match campaigns {
         [one] => campaign::campaign(&mut html, &one.campaign, &one.sources, ""),
         all => {
@@ -62,8 +54,32 @@ pub fn report_html(campaigns: &[Reported]) -> String {
             }
         }
     }
-    let _ = write!(html, "\n</main>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n");
-    html
+    document(&Page { kind: "Flipwave report", name: &name, title: "faults and outcomes" }, &html)
+}
+
+/// What stands at the top of a page, as HTML.
+pub(crate) struct Page<'a> {
+    /// What kind of page it is.
+    pub kind: &'a str,
+    /// What it is about.
+    pub name: &'a str,
+    /// What it says of that.
+    pub title: &'a str,
+}
+
+/// A page around a body, with what it looks like and what it does.
+pub(crate) fn document(page: &Page<'_>, body: &str) -> String {
+    let Page { kind, name, title } = page;
+    // Nothing is loaded from anywhere, whatever stands in the page.
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
+         style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n\
+         <title>{name}: {title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
+         <header><p class=\"quiet\">{kind}</p><h1>{name}</h1></header>\n<main>\n\
+         {body}\n</main>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n"
+    )
 }
 
 /// The campaigns beside each other.

@@ -9,7 +9,7 @@ use crate::{Outcome, ScopeSummary};
 use std::fmt::Write;
 
 /// Lines of a table at most; all are in the table for programs.
-pub(super) const LINES: usize = 100;
+pub(crate) const LINES: usize = 100;
 /// Tables from this many lines on can be searched.
 const SEARCHED: usize = 8;
 
@@ -25,7 +25,7 @@ pub(super) struct Topic {
 
 /// A column by which a table sorts.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Heading {
+pub(crate) enum Heading {
     /// Text, which sorts upwards first.
     Text,
     /// Numbers.
@@ -35,7 +35,7 @@ pub(super) enum Heading {
 }
 
 /// The heading of a column.
-pub(super) fn heading(html: &mut String, text: &str, kind: Heading) {
+pub(crate) fn heading(html: &mut String, text: &str, kind: Heading) {
     let attributes = match kind {
         Heading::Text => " class=\"text\" data-first=\"ascending\"",
         Heading::Number => "",
@@ -56,17 +56,17 @@ pub(super) fn bar_heading(html: &mut String, shown: &[Outcome]) {
 }
 
 /// A name as a page has it: without the folder that is no folder.
-pub(super) fn shown_name(name: &str) -> String {
+pub(crate) fn shown_name(name: &str) -> String {
     escaped(name.strip_prefix("./").unwrap_or(name))
 }
 
 /// The classes of a cell with a name: long ones are broken.
-pub(super) fn name_class(name: &str) -> &'static str {
+pub(crate) fn name_class(name: &str) -> &'static str {
     if name.len() > 32 { "text long code" } else { "text code" }
 }
 
 /// The field in which is written what a table's lines shall contain.
-pub(super) fn filter(html: &mut String, table: &str, lines: usize) {
+pub(crate) fn filter(html: &mut String, table: &str, lines: usize) {
     if lines >= SEARCHED {
         let _ = write!(
             html,

@@ -18,7 +18,7 @@ pub(super) fn interval(share: &Share) -> String {
 }
 
 /// A count with its thousands apart: `1,000,000`.
-pub(super) fn count(number: u64) -> String {
+pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (position, digit) in digits.chars().enumerate() {
@@ -31,7 +31,7 @@ pub(super) fn count(number: u64) -> String {
 }
 
 /// An outcome as readers know it.
-pub(super) fn label(outcome: Outcome) -> &'static str {
+pub(crate) fn label(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Masked => "Masked",
         Outcome::Sdc => "SDC",
@@ -41,7 +41,7 @@ pub(super) fn label(outcome: Outcome) -> &'static str {
 }
 
 /// The cell of a rate, which sorts as the number that it is.
-pub(super) fn rate_cell(html: &mut String, share: &Share) {
+pub(crate) fn rate_cell(html: &mut String, share: &Share) {
     let _ = write!(
         html,
         "<td data-v=\"{:.6}\">{} <small>{}</small></td>",

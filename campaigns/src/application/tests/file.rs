@@ -73,7 +73,7 @@ fn an_application_is_read() {
     let exact = |output| Comparison::Output { output, format: Format::Exact };
     assert_eq!(*stderr, exact(Output::Stderr));
     let tolerance = Tolerance { ulp: Some(4), ..Tolerance::default() };
-    let format = Format::Elements { element: ElementType::F32, tolerance };
+    let format = Format::Elements { element: ElementType::F32, extents: None, tolerance };
     assert_eq!(*file, Comparison::Output { output: Output::File("out/field.bin".into()), format });
     assert!(matches!(check, Comparison::Check(command) if command.arguments.is_empty()));
 }

@@ -1,0 +1,47 @@
+//! `flipwave compare`.
+
+use crate::arguments::CompareArguments;
+use crate::{Failure, output};
+use flipwave_analysis::Comparison;
+use std::io::Write;
+use std::path::Path;
+
+/// The table for programs.
+const TABLE: &str = "compare.csv";
+
+pub fn compare(arguments: &CompareArguments) -> Result<(), Failure> {
+    let read = |path: &Path| flipwave_campaigns::about(folder(path));
+    let (a, b) = (read(&arguments.a)?, read(&arguments.b)?);
+    let comparison = Comparison::new(a, b)?;
+    for warning in comparison.warnings() {
+        output::say(format_args!("flipwave: warning: {warning}"));
+    }
+    let failed = |file: &Path| {
+        let file = file.display().to_string();
+        move |reason: std::io::Error| Failure::File { file, reason: reason.to_string() }
+    };
+    let mut output = output::stdout();
+    writeln!(output, "{}", comparison.table())?;
+    let page = &arguments.out;
+    flipwave_output::replace(page, comparison.html().as_bytes()).map_err(failed(page))?;
+    writeln!(output, "page: {}", page.display())?;
+    if let Some(folder) = &arguments.csv {
+        std::fs::create_dir_all(folder).map_err(failed(folder))?;
+        let file = folder.join(TABLE);
+        let mut table = Vec::new();
+        comparison
+            .write_csv(&mut table)
+            .map_err(|error| failed(&file)(std::io::Error::other(error)))?;
+        flipwave_output::replace(&file, &table).map_err(failed(&file))?;
+        writeln!(output, "table: {}", file.display())?;
+    }
+    Ok(())
+}
+
+/// The results folder that a path means: itself, or that of its table.
+fn folder(path: &Path) -> &Path {
+    match path.file_name().is_some_and(|name| name == "results.csv") {
+        true => path.parent().filter(|own| !own.as_os_str().is_empty()).unwrap_or(Path::new(".")),
+        false => path,
+    }
+}

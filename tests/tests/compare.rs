@@ -1,0 +1,96 @@
+//! `flipwave compare`: a kernel that checks itself beside the one that does not.
+
+use flipwave_tests::{Finished, flipwave};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+const PLAIN: &str = "\
+kernel void plain(global uint *sums, global const uint *in)
+{
+    size_t id = get_global_id(0);
+    sums[id] = in[id] * 7 + 3;
+}
+";
+
+/// Runs a campaign on a kernel of one file; `arguments` are those between its output and its input.
+fn run(folder: &Path, name: &str, source: &Path, arguments: &str) {
+    let text = format!(
+        "
+name: {name}
+seed: 3
+workload:
+  kernel:
+    source: {}
+    name: {name}
+    grid: 256
+    workgroup: 64
+    args:
+      - {{buffer: sums, type: u32, count: 256, output: true}}
+{arguments}      - {{buffer: in, type: u32, count: 256, init: {{uniform: [0, 1000]}}}}
+faults: {{model: flip_one_bit, groups: [valu], count: 300}}
+",
+        source.display()
+    );
+    fs::write(folder.join(format!("{name}.yaml")), text).expect("a campaign file written");
+    flipwave(folder, &["run", &format!("{name}.yaml")], &[]).expect_success();
+}
+
+fn compare(folder: &Path, a: &str, b: &str) -> Finished {
+    flipwave(folder, &["compare", a, b, "--csv", "."], &[])
+}
+
+type Line = BTreeMap<String, String>;
+
+/// What the table has of all injections, by outcome.
+fn all(folder: &Path) -> BTreeMap<String, Line> {
+    let mut reader = csv::Reader::from_path(folder.join("compare.csv")).expect("a table");
+    let lines = reader.deserialize().map(|line| -> Line { line.expect("a line") });
+    lines.filter(|own| own["scope"] == "all").map(|own| (own["outcome"].clone(), own)).collect()
+}
+
+fn number(line: &Line, name: &str) -> f64 {
+    line[name].parse().expect(name)
+}
+
+#[test]
+fn a_kernel_that_checks_itself_has_less_sdc_and_costs_instructions() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    fs::write(folder.join("plain.cl"), PLAIN).expect("written");
+    let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
+    run(folder, "plain", Path::new("plain.cl"), "");
+    let detector = "      - {buffer: errors, type: u32, count: 1, detector: true}\n";
+    run(folder, "duplicated", &kernels.join("duplicated.cl"), detector);
+
+    let said = compare(folder, "plain.results", "duplicated.results/results.csv");
+    let said = said.expect_success();
+    assert!(said.stdout.starts_with("SDC "), "{}", said.stdout);
+    assert!(said.stderr.contains("compared differently"), "{}", said.stderr);
+    let found = all(folder);
+    assert!(number(&found["sdc"], "high") < 0.0, "{:?}", found["sdc"]);
+    assert!(number(&found["sdc"], "p") < 0.01);
+    assert!(number(&found["detected"], "low") > 0.0, "{:?}", found["detected"]);
+    assert_eq!(found["detected"]["count_a"], "0");
+    let [a, b] = ["instructions_a", "instructions_b"].map(|name| number(&found["sdc"], name));
+    assert!(a > 0.0 && b / a > 1.2, "{a}, {b}");
+    assert!(said.stdout.contains(&format!("{:.2}x the instructions", b / a)), "{}", said.stdout);
+    assert_eq!(found["sdc"]["test"], "fisher");
+
+    // A campaign and itself: pairs, none of which differ.
+    compare(folder, "plain.results", "plain.results").expect_success();
+    for line in all(folder).values() {
+        let zero = ["only_a", "only_b", "difference"].map(|name| number(line, name));
+        assert_eq!(zero, [0.0; 3], "{line:?}");
+        assert!(number(line, "low") <= 0.0 && number(line, "high") >= 0.0);
+        assert_eq!(number(line, "p"), 1.0);
+    }
+}
+
+#[test]
+fn what_is_no_campaign_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let said = compare(folder.path(), "nothing", "nothing");
+    assert_eq!(said.code, Some(2));
+    assert!(said.stderr.contains("there is no such folder"), "{}", said.stderr);
+}
