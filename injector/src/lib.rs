@@ -53,7 +53,7 @@ pub use injection::{Ending, Injection, InjectionError, Struck};
 pub use injector::{Accelerations, Injector};
 pub use landmarks::{Landmarks, landmarks};
 pub use population::{
-    Allocation, Counting, DrawnPlace, EmptyPopulation, Foresight, Group, GroupPopulation,
+    Allocation, Counting, Draw, DrawnPlace, EmptyPopulation, Foresight, Group, GroupPopulation,
     InstructionPopulation, KnownMasked, KnownPlaces, Lines, Plan, PlanError, Planned, Population,
     Profile, ProfileError, Sampling, Selection, Stage, Stratification, Stratum, StruckWorkgroups,
     UnknownGroup, UnknownStratification, profile,

@@ -56,6 +56,7 @@ mod shards_killed;
 mod state;
 mod statistics;
 mod strict;
+mod suite;
 mod survey;
 mod tier;
 mod tools;

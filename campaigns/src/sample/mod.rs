@@ -12,7 +12,7 @@ pub(crate) use check::check_sample;
 pub(crate) use scheme::Scheme;
 
 use flipwave_analysis::{Confidence, IntervalMethod, Outcome};
-use flipwave_injector::{KnownMasked, Stratification};
+use flipwave_injector::{Draw, KnownMasked, Stratification};
 
 /// How many faults a campaign injects, and how they are drawn.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +27,8 @@ pub struct Sample {
     pub allocation: Allocation,
     /// Whether a place can be drawn again.
     pub replacement: bool,
+    /// What of the population is equally likely.
+    pub draw: Draw,
     /// What becomes of places that are known to be masked.
     pub known_masked: KnownMasked,
 }
