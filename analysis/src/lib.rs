@@ -1,5 +1,6 @@
 //! Rates with intervals and summaries of campaign results, and plots of them; how one fault spread.
 
+mod agreement;
 mod course;
 mod design;
 mod estimate;
@@ -18,6 +19,10 @@ mod summary;
 mod table;
 mod whole_lines;
 
+pub use agreement::{
+    AgreementError, Compared, Correlation, Measured, OutcomeAgreement, Published, agreement,
+    read_published, spearman, write_agreement,
+};
 pub use course::{Course, Pilot, stage_ends};
 pub use design::{Known, SampleDesign};
 pub use estimate::IntervalMethod;

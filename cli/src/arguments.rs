@@ -42,6 +42,9 @@ pub enum Command {
     Submit(SubmitArguments),
     /// Run a campaign's kernels once on this machine's GPU, through AMD's runtime
     Launch(LaunchArguments),
+    /// Put rates beside published ones: which are inside of the intervals, and whether both put
+    /// programs in the same order
+    Agreement(AgreementArguments),
     /// Make a page of what campaigns came to: rates by kernel, line, instruction, register, bit
     Report(ReportArguments),
     /// Repeat one injection and print what it did
@@ -312,6 +315,22 @@ pub struct ReportArguments {
     /// one, where that is still there. May be given several times
     #[arg(long, value_name = "DIR")]
     pub source: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+FILE has the columns workload,outcome,rate,source. A workload is the name of a campaign; those that \
+are not in both are left out.")]
+pub struct AgreementArguments {
+    /// Folders with results of `flipwave run` or `flipwave merge`
+    #[arg(required = true, value_name = "DIR")]
+    pub folders: Vec<PathBuf>,
+    /// File with the published rates (CSV)
+    #[arg(long, value_name = "FILE")]
+    pub published: PathBuf,
+    /// File for the rates as a table
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

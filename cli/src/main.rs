@@ -1,5 +1,6 @@
 //! The `flipwave` program: argument parsing and printing, nothing else.
 
+mod agreement;
 mod arguments;
 mod campaign;
 mod capture;
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
         Command::Submit(arguments) => shards::submit(&arguments),
         Command::Launch(arguments) => launch::launch(&arguments),
         Command::Replay(arguments) => replay::replay(&arguments),
+        Command::Agreement(arguments) => agreement::agreement(&arguments),
         Command::Report(arguments) => report::report(&arguments),
         Command::Trace(arguments) => trace::trace(&arguments),
         Command::Profile(arguments) => profile::profile(&arguments),

@@ -2,8 +2,9 @@
 //! there are simpler ones, in double precision where numbers are rounded.
 
 use flipwave_campaigns::{Campaign, prepare};
-use flipwave_tests::{buffer, suite, to_values};
+use flipwave_tests::{Finished, buffer, flipwave, rows, suite, to_values};
 use std::collections::VecDeque;
+use std::ffi::OsStr;
 use std::path::Path;
 
 /// The outputs of a program, in the order of its file.
@@ -70,6 +71,79 @@ fn every_program_of_the_suite_computes_what_plain_rust_computes() {
         let other = Campaign { seed: campaign.seed + 1, ..campaign };
         assert!(!agree(reference(&other)), "{name} does not depend on its input");
     }
+}
+
+/// The table in the book is what the campaigns come to.
+#[test]
+fn the_rates_beside_published_ones_are_those_of_the_book() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let published = root.join("campaigns/suite/published.csv");
+    let text = std::fs::read_to_string(&published).expect("rates");
+    let files = suite();
+    let name = |file: &Path| file.file_stem().expect("a name").to_string_lossy().into_owned();
+    let is_published = |file: &&std::path::PathBuf| text.contains(&format!("\n{},", name(file)));
+    let mut arguments = vec!["agreement".into()];
+    for file in files.iter().filter(is_published) {
+        let out = folder.path().join(name(file));
+        let run = ["run".as_ref(), file.as_os_str(), "--out".as_ref(), out.as_os_str()];
+        flipwave(folder.path(), &run, &[]).expect_success();
+        arguments.push(out.into_os_string());
+    }
+    assert_eq!(arguments.len(), 8);
+    let agreement = |published: &OsStr, others: &[&OsStr]| -> Finished {
+        let mut arguments = arguments.clone();
+        arguments.extend(["--published".into(), published.to_owned()]);
+        arguments.extend(others.iter().map(|own| (*own).to_owned()));
+        flipwave(folder.path(), &arguments, &[])
+    };
+    let csv = folder.path().join("table.csv");
+    let printed = agreement(published.as_os_str(), &["--csv".as_ref(), csv.as_os_str()]);
+    let printed = printed.expect_success().stdout;
+    let page = std::fs::read_to_string(root.join("docs/suite.md")).expect("the page");
+    for line in printed.lines().filter(|line| !line.starts_with("table: ")) {
+        assert!(page.contains(line), "the book does not have `{line}`:\n{printed}");
+    }
+    assert_eq!(std::fs::read_to_string(csv).expect("a table").lines().count(), 15);
+    // The negative control: rates that are not published, and other ones.
+    let other = folder.path().join("other.csv");
+    let with = |text: &str| {
+        std::fs::write(&other, text).expect("written");
+        agreement(other.as_os_str(), &[])
+    };
+    let changed = with(&text.replace("bfs,sdc,0.042", "bfs,sdc,0.242")).expect_success().stdout;
+    assert!(changed.contains("0 of 7 inside"), "{changed}");
+    let refused = with("workload,outcome,rate,source\nmxm,sdc,7,x\n");
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("line 2: the rate of sdc of mxm is 7"), "{}", refused.stderr);
+}
+
+/// What is drawn by instructions are sites like others, which hooks strike, too.
+#[test]
+fn instructions_that_are_drawn_are_struck_by_hooks_as_without_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let files = suite();
+    let file = files.iter().find(|file| file.ends_with("lavamd.yaml")).expect("a program");
+    let kernels = file.with_file_name("kernels").canonicalize().expect("kernels");
+    let text = std::fs::read_to_string(file).expect("a campaign");
+    let text = text.replace("source: kernels", &format!("source: {}", kernels.display()));
+    let rows_of = |draw: &str, by: &str| {
+        let own = folder.path().join("lavamd.yaml");
+        let text = text.replace("draw: instructions\n  count: 1000", draw);
+        std::fs::write(&own, text).expect("written");
+        let out = folder.path().join(format!("{by} {}", draw.len()));
+        let run = ["run".as_ref(), own.as_os_str(), "--out".as_ref(), out.as_os_str()];
+        let run = run.into_iter().chain(["--by".as_ref(), by.as_ref()]).collect::<Vec<&OsStr>>();
+        flipwave(folder.path(), &run, &[]).expect_success();
+        let rows = rows(&out).into_iter();
+        rows.map(|row| (row.site, row.outcome, row.after)).collect::<Vec<_>>()
+    };
+    let drawn = "draw: instructions\n  count: 40";
+    let instructions = rows_of(drawn, "embedded");
+    assert_eq!(instructions.len(), 40);
+    assert_eq!(instructions, rows_of(drawn, "hook"));
+    // The negative control: bits are others.
+    assert_ne!(instructions, rows_of("draw: bits\n  count: 40", "embedded"));
 }
 
 fn read(file: &Path) -> Campaign {

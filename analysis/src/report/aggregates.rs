@@ -6,7 +6,7 @@ use super::input;
 use super::key::{self, Bin, Dimension, Key, Magnitude};
 use super::names::{Name, Names, Numbered};
 use super::workgroups::{Grid, Workgroups};
-use crate::{Known, Outcome, ResultsError, Row, Scope, ScopeSummary, Tallies};
+use crate::{Known, Measured, Outcome, ResultsError, Row, Scope, ScopeSummary, Tallies};
 use std::io::{Read, Seek};
 
 /// A static instruction.
@@ -81,6 +81,15 @@ impl Aggregates {
             names,
             instructions,
             examples,
+        })
+    }
+
+    /// What the injections came to as a whole, by the campaign's name; nothing where there are none.
+    pub fn measured(&self) -> Option<Measured> {
+        self.all().map(|all| Measured {
+            workload: self.about.name.clone(),
+            total: all.total,
+            outcomes: all.outcomes,
         })
     }
 
