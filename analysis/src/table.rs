@@ -53,13 +53,17 @@ pub fn overview(summaries: &[(&str, &Summary)]) -> String {
 }
 
 /// One line of a table: a label on the left, the rest to the right.
-struct Cells {
+pub(crate) struct Cells {
     label: String,
     rest: Vec<String>,
 }
 
 impl Cells {
-    fn heading<'a>(label: &str, count: &str, rates: impl IntoIterator<Item = &'a str>) -> Cells {
+    pub fn heading<'a>(
+        label: &str,
+        count: &str,
+        rates: impl IntoIterator<Item = &'a str>,
+    ) -> Cells {
         let mut rest = vec![count.to_owned()];
         rest.extend(rates.into_iter().map(str::to_owned));
         Cells { label: label.to_owned(), rest }
@@ -73,9 +77,19 @@ impl Cells {
             Scope::Opcode(name) => format!("opcode {name}"),
             Scope::Stratum(name) => format!("stratum {name}"),
         };
-        let mut rest = vec![scope.total.to_string()];
-        rest.extend(shown.iter().map(|outcome| percent(&scope.share(*outcome))));
+        Cells::of_rates(label, scope, shown)
+    }
+
+    pub fn of_rates<K>(label: String, rates: &ScopeSummary<K>, shown: &[Outcome]) -> Cells {
+        let mut rest = vec![rates.total.to_string()];
+        rest.extend(shown.iter().map(|outcome| percent(&rates.share(*outcome))));
         Cells { label, rest }
+    }
+
+    /// The same with another cell on the right.
+    pub fn with(mut self, cell: String) -> Cells {
+        self.rest.push(cell);
+        self
     }
 
     fn of_cause((outcome, cause, share): &(Outcome, String, Share)) -> Cells {
@@ -92,7 +106,7 @@ fn percent(share: &Share) -> String {
     format!("{:5.1} [{:5.1} {:5.1}]", 100.0 * rate, 100.0 * interval.low, 100.0 * interval.high)
 }
 
-fn aligned(lines: &[Cells]) -> String {
+pub(crate) fn aligned(lines: &[Cells]) -> String {
     let label_width = lines.iter().map(|line| line.label.chars().count()).max().unwrap_or(0);
     let column_width = |column: usize| {
         lines.iter().filter_map(|line| line.rest.get(column)).map(|cell| cell.chars().count()).max()

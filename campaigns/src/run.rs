@@ -230,7 +230,8 @@ impl Run<'_> {
             false => state.touched.take(),
         };
         let mut seconds = 0.0;
-        let rehearsed = timed(&mut seconds, || experiment.rehearse(plan, &part, touched));
+        let rehearsed =
+            timed(&mut seconds, || experiment.rehearse(plan, Windows::first(&part), touched));
         state.record.timings.rehearsal += seconds;
         let Rehearsed { golden, fidelity, states, faults } = rehearsed?;
         let injector = runner.injector(&golden, states, options.accelerations)?;

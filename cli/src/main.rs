@@ -8,6 +8,8 @@ mod cluster_arguments;
 mod compiling;
 mod completions;
 mod display;
+mod doctor;
+mod dry_run;
 mod emulate;
 mod exec;
 mod fidelity;
@@ -16,6 +18,7 @@ mod launch;
 mod long_runs;
 mod output;
 mod profile;
+mod rates;
 mod replay;
 mod report;
 mod run;
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         Command::Launch(arguments) => launch::launch(&arguments),
         Command::Replay(arguments) => replay::replay(&arguments),
         Command::Agreement(arguments) => agreement::agreement(&arguments),
+        Command::Rates(arguments) => rates::rates(&arguments),
         Command::Report(arguments) => report::report(&arguments),
         Command::Trace(arguments) => trace::trace(&arguments),
         Command::Profile(arguments) => profile::profile(&arguments),
@@ -61,6 +65,7 @@ fn main() -> ExitCode {
         Command::Emulate(arguments) => emulate::emulate(&arguments),
         Command::Exec(arguments) => exec::exec(&arguments),
         Command::Capture(arguments) => capture::capture(&arguments),
+        Command::Doctor => doctor::doctor(),
         Command::Schema => schema::schema(),
         Command::Completions(arguments) => completions::completions(&arguments),
         Command::Manual(arguments) => completions::manual(&arguments),
@@ -128,6 +133,9 @@ enum Failure {
     /// An application that cannot be started.
     #[error("cannot run {program}: {reason}")]
     Application { program: String, reason: std::io::Error },
+    /// A machine that campaigns cannot run on.
+    #[error("the embedded GPU cannot run campaigns here; what is missing stands above")]
+    NotReady,
     /// A tool that needs hooks.
     #[error(
         "--by embedded is for instruction-count, opcode-histogram and memory-trace; leave it out, \

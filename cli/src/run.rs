@@ -2,14 +2,19 @@
 
 use crate::arguments::RunArguments;
 use crate::display::Display;
-use crate::{Failure, campaign, output, shards, strict, variants};
-use flipwave_campaigns::{Campaign, CampaignFile, Report, RunOptions, SelfTest, Status};
+use crate::{Failure, campaign, dry_run, output, shards, strict, variants};
+use flipwave_campaigns::{
+    Campaign, CampaignError, CampaignFile, Report, RunOptions, SelfTest, Status,
+};
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 pub fn run(arguments: &RunArguments) -> Result<(), Failure> {
-    let file = campaign::read_all(&arguments.file, &arguments.variant, arguments.seed)?;
+    let mut file = campaign::read_all(&arguments.file, &arguments.variant, arguments.seed)?;
+    if let Some(count) = arguments.count {
+        file.set_count(count).map_err(CampaignError::from)?;
+    }
     if let Some(part) = &arguments.shard {
         return shards::shard(&file, arguments, part);
     }
@@ -23,6 +28,9 @@ pub fn run(arguments: &RunArguments) -> Result<(), Failure> {
         path: arguments.by.map(Into::into),
         self_test: arguments.self_test,
     };
+    if arguments.dry_run {
+        return dry_run::dry_run(&file, &options, arguments);
+    }
     match &file {
         CampaignFile::Plain(campaign) => one(campaign, &options, arguments),
         CampaignFile::Varied(variants) => variants::run(variants, &options, arguments),
