@@ -54,7 +54,6 @@ pub fn print(report: &Report, folder: &Path) -> Result<(), Failure> {
              came out as they must\n"
         )?;
     }
-    let results = folder.join("results.csv");
     let record = &report.record;
     let mut output = output::stdout();
     writeln!(output, "{}", report.summary.table())?;
@@ -71,7 +70,11 @@ pub fn print(report: &Report, folder: &Path) -> Result<(), Failure> {
     if let Some(fidelity) = &record.fidelity {
         writeln!(output, "fidelity: {fidelity}")?;
     }
-    writeln!(output, "results: {}", results.display())?;
+    if let Some((results, others)) = report.files.split_first() {
+        writeln!(output, "results: {}", results.display())?;
+        let others: Vec<String> = others.iter().map(|own| own.display().to_string()).collect();
+        writeln!(output, "besides: {}", others.join(" "))?;
+    }
     check_complete(report, folder)
 }
 

@@ -23,10 +23,18 @@ fn a_count_of_the_command_line_is_as_if_the_file_said_it() {
     let twelve = "{model: flip_one_bit, count: 12}";
     run(&example("saxpy", twelve, folder.path()), &out("said"), &[]).expect_success();
     let file = example("saxpy", FIVE, folder.path());
-    run(&file, &out("given"), &["--count", "12"]).expect_success();
+    let printed = run(&file, &out("given"), &["--count", "12"]).expect_success().stdout;
     assert_eq!(table(&out("given")), table(&out("said")));
     let record = std::fs::read_to_string(out("given").join("run.json")).expect("run.json");
     assert!(record.contains("\"planned\": 12"), "{record}");
+    // All that it wrote is named.
+    let files: std::collections::BTreeSet<PathBuf> = printed
+        .lines()
+        .filter_map(|line| line.strip_prefix("results: ").or(line.strip_prefix("besides: ")))
+        .flat_map(|files| files.split(' ').map(PathBuf::from))
+        .collect();
+    let there = std::fs::read_dir(out("given")).expect("a folder");
+    assert_eq!(files, there.map(|own| own.expect("an entry").path()).collect());
     // What has fewer is gone on with.
     run(&file, &out("more"), &[]).expect_success();
     assert_ne!(table(&out("more")), table(&out("said")));
