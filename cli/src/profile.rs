@@ -5,7 +5,7 @@ use crate::long_runs::LongRuns;
 use crate::output::say;
 use crate::table::{row, table};
 use crate::{Failure, campaign, output, strict};
-use flipwave_injector::{InstructionPopulation, KnownPlaces, Profile};
+use flipwave_injector::{InstructionPopulation, KnownPlaces, Profile, demangled_kernel};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -71,7 +71,8 @@ fn text(profile: &Profile) -> String {
     let mut lines = vec![row(&["kernel", "instructions", "executed", "hittable", "places"])];
     for (kernel, sums) in kernels {
         let numbers = sums.map(|own| own.to_string());
-        lines.push(std::iter::once(kernel.to_owned()).chain(numbers).collect());
+        let kernel = demangled_kernel(kernel).into_owned();
+        lines.push(std::iter::once(kernel).chain(numbers).collect());
     }
     text += &format!("{}\n{}\n", table(&lines), profile.population);
     let mut kernel = "";
@@ -79,8 +80,12 @@ fn text(profile: &Profile) -> String {
         if own.kernel != kernel {
             kernel = &own.kernel;
             text += &format!(
-                "\n{kernel}\n{:>8} {:>14} {:>16} {:<8} instruction\n",
-                "pc", "executed", "places", "group"
+                "\n{}\n{:>8} {:>14} {:>16} {:<8} instruction\n",
+                demangled_kernel(kernel),
+                "pc",
+                "executed",
+                "places",
+                "group"
             );
         }
         let (pc, group) = (own.pc.to_string(), own.group.to_string());

@@ -6,6 +6,7 @@ use crate::{Failure, campaign, dry_run, output, shards, strict, variants};
 use flipwave_campaigns::{
     Campaign, CampaignError, CampaignFile, Report, RunOptions, SelfTest, Status,
 };
+use flipwave_injector::demangled_kernel;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -56,7 +57,8 @@ pub fn print(report: &Report, folder: &Path) -> Result<(), Failure> {
     }
     let record = &report.record;
     let mut output = output::stdout();
-    writeln!(output, "{}", report.summary.table())?;
+    let summary = report.summary.with_kernel_names(|name| demangled_kernel(name).into_owned());
+    writeln!(output, "{}", summary.table())?;
     let (places, fault) = (record.population.places, &record.campaign.fault);
     writeln!(output, "population: {places} places of {fault}, {}", record.counted)?;
     if let Some(known) = record.design.known.get("all") {

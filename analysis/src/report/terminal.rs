@@ -1,7 +1,7 @@
 //! The aggregates as tables for the terminal.
 
 use super::aggregates::Aggregates;
-use super::key::Dimension;
+use super::key::{Dimension, Key};
 use crate::ScopeSummary;
 use crate::table::{Cells, aligned};
 use std::fmt::Write;
@@ -28,8 +28,9 @@ impl Aggregates {
     }
 
     /// Rates by one of [`Aggregates::table_names`] as aligned text, with what part each is of all SDC:
-    /// the largest first, of numbers in their order. Nothing of other names.
-    pub fn table(&self, by: &str) -> Option<String> {
+    /// the largest first, of numbers in their order. Kernels are called what `kernel_name` says. Nothing
+    /// of other names.
+    pub fn table(&self, by: &str, kernel_name: impl Fn(&str) -> String) -> Option<String> {
         let dimension = BY.into_iter().find(|own| own.name() == by)?;
         let shown: Vec<_> = self.shown().collect();
         let mut rates: Vec<&ScopeSummary<_>> = self.by(dimension).iter().collect();
@@ -42,7 +43,11 @@ impl Aggregates {
             let part = format!("{:.1}", 100.0 * self.part_of_sdc(own));
             Cells::of_rates(label, own, &shown).with(part)
         };
-        lines.extend(rates.into_iter().map(|own| line(self.value(own.scope), own)));
+        let label = |key: Key| match key {
+            Key::Kernel(name) => kernel_name(self.text(name)),
+            other => self.value(other),
+        };
+        lines.extend(rates.into_iter().map(|own| line(label(own.scope), own)));
         lines.extend(self.all().map(|own| line("all".to_owned(), own)));
         let mut text = aligned(&lines);
         let design = &self.about.design;
