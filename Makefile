@@ -7,11 +7,18 @@ SHELL := /bin/bash
 # What is fuzzed; each is a target of its own, too.
 FUZZED := site campaign code_object metadata capture rewriter queues
 
-.PHONY: quickstart dependencies test-dependencies bench-dependencies build test test-long test-cluster lint bench fuzz $(FUZZED:%=fuzz-%)
+.PHONY: quickstart suite dependencies test-dependencies bench-dependencies build test test-long test-cluster lint bench fuzz $(FUZZED:%=fuzz-%)
 
 quickstart: dependencies build
 	target/release/flipwave run campaigns/examples/quickstart.yaml --out target/quickstart --force
 	target/release/flipwave report target/quickstart --out target/quickstart.html
+
+# Programs of which rates are published, and others; their rates beside those. Some seconds.
+suite: build
+	for file in campaigns/suite/*.yaml; do \
+		target/release/flipwave run $$file --out target/suite/$$(basename $$file .yaml) --force || exit; \
+	done
+	target/release/flipwave agreement target/suite/* --published campaigns/suite/published.csv
 
 # The picture of that page in the README.
 docs/report.png: quickstart

@@ -1,5 +1,6 @@
 //! Rates with intervals and summaries of campaign results, and plots of them; how one fault spread.
 
+mod agreement;
 mod compare;
 mod course;
 mod design;
@@ -21,6 +22,10 @@ mod summary;
 mod table;
 mod whole_lines;
 
+pub use agreement::{
+    AgreementError, Compared, Correlation, Measured, OutcomeAgreement, Published, agreement,
+    read_published, spearman, write_agreement,
+};
 pub use compare::{
     By, Change, CompareError, ComparedRate, ComparedRates, ComparedScope, Comparison, Fourfold,
 };

@@ -371,6 +371,17 @@ impl Tally {
 }
 
 impl Summary {
+    /// The same with other names of kernels, for people.
+    pub fn with_kernel_names(&self, name: impl Fn(&str) -> String) -> Summary {
+        let mut summary = self.clone();
+        for own in &mut summary.scopes {
+            if let Scope::Kernel(kernel) = &mut own.scope {
+                *kernel = name(kernel);
+            }
+        }
+        summary
+    }
+
     /// The outcomes that are worth showing: all but `detected` where nothing was, since most
     /// programs have no check of their own.
     pub(crate) fn shown(&self) -> impl Iterator<Item = Outcome> {

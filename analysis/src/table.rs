@@ -77,9 +77,19 @@ impl Cells {
             Scope::Opcode(name) => format!("opcode {name}"),
             Scope::Stratum(name) => format!("stratum {name}"),
         };
-        let mut rest = vec![scope.total.to_string()];
-        rest.extend(shown.iter().map(|outcome| percent(&scope.share(*outcome))));
+        Cells::of_rates(label, scope, shown)
+    }
+
+    pub fn of_rates<K>(label: String, rates: &ScopeSummary<K>, shown: &[Outcome]) -> Cells {
+        let mut rest = vec![rates.total.to_string()];
+        rest.extend(shown.iter().map(|outcome| percent(&rates.share(*outcome))));
         Cells { label, rest }
+    }
+
+    /// The same with another cell on the right.
+    pub fn with(mut self, cell: String) -> Cells {
+        self.rest.push(cell);
+        self
     }
 
     fn of_cause((outcome, cause, share): &(Outcome, String, Share)) -> Cells {

@@ -81,18 +81,18 @@ impl<'a> Experiment<'a> {
     }
 
     /// Runs without a fault once more, and checks that it is the same as the first time. Finds the
-    /// first faults of a part of the plan.
+    /// faults of these indices, the first of a part of the plan.
     ///
     /// # Errors
     /// [`CampaignError::NotDeterministic`], [`CampaignError::Plan`]; where there are no outputs.
     pub fn rehearse(
         &self,
         plan: &Plan<'_>,
-        part: &Range<u64>,
+        indices: impl IntoIterator<Item = u64>,
         touched: Option<Touched>,
     ) -> Result<Rehearsed, CampaignError> {
         let (statistics, most) = (&self.reference.statistics, SavedStates::MOST_BYTES);
-        let rehearsal = plan.rehearse(Windows::first(part), statistics, touched, most)?;
+        let rehearsal = plan.rehearse(indices, statistics, touched, most)?;
         let Rehearsal { golden, fidelity, faults, states } = rehearsal;
         check_same(&self.runner.prepared().workload, &self.reference, &golden)?;
         let (golden, fidelity) = match self.runner.outputs()? {
@@ -141,7 +141,10 @@ impl<'a> Experiment<'a> {
 
     /// One injection of the plan. A panic is the tool's failure, not the campaign's loss: it
     /// becomes an error that names the site.
-    fn inject_one(
+    ///
+    /// # Errors
+    /// What the injection failed with.
+    pub fn inject_one(
         &self,
         injector: &dyn Inject,
         classifier: Classifier<'_>,

@@ -21,7 +21,7 @@ pub(crate) type Ends<T> = [T; 2];
 /// Faults as the file writes them.
 pub(crate) mod written {
     use super::Ends;
-    use crate::sample::written::{Allocation, KnownMasked, Until};
+    use crate::sample::written::{Allocation, Draw, KnownMasked, Until};
     use crate::yaml::{singleton, some_singleton};
     use flipwave_analysis::{Confidence, IntervalMethod};
     use flipwave_injector::{FaultTarget, Group, Scope, WrittenFaultModel};
@@ -101,6 +101,10 @@ pub(crate) mod written {
         pub confidence: Option<f64>,
         /// Inject every place once.
         pub exhaustive: Option<bool>,
+        /// What is equally likely to be struck.
+        #[serde(default)]
+        #[schemars(extend("default" = "bits"))]
+        pub draw: Draw,
         /// What is sampled by itself: each `kernel`, each `group`, or each `opcode`.
         pub stratify: Option<String>,
         /// How many of the faults each part gets that is sampled by itself.

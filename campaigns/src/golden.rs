@@ -6,6 +6,7 @@ use crate::compare::{OutputFormat, OutputRole, accepts_everything, is_all_nan};
 use crate::error::CampaignError;
 use crate::faults::Faults;
 use crate::prepare::Prepared;
+use crate::sample::Sample;
 use crate::suspicion::{Suspicion, SuspicionError};
 use flipwave_device::Statistics;
 use flipwave_injector::{Golden, Inquiry, Survey, Workload, instruction_limit, survey};
@@ -54,8 +55,9 @@ pub(crate) fn surveyed(
     let Faults { fault, selection, stratification, counting, sample, .. } = campaign.faults()?;
     let (stratification, counting) = (*stratification, *counting);
     let Prepared { workload, formats, .. } = prepared;
-    let known_masked = sample.known_masked;
-    let inquiry = Inquiry { fault, selection, stratification, counting, known_masked, touched };
+    let Sample { draw, known_masked, .. } = *sample;
+    let inquiry =
+        Inquiry { fault, selection, stratification, counting, draw, known_masked, touched };
     let (survey, violations) = survey(workload, &inquiry);
     if !campaign.allow.contains(&Suspicion::OutsideLocalMemory) {
         refuse(workload, violations)?;

@@ -9,7 +9,7 @@ use flipwave_codeobj::{CodeObject, Kernel};
 use flipwave_device::{
     Address, ArgumentValue, Device, DeviceError, Dispatch, KernargError, ModuleId, layout_beside,
 };
-use flipwave_injector::{Buffer, Changes, Program, Workload};
+use flipwave_injector::{Buffer, Changes, Program, Workload, demangled_kernel, kernel_is_called};
 use flipwave_isa::Target;
 use flipwave_sim::EmbeddedGpu;
 use std::collections::BTreeMap;
@@ -253,7 +253,7 @@ impl Modules {
             .map_err(|reason| PrepareError::Arguments { launch: index, reason })?;
         Ok(Dispatch {
             module,
-            kernel: launch.kernel.clone(),
+            kernel: kernel.name.to_string(),
             grid,
             workgroup,
             kernarg: layout.kernarg,
@@ -265,8 +265,14 @@ impl Modules {
 
     fn kernel(&self, launch: &Launch) -> Result<(ModuleId, &Kernel), PrepareError> {
         let module = self.find(&launch.code);
-        let kernel =
-            module.and_then(|module| Some((module.id, module.object.kernel(&launch.kernel)?)));
+        let kernel = module.and_then(|module| {
+            let exact = module.object.kernel(&launch.kernel);
+            let is_called = |own: &&Kernel| kernel_is_called(&own.name, &launch.kernel);
+            let mut called = module.object.kernels().iter().filter(is_called);
+            // A name that several have in the source is that of none.
+            let only = called.next().filter(|_| called.next().is_none());
+            Some((module.id, exact.or(only)?))
+        });
         kernel.ok_or_else(|| PrepareError::UnknownKernel {
             path: match &launch.code {
                 Code::Source { path, .. } | Code::Object { path } => path.clone(),
@@ -275,7 +281,7 @@ impl Modules {
             present: module
                 .map_or(&[][..], |module| module.object.kernels())
                 .iter()
-                .map(|kernel| kernel.name.to_string())
+                .map(|kernel| demangled_kernel(&kernel.name).into_owned())
                 .collect(),
         })
     }

@@ -335,6 +335,13 @@ compare: {sum: {relative: 1.0e-5}}
         let counted = "count: 9, known_masked: counted, scope: wave";
         assert_error(all, counted, "counted", &["destination_register"]);
         assert_error(all, "count: 9, known_masked: left_out", "left_out", &["sampled"]);
+        let drawn = "count: 9, draw: instructions, known_masked: counted";
+        assert_error(all, drawn, "counted", &["takes `draw: bits`"]);
+        let drawn = "exhaustive: true, draw: instructions";
+        assert_error(all, drawn, "true, draw", &["faults.exhaustive", "takes `draw: bits`"]);
+        let drawn = "count: 9, draw: instructions, target: lds";
+        assert_error(all, drawn, "instructions", &["source_operand"]);
+        assert_error(all, "count: 9, draw: words", "words", &["`bits` or `instructions`"]);
         assert_error(all, "count: 9, intervals: wald", "wald", &["clopper_pearson"]);
         let optimal = "count: 9, allocation: {optimal: {pilot: 5}}";
         assert_error(all, optimal, "{optimal", &["stratify"]);

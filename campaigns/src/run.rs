@@ -6,7 +6,7 @@ use crate::device::CampaignDevice;
 use crate::error::CampaignError;
 use crate::experiment::{Experiment, Injecting, Rehearsed};
 use crate::faults::Faults;
-use crate::folder::{self, FolderError};
+use crate::folder::{self, FolderError, PARQUET, RATES, RECORD, RESULTS, SUMMARY};
 use crate::golden::{Reference, surveyed};
 use crate::lock::FolderLock;
 use crate::prepare::Origin;
@@ -15,6 +15,7 @@ use crate::record::{CampaignIdentity, Counts, Host, Record, Status, Timings, Ver
 use crate::results::{ResultsFile, write_columns, write_summary};
 use crate::resume::rows_left;
 use crate::runners::{InjectionPath, Runner, runner};
+use crate::schema::ResultsFormat;
 use crate::self_test::{self, SelfTest};
 use crate::windows::Windows;
 use flipwave_analysis::{Course, Outcome, Summary};
@@ -71,6 +72,8 @@ pub struct Report {
     pub summary: Summary,
     /// What the self-test did, if one was asked for.
     pub self_test: Option<SelfTest>,
+    /// The files that it wrote, the table of injections first.
+    pub files: Vec<PathBuf>,
 }
 
 /// Runs a campaign. Each injection is in `results.csv` as soon as all before it are.
@@ -226,7 +229,12 @@ impl Run<'_> {
         summarised?;
         columns?;
         recorded?;
-        Ok(Report { record, summary, self_test })
+        let has_columns =
+            campaign.format == ResultsFormat::Parquet && record.status == Status::Complete;
+        let names = [RESULTS, SUMMARY, RATES, RECORD].into_iter();
+        let names = names.chain(has_columns.then_some(PARQUET));
+        let files = names.map(|name| options.folder.join(name)).collect();
+        Ok(Report { record, summary, self_test, files })
     }
 
     /// Injects the faults of a plan that have no rows yet, until enough is known.
@@ -243,7 +251,8 @@ impl Run<'_> {
             false => state.touched.take(),
         };
         let mut seconds = 0.0;
-        let rehearsed = timed(&mut seconds, || experiment.rehearse(plan, &part, touched));
+        let rehearsed =
+            timed(&mut seconds, || experiment.rehearse(plan, Windows::first(&part), touched));
         state.record.timings.rehearsal += seconds;
         let Rehearsed { golden, fidelity, states, faults } = rehearsed?;
         let injector = runner.injector(&golden, states, options.accelerations)?;

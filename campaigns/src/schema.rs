@@ -134,7 +134,7 @@ impl<'de> Deserialize<'de> for Compare {
     }
 }
 
-fn default_target() -> String {
+pub(crate) fn default_target() -> String {
     "gfx90a".to_owned()
 }
 

@@ -3,12 +3,13 @@
 use crate::cluster_arguments::{MergeArguments, StatusArguments, SubmitArguments};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use flipwave_analysis::Aggregates;
 use flipwave_campaigns::{InjectionPath, Part};
 use flipwave_injector::{Accelerations, Site};
 use flipwave_isa::Target;
 use flipwave_tools::Options;
 use std::ffi::OsString;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
 /// Injects faults into AMD GPU programs and reports what comes of it. No GPU is needed.
@@ -42,6 +43,11 @@ pub enum Command {
     Submit(SubmitArguments),
     /// Run a campaign's kernels once on this machine's GPU, through AMD's runtime
     Launch(LaunchArguments),
+    /// Put rates beside published ones: which are inside of the intervals, and whether both put
+    /// programs in the same order
+    Agreement(AgreementArguments),
+    /// Print the rates of a campaign by what its faults struck
+    Rates(RatesArguments),
     /// Make a page of what campaigns came to: rates by kernel, line, instruction, register, bit
     Report(ReportArguments),
     /// Execute the instructions twice that most of the SDC comes from, as many as a budget allows, and
@@ -67,6 +73,9 @@ pub enum Command {
     Exec(ExecArguments),
     /// Record a run of a HIP application, for campaigns without it
     Capture(CaptureArguments),
+    /// Look for what this machine has and lacks, and say what works and what to do; exit code 0 if the
+    /// embedded GPU can run campaigns
+    Doctor,
     /// Print the JSON schema of campaign files, for editors
     Schema,
     /// Print what a shell completes command lines by
@@ -203,6 +212,13 @@ pub struct RunArguments {
     pub seed: Option<u64>,
     #[command(flatten)]
     pub variant: VariantArgument,
+    /// Number of faults in place of the campaign file's `count`; with `until` at most
+    #[arg(long, value_name = "N")]
+    pub count: Option<NonZeroU64>,
+    /// Only say what the campaign would be and how long it would take: runs without faults and tries
+    /// a few injections, of which nothing is kept
+    #[arg(long, conflicts_with_all = ["resume", "force", "take_over", "self_test", "shard"])]
+    pub dry_run: bool,
     /// Go on with a run that was interrupted or killed: its rows count, and are not made again
     #[arg(long)]
     pub resume: bool,
@@ -375,6 +391,32 @@ pub struct CompareArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+FILE has the columns workload,outcome,rate,source. A workload is the name of a campaign; those that \
+are not in both are left out.")]
+pub struct AgreementArguments {
+    /// Folders with results of `flipwave run` or `flipwave merge`
+    #[arg(required = true, value_name = "DIR")]
+    pub folders: Vec<PathBuf>,
+    /// File with the published rates (CSV)
+    #[arg(long, value_name = "FILE")]
+    pub published: PathBuf,
+    /// File for the rates as a table
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct RatesArguments {
+    /// Folder with results of `flipwave run` or `flipwave merge`
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// By what
+    #[arg(long, value_name = "WHAT", default_value = "kernel", value_parser = PossibleValuesParser::new(Aggregates::table_names()))]
+    pub by: String,
+}
+
+#[derive(Debug, Args)]
 pub struct ReplayArguments {
     /// The campaign file (YAML)
     pub file: PathBuf,
@@ -420,6 +462,12 @@ pub struct ProfileArguments {
     pub variant: VariantArgument,
     #[command(flatten)]
     pub strict: StrictArgument,
+    /// File for what each instruction adds, as a table
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]

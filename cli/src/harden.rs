@@ -23,7 +23,8 @@ pub fn harden(arguments: &HardenArguments) -> Result<(), Failure> {
     };
     let mut display = Display::new(&campaign.attendance);
     let budgets = &arguments.budget;
-    let found = flipwave_campaigns::harden(&campaign, budgets, &options, Comparing::Ends, &mut display);
+    let found =
+        flipwave_campaigns::harden(&campaign, budgets, &options, Comparing::Ends, &mut display);
     display.finish();
     let found = found?;
     check_complete(&found.plain, &folder)?;
@@ -76,9 +77,10 @@ fn print(found: &Hardenings) -> Result<(), Failure> {
         "\nIn percent; coverage is the SDC that is silent no more, with its {confidence} interval. Twice: \
          of {executed} instructions of the code that are executed, those that are executed twice."
     )?;
-    let (instructions, registers) = found.steps.iter().fold((0, 0), |(one, other), own| {
-        (one + own.instructions, other + own.registers)
-    });
+    let (instructions, registers) = found
+        .steps
+        .iter()
+        .fold((0, 0), |(one, other), own| (one + own.instructions, other + own.registers));
     writeln!(
         output,
         "side by side: {instructions} instructions and {registers} values of registers, no difference"

@@ -1,5 +1,6 @@
 //! The `flipwave` program: argument parsing and printing, nothing else.
 
+mod agreement;
 mod arguments;
 mod campaign;
 mod capture;
@@ -8,6 +9,8 @@ mod compare;
 mod compiling;
 mod completions;
 mod display;
+mod doctor;
+mod dry_run;
 mod emulate;
 mod exec;
 mod fidelity;
@@ -17,6 +20,7 @@ mod launch;
 mod long_runs;
 mod output;
 mod profile;
+mod rates;
 mod replay;
 mod report;
 mod run;
@@ -53,6 +57,8 @@ fn main() -> ExitCode {
         Command::Launch(arguments) => launch::launch(&arguments),
         Command::Harden(arguments) => harden::harden(&arguments),
         Command::Replay(arguments) => replay::replay(&arguments),
+        Command::Agreement(arguments) => agreement::agreement(&arguments),
+        Command::Rates(arguments) => rates::rates(&arguments),
         Command::Report(arguments) => report::report(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::Trace(arguments) => trace::trace(&arguments),
@@ -63,6 +69,7 @@ fn main() -> ExitCode {
         Command::Emulate(arguments) => emulate::emulate(&arguments),
         Command::Exec(arguments) => exec::exec(&arguments),
         Command::Capture(arguments) => capture::capture(&arguments),
+        Command::Doctor => doctor::doctor(),
         Command::Schema => schema::schema(),
         Command::Completions(arguments) => completions::completions(&arguments),
         Command::Manual(arguments) => completions::manual(&arguments),
@@ -78,7 +85,9 @@ fn main() -> ExitCode {
                 None => say(format!("flipwave: {failure}")),
             }
             ExitCode::from(match failure {
-                Failure::RulesBroken { .. } | Failure::NotSame { .. } | Failure::Escaped { .. } => BROKEN,
+                Failure::RulesBroken { .. } | Failure::NotSame { .. } | Failure::Escaped { .. } => {
+                    BROKEN
+                }
                 _ => FAILED,
             })
         }
@@ -139,6 +148,9 @@ enum Failure {
     /// An application that cannot be started.
     #[error("cannot run {program}: {reason}")]
     Application { program: String, reason: std::io::Error },
+    /// A machine that campaigns cannot run on.
+    #[error("the embedded GPU cannot run campaigns here; what is missing stands above")]
+    NotReady,
     /// A tool that needs hooks.
     #[error(
         "--by embedded is for instruction-count, opcode-histogram and memory-trace; leave it out, \

@@ -3,8 +3,13 @@
 use crate::arguments::ProfileArguments;
 use crate::long_runs::LongRuns;
 use crate::output::say;
+use crate::table::{row, table};
 use crate::{Failure, campaign, output, strict};
+use flipwave_injector::{InstructionPopulation, KnownPlaces, Profile, demangled_kernel};
+use serde::Serialize;
+use std::collections::BTreeMap;
 use std::io::Write;
+use std::path::Path;
 
 pub fn profile(arguments: &ProfileArguments) -> Result<(), Failure> {
     let campaign = campaign::read(&arguments.file, &arguments.variant, arguments.seed)?;
@@ -14,28 +19,108 @@ pub fn profile(arguments: &ProfileArguments) -> Result<(), Failure> {
 
     drop(long_runs);
     let mut output = output::stdout();
-    writeln!(output, "{}\n", profile.population)?;
-    writeln!(output, "{}, {}: {}", profile.fault(), profile.selection(), profile.counted())?;
-    let mut kernel = "";
-    for instruction in &profile.instructions {
-        if instruction.kernel != kernel {
-            kernel = &instruction.kernel;
-            writeln!(output, "\n{kernel}")?;
-            writeln!(
-                output,
-                "{:>8} {:>14} {:>16} {:<8} instruction",
-                "pc", "executed", "places", "group"
-            )?;
+    if arguments.json {
+        serde_json::to_writer_pretty(&mut output, &Written::of(&profile))
+            .map_err(std::io::Error::from)?;
+        writeln!(output)?;
+    } else {
+        write!(output, "{}", text(&profile))?;
+    }
+    if let Some(path) = &arguments.csv {
+        write_csv(&profile, path)
+            .map_err(|reason| Failure::Table { file: path.clone(), reason })?;
+        if !arguments.json {
+            writeln!(output, "\ntable: {}", path.display())?;
         }
-        writeln!(
-            output,
-            "{:>8} {:>14} {:>16} {:<8} {}",
-            instruction.pc.to_string(),
-            instruction.executions,
-            instruction.places,
-            instruction.group.to_string(),
-            instruction.text.trim(),
-        )?;
     }
     Ok(())
+}
+
+/// A profile for programs.
+#[derive(Serialize)]
+struct Written<'a> {
+    fault: String,
+    selection: String,
+    counted: String,
+    population: &'a flipwave_injector::Population,
+    instructions: &'a [InstructionPopulation],
+}
+
+impl Written<'_> {
+    fn of(profile: &Profile) -> Written<'_> {
+        Written {
+            fault: profile.fault().to_string(),
+            selection: profile.selection().to_string(),
+            counted: profile.counted(),
+            population: &profile.population,
+            instructions: &profile.instructions,
+        }
+    }
+}
+
+/// First what there is in all, then by kernel and by group, then each instruction.
+fn text(profile: &Profile) -> String {
+    let (fault, selection) = (profile.fault(), profile.selection());
+    let mut text = format!("{fault}, {selection}: {}\n\n", profile.counted());
+    let mut kernels: BTreeMap<&str, [u64; 4]> = BTreeMap::new();
+    for own in &profile.instructions {
+        let sums = kernels.entry(&own.kernel).or_default();
+        let all = [1, own.executions, own.hittable, own.places];
+        sums.iter_mut().zip(all).for_each(|(sum, own)| *sum += own);
+    }
+    let mut lines = vec![row(&["kernel", "instructions", "executed", "hittable", "places"])];
+    for (kernel, sums) in kernels {
+        let numbers = sums.map(|own| own.to_string());
+        let kernel = demangled_kernel(kernel).into_owned();
+        lines.push(std::iter::once(kernel).chain(numbers).collect());
+    }
+    text += &format!("{}\n{}\n", table(&lines), profile.population);
+    let mut kernel = "";
+    for own in &profile.instructions {
+        if own.kernel != kernel {
+            kernel = &own.kernel;
+            text += &format!(
+                "\n{}\n{:>8} {:>14} {:>16} {:<8} instruction\n",
+                demangled_kernel(kernel),
+                "pc",
+                "executed",
+                "places",
+                "group"
+            );
+        }
+        let (pc, group) = (own.pc.to_string(), own.group.to_string());
+        let InstructionPopulation { executions, places, text: instruction, .. } = own;
+        text +=
+            &format!("{pc:>8} {executions:>14} {places:>16} {group:<8} {}\n", instruction.trim());
+    }
+    text
+}
+
+/// One line for each instruction.
+fn write_csv(profile: &Profile, path: &Path) -> csv::Result<()> {
+    let mut table = csv::Writer::from_writer(Vec::new());
+    table.write_record([
+        "kernel",
+        "pc",
+        "instruction",
+        "opcode",
+        "group",
+        "line",
+        "executed",
+        "hittable",
+        "places",
+        "overwritten",
+        "dead",
+    ])?;
+    for own in &profile.instructions {
+        let known = own.known.map(|KnownPlaces { overwritten, dead }| (overwritten, dead)).unzip();
+        table.serialize((
+            (&own.kernel, own.pc.to_string(), own.text.trim()),
+            (own.opcode, own.group.name(), &own.line),
+            (own.executions, own.hittable, own.places),
+            known,
+        ))?;
+    }
+    let bytes = table.into_inner().map_err(|error| error.into_error())?;
+    Ok(flipwave_output::replace(path, &bytes)?)
 }

@@ -2,7 +2,8 @@
 
 use crate::arguments::ReportArguments;
 use crate::{Failure, output};
-use flipwave_analysis::{Aggregates, Reported, Sources, report_html, write_aggregates};
+use flipwave_analysis::{About, Aggregates, Reported, Sources, report_html, write_aggregates};
+use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -35,7 +36,7 @@ pub fn report(arguments: &ReportArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Counts the results of a folder.
+/// Counts the results of a folder, with its sources.
 fn read(folder: &Path, given: &[PathBuf]) -> Result<Reported, Failure> {
     let (about, table) = flipwave_campaigns::about(folder)?;
     // Sources are beside the campaign file, if that is still where it was.
@@ -44,8 +45,12 @@ fn read(folder: &Path, given: &[PathBuf]) -> Result<Reported, Failure> {
         parent.unwrap_or(Path::new(".")).to_owned()
     });
     let sources = Sources::new(given.iter().cloned().chain(beside).collect());
+    Ok(Reported { campaign: counted(folder, about, table)?, sources })
+}
+
+/// Counts the results of a folder, of which `about` and its open table are known.
+pub fn counted(folder: &Path, about: About, table: File) -> Result<Aggregates, Failure> {
     let file = folder.join("results.csv").display().to_string();
-    let campaign = Aggregates::new(about, table)
-        .map_err(|reason| Failure::File { file, reason: reason.to_string() })?;
-    Ok(Reported { campaign, sources })
+    Aggregates::new(about, table)
+        .map_err(|reason| Failure::File { file, reason: reason.to_string() })
 }

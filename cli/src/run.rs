@@ -2,14 +2,20 @@
 
 use crate::arguments::RunArguments;
 use crate::display::Display;
-use crate::{Failure, campaign, output, shards, strict, variants};
-use flipwave_campaigns::{Campaign, CampaignFile, Report, RunOptions, SelfTest, Status};
+use crate::{Failure, campaign, dry_run, output, shards, strict, variants};
+use flipwave_campaigns::{
+    Campaign, CampaignError, CampaignFile, Report, RunOptions, SelfTest, Status,
+};
+use flipwave_injector::demangled_kernel;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 pub fn run(arguments: &RunArguments) -> Result<(), Failure> {
-    let file = campaign::read_all(&arguments.file, &arguments.variant, arguments.seed)?;
+    let mut file = campaign::read_all(&arguments.file, &arguments.variant, arguments.seed)?;
+    if let Some(count) = arguments.count {
+        file.set_count(count).map_err(CampaignError::from)?;
+    }
     if let Some(part) = &arguments.shard {
         return shards::shard(&file, arguments, part);
     }
@@ -23,6 +29,9 @@ pub fn run(arguments: &RunArguments) -> Result<(), Failure> {
         path: arguments.by.map(Into::into),
         self_test: arguments.self_test,
     };
+    if arguments.dry_run {
+        return dry_run::dry_run(&file, &options, arguments);
+    }
     match &file {
         CampaignFile::Plain(campaign) => one(campaign, &options, arguments),
         CampaignFile::Varied(variants) => variants::run(variants, &options, arguments),
@@ -46,10 +55,10 @@ pub fn print(report: &Report, folder: &Path) -> Result<(), Failure> {
              came out as they must\n"
         )?;
     }
-    let results = folder.join("results.csv");
     let record = &report.record;
     let mut output = output::stdout();
-    writeln!(output, "{}", report.summary.table())?;
+    let summary = report.summary.with_kernel_names(|name| demangled_kernel(name).into_owned());
+    writeln!(output, "{}", summary.table())?;
     let (places, fault) = (record.population.places, &record.campaign.fault);
     writeln!(output, "population: {places} places of {fault}, {}", record.counted)?;
     if let Some(known) = record.design.known.get("all") {
@@ -63,7 +72,11 @@ pub fn print(report: &Report, folder: &Path) -> Result<(), Failure> {
     if let Some(fidelity) = &record.fidelity {
         writeln!(output, "fidelity: {fidelity}")?;
     }
-    writeln!(output, "results: {}", results.display())?;
+    if let Some((results, others)) = report.files.split_first() {
+        writeln!(output, "results: {}", results.display())?;
+        let others: Vec<String> = others.iter().map(|own| own.display().to_string()).collect();
+        writeln!(output, "besides: {}", others.join(" "))?;
+    }
     check_complete(report, folder)
 }
 

@@ -9,6 +9,7 @@ use flipwave_campaigns::{
     CampaignFile, FolderStatus, MergeOptions, Merged, MergedFolder, Part, PartState, PartStatus,
     ShardOptions, ShardReport, ShardsStatus, SubmitOptions, folder_status,
 };
+use flipwave_injector::demangled_kernel;
 use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
@@ -83,7 +84,8 @@ fn print(merged: &MergedFolder, folder: &Path) -> Result<(), Failure> {
     let mut output = output::stdout();
     let (rows, seconds, table) = match merged {
         MergedFolder::Campaign(own) => {
-            writeln!(output, "{}", own.summary.table())?;
+            let summary = own.summary.with_kernel_names(|name| demangled_kernel(name).into_owned());
+            writeln!(output, "{}", summary.table())?;
             (own.record.done.total(), own.seconds, "results.csv")
         }
         MergedFolder::Variants { variants, seconds } => {

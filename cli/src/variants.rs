@@ -35,7 +35,14 @@ pub fn run(
     }
     if is_complete {
         let table = options.folder.join("variants.csv");
-        writeln!(output::stdout(), "results: {}", table.display())?;
+        let mut output = output::stdout();
+        writeln!(output, "results: {}", table.display())?;
+        let rows = options.folder.join("results.csv");
+        writeln!(
+            output,
+            "besides: {}, and the files of each variant in its folder",
+            rows.display()
+        )?;
     }
     if let Some(failure) = failure {
         return Err(failure.into());

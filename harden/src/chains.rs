@@ -50,7 +50,9 @@ impl Chains {
                 let words = place..place + result.words;
                 // What the copy reads itself is still there when it writes.
                 let meets = |own: &Kept| {
-                    own.last >= at && own.place < words.end && words.start < own.place + own.result.words
+                    own.last >= at
+                        && own.place < words.end
+                        && words.start < own.place + own.result.words
                 };
                 kept.values().any(meets)
             };
@@ -166,7 +168,9 @@ fn reads_whole(inst: &Inst, result: RegisterRange) -> bool {
             Some(Value::Register(range)) if !all.meets(*range) => {}
             Some(Value::Register(range)) if accumulating(inst).is_some() && is_inside(range) => {
                 let is_plain = |operand: &flipwave_isa::Operand| {
-                    matches!(operand.value, Value::Register(_)) && !operand.negate && !operand.absolute
+                    matches!(operand.value, Value::Register(_))
+                        && !operand.negate
+                        && !operand.absolute
                 };
                 if !inst.sources().all(is_plain) {
                     return false;

@@ -73,9 +73,8 @@ pub fn results(inst: &Inst) -> Result<Vec<RegisterRange>, Reason> {
     {
         return Err(Reason::State);
     }
-    let touches = |ranges: &[RegisterRange], register| {
-        ranges.iter().any(|range| range.contains(register))
-    };
+    let touches =
+        |ranges: &[RegisterRange], register| ranges.iter().any(|range| range.contains(register));
     if touches(&inst.writes, Register::Scc) && touches(&inst.reads, Register::Scc) {
         return Err(Reason::Carry);
     }
@@ -85,9 +84,8 @@ pub fn results(inst: &Inst) -> Result<Vec<RegisterRange>, Reason> {
         results.push(range);
     }
     let named: RegisterSet = results.iter().copied().collect();
-    let is_known = |range: &RegisterRange| {
-        range.first == Register::Scc || named.contains_range(*range)
-    };
+    let is_known =
+        |range: &RegisterRange| range.first == Register::Scc || named.contains_range(*range);
     if results.is_empty() || !inst.writes.iter().all(is_known) {
         return Err(Reason::Kind);
     }

@@ -118,7 +118,9 @@ fn chain(
         .blocks
         .iter()
         .map(|block| Block { program, liveness, instructions: block.instructions })
-        .filter(|block| duplicates.range(block.instructions.start..block.instructions.end).count() > 1)
+        .filter(|block| {
+            duplicates.range(block.instructions.start..block.instructions.end).count() > 1
+        })
         .collect();
     let chains: Vec<Chains> = blocks.iter().map(|own| Chains::new(own, duplicates)).collect();
     let most = chains.iter().map(Chains::words).max().unwrap_or(0);

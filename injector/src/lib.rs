@@ -17,6 +17,7 @@ mod foresight;
 mod golden;
 mod injection;
 mod injector;
+mod kernel_name;
 mod landmarks;
 mod population;
 mod program;
@@ -51,9 +52,10 @@ pub use foresight::foresee;
 pub use golden::{Golden, GoldenError, instruction_limit};
 pub use injection::{Ending, Injection, InjectionError, Struck};
 pub use injector::{Accelerations, Injector};
+pub use kernel_name::{demangled_kernel, kernel_is_called};
 pub use landmarks::{Landmarks, landmarks};
 pub use population::{
-    Allocation, Counting, DrawnPlace, EmptyPopulation, Foresight, Group, GroupPopulation,
+    Allocation, Counting, Draw, DrawnPlace, EmptyPopulation, Foresight, Group, GroupPopulation,
     InstructionPopulation, KnownMasked, KnownPlaces, Lines, Plan, PlanError, Planned, Population,
     Profile, ProfileError, Sampling, Selection, Stage, Stratification, Stratum, StruckWorkgroups,
     UnknownGroup, UnknownStratification, profile,

@@ -4,7 +4,7 @@
 use crate::fault::Fault;
 use crate::population::Frame;
 use crate::population::{
-    Group, InstructionPopulation, KnownMasked, KnownPlaces, Population, Profile, Selection,
+    Draw, Group, InstructionPopulation, KnownMasked, KnownPlaces, Population, Profile, Selection,
     Stratification, StratumPlaces,
 };
 use crate::survey::Touched;
@@ -96,7 +96,7 @@ impl StoredProfile {
         fault: &Fault,
         selection: &Selection,
         stratification: Stratification,
-        known_masked: KnownMasked,
+        (draw, known_masked): (Draw, KnownMasked),
     ) -> Profile {
         let instruction = |own: StoredInstruction| InstructionPopulation {
             kernel: own.kernel,
@@ -123,6 +123,7 @@ impl StoredProfile {
                 fault: fault.clone(),
                 selection: selection.clone(),
                 stratification,
+                draw,
                 known_masked,
             },
             counted: self.counted as usize,

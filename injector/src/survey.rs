@@ -3,7 +3,7 @@
 
 use crate::fault::Fault;
 use crate::population::{
-    Census, Counting, Frame, KnownMasked, Profile, ProfileError, Profiler, Selection,
+    Census, Counting, Draw, Frame, KnownMasked, Profile, ProfileError, Profiler, Selection,
     Stratification,
 };
 use crate::{Golden, Workload};
@@ -23,6 +23,8 @@ pub struct Inquiry<'a> {
     pub stratification: Stratification,
     /// Which dispatches are counted.
     pub counting: Counting,
+    /// What of them is equally likely.
+    pub draw: Draw,
     /// Whether places of values that nothing reads are left out, and counted.
     pub known_masked: KnownMasked,
     /// Whether to record what workgroups touch, by which it is known later which of them can be
@@ -71,6 +73,7 @@ fn run(
         fault: inquiry.fault.clone(),
         selection: inquiry.selection.clone(),
         stratification: inquiry.stratification,
+        draw: inquiry.draw,
         known_masked: inquiry.known_masked,
     };
     let mut profiler = Profiler::new(workload, frame, inquiry.counting)?;

@@ -27,6 +27,11 @@ pub fn emulated_examples() -> Vec<PathBuf> {
     yaml_files(&emulated_folder())
 }
 
+/// The campaigns of the suite, by name.
+pub fn suite() -> Vec<PathBuf> {
+    yaml_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../campaigns/suite"))
+}
+
 fn yaml_files(folder: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
         .expect("the folder of examples")

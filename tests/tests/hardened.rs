@@ -8,8 +8,8 @@ use flipwave_harden::{Candidates, DETECTED, Hardened, Hardening};
 use flipwave_hooks::hook::Variables;
 use flipwave_isa::Pc;
 use flipwave_tests::{
-    Twins, examples, examples_folder, flipwave, hook_compiler, is_long_run, rewritten_machines, rows,
-    workload,
+    Twins, examples, examples_folder, flipwave, hook_compiler, is_long_run, rewritten_machines,
+    rows, workload,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
@@ -32,7 +32,8 @@ fn programs_all_of_whose_instructions_are_executed_twice_compute_the_same() {
             }
             let plain = workload(machine, &file, &["-O3"]);
             let mut device = plain.device.clone();
-            let mut hardened: BTreeMap<u32, (flipwave_device::ModuleId, Hardened)> = BTreeMap::new();
+            let mut hardened: BTreeMap<u32, (flipwave_device::ModuleId, Hardened)> =
+                BTreeMap::new();
             for dispatch in &plain.program.dispatches {
                 let object = plain.device.code_object(dispatch.module).expect("a module").clone();
                 let own = hardened.entry(dispatch.module.0).or_insert_with(|| {
@@ -49,7 +50,12 @@ fn programs_all_of_whose_instructions_are_executed_twice_compute_the_same() {
                     substituted: BTreeSet::new(),
                 };
                 let report = twins.side_by_side(&device, true);
-                assert!(report.is_clean(), "{machine} {name}: {:?} {:?}", report.difference, report.violations);
+                assert!(
+                    report.is_clean(),
+                    "{machine} {name}: {:?} {:?}",
+                    report.difference,
+                    report.violations
+                );
                 let end = device.dispatch(&instrumented).expect("runs");
                 let data = &own.1.rewritten.data[0];
                 let counted = Variables::read(&device, own.0, data).expect("variables");
@@ -72,8 +78,15 @@ fn all(object: &flipwave_codeobj::CodeObject) -> Hardened {
 }
 
 /// Hardens an example, of which `count` faults are injected.
-fn example(name: &str, count: &str, budgets: &[f64], comparing: Comparing, folder: &Path) -> Hardenings {
-    let text = std::fs::read_to_string(examples_folder().join(format!("{name}.yaml"))).expect("a file");
+fn example(
+    name: &str,
+    count: &str,
+    budgets: &[f64],
+    comparing: Comparing,
+    folder: &Path,
+) -> Hardenings {
+    let text =
+        std::fs::read_to_string(examples_folder().join(format!("{name}.yaml"))).expect("a file");
     let kernels = examples_folder().join("kernels");
     let text = text.replace("count: 1000}", &format!("count: {count}}}"));
     let text = text.replace("kernels/", &format!("{}/", kernels.display()));

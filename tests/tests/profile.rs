@@ -111,3 +111,30 @@ fn an_empty_selection_is_an_error_of_profile_as_of_run() {
     });
     assert_eq!(errors[0], errors[1]);
 }
+
+/// The same numbers for people and for programs, the sums first.
+#[test]
+fn a_profile_is_printed_and_written_as_a_table_and_as_json() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = example("saxpy", "{model: flip_one_bit, count: 5}", folder.path());
+    let run = |others: &[&str]| {
+        let mut arguments = vec!["profile", file.to_str().expect("text")];
+        arguments.extend(others);
+        flipwave(folder.path(), &arguments, &[]).expect_success().stdout
+    };
+    let text = run(&["--csv", "table.csv"]);
+    let places = |line: &str| line.split_whitespace().next_back().map(str::to_owned);
+    let sum = text.lines().find(|line| line.starts_with("sum ")).and_then(places).expect("a sum");
+    let kernel = text.lines().find(|line| line.starts_with("saxpy ")).and_then(places);
+    assert_eq!(kernel.as_ref(), Some(&sum), "of one kernel:\n{text}");
+    let first = text.find("transient flip_one_bit").expect("the fault");
+    assert!(first < text.find("instruction\n").expect("instructions"), "{text}");
+    let json: serde_json::Value = serde_json::from_str(&run(&["--json"])).expect("JSON");
+    assert_eq!(json["population"]["places"].to_string(), sum);
+    let mut table = csv::Reader::from_path(folder.path().join("table.csv")).expect("a table");
+    let at = table.headers().expect("a header").iter().position(|own| own == "places");
+    let rows: Vec<csv::StringRecord> = table.records().collect::<Result<_, _>>().expect("rows");
+    let all = rows.iter().map(|row| row[at.expect("a column")].parse::<u64>().expect("a number"));
+    assert_eq!(all.sum::<u64>().to_string(), sum);
+    assert_eq!(Some(rows.len()), json["instructions"].as_array().map(Vec::len));
+}

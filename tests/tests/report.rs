@@ -1,6 +1,6 @@
 //! `flipwave report`: the page of a campaign, in a browser, and what it says of input that is none.
 
-use flipwave_tests::{Browser, flipwave};
+use flipwave_tests::{Browser, example, flipwave};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -237,4 +237,38 @@ fn the_table_for_programs_has_the_rates_of_the_summary() {
         compared += 1;
     }
     assert!(compared > 8, "{compared}");
+}
+
+/// Tables on the terminal: all injections, the largest part of the SDC first.
+#[test]
+fn rates_are_printed_by_what_was_struck() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = example("quickstart", "{model: flip_one_bit, count: 300}", folder.path());
+    let out = folder.path().join("out");
+    let run = ["run".as_ref(), file.as_path(), "--out".as_ref(), &out];
+    flipwave(folder.path(), &run, &[]).expect_success();
+    let table = |by: &str| {
+        let rates = ["rates".as_ref(), out.as_path(), "--by".as_ref(), by.as_ref()];
+        flipwave(folder.path(), &rates, &[])
+    };
+    for (by, least) in [("kernel", 2), ("opcode", 10), ("bit", 20), ("register", 10), ("line", 0)] {
+        let text = table(by).expect_success().stdout;
+        let lines: Vec<Vec<&str>> = text
+            .lines()
+            .skip(1)
+            .take_while(|line| !line.is_empty())
+            .map(|line| line.split_whitespace().collect())
+            .collect();
+        let (all, own) = lines.split_last().expect("lines");
+        assert_eq!((all[0], all[1], all.last()), ("all", "300", Some(&"100.0")), "{text}");
+        assert!(own.len() >= least, "{text}");
+        let parts: Vec<f64> = own
+            .iter()
+            .map(|line| line.last().and_then(|own| own.parse().ok()).expect(by))
+            .collect();
+        assert!(by == "bit" || parts.is_sorted_by(|a, b| a >= b), "{text}");
+        let counts = own.iter().map(|line| line[1].parse::<u64>().expect("a number"));
+        assert!(least == 0 || counts.sum::<u64>() == 300, "{text}");
+    }
+    table("colour").expect_refused(&["colour", "opcode"]);
 }

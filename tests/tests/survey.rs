@@ -2,10 +2,10 @@
 //! instruction counts, the second finds what a plan finds and saves states that change no outcome.
 
 use flipwave_injector::{
-    Accelerations, Allocation, Counting, Duration, Ending, Fate, Fault, FaultModel, FaultTarget,
-    Injection, InjectionError, Injector, Inquiry, KnownMasked, KnownPlaces, Plan, Planned, Profile,
-    Rehearsal, Sampling, SavedStates, Scope, Selection, Stratification, Survey, Workload, profile,
-    survey,
+    Accelerations, Allocation, Counting, Draw, Duration, Ending, Fate, Fault, FaultModel,
+    FaultTarget, Injection, InjectionError, Injector, Inquiry, KnownMasked, KnownPlaces, Plan,
+    Planned, Profile, Rehearsal, Sampling, SavedStates, Scope, Selection, Stratification, Survey,
+    Workload, profile, survey,
 };
 use flipwave_isa::LaneMask;
 use flipwave_tests::{MACHINES, examples, workload};
@@ -18,18 +18,20 @@ struct Case {
     fault: Fault,
     selection: Selection,
     stratification: Stratification,
+    draw: Draw,
     known_masked: KnownMasked,
 }
 
 impl Case {
     fn surveyed(&self, workload: &Workload) -> Survey {
-        let Case { fault, selection, stratification, known_masked } = self;
+        let Case { fault, selection, stratification, draw, known_masked } = self;
         let (stratification, counting) = (*stratification, Counting::Exact);
         let inquiry = Inquiry {
             fault,
             selection,
             stratification,
             counting,
+            draw: *draw,
             known_masked: *known_masked,
             touched: true,
         };
@@ -51,6 +53,7 @@ fn cases() -> Vec<Case> {
         fault: one_bit.clone(),
         selection: Selection::default(),
         stratification: Stratification::None,
+        draw: Draw::Bits,
         known_masked: KnownMasked::Sampled,
     };
     let targets = FaultTarget::ALL.map(|target| Fault { target, ..one_bit.clone() });
@@ -119,6 +122,7 @@ fn places_that_are_known_to_be_masked_are_counted_exactly() {
             fault: Fault::transient(FaultModel::ZeroValue),
             selection,
             stratification: Stratification::Opcode,
+            draw: Draw::Bits,
             known_masked: KnownMasked::Sampled,
         };
         let counted = Case { known_masked: KnownMasked::Counted, ..sampled.clone() };

@@ -422,3 +422,44 @@ fn faults_in_kernels_that_preload_their_arguments_are_the_same_by_hook() {
         assert_eq!(embedded, hooked, "{target}, {count}");
     }
 }
+
+/// Kernels of C++, two of which share a name.
+const SCALES: &str = "#include <hip/hip_runtime.h>
+namespace two {
+__global__ void scale(int *values, int factor) { values[threadIdx.x] *= factor; }
+__global__ void scale(float *values, float factor) { values[threadIdx.x] *= factor; }
+__global__ void add(int *values, int more) { values[threadIdx.x] += more; }
+}
+";
+
+#[test]
+fn kernels_of_cpp_are_called_by_their_names_in_the_source() {
+    let bench = Bench::new("scales.hip", SCALES);
+    let launch = |name: &str, buffer: &str, number: u32| {
+        format!(
+            "    - {{source: scales.hip, name: '{name}', grid: 64, workgroup: 64, args: [{buffer}, \
+             {{scalar: {number}, type: i32}}]}}\n"
+        )
+    };
+    let buffer = "{buffer: values, type: i32, count: 64, init: {value: 2}, output: true}";
+    let text = |name: &str, faults: &str| {
+        format!(
+            "name: scales\nworkload:\n  dispatches:\n{}{}faults: {{model: flip_one_bit, kernels: \
+             ['{faults}'], count: 20}}\n",
+            launch(name, buffer, 5),
+            launch("two::add", "{buffer: values}", 1),
+        )
+    };
+    let whole = "two::scale(int*, int)";
+    let named = text(whole, "two::add");
+    assert_eq!(to_values::<i32>(&bench.output(&named)), [11; 64]);
+    assert_eq!(bench.output(&text("_ZN3two5scaleEPii", "two::add")), bench.output(&named));
+    let (report, rows) = bench.run(&named).expect("a campaign");
+    assert!(
+        report.summary.scopes.iter().any(|own| own.scope.to_string() == "kernel:_ZN3two3addEPii")
+    );
+    let rows = String::from_utf8(rows).expect("text");
+    assert!(!rows.contains("two5scale") && rows.contains("_ZN3two3addEPii"), "{rows}");
+    refused(bench.run(&text("two::scale", "two::add")), &["two::scale(float*, float)", whole]);
+    refused(bench.run(&text(whole, "add")), &["nothing to inject into"]);
+}

@@ -7,7 +7,9 @@ use super::key::{self, Bin, Dimension, Key, Magnitude};
 use super::names::{Name, Names, Numbered};
 use super::workgroups::{Grid, Workgroups};
 use crate::shape::Introduced;
-use crate::{ErrorShape, Known, Outcome, ResultsError, Row, Scope, ScopeSummary, Share, Tallies};
+use crate::{
+    ErrorShape, Known, Measured, Outcome, ResultsError, Row, Scope, ScopeSummary, Share, Tallies,
+};
 use std::io::{Read, Seek};
 
 /// A static instruction.
@@ -86,6 +88,15 @@ impl Aggregates {
             names,
             instructions,
             examples,
+        })
+    }
+
+    /// What the injections came to as a whole, by the campaign's name; nothing where there are none.
+    pub fn measured(&self) -> Option<Measured> {
+        self.all().map(|all| Measured {
+            workload: self.about.name.clone(),
+            total: all.total,
+            outcomes: all.outcomes,
         })
     }
 

@@ -12,6 +12,7 @@ mod key;
 mod names;
 pub(crate) mod page;
 mod sources;
+mod terminal;
 mod workgroups;
 
 pub use about::{About, ComparedOutput};

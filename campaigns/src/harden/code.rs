@@ -1,7 +1,7 @@
 //! A campaign's program in its plain and its hardened versions.
 
-use super::error::HardeningError;
 use super::InStep;
+use super::error::HardeningError;
 use crate::campaign::Campaign;
 use crate::compare::{OutputFormat, OutputRole};
 use crate::element::ElementType;
@@ -110,7 +110,8 @@ impl Plain {
                 continue;
             };
             let hardening = Hardening { instructions, comparing };
-            let hardened = harden(object, hardening, &self.compiler).map_err(HardeningError::from)?;
+            let hardened =
+                harden(object, hardening, &self.compiler).map_err(HardeningError::from)?;
             let device = |error| CampaignError::from(Box::new(ToolError::Device(error)));
             let id = workload.device.load(&hardened.rewritten.object).map_err(device)?;
             let own = HardenedModule { id, hardened };
@@ -123,7 +124,11 @@ impl Plain {
                     bytes: symbol.size as usize,
                 });
                 let role = OutputRole::Detector("hardening".to_owned());
-                prepared.formats.push(OutputFormat { element: ElementType::U64, role });
+                prepared.formats.push(OutputFormat {
+                    element: ElementType::U64,
+                    role,
+                    extents: None,
+                });
             }
             workload.guests.insert(id.0, Arc::new(own.hardened.guest.clone()));
             modules.insert(module, own);

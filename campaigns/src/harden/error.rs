@@ -7,10 +7,14 @@ use flipwave_harden::HardenError;
 #[derive(Debug, thiserror::Error)]
 pub enum HardeningError {
     /// An application or a capture.
-    #[error("hardening takes a workload of kernels, `kernel` or `dispatches`: their code is replaced")]
+    #[error(
+        "hardening takes a workload of kernels, `kernel` or `dispatches`: their code is replaced"
+    )]
     Application,
     /// A program with instructions that its target lacks.
-    #[error("hardening takes a program of the target's own instructions, and this one has `instructions`")]
+    #[error(
+        "hardening takes a program of the target's own instructions, and this one has `instructions`"
+    )]
     Emulated,
     /// Faults that depend on what came of others.
     #[error(

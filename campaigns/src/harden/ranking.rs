@@ -121,7 +121,9 @@ impl Ranking {
             if chosen.is_empty() {
                 let first = self.order.get(..1).unwrap_or_default();
                 let cost = || plain_cost(all, cost(&self.copies, first));
-                return Err(HardeningError::TooSmall { budget, least: least.unwrap_or_else(cost) }.into());
+                return Err(
+                    HardeningError::TooSmall { budget, least: least.unwrap_or_else(cost) }.into()
+                );
             }
             let version = plain.hardened(campaign, &by_module(&chosen), comparing)?;
             let more = version.instructions.saturating_sub(all);
@@ -212,9 +214,8 @@ fn order(copies: &BTreeMap<InstructionOf, CopyCost>) -> Vec<InstructionOf> {
             }
         };
         let merits = left.iter().map(|at| (merit(at), *at));
-        let next = merits.min_by(|((one, own), _), ((other, its), _)| {
-            one.cmp(other).then(own.total_cmp(its))
-        });
+        let next = merits
+            .min_by(|((one, own), _), ((other, its), _)| one.cmp(other).then(own.total_cmp(its)));
         let Some((_, at)) = next else { break };
         left.remove(&at);
         given_up.push(at);

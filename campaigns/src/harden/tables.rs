@@ -31,7 +31,9 @@ pub(super) fn write(
     for own in &hardenings.ranking {
         instructions.serialize(own).map_err(|error| failed(INSTRUCTIONS, error))?;
     }
-    let instructions = instructions.into_inner().map_err(|error| failed(INSTRUCTIONS, error.into_error().into()))?;
+    let instructions = instructions
+        .into_inner()
+        .map_err(|error| failed(INSTRUCTIONS, error.into_error().into()))?;
     let plot = curve_svg(&hardenings.points, &campaign.name).into_bytes();
     let mut files = Vec::new();
     for (name, bytes) in [(CURVE, curve), (PLOT, plot), (INSTRUCTIONS, instructions)] {

@@ -6,7 +6,7 @@ use crate::faults::list;
 use crate::faults::written::{Counting, Duration, Faults};
 use crate::location::{Field, Wrong, wrong};
 use flipwave_analysis::{Confidence, Outcome};
-use flipwave_injector::{Fault, KnownMasked, Stratification};
+use flipwave_injector::{Draw, Fault, KnownMasked, Stratification};
 
 /// Checks how `faults` are drawn, which are `fault` in a population divided by `stratification`.
 pub(crate) fn check_sample(
@@ -27,6 +27,7 @@ pub(crate) fn check_sample(
         written::KnownMasked::Sampled => KnownMasked::Sampled,
         written::KnownMasked::Counted => KnownMasked::Counted,
     };
+    let draw = check_draw(faults, fault, field)?;
     let is_approximate = matches!(faults.profile, Counting::Approximate);
     if known_masked == KnownMasked::Counted {
         let field = field.key("known_masked");
@@ -49,8 +50,30 @@ pub(crate) fn check_sample(
         intervals: faults.intervals,
         allocation,
         replacement: !is_exhaustive && faults.replacement.unwrap_or(true),
+        draw,
         known_masked,
     })
+}
+
+/// Of instructions drawn a place has several outcomes, so that none can be left out or taken but once.
+fn check_draw(faults: &Faults, fault: &Fault, field: &Field) -> Result<Draw, Wrong> {
+    if matches!(faults.draw, written::Draw::Bits) {
+        return Ok(Draw::Bits);
+    }
+    let others = [
+        ("exhaustive", faults.exhaustive == Some(true)),
+        ("replacement", faults.replacement == Some(false)),
+        ("known_masked", matches!(faults.known_masked, written::KnownMasked::Counted)),
+    ];
+    if let Some((key, _)) = others.iter().find(|(_, is_there)| *is_there) {
+        let message =
+            "takes `draw: bits`: of an instruction that is drawn one of many bits is struck";
+        return wrong(&field.key(key), message);
+    }
+    match fault.check_by_instruction() {
+        Ok(()) => Ok(Draw::Instructions),
+        Err(error) => wrong(&field.key("draw"), error.to_string()),
+    }
 }
 
 fn check_confidence(confidence: Option<f64>, field: &Field) -> Result<Confidence, Wrong> {

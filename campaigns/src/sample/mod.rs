@@ -12,7 +12,8 @@ pub(crate) use check::check_sample;
 pub(crate) use scheme::Scheme;
 
 use flipwave_analysis::{Confidence, IntervalMethod, Outcome};
-use flipwave_injector::{KnownMasked, Stratification};
+use flipwave_injector::{Draw, KnownMasked, Stratification};
+use std::num::NonZeroU64;
 
 /// How many faults a campaign injects, and how they are drawn.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +28,8 @@ pub struct Sample {
     pub allocation: Allocation,
     /// Whether a place can be drawn again.
     pub replacement: bool,
+    /// What of the population is equally likely.
+    pub draw: Draw,
     /// What becomes of places that are known to be masked.
     pub known_masked: KnownMasked,
 }
@@ -86,6 +89,31 @@ pub enum Allocation {
 }
 
 impl Sample {
+    /// The same with another number of faults, as if the file had that `count`.
+    ///
+    /// # Errors
+    /// What the file says that does not go with it.
+    pub(crate) fn with_count(&self, count: NonZeroU64) -> Result<Sample, String> {
+        let count = count.get();
+        let size = match &self.size {
+            SampleSize::Count(_) => SampleSize::Count(count),
+            SampleSize::Until { margin, outcomes, per, .. } => SampleSize::Until {
+                margin: *margin,
+                outcomes: outcomes.clone(),
+                per: per.clone(),
+                most: Some(count),
+            },
+            SampleSize::Precision { .. } => return Err("takes as many as its `margin`".to_owned()),
+            SampleSize::Exhaustive => return Err("is `exhaustive`".to_owned()),
+        };
+        match self.allocation {
+            Allocation::Optimal { pilot, .. } if pilot >= count => {
+                Err(format!("has a pilot of {pilot}"))
+            }
+            _ => Ok(Sample { size, ..self.clone() }),
+        }
+    }
+
     /// How sites are drawn from a population, as far as that of an index depends on it. Without strata
     /// a longer plan begins with the shorter one; with them, how many each gets depends on all.
     pub(crate) fn draws(&self, stratification: Stratification) -> String {

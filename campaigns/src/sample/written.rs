@@ -64,6 +64,18 @@ pub(crate) struct Optimal {
     pub of: Option<Vec<String>>,
 }
 
+/// What is equally likely to be struck.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[serde(expecting = "`bits` or `instructions`")]
+pub(crate) enum Draw {
+    /// Each bit of each word.
+    #[default]
+    Bits,
+    /// Each execution of an instruction by a thread; of its words one, and of that one of its bits.
+    Instructions,
+}
+
 /// What becomes of places whose value nothing reads before it is gone.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -129,7 +129,7 @@ pub(crate) fn plan_shards(
     let planned = ready.shard_plan(None);
     if !planned.is_there(&folder)? {
         let first = 0..plan.count().min(1);
-        let rehearsed = ready.experiment.rehearse(&plan, &first, ready.touched)?;
+        let rehearsed = ready.experiment.rehearse(&plan, first, ready.touched)?;
         let planned = ShardPlan { fidelity: rehearsed.fidelity, ..planned };
         planned.publish(&folder)?;
         return Ok(planned);
@@ -326,7 +326,7 @@ impl Shard<'_> {
         let is_last = plan.count() == self.planned.count;
         let touched = if is_last { self.touched.take() } else { self.touched.clone() };
         let Rehearsed { golden, fidelity, states, faults } =
-            experiment.rehearse(&plan, first, touched)?;
+            experiment.rehearse(&plan, Windows::first(first), touched)?;
         let (is_planned, clock) = self.of_run;
         if !is_planned {
             ShardPlan { fidelity, ..self.planned.clone() }.publish(self.folder)?;

@@ -81,9 +81,10 @@ impl Kept {
             Statistics { wave_instructions, lane_operations, waves }
         });
         let Faults { fault, selection, stratification, sample, .. } = faults;
+        let drawn = (sample.draw, sample.known_masked);
         Surveyed {
             reference: Reference { statistics: statistics.collect(), outputs: self.outputs },
-            profile: self.profile.profile(fault, selection, *stratification, sample.known_masked),
+            profile: self.profile.profile(fault, selection, *stratification, drawn),
             touched: self.touched.map(StoredTouched::touched),
             is_new: false,
         }

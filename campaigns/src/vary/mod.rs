@@ -24,6 +24,7 @@ use crate::yaml;
 use dimensions::{Dimension, Setting, dimensions};
 use flipwave_injector::Attendance;
 use std::collections::HashMap;
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use tree::Node;
 
@@ -161,6 +162,35 @@ impl CampaignFile {
                 for own in &mut variants.all {
                     own.campaign.seed = seed.unwrap_or(own.campaign.seed);
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes this many faults in place of the file's number: of each variant, where there are some.
+    ///
+    /// # Errors
+    /// [`FileError`] where the file says in another way how many there are, or varies their number.
+    pub fn set_count(&mut self, count: NonZeroU64) -> Result<(), FileError> {
+        let error = |path: &Path, reason: String| FileError {
+            path: path.to_owned(),
+            position: None,
+            message: format!("{reason}, and so takes no other number of faults; leave out --count"),
+        };
+        let all: Vec<&mut Campaign> = match self {
+            CampaignFile::Plain(campaign) => vec![campaign],
+            CampaignFile::Varied(variants) => {
+                variants.all.iter_mut().map(|own| &mut own.campaign).collect()
+            }
+        };
+        let sizes = all.iter().filter_map(|own| Some(&own.faults.as_ref()?.sample.size));
+        if sizes.clone().zip(sizes.skip(1)).any(|(one, next)| one != next) {
+            return Err(error(&all[0].file, "varies how many faults there are".to_owned()));
+        }
+        for campaign in all {
+            if let Some(faults) = &mut campaign.faults {
+                let counted = faults.sample.with_count(count);
+                faults.sample = counted.map_err(|reason| error(&campaign.file, reason))?;
             }
         }
         Ok(())

@@ -7,7 +7,9 @@
 use super::Allocation;
 use crate::flow::{Disassembly, FunctionIndex, Key};
 use flipwave_codeobj::{CodeObject, Kernel};
-use flipwave_isa::{AccVgprs, FlatScratch, Opcode, Register, RegisterRange, RegisterSet, Target, Vgpr};
+use flipwave_isa::{
+    AccVgprs, FlatScratch, Opcode, Register, RegisterRange, RegisterSet, Target, Vgpr,
+};
 use petgraph::unionfind::UnionFind;
 
 /// Functions connected by calls.

@@ -80,6 +80,22 @@ impl Fault {
     }
 }
 
+impl Fault {
+    /// Checks that a fault can be one of an instruction that was drawn.
+    ///
+    /// # Errors
+    /// [`FaultError::NotByInstruction`].
+    pub fn check_by_instruction(&self) -> Result<(), FaultError> {
+        let has_words =
+            matches!(self.target, FaultTarget::DestinationRegister | FaultTarget::SourceOperand);
+        let is_permanent = matches!(self.duration, Duration::Permanent(_));
+        match has_words && !is_permanent {
+            true => Ok(()),
+            false => Err(FaultError::NotByInstruction(Box::new(self.clone()))),
+        }
+    }
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Fault { target, model, scope, duration } = self;
@@ -107,9 +123,16 @@ pub enum FaultError {
     },
     /// Values are followed only of registers, each by itself.
     #[error(
-        "which places are known to be masked is counted of transient faults in destination_register          of one lane that change one word; these are {0}"
+        "which places are known to be masked is counted of transient faults in destination_register \
+         of one lane that change one word; these are {0}"
     )]
     NotFollowed(Box<Fault>),
+    /// Instructions are drawn for what they write or read.
+    #[error(
+        "instructions are drawn for faults in destination_register or source_operand that are not \
+         permanent; these are {0}"
+    )]
+    NotByInstruction(Box<Fault>),
     /// What is struck has no parts of that kind.
     #[error(
         "scope {scope} has no meaning for {target}; expected one of: {}",
@@ -153,6 +176,13 @@ mod tests {
             Fault { target: FaultTarget::Branch, model: relative.clone(), ..fault.clone() };
         let text = refused(of_branch);
         assert!(text.contains("floating-point"), "{text}");
+        assert_eq!(fault.check_by_instruction(), Ok(()));
+        for other in [
+            Fault { target: FaultTarget::Lds, ..fault.clone() },
+            Fault { duration: permanent, ..fault.clone() },
+        ] {
+            assert!(other.check_by_instruction().is_err(), "{other}");
+        }
         assert_eq!(fault.check_followed(), Ok(()));
         for other in [
             Fault { scope: Scope::Wave, ..fault.clone() },

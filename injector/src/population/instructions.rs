@@ -1,10 +1,10 @@
 //! The static instructions that a dispatch executed, numbered as they are first seen.
 
 use super::words::{Resources, words};
-use super::{Group, Places, Selection, Stratification};
+use super::{Draw, Group, Places, Selection, Stratification};
 use crate::fault::Fault;
 use flipwave_codeobj::{LineTable, SourceLine};
-use flipwave_isa::{Inst, Pc};
+use flipwave_isa::{Class, Inst, Pc};
 use std::collections::HashMap;
 
 /// What a population is drawn from, for all that count it.
@@ -13,6 +13,7 @@ pub(crate) struct Frame {
     pub fault: Fault,
     pub selection: Selection,
     pub stratification: Stratification,
+    pub draw: Draw,
     pub known_masked: KnownMasked,
 }
 
@@ -92,13 +93,17 @@ impl<'a> Instructions<'a> {
     }
 
     fn add(&mut self, inst: &Inst) -> usize {
-        let Frame { fault, selection, stratification, .. } = self.frame;
+        let Frame { fault, selection, stratification, draw, .. } = self.frame;
         let line = self.lines.and_then(|lines| lines.lookup(inst.pc));
         let group = Group::primary(inst);
         let opcode = inst.operation.name();
         let resources = self.resources.get_or_insert_default();
         let places = if selection.has_instruction(inst, line.as_ref()) {
-            Places::new(words(inst, fault, resources, &selection.registers), fault)
+            let words = words(inst, fault, resources, &selection.registers);
+            match draw {
+                Draw::Bits => Places::new(words, fault),
+                Draw::Instructions => Places::of_executions(words, fault, by_lane(inst)),
+            }
         } else {
             Places::none(fault)
         };
@@ -141,4 +146,12 @@ impl<'a> Instructions<'a> {
     pub fn into_entries(self) -> Vec<Instruction> {
         self.entries
     }
+}
+
+/// Whether lanes execute an instruction, each for itself, and not the wave for all.
+fn by_lane(inst: &Inst) -> bool {
+    matches!(
+        inst.class(),
+        Class::Valu | Class::Matrix | Class::Vmem | Class::Lds | Class::Image | Class::Graphics
+    )
 }

@@ -38,5 +38,6 @@ pub(crate) use census::Census;
 #[cfg(test)]
 pub(crate) use census::Execution;
 pub(crate) use permanent::workgroups;
+pub use places::Draw;
 pub(crate) use places::Places;
 pub(crate) use words::{Resources, can_be_struck, destination_registers, result_word};

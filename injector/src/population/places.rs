@@ -3,20 +3,37 @@
 use super::words::Words;
 use crate::fault::{Fault, FaultModel, FloatFormat, Scope};
 use crate::site::{Lanes, Place};
+use crate::stream::Stream;
 use flipwave_isa::{LaneMask, Register};
 use flipwave_sim::InstructionCount;
+use std::num::NonZeroU64;
+
+/// What of a population is equally likely to be struck.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Draw {
+    /// Each bit of each word: a place is one at which the fault model can strike.
+    #[default]
+    Bits,
+    /// Each execution of an instruction by a thread: a place is all words of that together, of which
+    /// one is drawn, and then one of its bits.
+    Instructions,
+}
 
 /// What one execution of an instruction offers to a fault.
 ///
 /// Places are numbered words first (in the order of [`super::words::words`]), then lanes from the
 /// lowest, then bits from the lowest. What lanes share counts once per execution, and so does what
 /// a fault of a wider scope strikes in all of them. The order is what makes plans portable: the
-/// same number is the same fault on every host and device.
+/// same number is the same fault on every host and device. Where instructions are drawn, an execution
+/// has one place for each of its lanes, from the lowest, or one if it is of no lanes or they are struck
+/// together.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Places {
     model: FaultModel,
     scope: Scope,
     words: Vec<Words>,
+    /// Where instructions are drawn, whether it is one that lanes execute.
+    by_lane: Option<bool>,
     /// Places of what each lane has of its own, for one lane.
     per_lane: u64,
     /// Places of the rest.
@@ -38,7 +55,7 @@ impl Places {
     /// The places of `words` for `fault`.
     pub fn new(words: Vec<Words>, fault: &Fault) -> Places {
         let (model, scope) = (fault.model.clone(), fault.scope);
-        let mut places = Places { model, scope, words, per_lane: 0, shared: 0 };
+        let mut places = Places { model, scope, words, by_lane: None, per_lane: 0, shared: 0 };
         for index in 0..places.words.len() {
             let words = places.words[index];
             let count = words.count * u64::from(places.of_word(&words));
@@ -49,6 +66,14 @@ impl Places {
             *sum += count;
         }
         places
+    }
+
+    /// The same where each thread's execution is one place; `by_lane` says whether lanes execute it.
+    pub fn of_executions(words: Vec<Words>, fault: &Fault, by_lane: bool) -> Places {
+        let bits = Places::new(words, fault);
+        let has_some = u64::from(bits.per_lane + bits.shared > 0);
+        let per_lane = if by_lane && bits.scope == Scope::Lane { has_some } else { 0 };
+        Places { by_lane: Some(by_lane), per_lane, shared: has_some - per_lane, ..bits }
     }
 
     /// No places: an instruction outside of the population.
@@ -124,11 +149,51 @@ impl Places {
 
     /// The places of what is not per lane, whatever the scope.
     fn shared_by_lanes(&self) -> u64 {
+        if let Some(by_lane) = self.by_lane {
+            return if by_lane { 0 } else { self.shared };
+        }
         let words = self.words.iter().filter(|words| !words.first.is_per_lane());
         words.map(|words| words.count * u64::from(self.of_word(words))).sum()
     }
 
-    /// Place number `number` of an execution on `lanes`; `None` from [`Places::count`] on.
+    /// What is struck at place number `number` of an execution on `lanes`; `None` from
+    /// [`Places::count`] on. Of a place that has several words and bits `stream` draws one.
+    pub fn draw(&self, lanes: LaneMask, number: u64, stream: &mut Stream) -> Option<Struck> {
+        if self.by_lane.is_none() {
+            return self.get(lanes, number);
+        }
+        if number >= self.count(lanes) {
+            return None;
+        }
+        let words = || self.words.iter().filter(|words| self.of_word(words) > 0);
+        let mut word = stream.below(NonZeroU64::new(words().map(|words| words.count).sum())?);
+        let words = words().find(|words| {
+            let is_found = word < words.count;
+            word -= if is_found { 0 } else { words.count };
+            is_found
+        })?;
+        let bits = NonZeroU64::new(self.of_word(words).into())?;
+        // A place has at most 64 lanes, and a word 32 bits.
+        let lanes = match words.first.is_per_lane() {
+            true => Some(self.whose(lanes, number as u32)?),
+            false => None,
+        };
+        let (place, number) = (words.place(word)?, stream.below(bits) as u32);
+        Some(Struck { place, lanes, number, format: words.format })
+    }
+
+    /// Whose values a fault strikes, in an execution on `lanes`, of its copy number `copy`.
+    fn whose(&self, lanes: LaneMask, copy: u32) -> Option<Lanes> {
+        Some(match self.scope {
+            Scope::Lane => Lanes::One(lanes.nth(copy)?),
+            Scope::ActiveLanes => Lanes::Mask(lanes),
+            Scope::Wave => Lanes::All,
+            Scope::Workgroup => Lanes::Active,
+        })
+    }
+
+    /// Place number `number` of an execution on `lanes`, where bits are drawn; `None` from
+    /// [`Places::count`] on.
     pub fn get(&self, lanes: LaneMask, mut number: u64) -> Option<Struck> {
         for words in &self.words {
             let of_word = u64::from(self.of_word(words));
@@ -146,15 +211,7 @@ impl Places {
             let (word, rest) = (number / (of_word * copies), number % (of_word * copies));
             // At most 64 copies of 32 places.
             let (copy, number) = ((rest / of_word) as u32, (rest % of_word) as u32);
-            let whose = || {
-                Some(match self.scope {
-                    Scope::Lane => Lanes::One(lanes.nth(copy)?),
-                    Scope::ActiveLanes => Lanes::Mask(lanes),
-                    Scope::Wave => Lanes::All,
-                    Scope::Workgroup => Lanes::Active,
-                })
-            };
-            let lanes = if is_per_lane { whose() } else { None };
+            let lanes = if is_per_lane { Some(self.whose(lanes, copy)?) } else { None };
             return Some(Struck { place: words.place(word)?, lanes, number, format: words.format });
         }
         None
@@ -168,7 +225,7 @@ mod tests {
     use crate::population::words::{Resources, words};
     use crate::testing::inst;
     use flipwave_isa::Lane;
-    use std::collections::HashSet;
+    use std::collections::{HashMap, HashSet};
 
     fn places(text: &str, fault: &Fault) -> Places {
         Places::new(words(&inst(0, text), fault, &Resources::default(), &[]), fault)
@@ -250,5 +307,71 @@ mod tests {
         let fault = Fault::transient(FaultModel::FlipOneBit);
         let one = self::places("v_mov_b32_e32 v0, v1", &fault);
         assert_eq!(one.get(LaneMask(0x30), 33).unwrap().lanes, Some(Lanes::One(Lane(5))));
+    }
+
+    /// What a number of draws of all places strikes, each as often as the others.
+    fn drawn(text: &str, lanes: LaneMask, by_lane: bool) -> (u64, HashMap<String, u32>) {
+        let fault = Fault::transient(FaultModel::FlipOneBit);
+        let words = words(&inst(0, text), &fault, &Resources::default(), &[]);
+        let places = Places::of_executions(words, &fault, by_lane);
+        let count = places.count(lanes);
+        let mut hits = HashMap::new();
+        for index in 0..count * 1000 {
+            let struck = places.draw(lanes, index % count, &mut Stream::new(1, index)).unwrap();
+            *hits.entry(struck.place.to_string()).or_default() += 1;
+        }
+        assert_eq!(places.draw(lanes, count, &mut Stream::new(1, 0)), None);
+        (count, hits)
+    }
+
+    /// The two words of a 64-bit result share its weight; of a carry the lanes share the word.
+    #[test]
+    fn an_execution_by_a_thread_is_one_place_whatever_it_writes() {
+        let lanes = LaneMask(0x8000_0000_0000_0012);
+        let near = |hits: &HashMap<String, u32>, place: &str, expected: f64| {
+            let deviation = expected.sqrt();
+            let hits = f64::from(hits[&format!("register={place}")]);
+            assert!((hits - expected).abs() < 4.0 * deviation, "{place}: {hits}, not {expected}");
+        };
+        let (count, hits) = drawn("v_mov_b32_e32 v0, v1", lanes, true);
+        assert_eq!((count, hits.len()), (3, 1));
+        let (count, hits) = drawn("v_add_f64 v[4:5], v[0:1], v[2:3]", lanes, true);
+        assert_eq!((count, hits.len()), (3, 2));
+        ["v4", "v5"].iter().for_each(|place| near(&hits, place, 1500.0));
+        let (count, hits) = drawn("v_add_co_u32_e32 v1, vcc, v2, v3", lanes, true);
+        assert_eq!((count, hits.len()), (3, 3));
+        ["v1", "vcc_lo", "vcc_hi"].iter().for_each(|place| near(&hits, place, 1000.0));
+        // A scalar instruction is executed once, and SCC weighs as much as a register.
+        let (count, hits) = drawn("s_add_u32 s0, s1, s2", lanes, false);
+        assert_eq!((count, hits.len()), (1, 2));
+        ["s0", "scc"].iter().for_each(|place| near(&hits, place, 500.0));
+        assert_eq!(drawn("s_nop 0", lanes, false).0, 0);
+        assert_eq!(drawn("v_cmp_gt_f32_e32 vcc, v2, v3", LaneMask::EMPTY, true).0, 0);
+    }
+
+    #[test]
+    fn executions_are_summed_as_they_are_counted() {
+        let lanes = [LaneMask::FULL, LaneMask::EMPTY, LaneMask(0x12), LaneMask(1)];
+        let executed = InstructionCount {
+            executions: 4,
+            lanes: lanes.iter().map(|own| u64::from(own.count())).sum(),
+            without_lanes: 1,
+        };
+        for (text, is_vector) in [
+            ("v_add_f64 v[4:5], v[0:1], v[2:3]", true),
+            ("v_cmp_gt_f32_e32 vcc, v2, v3", true),
+            ("s_add_u32 s0, s1, s2", false),
+            ("s_nop 0", false),
+        ] {
+            for scope in Scope::ALL {
+                let fault = Fault { scope, ..Fault::transient(FaultModel::FlipOneBit) };
+                let words = words(&inst(0, text), &fault, &Resources::default(), &[]);
+                let places = Places::of_executions(words, &fault, is_vector);
+                let counts = lanes.map(|own| places.count(own));
+                let hittable = counts.iter().filter(|own| **own > 0).count() as u64;
+                let expected = (hittable, counts.iter().sum());
+                assert_eq!(places.sum(&executed), expected, "{text} {scope}");
+            }
+        }
     }
 }

@@ -5,7 +5,7 @@ use super::collected::{Collected, Kind};
 use super::instructions::{Frame, KnownMasked};
 use super::permanent::UnitPlaces;
 use super::size::{EmptyPopulation, InstructionPopulation, Population};
-use super::{Selection, Stratification};
+use super::{Draw, Selection, Stratification};
 use crate::fault::{Duration, Fault, FaultError, FaultTarget};
 use crate::{GoldenError, Workload};
 use flipwave_device::{Completion, DeviceError, Dispatch, WaveId};
@@ -119,6 +119,7 @@ pub fn profile(
         fault: fault.clone(),
         selection: selection.clone(),
         stratification,
+        draw: Draw::Bits,
         known_masked: KnownMasked::Sampled,
     };
     let mut profiler = Profiler::new(workload, frame, counting)?;
@@ -150,6 +151,9 @@ impl<'a> Profiler<'a> {
         counting: Counting,
     ) -> Result<Profiler<'a>, ProfileError> {
         frame.fault.check()?;
+        if frame.draw == Draw::Instructions {
+            frame.fault.check_by_instruction()?;
+        }
         if frame.known_masked == KnownMasked::Counted {
             frame.fault.check_followed()?;
         }
@@ -260,11 +264,15 @@ impl Profile {
     /// How it was counted, in words: `all dispatches counted`, `2 of 40 dispatches counted, the
     /// others taken to be like them`.
     pub fn counted(&self) -> String {
-        match (self.counted, self.dispatches) {
+        let dispatches = match (self.counted, self.dispatches) {
             (counted, all) if counted == all => "all dispatches counted".to_owned(),
             (counted, all) => {
                 format!("{counted} of {all} dispatches counted, the others taken to be like them")
             }
+        };
+        match self.frame.draw {
+            Draw::Bits => dispatches,
+            Draw::Instructions => format!("{dispatches}, by instructions of threads"),
         }
     }
 
@@ -309,6 +317,7 @@ pub(crate) mod tests {
             fault: Fault::transient(model),
             selection: Selection { groups: groups.to_vec(), ..Selection::default() },
             stratification: Stratification::None,
+            draw: Draw::Bits,
             known_masked: KnownMasked::Sampled,
         }
     }

@@ -14,6 +14,7 @@ use crate::fate::{Effect, Fate, Fates};
 use crate::fault::{Duration, Scope};
 use crate::foresight::value_at;
 use crate::site::{Event, Place, Site, When};
+use crate::stream::Stream;
 use flipwave_device::{Dispatch, WaveId};
 use flipwave_isa::{Inst, Lane, LaneMask, Register};
 use flipwave_sim::{Executed, Observer, Watch, WaveState};
@@ -167,11 +168,13 @@ impl<'a> Resolver<'a> {
         }
         let count = places.count(lanes);
         for (drawn, offset) in self.passed(index, number, count) {
-            let Some(struck) = self.instructions.get(number).places.get(lanes, offset) else {
+            let mut stream = drawn.stream(self.profile, self.seed);
+            let places = &self.instructions.get(number).places;
+            let Some(struck) = places.draw(lanes, offset, &mut stream) else {
                 continue;
             };
             let found = Found { drawn, struck, number, occurrence };
-            let site = self.site_of(&found, wave);
+            let site = self.site_of(&found, wave, stream);
             let (foresight, followed) = foresight_of(&site, execution, value);
             if let Some((register, lanes)) = followed {
                 self.fates.follow(drawn.index, wave, register, lanes);
@@ -194,7 +197,7 @@ impl<'a> Resolver<'a> {
                     continue;
                 };
                 let found = Found { drawn, struck, number, occurrence };
-                let site = self.site_of(&found, wave);
+                let site = self.site_of(&found, wave, drawn.stream(self.profile, self.seed));
                 let foresight = Foresight { time, fate: Some(Fate::Read), before: None };
                 let planned = self.planned_of(&found, site, Some(foresight));
                 self.planned.push((drawn.index, planned));
@@ -224,11 +227,10 @@ impl<'a> Resolver<'a> {
         found
     }
 
-    /// The site of a place that was found.
-    fn site_of(&self, found: &Found, wave: WaveId) -> Site {
-        let Found { drawn, struck, number, occurrence } = found;
+    /// The site of a place that was found; `stream` has what else is random about it.
+    fn site_of(&self, found: &Found, wave: WaveId, mut stream: Stream) -> Site {
+        let Found { struck, number, occurrence, .. } = found;
         let fault = &self.profile.frame.fault;
-        let mut stream = drawn.stream(self.profile, self.seed);
         let bits = struck.place.bits();
         let action = fault.model.action(bits, struck.format, struck.number, &mut stream);
         let intermittent = match fault.duration {

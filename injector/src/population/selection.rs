@@ -1,6 +1,7 @@
 //! Which part of a program a campaign strikes.
 
 use super::Group;
+use crate::kernel_name::kernel_is_called;
 use flipwave_codeobj::SourceLine;
 use flipwave_device::WaveId;
 use flipwave_isa::{Inst, LaneMask, Pc, RegisterRange};
@@ -82,7 +83,7 @@ impl Selection {
         self.dispatches.as_ref().is_none_or(|all| all.contains(&index))
             && match &self.kernels[..] {
                 [] => self.runtime_kernels || !is_of_runtime(kernel),
-                names => names.iter().any(|own| own == kernel),
+                names => names.iter().any(|own| kernel_is_called(kernel, own)),
             }
     }
 

@@ -1,8 +1,8 @@
 use super::*;
 use crate::fault::{Action, Duration, FaultModel};
-use crate::population::Group;
 use crate::population::instructions::Frame;
 use crate::population::profile::tests::{frame, profile_of};
+use crate::population::{Draw, Group};
 use crate::population::{Selection, Stratification};
 use crate::site::{Event, Lanes, Place, Site, When};
 use crate::testing::{Event as Executed, dispatch, executions, trace, wave, workload};
@@ -161,6 +161,37 @@ fn plans_are_uniform_over_the_population() {
         let deviation = (20_000.0 * share * (1.0 - share)).sqrt();
         assert!((hits - 20_000.0 * share).abs() < 4.0 * deviation, "{own:?}: {hits}");
     }
+}
+
+/// Of bits, a 64-bit result of 70 lanes is hit as often as two of 32 bits are; of instructions as often
+/// as one. Each kind's share is counted by hand from the trace.
+#[test]
+fn instructions_are_drawn_by_what_threads_execute() {
+    let trace = trace();
+    let shares = |draw: Draw| {
+        let frame = Frame { draw, ..frame(&[Group::Valu, Group::Salu], FaultModel::FlipOneBit) };
+        let profile = profile_of(std::slice::from_ref(&trace), frame);
+        let mut hits: HashMap<&str, u32> = HashMap::new();
+        for planned in plan_of(&trace, &profile, 3, 20_000) {
+            *hits.entry(planned.opcode).or_default() += 1;
+        }
+        (profile.population.places, hits)
+    };
+    // The comparison is executed by 195 threads, the sum by 70, scalar instructions five times each.
+    let executed = [("v_cmp_gt_f32", 195), ("v_add_f64", 70)];
+    let executed = executed.into_iter().chain([("s_and_saveexec_b64", 5), ("s_add_u32", 5)]);
+    let bits = [5 * 64, 70 * 64, 5 * 129, 5 * 33];
+    let check = |draw: Draw, expected: Vec<(&str, u64)>| {
+        let (places, hits) = shares(draw);
+        assert_eq!(places, expected.iter().map(|(_, places)| places).sum::<u64>());
+        expected.iter().all(|(opcode, own)| {
+            let share = *own as f64 / places as f64;
+            let deviation = (20_000.0 * share * (1.0 - share)).sqrt();
+            (f64::from(hits[opcode]) - 20_000.0 * share).abs() < 4.0 * deviation
+        })
+    };
+    assert!(check(Draw::Instructions, executed.clone().collect()));
+    assert!(check(Draw::Bits, executed.zip(bits).map(|((name, _), bits)| (name, bits)).collect()));
 }
 
 #[test]

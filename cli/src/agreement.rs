@@ -1,0 +1,80 @@
+//! `flipwave agreement`.
+
+use crate::arguments::AgreementArguments;
+use crate::output::say;
+use crate::table::{row, table};
+use crate::{Failure, output, report};
+use flipwave_analysis::{
+    Compared, Correlation, OutcomeAgreement, agreement as agree, read_published, write_agreement,
+};
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+pub fn agreement(arguments: &AgreementArguments) -> Result<(), Failure> {
+    let failed = |file: &Path, reason: &dyn ToString| {
+        let file = file.display().to_string();
+        Failure::File { file, reason: reason.to_string() }
+    };
+    let path = arguments.published.as_path();
+    let file = File::open(path).map_err(|error| failed(path, &error))?;
+    let published = read_published(file).map_err(|error| failed(path, &error))?;
+    let mut measured = Vec::new();
+    for folder in &arguments.folders {
+        let (about, table) = flipwave_campaigns::about(folder)?;
+        match report::counted(folder, about, table)?.measured() {
+            Some(own) => measured.push(own),
+            None => say(format!("{}: no injections, left out", folder.display())),
+        }
+    }
+    let all = agree(&published, &measured).map_err(|error| failed(path, &error))?;
+    let mut output = output::stdout();
+    write!(output, "{}", table(&rates(&all)))?;
+    writeln!(output, "\nIn percent; in brackets the intervals of the campaigns.")?;
+    for own in &all {
+        writeln!(output, "{}", in_words(own))?;
+    }
+    if let Some(path) = &arguments.csv {
+        let mut table = Vec::new();
+        write_agreement(&all, &mut table).map_err(|error| failed(path, &error))?;
+        flipwave_output::replace(path, &table).map_err(|error| failed(path, &error))?;
+        writeln!(output, "table: {}", path.display())?;
+    }
+    Ok(())
+}
+
+fn rates(all: &[OutcomeAgreement]) -> Vec<Vec<String>> {
+    let heading = row(&["workload", "outcome", "injections", "rate", "", "published", ""]);
+    let line = |own: &Compared| {
+        let Compared { published, total, measured, .. } = own;
+        let percent = |rate: f64| format!("{:.1}", 100.0 * rate);
+        let interval = measured.interval;
+        vec![
+            published.workload.clone(),
+            published.outcome.to_string(),
+            total.to_string(),
+            percent(measured.rate),
+            format!("[{:>5} {:>5}]", percent(interval.low), percent(interval.high)),
+            percent(published.rate),
+            if own.is_inside() { "inside" } else { "outside" }.to_owned(),
+        ]
+    };
+    let lines = all.iter().flat_map(|own| &own.compared).map(line);
+    std::iter::once(heading).chain(lines).collect()
+}
+
+fn in_words(own: &OutcomeAgreement) -> String {
+    let inside = own.compared.iter().filter(|own| own.is_inside()).count();
+    let (outcome, count) = (own.outcome, own.compared.len());
+    let difference = 100.0 * own.mean_difference;
+    let correlation = match own.correlation {
+        Some(Correlation { rho, low, high, p }) => {
+            format!("Spearman's rank correlation {rho:.2} [{low:.2} {high:.2}], p = {p:.3}")
+        }
+        None => "too few programs that differ for a rank correlation".to_owned(),
+    };
+    format!(
+        "{outcome}: {inside} of {count} inside, {difference:.1} percentage points apart on average; \
+         {correlation}"
+    )
+}

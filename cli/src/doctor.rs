@@ -1,0 +1,23 @@
+//! `flipwave doctor`.
+
+use crate::{Failure, output};
+use flipwave_campaigns::{Finding, doctor as look};
+use std::io::Write;
+
+pub fn doctor() -> Result<(), Failure> {
+    let findings = look();
+    let mut output = output::stdout();
+    for Finding { what, is_needed, found } in &findings {
+        let (state, text) = match (found, is_needed) {
+            (Ok(text), _) => ("ok", text),
+            (Err(text), true) => ("MISSING", text),
+            (Err(text), false) => ("without", text),
+        };
+        // What a compiler says has lines of its own.
+        writeln!(output, "{state:<8}{what:<20}{}", text.trim_end().replace('\n', "\n        "))?;
+    }
+    match findings.iter().all(|own| own.found.is_ok() || !own.is_needed) {
+        true => Ok(()),
+        false => Err(Failure::NotReady),
+    }
+}

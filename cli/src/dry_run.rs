@@ -1,0 +1,63 @@
+//! `flipwave run --dry-run`.
+
+use crate::arguments::RunArguments;
+use crate::display::Display;
+use crate::{Failure, output, strict};
+use flipwave_campaigns::{Campaign, CampaignFile, DryRun, RunOptions};
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+/// Says what the campaign of a file would be, or each of its variants that are asked for.
+pub fn dry_run(
+    file: &CampaignFile,
+    options: &RunOptions,
+    arguments: &RunArguments,
+) -> Result<(), Failure> {
+    match file {
+        CampaignFile::Plain(campaign) => one(campaign, options, arguments),
+        CampaignFile::Varied(variants) => variants.chosen().iter().try_for_each(|own| {
+            writeln!(output::stdout(), "{}", own.name)?;
+            one(&own.campaign, options, arguments)
+        }),
+    }
+}
+
+fn one(campaign: &Campaign, options: &RunOptions, arguments: &RunArguments) -> Result<(), Failure> {
+    strict::check(&arguments.strict, campaign)?;
+    let mut display = Display::new(&campaign.attendance);
+    let result = flipwave_campaigns::dry_run(campaign, options, &mut display);
+    display.finish();
+    let own = result?;
+    let DryRun { population, fault, counted, planned, ends_early, golden, trials, tried, .. } =
+        &own;
+    let mut output = output::stdout();
+    writeln!(output, "population: {} places of {fault}, {counted}", population.places)?;
+    let at_most = if *ends_early { "at most " } else { "" };
+    writeln!(output, "injections: {at_most}{planned}")?;
+    writeln!(output, "fault-free run: {}", seconds(*golden))?;
+    let each = tried.div_f64((*trials).max(1) as f64);
+    writeln!(output, "one injection: {}, on average of {trials} that were tried", seconds(each))?;
+    let estimate = |workers: NonZeroUsize| {
+        let threads = if workers.get() == 1 { "1 worker" } else { &format!("{workers} workers") };
+        format!("{} with {threads}", seconds(own.estimate(workers)))
+    };
+    let mut estimates = vec![estimate(NonZeroUsize::MIN)];
+    if options.workers > NonZeroUsize::MIN {
+        estimates.push(estimate(options.workers));
+    }
+    writeln!(output, "whole campaign: {at_most}about {}", estimates.join(", "))?;
+    Ok(())
+}
+
+/// A time, in the unit that suits it.
+fn seconds(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    match seconds {
+        _ if seconds < 0.001 => format!("{:.0} us", 1e6 * seconds),
+        _ if seconds < 1.0 => format!("{:.1} ms", 1e3 * seconds),
+        _ if seconds < 600.0 => format!("{seconds:.1} s"),
+        _ if seconds < 36_000.0 => format!("{:.0} min", seconds / 60.0),
+        _ => format!("{:.1} h", seconds / 3600.0),
+    }
+}

@@ -1,0 +1,33 @@
+//! What `flipwave doctor` says of this machine, and of one that lacks something.
+
+use flipwave_tests::flipwave;
+
+#[test]
+fn a_machine_that_runs_campaigns_is_found_to_do_so_and_one_without_a_compiler_is_not() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let said = flipwave(folder.path(), &["doctor"], &[]).expect_success().stdout;
+    for what in ["compiler", "linker", "device libraries", "embedded GPU", "hooks", "LLVM"] {
+        assert!(line(&said, what).starts_with("ok "), "{said}");
+    }
+    assert!(line(&said, "targets executed").contains(" gfx90a "), "{said}");
+    assert!(line(&said, "targets with hooks").contains(" gfx1100 "), "{said}");
+    assert!(std::fs::read_dir(folder.path()).expect("a folder").next().is_none());
+    let cache = folder.path().join("cache");
+    let refused = |name: &str, what: &str, remedy: &str| {
+        let variables = [(name, "/nowhere"), ("FLIPWAVE_CACHE", cache.to_str().expect("text"))];
+        let finished = flipwave(folder.path(), &["doctor"], &variables);
+        assert_eq!(finished.code, Some(2), "{}", finished.stdout);
+        let own = line(&finished.stdout, what);
+        assert!(own.starts_with("MISSING ") && own.contains(remedy), "{own}");
+        let gpu = line(&finished.stdout, "embedded GPU");
+        assert!(gpu.starts_with("MISSING "), "{gpu}");
+    };
+    refused("FLIPWAVE_CLANG", "compiler", "clang-22");
+    refused("FLIPWAVE_DEVICE_LIBS", "device libraries", "rocm-device-libs");
+}
+
+/// The line about something.
+fn line(said: &str, what: &str) -> String {
+    let found = said.lines().find(|line| line.get(8..).is_some_and(|own| own.starts_with(what)));
+    found.unwrap_or_else(|| panic!("no `{what}`:\n{said}")).to_owned()
+}
