@@ -5,7 +5,7 @@
 //! of it differ from what its copy computes. The comparison of that is enough. Shadows of such results
 //! are *kept*, in registers of their own, until the last copy has read them.
 
-use crate::duplicate::{ComparedWith, CopyRegisters, Duplicate, Shadows, accumulating};
+use crate::duplicate::{ComparedWith, CopyRegisters, Duplicate, Shadows};
 use flipwave_hooks::dataflow::Liveness;
 use flipwave_hooks::flow::{Disassembly, IndexRange, InstIndex};
 use flipwave_isa::{Family, Inst, Isa, Register, RegisterRange, RegisterSet, Value};
@@ -162,23 +162,10 @@ fn reads_whole(inst: &Inst, result: RegisterRange) -> bool {
             explicit.push(range);
         }
     }
-    if inst.flags.tied {
-        let added = inst.destinations().next().map(|own| &own.value);
-        match added {
-            Some(Value::Register(range)) if !all.meets(*range) => {}
-            Some(Value::Register(range)) if accumulating(inst).is_some() && is_inside(range) => {
-                let is_plain = |operand: &flipwave_isa::Operand| {
-                    matches!(operand.value, Value::Register(_))
-                        && !operand.negate
-                        && !operand.absolute
-                };
-                if !inst.sources().all(is_plain) {
-                    return false;
-                }
-                explicit.push(*range);
-            }
-            _ => return false,
-        }
+    if inst.flags.tied
+        && let Some(Value::Register(added)) = inst.destinations().next().map(|own| &own.value)
+    {
+        explicit.push(*added);
     }
     let overlapping = |range: &&RegisterRange| all.meets(**range);
     explicit.iter().filter(overlapping).all(is_inside)

@@ -27,6 +27,8 @@ pub struct Shadows {
     pub compared: Option<RegisterRange>,
     /// Each lane's sum of what has differed.
     pub error: Register,
+    /// SGPRs for the lanes of a wave when it begins.
+    pub lanes: RegisterRange,
 }
 
 /// An instruction executed twice.
@@ -195,7 +197,8 @@ impl Duplicate {
             Some(text) => before.push(text),
             None => {
                 if let Some(pair) = pairs.first().filter(|_| inst.flags.tied) {
-                    let moves = pair.result.iter().zip(pair.shadow.iter());
+                    let old = registers.source(pair.result);
+                    let moves = old.iter().zip(pair.shadow.iter());
                     before.extend(moves.map(|(from, to)| move_of(from, to)));
                 }
                 before.push(copy.text()?);
@@ -258,7 +261,7 @@ fn compare(
 }
 
 /// The operation that adds to a third source what `inst` adds to its destination.
-pub fn accumulating(inst: &Inst) -> Option<&'static str> {
+fn accumulating(inst: &Inst) -> Option<&'static str> {
     match inst.operation.name() {
         "v_fmac_f32" => Some("v_fma_f32"),
         "v_mac_f32" => Some("v_mad_f32"),
@@ -276,8 +279,8 @@ struct Copy<'a> {
 }
 
 impl Copy<'_> {
-    /// The instruction with its results in shadows, and shadows in place of what it reads.
-    fn text(&self) -> Result<String, Reason> {
+    /// The mnemonic, and the text of each operand: results in shadows, and shadows in place of what is read.
+    fn operands(&self) -> Result<(&str, Vec<String>), Reason> {
         let (mnemonic, operands) = self.inst.text.trim().split_once(' ').ok_or(Reason::Encoding)?;
         let operands = operands.split(", ").map(str::trim);
         let mut results = self.pairs.iter();
@@ -290,10 +293,16 @@ impl Copy<'_> {
             text.replacen(&range.to_string(), &own.to_string(), 1)
         });
         let named: Vec<String> = named.collect();
-        if named.len() != self.inst.operands.len() {
-            return Err(Reason::Encoding);
+        match named.len() == self.inst.operands.len() {
+            true => Ok((mnemonic, named)),
+            false => Err(Reason::Encoding),
         }
-        let operands = named.join(", ");
+    }
+
+    /// The instruction with its results in shadows.
+    fn text(&self) -> Result<String, Reason> {
+        let (mnemonic, operands) = self.operands()?;
+        let operands = operands.join(", ");
         let short = format!("{mnemonic} {operands}");
         // The short encodings write carries and conditions to VCC.
         let long = format!("{} {operands}", mnemonic.replace("_e32", "_e64"));
@@ -309,17 +318,11 @@ impl Copy<'_> {
     /// An operation that adds to its destination, as the one that adds to another register.
     fn accumulated(&self) -> Option<String> {
         let operation = accumulating(self.inst)?;
-        let Pair { result, shadow } = self.pairs.first()?;
-        let added = self.registers.source(*result);
+        let added = self.registers.source(self.pairs.first()?.result);
+        let (_, operands) = self.operands().ok()?;
+        let text = format!("{operation} {}, {added}", operands.join(", "));
         let sources: Vec<Value> = self.sources().chain([Value::Register(added)]).collect();
-        let named = sources.iter().map(|own| match own {
-            Value::Register(range) => Some(range.to_string()),
-            _ => None,
-        });
-        let named: Option<Vec<String>> = named.collect();
-        let text = format!("{operation} {shadow}, {}", named?.join(", "));
-        let own = self.read(&text)?;
-        self.does(&own, &sources).then_some(text)
+        self.read(&text).filter(|own| self.does(own, &sources)).map(|_| text)
     }
 
     /// What the copy is to read.

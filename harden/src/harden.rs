@@ -1,11 +1,11 @@
 //! The code object in which chosen instructions are executed twice.
 
 use crate::duplicate::Duplicate;
-use crate::plan::{Comparing, Plan};
+use crate::plan::{Comparing, Errors, Plan};
 use crate::{HardenError, Reason};
 use flipwave_codeobj::CodeObject;
 use flipwave_hooks::dataflow::Liveness;
-use flipwave_hooks::flow::{Disassembly, FunctionIndex, InstIndex};
+use flipwave_hooks::flow::{Disassembly, InstIndex};
 use flipwave_hooks::hook::{Argument, HookCompiler, Mask, Source};
 use flipwave_hooks::rewrite::{HookCall, Instrumentation, Rewritten, Side, SourceIndex, When};
 use flipwave_isa::{Pc, RegisterRange};
@@ -77,12 +77,6 @@ fn attempt(
     let chosen = hardening.instructions.iter().filter_map(|pc| program.at(*pc)).collect();
     let liveness = Liveness::new(&program);
     let mut plan = Plan::new(&mut instrumentation, &liveness, &chosen, hardening.comparing)?;
-    for (at, duplicate) in &plan.duplicates {
-        instrumentation.insert(*at, Side::Before, &duplicate.before);
-        if !duplicate.after.is_empty() {
-            instrumentation.insert(*at, Side::After, &duplicate.after);
-        }
-    }
     let source = Source {
         name: "hardening".to_owned(),
         text: HOOKS.to_owned(),
@@ -91,8 +85,17 @@ fn attempt(
     };
     let source = compiler.read(&source, &program.target, program.wave_size)?;
     let source = instrumentation.add_source(source);
-    for (component, error) in &plan.errors {
-        count_errors(&mut instrumentation, &program, (*component, *error), source)?;
+    // What counts is rarely wanted: its address is computed where it is.
+    instrumentation.set_keeping(&[]);
+    for errors in &plan.errors {
+        count_errors(&mut instrumentation, &program, errors, source)?;
+    }
+    // After what is done where kernels begin.
+    for (at, duplicate) in &plan.duplicates {
+        instrumentation.insert(*at, Side::Before, &duplicate.before);
+        if !duplicate.after.is_empty() {
+            instrumentation.insert(*at, Side::After, &duplicate.after);
+        }
     }
     let rewritten = instrumentation.rewrite(compiler)?;
     for refused in &rewritten.report.refused {
@@ -125,33 +128,39 @@ fn attempt(
 fn count_errors(
     instrumentation: &mut Instrumentation<'_>,
     program: &Disassembly,
-    (component, error): (FunctionIndex, RegisterRange),
+    errors: &Errors,
     source: SourceIndex,
 ) -> Result<(), HardenError> {
-    // Lanes that EXEC selects nowhere near the end may have seen a difference.
-    let call = |function: &str, arguments, results| HookCall {
-        source,
-        function: function.to_owned(),
-        arguments,
-        results,
-        mask: Mask::All,
-    };
-    let first = program.functions[component].instructions.start;
+    let Errors { component, error, lanes } = errors;
+    let first = program.functions[*component].instructions.start;
     let functions = instrumentation.component_of(first).map(|own| own.functions.clone());
     for index in functions.into_iter().flatten() {
         let function = &program.functions[index];
         if function.kernel.is_some() {
-            let start = function.instructions.start;
             if !program.blocks[function.blocks.start].predecessors.is_empty() {
                 let reason = "its first instruction is executed more than once".to_owned();
                 return Err(HardenError::Kernel { kernel: function.name.to_string(), reason });
             }
-            instrumentation.call(start, When::Before, call("begin", vec![], vec![error]));
+            let (word, exec) =
+                if program.wave_size == 32 { ("b32", "exec_lo") } else { ("b64", "exec") };
+            // In lanes that the wave does not have, too: in the end all are looked at.
+            let begin = format!(
+                "s_mov_{word} {lanes}, {exec}\ns_mov_{word} {exec}, -1\nv_mov_b32 {error}, 0\n\
+                 s_mov_{word} {exec}, {lanes}"
+            );
+            instrumentation.insert(function.instructions.start, Side::Before, &begin);
         }
         for (at, inst) in program.insts_of(function.instructions) {
             if inst.ends_wave() {
-                let arguments = vec![Argument::Register(error)];
-                instrumentation.call(at, When::Before, call("end", arguments, vec![]));
+                let call = HookCall {
+                    source,
+                    function: "end".to_owned(),
+                    arguments: vec![Argument::Register(RegisterRange::new(*error, 1))],
+                    results: Vec::new(),
+                    // Lanes that EXEC selects nowhere near the end may have seen a difference.
+                    mask: Mask::All,
+                };
+                instrumentation.call(at, When::Before, call);
             }
         }
     }

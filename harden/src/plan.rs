@@ -7,7 +7,7 @@ use flipwave_hooks::dataflow::Liveness;
 use flipwave_hooks::flow::{Disassembly, FunctionIndex, InstIndex};
 use flipwave_hooks::registers::{Allocation, RegisterRun};
 use flipwave_hooks::rewrite::Instrumentation;
-use flipwave_isa::{Isa, RegisterRange, RegisterSet};
+use flipwave_isa::{Isa, Register, RegisterRange, RegisterSet};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How results are compared.
@@ -27,8 +27,18 @@ pub struct Plan {
     pub duplicates: BTreeMap<InstIndex, Duplicate>,
     /// Each that is not.
     pub left_out: BTreeMap<InstIndex, Reason>,
-    /// Where errors are added up, by the first function of those that share registers.
-    pub errors: BTreeMap<FunctionIndex, RegisterRange>,
+    /// Where errors are added up, for all functions that share registers.
+    pub errors: Vec<Errors>,
+}
+
+/// Where functions that share registers add up errors.
+pub struct Errors {
+    /// The first of them.
+    pub component: FunctionIndex,
+    /// The VGPR.
+    pub error: Register,
+    /// SGPRs for the lanes of a wave when it begins.
+    pub lanes: RegisterRange,
 }
 
 /// An instruction to be executed twice, and its results.
@@ -46,11 +56,8 @@ impl Plan {
         comparing: Comparing,
     ) -> Result<Plan, HardenError> {
         let mut components: BTreeMap<FunctionIndex, Vec<Chosen>> = BTreeMap::new();
-        let mut plan = Plan {
-            duplicates: BTreeMap::new(),
-            left_out: BTreeMap::new(),
-            errors: BTreeMap::new(),
-        };
+        let mut plan =
+            Plan { duplicates: BTreeMap::new(), left_out: BTreeMap::new(), errors: Vec::new() };
         for at in chosen {
             let component = instrumentation.component_of(*at);
             let component = component.and_then(|own| own.functions.first().copied());
@@ -82,7 +89,7 @@ impl Plan {
             self.left_out.extend(chosen.iter().map(|(at, _)| (*at, Reason::Registers)));
             return;
         };
-        self.errors.insert(component, RegisterRange::new(shadows.error, 1));
+        self.errors.push(Errors { component, error: shadows.error, lanes: shadows.lanes });
         let alone = CopyRegisters { shadows: &shadows, kept: None, sources: &[] };
         let program = instrumentation.program();
         let mut possible = BTreeMap::new();
@@ -150,10 +157,12 @@ const MOST_KEPT: u8 = 64;
 /// that there is room for.
 fn reserve(instrumentation: &mut Instrumentation<'_>, copied: &[Chosen]) -> Option<Shadows> {
     let (at, _) = *copied.first()?;
+    let lane_words = if instrumentation.program().wave_size == 32 { 1 } else { 2 };
     let mut take = |file: RegisterSet, words: u8, alignment: u8| {
         instrumentation.reserve(at, RegisterRun { file, words, alignment })
     };
     let error = take(RegisterSet::VGPRS, 1, 1)?.first;
+    let lanes = take(RegisterSet::SGPRS, lane_words, lane_words)?;
     let needs: Vec<Allocation> = copied.iter().map(|(_, results)| needed(results)).collect();
     // Ranges of VGPRs begin at even numbers on gfx90a, of SGPRs at multiples of up to four.
     let mut largest = |file: RegisterSet, words: &dyn Fn(&Allocation) -> u16| {
@@ -175,5 +184,5 @@ fn reserve(instrumentation: &mut Instrumentation<'_>, copied: &[Chosen]) -> Opti
         true => take(RegisterSet::VGPRS, 2, 1),
         false => None,
     };
-    Some(Shadows { vectors, accumulators, scalars, compared, error })
+    Some(Shadows { vectors, accumulators, scalars, compared, error, lanes })
 }
