@@ -90,7 +90,9 @@ pub use extents::Extents;
 pub use faults::Faults;
 pub use fidelity::fidelity;
 pub use folder::FolderError;
-pub use harden::{Escape, HardeningError, Hardenings, InStep, RankedInstruction, harden};
+pub use harden::{
+    Escape, HardenOptions, HardeningError, Hardenings, InStep, RankedInstruction, harden,
+};
 pub use json_schema::json_schema;
 pub use launch::{LaunchError, Launched, launch};
 pub use location::FileError;

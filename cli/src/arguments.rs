@@ -346,6 +346,9 @@ pub struct HardenArguments {
     /// What the program may execute, the instructions that it executes now being 1; several by commas
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1.1,1.2,1.3,1.5,2")]
     pub budget: Vec<f64>,
+    /// Rank instructions by every second fault alone, and give the coverage of the others
+    #[arg(long)]
+    pub hold_out: bool,
     /// Folder for the results [default: NAME.hardened, NAME as in the campaign file]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -366,9 +369,6 @@ pub struct HardenArguments {
     /// Take the folder from a run on another machine, which has surely ended
     #[arg(long)]
     pub take_over: bool,
-    /// How faults are injected [default: embedded]
-    #[arg(long, value_name = "PATH", value_enum)]
-    pub by: Option<PathArgument>,
 }
 
 #[derive(Debug, Args)]

@@ -6,7 +6,7 @@ use crate::run::{all_processors, check_complete};
 use crate::table::{row, table};
 use crate::{Failure, campaign, output};
 use flipwave_analysis::Outcome;
-use flipwave_campaigns::{Comparing, Escape, Hardenings, RunOptions};
+use flipwave_campaigns::{Comparing, Escape, HardenOptions, Hardenings, RunOptions};
 use std::io::Write;
 
 pub fn harden(arguments: &HardenArguments) -> Result<(), Failure> {
@@ -18,13 +18,15 @@ pub fn harden(arguments: &HardenArguments) -> Result<(), Failure> {
         resume: arguments.resume,
         force: arguments.force,
         take_over: arguments.take_over,
-        path: arguments.by.map(Into::into),
         ..RunOptions::new(folder.clone(), workers)
     };
     let mut display = Display::new(&campaign.attendance);
-    let budgets = &arguments.budget;
-    let found =
-        flipwave_campaigns::harden(&campaign, budgets, &options, Comparing::Ends, &mut display);
+    let wanted = HardenOptions {
+        budgets: arguments.budget.clone(),
+        holds_out: arguments.hold_out,
+        comparing: Comparing::Ends,
+    };
+    let found = flipwave_campaigns::harden(&campaign, &wanted, &options, &mut display);
     display.finish();
     let found = found?;
     check_complete(&found.plain, &folder)?;
@@ -77,6 +79,13 @@ fn print(found: &Hardenings) -> Result<(), Failure> {
         "\nIn percent; coverage is the SDC that is silent no more, with its {confidence} interval. Twice: \
          of {executed} instructions of the code that are executed, those that are executed twice."
     )?;
+    for (budget, least) in &found.too_small {
+        writeln!(
+            output,
+            "A budget of {budget} is too small for anything: the least that protects an instruction is \
+             {least:.3}."
+        )?;
+    }
     let (instructions, registers) = found
         .steps
         .iter()

@@ -17,7 +17,7 @@ pub struct Candidate {
     pub text: String,
     /// Instructions that its copy takes.
     pub copy: u32,
-    /// Instructions that comparing its results takes.
+    /// Instructions that comparing its results takes, with the wait for what is loaded.
     pub comparison: u32,
     /// Where all of these are executed twice, its results need not be compared: nothing else reads
     /// them. Nothing where something else may, or nobody does.
@@ -53,12 +53,13 @@ impl Candidates {
             for at in block.instructions.iter() {
                 let Some(duplicate) = duplicates.get(&at) else { continue };
                 let comparison = duplicate.after.lines().count() as u32;
+                let waits = u32::from(program.instructions[at].memory().is_some());
                 let is_copied = |reader| duplicates.contains_key(&reader);
                 let readers = block.readers(at, &duplicate.results, &is_copied);
                 let candidate = Candidate {
                     text: program.instructions[at].text.trim().to_owned(),
                     copy: duplicate.instructions - comparison,
-                    comparison,
+                    comparison: comparison + waits,
                     readers: readers.map(|own| own.into_iter().map(pc).collect()),
                 };
                 instructions.insert(pc(at), candidate);

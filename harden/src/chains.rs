@@ -94,7 +94,7 @@ impl Chains {
                 let registers = CopyRegisters { shadows, kept: shadow, sources: &valid };
                 let compared = match shadow {
                     Some(_) => ComparedWith::Nothing,
-                    None => ComparedWith::Result,
+                    None => ComparedWith::Shadow,
                 };
                 chained.insert(at, Duplicate::new(inst, isa, registers, compared).ok()?);
             }

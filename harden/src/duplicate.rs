@@ -117,11 +117,11 @@ pub fn needed(results: &[RegisterRange]) -> Allocation {
     needed
 }
 
-/// What the shadow of a result is compared with.
+/// What a result is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ComparedWith {
-    /// The result.
-    Result,
+    /// Its shadow.
+    Shadow,
     /// Itself, which shows nothing.
     Itself,
     /// Nothing.
@@ -208,7 +208,7 @@ impl Duplicate {
         if compared != ComparedWith::Nothing {
             let words = pairs.iter().flat_map(|own| own.result.iter().zip(own.shadow.iter()));
             for (result, shadow) in words {
-                let result = if compared == ComparedWith::Itself { shadow } else { result };
+                let shadow = if compared == ComparedWith::Itself { result } else { shadow };
                 let generation = isa.target().generation();
                 compare(result, shadow, registers.shadows, generation, &mut after)?;
             }

@@ -94,7 +94,7 @@ impl Plan {
         let program = instrumentation.program();
         let mut possible = BTreeMap::new();
         let compared = match comparing {
-            Comparing::Each | Comparing::Ends => ComparedWith::Result,
+            Comparing::Each | Comparing::Ends => ComparedWith::Shadow,
             Comparing::Nothing => ComparedWith::Itself,
         };
         for (at, _) in chosen {

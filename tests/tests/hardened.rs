@@ -2,7 +2,9 @@
 //! is compared stays silent.
 
 use flipwave_analysis::Outcome;
-use flipwave_campaigns::{Campaign, Comparing, Hardenings, RunOptions, Silent, harden};
+use flipwave_campaigns::{
+    Campaign, Comparing, HardenOptions, Hardenings, RunOptions, Silent, harden,
+};
 use flipwave_device::Device;
 use flipwave_harden::{Candidates, DETECTED, Hardened, Hardening};
 use flipwave_hooks::hook::Variables;
@@ -78,13 +80,7 @@ fn all(object: &flipwave_codeobj::CodeObject) -> Hardened {
 }
 
 /// Hardens an example, of which `count` faults are injected.
-fn example(
-    name: &str,
-    count: &str,
-    budgets: &[f64],
-    comparing: Comparing,
-    folder: &Path,
-) -> Hardenings {
+fn example(name: &str, count: &str, wanted: &HardenOptions, folder: &Path) -> Hardenings {
     let text =
         std::fs::read_to_string(examples_folder().join(format!("{name}.yaml"))).expect("a file");
     let kernels = examples_folder().join("kernels");
@@ -95,15 +91,16 @@ fn example(
     let campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
     let workers = NonZeroUsize::new(2).expect("two");
     let options = RunOptions::new(folder.join("hardened"), workers);
-    let found = harden(&campaign, budgets, &options, comparing, &mut Silent);
+    let found = harden(&campaign, wanted, &options, &mut Silent);
     found.unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]
 fn a_larger_budget_leaves_less_sdc_and_no_fault_in_a_compared_result_is_silent() {
     let folder = tempfile::tempdir().expect("a folder");
-    let budgets = [1.1, 1.2, 1.3, 1.5, 2.0];
-    let found = example("matmul", "200", &budgets, Comparing::Ends, folder.path());
+    let budgets = vec![1.1, 1.2, 1.3, 1.5, 2.0];
+    let wanted = HardenOptions { budgets, holds_out: false, comparing: Comparing::Ends };
+    let found = example("matmul", "200", &wanted, folder.path());
     assert_eq!(found.escapes, []);
     let plain = rows(&folder.path().join("hardened/plain"));
     for point in &found.points {
@@ -127,7 +124,9 @@ fn a_larger_budget_leaves_less_sdc_and_no_fault_in_a_compared_result_is_silent()
 #[test]
 fn copies_that_are_not_compared_are_noticed() {
     let folder = tempfile::tempdir().expect("a folder");
-    let found = example("matmul", "60", &[2.0], Comparing::Nothing, folder.path());
+    let comparing = Comparing::Nothing;
+    let wanted = HardenOptions { budgets: vec![2.0], holds_out: false, comparing };
+    let found = example("matmul", "60", &wanted, folder.path());
     assert!(found.escapes.len() > 10, "{:?}", found.escapes);
     assert_eq!(found.points[0].coverage, 0.0);
     assert_eq!(found.points[0].rates[Outcome::Detected as usize], 0.0);

@@ -2,6 +2,7 @@
 
 use super::code::Version;
 use super::error::HardeningError;
+use super::is_ranked;
 use crate::campaign::Campaign;
 use crate::error::CampaignError;
 use flipwave_analysis::{Coverage, Outcome, Row, rows};
@@ -19,15 +20,16 @@ pub(super) struct Reruns {
 }
 
 impl Reruns {
-    /// Reads both tables side by side.
+    /// Reads both tables side by side, the plain program's and the hardened one's. Coverage is that of the
+    /// faults that are held out, if some are.
     ///
     /// # Errors
     /// [`HardeningError::Rows`], [`HardeningError::OtherFault`].
     pub fn read(
         campaign: &Campaign,
-        plain: &Path,
-        hardened: &Path,
+        [plain, hardened]: [&Path; 2],
         version: &Version,
+        holds_out: bool,
     ) -> Result<Reruns, CampaignError> {
         let failed = |file: &Path, reason: String| HardeningError::Rows {
             file: file.display().to_string(),
@@ -58,7 +60,9 @@ impl Reruns {
             if other.outcome == Outcome::Sdc && watched.sees(&other) {
                 reruns.escapes.push((other.index, other.site.clone()));
             }
-            reruns.coverage.add(&one, &other);
+            if !holds_out || !is_ranked(one.index) {
+                reruns.coverage.add(&one, &other);
+            }
         }
     }
 }

@@ -15,22 +15,35 @@ pub use error::HardeningError;
 pub use ranking::RankedInstruction;
 
 use crate::campaign::Campaign;
+use crate::device::CampaignDevice;
 use crate::error::CampaignError;
 use crate::folder::{FolderError, RESULTS};
 use crate::lock::FolderLock;
 use crate::progress::Progress;
-use crate::run::{Report, RunOptions, injection_path, run, run_on};
-use crate::runners::of_prepared;
+use crate::run::{Report, RunOptions, run, run_on};
+use crate::runners::{InjectionPath, of_prepared};
 use crate::sample::{Allocation, SampleSize};
 use code::Plain;
 use curve::Reruns;
 use flipwave_analysis::{HardenedPoint, Outcome};
 use flipwave_harden::Comparing;
-use ranking::Ranking;
+use ranking::{Bought, Ranking};
 use std::path::{Path, PathBuf};
 
 /// The folder of the campaign on the plain program, in that of a hardening.
 const PLAIN: &str = "plain";
+
+/// What is asked of a hardening.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HardenOptions {
+    /// What the hardened program may execute, the plain one's instructions being 1; a version for each.
+    pub budgets: Vec<f64>,
+    /// Instructions are ranked by every second fault alone, and coverage is that of the others, which
+    /// say nothing of how instructions were chosen.
+    pub holds_out: bool,
+    /// How results are compared.
+    pub comparing: Comparing,
+}
 
 /// What a hardening came to.
 #[derive(Clone, Debug)]
@@ -39,6 +52,8 @@ pub struct Hardenings {
     pub plain: Report,
     /// Each budget.
     pub points: Vec<HardenedPoint>,
+    /// Budgets that are too small for anything, each with the least that protects an instruction.
+    pub too_small: Vec<(f64, f64)>,
     /// The instructions that the program executes and that can be executed twice, those that bring most
     /// for what they cost first.
     pub ranking: Vec<RankedInstruction>,
@@ -72,16 +87,14 @@ pub struct Escape {
 }
 
 /// Hardens a campaign's program for each budget, and injects the campaign's faults into each version, with
-/// results in folders of `options`' own. A budget is what the hardened program may execute, the plain one's
-/// instructions being 1.
+/// results in folders of `options`' own.
 ///
 /// # Errors
 /// [`CampaignError`]; [`CampaignError::Hardening`] where there is nothing to protect, or no way to.
 pub fn harden(
     campaign: &Campaign,
-    budgets: &[f64],
+    HardenOptions { budgets, holds_out, comparing }: &HardenOptions,
     options: &RunOptions,
-    comparing: Comparing,
     progress: &mut dyn Progress,
 ) -> Result<Hardenings, CampaignError> {
     check(campaign, budgets)?;
@@ -94,10 +107,11 @@ pub fn harden(
     campaign.unless_stopped(Ok(()))?;
     let rows = plain_options.folder.join(RESULTS);
     let plain = Plain::new(campaign)?;
-    let mut ranking = Ranking::new(campaign, &plain, &rows)?;
+    let mut ranking = Ranking::new(campaign, &plain, &rows, *holds_out)?;
     let mut hardenings = Hardenings {
         plain: report,
         points: Vec::new(),
+        too_small: Vec::new(),
         ranking: Vec::new(),
         steps: Vec::new(),
         escapes: Vec::new(),
@@ -106,19 +120,27 @@ pub fn harden(
     for (budget, number) in budgets.iter().zip(2..) {
         let name = budget.to_string();
         progress.variant(&name, number, count);
-        let version = ranking.buy(campaign, &plain, *budget, comparing)?;
+        let version = match ranking.buy(campaign, &plain, *budget, *comparing)? {
+            Bought::Version(version) => version,
+            Bought::Nothing { least } => {
+                hardenings.too_small.push((*budget, least));
+                continue;
+            }
+        };
         hardenings.steps.push(plain.keep_step(&version)?);
         for (number, module) in version.modules.values().enumerate() {
             let file = options.folder.join(format!("{name}-{number}.hsaco"));
             put(&lock, &file, module.hardened.rewritten.object.bytes())?;
             hardenings.files.push(file);
         }
-        let path = injection_path(campaign, options.path)?;
         let own = of(&name);
         let prepared = version.prepared.clone();
-        let report = run_on(campaign, &own, progress, || Ok(of_prepared(prepared, path)))?;
+        let report = run_on(campaign, &own, progress, || {
+            Ok(of_prepared(prepared, InjectionPath::Embedded))
+        })?;
         campaign.unless_stopped(Ok(()))?;
-        let reruns = Reruns::read(campaign, &rows, &own.folder.join(RESULTS), &version)?;
+        let reruns =
+            Reruns::read(campaign, [&rows, &own.folder.join(RESULTS)], &version, *holds_out)?;
         let confidence = campaign.faults()?.sample.confidence;
         let masked = Outcome::ALL.map(|to| reruns.coverage.moved(Outcome::Masked, to));
         let all = report.summary.scopes.first();
@@ -135,9 +157,19 @@ pub fn harden(
         let escape = |(index, site)| Escape { budget: *budget, index, site };
         hardenings.escapes.extend(reruns.escapes.into_iter().map(escape));
     }
+    if let (true, Some((budget, least))) =
+        (hardenings.points.is_empty(), hardenings.too_small.last().copied())
+    {
+        return Err(HardeningError::TooSmall { budget, least }.into());
+    }
     hardenings.ranking = ranking.instructions();
     hardenings.files.extend(tables::write(&lock, campaign, &hardenings)?);
     Ok(hardenings)
+}
+
+/// Whether a fault is one of those that instructions are ranked by, where some are held out.
+fn is_ranked(index: u64) -> bool {
+    index.is_multiple_of(2)
 }
 
 /// Checks that the same faults can be injected into another version, and that budgets are some.
@@ -145,6 +177,9 @@ fn check(campaign: &Campaign, budgets: &[f64]) -> Result<(), CampaignError> {
     let sample = &campaign.faults()?.sample;
     if campaign.kernels().is_none() {
         return Err(HardeningError::Application.into());
+    }
+    if campaign.device() != CampaignDevice::Embedded {
+        return Err(CampaignError::OnlyEmbedded("hardening"));
     }
     if !campaign.instructions().is_empty() {
         return Err(HardeningError::Emulated.into());

@@ -2,9 +2,10 @@
 
 use super::code::{Plain, Version};
 use super::error::HardeningError;
+use super::is_ranked;
 use crate::campaign::Campaign;
 use crate::error::CampaignError;
-use flipwave_analysis::{Outcome, read_rows};
+use flipwave_analysis::{Outcome, Row, read_rows};
 use flipwave_codeobj::LineTable;
 use flipwave_harden::{Candidate, Candidates, Comparing};
 use flipwave_isa::Pc;
@@ -45,17 +46,33 @@ pub(super) struct Ranking {
     executed: usize,
 }
 
+/// What a budget buys.
+pub(super) enum Bought {
+    /// A version of the program.
+    Version(Version),
+    /// Nothing: the cheapest version that was tried costs this much, the plain program being 1.
+    Nothing {
+        /// Its cost.
+        least: f64,
+    },
+}
+
 /// An instruction of a module.
 type InstructionOf = (u32, Pc);
 
 impl Ranking {
-    /// Ranks the instructions of a program by the rows of its campaign.
+    /// Ranks the instructions of a program by the rows of its campaign, by those that are not held out.
     ///
     /// # Errors
     /// [`CampaignError`].
-    pub fn new(campaign: &Campaign, plain: &Plain, rows: &Path) -> Result<Ranking, CampaignError> {
+    pub fn new(
+        campaign: &Campaign,
+        plain: &Plain,
+        rows: &Path,
+        holds_out: bool,
+    ) -> Result<Ranking, CampaignError> {
         let executed = executions(campaign, plain)?;
-        let sdc = parts_of_sdc(plain, rows)?;
+        let sdc = parts_of_sdc(plain, rows, holds_out)?;
         let (mut ranked, mut copies) = (BTreeMap::new(), BTreeMap::new());
         for (number, (module, object)) in (0..).zip(plain.objects()) {
             let candidates = Candidates::of(object).map_err(HardeningError::from)?;
@@ -104,47 +121,52 @@ impl Ranking {
     /// at the end take more than is left, fewer instructions are bought.
     ///
     /// # Errors
-    /// [`HardeningError::TooSmall`], and those of making it.
+    /// Those of making it.
     pub fn buy(
         &mut self,
         campaign: &Campaign,
         plain: &Plain,
         budget: f64,
         comparing: Comparing,
-    ) -> Result<Version, CampaignError> {
+    ) -> Result<Bought, CampaignError> {
         let all = plain.instructions();
         let most = (all as f64 * (budget - 1.0)) as u64;
-        let (mut limit, mut least) = (most, None);
+        let (mut limit, mut least) = (most, f64::INFINITY);
         loop {
-            let count = self.affordable(limit);
-            let chosen: Vec<InstructionOf> = self.order.iter().take(count).copied().collect();
+            let chosen = self.affordable(limit);
             if chosen.is_empty() {
-                let first = self.order.get(..1).unwrap_or_default();
-                let cost = || plain_cost(all, cost(&self.copies, first));
-                return Err(
-                    HardeningError::TooSmall { budget, least: least.unwrap_or_else(cost) }.into()
-                );
+                let costs = self.order.iter().map(|at| cost(&self.copies, &[*at]));
+                let cheapest = plain_cost(all, costs.min().unwrap_or(0));
+                return Ok(Bought::Nothing { least: least.min(cheapest) });
             }
             let version = plain.hardened(campaign, &by_module(&chosen), comparing)?;
             let more = version.instructions.saturating_sub(all);
             if more <= most {
                 self.note(&chosen, budget);
-                return Ok(version);
+                return Ok(Bought::Version(version));
             }
-            least = Some(plain_cost(all, more));
+            least = least.min(plain_cost(all, more));
             // As much less as it was too much, and one instruction less in any case.
             let spent = cost(&self.copies, &chosen);
             limit = spent.saturating_sub((more - most).max(1)).min(limit.saturating_sub(1));
         }
     }
 
-    /// How many instructions of the order can be had for at most so many instructions more.
-    fn affordable(&self, limit: u64) -> usize {
-        let fits = |count: &usize| {
-            let own = self.order.get(..*count).unwrap_or_default();
-            cost(&self.copies, own) <= limit
-        };
-        (0..=self.order.len()).rev().find(fits).unwrap_or(0)
+    /// The instructions that can be had for at most so many instructions more: as many of the order as
+    /// possible, and of the rest those for which there is enough left.
+    fn affordable(&self, limit: u64) -> Vec<InstructionOf> {
+        let fits = |chosen: &[InstructionOf]| cost(&self.copies, chosen) <= limit;
+        let first = |count: &usize| fits(self.order.get(..*count).unwrap_or_default());
+        let count = (0..=self.order.len()).rev().find(first).unwrap_or(0);
+        let (chosen, rest) = self.order.split_at_checked(count).unwrap_or_default();
+        let mut chosen = chosen.to_vec();
+        for at in rest {
+            chosen.push(*at);
+            if !fits(&chosen) {
+                chosen.pop();
+            }
+        }
+        chosen
     }
 
     fn note(&mut self, bought: &[InstructionOf], budget: f64) {
@@ -262,14 +284,19 @@ fn executions(
 }
 
 /// Which part of the SDC faults at each instruction are the cause of.
-fn parts_of_sdc(plain: &Plain, rows: &Path) -> Result<BTreeMap<(u32, Pc), f64>, CampaignError> {
+fn parts_of_sdc(
+    plain: &Plain,
+    rows: &Path,
+    holds_out: bool,
+) -> Result<BTreeMap<InstructionOf, f64>, CampaignError> {
     let failed = |reason: String| HardeningError::Rows { file: rows.display().to_string(), reason };
     let table = File::open(rows).map_err(|error| failed(error.to_string()))?;
     let table = read_rows(table).map_err(|error| failed(error.to_string()))?;
     let dispatches = &plain.prepared.workload.program.dispatches;
-    let mut parts: BTreeMap<(u32, Pc), f64> = BTreeMap::new();
+    let mut parts: BTreeMap<InstructionOf, f64> = BTreeMap::new();
     let mut all = 0.0;
-    for row in table.iter().filter(|row| row.outcome == Outcome::Sdc) {
+    let counts = |row: &&Row| row.outcome == Outcome::Sdc && (!holds_out || is_ranked(row.index));
+    for row in table.iter().filter(counts) {
         all += row.weight;
         let dispatch = row.dispatch.and_then(|own| dispatches.get(own as usize));
         if let (Some(dispatch), Some(pc)) = (dispatch, row.pc) {

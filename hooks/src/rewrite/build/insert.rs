@@ -287,9 +287,17 @@ impl<'a> Build<'a> {
             let calls = calls.iter().map(|bound| self.call(bound, data));
             calls.map(|call| (*at, *when, site::asked(&call, component)))
         });
-        let of_text = self.instrumentation.requests.iter().filter_map(|(at, requests)| {
-            let Some(Instead::Text(text)) = &requests.instead else { return None };
-            Some((*at, When::Instead, named(isa, text)))
+        let of_text = self.instrumentation.requests.iter().flat_map(|(at, requests)| {
+            let instead = match &requests.instead {
+                Some(Instead::Text(text)) => text,
+                _ => "",
+            };
+            [
+                (When::Before, requests.text_before.as_str()),
+                (When::Instead, instead),
+                (When::After, requests.text_after.as_str()),
+            ]
+            .map(|(when, text)| (*at, when, named(isa, text)))
         });
         let dead = of_calls
             .chain(of_text)

@@ -5,9 +5,10 @@ use crate::flow::{Disassembly, InstIndex};
 use crate::hook::Argument;
 use crate::layout::Placement;
 use crate::layout::tests::sample::Sample;
-use crate::rewrite::{HookCall, Instrumentation, Report, RewriteError, SourceIndex, When};
+use crate::registers::RegisterRun;
+use crate::rewrite::{HookCall, Instrumentation, Report, RewriteError, Side, SourceIndex, When};
 use flipwave_codeobj::CodeObject;
-use flipwave_isa::{Register, RegisterRange};
+use flipwave_isa::{Register, RegisterRange, RegisterSet};
 
 const KERNEL: &str = "s_mov_b32 s4, 3\nv_mov_b32 v1, v0\ns_endpgm\n";
 
@@ -234,4 +235,71 @@ fn kernels_that_change_how_many_registers_they_have_are_refused() {
         let said = |own: &crate::rewrite::Refused| own.reason.contains("s_alloc_vgpr");
         assert_eq!(new.report.refused.iter().any(said), !placed);
     }
+}
+
+#[test]
+fn inserted_text_stands_beside_its_instruction_and_waits_for_what_it_names() {
+    let kernel = "global_load_dword v1, v[2:3], off\ns_nop 0\ns_waitcnt vmcnt(0)\nv_mov_b32 v4, v1\ns_endpgm\n";
+    let object = sample("gfx90a", kernel);
+    let mut instrumentation = Instrumentation::new(&object).expect("code");
+    let run = RegisterRun { file: RegisterSet::VGPRS, words: 1, alignment: 1 };
+    let own = instrumentation.reserve(InstIndex(0), run).expect("free registers");
+    let source = add(&mut instrumentation, "void f(uint32_t a) {}");
+    let hook = call(source, "f", vec![Argument::Register(own)], vec![]);
+    instrumentation.call(InstIndex(1), When::Before, hook);
+    instrumentation.insert(InstIndex(1), Side::Before, &format!("v_mov_b32 {}, v1", own.first));
+    instrumentation.insert(InstIndex(3), Side::After, &format!("v_mov_b32 {}, v4", own.first));
+    let new = instrumentation.rewrite(compiler()).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(new.report.refused, []);
+    let text: Vec<String> = Disassembly::read(&new.object)
+        .expect("code")
+        .instructions
+        .iter()
+        .map(|inst| inst.text.trim().to_owned())
+        .filter(|text| text != "s_nop 0")
+        .collect();
+    let expected = [
+        "global_load_dword v1, v[2:3], off",
+        "s_waitcnt vmcnt(0)",
+        &format!("v_mov_b32_e32 {}, v1", own.first),
+        "s_waitcnt vmcnt(0)",
+        "v_mov_b32_e32 v4, v1",
+        &format!("v_mov_b32_e32 {}, v4", own.first),
+        "s_endpgm",
+    ];
+    assert!(text.starts_with(&expected.map(str::to_owned)), "{text:#?}");
+}
+
+/// The negative control of what inserted text may write.
+#[test]
+fn inserted_text_that_writes_what_is_wanted_is_objected_to() {
+    let object = sample("gfx90a", "v_mov_b32 v1, v0\nv_mov_b32 v4, v1\ns_endpgm\n");
+    let mut instrumentation = Instrumentation::new(&object).expect("code");
+    instrumentation.insert(InstIndex(1), Side::Before, "v_mov_b32 v1, 0");
+    let error = instrumentation.rewrite(compiler()).expect_err("an error").to_string();
+    assert!(error.contains("v1"), "{error}");
+}
+
+#[test]
+fn hooks_get_others_than_reserved_registers() {
+    let object = sample("gfx90a", KERNEL);
+    let mut instrumentation = Instrumentation::new(&object).expect("code");
+    let one = RegisterRun { file: RegisterSet::VGPRS, words: 1, alignment: 1 };
+    let mut reserved = Vec::new();
+    for _ in 0..20 {
+        reserved.extend(instrumentation.reserve(InstIndex(0), one));
+    }
+    let source =
+        add(&mut instrumentation, "uint32_t n;\nvoid f(uint32_t *n) { *n = flipwave_lane(); }");
+    let data = Argument::Data { symbol: "n".into(), offset: 0 };
+    instrumentation.call(InstIndex(1), When::Before, call(source, "f", vec![data], vec![]));
+    let new = instrumentation.rewrite(compiler()).unwrap_or_else(|error| panic!("{error}"));
+    let named: RegisterSet = Disassembly::read(&new.object)
+        .expect("code")
+        .instructions
+        .iter()
+        .flat_map(|inst| inst.reads.iter().chain(&inst.writes).copied().collect::<Vec<_>>())
+        .collect();
+    assert_eq!(reserved.len(), 20);
+    assert!(reserved.iter().all(|own| !named.meets(*own)), "{reserved:?}");
 }
