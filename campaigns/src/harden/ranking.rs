@@ -239,7 +239,7 @@ fn by_module(instructions: &[InstructionOf]) -> BTreeMap<u32, BTreeSet<Pc>> {
 fn executions(
     campaign: &Campaign,
     plain: &Plain,
-) -> Result<BTreeMap<(u32, Pc), (String, u64)>, CampaignError> {
+) -> Result<BTreeMap<InstructionOf, (String, u64)>, CampaignError> {
     let workload = &plain.prepared.workload;
     let dispatches = &workload.program.dispatches;
     let mut device = workload.device.clone();
