@@ -132,7 +132,7 @@ impl WrittenStructure {
             (Some(fit), None) => {
                 let own = field.key("fit_per_bit");
                 let fit =
-                    above_zero(&own, fit, MOST_FIT_PER_BIT, "failures of a bit in 10^9 hours")?;
+                    above_zero(&own, fit, MOST_FIT_PER_BIT, "faults of a bit in 10^9 hours")?;
                 RawRate::of_bits(fit, bits, uncertainty)
             }
             (None, Some(area)) => {

@@ -115,7 +115,7 @@ fn rates_that_cannot_be_are_refused_where_they_stand() {
         ("devices: 20", "device: 20", "2:1", "unknown key `device`, expected one of `devices`"),
         ("flux: 26", "flux: -1", "3:7", "flux: -1; expected particles per cm^2 and hour, above 0"),
         ("flux: 26", "flux: much", "3:7", "flux: expected a number, found the text \"much\""),
-        ("1.0e-4", ".nan", "5:26", &format!("{vectors}.fit_per_bit: NaN; expected failures")),
+        ("1.0e-4", ".nan", "5:26", &format!("{vectors}.fit_per_bit: NaN; expected faults")),
         ("fit_per_bit: 1.0e-4, ", "", "5:12", &format!("{vectors}: expected exactly one of")),
         ("bits: 1000000, unc", "bits: 1.5, unc", "5:40", "bits: expected a whole number"),
         ("bits: 1000000, unc", "bits: 0, unc", "5:40", &format!("{vectors}.bits: there are 0")),
