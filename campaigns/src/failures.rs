@@ -131,8 +131,7 @@ impl WrittenStructure {
         let raw = match (fit_per_bit, cross_section) {
             (Some(fit), None) => {
                 let own = field.key("fit_per_bit");
-                let fit =
-                    above_zero(&own, fit, MOST_FIT_PER_BIT, "faults of a bit in 10^9 hours")?;
+                let fit = above_zero(&own, fit, MOST_FIT_PER_BIT, "faults of a bit in 10^9 hours")?;
                 RawRate::of_bits(fit, bits, uncertainty)
             }
             (None, Some(area)) => {
