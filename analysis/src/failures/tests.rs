@@ -35,15 +35,15 @@ fn numbers_are_those_of_a_calculation_by_hand() {
     let raw = RawRate::of_bits(1e-4, 67_108_864.0, 0.0);
     let known = sdc(&[structure(raw, RowsOf::All, [30, 0], 100)]);
     near(known.value, 2_013.265_92);
-    near(known.low, 6_710.8864 * 0.218_948_853);
-    near(known.high, 6_710.8864 * 0.395_848_546);
+    near(known.low, 6_710.886_4 * 0.218_948_853);
+    near(known.high, 6_710.886_4 * 0.395_848_546);
     near(known.hours().value, 496_705.4);
     near(known.hours().low, 1e9 / known.high);
     near(known.hours().high, 1e9 / known.low);
 
     let raw = RawRate { uncertainty: 0.2, ..raw };
-    near(raw.estimate(Confidence::P95).high, 6_710.8864 * 1.474_259_13);
-    near(raw.estimate(Confidence::P95).low, 6_710.8864 / 1.474_259_13);
+    near(raw.estimate(Confidence::P95).high, 6_710.886_4 * 1.474_259_13);
+    near(raw.estimate(Confidence::P95).low, 6_710.886_4 / 1.474_259_13);
     let both = sdc(&[structure(raw, RowsOf::All, [30, 0], 100)]);
     near(both.value, 2_013.265_92);
     near(both.low, 1_219.364_593);
