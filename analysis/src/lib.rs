@@ -5,6 +5,7 @@ mod compare;
 mod course;
 mod design;
 mod estimate;
+mod failures;
 mod hardening;
 mod hexadecimal;
 mod interval;
@@ -32,6 +33,10 @@ pub use compare::{
 pub use course::{Course, Pilot, stage_ends};
 pub use design::{Known, SampleDesign};
 pub use estimate::IntervalMethod;
+pub use failures::{
+    DeviceFailures, Estimate, FailureKind, FailureLine, FailurePart, NEW_YORK_FLUX, RawRate,
+    Structure, Vulnerability,
+};
 pub use hardening::{Coverage, HardenedPoint, curve_svg};
 pub use interval::{Confidence, Interval, StatisticsError, clopper_pearson, wilson};
 pub use looks::Looks;
@@ -40,7 +45,7 @@ pub use parquet::ParquetWriter;
 pub use plot::rates_svg;
 pub use propagation::{PropagationRow, propagation_svg};
 pub use report::{
-    About, Aggregates, ComparedOutput, Reported, Sources, report_html, write_aggregates,
+    About, Aggregates, ComparedOutput, Reported, RowsOf, Sources, report_html, write_aggregates,
 };
 pub use row::{ResultsError, Row, Workgroup, read_rows, rows};
 pub use sample_size::sample_size;

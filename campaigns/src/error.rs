@@ -6,7 +6,7 @@ use crate::campaign::Campaign;
 use crate::capture::ReplayError;
 use crate::faults::Faults;
 use crate::folder::FolderError;
-use crate::harden::HardeningError;
+use crate::harden::error::HardeningError;
 use crate::launch::LaunchError;
 use crate::location::FileError;
 use crate::prepare::PrepareError;
@@ -151,6 +151,12 @@ pub enum CampaignError {
         /// Why.
         reason: Box<CampaignError>,
     },
+}
+
+impl From<HardeningError> for CampaignError {
+    fn from(error: HardeningError) -> CampaignError {
+        CampaignError::Hardening(Box::new(error))
+    }
 }
 
 impl From<ShardError> for CampaignError {

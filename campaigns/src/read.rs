@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use std::io::Read;
 use std::path::Path;
 
-/// Bytes of a campaign file at most.
+/// Bytes of a YAML file at most.
 const MOST_TEXT: u64 = 16 << 20;
 
 impl Campaign {
@@ -32,7 +32,7 @@ impl Campaign {
     }
 }
 
-/// The text of a campaign file.
+/// The text of a YAML file.
 ///
 /// # Errors
 /// [`FileError`] of one that cannot be read, or is too long.
@@ -40,7 +40,7 @@ pub(crate) fn text(path: &Path) -> Result<String, FileError> {
     let failed = |reason: String| FileError {
         path: path.to_owned(),
         position: None,
-        message: format!("cannot read the campaign file: {reason}"),
+        message: format!("cannot read the file: {reason}"),
     };
     let file = std::fs::File::open(path).map_err(|error| failed(error.to_string()))?;
     let mut text = String::new();

@@ -98,11 +98,11 @@ pub fn run(
 ///
 /// # Errors
 /// As [`run`].
-pub(crate) fn run_on<'a>(
-    campaign: &'a Campaign,
+pub(crate) fn run_on<'r>(
+    campaign: &Campaign,
     options: &RunOptions,
     progress: &mut dyn Progress,
-    make: impl FnOnce() -> Result<Box<dyn Runner + 'a>, CampaignError>,
+    make: impl FnOnce() -> Result<Box<dyn Runner + 'r>, CampaignError>,
 ) -> Result<Report, CampaignError> {
     let faults = campaign.faults()?;
     let lock = FolderLock::take(&options.folder, options.take_over).map_err(FolderError::from)?;

@@ -48,6 +48,9 @@ pub enum Command {
     Agreement(AgreementArguments),
     /// Print the rates of a campaign by what its faults struck
     Rates(RatesArguments),
+    /// Turn a campaign's probabilities into failures: FIT and the mean time between failures, from raw
+    /// rates of faults
+    Failures(FailuresArguments),
     /// Make a page of what campaigns came to: rates by kernel, line, instruction, register, bit
     Report(ReportArguments),
     /// Execute the instructions twice that most of the SDC comes from, as many as a budget allows, and
@@ -414,6 +417,30 @@ pub struct RatesArguments {
     /// By what
     #[arg(long, value_name = "WHAT", default_value = "kernel", value_parser = PossibleValuesParser::new(Aggregates::table_names()))]
     pub by: String,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The file of raw rates, like this:
+
+structures:
+  registers:
+    fit_per_bit: 1.0e-4
+    bits: 33554432
+    rows: {class: VGPR}
+
+A campaign with target register, lds, global_memory or scratch gives probabilities that go with rates of \
+bits.")]
+pub struct FailuresArguments {
+    /// Folder with results of `flipwave run` or `flipwave merge`
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// How often faults happen in which structures (YAML)
+    #[arg(long, value_name = "FILE")]
+    pub rates: PathBuf,
+    /// File for the failures as a table
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -13,6 +13,7 @@ mod doctor;
 mod dry_run;
 mod emulate;
 mod exec;
+mod failures;
 mod fidelity;
 mod harden;
 mod inspect;
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
         Command::Replay(arguments) => replay::replay(&arguments),
         Command::Agreement(arguments) => agreement::agreement(&arguments),
         Command::Rates(arguments) => rates::rates(&arguments),
+        Command::Failures(arguments) => failures::failures(&arguments),
         Command::Report(arguments) => report::report(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::Trace(arguments) => trace::trace(&arguments),
@@ -157,6 +159,9 @@ enum Failure {
          and {tool} uses hooks"
     )]
     NeedsHooks { tool: String },
+    /// A file of settings that is wrong.
+    #[error("{0}")]
+    Setting(#[from] flipwave_campaigns::FileError),
     /// A file that no code object can be taken from.
     #[error("{0}")]
     ObjectFile(#[from] flipwave_campaigns::ObjectFileError),

@@ -146,6 +146,7 @@ fn every_link_of_the_book_leads_somewhere() {
         "embedded-gpu",
         "emulated-examples",
         "emulator",
+        "failures",
         "faults",
         "fidelity",
         "hardware",

@@ -24,6 +24,7 @@ mod emulator;
 mod errors;
 mod exchange;
 mod exhaustive;
+mod failures;
 mod faults;
 mod fidelity;
 mod generations;

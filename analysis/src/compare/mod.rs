@@ -266,12 +266,8 @@ fn warnings(campaigns: [(&About, bool); 2]) -> Vec<String> {
             warnings.push(format!("{}: the last line of the table was cut off", about.folder));
         }
     }
-    let fact = |about: &About, name: &str| {
-        let found = about.facts.iter().find(|(own, _)| *own == name);
-        found.map_or("not said".to_owned(), |(_, value)| value.clone())
-    };
     for name in MEANING {
-        let (own, other) = (fact(a, name), fact(b, name));
+        let [own, other] = [a, b].map(|about| about.fact(name).unwrap_or("not said"));
         if own != other {
             let what = name.to_lowercase();
             warnings.push(format!("they differ in `{what}`: {own}, and {other}"));

@@ -45,3 +45,11 @@ pub struct About {
     /// What was compared with the fault-free run; nothing where that is not recorded.
     pub compared: Option<Vec<ComparedOutput>>,
 }
+
+impl About {
+    /// The further fact of this name, if it is recorded.
+    pub fn fact(&self, name: &str) -> Option<&str> {
+        let found = self.facts.iter().find(|(own, _)| *own == name);
+        found.map(|(_, value)| value.as_str())
+    }
+}

@@ -1,6 +1,5 @@
 //! What stands in the way of hardening a program.
 
-use crate::error::CampaignError;
 use flipwave_harden::HardenError;
 
 /// Why a program is not hardened.
@@ -92,10 +91,4 @@ pub enum HardeningError {
         /// What is wrong.
         reason: String,
     },
-}
-
-impl From<HardeningError> for CampaignError {
-    fn from(error: HardeningError) -> CampaignError {
-        CampaignError::Hardening(Box::new(error))
-    }
 }

@@ -7,7 +7,7 @@
 
 mod code;
 mod curve;
-mod error;
+pub(crate) mod error;
 mod ranking;
 mod tables;
 

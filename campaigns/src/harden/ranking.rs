@@ -49,7 +49,7 @@ pub(super) struct Ranking {
 /// What a budget buys.
 pub(super) enum Bought {
     /// A version of the program.
-    Version(Version),
+    Version(Box<Version>),
     /// Nothing: the cheapest version that was tried costs this much, the plain program being 1.
     Nothing {
         /// Its cost.
@@ -143,7 +143,7 @@ impl Ranking {
             let more = version.instructions.saturating_sub(all);
             if more <= most {
                 self.note(&chosen, budget);
-                return Ok(Bought::Version(version));
+                return Ok(Bought::Version(Box::new(version)));
             }
             least = least.min(plain_cost(all, more));
             // As much less as it was too much, and one instruction less in any case.
@@ -261,7 +261,7 @@ fn by_module(instructions: &[InstructionOf]) -> BTreeMap<u32, BTreeSet<Pc>> {
 fn executions(
     campaign: &Campaign,
     plain: &Plain,
-) -> Result<BTreeMap<(u32, Pc), (String, u64)>, CampaignError> {
+) -> Result<BTreeMap<InstructionOf, (String, u64)>, CampaignError> {
     let workload = &plain.prepared.workload;
     let dispatches = &workload.program.dispatches;
     let mut device = workload.device.clone();

@@ -1,0 +1,94 @@
+//! `flipwave failures`.
+
+use crate::arguments::FailuresArguments;
+use crate::output::say;
+use crate::table::{row, table};
+use crate::{Failure, output, report};
+use flipwave_analysis::{DeviceFailures, Estimate, FailureLine, FailurePart, Vulnerability};
+use std::io::Write;
+
+/// Digits that are printed of a number; the table for programs has more.
+const DIGITS: i32 = 3;
+
+pub fn failures(arguments: &FailuresArguments) -> Result<(), Failure> {
+    let (about, rows) = flipwave_campaigns::about(&arguments.folder)?;
+    let campaign = report::counted(&arguments.folder, about, rows)?;
+    let failures = flipwave_campaigns::failures(&arguments.rates, &campaign)?;
+    let about = campaign.about();
+    if let Some(unfinished) = &about.unfinished {
+        say(format_args!("flipwave: warning: {}: {unfinished}", about.folder));
+    }
+    let mut output = output::stdout();
+    write!(output, "{}", table(&cells(&failures)))?;
+    writeln!(
+        output,
+        "\nProbabilities in percent, MTBF in hours; in brackets the {} intervals. A failure is SDC or DUE.",
+        failures.confidence
+    )?;
+    let fault = about.fact("Fault");
+    for (name, value) in [("faults", fault), ("struck", about.fact("Struck"))] {
+        writeln!(output, "{name}: {}", value.unwrap_or("not recorded"))?;
+    }
+    if let Some(fault) = fault {
+        writeln!(output, "P: {}.", Vulnerability::of(fault).note())?;
+    }
+    if let Some(path) = &arguments.csv {
+        let failed = |reason: &dyn ToString| Failure::File {
+            file: path.display().to_string(),
+            reason: reason.to_string(),
+        };
+        let mut table = Vec::new();
+        failures.write_csv(&mut table).map_err(|error| failed(&error))?;
+        flipwave_output::replace(path, &table).map_err(|error| failed(&error))?;
+        writeln!(output, "table: {}", path.display())?;
+    }
+    Ok(())
+}
+
+fn cells(failures: &DeviceFailures) -> Vec<Vec<String>> {
+    let heading =
+        ["structure", "raw FIT", "P(SDC)", "P(DUE)", "FIT SDC", "FIT DUE", "FIT failure", "MTBF"];
+    let line = |FailureLine { part, raw, failures: [sdc, due, _, any] }: FailureLine<'_>| {
+        let percent = |own: Estimate| format!("{:.1}", 100.0 * own.value / raw.value);
+        vec![
+            match part {
+                FailurePart::Structure(own) => own.name.clone(),
+                FailurePart::Device => "one device".to_owned(),
+                FailurePart::Devices => format!("all {} devices", failures.devices),
+            },
+            number(raw.value),
+            percent(sdc),
+            percent(due),
+            with_interval(sdc),
+            with_interval(due),
+            with_interval(any),
+            with_interval(any.hours()),
+        ]
+    };
+    let mut lines = failures.lines();
+    if failures.devices == 1 {
+        lines.pop();
+    }
+    std::iter::once(row(&heading)).chain(lines.into_iter().map(line)).collect()
+}
+
+/// `1040 [800 1350]`.
+fn with_interval(own: Estimate) -> String {
+    format!("{} [{} {}]", number(own.value), number(own.low), number(own.high))
+}
+
+/// `1040`, `12.3`, `0.0123`, `1.23e7`.
+fn number(number: f64) -> String {
+    if number == 0.0 || !number.is_finite() {
+        return number.to_string();
+    }
+    let rounded = format!("{number:.*e}", DIGITS as usize - 1);
+    let exponent = rounded.split_once('e').and_then(|(_, own)| own.parse::<i32>().ok());
+    match exponent {
+        Some(exponent @ -3..6) => {
+            let decimals = usize::try_from(DIGITS - 1 - exponent).unwrap_or(0);
+            format!("{number:.decimals$}")
+        }
+        _ => rounded,
+    }
+}
