@@ -1,10 +1,11 @@
 //! Faults: what a campaign file says of them, and that checked.
 
+use crate::fault_tables::{read_masks, read_values};
 use crate::location::{Field, Wrong, wrong};
 use crate::sample::{Sample, check_sample};
 use flipwave_injector::{
-    Counting, Duration, Fault, FaultModel, FaultTarget, Intermittent, Lines, MaskDistribution,
-    Scope, Selection, Stratification, WrittenFaultModel,
+    Counting, Duration, Fault, FaultModel, FaultTarget, Intermittent, Lines, Scope, Selection,
+    Stratification, WrittenFaultModel,
 };
 use flipwave_isa::{LaneMask, Pc, Register, RegisterRange};
 use std::num::{NonZeroU32, NonZeroU64};
@@ -257,33 +258,11 @@ fn check_model(
     directory: &Path,
     field: &Field,
 ) -> Result<FaultModel, Wrong> {
-    let checked = model.checked(|path| read_masks(&directory.join(path)));
+    let checked = model.checked(
+        |path| read_masks(&directory.join(path)),
+        |path| read_values(&directory.join(path)),
+    );
     checked.or_else(|(key, message)| wrong(&field.key(key), message))
-}
-
-/// Reads a table of masks: CSV with the columns `mask`, hexadecimal with 0x in front, and `count`.
-fn read_masks(path: &Path) -> Result<MaskDistribution, String> {
-    let at = |line: u64, message: &str| format!("{}:{line}: {message}", path.display());
-    let text = crate::regular_file::read(path);
-    let text = text.map_err(|error| format!("{}: {error}", path.display()))?;
-    let mut table = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_slice());
-    let header = table.headers().map_err(|error| format!("{}: {error}", path.display()))?;
-    if header != vec!["mask", "count"] {
-        return Err(at(1, "expected the columns `mask,count`"));
-    }
-    let mut masks = Vec::new();
-    for record in table.records() {
-        let record = record.map_err(|error| format!("{}: {error}", path.display()))?;
-        let line = record.position().map_or(0, csv::Position::line);
-        let digits = record.get(0).and_then(|text| text.strip_prefix("0x"));
-        let mask = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
-        let mask = mask.ok_or_else(|| at(line, "expected a mask of 32 bits like 0x00000003"))?;
-        let count = record.get(1).and_then(|text| text.parse().ok());
-        let count = count.ok_or_else(|| at(line, "expected how often it was seen, from 0 up"))?;
-        masks.push((mask, count));
-    }
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    MaskDistribution::new(&name, masks).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 fn check_duration(duration: Option<written::Duration>, field: &Field) -> Result<Duration, Wrong> {

@@ -28,6 +28,7 @@ mod emulate;
 mod error;
 mod experiment;
 mod extents;
+mod fault_tables;
 mod faults;
 mod fidelity;
 mod folder;

@@ -302,6 +302,7 @@ compare: {sum: {relative: 1.0e-5}}
         assert_error(model, "{flip_mask: 0}", "0}", &["names no bit"]);
         assert_error(model, "{relative_error: .nan}", ".nan", &["no error"]);
         assert_error(model, "{flip_drawn_mask: none.csv}", "none.csv", &["none.csv"]);
+        assert_error(model, "{drawn_values: none.csv}", "none.csv", &["none.csv"]);
         let target = "target: destination_register";
         assert_error(target, "target: cache", "cache", &["`cache`", "store_address"]);
         assert_error(target, "scope: warp", "warp", &["`warp`", "active_lanes"]);

@@ -1,7 +1,7 @@
 //! The places of one execution of an instruction, numbered.
 
 use super::words::Words;
-use crate::fault::{Fault, FaultModel, FloatFormat, Scope};
+use crate::fault::{Action, Fault, FaultModel, FloatFormat, Scope};
 use crate::site::{Lanes, Place};
 use crate::stream::Stream;
 use flipwave_isa::{LaneMask, Register};
@@ -180,6 +180,12 @@ impl Places {
         };
         let (place, number) = (words.place(word)?, stream.below(bits) as u32);
         Some(Struck { place, lanes, number, format: words.format })
+    }
+
+    /// The fault at one of the places. What is random about it comes from `stream`.
+    pub fn action(&self, struck: &Struck, stream: &mut Stream) -> Action {
+        let Struck { place, format, number, .. } = *struck;
+        self.model.action(place.bits(), format, number, stream)
     }
 
     /// Whose values a fault strikes, in an execution on `lanes`, of its copy number `copy`.
