@@ -8,7 +8,7 @@ use flipwave_injector::{
     Stratification, WrittenFaultModel,
 };
 use flipwave_isa::{LaneMask, Pc, Register, RegisterRange};
-use std::num::{NonZeroU32, NonZeroU64};
+use std::num::{NonZeroU8, NonZeroU32, NonZeroU64};
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::str::FromStr;
@@ -25,7 +25,7 @@ pub(crate) mod written {
     use crate::sample::written::{Allocation, Draw, KnownMasked, Until};
     use crate::yaml::{singleton, some_singleton};
     use flipwave_analysis::{Confidence, IntervalMethod};
-    use flipwave_injector::{FaultTarget, Group, Scope, WrittenFaultModel};
+    use flipwave_injector::{FaultTarget, Group, WrittenFaultModel};
     use schemars::JsonSchema;
     use serde::{Deserialize, Serialize};
 
@@ -48,11 +48,9 @@ pub(crate) mod written {
         ))]
         pub target: Option<String>,
         /// How much a fault strikes at once.
-        #[schemars(extend(
-            "enum" = words(Scope::ALL.map(Scope::name)),
-            "default" = Scope::Lane.name()
-        ))]
-        pub scope: Option<String>,
+        #[serde(default, deserialize_with = "some_singleton")]
+        #[schemars(with = "Scope", extend("default" = "lane"))]
+        pub scope: Option<Scope>,
         /// For how long a fault strikes.
         #[serde(default, deserialize_with = "some_singleton")]
         #[schemars(with = "Duration", extend("default" = "transient"))]
@@ -138,6 +136,43 @@ pub(crate) mod written {
         names.into_iter().map(Some).chain([None]).collect()
     }
 
+    /// How much a fault strikes at once.
+    #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    #[serde(expecting = "the name of a scope, or a mapping with `lanes_every`")]
+    pub(crate) enum Scope {
+        /// One lane's value.
+        Lane,
+        /// Those of all lanes that the instruction runs on.
+        ActiveLanes,
+        /// Those of lanes that are a multiple of a period apart.
+        LanesEvery(LanesEvery),
+        /// Those of all lanes of the wave.
+        Wave,
+        /// Those of the active lanes of all waves of the workgroup.
+        Workgroup,
+    }
+
+    /// Lanes that are a multiple of a period apart.
+    #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    #[serde(expecting = "a mapping with `period` and `offset`")]
+    pub(crate) struct LanesEvery {
+        /// From one lane to the next, 2 to 63.
+        pub period: u8,
+        /// Which lane is the first.
+        pub offset: Offset,
+    }
+
+    /// Which of the lanes within a period is struck.
+    #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    #[serde(expecting = "`drawn`")]
+    pub(crate) enum Offset {
+        /// One that is drawn for each fault.
+        Drawn,
+    }
+
     /// For how long a fault strikes.
     #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
@@ -208,7 +243,7 @@ pub(crate) fn check_faults(faults: written::Faults, directory: &Path) -> Result<
     let fault = Fault {
         target: named(&field, "target", &faults.target, FaultTarget::DestinationRegister)?,
         model: check_model(&faults.model, directory, &field.key("model"))?,
-        scope: named(&field, "scope", &faults.scope, Scope::Lane)?,
+        scope: check_scope(faults.scope, &field.key("scope"))?,
         duration: check_duration(faults.duration, &field.key("duration"))?,
     };
     if let Err(error) = fault.check() {
@@ -263,6 +298,25 @@ fn check_model(
         |path| read_values(&directory.join(path)),
     );
     checked.or_else(|(key, message)| wrong(&field.key(key), message))
+}
+
+fn check_scope(scope: Option<written::Scope>, field: &Field) -> Result<Scope, Wrong> {
+    Ok(match scope {
+        None | Some(written::Scope::Lane) => Scope::Lane,
+        Some(written::Scope::ActiveLanes) => Scope::ActiveLanes,
+        Some(written::Scope::LanesEvery(own)) => {
+            let written::LanesEvery { period, offset: written::Offset::Drawn } = own;
+            match NonZeroU8::new(period).filter(|own| (2..64).contains(&own.get())) {
+                Some(period) => Scope::LanesEvery(period),
+                None => {
+                    let field = field.key("lanes_every").key("period");
+                    return wrong(&field, format!("{period} lanes; expected 2 to 63"));
+                }
+            }
+        }
+        Some(written::Scope::Wave) => Scope::Wave,
+        Some(written::Scope::Workgroup) => Scope::Workgroup,
+    })
 }
 
 fn check_duration(duration: Option<written::Duration>, field: &Field) -> Result<Duration, Wrong> {

@@ -306,6 +306,10 @@ compare: {sum: {relative: 1.0e-5}}
         let target = "target: destination_register";
         assert_error(target, "target: cache", "cache", &["`cache`", "store_address"]);
         assert_error(target, "scope: warp", "warp", &["`warp`", "active_lanes"]);
+        let period = "scope: {lanes_every: {period: 64, offset: drawn}}";
+        assert_error(target, period, "64, o", &["scope.lanes_every.period", "2 to 63"]);
+        let offset = "scope: {lanes_every: {period: 16, offset: 3}}";
+        assert_error(target, offset, "3}}", &["`drawn`"]);
         assert_error(target, "target: lds, scope: wave", "{model", &["no meaning for lds"]);
         assert_error(target, "duration: {permanent: {units: 0}}", "0}}", &["expected 1 to"]);
         let rate = "duration: {intermittent: {window: 4, rate: 2.0}}";

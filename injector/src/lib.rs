@@ -42,7 +42,7 @@ pub use fate::Fate;
 pub use fault::{
     Action, Duration, Fault, FaultError, FaultModel, FaultTarget, FloatFormat, Intermittent,
     MaskDistribution, MasksError, MeasuredPair, MeasuredValues, RelativeError, Results, Scope,
-    UnknownScope, UnknownTarget, ValuesError, WrittenFaultModel,
+    UnknownTarget, ValuesError, WrittenFaultModel,
 };
 pub use fault_observer::FaultObserver;
 pub use fidelity::{

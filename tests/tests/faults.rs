@@ -160,9 +160,9 @@ fn every_kind_of_fault_that_the_book_lists_is_injected() {
             let filled = filled.collect::<Vec<_>>().join(" | ");
             match lines.iter_mut().find(|(_, other)| *other == filled) {
                 Some((scopes, _)) => {
-                    let _ = write!(scopes, ", {scope}");
+                    let _ = write!(scopes, ", {}", scope.name());
                 }
-                None => lines.push((scope.to_string(), filled)),
+                None => lines.push((scope.name().to_owned(), filled)),
             }
         }
         for (scopes, filled) in lines {

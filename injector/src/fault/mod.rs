@@ -16,7 +16,8 @@ pub use float::{FloatFormat, RelativeError};
 pub use masks::{MaskDistribution, MasksError};
 pub(crate) use model::all_ones;
 pub use model::{FaultModel, WrittenFaultModel};
-pub use scope::{Scope, UnknownScope};
+pub use scope::Scope;
+pub(crate) use scope::lanes_at_offset;
 pub use target::{FaultTarget, UnknownTarget};
 pub use values::{MeasuredPair, MeasuredValues, Results, ValuesError};
 
