@@ -1,13 +1,14 @@
 //! Faults: what a campaign file says of them, and that checked.
 
+use crate::fault_tables::{read_masks, read_values};
 use crate::location::{Field, Wrong, wrong};
 use crate::sample::{Sample, check_sample};
 use flipwave_injector::{
-    Counting, Duration, Fault, FaultModel, FaultTarget, Intermittent, Lines, MaskDistribution,
-    Scope, Selection, Stratification, WrittenFaultModel,
+    Counting, Duration, Fault, FaultModel, FaultTarget, Intermittent, Lines, Scope, Selection,
+    Stratification, WrittenFaultModel,
 };
 use flipwave_isa::{LaneMask, Pc, Register, RegisterRange};
-use std::num::{NonZeroU32, NonZeroU64};
+use std::num::{NonZeroU8, NonZeroU32, NonZeroU64};
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::str::FromStr;
@@ -24,7 +25,7 @@ pub(crate) mod written {
     use crate::sample::written::{Allocation, Draw, KnownMasked, Until};
     use crate::yaml::{singleton, some_singleton};
     use flipwave_analysis::{Confidence, IntervalMethod};
-    use flipwave_injector::{FaultTarget, Group, Scope, WrittenFaultModel};
+    use flipwave_injector::{FaultTarget, Group, WrittenFaultModel};
     use schemars::JsonSchema;
     use serde::{Deserialize, Serialize};
 
@@ -47,11 +48,9 @@ pub(crate) mod written {
         ))]
         pub target: Option<String>,
         /// How much a fault strikes at once.
-        #[schemars(extend(
-            "enum" = words(Scope::ALL.map(Scope::name)),
-            "default" = Scope::Lane.name()
-        ))]
-        pub scope: Option<String>,
+        #[serde(default, deserialize_with = "some_singleton")]
+        #[schemars(with = "Scope", extend("default" = "lane"))]
+        pub scope: Option<Scope>,
         /// For how long a fault strikes.
         #[serde(default, deserialize_with = "some_singleton")]
         #[schemars(with = "Duration", extend("default" = "transient"))]
@@ -137,6 +136,43 @@ pub(crate) mod written {
         names.into_iter().map(Some).chain([None]).collect()
     }
 
+    /// How much a fault strikes at once.
+    #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    #[serde(expecting = "the name of a scope, or a mapping with `lanes_every`")]
+    pub(crate) enum Scope {
+        /// One lane's value.
+        Lane,
+        /// Those of all lanes that the instruction runs on.
+        ActiveLanes,
+        /// Those of lanes that are a multiple of a period apart.
+        LanesEvery(LanesEvery),
+        /// Those of all lanes of the wave.
+        Wave,
+        /// Those of the active lanes of all waves of the workgroup.
+        Workgroup,
+    }
+
+    /// Lanes that are a multiple of a period apart.
+    #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    #[serde(expecting = "a mapping with `period` and `offset`")]
+    pub(crate) struct LanesEvery {
+        /// From one lane to the next, 2 to 63.
+        pub period: u8,
+        /// Which lane is the first.
+        pub offset: Offset,
+    }
+
+    /// Which of the lanes within a period is struck.
+    #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    #[serde(expecting = "`drawn`")]
+    pub(crate) enum Offset {
+        /// One that is drawn for each fault.
+        Drawn,
+    }
+
     /// For how long a fault strikes.
     #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
@@ -207,7 +243,7 @@ pub(crate) fn check_faults(faults: written::Faults, directory: &Path) -> Result<
     let fault = Fault {
         target: named(&field, "target", &faults.target, FaultTarget::DestinationRegister)?,
         model: check_model(&faults.model, directory, &field.key("model"))?,
-        scope: named(&field, "scope", &faults.scope, Scope::Lane)?,
+        scope: check_scope(faults.scope, &field.key("scope"))?,
         duration: check_duration(faults.duration, &field.key("duration"))?,
     };
     if let Err(error) = fault.check() {
@@ -257,33 +293,30 @@ fn check_model(
     directory: &Path,
     field: &Field,
 ) -> Result<FaultModel, Wrong> {
-    let checked = model.checked(|path| read_masks(&directory.join(path)));
+    let checked = model.checked(
+        |path| read_masks(&directory.join(path)),
+        |path| read_values(&directory.join(path)),
+    );
     checked.or_else(|(key, message)| wrong(&field.key(key), message))
 }
 
-/// Reads a table of masks: CSV with the columns `mask`, hexadecimal with 0x in front, and `count`.
-fn read_masks(path: &Path) -> Result<MaskDistribution, String> {
-    let at = |line: u64, message: &str| format!("{}:{line}: {message}", path.display());
-    let text = crate::regular_file::read(path);
-    let text = text.map_err(|error| format!("{}: {error}", path.display()))?;
-    let mut table = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_slice());
-    let header = table.headers().map_err(|error| format!("{}: {error}", path.display()))?;
-    if header != vec!["mask", "count"] {
-        return Err(at(1, "expected the columns `mask,count`"));
-    }
-    let mut masks = Vec::new();
-    for record in table.records() {
-        let record = record.map_err(|error| format!("{}: {error}", path.display()))?;
-        let line = record.position().map_or(0, csv::Position::line);
-        let digits = record.get(0).and_then(|text| text.strip_prefix("0x"));
-        let mask = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
-        let mask = mask.ok_or_else(|| at(line, "expected a mask of 32 bits like 0x00000003"))?;
-        let count = record.get(1).and_then(|text| text.parse().ok());
-        let count = count.ok_or_else(|| at(line, "expected how often it was seen, from 0 up"))?;
-        masks.push((mask, count));
-    }
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    MaskDistribution::new(&name, masks).map_err(|error| format!("{}: {error}", path.display()))
+fn check_scope(scope: Option<written::Scope>, field: &Field) -> Result<Scope, Wrong> {
+    Ok(match scope {
+        None | Some(written::Scope::Lane) => Scope::Lane,
+        Some(written::Scope::ActiveLanes) => Scope::ActiveLanes,
+        Some(written::Scope::LanesEvery(own)) => {
+            let written::LanesEvery { period, offset: written::Offset::Drawn } = own;
+            match NonZeroU8::new(period).filter(|own| (2..64).contains(&own.get())) {
+                Some(period) => Scope::LanesEvery(period),
+                None => {
+                    let field = field.key("lanes_every").key("period");
+                    return wrong(&field, format!("{period} lanes; expected 2 to 63"));
+                }
+            }
+        }
+        Some(written::Scope::Wave) => Scope::Wave,
+        Some(written::Scope::Workgroup) => Scope::Workgroup,
+    })
 }
 
 fn check_duration(duration: Option<written::Duration>, field: &Field) -> Result<Duration, Wrong> {

@@ -29,6 +29,7 @@ mod error;
 mod experiment;
 mod extents;
 mod failures;
+mod fault_tables;
 mod faults;
 mod fidelity;
 mod folder;

@@ -302,9 +302,14 @@ compare: {sum: {relative: 1.0e-5}}
         assert_error(model, "{flip_mask: 0}", "0}", &["names no bit"]);
         assert_error(model, "{relative_error: .nan}", ".nan", &["no error"]);
         assert_error(model, "{flip_drawn_mask: none.csv}", "none.csv", &["none.csv"]);
+        assert_error(model, "{drawn_values: none.csv}", "none.csv", &["none.csv"]);
         let target = "target: destination_register";
         assert_error(target, "target: cache", "cache", &["`cache`", "store_address"]);
         assert_error(target, "scope: warp", "warp", &["`warp`", "active_lanes"]);
+        let period = "scope: {lanes_every: {period: 64, offset: drawn}}";
+        assert_error(target, period, "64, o", &["scope.lanes_every.period", "2 to 63"]);
+        let offset = "scope: {lanes_every: {period: 16, offset: 3}}";
+        assert_error(target, offset, "3}}", &["`drawn`"]);
         assert_error(target, "target: lds, scope: wave", "{model", &["no meaning for lds"]);
         assert_error(target, "duration: {permanent: {units: 0}}", "0}}", &["expected 1 to"]);
         let rate = "duration: {intermittent: {window: 4, rate: 2.0}}";
@@ -339,8 +344,8 @@ compare: {sum: {relative: 1.0e-5}}
         assert_error(all, drawn, "counted", &["takes `draw: bits`"]);
         let drawn = "exhaustive: true, draw: instructions";
         assert_error(all, drawn, "true, draw", &["faults.exhaustive", "takes `draw: bits`"]);
-        let drawn = "count: 9, draw: instructions, target: lds";
-        assert_error(all, drawn, "instructions", &["source_operand"]);
+        let (register, lds) = ("target: destination_register", "target: lds, draw: instructions");
+        assert_error(register, lds, "instructions", &["source_operand"]);
         assert_error(all, "count: 9, draw: words", "words", &["`bits` or `instructions`"]);
         assert_error(all, "count: 9, intervals: wald", "wald", &["clopper_pearson"]);
         let optimal = "count: 9, allocation: {optimal: {pilot: 5}}";

@@ -41,8 +41,8 @@ pub use device_side::{
 pub use fate::Fate;
 pub use fault::{
     Action, Duration, Fault, FaultError, FaultModel, FaultTarget, FloatFormat, Intermittent,
-    MaskDistribution, MasksError, RelativeError, Scope, UnknownScope, UnknownTarget,
-    WrittenFaultModel,
+    MaskDistribution, MasksError, MeasuredPair, MeasuredValues, RelativeError, Results, Scope,
+    UnknownTarget, ValuesError, WrittenFaultModel,
 };
 pub use fault_observer::FaultObserver;
 pub use fidelity::{

@@ -7,13 +7,14 @@ use flipwave_hooks::flow::Disassembly;
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_injector::{
     Action, Allocation, Counting, Duration, Ending, Event, Fault, FaultModel, FaultTarget,
-    FloatFormat, Golden, HookInjector, Injection, InjectionError, Intermittent, Lanes, Plan,
-    RelativeError, Sampling, Scope, Selection, Site, Stratification, When, Workload, inject,
-    profile,
+    FloatFormat, Golden, HookInjector, Injection, InjectionError, Intermittent, Lanes,
+    MeasuredPair, MeasuredValues, Plan, RelativeError, Results, Sampling, Scope, Selection, Site,
+    Stratification, When, Workload, inject, profile,
 };
 use flipwave_isa::Lane;
 use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroU64};
+use std::sync::Arc;
 
 /// A processor, and what its code is compiled with.
 struct Machine {
@@ -42,7 +43,15 @@ fn models() -> Vec<FaultModel> {
         FaultModel::StuckAtZero,
         FaultModel::StuckAtOne,
         FaultModel::RelativeError(RelativeError::new(0.25).expect("a number")),
+        FaultModel::DrawnValues(Arc::new(measured_values())),
     ]
+}
+
+/// Wrong results of every instruction: numbers, and words.
+fn measured_values() -> MeasuredValues {
+    let pair = |results| MeasuredPair { opcode: None, results, count: 1 };
+    let pairs = vec![pair(Results::Numbers([2.0, 5.0])), pair(Results::Words([0x10, 0x101]))];
+    MeasuredValues::new("values.csv", pairs).expect("values")
 }
 
 fn durations() -> [Duration; 3] {

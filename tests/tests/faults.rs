@@ -4,7 +4,8 @@
 use flipwave_analysis::{Outcome, Row};
 use flipwave_injector::{
     Duration, Ending, Fault, FaultModel, FaultTarget, HookInjector, Injection, Intermittent,
-    MaskDistribution, Planned, RelativeError, Scope, Workload, inject, supports,
+    MaskDistribution, MeasuredPair, MeasuredValues, Planned, RelativeError, Results, Scope,
+    Workload, inject, supports,
 };
 use flipwave_tests::{
     TestProgram, compile, example, flipwave, hook_compiler, plan_of, profile_of, rows,
@@ -15,9 +16,20 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::path::Path;
 use std::sync::Arc;
 
+/// Wrong results, of numbers and of words.
+fn measured() -> [MeasuredPair; 3] {
+    let pair = |results| MeasuredPair { opcode: None, results, count: 1 };
+    [
+        pair(Results::Numbers([2.0, 3.0])),
+        pair(Results::Numbers([0.0, 1.0])),
+        pair(Results::Words([0x10, 0x8000_0001])),
+    ]
+}
+
 /// The models, under the heads of their columns in the book.
-fn models() -> [(&'static str, FaultModel); 11] {
+fn models() -> [(&'static str, FaultModel); 12] {
     let masks = MaskDistribution::new("masks.csv", [(0x3, 2), (0x101, 1)]).expect("masks");
+    let values = MeasuredValues::new("values.csv", measured().to_vec()).expect("values");
     let error = RelativeError::new(0.125).expect("an error");
     [
         ("one bit", FaultModel::FlipOneBit),
@@ -25,6 +37,7 @@ fn models() -> [(&'static str, FaultModel); 11] {
         ("random bits", FaultModel::FlipRandomBits(2)),
         ("mask", FaultModel::FlipMask(0x8000_0001)),
         ("drawn mask", FaultModel::FlipDrawnMask(Arc::new(masks))),
+        ("drawn values", FaultModel::DrawnValues(Arc::new(values))),
         ("random", FaultModel::RandomValue),
         ("zero", FaultModel::ZeroValue),
         ("ones", FaultModel::OnesValue),
@@ -147,9 +160,9 @@ fn every_kind_of_fault_that_the_book_lists_is_injected() {
             let filled = filled.collect::<Vec<_>>().join(" | ");
             match lines.iter_mut().find(|(_, other)| *other == filled) {
                 Some((scopes, _)) => {
-                    let _ = write!(scopes, ", {scope}");
+                    let _ = write!(scopes, ", {}", scope.name());
                 }
-                None => lines.push((scope.to_string(), filled)),
+                None => lines.push((scope.name().to_owned(), filled)),
             }
         }
         for (scopes, filled) in lines {

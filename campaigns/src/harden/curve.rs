@@ -79,7 +79,8 @@ struct Watched<'a> {
 impl<'a> Watched<'a> {
     fn new(campaign: &Campaign, version: &'a Version) -> Result<Watched<'a>, CampaignError> {
         let fault = &campaign.faults()?.fault;
-        let is_lane = matches!(fault.scope, Scope::Lane | Scope::ActiveLanes);
+        let is_lane =
+            matches!(fault.scope, Scope::Lane | Scope::ActiveLanes | Scope::LanesEvery(_));
         let strikes_results = fault.target == FaultTarget::DestinationRegister
             && is_lane
             && matches!(fault.duration, Duration::Transient);

@@ -38,30 +38,8 @@ impl RelativeError {
     /// double precision by one plus the error, and rounded to nearest even. NaN stays as it is;
     /// what becomes no number is the quiet NaN of the format without a sign.
     pub(crate) fn apply(self, format: FloatFormat, before: u64) -> u64 {
-        let old = match format {
-            FloatFormat::F16 => widened::<Half>(before as u16),
-            FloatFormat::F16High => widened::<Half>((before >> 16) as u16),
-            FloatFormat::Bf16 => widened::<BFloat>(before as u16),
-            FloatFormat::Bf16High => widened::<BFloat>((before >> 16) as u16),
-            FloatFormat::F32 => f32::from_bits(before as u32).into(),
-            FloatFormat::F64 => f64::from_bits(before),
-        };
-        if old.is_nan() {
-            return before;
-        }
-        let product = old * (1.0 + self.value());
-        // Which NaN arithmetic gives depends on the host.
-        let new = if product.is_nan() { f64::from_bits(0x7ff8 << 48) } else { product };
-        let low = |half: u16| before & !0xffff | u64::from(half);
-        let high = |half: u16| before & !0xffff_0000 | u64::from(half) << 16;
-        match format {
-            FloatFormat::F16 => low(narrowed::<Half>(new)),
-            FloatFormat::F16High => high(narrowed::<Half>(new)),
-            FloatFormat::Bf16 => low(narrowed::<BFloat>(new)),
-            FloatFormat::Bf16High => high(narrowed::<BFloat>(new)),
-            FloatFormat::F32 => (new as f32).to_bits().into(),
-            FloatFormat::F64 => new.to_bits(),
-        }
+        let old = format.number(before);
+        if old.is_nan() { before } else { format.with(before, old * (1.0 + self.value())) }
     }
 }
 
@@ -84,6 +62,44 @@ impl FloatFormat {
     /// How many registers hold a number.
     pub fn words(self) -> u8 {
         if self == FloatFormat::F64 { 2 } else { 1 }
+    }
+
+    /// The bits of a register that are the number; nothing where it takes two registers.
+    pub(crate) fn bits_of_one_word(self) -> Option<u32> {
+        match self {
+            FloatFormat::F16 | FloatFormat::Bf16 => Some(0xffff),
+            FloatFormat::F16High | FloatFormat::Bf16High => Some(0xffff_0000),
+            FloatFormat::F32 => Some(u32::MAX),
+            FloatFormat::F64 => None,
+        }
+    }
+
+    /// The number of this format in `bits`.
+    pub(crate) fn number(self, bits: u64) -> f64 {
+        match self {
+            FloatFormat::F16 => widened::<Half>(bits as u16),
+            FloatFormat::F16High => widened::<Half>((bits >> 16) as u16),
+            FloatFormat::Bf16 => widened::<BFloat>(bits as u16),
+            FloatFormat::Bf16High => widened::<BFloat>((bits >> 16) as u16),
+            FloatFormat::F32 => f32::from_bits(bits as u32).into(),
+            FloatFormat::F64 => f64::from_bits(bits),
+        }
+    }
+
+    /// `bits` with another number of this format in them, rounded to nearest even.
+    pub(crate) fn with(self, bits: u64, number: f64) -> u64 {
+        // Which NaN arithmetic gives depends on the host.
+        let new = if number.is_nan() { f64::from_bits(0x7ff8 << 48) } else { number };
+        let low = |half: u16| bits & !0xffff | u64::from(half);
+        let high = |half: u16| bits & !0xffff_0000 | u64::from(half) << 16;
+        match self {
+            FloatFormat::F16 => low(narrowed::<Half>(new)),
+            FloatFormat::F16High => high(narrowed::<Half>(new)),
+            FloatFormat::Bf16 => low(narrowed::<BFloat>(new)),
+            FloatFormat::Bf16High => high(narrowed::<BFloat>(new)),
+            FloatFormat::F32 => (new as f32).to_bits().into(),
+            FloatFormat::F64 => new.to_bits(),
+        }
     }
 }
 

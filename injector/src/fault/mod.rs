@@ -8,6 +8,7 @@ mod masks;
 mod model;
 mod scope;
 mod target;
+mod values;
 
 pub use action::Action;
 pub use duration::{Duration, Intermittent};
@@ -15,8 +16,10 @@ pub use float::{FloatFormat, RelativeError};
 pub use masks::{MaskDistribution, MasksError};
 pub(crate) use model::all_ones;
 pub use model::{FaultModel, WrittenFaultModel};
-pub use scope::{Scope, UnknownScope};
+pub use scope::Scope;
+pub(crate) use scope::lanes_at_offset;
 pub use target::{FaultTarget, UnknownTarget};
+pub use values::{MeasuredPair, MeasuredValues, Results, ValuesError};
 
 use std::fmt;
 
@@ -75,7 +78,7 @@ impl Fault {
         let is_followed = self.target == FaultTarget::DestinationRegister
             && self.scope == Scope::Lane
             && self.duration == Duration::Transient
-            && !matches!(self.model, FaultModel::RelativeError(_));
+            && !matches!(self.model, FaultModel::RelativeError(_) | FaultModel::DrawnValues(_));
         if is_followed { Ok(()) } else { Err(FaultError::NotFollowed(Box::new(self.clone()))) }
     }
 }

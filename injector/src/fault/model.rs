@@ -1,6 +1,6 @@
 //! Fault models: which faults a value can suffer, and what each does to it.
 
-use super::{Action, FaultTarget, FloatFormat, MaskDistribution, RelativeError};
+use super::{Action, FaultTarget, FloatFormat, MaskDistribution, MeasuredValues, RelativeError};
 use crate::stream::Stream;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -21,6 +21,9 @@ pub enum FaultModel {
     FlipMask(u32),
     /// The bits of a mask inverted that is drawn from a distribution: one place per word.
     FlipDrawnMask(Arc<MaskDistribution>),
+    /// A result wrong as one was seen to be of the same operation: one place per number, and per
+    /// word where the instruction computes none.
+    DrawnValues(Arc<MeasuredValues>),
     /// The value replaced by a uniformly random one: one place per word.
     RandomValue,
     /// The value replaced by zero: one fault per word.
@@ -48,6 +51,7 @@ impl FaultModel {
             FaultModel::FlipRandomBits(count) => if_fits((*count).into()),
             FaultModel::FlipMask(mask) => if_fits(32 - mask.leading_zeros()),
             FaultModel::FlipDrawnMask(_) => if_fits(32),
+            FaultModel::DrawnValues(values) => values.fit(bits, format).into(),
             FaultModel::RandomValue | FaultModel::ZeroValue | FaultModel::OnesValue => 1,
             FaultModel::RelativeError(_) => u32::from(format.is_some()),
         }
@@ -69,6 +73,10 @@ impl FaultModel {
             FaultModel::FlipRandomBits(count) => Action::Flip(stream.bits(bits, (*count).into())),
             FaultModel::FlipMask(mask) => Action::Flip(*mask),
             FaultModel::FlipDrawnMask(masks) => Action::Flip(masks.draw(stream)),
+            FaultModel::DrawnValues(values) => {
+                // What no pair fits has no places.
+                values.draw(bits, format, stream).unwrap_or(Action::Flip(0))
+            }
             FaultModel::RandomValue => Action::Set(stream.word() & all),
             FaultModel::ZeroValue => Action::Set(0),
             FaultModel::OnesValue => Action::Set(all),
@@ -85,14 +93,28 @@ impl FaultModel {
     pub fn is_drawn(&self) -> bool {
         matches!(
             self,
-            FaultModel::FlipRandomBits(_) | FaultModel::FlipDrawnMask(_) | FaultModel::RandomValue
+            FaultModel::FlipRandomBits(_)
+                | FaultModel::FlipDrawnMask(_)
+                | FaultModel::DrawnValues(_)
+                | FaultModel::RandomValue
         )
+    }
+
+    /// What the model is for instructions of one operation.
+    pub(crate) fn of_opcode(&self, opcode: &str) -> FaultModel {
+        match self {
+            FaultModel::DrawnValues(values) => {
+                FaultModel::DrawnValues(Arc::new(values.of_opcode(opcode)))
+            }
+            other => other.clone(),
+        }
     }
 
     /// Whether the model can mean anything for a target.
     pub(crate) fn fits(&self, target: FaultTarget) -> bool {
         match self {
             FaultModel::RelativeError(_) => target.is_typed(),
+            FaultModel::DrawnValues(_) => target == FaultTarget::DestinationRegister,
             _ if target == FaultTarget::Branch => self.places(1, None) > 0,
             _ => true,
         }
@@ -104,6 +126,7 @@ impl FaultModel {
             FaultModel::RelativeError(_) => {
                 "it needs a floating-point number, the result or the operand of an instruction"
             }
+            FaultModel::DrawnValues(_) => "it needs the result of an instruction",
             _ => "it needs more than one bit",
         }
     }
@@ -127,6 +150,9 @@ pub enum WrittenFaultModel {
     FlipMask(u64),
     /// Flips bits as a table says that they were seen to flip: CSV with the columns `mask,count`.
     FlipDrawnMask(PathBuf),
+    /// Makes a result wrong as one was seen to be: CSV with the columns `opcode,golden,faulty,count`,
+    /// of which `opcode` and `count` can be left out.
+    DrawnValues(PathBuf),
     /// Puts a random value in its place.
     RandomValue,
     /// Puts zero in its place.
@@ -142,13 +168,15 @@ pub enum WrittenFaultModel {
 }
 
 impl WrittenFaultModel {
-    /// The model, its numbers checked; `read_masks` reads the table that a model names.
+    /// The model, its numbers checked; `read_masks` and `read_values` read the table that a model
+    /// names.
     ///
     /// # Errors
     /// The model's name, and what is wrong with what it says.
     pub fn checked(
         &self,
         read_masks: impl FnOnce(&Path) -> Result<MaskDistribution, String>,
+        read_values: impl FnOnce(&Path) -> Result<MeasuredValues, String>,
     ) -> Result<FaultModel, (&'static str, String)> {
         let bits = |name, count: u8| match count {
             2..=32 => Ok(count),
@@ -171,6 +199,10 @@ impl WrittenFaultModel {
             Self::FlipDrawnMask(path) => {
                 let masks = read_masks(path).map_err(|message| ("flip_drawn_mask", message))?;
                 FaultModel::FlipDrawnMask(Arc::new(masks))
+            }
+            Self::DrawnValues(path) => {
+                let values = read_values(path).map_err(|message| ("drawn_values", message))?;
+                FaultModel::DrawnValues(Arc::new(values))
             }
             Self::RandomValue => FaultModel::RandomValue,
             Self::ZeroValue => FaultModel::ZeroValue,
@@ -202,6 +234,7 @@ impl fmt::Display for FaultModel {
             FaultModel::FlipRandomBits(count) => write!(f, "flip_random_bits {count}"),
             FaultModel::FlipMask(mask) => write!(f, "flip_mask {mask:#010x}"),
             FaultModel::FlipDrawnMask(masks) => write!(f, "flip_drawn_mask {}", masks.name()),
+            FaultModel::DrawnValues(values) => write!(f, "drawn_values {}", values.name()),
             FaultModel::RandomValue => f.write_str("random_value"),
             FaultModel::ZeroValue => f.write_str("zero_value"),
             FaultModel::OnesValue => f.write_str("ones_value"),

@@ -182,14 +182,15 @@ impl<'a> Census<'a> {
     }
 
     /// The lanes that are counted, where it is enough to count for each wave how often it executes an
-    /// instruction, and on how many lanes: nothing if it must be seen when, in which state, or of code
-    /// that was rewritten.
+    /// instruction, and on how many lanes: nothing if it must be seen when, on which lanes, in which
+    /// state, or of code that was rewritten.
     pub fn counted_lanes(&self) -> Option<LaneMask> {
         let Frame { fault, selection, .. } = self.frame;
         let is_seen = self.is_rewritten
             || self.units.is_some()
             || self.unread.is_some()
             || fault.target.needs_resources()
+            || matches!(fault.scope, Scope::LanesEvery(_))
             || selection.occurrences.is_some()
             || selection.window.is_some();
         (!is_seen).then(|| selection.of_lanes(LaneMask::FULL))

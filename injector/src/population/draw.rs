@@ -175,8 +175,7 @@ pub(crate) fn permanent(profile: &Profile, seed: u64, drawn: &Drawn) -> Option<(
     let own = units.get(behind.checked_sub(1)?)?;
     let (unit, place, struck) = own.get(drawn.place - own.first)?;
     let mut stream = drawn.stream(profile, seed);
-    let model = &profile.frame.fault.model;
-    let action = model.action(struck.place.bits(), struck.format, struck.number, &mut stream);
+    let action = own.action(&struck, &mut stream);
     let planned = Planned {
         site: Site { when: When::Always(unit), place, lanes: None, action },
         kernel: None,

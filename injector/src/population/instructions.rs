@@ -99,10 +99,11 @@ impl<'a> Instructions<'a> {
         let opcode = inst.operation.name();
         let resources = self.resources.get_or_insert_default();
         let places = if selection.has_instruction(inst, line.as_ref()) {
-            let words = words(inst, fault, resources, &selection.registers);
+            let fault = Fault { model: fault.model.of_opcode(opcode), ..fault.clone() };
+            let words = words(inst, &fault, resources, &selection.registers);
             match draw {
-                Draw::Bits => Places::new(words, fault),
-                Draw::Instructions => Places::of_executions(words, fault, by_lane(inst)),
+                Draw::Bits => Places::new(words, &fault),
+                Draw::Instructions => Places::of_executions(words, &fault, by_lane(inst)),
             }
         } else {
             Places::none(fault)

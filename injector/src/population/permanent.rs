@@ -4,7 +4,9 @@ use super::census::Execution;
 use super::instructions::Instruction;
 use super::places::Struck;
 use super::{Group, Places};
+use crate::fault::Action;
 use crate::site::{Lanes, Place, Unit};
+use crate::stream::Stream;
 use flipwave_device::{Dispatch, WaveId};
 use flipwave_isa::{LaneMask, Operation, Target};
 use std::collections::BTreeMap;
@@ -30,6 +32,11 @@ impl UnitPlaces {
     /// How many places it has.
     pub fn places(&self) -> u64 {
         self.places.count(self.slots)
+    }
+
+    /// The fault at a place of its own. What is random about it comes from `stream`.
+    pub fn action(&self, struck: &Struck, stream: &mut Stream) -> Action {
+        self.places.action(struck, stream)
     }
 
     /// Place number `number` of its own: the unit with its slot, the word of the result, and which

@@ -1,7 +1,7 @@
 //! The places of one execution of an instruction, numbered.
 
 use super::words::Words;
-use crate::fault::{Fault, FaultModel, FloatFormat, Scope};
+use crate::fault::{Action, Fault, FaultModel, FloatFormat, Scope, lanes_at_offset};
 use crate::site::{Lanes, Place};
 use crate::stream::Stream;
 use flipwave_isa::{LaneMask, Register};
@@ -34,7 +34,7 @@ pub(crate) struct Places {
     words: Vec<Words>,
     /// Where instructions are drawn, whether it is one that lanes execute.
     by_lane: Option<bool>,
-    /// Places of what each lane has of its own, for one lane.
+    /// Places of what each lane has of its own, for one lane, or those that are struck with it.
     per_lane: u64,
     /// Places of the rest.
     shared: u64,
@@ -72,7 +72,7 @@ impl Places {
     pub fn of_executions(words: Vec<Words>, fault: &Fault, by_lane: bool) -> Places {
         let bits = Places::new(words, fault);
         let has_some = u64::from(bits.per_lane + bits.shared > 0);
-        let per_lane = if by_lane && bits.scope == Scope::Lane { has_some } else { 0 };
+        let per_lane = if by_lane && bits.scope.is_part_of_lanes() { has_some } else { 0 };
         Places { by_lane: Some(by_lane), per_lane, shared: has_some - per_lane, ..bits }
     }
 
@@ -122,21 +122,21 @@ impl Places {
         self.model.places(words.first.bits(), words.format)
     }
 
-    /// Whether each lane's copy is a place of its own.
+    /// Whether the copies that lanes have are places of their own.
     fn is_copied(&self, words: &Words) -> bool {
-        self.scope == Scope::Lane && words.first.is_per_lane()
+        self.scope.is_part_of_lanes() && words.first.is_per_lane()
     }
 
     /// The places of one execution on `lanes`.
     pub fn count(&self, lanes: LaneMask) -> u64 {
         // A fault in all active lanes needs one.
-        let nothing = lanes == LaneMask::EMPTY && self.scope != Scope::Lane;
+        let nothing = lanes == LaneMask::EMPTY && !self.scope.is_part_of_lanes();
         let shared = if nothing { self.shared_by_lanes() } else { self.shared };
-        self.per_lane * u64::from(lanes.count()) + shared
+        self.per_lane * u64::from(self.scope.parts(lanes)) + shared
     }
 
     /// How many of some executions have places, and how many places all have together: as
-    /// [`Places::count`] of each.
+    /// [`Places::count`] of each. Of faults in lanes that are a period apart it is not known.
     pub fn sum(&self, executed: &InstructionCount) -> (u64, u64) {
         let InstructionCount { executions, lanes, without_lanes } = *executed;
         let with_lanes = executions - without_lanes;
@@ -182,11 +182,18 @@ impl Places {
         Some(Struck { place, lanes, number, format: words.format })
     }
 
+    /// The fault at one of the places. What is random about it comes from `stream`.
+    pub fn action(&self, struck: &Struck, stream: &mut Stream) -> Action {
+        let Struck { place, format, number, .. } = *struck;
+        self.model.action(place.bits(), format, number, stream)
+    }
+
     /// Whose values a fault strikes, in an execution on `lanes`, of its copy number `copy`.
     fn whose(&self, lanes: LaneMask, copy: u32) -> Option<Lanes> {
         Some(match self.scope {
             Scope::Lane => Lanes::One(lanes.nth(copy)?),
             Scope::ActiveLanes => Lanes::Mask(lanes),
+            Scope::LanesEvery(period) => Lanes::Mask(lanes_at_offset(lanes, period, copy)?),
             Scope::Wave => Lanes::All,
             Scope::Workgroup => Lanes::Active,
         })
@@ -199,7 +206,7 @@ impl Places {
             let of_word = u64::from(self.of_word(words));
             let is_per_lane = words.first.is_per_lane();
             let copies = match (self.is_copied(words), is_per_lane && lanes == LaneMask::EMPTY) {
-                (true, _) => lanes.count().into(),
+                (true, _) => self.scope.parts(lanes).into(),
                 (false, true) => 0,
                 (false, false) => 1,
             };
@@ -226,6 +233,14 @@ mod tests {
     use crate::testing::inst;
     use flipwave_isa::Lane;
     use std::collections::{HashMap, HashSet};
+
+    /// The lanes of each offset modulo a period.
+    fn every(lanes: LaneMask, period: u8) -> Vec<Option<Lanes>> {
+        let at = |offset| lanes.lanes().filter(move |lane| lane.0 % period == offset);
+        let mask = |offset| at(offset).fold(0, |mask, lane| mask | 1 << lane.0);
+        let masks = (0..period).map(mask).filter(|mask| *mask != 0);
+        masks.map(|mask| Some(Lanes::Mask(LaneMask(mask)))).collect()
+    }
 
     fn places(text: &str, fault: &Fault) -> Places {
         Places::new(words(&inst(0, text), fault, &Resources::default(), &[]), fault)
@@ -261,6 +276,7 @@ mod tests {
                             }
                             (true, _) if lanes == LaneMask::EMPTY => Vec::new(),
                             (true, Scope::ActiveLanes) => vec![Some(Lanes::Mask(lanes))],
+                            (true, Scope::LanesEvery(period)) => every(lanes, period.get()),
                             (true, Scope::Wave) => vec![Some(Lanes::All)],
                             (true, Scope::Workgroup) => vec![Some(Lanes::Active)],
                         };
@@ -363,7 +379,8 @@ mod tests {
             ("s_add_u32 s0, s1, s2", false),
             ("s_nop 0", false),
         ] {
-            for scope in Scope::ALL {
+            let is_summed = |scope: &Scope| !matches!(scope, Scope::LanesEvery(_));
+            for scope in Scope::ALL.into_iter().filter(is_summed) {
                 let fault = Fault { scope, ..Fault::transient(FaultModel::FlipOneBit) };
                 let words = words(&inst(0, text), &fault, &Resources::default(), &[]);
                 let places = Places::of_executions(words, &fault, is_vector);

@@ -231,8 +231,8 @@ impl<'a> Resolver<'a> {
     fn site_of(&self, found: &Found, wave: WaveId, mut stream: Stream) -> Site {
         let Found { struck, number, occurrence, .. } = found;
         let fault = &self.profile.frame.fault;
-        let bits = struck.place.bits();
-        let action = fault.model.action(bits, struck.format, struck.number, &mut stream);
+        let instruction = self.instructions.get(*number);
+        let action = instruction.places.action(struck, &mut stream);
         let intermittent = match fault.duration {
             Duration::Intermittent(own) => Some((own, stream.word())),
             _ => None,
@@ -242,7 +242,7 @@ impl<'a> Resolver<'a> {
             dispatch: self.index,
             workgroup,
             wave: (fault.scope != Scope::Workgroup).then_some(wave),
-            pc: self.instructions.get(*number).pc,
+            pc: instruction.pc,
             occurrence: *occurrence,
             intermittent,
         };

@@ -72,9 +72,14 @@ pub(crate) fn words(
             .collect();
         found.sort_unstable();
         found.dedup();
-        let is_number = matches!(fault.model, FaultModel::RelativeError(_));
+        let is_number = |own: &Register| !formats(inst, *own, fault.target).is_empty();
+        let by_format = match fault.model {
+            FaultModel::RelativeError(_) => true,
+            FaultModel::DrawnValues(_) => found.iter().any(is_number),
+            _ => false,
+        };
         let formats = |own: Register| {
-            if is_number { formats(inst, own, fault.target) } else { vec![None] }
+            if by_format { formats(inst, own, fault.target) } else { vec![None] }
         };
         found
             .into_iter()
