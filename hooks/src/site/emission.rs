@@ -167,6 +167,10 @@ impl Emission<'_> {
         inputs.sort_by_key(|input| !is_scc(&plan.values[*input]));
         for input in inputs {
             let to = self.call.body.inputs[input];
+            // What the body does not read has no registers there.
+            if !self.call.body.groups.iter().any(|group| group.range.overlaps(to)) {
+                continue;
+            }
             self.input(out, input, self.renaming.range(to))?;
         }
         Ok(())
