@@ -1,7 +1,7 @@
 //! `flipwave agreement`.
 
-use crate::arguments::AgreementArguments;
 use crate::output::say;
+use crate::results_arguments::AgreementArguments;
 use crate::table::{row, table};
 use crate::{Failure, output, report};
 use flipwave_analysis::{

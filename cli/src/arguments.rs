@@ -1,13 +1,14 @@
 //! The command line.
 
 use crate::cluster_arguments::{MergeArguments, StatusArguments, SubmitArguments};
+use crate::results_arguments::{
+    AgreementArguments, CompareArguments, FailuresArguments, RatesArguments, ReportArguments,
+};
+use crate::tool_arguments::{InspectArguments, ToolArguments};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use flipwave_analysis::Aggregates;
 use flipwave_campaigns::{InjectionPath, Part};
 use flipwave_injector::{Accelerations, Site};
-use flipwave_isa::Target;
-use flipwave_tools::Options;
 use std::ffi::OsString;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
@@ -170,7 +171,7 @@ pub struct CaptureArguments {
 }
 
 /// The GPUs that AMD's runtime can be given.
-fn gpus() -> PossibleValuesParser {
+pub fn gpus() -> PossibleValuesParser {
     PossibleValuesParser::new(flipwave_attach::processors())
 }
 
@@ -320,26 +321,6 @@ pub enum AccelerationArgument {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The page is one file of HTML, which needs no network. Rates of all kinds are in aggregates.csv, too. \
-The same results give the same bytes.")]
-pub struct ReportArguments {
-    /// Folders with results of `flipwave run` or `flipwave merge`
-    #[arg(required = true, value_name = "DIR")]
-    pub folders: Vec<PathBuf>,
-    /// File for the page
-    #[arg(long, value_name = "FILE", default_value = "report.html")]
-    pub out: PathBuf,
-    /// Folder for the rates as a table, aggregates.csv
-    #[arg(long, value_name = "DIR")]
-    pub csv: Option<PathBuf>,
-    /// Folder with source files, to be shown with the rates of their lines; the campaign file's is
-    /// one, where that is still there. May be given several times
-    #[arg(long, value_name = "DIR")]
-    pub source: Vec<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
 The folder has the hardened code objects, curve.csv and curve.svg with what each budget brings, \
 instructions.csv with what it buys, and a folder of results for the plain program and for each budget. \
 The exit code is 1 if a fault in a result that is compared has come to SDC.")]
@@ -372,75 +353,6 @@ pub struct HardenArguments {
     /// Take the folder from a run on another machine, which has surely ended
     #[arg(long)]
     pub take_over: bool,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Injections of the same faults are compared pair by pair, others as independent samples. The page is one \
-file of HTML, which needs no network; all that was compared is in compare.csv, too.")]
-pub struct CompareArguments {
-    /// Folder with results of `flipwave run` or `flipwave merge`, or its results.csv
-    #[arg(value_name = "A")]
-    pub a: PathBuf,
-    /// The same of what is compared with it
-    #[arg(value_name = "B")]
-    pub b: PathBuf,
-    /// File for the page
-    #[arg(long, value_name = "FILE", default_value = "compare.html")]
-    pub out: PathBuf,
-    /// Folder for the differences as a table, compare.csv
-    #[arg(long, value_name = "DIR")]
-    pub csv: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-FILE has the columns workload,outcome,rate,source. A workload is the name of a campaign; those that \
-are not in both are left out.")]
-pub struct AgreementArguments {
-    /// Folders with results of `flipwave run` or `flipwave merge`
-    #[arg(required = true, value_name = "DIR")]
-    pub folders: Vec<PathBuf>,
-    /// File with the published rates (CSV)
-    #[arg(long, value_name = "FILE")]
-    pub published: PathBuf,
-    /// File for the rates as a table
-    #[arg(long, value_name = "FILE")]
-    pub csv: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub struct RatesArguments {
-    /// Folder with results of `flipwave run` or `flipwave merge`
-    #[arg(value_name = "DIR")]
-    pub folder: PathBuf,
-    /// By what
-    #[arg(long, value_name = "WHAT", default_value = "kernel", value_parser = PossibleValuesParser::new(Aggregates::table_names()))]
-    pub by: String,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-The file of raw rates, like this:
-
-structures:
-  registers:
-    fit_per_bit: 1.0e-4
-    bits: 33554432
-    rows: {class: VGPR}
-
-A campaign with target register, lds, global_memory or scratch gives probabilities that go with rates of \
-bits.")]
-pub struct FailuresArguments {
-    /// Folder with results of `flipwave run` or `flipwave merge`
-    #[arg(value_name = "DIR")]
-    pub folder: PathBuf,
-    /// How often faults happen in which structures (YAML)
-    #[arg(long, value_name = "FILE")]
-    pub rates: PathBuf,
-    /// File for the failures as a table
-    #[arg(long, value_name = "FILE")]
-    pub csv: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -511,126 +423,6 @@ pub struct FidelityArguments {
     pub seed: Option<u64>,
     #[command(flatten)]
     pub variant: VariantArgument,
-}
-
-#[derive(Debug, Args)]
-pub struct InspectArguments {
-    /// A code object, an offload bundle, or a HIP program
-    pub file: PathBuf,
-    /// Only this kernel, and what it may call
-    #[arg(long, value_name = "NAME")]
-    pub kernel: Option<String>,
-    /// The target, where the file has code for several
-    #[arg(long, value_name = "TARGET")]
-    pub target: Option<Target>,
-    /// Print the code in blocks, with edges, loops and calls
-    #[arg(long)]
-    pub cfg: bool,
-    /// Print how many registers are free, in all and before each instruction
-    #[arg(long)]
-    pub registers: bool,
-    /// Print the source lines beside the instructions
-    #[arg(long)]
-    pub lines: bool,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Debug, Args)]
-#[command(
-    override_usage = "flipwave tool [OPTIONS] <NAME> <FILE>\n       \
-                      flipwave tool [OPTIONS] <NAME> -- <COMMAND>...",
-    after_help = "\
-The table is CSV. Its first columns say which dispatch a row is of. What could not be counted, \
-because a record found no place or a hook could not be placed, is said on standard error.
-
-An application's output and exit code are its own; without --out its table goes to standard error \
-at its end."
-)]
-pub struct ToolArguments {
-    /// The tool
-    pub name: ToolName,
-    /// The campaign file (YAML), whose program is run once without faults
-    #[arg(required_unless_present = "command", conflicts_with = "command")]
-    pub file: Option<PathBuf>,
-    /// A HIP application and its arguments, run under AMD's own runtime
-    #[arg(last = true, conflicts_with = "variant")]
-    pub command: Vec<OsString>,
-    /// Look at this kernel only
-    #[arg(long, value_name = "KERNEL")]
-    pub kernel: Option<String>,
-    /// Where instructions are counted
-    #[arg(long, value_enum, default_value_t = PerArgument::Block)]
-    pub per: PerArgument,
-    /// Room for this many records of a dispatch
-    #[arg(long, value_name = "N", default_value_t = Options::default().records)]
-    pub records: u32,
-    /// Where the tool's hooks go [default: inline where code can be moved]
-    #[arg(long, value_enum)]
-    pub placement: Option<PlacementArgument>,
-    /// File for the table [default: standard output]
-    #[arg(long, value_name = "FILE")]
-    pub out: Option<PathBuf>,
-    /// Seed in place of the campaign file's
-    #[arg(long, value_name = "S", conflicts_with = "command")]
-    pub seed: Option<u64>,
-    #[command(flatten)]
-    pub variant: VariantArgument,
-    /// How it is found out what an application executes
-    #[arg(long, value_enum, default_value_t = ByArgument::Hook, conflicts_with = "file")]
-    pub by: ByArgument,
-    /// The GPU that an application finds
-    #[arg(long, value_name = "GPU", default_value = "gfx90a", value_parser = gpus())]
-    pub gpu: String,
-    /// How many GPUs it finds
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=16))]
-    pub gpus: u32,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ByArgument {
-    /// By hooks in rewritten code, on the embedded GPU
-    Hook,
-    /// Inside of the embedded GPU, which runs code as it is; for instruction-count,
-    /// opcode-histogram and memory-trace
-    Embedded,
-    /// By hooks, on this machine's own AMD GPU
-    Hardware,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum PlacementArgument {
-    /// Between the instructions, which move
-    Inline,
-    /// Elsewhere: the code stays, and branches lead to the hooks and back
-    Trampoline,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ToolName {
-    /// Executions of each instruction
-    InstructionCount,
-    /// Executions of each operation
-    OpcodeHistogram,
-    /// Each access to memory
-    MemoryTrace,
-    /// Cache lines that accesses of a wave touch
-    AddressDivergence,
-    /// How often the lanes of a wave part
-    BranchDivergence,
-    /// How often lanes want the same LDS bank
-    BankConflicts,
-    /// Clocks where each wave begins and ends
-    KernelClock,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum PerArgument {
-    /// Once for each basic block
-    Block,
-    /// At each instruction
-    Instruction,
 }
 
 #[derive(Debug, Args)]

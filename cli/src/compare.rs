@@ -1,6 +1,6 @@
 //! `flipwave compare`.
 
-use crate::arguments::CompareArguments;
+use crate::results_arguments::CompareArguments;
 use crate::{Failure, output};
 use flipwave_analysis::Comparison;
 use std::io::Write;

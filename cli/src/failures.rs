@@ -1,7 +1,7 @@
 //! `flipwave failures`.
 
-use crate::arguments::FailuresArguments;
 use crate::output::say;
+use crate::results_arguments::FailuresArguments;
 use crate::table::{row, table};
 use crate::{Failure, output, report};
 use flipwave_analysis::{DeviceFailures, Estimate, FailureLine, FailurePart, Vulnerability};

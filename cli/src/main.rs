@@ -24,6 +24,7 @@ mod profile;
 mod rates;
 mod replay;
 mod report;
+mod results_arguments;
 mod run;
 mod schema;
 mod shards;
@@ -32,6 +33,7 @@ mod site;
 mod strict;
 mod table;
 mod tool;
+mod tool_arguments;
 mod trace;
 mod variants;
 

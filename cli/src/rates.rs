@@ -1,6 +1,6 @@
 //! `flipwave rates`.
 
-use crate::arguments::RatesArguments;
+use crate::results_arguments::RatesArguments;
 use crate::{Failure, output, report};
 use flipwave_injector::demangled_kernel;
 use std::io::Write;

@@ -1,6 +1,6 @@
 //! `flipwave report`.
 
-use crate::arguments::ReportArguments;
+use crate::results_arguments::ReportArguments;
 use crate::{Failure, output};
 use flipwave_analysis::{About, Aggregates, Reported, Sources, report_html, write_aggregates};
 use std::fs::File;

@@ -1,8 +1,8 @@
 //! `flipwave tool`.
 
-use crate::arguments::{ByArgument, PerArgument, PlacementArgument, ToolArguments, ToolName};
 use crate::exec::cannot_start;
 use crate::output::{self, say};
+use crate::tool_arguments::{ByArgument, PerArgument, PlacementArgument, ToolArguments, ToolName};
 use crate::{Failure, campaign};
 use clap::ValueEnum;
 use flipwave_attach::{Library, Session, Task, ToolPath, ToolSession, end_as, run_application};

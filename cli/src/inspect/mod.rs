@@ -2,7 +2,7 @@
 
 mod text;
 
-use crate::arguments::InspectArguments;
+use crate::tool_arguments::InspectArguments;
 use crate::{Failure, output};
 use flipwave_campaigns::read_code_object;
 use flipwave_hooks::inspect::{InspectOptions, inspect as look};

@@ -1,6 +1,6 @@
 //! An inspection as text.
 
-use crate::arguments::InspectArguments;
+use crate::tool_arguments::InspectArguments;
 use flipwave_hooks::inspect::{
     BlockFacts, Counts, FunctionFacts, Inspection, InstFacts, KernelFacts, RegisterFacts,
 };
