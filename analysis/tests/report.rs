@@ -144,6 +144,10 @@ fn counted(table: &str) -> Counts {
         for row in &rows {
             let weight: f64 = row[weight].parse().expect("a weight");
             let value = value(row);
+            // Outputs that are right, or have no dimensions, have no shape.
+            if *scope == "shape" && value.is_empty() {
+                continue;
+            }
             let total = totals.entry(value.clone()).or_default();
             *total = (total.0 + 1, total.1 + weight);
             let mut causes = vec![""];

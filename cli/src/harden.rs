@@ -90,9 +90,17 @@ fn print(found: &Hardenings) -> Result<(), Failure> {
         .steps
         .iter()
         .fold((0, 0), |(one, other), own| (one + own.instructions, other + own.registers));
+    let differing = found.steps.iter().find_map(|step| step.differing.as_ref());
+    let differing = match differing {
+        None => "no difference".to_owned(),
+        Some(differing) => format!(
+            "and a difference, which undefined registers explain if the code was compiled with -O0: \
+             {differing}"
+        ),
+    };
     writeln!(
         output,
-        "side by side: {instructions} instructions and {registers} values of registers, no difference"
+        "side by side: {instructions} instructions and {registers} values of registers, {differing}"
     )?;
     for file in &found.files {
         writeln!(output, "file: {}", file.display())?;

@@ -72,6 +72,8 @@ pub fn results(inst: &Inst) -> Result<Vec<RegisterRange>, Reason> {
         || inst.modifiers.lds
         || inst.modifiers.gds
         || inst.encoding == Encoding::Vopd
+        // Exchanges: both results are read.
+        || inst.flags.tied && inst.destinations().count() > 1
     {
         return Err(Reason::State);
     }
@@ -196,7 +198,8 @@ impl Duplicate {
         match copy.accumulated() {
             Some(text) => before.push(text),
             None => {
-                if let Some(pair) = pairs.first().filter(|_| inst.flags.tied) {
+                let keeps = keeps_some(inst, isa.target().generation());
+                if let Some(pair) = pairs.first().filter(|_| keeps) {
                     let old = registers.source(pair.result);
                     let moves = old.iter().zip(pair.shadow.iter());
                     before.extend(moves.map(|(from, to)| move_of(from, to)));
@@ -220,6 +223,17 @@ impl Duplicate {
             results,
         })
     }
+}
+
+/// Whether some of what the first result's registers held before is in them afterwards, or may be: the
+/// copy's begin with the same then.
+fn keeps_some(inst: &Inst, generation: Generation) -> bool {
+    let modifiers = &inst.modifiers;
+    inst.flags.tied
+        || inst.operation.keeps_destination(generation)
+        || modifiers.op_sel.is_some_and(|own| own != 0)
+        || modifiers.sdwa.is_some()
+        || modifiers.dpp.is_some()
 }
 
 /// A move between registers of one file.

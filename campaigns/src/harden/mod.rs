@@ -67,12 +67,14 @@ pub struct Hardenings {
 }
 
 /// What was compared of plain and hardened code side by side.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InStep {
     /// Instructions that both executed.
     pub instructions: u64,
     /// Values of registers that were compared before them.
     pub registers: u64,
+    /// The first register that held something else, of a kernel that ended there.
+    pub differing: Option<String>,
 }
 
 /// A fault that a comparison should have seen.

@@ -102,7 +102,7 @@ impl Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Fault { target, model, scope, duration } = self;
-        write!(f, "{duration} {model} in {target} of one {scope}")
+        write!(f, "{duration} {model} in {target} of {}", scope.struck())
     }
 }
 

@@ -41,6 +41,19 @@ impl Scope {
         }
     }
 
+    /// What a fault strikes the values of, in words.
+    pub(crate) fn struck(self) -> String {
+        match self {
+            Scope::Lane => "one lane".to_owned(),
+            Scope::ActiveLanes => "the active lanes of one wave".to_owned(),
+            Scope::LanesEvery(period) => {
+                format!("active lanes of one wave that are {period} apart")
+            }
+            Scope::Wave => "all lanes of one wave".to_owned(),
+            Scope::Workgroup => "the active lanes of one workgroup".to_owned(),
+        }
+    }
+
     /// Whether a fault strikes some of the lanes of one execution: which, is drawn.
     pub(crate) fn is_part_of_lanes(self) -> bool {
         matches!(self, Scope::Lane | Scope::LanesEvery(_))
