@@ -271,7 +271,7 @@ fn replaced(
     let rewritten = instrumentation.rewrite(compiler).map_err(Box::new)?;
     scan.demand(&program, &rewritten.report)?;
     let results = |at| scan.results(&program, at);
-    let guest = Guest::new(&program, &rewritten, &scan.substitutes(&program), results);
+    let guest = Guest::new(object, &program, &rewritten, &scan.substitutes(&program), results);
     Ok((rewritten, guest))
 }
 

@@ -109,7 +109,7 @@ fn attempt(
             plan.left_out.insert(at, Reason::Refused);
         }
     }
-    let guest = Guest::new(&program, &rewritten, &Substitutes::default(), |_| Vec::new());
+    let guest = Guest::new(object, &program, &rewritten, &Substitutes::default(), |_| Vec::new());
     let pc = |at: InstIndex| program.instructions[at].pc;
     let duplicated = plan.duplicates.into_iter().map(|(at, own)| {
         let Duplicate { results, instructions, .. } = own;

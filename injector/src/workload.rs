@@ -207,11 +207,13 @@ impl Workload {
         Cells { buffers: &self.program.buffers }
     }
 
-    /// The source lines of a dispatch's code, where it says them and is as it was compiled.
+    /// The source lines of a dispatch's code as it was, where it says them.
     pub(crate) fn lines(&self, dispatch: &Dispatch) -> Option<&LineTable> {
-        let lines = self.device.lines(dispatch.module)?;
-        let is_original = !self.guests.contains_key(&dispatch.module.0);
-        (is_original && !lines.is_empty()).then_some(lines)
+        let lines = match self.guests.get(&dispatch.module.0) {
+            Some(guest) => guest.lines(),
+            None => self.device.lines(dispatch.module)?,
+        };
+        (!lines.is_empty()).then_some(lines)
     }
 
     /// What the waves of a dispatch have, one of which is in `state`.

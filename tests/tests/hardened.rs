@@ -109,6 +109,7 @@ fn a_larger_budget_leaves_less_sdc_and_no_fault_in_a_compared_result_is_silent()
         assert!((sum - 1.0).abs() < 1e-12, "{point:?}");
         let own = rows(&folder.path().join(format!("hardened/{}", point.budget)));
         assert!(own.iter().map(|row| &row.site).eq(plain.iter().map(|row| &row.site)));
+        assert!(own.iter().map(|row| &row.line).eq(plain.iter().map(|row| &row.line)));
         // What the two tables say, counted plainly.
         let sdc = plain.iter().zip(&own).filter(|(row, _)| row.outcome == Outcome::Sdc);
         let silent = sdc.clone().filter(|(_, row)| row.outcome == Outcome::Sdc).count();

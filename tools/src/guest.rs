@@ -4,6 +4,7 @@
 //! taken, is shown as one instruction: it is executed when control has left the hooks.
 
 use crate::Substitutes;
+use flipwave_codeobj::{CodeObject, LineTable};
 use flipwave_device::{WaveId, WaveLocation};
 use flipwave_hooks::checker::Claims;
 use flipwave_hooks::flow::{Disassembly, InstIndex};
@@ -23,12 +24,14 @@ pub struct Guest {
     substitutes: FxHashMap<InstIndex, Inst>,
     claims: Claims,
     layout: CodeLayout,
+    lines: LineTable,
 }
 
 impl Guest {
     /// The code that `rewritten` was made from, in which some instructions stand for others:
     /// `results` are the registers that each of these writes.
     pub fn new(
+        object: &CodeObject,
         program: &Disassembly,
         rewritten: &Rewritten,
         substitutes: &Substitutes,
@@ -51,7 +54,13 @@ impl Guest {
             substitutes: substitutes.collect(),
             claims: claims.clone(),
             layout: rewritten.layout.clone(),
+            lines: object.lines().unwrap_or_default(),
         }
+    }
+
+    /// The source lines of the code as it was; empty where it does not say them.
+    pub fn lines(&self) -> &LineTable {
+        &self.lines
     }
 
     /// An observer of the new code that shows `inner` the code as it was.
