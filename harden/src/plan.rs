@@ -124,6 +124,8 @@ fn chain(
     let blocks: Vec<Block<'_>> = program
         .blocks
         .iter()
+        // Elsewhere control may come to any instruction.
+        .filter(|block| program.functions[block.function].unresolved.is_empty())
         .map(|block| Block { program, liveness, instructions: block.instructions })
         .filter(|block| {
             duplicates.range(block.instructions.start..block.instructions.end).count() > 1
