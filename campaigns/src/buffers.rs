@@ -1,6 +1,7 @@
 //! What buffers hold before the first launch.
 
-use crate::element::{ElementType, Number};
+use crate::element::ElementType;
+use crate::number::Number;
 use crate::regular_file;
 use crate::schema;
 use rand::{Rng, SeedableRng};
@@ -45,7 +46,7 @@ impl Init {
         count: usize,
         directory: &Path,
     ) -> Result<Init, String> {
-        let fits = |number| element.encode(number, &mut Vec::new());
+        let fits = |number| element.encode(number).map(|_| ());
         match init {
             None | Some(schema::Init::Zeros) => Ok(Init::Zeros),
             Some(schema::Init::Value(value)) => fits(value).map(|()| Init::Value(value)),
@@ -82,41 +83,49 @@ impl Init {
         count: usize,
         seed: u64,
     ) -> Result<Vec<u8>, String> {
-        let size = element.size() * count;
-        let mut bytes = Vec::with_capacity(size);
+        let numbers = |number: &mut dyn FnMut(usize) -> Number| {
+            let bits: Result<Vec<u64>, String> =
+                (0..count).map(|index| element.encode(number(index))).collect();
+            bits.map(|bits| element.pack(bits))
+        };
         match self {
-            Init::Zeros => bytes.resize(size, 0),
-            Init::Value(value) => {
-                for _ in 0..count {
-                    element.encode(*value, &mut bytes)?;
-                }
-            }
+            Init::Zeros => numbers(&mut |_| Number::Integer(0)),
+            Init::Value(value) => numbers(&mut |_| *value),
             Init::Range { start, step } => {
-                for index in 0..count {
-                    element.encode(range_element(*start, *step, index), &mut bytes)?;
-                }
+                numbers(&mut |index| range_element(*start, *step, index))
             }
             Init::Uniform { low, high } => {
                 let mut generator = stream(seed, name);
-                for _ in 0..count {
-                    element.encode(uniform(element, *low, *high, &mut generator), &mut bytes)?;
-                }
+                numbers(&mut |_| uniform(element, *low, *high, &mut generator))
             }
-            Init::File(path) => {
-                let failed = |error| format!("cannot read {}: {error}", path.display());
-                let found = regular_file::size(path).map_err(failed)?;
-                if found == size as u64 {
-                    bytes = regular_file::read(path).map_err(failed)?;
-                }
-                if found != size as u64 || bytes.len() != size {
-                    return Err(format!(
-                        "{} has {found} bytes; {count} elements of type {element} are {size}",
-                        path.display(),
-                    ));
-                }
-            }
+            Init::File(path) => elements_of_file(path, element, count),
         }
-        Ok(bytes)
+    }
+}
+
+/// The bytes of a regular file with `count` elements, and nothing else.
+///
+/// # Errors
+/// Says what is wrong with the file.
+pub(crate) fn elements_of_file(
+    path: &Path,
+    element: ElementType,
+    count: usize,
+) -> Result<Vec<u8>, String> {
+    let size = element.bytes_of(count as u64);
+    let failed = |error| format!("cannot read {}: {error}", path.display());
+    let found = regular_file::size(path).map_err(failed)?;
+    let bytes = match size == Some(found) {
+        true => regular_file::read(path).map_err(failed)?,
+        false => Vec::new(),
+    };
+    match size {
+        Some(size) if bytes.len() as u64 == size => Ok(bytes),
+        _ => Err(format!(
+            "{} has {found} bytes; {count} elements of type {element} are {}",
+            path.display(),
+            size.unwrap_or_default(),
+        )),
     }
 }
 

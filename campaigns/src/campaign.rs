@@ -94,6 +94,8 @@ pub struct Buffer {
     pub init: Init,
     /// What it is looked at for afterwards.
     pub role: BufferRole,
+    /// The file of what it must hold after the fault-free run, within the tolerance.
+    pub expected: Option<PathBuf>,
 }
 
 /// What a buffer is looked at for after the program has ended.
@@ -115,6 +117,8 @@ pub struct Launch {
     pub code: Code,
     /// The kernel's name.
     pub kernel: String,
+    /// What it is a part of, in the words of the file.
+    pub label: Option<String>,
     /// Work-items per dimension.
     pub grid: Dim3,
     /// Work-items of a workgroup per dimension.

@@ -3,6 +3,7 @@
 use crate::application::{self, Application, Nondeterminism};
 use crate::campaign::{Campaign, CampaignWorkload, CaptureSource, Kernels, Launch};
 use crate::check_launches::KernelsInProgress;
+use crate::context::Context;
 use crate::device::CampaignDevice;
 use crate::faults::{check_faults, range};
 use crate::location::{Field, Wrong, wrong};
@@ -43,12 +44,13 @@ pub(crate) fn check(
         Ok(target) => target,
         Err(error) => return wrong(&root.key("target"), error.to_string()),
     };
+    let context = Context { directory, target: &target };
     let mut faults = file.faults.map(|own| check_faults(own, directory)).transpose()?;
     let workload = match file.workload {
         schema::Workload { app: Some(own), kernel: None, dispatches: None, capture: None } => {
             refuse_beside("app", "software", file.software.is_some())?;
             refuse_beside("app", "instructions", !file.instructions.is_empty())?;
-            let application = check_application(own, file.device, file.compare, directory)?;
+            let application = check_application(own, file.device, file.compare, context)?;
             CampaignWorkload::Application(application)
         }
         schema::Workload { capture: Some(own), kernel: None, dispatches: None, app: None } => {
@@ -69,7 +71,7 @@ pub(crate) fn check(
                 let what = "instructions that the target lacks are emulated";
                 refuse_on_hardware(file.device, what)?;
             }
-            let (program, software) = check_launches(own, file.software, file.compare, directory)?;
+            let (program, software) = check_launches(own, file.software, file.compare, context)?;
             CampaignWorkload::Kernels(Kernels {
                 device: file.device,
                 buffers: program.buffers,
@@ -98,7 +100,7 @@ fn check_application(
     own: application::schema::Application,
     device: CampaignDevice,
     compare: Option<Compare>,
-    directory: &Path,
+    context: Context<'_>,
 ) -> Result<Application, Wrong> {
     let comparisons = match compare {
         None => Vec::new(),
@@ -110,7 +112,7 @@ fn check_application(
         }
     };
     let field = Field::root().key("workload").key("app");
-    let application = application::check(own, device, comparisons, directory, &field)?;
+    let application = application::check(own, device, comparisons, context, &field)?;
     let is_compared =
         application.nondeterminism == Nondeterminism::Allow || application.golden_runs > 1;
     if device == CampaignDevice::Rocr && !is_compared {
@@ -126,10 +128,10 @@ fn check_launches(
     workload: schema::Workload,
     software: Option<schema::Workload>,
     compare: Option<Compare>,
-    directory: &Path,
+    context: Context<'_>,
 ) -> Result<(KernelsInProgress, Vec<Launch>), Wrong> {
     let mut program = KernelsInProgress::default();
-    program.check(workload, directory, &Field::root().key("workload"))?;
+    program.check(workload, context, &Field::root().key("workload"))?;
     let tolerances = match compare {
         None => BTreeMap::new(),
         Some(Compare::Buffers(tolerances)) => tolerances,
@@ -142,7 +144,7 @@ fn check_launches(
     program.check_outputs(tolerances)?;
     let own = program.launches.len();
     if let Some(software) = software {
-        program.check(software, directory, &Field::root().key("software"))?;
+        program.check(software, context, &Field::root().key("software"))?;
     }
     let software = program.launches.split_off(own);
     Ok((program, software))

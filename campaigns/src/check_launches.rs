@@ -3,9 +3,12 @@
 use crate::buffers::Init;
 use crate::campaign::{Argument, Buffer, BufferRole, Code, Launch};
 use crate::compare::Tolerance;
+use crate::context::Context;
+use crate::element::ElementType;
 use crate::extents::Extents;
 use crate::location::{Field, Wrong, wrong};
-use crate::schema::{self, GOLDEN_INSTRUCTION_LIMIT, OPTIONS};
+use crate::schema::{self, GOLDEN_INSTRUCTION_LIMIT, Grid, OPTIONS};
+use crate::triton::{Scratch, TritonMetadata};
 use flipwave_device::Dim3;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,6 +18,9 @@ const MAX_WORKGROUP: u64 = 1024;
 
 /// LDS bytes of a workgroup that any AMD GPU has at most.
 const MAX_LOCAL_MEMORY: u32 = 160 * 1024;
+
+/// Bytes of a label at most.
+const MAX_LABEL: usize = 200;
 
 /// Bytes of one buffer at most: buffers are filled and compared on the host.
 const MAX_BUFFER_BYTES: u64 = 1 << 32;
@@ -30,18 +36,18 @@ impl KernelsInProgress {
     pub fn check(
         &mut self,
         workload: schema::Workload,
-        directory: &Path,
+        context: Context<'_>,
         field: &Field,
     ) -> Result<(), Wrong> {
         match (workload.kernel, workload.dispatches, workload.app) {
-            (Some(launch), None, None) => self.add_launch(launch, directory, &field.key("kernel")),
+            (Some(launch), None, None) => self.add_launch(launch, context, &field.key("kernel")),
             (None, Some(launches), None) if launches.is_empty() => {
                 wrong(&field.key("dispatches"), "is empty; list at least one launch")
             }
             (None, Some(launches), None) => {
                 let field = field.key("dispatches");
                 for (index, launch) in launches.into_iter().enumerate() {
-                    self.add_launch(launch, directory, &field.index(index))?;
+                    self.add_launch(launch, context, &field.index(index))?;
                 }
                 Ok(())
             }
@@ -56,25 +62,31 @@ impl KernelsInProgress {
     fn add_launch(
         &mut self,
         launch: schema::Launch,
-        directory: &Path,
+        context: Context<'_>,
         field: &Field,
     ) -> Result<(), Wrong> {
-        let code = check_code(&launch, directory, field)?;
-        if launch.name.is_empty() {
+        let code = check_code(&launch, context.directory, field)?;
+        let metadata = match &launch.metadata {
+            None => None,
+            Some(path) => match TritonMetadata::read(&context.directory.join(path)) {
+                Ok(metadata) => Some(metadata),
+                Err(message) => return wrong(&field.key("metadata"), message),
+            },
+        };
+        let Some(kernel) = launch.name.or(metadata.as_ref().map(|own| own.name.clone())) else {
+            return wrong(field, "needs the kernel's `name`");
+        };
+        if kernel.is_empty() {
             return wrong(&field.key("name"), "is empty; give the kernel's name");
         }
-        let grid = check_extent(&launch.grid, &field.key("grid"))?;
-        let workgroup = check_extent(&launch.workgroup, &field.key("workgroup"))?;
-        if launch.grid.0.len() != launch.workgroup.0.len() {
-            return wrong(
-                &field.key("workgroup"),
-                format!(
-                    "has {} dimensions where the grid has {}; give both the same number",
-                    launch.workgroup.0.len(),
-                    launch.grid.0.len()
-                ),
-            );
+        if let Some(label) = &launch.label
+            && (label.is_empty() || label.len() > MAX_LABEL || label.contains(char::is_control))
+        {
+            let message = format!("expected a text of one line, at most {MAX_LABEL} bytes long");
+            return wrong(&field.key("label"), message);
         }
+        let own_workgroup = metadata.as_ref().map(|own| own.workgroup);
+        let (grid, workgroup) = check_grid(launch.grid, launch.workgroup, own_workgroup, field)?;
         let work_items: u64 =
             workgroup.iter().map(|&extent| u64::from(extent)).fold(1, u64::saturating_mul);
         if work_items > MAX_WORKGROUP {
@@ -83,26 +95,34 @@ impl KernelsInProgress {
                 format!("{work_items} work-items; at most {MAX_WORKGROUP} are possible"),
             );
         }
-        let local_memory = match launch.local_memory {
-            Some(bytes) => check_local_memory(bytes, field)?,
-            None => 0,
+        let local_memory = match (launch.local_memory, &metadata) {
+            (Some(bytes), _) => check_local_memory(bytes, field)?,
+            (None, Some(metadata)) => metadata.local_memory,
+            (None, None) => 0,
         };
         let mut arguments = Vec::new();
         for (index, argument) in launch.args.into_iter().enumerate() {
             let field = field.key("args").index(index);
             arguments.push(match argument {
                 None => Argument::Null,
-                Some(argument) => self.check_argument(argument, directory, &field)?,
+                Some(argument) => self.check_argument(argument, context, &field)?,
             });
+        }
+        if let Some(metadata) = &metadata {
+            for (kind, scratch) in metadata.scratch() {
+                let field = field.key("metadata");
+                arguments.push(self.add_scratch(kind, scratch, (grid, workgroup), &field)?);
+            }
         }
         let instruction_limit = launch.instruction_limit.unwrap_or(GOLDEN_INSTRUCTION_LIMIT);
         if instruction_limit == 0 {
             return wrong(&field.key("instruction_limit"), "is 0; expected 1 or more");
         }
-        let kernel = launch.name;
+        let label = launch.label;
         self.launches.push(Launch {
             code,
             kernel,
+            label,
             grid,
             workgroup,
             local_memory,
@@ -115,19 +135,24 @@ impl KernelsInProgress {
     fn check_argument(
         &mut self,
         argument: schema::Argument,
-        directory: &Path,
+        context: Context<'_>,
         field: &Field,
     ) -> Result<Argument, Wrong> {
         match (&argument.buffer, argument.scalar, argument.local_memory) {
-            (Some(_), None, None) => self.check_buffer(argument, directory, field),
+            (Some(_), None, None) => self.check_buffer(argument, context, field),
             (None, Some(value), None) => {
                 refuse_keys(&argument, &["type"], "a scalar", field)?;
-                let Some(element) = argument.element else {
+                let Some(name) = argument.element else {
                     return wrong(field, "a scalar needs its `type`, for example `type: i32`");
                 };
-                let mut bytes = Vec::new();
-                match element.encode(value, &mut bytes) {
-                    Ok(()) => Ok(Argument::Scalar(bytes)),
+                let element = name.on(context.target);
+                if element.elements_of_unit() > 1 {
+                    let message =
+                        format!("{element} is less than a byte; a scalar has whole bytes");
+                    return wrong(&field.key("type"), message);
+                }
+                match element.encode(value) {
+                    Ok(bits) => Ok(Argument::Scalar(element.pack([bits]))),
                     Err(message) => wrong(&field.key("scalar"), message),
                 }
             }
@@ -147,7 +172,7 @@ impl KernelsInProgress {
     fn check_buffer(
         &mut self,
         argument: schema::Argument,
-        directory: &Path,
+        context: Context<'_>,
         field: &Field,
     ) -> Result<Argument, Wrong> {
         let name = argument.buffer.clone().unwrap_or_default();
@@ -159,7 +184,7 @@ impl KernelsInProgress {
             refuse_keys(&argument, &[], &again, field)?;
             return Ok(Argument::Buffer(index));
         }
-        let (Some(element), Some(count)) = (argument.element, argument.count) else {
+        let (Some(written), Some(count)) = (argument.element, argument.count) else {
             return wrong(
                 field,
                 format!("buffer `{name}` is used here first: it needs its `type` and `count`"),
@@ -168,18 +193,18 @@ impl KernelsInProgress {
         if name.is_empty() {
             return wrong(&field.key("buffer"), "is empty; give the buffer a name");
         }
-        let bytes = count.saturating_mul(element.size() as u64);
-        if bytes == 0 || bytes > MAX_BUFFER_BYTES {
-            return wrong(
-                &field.key("count"),
-                format!(
-                    "{count} elements; expected 1 to {}",
-                    MAX_BUFFER_BYTES / element.size() as u64
-                ),
-            );
+        let element = written.on(context.target);
+        if !element.bytes_of(count).is_some_and(|bytes| (1..=MAX_BUFFER_BYTES).contains(&bytes)) {
+            let most = element.elements_in(MAX_BUFFER_BYTES).unwrap_or_default();
+            let step = match element.elements_of_unit() {
+                1 => "",
+                _ => ", an even number",
+            };
+            let message = format!("{count} elements; expected 1 to {most}{step}");
+            return wrong(&field.key("count"), message);
         }
         let count = count as usize;
-        let init = match Init::new(argument.init, element, count, directory) {
+        let init = match Init::new(argument.init, element, count, context.directory) {
             Ok(init) => init,
             Err(message) => return wrong(&field.key("init"), message),
         };
@@ -203,7 +228,44 @@ impl KernelsInProgress {
             }
             Some(shape) => Some(check_shape(shape, Some(count as u64), &field.key("shape"))?),
         };
-        self.buffers.push(Buffer { name, element, count, extents, init, role });
+        let expected = match &argument.expected {
+            Some(_) if !matches!(role, BufferRole::Output(_)) => {
+                let message = "is for outputs; mark the buffer with `output: true`";
+                return wrong(&field.key("expected"), message);
+            }
+            path => path.as_ref().map(|path| context.directory.join(path)),
+        };
+        self.buffers.push(Buffer { name, element, count, extents, init, role, expected });
+        Ok(Argument::Buffer(self.buffers.len() - 1))
+    }
+
+    /// The argument for one kind of scratch memory of a kernel of Triton's.
+    fn add_scratch(
+        &mut self,
+        kind: &str,
+        scratch: Scratch,
+        (grid, workgroup): (Dim3, Dim3),
+        field: &Field,
+    ) -> Result<Argument, Wrong> {
+        let workgroups = (0..3).map(|axis| u64::from(grid[axis].div_ceil(workgroup[axis])));
+        let bytes = scratch.bytes_of(workgroups.product());
+        if bytes == Some(0) {
+            return Ok(Argument::Null);
+        }
+        let Some(bytes) = bytes.filter(|bytes| *bytes <= MAX_BUFFER_BYTES) else {
+            let message =
+                format!("the {kind} of all workgroups is more than {MAX_BUFFER_BYTES} bytes");
+            return wrong(field, message);
+        };
+        self.buffers.push(Buffer {
+            name: format!("{kind} of launch {}", self.launches.len()),
+            element: ElementType::U8,
+            count: bytes as usize,
+            extents: None,
+            init: Init::Zeros,
+            role: BufferRole::Data,
+            expected: None,
+        });
         Ok(Argument::Buffer(self.buffers.len() - 1))
     }
 
@@ -284,6 +346,7 @@ fn refuse_keys(
         ("init", argument.init.is_some()),
         ("output", argument.output.is_some()),
         ("detector", argument.detector.is_some()),
+        ("expected", argument.expected.is_some()),
     ];
     for (key, present) in keys {
         if present && !allowed.contains(&key) {
@@ -295,6 +358,9 @@ fn refuse_keys(
 
 fn check_code(launch: &schema::Launch, directory: &Path, field: &Field) -> Result<Code, Wrong> {
     match (&launch.source, &launch.code_object) {
+        (Some(_), None) if launch.metadata.is_some() => {
+            wrong(&field.key("metadata"), "is of a code object that Triton has made: `code_object`")
+        }
         (Some(source), None) => {
             let options = launch.options.clone();
             let options = options.unwrap_or_else(|| OPTIONS.map(str::to_owned).to_vec());
@@ -309,6 +375,49 @@ fn check_code(launch: &schema::Launch, directory: &Path, field: &Field) -> Resul
             "expected either `source` (an OpenCL C or HIP file) or `code_object` (a compiled one)",
         ),
     }
+}
+
+/// Work-items of a grid and of its workgroups, which may be those of a kernel of Triton's.
+fn check_grid(
+    grid: Grid,
+    workgroup: Option<schema::Extent>,
+    of_triton: Option<u32>,
+    field: &Field,
+) -> Result<(Dim3, Dim3), Wrong> {
+    let (extent, at, is_in_workgroups) = match &grid {
+        Grid::WorkItems(extent) => (extent, field.key("grid"), false),
+        Grid::Workgroups(extent) => (extent, field.key("grid").key("workgroups"), true),
+    };
+    let mut all = check_extent(extent, &at)?;
+    let dimensions = extent.0.len();
+    let workgroup = match (workgroup, of_triton) {
+        (Some(own), _) if own.0.len() != dimensions => {
+            let own = own.0.len();
+            return wrong(
+                &field.key("workgroup"),
+                format!(
+                    "has {own} dimensions where the grid has {dimensions}; give both the same number"
+                ),
+            );
+        }
+        (Some(own), _) => check_extent(&own, &field.key("workgroup"))?,
+        (None, Some(work_items)) => [work_items, 1, 1],
+        (None, None) => return wrong(field, "needs the work-items of its `workgroup`"),
+    };
+    if is_in_workgroups {
+        for (own, of_workgroup) in all.iter_mut().zip(workgroup) {
+            let Some(work_items) = own.checked_mul(of_workgroup) else {
+                let message = format!(
+                    "{own} workgroups of {of_workgroup} work-items; at most {} work-items are possible \
+                     in a dimension",
+                    u32::MAX
+                );
+                return wrong(&at, message);
+            };
+            *own = work_items;
+        }
+    }
+    Ok((all, workgroup))
 }
 
 fn check_extent(extent: &schema::Extent, field: &Field) -> Result<Dim3, Wrong> {

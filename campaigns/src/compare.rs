@@ -5,11 +5,10 @@
 //! infinity in place of anything else are wrong under every tolerance, with infinite errors.
 //! Under `exact`, -0.0 in place of 0.0 is wrong, with error 0.
 
-use crate::element::ElementType;
+use crate::element::{ElementType, Value};
 use crate::extents::{Extents, WrongBox};
 use crate::schema;
 use flipwave_analysis::ErrorShape;
-use half::f16;
 
 /// How far an element may be from the fault-free one. It is right if it meets any of the
 /// limits; with none it must be exact.
@@ -134,6 +133,19 @@ pub(crate) fn compare_in(
     Difference { shape: wrong.shape(), ..difference }
 }
 
+/// The number of the first element that is wrong.
+pub(crate) fn first_wrong(
+    element: (ElementType, &Tolerance),
+    golden: &[u8],
+    faulty: &[u8],
+) -> Option<u64> {
+    let mut first = None;
+    compare_each(element, golden, faulty, |index| {
+        first.get_or_insert(index);
+    });
+    first
+}
+
 /// Compares element by element, and gives `take` the number of each that is wrong.
 fn compare_each(
     (element, tolerance): (ElementType, &Tolerance),
@@ -144,18 +156,22 @@ fn compare_each(
     // Of any type a whole number of elements; mostly all of them are the same.
     const BLOCK: usize = 4096;
     let mut difference = Difference::default();
-    let size = element.size();
+    let (size, in_unit) = (element.unit(), element.elements_of_unit() as u64);
     let blocks = (0_u64..).zip(golden.chunks(BLOCK).zip(faulty.chunks(BLOCK)));
-    let elements =
+    let units =
         blocks.filter(|(_, (own, other))| own != other).flat_map(|(block, (golden, faulty))| {
             let first = block * (BLOCK / size) as u64;
             (first..).zip(golden.chunks_exact(size).zip(faulty.chunks_exact(size)))
         });
+    let units = units.filter(|(_, (golden, faulty))| golden != faulty);
+    let elements = units.flat_map(|(unit, (golden, faulty))| {
+        (unit * in_unit..).zip(element.unpack(golden).zip(element.unpack(faulty)))
+    });
     for (index, (golden, faulty)) in elements {
         if golden == faulty {
             continue;
         }
-        let (golden, faulty) = (Value::decode(element, golden), Value::decode(element, faulty));
+        let (golden, faulty) = (element.decode(golden), element.decode(faulty));
         let error = golden.error(faulty);
         if !error.within(tolerance) {
             difference.elements_wrong += 1;
@@ -181,7 +197,7 @@ pub(crate) fn is_right(format: &OutputFormat, golden: &[u8], faulty: &[u8]) -> b
 
 /// Whether an output has no number, only NaN.
 pub(crate) fn is_all_nan(element: ElementType, output: &[u8]) -> bool {
-    output.chunks_exact(element.size()).all(|raw| Value::decode(element, raw).is_nan())
+    values(element, output).all(Value::is_nan)
 }
 
 /// Whether a tolerance accepts every number of the type in the place of each number of an output,
@@ -195,58 +211,19 @@ pub(crate) fn accepts_everything(
     if *tolerance == Tolerance::default() {
         return false;
     }
-    let (least, greatest) = element.ends();
-    let all = output.chunks_exact(element.size()).map(|raw| Value::decode(element, raw));
-    let mut numbers = all.filter(|own| own.is_finite()).peekable();
+    let ends = element.ends().map(|bits| element.decode(bits));
+    let mut numbers = values(element, output).filter(|own| own.is_finite()).peekable();
     numbers.peek().is_some()
-        && numbers.all(|own| {
-            [least, greatest].into_iter().all(|end| {
-                let mut other = Vec::new();
-                // An end of the type is one of its numbers.
-                let is_encoded = element.encode(end, &mut other).is_ok();
-                is_encoded && own.error(Value::decode(element, &other)).within(tolerance)
-            })
-        })
+        && numbers.all(|own| ends.into_iter().all(|end| own.error(end).within(tolerance)))
 }
 
-/// One element.
-#[derive(Clone, Copy)]
-enum Value {
-    Integer(i128),
-    Float {
-        value: f64,
-        /// The type's numbers numbered in their order; 0.0 and -0.0 are both 0.
-        rank: i64,
-    },
+/// The elements of an output.
+fn values(element: ElementType, output: &[u8]) -> impl Iterator<Item = Value> {
+    let units = output.chunks_exact(element.unit()).flat_map(move |unit| element.unpack(unit));
+    units.map(move |bits| element.decode(bits))
 }
 
 impl Value {
-    /// The element in `raw`, which has the type's size, little-endian.
-    fn decode(element: ElementType, raw: &[u8]) -> Value {
-        let mut word = [0; 8];
-        word[..raw.len()].copy_from_slice(raw);
-        let bits = u64::from_le_bytes(word);
-        let width = 8 * element.size() as u32;
-        let sign = 1u64 << (width - 1);
-        match element {
-            ElementType::F16 | ElementType::F32 | ElementType::F64 => {
-                let value = match element {
-                    ElementType::F16 => f16::from_bits(bits as u16).to_f64(),
-                    ElementType::F32 => f32::from_bits(bits as u32).into(),
-                    _ => f64::from_bits(bits),
-                };
-                let magnitude = (bits & !sign) as i64;
-                Value::Float { value, rank: if bits & sign == 0 { magnitude } else { -magnitude } }
-            }
-            ElementType::I8 | ElementType::I16 | ElementType::I32 | ElementType::I64 => {
-                // Shift the sign up and back down to extend it.
-                let unused = 64 - width;
-                Value::Integer((((bits << unused) as i64) >> unused).into())
-            }
-            _ => Value::Integer(bits.into()),
-        }
-    }
-
     fn is_nan(self) -> bool {
         matches!(self, Value::Float { value, .. } if value.is_nan())
     }

@@ -54,7 +54,7 @@ fn of_buffer((buffer, format): (&Buffer, &OutputFormat)) -> ComparedOutput {
     ComparedOutput {
         name: buffer.name.clone(),
         element: format.element.to_string(),
-        elements: Some((buffer.bytes / format.element.size()) as u64),
+        elements: format.element.elements_in(buffer.bytes as u64),
         comparison: match &format.role {
             OutputRole::Result(tolerance) => tolerance.to_string(),
             OutputRole::Detector(_) => {

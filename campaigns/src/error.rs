@@ -4,6 +4,7 @@ use crate::application::ApplicationError;
 use crate::attached::error::AttachError;
 use crate::campaign::Campaign;
 use crate::capture::ReplayError;
+use crate::expected::Unexpected;
 use crate::faults::Faults;
 use crate::folder::FolderError;
 use crate::harden::error::HardeningError;
@@ -65,6 +66,9 @@ pub enum CampaignError {
     /// The fault-free run is such that outcomes would mean nothing.
     #[error(transparent)]
     Suspicion(#[from] SuspicionError),
+    /// The fault-free run is not what the campaign file expects.
+    #[error(transparent)]
+    Unexpected(#[from] Box<Unexpected>),
     /// Parts of a campaign cannot be put together.
     #[error(transparent)]
     Shard(Box<ShardError>),

@@ -30,6 +30,11 @@ impl Extents {
         Ok(Extents { all, rank })
     }
 
+    /// Elements in each dimension.
+    pub fn dimensions(&self) -> &[u64] {
+        &self.all[3 - self.rank..]
+    }
+
     /// Whether they are those of so many elements.
     ///
     /// # Errors
@@ -53,8 +58,7 @@ impl Extents {
 impl fmt::Display for Extents {
     /// `64 x 128`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let own = &self.all[3 - self.rank..];
-        let words: Vec<String> = own.iter().map(u64::to_string).collect();
+        let words: Vec<String> = self.dimensions().iter().map(u64::to_string).collect();
         f.write_str(&words.join(" x "))
     }
 }

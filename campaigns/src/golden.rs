@@ -4,6 +4,7 @@ use crate::application::{Application, Ran};
 use crate::campaign::{Campaign, CampaignWorkload};
 use crate::compare::{OutputFormat, OutputRole, accepts_everything, is_all_nan};
 use crate::error::CampaignError;
+use crate::expected;
 use crate::faults::Faults;
 use crate::prepare::Prepared;
 use crate::sample::Sample;
@@ -36,7 +37,10 @@ fn check(
     golden: &Golden,
 ) -> Result<(), CampaignError> {
     match &campaign.workload {
-        CampaignWorkload::Kernels(_) => check_outputs(campaign, workload, formats, golden),
+        CampaignWorkload::Kernels(kernels) => {
+            check_outputs(campaign, workload, formats, golden)?;
+            expected::check(kernels, workload, golden)
+        }
         // What the host of an application reads is its own affair; what it makes of it is compared.
         CampaignWorkload::Application(_) | CampaignWorkload::Capture(_) => Ok(()),
     }
@@ -119,7 +123,10 @@ pub(crate) fn check_same(
 }
 
 /// Runs a workload without a fault, and refuses accesses beyond the LDS of a workgroup.
-fn golden_within_lds(campaign: &Campaign, workload: &Workload) -> Result<Golden, CampaignError> {
+pub(crate) fn golden_within_lds(
+    campaign: &Campaign,
+    workload: &Workload,
+) -> Result<Golden, CampaignError> {
     if campaign.allow.contains(&Suspicion::OutsideLocalMemory) {
         return Ok(workload.golden()?);
     }

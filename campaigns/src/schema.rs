@@ -3,14 +3,15 @@
 
 use crate::application::schema::{Application, Comparison};
 use crate::device::CampaignDevice;
-use crate::element::{ElementType, Number};
+use crate::element::ElementName;
 use crate::faults::Ends;
 use crate::faults::written::Faults;
+use crate::number::Number;
 use crate::suspicion::Suspicion;
 use crate::yaml::{some_singleton, unique_entries, unique_keys};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::value::SeqAccessDeserializer;
-use serde::de::{self, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{self, Deserializer, IgnoredAny, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -172,7 +173,11 @@ pub(crate) struct Capture {
 #[serde(
     expecting = "a launch: a mapping with `source` or `code_object`, `name`, `grid`, `workgroup`, `args`"
 )]
-#[schemars(extend("oneOf" = [{"required": ["source"]}, {"required": ["code_object"]}]))]
+#[schemars(extend(
+    "oneOf" = [{"required": ["source"]}, {"required": ["code_object"]}],
+    "anyOf" = [{"required": ["metadata"]}, {"required": ["name", "workgroup"]}],
+    "dependentRequired" = {"metadata": ["code_object"]}
+))]
 pub(crate) struct Launch {
     /// OpenCL C (`.cl`) or HIP (`.hip`), compiled on the fly.
     pub source: Option<PathBuf>,
@@ -181,12 +186,18 @@ pub(crate) struct Launch {
     /// The compiler's flags.
     #[schemars(extend("default" = OPTIONS))]
     pub options: Option<Vec<String>>,
+    /// What Triton says of a code object that it has made: the JSON file beside it in its cache.
+    /// Gives the `name`, the `workgroup` and the `local_memory` where they are not said, and the two
+    /// arguments for scratch memory after those in `args`.
+    pub metadata: Option<PathBuf>,
     /// The kernel; of C++ functions the mangled name.
-    pub name: String,
-    /// Work-items in each dimension.
-    pub grid: Extent,
+    pub name: Option<String>,
+    /// What the launch is a part of, for example `layer0.attention.softmax`: results are grouped by it.
+    pub label: Option<String>,
+    /// Work-items in each dimension, or workgroups.
+    pub grid: Grid,
     /// Work-items of a workgroup in each dimension, as many dimensions as the grid has.
-    pub workgroup: Extent,
+    pub workgroup: Option<Extent>,
     /// Bytes of dynamic LDS to which no argument points, as HIP's `extern __shared__` and Triton's
     /// `shared`.
     pub local_memory: Option<u32>,
@@ -225,7 +236,7 @@ pub(crate) struct Argument {
     pub local_memory: Option<u32>,
     /// Type of the scalar or of the buffer's elements.
     #[serde(rename = "type")]
-    pub element: Option<ElementType>,
+    pub element: Option<ElementName>,
     /// Number of elements.
     pub count: Option<u64>,
     /// Dimensions of an output, one to three, the last that of neighbours in memory. Results say then
@@ -238,6 +249,9 @@ pub(crate) struct Argument {
     pub init: Option<Init>,
     /// Whether it holds results, which are compared.
     pub output: Option<bool>,
+    /// Of an output: the file of what it must hold after the fault-free run, as far as `compare` says;
+    /// a regular file of the buffer's size, elements little-endian.
+    pub expected: Option<PathBuf>,
     /// Whether it holds the verdict of the program's own check.
     pub detector: Option<bool>,
 }
@@ -341,6 +355,66 @@ pub(crate) struct Tolerance {
     pub relative: Option<f64>,
     /// By this many units in the last place.
     pub ulp: Option<u64>,
+}
+
+/// What is launched: so many work-items, or so many workgroups.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Grid {
+    /// Work-items in each dimension, `[256, 4]`.
+    WorkItems(Extent),
+    /// Workgroups in each dimension, `{workgroups: [4, 4]}`.
+    Workgroups(Extent),
+}
+
+/// A grid in workgroups.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[serde(expecting = "a mapping with `workgroups`")]
+struct InWorkgroups {
+    /// Workgroups in each dimension.
+    workgroups: Extent,
+}
+
+impl JsonSchema for Grid {
+    fn schema_name() -> Cow<'static, str> {
+        "Grid".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "Work-items in each dimension, or workgroups.",
+            "anyOf": [generator.subschema_for::<Extent>(), generator.subschema_for::<InWorkgroups>()]
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Grid {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Grid, D::Error> {
+        struct GridVisitor;
+
+        impl<'de> Visitor<'de> for GridVisitor {
+            type Value = Grid;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number of work-items, a list of one to three of them, or a mapping with `workgroups`")
+            }
+
+            fn visit_u64<E: de::Error>(self, value: u64) -> Result<Grid, E> {
+                Extent::deserialize(value.into_deserializer()).map(Grid::WorkItems)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, sequence: A) -> Result<Grid, A::Error> {
+                Extent::deserialize(SeqAccessDeserializer::new(sequence)).map(Grid::WorkItems)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Grid, A::Error> {
+                let own = InWorkgroups::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(Grid::Workgroups(own.workgroups))
+            }
+        }
+
+        deserializer.deserialize_any(GridVisitor)
+    }
 }
 
 /// One to three dimensions, as written: `256` or `[256, 4]`.

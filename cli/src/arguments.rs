@@ -29,8 +29,8 @@ Environment:
   FLIPWAVE_TIER         interpreter: nothing is compiled to code of the host
   NO_COLOR              print without colours
 
-Exit codes: 0 done; 1 --strict found a broken rule, or emulate another result than the version in
-software; 2 not done, with the reason on standard error.";
+Exit codes: 0 done; 1 --strict found a broken rule, emulate another result than the version in
+software, or golden another than is expected; 2 not done, with the reason on standard error.";
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -44,6 +44,9 @@ pub enum Command {
     Submit(SubmitArguments),
     /// Run a campaign's kernels once on this machine's GPU, through AMD's runtime
     Launch(LaunchArguments),
+    /// Run a campaign's kernels once without a fault on the embedded GPU, and write what they compute to
+    /// files
+    Golden(GoldenArguments),
     /// Put rates beside published ones: which are inside of the intervals, and whether both put
     /// programs in the same order
     Agreement(AgreementArguments),
@@ -270,6 +273,26 @@ pub struct LaunchArguments {
     /// Folder for what the output buffers hold afterwards
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
+    /// Seed in place of the campaign file's
+    #[arg(long, value_name = "S")]
+    pub seed: Option<u64>,
+    #[command(flatten)]
+    pub variant: VariantArgument,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+DIR gets NAME.bin for each output, its elements little-endian, and golden.json, which says what they are. \
+Exit code 1 where an output is not what the file `expected` of the campaign says.")]
+pub struct GoldenArguments {
+    /// The campaign file (YAML)
+    pub file: PathBuf,
+    /// Folder for what the outputs hold afterwards
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Write all buffers, not the outputs alone
+    #[arg(long)]
+    pub all: bool,
     /// Seed in place of the campaign file's
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,

@@ -15,6 +15,7 @@ mod emulate;
 mod exec;
 mod failures;
 mod fidelity;
+mod golden;
 mod harden;
 mod inspect;
 mod launch;
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
         Command::Status(arguments) => shards::status(&arguments),
         Command::Submit(arguments) => shards::submit(&arguments),
         Command::Launch(arguments) => launch::launch(&arguments),
+        Command::Golden(arguments) => golden::golden(&arguments),
         Command::Harden(arguments) => harden::harden(&arguments),
         Command::Replay(arguments) => replay::replay(&arguments),
         Command::Agreement(arguments) => agreement::agreement(&arguments),
@@ -89,9 +91,10 @@ fn main() -> ExitCode {
                 None => say(format!("flipwave: {failure}")),
             }
             ExitCode::from(match failure {
-                Failure::RulesBroken { .. } | Failure::NotSame { .. } | Failure::Escaped { .. } => {
-                    BROKEN
-                }
+                Failure::RulesBroken { .. }
+                | Failure::NotSame { .. }
+                | Failure::Escaped { .. }
+                | Failure::Unexpected(_) => BROKEN,
                 _ => FAILED,
             })
         }
@@ -113,6 +116,9 @@ enum Failure {
          of {budget} in injection {index}, {site}"
     )]
     Escaped { count: usize, budget: f64, index: u64, site: String },
+    /// A fault-free run that is not what the campaign file expects.
+    #[error("{0}")]
+    Unexpected(flipwave_campaigns::Unexpected),
     /// An application that ended with an exit code of its own, which is not 0.
     #[error("the application ended with exit code {0}")]
     Ended(u8),

@@ -8,6 +8,7 @@ use super::text::Pattern;
 use super::{Application, Nondeterminism};
 use crate::check_launches::check_shape;
 use crate::compare::Tolerance;
+use crate::context::Context;
 use crate::device::CampaignDevice;
 use crate::element::ElementType;
 use crate::location::{Field, Wrong, wrong};
@@ -16,8 +17,8 @@ use std::path::{Component, Path, PathBuf};
 /// The most runs without a fault that make sense.
 const MAX_GOLDEN_RUNS: u32 = 1000;
 
-/// Checks `own`, which stands at `field` of a file in `directory`, and its comparisons, which
-/// stand under `compare`; `device` is what it runs on.
+/// Checks `own`, which stands at `field` of a file, and its comparisons, which stand under `compare`;
+/// `device` is what it runs on.
 ///
 /// # Errors
 /// The first field whose value cannot be.
@@ -25,9 +26,10 @@ pub(crate) fn check(
     own: schema::Application,
     device: CampaignDevice,
     comparisons: Vec<schema::Comparison>,
-    directory: &Path,
+    context: Context<'_>,
     field: &Field,
 ) -> Result<Application, Wrong> {
+    let directory = context.directory;
     let at = |key: &str| field.key(key);
     // Runs have a working folder of their own, so that the way there must not depend on this one.
     let directory = match std::path::absolute(Path::new(".").join(directory).join(&own.directory)) {
@@ -58,7 +60,7 @@ pub(crate) fn check(
         let message = format!("{golden_runs} runs; expected 1 to {MAX_GOLDEN_RUNS}");
         return wrong(&at("golden_runs"), message);
     }
-    let comparisons = check_comparisons(comparisons, &directory)?;
+    let comparisons = check_comparisons(comparisons, Context { directory: &directory, ..context })?;
     Ok(Application {
         device,
         command,
@@ -118,7 +120,7 @@ fn check_there(path: &Path, field: &Field) -> Result<(), Wrong> {
 /// Without any, standard output is compared exactly.
 fn check_comparisons(
     comparisons: Vec<schema::Comparison>,
-    directory: &Path,
+    context: Context<'_>,
 ) -> Result<Vec<Comparison>, Wrong> {
     if comparisons.is_empty() {
         return Ok(vec![Comparison::Output { output: Output::Stdout, format: Format::Exact }]);
@@ -127,7 +129,7 @@ fn check_comparisons(
     let mut checked: Vec<Comparison> = Vec::new();
     for (index, own) in comparisons.into_iter().enumerate() {
         let field = all.index(index);
-        let own = check_comparison(own, directory, &field)?;
+        let own = check_comparison(own, context, &field)?;
         if let Comparison::Output { output: new, .. } = &own
             && checked
                 .iter()
@@ -142,10 +144,11 @@ fn check_comparisons(
 
 fn check_comparison(
     own: schema::Comparison,
-    directory: &Path,
+    context: Context<'_>,
     field: &Field,
 ) -> Result<Comparison, Wrong> {
     let schema::Comparison { stdout, stderr, file, check, ignore, tolerance, element, shape } = own;
+    let element = element.map(|name| name.on(context.target));
     let beside = [
         ("ignore", ignore.is_some()),
         ("tolerance", tolerance.is_some()),
@@ -175,7 +178,7 @@ fn check_comparison(
         }
         (None, None, None, Some(words)) => {
             refuse("check")?;
-            Ok(Comparison::Check(command(words, directory, &field.key("check"))?))
+            Ok(Comparison::Check(command(words, context.directory, &field.key("check"))?))
         }
         _ => wrong(
             field,

@@ -2,7 +2,7 @@
 
 use super::command::CommandLine;
 use super::text::{Pattern, compare_text, is_all_ignored};
-use crate::compare::{Difference, Tolerance, compare, compare_in};
+use crate::compare::{Difference, Tolerance, compare_in, first_wrong};
 use crate::element::ElementType;
 use crate::extents::Extents;
 use std::fmt;
@@ -151,11 +151,14 @@ impl Format {
                      of its numbers"
                     .to_owned())
             }
-            Format::Elements { element, .. } if !golden.len().is_multiple_of(element.size()) => {
+            Format::Elements { element, .. }
+                if element.elements_in(golden.len() as u64).is_none() =>
+            {
                 Err(format!("holds {} bytes, no whole number of {element}", golden.len()))
             }
             Format::Elements { element, extents: Some(extents), .. } => {
-                let checked = extents.check((golden.len() / element.size()) as u64);
+                let count = element.elements_in(golden.len() as u64).unwrap_or_default();
+                let checked = extents.check(count);
                 checked.map_err(|message| format!("does not have its `shape`: {message}"))
             }
             _ => Ok(()),
@@ -221,13 +224,9 @@ fn compare_elements(
     if golden.len() != faulty.len() {
         return Compared::unlike(other_length(golden, faulty));
     }
-    let size = element.size();
     Compared::new(compare_in(extents, (element, tolerance), golden, faulty), || {
-        let mut pairs = golden.chunks(size).zip(faulty.chunks(size));
-        let is_wrong = |(golden, faulty): (&[u8], &[u8])| {
-            compare(element, tolerance, golden, faulty).elements_wrong > 0
-        };
-        format!("element {}", pairs.position(is_wrong).unwrap_or_default())
+        let first = first_wrong((element, tolerance), golden, faulty);
+        format!("element {}", first.unwrap_or_default())
     })
 }
 

@@ -1,6 +1,6 @@
 //! An application and its comparisons as the campaign file writes them.
 
-use crate::element::ElementType;
+use crate::element::ElementName;
 use crate::schema::Tolerance;
 use crate::yaml::unique_keys;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -97,7 +97,7 @@ pub(crate) struct Comparison {
     pub tolerance: Option<Tolerance>,
     /// Type of the elements of a binary file, which are little-endian. Without, it is text.
     #[serde(rename = "type")]
-    pub element: Option<ElementType>,
+    pub element: Option<ElementName>,
     /// Dimensions of a binary file's elements, one to three, the last that of neighbours in the file.
     #[schemars(extend("minItems" = 1, "maxItems" = 3))]
     pub shape: Option<Vec<u64>>,

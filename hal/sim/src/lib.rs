@@ -28,6 +28,7 @@ pub use dispatch::execution::{Execution, Progress, StallReport};
 pub use dispatch::observer::{Executed, Interest, Observer, Unobserved, Watch};
 pub use dispatch::policy::{Compiling, Policy, Stalls};
 pub use dispatch::wave_state::WaveState;
+pub use execute::lane::small_float::SmallFloat;
 pub use execute::lane::{Accuracy, Denormals, Nans, Numerics, Rounding};
 pub use execute::operations::numerics;
 pub use fidelity::{Fidelity, FidelityCheck, OperationFidelity, UnsettledDecision};

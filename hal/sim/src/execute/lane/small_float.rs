@@ -165,7 +165,7 @@ impl SmallFloat {
         if value.is_nan() {
             return self.nan(value, sign);
         }
-        let greatest = self.infinity() - 1;
+        let greatest = self.greatest();
         let too_great = match self.specials {
             _ if clamps => greatest | sign,
             Specials::None => greatest | sign,
@@ -195,6 +195,17 @@ impl SmallFloat {
         // A carry into the next exponent gives the right bits by itself.
         let code = (((exponent - self.least_exponent()) as u64) << self.mantissa) + units;
         if code >= u64::from(self.infinity()) { too_great } else { self.signed(code as u32, sign) }
+    }
+
+    /// The bits of the number of the format that is nearest to a number of at least 2^-1022, or to zero;
+    /// of two the even one. What is too great is as in [`SmallFloat::encode`].
+    pub fn nearest(self, value: f64) -> u32 {
+        self.encode(value, Rounding::Nearest, false)
+    }
+
+    /// The bits of the greatest number.
+    pub const fn greatest(self) -> u32 {
+        self.infinity() - 1
     }
 
     fn signed(self, magnitude: u32, sign: u32) -> u32 {

@@ -1,0 +1,154 @@
+//! What Triton's compiler says of a kernel that it has made, in the JSON file beside the code object.
+
+use crate::regular_file;
+use serde::Deserialize;
+use std::path::Path;
+
+/// What a launch has to know of a kernel of Triton's beside its code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TritonMetadata {
+    /// The kernel's name.
+    pub name: String,
+    /// Work-items of a workgroup, which is one program: `num_warps` times `warp_size`.
+    pub workgroup: u32,
+    /// Bytes of dynamic LDS, `shared`.
+    pub local_memory: u32,
+    global: Scratch,
+    profile: Scratch,
+}
+
+/// Memory that the launcher gives each workgroup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Scratch {
+    bytes_of_workgroup: u64,
+}
+
+impl Scratch {
+    /// Bytes for so many workgroups.
+    pub fn bytes_of(self, workgroups: u64) -> Option<u64> {
+        self.bytes_of_workgroup.checked_mul(workgroups)
+    }
+}
+
+/// The file, as far as it is read.
+#[derive(Deserialize)]
+struct Written {
+    name: String,
+    num_warps: u32,
+    warp_size: Option<u32>,
+    target: Option<WrittenTarget>,
+    shared: u32,
+    #[serde(default)]
+    num_ctas: Option<u64>,
+    #[serde(default)]
+    global_scratch_size: u64,
+    #[serde(default)]
+    profile_scratch_size: u64,
+}
+
+/// What the kernel is for.
+#[derive(Deserialize)]
+struct WrittenTarget {
+    backend: String,
+    warp_size: u32,
+}
+
+/// Bytes of such a file at most.
+const MOST: u64 = 16 << 20;
+
+impl TritonMetadata {
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    /// Says what is wrong with it, and what is expected.
+    pub fn read(path: &Path) -> Result<TritonMetadata, String> {
+        let failed = |reason: String| format!("{}: {reason}", path.display());
+        let cannot = |error: std::io::Error| failed(format!("cannot read it: {error}"));
+        if regular_file::size(path).map_err(cannot)? > MOST {
+            return Err(failed(format!("has more than {MOST} bytes; expected Triton's JSON")));
+        }
+        let bytes = regular_file::read(path).map_err(cannot)?;
+        TritonMetadata::parse(&bytes).map_err(failed)
+    }
+
+    fn parse(bytes: &[u8]) -> Result<TritonMetadata, String> {
+        let own: Written = serde_json::from_slice(bytes).map_err(|error| {
+            format!(
+                "{error}; expected the JSON that Triton writes beside a code object, with `name`, \
+                 `num_warps`, `shared` and others"
+            )
+        })?;
+        if let Some(target) = &own.target
+            && target.backend != "hip"
+        {
+            return Err(format!("is of the backend `{}`; expected `hip`", target.backend));
+        }
+        let Some(warp_size) = own.warp_size.or(own.target.map(|target| target.warp_size)) else {
+            return Err("has neither `warp_size` nor `target.warp_size`".to_owned());
+        };
+        let workgroup = own.num_warps.saturating_mul(warp_size);
+        if workgroup == 0 {
+            let warps = own.num_warps;
+            return Err(format!(
+                "{warps} warps of {warp_size} lanes; expected at least one of each"
+            ));
+        }
+        let blocks = own.num_ctas.unwrap_or(1).max(1);
+        let scratch = |bytes: u64| Scratch { bytes_of_workgroup: bytes.saturating_mul(blocks) };
+        Ok(TritonMetadata {
+            name: own.name,
+            workgroup,
+            local_memory: own.shared,
+            global: scratch(own.global_scratch_size),
+            profile: scratch(own.profile_scratch_size),
+        })
+    }
+
+    /// The memory to which the arguments after the kernel's own point, in their order, with its name.
+    pub fn scratch(&self) -> [(&'static str, Scratch); 2] {
+        [("global scratch", self.global), ("profile scratch", self.profile)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"{"name": "softmax", "num_warps": 4, "warp_size": 32, "shared": 512,
+        "target": {"backend": "hip", "arch": "gfx1100", "warp_size": 32}, "num_ctas": 1,
+        "global_scratch_size": 128, "profile_scratch_size": 0, "hash": "0", "cluster_dims": [1, 1]}"#;
+
+    fn parse(text: &str) -> Result<TritonMetadata, String> {
+        TritonMetadata::parse(text.as_bytes())
+    }
+
+    #[test]
+    fn a_launch_is_as_the_compiler_says() {
+        let own = parse(GOOD).expect("good");
+        assert_eq!((own.name.as_str(), own.workgroup, own.local_memory), ("softmax", 128, 512));
+        let bytes = own.scratch().map(|(_, scratch)| scratch.bytes_of(10));
+        assert_eq!(bytes, [Some(1280), Some(0)]);
+        let without = parse(&GOOD.replace("\"warp_size\": 32, \"shared\"", "\"shared\""));
+        assert_eq!(without, Ok(own));
+    }
+
+    #[test]
+    fn what_is_not_of_this_compiler_is_refused_in_its_words() {
+        for (from, to, word) in [
+            ("num_warps", "warps", "num_warps"),
+            ("\"hip\"", "\"cuda\"", "cuda"),
+            ("\"num_warps\": 4", "\"num_warps\": 0", "0 warps"),
+            ("512", "-1", "-1"),
+            ("{\"name\"", "[\"name\"", "expected"),
+        ] {
+            let error = parse(&GOOD.replacen(from, to, 1)).expect_err(to);
+            assert!(error.contains(word), "{error}");
+        }
+    }
+
+    #[test]
+    fn scratch_that_cannot_be_counted_is_none() {
+        let own = parse(&GOOD.replace("128", &u64::MAX.to_string())).expect("good");
+        assert_eq!(own.scratch()[0].1.bytes_of(2), None);
+    }
+}
