@@ -17,6 +17,7 @@ mod propagation;
 mod report;
 mod row;
 mod sample_size;
+mod severity;
 mod shape;
 mod stopping;
 mod summary;
@@ -49,6 +50,7 @@ pub use report::{
 };
 pub use row::{ResultsError, Row, Workgroup, read_rows, rows};
 pub use sample_size::sample_size;
+pub use severity::Severity;
 pub use shape::ErrorShape;
 pub use stopping::{Goal, Look, Until};
 pub use summary::{Scope, ScopeSummary, Share, Summary, Tallies};

@@ -1,7 +1,7 @@
 //! `results.parquet`: the columns of `results.csv` with their types, compressed, for tables of more rows
 //! than text is good for.
 
-use crate::{ErrorShape, Row};
+use crate::{ErrorShape, Row, Severity};
 use ::parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use ::parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
 use ::parquet::errors::ParquetError;
@@ -67,6 +67,7 @@ impl<W: Write + Send> ParquetWriter<W> {
         next(Value::text(Some(&row.site)));
         next(Value::text(row.kernel.as_deref()));
         next(Value::whole(row.dispatch.map(u64::from)));
+        next(Value::text(row.label.as_deref()));
         next(Value::text(row.workgroup.map(|own| own.to_string()).as_deref()));
         next(Value::whole(row.wave.map(u64::from)));
         next(Value::whole(row.lane.map(u64::from)));
@@ -84,12 +85,14 @@ impl<W: Write + Send> ParquetWriter<W> {
         next(Value::Number(Some(row.weight)));
         next(Value::text(Some(&row.outcome.to_string())));
         next(Value::text(row.cause.as_deref()));
+        next(Value::text(row.severity.map(Severity::name)));
         next(Value::whole(row.elements_wrong));
         next(Value::Number(row.max_abs_error));
         next(Value::Number(row.max_rel_error));
         next(Value::text(row.shape.map(ErrorShape::name)));
         next(Value::whole(row.nan));
         next(Value::whole(row.inf));
+        next(Value::text(row.measures.as_deref()));
         next(Value::Whole(row.instructions));
         next(Value::Truth(row.timing_changed));
         self.rows += 1;

@@ -118,9 +118,11 @@ fn axis(svg: &mut String, bottom: f64) {
 fn bar(svg: &mut String, top: f64, scope: &ScopeSummary, shown: &[Outcome]) {
     let name = match &scope.scope {
         Scope::All => "all",
-        Scope::Group(name) | Scope::Kernel(name) | Scope::Opcode(name) | Scope::Stratum(name) => {
-            name
-        }
+        Scope::Group(name)
+        | Scope::Kernel(name)
+        | Scope::Label(name)
+        | Scope::Opcode(name)
+        | Scope::Stratum(name) => name,
     };
     let baseline = top + BAR / 2.0 + 5.0;
     let _ = writeln!(

@@ -1,6 +1,6 @@
 //! The results of a campaign: one row per injection.
 
-use crate::{ErrorShape, Outcome, hexadecimal};
+use crate::{ErrorShape, Outcome, Severity, hexadecimal};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io::Read;
@@ -20,6 +20,8 @@ pub struct Row {
     pub kernel: Option<String>,
     /// Index of the dispatch in the workload, from 0; empty where it is all of them.
     pub dispatch: Option<u32>,
+    /// What the dispatch is a part of, in the campaign's words; empty where it has none.
+    pub label: Option<String>,
     /// Position of the workgroup in the grid; empty where it is several.
     pub workgroup: Option<Workgroup>,
     /// Index of the wave in its workgroup; empty where it is all of them.
@@ -59,6 +61,8 @@ pub struct Row {
     /// Why it did: of a masked fault what became of the value, of a due what stopped the run, of a
     /// detected one the buffer that shows it; empty for SDC.
     pub cause: Option<String>,
+    /// Of SDC, how bad it is; empty where nobody judges.
+    pub severity: Option<Severity>,
     /// Output elements outside their tolerance; empty if the run did not complete.
     pub elements_wrong: Option<u64>,
     /// Largest absolute difference of an output element; empty if the run did not complete.
@@ -73,6 +77,8 @@ pub struct Row {
     /// Output elements that are infinite where the fault-free run's are not; empty if the run did not
     /// complete.
     pub inf: Option<u64>,
+    /// What was measured for that judgement, `cosine=0.98 top1=0`; empty where nothing was.
+    pub measures: Option<String>,
     /// Wave instructions executed more than in the fault-free run, negative for less; empty if the
     /// run did not complete.
     pub instructions: Option<i64>,
@@ -82,11 +88,12 @@ pub struct Row {
 
 impl Row {
     /// The header of `results.csv`.
-    pub const COLUMNS: [&str; 29] = [
+    pub const COLUMNS: [&str; 32] = [
         "index",
         "site",
         "kernel",
         "dispatch",
+        "label",
         "workgroup",
         "wave",
         "lane",
@@ -104,12 +111,14 @@ impl Row {
         "weight",
         "outcome",
         "cause",
+        "severity",
         "elements_wrong",
         "max_abs_error",
         "max_rel_error",
         "shape",
         "nan",
         "inf",
+        "measures",
         "instructions",
         "timing_changed",
     ];
@@ -248,6 +257,7 @@ pub(crate) mod tests {
                 .to_owned(),
             kernel: Some("matmul".to_owned()),
             dispatch: Some(0),
+            label: Some("layer0.mlp".to_owned()),
             workgroup: Some(Workgroup([3, 1, 0])),
             wave: Some(2),
             lane: Some(17),
@@ -265,12 +275,14 @@ pub(crate) mod tests {
             weight: 1.0,
             outcome,
             cause: cause.map(str::to_owned),
+            severity: (outcome == Outcome::Sdc).then_some(Severity::Critical),
             elements_wrong: Some(1),
             max_abs_error: Some(0.25),
             max_rel_error: Some(3.4e38),
             shape: Some(ErrorShape::Single),
             nan: Some(0),
             inf: Some(1),
+            measures: Some("cosine=0.5 top1=0".to_owned()),
             instructions: Some(-3),
             timing_changed: None,
         }
@@ -292,8 +304,8 @@ pub(crate) mod tests {
         assert_eq!(
             lines.next().unwrap(),
             "7,\"dispatch=0 workgroup=3,1,0 wave=2 pc=0x1a9c occurrence=5 lane=17 register=v4 \
-             flip=0x00000400\",matmul,0,\"3,1,0\",2,17,0x1a9c,v_fma_f32,valu,matmul.cl:12,5,v4,\
-             0x00000400,0x3f800400,0x3f800000,1,,1.0,sdc,,1,0.25,3.4e38,single,0,1,-3,"
+             flip=0x00000400\",matmul,0,layer0.mlp,\"3,1,0\",2,17,0x1a9c,v_fma_f32,valu,matmul.cl:12,5,v4,\
+             0x00000400,0x3f800400,0x3f800000,1,,1.0,sdc,,critical,1,0.25,3.4e38,single,0,1,cosine=0.5 top1=0,-3,"
         );
     }
 
@@ -307,11 +319,13 @@ pub(crate) mod tests {
             shape: None,
             nan: None,
             inf: None,
+            measures: None,
             ..row("salu", Outcome::Due, Some("watchdog"))
         };
         let permanent = Row {
             kernel: None,
             dispatch: None,
+            label: None,
             workgroup: None,
             wave: None,
             pc: None,

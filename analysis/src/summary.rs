@@ -2,7 +2,7 @@
 
 use crate::estimate::{Found, estimate};
 use crate::{
-    Confidence, Interval, IntervalMethod, Known, Outcome, ResultsError, Row, SampleDesign,
+    Confidence, Interval, IntervalMethod, Known, Outcome, ResultsError, Row, SampleDesign, Severity,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,6 +19,8 @@ pub enum Scope {
     Group(String),
     /// Those that struck a kernel.
     Kernel(String),
+    /// Those that struck a dispatch with a label.
+    Label(String),
     /// Those that struck an operation.
     Opcode(String),
     /// Those that were drawn from a stratum of the population.
@@ -36,6 +38,7 @@ impl Scope {
         Some(match kind {
             "group" => Scope::Group(name),
             "kernel" => Scope::Kernel(name),
+            "label" => Scope::Label(name),
             "opcode" => Scope::Opcode(name),
             "stratum" => Scope::Stratum(name),
             _ => return None,
@@ -63,6 +66,7 @@ impl fmt::Display for Scope {
             Scope::All => f.write_str("all"),
             Scope::Group(name) => write!(f, "group:{name}"),
             Scope::Kernel(name) => write!(f, "kernel:{name}"),
+            Scope::Label(name) => write!(f, "label:{name}"),
             Scope::Opcode(name) => write!(f, "opcode:{name}"),
             Scope::Stratum(name) => write!(f, "stratum:{name}"),
         }
@@ -76,8 +80,8 @@ pub struct Summary {
     pub confidence: Confidence,
     /// How the intervals are computed.
     pub method: IntervalMethod,
-    /// First all injections, then each group, each kernel, each operation where that is wanted, and
-    /// each stratum, by name.
+    /// First all injections, then each group, each kernel, each label, each operation where that is
+    /// wanted, and each stratum, by name.
     pub scopes: Vec<ScopeSummary>,
 }
 
@@ -92,7 +96,8 @@ pub struct ScopeSummary<K = Scope> {
     pub weight: f64,
     /// The outcomes in the order of [`Outcome::ALL`], those that did not occur included.
     pub outcomes: [Share; Outcome::ALL.len()],
-    /// The causes that occurred, by outcome and name.
+    /// The causes that occurred, by outcome and name; of SDC how bad it is, where somebody judges, those
+    /// that did not occur included.
     pub causes: Vec<(Outcome, String, Share)>,
 }
 
@@ -121,6 +126,14 @@ impl<K> ScopeSummary<K> {
     /// The share of one outcome.
     pub fn share(&self, outcome: Outcome) -> Share {
         self.outcomes[outcome as usize]
+    }
+
+    /// The share of SDC that is so bad; nothing where nobody judges.
+    pub fn severity(&self, severity: Severity) -> Option<Share> {
+        let is_it = |(outcome, name, _): &&(Outcome, String, Share)| {
+            *outcome == Outcome::Sdc && name == severity.name()
+        };
+        self.causes.iter().find(is_it).map(|(_, _, share)| *share)
     }
 
     /// The lines of a table: each outcome, with no cause, and then each cause.
@@ -155,10 +168,11 @@ impl Tallies {
     /// Counts a row.
     pub fn add(&mut self, row: &Row) {
         let kernel = row.kernel.clone().map(Scope::Kernel);
+        let label = row.label.clone().map(Scope::Label);
         let stratum = row.stratum.clone().map(Scope::Stratum);
         let opcode = self.design.by_opcode.then(|| Scope::Opcode(row.opcode.clone()));
         let group = Scope::Group(row.group.clone());
-        self.add_to([Some(group), kernel, opcode, stratum].into_iter().flatten(), row);
+        self.add_to([Some(group), kernel, label, opcode, stratum].into_iter().flatten(), row);
     }
 
     /// The rates so far.
@@ -240,8 +254,11 @@ impl<K: Ord + Clone> Tallies<K> {
             share(sure, &|part| part.outcomes[own as usize])
         };
         let seen = tally.strata.values().flat_map(|part| part.causes.keys().cloned());
-        let causes: BTreeSet<_> =
-            seen.chain(known_causes(known).into_iter().map(|(cause, _)| cause)).collect();
+        let judged = self.all().severities();
+        let causes: BTreeSet<_> = seen
+            .chain(judged)
+            .chain(known_causes(known).into_iter().map(|(cause, _)| cause))
+            .collect();
         let of_cause = |cause: (Outcome, String)| {
             let all = known_causes(known);
             let share = match all.iter().find(|(own, _)| *own == cause) {
@@ -347,9 +364,19 @@ impl Tally {
         let part = self.strata.entry(stratum_of(row)).or_default();
         part.count += 1;
         part.outcomes[row.outcome as usize] += 1;
-        if let Some(cause) = &row.cause {
-            *part.causes.entry((row.outcome, cause.clone())).or_default() += 1;
+        // How bad SDC is stands in the place of a cause, which it has none of.
+        let severity = row.severity.map(|own| own.name().to_owned());
+        if let Some(cause) = row.cause.clone().or(severity) {
+            *part.causes.entry((row.outcome, cause)).or_default() += 1;
         }
+    }
+
+    /// How bad SDC can be, if any was judged.
+    fn severities(&self) -> impl Iterator<Item = (Outcome, String)> + use<> {
+        let all = Severity::ALL.map(|own| (Outcome::Sdc, own.name().to_owned()));
+        let is_judged = |part: &Part| all.iter().any(|own| part.causes.contains_key(own));
+        let is_any = self.strata.values().any(is_judged);
+        all.into_iter().filter(move |_| is_any)
     }
 
     fn join(&mut self, other: Tally) {
@@ -397,7 +424,10 @@ impl Summary {
             Scope::Stratum(name) => self.scopes.iter().any(|other| {
                 matches!(
                     &other.scope,
-                    Scope::Group(own) | Scope::Kernel(own) | Scope::Opcode(own) if own == name
+                    Scope::Group(own)
+                    | Scope::Kernel(own)
+                    | Scope::Label(own)
+                    | Scope::Opcode(own) if own == name
                 )
             }),
             _ => false,

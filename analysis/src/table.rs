@@ -1,6 +1,6 @@
 //! A summary as a table for the terminal.
 
-use crate::{Outcome, Scope, ScopeSummary, Share, Summary};
+use crate::{Outcome, Scope, ScopeSummary, Severity, Share, Summary};
 use std::fmt::Write;
 
 impl Summary {
@@ -9,6 +9,7 @@ impl Summary {
     pub fn table(&self) -> String {
         let shown: Vec<Outcome> = self.shown().collect();
         let names = shown.iter().map(|outcome| outcome.name());
+        let names = names.chain(self.scopes.first().and_then(ScopeSummary::critical_name));
         let mut lines = vec![Cells::heading("", "injections", names)];
         lines.extend(self.shown_scopes().map(|scope| Cells::of_scope(scope, &shown)));
         let mut text = aligned(&lines);
@@ -36,6 +37,8 @@ pub fn overview(summaries: &[(&str, &Summary)]) -> String {
     let shown = [Outcome::Sdc, Outcome::Due, Outcome::Detected];
     let shown = &shown[..if detected { 3 } else { 2 }];
     let names = shown.iter().map(|outcome| outcome.name());
+    let is_judged = all().any(|(_, own)| own.severity(Severity::Critical).is_some());
+    let names = names.chain(is_judged.then_some("critical sdc"));
     let mut lines = vec![Cells::heading("", "injections", names)];
     lines.extend(
         all().map(|(name, own)| Cells { label: name.to_owned(), ..Cells::of_scope(own, shown) }),
@@ -58,6 +61,13 @@ pub(crate) struct Cells {
     pub rest: Vec<String>,
 }
 
+impl<K> ScopeSummary<K> {
+    /// The heading of the rate of critical SDC; nothing where nobody judges.
+    pub(crate) fn critical_name(&self) -> Option<&'static str> {
+        self.severity(Severity::Critical).map(|_| "critical sdc")
+    }
+}
+
 impl Cells {
     pub fn heading<'a>(
         label: &str,
@@ -74,6 +84,7 @@ impl Cells {
             Scope::All => "all".to_owned(),
             Scope::Group(name) => format!("group {name}"),
             Scope::Kernel(name) => format!("kernel {name}"),
+            Scope::Label(name) => format!("label {name}"),
             Scope::Opcode(name) => format!("opcode {name}"),
             Scope::Stratum(name) => format!("stratum {name}"),
         };
@@ -83,6 +94,7 @@ impl Cells {
     pub fn of_rates<K>(label: String, rates: &ScopeSummary<K>, shown: &[Outcome]) -> Cells {
         let mut rest = vec![rates.total.to_string()];
         rest.extend(shown.iter().map(|outcome| percent(&rates.share(*outcome))));
+        rest.extend(rates.severity(Severity::Critical).map(|share| percent(&share)));
         Cells { label, rest }
     }
 

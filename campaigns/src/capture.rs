@@ -298,7 +298,12 @@ impl<'a> Builder<'a> {
             guests: BTreeMap::new(),
             attendance: Attendance::default(),
         };
-        let prepared = Prepared { workload, formats, origin: Origin::Recording { warnings } };
+        let prepared = Prepared {
+            workload,
+            formats,
+            labels: Vec::new(),
+            origin: Origin::Recording { warnings },
+        };
         Ok(Replayed { prepared, recorded: self.recorded, outputs: self.read })
     }
 }

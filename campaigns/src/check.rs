@@ -1,6 +1,6 @@
 //! Checking a campaign file: every value in range, every name known, nothing missing.
 
-use crate::application::{self, Application, Nondeterminism};
+use crate::application::{self, Application, CommandLine, Nondeterminism};
 use crate::campaign::{Campaign, CampaignWorkload, CaptureSource, Kernels, Launch};
 use crate::check_launches::KernelsInProgress;
 use crate::context::Context;
@@ -8,6 +8,7 @@ use crate::device::CampaignDevice;
 use crate::faults::{check_faults, range};
 use crate::location::{Field, Wrong, wrong};
 use crate::schema::{self, Compare};
+use crate::severity::JudgeSource;
 use flipwave_emulator::{Binding, Instruction, Lanes, Matching};
 use flipwave_hooks::hook::Source;
 use flipwave_injector::Attendance;
@@ -81,6 +82,8 @@ pub(crate) fn check(
             })
         }
     };
+    let severity =
+        file.severity.map(|own| check_severity(own, &workload, directory)).transpose()?;
     Ok(Campaign {
         name: file.name,
         seed: file.seed,
@@ -89,6 +92,7 @@ pub(crate) fn check(
         workload,
         faults,
         allow: file.allow,
+        severity,
         format: file.format,
         digest,
         content,
@@ -148,6 +152,48 @@ fn check_launches(
     }
     let software = program.launches.split_off(own);
     Ok((program, software))
+}
+
+/// Who judges SDC of a workload.
+fn check_severity(
+    own: schema::Severity,
+    workload: &CampaignWorkload,
+    directory: &Path,
+) -> Result<JudgeSource, Wrong> {
+    let field = Field::root().key("severity");
+    match workload {
+        CampaignWorkload::Kernels(kernels) if kernels.device == CampaignDevice::Embedded => {}
+        _ => {
+            let message = "is for kernels on the embedded GPU, whose outputs are in this process";
+            return wrong(&field, message);
+        }
+    }
+    let command = |words: Vec<String>, field: &Field| {
+        let command =
+            CommandLine::new(words, directory).or_else(|message| wrong(field, message))?;
+        // The folder of a file that has none in its name.
+        let directory = Path::new(".").join(directory);
+        Ok(JudgeSource::Command { command, directory })
+    };
+    match (own.python, own.command, own.socket) {
+        (Some(function), None, None) => {
+            let field = field.key("python");
+            let Some((file, name)) = function.rsplit_once(':') else {
+                let message = format!("`{function}` names no function; expected FILE.py:FUNCTION");
+                return wrong(&field, message);
+            };
+            if !directory.join(file).is_file() {
+                let path = directory.join(file);
+                return wrong(&field, format!("cannot find the file {}", path.display()));
+            }
+            let python = std::env::var("FLIPWAVE_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+            let words = [&python, "-m", "flipwave.severity", file, name].map(str::to_owned);
+            command(words.to_vec(), &field)
+        }
+        (None, Some(words), None) => command(words, &field.key("command")),
+        (None, None, Some(path)) => Ok(JudgeSource::Socket(directory.join(path))),
+        _ => wrong(&field, "expected exactly one of `python`, `command` and `socket`"),
+    }
 }
 
 /// Refuses what only the embedded GPU can run.

@@ -2,7 +2,7 @@
 
 use crate::campaign::Campaign;
 use crate::error::CampaignError;
-use crate::experiment::{Experiment, Rehearsed};
+use crate::experiment::{Experiment, Injecting, Rehearsed};
 use crate::golden::{Reference, surveyed};
 use crate::progress::{Phase, Progress};
 use crate::run::{RunOptions, injection_path};
@@ -77,7 +77,9 @@ pub fn dry_run(
     let Rehearsed { golden, states, faults, .. } =
         experiment.rehearse(&plan, (0..trials).map(spread), touched)?;
     let injector = runner.injector(&golden, states, options.accelerations)?;
-    let classifier = experiment.classifier(&golden);
+    let (classifier, judge) = (experiment.classifier(&golden), experiment.judge(&golden));
+    let (judge, workers) = (judge.as_ref(), NonZeroUsize::MIN);
+    let injecting = Injecting { injector: &*injector, classifier, judge, workers };
     let start = clock.elapsed();
     let clock = Instant::now();
     let mut tried = 0;
@@ -85,7 +87,7 @@ pub fn dry_run(
         if clock.elapsed() > TRIAL_TIME {
             break;
         }
-        let row = experiment.inject_one(&*injector, classifier, (spread(number), planned));
+        let row = experiment.inject_one(injecting, (spread(number), planned));
         campaign.unless_stopped(row)?;
         tried += 1;
     }

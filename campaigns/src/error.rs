@@ -12,6 +12,7 @@ use crate::launch::LaunchError;
 use crate::location::FileError;
 use crate::prepare::PrepareError;
 use crate::resume::ResumeError;
+use crate::severity::SeverityError;
 use crate::shards::error::ShardError;
 use crate::submit::error::SubmitError;
 use crate::suspicion::SuspicionError;
@@ -139,6 +140,9 @@ pub enum CampaignError {
     /// A tool has no result.
     #[error(transparent)]
     Tool(#[from] Box<ToolError>),
+    /// Silent data corruption is not judged.
+    #[error(transparent)]
+    Severity(SeverityError),
     /// All runs were to stop.
     #[error("interrupted")]
     Interrupted,

@@ -9,6 +9,7 @@ use crate::outcome::Classifier;
 use crate::row::row;
 use crate::runners::{Inject, Runner};
 use crate::sample::Scheme;
+use crate::severity::Judge;
 use crate::windows::{WINDOW, Windows};
 use crate::workers::in_order;
 use flipwave_analysis::{Course, Row};
@@ -48,6 +49,7 @@ pub(crate) struct Rehearsed {
 pub(crate) struct Injecting<'a> {
     pub injector: &'a dyn Inject,
     pub classifier: Classifier<'a>,
+    pub judge: Option<&'a Judge<'a>>,
     pub workers: NonZeroUsize,
 }
 
@@ -102,6 +104,11 @@ impl<'a> Experiment<'a> {
         Ok(Rehearsed { golden, fidelity, states, faults })
     }
 
+    /// Who judges SDC beside a fault-free run, if somebody does.
+    pub fn judge<'g>(&'g self, golden: &'g Golden) -> Option<Judge<'g>> {
+        Judge::of(self.campaign, self.runner.prepared(), golden)
+    }
+
     /// What forms the verdicts beside a fault-free run.
     pub fn classifier<'g>(&self, golden: &'g Golden) -> Classifier<'g> {
         Classifier { golden, timing_threshold: self.faults.timing_threshold }
@@ -115,7 +122,7 @@ impl<'a> Experiment<'a> {
     pub fn inject(
         &self,
         windows: &Windows<'_, '_>,
-        Injecting { injector, classifier, workers }: Injecting<'_>,
+        injecting: Injecting<'_>,
         mut take: impl FnMut(Row) -> Result<ControlFlow<()>, CampaignError>,
     ) -> Result<(), CampaignError> {
         let Range { start, end } = windows.part();
@@ -125,11 +132,11 @@ impl<'a> Experiment<'a> {
             let row = windows
                 .fault(index)
                 .map_err(CampaignError::from)
-                .and_then(|planned| self.inject_one(injector, classifier, (index, &planned)));
+                .and_then(|planned| self.inject_one(injecting, (index, &planned)));
             // What was stopped has no outcome, whatever it looks like.
             self.campaign.unless_stopped(row)
         };
-        let taken = in_order(end - start, (workers, WINDOW), stopped, work, |row| {
+        let taken = in_order(end - start, (injecting.workers, WINDOW), stopped, work, |row| {
             match row.and_then(&mut take) {
                 Ok(ControlFlow::Continue(())) => Ok(()),
                 Ok(ControlFlow::Break(())) => Err(None),
@@ -146,8 +153,7 @@ impl<'a> Experiment<'a> {
     /// What the injection failed with.
     pub fn inject_one(
         &self,
-        injector: &dyn Inject,
-        classifier: Classifier<'_>,
+        Injecting { injector, classifier, judge, .. }: Injecting<'_>,
         (index, planned): (u64, &Planned),
     ) -> Result<Row, CampaignError> {
         let stratum = self.scheme.strata().get(planned.stratum).map_or("", String::as_str);
@@ -162,7 +168,11 @@ impl<'a> Experiment<'a> {
             }
         };
         let verdict = classifier.verdict(&injected, planned.fate());
-        Ok(row(index, planned, stratum, &injected.struck, &verdict))
+        let verdict = verdict.judged(judge, index, &injected)?;
+        let row = row(index, planned, stratum, &injected.struck, &verdict);
+        let labels = &self.runner.prepared().labels;
+        let label = row.dispatch.and_then(|dispatch| labels.get(dispatch as usize)?.clone());
+        Ok(Row { label, ..row })
     }
 }
 

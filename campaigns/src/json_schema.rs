@@ -20,12 +20,15 @@ mod tests {
     use crate::yaml;
     use serde_json::json;
     use std::path::{Path, PathBuf};
+    use std::sync::OnceLock;
 
     /// Every key of faults.
     const FAULTS: &str = "\
 name: faults
 workload: {kernel: {code_object: a.co, name: a, grid: 64, workgroup: [64], local_memory: 8,
-  instruction_limit: 9, args: [{buffer: a, type: f32, count: 1, shape: [1, 1], output: true}, null]}}
+  instruction_limit: 9, label: layer0, args: [{buffer: a, type: f8e4m3, count: 1, shape: [1, 1],
+  output: true, expected: a.bin}, null]}}
+severity: {socket: /nowhere}
 faults: {model: {flip_random_bits: 3}, target: source_operand, scope: active_lanes,
   duration: {intermittent: {window: 10, rate: 0.5}}, kernels: [add], runtime_kernels: true,
   dispatches: [0, 2], workgroups: [[1, 0, 0]], waves: [0, 3], lanes: [0, 63], groups: [valu],
@@ -59,11 +62,31 @@ compare:
 allow: [unwritten_output]
 ";
 
+    /// What Triton says of a kernel stands in the place of its name and workgroup.
+    const TRITON: &str = "\
+name: triton
+workload: {kernel: {code_object: a.co, metadata: METADATA, grid: {workgroups: [2, 3]},
+  args: [{buffer: a, type: f32, count: 1, output: true}]}}
+severity: {command: [sh, -c, 'true']}
+";
+
     const CAPTURE: &str = "\
 name: capture
 workload: {capture: {file: a.capture, dispatches: [0, 1]}}
 faults: {model: {relative_error: 0.5}, margin: 0.05, confidence: 0.9}
 ";
+
+    /// A file as Triton writes it, for as long as the tests run.
+    fn metadata() -> &'static Path {
+        static FILE: OnceLock<tempfile::NamedTempFile> = OnceLock::new();
+        let make = || {
+            let file = tempfile::NamedTempFile::new().expect("a file");
+            let text = json!({"name": "a", "num_warps": 1, "warp_size": 64, "shared": 0});
+            std::fs::write(file.path(), text.to_string()).expect("written");
+            file
+        };
+        FILE.get_or_init(make).path()
+    }
 
     /// The examples, and files with the keys that they lack: where they are, and what they say.
     fn files() -> Vec<(PathBuf, Value)> {
@@ -75,7 +98,8 @@ faults: {model: {relative_error: 0.5}, margin: 0.05, confidence: 0.9}
         let examples = yaml.map(|path| (std::fs::read_to_string(&path).expect("text"), path));
         let others =
             [FAULTS, VARIANTS, APPLICATION, CAPTURE].map(|own| (own.to_owned(), "/x.yaml".into()));
-        let all = examples.chain(others);
+        let triton = (TRITON.replace("METADATA", &metadata().to_string_lossy()), "/x.yaml".into());
+        let all = examples.chain(others).chain([triton]);
         all.map(|(text, path)| {
             let value = serde_yaml::from_str(&text);
             (path, value.unwrap_or_else(|error| panic!("{text}: {error}")))
@@ -120,6 +144,13 @@ faults: {model: {relative_error: 0.5}, margin: 0.05, confidence: 0.9}
                 schema.get("properties").is_some_and(|known| known.get(key).is_some())
                     || each(rule, own)
             }),
+            ("dependentRequired", Value::Object(map)) => {
+                let rule = rule.as_object().expect("keys");
+                let given = rule.iter().filter(|(key, _)| map.contains_key(*key));
+                given
+                    .flat_map(|(_, own)| all(own))
+                    .all(|key| map.contains_key(key.as_str().expect("a key")))
+            }
             ("minProperties", Value::Object(map)) => rule.as_u64() <= Some(map.len() as u64),
             ("maxProperties", Value::Object(map)) => rule.as_u64() >= Some(map.len() as u64),
             ("items", Value::Array(values)) => values.iter().all(|own| each(rule, own)),
@@ -135,6 +166,7 @@ faults: {model: {relative_error: 0.5}, margin: 0.05, confidence: 0.9}
                 "required"
                 | "properties"
                 | "additionalProperties"
+                | "dependentRequired"
                 | "minProperties"
                 | "maxProperties"
                 | "items"

@@ -62,6 +62,7 @@ mod sample;
 mod save;
 mod schema;
 mod self_test;
+mod severity;
 mod shards;
 mod strict;
 mod submit;
@@ -121,6 +122,7 @@ pub use sample::{Allocation, Per, Sample, SampleSize};
 pub use save::{SavedComparison, SavedGolden, SavedOutput, save_golden};
 pub use schema::ResultsFormat;
 pub use self_test::SelfTest;
+pub use severity::{JudgeSource, Judgement, SeverityError};
 pub use shards::{
     AttemptState, FolderStatus, MergeOptions, Merged, MergedFolder, Part, PartState, PartStatus,
     ShardError, ShardOptions, ShardPlan, ShardReport, ShardsStatus, VariantShard, VariantStatus,

@@ -1,6 +1,8 @@
 //! What a fault did to the program: the outcome of an injection.
 
 use crate::compare::{Difference, OutputFormat, OutputRole, compare_in};
+use crate::error::CampaignError;
+use crate::severity::{Judge, Judgement};
 use flipwave_analysis::Outcome;
 use flipwave_device::{DeviceFault, Statistics};
 use flipwave_injector::{Ending, Fate, Golden, Injection, Struck};
@@ -16,7 +18,12 @@ pub enum Verdict {
         run: CompletedRun,
     },
     /// The program ended, and its outputs are wrong: silent data corruption.
-    Sdc(CompletedRun),
+    Sdc {
+        /// How the run differs.
+        run: CompletedRun,
+        /// How bad it is, where somebody judges.
+        judgement: Option<Judgement>,
+    },
     /// The program ended, and its own check noticed the fault.
     Detected {
         /// The buffer that shows it.
@@ -84,7 +91,7 @@ impl Verdict {
     pub fn outcome(&self) -> Outcome {
         match self {
             Verdict::Masked { .. } => Outcome::Masked,
-            Verdict::Sdc(_) => Outcome::Sdc,
+            Verdict::Sdc { .. } => Outcome::Sdc,
             Verdict::Detected { .. } => Outcome::Detected,
             Verdict::Due { .. } => Outcome::Due,
         }
@@ -94,7 +101,7 @@ impl Verdict {
     pub fn cause(&self) -> Option<&str> {
         match self {
             Verdict::Masked { cause, .. } => Some(cause.name()),
-            Verdict::Sdc(_) => None,
+            Verdict::Sdc { .. } => None,
             Verdict::Detected { detector, .. } => Some(detector),
             Verdict::Due { cause } => Some(cause),
         }
@@ -103,10 +110,41 @@ impl Verdict {
     /// How the run differs; one that was stopped is not compared.
     pub fn run(&self) -> Option<&CompletedRun> {
         match self {
-            Verdict::Masked { run, .. } | Verdict::Sdc(run) | Verdict::Detected { run, .. } => {
-                Some(run)
-            }
+            Verdict::Masked { run, .. }
+            | Verdict::Sdc { run, .. }
+            | Verdict::Detected { run, .. } => Some(run),
             Verdict::Due { .. } => None,
+        }
+    }
+
+    /// What was said of SDC.
+    pub fn judgement(&self) -> Option<&Judgement> {
+        match self {
+            Verdict::Sdc { judgement, .. } => judgement.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// The same, judged: injection `index` came to it, which ended as `injected`.
+    ///
+    /// # Errors
+    /// [`CampaignError::Severity`].
+    pub(crate) fn judged(
+        self,
+        judge: Option<&Judge<'_>>,
+        index: u64,
+        injected: &Injected,
+    ) -> Result<Verdict, CampaignError> {
+        match (self, judge, &injected.end) {
+            (
+                Verdict::Sdc { run, .. },
+                Some(judge),
+                RunEnd::Completed { outputs: Some(outputs), .. },
+            ) => {
+                let judgement = Some(judge.judge(index, outputs)?);
+                Ok(Verdict::Sdc { run, judgement })
+            }
+            (verdict, ..) => Ok(verdict),
         }
     }
 
@@ -238,7 +276,7 @@ impl Classifier<'_> {
         let run = CompletedRun { difference: *difference, instructions, timing_changed };
         match (detector, is_right) {
             (Some(detector), _) => Verdict::Detected { detector: detector.clone(), run },
-            (None, false) => Verdict::Sdc(run),
+            (None, false) => Verdict::Sdc { run, judgement: None },
             (None, true) => Verdict::Masked { cause: MaskedCause::of(&injected.struck, fate), run },
         }
     }

@@ -22,6 +22,8 @@ pub struct Prepared {
     pub workload: Workload,
     /// How each of the workload's outputs is read and compared, in their order.
     pub formats: Vec<OutputFormat>,
+    /// What each dispatch is a part of, by its index; of those beyond the end nothing is said.
+    pub labels: Vec<Option<String>>,
     /// What it was made from.
     pub origin: Origin,
 }
@@ -123,7 +125,8 @@ pub(crate) fn prepare_beside_software(
     let Placed { program, software, formats, compiler } = place(campaign, kernels, &mut device)?;
     let (guests, attendance) = (BTreeMap::new(), campaign.attendance.clone());
     let workload = Workload { device, program, guests, attendance };
-    Ok((Prepared { workload, formats, origin: Origin::Kernels { compiler } }, software))
+    let labels = kernels.launches.iter().map(|launch| launch.label.clone()).collect();
+    Ok((Prepared { workload, formats, labels, origin: Origin::Kernels { compiler } }, software))
 }
 
 /// A campaign's kernels and buffers on a device.

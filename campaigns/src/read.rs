@@ -83,6 +83,10 @@ fn content(text: &str) -> String {
                 !["count", "margin", "confidence", "until", "intervals"].contains(&key.as_str())
             });
         }
+        // Where a server listens says nothing of what it says.
+        if let Some(socket) = said.pointer_mut("/severity/socket") {
+            *socket = Value::Null;
+        }
         // Keys are in the order of their names.
         said.to_string()
     });
@@ -96,6 +100,7 @@ mod tests {
     use crate::campaign::{Argument, BufferRole, Code};
     use crate::compare::Tolerance;
     use crate::sample::{Allocation, Per, SampleSize};
+    use crate::severity::JudgeSource;
     use flipwave_analysis::{IntervalMethod, Outcome};
     use flipwave_injector::{
         Counting, Fault, FaultModel, FaultTarget, Group, KnownMasked, Scope, Stratification,
@@ -243,6 +248,99 @@ compare: {sum: {relative: 1.0e-5}}
         assert_error("count: 256, init", data, "[256]", &["args[0].shape", "output: true"]);
         assert_error("type: i32", "type: i32, shape: [1]", "[1]", &["a scalar takes no `shape`"]);
         assert_error("local_memory: 64", "local_memory: 0", "0}", &["expected 1"]);
+    }
+
+    #[test]
+    fn a_launch_of_triton_s_takes_from_its_metadata_what_the_file_leaves_out() {
+        let metadata = tempfile::NamedTempFile::new().expect("a file");
+        let said = r#"{"name": "softmax", "num_warps": 4, "warp_size": 64, "shared": 2048,
+            "global_scratch_size": 16, "profile_scratch_size": 0}"#;
+        std::fs::write(metadata.path(), said).expect("written");
+        let launch = |keys: &str| {
+            let text = format!(
+                "name: a\nworkload:\n  kernel: {{code_object: a.co, metadata: {}, {keys}\n    args: \
+                 [{{buffer: a, type: bf16, count: 1, output: true}}]}}\n",
+                metadata.path().display()
+            );
+            parse(&text).map(|campaign| campaign.kernels().expect("kernels").clone())
+        };
+        let kernels = launch("grid: {workgroups: [3, 2]},").expect("good");
+        let own = &kernels.launches[0];
+        assert_eq!((own.kernel.as_str(), own.local_memory), ("softmax", 2048));
+        assert_eq!((own.grid, own.workgroup), ([768, 2, 1], [256, 1, 1]));
+        assert_eq!(own.arguments, [Argument::Buffer(0), Argument::Buffer(1), Argument::Null]);
+        assert_eq!((kernels.buffers[1].count, kernels.buffers[1].role), (96, BufferRole::Data));
+        let kernels = launch("name: b, local_memory: 64, grid: 64, workgroup: 64,").expect("good");
+        let own = &kernels.launches[0];
+        assert_eq!((own.kernel.as_str(), own.local_memory, own.grid), ("b", 64, [64, 1, 1]));
+        let error = launch("grid: {workgroups: 33554432},").expect_err("too many").to_string();
+        assert!(error.contains("grid.workgroups") && error.contains("256 work-items"), "{error}");
+        let source = "source: kernels/add.cl";
+        let beside = "source: kernels/add.cl\n    metadata: add.json";
+        assert_error(source, beside, "add.json", &["metadata", "code_object"]);
+        let missing = "code_object: a.co\n    metadata: /nowhere.json";
+        assert_error(source, missing, "/nowhere.json", &["metadata", "cannot read"]);
+        assert_error("    name: add\n", "", "source", &["workload.kernel", "`name`"]);
+        assert_error("    workgroup: 64\n", "", "source", &["workload.kernel", "`workgroup`"]);
+    }
+
+    #[test]
+    fn labels_and_files_of_what_is_expected_are_read() {
+        let text = GOOD.replacen("grid: 256", "grid: 256\n    label: layer0.add", 1).replacen(
+            "output: true",
+            "output: true, expected: sum.bin",
+            1,
+        );
+        let campaign = parse(&text).expect("good");
+        let kernels = campaign.kernels().expect("kernels");
+        assert_eq!(kernels.launches[0].label.as_deref(), Some("layer0.add"));
+        assert_eq!(kernels.buffers[1].expected.as_deref(), Some(Path::new("campaigns/sum.bin")));
+        assert_error("grid: 256", "label: ''\n    grid: 256", "''", &["label", "one line"]);
+        let data = "count: 256, expected: a.bin, init";
+        assert_error("count: 256, init", data, "a.bin", &["args[0].expected", "output: true"]);
+    }
+
+    #[test]
+    fn packed_elements_are_whole_bytes() {
+        let four = |count| format!("a, type: i4, count: {count}");
+        assert!(
+            parse(&GOOD.replacen(
+                "a, type: f32, count: 256, init: {uniform: [-1.0, 1.0]}",
+                &four(256),
+                1
+            ))
+            .is_ok()
+        );
+        assert_error(
+            "a, type: f32, count: 256, init: {uniform: [-1.0, 1.0]}",
+            &four(255),
+            "255",
+            &["args[0].count", "even"],
+        );
+        assert_error("scalar: 256, type: i32", "scalar: 1, type: i4", "i4", &["whole bytes"]);
+    }
+
+    #[test]
+    fn who_judges_is_checked_before_anything_runs() {
+        let with = |own: &str| format!("severity: {own}\nfaults: ");
+        let judge = |own: &str| parse(&GOOD.replacen("faults: ", &with(own), 1));
+        let socket = judge("{socket: judge.socket}").expect("good");
+        assert_eq!(socket.severity, Some(JudgeSource::Socket("campaigns/judge.socket".into())));
+        // Where it listens says nothing of what it says.
+        let other = judge("{socket: other.socket}").expect("good");
+        assert_eq!(socket.content, other.content);
+        assert_ne!(socket.content, judge("{command: [sh]}").expect("good").content);
+        for (own, at, word) in [
+            ("{}", "{}", "exactly one"),
+            ("{command: []}", "[]", "names no program"),
+            ("{command: [no-such-program]}", "[no", "PATH"),
+            ("{python: model.py}", "model.py", "FILE.py:FUNCTION"),
+            ("{python: 'model.py:verdict'}", "'model.py", "cannot find"),
+        ] {
+            assert_error("faults: ", &with(own), at, &["severity", word]);
+        }
+        let application = "name: a\nworkload: {app: {command: [sh]}}\nseverity: {command: [sh]}\n";
+        assert!(parse(application).is_err_and(|error| error.to_string().contains("kernels")));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::golden::golden;
 use crate::outcome::{Classifier, RunEnd, Verdict};
 use crate::prepare::Prepared;
 use crate::runners::{InjectionPath, in_this_process};
+use crate::severity::Judge;
 use flipwave_device::DeviceFault;
 use flipwave_injector::{Accelerations, Site, Struck, foresee};
 
@@ -39,6 +40,8 @@ pub fn replay(
     let classifier = Classifier { golden: &golden, timing_threshold: threshold };
     let foreseen = foresee(workload, site)?;
     let verdict = classifier.verdict(&injected, foreseen.and_then(|own| own.fate));
+    let judge = Judge::of(campaign, runner.prepared(), &golden);
+    let verdict = verdict.judged(judge.as_ref(), 0, &injected)?;
     let fault = match injected.end {
         RunEnd::Completed { .. } => None,
         RunEnd::Stopped { fault, .. } => fault,

@@ -21,6 +21,8 @@ pub(crate) fn row(
         site: site.to_string(),
         kernel: planned.kernel.clone(),
         dispatch: event.map(|event| event.dispatch),
+        // Programs have them, sites have none.
+        label: None,
         workgroup: event.map(|event| Workgroup(event.workgroup)),
         wave: event.and_then(|event| event.wave),
         lane: match site.lanes {
@@ -44,12 +46,14 @@ pub(crate) fn row(
         weight: planned.weight,
         outcome: verdict.outcome(),
         cause: verdict.cause().map(str::to_owned),
+        severity: verdict.judgement().map(|own| own.severity),
         elements_wrong: run.map(|run| run.difference.elements_wrong),
         max_abs_error: run.map(|run| run.difference.max_abs_error),
         max_rel_error: run.map(|run| run.difference.max_rel_error),
         shape: run.and_then(|run| run.difference.shape),
         nan: run.map(|run| run.difference.nan),
         inf: run.map(|run| run.difference.inf),
+        measures: verdict.judgement().and_then(|own| own.measures.clone()),
         instructions: run.and_then(|run| run.instructions),
         timing_changed: run.filter(|_| is_masked).and_then(|run| run.timing_changed),
     }
@@ -60,7 +64,8 @@ mod tests {
     use super::*;
     use crate::compare::Difference;
     use crate::outcome::{CompletedRun, MaskedCause};
-    use flipwave_analysis::ErrorShape;
+    use crate::severity::Judgement;
+    use flipwave_analysis::{ErrorShape, Severity};
     use flipwave_injector::Group;
 
     fn planned() -> Planned {
@@ -94,7 +99,11 @@ mod tests {
             inf: 1,
         };
         let run = CompletedRun { difference, instructions: Some(5), timing_changed: Some(true) };
-        let row = row_of(&Verdict::Sdc(run));
+        let judgement =
+            Some(Judgement { severity: Severity::Critical, measures: Some("top1=0".to_owned()) });
+        let row = row_of(&Verdict::Sdc { run, judgement });
+        assert_eq!(row.severity, Some(Severity::Critical));
+        assert_eq!(row.measures.as_deref(), Some("top1=0"));
         assert_eq!(row.site, planned().site.to_string());
         assert_eq!((row.index, row.dispatch, row.wave, row.lane), (7, Some(1), Some(2), Some(17)));
         assert_eq!((row.mask, row.before, row.after), (0x400, 0x400, 0));

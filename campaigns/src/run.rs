@@ -256,7 +256,7 @@ impl Run<'_> {
         state.record.timings.rehearsal += seconds;
         let Rehearsed { golden, fidelity, states, faults } = rehearsed?;
         let injector = runner.injector(&golden, states, options.accelerations)?;
-        let classifier = experiment.classifier(&golden);
+        let (classifier, judge) = (experiment.classifier(&golden), experiment.judge(&golden));
         let file = match &mut state.file {
             Some(file) => file,
             none => {
@@ -277,7 +277,8 @@ impl Run<'_> {
             return Ok(());
         }
         let clock = Instant::now();
-        let injecting = Injecting { injector: &*injector, classifier, workers: options.workers };
+        let (judge, workers) = (judge.as_ref(), options.workers);
+        let injecting = Injecting { injector: &*injector, classifier, judge, workers };
         let (course, done) = (&mut state.course, &mut state.record.done);
         let injected = thread::scope(|scope| {
             let windows = Windows::new(plan, part, scope);

@@ -49,11 +49,28 @@ pub(crate) struct File {
     pub software: Option<Workload>,
     /// How outputs are compared; exactly, where nothing is said of one.
     pub compare: Option<Compare>,
+    /// Who says of silent data corruption whether it is critical or tolerable.
+    pub severity: Option<Severity>,
     /// In what form rows are written besides `results.csv`.
     #[serde(default)]
     pub format: ResultsFormat,
     /// Makes a campaign of each combination of values: a mapping from dimensions to their values.
     pub vary: Option<Vary>,
+}
+
+/// Who says of silent data corruption whether it is critical or tolerable.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[serde(expecting = "a mapping with one of `python`, `command` and `socket`")]
+#[schemars(extend("minProperties" = 1, "maxProperties" = 1))]
+pub(crate) struct Severity {
+    /// A function of Python, `FILE.py:FUNCTION`, which the package `flipwave` calls.
+    pub python: Option<String>,
+    /// A program and its arguments; it is asked by its standard input, which is a socket.
+    #[schemars(extend("minItems" = 1))]
+    pub command: Option<Vec<String>>,
+    /// The Unix socket of a server.
+    pub socket: Option<PathBuf>,
 }
 
 /// What varies: by the name of each dimension its values. That is a list of values of the field that the

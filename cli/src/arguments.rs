@@ -26,6 +26,7 @@ Environment:
   FLIPWAVE_CLANG        the compiler [default: clang-22]
   FLIPWAVE_DEVICE_LIBS  folder of AMD's device libraries (ockl.bc and others)
   FLIPWAVE_CACHE        folder of compiled kernels [default: ~/.cache/flipwave]
+  FLIPWAVE_PYTHON       the Python of `severity: {python: ...}` [default: python3]
   FLIPWAVE_TIER         interpreter: nothing is compiled to code of the host
   NO_COLOR              print without colours
 

@@ -27,6 +27,10 @@ fn description(replay: &Replay) -> String {
         ("outcome", verdict.outcome().to_string()),
     ];
     facts.extend(verdict.cause().map(|cause| ("cause", cause.to_owned())));
+    if let Some(judgement) = verdict.judgement() {
+        facts.push(("severity", judgement.severity.to_string()));
+        facts.extend(judgement.measures.clone().map(|own| ("measures", own)));
+    }
     if let Some((dispatch, fault)) = &replay.fault {
         facts.push(("fault", format!("in dispatch {dispatch}: {fault}")));
     }

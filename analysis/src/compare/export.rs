@@ -1,7 +1,7 @@
 //! A comparison as a table for programs.
 
 use super::{ComparedRate, Comparison};
-use crate::{Outcome, ResultsError, Share};
+use crate::{ResultsError, Share};
 use serde::Serialize;
 use std::io::Write;
 
@@ -12,7 +12,7 @@ struct Line<'a> {
     b: &'a str,
     scope: &'a str,
     value: &'a str,
-    outcome: Outcome,
+    outcome: &'a str,
     total_a: u64,
     count_a: u64,
     rate_a: String,
@@ -46,8 +46,8 @@ impl Comparison {
     pub fn write_csv(&self, output: impl Write) -> Result<(), ResultsError> {
         let mut writer = csv::Writer::from_writer(output);
         for own in &self.scopes {
-            for outcome in Outcome::ALL {
-                let ComparedRate { a, b, change, pairs, p } = *own.rate(outcome);
+            for (event, rate) in own.rates() {
+                let ComparedRate { a, b, change, pairs, p } = *rate;
                 let [rate_a, low_a, high_a] = numbers(&a);
                 let [rate_b, low_b, high_b] = numbers(&b);
                 writer.serialize(Line {
@@ -55,7 +55,7 @@ impl Comparison {
                     b: &self.b.folder,
                     scope: own.scope.by.name(),
                     value: &own.scope.value,
-                    outcome,
+                    outcome: event.name(),
                     total_a: own.totals[0],
                     count_a: a.count,
                     rate_a,

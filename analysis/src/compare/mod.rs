@@ -10,7 +10,9 @@ mod scope;
 mod text;
 
 use crate::report::read_table;
-use crate::{About, Known, Outcome, ResultsError, Row, SampleDesign, ScopeSummary, Share, Tallies};
+use crate::{
+    About, Known, Outcome, ResultsError, Row, SampleDesign, ScopeSummary, Severity, Share, Tallies,
+};
 pub use change::{Change, Fourfold};
 use pairs::{Injected, Pairs};
 pub use scope::{By, ComparedScope};
@@ -54,6 +56,35 @@ pub struct ComparedRates {
     pub totals: [u64; 2],
     /// The outcomes in the order of [`Outcome::ALL`].
     pub outcomes: [ComparedRate; Outcome::ALL.len()],
+    /// SDC that is critical, where both campaigns have somebody who judges.
+    pub critical: Option<ComparedRate>,
+}
+
+/// What injections can come to, as it is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// An outcome.
+    Outcome(Outcome),
+    /// SDC that is critical.
+    CriticalSdc,
+}
+
+impl Event {
+    /// The name in tables for programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Event::Outcome(outcome) => outcome.name(),
+            Event::CriticalSdc => "sdc_critical",
+        }
+    }
+
+    /// The outcome that it is, or is a part of.
+    pub fn outcome(self) -> Outcome {
+        match self {
+            Event::Outcome(outcome) => outcome,
+            Event::CriticalSdc => Outcome::Sdc,
+        }
+    }
 }
 
 /// How a rate differs.
@@ -73,6 +104,12 @@ pub struct ComparedRate {
 }
 
 impl ComparedRates {
+    /// How the rates of all that is compared differ.
+    pub fn rates(&self) -> impl Iterator<Item = (Event, &ComparedRate)> {
+        let outcomes = Outcome::ALL.into_iter().map(Event::Outcome).zip(&self.outcomes);
+        outcomes.chain(self.critical.iter().map(|rate| (Event::CriticalSdc, rate)))
+    }
+
     /// How the rate of one outcome differs.
     pub fn rate(&self, outcome: Outcome) -> &ComparedRate {
         &self.outcomes[outcome as usize]
@@ -238,17 +275,24 @@ fn compared_rates(
     let totals = [a.total, b.total];
     // A scope can have rows without a partner, as of lines that have moved.
     let is_paired = totals == [pairs.count(&a.scope); 2];
-    let outcomes = Outcome::ALL.map(|outcome| {
-        let (own, other) = (a.share(outcome), b.share(outcome));
-        let paired = is_paired.then(|| pairs.of(&a.scope, outcome));
+    let compared = |event: Event, own: Share, other: Share| {
+        let paired = is_paired.then(|| pairs.of(&a.scope, event));
         let change = Change::between(&own, &other, paired.map_or(0.0, |(_, own)| own));
         let p = is_tested.then(|| match paired {
             Some((fourfold, _)) => fourfold.mcnemar(),
             None => change::fisher([own.count, a.total], [other.count, b.total]),
         });
         ComparedRate { a: own, b: other, change, pairs: paired.map(|(own, _)| own), p }
-    });
-    ComparedRates { scope: a.scope.clone(), totals, outcomes }
+    };
+    let of_outcome =
+        |outcome| compared(Event::Outcome(outcome), a.share(outcome), b.share(outcome));
+    let critical = a.severity(Severity::Critical).zip(b.severity(Severity::Critical));
+    ComparedRates {
+        scope: a.scope.clone(),
+        totals,
+        outcomes: Outcome::ALL.map(of_outcome),
+        critical: critical.map(|(own, other)| compared(Event::CriticalSdc, own, other)),
+    }
 }
 
 /// Facts that decide what a rate means.

@@ -1,7 +1,7 @@
 //! A comparison as a page, in the style of reports.
 
 use super::text::{change, points, probability};
-use super::{By, ComparedRate, ComparedRates, Comparison};
+use super::{By, ComparedRate, ComparedRates, Comparison, Event};
 use crate::plot::escaped;
 use crate::report::page::rates::{Heading, LINES, filter, heading, name_class, shown_name};
 use crate::report::page::text::{count, label, rate_cell};
@@ -29,6 +29,7 @@ impl Comparison {
         }
         for (by, title) in [
             (By::Kernel, "By kernel"),
+            (By::Label, "By label"),
             (By::Group, "By group"),
             (By::Opcode, "By opcode"),
             (By::Line, "By source line"),
@@ -79,13 +80,16 @@ impl Comparison {
             }
         }
         html.push_str("</tr></thead><tbody>");
-        for outcome in Outcome::ALL {
-            let rate = all.rate(outcome);
+        for (event, rate) in all.rates() {
+            let name = match event {
+                Event::Outcome(outcome) => label(outcome),
+                Event::CriticalSdc => "critical SDC",
+            };
             let _ = write!(
                 html,
                 "<tr><th scope=\"row\" class=\"text\"><span class=\"swatch {}\"></span>{}</th>",
-                outcome.name(),
-                label(outcome)
+                event.outcome().name(),
+                name
             );
             cells(html, rate);
             if let Some(pairs) = rate.pairs {

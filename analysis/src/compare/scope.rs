@@ -18,6 +18,8 @@ pub enum By {
     All,
     /// The kernel that they struck.
     Kernel,
+    /// The label of the dispatch.
+    Label,
     /// The source line.
     Line,
     /// The operation.
@@ -32,6 +34,7 @@ impl By {
         match self {
             By::All => "all",
             By::Kernel => "kernel",
+            By::Label => "label",
             By::Line => "line",
             By::Opcode => "opcode",
             By::Group => "group",
@@ -49,6 +52,7 @@ impl ComparedScope {
     pub(super) fn of(row: &Row) -> impl Iterator<Item = ComparedScope> {
         let values = [
             (By::Kernel, row.kernel.as_ref()),
+            (By::Label, row.label.as_ref()),
             (By::Line, row.line.as_ref()),
             (By::Opcode, Some(&row.opcode)),
             (By::Group, Some(&row.group)),
@@ -67,6 +71,7 @@ impl ComparedScope {
         match self.by {
             By::All => Some(Scope::All),
             By::Kernel => Some(Scope::Kernel(value)),
+            By::Label => Some(Scope::Label(value)),
             By::Line => None,
             By::Opcode => Some(Scope::Opcode(value)),
             By::Group => Some(Scope::Group(value)),

@@ -60,12 +60,10 @@ impl Comparison {
         let heading = ["A", "B", "difference", "p"];
         if let Some(all) = self.all() {
             let mut lines = vec![Cells::heading("outcome", "", heading)];
-            for outcome in Outcome::ALL {
-                lines.push(line(outcome.name(), "", all.rate(outcome)));
-            }
+            lines.extend(all.rates().map(|(event, rate)| line(event.name(), "", rate)));
             text.push_str(&aligned(&lines));
         }
-        for by in [By::Kernel, By::Group, By::Opcode, By::Line] {
+        for by in [By::Kernel, By::Label, By::Group, By::Opcode, By::Line] {
             let all: Vec<_> = self.most_changed(by);
             if all.len() < 2 {
                 continue;

@@ -71,6 +71,7 @@ impl Aggregates {
             let scope = match *key {
                 Key::All => Scope::All,
                 Key::Kernel(name) => Scope::Kernel(names.text(name).to_owned()),
+                Key::Label(name) => Scope::Label(names.text(name).to_owned()),
                 Key::Opcode(name) => Scope::Opcode(names.text(name).to_owned()),
                 Key::Group(name) => Scope::Group(names.text(name).to_owned()),
                 Key::Stratum(name) => Scope::Stratum(names.text(name).to_owned()),
@@ -154,6 +155,7 @@ impl Aggregates {
         match key {
             Key::All => String::new(),
             Key::Kernel(name)
+            | Key::Label(name)
             | Key::Line(name)
             | Key::Opcode(name)
             | Key::Group(name)
@@ -210,11 +212,13 @@ impl Counter {
     fn add(&mut self, row: &Row) {
         let names = &mut self.names;
         let kernel = row.kernel.as_deref().map(|text| names.name(text));
+        let label = row.label.as_deref().map(|text| names.name(text));
         let line = row.line.as_deref().map(|text| names.name(text));
         let opcode = names.name(&row.opcode);
         let register = key::is_register(&row.place).then(|| names.name(&row.place));
         let keys = [
             kernel.map(Key::Kernel),
+            label.map(Key::Label),
             line.map(Key::Line),
             Some(Key::Opcode(opcode)),
             Some(Key::Group(names.name(&row.group))),

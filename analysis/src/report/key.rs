@@ -11,6 +11,8 @@ pub(super) enum Key {
     All,
     /// Those that struck a kernel.
     Kernel(Name),
+    /// Those that struck a dispatch with a label.
+    Label(Name),
     /// A source line.
     Line(Name),
     /// An operation.
@@ -46,6 +48,7 @@ pub(super) enum Key {
 pub(super) enum Dimension {
     All,
     Kernel,
+    Label,
     Line,
     Opcode,
     Group,
@@ -67,6 +70,7 @@ impl Key {
         match self {
             Key::All => Dimension::All,
             Key::Kernel(_) => Dimension::Kernel,
+            Key::Label(_) => Dimension::Label,
             Key::Line(_) => Dimension::Line,
             Key::Opcode(_) => Dimension::Opcode,
             Key::Group(_) => Dimension::Group,
@@ -91,6 +95,7 @@ impl Dimension {
         match self {
             Dimension::All => "all",
             Dimension::Kernel => "kernel",
+            Dimension::Label => "label",
             Dimension::Line => "line",
             Dimension::Opcode => "opcode",
             Dimension::Group => "group",

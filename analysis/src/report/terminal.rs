@@ -7,8 +7,9 @@ use crate::table::{Cells, aligned};
 use std::fmt::Write;
 
 /// What there is a table by: what an injection struck.
-const BY: [Dimension; 11] = [
+const BY: [Dimension; 12] = [
     Dimension::Kernel,
+    Dimension::Label,
     Dimension::Line,
     Dimension::Opcode,
     Dimension::Group,
@@ -38,6 +39,7 @@ impl Aggregates {
             rates.sort_by(|a, b| self.part_of_sdc(b).total_cmp(&self.part_of_sdc(a)));
         }
         let names = shown.iter().map(|outcome| outcome.name());
+        let names = names.chain(self.all().and_then(ScopeSummary::critical_name));
         let mut lines = vec![Cells::heading(by, "injections", names.chain(["of all SDC"]))];
         let line = |label: String, own: &ScopeSummary<_>| {
             let part = format!("{:.1}", 100.0 * self.part_of_sdc(own));

@@ -333,9 +333,10 @@ impl Shard<'_> {
             self.of_run.0 = true;
         }
         let injector = self.runner.injector(&golden, states, self.options.accelerations)?;
-        let classifier = experiment.classifier(&golden);
+        let (classifier, judge) = (experiment.classifier(&golden), experiment.judge(&golden));
         let workers = self.options.workers;
-        let injecting = Injecting { injector: &*injector, classifier, workers };
+        let injecting =
+            Injecting { injector: &*injector, classifier, judge: judge.as_ref(), workers };
         campaign.unless_stopped(Ok(()))?;
         if self.report.start_seconds == 0.0 {
             self.report.start_seconds = clock.elapsed().as_secs_f64();

@@ -9,7 +9,7 @@ use crate::report::aggregates::Aggregates;
 use crate::report::chart::heat_map;
 use crate::report::key::{Dimension, Key};
 use crate::report::sources::Sources;
-use crate::{Outcome, ScopeSummary};
+use crate::{Outcome, ScopeSummary, Severity};
 use std::fmt::Write;
 
 /// Lines and instructions that are named first.
@@ -41,6 +41,12 @@ const CLASS: Topic = Topic {
     column: "Kind",
     note: "The kind of register, or what else was struck.",
 };
+const LABEL: Topic = Topic {
+    dimension: Dimension::Label,
+    heading: "By label",
+    column: "Label",
+    note: "What launches are parts of, in the words of the campaign file.",
+};
 const REGISTER: Topic =
     Topic { dimension: Dimension::Register, heading: "By register", column: "Register", note: "" };
 const BIT: Topic = Topic {
@@ -60,7 +66,7 @@ const OCCURRENCE: Topic = Topic {
 };
 
 /// What a part of the page is called, and the end of its address in it.
-const CONTENTS: [(&str, &str); 18] = [
+const CONTENTS: [(&str, &str); 19] = [
     ("outcomes", "Outcomes"),
     ("compared", "How outputs were compared"),
     ("cause", "Causes"),
@@ -68,6 +74,7 @@ const CONTENTS: [(&str, &str); 18] = [
     ("source", "Source"),
     ("instruction", "Instructions"),
     ("kernel", "Kernels"),
+    ("label", "Labels"),
     ("stratum", "Strata"),
     ("group", "Groups"),
     ("opcode", "Opcodes"),
@@ -104,7 +111,7 @@ pub(super) fn campaign(html: &mut String, campaign: &Aggregates, found: &Sources
     }
     source::sources(&mut parts, campaign, found, prefix);
     instructions::instructions(&mut parts, campaign, prefix);
-    for topic in [KERNEL, STRATUM, GROUP, OPCODE, CLASS, REGISTER] {
+    for topic in [KERNEL, LABEL, STRATUM, GROUP, OPCODE, CLASS, REGISTER] {
         ranked(&mut parts, campaign, prefix, &topic);
     }
     for topic in [BIT, LANE, OCCURRENCE] {
@@ -158,7 +165,14 @@ fn outcomes(html: &mut String, campaign: &Aggregates, all: &ScopeSummary<Key>, p
     for outcome in campaign.shown() {
         let share = all.share(outcome);
         let meaning = match outcome {
-            Outcome::Sdc => "wrong outputs, silently",
+            Outcome::Sdc => match all.severity(Severity::Critical) {
+                Some(critical) => &format!(
+                    "wrong outputs, silently; critical {} % {}",
+                    percent(critical.rate),
+                    interval(&critical)
+                ),
+                None => "wrong outputs, silently",
+            },
             Outcome::Due => "stopped by the device",
             Outcome::Detected => "noticed by the program",
             Outcome::Masked => "right outputs",

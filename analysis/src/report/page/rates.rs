@@ -5,7 +5,7 @@ use crate::plot::escaped;
 use crate::report::aggregates::Aggregates;
 use crate::report::chart::{Column, bar, columns};
 use crate::report::key::{Dimension, Key};
-use crate::{Outcome, ScopeSummary};
+use crate::{Outcome, ScopeSummary, Severity};
 use std::fmt::Write;
 
 /// Lines of a table at most; all are in the table for programs.
@@ -183,6 +183,10 @@ fn table(
     for outcome in &outcomes {
         heading(html, &format!("{}, %", label(*outcome)), Heading::Number);
     }
+    let is_judged = campaign.all().is_some_and(|all| all.severity(Severity::Critical).is_some());
+    if is_judged {
+        heading(html, "Critical SDC, %", Heading::Number);
+    }
     html.push_str("</tr></thead><tbody>");
     for rates in lines {
         let value = campaign.value(rates.scope);
@@ -201,6 +205,9 @@ fn table(
         html.push_str("</td>");
         for outcome in &outcomes {
             rate_cell(html, &rates.share(*outcome));
+        }
+        if let Some(critical) = rates.severity(Severity::Critical).filter(|_| is_judged) {
+            rate_cell(html, &critical);
         }
         html.push_str("</tr>");
     }

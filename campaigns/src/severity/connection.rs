@@ -1,0 +1,175 @@
+//! One connection to a judge.
+
+use super::message::{Answer, Greeting, Question};
+use super::{JudgeSource, Judgement};
+use serde::Serialize;
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::Shutdown;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How often it is looked at whether to stop while an answer is waited for.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// How long a program may take to end when nothing more is asked of it.
+const TO_END: Duration = Duration::from_secs(2);
+
+/// Bytes of an answer at most.
+const LONGEST_ANSWER: u64 = 1 << 20;
+
+/// One connection to a judge.
+pub(super) struct Connection {
+    stream: BufReader<UnixStream>,
+    child: Option<Child>,
+    stopped: Arc<AtomicBool>,
+}
+
+impl Connection {
+    /// Starts or reaches the judge, and shows it the outputs of the fault-free run.
+    ///
+    /// # Errors
+    /// Says why it cannot be asked.
+    pub fn open<'a>(
+        source: &JudgeSource,
+        stopped: &Arc<AtomicBool>,
+        greeting: &Greeting,
+        golden: impl Iterator<Item = &'a [u8]>,
+    ) -> Result<Connection, String> {
+        let (stream, child) = match source {
+            JudgeSource::Socket(path) => {
+                let stream = UnixStream::connect(path)
+                    .map_err(|error| format!("cannot be reached: {error}"))?;
+                (stream, None)
+            }
+            JudgeSource::Command { command, directory } => {
+                let failed = |error: std::io::Error| format!("cannot be started: {error}");
+                let (own, other) = UnixStream::pair().map_err(failed)?;
+                let error = std::io::stderr().as_fd().try_clone_to_owned().map_err(failed)?;
+                let child = Command::new(&command.program)
+                    .args(&command.arguments)
+                    .current_dir(directory)
+                    .stdin(OwnedFd::from(other))
+                    .stdout(error)
+                    // Signals of the terminal are the campaign's, which ends it.
+                    .process_group(0)
+                    .spawn()
+                    .map_err(failed)?;
+                (own, Some(child))
+            }
+        };
+        let timeouts = stream.set_read_timeout(Some(PATIENCE));
+        let timeouts = timeouts.and_then(|()| stream.set_write_timeout(Some(PATIENCE)));
+        timeouts.map_err(|error| error.to_string())?;
+        let stopped = Arc::clone(stopped);
+        let mut connection = Connection { stream: BufReader::new(stream), child, stopped };
+        connection.send(greeting, golden)?;
+        let answer = connection.answer()?;
+        Answer::ready(&answer)?;
+        Ok(connection)
+    }
+
+    /// Shows the judge the outputs of injection `index`.
+    ///
+    /// # Errors
+    /// Says why there is no judgement.
+    pub fn ask<'a>(
+        &mut self,
+        index: u64,
+        outputs: impl Iterator<Item = &'a [u8]>,
+    ) -> Result<Judgement, String> {
+        self.send(&Question { index }, outputs)?;
+        let answer = self.answer()?;
+        Answer::judgement(&answer)
+    }
+
+    fn send<'a>(
+        &mut self,
+        line: &impl Serialize,
+        mut outputs: impl Iterator<Item = &'a [u8]>,
+    ) -> Result<(), String> {
+        let mut line = serde_json::to_vec(line).map_err(|error| error.to_string())?;
+        line.push(b'\n');
+        self.write(&line)?;
+        outputs.try_for_each(|bytes| self.write(bytes))
+    }
+
+    fn write(&mut self, mut bytes: &[u8]) -> Result<(), String> {
+        while !bytes.is_empty() {
+            match self.stream.get_mut().write(bytes) {
+                Ok(0) => return Err(self.lost()),
+                Ok(written) => bytes = &bytes[written..],
+                Err(error) => self.wait_on(&error)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The next line.
+    fn answer(&mut self) -> Result<String, String> {
+        let mut line = Vec::new();
+        while line.last() != Some(&b'\n') {
+            let left = LONGEST_ANSWER - line.len() as u64;
+            match self.stream.by_ref().take(left).read_until(b'\n', &mut line) {
+                Ok(0) if left == 0 => {
+                    return Err(format!("its answer is longer than {LONGEST_ANSWER} bytes"));
+                }
+                Ok(0) => return Err(self.lost()),
+                Ok(_) => {}
+                Err(error) => self.wait_on(&error)?,
+            }
+        }
+        String::from_utf8(line).map_err(|_| "its answer is no UTF-8".to_owned())
+    }
+
+    /// Goes on waiting where nothing has come yet and nobody wants to stop.
+    fn wait_on(&mut self, error: &std::io::Error) -> Result<(), String> {
+        match error.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
+                if !self.stopped.load(Ordering::Relaxed) =>
+            {
+                Ok(())
+            }
+            ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => Err(self.lost()),
+            _ => Err(error.to_string()),
+        }
+    }
+
+    /// Why the judge says no more.
+    fn lost(&mut self) -> String {
+        let status = self.child.as_mut().and_then(|child| end(child).ok());
+        match status {
+            Some(status) => format!(
+                "ended without an answer, {status}; what it printed stands above, on standard error"
+            ),
+            None => "closed the connection without an answer".to_owned(),
+        }
+    }
+}
+
+/// Waits a little for a program that has nothing more to do, then ends it.
+fn end(child: &mut Child) -> std::io::Result<std::process::ExitStatus> {
+    let start = Instant::now();
+    while start.elapsed() < TO_END {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill()?;
+    child.wait()
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        // Nothing is left to be done if it fails.
+        let _ = self.stream.get_ref().shutdown(Shutdown::Both);
+        if let Some(child) = &mut self.child {
+            let _ = end(child);
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Judges that answer, and judges that do not.
+
+use super::*;
+use crate::severity::message::Greeting;
+
+/// A judge in the shell's language: it says what `script` says after it has read the greeting line and
+/// eight bytes of an output.
+fn judge(script: &str) -> JudgeSource {
+    let script = format!("read -r greeting; head -c 8 >/dev/null; {script}");
+    let words = ["sh", "-c", &script].map(str::to_owned).to_vec();
+    let directory = PathBuf::from("/");
+    JudgeSource::Command {
+        command: CommandLine::new(words, &directory).expect("a shell"),
+        directory,
+    }
+}
+
+fn greeting() -> Greeting {
+    let output = OutputDescription {
+        name: "logits".to_owned(),
+        element: "f32",
+        count: 2,
+        shape: Some(vec![1, 2]),
+        bytes: 8,
+    };
+    Greeting::new("model", vec![output])
+}
+
+fn ask(source: &JudgeSource) -> Result<Judgement, String> {
+    let stopped = Arc::default();
+    let output = [1_u8, 2, 3, 4, 5, 6, 7, 8];
+    let outputs = || [output.as_slice()].into_iter();
+    let mut connection = Connection::open(source, &stopped, &greeting(), outputs())?;
+    connection.ask(17, outputs())
+}
+
+/// Answers go to standard input, which is the socket.
+const READY: &str = r#"echo '{"ready": true}' >&0;"#;
+
+#[test]
+fn a_program_is_asked_by_its_standard_input() {
+    let answer = r#"read -r index; head -c 8 >/dev/null;
+        case "$index" in *17*) word=tolerable;; *) word=critical;; esac;
+        echo "{\"severity\": \"$word\", \"measures\": {\"cosine\": 0.5}}" >&0"#;
+    let judgement = ask(&judge(&format!("{READY}{answer}")));
+    let expected =
+        Judgement { severity: Severity::Tolerable, measures: Some("cosine=0.5".to_owned()) };
+    assert_eq!(judgement, Ok(expected));
+}
+
+#[test]
+fn a_judge_that_fails_says_why() {
+    let failed = |script: &str| ask(&judge(script)).expect_err(script);
+    assert!(failed("exit 3").contains("exit status: 3"));
+    assert!(failed(r#"echo '{"error": "no model.pt"}' >&0"#).contains("no model.pt"));
+    assert!(failed("echo hello >&0").contains("`hello`"));
+    assert!(failed(&format!("{READY} exit 0")).contains("ended without an answer"));
+    let nowhere = JudgeSource::Socket("/nowhere/socket".into());
+    assert!(ask(&nowhere).expect_err("no server").contains("cannot be reached"));
+}
+
+#[test]
+fn nobody_waits_for_a_judge_when_the_campaign_is_to_stop() {
+    let source = judge(&format!("{READY} exec sleep 600"));
+    let stopped = Arc::new(AtomicBool::new(false));
+    let output = [0_u8; 8];
+    let outputs = || [output.as_slice()].into_iter();
+    let mut connection =
+        Connection::open(&source, &stopped, &greeting(), outputs()).expect("ready");
+    stopped.store(true, std::sync::atomic::Ordering::Relaxed);
+    assert!(connection.ask(0, outputs()).is_err());
+}
