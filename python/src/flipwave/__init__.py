@@ -1,0 +1,35 @@
+"""Faults into GPU kernels from Python: a kernel of Triton's, OpenCL's or HIP's, arrays of numpy, and
+tables of what comes of each fault. Everything is done by the program ``flipwave``."""
+
+from .campaign import Campaign
+from .errors import (
+    Error,
+    MissingArgument,
+    MissingBinary,
+    MissingTriton,
+    NoResults,
+    ProgramError,
+    UnexpectedOutput,
+    UnknownArgument,
+    WrongType,
+    WrongValue,
+)
+from .kernel import Kernel
+from .workload import Buffer, Launch
+
+__all__ = [
+    "Buffer",
+    "Campaign",
+    "Error",
+    "Kernel",
+    "Launch",
+    "MissingArgument",
+    "MissingBinary",
+    "MissingTriton",
+    "NoResults",
+    "ProgramError",
+    "UnexpectedOutput",
+    "UnknownArgument",
+    "WrongType",
+    "WrongValue",
+]
