@@ -1,7 +1,8 @@
 """Faults into GPU kernels from Python: a kernel of Triton's, OpenCL's or HIP's, arrays of numpy, and
 tables of what comes of each fault. Everything is done by the program ``flipwave``."""
 
-from .campaign import Campaign
+from . import checks
+from .campaign import Campaign, compare
 from .errors import (
     Error,
     MissingArgument,
@@ -14,6 +15,8 @@ from .errors import (
     WrongType,
     WrongValue,
 )
+from .frames import measures
+from .judge import Judgement
 from .kernel import Kernel
 from .workload import Buffer, Launch
 
@@ -21,6 +24,7 @@ __all__ = [
     "Buffer",
     "Campaign",
     "Error",
+    "Judgement",
     "Kernel",
     "Launch",
     "MissingArgument",
@@ -32,4 +36,7 @@ __all__ = [
     "UnknownArgument",
     "WrongType",
     "WrongValue",
+    "checks",
+    "compare",
+    "measures",
 ]
