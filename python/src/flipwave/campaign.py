@@ -11,9 +11,8 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas
 import yaml
 
 from . import frames
@@ -24,6 +23,9 @@ from .kernel import Kernel
 from .program import call
 from .progress import Bar
 from .workload import Grid, Launch, Workload
+
+if TYPE_CHECKING:
+    import pandas
 
 
 class Campaign:
@@ -149,8 +151,8 @@ class Campaign:
         """Repeats one injection: a row of the results, its index, or a site. Returns what it did."""
         if isinstance(row, str):
             site = row
-        elif isinstance(row, pandas.Series):
-            site = str(row["site"])
+        elif hasattr(row, "site"):
+            site = str(row.site)
         else:
             table = frames.read_results(self.results)
             rows = table[table["index"] == row]
@@ -253,11 +255,11 @@ def compare(
 def _results(given: Campaign | pandas.DataFrame | str | os.PathLike[str]) -> Path:
     if isinstance(given, Campaign):
         return given.results
-    if isinstance(given, pandas.DataFrame):
-        if "results" not in given.attrs:
-            raise WrongValue("compare: a table that is none of .run(); expected one, a campaign, or a folder")
-        return Path(given.attrs["results"])
-    return Path(given)
+    if isinstance(given, (str, os.PathLike)):
+        return Path(given)
+    if "results" not in given.attrs:
+        raise WrongValue("compare: a table that is none of .run(); expected one, a campaign, or a folder")
+    return Path(given.attrs["results"])
 
 
 @functools.cache

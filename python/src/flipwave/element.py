@@ -148,9 +148,6 @@ def from_bytes(raw: Array, element: ElementType, shape: tuple[int, ...]) -> Arra
         unpacked[:, 0] = raw & 0xF
         unpacked[:, 1] = raw >> 4
         raw = unpacked.reshape(-1)[: int(numpy.prod(shape))]
-        if element.name == "i4":
-            # ml_dtypes keeps its sign in the byte's high half, too.
-            raw = (raw ^ 8) - numpy.uint8(8)
     return raw.view(element.dtype).reshape(shape)
 
 

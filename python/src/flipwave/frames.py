@@ -1,12 +1,16 @@
-"""Tables of the program as pandas has them."""
+"""Tables of the program as pandas has them.
+
+pandas is imported where it is used: judges of severity, of which each worker starts one, do without it.
+"""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas
+if TYPE_CHECKING:
+    import pandas
 
 #: Columns of results.csv that are whole numbers, written in decimal or in hexadecimal.
 _NUMBERS = {
@@ -39,12 +43,16 @@ _CATEGORIES: dict[str, list[str] | None] = {
 
 def read(path: Path) -> pandas.DataFrame:
     """A CSV file of the program. Only what is empty is missing: a kernel may be called `NA`."""
+    import pandas
+
     frame = pandas.read_csv(path, keep_default_na=False, na_values=[""])
     return _with_numbers(frame)
 
 
 def _with_numbers(frame: pandas.DataFrame) -> pandas.DataFrame:
     """The same with numbers in place of hexadecimal digits."""
+    import pandas
+
     for name in frame.columns.intersection(list(_HEXADECIMAL)):
         numbers = [None if pandas.isna(text) else int(text, 16) for text in frame[name]]
         frame[name] = pandas.array(numbers, dtype="UInt64")
@@ -56,6 +64,8 @@ def read_results(folder: Path) -> pandas.DataFrame:
 
     `attrs` has what `run.json` says, and the folder as `results`.
     """
+    import pandas
+
     columns = pandas.read_csv(folder / "results.csv", nrows=0).columns
     types = {
         name: _NUMBERS.get(name, "float64" if name in _FLOATS else "str") for name in columns
@@ -77,12 +87,15 @@ def read_results(folder: Path) -> pandas.DataFrame:
 def measures(frame: pandas.DataFrame) -> pandas.DataFrame:
     """What a judge of severity has measured, a column for each measure, for the same rows.
 
+    >>> import pandas
     >>> measures(pandas.DataFrame({"measures": ["cosine=0.5 top1=0", None, "cosine=nan"]}))
        cosine  top1
     0     0.5   0.0
     1     NaN   NaN
     2     NaN   NaN
     """
+    import pandas
+
     def parsed(text: Any) -> dict[str, float]:
         words = [] if pandas.isna(text) else str(text).split()
         return {name: float(value) for name, value in (word.split("=") for word in words)}
@@ -92,6 +105,8 @@ def measures(frame: pandas.DataFrame) -> pandas.DataFrame:
 
 def facts(text: str) -> pandas.Series[Any]:
     """What `flipwave replay` prints, by name."""
+    import pandas
+
     pairs = (line.partition(":") for line in text.splitlines())
     return pandas.Series({name.strip(): _value(name.strip(), value.strip()) for name, _, value in pairs})
 
