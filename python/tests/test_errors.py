@@ -123,12 +123,13 @@ def test_kernels_of_triton(tmp_path: Path) -> None:
 def test_attributes_are_what_the_compiler_takes_for_granted() -> None:
     kernels = pytest.importorskip("kernels")
     signature = {"x": "*fp32", "y": "*fp32", "out": "*fp32", "n": "i32"}
-    aligned = {name: {"divisibility": 16} for name in signature}
-    plain, wide = (
+    pointers = {name: {"divisibility": 16, "pointer_range": 32} for name in ("x", "y", "out")}
+    usual, the_same, plain, more = (
         flipwave.Kernel.from_triton(kernels.add, signature, {"BLOCK": 1024}, attributes=attributes)
-        for attributes in (None, aligned)
+        for attributes in (None, pointers, {}, {**pointers, "n": {"divisibility": 16}})
     )
-    assert plain.code_object != wide.code_object
+    assert usual.code_object == the_same.code_object
+    assert len({kernel.code_object for kernel in (usual, plain, more)}) == 3
 
 
 def test_kernels_without_a_signature() -> None:

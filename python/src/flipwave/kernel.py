@@ -14,6 +14,10 @@ from .errors import MissingArgument, MissingTriton, UnknownArgument, WrongType, 
 _WAVE32 = ("gfx10", "gfx11", "gfx12")
 
 
+#: What Triton's launcher finds out of pointers to tensors.
+_OF_TENSORS = {"divisibility": 16, "pointer_range": 32}
+
+
 @dataclass(frozen=True, eq=False)
 class Kernel:
     """A GPU kernel. Made by :meth:`from_triton`, :meth:`from_code_object` or :meth:`from_source`."""
@@ -55,9 +59,12 @@ class Kernel:
 
         ``signature`` has the types of parameters, ``{"x": "*fp32", "n": "i32"}``, and ``constants`` the
         values of those that are ``tl.constexpr``; what is left out has its default. ``attributes`` is
-        what the compiler may take for granted: ``{"x": {"divisibility": 16, "pointer_range": 32}}``,
-        which Triton's own launcher finds out from tensors. Further ``options`` are Triton's,
-        ``waves_per_eu`` and others. Sums and products are fused unless ``enable_fp_fusion=False``.
+        what the compiler may take for granted of parameters. By default it is what Triton's launcher
+        finds out of tensors, so that the code is that of production: pointers are multiples of 16, to
+        less than 2 GiB; of numbers nothing. ``{}`` takes nothing for granted, and
+        ``{"x": {"divisibility": 16, "pointer_range": 32}, "n": {"divisibility": 16}}`` just that.
+        Further ``options`` are Triton's, ``waves_per_eu`` and others. Sums and products are fused unless
+        ``enable_fp_fusion=False``.
         """
         try:
             import triton
@@ -78,7 +85,7 @@ class Kernel:
             fn,
             {**types, **dict.fromkeys(values, "constexpr")},
             constexprs=values,
-            attrs=_attributes(fn, types, attributes or {}),
+            attrs=_attributes(fn, types, attributes),
         )
         # What Triton 3.9 does by default; later ones do not.
         options = {"num_warps": num_warps, "enable_fp_fusion": True, **options}
@@ -180,9 +187,11 @@ def _parameters(
 
 
 def _attributes(
-    fn: Any, types: Mapping[str, str], attributes: Mapping[str, Mapping[str, int]]
+    fn: Any, types: Mapping[str, str], attributes: Mapping[str, Mapping[str, int]] | None
 ) -> dict[tuple[int, ...], list[list[object]]]:
     """What is taken for granted of parameters, as the compiler has it."""
+    if attributes is None:
+        attributes = {name: _OF_TENSORS for name, kind in types.items() if kind.startswith("*")}
     own: dict[tuple[int, ...], list[list[object]]] = {}
     for name, facts in attributes.items():
         if name not in types:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,10 @@ class Bar:
         self._tqdm: Any = None
         if wanted:
             try:
-                from tqdm.auto import tqdm
+                with warnings.catch_warnings():
+                    # In a notebook without widgets the bar is text, which is no reason to warn.
+                    warnings.simplefilter("ignore")
+                    from tqdm.auto import tqdm
             except ImportError:
                 return
             self._tqdm = tqdm
