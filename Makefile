@@ -52,7 +52,7 @@ test-python: build
 # The Python package with the program in it: target/wheels.
 wheel: dependencies
 	python/environment.sh
-	target/python/bin/maturin build --release --manifest-path cli/Cargo.toml --out target/wheels
+	cd python && ../target/python/bin/maturin build --release --out ../target/wheels
 
 # What takes too long for every day: hundreds of random programs at every level of optimisation,
 # the math library at many points, every wrong rule on every family; examples and hooks everywhere in

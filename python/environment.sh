@@ -37,7 +37,9 @@ done
 
 echo "making $environment"
 rm -f "$installed"
-"$python" -m venv --clear "$environment" || no_environment "\`$python -m venv\` failed"
+# One that is there is brought up to date: without a network it is better than none.
+"$environment/bin/python" -m pip --version >/dev/null 2>&1 || "$python" -m venv --clear "$environment" ||
+  no_environment "\`$python -m venv\` failed"
 
 # A network that is away for a moment is asked again.
 done=

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import flipwave
 import numpy
 import pytest
+
+import flipwave
 from flipwave import program
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import flipwave
 import ml_dtypes
 import numpy
 import pytest
+
+import flipwave
 from flipwave.element import ElementType, from_bytes, read, to_bytes, write
 
 kernels = pytest.importorskip("kernels", reason="Triton is not installed")
@@ -98,7 +99,11 @@ def test_four_bits_are_half_a_byte_with_the_first_in_the_low_half(tmp_path: Path
 
 def test_the_program_reads_four_bits_as_numpy_does(tmp_path: Path) -> None:
     """The judge gets what the program calls `i4`; all buffers come back as they went."""
-    source = "kernel void copy(global uchar *to, global const uchar *from) {\n    to[get_global_id(0)] = from[get_global_id(0)];\n}\n"
+    source = """
+    kernel void copy(global uchar *to, global const uchar *from) {
+        to[get_global_id(0)] = from[get_global_id(0)];
+    }
+    """
     kernel = flipwave.Kernel.from_source(source, "copy")
     numbers = numpy.array(range(-8, 8)).astype(ml_dtypes.int4)
     args = {"to": numpy.zeros(16, ml_dtypes.int4), "from": numbers}
@@ -127,7 +132,11 @@ def test_scalars_have_the_type_of_the_signature() -> None:
 
 
 def test_booleans_are_bytes() -> None:
-    source = "kernel void invert(global uchar *to, global const uchar *from) {\n    to[get_global_id(0)] = !from[get_global_id(0)];\n}\n"
+    source = """
+    kernel void invert(global uchar *to, global const uchar *from) {
+        to[get_global_id(0)] = !from[get_global_id(0)];
+    }
+    """
     kernel = flipwave.Kernel.from_source(source, "invert")
     flags = numpy.array([True, False] * 4)
     campaign = flipwave.Campaign(kernel, 1, {"to": flags.copy(), "from": flags}, workgroup=8, outputs="to")

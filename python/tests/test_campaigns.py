@@ -11,11 +11,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-import flipwave
 import numpy
 import pandas
 import pytest
 import yaml
+
+import flipwave
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -115,7 +116,9 @@ def test_launches_share_an_array_by_being_given_it(add: flipwave.Kernel, vectors
         flipwave.Launch(add, 4, {"x": x, "y": y, "out": between, "n": 1000}, label="first"),
         flipwave.Launch(add, 4, {"x": between, "y": y, "out": out, "n": 1000}, label="second"),
     ]
-    campaign = flipwave.Campaign(launches=launches, outputs=[out], faults={"model": "flip_one_bit", "count": 100})
+    campaign = flipwave.Campaign(
+        launches=launches, outputs=[out], faults={"model": "flip_one_bit", "count": 100}
+    )
     golden = campaign.golden()
     numpy.testing.assert_array_equal(golden["out_1"], (x + y) + y)
     assert set(campaign.run()["label"]) == {"first", "second"}
@@ -155,7 +158,9 @@ def test_campaigns_of_the_repository_run_as_they_are() -> None:
     numpy.testing.assert_array_equal(golden["sum"], golden["a"] + golden["b"])
 
 
-def test_kernels_come_from_source_and_from_code_objects_too(add: flipwave.Kernel, vectors: dict[str, Any], tmp_path: Path) -> None:
+def test_kernels_come_from_source_and_from_code_objects_too(
+    add: flipwave.Kernel, vectors: dict[str, Any], tmp_path: Path
+) -> None:
     (tmp_path / "add.hsaco").write_bytes(add.code_object or b"")
     (tmp_path / "add.json").write_text(add.metadata or "")
     again = flipwave.Kernel.from_code_object(
@@ -237,3 +242,17 @@ def test_a_bar_counts_the_rows(campaign: Any, tmp_path: Path, monkeypatch: pytes
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     assert len(campaign().run()) == 200, "without tqdm it is quiet"
     assert progress.Bar("x", tmp_path, True)._tqdm is None
+
+
+def test_a_file_that_varies_gives_one_table(tmp_path: Path) -> None:
+    kernel = REPOSITORY / "campaigns" / "examples" / "kernels" / "vector_add.cl"
+    text = (REPOSITORY / "campaigns" / "examples" / "vector_add.yaml").read_text()
+    text = text.replace("kernels/vector_add.cl", str(kernel)).replace("count: 1000", "count: 20")
+    (tmp_path / "varied.yaml").write_text(text + "\nvary:\n  seed: [1, 2]\n")
+    both = flipwave.Campaign.from_yaml(tmp_path / "varied.yaml")
+    table = both.run()
+    assert len(table) == 40 and set(table["seed"]) == {1, 2}
+    assert set(both.summary()["variant"]) == set(table["variant"])
+    one = flipwave.Campaign.from_yaml(tmp_path / "varied.yaml", variant=table["variant"].iloc[0])
+    assert one.run()["site"].tolist() == table["site"].tolist()[:20]
+    assert len(one.summary()) > 0 and one.replay(3)["outcome"] == table["outcome"].iloc[3]

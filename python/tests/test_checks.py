@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import flipwave
 import ml_dtypes
 import numpy
 import pytest
+
+import flipwave
 from flipwave import checks
 
 

@@ -6,10 +6,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import flipwave
 import ml_dtypes
 import numpy
 import pytest
+
+import flipwave
 from flipwave import program
 
 
@@ -21,13 +22,21 @@ def expect(kind: type[Exception], *words: str) -> Any:
 
 ZEROS = numpy.zeros(1000, numpy.float32)
 ARGUMENTS = [
-    ({"x": ZEROS.astype(numpy.float64)}, flipwave.WrongType, ["`x`", "float64", r"\*fp32", r"astype\(numpy.float32"]),
+    (
+        {"x": ZEROS.astype(numpy.float64)},
+        flipwave.WrongType,
+        ["`x`", "float64", r"\*fp32", r"astype\(numpy.float32"],
+    ),
     ({"x": ZEROS.astype(ml_dtypes.bfloat16)}, flipwave.WrongType, ["`x`", "bfloat16", "float32"]),
     ({"x": ZEROS.astype(complex)}, flipwave.WrongType, ["`x`", "complex128", "no type"]),
     ({"x": ZEROS.astype(">f4")}, flipwave.WrongType, ["`x`", ">f4"]),
     ({"x": ZEROS.tolist()}, flipwave.WrongType, ["`x`", "list", "array of numpy"]),
     ({"x": 3.0}, flipwave.WrongType, ["`x`", "float", "array of numpy"]),
-    ({"x": numpy.zeros((1000, 2), "f4")[:, 0]}, flipwave.WrongValue, ["`x`", "contiguous", "ascontiguousarray"]),
+    (
+        {"x": numpy.zeros((1000, 2), "f4")[:, 0]},
+        flipwave.WrongValue,
+        ["`x`", "contiguous", "ascontiguousarray"],
+    ),
     ({"n": ZEROS}, flipwave.WrongType, ["`n`", "array", "`i32`"]),
     ({"n": 1.5}, flipwave.WrongType, ["`n`", "1.5", "whole number"]),
     ({"n": 2**31}, flipwave.WrongValue, ["`n`", "2147483648", "-2147483648 to 2147483647"]),
@@ -36,8 +45,16 @@ ARGUMENTS = [
     ({"BLOCK": 256}, flipwave.UnknownArgument, ["`BLOCK`", "constant", "x, y, out, n"]),
     ({"z": ZEROS}, flipwave.UnknownArgument, ["`z`", "x, y, out, n"]),
     ({"x": flipwave.Buffer("a/b", ZEROS)}, flipwave.WrongValue, ["a/b", "letters"]),
-    ({"x": flipwave.Buffer("y", ZEROS), "y": flipwave.Buffer("y", ZEROS + 1)}, flipwave.WrongValue, ["`y`", "another array"]),
-    ({"x": flipwave.Buffer("a", ZEROS), "y": flipwave.Buffer("b", ZEROS)}, flipwave.WrongValue, ["`b`", "`a` already"]),
+    (
+        {"x": flipwave.Buffer("y", ZEROS), "y": flipwave.Buffer("y", ZEROS + 1)},
+        flipwave.WrongValue,
+        ["`y`", "another array"],
+    ),
+    (
+        {"x": flipwave.Buffer("a", ZEROS), "y": flipwave.Buffer("b", ZEROS)},
+        flipwave.WrongValue,
+        ["`b`", "`a` already"],
+    ),
 ]
 
 
@@ -64,7 +81,11 @@ CAMPAIGNS = [
     ({"grid": "many"}, flipwave.WrongType, ["grid", "many"]),
     ({"args": [1, 2]}, flipwave.WrongType, ["args", "list", "dict"]),
     ({"expected": {"out": ZEROS[:10]}}, flipwave.WrongValue, ["expected", "`out`", r"\(10,\)", r"\(1000,\)"]),
-    ({"expected": {"out": ZEROS.astype("f8")}}, flipwave.WrongType, ["expected", "float64", r"astype\(numpy.float32"]),
+    (
+        {"expected": {"out": ZEROS.astype("f8")}},
+        flipwave.WrongType,
+        ["expected", "float64", r"astype\(numpy.float32"],
+    ),
     ({"expected": {"out": [0.0]}}, flipwave.WrongType, ["expected", "list"]),
     ({"expected": {"x": ZEROS}}, flipwave.WrongValue, ["`x`", "outputs"]),
     ({"expected": {"sum": ZEROS}}, flipwave.UnknownArgument, ["`sum`", "x, y, out"]),
@@ -92,6 +113,9 @@ def test_launches(add: flipwave.Kernel, vectors: dict[str, Any]) -> None:
     launches = [flipwave.Launch(add, 4, vectors), flipwave.Launch(add, 1, {**vectors, "x": x[10:]})]
     with expect(flipwave.WrongValue, "launch 1", "`x`", "overlaps", "copy"):
         flipwave.Campaign(launches=launches, outputs=["out"])
+    half = flipwave.Kernel.from_code_object(b"", "half", "gfx90a", {}, {"x": "*fp16"})
+    with expect(flipwave.WrongType, "launch 1, kernel `half`", "`x`", "float32", "float16"):
+        flipwave.Campaign(launches=[launches[0], flipwave.Launch(half, 1, {"x": x})], outputs=["out"])
     launches[1] = flipwave.Launch(add, 4, {**vectors, "out": x.copy()})
     with expect(flipwave.WrongValue, "`out`", "out, out_1", "flipwave.Buffer"):
         flipwave.Campaign(launches=launches, outputs=["out"])
@@ -145,7 +169,13 @@ def test_kernels_without_a_signature() -> None:
 
 def test_results_before_a_run(campaign: Any) -> None:
     own = campaign()
-    for ask in (own.summary, own.rates, own.report, lambda: own.replay(0), lambda: flipwave.compare(own, own)):
+    for ask in (
+        own.summary,
+        own.rates,
+        own.report,
+        lambda: own.replay(0),
+        lambda: flipwave.compare(own, own),
+    ):
         with expect(flipwave.NoResults, "`add`", r"\.run\(\)"):
             ask()
 

@@ -7,10 +7,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import flipwave
 import numpy
 import pandas
 import pytest
+
+import flipwave
 from flipwave.judge import judgement
 
 
@@ -94,7 +95,9 @@ def test_a_function_of_this_process_cannot_be_written(campaign: Any, tmp_path: P
         ("limit", "`limit` is int"),
     ],
 )
-def test_a_file_without_a_judgement_ends_the_campaign(campaign: Any, file: Path, function: str, words: str) -> None:
+def test_a_file_without_a_judgement_ends_the_campaign(
+    campaign: Any, file: Path, function: str, words: str
+) -> None:
     with pytest.raises(flipwave.ProgramError, match=words) as caught:
         campaign(severity=f"{file}:{function}").run()
     assert caught.value.exit_code == 2
@@ -114,7 +117,15 @@ def test_what_a_judge_raises_is_the_reason(campaign: Any) -> None:
 
 @pytest.mark.parametrize(
     "said",
-    [None, "critical", 1.0, {"measures": {}}, {"critical": True, "severity": 1}, {"critical": 2}, numpy.zeros(2, bool)],
+    [
+        None,
+        "critical",
+        1.0,
+        {"measures": {}},
+        {"critical": True, "severity": 1},
+        {"critical": 2},
+        numpy.zeros(2, bool),
+    ],
 )
 def test_what_is_no_judgement_is_said_to_be_none(said: Any) -> None:
     with pytest.raises(flipwave.WrongType, match="the judge returned"):
@@ -123,7 +134,10 @@ def test_what_is_no_judgement_is_said_to_be_none(said: Any) -> None:
 
 def test_judgements_come_in_several_forms() -> None:
     yes = flipwave.Judgement(True)
-    assert all(judgement(said) == yes for said in (True, numpy.True_, numpy.array(True), yes, {"critical": numpy.True_}))
+    assert all(
+        judgement(said) == yes
+        for said in (True, numpy.True_, numpy.array(True), yes, {"critical": numpy.True_})
+    )
 
 
 def test_numbers_that_json_lacks_arrive(campaign: Any) -> None:

@@ -70,6 +70,7 @@ class Campaign:
         self._severity = _judge(severity)
         self._path: Path | None = None
         self._options: list[str] = []
+        self._variant: str | None = None
         self._folder: Path | None = None
 
     @classmethod
@@ -85,6 +86,7 @@ class Campaign:
             campaign._options += ["--seed", str(seed)]
         if variant is not None:
             campaign._options += ["--variant", variant]
+        campaign._variant = variant
         campaign._severity = None
         campaign._keys = {}
         campaign.name = campaign._path.stem
@@ -96,7 +98,7 @@ class Campaign:
         """The folder with what the last run has written."""
         if self._folder is None:
             raise NoResults(f"campaign `{self.name}` has no results yet; call .run() first")
-        return self._folder
+        return self._folder if self._variant is None else self._folder / self._variant
 
     def to_yaml(self, directory: str | os.PathLike[str]) -> Path:
         """Writes ``campaign.yaml`` and the files that it names to a directory; returns its path."""
@@ -143,9 +145,9 @@ class Campaign:
         arguments += [] if count is None else ["--count", str(count)]
         arguments += ["--resume"] if resume else []
         arguments += ["--force"] if force else []
-        with self._file() as (file, _), Bar(self.name, self._folder / "results.csv", progress) as bar:
+        with self._file() as (file, _), Bar(self.name, self.results / "results.csv", progress) as bar:
             call(["run", file, *arguments], bar.look)
-        return frames.read_results(self._folder)
+        return frames.read_results(self.results)
 
     def replay(self, row: int | str | pandas.Series[Any]) -> pandas.Series[Any]:
         """Repeats one injection: a row of the results, its index, or a site. Returns what it did."""
@@ -157,14 +159,17 @@ class Campaign:
             table = frames.read_results(self.results)
             rows = table[table["index"] == row]
             if rows.empty:
-                raise WrongValue(f"campaign `{self.name}`: there is no row {row}; expected 0 to {len(table) - 1}")
+                raise WrongValue(
+                    f"campaign `{self.name}`: there is no row {row}; expected 0 to {len(table) - 1}"
+                )
             site = str(rows["site"].iloc[0])
         with self._file() as (file, _):
             return frames.facts(call(["replay", file, "--site", site, *self._options]))
 
     def summary(self) -> pandas.DataFrame:
-        """Rates of the last run by outcome, with intervals: ``summary.csv``."""
-        return frames.read(self.results / "summary.csv")
+        """Rates of the last run by outcome, with intervals: ``summary.csv``, or ``variants.csv``."""
+        of_variants = self.results / "variants.csv"
+        return frames.read(of_variants if of_variants.exists() else self.results / "summary.csv")
 
     def rates(self, by: str = "kernel", causes: bool = False) -> pandas.DataFrame:
         """Rates of the last run with intervals, by ``kernel``, ``label``, ``line``, ``opcode``, ``group``,
@@ -289,8 +294,8 @@ def _judge(severity: Any) -> Any:
         file, _, function = severity.rpartition(":")
         return {"python": f"{Path(file).absolute()}:{function}"}
     raise WrongType(
-        f"severity is {severity!r}; expected a function (golden, outputs), a text FILE.py:FUNCTION, or what a "
-        "campaign file says, as {'command': [...]}"
+        f"severity is {severity!r}; expected a function (golden, outputs), a text FILE.py:FUNCTION, or what "
+        "a campaign file says, as {'command': [...]}"
     )
 
 
@@ -304,7 +309,9 @@ def _launches(
 ) -> Sequence[Launch]:
     if launches is not None:
         if kernel is not None or grid is not None or args is not None:
-            raise WrongType("Campaign: both `launches` and a launch; expected `launches`, or `kernel, grid, args`")
+            raise WrongType(
+                "Campaign: both `launches` and a launch; expected `launches`, or `kernel, grid, args`"
+            )
         return launches
     if not isinstance(kernel, Kernel):
         raise WrongType(

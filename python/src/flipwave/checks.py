@@ -42,11 +42,15 @@ def topk(output: str | None = None, k: int = 5, axis: int = -1) -> Judge:
     def judge(golden: Outputs, outputs: Outputs) -> Judgement:
         right, wrong = _numbers(golden, output), _numbers(outputs, output)
         if not 1 <= k <= right.shape[axis]:
-            raise WrongValue(f"checks: k is {k}; expected 1 to {right.shape[axis]}, the numbers along the axis")
+            raise WrongValue(
+                f"checks: k is {k}; expected 1 to {right.shape[axis]}, the numbers along the axis"
+            )
         best = numpy.expand_dims(numpy.argmax(wrong, axis), axis)
         value = numpy.take_along_axis(right, best, axis)
         # Of equal numbers, the first is the larger one, as argmax has it.
-        places = numpy.expand_dims(numpy.arange(right.shape[axis]), tuple(range(1, right.ndim - axis % right.ndim)))
+        places = numpy.expand_dims(
+            numpy.arange(right.shape[axis]), tuple(range(1, right.ndim - axis % right.ndim))
+        )
         ahead = (right > value) | ((right == value) & (places < best))
         same = (ahead.sum(axis) < k) & ~numpy.isnan(wrong).any(axis)
         return Judgement(not same.all(), {f"top{k}": float(same.mean())})
@@ -83,7 +87,9 @@ def perplexity(output: str | None = None, *, targets: Any, limit: float = 1.1) -
         logits = _numbers(outputs, output)
         logits = logits.reshape(-1, logits.shape[-1])
         if len(words) != len(logits):
-            raise WrongValue(f"checks: perplexity of {len(logits)} rows with {len(words)} targets; expected as many")
+            raise WrongValue(
+                f"checks: perplexity of {len(logits)} rows with {len(words)} targets; expected as many"
+            )
         with numpy.errstate(all="ignore"):
             logits = logits - logits.max(-1, keepdims=True)
             likely = logits[numpy.arange(len(words)), words] - numpy.log(numpy.exp(logits).sum(-1))

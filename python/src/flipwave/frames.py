@@ -25,6 +25,7 @@ _NUMBERS = {
     "inf": "Int64",
     "instructions": "Int64",
 }
+_TEXTS = ("site", "workgroup", "place", "measures")
 _HEXADECIMAL = ("pc", "mask", "before", "after")
 _FLOATS = ("weight", "max_abs_error", "max_rel_error")
 _CATEGORIES: dict[str, list[str] | None] = {
@@ -38,6 +39,12 @@ _CATEGORIES: dict[str, list[str] | None] = {
     "shape": None,
     "outcome": ["masked", "sdc", "due", "detected"],
     "severity": ["tolerable", "critical"],
+}
+_TYPES = {
+    **_NUMBERS,
+    **dict.fromkeys(_FLOATS, "float64"),
+    **dict.fromkeys((*_TEXTS, *_HEXADECIMAL, *_CATEGORIES), "str"),
+    "timing_changed": "boolean",
 }
 
 
@@ -66,12 +73,9 @@ def read_results(folder: Path) -> pandas.DataFrame:
     """
     import pandas
 
-    columns = pandas.read_csv(folder / "results.csv", nrows=0).columns
-    types = {
-        name: _NUMBERS.get(name, "float64" if name in _FLOATS else "str") for name in columns
-    } | {"timing_changed": "boolean"}
+    # What varies is a column of its own, of whatever is in it.
     frame = _with_numbers(
-        pandas.read_csv(folder / "results.csv", dtype=types, keep_default_na=False, na_values=[""])
+        pandas.read_csv(folder / "results.csv", dtype=_TYPES, keep_default_na=False, na_values=[""])
     )
     for name in frame.columns.intersection(list(_CATEGORIES)):
         frame[name] = frame[name].astype(

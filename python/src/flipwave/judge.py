@@ -75,7 +75,9 @@ class _Output:
         return from_bytes(raw, self.element, self.shape)
 
 
-def serve(connection: socket.socket, judge: Callable[[], Judge], failed: Callable[[BaseException], None]) -> None:
+def serve(
+    connection: socket.socket, judge: Callable[[], Judge], failed: Callable[[BaseException], None]
+) -> None:
     """Answers a campaign at one end of a stream socket until it asks nothing more.
 
     ``judge`` is called once, for the function to ask; ``failed`` is told what it or the function raises.

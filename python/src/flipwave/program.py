@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -90,10 +91,8 @@ def call(arguments: Sequence[str | Path], watch: Callable[[list[str]], None] | N
     stdout, stderr = _Lines(process.stdout), _Lines(process.stderr)
     try:
         while process.poll() is None:
-            try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_PERIOD)
-            except subprocess.TimeoutExpired:
-                pass
             if watch is not None:
                 watch(stderr.lines)
     except BaseException:

@@ -47,9 +47,7 @@ class Bar:
             injecting = re.match(r"injecting (\d+) faults", lines[self._lines_seen])
             self._lines_seen += 1
             if injecting:
-                self._bar = self._tqdm(
-                    total=int(injecting[1]), desc=self._name, unit=" faults", delay=_DELAY
-                )
+                self._bar = self._tqdm(total=int(injecting[1]), desc=self._name, unit=" faults", delay=_DELAY)
         if self._bar is not None:
             self._count()
 

@@ -32,7 +32,9 @@ def load(file: str | Path, function: str) -> Judge:
     if judge is None:
         raise UnknownArgument(f"{path} has no `{function}`; expected a function (golden, outputs)")
     if not callable(judge):
-        raise WrongType(f"{path}: `{function}` is {type(judge).__name__}; expected a function (golden, outputs)")
+        raise WrongType(
+            f"{path}: `{function}` is {type(judge).__name__}; expected a function (golden, outputs)"
+        )
     return judge  # type: ignore[no-any-return]
 
 
@@ -45,7 +47,10 @@ def main(arguments: list[str]) -> int:
     try:
         connection = socket.socket(fileno=os.dup(0))
     except OSError:
-        print("flipwave.severity: standard input is no socket; the program flipwave starts this", file=sys.stderr)
+        print(
+            "flipwave.severity: standard input is no socket; the program flipwave starts this",
+            file=sys.stderr,
+        )
         return 2
     serve(connection, lambda: load(file, function), traceback.print_exception)
     return 0

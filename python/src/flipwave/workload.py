@@ -123,7 +123,9 @@ class Workload:
         kernel = launch.kernel
         where = f"launch {number}, kernel `{kernel.name}`"
         if not isinstance(launch.args, Mapping):
-            raise WrongType(f"{where}: args is {type(launch.args).__name__}; expected a dict by parameter names")
+            raise WrongType(
+                f"{where}: args is {type(launch.args).__name__}; expected a dict by parameter names"
+            )
         parameters = kernel.parameters
         if parameters is None:
             parameters = list(launch.args)
@@ -142,7 +144,9 @@ class Workload:
                 )
         _dimensions(launch.grid, kernel, f"{where}: grid")
         if kernel.metadata is None and launch.workgroup is None:
-            raise MissingArgument(f"{where}: no `workgroup`; expected its work-items, 256 or (16, 16) for instance")
+            raise MissingArgument(
+                f"{where}: no `workgroup`; expected its work-items, 256 or (16, 16) for instance"
+            )
         return [self._argument(number, where, kernel, name, launch.args[name]) for name in parameters]
 
     def _argument(self, number: int, where: str, kernel: Kernel, name: str, value: Any) -> Any:
@@ -152,7 +156,7 @@ class Workload:
             if kind is not None and not kind.startswith("*"):
                 raise WrongType(f"{where} is None, and the signature has `{kind}`; expected a number")
             return None
-        if isinstance(value, Buffer) or isinstance(value, numpy.ndarray):
+        if isinstance(value, (Buffer, numpy.ndarray)):
             return self._share(number, where, name, kind, value)
         if kind is not None and kind.startswith("*"):
             raise WrongType(
@@ -171,17 +175,6 @@ class Workload:
         if not array.flags.c_contiguous:
             raise WrongValue(f"{where} is not contiguous in memory; pass numpy.ascontiguousarray of it")
         element = ElementType.of_dtype(array.dtype, where)
-        for buffer in self.buffers:
-            if _is_same(buffer.array, array):
-                if own_name is not None and own_name != buffer.name:
-                    raise WrongValue(f"{where}: the array of the buffer `{own_name}` is `{buffer.name}` already")
-                buffer.parameters.add(name)
-                return buffer
-            if numpy.may_share_memory(buffer.array, array):
-                raise WrongValue(
-                    f"{where} overlaps the buffer `{buffer.name}` in memory without being the same array; "
-                    "launches share whole arrays only: pass the same one, or a copy"
-                )
         if kind is not None:
             meant = ElementType.of_triton(kind.removeprefix("*"), where)
             if meant != element:
@@ -189,11 +182,21 @@ class Workload:
                     f"{where} has the dtype {array.dtype}, and the signature has `{kind}`; expected "
                     f"{meant.dtype}, as of .astype({_spelled(meant)})"
                 )
+        for buffer in self.buffers:
+            if _is_same(buffer.array, array):
+                if own_name is not None and own_name != buffer.name:
+                    raise WrongValue(
+                        f"{where}: the array of the buffer `{own_name}` is `{buffer.name}` already"
+                    )
+                buffer.parameters.add(name)
+                return buffer
+            if numpy.may_share_memory(buffer.array, array):
+                raise WrongValue(
+                    f"{where} overlaps the buffer `{buffer.name}` in memory without being the same array; "
+                    "launches share whole arrays only: pass the same one, or a copy"
+                )
         taken = {buffer.name for buffer in self.buffers}
-        if own_name is None:
-            chosen = name if name not in taken else f"{name}_{number}"
-        else:
-            chosen = own_name
+        chosen = own_name or (f"{name}_{number}" if name in taken else name)
         if chosen in taken:
             raise WrongValue(f"{where}: the buffer `{chosen}` is another array already; choose another name")
         if not re.fullmatch(r"[A-Za-z0-9_.-]+", chosen):
@@ -230,7 +233,9 @@ class Workload:
         defined.add(argument.name)
         count = argument.array.size
         if argument.element.is_packed and count % 2 != 0:
-            raise WrongValue(f"buffer `{argument.name}` has {count} elements of four bits; expected an even number")
+            raise WrongValue(
+                f"buffer `{argument.name}` has {count} elements of four bits; expected an even number"
+            )
         written: dict[str, Any] = {"buffer": argument.name, "type": argument.element.name, "count": count}
         if to_bytes(argument.array, argument.element).any():
             written["init"] = {"file": _write_array(directory / "inputs", argument, argument.array)}
