@@ -7,7 +7,7 @@ SHELL := /bin/bash
 # What is fuzzed; each is a target of its own, too.
 FUZZED := site campaign code_object metadata capture rewriter queues
 
-.PHONY: quickstart suite dependencies test-dependencies bench-dependencies build test test-long test-cluster lint bench fuzz $(FUZZED:%=fuzz-%)
+.PHONY: quickstart suite dependencies test-dependencies bench-dependencies build test test-python wheel test-long test-cluster lint bench fuzz $(FUZZED:%=fuzz-%)
 
 quickstart: dependencies build
 	target/release/flipwave run campaigns/examples/quickstart.yaml --out target/quickstart --force
@@ -43,6 +43,16 @@ test: lint
 		-- -Z unstable-options --report-time | tee target/tests.txt
 	@echo; echo "The slowest tests, in seconds:"
 	@sed -n 's/^test \(.*\) \.\.\. .*<\(.*\)s>$$/\2 \1/p' target/tests.txt | sort -rn | sed -n 1,10p
+	@echo; FLIPWAVE=$(CURDIR)/target/debug/flipwave python/test.sh
+
+# The Python package alone, in target/python, which is made for it.
+test-python: build
+	python/test.sh
+
+# The Python package with the program in it: target/wheels.
+wheel: dependencies
+	python/environment.sh
+	cd python && ../target/python/bin/maturin build --release --out ../target/wheels
 
 # What takes too long for every day: hundreds of random programs at every level of optimisation,
 # the math library at many points, every wrong rule on every family; examples and hooks everywhere in
