@@ -140,6 +140,18 @@ pub struct Operand {
     pub absolute: bool,
     /// Sign extension of an SDWA sub-dword select.
     pub sign_extend: bool,
+    /// The half of the register that alone is read or written: of 16-bit operands from gfx11 on. What
+    /// says so to the operation is [`Modifiers::op_sel`], or the operation itself.
+    pub half: Option<Half>,
+}
+
+/// Half a vector register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Half {
+    /// Bits 15:0.
+    Low,
+    /// Bits 31:16.
+    High,
 }
 
 impl Operand {
