@@ -1,0 +1,316 @@
+"""Campaigns: faults into kernels, and what comes of them."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from . import frames
+from .element import Array, ElementType, read
+from .errors import MissingArgument, NoResults, ProgramError, WrongType, WrongValue
+from .judge import Server
+from .kernel import Kernel
+from .program import call
+from .progress import Bar
+from .workload import Grid, Launch, Workload
+
+if TYPE_CHECKING:
+    import pandas
+
+
+class Campaign:
+    """Faults into one launch of a kernel, or into several.
+
+    ``Campaign(kernel, grid, args, outputs=...)`` is one launch, ``Campaign(launches=[...], outputs=...)``
+    several. ``outputs`` names the buffers that hold results; ``faults``, ``compare`` and further keywords
+    are keys of a campaign file. ``expected`` has what outputs must hold without a fault. Arrays are read
+    when something is run, and never written to.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        grid: Grid | None = None,
+        args: Mapping[str, Any] | None = None,
+        *,
+        launches: Sequence[Launch] | None = None,
+        outputs: Iterable[Any] = (),
+        faults: Mapping[str, Any] | None = None,
+        compare: Mapping[str, Any] | None = None,
+        expected: Mapping[str, Any] | None = None,
+        severity: Any = None,
+        seed: int = 0,
+        name: str | None = None,
+        workgroup: int | Sequence[int] | None = None,
+        local_memory: int | None = None,
+        detectors: Iterable[Any] = (),
+        **keys: Any,
+    ) -> None:
+        launches = _launches(kernel, grid, args, launches, workgroup, local_memory)
+        self._workload: Workload | None = Workload(launches, outputs, detectors, expected)
+        self.name = name or launches[0].kernel.name
+        self._keys: dict[str, Any] = {
+            "name": self.name,
+            "seed": int(seed),
+            "target": self._workload.target,
+            "faults": dict(faults or {"model": "flip_one_bit", "count": 1000}),
+            "compare": None if compare is None else dict(compare),
+            **keys,
+        }
+        self._severity = _judge(severity)
+        self._path: Path | None = None
+        self._options: list[str] = []
+        self._folder: Path | None = None
+
+    @classmethod
+    def from_yaml(
+        cls, path: str | os.PathLike[str], *, seed: int | None = None, variant: str | None = None
+    ) -> Campaign:
+        """The campaign of a file; ``seed`` in place of the file's, ``variant`` of a file with ``vary``."""
+        campaign = cls.__new__(cls)
+        campaign._workload = None
+        campaign._path = Path(path)
+        campaign._options = []
+        if seed is not None:
+            campaign._options += ["--seed", str(seed)]
+        if variant is not None:
+            campaign._options += ["--variant", variant]
+        campaign._severity = None
+        campaign._keys = {}
+        campaign.name = campaign._path.stem
+        campaign._folder = None
+        return campaign
+
+    @property
+    def results(self) -> Path:
+        """The folder with what the last run has written."""
+        if self._folder is None:
+            raise NoResults(f"campaign `{self.name}` has no results yet; call .run() first")
+        return self._folder
+
+    def to_yaml(self, directory: str | os.PathLike[str]) -> Path:
+        """Writes ``campaign.yaml`` and the files that it names to a directory; returns its path."""
+        if callable(self._severity):
+            raise WrongValue(
+                f"campaign `{self.name}`: severity is a function of this process, which no file can name; "
+                'give it as severity="FILE.py:FUNCTION" to write the campaign'
+            )
+        return self._write(Path(directory), self._severity)
+
+    def golden(self, all: bool = False) -> dict[str, Array]:
+        """Runs once without a fault. Returns what the outputs hold, or with ``all`` what all buffers do.
+
+        Raises :class:`UnexpectedOutput` where that is not what is ``expected``.
+        """
+        with self._file() as (file, scratch):
+            out = scratch / "golden"
+            call(["golden", file, "--out", out, *(["--all"] if all else []), *self._options])
+            written = json.loads((out / "golden.json").read_text())["outputs"]
+            return {one["name"]: self._output(one, out) for one in written}
+
+    def run(
+        self,
+        workers: int | None = None,
+        progress: bool = True,
+        out: str | os.PathLike[str] | None = None,
+        count: int | None = None,
+        *,
+        resume: bool = False,
+        force: bool = False,
+    ) -> pandas.DataFrame:
+        """Injects the faults. Returns a row for each: the columns of ``results.csv``.
+
+        ``out`` is the folder for the results; without it they are kept until Python ends. ``count`` is
+        the number of faults in place of the campaign's. Ctrl-C ends the run; what is done stays in
+        ``results``, and ``resume=True`` goes on with it. ``force=True`` replaces results in ``out``.
+        """
+        if out is not None:
+            self._folder = Path(out).absolute()
+        elif self._folder is None or not resume:
+            self._folder = Path(tempfile.mkdtemp(prefix=f"{self.name}.", dir=_results_folder()))
+        arguments: list[str | Path] = ["--out", self._folder, *self._options]
+        arguments += [] if workers is None else ["--workers", str(workers)]
+        arguments += [] if count is None else ["--count", str(count)]
+        arguments += ["--resume"] if resume else []
+        arguments += ["--force"] if force else []
+        with self._file() as (file, _), Bar(self.name, self._folder / "results.csv", progress) as bar:
+            call(["run", file, *arguments], bar.look)
+        return frames.read_results(self._folder)
+
+    def replay(self, row: int | str | pandas.Series[Any]) -> pandas.Series[Any]:
+        """Repeats one injection: a row of the results, its index, or a site. Returns what it did."""
+        if isinstance(row, str):
+            site = row
+        elif hasattr(row, "site"):
+            site = str(row.site)
+        else:
+            table = frames.read_results(self.results)
+            rows = table[table["index"] == row]
+            if rows.empty:
+                raise WrongValue(f"campaign `{self.name}`: there is no row {row}; expected 0 to {len(table) - 1}")
+            site = str(rows["site"].iloc[0])
+        with self._file() as (file, _):
+            return frames.facts(call(["replay", file, "--site", site, *self._options]))
+
+    def summary(self) -> pandas.DataFrame:
+        """Rates of the last run by outcome, with intervals: ``summary.csv``."""
+        return frames.read(self.results / "summary.csv")
+
+    def rates(self, by: str = "kernel", causes: bool = False) -> pandas.DataFrame:
+        """Rates of the last run with intervals, by ``kernel``, ``label``, ``line``, ``opcode``, ``group``,
+        ``register``, ``bit`` or what else reports have.
+
+        A row is one outcome of one ``value`` of these; ``part_of_sdc`` is which part of all SDC comes from
+        it. With ``causes`` there are rows for each cause of an outcome besides: of SDC, its severity.
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            call(["report", self.results, "--out", Path(folder) / "report.html", "--csv", folder])
+            table = frames.read(Path(folder) / "aggregates.csv")
+        if by not in set(table["scope"]):
+            known = ", ".join(table["scope"].unique())
+            raise WrongValue(f"campaign `{self.name}`: no rates by `{by}`; expected one of {known}")
+        table = table[table["scope"] == by].drop(columns=["campaign", "folder", "scope"])
+        if not causes:
+            table = table[table["cause"].isna()].drop(columns="cause")
+        return table.reset_index(drop=True)
+
+    def report(self, path: str | os.PathLike[str] = "report.html") -> Path:
+        """Writes a page about the last run; returns its path."""
+        call(["report", self.results, "--out", Path(path)])
+        return Path(path)
+
+    def profile(self) -> pandas.DataFrame:
+        """What the campaign's faults can hit, by instruction; nothing is injected."""
+        with self._file() as (file, scratch):
+            table = scratch / "profile.csv"
+            call(["profile", file, "--csv", table, *self._options])
+            return frames.read(table)
+
+    @contextmanager
+    def _file(self) -> Iterator[tuple[Path, Path]]:
+        """The campaign as a file, and a folder that is removed afterwards, in memory where it fits."""
+        needed = 0 if self._workload is None else self._workload.input_bytes
+        with tempfile.TemporaryDirectory(prefix="flipwave.", dir=_memory(needed)) as folder:
+            scratch = Path(folder)
+            if self._path is not None:
+                yield self._path, scratch
+                return
+            if not callable(self._severity):
+                yield self._write(scratch, self._severity), scratch
+                return
+            with Server(self._severity, scratch / "judge.socket") as server:
+                try:
+                    yield self._write(scratch, {"socket": str(server.path)}), scratch
+                except ProgramError as error:
+                    # What the judge has raised is the reason, with the line where it did.
+                    raise error from server.failure
+
+    def _write(self, directory: Path, severity: Any) -> Path:
+        if self._workload is None:
+            raise WrongValue(f"campaign `{self.name}` is the file {self._path} already")
+        directory.mkdir(parents=True, exist_ok=True)
+        keys = {key: value for key, value in self._keys.items() if value is not None}
+        if severity is not None:
+            keys["severity"] = severity
+        document = {**keys, "workload": self._workload.write(directory)}
+        path = directory / "campaign.yaml"
+        path.write_text(yaml.safe_dump(document, sort_keys=False, default_flow_style=None, width=110))
+        return path
+
+    def _output(self, written: Mapping[str, Any], folder: Path) -> Array:
+        """What a buffer holds after the run without a fault, in the dtype and shape of its array."""
+        buffer = None if self._workload is None else self._workload.output(written["name"])
+        element = ElementType.named(written["type"])
+        if buffer is None:
+            return read(folder / written["file"], element, tuple(written["shape"] or (written["count"],)))
+        array = read(folder / written["file"], element, buffer.array.shape)
+        return array.view(buffer.array.dtype)
+
+
+def compare(
+    a: Campaign | pandas.DataFrame | str | os.PathLike[str],
+    b: Campaign | pandas.DataFrame | str | os.PathLike[str],
+    page: str | os.PathLike[str] | None = None,
+) -> pandas.DataFrame:
+    """How rates of ``b`` differ from those of ``a``, with intervals: ``compare.csv``.
+
+    Both are campaigns that have run, tables of their results, or folders. ``page`` is a file for the page.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "compare.html" if page is None else Path(page)
+        call(["compare", _results(a), _results(b), "--out", out, "--csv", folder])
+        return frames.read(Path(folder) / "compare.csv")
+
+
+def _results(given: Campaign | pandas.DataFrame | str | os.PathLike[str]) -> Path:
+    if isinstance(given, Campaign):
+        return given.results
+    if isinstance(given, (str, os.PathLike)):
+        return Path(given)
+    if "results" not in given.attrs:
+        raise WrongValue("compare: a table that is none of .run(); expected one, a campaign, or a folder")
+    return Path(given.attrs["results"])
+
+
+@functools.cache
+def _results_folder() -> str:
+    """A folder for results that nobody has named one for. It is removed when Python ends."""
+    folder = tempfile.TemporaryDirectory(prefix="flipwave.")
+    atexit.register(folder.cleanup)
+    return folder.name
+
+
+def _memory(needed: int) -> str | None:
+    """A folder of files in memory with room for inputs of so many bytes and as much besides; else nothing,
+    for the folder of temporary files."""
+    folder = "/dev/shm"
+    try:
+        has_room = os.access(folder, os.W_OK) and shutil.disk_usage(folder).free > 3 * needed + (64 << 20)
+    except OSError:
+        return None
+    return folder if has_room else None
+
+
+def _judge(severity: Any) -> Any:
+    """What a campaign file says of a judge, or a function."""
+    if severity is None or callable(severity) or isinstance(severity, Mapping):
+        return severity
+    if isinstance(severity, str) and severity.count(":") >= 1:
+        file, _, function = severity.rpartition(":")
+        return {"python": f"{Path(file).absolute()}:{function}"}
+    raise WrongType(
+        f"severity is {severity!r}; expected a function (golden, outputs), a text FILE.py:FUNCTION, or what a "
+        "campaign file says, as {'command': [...]}"
+    )
+
+
+def _launches(
+    kernel: Kernel | None,
+    grid: Grid | None,
+    args: Mapping[str, Any] | None,
+    launches: Sequence[Launch] | None,
+    workgroup: int | Sequence[int] | None,
+    local_memory: int | None,
+) -> Sequence[Launch]:
+    if launches is not None:
+        if kernel is not None or grid is not None or args is not None:
+            raise WrongType("Campaign: both `launches` and a launch; expected `launches`, or `kernel, grid, args`")
+        return launches
+    if not isinstance(kernel, Kernel):
+        raise WrongType(
+            f"Campaign: the kernel is {type(kernel).__name__}; expected a flipwave.Kernel, as of "
+            "Kernel.from_triton, or `launches`"
+        )
+    if grid is None or args is None:
+        raise MissingArgument(f"Campaign: kernel `{kernel.name}` without `grid` and `args`")
+    return [Launch(kernel, grid, args, None, workgroup, local_memory)]

@@ -1,0 +1,138 @@
+"""Ready-made judges of severity.
+
+Each function here returns a judge: what ``Campaign(severity=...)`` takes. ``output`` is the name of the
+output that is looked at, which may be left out where there is one.
+
+>>> import numpy
+>>> golden = {"logits": numpy.array([[0.1, 0.7, 0.2]])}
+>>> faulty = {"logits": numpy.array([[0.9, 0.7, 0.2]])}
+>>> top1("logits")(golden, faulty)
+Judgement(critical=True, measures={'top1': 0.0})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy
+
+from .element import Array
+from .errors import UnknownArgument, WrongValue
+from .judge import Judge, Judgement, judgement
+
+Outputs = Mapping[str, Array]
+
+
+def top1(output: str | None = None, axis: int = -1) -> Judge:
+    """Critical where the largest number along ``axis`` is another one, or there is a NaN, in any row.
+
+    The measure ``top1`` is the part of the rows in which it is the same.
+    """
+    return topk(output, 1, axis)
+
+
+def topk(output: str | None = None, k: int = 5, axis: int = -1) -> Judge:
+    """Critical where the faulty run's largest number is none of the ``k`` largest without the fault, in
+    any row: SDC-k of G. Li et al., SC 2017.
+
+    The measure ``topk``, with the number in place of k, is the part of the rows in which it is one.
+    """
+
+    def judge(golden: Outputs, outputs: Outputs) -> Judgement:
+        right, wrong = _numbers(golden, output), _numbers(outputs, output)
+        if not 1 <= k <= right.shape[axis]:
+            raise WrongValue(f"checks: k is {k}; expected 1 to {right.shape[axis]}, the numbers along the axis")
+        best = numpy.expand_dims(numpy.argmax(wrong, axis), axis)
+        value = numpy.take_along_axis(right, best, axis)
+        # Of equal numbers, the first is the larger one, as argmax has it.
+        places = numpy.expand_dims(numpy.arange(right.shape[axis]), tuple(range(1, right.ndim - axis % right.ndim)))
+        ahead = (right > value) | ((right == value) & (places < best))
+        same = (ahead.sum(axis) < k) & ~numpy.isnan(wrong).any(axis)
+        return Judgement(not same.all(), {f"top{k}": float(same.mean())})
+
+    return judge
+
+
+def cosine(output: str | None = None, limit: float = 0.99) -> Judge:
+    """Critical where the cosine of the angle between the outputs is less than ``limit``, or not a number.
+
+    The measure is ``cosine``.
+    """
+
+    def judge(golden: Outputs, outputs: Outputs) -> Judgement:
+        right, wrong = _numbers(golden, output).ravel(), _numbers(outputs, output).ravel()
+        with numpy.errstate(all="ignore"):
+            # Scaled, so that no square is too large or too small for a number.
+            right, wrong = (one / numpy.abs(one).max(initial=0) for one in (right, wrong))
+            value = float(right @ wrong / numpy.sqrt((right @ right) * (wrong @ wrong)))
+        return Judgement(not value >= limit, {"cosine": value})
+
+    return judge
+
+
+def perplexity(output: str | None = None, *, targets: Any, limit: float = 1.1) -> Judge:
+    """Critical where the perplexity is more than ``limit`` times that without the fault, or not finite.
+
+    The output has logits, the words of the vocabulary along its last axis; ``targets`` are the words that
+    should have come, one for each row. The measure is ``perplexity``.
+    """
+    words = numpy.asarray(targets).ravel()
+
+    def of(outputs: Outputs) -> float:
+        logits = _numbers(outputs, output)
+        logits = logits.reshape(-1, logits.shape[-1])
+        if len(words) != len(logits):
+            raise WrongValue(f"checks: perplexity of {len(logits)} rows with {len(words)} targets; expected as many")
+        with numpy.errstate(all="ignore"):
+            logits = logits - logits.max(-1, keepdims=True)
+            likely = logits[numpy.arange(len(words)), words] - numpy.log(numpy.exp(logits).sum(-1))
+            return float(numpy.exp(-likely.mean()))
+
+    def judge(golden: Outputs, outputs: Outputs) -> Judgement:
+        value = of(outputs)
+        return Judgement(not (numpy.isfinite(value) and value <= limit * of(golden)), {"perplexity": value})
+
+    return judge
+
+
+def not_finite(output: str | None = None) -> Judge:
+    """Critical where there is a NaN or an infinity that is none without the fault, in ``output`` or, where
+    it is left out, in any.
+
+    The measure ``not_finite`` is the number of elements.
+    """
+
+    def judge(golden: Outputs, outputs: Outputs) -> Judgement:
+        names = outputs if output is None else [output]
+        count = sum(
+            int((~numpy.isfinite(_numbers(outputs, name)) & numpy.isfinite(_numbers(golden, name))).sum())
+            for name in names
+        )
+        return Judgement(count > 0, {"not_finite": count})
+
+    return judge
+
+
+def any_of(*judges: Judge) -> Judge:
+    """Critical where one of the judges says so. It has the measures of all; a name that is there already
+    gets a number, ``cosine_2``."""
+
+    def judge(golden: Outputs, outputs: Outputs) -> Judgement:
+        said = [judgement(one(golden, outputs)) for one in judges]
+        measures: dict[str, float] = {}
+        for number, one in enumerate(said, 1):
+            for name, value in one.measures.items():
+                measures[name if name not in measures else f"{name}_{number}"] = value
+        return Judgement(any(one.critical for one in said), measures)
+
+    return judge
+
+
+def _numbers(outputs: Outputs, name: str | None) -> Array:
+    """An output in double precision."""
+    if name is None and len(outputs) == 1:
+        name = next(iter(outputs))
+    if name is None or name not in outputs:
+        raise UnknownArgument(f"checks: the output is {name}; expected one of {', '.join(outputs)}")
+    return outputs[name].astype(numpy.float64)

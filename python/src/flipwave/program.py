@@ -1,0 +1,124 @@
+"""The program ``flipwave``: where it is, and how it is called."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO
+
+from .errors import MissingBinary, ProgramError, UnexpectedOutput
+
+#: The variable that says which program to use.
+VARIABLE = "FLIPWAVE"
+
+#: Seconds between two looks at a program that runs.
+_PERIOD = 0.05
+
+
+def find() -> Path:
+    """The program: ``$FLIPWAVE``, else beside this Python, else in ``PATH``, else of a source tree.
+
+    Raises :class:`MissingBinary` where there is none.
+    """
+    wanted = os.environ.get(VARIABLE)
+    if wanted:
+        found = shutil.which(wanted)
+        if found is None:
+            raise MissingBinary(f"${VARIABLE} is `{wanted}`, which is no program; unset it, or correct it")
+        return Path(found)
+    # Wheels put it there; `sys.executable` stays in a virtual environment, where links do not.
+    scripts = Path(sys.executable).parent
+    tree = Path(__file__).parents[3] / "target" / "release"
+    for folder in (str(scripts), None, str(tree)):
+        found = shutil.which("flipwave", path=folder)
+        if found is not None:
+            return Path(found)
+    raise MissingBinary(
+        f"the program flipwave is neither in ${VARIABLE}, nor in {scripts}, nor in PATH, nor in {tree}; "
+        "install the package as a wheel, or build it with `cargo build --release --package flipwave-cli`"
+    )
+
+
+class _Lines:
+    """Reads a stream to its end in a thread, so that the program never waits for us."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self.lines: list[str] = []
+        self._stream = stream
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        with self._stream:
+            self.lines.extend(iter(self._stream.readline, ""))
+
+    def text(self) -> str:
+        self._thread.join()
+        return "".join(self.lines)
+
+
+def call(arguments: Sequence[str | Path], watch: Callable[[list[str]], None] | None = None) -> str:
+    """Calls the program, and returns what it prints.
+
+    ``watch`` gets the lines of standard error so far, every now and then. Ctrl-C ends the program as its
+    own Ctrl-C does, with what is done on disk; a second one ends it at once.
+
+    Raises :class:`ProgramError` with the program's words where it did not do as asked.
+    """
+    environment = {**os.environ}
+    # Judges of severity run in the Python that has this package.
+    environment.setdefault("FLIPWAVE_PYTHON", sys.executable)
+    process = subprocess.Popen(
+        [find(), *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+        env=environment,
+        # A terminal's Ctrl-C comes to us alone, and is passed on once: a second one means something else.
+        start_new_session=True,
+    )
+    assert process.stdout is not None and process.stderr is not None
+    stdout, stderr = _Lines(process.stdout), _Lines(process.stderr)
+    try:
+        while process.poll() is None:
+            try:
+                process.wait(_PERIOD)
+            except subprocess.TimeoutExpired:
+                pass
+            if watch is not None:
+                watch(stderr.lines)
+    except BaseException:
+        _end(process)
+        raise
+    if process.returncode != 0:
+        raise _failure(process.returncode, stderr.text())
+    return stdout.text()
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """Has the program end, and waits for it."""
+    while process.poll() is None:
+        try:
+            process.send_signal(signal.SIGINT)
+            process.wait()
+        except KeyboardInterrupt:
+            continue
+
+
+def _failure(code: int, stderr: str) -> ProgramError:
+    lines = stderr.splitlines()
+    said = [number for number, line in enumerate(lines) if line.startswith("flipwave: ")]
+    text = "\n".join(lines[said[-1] :] if said else lines).removeprefix("flipwave: ").strip()
+    if code < 0:
+        text = f"the program was ended by {signal.Signals(-code).name}" + (f": {text}" if text else "")
+    kind = UnexpectedOutput if code == 1 else ProgramError
+    return kind(text or f"the program ended with exit code {code}", code, stderr)

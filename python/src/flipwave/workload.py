@@ -1,0 +1,378 @@
+"""What a campaign runs: launches of kernels, and the buffers that they share."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy
+
+from .element import Array, ElementType, to_bytes, write
+from .errors import MissingArgument, UnknownArgument, WrongType, WrongValue
+from .kernel import Kernel
+
+#: A grid in workgroups, which are Triton's programs; or a function of the kernel's constants.
+Grid: TypeAlias = int | Sequence[int] | Callable[[Mapping[str, Any]], int | Sequence[int]]
+
+
+@dataclass(frozen=True, eq=False)
+class Buffer:
+    """An array under a name of one's own. Without it, buffers are called like the first parameter that
+    points to them."""
+
+    name: str
+    array: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Launch:
+    """A kernel with its grid and its arguments.
+
+    ``args`` has, by the names of the parameters, arrays of numpy for pointers, numbers for scalars, and
+    ``None`` for a pointer to nothing. Launches that are given the same array share it.
+    """
+
+    kernel: Kernel
+    #: Workgroups, one to three dimensions.
+    grid: Grid
+    args: Mapping[str, Any]
+    #: What it is a part of, ``layer0.attention``: results are grouped by it.
+    label: str | None = None
+    #: Work-items of a workgroup; Triton's kernels know theirs.
+    workgroup: int | Sequence[int] | None = None
+    #: Bytes of dynamic LDS; Triton's kernels know theirs.
+    local_memory: int | None = None
+
+
+@dataclass(eq=False)
+class _Shared:
+    """A buffer of the workload, and where it was first used."""
+
+    name: str
+    array: Array
+    element: ElementType
+    parameters: set[str] = field(default_factory=set)
+    is_named: bool = False
+
+
+class Workload:
+    """Launches, their buffers, and which of them hold results. All is checked that can be checked here."""
+
+    def __init__(
+        self,
+        launches: Sequence[Launch],
+        outputs: Iterable[Any],
+        detectors: Iterable[Any] = (),
+        expected: Mapping[str, Any] | None = None,
+    ) -> None:
+        if not launches:
+            raise MissingArgument("the campaign has no launch; expected a kernel with its grid and args")
+        self.launches = list(launches)
+        self.target = _target(self.launches)
+        self.buffers: list[_Shared] = []
+        self._arguments = [self._resolve(number, launch) for number, launch in enumerate(self.launches)]
+        self.outputs = [self._buffer(one, "outputs") for one in _list(outputs, "outputs")]
+        self.detectors = [self._buffer(one, "detectors") for one in _list(detectors, "detectors")]
+        if not self.outputs:
+            names = ", ".join(buffer.name for buffer in self.buffers)
+            raise MissingArgument(f"`outputs` is empty; expected the buffers that hold results, of {names}")
+        self.expected: dict[str, Array] = {}
+        for name, array in (expected or {}).items():
+            buffer = self._buffer(name, "expected")
+            if buffer not in self.outputs:
+                raise WrongValue(f"expected: `{name}` is none of the outputs; add it to `outputs`")
+            self.expected[buffer.name] = _checked(array, buffer, f"expected: `{name}`")
+
+    def output(self, name: str) -> _Shared | None:
+        """The buffer of that name."""
+        return next((buffer for buffer in self.buffers if buffer.name == name), None)
+
+    @property
+    def input_bytes(self) -> int:
+        """How many bytes are written for a run."""
+        arrays = [buffer.array for buffer in self.buffers] + list(self.expected.values())
+        return sum(array.nbytes for array in arrays)
+
+    def write(self, directory: Path) -> dict[str, Any]:
+        """Writes code objects and arrays to files in a directory. Returns `workload` of a campaign file."""
+        kernels: dict[int, dict[str, Any]] = {}
+        defined: set[str] = set()
+        dispatches = []
+        for launch, arguments in zip(self.launches, self._arguments, strict=True):
+            kernel = launch.kernel
+            if id(kernel) not in kernels:
+                kernels[id(kernel)] = _write_kernel(kernel, directory, len(kernels))
+            written = dict(kernels[id(kernel)])
+            if launch.label is not None:
+                written["label"] = launch.label
+            written["grid"] = {"workgroups": _dimensions(launch.grid, kernel, "grid")}
+            if launch.workgroup is not None:
+                written["workgroup"] = _dimensions(launch.workgroup, kernel, "workgroup")
+            if launch.local_memory is not None:
+                written["local_memory"] = launch.local_memory
+            written["args"] = [self._write_argument(one, directory, defined) for one in arguments]
+            dispatches.append(written)
+        return {"kernel": dispatches[0]} if len(dispatches) == 1 else {"dispatches": dispatches}
+
+    def _resolve(self, number: int, launch: Launch) -> list[Any]:
+        """A launch's arguments in order: buffers, scalars as campaign files have them, and nothing."""
+        kernel = launch.kernel
+        where = f"launch {number}, kernel `{kernel.name}`"
+        if not isinstance(launch.args, Mapping):
+            raise WrongType(f"{where}: args is {type(launch.args).__name__}; expected a dict by parameter names")
+        parameters = kernel.parameters
+        if parameters is None:
+            parameters = list(launch.args)
+        for name in launch.args:
+            if name not in parameters:
+                constant = ", a constant of which the value was given to from_triton"
+                raise UnknownArgument(
+                    f"{where}: there is no argument `{name}`"
+                    f"{constant if name in kernel.constants else ''}; expected {', '.join(parameters)}"
+                )
+        for name in parameters:
+            if name not in launch.args:
+                raise MissingArgument(
+                    f"{where}: no argument `{name}`; expected an array, a number, or None for a pointer "
+                    "to nothing"
+                )
+        _dimensions(launch.grid, kernel, f"{where}: grid")
+        if kernel.metadata is None and launch.workgroup is None:
+            raise MissingArgument(f"{where}: no `workgroup`; expected its work-items, 256 or (16, 16) for instance")
+        return [self._argument(number, where, kernel, name, launch.args[name]) for name in parameters]
+
+    def _argument(self, number: int, where: str, kernel: Kernel, name: str, value: Any) -> Any:
+        kind = None if kernel.signature is None else kernel.signature[name]
+        where = f"{where}: argument `{name}`"
+        if value is None:
+            if kind is not None and not kind.startswith("*"):
+                raise WrongType(f"{where} is None, and the signature has `{kind}`; expected a number")
+            return None
+        if isinstance(value, Buffer) or isinstance(value, numpy.ndarray):
+            return self._share(number, where, name, kind, value)
+        if kind is not None and kind.startswith("*"):
+            raise WrongType(
+                f"{where} is {type(value).__name__}, and the signature has the pointer `{kind}`; expected "
+                "an array of numpy, or None"
+            )
+        return _scalar(where, kind, value)
+
+    def _share(self, number: int, where: str, name: str, kind: str | None, value: Any) -> _Shared:
+        own_name = value.name if isinstance(value, Buffer) else None
+        array = value.array if isinstance(value, Buffer) else value
+        if kind is not None and not kind.startswith("*"):
+            raise WrongType(f"{where} is an array, and the signature has the number `{kind}`")
+        if not isinstance(array, numpy.ndarray):
+            raise WrongType(f"{where} is a Buffer of {type(array).__name__}; expected an array of numpy")
+        if not array.flags.c_contiguous:
+            raise WrongValue(f"{where} is not contiguous in memory; pass numpy.ascontiguousarray of it")
+        element = ElementType.of_dtype(array.dtype, where)
+        for buffer in self.buffers:
+            if _is_same(buffer.array, array):
+                if own_name is not None and own_name != buffer.name:
+                    raise WrongValue(f"{where}: the array of the buffer `{own_name}` is `{buffer.name}` already")
+                buffer.parameters.add(name)
+                return buffer
+            if numpy.may_share_memory(buffer.array, array):
+                raise WrongValue(
+                    f"{where} overlaps the buffer `{buffer.name}` in memory without being the same array; "
+                    "launches share whole arrays only: pass the same one, or a copy"
+                )
+        if kind is not None:
+            meant = ElementType.of_triton(kind.removeprefix("*"), where)
+            if meant != element:
+                raise WrongType(
+                    f"{where} has the dtype {array.dtype}, and the signature has `{kind}`; expected "
+                    f"{meant.dtype}, as of .astype({_spelled(meant)})"
+                )
+        taken = {buffer.name for buffer in self.buffers}
+        if own_name is None:
+            chosen = name if name not in taken else f"{name}_{number}"
+        else:
+            chosen = own_name
+        if chosen in taken:
+            raise WrongValue(f"{where}: the buffer `{chosen}` is another array already; choose another name")
+        if not re.fullmatch(r"[A-Za-z0-9_.-]+", chosen):
+            raise WrongValue(f"{where}: `{chosen}` is no name of a buffer; expected letters, digits, _ - .")
+        buffer = _Shared(chosen, array, element, {name}, own_name is not None)
+        self.buffers.append(buffer)
+        return buffer
+
+    def _buffer(self, given: Any, where: str) -> _Shared:
+        """The buffer that is meant by a name, an array or a :class:`Buffer`."""
+        array = given.array if isinstance(given, Buffer) else given
+        if isinstance(array, numpy.ndarray):
+            for buffer in self.buffers:
+                if _is_same(buffer.array, array):
+                    return buffer
+            raise UnknownArgument(f"{where}: an array that no launch is given; expected one of the args")
+        alike = [buffer for buffer in self.buffers if buffer.name == given or given in buffer.parameters]
+        if not alike:
+            names = ", ".join(buffer.name for buffer in self.buffers)
+            raise UnknownArgument(f"{where}: there is no buffer `{given}`; expected one of {names}")
+        if len(alike) > 1 and not any(buffer.is_named and buffer.name == given for buffer in alike):
+            names = ", ".join(buffer.name for buffer in alike)
+            raise WrongValue(
+                f"{where}: `{given}` is a parameter of several launches, with different arrays ({names}); "
+                "give the array itself, or name it with flipwave.Buffer"
+            )
+        return next((buffer for buffer in alike if buffer.name == given), alike[0])
+
+    def _write_argument(self, argument: Any, directory: Path, defined: set[str]) -> Any:
+        if not isinstance(argument, _Shared):
+            return argument
+        if argument.name in defined:
+            return {"buffer": argument.name}
+        defined.add(argument.name)
+        count = argument.array.size
+        if argument.element.is_packed and count % 2 != 0:
+            raise WrongValue(f"buffer `{argument.name}` has {count} elements of four bits; expected an even number")
+        written: dict[str, Any] = {"buffer": argument.name, "type": argument.element.name, "count": count}
+        if to_bytes(argument.array, argument.element).any():
+            written["init"] = {"file": _write_array(directory / "inputs", argument, argument.array)}
+        if argument in self.detectors:
+            written["detector"] = True
+        if argument in self.outputs:
+            written["output"] = True
+            if argument.array.ndim > 0:
+                written["shape"] = _shape(argument.array.shape)
+            if argument.name in self.expected:
+                own = self.expected[argument.name]
+                written["expected"] = _write_array(directory / "expected", argument, own)
+        return written
+
+
+def _list(given: Iterable[Any], where: str) -> list[Any]:
+    if isinstance(given, (str, numpy.ndarray, Buffer)):
+        return [given]
+    try:
+        return list(given)
+    except TypeError:
+        raise WrongType(f"{where} is {type(given).__name__}; expected a list of names or arrays") from None
+
+
+def _target(launches: Sequence[Launch]) -> str | None:
+    targets = {launch.kernel.target for launch in launches} - {None}
+    if len(targets) > 1:
+        raise WrongValue(
+            f"the kernels are for different GPUs, {', '.join(sorted(filter(None, targets)))}; expected one"
+        )
+    return next(iter(targets), None)
+
+
+def _is_same(one: Array, other: Array) -> bool:
+    """Whether two arrays are the same, or differ in their shape only."""
+    return one is other or (
+        one.nbytes == other.nbytes > 0
+        and one.dtype == other.dtype
+        and one.__array_interface__["data"][0] == other.__array_interface__["data"][0]
+    )
+
+
+def _spelled(element: ElementType) -> str:
+    module = "numpy" if hasattr(numpy, element.dtype.name) else "ml_dtypes"
+    return f"{module}.{element.dtype.name}"
+
+
+def _checked(array: Any, buffer: _Shared, where: str) -> Array:
+    """An array that is compared with a buffer."""
+    if not isinstance(array, numpy.ndarray):
+        raise WrongType(f"{where} is {type(array).__name__}; expected an array of numpy")
+    if array.dtype != buffer.array.dtype:
+        raise WrongType(
+            f"{where} has the dtype {array.dtype}, and the buffer has {buffer.array.dtype}; expected the "
+            f"same, as of .astype({_spelled(buffer.element)})"
+        )
+    if array.shape != buffer.array.shape:
+        raise WrongValue(
+            f"{where} has the shape {array.shape}, and the buffer has {buffer.array.shape}; expected the same"
+        )
+    return numpy.ascontiguousarray(array)
+
+
+def _scalar(where: str, kind: str | None, value: Any) -> dict[str, Any]:
+    if isinstance(value, (bool, int, float, complex)) and kind is None:
+        raise WrongType(
+            f"{where} is the Python number {value!r}, and the kernel has no signature to say how many bits "
+            "it has; expected numpy.int32(...), numpy.float32(...) or the like"
+        )
+    if not isinstance(value, (bool, int, float, numpy.generic)):
+        raise WrongType(
+            f"{where} is {type(value).__name__}; expected an array of numpy, a number, or None for a pointer "
+            "to nothing"
+        )
+    if kind is None:
+        element = ElementType.of_dtype(numpy.asarray(value).dtype, where)
+    else:
+        element = ElementType.of_triton(kind, where)
+    number = value.item() if isinstance(value, numpy.generic) else value
+    number = number if isinstance(number, (bool, int, float)) else float(number)
+    if element.is_float:
+        return {"scalar": float(number), "type": element.name}
+    if number != int(number):
+        raise WrongType(f"{where} is {value!r}, and its type is {element.name}; expected a whole number")
+    limits = numpy.iinfo(element.dtype)
+    if not limits.min <= int(number) <= limits.max:
+        raise WrongValue(
+            f"{where} is {value!r}, and its type is {element.name}; expected {limits.min} to {limits.max}"
+        )
+    return {"scalar": int(number), "type": element.name}
+
+
+def _dimensions(given: Any, kernel: Kernel, where: str) -> list[int]:
+    if callable(given):
+        given = given(kernel.constants)
+    if isinstance(given, (int, numpy.integer)):
+        given = (given,)
+    try:
+        numbers = [int(one) for one in given]
+    except (TypeError, ValueError):
+        raise WrongType(f"{where} is {given!r}; expected a whole number, or one to three of them") from None
+    if not 1 <= len(numbers) <= 3 or min(numbers) < 1:
+        raise WrongValue(f"{where} is {given!r}; expected one to three numbers from 1 up")
+    return numbers
+
+
+def _shape(shape: tuple[int, ...]) -> list[int]:
+    """Dimensions, three at most: those before the last two are one."""
+    first = shape[:-2]
+    return [math.prod(first), *shape[-2:]] if len(shape) > 3 else list(shape)
+
+
+def _write_array(folder: Path, buffer: _Shared, array: Array) -> str:
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{buffer.name}.bin"
+    write(path, array, buffer.element)
+    return f"{folder.name}/{path.name}"
+
+
+def _write_kernel(kernel: Kernel, directory: Path, number: int) -> dict[str, Any]:
+    """Writes a kernel's files; returns the keys of a launch that name them."""
+    folder = directory / "kernels"
+    plain = re.sub(r"[^A-Za-z0-9_.-]", "_", kernel.name)[:60]
+    stem = plain if number == 0 else f"{plain}_{number}"
+
+    def written(suffix: str, content: bytes | str) -> str:
+        folder.mkdir(exist_ok=True)
+        content = content.encode() if isinstance(content, str) else content
+        (folder / f"{stem}{suffix}").write_bytes(content)
+        return f"{folder.name}/{stem}{suffix}"
+
+    if kernel.code_object is not None:
+        keys: dict[str, Any] = {"code_object": written(".hsaco", kernel.code_object)}
+        if kernel.metadata is not None:
+            keys["metadata"] = written(".json", kernel.metadata)
+    elif isinstance(kernel.source, Path):
+        # It stays where it is, beside what it includes.
+        keys = {"source": str(kernel.source)}
+    else:
+        text = kernel.source or ""
+        keys = {"source": written(".hip" if "__global__" in text else ".cl", text)}
+    if kernel.options is not None:
+        keys["options"] = list(kernel.options)
+    keys["name"] = kernel.name
+    return keys

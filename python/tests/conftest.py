@@ -1,0 +1,47 @@
+"""Kernels and campaigns that tests share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import flipwave
+import numpy
+import pytest
+from flipwave import program
+
+
+@pytest.fixture(scope="session", autouse=True)
+def binary() -> None:
+    """All of these tests are about what the program does."""
+    try:
+        program.find()
+    except flipwave.MissingBinary as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def add() -> flipwave.Kernel:
+    """The sum of two vectors."""
+    kernels = pytest.importorskip("kernels", reason="Triton is not installed")
+    signature = {"x": "*fp32", "y": "*fp32", "out": "*fp32", "n": "i32"}
+    return flipwave.Kernel.from_triton(kernels.add, signature, {"BLOCK": 256})
+
+
+@pytest.fixture(scope="session")
+def vectors() -> dict[str, Any]:
+    """Arguments of `add`, for four workgroups."""
+    generator = numpy.random.default_rng(1)
+    x, y = generator.standard_normal((2, 1000)).astype(numpy.float32)
+    return {"x": x, "y": y, "out": numpy.zeros_like(x), "n": 1000}
+
+
+@pytest.fixture
+def campaign(add: flipwave.Kernel, vectors: dict[str, Any]) -> Any:
+    """Makes a campaign on `add`, with what is said beside it."""
+
+    def make(**keys: Any) -> flipwave.Campaign:
+        faults = {"model": "flip_one_bit", "count": keys.pop("count", 200)}
+        own = {"outputs": ["out"], "faults": faults, **keys}
+        return flipwave.Campaign(add, own.pop("grid", 4), own.pop("args", vectors), **own)
+
+    return make

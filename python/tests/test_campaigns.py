@@ -1,0 +1,239 @@
+"""Campaigns from Python are those of the program."""
+
+from __future__ import annotations
+
+import csv
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+from typing import Any
+
+import flipwave
+import numpy
+import pandas
+import pytest
+import yaml
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def test_a_run_without_a_fault_computes_the_sum(campaign: Any, vectors: dict[str, Any]) -> None:
+    total = vectors["x"] + vectors["y"]
+    golden = campaign(expected={"out": total}).golden()
+    assert list(golden) == ["out"]
+    numpy.testing.assert_array_equal(golden["out"], total)
+    everything = campaign().golden(all=True)
+    assert sorted(everything) == ["out", "x", "y"]
+    numpy.testing.assert_array_equal(everything["x"], vectors["x"])
+    with pytest.raises(flipwave.UnexpectedOutput, match="out") as caught:
+        campaign(expected={"out": total + 1}).golden()
+    assert caught.value.exit_code == 1
+
+
+def test_a_table_has_what_the_csv_file_has(campaign: Any, tmp_path: Path) -> None:
+    table = campaign(count=300).run(out=tmp_path / "out")
+    with (tmp_path / "out" / "results.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(table) == 300
+    assert list(table.columns) == list(rows[0])
+    for name in table.columns:
+        for written, value in zip((row[name] for row in rows), table[name], strict=True):
+            if pandas.isna(value):
+                assert written == ""
+            elif name in ("pc", "mask", "before", "after"):
+                assert int(written, 16) == value
+            elif name in ("weight", "max_abs_error", "max_rel_error"):
+                assert float(written) == value
+            elif name == "timing_changed":
+                assert written == str(value).lower()
+            else:
+                assert written == str(value), name
+    assert table["lane"].dtype == "Int16" and table["mask"].dtype == "UInt64"
+    assert list(table["outcome"].cat.categories) == ["masked", "sdc", "due", "detected"]
+    assert table.attrs["done"]["sdc"] == (table["outcome"] == "sdc").sum() > 0
+    assert table.attrs["results"] == str(tmp_path / "out")
+
+
+def test_the_same_seed_gives_the_same_table_and_another_one_another(campaign: Any) -> None:
+    first = campaign(seed=3).run(workers=1)
+    pandas.testing.assert_frame_equal(first, campaign(seed=3).run(workers=2))
+    assert not first["site"].equals(campaign(seed=4).run()["site"])
+
+
+def test_a_row_can_be_repeated_by_number_by_itself_and_by_site(campaign: Any) -> None:
+    own = campaign()
+    table = own.run()
+    row = table[table["outcome"] == "sdc"].iloc[0]
+    by_number = own.replay(int(row["index"]))
+    assert by_number.equals(own.replay(row)) and by_number.equals(own.replay(row["site"]))
+    for name in ("outcome", "before", "after", "mask", "elements_wrong", "max_abs_error"):
+        assert by_number[name] == row[name], name
+    with pytest.raises(flipwave.WrongValue, match="0 to 199"):
+        own.replay(200)
+
+
+def test_rates_are_those_of_the_rows(campaign: Any, tmp_path: Path) -> None:
+    own = campaign()
+    table = own.run()
+    counts = table["outcome"].value_counts()
+    summary = own.summary()
+    everything = summary[(summary["scope"] == "all") & summary["cause"].isna()].set_index("outcome")
+    assert everything["count"].to_dict() == counts.to_dict()
+    by_group = own.rates("group").set_index(["value", "outcome"])["count"]
+    for (group, outcome), rows in table.groupby(["group", "outcome"], observed=True):
+        assert by_group[group, outcome] == len(rows)
+    assert "cause" in own.rates("group", causes=True)
+    with pytest.raises(flipwave.WrongValue, match="opcode"):
+        own.rates("phase of the moon")
+    assert "<html" in own.report(tmp_path / "page.html").read_text()
+
+
+def test_a_profile_counts_what_can_be_hit(campaign: Any) -> None:
+    own = campaign()
+    profile = own.profile()
+    assert profile["places"].sum() == own.run(count=10).attrs["population"]["places"]
+    assert profile["instruction"].str.contains("v_add_f32").any()
+
+
+def test_two_campaigns_are_compared(campaign: Any, tmp_path: Path) -> None:
+    a, b = campaign(), campaign(compare={"out": {"relative": 0.01}})
+    table_of_a, _ = a.run(), b.run()
+    everything = flipwave.compare(table_of_a, b, page=tmp_path / "page.html")
+    sdc = everything[(everything["scope"] == "all") & (everything["outcome"] == "sdc")].iloc[0]
+    assert sdc["count_a"] > sdc["count_b"], "a tolerance leaves less SDC"
+    assert (tmp_path / "page.html").exists()
+    same = flipwave.compare(a, a.results)
+    assert (same["difference"] == 0).all()
+
+
+def test_launches_share_an_array_by_being_given_it(add: flipwave.Kernel, vectors: dict[str, Any]) -> None:
+    x, y, between, out = vectors["x"], vectors["y"], numpy.zeros(1000, "f4"), numpy.zeros(1000, "f4")
+    launches = [
+        flipwave.Launch(add, 4, {"x": x, "y": y, "out": between, "n": 1000}, label="first"),
+        flipwave.Launch(add, 4, {"x": between, "y": y, "out": out, "n": 1000}, label="second"),
+    ]
+    campaign = flipwave.Campaign(launches=launches, outputs=[out], faults={"model": "flip_one_bit", "count": 100})
+    golden = campaign.golden()
+    numpy.testing.assert_array_equal(golden["out_1"], (x + y) + y)
+    assert set(campaign.run()["label"]) == {"first", "second"}
+    # An array of the same numbers is another buffer.
+    launches[1] = flipwave.Launch(add, 4, {"x": between.copy(), "y": y, "out": out, "n": 1000})
+    other = flipwave.Campaign(launches=launches, outputs=[flipwave.Buffer("ignored", out)]).golden()
+    numpy.testing.assert_array_equal(other["out_1"], y)
+
+
+def test_buffers_may_have_names_of_their_own(campaign: Any, vectors: dict[str, Any]) -> None:
+    args = {**vectors, "out": flipwave.Buffer("sum", vectors["out"])}
+    assert list(campaign(args=args, outputs=["sum"]).golden()) == ["sum"]
+    # The parameter's name means it as well.
+    assert list(campaign(args=args, outputs=["out"]).golden()) == ["sum"]
+
+
+def test_a_written_campaign_is_the_same_one(campaign: Any, tmp_path: Path) -> None:
+    own = campaign(seed=5, name="sum", compare={"out": {"relative": 1e-6}})
+    path = own.to_yaml(tmp_path / "folder")
+    assert path == tmp_path / "folder" / "campaign.yaml"
+    written = yaml.safe_load(path.read_text())
+    assert written["workload"]["kernel"]["grid"] == {"workgroups": [4]}
+    # Somewhere else, it is still all there.
+    (tmp_path / "folder").rename(tmp_path / "moved")
+    again = flipwave.Campaign.from_yaml(tmp_path / "moved" / "campaign.yaml")
+    pandas.testing.assert_frame_equal(own.run(), again.run())
+    assert again.golden()["out"].shape == (1000,)
+    other = flipwave.Campaign.from_yaml(tmp_path / "moved" / "campaign.yaml", seed=6)
+    assert not own.run()["site"].equals(other.run()["site"])
+
+
+def test_campaigns_of_the_repository_run_as_they_are() -> None:
+    examples = REPOSITORY / "campaigns" / "examples"
+    own = flipwave.Campaign.from_yaml(examples / "vector_add.yaml")
+    assert len(own.run(count=50)) == 50
+    golden = own.golden(all=True)
+    numpy.testing.assert_array_equal(golden["sum"], golden["a"] + golden["b"])
+
+
+def test_kernels_come_from_source_and_from_code_objects_too(add: flipwave.Kernel, vectors: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "add.hsaco").write_bytes(add.code_object or b"")
+    (tmp_path / "add.json").write_text(add.metadata or "")
+    again = flipwave.Kernel.from_code_object(
+        tmp_path / "add.hsaco", target="gfx90a", metadata=tmp_path / "add.json", signature=add.signature
+    )
+    one, other = (
+        flipwave.Campaign(kernel, 4, vectors, outputs=["out"], faults={"model": "flip_one_bit", "count": 50})
+        for kernel in (add, again)
+    )
+    pandas.testing.assert_frame_equal(one.run(), other.run())
+    text = """
+    #include <hip/hip_runtime.h>
+    extern "C" __global__ void twice(float *out, const float *x, int n) {
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        if (i < n) out[i] = 2 * x[i];
+    }
+    """
+    twice = flipwave.Kernel.from_source(text, "twice", options=["-O2"])
+    args = {"out": vectors["out"], "x": vectors["x"], "n": numpy.int32(1000)}
+    golden = flipwave.Campaign(twice, 4, args, workgroup=256, outputs=["out"]).golden()
+    numpy.testing.assert_array_equal(golden["out"], 2 * vectors["x"])
+
+
+def test_results_are_never_replaced_unasked(campaign: Any, tmp_path: Path) -> None:
+    campaign(seed=1).run(out=tmp_path)
+    with pytest.raises(flipwave.ProgramError, match="--force") as caught:
+        campaign(seed=2).run(out=tmp_path)
+    assert caught.value.exit_code == 2
+    assert len(campaign(seed=2).run(out=tmp_path, force=True)) == 200
+
+
+SCRIPT = """
+    import sys
+    import flipwave
+    campaign = flipwave.Campaign.from_yaml(sys.argv[1])
+    try:
+        campaign.run(out=sys.argv[2], count=100_000_000, progress=False)
+    except KeyboardInterrupt:
+        print("interrupted")
+"""
+
+
+def test_control_c_ends_the_program_with_what_is_done(tmp_path: Path) -> None:
+    file = REPOSITORY / "campaigns" / "examples" / "vector_add.yaml"
+    command = [sys.executable, "-c", textwrap.dedent(SCRIPT), str(file), str(tmp_path / "out")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as python:
+        results = tmp_path / "out" / "results.csv"
+        while not (results.exists() and results.stat().st_size > 10_000):
+            assert python.poll() is None
+            time.sleep(0.05)
+        python.send_signal(signal.SIGINT)
+        assert python.communicate(timeout=60)[0] == "interrupted\n"
+    assert yaml.safe_load((tmp_path / "out" / "run.json").read_text())["status"] == "interrupted"
+    assert not (tmp_path / "out" / "flipwave.lock").exists(), "the program has ended"
+
+
+def test_a_bar_counts_the_rows(campaign: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from flipwave import progress
+
+    bars = []
+
+    class Bar:
+        def __init__(self, total: int, **_: Any) -> None:
+            self.total, self.rows = total, 0
+            bars.append(self)
+
+        def update(self, rows: int) -> None:
+            self.rows += rows
+
+        def close(self) -> None:
+            pass
+
+    tqdm = pytest.importorskip("tqdm.auto")
+    monkeypatch.setattr(tqdm, "tqdm", Bar)
+    campaign(count=5000).run()
+    assert [(bar.total, bar.rows) for bar in bars] == [(5000, 5000)]
+    campaign().run(progress=False)
+    assert len(bars) == 1
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    assert len(campaign().run()) == 200, "without tqdm it is quiet"
+    assert progress.Bar("x", tmp_path, True)._tqdm is None

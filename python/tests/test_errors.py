@@ -1,0 +1,197 @@
+"""Each mistake is one exception, which says what, where, what was expected, and what to do."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import flipwave
+import ml_dtypes
+import numpy
+import pytest
+from flipwave import program
+
+
+def expect(kind: type[Exception], *words: str) -> Any:
+    """The exception, all of whose words are in its text."""
+    pattern = "".join(f"(?=[\\s\\S]*{word})" for word in words)
+    return pytest.raises(kind, match=pattern)
+
+
+ZEROS = numpy.zeros(1000, numpy.float32)
+ARGUMENTS = [
+    ({"x": ZEROS.astype(numpy.float64)}, flipwave.WrongType, ["`x`", "float64", r"\*fp32", r"astype\(numpy.float32"]),
+    ({"x": ZEROS.astype(ml_dtypes.bfloat16)}, flipwave.WrongType, ["`x`", "bfloat16", "float32"]),
+    ({"x": ZEROS.astype(complex)}, flipwave.WrongType, ["`x`", "complex128", "no type"]),
+    ({"x": ZEROS.astype(">f4")}, flipwave.WrongType, ["`x`", ">f4"]),
+    ({"x": ZEROS.tolist()}, flipwave.WrongType, ["`x`", "list", "array of numpy"]),
+    ({"x": 3.0}, flipwave.WrongType, ["`x`", "float", "array of numpy"]),
+    ({"x": numpy.zeros((1000, 2), "f4")[:, 0]}, flipwave.WrongValue, ["`x`", "contiguous", "ascontiguousarray"]),
+    ({"n": ZEROS}, flipwave.WrongType, ["`n`", "array", "`i32`"]),
+    ({"n": 1.5}, flipwave.WrongType, ["`n`", "1.5", "whole number"]),
+    ({"n": 2**31}, flipwave.WrongValue, ["`n`", "2147483648", "-2147483648 to 2147483647"]),
+    ({"n": "1000"}, flipwave.WrongType, ["`n`", "str", "number"]),
+    ({"n": None}, flipwave.WrongType, ["`n`", "None", "i32"]),
+    ({"BLOCK": 256}, flipwave.UnknownArgument, ["`BLOCK`", "constant", "x, y, out, n"]),
+    ({"z": ZEROS}, flipwave.UnknownArgument, ["`z`", "x, y, out, n"]),
+    ({"x": flipwave.Buffer("a/b", ZEROS)}, flipwave.WrongValue, ["a/b", "letters"]),
+    ({"x": flipwave.Buffer("y", ZEROS), "y": flipwave.Buffer("y", ZEROS + 1)}, flipwave.WrongValue, ["`y`", "another array"]),
+    ({"x": flipwave.Buffer("a", ZEROS), "y": flipwave.Buffer("b", ZEROS)}, flipwave.WrongValue, ["`b`", "`a` already"]),
+]
+
+
+@pytest.mark.parametrize(("wrong", "kind", "words"), ARGUMENTS)
+def test_arguments(campaign: Any, vectors: dict[str, Any], wrong: Any, kind: Any, words: Any) -> None:
+    with expect(kind, "launch 0, kernel `add`", *words):
+        campaign(args={**vectors, **wrong})
+
+
+def test_every_argument_is_asked_for(campaign: Any, vectors: dict[str, Any]) -> None:
+    for name in vectors:
+        with expect(flipwave.MissingArgument, "launch 0, kernel `add`", f"`{name}`", "None for a pointer"):
+            campaign(args={key: value for key, value in vectors.items() if key != name})
+    assert campaign() is not None
+
+
+CAMPAIGNS = [
+    ({"outputs": []}, flipwave.MissingArgument, ["outputs", "x, y, out"]),
+    ({"outputs": ["sum"]}, flipwave.UnknownArgument, ["outputs", "`sum`", "x, y, out"]),
+    ({"outputs": [ZEROS]}, flipwave.UnknownArgument, ["outputs", "no launch"]),
+    ({"outputs": 3}, flipwave.WrongType, ["outputs", "int"]),
+    ({"grid": 0}, flipwave.WrongValue, ["grid", "from 1"]),
+    ({"grid": (1, 1, 1, 1)}, flipwave.WrongValue, ["grid", "one to three"]),
+    ({"grid": "many"}, flipwave.WrongType, ["grid", "many"]),
+    ({"args": [1, 2]}, flipwave.WrongType, ["args", "list", "dict"]),
+    ({"expected": {"out": ZEROS[:10]}}, flipwave.WrongValue, ["expected", "`out`", r"\(10,\)", r"\(1000,\)"]),
+    ({"expected": {"out": ZEROS.astype("f8")}}, flipwave.WrongType, ["expected", "float64", r"astype\(numpy.float32"]),
+    ({"expected": {"out": [0.0]}}, flipwave.WrongType, ["expected", "list"]),
+    ({"expected": {"x": ZEROS}}, flipwave.WrongValue, ["`x`", "outputs"]),
+    ({"expected": {"sum": ZEROS}}, flipwave.UnknownArgument, ["`sum`", "x, y, out"]),
+    ({"severity": "judge.py"}, flipwave.WrongType, ["severity", "FILE.py:FUNCTION"]),
+]
+
+
+@pytest.mark.parametrize(("wrong", "kind", "words"), CAMPAIGNS)
+def test_campaigns(campaign: Any, wrong: Any, kind: Any, words: Any) -> None:
+    with expect(kind, *words):
+        campaign(**wrong)
+
+
+def test_launches(add: flipwave.Kernel, vectors: dict[str, Any]) -> None:
+    with expect(flipwave.WrongType, "NoneType", "Kernel.from_triton"):
+        flipwave.Campaign(outputs=["out"])
+    with expect(flipwave.MissingArgument, "no launch"):
+        flipwave.Campaign(launches=[], outputs=["out"])
+    with expect(flipwave.WrongType, "both"):
+        flipwave.Campaign(add, 4, vectors, launches=[flipwave.Launch(add, 4, vectors)], outputs=["out"])
+    with expect(flipwave.MissingArgument, "`add`", "grid"):
+        flipwave.Campaign(add, outputs=["out"])
+    # Parts of an array that another launch has are no buffer of their own.
+    x = vectors["x"]
+    launches = [flipwave.Launch(add, 4, vectors), flipwave.Launch(add, 1, {**vectors, "x": x[10:]})]
+    with expect(flipwave.WrongValue, "launch 1", "`x`", "overlaps", "copy"):
+        flipwave.Campaign(launches=launches, outputs=["out"])
+    launches[1] = flipwave.Launch(add, 4, {**vectors, "out": x.copy()})
+    with expect(flipwave.WrongValue, "`out`", "out, out_1", "flipwave.Buffer"):
+        flipwave.Campaign(launches=launches, outputs=["out"])
+    other = flipwave.Kernel.from_code_object(b"", "add", "gfx942", {"name": "add"}, add.signature)
+    with expect(flipwave.WrongValue, "gfx90a, gfx942"):
+        flipwave.Campaign(launches=[launches[0], flipwave.Launch(other, 4, vectors)], outputs=["x"])
+
+
+def test_kernels_of_triton(tmp_path: Path) -> None:
+    kernels = pytest.importorskip("kernels")
+    signature = {"x": "*fp32", "y": "*fp32", "out": "*fp32", "n": "i32"}
+    compile = flipwave.Kernel.from_triton
+    with expect(flipwave.WrongType, "triton.jit"):
+        compile(lambda x: x, signature)
+    with expect(flipwave.UnknownArgument, "`z`", "x, y, out, n, BLOCK"):
+        compile(kernels.add, {**signature, "z": "i32"}, {"BLOCK": 4})
+    with expect(flipwave.MissingArgument, "`BLOCK`", "constants"):
+        compile(kernels.add, signature)
+    with expect(flipwave.WrongValue, "`n`", "one of them"):
+        compile(kernels.add, signature, {"BLOCK": 4, "n": 4})
+    with expect(flipwave.UnknownArgument, "attributes", "`BLOCK`"):
+        compile(kernels.add, signature, {"BLOCK": 4}, attributes={"BLOCK": {"divisibility": 16}})
+    with expect(flipwave.MissingArgument, "name"):
+        flipwave.Kernel.from_code_object(b"")
+    with expect(flipwave.WrongValue, "nothing.cl"):
+        flipwave.Kernel.from_source("nothing.cl", "x")
+
+
+def test_attributes_are_what_the_compiler_takes_for_granted() -> None:
+    kernels = pytest.importorskip("kernels")
+    signature = {"x": "*fp32", "y": "*fp32", "out": "*fp32", "n": "i32"}
+    aligned = {name: {"divisibility": 16} for name in signature}
+    plain, wide = (
+        flipwave.Kernel.from_triton(kernels.add, signature, {"BLOCK": 1024}, attributes=attributes)
+        for attributes in (None, aligned)
+    )
+    assert plain.code_object != wide.code_object
+
+
+def test_kernels_without_a_signature() -> None:
+    kernel = flipwave.Kernel.from_source("kernel void f(global float *x, int n) { x[0] = n; }\n", "f")
+    x = numpy.zeros(64, numpy.float32)
+    with expect(flipwave.WrongType, "`n`", "3", "numpy.int32"):
+        flipwave.Campaign(kernel, 1, {"x": x, "n": 3}, workgroup=64, outputs=["x"])
+    with expect(flipwave.MissingArgument, "workgroup", "256"):
+        flipwave.Campaign(kernel, 1, {"x": x, "n": numpy.int32(3)}, outputs=["x"])
+    campaign = flipwave.Campaign(kernel, 1, {"x": x, "n": numpy.int32(3)}, workgroup=64, outputs=["x"])
+    assert campaign.golden()["x"][0] == 3
+
+
+def test_results_before_a_run(campaign: Any) -> None:
+    own = campaign()
+    for ask in (own.summary, own.rates, own.report, lambda: own.replay(0), lambda: flipwave.compare(own, own)):
+        with expect(flipwave.NoResults, "`add`", r"\.run\(\)"):
+            ask()
+
+
+def test_the_program_says_what_it_does_not_take(campaign: Any, tmp_path: Path) -> None:
+    with expect(flipwave.ProgramError, "campaign.yaml:", "flip_one_bot", "flip_one_bit") as caught:
+        campaign(faults={"model": "flip_one_bot", "count": 1}).run()
+    assert caught.value.exit_code == 2 and caught.value.text in str(caught.value)
+    with expect(flipwave.ProgramError, "unknown key `sede`"):
+        campaign(sede=3).run()
+    with expect(flipwave.ProgramError, "nothing.yaml"):
+        flipwave.Campaign.from_yaml(tmp_path / "nothing.yaml").run()
+
+
+def test_without_triton(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "triton", None)
+    with expect(flipwave.MissingTriton, "pip install triton", "from_code_object"):
+        flipwave.Kernel.from_triton(None, {})
+
+
+def test_without_the_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, campaign: Any) -> None:
+    own = campaign()
+    monkeypatch.setenv("FLIPWAVE", str(tmp_path / "nothing"))
+    with expect(flipwave.MissingBinary, "FLIPWAVE", "nothing"):
+        own.golden()
+    monkeypatch.delenv("FLIPWAVE")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setattr(program, "__file__", str(tmp_path / "a" / "b" / "c" / "program.py"))
+    with expect(flipwave.MissingBinary, "PATH", "cargo build"):
+        own.golden()
+    # Each place is looked at, those before take precedence.
+    places = [tmp_path / "target" / "release", tmp_path / "path", tmp_path / "scripts", tmp_path / "own"]
+    monkeypatch.setattr(program, "__file__", str(tmp_path / "python" / "src" / "flipwave" / "program.py"))
+    monkeypatch.setenv("PATH", str(places[1]))
+    monkeypatch.setattr(sys, "executable", str(places[2] / "python"))
+    for place in places:
+        place.mkdir(parents=True)
+        (place / "flipwave").write_text("#!/bin/sh\n")
+        (place / "flipwave").chmod(0o755)
+        if place.name == "own":
+            monkeypatch.setenv("FLIPWAVE", str(place / "flipwave"))
+        assert program.find() == place / "flipwave"
+
+
+def test_all_of_them_are_one_kind() -> None:
+    kinds = [getattr(flipwave, name) for name in flipwave.__all__]
+    exceptions = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Exception)]
+    assert len(exceptions) == 10 and all(issubclass(kind, flipwave.Error) for kind in exceptions)
+    assert issubclass(flipwave.WrongType, TypeError) and issubclass(flipwave.WrongValue, ValueError)
