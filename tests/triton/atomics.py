@@ -3,7 +3,7 @@
 import numpy as np
 import triton
 import triton.language as tl
-from case import EXACT, F16, F32, Case, case, given, small, wanted
+from case import EXACT, F32, Case, case, exact, given, small, wanted
 
 
 @triton.jit
@@ -22,11 +22,11 @@ def addition(name, element, tolerance):
         return Case(name, add_kernel, [2], {"x": x, "bins": bins, "y": wanted(element, y, tolerance)}, {"BLOCK": 256})
 
 
-addition("atomic_add_f32", "f32", F32)
+addition("atomic_add_f32", "fp32", F32)
 addition("atomic_add_i32", "i32", EXACT)
 addition("atomic_add_i64", "i64", EXACT)
-addition("atomic_add_f16", "f16", {"absolute": 2e-2})
-addition("atomic_add_f64", "f64", {"absolute": 1e-12})
+addition("atomic_add_f16", "fp16", {"absolute": 2e-2})
+addition("atomic_add_f64", "fp64", {"absolute": 1e-12})
 
 
 @triton.jit
@@ -43,14 +43,14 @@ def extremes_kernel(x, y, floats, highest, BLOCK: tl.constexpr):
 
 @case("atomic_max_min_bits")
 def extremes(_target, random):
-    x, floats = given("i32", random.integers(-(2**31), 2**31, 512)), given("f32", small(random, 512))
+    x, floats = given("i32", random.integers(-(2**31), 2**31, 512)), given("fp32", small(random, 512))
     columns = x.values.reshape(-1, 8)
     before = np.zeros((5, 8), np.int32)
     before[2] = -1
     y = [np.maximum(columns.max(axis=0), 0), np.minimum(columns.min(axis=0), 0)]
     y += [operation.reduce(columns) for operation in (np.bitwise_and, np.bitwise_or, np.bitwise_xor)]
     highest = np.maximum(floats.values.reshape(-1, 8).max(axis=0), 0)
-    arguments = {"x": x, "y": wanted("i32", np.stack(y), EXACT, before), "floats": floats, "highest": wanted("f32", highest, EXACT)}
+    arguments = {"x": x, "y": wanted("i32", np.stack(y), EXACT, before), "floats": floats, "highest": wanted("fp32", highest, EXACT)}
     return Case("atomic_max_min_bits", extremes_kernel, [2], arguments, {"BLOCK": 256})
 
 
@@ -84,12 +84,12 @@ def last_kernel(x, partial, counter, y, PROGRAMS: tl.constexpr, BLOCK: tl.conste
 
 @case("reduce_in_last_program")
 def last(_target, random):
-    x = given("f32", small(random, 8, 256))
-    exact = x.values.astype(np.float64)
+    x = given("fp32", small(random, 8, 256))
+    precise = exact(x)
     arguments = {
         "x": x,
-        "partial": wanted("f32", exact.sum(axis=1), F32),
+        "partial": wanted("fp32", precise.sum(axis=1), F32),
         "counter": wanted("i32", [8], EXACT),
-        "y": wanted("f32", [exact.sum()], {"absolute": 1e-4}),
+        "y": wanted("fp32", [precise.sum()], {"absolute": 1e-4}),
     }
     return Case("reduce_in_last_program", last_kernel, [8], arguments, {"PROGRAMS": 8, "BLOCK": 256})

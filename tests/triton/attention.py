@@ -3,7 +3,7 @@
 import numpy as np
 import triton
 import triton.language as tl
-from case import BF16, F16, Case, Scalar, case, given, rounded, small, wanted
+from case import BF16, F16, Case, Scalar, case, exact, given, small, wanted
 
 
 @triton.jit
@@ -49,14 +49,14 @@ def attention(name, element, tolerance, causal, heads=2, length=64, width=32, ti
     def make(_target, random):
         q, k, v = (given(element, small(random, heads, length, width)) for _ in range(3))
         scale = width**-0.5
-        o = reference(*(rounded(element, each.values) for each in (q, k, v)), scale, causal)
-        arguments = {"q": q, "k": k, "v": v, "o": wanted(element, o, tolerance), "length": Scalar("i32", length), "scale": Scalar("f32", scale)}
+        o = reference(*(exact(each) for each in (q, k, v)), scale, causal)
+        arguments = {"q": q, "k": k, "v": v, "o": wanted(element, o, tolerance), "length": Scalar("i32", length), "scale": Scalar("fp32", scale)}
         constants = {"ROWS": tile[0], "COLUMNS": tile[1], "WIDTH": width, "CAUSAL": causal}
         return Case(name, attention_kernel, [length // tile[0], heads], arguments, constants, warps)
 
 
-attention("attention_causal", "f16", F16, True)
-attention("attention_full", "f16", F16, False)
+attention("attention_causal", "fp16", F16, True)
+attention("attention_full", "fp16", F16, False)
 attention("attention_bf16", "bf16", BF16, True, width=64)
 
 
@@ -88,10 +88,10 @@ def decode_kernel(q, keys, values, pages, o, length, scale, PAGE: tl.constexpr, 
 @case("attention_paged_decode")
 def decode(_target, random):
     page, count, width, length = 16, 6, 64, 83
-    q = given("f16", small(random, 2, width))
-    keys, values = (given("f16", small(random, count, page, 2, width)) for _ in range(2))
+    q = given("fp16", small(random, 2, width))
+    keys, values = (given("fp16", small(random, count, page, 2, width)) for _ in range(2))
     pages = given("i32", random.permutation(count))
-    key, value = (each.values.astype(np.float64)[pages.values].reshape(-1, 2, width)[:length].swapaxes(0, 1) for each in (keys, values))
-    o = reference(q.values.astype(np.float64)[:, None, :], key, value, 0.125, False)[:, 0]
-    arguments = {"q": q, "keys": keys, "values": values, "pages": pages, "o": wanted("f16", o, F16), "length": Scalar("i32", length), "scale": Scalar("f32", 0.125)}
+    key, value = (exact(each)[pages.values].reshape(-1, 2, width)[:length].swapaxes(0, 1) for each in (keys, values))
+    o = reference(exact(q)[:, None, :], key, value, 0.125, False)[:, 0]
+    arguments = {"q": q, "keys": keys, "values": values, "pages": pages, "o": wanted("fp16", o, F16), "length": Scalar("i32", length), "scale": Scalar("fp32", 0.125)}
     return Case("attention_paged_decode", decode_kernel, [2], arguments, {"PAGE": page, "WIDTH": width})

@@ -5,31 +5,14 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
+from flipwave import Campaign, Kernel
+from flipwave.element import ElementType
 
 TARGETS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
-
-# Element types: the name in a campaign file, what Triton calls it, and numpy's type.
-ELEMENTS = {
-    "u8": ("u8", np.dtype(np.uint8)),
-    "i8": ("i8", np.dtype(np.int8)),
-    "i16": ("i16", np.dtype(np.int16)),
-    "u16": ("u16", np.dtype(np.uint16)),
-    "i32": ("i32", np.dtype(np.int32)),
-    "u32": ("u32", np.dtype(np.uint32)),
-    "i64": ("i64", np.dtype(np.int64)),
-    "f16": ("fp16", np.dtype(np.float16)),
-    "bf16": ("bf16", np.dtype(ml_dtypes.bfloat16)),
-    "f32": ("fp32", np.dtype(np.float32)),
-    "f64": ("fp64", np.dtype(np.float64)),
-    "f8e4m3_ocp": ("fp8e4nv", np.dtype(ml_dtypes.float8_e4m3fn)),
-    "f8e5m2_ocp": ("fp8e5", np.dtype(ml_dtypes.float8_e5m2)),
-    "f8e4m3_fnuz": ("fp8e4b8", np.dtype(ml_dtypes.float8_e4m3fnuz)),
-    "f8e5m2_fnuz": ("fp8e5b16", np.dtype(ml_dtypes.float8_e5m2fnuz)),
-}
 
 # How far an element of an output may be from what numpy computes, as `compare` of a campaign takes it.
 EXACT = {"exact": True}
@@ -37,10 +20,16 @@ F32 = {"absolute": 1e-5, "relative": 1e-5}
 F16 = {"absolute": 2e-3, "relative": 2e-3}
 BF16 = {"absolute": 1e-2, "relative": 1e-2}
 
+# What Triton's launcher finds out of an argument: addresses and numbers that 16 divides, and buffers
+# below 2 GiB, to which offsets have 32 bits.
+SMALL_BUFFER = {"divisibility": 16, "pointer_range": 32}
+DIVISIBLE = {"divisibility": 16}
+
 
 @dataclass(frozen=True)
 class Buffer:
-    """An argument that is a pointer, with what the memory holds before the launch."""
+    """An argument that is a pointer to elements of one of Triton's types, with what the memory holds
+    before the launch, and of an output what it must hold afterwards."""
 
     element: str
     values: np.ndarray
@@ -50,28 +39,32 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Scalar:
-    """An argument that is a number."""
+    """An argument that is a number of one of Triton's types."""
 
     element: str
     value: int | float
 
 
+def dtype(element: str) -> np.dtype:
+    """What numpy has for one of Triton's types."""
+    return ElementType.of_triton(element, element).dtype
+
+
 def given(element: str, values: Any) -> Buffer:
     """A buffer that the kernel reads."""
-    return Buffer(element, np.asarray(values).astype(ELEMENTS[element][1]))
+    return Buffer(element, np.asarray(values).astype(dtype(element)))
 
 
 def wanted(element: str, values: Any, tolerance: Mapping[str, Any], before: Any = None) -> Buffer:
     """A buffer that must hold `values` after the launch; `before` it holds zeros if not said."""
-    dtype = ELEMENTS[element][1]
-    expected = np.asarray(values).astype(dtype)
-    start = np.zeros(expected.shape, dtype) if before is None else np.asarray(before).astype(dtype)
+    expected = np.ascontiguousarray(values).astype(dtype(element))
+    start = np.zeros_like(expected) if before is None else np.asarray(before).astype(expected.dtype)
     return Buffer(element, start, expected, tolerance)
 
 
 @dataclass(frozen=True)
 class Case:
-    """A kernel with arguments for each of its parameters that are no constants, in their order."""
+    """A kernel with arguments for each of its parameters that are no constants."""
 
     name: str
     kernel: Any
@@ -81,6 +74,43 @@ class Case:
     warps: int = 4
     stages: int = 2
 
+    def compiled(self, target: str) -> Kernel:
+        """The kernel for a target, as Triton compiles it where it is launched."""
+        signature = {}
+        attributes = {}
+        for name, argument in self.arguments.items():
+            if isinstance(argument, Buffer):
+                signature[name] = "*" + argument.element
+                attributes[name] = SMALL_BUFFER
+            else:
+                signature[name] = argument.element
+                if isinstance(argument.value, int) and argument.value % 16 == 0:
+                    attributes[name] = DIVISIBLE
+        return Kernel.from_triton(
+            self.kernel, signature, self.constants, target, self.warps, self.stages, attributes
+        )
+
+    def write(self, target: str, folder: Path) -> None:
+        """Writes a campaign to a folder, with all files that it names."""
+        outputs = {
+            name: argument
+            for name, argument in self.arguments.items()
+            if isinstance(argument, Buffer) and argument.expected is not None
+        }
+        campaign = Campaign(
+            self.compiled(target),
+            self.grid,
+            {
+                name: argument.values if isinstance(argument, Buffer) else argument.value
+                for name, argument in self.arguments.items()
+            },
+            name=self.name,
+            outputs=list(outputs),
+            expected={name: output.expected for name, output in outputs.items()},
+            compare={name: dict(output.tolerance) for name, output in outputs.items()},
+        )
+        campaign.to_yaml(folder)
+
 
 # A case is made when it is asked for, of the target and of random numbers that are its own.
 Maker = Callable[[str, np.random.Generator], Case]
@@ -88,7 +118,7 @@ Maker = Callable[[str, np.random.Generator], Case]
 
 @dataclass(frozen=True)
 class Entry:
-    """A case by its name, and the targets that it is for."""
+    """How a case is made, and the targets that it is for."""
 
     make: Maker
     targets: Sequence[str]
@@ -116,6 +146,6 @@ def small(random: np.random.Generator, *shape: int) -> np.ndarray:
     return random.uniform(-1, 1, shape).astype(np.float32)
 
 
-def rounded(element: str, values: Any) -> np.ndarray:
-    """The values as the element type holds them, in float64."""
-    return np.asarray(values).astype(ELEMENTS[element][1]).astype(np.float64)
+def exact(buffer: Buffer) -> np.ndarray:
+    """What a buffer holds, in double precision."""
+    return buffer.values.astype(np.float64)

@@ -1,10 +1,9 @@
 """Numbers of one type become numbers of another."""
 
-import ml_dtypes
 import numpy as np
 import triton
 import triton.language as tl
-from case import ELEMENTS, EXACT, TARGETS, Case, case, given, small, wanted
+from case import EXACT, TARGETS, Case, case, dtype, exact, given, small, wanted
 
 
 @triton.jit
@@ -20,7 +19,7 @@ def conversion(source, result, values, targets=TARGETS):
     def make(_target, random):
         x = given(source, values(random))
         with np.errstate(invalid="ignore"):
-            y = x.values.astype(np.float64).astype(ELEMENTS[result][1]) if source[0] != "i" else x.values
+            y = exact(x).astype(dtype(result)) if source[0] != "i" else x.values
         arguments = {"x": x, "y": wanted(result, y, EXACT)}
         return Case(name, convert_kernel, [x.values.size // 256], arguments, {"BLOCK": 256}, warps=2)
 
@@ -29,7 +28,7 @@ def every_byte(element):
     """All numbers of eight bits but NaN and infinities."""
 
     def values(_random):
-        numbers = np.arange(256).astype(np.uint8).view(ELEMENTS[element][1])
+        numbers = np.arange(256).astype(np.uint8).view(dtype(element))
         wide = numbers.astype(np.float32)
         return np.where(np.isfinite(wide), wide, 0)
 
@@ -51,30 +50,30 @@ def whole(low, high):
     return lambda random: random.integers(low, high, 512)
 
 
-conversion("f32", "f16", scaled((-26, 15)))
-conversion("f32", "bf16", scaled((-120, 120)))
-conversion("f32", "f64", scaled((-120, 120)))
-conversion("f64", "f32", scaled((-120, 120)))
-conversion("f16", "f32", scaled((-24, 15)))
-conversion("bf16", "f32", scaled((-120, 120)))
-conversion("f32", "f8e4m3_ocp", scaled((-10, 8)))
-conversion("f32", "f8e5m2_ocp", scaled((-17, 15)))
-conversion("f16", "f8e4m3_ocp", scaled((-10, 8)))
-conversion("f16", "f8e5m2_ocp", scaled((-17, 15)))
-conversion("f32", "f8e4m3_fnuz", scaled((-11, 7)), ["gfx942"])
-conversion("f32", "f8e5m2_fnuz", scaled((-18, 15)), ["gfx942"])
-for small_type in ["f8e4m3_ocp", "f8e5m2_ocp"]:
-    for wide_type in ["f32", "f16", "bf16"]:
+conversion("fp32", "fp16", scaled((-26, 15)))
+conversion("fp32", "bf16", scaled((-120, 120)))
+conversion("fp32", "fp64", scaled((-120, 120)))
+conversion("fp64", "fp32", scaled((-120, 120)))
+conversion("fp16", "fp32", scaled((-24, 15)))
+conversion("bf16", "fp32", scaled((-120, 120)))
+conversion("fp32", "fp8e4nv", scaled((-10, 8)))
+conversion("fp32", "fp8e5", scaled((-17, 15)))
+conversion("fp16", "fp8e4nv", scaled((-10, 8)))
+conversion("fp16", "fp8e5", scaled((-17, 15)))
+conversion("fp32", "fp8e4b8", scaled((-11, 7)), ["gfx942"])
+conversion("fp32", "fp8e5b16", scaled((-18, 15)), ["gfx942"])
+for small_type in ["fp8e4nv", "fp8e5"]:
+    for wide_type in ["fp32", "fp16", "bf16"]:
         conversion(small_type, wide_type, every_byte(small_type))
-for small_type in ["f8e4m3_fnuz", "f8e5m2_fnuz"]:
-    for wide_type in ["f32", "f16"]:
+for small_type in ["fp8e4b8", "fp8e5b16"]:
+    for wide_type in ["fp32", "fp16"]:
         conversion(small_type, wide_type, every_byte(small_type), ["gfx942"])
-conversion("i32", "f32", whole(-(2**31), 2**31))
-conversion("i8", "f16", whole(-128, 128))
-conversion("i64", "f32", whole(-(2**62), 2**62))
-conversion("f32", "i32", lambda random: 1e6 * small(random, 512))
-conversion("f32", "u8", lambda random: random.uniform(0, 255, 512))
-conversion("f16", "i8", lambda random: 127 * small(random, 512))
+conversion("i32", "fp32", whole(-(2**31), 2**31))
+conversion("i8", "fp16", whole(-128, 128))
+conversion("i64", "fp32", whole(-(2**62), 2**62))
+conversion("fp32", "i32", lambda random: 1e6 * small(random, 512))
+conversion("fp32", "u8", lambda random: random.uniform(0, 255, 512))
+conversion("fp16", "i8", lambda random: 127 * small(random, 512))
 
 
 @triton.jit
@@ -89,8 +88,8 @@ def quantize_kernel(x, y, scales, COLUMNS: tl.constexpr):
 
 @case("quantize")
 def quantize(_target, random):
-    x = given("f32", small(random, 16, 256))
+    x = given("fp32", small(random, 16, 256))
     scales = np.abs(x.values).max(axis=1) / np.float32(127)
     y = np.trunc(x.values / scales[:, None] + np.where(x.values < 0, -0.5, 0.5))
-    arguments = {"x": x, "y": wanted("i8", y, {"absolute": 1}), "scales": wanted("f32", scales, {"relative": 1e-6})}
+    arguments = {"x": x, "y": wanted("i8", y, {"absolute": 1}), "scales": wanted("fp32", scales, {"relative": 1e-6})}
     return Case("quantize", quantize_kernel, [16], arguments, {"COLUMNS": 256})

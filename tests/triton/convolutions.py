@@ -3,7 +3,7 @@
 import numpy as np
 import triton
 import triton.language as tl
-from case import F32, EXACT, Case, Scalar, case, given, small, wanted
+from case import EXACT, F32, Case, Scalar, case, exact, given, small, wanted
 
 
 @triton.jit
@@ -23,10 +23,10 @@ def convolution_kernel(x, weights, y, height, width, CHANNELS: tl.constexpr, FIL
 
 @case("convolution")
 def convolution(_target, random):
-    x, weights = given("f16", small(random, 12, 10, 16)), given("f16", small(random, 3, 3, 16, 32))
-    padded = np.pad(x.values.astype(np.float64), ((1, 1), (1, 1), (0, 0)))
+    x, weights = given("fp16", small(random, 12, 10, 16)), given("fp16", small(random, 3, 3, 16, 32))
+    padded = np.pad(exact(x), ((1, 1), (1, 1), (0, 0)))
     y = sum(padded[i : i + 12, j : j + 10] @ weights.values[i, j].astype(np.float64) for i in range(3) for j in range(3))
-    arguments = {"x": x, "weights": weights, "y": wanted("f32", y, {"absolute": 1e-4}), "height": Scalar("i32", 12), "width": Scalar("i32", 10)}
+    arguments = {"x": x, "weights": weights, "y": wanted("fp32", y, {"absolute": 1e-4}), "height": Scalar("i32", 12), "width": Scalar("i32", 10)}
     return Case("convolution", convolution_kernel, [4], arguments, {"CHANNELS": 16, "FILTERS": 32, "PIXELS": 32})
 
 
@@ -44,10 +44,10 @@ def depthwise_kernel(x, weights, y, length, CHANNELS: tl.constexpr, STEPS: tl.co
 
 @case("convolution_depthwise")
 def depthwise(_target, random):
-    x, weights = given("f32", small(random, 60, 16)), given("f32", small(random, 4, 16))
-    padded = np.pad(x.values.astype(np.float64), ((3, 0), (0, 0)))
+    x, weights = given("fp32", small(random, 60, 16)), given("fp32", small(random, 4, 16))
+    padded = np.pad(exact(x), ((3, 0), (0, 0)))
     y = sum(padded[3 - back : 63 - back] * weights.values[back] for back in range(4))
-    return Case("convolution_depthwise", depthwise_kernel, [2], {"x": x, "weights": weights, "y": wanted("f32", y, F32), "length": Scalar("i32", 60)}, {"CHANNELS": 16, "STEPS": 32})
+    return Case("convolution_depthwise", depthwise_kernel, [2], {"x": x, "weights": weights, "y": wanted("fp32", y, F32), "length": Scalar("i32", 60)}, {"CHANNELS": 16, "STEPS": 32})
 
 
 @triton.jit
@@ -68,7 +68,7 @@ def pool_kernel(x, highest, mean, width, PIXELS: tl.constexpr):
 
 @case("pooling")
 def pool(_target, random):
-    x = given("f32", small(random, 32, 32))
+    x = given("fp32", small(random, 32, 32))
     windows = x.values.reshape(16, 2, 16, 2).swapaxes(1, 2).reshape(16, 16, 4)
-    arguments = {"x": x, "highest": wanted("f32", windows.max(axis=-1), EXACT), "mean": wanted("f32", windows.mean(axis=-1), F32), "width": Scalar("i32", 32)}
+    arguments = {"x": x, "highest": wanted("fp32", windows.max(axis=-1), EXACT), "mean": wanted("fp32", windows.mean(axis=-1), F32), "width": Scalar("i32", 32)}
     return Case("pooling", pool_kernel, [2], arguments, {"PIXELS": 128})

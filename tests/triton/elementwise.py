@@ -5,7 +5,7 @@ import math
 import numpy as np
 import triton
 import triton.language as tl
-from case import BF16, EXACT, F16, F32, Scalar, case, Case, given, rounded, small, wanted
+from case import BF16, EXACT, F16, F32, Case, Scalar, case, exact, given, small, wanted
 
 
 @triton.jit
@@ -24,10 +24,10 @@ def add(name, element, tolerance):
         return Case(name, add_kernel, [4], arguments, {"BLOCK": 256})
 
 
-add("add", "f32", EXACT)
-add("add_f16", "f16", EXACT)
+add("add", "fp32", EXACT)
+add("add_f16", "fp16", EXACT)
 add("add_bf16", "bf16", EXACT)
-add("add_f64", "f64", EXACT)
+add("add_f64", "fp64", EXACT)
 
 
 @triton.jit
@@ -40,11 +40,11 @@ def gelu_kernel(x, y, count, BLOCK: tl.constexpr):
 
 @case("gelu")
 def gelu(_target, random):
-    x = given("f32", 4 * small(random, 1000))
+    x = given("fp32", 4 * small(random, 1000))
     erf = np.vectorize(math.erf)
-    exact = x.values.astype(np.float64)
-    y = 0.5 * exact * (1 + erf(exact / math.sqrt(2)))
-    return Case("gelu", gelu_kernel, [4], {"x": x, "y": wanted("f32", y, F32), "count": Scalar("i32", 1000)}, {"BLOCK": 256})
+    precise = exact(x)
+    y = 0.5 * precise * (1 + erf(precise / math.sqrt(2)))
+    return Case("gelu", gelu_kernel, [4], {"x": x, "y": wanted("fp32", y, F32), "count": Scalar("i32", 1000)}, {"BLOCK": 256})
 
 
 @triton.jit
@@ -58,10 +58,10 @@ def swiglu_kernel(gate, up, y, count, BLOCK: tl.constexpr):
 
 @case("swiglu")
 def swiglu(_target, random):
-    gate, up = given("f16", 4 * small(random, 1000)), given("f16", small(random, 1000))
-    left = gate.values.astype(np.float64)
-    y = left / (1 + np.exp(-left)) * up.values.astype(np.float64)
-    arguments = {"gate": gate, "up": up, "y": wanted("f16", y, F16), "count": Scalar("i32", 1000)}
+    gate, up = given("fp16", 4 * small(random, 1000)), given("fp16", small(random, 1000))
+    left = exact(gate)
+    y = left / (1 + np.exp(-left)) * exact(up)
+    arguments = {"gate": gate, "up": up, "y": wanted("fp16", y, F16), "count": Scalar("i32", 1000)}
     return Case("swiglu", swiglu_kernel, [2], arguments, {"BLOCK": 512})
 
 
@@ -81,11 +81,11 @@ def functions_kernel(x, y, BLOCK: tl.constexpr):
 
 @case("functions")
 def functions(_target, random):
-    x = given("f32", random.uniform(0.1, 9, 512))
-    value = x.values.astype(np.float64)
+    x = given("fp32", random.uniform(0.1, 9, 512))
+    value = exact(x)
     y = [np.exp(value), np.log2(value), np.sin(value), np.cos(value)]
     y += [np.sqrt(value), 1 / np.sqrt(value), 1 / value, np.floor(value)]
-    return Case("functions", functions_kernel, [1], {"x": x, "y": wanted("f32", np.stack(y), F32)}, {"BLOCK": 512})
+    return Case("functions", functions_kernel, [1], {"x": x, "y": wanted("fp32", np.stack(y), F32)}, {"BLOCK": 512})
 
 
 @triton.jit
@@ -137,12 +137,12 @@ def dropout_kernel(x, y, count, p, seed, BLOCK: tl.constexpr):
 
 @case("dropout")
 def dropout(_target, random):
-    x = given("f32", small(random, 1000))
+    x = given("fp32", small(random, 1000))
     seed = 0x1234567
     word = philox(seed, np.arange(1000)).view(np.int32)
     uniform = np.where(word < 0, ~word, word).astype(np.float32) * np.float32(4.6566127342e-10)
     y = np.where(uniform > np.float32(0.25), x.values / np.float32(0.75), 0)
-    arguments = {"x": x, "y": wanted("f32", y, F32), "count": Scalar("i32", 1000), "p": Scalar("f32", 0.25), "seed": Scalar("i32", seed)}
+    arguments = {"x": x, "y": wanted("fp32", y, F32), "count": Scalar("i32", 1000), "p": Scalar("fp32", 0.25), "seed": Scalar("i32", seed)}
     return Case("dropout", dropout_kernel, [4], arguments, {"BLOCK": 256})
 
 
@@ -162,8 +162,8 @@ def rotary_kernel(x, cosines, sines, y, HALF: tl.constexpr):
 def rotary(_target, random):
     x = given("bf16", small(random, 8, 128))
     angles = random.uniform(0, 6, (8, 64))
-    c, s = given("f32", np.cos(angles)), given("f32", np.sin(angles))
-    first, second = np.split(rounded("bf16", x.values), 2, axis=1)
+    c, s = given("fp32", np.cos(angles)), given("fp32", np.sin(angles))
+    first, second = np.split(exact(x), 2, axis=1)
     y = np.concatenate([first * c.values - second * s.values, second * c.values + first * s.values], axis=1)
     arguments = {"x": x, "cosines": c, "sines": s, "y": wanted("bf16", y, BF16)}
     return Case("rotary", rotary_kernel, [8], arguments, {"HALF": 64}, warps=2)

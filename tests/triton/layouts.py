@@ -3,7 +3,7 @@
 import numpy as np
 import triton
 import triton.language as tl
-from case import EXACT, F32, Case, Scalar, case, given, small, wanted
+from case import EXACT, F32, Case, Scalar, case, exact, given, small, wanted
 
 
 @triton.jit
@@ -28,9 +28,9 @@ def gather_kernel(x, places, y, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
 
 @case("gather")
 def gather(_target, random):
-    x, places = given("f32", small(random, 8, 64)), given("i32", random.integers(0, 64, (8, 64)))
+    x, places = given("fp32", small(random, 8, 64)), given("i32", random.integers(0, 64, (8, 64)))
     y = np.take_along_axis(x.values, places.values, axis=1)
-    return Case("gather", gather_kernel, [1], {"x": x, "places": places, "y": wanted("f32", y, EXACT)}, {"ROWS": 8, "COLUMNS": 64})
+    return Case("gather", gather_kernel, [1], {"x": x, "places": places, "y": wanted("fp32", y, EXACT)}, {"ROWS": 8, "COLUMNS": 64})
 
 
 @triton.jit
@@ -49,8 +49,8 @@ def transpose(name, element):
         return Case(name, transpose_kernel, [3, 2], arguments, {"TILE": 32})
 
 
-transpose("transpose", "f32")
-transpose("transpose_f16", "f16")
+transpose("transpose", "fp32")
+transpose("transpose_f16", "fp16")
 transpose("transpose_i8", "i8")
 
 
@@ -77,9 +77,9 @@ def interleave_kernel(left, right, y, BLOCK: tl.constexpr):
 
 @case("interleave")
 def interleave(_target, random):
-    left, right = given("f16", small(random, 256)), given("f16", small(random, 256))
+    left, right = given("fp16", small(random, 256)), given("fp16", small(random, 256))
     y = np.stack([left.values, right.values], axis=1).reshape(-1)
-    return Case("interleave", interleave_kernel, [1], {"left": left, "right": right, "y": wanted("f16", y, EXACT)}, {"BLOCK": 256})
+    return Case("interleave", interleave_kernel, [1], {"left": left, "right": right, "y": wanted("fp16", y, EXACT)}, {"BLOCK": 256})
 
 
 @triton.jit
@@ -119,10 +119,10 @@ def called_kernel(x, y):
 
 @case("function_call")
 def called(_target, random):
-    x = given("f32", small(random, 16))
+    x = given("fp32", small(random, 16))
 
     def polynomial(value):
         return ((0.25 * value - 0.5) * value + 1.5) * value
 
-    y = polynomial(polynomial(x.values.astype(np.float64)))
-    return Case("function_call", called_kernel, [16], {"x": x, "y": wanted("f32", y, F32)}, warps=1)
+    y = polynomial(polynomial(exact(x)))
+    return Case("function_call", called_kernel, [16], {"x": x, "y": wanted("fp32", y, F32)}, warps=1)

@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import triton
 import triton.language as tl
-from case import BF16, EXACT, F16, F32, TARGETS, Case, Scalar, case, given, rounded, small, wanted
+from case import BF16, EXACT, F16, TARGETS, Case, Scalar, case, exact, given, small, wanted
 
 
 @triton.jit
@@ -41,7 +41,7 @@ def matmul(name, element, result, tolerance, size=(64, 64, 64), tile=(32, 32, 32
         else:
             left, right = small(random, m, k), small(random, k, n)
         a, b = given(element, left), given(element, right)
-        c = a.values.astype(np.float64) @ b.values.astype(np.float64)
+        c = exact(a) @ exact(b)
         rows, columns, depth = tile
         arguments = {"a": a, "b": b, "c": wanted(result, c, tolerance), "M": Scalar("i32", m), "N": Scalar("i32", n), "K": Scalar("i32", k)}
         constants = {"ROWS": rows, "COLUMNS": columns, "DEPTH": depth, "GROUP": 2, "PRECISION": precision}
@@ -49,20 +49,20 @@ def matmul(name, element, result, tolerance, size=(64, 64, 64), tile=(32, 32, 32
         return Case(name, matmul_kernel, grid, arguments, constants, warps, stages)
 
 
-matmul("matmul_f16", "f16", "f32", {"absolute": 1e-4})
-matmul("matmul_f16_tails", "f16", "f16", F16, size=(70, 50, 90), tile=(32, 32, 32))
-matmul("matmul_f16_large_tile", "f16", "f16", F16, size=(128, 128, 128), tile=(128, 128, 64), warps=8)
-matmul("matmul_f16_stages", "f16", "f32", {"absolute": 1e-4}, size=(64, 64, 256), tile=(64, 64, 32), stages=3)
-matmul("matmul_bf16", "bf16", "f32", {"absolute": 1e-4})
-matmul("matmul_f32", "f32", "f32", {"absolute": 1e-5})
-matmul("matmul_f32_one_warp", "f32", "f32", {"absolute": 1e-5}, tile=(16, 16, 16), warps=1)
-matmul("matmul_bf16x3", "f32", "f32", {"absolute": 1e-3}, precision="bf16x3")
-matmul("matmul_tf32", "f32", "f32", {"absolute": 2e-2}, precision="tf32", targets=["gfx942"])
+matmul("matmul_f16", "fp16", "fp32", {"absolute": 1e-4})
+matmul("matmul_f16_tails", "fp16", "fp16", F16, size=(70, 50, 90), tile=(32, 32, 32))
+matmul("matmul_f16_large_tile", "fp16", "fp16", F16, size=(128, 128, 128), tile=(128, 128, 64), warps=8)
+matmul("matmul_f16_stages", "fp16", "fp32", {"absolute": 1e-4}, size=(64, 64, 256), tile=(64, 64, 32), stages=3)
+matmul("matmul_bf16", "bf16", "fp32", {"absolute": 1e-4})
+matmul("matmul_f32", "fp32", "fp32", {"absolute": 1e-5})
+matmul("matmul_f32_one_warp", "fp32", "fp32", {"absolute": 1e-5}, tile=(16, 16, 16), warps=1)
+matmul("matmul_bf16x3", "fp32", "fp32", {"absolute": 1e-3}, precision="bf16x3")
+matmul("matmul_tf32", "fp32", "fp32", {"absolute": 2e-2}, precision="tf32", targets=["gfx942"])
 matmul("matmul_i8", "i8", "i32", EXACT)
-matmul("matmul_f8e4m3", "f8e4m3_ocp", "f32", {"absolute": 1e-4})
-matmul("matmul_f8e5m2", "f8e5m2_ocp", "f32", {"absolute": 1e-4})
-matmul("matmul_f8e4m3_fnuz", "f8e4m3_fnuz", "f32", {"absolute": 1e-4}, targets=["gfx942"])
-matmul("matmul_f8e5m2_fnuz", "f8e5m2_fnuz", "f32", {"absolute": 1e-4}, targets=["gfx942"])
+matmul("matmul_f8e4m3", "fp8e4nv", "fp32", {"absolute": 1e-4})
+matmul("matmul_f8e5m2", "fp8e5", "fp32", {"absolute": 1e-4})
+matmul("matmul_f8e4m3_fnuz", "fp8e4b8", "fp32", {"absolute": 1e-4}, targets=["gfx942"])
+matmul("matmul_f8e5m2_fnuz", "fp8e5b16", "fp32", {"absolute": 1e-4}, targets=["gfx942"])
 
 
 @triton.jit
@@ -80,9 +80,9 @@ def split_matmul_kernel(a, b, c, M, N, K, ROWS: tl.constexpr, COLUMNS: tl.conste
 
 @case("matmul_split_k")
 def split_k(_target, random):
-    a, b = given("f16", small(random, 32, 256)), given("f16", small(random, 256, 64))
-    c = a.values.astype(np.float64) @ b.values.astype(np.float64)
-    arguments = {"a": a, "b": b, "c": wanted("f32", c, {"absolute": 1e-4}), "M": Scalar("i32", 32), "N": Scalar("i32", 64), "K": Scalar("i32", 256)}
+    a, b = given("fp16", small(random, 32, 256)), given("fp16", small(random, 256, 64))
+    c = exact(a) @ exact(b)
+    arguments = {"a": a, "b": b, "c": wanted("fp32", c, {"absolute": 1e-4}), "M": Scalar("i32", 32), "N": Scalar("i32", 64), "K": Scalar("i32", 256)}
     return Case("matmul_split_k", split_matmul_kernel, [1, 2, 4], arguments, {"ROWS": 32, "COLUMNS": 32, "DEPTH": 32, "SPLIT": 4})
 
 
@@ -98,8 +98,8 @@ def batched_kernel(a, b, bias, c, SIZE: tl.constexpr):
 
 @case("matmul_batched_bias_relu")
 def batched(_target, random):
-    a, b, bias = given("bf16", small(random, 4, 32, 32)), given("bf16", small(random, 4, 32, 32)), given("f32", small(random, 32))
-    c = np.maximum(rounded("bf16", a.values) @ rounded("bf16", b.values).transpose(0, 2, 1) + bias.values, 0)
+    a, b, bias = given("bf16", small(random, 4, 32, 32)), given("bf16", small(random, 4, 32, 32)), given("fp32", small(random, 32))
+    c = np.maximum(exact(a) @ exact(b).transpose(0, 2, 1) + bias.values, 0)
     arguments = {"a": a, "b": b, "bias": bias, "c": wanted("bf16", c, BF16)}
     return Case("matmul_batched_bias_relu", batched_kernel, [4], arguments, {"SIZE": 32}, warps=2)
 
@@ -113,9 +113,9 @@ def three_dimensional_kernel(a, b, c, BATCH: tl.constexpr, SIZE: tl.constexpr):
 
 @case("matmul_three_dimensional")
 def three_dimensional(_target, random):
-    a, b = given("f16", small(random, 4, 32, 32)), given("f16", small(random, 4, 32, 32))
-    c = a.values.astype(np.float64) @ b.values.astype(np.float64)
-    arguments = {"a": a, "b": b, "c": wanted("f32", c, {"absolute": 1e-4})}
+    a, b = given("fp16", small(random, 4, 32, 32)), given("fp16", small(random, 4, 32, 32))
+    c = exact(a) @ exact(b)
+    arguments = {"a": a, "b": b, "c": wanted("fp32", c, {"absolute": 1e-4})}
     return Case("matmul_three_dimensional", three_dimensional_kernel, [1], arguments, {"BATCH": 4, "SIZE": 32})
 
 
@@ -133,11 +133,11 @@ def int4_kernel(a, packed, scales, c, N: tl.constexpr, K: tl.constexpr):
 
 @case("matmul_int4_weights")
 def int4(_target, random):
-    a, weights = given("f16", small(random, 16, 64)), random.integers(-8, 8, (32, 64))
+    a, weights = given("fp16", small(random, 16, 64)), random.integers(-8, 8, (32, 64))
     packed = (weights[:, 0::2] & 15) | (weights[:, 1::2] & 15) << 4
-    scales = given("f32", random.uniform(0.1, 1, 32))
-    c = a.values.astype(np.float64) @ weights.T * scales.values
-    arguments = {"a": a, "packed": given("u8", packed), "scales": scales, "c": wanted("f32", c, {"absolute": 1e-3})}
+    scales = given("fp32", random.uniform(0.1, 1, 32))
+    c = exact(a) @ weights.T * scales.values
+    arguments = {"a": a, "packed": given("u8", packed), "scales": scales, "c": wanted("fp32", c, {"absolute": 1e-3})}
     return Case("matmul_int4_weights", int4_kernel, [1], arguments, {"N": 32, "K": 64})
 
 
@@ -166,11 +166,11 @@ def scaled(name, form, packed):
                 values = codes.astype(np.uint8).view(ml_dtypes.float4_e2m1fn).astype(np.float64)
                 stored = given("u8", codes[:, 0::2] | codes[:, 1::2] << 4)
             else:
-                stored = given("f8e4m3_ocp", small(random, size, depth))
-                values = stored.values.astype(np.float64)
+                stored = given("fp8e4nv", small(random, size, depth))
+                values = exact(stored)
             operands.append((stored, given("u8", scale), values * np.repeat(2.0 ** (scale - 127.0), 32, axis=1)))
         (a, a_scales, left), (b, b_scales, right) = operands
-        arguments = {"a": a, "a_scales": a_scales, "b": b, "b_scales": b_scales, "c": wanted("f32", left @ right.T, {"absolute": 1e-2, "relative": 1e-4})}
+        arguments = {"a": a, "a_scales": a_scales, "b": b, "b_scales": b_scales, "c": wanted("fp32", left @ right.T, {"absolute": 1e-2, "relative": 1e-4})}
         constants = {"SIZE": size, "K": depth, "BYTES": depth // 2 if packed else depth, "FORMAT": form}
         return Case(name, scaled_kernel, [1], arguments, constants)
 
@@ -191,6 +191,6 @@ def gemv_kernel(a, x, y, K, ROWS: tl.constexpr, DEPTH: tl.constexpr):
 
 @case("matrix_vector")
 def gemv(_target, random):
-    a, x = given("f16", small(random, 64, 256)), given("f16", small(random, 256))
-    y = a.values.astype(np.float64) @ x.values.astype(np.float64)
-    return Case("matrix_vector", gemv_kernel, [4], {"a": a, "x": x, "y": wanted("f32", y, {"absolute": 1e-4}), "K": Scalar("i32", 256)}, {"ROWS": 16, "DEPTH": 64})
+    a, x = given("fp16", small(random, 64, 256)), given("fp16", small(random, 256))
+    y = exact(a) @ exact(x)
+    return Case("matrix_vector", gemv_kernel, [4], {"a": a, "x": x, "y": wanted("fp32", y, {"absolute": 1e-4}), "K": Scalar("i32", 256)}, {"ROWS": 16, "DEPTH": 64})

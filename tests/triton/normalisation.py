@@ -3,7 +3,7 @@
 import numpy as np
 import triton
 import triton.language as tl
-from case import BF16, F32, Case, Scalar, case, given, rounded, small, wanted
+from case import BF16, F32, Case, Scalar, case, exact, given, small, wanted
 
 
 @triton.jit
@@ -21,11 +21,11 @@ def layer_norm_kernel(x, weight, bias, y, columns, epsilon, BLOCK: tl.constexpr)
 
 @case("layer_norm")
 def layer_norm(_target, random):
-    x, weight, bias = (given("f32", small(random, *shape)) for shape in [(8, 200), (200,), (200,)])
-    exact = x.values.astype(np.float64)
-    centred = exact - exact.mean(axis=1, keepdims=True)
-    y = centred / np.sqrt(exact.var(axis=1, keepdims=True) + 1e-5) * weight.values + bias.values
-    arguments = {"x": x, "weight": weight, "bias": bias, "y": wanted("f32", y, F32), "columns": Scalar("i32", 200), "epsilon": Scalar("f32", 1e-5)}
+    x, weight, bias = (given("fp32", small(random, *shape)) for shape in [(8, 200), (200,), (200,)])
+    precise = exact(x)
+    centred = precise - precise.mean(axis=1, keepdims=True)
+    y = centred / np.sqrt(precise.var(axis=1, keepdims=True) + 1e-5) * weight.values + bias.values
+    arguments = {"x": x, "weight": weight, "bias": bias, "y": wanted("fp32", y, F32), "columns": Scalar("i32", 200), "epsilon": Scalar("fp32", 1e-5)}
     return Case("layer_norm", layer_norm_kernel, [8], arguments, {"BLOCK": 256})
 
 
@@ -50,20 +50,20 @@ def layer_norm_gradient_kernel(x, weight, slope, dx, dweight, dbias, columns, BL
 
 @case("layer_norm_gradient")
 def layer_norm_gradient(_target, random):
-    x, weight, slope = (given("f32", small(random, *shape)) for shape in [(8, 200), (200,), (8, 200)])
-    exact = x.values.astype(np.float64)
-    deviation = 1 / np.sqrt(exact.var(axis=1, keepdims=True) + 1e-5)
-    scaled = (exact - exact.mean(axis=1, keepdims=True)) * deviation
-    weighted = slope.values * weight.values.astype(np.float64)
+    x, weight, slope = (given("fp32", small(random, *shape)) for shape in [(8, 200), (200,), (8, 200)])
+    precise = exact(x)
+    deviation = 1 / np.sqrt(precise.var(axis=1, keepdims=True) + 1e-5)
+    scaled = (precise - precise.mean(axis=1, keepdims=True)) * deviation
+    weighted = slope.values * exact(weight)
     first = (scaled * weighted).mean(axis=1, keepdims=True)
     dx = (weighted - scaled * first - weighted.mean(axis=1, keepdims=True)) * deviation
     arguments = {
         "x": x,
         "weight": weight,
         "slope": slope,
-        "dx": wanted("f32", dx, F32),
-        "dweight": wanted("f32", (slope.values * scaled).sum(axis=0), F32),
-        "dbias": wanted("f32", slope.values.sum(axis=0), F32),
+        "dx": wanted("fp32", dx, F32),
+        "dweight": wanted("fp32", (slope.values * scaled).sum(axis=0), F32),
+        "dbias": wanted("fp32", slope.values.sum(axis=0), F32),
         "columns": Scalar("i32", 200),
     }
     return Case("layer_norm_gradient", layer_norm_gradient_kernel, [8], arguments, {"BLOCK": 256})
@@ -89,8 +89,8 @@ def rms_norm_kernel(x, weight, y, columns, BLOCK: tl.constexpr):
 @case("rms_norm")
 def rms_norm(_target, random):
     x, weight = given("bf16", small(random, 8, 320)), given("bf16", small(random, 320))
-    exact = rounded("bf16", x.values)
-    y = exact / np.sqrt((exact**2).mean(axis=1, keepdims=True) + 1e-6) * rounded("bf16", weight.values)
+    precise = exact(x)
+    y = precise / np.sqrt((precise**2).mean(axis=1, keepdims=True) + 1e-6) * exact(weight)
     arguments = {"x": x, "weight": weight, "y": wanted("bf16", y, BF16), "columns": Scalar("i32", 320)}
     return Case("rms_norm", rms_norm_kernel, [8], arguments, {"BLOCK": 128}, warps=2)
 
@@ -107,8 +107,8 @@ def group_norm_kernel(x, y, channels, ROWS: tl.constexpr, PIXELS: tl.constexpr):
 
 @case("group_norm")
 def group_norm(_target, random):
-    x = given("f32", small(random, 4, 8, 64))
-    exact = x.values.astype(np.float64)
-    y = (exact - exact.mean(axis=(1, 2), keepdims=True)) / np.sqrt(exact.var(axis=(1, 2), keepdims=True) + 1e-5)
-    arguments = {"x": x, "y": wanted("f32", y, F32), "channels": Scalar("i32", 8)}
+    x = given("fp32", small(random, 4, 8, 64))
+    precise = exact(x)
+    y = (precise - precise.mean(axis=(1, 2), keepdims=True)) / np.sqrt(precise.var(axis=(1, 2), keepdims=True) + 1e-5)
+    arguments = {"x": x, "y": wanted("fp32", y, F32), "channels": Scalar("i32", 8)}
     return Case("group_norm", group_norm_kernel, [4], arguments, {"ROWS": 8, "PIXELS": 64})

@@ -3,7 +3,7 @@
 import numpy as np
 import triton
 import triton.language as tl
-from case import EXACT, F32, Case, Scalar, case, given, small, wanted
+from case import EXACT, F32, Case, Scalar, case, exact, given, small, wanted
 
 
 @triton.jit
@@ -35,10 +35,10 @@ def online_softmax_kernel(x, y, columns, BLOCK: tl.constexpr):
 def softmax(name, kernel, block):
     @case(name)
     def make(_target, random):
-        x = given("f32", 5 * small(random, 8, 300))
-        power = np.exp(x.values.astype(np.float64))
+        x = given("fp32", 5 * small(random, 8, 300))
+        power = np.exp(exact(x))
         y = power / power.sum(axis=1, keepdims=True)
-        arguments = {"x": x, "y": wanted("f32", y, {"relative": 1e-5}), "columns": Scalar("i32", 300)}
+        arguments = {"x": x, "y": wanted("fp32", y, {"relative": 1e-5}), "columns": Scalar("i32", 300)}
         return Case(name, kernel, [8], arguments, {"BLOCK": block})
 
 
@@ -59,8 +59,8 @@ def column_sum_kernel(x, y, rows, columns, ROWS: tl.constexpr, COLUMNS: tl.const
 
 @case("column_sum")
 def column_sum(_target, random):
-    x = given("f32", small(random, 100, 150))
-    y = wanted("f32", x.values.sum(axis=0, dtype=np.float64), F32)
+    x = given("fp32", small(random, 100, 150))
+    y = wanted("fp32", x.values.sum(axis=0, dtype=np.float64), F32)
     arguments = {"x": x, "y": y, "rows": Scalar("i32", 100), "columns": Scalar("i32", 150)}
     return Case("column_sum", column_sum_kernel, [3], arguments, {"ROWS": 32, "COLUMNS": 64})
 
@@ -77,11 +77,11 @@ def argmax_kernel(x, places, values, columns, BLOCK: tl.constexpr):
 
 @case("argmax")
 def argmax(_target, random):
-    x = given("f32", small(random, 8, 500))
+    x = given("fp32", small(random, 8, 500))
     arguments = {
         "x": x,
         "places": wanted("i32", x.values.argmax(axis=1), EXACT),
-        "values": wanted("f32", x.values.max(axis=1), EXACT),
+        "values": wanted("fp32", x.values.max(axis=1), EXACT),
         "columns": Scalar("i32", 500),
     }
     return Case("argmax", argmax_kernel, [8], arguments, {"BLOCK": 512})
@@ -108,12 +108,12 @@ def variance_kernel(x, means, variances, columns, BLOCK: tl.constexpr):
 
 @case("variance")
 def variance(_target, random):
-    x = given("f32", small(random, 8, 400))
-    exact = x.values.astype(np.float64)
+    x = given("fp32", small(random, 8, 400))
+    precise = exact(x)
     arguments = {
         "x": x,
-        "means": wanted("f32", exact.mean(axis=1), F32),
-        "variances": wanted("f32", exact.var(axis=1), F32),
+        "means": wanted("fp32", precise.mean(axis=1), F32),
+        "variances": wanted("fp32", precise.var(axis=1), F32),
         "columns": Scalar("i32", 400),
     }
     return Case("variance", variance_kernel, [8], arguments, {"BLOCK": 512})
@@ -135,10 +135,10 @@ def cross_entropy_kernel(logits, targets, losses, gradient, columns, BLOCK: tl.c
 
 @case("cross_entropy")
 def cross_entropy(_target, random):
-    logits = given("f16", 4 * small(random, 8, 250))
+    logits = given("fp16", 4 * small(random, 8, 250))
     targets = given("i64", random.integers(0, 250, 8))
-    exact = logits.values.astype(np.float64)
-    power = np.exp(exact)
+    precise = exact(logits)
+    power = np.exp(precise)
     total = power.sum(axis=1)
     rows = np.arange(8)
     gradient = power / total[:, None]
@@ -146,8 +146,8 @@ def cross_entropy(_target, random):
     arguments = {
         "logits": logits,
         "targets": targets,
-        "losses": wanted("f32", np.log(total) - exact[rows, targets.values], F32),
-        "gradient": wanted("f32", gradient, F32),
+        "losses": wanted("fp32", np.log(total) - precise[rows, targets.values], F32),
+        "gradient": wanted("fp32", gradient, F32),
         "columns": Scalar("i32", 250),
     }
     return Case("cross_entropy", cross_entropy_kernel, [8], arguments, {"BLOCK": 256})

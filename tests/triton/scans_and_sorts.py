@@ -3,7 +3,7 @@
 import numpy as np
 import triton
 import triton.language as tl
-from case import EXACT, F32, Case, Scalar, case, given, small, wanted
+from case import EXACT, F32, Case, Scalar, case, exact, given, small, wanted
 
 
 @triton.jit
@@ -22,7 +22,7 @@ def cumsum(name, element, reverse, tolerance):
         return Case(name, cumsum_kernel, [4], arguments, {"REVERSE": reverse, "BLOCK": 512})
 
 
-cumsum("cumsum", "f32", False, {"absolute": 1e-4})
+cumsum("cumsum", "fp32", False, {"absolute": 1e-4})
 cumsum("cumsum_reverse", "i32", True, EXACT)
 
 
@@ -40,12 +40,12 @@ def recurrence_kernel(a, b, y, STEPS: tl.constexpr, CHANNELS: tl.constexpr):
 
 @case("associative_scan")
 def recurrence(_target, random):
-    a, b = given("f32", random.uniform(0.5, 1, (128, 8))), given("f32", small(random, 128, 8))
+    a, b = given("fp32", random.uniform(0.5, 1, (128, 8))), given("fp32", small(random, 128, 8))
     state, y = np.zeros(8), []
-    for factor, term in zip(a.values.astype(np.float64), b.values.astype(np.float64)):
+    for factor, term in zip(exact(a), exact(b)):
         state = factor * state + term
         y.append(state)
-    return Case("associative_scan", recurrence_kernel, [1], {"a": a, "b": b, "y": wanted("f32", np.stack(y), F32)}, {"STEPS": 128, "CHANNELS": 8})
+    return Case("associative_scan", recurrence_kernel, [1], {"a": a, "b": b, "y": wanted("fp32", np.stack(y), F32)}, {"STEPS": 128, "CHANNELS": 8})
 
 
 @triton.jit
@@ -62,8 +62,8 @@ def sort(_target, random):
 
 @case("sort_f16")
 def sort_f16(_target, random):
-    x = given("f16", small(random, 2, 128))
-    return Case("sort_f16", sort_kernel, [2], {"x": x, "y": wanted("f16", np.sort(x.values, axis=1)[:, ::-1], EXACT)}, {"BLOCK": 128, "DESCENDING": True}, warps=1)
+    x = given("fp16", small(random, 2, 128))
+    return Case("sort_f16", sort_kernel, [2], {"x": x, "y": wanted("fp16", np.sort(x.values, axis=1)[:, ::-1], EXACT)}, {"BLOCK": 128, "DESCENDING": True}, warps=1)
 
 
 @triton.jit
@@ -75,9 +75,9 @@ def top_kernel(x, y, BLOCK: tl.constexpr, COUNT: tl.constexpr):
 
 @case("top_k")
 def top(_target, random):
-    x = given("f32", small(random, 4, 256))
+    x = given("fp32", small(random, 4, 256))
     y = np.sort(x.values, axis=1)[:, :-9:-1]
-    return Case("top_k", top_kernel, [4], {"x": x, "y": wanted("f32", y, EXACT)}, {"BLOCK": 256, "COUNT": 8})
+    return Case("top_k", top_kernel, [4], {"x": x, "y": wanted("fp32", y, EXACT)}, {"BLOCK": 256, "COUNT": 8})
 
 
 @triton.jit
