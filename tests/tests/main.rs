@@ -69,6 +69,7 @@ mod survey;
 mod tier;
 mod tools;
 mod trace;
+mod triton;
 mod until;
 mod vary;
 mod wave_state;
