@@ -1,6 +1,6 @@
 //! What an observer sees of a wave and may change.
 
-use crate::execute::matrix_sum::{MatrixElement, Steps, SummedElement, Touch};
+use crate::execute::matrix_sum::{MatrixElement, MatrixShape, Steps, SummedElement, Touch};
 use crate::execute::operations::find_whole;
 use crate::execute::step::resolved;
 use crate::instruction::Op;
@@ -113,6 +113,12 @@ impl<'a> WaveState<'a> {
         if let Some(replacement) = &mut self.replacement {
             **replacement = Some(self.program.decode_altered(self.wave.pc, bytes).map(Box::new));
         }
+    }
+
+    /// What the instruction at the PC computes, if it is a product of matrices.
+    pub fn matrix_shape(&self) -> Option<MatrixShape> {
+        let op = self.program.decode_altered(self.wave.pc, &[]).ok()?;
+        Some(find_whole(op.inst.operation.name(), self.wave.machine)?.matrix?.shape)
     }
 
     /// Computes one element of what the instruction at the PC, a product of matrices, makes of the
