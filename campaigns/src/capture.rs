@@ -287,6 +287,7 @@ impl<'a> Builder<'a> {
             role: OutputRole::Result(Tolerance { absolute: None, relative: None, ulp: None }),
         };
         let formats = vec![format; self.outputs.len()];
+        let labels = self.recorded.iter().map(|dispatch| dispatch.range.clone()).collect();
         let workload = Workload {
             device: self.device,
             program: Program {
@@ -298,12 +299,8 @@ impl<'a> Builder<'a> {
             guests: BTreeMap::new(),
             attendance: Attendance::default(),
         };
-        let prepared = Prepared {
-            workload,
-            formats,
-            labels: Vec::new(),
-            origin: Origin::Recording { warnings },
-        };
+        let origin = Origin::Recording { warnings };
+        let prepared = Prepared { workload, formats, labels, origin };
         Ok(Replayed { prepared, recorded: self.recorded, outputs: self.read })
     }
 }

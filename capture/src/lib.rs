@@ -17,4 +17,4 @@ pub use step::{CodeObjectId, RecordedCode, RecordedDispatch, Step};
 pub use writer::Writer;
 
 /// The version of the format.
-const FORMAT: i64 = 1;
+const FORMAT: i64 = 2;

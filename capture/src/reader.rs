@@ -120,7 +120,7 @@ impl Capture {
     pub fn dispatches(&self) -> Result<Vec<RecordedDispatch>, CaptureError> {
         let failed = CaptureError::database(&self.file);
         let query = "SELECT number, stream, kernel, code_object, packet, packet_address, \
-                     queue_address, queue_number, instructions, written \
+                     queue_address, queue_number, instructions, written, range \
                      FROM dispatch ORDER BY step";
         let mut query = self.database.prepare(query).map_err(&failed)?;
         let rows = query.query_map((), |row| self.dispatch(row)).map_err(&failed)?;
@@ -144,6 +144,7 @@ impl Capture {
             number: row.get(0)?,
             stream: number(1)?,
             kernel: row.get(2)?,
+            range: row.get(10)?,
             code_object: CodeObjectId(row.get(3)?),
             packet: KernelPacket::from_bytes(packet),
             queued: QueuedPacket {
@@ -216,6 +217,7 @@ mod tests {
             number: 0,
             stream: 1,
             kernel: "scale(float*, float)".into(),
+            range: Some("layer 0".into()),
             code_object: CodeObjectId(1),
             packet: KernelPacket { grid: [64, 1, 1], workgroup: [64, 1, 1], ..Default::default() },
             queued: QueuedPacket { packet: Address(64), queue: Address(4096), number: 3 },

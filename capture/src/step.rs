@@ -40,6 +40,8 @@ pub struct RecordedDispatch {
     pub stream: u64,
     /// The kernel's name.
     pub kernel: String,
+    /// The range in which the application has submitted it, if it has said so.
+    pub range: Option<String>,
     /// Whose kernel it is.
     pub code_object: CodeObjectId,
     /// What the packet says; it is in memory as well.

@@ -22,7 +22,7 @@ CREATE TABLE step (
   runs BLOB, digest BLOB REFERENCES data);
 CREATE TABLE dispatch (
   step INTEGER PRIMARY KEY REFERENCES step, number INTEGER NOT NULL, stream INTEGER NOT NULL,
-  kernel TEXT NOT NULL, code_object INTEGER NOT NULL REFERENCES code_object,
+  kernel TEXT NOT NULL, range TEXT, code_object INTEGER NOT NULL REFERENCES code_object,
   packet BLOB NOT NULL, packet_address INTEGER NOT NULL, queue_address INTEGER NOT NULL,
   queue_number INTEGER NOT NULL, instructions INTEGER NOT NULL, written BLOB NOT NULL);
 ";
@@ -141,6 +141,7 @@ impl Writer {
             dispatch.number,
             dispatch.stream as i64,
             dispatch.kernel,
+            dispatch.range,
             dispatch.code_object.0,
             dispatch.packet.to_bytes(),
             queued.packet.0 as i64,
@@ -150,7 +151,7 @@ impl Writer {
             encode_runs(&dispatch.written),
         ];
         let statement =
-            "INSERT INTO dispatch VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+            "INSERT INTO dispatch VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
         self.execute(statement, values)
     }
 

@@ -110,7 +110,7 @@ fn list(file: &Path) -> Result<(), Failure> {
             Step::Dispatch(own) => {
                 let shape = |extent: [u32; 3]| extent.map(|size| size.to_string()).join(",");
                 let written: u64 = own.written.iter().map(|(_, bytes)| bytes).sum();
-                writeln!(
+                write!(
                     out,
                     "dispatch  {} {} grid={} workgroup={} stream={} code_object={} \
                      instructions={} written={written}",
@@ -122,6 +122,10 @@ fn list(file: &Path) -> Result<(), Failure> {
                     own.code_object.0,
                     own.instructions,
                 )?;
+                match &own.range {
+                    Some(range) => writeln!(out, " range={range}")?,
+                    None => writeln!(out)?,
+                }
             }
         }
     }

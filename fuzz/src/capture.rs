@@ -121,6 +121,7 @@ fn steps(code_object: CodeObjectId) -> Vec<Step> {
         number: 0,
         stream: 1,
         kernel: "scale(float*, float)".into(),
+        range: Some("layer 0".into()),
         code_object,
         packet: KernelPacket { grid: [64, 1, 1], workgroup: [64, 1, 1], ..Default::default() },
         queued: QueuedPacket { packet: Address(64), queue: Address(4096), number: 3 },

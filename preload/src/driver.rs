@@ -3,7 +3,7 @@
 
 use crate::device::Device;
 use crate::real::{fail, real};
-use std::ffi::{CStr, CString, c_void};
+use std::ffi::{CStr, CString, c_char, c_void};
 use std::sync::OnceLock;
 
 /// What it has for us. A device is said by its minor number, -1 for the compute device; what is
@@ -12,17 +12,20 @@ struct Driver {
     open: Open,
     map: Map,
     request: Request,
+    enter: Enter,
 }
 
 type Map = unsafe extern "C" fn(i32, *mut c_void, usize, libc::c_int, libc::c_int, i64) -> i64;
 type Open = unsafe extern "C" fn(i32, libc::c_int) -> libc::c_int;
+type Enter = unsafe extern "C" fn(*const c_char);
 type Request = unsafe extern "C" fn(i32, libc::c_ulong, *mut c_void) -> libc::c_int;
 
 /// The file of the library.
 const FILE: &str = "libflipwave_attach.so";
 
+static DRIVER: OnceLock<Option<Driver>> = OnceLock::new();
+
 fn driver() -> Option<&'static Driver> {
-    static DRIVER: OnceLock<Option<Driver>> = OnceLock::new();
     DRIVER.get_or_init(load).as_ref()
 }
 
@@ -39,7 +42,8 @@ fn load() -> Option<Driver> {
         let open = libc::dlsym(library, c"flipwave_open_device".as_ptr());
         let map = libc::dlsym(library, c"flipwave_map_device".as_ptr());
         let request = libc::dlsym(library, c"flipwave_request_device".as_ptr());
-        if open.is_null() || map.is_null() || request.is_null() {
+        let enter = libc::dlsym(library, c"flipwave_enter_range".as_ptr());
+        if open.is_null() || map.is_null() || request.is_null() || enter.is_null() {
             eprintln!("flipwave: {} is not of this version", path.to_string_lossy());
             return None;
         }
@@ -47,6 +51,7 @@ fn load() -> Option<Driver> {
             open: std::mem::transmute::<*mut c_void, Open>(open),
             map: std::mem::transmute::<*mut c_void, Map>(map),
             request: std::mem::transmute::<*mut c_void, Request>(request),
+            enter: std::mem::transmute::<*mut c_void, Enter>(enter),
         })
     }
 }
@@ -77,10 +82,22 @@ pub fn open(device: Device, flags: libc::c_int) -> libc::c_int {
     if file < 0 {
         return fail(-file);
     }
+    // The machine was made just now: it has not seen what was begun before.
+    enter(&crate::ranges::path());
     if let Some(status) = crate::status::of_file(file) {
         device.remember(status.st_dev, status.st_ino);
     }
     file
+}
+
+/// Says in which range the application is, by its path; in none where that is empty. Of a device that
+/// was never opened nobody is told.
+pub fn enter(range: &CStr) {
+    if let Some(Some(driver)) = DRIVER.get() {
+        let range = if range.is_empty() { std::ptr::null() } else { range.as_ptr() };
+        // SAFETY: the library's function, with what it takes.
+        unsafe { (driver.enter)(range) };
+    }
 }
 
 /// What programs ask of files. Requests have a byte that says whose they are: `K` is the compute

@@ -1,6 +1,6 @@
 //! Loaded into applications before all else (LD_PRELOAD): it stands before the C library's functions
 //! that open, look at, ask and map files. What belongs to the kernel's driver of AMD GPUs is answered by
-//! Flipwave; everything else is passed on.
+//! Flipwave; everything else is passed on. So are names of ranges, after they were noted.
 //!
 //! What programs read of the driver below `/sys` is in a folder, `FLIPWAVE_DEVICES`, to which its
 //! paths lead. A device is a file in memory, so that what programs do with it, duplicating and closing,
@@ -14,5 +14,6 @@ mod directory;
 mod driver;
 mod open;
 mod paths;
+mod ranges;
 mod real;
 mod status;

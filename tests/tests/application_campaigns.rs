@@ -423,6 +423,33 @@ fn a_campaign_on_a_capture_agrees_with_that_on_the_application() {
     }
 }
 
+/// Names that the application gives to parts of itself are what results of its capture are grouped by.
+#[test]
+fn a_dispatch_has_the_range_in_which_it_was_submitted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    capture(folder.path(), "ranges", "  model: flip_one_bit\n  count: 60\n");
+    let list = flipwave(folder.path(), &["capture", "--list", "run.capture"], &[]);
+    let list = list.expect_success().stdout;
+    let dispatches = list.lines().filter(|line| line.starts_with("dispatch "));
+    let ranges: Vec<Option<&str>> =
+        dispatches.map(|line| line.split_once(" range=").map(|(_, range)| range)).collect();
+    let [first, second] = ["model/layer 0", "model/layer 1"].map(Some);
+    let expected = [Some("setup"), None, first, first, second, second, Some("model"), None];
+    assert_eq!(ranges, expected, "{list}");
+
+    run(folder.path(), &[]).expect_success();
+    let rows = rows(folder.path());
+    for row in &rows {
+        let dispatch = row.dispatch.expect("a dispatch") as usize;
+        assert_eq!(row.label.as_deref(), expected[dispatch], "{}", row.site);
+    }
+    let labelled = rows.iter().filter(|row| row.label.is_some()).count();
+    assert!(0 < labelled && labelled < rows.len(), "{labelled} of {}", rows.len());
+    let rates = ["rates", "results", "--by", "label"];
+    let rates = flipwave(folder.path(), &rates, &[]).expect_success().stdout;
+    assert!(rates.contains("model/layer 1"), "{rates}");
+}
+
 #[test]
 fn a_capture_that_does_not_repeat_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");

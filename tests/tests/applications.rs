@@ -106,6 +106,7 @@ programs! {
     pinned_memory: pinned_memory_is_read_and_written_in_place,
     printf: kernels_print,
     properties: the_device_is_what_it_says,
+    ranges: ranges_with_names_change_nothing,
     reduction: sums_of_sums_are_right,
     runtime_compilation: programs_compile_kernels_themselves,
     saxpy: kernels_are_launched_in_every_notation,

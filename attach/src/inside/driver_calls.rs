@@ -1,8 +1,9 @@
 //! Where programs that open a device of the driver arrive. `flipwave-preload` finds these functions by
 //! their names.
 
-use flipwave_kfd::{Mapping, map_device, open_device, request_device};
-use std::ffi::{c_int, c_ulong, c_void};
+use flipwave_kfd::{Mapping, enter_range, map_device, open_device, request_device};
+use std::ffi::{CStr, c_char, c_int, c_ulong, c_void};
+use std::sync::Arc;
 
 /// Opens the compute device, for which `minor` is negative, or the render node with this minor
 /// number: a file, or an error of the system with its sign changed.
@@ -24,6 +25,17 @@ pub unsafe extern "C" fn flipwave_request_device(
 ) -> c_int {
     // SAFETY: promised by the caller.
     unsafe { request_device(u32::try_from(minor).ok(), request, argument) }
+}
+
+/// What the application submits from now on belongs to the range of this name, or to none where it is null.
+///
+/// # Safety
+/// `range` is null, or ends with a zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn flipwave_enter_range(range: *const c_char) {
+    // SAFETY: promised by the caller.
+    let range = (!range.is_null()).then(|| unsafe { CStr::from_ptr(range) });
+    enter_range(range.map(|range| Arc::from(range.to_string_lossy())));
 }
 
 /// Maps a part of a device, named as for [`flipwave_open_device`], with the arguments of `mmap`: the

@@ -124,6 +124,7 @@ impl Recording {
             number: kernel.number,
             stream: dispatch.queue,
             kernel: kernel.name.to_string(),
+            range: dispatch.range.as_deref().map(str::to_owned),
             code_object,
             packet: dispatch.packet,
             queued: dispatch.queued,

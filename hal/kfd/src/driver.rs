@@ -20,6 +20,8 @@ pub struct KernelDispatch {
     pub queued: QueuedPacket,
     /// The code, as it is known to the device.
     pub module: ModuleId,
+    /// The range in which the application has submitted it, if it has said so.
+    pub range: Option<Arc<str>>,
     /// Whether it may use global wave sync, as kernels of cooperative launches do.
     pub has_global_sync: bool,
     /// The kernel; nothing for code that the runtime brings without a code object, with which it

@@ -340,6 +340,7 @@ impl Compute {
             number: packet.number,
         };
         let (node, queue_id) = (queue.node, queue.id);
+        let range = self.machine.range_of(queue.id, packet.number);
         let has_global_sync = queue.has_global_sync.load(Ordering::Acquire);
         let packet = kernel_packet;
         let dispatch = KernelDispatch {
@@ -348,6 +349,7 @@ impl Compute {
             packet,
             queued,
             module,
+            range,
             has_global_sync,
             kernel,
         };

@@ -303,6 +303,18 @@ impl Machine {
         lock(&self.queues).note_submissions();
     }
 
+    /// Packets that are submitted from now on are of this range of the application.
+    pub(crate) fn enter_range(&self, range: Option<Arc<str>>) {
+        let mut queues = lock(&self.queues);
+        queues.note_submissions();
+        queues.submissions.enter(range);
+    }
+
+    /// The range in which the application has submitted a packet of a queue that is not done.
+    pub(crate) fn range_of(&self, queue: u64, packet: u64) -> Option<Arc<str>> {
+        lock(&self.queues).submissions.range(queue, packet)
+    }
+
     /// The compute queue with the oldest packet that is not done, but for queues with these numbers.
     pub(crate) fn oldest(&self, passed: &[u64]) -> Option<Arc<Queue>> {
         let mut queues = lock(&self.queues);

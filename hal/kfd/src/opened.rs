@@ -47,6 +47,14 @@ pub(crate) fn process() -> Option<&'static Process> {
     opened()?.process.as_ref()
 }
 
+/// Says that what the application submits from now on belongs to `range`, a part of itself to which it
+/// has given a name, or to none.
+pub fn enter_range(range: Option<Arc<str>>) {
+    if let Some(process) = opened().and_then(|opened| opened.process.as_ref()) {
+        process.machine.enter_range(range);
+    }
+}
+
 /// Has the machine of this process, if there is one, look at once which packets its compute queues
 /// have got: packets are executed in the order in which they were seen. To be called when the
 /// application has submitted some.

@@ -1,5 +1,5 @@
 //! Packets of compute queues in the order in which the application has submitted them, whichever
-//! queues they are in.
+//! queues they are in, and the range of the application in which it did.
 
 use crate::queue::Queue;
 use std::collections::{HashMap, VecDeque};
@@ -12,6 +12,8 @@ pub struct Submissions {
     log: VecDeque<Submission>,
     /// How many packets of a queue have been noted, by its number.
     noted: HashMap<u64, u64>,
+    /// The range in which the application is.
+    range: Option<Arc<str>>,
 }
 
 /// Packets of a queue, up to one.
@@ -19,6 +21,8 @@ struct Submission {
     queue: Arc<Queue>,
     /// The number of the packet after the last.
     end: u64,
+    /// The range in which they were submitted.
+    range: Option<Arc<str>>,
 }
 
 impl Submission {
@@ -39,11 +43,28 @@ impl Submissions {
                 continue;
             }
             *noted = end;
-            match self.log.back_mut().filter(|last| last.queue.id == queue.id) {
+            let range = &self.range;
+            let is_more =
+                |last: &&mut Submission| last.queue.id == queue.id && last.range == *range;
+            match self.log.back_mut().filter(is_more) {
                 Some(last) => last.end = end,
-                None => self.log.push_back(Submission { queue: Arc::clone(queue), end }),
+                None => {
+                    let (queue, range) = (Arc::clone(queue), range.clone());
+                    self.log.push_back(Submission { queue, end, range });
+                }
             }
         }
+    }
+
+    /// The application is in another range, or in none. What it has submitted before has to be noted.
+    pub fn enter(&mut self, range: Option<Arc<str>>) {
+        self.range = range;
+    }
+
+    /// The range in which a packet was submitted that was noted and is not done.
+    pub fn range(&self, queue: u64, packet: u64) -> Option<Arc<str>> {
+        let is_in = |own: &&Submission| own.queue.id == queue && own.end > packet;
+        self.log.iter().find(is_in)?.range.clone()
     }
 
     /// The queue with the oldest packet that is not done, but for queues with these numbers.
@@ -121,6 +142,24 @@ mod tests {
             taken.push(queue.id as usize);
         }
         assert_eq!(taken, order);
+    }
+
+    #[test]
+    fn packets_have_the_range_in_which_they_were_submitted() {
+        let queues = Queues::new(2);
+        let mut submissions = Submissions::default();
+        let submitted = [(0, None), (0, Some("a")), (1, Some("a")), (0, Some("a")), (0, Some("b"))];
+        for (queue, range) in submitted {
+            submissions.enter(range.map(Arc::from));
+            queues.write_packet(queue);
+            submissions.note(queues.all.iter());
+        }
+        let range = |own: &Submissions, queue, packet| own.range(queue, packet);
+        let of_first: Vec<_> = (0..4).map(|packet| range(&submissions, 0, packet)).collect();
+        let of_first: Vec<_> = of_first.iter().map(Option::as_deref).collect();
+        assert_eq!(of_first, [None, Some("a"), Some("a"), Some("b")]);
+        assert_eq!(range(&submissions, 1, 0).as_deref(), Some("a"));
+        assert_eq!(range(&submissions, 1, 1), None, "nothing was submitted there");
     }
 
     #[test]
