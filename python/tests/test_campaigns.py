@@ -212,7 +212,10 @@ def test_control_c_ends_the_program_with_what_is_done(tmp_path: Path) -> None:
             assert python.poll() is None
             time.sleep(0.05)
         python.send_signal(signal.SIGINT)
-        assert python.communicate(timeout=60)[0] == "interrupted\n"
+        try:
+            assert python.communicate(timeout=60)[0] == "interrupted\n"
+        finally:
+            python.kill()
     assert yaml.safe_load((tmp_path / "out" / "run.json").read_text())["status"] == "interrupted"
     assert not (tmp_path / "out" / "flipwave.lock").exists(), "the program has ended"
 
