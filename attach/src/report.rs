@@ -19,6 +19,8 @@ pub enum Event {
         after: u64,
         /// Words struck until the end of the dispatch.
         words: u64,
+        /// Whether the value went into a sum which came out the same.
+        absorbed: bool,
     },
     /// The fault's place was reached, and nothing could be struck there.
     NotStruck {
@@ -78,8 +80,8 @@ pub enum Event {
 impl Event {
     /// What a fault has struck.
     pub(crate) fn struck(struck: &Struck) -> Event {
-        let Struck { before, after, words } = *struck;
-        Event::Struck { before, after, words }
+        let Struck { before, after, words, absorbed } = *struck;
+        Event::Struck { before, after, words, absorbed }
     }
 }
 

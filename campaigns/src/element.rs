@@ -141,7 +141,7 @@ impl ElementType {
 
     /// How many bytes `count` elements take; nothing where they are no whole number of bytes, or more
     /// than can be counted.
-    pub(crate) fn bytes_of(self, count: u64) -> Option<u64> {
+    pub fn bytes_of(self, count: u64) -> Option<u64> {
         let in_unit = self.elements_of_unit() as u64;
         let units = count.is_multiple_of(in_unit).then_some(count / in_unit);
         units.and_then(|units| units.checked_mul(self.unit() as u64))

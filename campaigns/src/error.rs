@@ -18,7 +18,9 @@ use crate::submit::error::SubmitError;
 use crate::suspicion::SuspicionError;
 use flipwave_analysis::StatisticsError;
 use flipwave_emulator::EmulateError;
-use flipwave_injector::{GoldenError, InjectionError, PlanError, ProfileError, TraceError};
+use flipwave_injector::{
+    FaultTarget, GoldenError, InjectionError, PlanError, ProfileError, TraceError,
+};
 use flipwave_tools::ToolError;
 use std::sync::Arc;
 
@@ -55,6 +57,12 @@ pub enum CampaignError {
          hooks"
     )]
     OnlyEmbedded(&'static str),
+    /// What no hook reaches.
+    #[error(
+        "target {0} is inside of an instruction, where no hook comes; it takes `device: embedded` and \
+         no `--by hook`"
+    )]
+    NotByHook(FaultTarget),
     /// Kernels through AMD's runtime.
     #[error(transparent)]
     Launch(#[from] LaunchError),

@@ -4,8 +4,8 @@ use crate::fault_tables::{read_masks, read_values};
 use crate::location::{Field, Wrong, wrong};
 use crate::sample::{Sample, check_sample};
 use flipwave_injector::{
-    Counting, Duration, Fault, FaultModel, FaultTarget, Intermittent, Lines, Scope, Selection,
-    Stratification, WrittenFaultModel,
+    Counting, Duration, Fault, FaultModel, FaultTarget, Group, Intermittent, Lines, Scope,
+    Selection, Stratification, WrittenFaultModel,
 };
 use flipwave_isa::{LaneMask, Pc, Register, RegisterRange};
 use std::num::{NonZeroU8, NonZeroU32, NonZeroU64};
@@ -256,11 +256,12 @@ pub(crate) fn check_faults(faults: written::Faults, directory: &Path) -> Result<
             format!("{threshold:?} is no threshold; one part in a hundred is 0.01"),
         );
     }
+    let target = fault.target;
     let stratification = named(&field, "stratify", &faults.stratify, Stratification::None)?;
     let sample = check_sample(&faults, (&fault, stratification), &field)?;
     Ok(Faults {
         fault,
-        selection: check_selection(&faults, &field)?,
+        selection: check_selection(&faults, target, &field)?,
         counting: match faults.profile {
             written::Counting::Exact => Counting::Exact,
             written::Counting::Approximate => Counting::Approximate,
@@ -354,7 +355,18 @@ fn check_duration(duration: Option<written::Duration>, field: &Field) -> Result<
     })
 }
 
-fn check_selection(faults: &written::Faults, field: &Field) -> Result<Selection, Wrong> {
+fn check_selection(
+    faults: &written::Faults,
+    target: FaultTarget,
+    field: &Field,
+) -> Result<Selection, Wrong> {
+    let group = |name: &String, field: &Field| match parsed(name, field)? {
+        group if target.part_of_sum().is_some() && !Group::has_matrices(group) => wrong(
+            field,
+            format!("{target} strikes products of matrices, and {group} has none; expected matrix"),
+        ),
+        group => Ok(group),
+    };
     Ok(Selection {
         kernels: list(&faults.kernels, &field.key("kernels"), |name, _| Ok(name.clone()))?,
         runtime_kernels: faults.runtime_kernels,
@@ -372,7 +384,7 @@ fn check_selection(faults: &written::Faults, field: &Field) -> Result<Selection,
                 Some(LaneMask(lanes.into_iter().fold(0, |mask, lane| mask | lane)))
             }
         },
-        groups: list(&faults.groups, &field.key("groups"), |name, field| parsed(name, field))?,
+        groups: list(&faults.groups, &field.key("groups"), group)?,
         opcodes: list(&faults.opcodes, &field.key("opcodes"), |name, _| Ok(name.clone()))?,
         pcs: list(&faults.pcs, &field.key("pcs"), |pc, _| Ok(Pc(*pc)))?,
         lines: list(&faults.lines, &field.key("lines"), |text, field| lines(text, field))?,

@@ -314,7 +314,7 @@ mod tests {
         classifier.classify(Injection { struck, ending }, &formats(), fate)
     }
 
-    const STRUCK: Struck = Struck { before: 0, after: 1, words: 1 };
+    const STRUCK: Struck = Struck { before: 0, after: 1, words: 1, absorbed: false };
 
     fn completed(outputs: [Vec<u8>; 3], instructions: u64) -> Verdict {
         let statistics = statistics(instructions);
@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn masked_faults_say_what_became_of_the_value() {
-        let unchanged = Struck { before: 7, after: 7, words: 1 };
+        let unchanged = Struck { after: 0, ..STRUCK };
         for (struck, fate, cause) in [
             (STRUCK, None, "logical"),
             (STRUCK, Some(Fate::Read), "logical"),

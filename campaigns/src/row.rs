@@ -84,7 +84,7 @@ mod tests {
     }
 
     fn row_of(verdict: &Verdict) -> Row {
-        let struck = Struck { before: 0x400, after: 0, words: 1 };
+        let struck = Struck { before: 0x400, after: 0, words: 1, absorbed: false };
         row(7, &planned(), "", &struck, verdict)
     }
 

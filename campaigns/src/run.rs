@@ -137,17 +137,23 @@ pub(crate) fn run_on<'r>(
 /// The way of injecting on a campaign's device, `path` if that is said.
 ///
 /// # Errors
-/// [`CampaignError::OnlyEmbedded`].
+/// [`CampaignError::OnlyEmbedded`], [`CampaignError::NotByHook`].
 pub(crate) fn injection_path(
     campaign: &Campaign,
     path: Option<InjectionPath>,
 ) -> Result<InjectionPath, CampaignError> {
-    match (campaign.device(), path) {
-        (CampaignDevice::Embedded, path) => Ok(path.unwrap_or_default()),
+    let path = match (campaign.device(), path) {
+        (CampaignDevice::Embedded, path) => path.unwrap_or_default(),
         (CampaignDevice::Rocr, Some(InjectionPath::Embedded)) => {
-            Err(CampaignError::OnlyEmbedded("injections inside of the GPU"))
+            return Err(CampaignError::OnlyEmbedded("injections inside of the GPU"));
         }
-        (CampaignDevice::Rocr, _) => Ok(InjectionPath::Hook),
+        (CampaignDevice::Rocr, _) => InjectionPath::Hook,
+    };
+    match campaign.faults.as_ref().map(|faults| faults.fault.target) {
+        Some(target) if path == InjectionPath::Hook && target.part_of_sum().is_some() => {
+            Err(CampaignError::NotByHook(target))
+        }
+        _ => Ok(path),
     }
 }
 

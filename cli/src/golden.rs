@@ -25,7 +25,7 @@ pub fn golden(arguments: &GoldenArguments) -> Result<(), Failure> {
         }
     }
     match saved.unexpected.into_iter().next() {
-        Some(unexpected) => Err(Failure::Unexpected(unexpected)),
+        Some(unexpected) => Err(Failure::Unexpected(Box::new(unexpected))),
         None => Ok(()),
     }
 }

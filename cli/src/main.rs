@@ -118,7 +118,7 @@ enum Failure {
     Escaped { count: usize, budget: f64, index: u64, site: String },
     /// A fault-free run that is not what the campaign file expects.
     #[error("{0}")]
-    Unexpected(flipwave_campaigns::Unexpected),
+    Unexpected(Box<flipwave_campaigns::Unexpected>),
     /// An application that ended with an exit code of its own, which is not 0.
     #[error("the application ended with exit code {0}")]
     Ended(u8),

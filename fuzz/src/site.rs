@@ -2,9 +2,11 @@
 
 use crate::choices::Choices;
 use flipwave_injector::{
-    Action, Event, FloatFormat, Intermittent, Lanes, Place, RelativeError, Site, Unit, When,
+    Action, Event, FloatFormat, Intermittent, Lanes, Place, RelativeError, Site, SumPlace, Unit,
+    When,
 };
 use flipwave_isa::{Lane, LaneMask, Operation, Pc, Register};
+use flipwave_sim::{MatrixElement, SumPart};
 use std::num::{NonZeroU32, NonZeroU64};
 
 /// Reads bytes as a site, and makes a site of them. What is read is written in one form, which is
@@ -41,7 +43,7 @@ fn made(choices: &mut Choices<'_>) -> Option<Site> {
         3 => Some(Lanes::Active),
         _ => Some(Lanes::All),
     };
-    let place = match choices.below(9) {
+    let place = match choices.below(10) {
         0 => Place::Register(register(choices)?),
         1 => Place::Source(register(choices)?),
         2 => Place::Lds(choices.word()),
@@ -50,9 +52,18 @@ fn made(choices: &mut Choices<'_>) -> Option<Site> {
         5 => Place::Encoding(choices.below(256) as u8),
         6 => Place::Branch,
         7 => Place::ProgramCounter(choices.below(256) as u8),
+        8 => Place::Sum(sum_place(choices)),
         _ => Place::Destination(choices.below(256) as u8),
     };
     Some(Site { when, place, lanes, action: action(choices)? })
+}
+
+fn sum_place(choices: &mut Choices<'_>) -> SumPlace {
+    let part = choices.pick(&[SumPart::Accumulator, SumPart::Product, SumPart::PartialSum]);
+    let mut byte = || choices.below(256) as u8;
+    let element = MatrixElement { block: byte(), row: byte(), column: byte() };
+    let (step, word) = (byte(), choices.below(3) as u8);
+    SumPlace { part, element, step, word }
 }
 
 fn event(choices: &mut Choices<'_>) -> Option<Event> {

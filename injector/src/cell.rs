@@ -55,7 +55,7 @@ impl Cells<'_> {
             Place::Memory { buffer, offset } => state.read_memory(self.address(buffer, offset)?),
             Place::ProgramCounter(word) => Some((state.pc().0 >> (32 * word)) as u32),
             Place::Encoding(word) => state.code(word),
-            Place::Branch | Place::Destination(_) => None,
+            Place::Branch | Place::Destination(_) | Place::Sum(_) => None,
         }
     }
 
@@ -76,7 +76,7 @@ impl Cells<'_> {
                 state.set_pc(flipwave_isa::Pc(others | u64::from(value) << (32 * word)));
                 true
             }
-            Place::Encoding(_) | Place::Branch | Place::Destination(_) => false,
+            Place::Encoding(_) | Place::Branch | Place::Destination(_) | Place::Sum(_) => false,
         }
     }
 

@@ -3,10 +3,10 @@
 use crate::cell::Cells;
 use crate::injection::{InjectionError, Struck};
 use crate::population::result_word;
-use crate::site::{Event, Place, Site, Unit, When};
+use crate::site::{Event, Place, Site, SumPlace, Unit, When};
 use flipwave_device::WaveId;
 use flipwave_isa::{Inst, Lane, LaneMask, Pc, Register, Target};
-use flipwave_sim::{Executed, Interest, Observer, Watch, WaveState};
+use flipwave_sim::{Executed, Interest, Observer, SummedElement, Watch, WaveState};
 use std::collections::HashMap;
 
 /// Waits for the site and strikes.
@@ -24,6 +24,8 @@ pub struct FaultObserver<'a> {
     time: Option<u64>,
     /// What is to be changed back after an instruction.
     borrowed: Vec<Borrowed>,
+    /// An element whose sum was struck, to be written after the instruction, and what was struck of it.
+    summed: Option<(SummedElement, [u64; 2])>,
     /// Dispatches so far.
     dispatches: u32,
     /// The wave that the outcome's values are of.
@@ -59,6 +61,7 @@ impl<'a> FaultObserver<'a> {
             occurrences: HashMap::new(),
             time: None,
             borrowed: Vec::new(),
+            summed: None,
             dispatches: 0,
             first: None,
             outcome: None,
@@ -148,7 +151,7 @@ impl<'a> FaultObserver<'a> {
         if !is_kept {
             return Err(InjectionError::NotKept { site: Box::new(site), wanted, found });
         }
-        Ok(Struck { before, after: wanted, words: 1 })
+        Ok(Struck { before, after: wanted, words: 1, absorbed: false })
     }
 
     /// The first value struck of the wave with the lowest number stands for all, whatever order
@@ -203,6 +206,43 @@ impl<'a> FaultObserver<'a> {
         }
     }
 
+    /// Computes an element of a product of matrices with a part of its sum struck, before the
+    /// instruction overwrites what it is made of.
+    fn sum_up(&mut self, place: SumPlace, inst: &Inst, wave: WaveId, state: &WaveState<'_>) {
+        let site = *self.site;
+        let shape = state.matrix_shape();
+        if !shape.is_some_and(|shape| place.is_of(&shape, site.action.words())) {
+            let (text, site) = (inst.text.trim().to_owned(), Box::new(site));
+            self.note(wave, Err(InjectionError::NoSuchSum { text, shape, site }));
+            return;
+        }
+        let mut struck = None;
+        let summed = state.sum_matrix_element(place.element, &mut |part, step, bits| {
+            if (part, step) != (place.part, place.step) {
+                return bits;
+            }
+            let shift = 32 * u32::from(place.word);
+            let mask = u64::MAX >> (64 - 32 * u32::from(site.action.words()));
+            let before = bits >> shift & mask;
+            let after = site.action.apply(before) & mask;
+            struck = Some([before, after]);
+            bits & !(mask << shift) | after << shift
+        });
+        self.summed = summed.zip(struck);
+        if self.summed.is_none() {
+            let error = InjectionError::NoSuchPlace { place: site.place, site: Box::new(site) };
+            self.note(wave, Err(error));
+        }
+    }
+
+    /// Writes the element.
+    fn write_summed(&mut self, wave: WaveId, state: &mut WaveState<'_>) {
+        if let Some((element, [before, after])) = self.summed.take() {
+            let absorbed = !state.write_matrix_element(&element);
+            self.note(wave, Ok(Struck { before, after, words: 1, absorbed }));
+        }
+    }
+
     /// Changes a dword of the instruction that is about to be executed.
     fn alter(&mut self, word: u8, inst: &Inst, wave: WaveId, state: &mut WaveState<'_>) {
         let site = *self.site;
@@ -224,7 +264,7 @@ impl<'a> FaultObserver<'a> {
                 let first = (0..word).filter_map(|word| state.code(word));
                 let bytes: Vec<u8> = first.chain([after]).flat_map(u32::to_le_bytes).collect();
                 state.replace_instruction(&bytes);
-                Ok(Struck { before: before.into(), after: after.into(), words: 1 })
+                Ok(Struck { before: before.into(), after: after.into(), words: 1, absorbed: false })
             }
             _ => Err(InjectionError::NoSuchPlace { place: site.place, site: Box::new(site) }),
         };
@@ -243,7 +283,7 @@ impl<'a> FaultObserver<'a> {
         let before = u64::from(state.pc() == target);
         let after = site.action.apply(before) & 1;
         state.set_pc(if after == 1 { target } else { next });
-        self.note(wave, Ok(Struck { before, after, words: 1 }));
+        self.note(wave, Ok(Struck { before, after, words: 1, absorbed: false }));
     }
 
     /// Strikes the result of an instruction on the unit of a permanent fault.
@@ -283,6 +323,7 @@ impl Observer for FaultObserver<'_> {
         match self.site.place {
             Place::Source(register) => self.lend(register, wave, state),
             Place::Encoding(word) => self.alter(word, inst, wave, state),
+            Place::Sum(place) => self.sum_up(place, inst, wave, state),
             _ => {}
         }
     }
@@ -305,6 +346,7 @@ impl Observer for FaultObserver<'_> {
             match self.site.place {
                 Place::Source(_) => self.give_back(executed, state),
                 Place::Encoding(_) => {}
+                Place::Sum(_) => self.write_summed(executed.wave, state),
                 Place::Branch => self.decide(executed.inst, executed.wave, state),
                 place => {
                     let lanes = self.lanes(executed.lanes, state);
@@ -363,7 +405,7 @@ mod tests {
         for order in [[0, 1, 2, 3], [2, 3, 1, 0], [2, 0, 3, 1]] {
             let mut strike = FaultObserver::new(&site, Cells { buffers: &[] }, (4, 16));
             for (wave, before) in order.map(|at| waves[at]) {
-                strike.note(wave, Ok(Struck { before, after: 0, words: 1 }));
+                strike.note(wave, Ok(Struck { before, after: 0, words: 1, absorbed: false }));
             }
             let Some(Ok(sum)) = strike.outcome() else { panic!("nothing struck") };
             assert_eq!((sum.before, sum.words), (7, 4), "{order:?}");
@@ -375,7 +417,7 @@ mod tests {
     fn nothing_hides_an_error() {
         let site = site();
         let mut strike = FaultObserver::new(&site, Cells { buffers: &[] }, (4, 16));
-        let struck = |before| Ok(Struck { before, after: 0, words: 1 });
+        let struck = |before| Ok(Struck { before, after: 0, words: 1, absorbed: false });
         strike.note(wave(0, 0), struck(5));
         strike.note(wave(0, 0), struck(6));
         let Some(Ok(sum)) = &strike.outcome else { panic!("nothing struck") };

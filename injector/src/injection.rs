@@ -5,6 +5,7 @@ use crate::site::{Place, Site, SiteError};
 use flipwave_device::{DeviceError, DeviceFault, Statistics};
 use flipwave_hooks::hook::VariableError;
 use flipwave_hooks::rewrite::RewriteError;
+use flipwave_sim::MatrixShape;
 
 /// What a fault did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,13 +27,15 @@ pub struct Struck {
     pub after: u64,
     /// How many places were struck, each as often as it was.
     pub words: u64,
+    /// Whether the value went into a sum which came out the same all the same.
+    pub absorbed: bool,
 }
 
 impl Struck {
     /// Whether all that the fault struck holds what it held before: one place, struck once, and the
-    /// same value.
+    /// same value, there or in the register to which its sum goes.
     pub fn is_unchanged(&self) -> bool {
-        self.words == 1 && self.before == self.after
+        self.words == 1 && (self.before == self.after || self.absorbed)
     }
 
     /// The bits of the first place that the fault changed.
@@ -113,6 +116,21 @@ pub enum InjectionError {
         /// The site.
         site: Box<Site>,
     },
+    /// The instruction sums up no such thing.
+    #[error(
+        "the fault was not injected: `{text}` at {site} {}",
+        shape.map_or("is no product of matrices".to_owned(), |shape| format!(
+            "has no such element, step or word: it makes {shape}"
+        ))
+    )]
+    NoSuchSum {
+        /// The instruction.
+        text: String,
+        /// What it computes, if it is a product of matrices.
+        shape: Option<MatrixShape>,
+        /// The site.
+        site: Box<Site>,
+    },
     /// The place did not take the value.
     #[error("the fault was not injected: {site} wrote {wanted:#010x}, and {found:#010x} was read")]
     NotKept {
@@ -167,7 +185,7 @@ mod tests {
 
     #[test]
     fn the_mask_is_what_changed() {
-        let struck = Struck { before: 0xf0f0_0001, after: 0, words: 1 };
+        let struck = Struck { before: 0xf0f0_0001, after: 0, words: 1, absorbed: false };
         assert_eq!(struck.mask(), 0xf0f0_0001);
     }
 }

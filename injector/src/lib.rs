@@ -64,7 +64,7 @@ pub use program::{Buffer, Program};
 pub use rehearsal::Rehearsal;
 pub use restart::SavedStates;
 pub use run::inject;
-pub use site::{Event, Lanes, Place, Site, SiteError, Unit, When};
+pub use site::{Event, Lanes, Place, Site, SiteError, SumPlace, Unit, When};
 pub use stored::{StoredProfile, StoredTouched};
 pub use survey::{Inquiry, Survey, Touched, survey};
 pub use trace::{

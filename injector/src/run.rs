@@ -127,7 +127,7 @@ mod tests {
         let site: Site = text.parse().unwrap();
         let place = flipwave_device::WaveLocation { pc: Pc(0x200), wave: wave(0, 0) };
         let fault = DeviceFault { cause: FaultCause::NotDecoded { word: 7 }, place };
-        let struck = Struck { before: 0, after: 1, words: 1 };
+        let struck = Struck { before: 0, after: 1, words: 1, absorbed: false };
         let ending = Ending::Faulted { dispatch: 0, fault };
         let injection = conclude(&site, Some(Ok(struck)), ending).unwrap();
         let Ending::Faulted { fault, .. } = injection.ending else { panic!("it faulted") };

@@ -14,6 +14,7 @@ mod instrumented;
 mod machine;
 mod once;
 mod program;
+mod python;
 mod random;
 mod running;
 mod scribble;
@@ -44,6 +45,7 @@ pub use once::Once;
 pub use program::{
     TestProgram, clean, compile, compile_at, compile_file, compile_for, gfx90a, scalar,
 };
+pub use python::Python;
 pub use random::random_words;
 pub use running::RunningProgram;
 pub use scribble::{Overwrites, scribbled};

@@ -88,8 +88,8 @@ fn whole_runs_and_accelerated_ones_agree() {
     println!("{compared:#?}");
     let all: usize = compared.values().sum();
     assert!(all >= 5000, "{all} faults in {compared:?}");
-    // No example has scratch.
-    assert_eq!(compared.len(), faults().len() - 1, "{compared:?}");
+    // No example has scratch, or products of matrices.
+    assert_eq!(compared.len(), faults().len() - 4, "{compared:?}");
 }
 
 /// A run that is in the state of the fault-free run again ends as that does: here it leaves a mark,

@@ -17,7 +17,7 @@ use flipwave_tests::{
 };
 
 /// A hook that counts, one that writes what it likes, and one that takes what was loaded.
-const HOOKS: &str = r#"
+pub const HOOKS: &str = r#"
 uint64_t counter;
 void count(uint64_t *counter) { flipwave_count(counter, 1); }
 void touch(uint32_t a)
@@ -31,7 +31,7 @@ void see(uint32_t loaded)
 "#;
 
 /// Hooks of [`HOOKS`], or of what else there is, before and after every instruction.
-fn with_hooks(workload: &Workload, text: &str) -> Instrumented {
+pub fn with_hooks(workload: &Workload, text: &str) -> Instrumented {
     instrument(workload, |instrumentation| {
         let source = hook_source("hooks.c", text, instrumentation);
         let source = instrumentation.add_source(source);

@@ -281,6 +281,7 @@ mod tests {
             ("m0", "M0"),
             ("lds=0x40", "lds"),
             ("program_counter=0", "program counter"),
+            ("partial_sum=3,7 step=5", "partial sum"),
             ("", ""),
         ] {
             assert_eq!(class(place), expected, "{place}");

@@ -156,8 +156,13 @@ fn struck(events: &[Event], site: Site) -> Result<Struck, AttachError> {
     let site = Box::new(site);
     for event in events {
         match event {
-            Event::Struck { before, after, words } => {
-                return Ok(Struck { before: *before, after: *after, words: *words });
+            Event::Struck { before, after, words, absorbed } => {
+                return Ok(Struck {
+                    before: *before,
+                    after: *after,
+                    words: *words,
+                    absorbed: *absorbed,
+                });
             }
             Event::NotStruck { reason } => {
                 return Err(AttachError::NotStruck { site, reason: reason.clone() });

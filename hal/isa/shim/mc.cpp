@@ -260,8 +260,14 @@ static FlipwaveOperand operandOf(const MCInstrDesc &Description, const MCInst &I
     Result.kind = FLIPWAVE_REGISTER;
     Result.value = Operand.getReg();
     Result.definition = Index < Description.getNumDefs();
-    Result.tied = Index < Description.getNumOperands() &&
-                  Description.getOperandConstraint(Index, MCOI::TIED_TO) >= 0;
+    int Tied = Index < Description.getNumOperands()
+                   ? Description.getOperandConstraint(Index, MCOI::TIED_TO)
+                   : -1;
+    Result.tied = Tied >= 0;
+    // Of the second half of a dual instruction LLVM's disassembler corrects the lowest bit of the
+    // destination's number, and not that of the register tied to it.
+    if (Result.tied && Inst.getOperand(Tied).isReg())
+      Result.value = Inst.getOperand(Tied).getReg();
   } else if (Operand.isImm()) {
     Result.kind = FLIPWAVE_IMMEDIATE;
     Result.value = Operand.getImm();

@@ -1,8 +1,8 @@
 //! Joins what LLVM's tables say of an instruction with what its printed form says.
 
 use crate::ffi::{Description, McOperand, flag};
-use crate::inst::{Encoding, Flags, Inst, Modifiers, Operand, Pc, Role, SdwaUnused, Value};
-use crate::text::{self, Half, Printed};
+use crate::inst::{Encoding, Flags, Half, Inst, Modifiers, Operand, Pc, Role, SdwaUnused, Value};
+use crate::text::{self, Printed};
 use crate::{Class, ConstantType, Family, Generation, Opcode, Operation, Register, RegisterRange};
 
 /// The instruction that `description` describes.
@@ -79,7 +79,10 @@ pub(crate) fn inst(
     {
         widen_literals(&mut printed, bits);
     }
-    let operands = operands(&mut printed, &description, operation, generation);
+    let mut operands = operands(&mut printed, &description, operation, generation);
+    if let Some(data) = data_half(&mut operands, encoding, operation, generation) {
+        data.half = operation.data_half();
+    }
     let preserves = printed.modifiers.sdwa.is_some_and(|sdwa| sdwa.unused == SdwaUnused::Preserve);
     if preserves || operation.keeps_destination(generation) {
         for operand in operands.iter().filter(|operand| operand.role == Role::Destination) {
@@ -222,12 +225,28 @@ fn operands(
             negate: operand.negate,
             absolute: operand.absolute,
             sign_extend: operand.sign_extend,
+            half: operand.half,
         }
     };
     let operands = std::mem::take(&mut printed.operands);
     let operands = operands.into_iter().enumerate().map(with_role).collect();
     halves.select(sources, printed.op_sel_entries, &mut printed.modifiers);
     operands
+}
+
+/// The operand of a memory instruction of which half a register alone is meant, which its name does not
+/// say: registers have halves from gfx11 on.
+fn data_half(
+    operands: &mut [Operand],
+    encoding: Encoding,
+    operation: Operation,
+    generation: Generation,
+) -> Option<&mut Operand> {
+    operation.data_half().filter(|_| generation >= Generation::Gfx11)?;
+    // What a buffer stores stands first, elsewhere after the address.
+    let is_buffer = matches!(encoding, Encoding::Mubuf | Encoding::Mtbuf);
+    let is_load = operands.first()?.role == Role::Destination;
+    operands.get_mut(usize::from(!is_buffer && !is_load))
 }
 
 /// Which halves of registers the names of 16-bit operands say (`v1.h`): LLVM prints them so from

@@ -140,6 +140,19 @@ pub struct Operand {
     pub absolute: bool,
     /// Sign extension of an SDWA sub-dword select.
     pub sign_extend: bool,
+    /// The half of the register that alone is read or written, where the instruction names one, as 16-bit
+    /// operands are named from gfx11 on, or is a load or a store of one. What the operation does follows
+    /// from [`Modifiers::op_sel`], or from what it is.
+    pub half: Option<Half>,
+}
+
+/// Half a vector register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Half {
+    /// Bits 15:0.
+    Low,
+    /// Bits 31:16.
+    High,
 }
 
 impl Operand {

@@ -57,8 +57,8 @@ pub use constant::ConstantType;
 pub use control::Control;
 pub use exec::{ExecChange, LanesWritten};
 pub use inst::{
-    BufferFormat, Dpp, DppControl, Encoding, Flags, Inst, Modifiers, Operand, OutputScale, Pc,
-    Role, Sdwa, SdwaSelect, SdwaUnused, Value,
+    BufferFormat, Dpp, DppControl, Encoding, Flags, Half, Inst, Modifiers, Operand, OutputScale,
+    Pc, Role, Sdwa, SdwaSelect, SdwaUnused, Value,
 };
 pub use isa::{AssembleError, DecodeError, Isa, IsaError};
 pub use lane::{Lane, LaneMask};

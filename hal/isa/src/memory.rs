@@ -1,5 +1,7 @@
 //! The memory side of an operation, from its canonical name.
 
+use crate::Half;
+
 /// Where a memory instruction goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MemorySpace {
@@ -65,6 +67,20 @@ pub(crate) fn of(name: &str) -> Option<MemoryAccess> {
         _ => return None,
     };
     Some(MemoryAccess { space, kind, bytes })
+}
+
+/// The half of [`Operation::data_half`](crate::Operation::data_half), from the canonical name.
+pub(crate) fn data_half(name: &str) -> Option<Half> {
+    let access = of(name)?;
+    if access.bytes > 2 || access.space == MemorySpace::Scalar {
+        return None;
+    }
+    match access.kind {
+        MemoryKind::Load | MemoryKind::Store if name.contains("_d16_hi") => Some(Half::High),
+        MemoryKind::Load => name.contains("_d16").then_some(Half::Low),
+        MemoryKind::Store => Some(Half::Low),
+        MemoryKind::Atomic => None,
+    }
 }
 
 /// Bytes of what follows `load_` or `store_`.

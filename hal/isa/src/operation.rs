@@ -4,7 +4,7 @@
 
 use crate::hazard::MatrixShape;
 use crate::opcode::Families;
-use crate::{Family, Generation, MemoryAccess, Opcode, canonical, memory};
+use crate::{Family, Generation, Half, MemoryAccess, Opcode, canonical, memory};
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::fmt;
@@ -25,6 +25,7 @@ struct Row {
     class: Class,
     data_type: DataType,
     memory: Option<MemoryAccess>,
+    data_half: Option<Half>,
     matrix: Option<MatrixShape>,
     keeps_destination: Since,
 }
@@ -39,6 +40,7 @@ impl Row {
             class,
             data_type: data_type_of(name),
             memory: memory::of(name),
+            data_half: memory::data_half(name),
             matrix: MatrixShape::of(name),
             keeps_destination: keeps_destination(name, class),
         }
@@ -106,6 +108,12 @@ impl Operation {
     /// decides.
     pub fn memory(self) -> Option<MemoryAccess> {
         self.0.memory
+    }
+
+    /// The half of a vector register that a load writes alone, or from which a store takes all that it
+    /// stores.
+    pub(crate) fn data_half(self) -> Option<Half> {
+        self.0.data_half
     }
 
     /// The shape of an MFMA operation.

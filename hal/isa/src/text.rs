@@ -2,7 +2,8 @@
 //! MC instruction does not.
 
 use crate::inst::{
-    BufferFormat, Dpp, DppControl, Modifiers, OutputScale, Sdwa, SdwaSelect, SdwaUnused, Value,
+    BufferFormat, Dpp, DppControl, Half, Modifiers, OutputScale, Sdwa, SdwaSelect, SdwaUnused,
+    Value,
 };
 use crate::{AccVgpr, Register, RegisterRange, Sgpr, Ttmp, Vgpr};
 
@@ -17,13 +18,6 @@ pub(crate) struct Printed {
     pub modifiers: Modifiers,
     /// How many operands `op_sel` has a bit for.
     pub op_sel_entries: u8,
-}
-
-/// Half a register.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Half {
-    Low,
-    High,
 }
 
 #[derive(Debug, PartialEq)]

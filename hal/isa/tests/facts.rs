@@ -2,8 +2,8 @@
 
 use crate::common::isa;
 use flipwave_isa::{
-    BufferFormat, Class, ConstantType, DppControl, Encoding, Inst, Isa, Modifiers, OutputScale, Pc,
-    RegisterRange, Role, SdwaSelect, SdwaUnused, Value,
+    BufferFormat, Class, ConstantType, DppControl, Encoding, Half, Inst, Isa, Modifiers,
+    OutputScale, Pc, RegisterRange, Role, SdwaSelect, SdwaUnused, Value,
 };
 
 /// Assembles and decodes one line at address 0x1000.
@@ -32,6 +32,30 @@ fn operands(inst: &Inst, role: Role) -> String {
         Value::Symbol(symbol) => symbol.clone(),
     };
     values.map(|operand| text(&operand.value)).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn operands_of_sixteen_bits_are_half_a_register_from_gfx11_on() {
+    use Half::{High, Low};
+    for (target, line, expected) in [
+        ("gfx1100", "ds_load_u16_d16 v1, v0", [Some(Low), None]),
+        ("gfx1100", "ds_load_u16_d16_hi v1, v0", [Some(High), None]),
+        ("gfx1100", "ds_load_u16 v1, v0", [None, None]),
+        ("gfx1100", "ds_store_b16 v1, v1", [None, Some(Low)]),
+        ("gfx1100", "ds_store_b8_d16_hi v1, v1", [None, Some(High)]),
+        ("gfx1100", "ds_store_b32 v1, v1", [None, None]),
+        ("gfx1100", "global_store_d16_hi_b16 v1, v1, s[0:1]", [None, Some(High)]),
+        ("gfx1201", "buffer_store_b8 v1, v1, s[0:3], null offen", [Some(Low), None]),
+        ("gfx1201", "buffer_load_d16_hi_format_x v1, v1, s[0:3], null offen", [Some(High), None]),
+        ("gfx1201", "buffer_load_d16_format_xy v1, v1, s[0:3], null offen", [None, None]),
+        ("gfx1100", "v_mov_b16 v1.h, v2.l", [Some(High), Some(Low)]),
+        ("gfx90a", "ds_read_u16_d16_hi v1, v0", [None, None]),
+        ("gfx90a", "ds_write_b16 v1, v1", [None, None]),
+    ] {
+        let inst = inst(&isa(target), line);
+        let halves: Vec<_> = inst.operands.iter().take(2).map(|operand| operand.half).collect();
+        assert_eq!(halves, expected, "{target}: {line}");
+    }
 }
 
 /// Operation, destinations and sources as printed; registers read and written in all.
@@ -123,6 +147,10 @@ fn roles_and_registers_of_other_targets() {
         ("global_load_b32 v0, v[2:3], off", "global_load_dword", "v0", "v[2:3] off", "exec_lo v[2:3]", "v0"),
         ("v_dual_mov_b32 v0, v1 :: v_dual_mov_b32 v1, v0", "v_dual_mov_b32 :: v_dual_mov_b32", "v0 v1", "v1 v0", "exec_lo v0 v1", "v0 v1"),
         ("v_dual_mov_b32 v0, v1 :: v_dual_add_f32 v3, v4, v5", "v_dual_mov_b32 :: v_dual_add_f32", "v0 v3", "v1 v4 v5", "exec_lo mode v1 v4 v5", "v0 v3"),
+        // The second accumulator is even or odd as the first is not.
+        ("v_dual_mov_b32 v34, v1 :: v_dual_fmac_f32 v29, v24, v7", "v_dual_mov_b32 :: v_dual_fmac_f32", "v34 v29", "v1 v24 v7", "exec_lo mode v1 v24 v29 v7", "v29 v34"),
+        ("v_dual_mov_b32 v35, v1 :: v_dual_fmac_f32 v28, v24, v7", "v_dual_mov_b32 :: v_dual_fmac_f32", "v35 v28", "v1 v24 v7", "exec_lo mode v1 v24 v28 v7", "v28 v35"),
+        ("v_dual_fmac_f32 v0, v1, v2 :: v_dual_dot2acc_f32_f16 v9, v3, v4", "v_dual_fmac_f32 :: v_dual_dot2acc_f32_f16", "v0 v9", "v1 v2 v3 v4", "exec_lo mode v0 v1 v2 v3 v4 v9", "v0 v9"),
         ("exp mrt0 v0, off, v2, off done", "exp", "", "mrt0 v0 off v2 off", "exec_lo v0 v2", ""),
     ]);
     let wave64 = Isa::with_wave_size(&"gfx1030".parse().expect("a target"), 64).expect("wave64");

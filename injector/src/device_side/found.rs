@@ -20,7 +20,12 @@ pub(super) fn found(variables: &Variables<'_>) -> Result<Option<Struck>, Variabl
 pub(super) fn found_in(numbers: &[u64]) -> Option<Struck> {
     let (waves, _) = numbers.as_chunks::<NUMBERS>();
     let struck = waves.iter().filter_map(|[_, words, before, after, _, _]| {
-        (*words > 0).then_some(Struck { before: *before, after: *after, words: *words })
+        (*words > 0).then_some(Struck {
+            before: *before,
+            after: *after,
+            words: *words,
+            absorbed: false,
+        })
     });
     struck.reduce(together)
 }

@@ -72,7 +72,7 @@ pub fn supports(site: &Site) -> Result<(), Refusal> {
         return Err(Refusal::WideScalar);
     }
     match site.place {
-        Place::Encoding(_) | Place::ProgramCounter(_) | Place::Scratch(_) => {
+        Place::Encoding(_) | Place::ProgramCounter(_) | Place::Scratch(_) | Place::Sum(_) => {
             Err(Refusal::Place(site.place))
         }
         Place::Register(register) | Place::Source(register) if !can_be_struck(register) => {
@@ -94,6 +94,7 @@ mod tests {
             ("encoding=0 flip=0x1", "hooks do not reach encoding=0"),
             ("program_counter=0 flip=0x4", "hooks do not reach program_counter=0"),
             ("lane=1 scratch=0x8 flip=0x4", "hooks do not reach scratch=0x8"),
+            ("product=0,1 step=2 flip=0x4", "hooks do not reach product=0,1 step=2"),
             ("register=s0 relative_f64=0.5", "hooks strike numbers of 64 bits in vector"),
             ("lane=1 register=v0 relative_f64=0.5", ""),
             ("lane=1 register=v0 flip=0x4", ""),

@@ -1,6 +1,7 @@
 //! What a fault strikes.
 
 use super::Scope;
+use flipwave_sim::SumPart;
 use std::fmt;
 use std::str::FromStr;
 
@@ -35,11 +36,17 @@ pub enum FaultTarget {
     Branch,
     /// The program counter, after any instruction.
     ProgramCounter,
+    /// A product of an element of A and one of B, inside of a product of matrices.
+    MatrixProduct,
+    /// The sum that becomes an element of D, after one of its steps.
+    MatrixPartialSum,
+    /// An element of C as it enters the sum. The register that has it stays as it is.
+    MatrixAccumulator,
 }
 
 impl FaultTarget {
     /// Every target, in the order documentation lists them.
-    pub const ALL: [FaultTarget; 12] = [
+    pub const ALL: [FaultTarget; 15] = [
         FaultTarget::DestinationRegister,
         FaultTarget::SourceOperand,
         FaultTarget::Register,
@@ -52,6 +59,9 @@ impl FaultTarget {
         FaultTarget::Instruction,
         FaultTarget::Branch,
         FaultTarget::ProgramCounter,
+        FaultTarget::MatrixProduct,
+        FaultTarget::MatrixPartialSum,
+        FaultTarget::MatrixAccumulator,
     ];
 
     /// The target's name in campaign files.
@@ -69,6 +79,9 @@ impl FaultTarget {
             FaultTarget::Instruction => "instruction",
             FaultTarget::Branch => "branch",
             FaultTarget::ProgramCounter => "program_counter",
+            FaultTarget::MatrixProduct => "matrix_product",
+            FaultTarget::MatrixPartialSum => "matrix_partial_sum",
+            FaultTarget::MatrixAccumulator => "matrix_accumulator",
         }
     }
 
@@ -78,9 +91,12 @@ impl FaultTarget {
             // Shared by waves or by all: there is one of each.
             FaultTarget::Lds | FaultTarget::GlobalMemory => scope == Scope::Lane,
             // Shared by the lanes of a wave.
-            FaultTarget::Instruction | FaultTarget::Branch | FaultTarget::ProgramCounter => {
-                matches!(scope, Scope::Lane | Scope::Workgroup)
-            }
+            FaultTarget::Instruction
+            | FaultTarget::Branch
+            | FaultTarget::ProgramCounter
+            | FaultTarget::MatrixProduct
+            | FaultTarget::MatrixPartialSum
+            | FaultTarget::MatrixAccumulator => matches!(scope, Scope::Lane | Scope::Workgroup),
             _ => true,
         }
     }
@@ -104,6 +120,17 @@ impl FaultTarget {
     /// Whether what is struck can be a floating-point number by what the instruction says.
     pub(crate) fn is_typed(self) -> bool {
         matches!(self, FaultTarget::DestinationRegister | FaultTarget::SourceOperand)
+            || self.part_of_sum().is_some()
+    }
+
+    /// The part of what a product of matrices sums up that it is; nothing of other targets.
+    pub fn part_of_sum(self) -> Option<SumPart> {
+        match self {
+            FaultTarget::MatrixProduct => Some(SumPart::Product),
+            FaultTarget::MatrixPartialSum => Some(SumPart::PartialSum),
+            FaultTarget::MatrixAccumulator => Some(SumPart::Accumulator),
+            _ => None,
+        }
     }
 }
 

@@ -96,7 +96,12 @@ impl<'a> Census<'a> {
         };
         Census {
             frame,
-            instructions: Instructions::new(frame, &dispatch.kernel, workload.lines(dispatch)),
+            instructions: Instructions::new(
+                frame,
+                workload.target(),
+                &dispatch.kernel,
+                workload.lines(dispatch),
+            ),
             is_selected: frame.selection.has_dispatch(index, &dispatch.kernel),
             is_rewritten: workload.guests.contains_key(&dispatch.module.0),
             resources: Box::new(|state| workload.resources(dispatch, state)),

@@ -73,6 +73,20 @@ impl Group {
         Group::ScalarRegister,
     ];
 
+    /// Whether there are products of matrices in it.
+    pub fn has_matrices(self) -> bool {
+        matches!(
+            self,
+            Group::All
+                | Group::Matrix
+                | Group::Fp64
+                | Group::Fp32
+                | Group::Fp16
+                | Group::Integer
+                | Group::VectorRegister
+        )
+    }
+
     /// The group's name in campaign files and results.
     pub fn name(self) -> &'static str {
         match self {

@@ -1,10 +1,10 @@
 //! The static instructions that a dispatch executed, numbered as they are first seen.
 
-use super::words::{Resources, words};
+use super::words::{Resources, words, words_of_sums};
 use super::{Draw, Group, Places, Selection, Stratification};
 use crate::fault::Fault;
 use flipwave_codeobj::{LineTable, SourceLine};
-use flipwave_isa::{Class, Inst, Pc};
+use flipwave_isa::{Class, Inst, Pc, Target};
 use std::collections::HashMap;
 
 /// What a population is drawn from, for all that count it.
@@ -31,6 +31,7 @@ pub enum KnownMasked {
 /// The instructions of one dispatch.
 pub(crate) struct Instructions<'a> {
     frame: &'a Frame,
+    target: &'a Target,
     kernel: &'a str,
     lines: Option<&'a LineTable>,
     resources: Option<Resources>,
@@ -55,14 +56,16 @@ pub(crate) struct Instruction {
 }
 
 impl<'a> Instructions<'a> {
-    /// No instructions yet.
+    /// No instructions yet, of a kernel on a target.
     pub fn new(
         frame: &'a Frame,
+        target: &'a Target,
         kernel: &'a str,
         lines: Option<&'a LineTable>,
     ) -> Instructions<'a> {
         Instructions {
             frame,
+            target,
             kernel,
             lines,
             resources: None,
@@ -100,7 +103,13 @@ impl<'a> Instructions<'a> {
         let resources = self.resources.get_or_insert_default();
         let places = if selection.has_instruction(inst, line.as_ref()) {
             let fault = Fault { model: fault.model.of_opcode(opcode), ..fault.clone() };
-            let words = words(inst, &fault, resources, &selection.registers);
+            let words = match fault.target.part_of_sum() {
+                None => words(inst, &fault, resources, &selection.registers),
+                Some(part) => match flipwave_sim::matrix_shape(inst, self.target) {
+                    Some(shape) => words_of_sums(part, &shape, &fault.model),
+                    None => Vec::new(),
+                },
+            };
             match draw {
                 Draw::Bits => Places::new(words, &fault),
                 Draw::Instructions => Places::of_executions(words, &fault, by_lane(inst)),

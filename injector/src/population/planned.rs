@@ -50,7 +50,7 @@ impl Planned {
         }
         let before = before?;
         let after = self.site.action.apply(before);
-        Some(Struck { before, after, words: self.words()? })
+        Some(Struck { before, after, words: self.words()?, absorbed: false })
     }
 
     /// What becomes of the value in the fault-free run, where that is known.

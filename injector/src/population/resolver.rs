@@ -99,7 +99,12 @@ impl<'a> Resolver<'a> {
             index,
             dispatch,
             seed,
-            instructions: Instructions::new(&profile.frame, &dispatch.kernel, lines),
+            instructions: Instructions::new(
+                &profile.frame,
+                workload.target(),
+                &dispatch.kernel,
+                lines,
+            ),
             pursuits: faults.into_iter().map(pursuit).collect(),
             by_wave,
             current: None,

@@ -1,11 +1,12 @@
 //! The words that one execution of an instruction offers to a fault.
 
 use crate::fault::{Fault, FaultModel, FaultTarget, FloatFormat};
-use crate::site::Place;
+use crate::site::{Place, SumPlace};
 use flipwave_isa::{
     Class, DataType, Encoding, Family, Inst, MemoryKind, Register, RegisterRange, RegisterSet,
     Role, Value,
 };
+use flipwave_sim::{MatrixElement, MatrixShape, SumPart, SumType};
 
 /// Consecutive places of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +52,9 @@ impl Words {
             Place::Branch => Place::Branch,
             Place::ProgramCounter(first) => Place::ProgramCounter(first + small.ok()?),
             Place::Destination(first) => Place::Destination(first + small.ok()?),
+            Place::Sum(first) => {
+                Place::Sum(first.at_column(first.element.column.checked_add(small.ok()?)?))
+            }
         })
     }
 }
@@ -125,7 +129,37 @@ pub(crate) fn words(
         }
         FaultTarget::Branch => Vec::new(),
         FaultTarget::ProgramCounter => vec![Words::of(Place::ProgramCounter(0), 2)],
+        FaultTarget::MatrixProduct
+        | FaultTarget::MatrixPartialSum
+        | FaultTarget::MatrixAccumulator => Vec::new(),
     }
+}
+
+/// The words of what an instruction of this shape sums up that `model` can strike: by step, block, row
+/// and word, those of each row together.
+pub(crate) fn words_of_sums(part: SumPart, shape: &MatrixShape, model: &FaultModel) -> Vec<Words> {
+    let format = match shape.sum {
+        SumType::F32 => Some(FloatFormat::F32),
+        SumType::F64 => Some(FloatFormat::F64),
+        SumType::I32 => None,
+    };
+    let (format, words) = match model {
+        // A number has no halves.
+        FaultModel::RelativeError(_) => (format, 1),
+        _ => (None, shape.words()),
+    };
+    let mut all = Vec::new();
+    for step in shape.steps(part) {
+        for block in 0..shape.blocks {
+            for row in 0..shape.rows {
+                let element = MatrixElement { block, row, column: 0 };
+                let place = |word| Place::Sum(SumPlace { part, element, step, word });
+                let count = shape.columns.into();
+                all.extend((0..words).map(|word| Words { first: place(word), count, format }));
+            }
+        }
+    }
+    all
 }
 
 /// The destination registers of `inst`, in the order of its register list: every 32-bit word

@@ -6,6 +6,7 @@ mod text;
 use crate::fault::{Action, Intermittent, all_ones};
 use flipwave_device::WaveId;
 use flipwave_isa::{Lane, LaneMask, Operation, Pc, Register, Target};
+use flipwave_sim::{MatrixElement, MatrixShape, SumPart};
 use std::num::NonZeroU32;
 
 /// Where and when a fault strikes, and what it does. A site is absolute: it names the same events
@@ -20,7 +21,10 @@ use std::num::NonZeroU32;
 /// - Where: `register=` after the instruction, `source=` as it reads it, `lds=`, `scratch=` (byte
 ///   offsets), `buffer=1 offset=0x40`, `encoding=` (number of the dword), `branch=decision`,
 ///   `program_counter=` (0 the low, 1 the high half), `destination=` (number of the word among
-///   those that the instruction writes). In front of it, where each lane has its own: `lane=17`,
+///   those that the instruction writes), `product=3,7 step=5`, `partial_sum=3,7 step=5` and
+///   `accumulator=3,7` (row and column of an element that a product of matrices sums up; after them
+///   `block=2` of a matrix that is not the first, and after all `word=1` for the upper half of double
+///   precision). In front of it, where each lane has its own: `lane=17`,
 ///   `lanes=0x00000000ffffffff`, `lanes=active` or `lanes=all`.
 /// - What: `flip=`, `set=`, `stuck_at_zero=`, `stuck_at_one=` with a word, or `relative_f32=0.01`
 ///   and the like with a number.
@@ -112,6 +116,35 @@ pub enum Place {
     ProgramCounter(u8),
     /// This word of the registers that the instruction writes, in the order of its register list.
     Destination(u8),
+    /// What a product of matrices sums up to an element of its result, as it does.
+    Sum(SumPlace),
+}
+
+/// A word of a part of the sum that is an element of a product of matrices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SumPlace {
+    /// Of what part.
+    pub part: SumPart,
+    /// Of which element.
+    pub element: MatrixElement,
+    /// At which step of the sum; 0 for the accumulator.
+    pub step: u8,
+    /// 0, or 1 for the upper half of double precision.
+    pub word: u8,
+}
+
+impl SumPlace {
+    /// Whether an instruction of this shape has it, of values of so many words.
+    pub(crate) fn is_of(&self, shape: &MatrixShape, words: u8) -> bool {
+        shape.has(self.element)
+            && shape.steps(self.part).any(|step| step == self.step)
+            && self.word + words <= shape.words()
+    }
+
+    /// The same part and word of another column.
+    pub(crate) fn at_column(self, column: u8) -> SumPlace {
+        SumPlace { element: MatrixElement { column, ..self.element }, ..self }
+    }
 }
 
 /// Which lanes of a wave are struck.
@@ -159,6 +192,11 @@ impl Site {
         }
         if let Place::ProgramCounter(word @ 2..) = self.place {
             return Err(SiteError::NoSuchHalf { word });
+        }
+        if let Place::Sum(SumPlace { part, step, word, .. }) = self.place
+            && (word > 1 || part == SumPart::Accumulator && step > 0)
+        {
+            return Err(SiteError::NoSuchSum { place: self.place });
         }
         let offset = match self.place {
             Place::Lds(offset) | Place::Scratch(offset) => offset.into(),
@@ -287,14 +325,14 @@ impl Place {
     fn is_typed(self) -> bool {
         match self {
             Place::Register(register) | Place::Source(register) => register.bits() == 32,
-            Place::Destination(_) => true,
+            Place::Destination(_) | Place::Sum(_) => true,
             _ => false,
         }
     }
 
     /// Whether it is struck before the instruction is executed.
     pub(crate) fn is_struck_before(self) -> bool {
-        matches!(self, Place::Source(_) | Place::Encoding(_))
+        matches!(self, Place::Source(_) | Place::Encoding(_) | Place::Sum(_))
     }
 }
 
@@ -362,6 +400,12 @@ pub enum SiteError {
         /// The word.
         word: u8,
     },
+    /// A part of a sum that no instruction has.
+    #[error("{place} does not exist: an accumulator has step 0 only, and sums have words 0 and 1")]
+    NoSuchSum {
+        /// The place.
+        place: Place,
+    },
     /// A compute unit that is not there.
     #[error("unit {unit} does not exist: there are {units}, counted from 0")]
     NoSuchUnit {
@@ -410,6 +454,12 @@ mod tests {
         assert_eq!(high.check(), Ok(()));
         let none = Site { place: Place::ProgramCounter(2), ..high };
         assert_eq!(none.check(), Err(SiteError::NoSuchHalf { word: 2 }));
+        let element = MatrixElement { block: 0, row: 3, column: 7 };
+        let part = SumPart::Accumulator;
+        let sum =
+            |step, word| Site { place: Place::Sum(SumPlace { part, element, step, word }), ..high };
+        assert_eq!(sum(0, 1).check(), Ok(()));
+        assert!(sum(1, 0).check().is_err() && sum(0, 2).check().is_err());
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Sites as text, written and read.
 
 use super::fields::{Fields, decimal, hexadecimal};
-use super::{Event, Lanes, Place, Site, SiteError, Unit, When};
+use super::{Event, Lanes, Place, Site, SiteError, SumPlace, Unit, When};
 use crate::fault::{Action, FloatFormat, Intermittent, RelativeError};
 use flipwave_isa::{Lane, LaneMask, Operation, Pc, Register};
+use flipwave_sim::{MatrixElement, SumPart};
 use std::fmt;
 use std::str::FromStr;
 
@@ -15,6 +16,13 @@ const RELATIVES: [(FloatFormat, &str); 6] = [
     (FloatFormat::Bf16High, "relative_bf16_high"),
     (FloatFormat::F32, "relative_f32"),
     (FloatFormat::F64, "relative_f64"),
+];
+
+/// The keys of what a product of matrices sums up.
+const SUM_PARTS: [(SumPart, &str); 3] = [
+    (SumPart::Accumulator, "accumulator"),
+    (SumPart::Product, "product"),
+    (SumPart::PartialSum, "partial_sum"),
 ];
 
 impl fmt::Display for Site {
@@ -70,7 +78,24 @@ impl fmt::Display for Place {
             Place::Branch => f.write_str("branch=decision"),
             Place::ProgramCounter(word) => write!(f, "program_counter={word}"),
             Place::Destination(word) => write!(f, "destination={word}"),
+            Place::Sum(place) => write!(f, "{place}"),
         }
+    }
+}
+
+impl fmt::Display for SumPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SumPlace { part, element, step, word } = self;
+        let MatrixElement { block, row, column } = element;
+        let key = SUM_PARTS.iter().find(|(own, _)| own == part);
+        write!(f, "{}={row},{column}", key.map_or("?", |(_, key)| key))?;
+        if *block > 0 {
+            write!(f, " block={block}")?;
+        }
+        if *part != SumPart::Accumulator {
+            write!(f, " step={step}")?;
+        }
+        if *word > 0 { write!(f, " word={word}") } else { Ok(()) }
     }
 }
 
@@ -189,12 +214,40 @@ fn place(fields: &mut Fields<'_>) -> Result<Place, SiteError> {
             Place::ProgramCounter(fields.read("program_counter", "0 or 1", half)?)
         }
         Some("destination") => Place::Destination(fields.number("destination")?),
-        _ => {
+        key => {
+            let sum = SUM_PARTS.into_iter().find(|(_, own)| key == Some(own));
+            if let Some((part, key)) = sum {
+                return Ok(Place::Sum(sum_place(fields, part, key)?));
+            }
             let expected = "register, source, lds, scratch, buffer, encoding, branch, \
-                            program_counter or destination";
+                            program_counter, destination, product, partial_sum or accumulator";
             return Err(SiteError::Field { expected, found: fields.peek().to_owned() });
         }
     })
+}
+
+fn sum_place(
+    fields: &mut Fields<'_>,
+    part: SumPart,
+    key: &'static str,
+) -> Result<SumPlace, SiteError> {
+    let [row, column] = fields.read(key, "a row and a column from 0 to 255", |text| {
+        let parts: Option<Vec<u8>> = text.split(',').map(decimal).collect();
+        parts?.try_into().ok()
+    })?;
+    let block = match fields.key() {
+        Some("block") => fields.number("block")?,
+        _ => 0,
+    };
+    let step = match part {
+        SumPart::Accumulator => 0,
+        _ => fields.number("step")?,
+    };
+    let word = match fields.key() {
+        Some("word") => fields.number("word")?,
+        _ => 0,
+    };
+    Ok(SumPlace { part, element: MatrixElement { block, row, column }, step, word })
 }
 
 fn action(fields: &mut Fields<'_>) -> Result<Action, SiteError> {
@@ -249,6 +302,9 @@ mod tests {
                 "encoding=1 flip=0x80000000",
                 "branch=decision flip=0x00000001",
                 "program_counter=1 set=0xffffffff",
+                "product=3,7 step=5 flip=0x00000400",
+                "partial_sum=31,0 block=1 step=127 relative_f32=0.5",
+                "accumulator=0,255 block=15 word=1 set=0x00000000",
             ]
             .map(|rest| format!("{at} {rest}")),
         );

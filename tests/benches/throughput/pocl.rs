@@ -65,7 +65,8 @@ impl Native {
                 Argument::Scalar(_) => Value::Scalar(bytes.to_vec()),
                 Argument::Buffer(index) => {
                     let buffer = &kernels.buffers[*index];
-                    let mut start = vec![0; buffer.count * buffer.element.size()];
+                    let size = buffer.element.bytes_of(buffer.count as u64);
+                    let mut start = vec![0; size.ok_or("a buffer of no size")? as usize];
                     let address = Address(u64::from_le_bytes(bytes.try_into()?));
                     prepared.workload.device.read(address, &mut start)?;
                     // SAFETY: no host memory is handed over.

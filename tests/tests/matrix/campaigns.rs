@@ -15,7 +15,7 @@ use std::time::Instant;
 const FLIPS: usize = 1000;
 
 /// The campaign as its file has it; what the kernel reads lies beside.
-fn campaign(variant: &Variant, folder: &Path) -> Campaign {
+fn campaign(variant: &Variant, faults: &str, folder: &Path) -> Campaign {
     let [grid, workgroup] = variant.grid();
     let [_, sum_type] = variant.sum.types();
     let elements = variant.rows() * variant.columns();
@@ -41,7 +41,7 @@ fn campaign(variant: &Variant, folder: &Path) -> Campaign {
     for scalar in variant.scalars() {
         _ = writeln!(text, "      - {{scalar: {scalar}, type: u32}}");
     }
-    _ = writeln!(text, "faults: {{model: flip_one_bit, count: {FLIPS}}}");
+    _ = writeln!(text, "faults: {faults}");
     let file = folder.join("matrix.yaml");
     std::fs::write(&file, text).expect("a campaign file written");
     Campaign::read(&file).unwrap_or_else(|error| panic!("{variant}: {error}"))
@@ -60,7 +60,8 @@ fn results(campaign: &Campaign, workers: usize) -> (Vec<u8>, Vec<Row>) {
 /// Injections end in each way, whoever does them, and each can be done again.
 fn strike(variant: &Variant) {
     let folder = tempfile::tempdir().expect("a folder");
-    let campaign = campaign(variant, folder.path());
+    let faults = format!("{{model: flip_one_bit, count: {FLIPS}}}");
+    let campaign = campaign(variant, &faults, folder.path());
     let start = Instant::now();
     let (one, rows) = results(&campaign, 1);
     let seconds = start.elapsed().as_secs_f64();
@@ -80,11 +81,49 @@ fn strike(variant: &Variant) {
     assert!(masked > 0 && sdc > 0 && due > 0, "{variant}");
     assert!(!of_matrix.is_empty(), "{variant}: no matrix instruction was struck");
     for row in rows.iter().step_by(FLIPS / 8).chain(of_matrix.first().copied()) {
-        let site: Site = row.site.parse().expect("a site");
-        let again = replay(&campaign, &site, InjectionPath::Embedded)
-            .unwrap_or_else(|error| panic!("{variant}: {error}"));
-        let found = (again.struck.before, again.struck.after, again.verdict.outcome());
-        assert_eq!(found, (row.before, row.after, row.outcome), "{variant}: {}", row.site);
+        replay_one(&campaign, row);
+    }
+}
+
+/// The injection of a row, again by its site.
+fn replay_one(campaign: &Campaign, row: &Row) {
+    let site: Site = row.site.parse().expect("a site");
+    assert_eq!(site.to_string(), row.site);
+    let again = replay(campaign, &site, InjectionPath::Embedded)
+        .unwrap_or_else(|error| panic!("{}: {error}", row.site));
+    let found = (again.struck.before, again.struck.after, again.verdict.outcome());
+    assert_eq!(found, (row.before, row.after, row.outcome), "{}", row.site);
+    assert_eq!(again.verdict.cause(), row.cause.as_deref(), "{}", row.site);
+}
+
+/// Faults inside of sums: rows are the same with any number of workers, and of each injection again.
+#[test]
+fn faults_inside_of_matrix_instructions_come_to_the_same_with_any_number_of_workers() {
+    for variant in a_few().iter().filter(|own| own.opcode() != "dot") {
+        for (target, key) in [
+            ("matrix_product", "product="),
+            ("matrix_partial_sum", "partial_sum="),
+            ("matrix_accumulator", "accumulator="),
+        ] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let faults = format!("{{target: {target}, model: flip_one_bit, count: 200}}");
+            let campaign = campaign(variant, &faults, folder.path());
+            let (one, rows) = results(&campaign, 1);
+            let (three, _) = results(&campaign, 3);
+            assert!(one == three, "{variant}: another results.csv on 3 workers");
+            assert!(rows.iter().all(|row| row.place.starts_with(key) && row.lane.is_none()));
+            let count = |outcome| rows.iter().filter(|row| row.outcome == outcome).count();
+            let [masked, sdc] = [Outcome::Masked, Outcome::Sdc].map(count);
+            assert_eq!(masked + sdc, 200, "{variant}: nothing is an address");
+            assert!(sdc > 20, "{variant} {target}: {sdc} SDC");
+            let absorbed =
+                |row: &&Row| row.cause.as_deref() == Some("unchanged") && row.before != row.after;
+            let absorbed = rows.iter().filter(absorbed).count();
+            println!(
+                "{variant} {target}: {masked} masked, {absorbed} of them in the sum, {sdc} SDC"
+            );
+            rows.iter().step_by(25).for_each(|row| replay_one(&campaign, row));
+        }
     }
 }
 

@@ -8,6 +8,7 @@ mod inputs;
 mod reference;
 mod run;
 mod shipped;
+mod sums;
 mod variants;
 
 use flipwave_tests::{TestProgram, is_long_run};

@@ -36,43 +36,77 @@ pub struct Element {
     special: Option<f64>,
 }
 
+/// What elements of D are summed of.
+pub struct Terms<'a> {
+    variant: &'a Variant,
+    inputs: &'a Inputs,
+    a: Vec<Vec<f64>>,
+    b: Vec<Vec<f64>>,
+}
+
+impl<'a> Terms<'a> {
+    pub fn new(variant: &'a Variant, inputs: &'a Inputs) -> Terms<'a> {
+        let decode = |format: super::format::Format, code: u64| {
+            let value = format.value(code);
+            let flushes = variant.flushes() && format.is_denormal(value);
+            if flushes { 0.0 } else { value }
+        };
+        let decoded = |lines: &[Vec<u64>], format| -> Vec<Vec<f64>> {
+            let line = |line: &Vec<u64>| line.iter().map(|code| decode(format, *code)).collect();
+            lines.iter().map(line).collect()
+        };
+        let mut a = decoded(&inputs.a, variant.a);
+        let b = decoded(&inputs.b, variant.b);
+        if variant.negates_products() {
+            a.iter_mut().flatten().for_each(|value| *value = -*value);
+        }
+        Terms { variant, inputs, a, b }
+    }
+
+    /// The element of C.
+    pub fn before(&self, row: usize, column: usize) -> f64 {
+        let before = self.inputs.c[row][column];
+        if self.variant.subtracts() { -before.abs() } else { before }
+    }
+
+    /// The factors of the products, of A with scales.
+    pub fn factors(&self, row: usize, column: usize) -> impl Iterator<Item = (f64, f64)> {
+        self.a[row].iter().enumerate().map(move |(at, a)| {
+            let place = self.place(row, at);
+            (a * self.scale(row, column, place), self.b[column][place])
+        })
+    }
+
+    /// Which element of a column of B an element of a row of A meets.
+    fn place(&self, row: usize, at: usize) -> usize {
+        match self.variant.kind {
+            Kind::Sparse => at / 2 * 4 + self.inputs.indices[row][at] as usize,
+            _ => at,
+        }
+    }
+
+    fn scale(&self, row: usize, column: usize, place: usize) -> f64 {
+        let Inputs { a_scales, b_scales, .. } = self.inputs;
+        match self.variant.kind {
+            Kind::Scaled => {
+                let scales = [a_scales[row][place / SCALED], b_scales[column][place / SCALED]];
+                let exponent = scales[0] as i32 + scales[1] as i32 - 254;
+                if scales.contains(&255) { f64::NAN } else { 2f64.powi(exponent) }
+            }
+            _ => 1.0,
+        }
+    }
+}
+
 /// The elements of D by rows.
 pub fn product(variant: &Variant, inputs: &Inputs) -> Vec<Vec<Element>> {
-    let decode = |format: super::format::Format, code: u64| {
-        let value = format.value(code);
-        let flushes = variant.flushes() && format.is_denormal(value);
-        if flushes { 0.0 } else { value }
-    };
-    let decoded = |lines: &[Vec<u64>], format| -> Vec<Vec<f64>> {
-        lines.iter().map(|line| line.iter().map(|code| decode(format, *code)).collect()).collect()
-    };
-    let mut a = decoded(&inputs.a, variant.a);
-    let b = decoded(&inputs.b, variant.b);
-    let places = |row: usize, at: usize| match variant.kind {
-        Kind::Sparse => at / 2 * 4 + inputs.indices[row][at] as usize,
-        _ => at,
-    };
-    if variant.negates_products() {
-        a.iter_mut().flatten().for_each(|value| *value = -*value);
-    }
-    let scale = |row: usize, column: usize, place: usize| match variant.kind {
-        Kind::Scaled => {
-            let scales =
-                [inputs.a_scales[row][place / SCALED], inputs.b_scales[column][place / SCALED]];
-            let exponent = scales[0] as i32 + scales[1] as i32 - 254;
-            if scales.contains(&255) { f64::NAN } else { 2f64.powi(exponent) }
-        }
-        _ => 1.0,
-    };
+    let terms = Terms::new(variant, inputs);
     let element = |row: usize, column: usize| {
-        let before = inputs.c[row][column];
-        let before = if variant.subtracts() { -before.abs() } else { before };
+        let before = terms.before(row, column);
         let mut element = Element { sum: Exact::default(), magnitude: before.abs(), special: None };
         element.sum.add(before);
         let mut special = 0.0;
-        for (at, a) in a[row].iter().enumerate() {
-            let place = places(row, at);
-            let (a, b) = (a * scale(row, column, place), b[column][place]);
+        for (a, b) in terms.factors(row, column) {
             let product = a * b;
             if a.is_finite() && b.is_finite() {
                 element.magnitude += product.abs();

@@ -248,3 +248,36 @@ fn what_is_undefined_or_not_allocated_is_found_on_every_machine() {
         breaks(machine, Rule::RegisterAllocation, 64, &named(64), &named(63));
     }
 }
+
+#[test]
+fn halves_of_a_register_are_waited_for_one_by_one_from_gfx11_on() {
+    let lds = ".set lds_bytes, 256\n ds_store_b32 v1, v0\n";
+    let low = "ds_load_u16_d16 v2, v1\n";
+    let high = "ds_load_u16_d16_hi v2, v1\n";
+    for (processor, wait) in [("gfx1100", "s_waitcnt lgkmcnt(0)"), ("gfx1201", "s_wait_dscnt 0x0")]
+    {
+        for machine in machines(processor) {
+            keeps(machine, 64, &format!("{lds}{low}{high}{wait}\nv_mov_b32 v3, v2\n"));
+            keeps(machine, 64, &format!("{lds}{low}{wait}\n{high}v_mov_b16 v3.l, v2.l\n"));
+            keeps(machine, 64, &format!("{lds}{low}{wait}\n{high}ds_store_b16 v1, v2\n"));
+            for (before, after) in [
+                (high, "v_mov_b32 v3, v2"),
+                (high, "v_mov_b16 v3.l, v2.h"),
+                (high, "ds_store_b16_d16_hi v1, v2"),
+                (high, "v_mov_b16 v2.h, v0.l"),
+                (high, "ds_load_u16_d16_hi v2, v1"),
+                (low, "ds_load_u16 v2, v1"),
+            ] {
+                let with = |wait: &str| format!("{lds}{before}{wait}\nwrong: {after}\n");
+                breaks(machine, Rule::WaitCounter, 64, &with(""), &with(wait));
+            }
+        }
+    }
+    for machine in machines("gfx90a") {
+        let with = |wait: &str| {
+            let first = ".set lds_bytes, 256\n ds_write_b32 v1, v0\n ds_read_u16_d16 v2, v1\n";
+            format!("{first}{wait}\nwrong: ds_read_u16_d16_hi v2, v1\n")
+        };
+        breaks(machine, Rule::WaitCounter, 64, &with(""), &with("s_waitcnt lgkmcnt(0)"));
+    }
+}

@@ -51,7 +51,7 @@ fn example(name: &str) -> Workload {
 }
 
 /// Compares all tools with the observer.
-fn check_all(workload: &Workload) {
+pub fn check_all(workload: &Workload) {
     let per = |per| Options { per, ..Options::default() };
     check::<InstructionCount>(workload, &per(Per::Block));
     check::<InstructionCount>(workload, &per(Per::Instruction));

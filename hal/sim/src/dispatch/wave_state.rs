@@ -1,5 +1,8 @@
 //! What an observer sees of a wave and may change.
 
+use crate::execute::matrix_sum::{MatrixElement, MatrixShape, Steps, SummedElement, Touch};
+use crate::execute::operations::find_whole;
+use crate::execute::step::resolved;
 use crate::instruction::Op;
 use crate::memory::{Memory, WrittenByte, read_bytes};
 use crate::translate::program::Program;
@@ -110,6 +113,35 @@ impl<'a> WaveState<'a> {
         if let Some(replacement) = &mut self.replacement {
             **replacement = Some(self.program.decode_altered(self.wave.pc, bytes).map(Box::new));
         }
+    }
+
+    /// What the instruction at the PC computes, if it is a product of matrices.
+    pub fn matrix_shape(&self) -> Option<MatrixShape> {
+        let op = self.program.decode_altered(self.wave.pc, &[]).ok()?;
+        Some(find_whole(op.inst.operation.name(), self.wave.machine)?.matrix?.shape)
+    }
+
+    /// Computes one element of what the instruction at the PC, a product of matrices, makes of the
+    /// registers as they are now. `touch` sees each part of its sum, with its step and its bits, and
+    /// gives the bits that the sum goes on with. Nothing is written. `None` where the instruction has
+    /// no such element.
+    pub fn sum_matrix_element(
+        &self,
+        element: MatrixElement,
+        touch: &mut Touch<'_>,
+    ) -> Option<SummedElement> {
+        let named = self.program.decode_altered(self.wave.pc, &[]).ok()?;
+        let op = resolved(self.wave, &named)?;
+        let product = find_whole(op.inst.operation.name(), self.wave.machine)?.matrix?;
+        if !product.shape.has(element) {
+            return None;
+        }
+        (product.sum)(self.wave, &op, element, &mut Steps::new(touch))
+    }
+
+    /// Writes such an element where its instruction writes it; gives whether anything else was there.
+    pub fn write_matrix_element(&mut self, element: &SummedElement) -> bool {
+        element.write(self.wave)
     }
 
     /// The workgroup's LDS.

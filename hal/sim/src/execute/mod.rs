@@ -8,6 +8,7 @@ pub mod hardware_register;
 pub mod lane;
 mod lane_access;
 pub mod lds;
+pub mod matrix_sum;
 pub mod operand;
 pub mod operations;
 pub mod scalar;

@@ -128,19 +128,22 @@ fn on_scalars(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8])
 #[cold]
 #[inline(never)]
 fn step_with_care(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8]) -> Step {
-    if wave.mode.skips_vectors() && is_vector(op.run) {
-        return Step::Next;
+    match resolved(wave, op) {
+        Some(op) => step_in_range(wave, &op, memory, lds),
+        None => Step::Next,
     }
-    let named = op;
-    let mut op = op.clone();
+}
+
+/// An operation with the registers that it has in the wave; `None` if it does nothing.
+pub fn resolved(wave: &Wave, named: &Op) -> Option<Op> {
+    if wave.mode.skips_vectors() && is_vector(named.run) {
+        return None;
+    }
+    let mut op = named.clone();
     if wave.mode.indexes_vgprs() && matches!(op.run, Run::Vector(_) | Run::Whole(_)) {
         index_registers(&mut op, wave.scalar(ScalarIndex::M0));
     }
-    if confine_registers(&mut op, named, wave) {
-        step_in_range(wave, &op, memory, lds)
-    } else {
-        Step::Next
-    }
+    confine_registers(&mut op, named, wave).then_some(op)
 }
 
 /// Whether VSKIP concerns an instruction (ISA manual, "S_SETVSKIP").

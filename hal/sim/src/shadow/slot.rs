@@ -1,17 +1,18 @@
 //! Registers as numbers, so that ranges of them are compared quickly.
 
 use crate::wave::{Machine, RowIndex, ScalarIndex};
-use flipwave_isa::{Register, RegisterRange};
+use flipwave_isa::{Half, Register, RegisterRange};
 use std::ops::Range;
 
 /// Numbers of vector registers are those of their rows; scalar registers follow.
 const FIRST_SCALAR: u16 = RowIndex::COUNT as u16;
 const SCC: u16 = FIRST_SCALAR + ScalarIndex::COUNT as u16;
 
-/// Consecutive registers of a wave.
+/// Consecutive registers of a wave, or half of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slots {
     numbers: Range<u16>,
+    half: Option<Half>,
 }
 
 impl Slots {
@@ -24,12 +25,20 @@ impl Slots {
                 None => FIRST_SCALAR + u16::from(ScalarIndex::of(own)?.0),
             },
         };
-        Some(Slots { numbers: first..first + u16::from(range.words) })
+        Some(Slots { numbers: first..first + u16::from(range.words), half: None })
     }
 
-    /// Whether the two have a register in common.
+    /// Half of them, if one is given.
+    pub fn half(self, half: Option<Half>) -> Slots {
+        Slots { half, ..self }
+    }
+
+    /// Whether the two have a register, or half of one, in common.
     pub fn overlap(&self, other: &Slots) -> bool {
-        self.numbers.start < other.numbers.end && other.numbers.start < self.numbers.end
+        let are_apart = matches!((self.half, other.half), (Some(own), Some(its)) if own != its);
+        self.numbers.start < other.numbers.end
+            && other.numbers.start < self.numbers.end
+            && !are_apart
     }
 
     /// The rows of vector registers.

@@ -13,7 +13,8 @@ mod tables;
 mod vectors;
 mod wide;
 
-use super::WholeWaveOperation;
+use super::{MatrixProduct, WholeWaveOperation};
+use crate::execute::matrix_sum::{MatrixElement, MatrixShape, Steps, SummedElement};
 use crate::execute::operand::scalar_word;
 use crate::instruction::{Op, Word};
 use crate::wave::{LANES, Level, Machine, Row, Wave};
@@ -35,6 +36,13 @@ macro_rules! matrix_operations {
             ],
             function: multiply_add::<$element, $size, $depth, $blocks>,
             unsettled: $unsettled,
+            matrix: Some(MatrixProduct {
+                shape: shape_of::<$element>($size, $depth, $blocks),
+                sum: |wave, op, element, steps| {
+                    let shape = Shape { size: $size, depth: $depth, blocks: $blocks };
+                    sum_by_steps::<$element>(wave, op, shape, element, steps)
+                },
+            }),
         }),*];
     };
 }
@@ -253,6 +261,46 @@ fn compute<E: Element, const ROOM: usize>(
         *wave.row_mut(op.destination.plus(word as u16)) = *row;
     }
     wave.written_lanes = Some(LaneMask::FULL);
+}
+
+/// What a product has, as its steps have it.
+const fn shape_of<E: Element>(size: usize, depth: usize, blocks: usize) -> MatrixShape {
+    let group = if E::STEP < depth { E::STEP } else { depth };
+    MatrixShape {
+        blocks: blocks as u8,
+        group: group as u8,
+        sum: E::SUM_TYPE,
+        ..MatrixShape::square(size, depth)
+    }
+}
+
+/// One element of what [`compute`] makes, by steps.
+fn sum_by_steps<E: Element>(
+    wave: &Wave,
+    op: &Op,
+    Shape { size, depth, blocks }: Shape,
+    element: MatrixElement,
+    steps: &mut Steps<'_>,
+) -> Option<SummedElement> {
+    let [block, row, column] = [element.block, element.row, element.column].map(usize::from);
+    let placement = Placement::of::<E>(size, blocks);
+    let count = size * size * blocks / LANES;
+    let mut places = (0..count).flat_map(|index| (0..LANES).map(move |lane| (index, lane)));
+    let (index, lane) =
+        places.find(|(index, lane)| placement.element(*index, *lane) == (block, row, column))?;
+    let each = depth * size * blocks / LANES;
+    let a = elements::<E>(wave, op, 0, each);
+    let b = permuted(&elements::<E>(wave, op, 1, each), op.inst.modifiers.blgp);
+    let (broadcast, chosen) = (op.inst.modifiers.cbsz & 7, usize::from(op.inst.modifiers.abid));
+    let from = ((block >> broadcast << broadcast) + chosen) % blocks;
+    let holder = |i: usize, block: usize, k: usize| i + size * (block + blocks * (k / each));
+    let factors: Vec<[E::Value; 2]> = (0..depth)
+        .map(|k| [a[holder(row, from, k)][k % each], b[holder(column, block, k)][k % each]])
+        .collect();
+    let initial = E::initial(joined(&sum_rows::<E>(wave, op, index), lane) ^ negation(op, 2));
+    let value = E::bits(E::sum_by_steps(&factors, initial, steps));
+    let row = op.destination.plus((index * E::SUM_WORDS) as u16);
+    Some(SummedElement::words(row, lane, E::SUM_WORDS, value))
 }
 
 /// The sign bit of a double, if a source is negated, which only double precision can have.

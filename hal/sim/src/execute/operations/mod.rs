@@ -38,10 +38,11 @@ mod wide_float;
 pub use choice::{maximum_number, minimum_number};
 
 use crate::execute::lane::{Kind, Numerics};
+use crate::execute::matrix_sum::{MatrixElement, MatrixShape, Steps, SummedElement};
 use crate::execute::vector::VectorOperation;
-use crate::instruction::ScalarFunction;
-use crate::wave::Machine;
-use flipwave_isa::{Float8, Generation};
+use crate::instruction::{Op, ScalarFunction};
+use crate::wave::{Machine, Wave};
+use flipwave_isa::{Float8, Generation, Inst, Target};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -211,6 +212,13 @@ pub fn numerics(operation: &str) -> Option<Numerics> {
     find(operation).map(|row| row.numerics)
 }
 
+/// What a matrix instruction computes on a target; `None` of other instructions.
+pub fn matrix_shape(inst: &Inst, target: &Target) -> Option<MatrixShape> {
+    // Rows do not depend on how many lanes a wave has.
+    let machine = Machine::new(target, 64);
+    Some(find_whole(inst.operation.name(), machine)?.matrix?.shape)
+}
+
 /// An operation on the wave as a whole.
 pub struct WholeWaveOperation {
     /// Canonical name.
@@ -221,6 +229,18 @@ pub struct WholeWaveOperation {
     pub function: ScalarFunction,
     /// What of it no source settles, and what is done here; `None` if all is known.
     pub unsettled: Option<&'static str>,
+    /// What a product of matrices is made of.
+    pub matrix: Option<MatrixProduct>,
+}
+
+/// A product of matrices, element by element.
+#[derive(Clone, Copy)]
+pub struct MatrixProduct {
+    /// What it computes.
+    pub shape: MatrixShape,
+    /// Computes one element of it, which is one of `shape`, by steps; nothing where the instruction
+    /// makes none.
+    pub sum: fn(&Wave, &Op, MatrixElement, &mut Steps<'_>) -> Option<SummedElement>,
 }
 
 impl WholeWaveOperation {
@@ -230,7 +250,7 @@ impl WholeWaveOperation {
         sources: &'static [Kind],
         function: ScalarFunction,
     ) -> WholeWaveOperation {
-        WholeWaveOperation { name, sources, function, unsettled: None }
+        WholeWaveOperation { name, sources, function, unsettled: None, matrix: None }
     }
 }
 

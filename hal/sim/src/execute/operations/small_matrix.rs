@@ -9,9 +9,10 @@
 //! In what order and with what roundings products are summed is not published: here each product is
 //! added in the order of k, beginning with C, and each sum is rounded to single precision.
 
-use super::WholeWaveOperation;
+use super::{MatrixProduct, WholeWaveOperation};
 use crate::execute::lane::Kind;
 use crate::execute::lane::small_float::{SmallFloat, power};
+use crate::execute::matrix_sum::{MatrixElement, MatrixShape, Steps, SummedElement};
 use crate::execute::operand::scalar_word;
 use crate::instruction::{Op, Word};
 use crate::wave::{LANES, ScalarIndex, Wave};
@@ -24,29 +25,30 @@ const DEPTH: usize = 128;
 
 const SOURCES: &[Kind] = &[Kind::Word; 5];
 
-const fn product(
-    name: &'static str,
-    function: crate::instruction::ScalarFunction,
-) -> WholeWaveOperation {
-    WholeWaveOperation {
-        unsettled: Some("sums in the order of k, each rounded once, one NaN for all"),
-        ..WholeWaveOperation::new(name, SOURCES, function)
-    }
+/// A row: a name, the rows and formats, the products that share a scale, if there are scales.
+macro_rules! product {
+    ($name:literal, $rows:expr, $shape:expr, $block:expr) => {
+        WholeWaveOperation {
+            unsettled: Some("sums in the order of k, each rounded once, one NaN for all"),
+            matrix: Some(MatrixProduct {
+                shape: MatrixShape { rows: $rows as u8, ..MatrixShape::square(SIZE, DEPTH) },
+                sum: |wave, op, element, steps| {
+                    Some(sum_by_steps(wave, op, &$shape(op), $block, element, steps))
+                },
+            }),
+            ..WholeWaveOperation::new($name, SOURCES, |wave, op| {
+                multiply_add(wave, op, $shape(op), $block);
+            })
+        }
+    };
 }
 
 /// The operations.
 pub(super) static TABLE: &[WholeWaveOperation] = &[
-    product("v_wmma_f32_16x16x128_f8f6f4", |wave, op| multiply_add(wave, op, chosen(op), None)),
-    product("v_wmma_scale_f32_16x16x128_f8f6f4", |wave, op| {
-        multiply_add(wave, op, chosen(op), Some(32));
-    }),
-    product("v_wmma_scale16_f32_16x16x128_f8f6f4", |wave, op| {
-        multiply_add(wave, op, chosen(op), Some(16));
-    }),
-    product("v_wmma_f32_32x16x128_f4", |wave, op| {
-        let shape = Shape { rows: 2 * SIZE, formats: [SmallFloat::FP4; 2] };
-        multiply_add(wave, op, shape, None);
-    }),
+    product!("v_wmma_f32_16x16x128_f8f6f4", SIZE, chosen, None),
+    product!("v_wmma_scale_f32_16x16x128_f8f6f4", SIZE, chosen, Some(32)),
+    product!("v_wmma_scale16_f32_16x16x128_f8f6f4", SIZE, chosen, Some(16)),
+    product!("v_wmma_f32_32x16x128_f4", 2 * SIZE, tall, None),
 ];
 
 /// What is multiplied.
@@ -70,6 +72,11 @@ fn chosen(op: &Op) -> Shape {
     Shape { rows: SIZE, formats: [format(modifiers.cbsz), format(modifiers.blgp)] }
 }
 
+/// Those of the operation that has twice as many rows.
+fn tall(_: &Op) -> Shape {
+    Shape { rows: 2 * SIZE, formats: [SmallFloat::FP4; 2] }
+}
+
 fn multiply_add(wave: &mut Wave, op: &Op, shape: Shape, block: Option<usize>) {
     let a: Vec<[f64; DEPTH]> =
         (0..shape.rows).map(|row| elements(wave, op, 0, shape.formats[0], row, block)).collect();
@@ -84,7 +91,7 @@ fn multiply_add(wave: &mut Wave, op: &Op, shape: Shape, block: Option<usize>) {
             let sum = factors.fold(initial(wave, op, register, lane), |sum, (a, b)| {
                 (f64::from(sum) + a * b) as f32
             });
-            result[lane] = if sum.is_nan() { 0x7fc0_0000 } else { sum.to_bits() };
+            result[lane] = bits(sum);
         }
     }
     for (register, words) in results.iter().enumerate() {
@@ -92,6 +99,36 @@ fn multiply_add(wave: &mut Wave, op: &Op, shape: Shape, block: Option<usize>) {
         row.0[..2 * SIZE].copy_from_slice(&words[..2 * SIZE]);
     }
     wave.written_lanes = Some(wave.machine.all_lanes());
+}
+
+/// One element of what [`multiply_add`] makes, by steps.
+fn sum_by_steps(
+    wave: &Wave,
+    op: &Op,
+    shape: &Shape,
+    block: Option<usize>,
+    MatrixElement { row, column, .. }: MatrixElement,
+    steps: &mut Steps<'_>,
+) -> SummedElement {
+    let [row, column] = [row, column].map(usize::from);
+    let a = elements(wave, op, 0, shape.formats[0], row, block);
+    let b = elements(wave, op, 1, shape.formats[1], column, block);
+    let register = 8 * (row / SIZE) + row % 8;
+    let lane = column + SIZE * (row % SIZE / 8);
+    let mut sum = steps.begin(initial(wave, op, register, lane));
+    for (step, (a, b)) in a.iter().zip(&b).enumerate() {
+        let product = a * b;
+        let changed = steps.product(step, f32::from_bits(bits(product as f32)));
+        sum = (f64::from(sum) + changed.map_or(product, f64::from)) as f32;
+        sum = steps.sum(step, f32::from_bits(bits(sum)));
+    }
+    let first = op.destination.plus(register as u16);
+    SummedElement::words(first, lane, 1, bits(sum).into())
+}
+
+/// The bits of a sum: there is one NaN.
+fn bits(sum: f32) -> u32 {
+    if sum.is_nan() { 0x7fc0_0000 } else { sum.to_bits() }
 }
 
 /// An element of C: `neg_hi` takes its absolute value, `neg_lo` its negative.

@@ -9,9 +9,13 @@
 //! with C; denormals are kept, MODE does not matter, and results of 16 bits are rounded to nearest even
 //! once, at the end. Sums of integers are exact, and wrap or saturate.
 
-use super::WholeWaveOperation;
+use super::{MatrixProduct, WholeWaveOperation};
 use crate::execute::lane::small_float::{SmallFloat, brain_to_single, single_to_brain};
-use crate::execute::lane::{Kind, LaneValue, binary16, settle};
+use crate::execute::lane::{Kind, binary16};
+use crate::execute::matrix_sum::{
+    Fused, MatrixElement, MatrixShape, Steps, SumType, SummedElement, integers as add_integers,
+    link,
+};
 use crate::execute::operand::scalar_word;
 use crate::instruction::{Op, Word};
 use crate::wave::{LANES, Wave};
@@ -99,26 +103,29 @@ struct Shape {
 macro_rules! wave_matrices {
     ($($name:literal $a:ident $b:ident $sum:ident $depth:literal $sparse:literal)*) => {
         /// The operations.
-        pub(super) static TABLE: &[WholeWaveOperation] = &[$(WholeWaveOperation {
-            name: $name,
-            sources: &[Kind::Word, Kind::Word, Kind::Word],
-            function: {
-                fn run(wave: &mut Wave, op: &Op) {
-                    const SHAPE: Shape = Shape {
-                        a: Element::$a,
-                        b: Element::$b,
-                        sum: Sum::$sum,
-                        depth: $depth,
-                        sparse: $sparse,
-                    };
-                    multiply_add(wave, op, &SHAPE);
-                }
-                run
-            },
-            unsettled: match Sum::$sum {
-                Sum::I32 => None,
-                _ => Some("fused steps in the order of k, denormals kept, the first NaN"),
-            },
+        pub(super) static TABLE: &[WholeWaveOperation] = &[$({
+            const SHAPE: Shape = Shape {
+                a: Element::$a,
+                b: Element::$b,
+                sum: Sum::$sum,
+                depth: $depth,
+                sparse: $sparse,
+            };
+            WholeWaveOperation {
+                name: $name,
+                sources: &[Kind::Word, Kind::Word, Kind::Word],
+                function: |wave, op| multiply_add(wave, op, &SHAPE),
+                unsettled: match SHAPE.sum {
+                    Sum::I32 => None,
+                    _ => Some("fused steps in the order of k, denormals kept, the first NaN"),
+                },
+                matrix: Some(MatrixProduct {
+                    shape: SHAPE.steps(),
+                    sum: |wave, op, element, steps| {
+                        sum_by_steps(wave, op, &SHAPE, element, steps)
+                    },
+                }),
+            }
         }),*];
     };
 }
@@ -172,6 +179,15 @@ wave_matrices! {
     "v_wmma_f16_16x16x128_bf8_bf8"   Bf8  Bf8  F16  128 false
 }
 
+impl Shape {
+    /// The same as its steps have it.
+    const fn steps(&self) -> MatrixShape {
+        let products = if self.sparse { self.depth / 2 } else { self.depth };
+        let sum = if matches!(self.sum, Sum::I32) { SumType::I32 } else { SumType::F32 };
+        MatrixShape { sum, ..MatrixShape::square(SIZE, products) }
+    }
+}
+
 /// The bits of the elements of A or of B transposed: row or column first, then k.
 type Matrix = [[u32; MOST_DEPTH]; SIZE];
 
@@ -191,10 +207,7 @@ fn multiply_add(wave: &mut Wave, op: &Op, shape: &Shape) {
         for index in 0..layout.results() {
             let row = layout.row(lane, index);
             let (register, shift) = layout.result(index, modifiers.op_sel.unwrap_or(0));
-            let initial = match shape.sum.begins_short() {
-                true => sum_word(wave, op, shape, lane, register) >> shift & 0xffff,
-                false => sum_word(wave, op, shape, lane, index),
-            };
+            let initial = initial(wave, op, shape, lane, (index, register, shift));
             let factors = a[row].iter().zip(&b[lane % SIZE]).take(shape.depth);
             let sum = match shape.sum {
                 Sum::I32 => integers(op, shape, factors, initial),
@@ -253,6 +266,71 @@ fn is_made_in_vectors(wave: &mut Wave, op: &Op, shape: &Shape, layout: &Layout) 
     multiply_wave(wave, op, &product)
 }
 
+/// The bits of the `index`-th element of C of a lane, of D in the register and from the bit given.
+fn initial(
+    wave: &Wave,
+    op: &Op,
+    shape: &Shape,
+    lane: usize,
+    (index, register, shift): (usize, usize, u32),
+) -> u32 {
+    match shape.sum.begins_short() {
+        true => sum_word(wave, op, shape, lane, register) >> shift & 0xffff,
+        false => sum_word(wave, op, shape, lane, index),
+    }
+}
+
+/// One element of what [`multiply_add`] makes, by steps. Products of elements of a sparse A that are not
+/// there are added as zeros, and are no steps.
+fn sum_by_steps(
+    wave: &Wave,
+    op: &Op,
+    shape: &Shape,
+    element: MatrixElement,
+    steps: &mut Steps<'_>,
+) -> Option<SummedElement> {
+    let layout = Layout::of(wave, shape);
+    let [row, column] = [element.row, element.column].map(usize::from);
+    let mut places = (0..layout.lanes)
+        .flat_map(|lane| (0..layout.results()).map(move |index| (lane, index)))
+        .filter(|(lane, _)| lane % SIZE == column);
+    let (lane, index) = places.find(|(lane, index)| layout.row(*lane, *index) == row)?;
+    let (register, shift) = layout.result(index, op.inst.modifiers.op_sel.unwrap_or(0));
+    let b = dense(wave, op, &layout, 1);
+    let (a, is_there) = match shape.sparse {
+        true => (sparse(wave, op, &layout, shape), present(wave, op, &layout)[row]),
+        false => (dense(wave, op, &layout, 0), [true; MOST_DEPTH]),
+    };
+    let factors = a[row].iter().zip(&b[column]).take(shape.depth);
+    let initial = initial(wave, op, shape, lane, (index, register, shift));
+    let value = match shape.sum {
+        Sum::I32 => {
+            let products = factors.zip(is_there).filter(|(_, is_there)| *is_there);
+            let products = products.map(|(factors, _)| integer_product(op, shape, factors) as i32);
+            add_integers(products, initial as i32, op.inst.modifiers.clamp, steps) as u32
+        }
+        _ => {
+            let mut sum = steps.begin(float_initial(op, shape, initial));
+            let mut next = 0;
+            for (k, (factors, is_there)) in factors.zip(is_there).enumerate() {
+                let factors = float_factors(op, shape, k, factors);
+                if !is_there {
+                    sum = f32::fused(factors[0], factors[1], sum);
+                    continue;
+                }
+                // The zeros before a product belong to the sum before it.
+                sum = if next > 0 { steps.sum(next - 1, sum) } else { sum };
+                sum = link(next, factors, sum, steps);
+                next += 1;
+            }
+            float_result(shape, steps.sum(next - 1, sum))
+        }
+    };
+    let row = op.destination.plus(register as u16);
+    let bits = if shape.sum.is_short() { 16 } else { 32 };
+    Some(SummedElement { lane, row, bits, shift, value: value.into() })
+}
+
 /// A word of C, which a sparse operation has where its result goes.
 fn sum_word(wave: &Wave, op: &Op, shape: &Shape, lane: usize, register: usize) -> u32 {
     let first = if shape.sparse { Word::Row(op.destination) } else { op.sources[2].words[0] };
@@ -262,16 +340,13 @@ fn sum_word(wave: &Wave, op: &Op, shape: &Shape, lane: usize, register: usize) -
     }
 }
 
-/// `neg_lo` says which matrices are signed.
 fn integers<'a>(
     op: &Op,
     shape: &Shape,
     factors: impl Iterator<Item = (&'a u32, &'a u32)>,
     initial: u32,
 ) -> u32 {
-    let signed = |source: u8| op.inst.modifiers.neg_lo >> source & 1 != 0;
-    let products =
-        factors.map(|(a, b)| shape.a.integer(*a, signed(0)) * shape.b.integer(*b, signed(1)));
+    let products = factors.map(|factors| integer_product(op, shape, factors));
     let sum = i64::from(initial as i32) + products.sum::<i64>();
     if op.inst.modifiers.clamp {
         sum.clamp(i32::MIN.into(), i32::MAX.into()) as u32
@@ -280,36 +355,55 @@ fn integers<'a>(
     }
 }
 
-/// `neg_lo` negates elements of A and B whose k is even, `neg_hi` the others; of C they are the sign
-/// and the absolute value.
+/// `neg_lo` says which matrices are signed.
+fn integer_product(op: &Op, shape: &Shape, (a, b): (&u32, &u32)) -> i64 {
+    let signed = |source: u8| op.inst.modifiers.neg_lo >> source & 1 != 0;
+    shape.a.integer(*a, signed(0)) * shape.b.integer(*b, signed(1))
+}
+
 fn floats<'a>(
     op: &Op,
     shape: &Shape,
     factors: impl Iterator<Item = (&'a u32, &'a u32)>,
     initial: u32,
 ) -> u32 {
+    let mut sum = float_initial(op, shape, initial);
+    for (k, factors) in factors.enumerate() {
+        let [a, b] = float_factors(op, shape, k, factors);
+        sum = f32::fused(a, b, sum);
+    }
+    float_result(shape, sum)
+}
+
+/// An element of C: `neg_hi` takes its absolute value, `neg_lo` its negative.
+fn float_initial(op: &Op, shape: &Shape, bits: u32) -> f32 {
     let modifiers = &op.inst.modifiers;
-    let signed = |value: f32, k: usize, source: u8| {
+    let mut value = match shape.sum {
+        Sum::F16 => binary16::to_f32(f16::from_bits(bits as u16)),
+        Sum::Bf16 => brain_to_single(bits as u16),
+        _ => f32::from_bits(bits),
+    };
+    if modifiers.neg_hi >> 2 & 1 != 0 {
+        value = value.abs();
+    }
+    if modifiers.neg_lo >> 2 & 1 != 0 {
+        value = -value;
+    }
+    value
+}
+
+/// Elements of A and B: `neg_lo` negates those whose k is even, `neg_hi` the others.
+fn float_factors(op: &Op, shape: &Shape, k: usize, (a, b): (&u32, &u32)) -> [f32; 2] {
+    let modifiers = &op.inst.modifiers;
+    let signed = |value: f32, source: u8| {
         let negates = [modifiers.neg_lo, modifiers.neg_hi][k % 2] >> source & 1 != 0;
         if negates { -value } else { value }
     };
-    let mut sum = match shape.sum {
-        Sum::F16 => binary16::to_f32(f16::from_bits(initial as u16)),
-        Sum::Bf16 => brain_to_single(initial as u16),
-        _ => f32::from_bits(initial),
-    };
-    if modifiers.neg_hi >> 2 & 1 != 0 {
-        sum = sum.abs();
-    }
-    if modifiers.neg_lo >> 2 & 1 != 0 {
-        sum = -sum;
-    }
-    for (k, (a, b)) in factors.enumerate() {
-        let a = signed(shape.a.float(*a), k, 0);
-        let b = signed(shape.b.float(*b), k, 1);
-        let first_nan = [a, b, sum].into_iter().find_map(LaneValue::quiet_nan);
-        sum = settle(a.mul_add(b, sum), first_nan);
-    }
+    [signed(shape.a.float(*a), 0), signed(shape.b.float(*b), 1)]
+}
+
+/// The bits of an element of D.
+fn float_result(shape: &Shape, sum: f32) -> u32 {
     match shape.sum {
         Sum::F16 => binary16::from_f32(sum).to_bits().into(),
         Sum::Bf16 | Sum::Bf16OfF32 => single_to_brain(sum).into(),
@@ -427,8 +521,31 @@ fn dense(wave: &Wave, op: &Op, layout: &Layout, source: usize) -> Matrix {
 /// `index_key` chooses among its parts.
 fn sparse(wave: &Wave, op: &Op, layout: &Layout, shape: &Shape) -> Matrix {
     let mut matrix = [[0; MOST_DEPTH]; SIZE];
-    let (lanes, elements) = layout.holders(2);
     debug_assert_eq!(shape.depth, layout.depth);
+    for_each_kept(wave, op, layout, |lane, at, k| {
+        matrix[lane % SIZE][k] = element(wave, op, layout, 0, lane, at);
+    });
+    matrix
+}
+
+/// Which elements of a sparse A are there: two of each four, where an index names one twice the first
+/// of the others with it.
+fn present(wave: &Wave, op: &Op, layout: &Layout) -> [[bool; MOST_DEPTH]; SIZE] {
+    let mut present = [[false; MOST_DEPTH]; SIZE];
+    for_each_kept(wave, op, layout, |lane, _, k| present[lane % SIZE][k] = true);
+    for four in present.iter_mut().flat_map(|row| row[..layout.depth].chunks_mut(4)) {
+        if four.iter().filter(|is_there| **is_there).count() < 2
+            && let Some(other) = four.iter_mut().find(|is_there| !**is_there)
+        {
+            *other = true;
+        }
+    }
+    present
+}
+
+/// Gives `see` the lane of each element that there is of a sparse A, its number there, and its k.
+fn for_each_kept(wave: &Wave, op: &Op, layout: &Layout, mut see: impl FnMut(usize, usize, usize)) {
+    let (lanes, elements) = layout.holders(2);
     let key = u32::from(op.inst.modifiers.index_key) * elements as u32;
     for lane in 0..lanes {
         let index = match op.sources[2].row() {
@@ -437,9 +554,7 @@ fn sparse(wave: &Wave, op: &Op, layout: &Layout, shape: &Shape) -> Matrix {
         };
         for at in 0..elements / 2 {
             let place = index >> ((key + 2 * at as u32) % 32) & 3;
-            let k = layout.k(lane, at / 2 * 4) + place as usize;
-            matrix[lane % SIZE][k] = element(wave, op, layout, 0, lane, at);
+            see(lane, at, layout.k(lane, at / 2 * 4) + place as usize);
         }
     }
-    matrix
 }

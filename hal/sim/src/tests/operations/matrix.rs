@@ -2,6 +2,7 @@
 
 mod generations;
 mod levels;
+mod steps;
 mod sums;
 pub mod wide;
 

@@ -27,11 +27,12 @@
 
 #[cfg(target_arch = "x86_64")]
 use super::avx512::{Elements, Sum};
-use super::fused::{Factor, Rule, sum};
+use super::fused::{self, Factor, Rule, sum};
 use super::{LANES, Lanes, MOST_GROUP};
 use crate::execute::lane::binary16::to_f32;
 use crate::execute::lane::small_float::{SmallFloat, brain_to_single};
 use crate::execute::lane::{Kind, LaneValue, settle};
+use crate::execute::matrix_sum::{Steps, SumType, chain, integers};
 use crate::execute::operations::single;
 use half::f16;
 use std::marker::PhantomData;
@@ -74,6 +75,16 @@ pub(super) trait Element {
             *sum = Self::add(&of_lane(a)[..a.len()], &of_lane(b)[..b.len()], *sum);
         }
     }
+    /// The sum of one element, with its products' factors, by steps.
+    fn sum_by_steps(
+        factors: &[[Self::Value; 2]],
+        initial: Self::Sum,
+        steps: &mut Steps<'_>,
+    ) -> Self::Sum;
+    /// The type of sums as steps have it.
+    const SUM_TYPE: SumType = SumType::F32;
+    /// Products between partial sums.
+    const STEP: usize = Self::GROUP;
     /// The bits of an element of D.
     fn bits(sum: Self::Sum) -> u64;
 }
@@ -119,6 +130,9 @@ impl Element for Single {
             }
         }
     }
+    fn sum_by_steps(factors: &[[f32; 2]], initial: f32, steps: &mut Steps<'_>) -> f32 {
+        chain(factors.iter().copied(), initial, steps)
+    }
     #[inline(always)]
     fn bits(sum: f32) -> u64 {
         sum.to_bits().into()
@@ -135,6 +149,7 @@ impl Element for Double {
     const SUM: Kind = Kind::F64;
     const BITS: usize = 64;
     const SUM_WORDS: usize = 2;
+    const SUM_TYPE: SumType = SumType::F64;
     const ROWS: usize = 1;
     const GROUP: usize = 1;
 
@@ -150,6 +165,9 @@ impl Element for Double {
     fn add(a: &[f64], b: &[f64], sum: f64) -> f64 {
         let first_nan = [a[0], b[0], sum].into_iter().find_map(LaneValue::quiet_nan);
         settle(a[0].mul_add(b[0], sum), first_nan)
+    }
+    fn sum_by_steps(factors: &[[f64; 2]], initial: f64, steps: &mut Steps<'_>) -> f64 {
+        chain(factors.iter().copied(), initial, steps)
     }
     #[inline(always)]
     fn bits(sum: f64) -> u64 {
@@ -169,6 +187,8 @@ impl Element for Byte {
     const SUM_WORDS: usize = 1;
     const ROWS: usize = 4;
     const GROUP: usize = 4;
+    const SUM_TYPE: SumType = SumType::I32;
+    const STEP: usize = 1;
     #[cfg(target_arch = "x86_64")]
     const VECTORS: Option<(Elements, Sum)> = Some((Elements::Signed(8), Sum::Integers));
 
@@ -183,6 +203,9 @@ impl Element for Byte {
     #[inline(always)]
     fn add(a: &[i32], b: &[i32], sum: i32) -> i32 {
         a.iter().zip(b).fold(sum, |sum, (a, b)| sum.wrapping_add(a * b))
+    }
+    fn sum_by_steps(factors: &[[i32; 2]], initial: i32, steps: &mut Steps<'_>) -> i32 {
+        integers(factors.iter().map(|[a, b]| a * b), initial, false, steps)
     }
     #[inline(always)]
     fn bits(sum: i32) -> u64 {
@@ -278,6 +301,20 @@ impl<T: Short, const GROUP: usize, const FLUSHED: bool> Element for Pairwise<T, 
             });
         }
     }
+    fn sum_by_steps(factors: &[[f32; 2]], initial: f32, steps: &mut Steps<'_>) -> f32 {
+        let mut sum = steps.begin(initial);
+        for (number, factors) in factors.chunks(GROUP).enumerate() {
+            let first = number * GROUP;
+            let products: [f32; GROUP] = std::array::from_fn(|at| {
+                let [a, b] = factors[at];
+                let product = multiplied::<FLUSHED>(a, b);
+                steps.product(first + at, product).unwrap_or(product)
+            });
+            sum = added::<FLUSHED>(sum, in_pairs::<FLUSHED>(&products));
+            sum = steps.sum(first + GROUP - 1, sum);
+        }
+        sum
+    }
     #[inline(always)]
     fn bits(sum: f32) -> u64 {
         sum.to_bits().into()
@@ -319,6 +356,10 @@ impl<T: Short> Element for Fused<T> {
             *before = sum(Rule::Together, factors, 0, *before);
         }
     }
+    fn sum_by_steps(factors: &[[Factor; 2]], initial: f32, steps: &mut Steps<'_>) -> f32 {
+        let factors: Vec<(Factor, Factor)> = factors.iter().map(|[a, b]| (*a, *b)).collect();
+        fused::sum_by_steps((Rule::Together, Self::GROUP), &factors, |_| 0, initial, steps)
+    }
     #[inline(always)]
     fn bits(sum: f32) -> u64 {
         sum.to_bits().into()
@@ -355,6 +396,15 @@ fn multiplied<const FLUSHED: bool>(a: f32, b: f32) -> f32 {
 #[inline(always)]
 fn pairwise<const FLUSHED: bool>(a: &[f32], b: &[f32]) -> f32 {
     let product = |at: usize| multiplied::<FLUSHED>(a[at], b[at]);
-    let pair = |at: usize| added::<FLUSHED>(product(at), product(at + 1));
-    if a.len() == 2 { pair(0) } else { added::<FLUSHED>(pair(0), pair(2)) }
+    match a.len() {
+        2 => in_pairs::<FLUSHED>(&[product(0), product(1)]),
+        _ => in_pairs::<FLUSHED>(&[product(0), product(1), product(2), product(3)]),
+    }
+}
+
+/// The same of products that are made.
+#[inline(always)]
+fn in_pairs<const FLUSHED: bool>(products: &[f32]) -> f32 {
+    let pair = |at: usize| added::<FLUSHED>(products[at], products[at + 1]);
+    if products.len() == 2 { pair(0) } else { added::<FLUSHED>(pair(0), pair(2)) }
 }

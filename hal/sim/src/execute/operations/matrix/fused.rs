@@ -4,6 +4,7 @@
 
 use crate::execute::lane::small_float::{SmallFloat, power};
 use crate::execute::lane::{LaneValue, settle};
+use crate::execute::matrix_sum::Steps;
 
 /// Bits of a significand after the point.
 pub const PLACES: u32 = 10;
@@ -86,18 +87,101 @@ pub fn sum(
     // Infinities, NaNs, and products that single precision does not hold.
     let is_special = |(a, b): (Factor, Factor)| !(a.value * b.value).is_finite();
     if !before.is_finite() || factors.clone().any(is_special) {
-        return special(factors, scale, before);
+        let sources = factors.clone().flat_map(|(a, b)| [a.value, b.value]).chain([before]);
+        return special(factors.map(|pair| numbers(pair, scale)), sources, before);
     }
-    let parts = factors.map(|(a, b)| {
-        let digits = i64::from(a.significand) * i64::from(b.significand);
-        (digits << (24 - 2 * PLACES), a.exponent + b.exponent + scale)
+    total(rule, factors.map(|pair| part(pair, scale)), before)
+}
+
+/// The same for all products of an element, so many at a time, by steps; `scale` gives the exponent of
+/// the products from a step on. A product is seen in single precision; one that was changed is added as
+/// that number.
+pub fn sum_by_steps(
+    (rule, group): (Rule, usize),
+    factors: &[(Factor, Factor)],
+    scale: impl Fn(usize) -> i32,
+    before: f32,
+    steps: &mut Steps<'_>,
+) -> f32 {
+    let mut so_far = steps.begin(before);
+    for (number, factors) in factors.chunks(group).enumerate() {
+        let first = number * group;
+        let scale = scale(first);
+        let mut changed = Vec::new();
+        for (step, pair) in (first..).zip(factors) {
+            changed.push((*pair, steps.product(step, product(*pair, scale))));
+        }
+        so_far = match changed.iter().any(|(_, product)| product.is_some()) {
+            false => sum(rule, factors.iter().copied(), scale, so_far),
+            true => sum_of_changed(rule, &changed, scale, so_far),
+        };
+        so_far = steps.sum(first + factors.len() - 1, so_far);
+    }
+    so_far
+}
+
+/// A product in single precision.
+fn product((a, b): (Factor, Factor), scale: i32) -> f32 {
+    let first_nan = [a.value, b.value].into_iter().find_map(LaneValue::quiet_nan);
+    settle(numbers((a, b), scale)[1] as f32, first_nan)
+}
+
+/// As [`sum`], where some products are replaced by numbers.
+fn sum_of_changed(
+    rule: Rule,
+    products: &[((Factor, Factor), Option<f32>)],
+    scale: i32,
+    before: f32,
+) -> f32 {
+    let is_special = |((a, b), changed): &((Factor, Factor), Option<f32>)| {
+        !changed.unwrap_or(a.value * b.value).is_finite()
+    };
+    if !before.is_finite() || products.iter().any(is_special) {
+        let own = products.iter().map(|(pair, changed)| match changed {
+            Some(number) => [f64::from(*number); 2],
+            None => numbers(*pair, scale),
+        });
+        let sources = products.iter().flat_map(|((a, b), changed)| match changed {
+            Some(number) => [*number; 2],
+            None => [a.value, b.value],
+        });
+        return special(own, sources.chain([before]), before);
+    }
+    let parts = products.iter().map(|(pair, changed)| match changed {
+        Some(number) => part_of(*number),
+        None => part(*pair, scale),
     });
-    let bits = before.to_bits();
+    total(rule, parts, before)
+}
+
+/// A finite product.
+#[inline(always)]
+fn part((a, b): (Factor, Factor), scale: i32) -> Part {
+    let digits = i64::from(a.significand) * i64::from(b.significand);
+    (digits << (24 - 2 * PLACES), a.exponent + b.exponent + scale)
+}
+
+/// A finite number of single precision as a product. A zero has the least exponent of all.
+fn part_of(number: f32) -> Part {
+    let (significand, exponent) = parts_of_single(number);
+    (significand << 1, if significand == 0 { 2 * ZERO_EXPONENT } else { exponent })
+}
+
+/// A finite number's digits, 23 of them after the point, with its sign, and its exponent. A zero has
+/// the least exponent, that of a denormal.
+#[inline(always)]
+fn parts_of_single(number: f32) -> Part {
+    let bits = number.to_bits();
     let field = (bits >> 23 & 0xff) as i32;
     let magnitude = i64::from(bits & 0x7f_ffff | if field == 0 { 0 } else { 1 << 23 });
-    let significand = if before.is_sign_negative() { -magnitude } else { magnitude };
-    let exponent = field.max(1) - 127;
-    // A zero has the least exponent, that of a denormal.
+    let significand = if number.is_sign_negative() { -magnitude } else { magnitude };
+    (significand, field.max(1) - 127)
+}
+
+/// The sum of finite products and of the finite sum so far.
+#[inline(always)]
+fn total(rule: Rule, parts: impl Iterator<Item = Part> + Clone, before: f32) -> f32 {
+    let (significand, exponent) = parts_of_single(before);
     let ((sum, greatest), has_all) = match rule {
         Rule::Together => (aligned(parts), true),
         Rule::EvenAndOdd => {
@@ -136,23 +220,29 @@ fn down(digits: i64, distance: i32) -> i64 {
     digits >> distance.min(63)
 }
 
-/// The sum where not all is finite. Finite products beyond single precision count as infinite,
-/// beside finite numbers.
+/// A product without its scale, and with it.
+#[inline(always)]
+fn numbers((a, b): (Factor, Factor), scale: i32) -> [f64; 2] {
+    let product = f64::from(a.value) * f64::from(b.value);
+    [product, product * power(scale)]
+}
+
+/// The sum where not all is finite, of products as [`numbers`] has them. Finite products beyond single
+/// precision count as infinite, beside finite numbers. The first NaN of the sources is the sum's.
 #[cold]
 #[inline(never)]
 fn special(
-    factors: impl Iterator<Item = (Factor, Factor)> + Clone,
-    scale: i32,
+    products: impl Iterator<Item = [f64; 2]> + Clone,
+    mut sources: impl Iterator<Item = f32>,
     before: f32,
 ) -> f32 {
-    let products = factors.clone().map(|(a, b)| f64::from(a.value) * f64::from(b.value));
-    let wide = products.clone().map(|product| product * power(scale)).sum::<f64>();
+    let wide = products.clone().map(|[_, scaled]| scaled).sum::<f64>();
     let wide = wide + f64::from(before);
     let sum = if wide.is_finite() {
-        products.map(|product| product as f32).filter(|product| !product.is_finite()).sum()
+        let narrow = products.map(|[product, _]| product as f32);
+        narrow.filter(|product| !product.is_finite()).sum()
     } else {
         wide as f32
     };
-    let sources = factors.flat_map(|(a, b)| [a.value, b.value]).chain([before]);
-    settle(sum, sources.into_iter().find_map(LaneValue::quiet_nan))
+    settle(sum, sources.find_map(LaneValue::quiet_nan))
 }

@@ -1,9 +1,11 @@
 //! The operations of [`super::wide`], one row each.
 
 use super::fused::Rule;
-use super::wide::{Format, Shape, Sum, dense, scaled, sparse};
+use super::wide::{
+    Format, Shape, Sum, dense, dense_sum, scaled, scaled_steps, scaled_sum, sparse, sparse_sum,
+};
 use crate::execute::lane::Kind;
-use crate::execute::operations::WholeWaveOperation;
+use crate::execute::operations::{MatrixProduct, WholeWaveOperation};
 use flipwave_isa::Float8;
 
 const SOURCES: &[Kind] = &[Kind::Word; 4];
@@ -21,21 +23,35 @@ const SPARSE: Option<&str> = Some("sums round as those of dense operations of gf
 
 /// Rows: name, elements of A and of B, how they are summed, rows and columns, products.
 macro_rules! operations {
-    ($(#[$documentation:meta])* $table:ident: $multiply:ident, unsettled $unsettled:expr;
+    ($(#[$documentation:meta])* $table:ident: dense, $($rest:tt)*) => {
+        operations! { @rows $(#[$documentation])* $table: dense, dense_sum, 1, $($rest)* }
+    };
+    // Of each four elements of a sparse A two are there.
+    ($(#[$documentation:meta])* $table:ident: sparse, $($rest:tt)*) => {
+        operations! { @rows $(#[$documentation])* $table: sparse, sparse_sum, 2, $($rest)* }
+    };
+    (@rows $(#[$documentation:meta])* $table:ident: $multiply:ident, $sum_by_steps:ident, $share:literal,
+     unsettled $unsettled:expr;
      $($name:literal $a:ident $b:ident $sum:ident $size:literal $depth:literal)*) => {
         $(#[$documentation])*
-        const $table: &[WholeWaveOperation] = &[$(WholeWaveOperation {
-            unsettled: $unsettled,
-            ..WholeWaveOperation::new($name, SOURCES, |wave, op| {
-                const SHAPE: Shape = Shape {
-                    size: $size,
-                    depth: $depth,
-                    a: Format::$a,
-                    b: Format::$b,
-                    sum: $sum,
-                };
-                $multiply(wave, op, &SHAPE);
-            })
+        const $table: &[WholeWaveOperation] = &[$({
+            const SHAPE: Shape = Shape {
+                size: $size,
+                depth: $depth,
+                a: Format::$a,
+                b: Format::$b,
+                sum: $sum,
+            };
+            WholeWaveOperation {
+                unsettled: $unsettled,
+                matrix: Some(MatrixProduct {
+                    shape: SHAPE.steps($depth / $share),
+                    sum: |wave, op, element, steps| {
+                        $sum_by_steps(wave, op, &SHAPE, element, steps)
+                    },
+                }),
+                ..WholeWaveOperation::new($name, SOURCES, |wave, op| $multiply(wave, op, &SHAPE))
+            }
         }),*];
     };
 }
@@ -145,32 +161,30 @@ macro_rules! byte_operations {
 byte_operations!(OCP SPARSE_OCP FP8 BF8, unsettled DENSE);
 byte_operations!(FNUZ SPARSE_FNUZ FP8_FNUZ BF8_FNUZ, unsettled None);
 
+/// A row of [`MIXED`]: a name, rows and columns, whether there are scales.
+macro_rules! mixed {
+    ($name:literal $size:literal $has_scales:literal) => {
+        WholeWaveOperation {
+            unsettled: DENSE,
+            matrix: Some(MatrixProduct {
+                shape: scaled_steps($size),
+                sum: |wave, op, element, steps| {
+                    scaled_sum(wave, op, ($size, $has_scales), element, steps)
+                },
+            }),
+            ..WholeWaveOperation::new($name, SOURCES, |wave, op| {
+                scaled(wave, op, $size, $has_scales);
+            })
+        }
+    };
+}
+
 /// The operations of gfx950 whose formats are modifiers.
 const MIXED: &[WholeWaveOperation] = &[
-    WholeWaveOperation {
-        unsettled: DENSE,
-        ..WholeWaveOperation::new("v_mfma_f32_16x16x128_f8f6f4", SOURCES, |wave, op| {
-            scaled(wave, op, 16, false);
-        })
-    },
-    WholeWaveOperation {
-        unsettled: DENSE,
-        ..WholeWaveOperation::new("v_mfma_f32_32x32x64_f8f6f4", SOURCES, |wave, op| {
-            scaled(wave, op, 32, false);
-        })
-    },
-    WholeWaveOperation {
-        unsettled: DENSE,
-        ..WholeWaveOperation::new("v_mfma_scale_f32_16x16x128_f8f6f4", SOURCES, |wave, op| {
-            scaled(wave, op, 16, true);
-        })
-    },
-    WholeWaveOperation {
-        unsettled: DENSE,
-        ..WholeWaveOperation::new("v_mfma_scale_f32_32x32x64_f8f6f4", SOURCES, |wave, op| {
-            scaled(wave, op, 32, true);
-        })
-    },
+    mixed!("v_mfma_f32_16x16x128_f8f6f4" 16 false),
+    mixed!("v_mfma_f32_32x32x64_f8f6f4" 32 false),
+    mixed!("v_mfma_scale_f32_16x16x128_f8f6f4" 16 true),
+    mixed!("v_mfma_scale_f32_32x32x64_f8f6f4" 32 true),
     // It is the first half of the two above. Scales do not reach other operations.
     WholeWaveOperation {
         unsettled: Some("alone it does nothing"),

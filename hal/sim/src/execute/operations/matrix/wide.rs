@@ -9,11 +9,14 @@
 
 #[cfg(target_arch = "x86_64")]
 use super::avx512;
-use super::fused::{Factor, Rule, sum};
+use super::fused::{Factor, Rule, sum, sum_by_steps};
 use super::lines::{Lines, words};
 use super::vectors::{Term, Vector, WIDTH, add_fused, add_integers, are_tame};
 use super::{permuted_lane, row, sum_row};
 use crate::execute::lane::small_float::SmallFloat;
+use crate::execute::matrix_sum::{
+    MatrixElement, MatrixShape, Steps, SumType, SummedElement, integers,
+};
 use crate::execute::operand::scalar_word;
 use crate::instruction::{Op, Word};
 use crate::wave::level::at_each_level;
@@ -115,12 +118,25 @@ pub struct Shape {
     pub sum: Sum,
 }
 
+impl Shape {
+    /// The same as its steps have it, of sums of so many products.
+    pub(super) const fn steps(&self, products: usize) -> MatrixShape {
+        let (sum, group) = match self.sum {
+            Sum::Integers => (SumType::I32, 1),
+            Sum::Fused(_, group) => (SumType::F32, if group < products { group } else { products }),
+        };
+        MatrixShape { group: group as u8, sum, ..MatrixShape::square(self.size, products) }
+    }
+}
+
 /// Most elements of a row of A or a column of B.
 pub(super) const MOST_DEPTH: usize = 128;
 /// Most elements of A or of B.
 pub(super) const MOST_ELEMENTS: usize = 2048;
 /// Products that share a scale.
 const SCALED: usize = 32;
+/// Products of a scaled sum that are added at a time.
+const SCALED_GROUP: usize = 16;
 /// Most words that a lane holds of A or B.
 pub(super) const MOST_WORDS: usize = 8;
 
@@ -232,7 +248,7 @@ fn scaled_at_level(wave: &mut Wave, op: &Op, size: usize, has_scales: bool) {
                     exponents[lane] = i32::from(a) + i32::from(b) - 2 * 127;
                     is_nan[lane] |= a == 0xff || b == 0xff;
                 }
-                for group in terms.chunks(16) {
+                for group in terms.chunks(SCALED_GROUP) {
                     add_fused(Rule::EvenAndOdd, group, &right, column, &exponents, &mut sums);
                 }
             }
@@ -391,7 +407,7 @@ fn scaled_one_by_one(
                 return 0x7fc0_0000;
             }
             let exponent = i32::from(a) + i32::from(b) - 2 * 127;
-            for group in products.chunks(16) {
+            for group in products.chunks(SCALED_GROUP) {
                 before = sum(Rule::EvenAndOdd, group.iter().copied(), exponent, before);
             }
         }
@@ -436,6 +452,126 @@ fn summed(rule: Sum, products: &[(Factor, Factor)], before: u32) -> u32 {
                 sum(rule, group.iter().copied(), 0, before)
             })
             .to_bits(),
+    }
+}
+
+/// One element of what [`dense`] makes, by steps.
+pub fn dense_sum(
+    wave: &Wave,
+    op: &Op,
+    shape: &Shape,
+    element: MatrixElement,
+    steps: &mut Steps<'_>,
+) -> Option<SummedElement> {
+    let blgp = op.inst.modifiers.blgp;
+    let factors = factors(wave, op, shape, element, |lane| permuted_lane(blgp, lane));
+    Some(summed_by_steps(wave, op, shape.size, element, |before| {
+        shape.sum.by_steps(&factors, before, steps)
+    }))
+}
+
+/// One element of what [`sparse`] makes, by steps.
+pub fn sparse_sum(
+    wave: &Wave,
+    op: &Op,
+    shape: &Shape,
+    element: MatrixElement,
+    steps: &mut Steps<'_>,
+) -> Option<SummedElement> {
+    let Shape { size, depth, b, sum, .. } = *shape;
+    let [row, column] = [element.row, element.column].map(usize::from);
+    let left = sparse_rows(wave, op, shape);
+    let right = elements(wave, op, 1, b, size, depth, |lane| lane);
+    let left = &left[row * depth / 2..][..depth / 2];
+    let factors: Vec<(Factor, Factor)> =
+        left.iter().map(|(a, met)| (*a, right[column * depth + met])).collect();
+    Some(summed_by_steps(wave, op, size, element, |before| sum.by_steps(&factors, before, steps)))
+}
+
+/// What the steps of [`scaled`] are.
+pub const fn scaled_steps(size: usize) -> MatrixShape {
+    MatrixShape { group: SCALED_GROUP as u8, ..MatrixShape::square(size, SCALED * LANES / size) }
+}
+
+/// One element of what [`scaled`] makes, by steps. With a scale that is no number the element is none,
+/// whatever its sum.
+pub fn scaled_sum(
+    wave: &Wave,
+    op: &Op,
+    (size, has_scales): (usize, bool),
+    element: MatrixElement,
+    steps: &mut Steps<'_>,
+) -> Option<SummedElement> {
+    let modifiers = &op.inst.modifiers;
+    let [Some(a), Some(b)] = [modifiers.cbsz, modifiers.blgp].map(format_of) else { return None };
+    let rule = Sum::Fused(Rule::EvenAndOdd, SCALED_GROUP);
+    let depth = SCALED * LANES / size;
+    let shape = Shape { size, depth, a, b, sum: rule };
+    let factors = factors(wave, op, &shape, element, |lane| lane);
+    let scales = has_scales.then(|| scales(wave, op));
+    let of_step = |step: usize| {
+        let place = |line: u8| usize::from(line) + size * (step / SCALED);
+        scales.map_or([127; 2], |[a, b]| [a[place(element.row)], b[place(element.column)]])
+    };
+    Some(summed_by_steps(wave, op, size, element, |before| {
+        let exponent = |step: usize| {
+            let [a, b] = of_step(step).map(i32::from);
+            a + b - 2 * 127
+        };
+        let rule = (Rule::EvenAndOdd, SCALED_GROUP);
+        let sum = sum_by_steps(rule, &factors, exponent, f32::from_bits(before), steps);
+        let is_nan = (0..depth).step_by(SCALED).any(|step| of_step(step).contains(&0xff));
+        if is_nan { 0x7fc0_0000 } else { sum.to_bits() }
+    }))
+}
+
+/// The factors of an element's products, all of which are there; `from` gives the lane whose elements
+/// of B a lane has.
+fn factors(
+    wave: &Wave,
+    op: &Op,
+    shape: &Shape,
+    element: MatrixElement,
+    from: impl Fn(usize) -> usize,
+) -> Vec<(Factor, Factor)> {
+    let Shape { size, depth, a, b, .. } = *shape;
+    let [row, column] = [element.row, element.column].map(usize::from);
+    let left = elements(wave, op, 0, a, size, depth, |lane| lane);
+    let right = elements(wave, op, 1, b, size, depth, from);
+    let (left, right) = (&left[row * depth..][..depth], &right[column * depth..][..depth]);
+    left.iter().copied().zip(right.iter().copied()).collect()
+}
+
+/// The element of D whose bits `sum` makes of those of C.
+fn summed_by_steps(
+    wave: &Wave,
+    op: &Op,
+    size: usize,
+    element: MatrixElement,
+    sum: impl FnOnce(u32) -> u32,
+) -> SummedElement {
+    let [row, column] = [element.row, element.column].map(usize::from);
+    let groups = LANES / size;
+    let register = row % ROWS + row / (ROWS * groups) * ROWS;
+    let lane = row / ROWS % groups * size + column;
+    let before = sum_row(wave, op, register).0[lane];
+    let first = op.destination.plus(register as u16);
+    SummedElement::words(first, lane, 1, sum(before).into())
+}
+
+impl Sum {
+    /// The bits of a sum, from the bits of C.
+    fn by_steps(self, factors: &[(Factor, Factor)], before: u32, steps: &mut Steps<'_>) -> u32 {
+        match self {
+            Sum::Integers => {
+                let products = factors.iter().map(|(a, b)| a.significand * b.significand);
+                integers(products, before as i32, false, steps) as u32
+            }
+            Sum::Fused(rule, group) => {
+                let before = f32::from_bits(before);
+                sum_by_steps((rule, group), factors, |_| 0, before, steps).to_bits()
+            }
+        }
     }
 }
 

@@ -65,7 +65,7 @@ fn fill(
 }
 
 /// A wave with matrices at A, B and C.
-fn random_wave(machine: Machine, random: &mut Random) -> Wave {
+pub(super) fn random_wave(machine: Machine, random: &mut Random) -> Wave {
     let mut wave = wave("gfx90a");
     wave.machine = machine;
     for first in [A, B] {

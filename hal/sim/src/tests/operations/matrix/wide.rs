@@ -3,7 +3,7 @@
 //! lanes.
 
 use super::{A, B, C, D, machine, output};
-use crate::execute::operations::find_whole;
+use crate::execute::operations::{WholeWaveOperation, find_whole};
 use crate::instruction::{Op, Run, Source, Word};
 use crate::tests::bench::op;
 use crate::tests::operations::matrix::Elements;
@@ -112,6 +112,16 @@ fn put(wave: &mut Wave, first: u16, (lane, item): (usize, usize), bits: u32, val
 }
 
 pub(super) fn execute(name: &str, wave: &mut Wave, change: impl Fn(&mut Op)) {
+    let (op, operation) = prepared(name, wave, change);
+    (operation.function)(wave, &op);
+}
+
+/// An operation on the matrices at A, B and C.
+pub(super) fn prepared(
+    name: &str,
+    wave: &Wave,
+    change: impl Fn(&mut Op),
+) -> (Op, &'static WholeWaveOperation) {
     let name = control::operation(name);
     let operation =
         find_whole(name, wave.machine).unwrap_or_else(|| panic!("v_mfma missing: {name}"));
@@ -122,7 +132,7 @@ pub(super) fn execute(name: &str, wave: &mut Wave, change: impl Fn(&mut Op)) {
     }
     op.destination = RowIndex(D);
     change(&mut op);
-    (operation.function)(wave, &op);
+    (op, operation)
 }
 
 pub(super) fn wave(processor: &str) -> Wave {

@@ -1,0 +1,273 @@
+//! One element of a product of matrices, summed step by step, so that what its sum is made of can be
+//! seen and changed: C as it enters the sum, each product, the sum after each step.
+//!
+//! This is the arithmetic of the whole products in [`operations`](super::operations), one element at
+//! a time and apart from what makes those fast: where nothing is changed it gives their bits.
+
+use crate::execute::lane::{LaneValue, settle};
+use crate::wave::{RowIndex, Wave};
+use std::fmt;
+
+/// What a sum is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SumPart {
+    /// The element of C as it enters the sum, with its modifiers, in the type of the sum. There is
+    /// one, at step 0.
+    Accumulator,
+    /// A product of an element of A and one of B, in the type of the sum. Step k is the product
+    /// that is k-th in the sum, from 0; of a sparse A only those of the elements that are there.
+    Product,
+    /// The sum so far, with the product of this step and all before.
+    PartialSum,
+}
+
+/// The type in which an operation sums up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SumType {
+    /// Single precision.
+    F32,
+    /// Double precision.
+    F64,
+    /// 32-bit integers.
+    I32,
+}
+
+/// An element of the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MatrixElement {
+    /// Which of the matrices that the instruction makes side by side, from 0.
+    pub block: u8,
+    /// Its row in the matrix.
+    pub row: u8,
+    /// Its column.
+    pub column: u8,
+}
+
+/// What a matrix instruction computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MatrixShape {
+    /// Matrices side by side.
+    pub blocks: u8,
+    /// Rows of each.
+    pub rows: u8,
+    /// Columns of each.
+    pub columns: u8,
+    /// Products of each sum.
+    pub products: u8,
+    /// How many of them are added at a time: partial sums are there after so many, and after all.
+    pub group: u8,
+    /// The type of the sums.
+    pub sum: SumType,
+}
+
+impl MatrixShape {
+    /// A matrix of so many rows and columns, each sum one of so many products.
+    pub(crate) const fn square(size: usize, products: usize) -> MatrixShape {
+        let (size, products) = (size as u8, products as u8);
+        let sum = SumType::F32;
+        MatrixShape { blocks: 1, rows: size, columns: size, products, group: 1, sum }
+    }
+
+    /// Whether the element is one of the result.
+    pub fn has(&self, element: MatrixElement) -> bool {
+        let MatrixElement { block, row, column } = element;
+        block < self.blocks && row < self.rows && column < self.columns
+    }
+
+    /// The steps at which a sum has such a part, in order.
+    pub fn steps(&self, part: SumPart) -> impl Iterator<Item = u8> + use<> {
+        let MatrixShape { products, group, .. } = *self;
+        let steps = if part == SumPart::Accumulator { 1 } else { products };
+        (0..steps).filter(move |step| {
+            part != SumPart::PartialSum || (step + 1) % group == 0 || step + 1 == products
+        })
+    }
+
+    /// 32-bit words of a sum.
+    pub fn words(&self) -> u8 {
+        if self.sum == SumType::F64 { 2 } else { 1 }
+    }
+}
+
+impl fmt::Display for MatrixShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let MatrixShape { blocks, rows, columns, products, group, .. } = self;
+        write!(f, "{rows} rows, {columns} columns, {blocks} block(s), {products} products a sum")?;
+        match group {
+            1 => f.write_str(", each with a partial sum"),
+            _ => write!(f, ", with a partial sum after each {group}"),
+        }
+    }
+}
+
+/// An element of the result as its sum makes it, and where it goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SummedElement {
+    pub(crate) lane: usize,
+    pub(crate) row: RowIndex,
+    /// Bits that it has there, from the lowest of `shift` on.
+    pub(crate) bits: u32,
+    pub(crate) shift: u32,
+    pub(crate) value: u64,
+}
+
+impl SummedElement {
+    /// One that has so many words.
+    pub(crate) fn words(row: RowIndex, lane: usize, words: usize, value: u64) -> SummedElement {
+        SummedElement { lane, row, bits: 32 * words as u32, shift: 0, value }
+    }
+
+    /// Writes it to its registers; whether anything there was otherwise.
+    pub(crate) fn write(&self, wave: &mut Wave) -> bool {
+        let SummedElement { lane, row, bits, shift, value } = *self;
+        let mask = u64::MAX >> (64 - bits) << shift;
+        let mut is_changed = false;
+        for word in 0..bits.div_ceil(32) {
+            let held = &mut wave.row_mut(row.plus(word as u16)).0[lane];
+            let [own, value] = [mask, value << shift].map(|all| (all >> (32 * word)) as u32);
+            let wanted = *held & !own | value & own;
+            is_changed |= *held != wanted;
+            *held = wanted;
+        }
+        is_changed
+    }
+}
+
+/// What is done to the parts of a sum on its way: of each part, of its step and of its bits it
+/// gives the bits that the sum goes on with.
+pub type Touch<'a> = dyn FnMut(SumPart, u8, u64) -> u64 + 'a;
+
+/// A number as a sum has it.
+pub trait Number: Copy {
+    /// Its bits.
+    fn to_bits(self) -> u64;
+    /// The number of these bits.
+    fn of_bits(bits: u64) -> Self;
+}
+
+impl Number for f32 {
+    fn to_bits(self) -> u64 {
+        f32::to_bits(self).into()
+    }
+    fn of_bits(bits: u64) -> f32 {
+        f32::from_bits(bits as u32)
+    }
+}
+
+impl Number for f64 {
+    fn to_bits(self) -> u64 {
+        f64::to_bits(self)
+    }
+    fn of_bits(bits: u64) -> f64 {
+        f64::from_bits(bits)
+    }
+}
+
+impl Number for i32 {
+    fn to_bits(self) -> u64 {
+        (self as u32).into()
+    }
+    fn of_bits(bits: u64) -> i32 {
+        bits as i32
+    }
+}
+
+/// The steps of one sum.
+pub struct Steps<'a> {
+    touch: &'a mut Touch<'a>,
+}
+
+impl<'a> Steps<'a> {
+    /// Those that `touch` sees.
+    pub fn new(touch: &'a mut Touch<'a>) -> Steps<'a> {
+        Steps { touch }
+    }
+
+    /// C.
+    pub fn begin<T: Number>(&mut self, value: T) -> T {
+        self.changed(SumPart::Accumulator, 0, value).unwrap_or(value)
+    }
+
+    /// A product, if it was changed: the sums that do not round products would otherwise have to
+    /// round them first.
+    pub fn product<T: Number>(&mut self, step: usize, value: T) -> Option<T> {
+        self.changed(SumPart::Product, step, value)
+    }
+
+    /// The sum after a step.
+    pub fn sum<T: Number>(&mut self, step: usize, value: T) -> T {
+        self.changed(SumPart::PartialSum, step, value).unwrap_or(value)
+    }
+
+    fn changed<T: Number>(&mut self, part: SumPart, step: usize, value: T) -> Option<T> {
+        let after = (self.touch)(part, step as u8, value.to_bits());
+        (after != value.to_bits()).then(|| T::of_bits(after))
+    }
+}
+
+/// A chain of fused multiply-adds in the order of the factors. Of a product that was changed, which is
+/// rounded for that, the sum is rounded again.
+pub fn chain<T>(factors: impl Iterator<Item = [T; 2]>, initial: T, steps: &mut Steps<'_>) -> T
+where
+    T: Number + Fused,
+{
+    let mut sum = steps.begin(initial);
+    for (step, [a, b]) in factors.enumerate() {
+        sum = link(step, [a, b], sum, steps);
+        sum = steps.sum(step, sum);
+    }
+    sum
+}
+
+/// One link of [`chain`], without its partial sum.
+pub fn link<T: Number + Fused>(step: usize, [a, b]: [T; 2], sum: T, steps: &mut Steps<'_>) -> T {
+    match steps.product(step, T::times(a, b)) {
+        None => T::fused(a, b, sum),
+        Some(product) => T::plus(product, sum),
+    }
+}
+
+/// Floating-point numbers of chains; the first source that is a NaN becomes the result.
+pub trait Fused: Sized {
+    /// a * b, rounded.
+    fn times(a: Self, b: Self) -> Self;
+    /// a + b, rounded.
+    fn plus(a: Self, b: Self) -> Self;
+    /// a * b + c, rounded once.
+    fn fused(a: Self, b: Self, c: Self) -> Self;
+}
+
+macro_rules! fused {
+    ($($number:ty)*) => {$(
+        impl Fused for $number {
+            fn times(a: $number, b: $number) -> $number {
+                settle(a * b, [a, b].into_iter().find_map(LaneValue::quiet_nan))
+            }
+            fn plus(a: $number, b: $number) -> $number {
+                settle(a + b, [a, b].into_iter().find_map(LaneValue::quiet_nan))
+            }
+            fn fused(a: $number, b: $number, c: $number) -> $number {
+                settle(a.mul_add(b, c), [a, b, c].into_iter().find_map(LaneValue::quiet_nan))
+            }
+        }
+    )*};
+}
+
+fused!(f32 f64);
+
+/// A sum of integers, which wraps around. `saturates` it is of more bits on its way, and cut at the
+/// end to what 32 bits hold; its parts are seen by their lowest 32 bits.
+pub fn integers(
+    products: impl Iterator<Item = i32>,
+    initial: i32,
+    saturates: bool,
+    steps: &mut Steps<'_>,
+) -> i32 {
+    let mut sum = i64::from(steps.begin(initial));
+    for (step, product) in products.enumerate() {
+        sum += i64::from(steps.product(step, product).unwrap_or(product));
+        let low = sum as i32;
+        sum += i64::from(steps.sum(step, low)) - i64::from(low);
+    }
+    if saturates { sum.clamp(i32::MIN.into(), i32::MAX.into()) as i32 } else { sum as i32 }
+}

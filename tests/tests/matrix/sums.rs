@@ -1,0 +1,338 @@
+//! Faults inside of sums, against plain Rust: a product, a sum on its way or C as it enters it is another
+//! small whole number, and what comes of that is one element that is off by as much.
+
+use super::format::Sum;
+use super::inputs::{Inputs, Values};
+use super::reference::Terms;
+use super::variants::{Kind, Variant, everyday, variants};
+use flipwave_campaigns::{Campaign, InjectionPath, replay};
+use flipwave_injector::{
+    Action, Ending, Fault, FaultModel, FaultTarget, Injection, InjectionError, Place, Planned,
+    Scope, Site, SumPlace, TraceEvent, What, When, Workload, Wrong, inject, trace,
+};
+use flipwave_sim::SumPart;
+use flipwave_tests::{
+    TestProgram, example, examples_folder, flipwave, is_long_run, plan_of, profile_of,
+};
+
+const TARGETS: [FaultTarget; 3] =
+    [FaultTarget::MatrixProduct, FaultTarget::MatrixPartialSum, FaultTarget::MatrixAccumulator];
+
+/// What multiplies matrices in one instruction.
+fn matrix_variants() -> Vec<Variant> {
+    let all = if is_long_run() { variants() } else { everyday() };
+    all.into_iter().filter(|own| own.opcode() != "dot").collect()
+}
+
+/// A kernel on small whole numbers.
+struct Bench<'a> {
+    variant: &'a Variant,
+    workload: Workload,
+    limits: Vec<u64>,
+    golden: Vec<f64>,
+    terms: Terms<'a>,
+}
+
+impl<'a> Bench<'a> {
+    fn new(variant: &'a Variant, inputs: &'a Inputs) -> Bench<'a> {
+        let mut program = TestProgram::new(&variant.code_object("-O3"));
+        variant.launch(&mut program, inputs);
+        let workload = program.workload();
+        let golden = workload.golden().unwrap_or_else(|error| panic!("{variant}: {error}"));
+        let limits = golden.instruction_limits();
+        let golden = elements(variant, &golden.outputs[0]);
+        Bench { variant, workload, limits, golden, terms: Terms::new(variant, inputs) }
+    }
+
+    fn inject(&self, site: &Site) -> Injection {
+        let injected = inject(&self.workload, site, &self.limits);
+        injected.unwrap_or_else(|error| panic!("{} {site}: {error}", self.variant))
+    }
+
+    /// What a fault strikes, as a number: it is left as it is.
+    fn look(&self, site: &Site) -> f64 {
+        let injection = self.inject(&Site { action: Action::StuckAtOne(0), ..*site });
+        assert!(injection.struck.is_unchanged(), "{} {site}", self.variant);
+        assert!(self.outputs(&injection) == self.golden, "{} {site}", self.variant);
+        number(self.variant, injection.struck.before)
+    }
+
+    fn outputs(&self, injection: &Injection) -> Vec<f64> {
+        match &injection.ending {
+            Ending::Completed { outputs, .. } => elements(self.variant, &outputs[0]),
+            Ending::Faulted { fault, .. } => panic!("{}: {fault}", self.variant),
+        }
+    }
+
+    /// Sites of a fault; of double precision in the upper half, whose numbers have nothing below.
+    fn sites(&self, target: FaultTarget, count: u64) -> Vec<Site> {
+        let fault = Fault { target, ..Fault::transient(FaultModel::ZeroValue) };
+        let profile = profile_of(&self.workload, &fault, &[]);
+        let plan = plan_of(&self.workload, &profile, 5, count);
+        let word = u8::from(self.variant.sum == Sum::F64);
+        let upper = |Planned { site, .. }: Planned| {
+            let place = sum_place(&site);
+            Site { place: Place::Sum(SumPlace { word, ..place }), ..site }
+        };
+        plan.into_iter().map(upper).collect()
+    }
+}
+
+fn sum_place(site: &Site) -> SumPlace {
+    match site.place {
+        Place::Sum(place) => place,
+        other => panic!("{other} is no sum"),
+    }
+}
+
+/// The elements of D, those of integers as such.
+fn elements(variant: &Variant, bytes: &[u8]) -> Vec<f64> {
+    let code = |own: &[u8]| own.iter().rev().fold(0u64, |code, byte| code << 8 | u64::from(*byte));
+    let all = bytes.chunks_exact(variant.sum.bytes()).map(code);
+    match variant.sum.format() {
+        None => all.map(|code| f64::from(code as i32)).collect(),
+        Some(format) => all.map(|code| format.value(code)).collect(),
+    }
+}
+
+/// What a word of a sum is worth.
+fn number(variant: &Variant, word: u64) -> f64 {
+    match variant.sum {
+        Sum::F64 => f64::from_bits(word << 32),
+        Sum::I32 => f64::from(word as u32 as i32),
+        _ => f32::from_bits(word as u32).into(),
+    }
+}
+
+/// The word of a number.
+fn word(variant: &Variant, number: f64) -> u32 {
+    match variant.sum {
+        Sum::F64 => (number.to_bits() >> 32) as u32,
+        Sum::I32 => number as i32 as u32,
+        _ => (number as f32).to_bits(),
+    }
+}
+
+/// A sum as the type of D has it.
+fn sum(variant: &Variant, exact: f64) -> f64 {
+    if variant.sum == Sum::I32 { f64::from(exact as i64 as i32) } else { exact }
+}
+
+/// What is struck is what plain Rust has there, and another number there makes one element other by the
+/// difference. That holds of whole numbers, whose sums are exact.
+#[test]
+fn a_struck_sum_is_what_plain_rust_makes_of_the_struck_part() {
+    let mut struck = 0;
+    for variant in matrix_variants() {
+        let inputs = Inputs::new(&variant, Values::Exact);
+        let bench = Bench::new(&variant, &inputs);
+        for target in TARGETS {
+            for site in bench.sites(target, 3) {
+                struck += strike(&bench, &site);
+            }
+        }
+    }
+    println!("{struck} elements were others");
+    assert!(struck > 100, "{struck}");
+}
+
+/// Whether the element is another one.
+fn strike(bench: &Bench<'_>, site: &Site) -> u32 {
+    let variant = bench.variant;
+    let what = format!("{variant} {site}");
+    let before = bench.look(site);
+    let wanted = if before == 5.0 { 6.0 } else { 5.0 };
+    let injection = bench.inject(&Site { action: Action::Set(word(variant, wanted)), ..*site });
+    assert_eq!(number(variant, injection.struck.before), before, "{what}");
+    let found = bench.outputs(&injection);
+    let others: Vec<usize> =
+        (0..found.len()).filter(|at| found[*at] != bench.golden[*at]).collect();
+    if variant.saturates() && others.is_empty() {
+        return 0;
+    }
+    let [at] = others[..] else { panic!("{what}: {} elements differ", others.len()) };
+    let (row, column) = (at / variant.columns(), at % variant.columns());
+    let element = sum_place(site).element;
+    let own = [row % variant.size, column % variant.size];
+    assert_eq!(own, [element.row.into(), element.column.into()], "{what}");
+    let expected = sum(variant, bench.golden[at] + wanted - before);
+    if !variant.saturates() {
+        assert_eq!(found[at], expected, "{what}: of {} with {before} struck", bench.golden[at]);
+    }
+    check_parts(bench, site, (row, column));
+    1
+}
+
+/// All that an instruction sums up to an element is what plain Rust has for one of the instructions.
+fn check_parts(bench: &Bench<'_>, site: &Site, (row, column): (usize, usize)) {
+    let variant = bench.variant;
+    let SumPlace { element, word, .. } = sum_place(site);
+    let look = |part, step| {
+        bench.look(&Site { place: Place::Sum(SumPlace { part, element, step, word }), ..*site })
+    };
+    let products = match variant.kind {
+        Kind::Sparse => variant.depth / 2,
+        _ => variant.depth,
+    };
+    let accumulator = look(SumPart::Accumulator, 0);
+    let last = look(SumPart::PartialSum, products as u8 - 1);
+    let sorted = |mut all: Vec<f64>| {
+        all.sort_by(f64::total_cmp);
+        all.iter().map(|own| own + 0.0).collect::<Vec<_>>()
+    };
+    let found: Vec<f64> = (0..products).map(|k| look(SumPart::Product, k as u8)).collect();
+    let all: Vec<f64> = bench.terms.factors(row, column).map(|(a, b)| a * b).collect();
+    let mut so_far = bench.terms.before(row, column);
+    let mut is_found = false;
+    for own in all.chunks(products) {
+        let after = so_far + own.iter().sum::<f64>();
+        let saturated = |value: f64| match variant.saturates() {
+            true => value.clamp(i32::MIN.into(), i32::MAX.into()),
+            false => value,
+        };
+        let sums = [sum(variant, so_far), sum(variant, after)];
+        is_found |= sums == [accumulator, last] && sorted(own.to_vec()) == sorted(found.clone());
+        so_far = saturated(after);
+    }
+    assert!(is_found, "{variant} {site}: {accumulator}, {found:?}, {last} of {all:?}");
+}
+
+/// A sum that is struck after its last step is the result of the instruction struck in its register, of
+/// results that are sums as they are: another way, which is there for all instructions, comes to the same.
+#[test]
+fn the_last_sum_is_the_register_that_holds_it() {
+    let mut compared = 0;
+    for variant in matrix_variants() {
+        if matches!(variant.sum, Sum::F16 | Sum::Bf16 | Sum::F64) || variant.saturates() {
+            continue;
+        }
+        let inputs = Inputs::new(&variant, Values::Near);
+        let bench = Bench::new(&variant, &inputs);
+        let products = if variant.kind == Kind::Sparse { variant.depth / 2 } else { variant.depth };
+        for (bit, site) in (0..).step_by(7).zip(bench.sites(FaultTarget::MatrixPartialSum, 4)) {
+            let step = products as u8 - 1;
+            let place = Place::Sum(SumPlace { step, ..sum_place(&site) });
+            let site = Site { place, action: Action::Flip(1 << bit), ..site };
+            let traced = trace(&bench.workload, &site, &bench.limits);
+            let traced = traced.unwrap_or_else(|error| panic!("{site}: {error}"));
+            let register = |event: &TraceEvent| match event.what {
+                What::Value(Wrong::Register { register, lane, .. }) => Some((register, lane)),
+                _ => None,
+            };
+            let found = traced.events.iter().find_map(register);
+            let (register, lane) = found.unwrap_or_else(|| panic!("{site}: nothing wrong"));
+            let lanes = lane.map(flipwave_injector::Lanes::One);
+            let other = Site { place: Place::Register(register), lanes, ..site };
+            assert!(bench.inject(&site) == bench.inject(&other), "{variant}: {site}, {other}");
+            // The control: the next bit is another fault.
+            let wrong = Site { action: Action::Flip(2 << bit), ..other };
+            assert!(bench.inject(&site) != bench.inject(&wrong), "{variant}: {site}");
+            compared += 1;
+        }
+    }
+    assert!(compared >= 60, "{compared}");
+}
+
+/// Of an execution each element, each of its steps and each bit is a place, whatever lanes are active.
+#[test]
+fn places_are_elements_times_steps_times_bits() {
+    let of = |target, operation: &str, group: u64, words: u64| {
+        let variant = variants().into_iter().find(|own| own.operation == operation);
+        let variant = variant.unwrap_or_else(|| panic!("{operation}"));
+        let mut program = TestProgram::new(&variant.code_object("-O3"));
+        variant.launch_near(&mut program);
+        let workload = program.workload();
+        let fault = Fault { target, ..Fault::transient(FaultModel::FlipOneBit) };
+        let profile = profile_of(&workload, &fault, &[]);
+        let products = if variant.kind == Kind::Sparse { variant.depth / 2 } else { variant.depth };
+        let steps = match target {
+            FaultTarget::MatrixProduct => products as u64,
+            FaultTarget::MatrixPartialSum => (products as u64).div_ceil(group),
+            _ => 1,
+        };
+        let elements = (variant.size * variant.size) as u64;
+        let executions: u64 = profile
+            .instructions
+            .iter()
+            .filter(|own| own.opcode.contains(variant.opcode()))
+            .map(|own| own.executions)
+            .sum();
+        let places = profile.population.places;
+        assert_eq!(places, executions * elements * steps * 32 * words, "{target} {operation}");
+        let whole = Fault { scope: Scope::Workgroup, ..fault };
+        assert_eq!(profile_of(&workload, &whole, &[]).population.places, places);
+        let model = FaultModel::ZeroValue;
+        let values = profile_of(&workload, &Fault { model, scope: Scope::Lane, ..whole }, &[]);
+        assert_eq!(values.population.places * 32, places);
+    };
+    for target in TARGETS {
+        of(target, "mfma_f32_16x16x16f16", 4, 1);
+        of(target, "mfma_f64_16x16x4f64", 1, 2);
+        of(target, "smfmac_f32_16x16x32_f16", 8, 1);
+        of(target, "mfma_scale_f32_16x16x128_f8f6f4", 16, 1);
+        of(target, "swmmac_f32_16x16x32_f16_{}", 1, 1);
+        of(target, "wmma_i32_16x16x16_iu8_{}", 1, 1);
+    }
+}
+
+const SITE: &str = "dispatch=0 workgroup=1,0,0 wave=0 pc=0x18d0 occurrence=1";
+
+#[test]
+fn sums_that_are_not_there_are_refused() {
+    let file = examples_folder().join("matrix/mfma.yaml");
+    let campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
+    let refused = |what: &str| {
+        let site: Site = format!("{SITE} {what} flip=0x1").parse().expect("a site");
+        let replayed = replay(&campaign, &site, InjectionPath::Embedded);
+        replayed.expect_err(what).to_string()
+    };
+    for what in [
+        "product=16,0 step=0",
+        "product=0,16 step=0",
+        "product=0,0 block=1 step=0",
+        "product=0,0 step=16",
+        "product=0,0 step=0 word=1",
+        // Four products are added at a time.
+        "partial_sum=0,0 step=4",
+        "accumulator=0,0 word=1",
+    ] {
+        let message = refused(what);
+        assert!(message.contains("16 rows, 16 columns, 1 block(s), 16 products"), "{message}");
+        assert!(message.contains("a partial sum after each 4"), "{message}");
+    }
+    // The control.
+    for what in ["product=15,15 step=15", "partial_sum=0,0 step=3", "accumulator=0,0"] {
+        let site: Site = format!("{SITE} {what} flip=0x1").parse().expect("a site");
+        let replayed = replay(&campaign, &site, InjectionPath::Embedded);
+        assert!(replayed.is_ok(), "{what}: {replayed:?}");
+    }
+    let elsewhere = format!("{SITE} product=0,0 step=0 flip=0x1").replace("0x18d0", "0x1898");
+    let site: Site = elsewhere.parse().expect("a site");
+    let replayed = replay(&campaign, &site, InjectionPath::Embedded).expect_err("no product");
+    assert!(replayed.to_string().contains("is no product of matrices"), "{replayed}");
+    let hooked = replay(&campaign, &site, InjectionPath::Hook).expect_err("no hook");
+    assert!(hooked.to_string().contains("hooks do not reach product=0,0 step=0"), "{hooked}");
+}
+
+#[test]
+fn campaigns_inside_of_sums_that_cannot_be_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |name: &str, faults: &str, more: &[&str]| {
+        let file = example(name, faults, folder.path());
+        let mut arguments = vec!["run".as_ref(), file.as_os_str()];
+        arguments.extend(more.iter().map(std::ffi::OsStr::new));
+        flipwave(folder.path(), &arguments, &[])
+    };
+    let faults = "{target: matrix_product, model: flip_one_bit, count: 5}";
+    run("quickstart", faults, &[]).expect_refused(&["matrix_product", "wave instructions"]);
+    run("matrix/mfma", faults, &["--by", "hook"])
+        .expect_refused(&["target matrix_product is inside of an instruction", "--by hook"]);
+    let faults = "{target: matrix_product, model: flip_one_bit, groups: [valu], count: 5}";
+    run("matrix/mfma", faults, &[]).expect_refused(&["groups", "valu has none", "expected matrix"]);
+    let faults = "{target: matrix_product, model: flip_one_bit, scope: wave, count: 5}";
+    run("matrix/mfma", faults, &[])
+        .expect_refused(&["scope wave has no meaning for matrix_product"]);
+    // The control, with what finds nothing wrong with the injections themselves.
+    let faults = "{target: matrix_product, model: flip_one_bit, groups: [matrix, fp16], count: 5}";
+    run("matrix/mfma", faults, &["--self-test", "--out", "results"]).expect_success();
+}

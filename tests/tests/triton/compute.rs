@@ -1,0 +1,126 @@
+//! What kernels compute without a fault.
+
+use super::{CHOSEN, TARGETS, campaigns, kernels};
+use flipwave_tests::{Python, flipwave};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/triton.md");
+
+/// Where the page has its table.
+const BEGIN: &str =
+    "| kernel | gfx90a | gfx942 | gfx950 | gfx1100 | gfx1201 |\n|---|---|---|---|---|---|\n";
+
+/// Runs a campaign's kernels without a fault, and demands that outputs are as expected. Gives how many
+/// wave instructions that takes.
+fn instructions(folder: &Path) -> u64 {
+    let finished = flipwave(folder, &["golden", "campaign.yaml", "--out", "golden"], &[]);
+    assert_eq!(finished.code, Some(0), "{}:\n{finished:#?}", folder.display());
+    let golden = std::fs::read_to_string(folder.join("golden/golden.json")).expect("golden.json");
+    let golden: Value = serde_json::from_str(&golden).expect("JSON");
+    let outputs = golden["outputs"].as_array().expect("outputs");
+    assert!(!outputs.is_empty() && outputs.iter().all(|own| own["expected"].is_object()));
+    let launches = golden["wave_instructions"].as_array().expect("launches");
+    launches.iter().map(|own| own.as_u64().expect("a number")).sum()
+}
+
+/// A cell for each target of each kernel: what is in the page's table.
+fn rows(page: &str) -> BTreeMap<String, Vec<String>> {
+    let (_, table) = page.split_once(BEGIN).expect("a table of kernels");
+    let row = |line: &str| {
+        let mut cells = line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned());
+        (cells.next().unwrap_or_default(), cells.collect())
+    };
+    table.lines().take_while(|line| line.starts_with('|')).map(row).collect()
+}
+
+#[test]
+fn chosen_kernels_compute_what_numpy_computes_and_the_page_says_so() {
+    let Some(python) = Python::find() else { return };
+    let page = std::fs::read_to_string(PAGE).expect("the page");
+    let rows = rows(&page);
+    let known: BTreeMap<String, Vec<String>> = kernels(python).into_iter().collect();
+    assert!(rows.keys().eq(known.keys()), "docs/triton.md has other kernels than there are");
+    for (kernel, cells) in &rows {
+        for (target, cell) in TARGETS.iter().zip(cells) {
+            let is_there = known[kernel].iter().any(|own| own == target);
+            assert_eq!(cell != "-", is_there, "docs/triton.md: {kernel} on {target}");
+        }
+    }
+    for (place, target) in TARGETS.iter().enumerate() {
+        let folder = campaigns(python, target, false);
+        for kernel in CHOSEN {
+            let own = instructions(&folder.join(kernel)).to_string();
+            assert_eq!(rows[kernel][place], own, "docs/triton.md: {kernel} on {target}");
+        }
+    }
+}
+
+/// Run with `FLIPWAVE_BLESS=1` to write the table anew.
+#[test]
+#[ignore = "for test-long: hundreds of kernels"]
+fn all_kernels_compute_what_numpy_computes_and_the_page_says_so() {
+    let Some(python) = Python::find() else { return };
+    let cell = |target: &&str, kernel: &str, targets: &[String]| match targets
+        .iter()
+        .any(|own| own == target)
+    {
+        true => instructions(&campaigns(python, target, true).join(kernel)).to_string(),
+        false => "-".to_owned(),
+    };
+    let row = |(kernel, targets): &(String, Vec<String>)| {
+        let cells: Vec<String> =
+            TARGETS.iter().map(|target| cell(target, kernel, targets)).collect();
+        format!("| {kernel} | {} |\n", cells.join(" | "))
+    };
+    let mut all = kernels(python);
+    all.sort();
+    let table: String = all.iter().map(row).collect();
+    let page = std::fs::read_to_string(PAGE).expect("the page");
+    let (before, after) = page.split_once(BEGIN).expect("a table of kernels");
+    let rest: String =
+        after.split_inclusive('\n').skip_while(|line| line.starts_with('|')).collect();
+    let expected = format!("{before}{BEGIN}{table}{rest}");
+    if std::env::var_os("FLIPWAVE_BLESS").is_some() {
+        std::fs::write(PAGE, expected).expect("written");
+    } else {
+        assert!(
+            page == expected,
+            "docs/triton.md has other numbers; write it anew with FLIPWAVE_BLESS=1 cargo test -p \
+             flipwave-tests --release all_kernels_compute -- --ignored"
+        );
+    }
+}
+
+#[test]
+fn what_is_not_as_expected_is_refused() {
+    let Some(python) = Python::find() else { return };
+    let folder = campaigns(python, "gfx90a", false).join("softmax");
+    let own = tempfile::tempdir().expect("a folder");
+    for (name, change) in [("right", 0), ("wrong", 1 << 6)] {
+        let copy = own.path().join(name);
+        for part in ["", "kernels", "inputs", "expected"] {
+            std::fs::create_dir(copy.join(part)).expect("a folder");
+            for entry in folder.join(part).read_dir().expect("a folder") {
+                let file = entry.expect("an entry");
+                if file.file_type().expect("a type").is_file() {
+                    std::fs::copy(file.path(), copy.join(part).join(file.file_name()))
+                        .expect("copied");
+                }
+            }
+        }
+        let expected = copy.join("expected/y.bin");
+        let mut bytes = std::fs::read(&expected).expect("what is expected");
+        bytes[3] ^= change;
+        std::fs::write(&expected, bytes).expect("written");
+        let golden = flipwave(&copy, &["golden", "campaign.yaml", "--out", "golden"], &[]);
+        let run = flipwave(&copy, &["run", "campaign.yaml", "--count", "2"], &[]);
+        if change == 0 {
+            assert_eq!((golden.code, run.code), (Some(0), Some(0)), "{golden:#?} {run:#?}");
+        } else {
+            assert_eq!(golden.code, Some(1), "{golden:#?}");
+            run.expect_refused(&["y"]);
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Faults in Triton's kernels.
+
+use super::{CHOSEN, each_chosen};
+use flipwave_analysis::{Outcome, Row};
+use flipwave_tests::{flipwave, rows};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Rows of a campaign with so many faults, but for what counts instructions.
+fn run(folder: &Path, by: &str, count: u32) -> Vec<Row> {
+    let count = count.to_string();
+    let arguments = ["run", "campaign.yaml", "--by", by, "--count", &count, "--out", by, "--force"];
+    flipwave(folder, &arguments, &[]).expect_success();
+    let timeless = |row: Row| Row { instructions: None, timing_changed: None, ..row };
+    rows(&folder.join(by)).into_iter().map(timeless).collect()
+}
+
+/// Injects faults, the first of them by hooks, too, which must give the same.
+fn inject(embedded: u32, hooks: u32) {
+    let mut silent: BTreeMap<String, usize> = BTreeMap::new();
+    each_chosen(|_, kernel, folder| {
+        let all = run(folder, "embedded", embedded);
+        assert_eq!(all.len(), embedded as usize);
+        assert_eq!(run(folder, "hook", hooks), all[..hooks as usize]);
+        *silent.entry(kernel.to_owned()).or_default() +=
+            all.iter().filter(|row| row.outcome == Outcome::Sdc).count();
+    });
+    // Faults get out of each kernel.
+    assert!(silent.is_empty() || CHOSEN.iter().all(|kernel| silent[*kernel] > 0), "{silent:?}");
+}
+
+#[test]
+fn faults_by_hooks_in_chosen_kernels_do_what_they_do_in_the_embedded_gpu() {
+    inject(20, 6);
+}
+
+#[test]
+#[ignore = "for test-long: tens of thousands of faults"]
+fn many_faults_by_hooks_in_chosen_kernels_do_what_they_do_in_the_embedded_gpu() {
+    inject(1000, 200);
+}

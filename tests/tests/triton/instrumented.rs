@@ -1,0 +1,74 @@
+//! Triton's kernels before all that looks at code: hooks, tools, the lockstep run, the strict level.
+
+use super::{TARGETS, campaigns, each_chosen, kernels};
+use crate::lockstep::{HOOKS, with_hooks};
+use crate::tools::check_all;
+use flipwave_campaigns::{Campaign, prepare};
+use flipwave_injector::Workload;
+use flipwave_tests::{Python, clean, keep_step};
+use std::path::Path;
+
+fn workload(folder: &Path) -> Workload {
+    let campaign = Campaign::read(&folder.join("campaign.yaml"));
+    let campaign = campaign.unwrap_or_else(|error| panic!("{error}"));
+    prepare(&campaign).unwrap_or_else(|error| panic!("{error}")).workload
+}
+
+fn check_strictly(folder: &Path) {
+    let workload = workload(folder);
+    let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(clean(&workload), golden);
+}
+
+#[test]
+fn chosen_kernels_break_no_rule_and_strictness_changes_nothing() {
+    each_chosen(|_, _, folder| check_strictly(folder));
+}
+
+#[test]
+#[ignore = "for test-long: hundreds of kernels"]
+fn all_kernels_break_no_rule_and_strictness_changes_nothing() {
+    let Some(python) = Python::find() else { return };
+    for (kernel, targets) in kernels(python) {
+        for target in targets.iter().filter(|target| TARGETS.contains(&target.as_str())) {
+            println!("{kernel} on {target}");
+            check_strictly(&campaigns(python, target, true).join(&kernel));
+        }
+    }
+}
+
+/// Demands that launches with hooks before and after every instruction keep step with those without.
+fn keeps_step(is_meant: impl Fn(&str, &str) -> bool) {
+    each_chosen(|target, kernel, folder| {
+        if is_meant(target, kernel) {
+            let pair = with_hooks(&workload(folder), HOOKS);
+            keep_step(pair.original.device.clone(), pair.twins());
+        }
+    });
+}
+
+#[test]
+fn hooks_everywhere_in_a_matrix_product_leave_every_register_that_is_wanted() {
+    keeps_step(|_, kernel| kernel == "matmul_f16");
+}
+
+#[test]
+#[ignore = "for test-long"]
+fn hooks_everywhere_in_chosen_kernels_leave_every_register_that_is_wanted() {
+    keeps_step(|_, _| true);
+}
+
+#[test]
+fn tools_count_in_a_softmax_what_the_embedded_gpu_counts() {
+    each_chosen(|_, kernel, folder| {
+        if kernel == "softmax" {
+            check_all(&workload(folder));
+        }
+    });
+}
+
+#[test]
+#[ignore = "for test-long"]
+fn tools_count_in_chosen_kernels_what_the_embedded_gpu_counts() {
+    each_chosen(|_, _, folder| check_all(&workload(folder)));
+}
