@@ -180,10 +180,13 @@ def test_kernels_come_from_source_and_from_code_objects_too(
         if (i < n) out[i] = 2 * x[i];
     }
     """
-    twice = flipwave.Kernel.from_source(text, "twice", options=["-O2"])
+    text = text.replace('extern "C"', "template <typename T>").replace("float", "T")
+    text += "template __global__ void twice<float>(float *, const float *, int);\n"
+    twice = flipwave.Kernel.from_source(text, "twice<float>", options=["-O2"])
     args = {"out": vectors["out"], "x": vectors["x"], "n": numpy.int32(1000)}
-    golden = flipwave.Campaign(twice, 4, args, workgroup=256, outputs=["out"]).golden()
-    numpy.testing.assert_array_equal(golden["out"], 2 * vectors["x"])
+    own = flipwave.Campaign(twice, 4, args, workgroup=256, outputs=["out"])
+    numpy.testing.assert_array_equal(own.golden()["out"], 2 * vectors["x"])
+    assert own.name == "twice_float" and len(own.run(count=10)) == 10
 
 
 def test_results_are_never_replaced_unasked(campaign: Any, tmp_path: Path) -> None:
