@@ -1,0 +1,67 @@
+"""The example of two models: what their kernels compute, and the tables of faults into them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+
+import flipwave
+
+pytest.importorskip("triton")
+EXAMPLE = Path(__file__).parents[1] / "examples" / "models"
+
+FAULTS = {"model": "flip_one_bit", "count": 60}
+
+
+@pytest.fixture(scope="module", params=["transformer", "cnn"])
+def model(request: pytest.FixtureRequest) -> Any:
+    sys.path.insert(0, str(EXAMPLE))
+    try:
+        return __import__(request.param).build()
+    finally:
+        sys.path.remove(str(EXAMPLE))
+
+
+@pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx1100"])
+def test_the_kernels_compute_what_numpy_does(model: Any, target: str) -> None:
+    network, accuracy = model
+    assert accuracy > 0.85, "the model has learned something"
+    plain, restricted = (network.campaign(target, own, FAULTS, None).golden() for own in (False, True))
+    # No number leaves its range without a fault.
+    assert (plain["logits"] == restricted["logits"]).all()
+    own = network.activations(network.given)["logits"]
+    assert (own.argmax(-1) == plain["logits"].argmax(-1)).mean() > 0.98
+
+
+def test_weights_that_are_wrong_are_seen(model: Any) -> None:
+    network, _ = model
+    campaign = network.campaign("gfx90a", False, FAULTS, None)
+    weight = network.steps[-1].inputs["weight"]
+    kept = weight.copy()
+    weight *= numpy.float16(1.5)
+    try:
+        with pytest.raises(flipwave.UnexpectedOutput, match="logits"):
+            campaign.golden()
+    finally:
+        weight[...] = kept
+
+
+def test_the_example_makes_tables_by_layer_and_a_picture(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    command = [sys.executable, str(EXAMPLE), "--faults", "200", "--model", "cnn", "--out", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "models.md").read_text()
+    for row in ("| conv1 |", "| pool2 |", "| buffer_load_ushort |", "| sdc_critical |"):
+        assert row in text
+    assert "<svg" in (tmp_path / "models.svg").read_text()
+    for version in ("plain", "restricted"):
+        rows = flipwave.frames.read_results(tmp_path / f"cnn_{version}" / "results")
+        assert len(rows) == 200 and rows["label"].notna().all()
+        judged = rows["severity"].notna()
+        assert (judged == (rows["outcome"] == "sdc")).all()
