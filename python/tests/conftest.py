@@ -23,7 +23,7 @@ def binary() -> None:
 @pytest.fixture(scope="session")
 def add() -> flipwave.Kernel:
     """The sum of two vectors."""
-    kernels = pytest.importorskip("kernels", reason="Triton is not installed")
+    kernels = pytest.importorskip("small_kernels", reason="Triton is not installed")
     signature = {"x": "*fp32", "y": "*fp32", "out": "*fp32", "n": "i32"}
     return flipwave.Kernel.from_triton(kernels.add, signature, {"BLOCK": 256})
 

