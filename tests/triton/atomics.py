@@ -19,7 +19,9 @@ def addition(name, element, tolerance):
         bins = given("i32", random.integers(0, 32, 512))
         y = np.zeros(32, np.int64 if element[0] == "i" else np.float64)
         np.add.at(y, bins.values, x.values.astype(y.dtype))
-        return Case(name, add_kernel, [2], {"x": x, "bins": bins, "y": wanted(element, y, tolerance)}, {"BLOCK": 256})
+        return Case(
+            name, add_kernel, [2], {"x": x, "bins": bins, "y": wanted(element, y, tolerance)}, {"BLOCK": 256}
+        )
 
 
 addition("atomic_add_f32", "fp32", F32)
@@ -50,7 +52,12 @@ def extremes(_target, random):
     y = [np.maximum(columns.max(axis=0), 0), np.minimum(columns.min(axis=0), 0)]
     y += [operation.reduce(columns) for operation in (np.bitwise_and, np.bitwise_or, np.bitwise_xor)]
     highest = np.maximum(floats.values.reshape(-1, 8).max(axis=0), 0)
-    arguments = {"x": x, "y": wanted("i32", np.stack(y), EXACT, before), "floats": floats, "highest": wanted("fp32", highest, EXACT)}
+    arguments = {
+        "x": x,
+        "y": wanted("i32", np.stack(y), EXACT, before),
+        "floats": floats,
+        "highest": wanted("fp32", highest, EXACT),
+    }
     return Case("atomic_max_min_bits", extremes_kernel, [2], arguments, {"BLOCK": 256})
 
 

@@ -8,8 +8,16 @@ from case import BF16, F16, Case, Scalar, case, exact, given, small, wanted
 
 @triton.jit
 def attention_kernel(
-    q, k, v, o, length, scale,
-    ROWS: tl.constexpr, COLUMNS: tl.constexpr, WIDTH: tl.constexpr, CAUSAL: tl.constexpr,
+    q,
+    k,
+    v,
+    o,
+    length,
+    scale,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    WIDTH: tl.constexpr,
+    CAUSAL: tl.constexpr,
 ):
     first = tl.program_id(0) * ROWS
     head = tl.program_id(1) * length * WIDTH
@@ -33,7 +41,9 @@ def attention_kernel(
         value = tl.load(v + head + column[:, None] * WIDTH + inner[None, :])
         result = tl.dot(power.to(value.dtype), value, result * factor[:, None])
         highest = higher
-    tl.store(o + head + row[:, None] * WIDTH + inner[None, :], (result / total[:, None]).to(o.dtype.element_ty))
+    tl.store(
+        o + head + row[:, None] * WIDTH + inner[None, :], (result / total[:, None]).to(o.dtype.element_ty)
+    )
 
 
 def reference(q, k, v, scale, causal):
@@ -50,13 +60,21 @@ def attention(name, element, tolerance, causal, heads=2, length=64, width=32, ti
         q, k, v = (given(element, small(random, heads, length, width)) for _ in range(3))
         scale = width**-0.5
         o = reference(*(exact(each) for each in (q, k, v)), scale, causal)
-        arguments = {"q": q, "k": k, "v": v, "o": wanted(element, o, tolerance), "length": Scalar("i32", length), "scale": Scalar("fp32", scale)}
+        arguments = {
+            "q": q,
+            "k": k,
+            "v": v,
+            "o": wanted(element, o, tolerance),
+            "length": Scalar("i32", length),
+            "scale": Scalar("fp32", scale),
+        }
         constants = {"ROWS": tile[0], "COLUMNS": tile[1], "WIDTH": width, "CAUSAL": causal}
         return Case(name, attention_kernel, [length // tile[0], heads], arguments, constants, warps)
 
 
 attention("attention_causal", "fp16", F16, True)
 attention("attention_full", "fp16", F16, False)
+attention("attention_4_x_1024", "fp16", F16, True, heads=4, length=1024, width=64, tile=(128, 64))
 attention("attention_bf16", "bf16", BF16, True, width=64)
 
 
@@ -91,7 +109,17 @@ def decode(_target, random):
     q = given("fp16", small(random, 2, width))
     keys, values = (given("fp16", small(random, count, page, 2, width)) for _ in range(2))
     pages = given("i32", random.permutation(count))
-    key, value = (exact(each)[pages.values].reshape(-1, 2, width)[:length].swapaxes(0, 1) for each in (keys, values))
+    key, value = (
+        exact(each)[pages.values].reshape(-1, 2, width)[:length].swapaxes(0, 1) for each in (keys, values)
+    )
     o = reference(exact(q)[:, None, :], key, value, 0.125, False)[:, 0]
-    arguments = {"q": q, "keys": keys, "values": values, "pages": pages, "o": wanted("fp16", o, F16), "length": Scalar("i32", length), "scale": Scalar("fp32", 0.125)}
+    arguments = {
+        "q": q,
+        "keys": keys,
+        "values": values,
+        "pages": pages,
+        "o": wanted("fp16", o, F16),
+        "length": Scalar("i32", length),
+        "scale": Scalar("fp32", 0.125),
+    }
     return Case("attention_paged_decode", decode_kernel, [2], arguments, {"PAGE": page, "WIDTH": width})

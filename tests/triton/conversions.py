@@ -3,7 +3,7 @@
 import numpy as np
 import triton
 import triton.language as tl
-from case import EXACT, TARGETS, Case, case, dtype, exact, given, small, wanted
+from case import EXACT, Case, case, dtype, exact, given, small, wanted
 
 
 @triton.jit
@@ -12,10 +12,10 @@ def convert_kernel(x, y, BLOCK: tl.constexpr):
     tl.store(y + place, tl.load(x + place).to(y.dtype.element_ty))
 
 
-def conversion(source, result, values, targets=TARGETS):
+def conversion(source, result, values):
     name = f"{source}_to_{result}"
 
-    @case(name, targets)
+    @case(name)
     def make(_target, random):
         x = given(source, values(random))
         with np.errstate(invalid="ignore"):
@@ -39,7 +39,11 @@ def scaled(exponents):
     """Numbers of many magnitudes, with those that lie in the middle of two."""
 
     def values(random):
-        numbers = random.uniform(1, 2, 1024) * random.choice([-1, 1], 1024) * 2.0 ** random.integers(*exponents, 1024)
+        numbers = (
+            random.uniform(1, 2, 1024)
+            * random.choice([-1, 1], 1024)
+            * 2.0 ** random.integers(*exponents, 1024)
+        )
         coarse = numbers.astype(np.float32).view(np.uint32) & 0xFFFF8000
         return np.where(random.integers(0, 2, 1024), numbers, coarse.view(np.float32))
 
@@ -60,14 +64,13 @@ conversion("fp32", "fp8e4nv", scaled((-10, 8)))
 conversion("fp32", "fp8e5", scaled((-17, 15)))
 conversion("fp16", "fp8e4nv", scaled((-10, 8)))
 conversion("fp16", "fp8e5", scaled((-17, 15)))
-conversion("fp32", "fp8e4b8", scaled((-11, 7)), ["gfx942"])
-conversion("fp32", "fp8e5b16", scaled((-18, 15)), ["gfx942"])
-for small_type in ["fp8e4nv", "fp8e5"]:
-    for wide_type in ["fp32", "fp16", "bf16"]:
-        conversion(small_type, wide_type, every_byte(small_type))
-for small_type in ["fp8e4b8", "fp8e5b16"]:
+conversion("fp32", "fp8e4b8", scaled((-11, 7)))
+conversion("fp32", "fp8e5b16", scaled((-18, 15)))
+for small_type in ["fp8e4nv", "fp8e5", "fp8e4b8", "fp8e5b16"]:
     for wide_type in ["fp32", "fp16"]:
-        conversion(small_type, wide_type, every_byte(small_type), ["gfx942"])
+        conversion(small_type, wide_type, every_byte(small_type))
+conversion("fp8e4nv", "bf16", every_byte("fp8e4nv"))
+conversion("fp8e5", "bf16", every_byte("fp8e5"))
 conversion("i32", "fp32", whole(-(2**31), 2**31))
 conversion("i8", "fp16", whole(-128, 128))
 conversion("i64", "fp32", whole(-(2**62), 2**62))
@@ -91,5 +94,9 @@ def quantize(_target, random):
     x = given("fp32", small(random, 16, 256))
     scales = np.abs(x.values).max(axis=1) / np.float32(127)
     y = np.trunc(x.values / scales[:, None] + np.where(x.values < 0, -0.5, 0.5))
-    arguments = {"x": x, "y": wanted("i8", y, {"absolute": 1}), "scales": wanted("fp32", scales, {"relative": 1e-6})}
+    arguments = {
+        "x": x,
+        "y": wanted("i8", y, {"absolute": 1}),
+        "scales": wanted("fp32", scales, {"relative": 1e-6}),
+    }
     return Case("quantize", quantize_kernel, [16], arguments, {"COLUMNS": 256})

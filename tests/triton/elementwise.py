@@ -20,7 +20,12 @@ def add(name, element, tolerance):
     def make(_target, random):
         left, right = given(element, small(random, 1000)), given(element, small(random, 1000))
         total = left.values + right.values
-        arguments = {"left": left, "right": right, "sum": wanted(element, total, tolerance), "count": Scalar("i32", 1000)}
+        arguments = {
+            "left": left,
+            "right": right,
+            "sum": wanted(element, total, tolerance),
+            "count": Scalar("i32", 1000),
+        }
         return Case(name, add_kernel, [4], arguments, {"BLOCK": 256})
 
 
@@ -44,7 +49,13 @@ def gelu(_target, random):
     erf = np.vectorize(math.erf)
     precise = exact(x)
     y = 0.5 * precise * (1 + erf(precise / math.sqrt(2)))
-    return Case("gelu", gelu_kernel, [4], {"x": x, "y": wanted("fp32", y, F32), "count": Scalar("i32", 1000)}, {"BLOCK": 256})
+    return Case(
+        "gelu",
+        gelu_kernel,
+        [4],
+        {"x": x, "y": wanted("fp32", y, F32), "count": Scalar("i32", 1000)},
+        {"BLOCK": 256},
+    )
 
 
 @triton.jit
@@ -85,7 +96,9 @@ def functions(_target, random):
     value = exact(x)
     y = [np.exp(value), np.log2(value), np.sin(value), np.cos(value)]
     y += [np.sqrt(value), 1 / np.sqrt(value), 1 / value, np.floor(value)]
-    return Case("functions", functions_kernel, [1], {"x": x, "y": wanted("fp32", np.stack(y), F32)}, {"BLOCK": 512})
+    return Case(
+        "functions", functions_kernel, [1], {"x": x, "y": wanted("fp32", np.stack(y), F32)}, {"BLOCK": 512}
+    )
 
 
 @triton.jit
@@ -96,7 +109,10 @@ def integers_kernel(left, right, y, BLOCK: tl.constexpr):
     tl.store(y + place, a // b)
     tl.store(y + BLOCK + place, a % b)
     tl.store(y + 2 * BLOCK + place, a * b)
-    tl.store(y + 3 * BLOCK + place, tl.umulhi(a.to(tl.uint32, bitcast=True), b.to(tl.uint32, bitcast=True)).to(tl.int32, bitcast=True))
+    tl.store(
+        y + 3 * BLOCK + place,
+        tl.umulhi(a.to(tl.uint32, bitcast=True), b.to(tl.uint32, bitcast=True)).to(tl.int32, bitcast=True),
+    )
     tl.store(y + 4 * BLOCK + place, (a << 3) ^ (b >> 2))
     tl.store(y + 5 * BLOCK + place, tl.minimum(a, b))
     tl.store(y + 6 * BLOCK + place, tl.abs(a))
@@ -108,7 +124,14 @@ def integers(_target, random):
     b = random.integers(1, 2**16, 512)
     unsigned = a % 2**32
     results = [np.trunc(a / b).astype(np.int64)]
-    results += [a - results[0] * b, a * b, unsigned * b >> 32, (a << 3) ^ (b >> 2), np.minimum(a, b), np.abs(a)]
+    results += [
+        a - results[0] * b,
+        a * b,
+        unsigned * b >> 32,
+        (a << 3) ^ (b >> 2),
+        np.minimum(a, b),
+        np.abs(a),
+    ]
     y = np.stack(results).astype(np.uint64).astype(np.uint32).view(np.int32)
     arguments = {"left": given("i32", a), "right": given("i32", b), "y": wanted("i32", y, EXACT)}
     return Case("integers", integers_kernel, [1], arguments, {"BLOCK": 512})
@@ -122,7 +145,12 @@ def philox(seed, offset):
     for _ in range(10):
         left, right = np.uint64(0xD2511F53) * words[0], np.uint64(0xCD9E8D57) * words[2]
         shift = np.uint64(32)
-        words = [(right >> shift) ^ words[1] ^ keys[0], right & mask, (left >> shift) ^ words[3] ^ keys[1], left & mask]
+        words = [
+            (right >> shift) ^ words[1] ^ keys[0],
+            right & mask,
+            (left >> shift) ^ words[3] ^ keys[1],
+            left & mask,
+        ]
         keys = [(keys[0] + np.uint64(0x9E3779B9)) & mask, (keys[1] + np.uint64(0xBB67AE85)) & mask]
     return words[0].astype(np.uint32)
 
@@ -142,7 +170,13 @@ def dropout(_target, random):
     word = philox(seed, np.arange(1000)).view(np.int32)
     uniform = np.where(word < 0, ~word, word).astype(np.float32) * np.float32(4.6566127342e-10)
     y = np.where(uniform > np.float32(0.25), x.values / np.float32(0.75), 0)
-    arguments = {"x": x, "y": wanted("fp32", y, F32), "count": Scalar("i32", 1000), "p": Scalar("fp32", 0.25), "seed": Scalar("i32", seed)}
+    arguments = {
+        "x": x,
+        "y": wanted("fp32", y, F32),
+        "count": Scalar("i32", 1000),
+        "p": Scalar("fp32", 0.25),
+        "seed": Scalar("i32", seed),
+    }
     return Case("dropout", dropout_kernel, [4], arguments, {"BLOCK": 256})
 
 

@@ -17,7 +17,14 @@ def embedding_kernel(tokens, table, y, WIDTH: tl.constexpr):
 @case("embedding")
 def embedding(_target, random):
     tokens, table = given("i64", random.integers(0, 40, 16)), given("bf16", small(random, 40, 128))
-    return Case("embedding", embedding_kernel, [16], {"tokens": tokens, "table": table, "y": wanted("bf16", table.values[tokens.values], EXACT)}, {"WIDTH": 128}, warps=1)
+    return Case(
+        "embedding",
+        embedding_kernel,
+        [16],
+        {"tokens": tokens, "table": table, "y": wanted("bf16", table.values[tokens.values], EXACT)},
+        {"WIDTH": 128},
+        warps=1,
+    )
 
 
 @triton.jit
@@ -30,22 +37,39 @@ def gather_kernel(x, places, y, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
 def gather(_target, random):
     x, places = given("fp32", small(random, 8, 64)), given("i32", random.integers(0, 64, (8, 64)))
     y = np.take_along_axis(x.values, places.values, axis=1)
-    return Case("gather", gather_kernel, [1], {"x": x, "places": places, "y": wanted("fp32", y, EXACT)}, {"ROWS": 8, "COLUMNS": 64})
+    return Case(
+        "gather",
+        gather_kernel,
+        [1],
+        {"x": x, "places": places, "y": wanted("fp32", y, EXACT)},
+        {"ROWS": 8, "COLUMNS": 64},
+    )
 
 
 @triton.jit
 def transpose_kernel(x, y, rows, columns, TILE: tl.constexpr):
     down = tl.program_id(0) * TILE + tl.arange(0, TILE)
     across = tl.program_id(1) * TILE + tl.arange(0, TILE)
-    value = tl.load(x + down[:, None] * columns + across[None, :], (down[:, None] < rows) & (across[None, :] < columns))
-    tl.store(y + across[:, None] * rows + down[None, :], tl.trans(value), (across[:, None] < columns) & (down[None, :] < rows))
+    value = tl.load(
+        x + down[:, None] * columns + across[None, :], (down[:, None] < rows) & (across[None, :] < columns)
+    )
+    tl.store(
+        y + across[:, None] * rows + down[None, :],
+        tl.trans(value),
+        (across[:, None] < columns) & (down[None, :] < rows),
+    )
 
 
 def transpose(name, element):
     @case(name)
     def make(_target, random):
         x = given(element, 100 * small(random, 70, 50))
-        arguments = {"x": x, "y": wanted(element, x.values.T, EXACT), "rows": Scalar("i32", 70), "columns": Scalar("i32", 50)}
+        arguments = {
+            "x": x,
+            "y": wanted(element, x.values.T, EXACT),
+            "rows": Scalar("i32", 70),
+            "columns": Scalar("i32", 50),
+        }
         return Case(name, transpose_kernel, [3, 2], arguments, {"TILE": 32})
 
 
@@ -66,7 +90,14 @@ def scatter(_target, random):
     x, places = given("u8", random.integers(0, 256, (16, 64))), given("i32", random.permutation(16))
     y = np.zeros_like(x.values)
     y[places.values] = x.values
-    return Case("scatter", scatter_kernel, [16], {"x": x, "places": places, "y": wanted("u8", y, EXACT)}, {"WIDTH": 64}, warps=1)
+    return Case(
+        "scatter",
+        scatter_kernel,
+        [16],
+        {"x": x, "places": places, "y": wanted("u8", y, EXACT)},
+        {"WIDTH": 64},
+        warps=1,
+    )
 
 
 @triton.jit
@@ -79,7 +110,13 @@ def interleave_kernel(left, right, y, BLOCK: tl.constexpr):
 def interleave(_target, random):
     left, right = given("fp16", small(random, 256)), given("fp16", small(random, 256))
     y = np.stack([left.values, right.values], axis=1).reshape(-1)
-    return Case("interleave", interleave_kernel, [1], {"left": left, "right": right, "y": wanted("fp16", y, EXACT)}, {"BLOCK": 256})
+    return Case(
+        "interleave",
+        interleave_kernel,
+        [1],
+        {"left": left, "right": right, "y": wanted("fp16", y, EXACT)},
+        {"BLOCK": 256},
+    )
 
 
 @triton.jit
@@ -102,7 +139,12 @@ def collatz(_target, random):
         while value != 1:
             value, count = (value // 2 if value % 2 == 0 else 3 * value + 1), count + 1
         steps.append(count)
-    arguments = {"x": x, "y": wanted("i32", steps, EXACT), "count": Scalar("i32", 8), "limit": Scalar("i32", 1000)}
+    arguments = {
+        "x": x,
+        "y": wanted("i32", steps, EXACT),
+        "count": Scalar("i32", 8),
+        "limit": Scalar("i32", 1000),
+    }
     return Case("collatz", where_found_kernel, [8], arguments, warps=1)
 
 

@@ -9,8 +9,17 @@ from case import BF16, EXACT, F16, TARGETS, Case, Scalar, case, exact, given, sm
 
 @triton.jit
 def matmul_kernel(
-    a, b, c, M, N, K,
-    ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEPTH: tl.constexpr, GROUP: tl.constexpr, PRECISION: tl.constexpr,
+    a,
+    b,
+    c,
+    M,
+    N,
+    K,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    DEPTH: tl.constexpr,
+    GROUP: tl.constexpr,
+    PRECISION: tl.constexpr,
 ):
     program = tl.program_id(0)
     rows, columns = tl.cdiv(M, ROWS), tl.cdiv(N, COLUMNS)
@@ -25,14 +34,31 @@ def matmul_kernel(
     kind: tl.constexpr = tl.int32 if a.dtype.element_ty == tl.int8 else tl.float32
     total = tl.zeros([ROWS, COLUMNS], kind)
     for k in range(0, K, DEPTH):
-        left = tl.load(a + row[:, None] * K + k + inner[None, :], (row[:, None] < M) & (k + inner[None, :] < K), 0.0)
-        right = tl.load(b + (k + inner[:, None]) * N + column[None, :], (column[None, :] < N) & (k + inner[:, None] < K), 0.0)
+        left = tl.load(
+            a + row[:, None] * K + k + inner[None, :], (row[:, None] < M) & (k + inner[None, :] < K), 0.0
+        )
+        right = tl.load(
+            b + (k + inner[:, None]) * N + column[None, :],
+            (column[None, :] < N) & (k + inner[:, None] < K),
+            0.0,
+        )
         total = tl.dot(left, right, total, input_precision=PRECISION, out_dtype=kind)
     mask = (row[:, None] < M) & (column[None, :] < N)
     tl.store(c + row[:, None] * N + column[None, :], total.to(c.dtype.element_ty), mask)
 
 
-def matmul(name, element, result, tolerance, size=(64, 64, 64), tile=(32, 32, 32), precision="ieee", targets=TARGETS, warps=4, stages=2):
+def matmul(
+    name,
+    element,
+    result,
+    tolerance,
+    size=(64, 64, 64),
+    tile=(32, 32, 32),
+    precision="ieee",
+    targets=TARGETS,
+    warps=4,
+    stages=2,
+):
     @case(name, targets)
     def make(_target, random):
         m, n, k = size
@@ -43,7 +69,14 @@ def matmul(name, element, result, tolerance, size=(64, 64, 64), tile=(32, 32, 32
         a, b = given(element, left), given(element, right)
         c = exact(a) @ exact(b)
         rows, columns, depth = tile
-        arguments = {"a": a, "b": b, "c": wanted(result, c, tolerance), "M": Scalar("i32", m), "N": Scalar("i32", n), "K": Scalar("i32", k)}
+        arguments = {
+            "a": a,
+            "b": b,
+            "c": wanted(result, c, tolerance),
+            "M": Scalar("i32", m),
+            "N": Scalar("i32", n),
+            "K": Scalar("i32", k),
+        }
         constants = {"ROWS": rows, "COLUMNS": columns, "DEPTH": depth, "GROUP": 2, "PRECISION": precision}
         grid = [-(-m // rows) * -(-n // columns)]
         return Case(name, matmul_kernel, grid, arguments, constants, warps, stages)
@@ -52,7 +85,10 @@ def matmul(name, element, result, tolerance, size=(64, 64, 64), tile=(32, 32, 32
 matmul("matmul_f16", "fp16", "fp32", {"absolute": 1e-4})
 matmul("matmul_f16_tails", "fp16", "fp16", F16, size=(70, 50, 90), tile=(32, 32, 32))
 matmul("matmul_f16_large_tile", "fp16", "fp16", F16, size=(128, 128, 128), tile=(128, 128, 64), warps=8)
-matmul("matmul_f16_stages", "fp16", "fp32", {"absolute": 1e-4}, size=(64, 64, 256), tile=(64, 64, 32), stages=3)
+matmul(
+    "matmul_f16_stages", "fp16", "fp32", {"absolute": 1e-4}, size=(64, 64, 256), tile=(64, 64, 32), stages=3
+)
+matmul("matmul_f16_1024", "fp16", "fp16", F16, size=(1024, 1024, 1024), tile=(128, 128, 32))
 matmul("matmul_bf16", "bf16", "fp32", {"absolute": 1e-4})
 matmul("matmul_f32", "fp32", "fp32", {"absolute": 1e-5})
 matmul("matmul_f32_one_warp", "fp32", "fp32", {"absolute": 1e-5}, tile=(16, 16, 16), warps=1)
@@ -61,12 +97,14 @@ matmul("matmul_tf32", "fp32", "fp32", {"absolute": 2e-2}, precision="tf32", targ
 matmul("matmul_i8", "i8", "i32", EXACT)
 matmul("matmul_f8e4m3", "fp8e4nv", "fp32", {"absolute": 1e-4})
 matmul("matmul_f8e5m2", "fp8e5", "fp32", {"absolute": 1e-4})
-matmul("matmul_f8e4m3_fnuz", "fp8e4b8", "fp32", {"absolute": 1e-4}, targets=["gfx942"])
-matmul("matmul_f8e5m2_fnuz", "fp8e5b16", "fp32", {"absolute": 1e-4}, targets=["gfx942"])
+matmul("matmul_f8e4m3_fnuz", "fp8e4b8", "fp32", {"absolute": 1e-4})
+matmul("matmul_f8e5m2_fnuz", "fp8e5b16", "fp32", {"absolute": 1e-4})
 
 
 @triton.jit
-def split_matmul_kernel(a, b, c, M, N, K, ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEPTH: tl.constexpr, SPLIT: tl.constexpr):
+def split_matmul_kernel(
+    a, b, c, M, N, K, ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEPTH: tl.constexpr, SPLIT: tl.constexpr
+):
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     column = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
     inner = tl.program_id(2) * DEPTH + tl.arange(0, DEPTH)
@@ -82,8 +120,21 @@ def split_matmul_kernel(a, b, c, M, N, K, ROWS: tl.constexpr, COLUMNS: tl.conste
 def split_k(_target, random):
     a, b = given("fp16", small(random, 32, 256)), given("fp16", small(random, 256, 64))
     c = exact(a) @ exact(b)
-    arguments = {"a": a, "b": b, "c": wanted("fp32", c, {"absolute": 1e-4}), "M": Scalar("i32", 32), "N": Scalar("i32", 64), "K": Scalar("i32", 256)}
-    return Case("matmul_split_k", split_matmul_kernel, [1, 2, 4], arguments, {"ROWS": 32, "COLUMNS": 32, "DEPTH": 32, "SPLIT": 4})
+    arguments = {
+        "a": a,
+        "b": b,
+        "c": wanted("fp32", c, {"absolute": 1e-4}),
+        "M": Scalar("i32", 32),
+        "N": Scalar("i32", 64),
+        "K": Scalar("i32", 256),
+    }
+    return Case(
+        "matmul_split_k",
+        split_matmul_kernel,
+        [1, 2, 4],
+        arguments,
+        {"ROWS": 32, "COLUMNS": 32, "DEPTH": 32, "SPLIT": 4},
+    )
 
 
 @triton.jit
@@ -98,7 +149,11 @@ def batched_kernel(a, b, bias, c, SIZE: tl.constexpr):
 
 @case("matmul_batched_bias_relu")
 def batched(_target, random):
-    a, b, bias = given("bf16", small(random, 4, 32, 32)), given("bf16", small(random, 4, 32, 32)), given("fp32", small(random, 32))
+    a, b, bias = (
+        given("bf16", small(random, 4, 32, 32)),
+        given("bf16", small(random, 4, 32, 32)),
+        given("fp32", small(random, 32)),
+    )
     c = np.maximum(exact(a) @ exact(b).transpose(0, 2, 1) + bias.values, 0)
     arguments = {"a": a, "b": b, "bias": bias, "c": wanted("bf16", c, BF16)}
     return Case("matmul_batched_bias_relu", batched_kernel, [4], arguments, {"SIZE": 32}, warps=2)
@@ -116,7 +171,9 @@ def three_dimensional(_target, random):
     a, b = given("fp16", small(random, 4, 32, 32)), given("fp16", small(random, 4, 32, 32))
     c = exact(a) @ exact(b)
     arguments = {"a": a, "b": b, "c": wanted("fp32", c, {"absolute": 1e-4})}
-    return Case("matmul_three_dimensional", three_dimensional_kernel, [1], arguments, {"BATCH": 4, "SIZE": 32})
+    return Case(
+        "matmul_three_dimensional", three_dimensional_kernel, [1], arguments, {"BATCH": 4, "SIZE": 32}
+    )
 
 
 @triton.jit
@@ -137,12 +194,27 @@ def int4(_target, random):
     packed = (weights[:, 0::2] & 15) | (weights[:, 1::2] & 15) << 4
     scales = given("fp32", random.uniform(0.1, 1, 32))
     c = exact(a) @ weights.T * scales.values
-    arguments = {"a": a, "packed": given("u8", packed), "scales": scales, "c": wanted("fp32", c, {"absolute": 1e-3})}
+    arguments = {
+        "a": a,
+        "packed": given("u8", packed),
+        "scales": scales,
+        "c": wanted("fp32", c, {"absolute": 1e-3}),
+    }
     return Case("matmul_int4_weights", int4_kernel, [1], arguments, {"N": 32, "K": 64})
 
 
 @triton.jit
-def scaled_kernel(a, a_scales, b, b_scales, c, SIZE: tl.constexpr, K: tl.constexpr, BYTES: tl.constexpr, FORMAT: tl.constexpr):
+def scaled_kernel(
+    a,
+    a_scales,
+    b,
+    b_scales,
+    c,
+    SIZE: tl.constexpr,
+    K: tl.constexpr,
+    BYTES: tl.constexpr,
+    FORMAT: tl.constexpr,
+):
     row, inner, block = tl.arange(0, SIZE), tl.arange(0, BYTES), tl.arange(0, K // 32)
     left = tl.load(a + row[:, None] * BYTES + inner[None, :])
     right = tl.load(b + row[:, None] * BYTES + inner[None, :])
@@ -168,9 +240,17 @@ def scaled(name, form, packed):
             else:
                 stored = given("fp8e4nv", small(random, size, depth))
                 values = exact(stored)
-            operands.append((stored, given("u8", scale), values * np.repeat(2.0 ** (scale - 127.0), 32, axis=1)))
+            operands.append(
+                (stored, given("u8", scale), values * np.repeat(2.0 ** (scale - 127.0), 32, axis=1))
+            )
         (a, a_scales, left), (b, b_scales, right) = operands
-        arguments = {"a": a, "a_scales": a_scales, "b": b, "b_scales": b_scales, "c": wanted("fp32", left @ right.T, {"absolute": 1e-2, "relative": 1e-4})}
+        arguments = {
+            "a": a,
+            "a_scales": a_scales,
+            "b": b,
+            "b_scales": b_scales,
+            "c": wanted("fp32", left @ right.T, {"absolute": 1e-2, "relative": 1e-4}),
+        }
         constants = {"SIZE": size, "K": depth, "BYTES": depth // 2 if packed else depth, "FORMAT": form}
         return Case(name, scaled_kernel, [1], arguments, constants)
 
@@ -185,7 +265,10 @@ def gemv_kernel(a, x, y, K, ROWS: tl.constexpr, DEPTH: tl.constexpr):
     total = tl.zeros([ROWS, DEPTH], tl.float32)
     for k in range(0, K, DEPTH):
         inner = k + tl.arange(0, DEPTH)
-        total += tl.load(a + row[:, None] * K + inner[None, :]).to(tl.float32) * tl.load(x + inner).to(tl.float32)[None, :]
+        total += (
+            tl.load(a + row[:, None] * K + inner[None, :]).to(tl.float32)
+            * tl.load(x + inner).to(tl.float32)[None, :]
+        )
     tl.store(y + row, tl.sum(total, axis=1))
 
 
@@ -193,4 +276,10 @@ def gemv_kernel(a, x, y, K, ROWS: tl.constexpr, DEPTH: tl.constexpr):
 def gemv(_target, random):
     a, x = given("fp16", small(random, 64, 256)), given("fp16", small(random, 256))
     y = exact(a) @ exact(x)
-    return Case("matrix_vector", gemv_kernel, [4], {"a": a, "x": x, "y": wanted("fp32", y, {"absolute": 1e-4}), "K": Scalar("i32", 256)}, {"ROWS": 16, "DEPTH": 64})
+    return Case(
+        "matrix_vector",
+        gemv_kernel,
+        [4],
+        {"a": a, "x": x, "y": wanted("fp32", y, {"absolute": 1e-4}), "K": Scalar("i32", 256)},
+        {"ROWS": 16, "DEPTH": 64},
+    )

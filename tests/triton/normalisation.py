@@ -16,7 +16,9 @@ def layer_norm_kernel(x, weight, bias, y, columns, epsilon, BLOCK: tl.constexpr)
     centred = tl.where(mask, value - mean, 0.0)
     variance = tl.sum(centred * centred, axis=0) / columns
     scaled = centred * tl.rsqrt(variance + epsilon)
-    tl.store(y + row * columns + place, scaled * tl.load(weight + place, mask) + tl.load(bias + place, mask), mask)
+    tl.store(
+        y + row * columns + place, scaled * tl.load(weight + place, mask) + tl.load(bias + place, mask), mask
+    )
 
 
 @case("layer_norm")
@@ -25,7 +27,14 @@ def layer_norm(_target, random):
     precise = exact(x)
     centred = precise - precise.mean(axis=1, keepdims=True)
     y = centred / np.sqrt(precise.var(axis=1, keepdims=True) + 1e-5) * weight.values + bias.values
-    arguments = {"x": x, "weight": weight, "bias": bias, "y": wanted("fp32", y, F32), "columns": Scalar("i32", 200), "epsilon": Scalar("fp32", 1e-5)}
+    arguments = {
+        "x": x,
+        "weight": weight,
+        "bias": bias,
+        "y": wanted("fp32", y, F32),
+        "columns": Scalar("i32", 200),
+        "epsilon": Scalar("fp32", 1e-5),
+    }
     return Case("layer_norm", layer_norm_kernel, [8], arguments, {"BLOCK": 256})
 
 
@@ -109,6 +118,8 @@ def group_norm_kernel(x, y, channels, ROWS: tl.constexpr, PIXELS: tl.constexpr):
 def group_norm(_target, random):
     x = given("fp32", small(random, 4, 8, 64))
     precise = exact(x)
-    y = (precise - precise.mean(axis=(1, 2), keepdims=True)) / np.sqrt(precise.var(axis=(1, 2), keepdims=True) + 1e-5)
+    y = (precise - precise.mean(axis=(1, 2), keepdims=True)) / np.sqrt(
+        precise.var(axis=(1, 2), keepdims=True) + 1e-5
+    )
     arguments = {"x": x, "y": wanted("fp32", y, F32), "channels": Scalar("i32", 8)}
     return Case("group_norm", group_norm_kernel, [4], arguments, {"ROWS": 8, "PIXELS": 64})

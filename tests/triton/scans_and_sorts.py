@@ -15,7 +15,9 @@ def cumsum_kernel(x, y, REVERSE: tl.constexpr, BLOCK: tl.constexpr):
 def cumsum(name, element, reverse, tolerance):
     @case(name)
     def make(_target, random):
-        x = given(element, random.integers(-1000, 1000, (4, 512)) if element == "i32" else small(random, 4, 512))
+        x = given(
+            element, random.integers(-1000, 1000, (4, 512)) if element == "i32" else small(random, 4, 512)
+        )
         wide = x.values.astype(np.int64 if element == "i32" else np.float64)
         y = np.cumsum(wide[:, ::-1], axis=1)[:, ::-1] if reverse else np.cumsum(wide, axis=1)
         arguments = {"x": x, "y": wanted(element, y, tolerance)}
@@ -45,7 +47,13 @@ def recurrence(_target, random):
     for factor, term in zip(exact(a), exact(b)):
         state = factor * state + term
         y.append(state)
-    return Case("associative_scan", recurrence_kernel, [1], {"a": a, "b": b, "y": wanted("fp32", np.stack(y), F32)}, {"STEPS": 128, "CHANNELS": 8})
+    return Case(
+        "associative_scan",
+        recurrence_kernel,
+        [1],
+        {"a": a, "b": b, "y": wanted("fp32", np.stack(y), F32)},
+        {"STEPS": 128, "CHANNELS": 8},
+    )
 
 
 @triton.jit
@@ -57,13 +65,26 @@ def sort_kernel(x, y, BLOCK: tl.constexpr, DESCENDING: tl.constexpr):
 @case("sort")
 def sort(_target, random):
     x = given("i32", random.integers(-(2**31), 2**31, (2, 256)))
-    return Case("sort", sort_kernel, [2], {"x": x, "y": wanted("i32", np.sort(x.values, axis=1), EXACT)}, {"BLOCK": 256, "DESCENDING": False})
+    return Case(
+        "sort",
+        sort_kernel,
+        [2],
+        {"x": x, "y": wanted("i32", np.sort(x.values, axis=1), EXACT)},
+        {"BLOCK": 256, "DESCENDING": False},
+    )
 
 
 @case("sort_f16")
 def sort_f16(_target, random):
     x = given("fp16", small(random, 2, 128))
-    return Case("sort_f16", sort_kernel, [2], {"x": x, "y": wanted("fp16", np.sort(x.values, axis=1)[:, ::-1], EXACT)}, {"BLOCK": 128, "DESCENDING": True}, warps=1)
+    return Case(
+        "sort_f16",
+        sort_kernel,
+        [2],
+        {"x": x, "y": wanted("fp16", np.sort(x.values, axis=1)[:, ::-1], EXACT)},
+        {"BLOCK": 128, "DESCENDING": True},
+        warps=1,
+    )
 
 
 @triton.jit
@@ -90,7 +111,11 @@ def histogram_kernel(x, y, count, BLOCK: tl.constexpr, BINS: tl.constexpr):
 @case("histogram")
 def histogram(_target, random):
     x = given("i32", random.integers(0, 64, 900))
-    arguments = {"x": x, "y": wanted("i32", np.bincount(x.values, minlength=64), EXACT), "count": Scalar("i32", 900)}
+    arguments = {
+        "x": x,
+        "y": wanted("i32", np.bincount(x.values, minlength=64), EXACT),
+        "count": Scalar("i32", 900),
+    }
     return Case("histogram", histogram_kernel, [2], arguments, {"BLOCK": 512, "BINS": 64})
 
 
