@@ -7,8 +7,8 @@ use super::reference::Terms;
 use super::variants::{Kind, Variant, everyday, variants};
 use flipwave_campaigns::{Campaign, InjectionPath, replay};
 use flipwave_injector::{
-    Action, Ending, Fault, FaultModel, FaultTarget, Injection, InjectionError, Place, Planned,
-    Scope, Site, SumPlace, TraceEvent, What, When, Workload, Wrong, inject, trace,
+    Action, Ending, Fault, FaultModel, FaultTarget, Injection, Place, Planned, Scope, Site,
+    SumPlace, TraceEvent, What, Workload, Wrong, inject, trace,
 };
 use flipwave_sim::SumPart;
 use flipwave_tests::{
@@ -153,8 +153,8 @@ fn strike(bench: &Bench<'_>, site: &Site) -> u32 {
     let [at] = others[..] else { panic!("{what}: {} elements differ", others.len()) };
     let (row, column) = (at / variant.columns(), at % variant.columns());
     let element = sum_place(site).element;
-    let own = [row % variant.size, column % variant.size];
-    assert_eq!(own, [element.row.into(), element.column.into()], "{what}");
+    let own = [element.row, element.column].map(usize::from);
+    assert_eq!([row, column].map(|own| own % variant.size), own, "{what}");
     let expected = sum(variant, bench.golden[at] + wanted - before);
     if !variant.saturates() {
         assert_eq!(found[at], expected, "{what}: of {} with {before} struck", bench.golden[at]);
@@ -317,22 +317,33 @@ fn sums_that_are_not_there_are_refused() {
 #[test]
 fn campaigns_inside_of_sums_that_cannot_be_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
+    let product = std::fs::read_to_string(examples_folder().join("matrix/mfma.yaml"));
+    let product = product.expect("the example");
+    let source = examples_folder().canonicalize().expect("the examples").join("matrix/gemm.cl");
     let run = |name: &str, faults: &str, more: &[&str]| {
-        let file = example(name, faults, folder.path());
+        let file = match name {
+            "mfma" => {
+                let end = product.find("faults:").expect("faults");
+                let text = product[..end].replace("gemm.cl\n", &format!("{}\n", source.display()));
+                let file = folder.path().join("mfma.yaml");
+                std::fs::write(&file, format!("{text}faults: {faults}\n")).expect("a file");
+                file
+            }
+            other => example(other, faults, folder.path()),
+        };
         let mut arguments = vec!["run".as_ref(), file.as_os_str()];
         arguments.extend(more.iter().map(std::ffi::OsStr::new));
         flipwave(folder.path(), &arguments, &[])
     };
     let faults = "{target: matrix_product, model: flip_one_bit, count: 5}";
     run("quickstart", faults, &[]).expect_refused(&["matrix_product", "wave instructions"]);
-    run("matrix/mfma", faults, &["--by", "hook"])
+    run("mfma", faults, &["--by", "hook"])
         .expect_refused(&["target matrix_product is inside of an instruction", "--by hook"]);
     let faults = "{target: matrix_product, model: flip_one_bit, groups: [valu], count: 5}";
-    run("matrix/mfma", faults, &[]).expect_refused(&["groups", "valu has none", "expected matrix"]);
+    run("mfma", faults, &[]).expect_refused(&["groups", "valu has none", "expected matrix"]);
     let faults = "{target: matrix_product, model: flip_one_bit, scope: wave, count: 5}";
-    run("matrix/mfma", faults, &[])
-        .expect_refused(&["scope wave has no meaning for matrix_product"]);
+    run("mfma", faults, &[]).expect_refused(&["scope wave has no meaning for matrix_product"]);
     // The control, with what finds nothing wrong with the injections themselves.
     let faults = "{target: matrix_product, model: flip_one_bit, groups: [matrix, fp16], count: 5}";
-    run("matrix/mfma", faults, &["--self-test", "--out", "results"]).expect_success();
+    run("mfma", faults, &["--self-test", "--out", "results"]).expect_success();
 }
