@@ -211,7 +211,7 @@ fn a_flip_in_a_loop_counter_s_low_bit_is_one_more_round() {
     // 9 becomes 11.
     let struck = planted.strike("loop", "register=s4 flip=0x00000002");
     assert_eq!(struck.elements, by_lane(|lane| lane + 12));
-    let Verdict::Sdc(CompletedRun { difference, .. }) = struck.verdict else {
+    let Verdict::Sdc { run: CompletedRun { difference, .. }, .. } = struck.verdict else {
         panic!("{:?}", struck.verdict)
     };
     assert_eq!((difference.elements_wrong, difference.max_abs_error), (64, 2.0));
@@ -247,7 +247,8 @@ fn a_flip_in_a_stored_value_is_one_wrong_element() {
     let (max_abs_error, max_rel_error) = (1024.0, 1024.0 / 12.0);
     let difference =
         Difference { elements_wrong: 1, max_abs_error, max_rel_error, ..Difference::default() };
-    assert_eq!(struck.verdict, Verdict::Sdc(CompletedRun { difference, ..same_length() }));
+    let run = CompletedRun { difference, ..same_length() };
+    assert_eq!(struck.verdict, Verdict::Sdc { run, judgement: None });
 }
 
 #[test]
@@ -269,7 +270,8 @@ fn a_flip_in_the_high_half_of_a_double_is_its_sign() {
     let (max_abs_error, max_rel_error) = (81.0, 2.0);
     let difference =
         Difference { elements_wrong: 1, max_abs_error, max_rel_error, ..Difference::default() };
-    assert_eq!(struck.verdict, Verdict::Sdc(CompletedRun { difference, ..same_length() }));
+    let run = CompletedRun { difference, ..same_length() };
+    assert_eq!(struck.verdict, Verdict::Sdc { run, judgement: None });
 
     // The lowest bit of the low half: 40.5 has 47 fractional bits.
     let struck = planted.strike("value", "lane=40 register=v4 flip=0x00000001");
@@ -427,7 +429,7 @@ fn a_flip_in_a_scalar_register_strikes_every_lane() {
     let planted = Planted::new(-1, &body);
     let struck = planted.strike("value", "register=s4 flip=0x00000008");
     assert_eq!(struck.elements, by_lane(|lane| lane + 13));
-    let Verdict::Sdc(CompletedRun { difference, .. }) = struck.verdict else {
+    let Verdict::Sdc { run: CompletedRun { difference, .. }, .. } = struck.verdict else {
         panic!("{:?}", struck.verdict)
     };
     assert_eq!((difference.elements_wrong, difference.max_abs_error), (64, 8.0));
