@@ -254,17 +254,21 @@ fn halves_of_a_register_are_waited_for_one_by_one_from_gfx11_on() {
     let lds = ".set lds_bytes, 256\n ds_store_b32 v1, v0\n";
     let low = "ds_load_u16_d16 v2, v1\n";
     let high = "ds_load_u16_d16_hi v2, v1\n";
+    // As numbers, since the assembler has no names for halves: v_mov_b16 v3.l, v2.l; v3.l, v2.h;
+    // v2.h, v0.l.
+    let [move_low, move_high, move_over] =
+        [".long 0x7e063902", ".long 0x7e063982", ".long 0x7f043900"];
     for (processor, wait) in [("gfx1100", "s_waitcnt lgkmcnt(0)"), ("gfx1201", "s_wait_dscnt 0x0")]
     {
         for machine in machines(processor) {
             keeps(machine, 64, &format!("{lds}{low}{high}{wait}\nv_mov_b32 v3, v2\n"));
-            keeps(machine, 64, &format!("{lds}{low}{wait}\n{high}v_mov_b16 v3.l, v2.l\n"));
+            keeps(machine, 64, &format!("{lds}{low}{wait}\n{high}{move_low}\n"));
             keeps(machine, 64, &format!("{lds}{low}{wait}\n{high}ds_store_b16 v1, v2\n"));
             for (before, after) in [
                 (high, "v_mov_b32 v3, v2"),
-                (high, "v_mov_b16 v3.l, v2.h"),
+                (high, move_high),
                 (high, "ds_store_b16_d16_hi v1, v2"),
-                (high, "v_mov_b16 v2.h, v0.l"),
+                (high, move_over),
                 (high, "ds_load_u16_d16_hi v2, v1"),
                 (low, "ds_load_u16 v2, v1"),
             ] {

@@ -20,7 +20,7 @@ const CHOSEN: [&str; 8] = [
     "attention_causal",
     "cumsum",
     "sort",
-    "atomic_add_f32",
+    "histogram",
 ];
 
 /// Kernels by name with the targets that they are for, as `generate.py` has them.
