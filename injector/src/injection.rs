@@ -5,7 +5,7 @@ use crate::site::{Place, Site, SiteError};
 use flipwave_device::{DeviceError, DeviceFault, Statistics};
 use flipwave_hooks::hook::VariableError;
 use flipwave_hooks::rewrite::RewriteError;
-use flipwave_sim::MatrixShape;
+use flipwave_sim::ProductShape;
 
 /// What a fault did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,7 +127,7 @@ pub enum InjectionError {
         /// The instruction.
         text: String,
         /// What it computes, if it is a product of matrices.
-        shape: Option<MatrixShape>,
+        shape: Option<ProductShape>,
         /// The site.
         site: Box<Site>,
     },

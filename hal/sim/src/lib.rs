@@ -30,7 +30,7 @@ pub use dispatch::policy::{Compiling, Policy, Stalls};
 pub use dispatch::wave_state::WaveState;
 pub use execute::lane::small_float::SmallFloat;
 pub use execute::lane::{Accuracy, Denormals, Nans, Numerics, Rounding};
-pub use execute::matrix_sum::{MatrixElement, MatrixShape, SumPart, SumType, SummedElement};
+pub use execute::matrix_sum::{MatrixElement, ProductShape, SumPart, SumType, SummedElement};
 pub use execute::operations::{matrix_shape, numerics};
 pub use fidelity::{Fidelity, FidelityCheck, OperationFidelity, UnsettledDecision};
 pub use memory::{AddressSpace, ByteSet, Footprint, FootprintUnion, Footprints, WrittenByte};

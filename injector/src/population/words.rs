@@ -6,7 +6,7 @@ use flipwave_isa::{
     Class, DataType, Encoding, Family, Inst, MemoryKind, Register, RegisterRange, RegisterSet,
     Role, Value,
 };
-use flipwave_sim::{MatrixElement, MatrixShape, SumPart, SumType};
+use flipwave_sim::{MatrixElement, ProductShape, SumPart, SumType};
 
 /// Consecutive places of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,7 +137,7 @@ pub(crate) fn words(
 
 /// The words of what an instruction of this shape sums up that `model` can strike: by step, block, row
 /// and word, those of each row together.
-pub(crate) fn words_of_sums(part: SumPart, shape: &MatrixShape, model: &FaultModel) -> Vec<Words> {
+pub(crate) fn words_of_sums(part: SumPart, shape: &ProductShape, model: &FaultModel) -> Vec<Words> {
     let format = match shape.sum {
         SumType::F32 => Some(FloatFormat::F32),
         SumType::F64 => Some(FloatFormat::F64),

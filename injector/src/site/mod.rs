@@ -6,7 +6,7 @@ mod text;
 use crate::fault::{Action, Intermittent, all_ones};
 use flipwave_device::WaveId;
 use flipwave_isa::{Lane, LaneMask, Operation, Pc, Register, Target};
-use flipwave_sim::{MatrixElement, MatrixShape, SumPart};
+use flipwave_sim::{MatrixElement, ProductShape, SumPart};
 use std::num::NonZeroU32;
 
 /// Where and when a fault strikes, and what it does. A site is absolute: it names the same events
@@ -135,7 +135,7 @@ pub struct SumPlace {
 
 impl SumPlace {
     /// Whether an instruction of this shape has it, of values of so many words.
-    pub(crate) fn is_of(&self, shape: &MatrixShape, words: u8) -> bool {
+    pub(crate) fn is_of(&self, shape: &ProductShape, words: u8) -> bool {
         shape.has(self.element)
             && shape.steps(self.part).any(|step| step == self.step)
             && self.word + words <= shape.words()

@@ -1,6 +1,6 @@
 //! What an observer sees of a wave and may change.
 
-use crate::execute::matrix_sum::{MatrixElement, MatrixShape, Steps, SummedElement, Touch};
+use crate::execute::matrix_sum::{MatrixElement, ProductShape, Steps, SummedElement, Touch};
 use crate::execute::operations::find_whole;
 use crate::execute::step::resolved;
 use crate::instruction::Op;
@@ -116,7 +116,7 @@ impl<'a> WaveState<'a> {
     }
 
     /// What the instruction at the PC computes, if it is a product of matrices.
-    pub fn matrix_shape(&self) -> Option<MatrixShape> {
+    pub fn matrix_shape(&self) -> Option<ProductShape> {
         let op = self.program.decode_altered(self.wave.pc, &[]).ok()?;
         Some(find_whole(op.inst.operation.name(), self.wave.machine)?.matrix?.shape)
     }

@@ -45,7 +45,7 @@ pub struct MatrixElement {
 
 /// What a matrix instruction computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MatrixShape {
+pub struct ProductShape {
     /// Matrices side by side.
     pub blocks: u8,
     /// Rows of each.
@@ -60,12 +60,12 @@ pub struct MatrixShape {
     pub sum: SumType,
 }
 
-impl MatrixShape {
+impl ProductShape {
     /// A matrix of so many rows and columns, each sum one of so many products.
-    pub(crate) const fn square(size: usize, products: usize) -> MatrixShape {
+    pub(crate) const fn square(size: usize, products: usize) -> ProductShape {
         let (size, products) = (size as u8, products as u8);
         let sum = SumType::F32;
-        MatrixShape { blocks: 1, rows: size, columns: size, products, group: 1, sum }
+        ProductShape { blocks: 1, rows: size, columns: size, products, group: 1, sum }
     }
 
     /// Whether the element is one of the result.
@@ -76,7 +76,7 @@ impl MatrixShape {
 
     /// The steps at which a sum has such a part, in order.
     pub fn steps(&self, part: SumPart) -> impl Iterator<Item = u8> + use<> {
-        let MatrixShape { products, group, .. } = *self;
+        let ProductShape { products, group, .. } = *self;
         let steps = if part == SumPart::Accumulator { 1 } else { products };
         (0..steps).filter(move |step| {
             part != SumPart::PartialSum || (step + 1) % group == 0 || step + 1 == products
@@ -89,9 +89,9 @@ impl MatrixShape {
     }
 }
 
-impl fmt::Display for MatrixShape {
+impl fmt::Display for ProductShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let MatrixShape { blocks, rows, columns, products, group, .. } = self;
+        let ProductShape { blocks, rows, columns, products, group, .. } = self;
         write!(f, "{rows} rows, {columns} columns, {blocks} block(s), {products} products a sum")?;
         match group {
             1 => f.write_str(", each with a partial sum"),

@@ -14,7 +14,7 @@ mod vectors;
 mod wide;
 
 use super::{MatrixProduct, WholeWaveOperation};
-use crate::execute::matrix_sum::{MatrixElement, MatrixShape, Steps, SummedElement};
+use crate::execute::matrix_sum::{MatrixElement, ProductShape, Steps, SummedElement};
 use crate::execute::operand::scalar_word;
 use crate::instruction::{Op, Word};
 use crate::wave::{LANES, Level, Machine, Row, Wave};
@@ -264,13 +264,13 @@ fn compute<E: Element, const ROOM: usize>(
 }
 
 /// What a product has, as its steps have it.
-const fn shape_of<E: Element>(size: usize, depth: usize, blocks: usize) -> MatrixShape {
+const fn shape_of<E: Element>(size: usize, depth: usize, blocks: usize) -> ProductShape {
     let group = if E::STEP < depth { E::STEP } else { depth };
-    MatrixShape {
+    ProductShape {
         blocks: blocks as u8,
         group: group as u8,
         sum: E::SUM_TYPE,
-        ..MatrixShape::square(size, depth)
+        ..ProductShape::square(size, depth)
     }
 }
 

@@ -38,7 +38,7 @@ mod wide_float;
 pub use choice::{maximum_number, minimum_number};
 
 use crate::execute::lane::{Kind, Numerics};
-use crate::execute::matrix_sum::{MatrixElement, MatrixShape, Steps, SummedElement};
+use crate::execute::matrix_sum::{MatrixElement, ProductShape, Steps, SummedElement};
 use crate::execute::vector::VectorOperation;
 use crate::instruction::{Op, ScalarFunction};
 use crate::wave::{Machine, Wave};
@@ -213,7 +213,7 @@ pub fn numerics(operation: &str) -> Option<Numerics> {
 }
 
 /// What a matrix instruction computes on a target; `None` of other instructions.
-pub fn matrix_shape(inst: &Inst, target: &Target) -> Option<MatrixShape> {
+pub fn matrix_shape(inst: &Inst, target: &Target) -> Option<ProductShape> {
     // Rows do not depend on how many lanes a wave has.
     let machine = Machine::new(target, 64);
     Some(find_whole(inst.operation.name(), machine)?.matrix?.shape)
@@ -237,7 +237,7 @@ pub struct WholeWaveOperation {
 #[derive(Clone, Copy)]
 pub struct MatrixProduct {
     /// What it computes.
-    pub shape: MatrixShape,
+    pub shape: ProductShape,
     /// Computes one element of it, which is one of `shape`, by steps; nothing where the instruction
     /// makes none.
     pub sum: fn(&Wave, &Op, MatrixElement, &mut Steps<'_>) -> Option<SummedElement>,

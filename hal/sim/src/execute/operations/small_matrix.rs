@@ -12,7 +12,7 @@
 use super::{MatrixProduct, WholeWaveOperation};
 use crate::execute::lane::Kind;
 use crate::execute::lane::small_float::{SmallFloat, power};
-use crate::execute::matrix_sum::{MatrixElement, MatrixShape, Steps, SummedElement};
+use crate::execute::matrix_sum::{MatrixElement, ProductShape, Steps, SummedElement};
 use crate::execute::operand::scalar_word;
 use crate::instruction::{Op, Word};
 use crate::wave::{LANES, ScalarIndex, Wave};
@@ -31,7 +31,7 @@ macro_rules! product {
         WholeWaveOperation {
             unsettled: Some("sums in the order of k, each rounded once, one NaN for all"),
             matrix: Some(MatrixProduct {
-                shape: MatrixShape { rows: $rows as u8, ..MatrixShape::square(SIZE, DEPTH) },
+                shape: ProductShape { rows: $rows as u8, ..ProductShape::square(SIZE, DEPTH) },
                 sum: |wave, op, element, steps| {
                     Some(sum_by_steps(wave, op, &$shape(op), $block, element, steps))
                 },

@@ -13,7 +13,7 @@ use super::{MatrixProduct, WholeWaveOperation};
 use crate::execute::lane::small_float::{SmallFloat, brain_to_single, single_to_brain};
 use crate::execute::lane::{Kind, binary16};
 use crate::execute::matrix_sum::{
-    Fused, MatrixElement, MatrixShape, Steps, SumType, SummedElement, integers as add_integers,
+    Fused, MatrixElement, ProductShape, Steps, SumType, SummedElement, integers as add_integers,
     link,
 };
 use crate::execute::operand::scalar_word;
@@ -181,10 +181,10 @@ wave_matrices! {
 
 impl Shape {
     /// The same as its steps have it.
-    const fn steps(&self) -> MatrixShape {
+    const fn steps(&self) -> ProductShape {
         let products = if self.sparse { self.depth / 2 } else { self.depth };
         let sum = if matches!(self.sum, Sum::I32) { SumType::I32 } else { SumType::F32 };
-        MatrixShape { sum, ..MatrixShape::square(SIZE, products) }
+        ProductShape { sum, ..ProductShape::square(SIZE, products) }
     }
 }
 

@@ -15,7 +15,7 @@ use super::vectors::{Term, Vector, WIDTH, add_fused, add_integers, are_tame};
 use super::{permuted_lane, row, sum_row};
 use crate::execute::lane::small_float::SmallFloat;
 use crate::execute::matrix_sum::{
-    MatrixElement, MatrixShape, Steps, SumType, SummedElement, integers,
+    MatrixElement, ProductShape, Steps, SumType, SummedElement, integers,
 };
 use crate::execute::operand::scalar_word;
 use crate::instruction::{Op, Word};
@@ -120,12 +120,12 @@ pub struct Shape {
 
 impl Shape {
     /// The same as its steps have it, of sums of so many products.
-    pub(super) const fn steps(&self, products: usize) -> MatrixShape {
+    pub(super) const fn steps(&self, products: usize) -> ProductShape {
         let (sum, group) = match self.sum {
             Sum::Integers => (SumType::I32, 1),
             Sum::Fused(_, group) => (SumType::F32, if group < products { group } else { products }),
         };
-        MatrixShape { group: group as u8, sum, ..MatrixShape::square(self.size, products) }
+        ProductShape { group: group as u8, sum, ..ProductShape::square(self.size, products) }
     }
 }
 
@@ -489,8 +489,8 @@ pub fn sparse_sum(
 }
 
 /// What the steps of [`scaled`] are.
-pub const fn scaled_steps(size: usize) -> MatrixShape {
-    MatrixShape { group: SCALED_GROUP as u8, ..MatrixShape::square(size, SCALED * LANES / size) }
+pub const fn scaled_steps(size: usize) -> ProductShape {
+    ProductShape { group: SCALED_GROUP as u8, ..ProductShape::square(size, SCALED * LANES / size) }
 }
 
 /// One element of what [`scaled`] makes, by steps. With a scale that is no number the element is none,

@@ -3,7 +3,7 @@
 use super::levels::random_wave;
 use super::wide::prepared;
 use super::{C, D, Random};
-use crate::execute::matrix_sum::{MatrixElement, MatrixShape, Steps, SumPart};
+use crate::execute::matrix_sum::{MatrixElement, ProductShape, Steps, SumPart};
 use crate::execute::operations::whole_wave_operations;
 use crate::instruction::Op;
 use crate::wave::{Level, Machine, Row, RowIndex};
@@ -20,8 +20,8 @@ const MACHINES: [(&str, u8); 9] = [
     ("gfx1250", 32),
 ];
 
-fn elements(shape: MatrixShape) -> impl Iterator<Item = MatrixElement> {
-    let MatrixShape { blocks, rows, columns, .. } = shape;
+fn elements(shape: ProductShape) -> impl Iterator<Item = MatrixElement> {
+    let ProductShape { blocks, rows, columns, .. } = shape;
     (0..blocks).flat_map(move |block| {
         (0..rows).flat_map(move |row| {
             (0..columns).map(move |column| MatrixElement { block, row, column })
