@@ -17,7 +17,7 @@ use flipwave_tests::{
 };
 
 /// A hook that counts, one that writes what it likes, and one that takes what was loaded.
-pub const HOOKS: &str = r#"
+const HOOKS: &str = r#"
 uint64_t counter;
 void count(uint64_t *counter) { flipwave_count(counter, 1); }
 void touch(uint32_t a)
@@ -29,6 +29,11 @@ void see(uint32_t loaded)
     asm volatile("v_mov_b32 v7, %0" :: "v"(loaded) : "v7");
 }
 "#;
+
+/// The same with instructions that every target has, in waves of either size.
+pub fn portable_hooks() -> String {
+    HOOKS.replace("v_add_co_u32 v9, vcc, v7, v7", "s_mov_b32 vcc_lo, s20")
+}
 
 /// Hooks of [`HOOKS`], or of what else there is, before and after every instruction.
 pub fn with_hooks(workload: &Workload, text: &str) -> Instrumented {
@@ -158,7 +163,7 @@ fn code_for_a_generic_target_is_rewritten_like_any_other() {
         ("gfx1201", "-mcpu=gfx12-generic"),
     ] {
         // Words that every generation has.
-        let hooks = HOOKS.replace("v_add_co_u32 v9, vcc, v7, v7", "s_mov_b32 vcc_lo, s20");
+        let hooks = portable_hooks();
         let is_own = |machine: &Machine| machine.target().processor() == processor;
         let machine = MACHINES.into_iter().find(is_own).expect("a machine");
         for name in ["matmul.yaml", "scan.yaml"] {

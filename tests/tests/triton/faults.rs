@@ -16,9 +16,12 @@ fn run(folder: &Path, by: &str, count: u32) -> Vec<Row> {
 }
 
 /// Injects faults, the first of them by hooks, too, which must give the same.
-fn inject(embedded: u32, hooks: u32) {
+fn inject(kernels: &[&str], embedded: u32, hooks: u32) {
     let mut silent: BTreeMap<String, usize> = BTreeMap::new();
     each_chosen(|_, kernel, folder| {
+        if !kernels.contains(&kernel) {
+            return;
+        }
         let all = run(folder, "embedded", embedded);
         assert_eq!(all.len(), embedded as usize);
         assert_eq!(run(folder, "hook", hooks), all[..hooks as usize]);
@@ -26,16 +29,16 @@ fn inject(embedded: u32, hooks: u32) {
             all.iter().filter(|row| row.outcome == Outcome::Sdc).count();
     });
     // Faults get out of each kernel.
-    assert!(silent.is_empty() || CHOSEN.iter().all(|kernel| silent[*kernel] > 0), "{silent:?}");
+    assert!(silent.values().all(|count| *count > 0), "{silent:?}");
 }
 
 #[test]
-fn faults_by_hooks_in_chosen_kernels_do_what_they_do_in_the_embedded_gpu() {
-    inject(20, 6);
+fn faults_by_hooks_in_two_kernels_do_what_they_do_in_the_embedded_gpu() {
+    inject(&["matmul_f16", "histogram"], 20, 6);
 }
 
 #[test]
 #[ignore = "for test-long: tens of thousands of faults"]
 fn many_faults_by_hooks_in_chosen_kernels_do_what_they_do_in_the_embedded_gpu() {
-    inject(1000, 200);
+    inject(&CHOSEN, 1000, 200);
 }

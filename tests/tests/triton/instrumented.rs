@@ -1,7 +1,7 @@
 //! Triton's kernels before all that looks at code: hooks, tools, the lockstep run, the strict level.
 
 use super::{TARGETS, campaigns, each_chosen, kernels};
-use crate::lockstep::{HOOKS, with_hooks};
+use crate::lockstep::{portable_hooks, with_hooks};
 use crate::tools::check_all;
 use flipwave_campaigns::{Campaign, prepare};
 use flipwave_injector::Workload;
@@ -41,7 +41,7 @@ fn all_kernels_break_no_rule_and_strictness_changes_nothing() {
 fn keeps_step(is_meant: impl Fn(&str, &str) -> bool) {
     each_chosen(|target, kernel, folder| {
         if is_meant(target, kernel) {
-            let pair = with_hooks(&workload(folder), HOOKS);
+            let pair = with_hooks(&workload(folder), &portable_hooks());
             keep_step(pair.original.device.clone(), pair.twins());
         }
     });
