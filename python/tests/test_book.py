@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +35,7 @@ def test_the_notebook_comes_to_what_it_shows() -> None:
     for cell in run.cells:
         if cell.cell_type == "code":
             cell.outputs = []
-    begin = time.monotonic()
     nbclient.NotebookClient(run, timeout=300, kernel_name="python3").execute()
-    assert time.monotonic() - begin < 60, "it is under a minute"
     for cell, again in zip(shown.cells, run.cells, strict=True):
         assert outputs(cell) == outputs(again), cell.source
         assert figures(cell) == figures(again), cell.source
