@@ -14,7 +14,8 @@ pub(crate) struct TritonMetadata {
     /// Bytes of dynamic LDS, `shared`.
     pub local_memory: u32,
     global: Scratch,
-    profile: Scratch,
+    /// Nothing of versions below 3.5, whose kernels have no such argument.
+    profile: Option<Scratch>,
 }
 
 /// Memory that the launcher gives each workgroup.
@@ -42,8 +43,7 @@ struct Written {
     num_ctas: Option<u64>,
     #[serde(default)]
     global_scratch_size: u64,
-    #[serde(default)]
-    profile_scratch_size: u64,
+    profile_scratch_size: Option<u64>,
 }
 
 /// What the kernel is for.
@@ -100,13 +100,14 @@ impl TritonMetadata {
             workgroup,
             local_memory: own.shared,
             global: scratch(own.global_scratch_size),
-            profile: scratch(own.profile_scratch_size),
+            profile: own.profile_scratch_size.map(scratch),
         })
     }
 
     /// The memory to which the arguments after the kernel's own point, in their order, with its name.
-    pub fn scratch(&self) -> [(&'static str, Scratch); 2] {
-        [("global scratch", self.global), ("profile scratch", self.profile)]
+    pub fn scratch(&self) -> impl Iterator<Item = (&'static str, Scratch)> {
+        let profile = self.profile.map(|own| ("profile scratch", own));
+        std::iter::once(("global scratch", self.global)).chain(profile)
     }
 }
 
@@ -126,8 +127,12 @@ mod tests {
     fn a_launch_is_as_the_compiler_says() {
         let own = parse(GOOD).expect("good");
         assert_eq!((own.name.as_str(), own.workgroup, own.local_memory), ("softmax", 128, 512));
-        let bytes = own.scratch().map(|(_, scratch)| scratch.bytes_of(10));
-        assert_eq!(bytes, [Some(1280), Some(0)]);
+        let bytes = |own: &TritonMetadata| -> Vec<Option<u64>> {
+            own.scratch().map(|(_, scratch)| scratch.bytes_of(10)).collect()
+        };
+        assert_eq!(bytes(&own), [Some(1280), Some(0)]);
+        let older = parse(&GOOD.replace("\"profile_scratch_size\": 0, ", "")).expect("good");
+        assert_eq!(bytes(&older), [Some(1280)]);
         let without = parse(&GOOD.replace("\"warp_size\": 32, \"shared\"", "\"shared\""));
         assert_eq!(without, Ok(own));
     }
@@ -149,6 +154,6 @@ mod tests {
     #[test]
     fn scratch_that_cannot_be_counted_is_none() {
         let own = parse(&GOOD.replace("128", &u64::MAX.to_string())).expect("good");
-        assert_eq!(own.scratch()[0].1.bytes_of(2), None);
+        assert_eq!(own.scratch().next().map(|(_, own)| own.bytes_of(2)), Some(None));
     }
 }
