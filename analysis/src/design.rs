@@ -22,6 +22,9 @@ pub struct SampleDesign {
     pub known: BTreeMap<String, Known>,
     /// Whether operations are scopes of their own.
     pub by_opcode: bool,
+    /// Whether somebody says how bad SDC is.
+    #[serde(default)]
+    pub is_judged: bool,
 }
 
 /// What of a scope's places is known to be masked.
@@ -58,6 +61,7 @@ impl SampleDesign {
             is_finite: false,
             known: BTreeMap::new(),
             by_opcode: false,
+            is_judged: false,
         }
     }
 

@@ -202,8 +202,8 @@ mod tests {
     fn the_plot_has_a_bar_per_scope_and_escapes_names() {
         let svg = rates_svg(&Summary::of(&rows(), Confidence::P95), "a<b & c");
         assert!(svg.contains("a&lt;b &amp; c") && !svg.contains("a<b"));
-        // Three scopes of three segments, three legend entries, the background.
-        assert_eq!(svg.matches("<rect").count(), 3 * 3 + 3 + 1);
+        // Four scopes of three segments, three legend entries, the background.
+        assert_eq!(svg.matches("<rect").count(), 4 * 3 + 3 + 1);
         assert!(!svg.contains("NaN"));
     }
 

@@ -254,7 +254,8 @@ impl<K: Ord + Clone> Tallies<K> {
             share(sure, &|part| part.outcomes[own as usize])
         };
         let seen = tally.strata.values().flat_map(|part| part.causes.keys().cloned());
-        let judged = self.all().severities();
+        let is_judged = self.design.is_judged || self.all().is_judged();
+        let judged = is_judged.then_some(severities()).into_iter().flatten();
         let causes: BTreeSet<_> = seen
             .chain(judged)
             .chain(known_causes(known).into_iter().map(|(cause, _)| cause))
@@ -340,6 +341,11 @@ fn known_causes(known: Known) -> Vec<((Outcome, String), f64)> {
     some.map(|(cause, places)| ((Outcome::Masked, cause.to_owned()), known.of(places))).collect()
 }
 
+/// How bad SDC can be, in the place of causes.
+fn severities() -> [(Outcome, String); Severity::ALL.len()] {
+    Severity::ALL.map(|own| (Outcome::Sdc, own.name().to_owned()))
+}
+
 /// The stratum that a row was drawn from, by its name.
 fn stratum_of(row: &Row) -> String {
     row.stratum.clone().unwrap_or_default()
@@ -371,12 +377,10 @@ impl Tally {
         }
     }
 
-    /// How bad SDC can be, if any was judged.
-    fn severities(&self) -> impl Iterator<Item = (Outcome, String)> + use<> {
-        let all = Severity::ALL.map(|own| (Outcome::Sdc, own.name().to_owned()));
-        let is_judged = |part: &Part| all.iter().any(|own| part.causes.contains_key(own));
-        let is_any = self.strata.values().any(is_judged);
-        all.into_iter().filter(move |_| is_any)
+    /// Whether somebody has said how bad SDC is.
+    fn is_judged(&self) -> bool {
+        let is_judged = |part: &Part| severities().iter().any(|own| part.causes.contains_key(own));
+        self.strata.values().any(is_judged)
     }
 
     fn join(&mut self, other: Tally) {
@@ -520,8 +524,10 @@ pub(crate) mod tests {
         let summary = Summary::of(&rows(), Confidence::P95);
         let totals: Vec<(String, u64)> =
             summary.scopes.iter().map(|scope| (scope.scope.to_string(), scope.total)).collect();
-        let expected = [("all", 13), ("group:valu", 10), ("group:vmem", 3), ("kernel:matmul", 13)];
-        assert_eq!(totals, expected.map(|(scope, total)| (scope.to_owned(), total)));
+        let scopes = ["all", "group:valu", "group:vmem", "kernel:matmul", "label:layer0.mlp"];
+        let expected = scopes.into_iter().zip([13, 10, 3, 13, 13]);
+        let expected = expected.map(|(scope, total)| (scope.to_owned(), total));
+        assert_eq!(totals, expected.collect::<Vec<_>>());
         for scope in &summary.scopes {
             assert_eq!(scope.outcomes.iter().map(|share| share.count).sum::<u64>(), scope.total);
             let due = scope.causes.iter().filter(|(outcome, ..)| *outcome == Outcome::Due);
@@ -536,7 +542,7 @@ pub(crate) mod tests {
         let mut bytes = Vec::new();
         Summary::of(&rows()[..10], Confidence::P95).write_csv(&mut bytes).unwrap();
         let text = String::from_utf8(bytes).unwrap();
-        let lines: Vec<&str> = text.lines().take(6).collect();
+        let lines: Vec<&str> = text.lines().take(8).collect();
         assert_eq!(
             lines,
             [
@@ -545,6 +551,8 @@ pub(crate) mod tests {
                 "all,sdc,,3,10,0.300000,0.107791,0.603222,0.95",
                 "all,due,,1,10,0.100000,0.017876,0.404150,0.95",
                 "all,detected,,0,10,0.000000,0.000000,0.277533,0.95",
+                "all,sdc,critical,3,10,0.300000,0.107791,0.603222,0.95",
+                "all,sdc,tolerable,0,10,0.000000,0.000000,0.277533,0.95",
                 "all,due,watchdog,1,10,0.100000,0.017876,0.404150,0.95",
             ]
         );
@@ -666,6 +674,8 @@ pub(crate) mod tests {
         assert_eq!(scope("stratum:valu").count, 50);
         // What is a group is shown as one, and is in the file all the same.
         let shown: Vec<String> = summary.shown_scopes().map(|own| own.scope.to_string()).collect();
-        assert_eq!(shown, ["all", "group:valu", "kernel:matmul", "stratum:v_add_f32"]);
+        let expected =
+            ["all", "group:valu", "kernel:matmul", "label:layer0.mlp", "stratum:v_add_f32"];
+        assert_eq!(shown, expected);
     }
 }

@@ -145,13 +145,16 @@ mod tests {
     #[test]
     fn the_table_is_aligned() {
         let expected = [
-            "               injections               masked                  sdc                  due",
-            "all                    13   46.2 [ 23.2  70.9]   30.8 [ 12.7  57.6]   23.1 [  8.2  50.3]",
-            "group valu             10   60.0 [ 31.3  83.2]   30.0 [ 10.8  60.3]   10.0 [  1.8  40.4]",
-            "group vmem              3    0.0 [  0.0  56.1]   33.3 [  6.1  79.2]   66.7 [ 20.8  93.9]",
-            "kernel matmul          13   46.2 [ 23.2  70.9]   30.8 [ 12.7  57.6]   23.1 [  8.2  50.3]",
+            "                  injections               masked                  sdc                  due         critical sdc",
+            "all                       13   46.2 [ 23.2  70.9]   30.8 [ 12.7  57.6]   23.1 [  8.2  50.3]   30.8 [ 12.7  57.6]",
+            "group valu                10   60.0 [ 31.3  83.2]   30.0 [ 10.8  60.3]   10.0 [  1.8  40.4]   30.0 [ 10.8  60.3]",
+            "group vmem                 3    0.0 [  0.0  56.1]   33.3 [  6.1  79.2]   66.7 [ 20.8  93.9]   33.3 [  6.1  79.2]",
+            "kernel matmul             13   46.2 [ 23.2  70.9]   30.8 [ 12.7  57.6]   23.1 [  8.2  50.3]   30.8 [ 12.7  57.6]",
+            "label layer0.mlp          13   46.2 [ 23.2  70.9]   30.8 [ 12.7  57.6]   23.1 [  8.2  50.3]   30.8 [ 12.7  57.6]",
             "",
             "by cause              injections                 rate",
+            "sdc critical                   4   30.8 [ 12.7  57.6]",
+            "sdc tolerable                  0    0.0 [  0.0  22.8]",
             "due memory_violation           2   15.4 [  4.3  42.2]",
             "due watchdog                   1    7.7 [  1.4  33.3]",
             "",
@@ -175,8 +178,8 @@ mod tests {
         let (one, other) =
             (Summary::of(&rows(), Confidence::P95), Summary::of(&rows()[..6], Confidence::P95));
         let expected = [
-            "         injections                  sdc                  due",
-            "seed=1           13   30.8 [ 12.7  57.6]   23.1 [  8.2  50.3]",
+            "         injections                  sdc                  due         critical sdc",
+            "seed=1           13   30.8 [ 12.7  57.6]   23.1 [  8.2  50.3]   30.8 [ 12.7  57.6]",
             "seed=22           6    0.0 [  0.0  39.0]    0.0 [  0.0  39.0]",
             "",
             "In percent, with the 95 % Wilson interval in brackets.",

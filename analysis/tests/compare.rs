@@ -39,9 +39,13 @@ fn row(name: &str, index: u64, salt: u64) -> String {
         "detected" => "errors",
         _ => "logical",
     };
+    let severity = match outcome {
+        "sdc" => ["critical", "tolerable"][(mix / 16 % 2) as usize],
+        _ => "",
+    };
     format!(
-        "{index},site {mix},norm,0,\"0,0,0\",0,0,{:#x},{opcode},{group},norm.cl:{line},0,v0,0x1,0x0,0x1,1,,\
-         1.0,{outcome},{cause},0,0.0,0.0,,0,0,,\n",
+        "{index},site {mix},norm,0,layer,\"0,0,0\",0,0,{:#x},{opcode},{group},norm.cl:{line},0,v0,0x1,0x0,0x1,1,,\
+         1.0,{outcome},{cause},{severity},0,0.0,0.0,,0,0,,,\n",
         0x1000 + line
     )
 }
@@ -65,12 +69,20 @@ fn lines(comparison: &Comparison) -> Vec<Line> {
     reader.deserialize().map(|line| line.expect("a line")).collect()
 }
 
+/// Whether a row comes to an outcome, or to SDC that is critical.
+fn comes_to(row: &Line, outcome: &str) -> bool {
+    match outcome {
+        "sdc_critical" => row["severity"] == "critical",
+        _ => row["outcome"] == outcome,
+    }
+}
+
 /// By scope and value, those of a table with an outcome and all.
 fn counted(table: &str, scope: &str, value: &str, outcome: &str) -> [u64; 2] {
     let mut reader = csv::Reader::from_reader(table.as_bytes());
     let rows = reader.deserialize().map(|row| -> Line { row.expect("a row") });
     let own: Vec<Line> = rows.filter(|row| scope == "all" || row[scope] == value).collect();
-    let hits = own.iter().filter(|row| row["outcome"] == outcome).count();
+    let hits = own.iter().filter(|row| comes_to(row, outcome)).count();
     [hits as u64, own.len() as u64]
 }
 
@@ -94,8 +106,9 @@ fn counts_and_differences_are_those_that_another_way_of_counting_gives() {
     let (a, b) = (table("a", 600, 0), table("b", 900, 5));
     let comparison = compare(&a, &b);
     let found = lines(&comparison);
-    // All, a kernel, five lines, two operations and two groups, four outcomes each.
-    assert_eq!(found.len(), 11 * 4);
+    // All, a kernel, a label, five lines, two operations and two groups; four outcomes each, and SDC that
+    // is critical.
+    assert_eq!(found.len(), 12 * 5);
     assert_eq!(difference(&found, &a, &b), None);
     assert!(found.iter().all(|line| line["both"].is_empty() && line["test"] == "fisher"));
     assert!(comparison.verdict().contains("2.31x the instructions"), "{}", comparison.verdict());
@@ -109,19 +122,16 @@ fn the_same_faults_are_compared_pair_by_pair() {
     let (a, b) = (table("a", 600, 0), table("b", 600, 0));
     let found = lines(&compare(&a, &b));
     assert_eq!(difference(&found, &a, &b), None);
-    let outcome_of = |table: &str| -> Vec<String> {
+    let rows = |table: &str| -> Vec<Line> {
         let mut reader = csv::Reader::from_reader(table.as_bytes());
-        reader
-            .deserialize()
-            .map(|row| -> String { row.map(|row: Line| row["outcome"].clone()).expect("a row") })
-            .collect()
+        reader.deserialize().map(|row| row.expect("a row")).collect()
     };
-    let pairs: Vec<_> = outcome_of(&a).into_iter().zip(outcome_of(&b)).collect();
+    let pairs: Vec<(Line, Line)> = rows(&a).into_iter().zip(rows(&b)).collect();
     for line in found.iter().filter(|line| line["scope"] == "all") {
         let own = &line["outcome"];
         let count = |is_a: bool, is_b: bool| {
-            let own = pairs.iter().filter(|(a, b)| ((a == own), (b == own)) == (is_a, is_b));
-            own.count().to_string()
+            let comes = |(a, b): &&(Line, Line)| (comes_to(a, own), comes_to(b, own));
+            pairs.iter().filter(|pair| comes(pair) == (is_a, is_b)).count().to_string()
         };
         let expected =
             [count(true, true), count(true, false), count(false, true), count(false, false)];

@@ -53,14 +53,19 @@ fn table(count: u64, has_strata: bool) -> String {
             10..12 => ("due", ["memory_violation", "watchdog"][(index % 2) as usize], ",,,,,"),
             _ => ("detected", "check", "20,1.0,0.5,random,0,0"),
         };
+        let severity = match outcome {
+            "sdc" => ["critical", "tolerable", "tolerable"][(bit % 3) as usize],
+            _ => "",
+        };
         let (stratum, weight) = match has_strata {
             true => (opcode, ["1.5", "0.25", "1.125", "0.875"][(instruction % 4) as usize]),
             false => ("", "1.0"),
         };
         text.push_str(&format!(
-            "{index},\"{site}\",kernel_{kernel},{kernel},\"{x},{y},0\",1,{lane},{pc:#x},{opcode},{group},\
+            "{index},\"{site}\",kernel_{kernel},{kernel},layer{},\"{x},{y},0\",1,{lane},{pc:#x},{opcode},{group},\
              ./kernels.cl:{},{occurrence},v{register},{:#010x},0x00000000,{:#010x},1,{stratum},{weight},\
-             {outcome},{cause},{errors},,\n",
+             {outcome},{cause},{severity},{errors},,,\n",
+            kernel % 2,
             instruction / 5,
             1_u64 << bit,
             1_u64 << bit
@@ -113,7 +118,9 @@ fn counted(table: &str) -> Counts {
     let rows: Vec<csv::StringRecord> = reader.records().map(|row| row.expect("a row")).collect();
     let column = |name: &str| header.iter().position(|own| own == name).expect("a column");
     let (outcome, cause, weight) = (column("outcome"), column("cause"), column("weight"));
-    let scopes: [(&str, Box<Key<'_>>); 10] = [
+    let severity = column("severity");
+    let scopes: [(&str, Box<Key<'_>>); 11] = [
+        ("label", Box::new(|row| row[column("label")].to_owned())),
         ("shape", Box::new(|row| row[column("shape")].to_owned())),
         ("all", Box::new(|_| String::new())),
         ("kernel", Box::new(|row| row[column("kernel")].to_owned())),
@@ -151,7 +158,9 @@ fn counted(table: &str) -> Counts {
             let total = totals.entry(value.clone()).or_default();
             *total = (total.0 + 1, total.1 + weight);
             let mut causes = vec![""];
-            causes.extend(Some(&row[cause]).filter(|cause| !cause.is_empty()));
+            // How bad SDC is stands in the place of a cause.
+            let own = if &row[outcome] == "sdc" { severity } else { cause };
+            causes.extend(Some(&row[own]).filter(|cause| !cause.is_empty()));
             for cause in causes {
                 let key = [*scope, &value, &row[outcome], cause].map(str::to_owned);
                 let part = parts.entry(key).or_default();
@@ -259,8 +268,8 @@ fn nothing_in_a_table_becomes_a_part_of_the_page() {
     let field = format!("\"{evil}{quoted}\"");
     let row = |outcome: &str| {
         format!(
-            "0,{field},{field},0,\"0,0,0\",1,1,0x10,{field},{field},{field},0,{field},0x00000001,\
-             0x00000000,0x00000001,1,{field},1.0,{outcome},{field},1,1.0,1.0,,,,,\n"
+            "0,{field},{field},0,{field},\"0,0,0\",1,1,0x10,{field},{field},{field},0,{field},0x00000001,\
+             0x00000000,0x00000001,1,{field},1.0,{outcome},{field},,1,1.0,1.0,,,,{field},,\n"
         )
     };
     let text = Row::COLUMNS.join(",") + "\n" + &row("sdc") + &row("due") + &row("masked");
@@ -303,11 +312,11 @@ fn a_page_has_no_address_of_a_network() {
 fn odd_tables_have_a_page() {
     let header = Row::COLUMNS.join(",") + "\n";
     let masked = header.clone()
-        + "0,site,k,0,\"0,0,0\",0,0,0x10,v_mov_b32,valu,,0,v0,0x00000001,0x00000000,0x00000001,1,,\
-           1.0,masked,dead,0,0.0,0.0,,0,0,0,false\n";
+        + "0,site,k,0,,\"0,0,0\",0,0,0x10,v_mov_b32,valu,,0,v0,0x00000001,0x00000000,0x00000001,1,,\
+           1.0,masked,dead,,0,0.0,0.0,,0,0,,0,false\n";
     let everywhere = header.clone()
-        + "0,site,,,,,,,v_mov_b32,valu,,,destination=0,0x0,0x00000000,0x00000001,0,,1e15,sdc,,\
-           18446744073709551615,NaN,NaN,several,18446744073709551615,18446744073709551615,-9223372036854775808,\n";
+        + "0,site,,,,,,,,v_mov_b32,valu,,,destination=0,0x0,0x00000000,0x00000001,0,,1e15,sdc,,,\
+           18446744073709551615,NaN,NaN,several,18446744073709551615,18446744073709551615,,-9223372036854775808,\n";
     for (table, expected) in [(&header, "no rows yet"), (&masked, "100.0 %"), (&everywhere, "NaN")]
     {
         let page = report_html(&[reported(about("odd"), table)]);
@@ -326,9 +335,9 @@ fn a_million_rows_make_a_page_of_bounded_size() {
     let mut names = Row::COLUMNS.join(",") + "\n";
     for index in 0..300_000 {
         names.push_str(&format!(
-            "{index},s{index},k{index},0,\"{index},{index},{index}\",0,0,{index:#x},o{index},g{index},\
-             f{index}.cl:{index},{index},v{index},{index:#x},0x0,0x1,1,s{},1.0,sdc,c{},1,1.0,\
-             {index},,,,,\n",
+            "{index},s{index},k{index},0,l{index},\"{index},{index},{index}\",0,0,{index:#x},o{index},g{index},\
+             f{index}.cl:{index},{index},v{index},{index:#x},0x0,0x1,1,s{},1.0,sdc,c{},,1,1.0,\
+             {index},,,,m{index},,\n",
             index % 4096,
             index % 256
         ));

@@ -84,12 +84,22 @@ impl Init {
         seed: u64,
     ) -> Result<Vec<u8>, String> {
         let numbers = |number: &mut dyn FnMut(usize) -> Number| {
-            let bits: Result<Vec<u64>, String> =
-                (0..count).map(|index| element.encode(number(index))).collect();
-            bits.map(|bits| element.pack(bits))
+            let mut wrong = None;
+            let bits = (0..count).map_while(|index| match element.encode(number(index)) {
+                Ok(bits) => Some(bits),
+                Err(reason) => {
+                    wrong = Some(reason);
+                    None
+                }
+            });
+            let bytes = element.pack(bits);
+            wrong.map_or(Ok(bytes), Err)
         };
         match self {
-            Init::Zeros => numbers(&mut |_| Number::Integer(0)),
+            Init::Zeros => {
+                let size = element.bytes_of(count as u64).and_then(|size| size.try_into().ok());
+                size.map(|size| vec![0; size]).ok_or_else(|| "no whole number of bytes".to_owned())
+            }
             Init::Value(value) => numbers(&mut |_| *value),
             Init::Range { start, step } => {
                 numbers(&mut |index| range_element(*start, *step, index))

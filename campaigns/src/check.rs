@@ -186,13 +186,31 @@ fn check_severity(
                 let path = directory.join(file);
                 return wrong(&field, format!("cannot find the file {}", path.display()));
             }
-            let python = std::env::var("FLIPWAVE_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-            let words = [&python, "-m", "flipwave.severity", file, name].map(str::to_owned);
+            let words = [&python()?, "-m", "flipwave.severity", file, name].map(str::to_owned);
             command(words.to_vec(), &field)
         }
         (None, Some(words), None) => command(words, &field.key("command")),
         (None, None, Some(path)) => Ok(JudgeSource::Socket(directory.join(path))),
         _ => wrong(&field, "expected exactly one of `python`, `command` and `socket`"),
+    }
+}
+
+/// The Python that calls functions of campaigns: `FLIPWAVE_PYTHON`, a path from where the program was
+/// started.
+fn python() -> Result<String, Wrong> {
+    let field = Field::root().key("severity").key("python");
+    match std::env::var("FLIPWAVE_PYTHON") {
+        Ok(own) if own.contains('/') => {
+            let path = std::path::absolute(&own).ok().filter(|path| path.is_file());
+            let path = path.and_then(|path| path.into_os_string().into_string().ok());
+            path.map_or_else(
+                || wrong(&field, format!("FLIPWAVE_PYTHON: there is no file {own}")),
+                Ok,
+            )
+        }
+        Ok(own) if !own.is_empty() => Ok(own),
+        Err(std::env::VarError::NotUnicode(_)) => wrong(&field, "FLIPWAVE_PYTHON is no UTF-8"),
+        _ => Ok("python3".to_owned()),
     }
 }
 

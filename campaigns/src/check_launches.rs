@@ -68,7 +68,8 @@ impl KernelsInProgress {
         let code = check_code(&launch, context.directory, field)?;
         let metadata = match &launch.metadata {
             None => None,
-            Some(path) => match TritonMetadata::read(&context.directory.join(path)) {
+            Some(path) => match TritonMetadata::read(&context.directory.join(path), context.target)
+            {
                 Ok(metadata) => Some(metadata),
                 Err(message) => return wrong(&field.key("metadata"), message),
             },

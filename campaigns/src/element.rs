@@ -248,7 +248,14 @@ impl ElementType {
             (None, number) => number.as_f64(),
         };
         Ok(match self.representation() {
-            Representation::Small(format) => format.nearest(value).into(),
+            Representation::Small(format) => {
+                let bits = format.nearest(value);
+                if !is_near(format, value, bits) {
+                    let greatest = format.decode(format.greatest());
+                    return Err(format!("{value} does not fit {self} (-{greatest} to {greatest})"));
+                }
+                bits.into()
+            }
             Representation::Single => (value as f32).to_bits().into(),
             _ => value.to_bits(),
         })
@@ -257,8 +264,10 @@ impl ElementType {
     /// Elements, by their bits, as they lie in memory: little-endian, of two in a byte the first in the
     /// low half.
     pub(crate) fn pack(self, elements: impl IntoIterator<Item = u64>) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        for (index, bits) in elements.into_iter().enumerate() {
+        let elements = elements.into_iter();
+        let most = elements.size_hint().1.unwrap_or_default();
+        let mut bytes = Vec::with_capacity(most.div_ceil(self.elements_of_unit()) * self.unit());
+        for (index, bits) in elements.enumerate() {
             match (index % self.elements_of_unit(), bytes.last_mut()) {
                 (place, Some(last)) if place > 0 => *last |= (bits as u8) << self.bits(),
                 _ => bytes.extend_from_slice(&bits.to_le_bytes()[..self.unit()]),
@@ -313,6 +322,18 @@ impl ElementType {
     }
 }
 
+/// Whether a number is rounded to these bits, and not to what stands for those that the format lacks: to
+/// NaN, to an infinity, or to the greatest one where there is neither.
+fn is_near(format: SmallFloat, value: f64, bits: u32) -> bool {
+    let found = f64::from(format.decode(bits));
+    let greatest = format.greatest();
+    let [before, last] = [greatest - 1, greatest].map(|bits| f64::from(format.decode(bits)));
+    match value.is_finite() {
+        true => found.is_finite() && value.abs() <= last + (last - before) / 2.0,
+        false => found.is_nan() == value.is_nan() && !found.is_finite(),
+    }
+}
+
 impl fmt::Display for ElementType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
@@ -353,26 +374,53 @@ mod tests {
         assert_eq!(encoded(ElementType::Bf16, Number::Float(1.00390626)), Ok(vec![0x81, 0x3f]));
     }
 
-    /// Codes of 1.0, of the greatest number and of what lies beyond, from the formats' definitions
+    /// Codes of 1.0 and of the greatest number, from the formats' definitions
     /// (OCP 8-bit Floating Point Specification; CDNA 3 ISA, "BF8 / FP8"; OCP Microscaling Formats).
     #[test]
     fn numbers_of_eight_and_four_bits_are_those_of_their_formats() {
         let one = |element| encoded(element, Number::Integer(1)).expect("a number")[0];
         let (ocp, fnuz) = (Float8::Ocp, Float8::Fnuz);
         let formats = [
-            (ElementType::F8E4m3(ocp), 0x38, 448.0, 0x7e, 0x7f),
-            (ElementType::F8E4m3(fnuz), 0x40, 240.0, 0x7f, 0x80),
-            (ElementType::F8E5m2(ocp), 0x3c, 57344.0, 0x7b, 0x7c),
-            (ElementType::F8E5m2(fnuz), 0x40, 57344.0, 0x7f, 0x80),
-            (ElementType::F4, 0x2, 6.0, 0x7, 0x7),
+            (ElementType::F8E4m3(ocp), 0x38, 448.0, 0x7e),
+            (ElementType::F8E4m3(fnuz), 0x40, 240.0, 0x7f),
+            (ElementType::F8E5m2(ocp), 0x3c, 57344.0, 0x7b),
+            (ElementType::F8E5m2(fnuz), 0x40, 57344.0, 0x7f),
+            (ElementType::F4, 0x2, 6.0, 0x7),
         ];
-        for (element, of_one, greatest, of_greatest, beyond) in formats {
+        for (element, of_one, greatest, of_greatest) in formats {
             assert_eq!(one(element), of_one, "{element}");
             assert_eq!(element.encode(Number::Float(greatest)), Ok(of_greatest), "{element}");
-            assert_eq!(element.encode(Number::Float(1e30)), Ok(beyond), "{element}");
+            // A little more is rounded down; twice as much is no such number.
+            assert_eq!(
+                element.encode(Number::Float(greatest * 1.03)),
+                Ok(of_greatest),
+                "{element}"
+            );
+            for beyond in [2.0 * greatest, -2.0 * greatest, 1e30] {
+                let error = element.encode(Number::Float(beyond)).expect_err("too large");
+                assert!(error.contains(&format!("-{greatest} to {greatest}")), "{error}");
+            }
             assert_eq!(element.ends()[1], of_greatest, "{element}");
             let value = element.decode(of_greatest);
             assert!(matches!(value, Value::Float { value, .. } if value == greatest), "{element}");
+        }
+    }
+
+    #[test]
+    fn what_a_format_has_no_code_for_is_refused() {
+        let (ocp, fnuz) = (Float8::Ocp, Float8::Fnuz);
+        let has = |element: ElementType, value| element.encode(Number::Float(value)).is_ok();
+        for (element, infinity, nan) in [
+            (ElementType::F4, false, false),
+            (ElementType::F8E4m3(ocp), false, true),
+            (ElementType::F8E4m3(fnuz), false, true),
+            (ElementType::F8E5m2(ocp), true, true),
+            (ElementType::F8E5m2(fnuz), false, true),
+            (ElementType::F16, true, true),
+        ] {
+            assert_eq!(has(element, f64::INFINITY), infinity, "{element}");
+            assert_eq!(has(element, f64::NEG_INFINITY), infinity, "{element}");
+            assert_eq!(has(element, f64::NAN), nan, "{element}");
         }
     }
 

@@ -68,7 +68,7 @@ impl<'a> Experiment<'a> {
             faults,
             runner,
             reference,
-            scheme: Scheme::new(faults, &profile)?,
+            scheme: Scheme::new(faults, &profile, campaign.severity.is_some())?,
             profile,
         })
     }

@@ -339,8 +339,10 @@ compare: {sum: {relative: 1.0e-5}}
         ] {
             assert_error("faults: ", &with(own), at, &["severity", word]);
         }
-        let application = "name: a\nworkload: {app: {command: [sh]}}\nseverity: {command: [sh]}\n";
-        assert!(parse(application).is_err_and(|error| error.to_string().contains("kernels")));
+        let application =
+            "name: a\nworkload: {app: {command: [sh], directory: /}}\nseverity: {command: [sh]}\n";
+        let error = parse(application).expect_err("no kernels").to_string();
+        assert!(error.contains("kernels"), "{error}");
     }
 
     #[test]

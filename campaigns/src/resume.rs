@@ -148,8 +148,8 @@ mod tests {
     }
 
     fn row() -> Row {
-        let fields = "0,site,,,,,,,v_add_f32,valu,,,v0,0x00000001,0x00000000,0x00000001,1,,1.0,\
-                      masked,logical,,,,,,,,\n";
+        let fields = "0,site,,,,,,,,v_add_f32,valu,,,v0,0x00000001,0x00000000,0x00000001,1,,1.0,\
+                      masked,logical,,,,,,,,,,\n";
         let text = Row::COLUMNS.join(",") + "\n" + fields;
         flipwave_analysis::read_rows(text.as_bytes()).expect("a row").remove(0)
     }

@@ -1,6 +1,7 @@
 //! What Triton's compiler says of a kernel that it has made, in the JSON file beside the code object.
 
 use crate::regular_file;
+use flipwave_isa::{Generation, Target};
 use serde::Deserialize;
 use std::path::Path;
 
@@ -50,6 +51,8 @@ struct Written {
 #[derive(Deserialize)]
 struct WrittenTarget {
     backend: String,
+    #[serde(default)]
+    arch: String,
     warp_size: u32,
 }
 
@@ -57,35 +60,52 @@ struct WrittenTarget {
 const MOST: u64 = 16 << 20;
 
 impl TritonMetadata {
-    /// Reads the file at `path`.
+    /// Reads the file at `path`, of a kernel for `target`.
     ///
     /// # Errors
     /// Says what is wrong with it, and what is expected.
-    pub fn read(path: &Path) -> Result<TritonMetadata, String> {
+    pub fn read(path: &Path, target: &Target) -> Result<TritonMetadata, String> {
         let failed = |reason: String| format!("{}: {reason}", path.display());
         let cannot = |error: std::io::Error| failed(format!("cannot read it: {error}"));
         if regular_file::size(path).map_err(cannot)? > MOST {
             return Err(failed(format!("has more than {MOST} bytes; expected Triton's JSON")));
         }
         let bytes = regular_file::read(path).map_err(cannot)?;
-        TritonMetadata::parse(&bytes).map_err(failed)
+        TritonMetadata::parse(&bytes, target).map_err(failed)
     }
 
-    fn parse(bytes: &[u8]) -> Result<TritonMetadata, String> {
+    fn parse(bytes: &[u8], target: &Target) -> Result<TritonMetadata, String> {
         let own: Written = serde_json::from_slice(bytes).map_err(|error| {
             format!(
                 "{error}; expected the JSON that Triton writes beside a code object, with `name`, \
                  `num_warps`, `shared` and others"
             )
         })?;
-        if let Some(target) = &own.target
-            && target.backend != "hip"
-        {
-            return Err(format!("is of the backend `{}`; expected `hip`", target.backend));
+        if let Some(WrittenTarget { backend, arch, .. }) = &own.target {
+            if backend != "hip" {
+                return Err(format!("is of the backend `{backend}`; expected `hip`"));
+            }
+            let processor = arch.split(':').next().unwrap_or_default();
+            if !processor.is_empty() && processor != target.processor() {
+                let wanted = target.processor();
+                return Err(format!(
+                    "is of a kernel for {processor}; the campaign's target is {wanted}"
+                ));
+            }
         }
-        let Some(warp_size) = own.warp_size.or(own.target.map(|target| target.warp_size)) else {
+        let sizes = [own.warp_size, own.target.map(|target| target.warp_size)];
+        let mut sizes = sizes.into_iter().flatten();
+        let Some(warp_size) = sizes.next() else {
             return Err("has neither `warp_size` nor `target.warp_size`".to_owned());
         };
+        let possible: &[u32] =
+            if target.generation() < Generation::Gfx10 { &[64] } else { &[32, 64] };
+        if !possible.contains(&warp_size) || sizes.any(|other| other != warp_size) {
+            let target = target.processor();
+            return Err(format!(
+                "has warps of {warp_size} lanes, or of several sizes; {target} has waves of {possible:?}"
+            ));
+        }
         let workgroup = own.num_warps.saturating_mul(warp_size);
         if workgroup == 0 {
             let warps = own.num_warps;
@@ -120,7 +140,7 @@ mod tests {
         "global_scratch_size": 128, "profile_scratch_size": 0, "hash": "0", "cluster_dims": [1, 1]}"#;
 
     fn parse(text: &str) -> Result<TritonMetadata, String> {
-        TritonMetadata::parse(text.as_bytes())
+        TritonMetadata::parse(text.as_bytes(), &"gfx1100".parse().expect("a target"))
     }
 
     #[test]
@@ -142,6 +162,9 @@ mod tests {
         for (from, to, word) in [
             ("num_warps", "warps", "num_warps"),
             ("\"hip\"", "\"cuda\"", "cuda"),
+            ("gfx1100", "gfx90a", "for gfx90a"),
+            ("\"warp_size\": 32", "\"warp_size\": 64", "several sizes"),
+            ("\"warp_size\": 32", "\"warp_size\": 16", "16 lanes"),
             ("\"num_warps\": 4", "\"num_warps\": 0", "0 warps"),
             ("512", "-1", "-1"),
             ("{\"name\"", "[\"name\"", "expected"),

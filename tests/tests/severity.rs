@@ -198,8 +198,9 @@ fn a_judge_that_gives_no_judgement_ends_the_campaign_and_rows_stay() {
         let finished = run(folder.path(), "out", "1");
         (folder, finished)
     };
-    // Nothing else is asked of it before the first SDC: what it has not read is of no matter.
-    let ready = r#"echo '{"ready": true}' >&0; "#;
+    // It is asked at once when it is ready: what it says a little later is the answer, though it has read
+    // nothing.
+    let ready = r#"echo '{"ready": true}' >&0; sleep 0.3; "#;
     for (script, words) in [
         ("exit 3".to_owned(), &["severity", "ended without an answer", "3"][..]),
         (format!("{ready} exit 0"), &["severity", "ended without an answer"]),
@@ -208,6 +209,17 @@ fn a_judge_that_gives_no_judgement_ends_the_campaign_and_rows_stay() {
             &["severity", "no model"],
         ),
         (format!("{ready} echo nonsense >&0; sleep 9"), &["severity", "expected"]),
+        (
+            format!(
+                r#"{ready} echo '{{"severity": "critical"}}' >&0; \
+                echo '{{"severity": "tolerable"}}' >&0; sleep 9"#
+            ),
+            &["severity", "was not asked"],
+        ),
+        (
+            format!(r#"{ready} echo '{{"severity": "critical", "index": 7}}' >&0; sleep 9"#),
+            &["severity", "about injection 7"],
+        ),
         (
             format!(r#"{ready} echo '{{"severity": "bad"}}' >&0; sleep 9"#),
             &["severity", "critical", "tolerable"],

@@ -97,8 +97,8 @@ mod tests {
     use super::*;
     use std::io::Cursor;
 
-    const ROW: &str = "0,site,k,,,,,0x10,v_add_f32,valu,,0,v0,0x00000001,0x00000000,0x00000001,1,,\
-                       1.0,masked,logical,0,0.0,0.0,,0,0,0,false";
+    const ROW: &str = "0,site,k,,,,,,0x10,v_add_f32,valu,,0,v0,0x00000001,0x00000000,0x00000001,1,,\
+                       1.0,masked,logical,,0,0.0,0.0,,0,0,,0,false";
 
     fn read_text(text: &str) -> Result<(u64, bool), String> {
         let mut count = 0;

@@ -57,7 +57,7 @@ impl Truth {
         let prepared = prepare(&campaign).unwrap_or_else(|error| panic!("{error}"));
         let survey = surveyed(&campaign, &prepared, false);
         let profile = survey.unwrap_or_else(|error| panic!("{error}")).profile;
-        let scheme = Scheme::new(campaign.faults().expect("faults"), &profile);
+        let scheme = Scheme::new(campaign.faults().expect("faults"), &profile, false);
         let scheme = scheme.unwrap_or_else(|error| panic!("{error}"));
         // Every place that faults can strike, one stratum after the other.
         let all = Plan::new(&prepared.workload, &profile, 0, &Sampling::Exhaustive)

@@ -29,17 +29,21 @@ pub(crate) struct Scheme {
 }
 
 impl Scheme {
-    /// The scheme of `faults` in the population of `profile`.
+    /// The scheme of `faults` in the population of `profile`; `is_judged` if somebody says how bad SDC is.
     ///
     /// # Errors
     /// [`CampaignError::Statistics`].
-    pub fn new(faults: &Faults, profile: &Profile) -> Result<Scheme, CampaignError> {
+    pub fn new(
+        faults: &Faults,
+        profile: &Profile,
+        is_judged: bool,
+    ) -> Result<Scheme, CampaignError> {
         let sample = faults.sample.clone();
         let strata: Vec<injector::Stratum> = profile.strata().collect();
         let places = |stratum: &injector::Stratum| stratum.places;
         let total: u64 = strata.iter().map(places).sum();
         let room = if sample.replacement { u64::MAX } else { total };
-        let mut design = design(faults, profile, &strata);
+        let mut design = SampleDesign { is_judged, ..design(faults, profile, &strata) };
         let mut until = None;
         let count = match &sample.size {
             SampleSize::Exhaustive => total,

@@ -82,9 +82,36 @@ impl Connection {
         index: u64,
         outputs: impl Iterator<Item = &'a [u8]>,
     ) -> Result<Judgement, String> {
+        self.expect_silence()?;
         self.send(&Question { index }, outputs)?;
         let answer = self.answer()?;
-        Answer::judgement(&answer)
+        Answer::judgement(&answer, index)
+    }
+
+    /// Checks that nothing was said that nobody has asked for: it would be taken for the next answer.
+    fn expect_silence(&mut self) -> Result<(), String> {
+        self.set_nonblocking(true)?;
+        let said = self.stream.fill_buf().map(|bytes| !bytes.is_empty());
+        self.set_nonblocking(false)?;
+        match said {
+            Ok(true) => {
+                Err("has said something that it was not asked; expected one line for each \
+                             question"
+                    .to_owned())
+            }
+            // That it is gone, the question finds out.
+            _ => Ok(()),
+        }
+    }
+
+    fn set_nonblocking(&self, is_so: bool) -> Result<(), String> {
+        self.stream.get_ref().set_nonblocking(is_so).map_err(|error| error.to_string())
+    }
+
+    /// Says that nothing more is asked.
+    pub fn close(&self) {
+        // Nothing is left to be done if it fails.
+        let _ = self.stream.get_ref().shutdown(Shutdown::Both);
     }
 
     fn send<'a>(
@@ -132,7 +159,9 @@ impl Connection {
             ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
                 if !self.stopped.load(Ordering::Relaxed) =>
             {
-                Ok(())
+                let ended = self.child.as_mut().map(Child::try_wait);
+                // Its own children may still have its end of the connection.
+                if matches!(ended, Some(Ok(Some(_)))) { Err(self.lost()) } else { Ok(()) }
             }
             ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => Err(self.lost()),
             _ => Err(error.to_string()),
@@ -154,20 +183,20 @@ impl Connection {
 /// Waits a little for a program that has nothing more to do, then ends it.
 fn end(child: &mut Child) -> std::io::Result<std::process::ExitStatus> {
     let start = Instant::now();
-    while start.elapsed() < TO_END {
-        if let Some(status) = child.try_wait()? {
-            return Ok(status);
-        }
+    let mut status = child.try_wait()?;
+    while status.is_none() && start.elapsed() < TO_END {
         std::thread::sleep(Duration::from_millis(5));
+        status = child.try_wait()?;
     }
-    child.kill()?;
-    child.wait()
+    // What it has started is of its group, and may go on without it.
+    // SAFETY: a signal to a group that we have made; if there is nobody in it, nothing happens.
+    unsafe { libc::killpg(child.id() as libc::pid_t, libc::SIGKILL) };
+    status.map_or_else(|| child.wait(), Ok)
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        // Nothing is left to be done if it fails.
-        let _ = self.stream.get_ref().shutdown(Shutdown::Both);
+        self.close();
         if let Some(child) = &mut self.child {
             let _ = end(child);
         }

@@ -9,6 +9,9 @@ use std::collections::BTreeMap;
 /// The version of the protocol.
 const VERSION: u32 = 1;
 
+/// Bytes of the measures of a run at most.
+const MOST_MEASURES: usize = 4096;
+
 /// The first line; the outputs of the fault-free run follow, one after the other.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Greeting {
@@ -38,6 +41,7 @@ pub(super) struct Question {
 #[derive(Debug, Deserialize)]
 pub(super) struct Answer {
     ready: Option<bool>,
+    index: Option<u64>,
     severity: Option<Severity>,
     #[serde(default)]
     measures: BTreeMap<String, Value>,
@@ -57,7 +61,7 @@ impl Answer {
         let answer: Answer = serde_json::from_str(line)
             .map_err(|error| format!("its answer `{}` cannot be read: {error}", excerpt(line)))?;
         match answer.error {
-            Some(error) => Err(error),
+            Some(error) => Err(excerpt(&error)),
             None => Ok(answer),
         }
     }
@@ -76,21 +80,29 @@ impl Answer {
         }
     }
 
-    /// The judgement in an answer.
+    /// The judgement in an answer about injection `asked`.
     ///
     /// # Errors
-    /// If it has none.
-    pub fn judgement(line: &str) -> Result<Judgement, String> {
-        let Answer { severity: Some(severity), measures, .. } = Answer::parse(line)? else {
+    /// If it has none, or is about another.
+    pub fn judgement(line: &str, asked: u64) -> Result<Judgement, String> {
+        let Answer { severity: Some(severity), measures, index, .. } = Answer::parse(line)? else {
             return Err(format!(
                 "its answer `{}` has no `severity`, which is critical or tolerable",
                 excerpt(line)
             ));
         };
+        if let Some(index) = index.filter(|index| *index != asked) {
+            return Err(format!(
+                "its answer is about injection {index}; it was asked about {asked}"
+            ));
+        }
         let words: Result<Vec<String>, String> =
             measures.iter().map(|(name, value)| measure(name, value)).collect();
         let words = words?;
         let measures = (!words.is_empty()).then(|| words.join(" "));
+        if measures.as_ref().is_some_and(|text| text.len() > MOST_MEASURES) {
+            return Err(format!("its measures take more than {MOST_MEASURES} bytes"));
+        }
         Ok(Judgement { severity, measures })
     }
 }
@@ -104,8 +116,11 @@ fn measure(name: &str, value: &Value) -> Result<String, String> {
         Value::Number(number) => number.to_string(),
         Value::Bool(is_so) => u8::from(*is_so).to_string(),
         // What JSON has no numbers for.
-        Value::String(word) => word.clone(),
-        other => return Err(format!("the measure `{name}` is {other}; expected a number")),
+        Value::String(word) if word.parse::<f64>().is_ok() => word.clone(),
+        other => {
+            let (name, other) = (excerpt(name), excerpt(&other.to_string()));
+            return Err(format!("the measure `{name}` is {other}; expected a number"));
+        }
     };
     if !is_word(name) || !is_word(&value) || name.contains('=') || value.contains('=') {
         return Err(format!(
@@ -117,10 +132,11 @@ fn measure(name: &str, value: &Value) -> Result<String, String> {
     Ok(format!("{name}={value}"))
 }
 
-/// The beginning of a line.
+/// The beginning of a line, of what can be shown.
 fn excerpt(line: &str) -> String {
-    const LONGEST: usize = 200;
-    let mut text: String = line.trim_end().chars().take(LONGEST).collect();
+    const LONGEST: usize = 2000;
+    let shown = |own: char| if own.is_control() { ' ' } else { own };
+    let mut text: String = line.trim_end().chars().take(LONGEST).map(shown).collect();
     if line.trim_end().chars().count() > LONGEST {
         text.push_str("...");
     }
@@ -134,10 +150,11 @@ mod tests {
     #[test]
     fn a_judgement_has_its_measures_by_name() {
         let line = r#"{"severity": "critical", "measures": {"top1": false, "cosine": 0.25, "loss": "nan", "n": 3}}"#;
-        let judgement = Answer::judgement(line).expect("a judgement");
+        let judgement = Answer::judgement(line, 3).expect("a judgement");
         assert_eq!(judgement.severity, Severity::Critical);
         assert_eq!(judgement.measures.as_deref(), Some("cosine=0.25 loss=nan n=3 top1=0"));
-        let none = Answer::judgement(r#"{"severity": "tolerable"}"#).expect("a judgement");
+        let none =
+            Answer::judgement(r#"{"severity": "tolerable", "index": 3}"#, 3).expect("a judgement");
         assert_eq!(none, Judgement { severity: Severity::Tolerable, measures: None });
     }
 
@@ -151,8 +168,10 @@ mod tests {
             (r#"{"error": "ValueError: shapes"}"#, "ValueError: shapes"),
             (r#"{"severity": "critical", "measures": {"a b": 1}}"#, "without spaces"),
             (r#"{"severity": "critical", "measures": {"a": []}}"#, "expected a number"),
+            (r#"{"severity": "critical", "measures": {"a": "word"}}"#, "expected a number"),
+            (r#"{"severity": "critical", "index": 4}"#, "about injection 4"),
         ] {
-            let error = Answer::judgement(line).expect_err(line);
+            let error = Answer::judgement(line, 3).expect_err(line);
             assert!(error.contains(word), "{line}: {error}");
         }
         assert_eq!(Answer::ready(r#"{"ready": true}"#), Ok(()));

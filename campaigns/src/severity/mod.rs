@@ -125,6 +125,14 @@ impl<'a> Judge<'a> {
     }
 }
 
+impl Drop for Judge<'_> {
+    fn drop(&mut self) {
+        // All are told before the first is waited for.
+        let idle = self.idle.get_mut().unwrap_or_else(PoisonError::into_inner);
+        idle.iter().for_each(Connection::close);
+    }
+}
+
 impl std::fmt::Display for JudgeSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

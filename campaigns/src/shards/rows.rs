@@ -177,8 +177,8 @@ mod tests {
     fn one_parser_reads_row_after_row() {
         let text = |index: u64| {
             format!(
-                "{index},\"dispatch=0 lane=1\",,,\"3,1,0\",,,,v_add_f32,valu,,,v0,0x00000001,0x00000000,\
-                 0x00000001,1,,1.0,masked,logical,,,,,,,,\n"
+                "{index},\"dispatch=0 lane=1\",,,,\"3,1,0\",,,,v_add_f32,valu,,,v0,0x00000001,0x00000000,\
+                 0x00000001,1,,1.0,masked,logical,,,,,,,,,,\n"
             )
         };
         let mut parser = RowParser::new();

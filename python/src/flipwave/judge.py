@@ -108,9 +108,9 @@ def serve(
                 array.flags.writeable = False
             function = judge()
             answer({"ready": True})
-            while stream.readline():
+            while line := stream.readline():
                 given = {one.name: one.read(stream) for one in outputs}
-                answer(_message(judgement(function(golden, given))))
+                answer({"index": json.loads(line)["index"], **_message(judgement(function(golden, given)))})
         except (BrokenPipeError, ConnectionResetError, EOFError):
             # The campaign has ended, by itself or because it was asked to.
             return
