@@ -150,7 +150,7 @@ pub enum CampaignError {
     Tool(#[from] Box<ToolError>),
     /// Silent data corruption is not judged.
     #[error(transparent)]
-    Severity(SeverityError),
+    Severity(#[from] SeverityError),
     /// All runs were to stop.
     #[error("interrupted")]
     Interrupted,

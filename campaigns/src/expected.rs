@@ -4,7 +4,6 @@
 use crate::buffers::elements_of_file;
 use crate::campaign::{Buffer, BufferRole, Kernels};
 use crate::compare::{Difference, Tolerance, compare, first_wrong};
-use crate::error::CampaignError;
 use crate::prepare::PrepareError;
 use flipwave_injector::{Golden, Workload};
 use std::path::PathBuf;
@@ -50,22 +49,6 @@ pub(crate) struct Compared<'a> {
     pub unexpected: Option<Box<Unexpected>>,
 }
 
-/// Checks the outputs of a fault-free run that have files of what they must be.
-///
-/// # Errors
-/// The first that is not as expected; a file that cannot be used.
-pub(crate) fn check(
-    kernels: &Kernels,
-    workload: &Workload,
-    golden: &Golden,
-) -> Result<(), CampaignError> {
-    let first = compared(kernels, workload, golden)?.into_iter().find_map(|own| own.unexpected);
-    match first {
-        Some(unexpected) => Err(unexpected.into()),
-        None => Ok(()),
-    }
-}
-
 /// Compares all outputs that have files of what they must be.
 ///
 /// # Errors
@@ -74,7 +57,7 @@ pub(crate) fn compared<'a>(
     kernels: &'a Kernels,
     workload: &Workload,
     golden: &Golden,
-) -> Result<Vec<Compared<'a>>, CampaignError> {
+) -> Result<Vec<Compared<'a>>, PrepareError> {
     let mut all = Vec::new();
     for buffer in &kernels.buffers {
         let (Some(file), BufferRole::Output(tolerance)) = (&buffer.expected, &buffer.role) else {

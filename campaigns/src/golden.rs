@@ -39,7 +39,11 @@ fn check(
     match &campaign.workload {
         CampaignWorkload::Kernels(kernels) => {
             check_outputs(campaign, workload, formats, golden)?;
-            expected::check(kernels, workload, golden)
+            let compared = expected::compared(kernels, workload, golden)?;
+            match compared.into_iter().find_map(|own| own.unexpected) {
+                Some(unexpected) => Err(unexpected.into()),
+                None => Ok(()),
+            }
         }
         // What the host of an application reads is its own affair; what it makes of it is compared.
         CampaignWorkload::Application(_) | CampaignWorkload::Capture(_) => Ok(()),

@@ -275,8 +275,8 @@ mod tests {
         database.execute("UPDATE data SET bytes = 4999", ()).unwrap();
         let error = Capture::open(&file).unwrap().steps().unwrap_err().to_string();
         assert!(error.contains("damaged"), "{error}");
-        database.execute("UPDATE about SET value = 2 WHERE name = 'format'", ()).unwrap();
+        database.execute("UPDATE about SET value = 1 WHERE name = 'format'", ()).unwrap();
         let error = Capture::open(&file).err().unwrap().to_string();
-        assert!(error.contains("format 2, expected 1"), "{error}");
+        assert!(error.contains("format 1, expected 2"), "{error}");
     }
 }

@@ -12,7 +12,6 @@ mod tests;
 use crate::application::CommandLine;
 use crate::campaign::Campaign;
 use crate::compare::{OutputFormat, OutputRole};
-use crate::error::CampaignError;
 use crate::prepare::Prepared;
 use connection::Connection;
 use flipwave_analysis::Severity;
@@ -99,8 +98,8 @@ impl<'a> Judge<'a> {
     /// What is said of the outputs of injection `index`.
     ///
     /// # Errors
-    /// [`CampaignError::Severity`] if the judge cannot be asked, or gives no judgement.
-    pub fn judge(&self, index: u64, outputs: &[Vec<u8>]) -> Result<Judgement, CampaignError> {
+    /// [`SeverityError`] if the judge cannot be asked, or gives no judgement.
+    pub fn judge(&self, index: u64, outputs: &[Vec<u8>]) -> Result<Judgement, SeverityError> {
         let ask = || {
             let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let mut connection = match idle {
@@ -114,9 +113,7 @@ impl<'a> Judge<'a> {
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
             Ok(judgement)
         };
-        ask().map_err(|reason: String| {
-            CampaignError::Severity(SeverityError { judge: self.source.to_string(), reason })
-        })
+        ask().map_err(|reason: String| SeverityError { judge: self.source.to_string(), reason })
     }
 
     fn shown<'o>(&self, outputs: &'o [Vec<u8>]) -> impl Iterator<Item = &'o [u8]> {
