@@ -16,6 +16,8 @@ use std::path::PathBuf;
 /// The shards of one seed.
 pub(super) struct Shards {
     pub plan: ShardPlan,
+    /// Where they are; of several folders the first.
+    pub folder: SharedFolder,
     /// Files of rows, by where they begin.
     pub files: Vec<(SharedFolder, Range<u64>)>,
 }
@@ -27,7 +29,7 @@ impl Shards {
     /// [`ShardError::Folder`].
     pub fn of(folder: &SharedFolder, plan: ShardPlan) -> Result<Shards, ShardError> {
         let files = finished(folder)?.into_iter().map(|range| (folder.clone(), range));
-        let mut shards = Shards { plan, files: files.collect() };
+        let mut shards = Shards { plan, folder: folder.clone(), files: files.collect() };
         shards.sort();
         Ok(shards)
     }
@@ -161,7 +163,7 @@ impl<'a> Rows<'a> {
                 Ok(Some((path, &self.row)))
             }
             None => {
-                let path = self.shards.files[0].0.path().to_owned();
+                let path = self.shards.folder.path().to_owned();
                 let missing = missing_text(std::slice::from_ref(&(self.next..plan.count)));
                 Err(ShardError::Missing { path, missing })
             }
