@@ -210,9 +210,9 @@ fn a_judge_that_gives_no_judgement_ends_the_campaign_and_rows_stay() {
         ),
         (format!("{ready} echo nonsense >&0; sleep 9"), &["severity", "expected"]),
         (
+            // In one piece, so that the second line is there before anything else is asked.
             format!(
-                r#"{ready} echo '{{"severity": "critical"}}' >&0; \
-                echo '{{"severity": "tolerable"}}' >&0; sleep 9"#
+                r#"{ready} printf '{{"severity": "critical"}}\n{{"severity": "tolerable"}}\n' >&0; sleep 9"#
             ),
             &["severity", "was not asked"],
         ),

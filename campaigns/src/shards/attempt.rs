@@ -114,7 +114,9 @@ impl Attempt {
     pub fn all(folder: &SharedFolder) -> Result<Vec<Attempt>, FolderError> {
         let read = |path: PathBuf| serde_json::from_slice(&std::fs::read(path).ok()?).ok();
         let mut all: Vec<Attempt> = folder.attempts()?.into_iter().filter_map(read).collect();
-        all.sort_by(|one, other| one.owner.since.cmp(&other.owner.since));
+        // Of two of the same second, the one that has not ended is the later.
+        let order = |own: &Attempt| (own.owner.since.clone(), own.state == AttemptState::Running);
+        all.sort_by_cached_key(order);
         Ok(all)
     }
 
