@@ -165,7 +165,7 @@ fn dual_instructions_read_from_different_banks() {
         let words: Vec<u32> =
             bytes.as_chunks().0.iter().map(|own| u32::from_le_bytes(*own)).collect();
         // The second multiplies v8, which is in the bank of v0, which the first adds.
-        let second = words[1] & !511 | 256 + 8;
+        let second = words[1] & !511 | (256 + 8);
         let wrong = format!("{before}wrong: .long {:#x}, {second:#x}\n", words[0]);
         breaks(machine, Rule::DualBanks, 64, &wrong, &format!("{before}{mended}"));
     }
