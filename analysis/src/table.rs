@@ -37,8 +37,7 @@ pub fn overview(summaries: &[(&str, &Summary)]) -> String {
     let shown = [Outcome::Sdc, Outcome::Due, Outcome::Detected];
     let shown = &shown[..if detected { 3 } else { 2 }];
     let names = shown.iter().map(|outcome| outcome.name());
-    let is_judged = all().any(|(_, own)| own.severity(Severity::Critical).is_some());
-    let names = names.chain(is_judged.then_some("critical sdc"));
+    let names = names.chain(all().find_map(|(_, own)| own.critical_name()));
     let mut lines = vec![Cells::heading("", "injections", names)];
     lines.extend(
         all().map(|(name, own)| Cells { label: name.to_owned(), ..Cells::of_scope(own, shown) }),

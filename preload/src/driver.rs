@@ -47,12 +47,15 @@ fn load() -> Option<Driver> {
             eprintln!("flipwave: {} is not of this version", path.to_string_lossy());
             return None;
         }
-        Some(Driver {
+        let driver = Driver {
             open: std::mem::transmute::<*mut c_void, Open>(open),
             map: std::mem::transmute::<*mut c_void, Map>(map),
             request: std::mem::transmute::<*mut c_void, Request>(request),
             enter: std::mem::transmute::<*mut c_void, Enter>(enter),
-        })
+        };
+        // It has not seen what was begun before.
+        driver.enter(&crate::ranges::path());
+        Some(driver)
     }
 }
 
@@ -82,8 +85,6 @@ pub fn open(device: Device, flags: libc::c_int) -> libc::c_int {
     if file < 0 {
         return fail(-file);
     }
-    // The machine was made just now: it has not seen what was begun before.
-    enter(&crate::ranges::path());
     if let Some(status) = crate::status::of_file(file) {
         device.remember(status.st_dev, status.st_ino);
     }
@@ -94,9 +95,15 @@ pub fn open(device: Device, flags: libc::c_int) -> libc::c_int {
 /// was never opened nobody is told.
 pub fn enter(range: &CStr) {
     if let Some(Some(driver)) = DRIVER.get() {
+        driver.enter(range);
+    }
+}
+
+impl Driver {
+    fn enter(&self, range: &CStr) {
         let range = if range.is_empty() { std::ptr::null() } else { range.as_ptr() };
         // SAFETY: the library's function, with what it takes.
-        unsafe { (driver.enter)(range) };
+        unsafe { (self.enter)(range) };
     }
 }
 

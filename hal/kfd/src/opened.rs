@@ -40,6 +40,10 @@ pub(crate) fn process() -> Option<&'static Process> {
         let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         if opened().is_none() {
             let process = OPENER.get().and_then(|open| open()).map(Process::new);
+            let range = RANGE.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(process) = &process {
+                process.machine.enter_range(range.clone());
+            }
             let own = Box::new(Opened { id: std::process::id(), process });
             OPENED.store(Box::into_raw(own), Ordering::Release);
         }
@@ -47,12 +51,17 @@ pub(crate) fn process() -> Option<&'static Process> {
     opened()?.process.as_ref()
 }
 
+/// The range in which the application is, for a machine that is not there yet.
+static RANGE: Mutex<Option<Arc<str>>> = Mutex::new(None);
+
 /// Says that what the application submits from now on belongs to `range`, a part of itself to which it
 /// has given a name, or to none.
 pub fn enter_range(range: Option<Arc<str>>) {
+    let mut own = RANGE.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(process) = opened().and_then(|opened| opened.process.as_ref()) {
-        process.machine.enter_range(range);
+        process.machine.enter_range(range.clone());
     }
+    *own = range;
 }
 
 /// Has the machine of this process, if there is one, look at once which packets its compute queues
