@@ -240,14 +240,15 @@ impl Buffer {
             let index = self.index(Lane(lane as u8), index);
             let within = self.within(index, offset);
             let first_end = within + u64::from(before_next);
-            let first = limits.contain(index, offset.wrapping_add(before_next), first_end);
+            // What would begin anew beyond 32 bits does not exist.
+            let first_offset = offset.wrapping_add(before_next);
             let last_offset = offset.wrapping_add(bytes - 1);
-            let last = limits.contain(index, last_offset, first_end + further);
-            let wraps = last_offset < offset;
+            let first = limits.contain(index, first_offset, first_end) & (first_offset >= offset);
+            let last =
+                limits.contain(index, last_offset, first_end + further) & (last_offset >= offset);
             let is_apart = offset & (chunk - 1) > alignment;
-            let exists = u32::from(last & !wraps).wrapping_neg();
-            odd |= u32::from((first != last) | (wraps & (bytes != granule)) | is_apart)
-                & active.0[lane];
+            let exists = u32::from(last).wrapping_neg();
+            odd |= u32::from((first != last) | is_apart) & active.0[lane];
             inside.0[lane] = exists & active.0[lane];
             outside |= !exists & active.0[lane];
             (low.0[lane], high.0[lane]) = (within as u32, (within >> 32) as u32);

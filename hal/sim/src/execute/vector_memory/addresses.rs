@@ -145,7 +145,9 @@ pub fn buffer_operands(wave: &Wave, op: &Op, has_offset: bool, has_index: bool) 
     let (indices, added) = (row(has_index, 0), row(has_offset, usize::from(has_index)));
     let mut offsets = Row::splat(op.immediate as u32);
     for lane in 0..LANES {
-        offsets.0[lane] = offsets.0[lane].wrapping_add(added.0[lane]);
+        // A sum beyond 32 bits is out of range (LLVM's SIISelLowering.cpp, splitBufferOffsets: a
+        // negative offset in the register is illegal, even if the immediate one makes it positive).
+        offsets.0[lane] = offsets.0[lane].saturating_add(added.0[lane]);
     }
     [*indices, offsets]
 }

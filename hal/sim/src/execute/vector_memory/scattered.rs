@@ -29,10 +29,12 @@ pub fn buffered(
     let granule = what.granule(buffer) as u32;
     scattered(wave, op, what, exec, buffer, (memory, lds), |lane, byte| {
         let (index, offset) = (indices.0[usize::from(lane.0)], offsets.0[usize::from(lane.0)]);
-        let first = offset.wrapping_add(byte - byte % granule);
+        // Offsets do not begin anew beyond 32 bits: an access at -1, by which compilers and libraries
+        // switch lanes off, has nothing in range.
+        let first = offset.checked_add(byte - byte % granule)?;
         buffer
             .contains(lane, index, first, granule)
-            .then(|| buffer.address(lane, index, offset.wrapping_add(byte)))
+            .then(|| buffer.address(lane, index, offset + byte))
     })
 }
 

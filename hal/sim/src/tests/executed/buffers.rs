@@ -309,3 +309,49 @@ fn records_are_counted_only_with_an_index() {
     };
     assert_eq!(bench.lanes(8), std::array::from_fn(wanted));
 }
+
+/// By an offset of -1 libraries switch lanes off whose element does not exist.
+#[test]
+fn nothing_is_read_or_written_at_an_offset_that_would_begin_anew() {
+    for (records, immediate) in [(64, ""), (0xffff_f000, ""), (0x8000_0000, "offset:16")] {
+        let (mut bench, memory) = bench(10, 0, 0);
+        bench.set_scalars(6, &[records]);
+        let word = |at: usize| u32::from_le_bytes(memory[at..at + 4].try_into().unwrap());
+        bench.set_lanes(3, |lane| if lane == 0 { 32 } else { -(lane.min(20) as i32) as u32 });
+        let shift = if immediate.is_empty() { 0 } else { 16 };
+        for (width, registers) in
+            [("", "v8"), ("x2", "v[8:9]"), ("x3", "v[8:10]"), ("x4", "v[8:11]")]
+        {
+            let words = width.strip_prefix('x').map_or(1, |own| own.parse().unwrap());
+            for row in 8..12 {
+                bench.set_lanes(row, |_| 0x0dd_ba11);
+            }
+            bench
+                .run(&format!(
+                    "buffer_load_dword{width} {registers}, v3, s[4:7], 0 offen {immediate}"
+                ))
+                .unwrap();
+            for row in 0..words {
+                let lanes = bench.lanes(8 + row as u16);
+                assert_eq!(lanes[0], word(32 + shift + row * 4), "{width} {records:#x}");
+                assert_eq!(lanes[1..], [0; 63], "{width} {records:#x}");
+            }
+            for row in 8..12 {
+                bench.set_lanes(row, |_| 0x0dd_ba11);
+            }
+            bench
+                .run(&format!(
+                    "buffer_store_dword{width} {registers}, v3, s[4:7], 0 offen {immediate}"
+                ))
+                .unwrap();
+            let kept: Vec<u32> = bench.memory::<8>(0).into();
+            assert_eq!(
+                kept,
+                (0..8).map(|own| word(own * 4)).collect::<Vec<u32>>(),
+                "{width} {records:#x}"
+            );
+            let restored: Vec<u32> = (0..64).map(|own| word(own * 4)).collect();
+            bench.set_memory(0, &restored);
+        }
+    }
+}
