@@ -4,6 +4,7 @@ use super::access::{Memory, Region, RegionMut, Window, WindowAccess};
 use super::bytes::{Bytes, HostBytes};
 use super::sparse::SparseBytes;
 use flipwave_device::{Address, DeviceError};
+use std::alloc::{Layout, alloc_zeroed};
 use std::ops::Range;
 use std::sync::Arc;
 use std::{mem, ptr};
@@ -187,7 +188,8 @@ impl Allocation {
     }
 }
 
-/// Zeroed bytes, whole pages of them.
+/// Zeroed bytes, whole pages of them. Of large ones the system has no page until it is touched: programs reserve
+/// hundreds of megabytes and use few, and runs with faults do so again and again.
 fn zeroed(size: u64) -> Result<Vec<u8>, DeviceError> {
     let refuse = |reason: &str| DeviceError::OutOfMemory { bytes: size, reason: reason.into() };
     if size > AddressSpace::LARGEST {
@@ -195,10 +197,14 @@ fn zeroed(size: u64) -> Result<Vec<u8>, DeviceError> {
     }
     let mapped = size.max(1).next_multiple_of(AddressSpace::PAGE);
     let length = usize::try_from(mapped).map_err(|_| refuse("more than the host can map"))?;
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(length).map_err(|_| refuse("the host has no memory left"))?;
-    bytes.resize(length, 0);
-    Ok(bytes)
+    let layout = Layout::array::<u8>(length).map_err(|_| refuse("more than the host can map"))?;
+    // SAFETY: a page at least.
+    let bytes = unsafe { alloc_zeroed(layout) };
+    if bytes.is_null() {
+        return Err(refuse("the host has no memory left"));
+    }
+    // SAFETY: allocated as a vector of that capacity is, and all its bytes are zero.
+    Ok(unsafe { Vec::from_raw_parts(bytes, length, length) })
 }
 
 impl AddressSpace {
