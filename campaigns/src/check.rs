@@ -162,11 +162,11 @@ fn check_severity(
 ) -> Result<JudgeSource, Wrong> {
     let field = Field::root().key("severity");
     match workload {
-        CampaignWorkload::Kernels(kernels) if kernels.device == CampaignDevice::Embedded => {}
-        _ => {
-            let message = "is for kernels on the embedded GPU, whose outputs are in this process";
+        CampaignWorkload::Kernels(kernels) if kernels.device != CampaignDevice::Embedded => {
+            let message = "is not for kernels on `rocr`, whose outputs stay in their process";
             return wrong(&field, message);
         }
+        _ => {}
     }
     let command = |words: Vec<String>, field: &Field| {
         let command =

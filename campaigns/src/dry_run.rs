@@ -77,7 +77,7 @@ pub fn dry_run(
     let Rehearsed { golden, states, faults, .. } =
         experiment.rehearse(&plan, (0..trials).map(spread), touched)?;
     let injector = runner.injector(&golden, states, options.accelerations)?;
-    let (classifier, judge) = (experiment.classifier(&golden), experiment.judge(&golden));
+    let (classifier, judge) = (experiment.classifier(&golden), experiment.judge(&golden)?);
     let (judge, workers) = (judge.as_ref(), NonZeroUsize::MIN);
     let injecting = Injecting { injector: &*injector, classifier, judge, workers };
     let start = clock.elapsed();

@@ -105,8 +105,14 @@ impl<'a> Experiment<'a> {
     }
 
     /// Who judges SDC beside a fault-free run, if somebody does.
-    pub fn judge<'g>(&'g self, golden: &'g Golden) -> Option<Judge<'g>> {
-        Judge::of(self.campaign, self.runner.prepared(), golden)
+    ///
+    /// # Errors
+    /// [`CampaignError`] if that run left nothing that can be shown.
+    pub fn judge<'g>(&'g self, golden: &'g Golden) -> Result<Option<Judge<'g>>, CampaignError> {
+        match self.campaign.severity {
+            Some(_) => Ok(Judge::of(self.campaign, self.runner.shown_outputs(golden)?)),
+            None => Ok(None),
+        }
     }
 
     /// What forms the verdicts beside a fault-free run.

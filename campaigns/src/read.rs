@@ -341,8 +341,7 @@ compare: {sum: {relative: 1.0e-5}}
         }
         let application =
             "name: a\nworkload: {app: {command: [sh], directory: /}}\nseverity: {command: [sh]}\n";
-        let error = parse(application).expect_err("no kernels").to_string();
-        assert!(error.contains("kernels"), "{error}");
+        assert!(parse(application).expect("good").severity.is_some());
     }
 
     #[test]

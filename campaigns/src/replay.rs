@@ -40,7 +40,7 @@ pub fn replay(
     let classifier = Classifier { golden: &golden, timing_threshold: threshold };
     let foreseen = foresee(workload, site)?;
     let verdict = classifier.verdict(&injected, foreseen.and_then(|own| own.fate));
-    let judge = Judge::of(campaign, runner.prepared(), &golden);
+    let judge = Judge::of(campaign, runner.shown_outputs(&golden)?);
     let verdict = verdict.judged(judge.as_ref(), 0, &injected)?;
     let fault = match injected.end {
         RunEnd::Completed { .. } => None,

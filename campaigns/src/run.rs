@@ -262,7 +262,7 @@ impl Run<'_> {
         state.record.timings.rehearsal += seconds;
         let Rehearsed { golden, fidelity, states, faults } = rehearsed?;
         let injector = runner.injector(&golden, states, options.accelerations)?;
-        let (classifier, judge) = (experiment.classifier(&golden), experiment.judge(&golden));
+        let (classifier, judge) = (experiment.classifier(&golden), experiment.judge(&golden)?);
         let file = match &mut state.file {
             Some(file) => file,
             none => {

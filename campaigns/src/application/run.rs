@@ -50,6 +50,18 @@ impl Ran {
 }
 
 impl Application {
+    /// What of a run is compared without a check, in the order of the comparisons; empty where it is missing.
+    ///
+    /// # Errors
+    /// [`ApplicationError::Read`].
+    pub fn compared_outputs(&self, ran: &Ran) -> Result<Vec<Vec<u8>>, ApplicationError> {
+        let outputs = self.comparisons.iter().filter_map(|own| match own {
+            Comparison::Output { output, .. } => Some(output),
+            Comparison::Check(_) => None,
+        });
+        outputs.map(|output| Ok(ran.output(output)?.unwrap_or_default().into_owned())).collect()
+    }
+
     /// Runs the application in a new folder with copies of its inputs, with `environment` added to
     /// its own. Ends when it does, or at a limit; nothing that it started is left then, in whatever
     /// session it is. Where this process is killed itself, the same holds; the folder stays.

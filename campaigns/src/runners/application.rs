@@ -3,13 +3,15 @@
 
 use super::hooked::HookInjectors;
 use super::runner::{Inject, InjectionPath, Runner};
-use crate::application::Application;
+use crate::application::{Application, Comparison, Format};
 use crate::attached::Attached;
 use crate::attached::process::{ProcessRuns, StruckRun, foreseen};
 use crate::campaign::Campaign;
+use crate::element::ElementType;
 use crate::error::CampaignError;
 use crate::outcome::{Injected, RunEnd};
 use crate::prepare::Prepared;
+use crate::severity::ShownOutput;
 use flipwave_injector::{Accelerations, Golden, Planned, SavedStates, Site};
 use std::borrow::Cow;
 use std::sync::atomic::AtomicBool;
@@ -41,6 +43,24 @@ impl Runner for ApplicationRunner<'_> {
         &self.prepared
     }
 
+    fn shown_outputs<'a>(&self, _: &'a Golden) -> Result<Vec<ShownOutput<'a>>, CampaignError> {
+        let ProcessRuns { attached, golden } = &self.runs;
+        let contents = attached.application.compared_outputs(&golden.first)?;
+        let outputs = attached.application.comparisons.iter().filter_map(|own| match own {
+            Comparison::Output { output, format } => Some((output, format)),
+            Comparison::Check(_) => None,
+        });
+        let shown =
+            outputs.zip(contents).enumerate().map(|(place, ((output, format), content))| {
+                let elements = match format {
+                    Format::Elements { element, extents, .. } => (*element, *extents),
+                    Format::Exact | Format::Text { .. } => (ElementType::U8, None),
+                };
+                ShownOutput::new((place, output.to_string()), elements, Cow::from(content))
+            });
+        Ok(shown.collect())
+    }
+
     fn injector<'a>(
         &'a self,
         golden: &'a Golden,
@@ -53,7 +73,8 @@ impl Runner for ApplicationRunner<'_> {
         };
         self.runs.write_limits(golden)?;
         let (runs, interrupt) = (&self.runs, self.campaign.attendance.stopped());
-        Ok(Box::new(InApplication { runs, hooks, accelerations, interrupt }))
+        let is_judged = self.campaign.severity.is_some();
+        Ok(Box::new(InApplication { runs, hooks, accelerations, is_judged, interrupt }))
     }
 }
 
@@ -61,6 +82,8 @@ struct InApplication<'a> {
     runs: &'a ProcessRuns<'a>,
     hooks: Option<HookInjectors<'a>>,
     accelerations: Accelerations,
+    /// Whether somebody is shown what wrong runs leave.
+    is_judged: bool,
     interrupt: &'a AtomicBool,
 }
 
@@ -80,13 +103,18 @@ impl Inject for InApplication<'_> {
         let judged = attached.application.judge(golden, &ran, self.interrupt)?;
         let end = match judged.completed() {
             Err(cause) => RunEnd::Stopped { cause, fault: None },
-            Ok((is_right, difference)) => RunEnd::Completed {
-                is_right,
-                difference,
-                detector: None,
-                wave_instructions: None,
-                outputs: None,
-            },
+            Ok((is_right, difference)) => {
+                let outputs = (self.is_judged && !is_right)
+                    .then(|| attached.application.compared_outputs(&ran))
+                    .transpose()?;
+                RunEnd::Completed {
+                    is_right,
+                    difference,
+                    detector: None,
+                    wave_instructions: None,
+                    outputs,
+                }
+            }
         };
         Ok(Injected { struck, end })
     }

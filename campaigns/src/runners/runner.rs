@@ -1,9 +1,12 @@
 //! What every runner does.
 
+use crate::compare::OutputRole;
 use crate::error::CampaignError;
 use crate::outcome::Injected;
 use crate::prepare::Prepared;
+use crate::severity::ShownOutput;
 use flipwave_injector::{Accelerations, Golden, Planned, SavedStates, Site};
+use std::borrow::Cow;
 
 /// How faults are injected. Both ways strike the same sites with the same result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,6 +34,21 @@ pub(crate) trait Runner: Sync {
     /// [`CampaignError`] if it leaves nothing.
     fn outputs(&self) -> Result<Option<Vec<Vec<u8>>>, CampaignError> {
         Ok(None)
+    }
+
+    /// What a judge of severity is shown, as the fault-free run `golden` left it.
+    ///
+    /// # Errors
+    /// [`CampaignError`] if it cannot be read.
+    fn shown_outputs<'a>(&self, golden: &'a Golden) -> Result<Vec<ShownOutput<'a>>, CampaignError> {
+        let Prepared { workload, formats, .. } = self.prepared();
+        let outputs = workload.program.outputs.iter().zip(formats).zip(&golden.outputs);
+        let results = outputs.enumerate().filter_map(|(place, ((buffer, format), golden))| {
+            let content = (format.element, format.extents);
+            matches!(format.role, OutputRole::Result(_))
+                .then(|| ShownOutput::new((place, buffer.name.clone()), content, Cow::from(golden)))
+        });
+        Ok(results.collect())
     }
 
     /// What injects faults beside the fault-free run `golden`, from saved states if there are some.

@@ -73,19 +73,19 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Shows the judge the outputs of injection `index`.
+    /// Shows the judge the outputs of an injection.
     ///
     /// # Errors
     /// Says why there is no judgement.
     pub fn ask<'a>(
         &mut self,
-        index: u64,
+        question: &Question,
         outputs: impl Iterator<Item = &'a [u8]>,
     ) -> Result<Judgement, String> {
         self.expect_silence()?;
-        self.send(&Question { index }, outputs)?;
+        self.send(question, outputs)?;
         let answer = self.answer()?;
-        Answer::judgement(&answer, index)
+        Answer::judgement(&answer, question.index)
     }
 
     /// Checks that nothing was said that nobody has asked for: it would be taken for the next answer.

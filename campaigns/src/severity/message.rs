@@ -22,7 +22,7 @@ pub(super) struct Greeting {
 
 /// What an output is.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct OutputDescription {
+pub(crate) struct OutputDescription {
     pub name: String,
     #[serde(rename = "type")]
     pub element: &'static str,
@@ -35,6 +35,9 @@ pub(super) struct OutputDescription {
 #[derive(Debug, Serialize)]
 pub(super) struct Question {
     pub index: u64,
+    /// The length of each output, where not all are as long as those of the fault-free run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Vec<usize>>,
 }
 
 /// An answer of the judge: one of three.
@@ -51,6 +54,13 @@ pub(super) struct Answer {
 impl Greeting {
     pub fn new(campaign: &str, outputs: Vec<OutputDescription>) -> Greeting {
         Greeting { flipwave_severity: VERSION, campaign: campaign.to_owned(), outputs }
+    }
+
+    /// The lengths of outputs, if they are others than those of the fault-free run.
+    pub fn other_lengths(&self, outputs: &[&[u8]]) -> Option<Vec<usize>> {
+        let lengths: Vec<usize> = outputs.iter().map(|own| own.len()).collect();
+        let is_same = self.outputs.iter().map(|own| own.bytes).eq(lengths.iter().copied());
+        (!is_same).then_some(lengths)
     }
 }
 

@@ -11,12 +11,12 @@ mod tests;
 
 use crate::application::CommandLine;
 use crate::campaign::Campaign;
-use crate::compare::{OutputFormat, OutputRole};
-use crate::prepare::Prepared;
+use crate::element::ElementType;
+use crate::extents::Extents;
 use connection::Connection;
 use flipwave_analysis::Severity;
-use flipwave_injector::Golden;
-use message::{Greeting, OutputDescription};
+use message::{Greeting, OutputDescription, Question};
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -54,71 +54,81 @@ pub struct SeverityError {
     reason: String,
 }
 
+/// An output that a judge is shown, as the fault-free run left it.
+pub(crate) struct ShownOutput<'a> {
+    /// Which of a run's outputs it is.
+    place: usize,
+    description: OutputDescription,
+    golden: Cow<'a, [u8]>,
+}
+
+impl<'a> ShownOutput<'a> {
+    /// The output at a place among all that runs leave, of elements of a type.
+    pub fn new(
+        (place, name): (usize, String),
+        (element, extents): (ElementType, Option<Extents>),
+        golden: Cow<'a, [u8]>,
+    ) -> ShownOutput<'a> {
+        let description = OutputDescription {
+            name,
+            element: element.name(),
+            count: element.elements_in(golden.len() as u64).unwrap_or_default(),
+            shape: extents.map(|extents| extents.dimensions().to_vec()),
+            bytes: golden.len(),
+        };
+        ShownOutput { place, description, golden }
+    }
+}
+
 /// The judge of a campaign, for all of its workers.
 pub(crate) struct Judge<'a> {
     source: &'a JudgeSource,
     greeting: Greeting,
-    golden: &'a Golden,
-    /// Which of a workload's outputs it is shown.
-    shown: Vec<bool>,
+    golden: Vec<Cow<'a, [u8]>>,
+    /// Which of a run's outputs it is shown.
+    places: Vec<usize>,
     stopped: &'a Arc<AtomicBool>,
     idle: Mutex<Vec<Connection>>,
 }
 
 impl<'a> Judge<'a> {
-    /// The judge of a campaign, beside its fault-free run; nothing where it has none. Nobody is asked
-    /// yet.
-    pub fn of(
-        campaign: &'a Campaign,
-        prepared: &Prepared,
-        golden: &'a Golden,
-    ) -> Option<Judge<'a>> {
+    /// The judge of a campaign, who is shown `outputs`; nothing where it has none. Nobody is asked yet.
+    pub fn of(campaign: &'a Campaign, outputs: Vec<ShownOutput<'a>>) -> Option<Judge<'a>> {
         let source = campaign.severity.as_ref()?;
-        let is_result = |format: &OutputFormat| matches!(format.role, OutputRole::Result(_));
-        let outputs = prepared.workload.program.outputs.iter().zip(&prepared.formats);
-        let described = outputs.filter(|(_, format)| is_result(format)).map(|(buffer, format)| {
-            OutputDescription {
-                name: buffer.name.clone(),
-                element: format.element.name(),
-                count: format.element.elements_in(buffer.bytes as u64).unwrap_or_default(),
-                shape: format.extents.map(|extents| extents.dimensions().to_vec()),
-                bytes: buffer.bytes,
-            }
-        });
+        let places = outputs.iter().map(|own| own.place).collect();
+        let (described, golden) =
+            outputs.into_iter().map(|own| (own.description, own.golden)).unzip();
         Some(Judge {
             source,
-            greeting: Greeting::new(&campaign.name, described.collect()),
+            greeting: Greeting::new(&campaign.name, described),
             golden,
-            shown: prepared.formats.iter().map(is_result).collect(),
+            places,
             stopped: campaign.attendance.stopped(),
             idle: Mutex::default(),
         })
     }
 
-    /// What is said of the outputs of injection `index`.
+    /// What is said of injection `index`, which left `outputs`.
     ///
     /// # Errors
     /// [`SeverityError`] if the judge cannot be asked, or gives no judgement.
     pub fn judge(&self, index: u64, outputs: &[Vec<u8>]) -> Result<Judgement, SeverityError> {
+        let shown: Vec<&[u8]> = self.places.iter().map(|place| &*outputs[*place]).collect();
         let ask = || {
             let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let mut connection = match idle {
                 Some(connection) => connection,
                 None => {
-                    let golden = self.shown(&self.golden.outputs);
+                    let golden = self.golden.iter().map(|own| &**own);
                     Connection::open(self.source, self.stopped, &self.greeting, golden)?
                 }
             };
-            let judgement = connection.ask(index, self.shown(outputs))?;
+            let question = Question { index, bytes: self.greeting.other_lengths(&shown) };
+            let judgement = connection.ask(&question, shown.iter().copied())?;
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
             Ok(judgement)
         };
         ask().map_err(|reason: String| SeverityError { judge: self.source.to_string(), reason })
-    }
-
-    fn shown<'o>(&self, outputs: &'o [Vec<u8>]) -> impl Iterator<Item = &'o [u8]> {
-        let shown = outputs.iter().zip(self.shown.clone()).filter(|(_, is_shown)| *is_shown);
-        shown.map(|(output, _)| output.as_slice())
     }
 }
 

@@ -31,7 +31,7 @@ fn ask(source: &JudgeSource) -> Result<Judgement, String> {
     let output = [1_u8, 2, 3, 4, 5, 6, 7, 8];
     let outputs = || [output.as_slice()].into_iter();
     let mut connection = Connection::open(source, &stopped, &greeting(), outputs())?;
-    connection.ask(17, outputs())
+    connection.ask(&Question { index: 17, bytes: None }, outputs())
 }
 
 /// Answers go to standard input, which is the socket.
@@ -46,6 +46,23 @@ fn a_program_is_asked_by_its_standard_input() {
     let expected =
         Judgement { severity: Severity::Tolerable, measures: Some("cosine=0.5".to_owned()) };
     assert_eq!(judgement, Ok(expected));
+}
+
+#[test]
+fn a_judge_learns_the_length_of_outputs_where_it_is_another() {
+    let greeting = greeting();
+    assert_eq!(greeting.other_lengths(&[&[0; 8]]), None);
+    assert_eq!(greeting.other_lengths(&[&[0; 3]]), Some(vec![3]));
+    let answer = r#"read -r question; head -c 3 >/dev/null;
+        case "$question" in *'"bytes":[3]'*) word=tolerable;; *) word=critical;; esac;
+        echo "{\"severity\": \"$word\"}" >&0"#;
+    let source = judge(&format!("{READY}{answer}"));
+    let golden = [[0_u8; 8].as_slice()];
+    let mut connection =
+        Connection::open(&source, &Arc::default(), &greeting, golden.into_iter()).expect("ready");
+    let question = Question { index: 1, bytes: Some(vec![3]) };
+    let judgement = connection.ask(&question, [[0_u8; 3].as_slice()].into_iter());
+    assert_eq!(judgement, Ok(Judgement { severity: Severity::Tolerable, measures: None }));
 }
 
 #[test]
@@ -68,5 +85,5 @@ fn nobody_waits_for_a_judge_when_the_campaign_is_to_stop() {
     let mut connection =
         Connection::open(&source, &stopped, &greeting(), outputs()).expect("ready");
     stopped.store(true, std::sync::atomic::Ordering::Relaxed);
-    assert!(connection.ask(0, outputs()).is_err());
+    assert!(connection.ask(&Question { index: 0, bytes: None }, outputs()).is_err());
 }

@@ -333,7 +333,7 @@ impl Shard<'_> {
             self.of_run.0 = true;
         }
         let injector = self.runner.injector(&golden, states, self.options.accelerations)?;
-        let (classifier, judge) = (experiment.classifier(&golden), experiment.judge(&golden));
+        let (classifier, judge) = (experiment.classifier(&golden), experiment.judge(&golden)?);
         let workers = self.options.workers;
         let injecting =
             Injecting { injector: &*injector, classifier, judge: judge.as_ref(), workers };

@@ -63,16 +63,23 @@ class _Output:
     shape: tuple[int, ...]
     size: int
 
-    def read(self, stream: BinaryIO) -> Array:
-        raw = numpy.empty(self.size, numpy.uint8)
+    def read(self, stream: BinaryIO, size: int | None = None) -> Array:
+        """What the run left, ``size`` bytes of it where they are others than without the fault: all whole
+        elements of these then, in one dimension."""
+        size = self.size if size is None else size
+        raw = numpy.empty(size, numpy.uint8)
         view = raw.data
         done = 0
-        while done < self.size:
+        while done < size:
             read = stream.readinto(view[done:])  # type: ignore[attr-defined]
             if not read:
                 raise EOFError("the campaign has ended in the middle of an output")
             done += read
-        return from_bytes(raw, self.element, self.shape)
+        if size == self.size:
+            return from_bytes(raw, self.element, self.shape)
+        count = size * 2 if self.element.is_packed else size // self.element.dtype.itemsize
+        whole = size if self.element.is_packed else count * self.element.dtype.itemsize
+        return from_bytes(raw[:whole], self.element, (count,))
 
 
 def serve(
@@ -109,8 +116,10 @@ def serve(
             function = judge()
             answer({"ready": True})
             while line := stream.readline():
-                given = {one.name: one.read(stream) for one in outputs}
-                answer({"index": json.loads(line)["index"], **_message(judgement(function(golden, given)))})
+                question = json.loads(line)
+                sizes = question.get("bytes") or [None] * len(outputs)
+                given = {one.name: one.read(stream, size) for one, size in zip(outputs, sizes)}
+                answer({"index": question["index"], **_message(judgement(function(golden, given)))})
         except (BrokenPipeError, ConnectionResetError, EOFError):
             # The campaign has ended, by itself or because it was asked to.
             return
