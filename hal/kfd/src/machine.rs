@@ -1,6 +1,7 @@
 //! The machine that the runtime talks to: memory, events and queues of all GPUs. Its engines run on
 //! threads of their own.
 
+use crate::bell::{Bell, nap};
 use crate::driver::CopyWatch;
 use crate::events::Events;
 use crate::map::{GpuAddress, Map, View};
@@ -17,7 +18,7 @@ use std::ffi::CString;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The machine.
 pub struct Machine {
@@ -29,6 +30,10 @@ pub struct Machine {
     changes: Mutex<Changes>,
     applied: Condvar,
     queues: Mutex<Queues>,
+    /// Rings when there may be something to do for the thread that executes.
+    pub(crate) kernels: Bell,
+    /// The same for that which copies.
+    pub(crate) copies: Bell,
     /// The loader's list of code objects, see [`crate::code`].
     loader_list: AtomicU64,
     /// What doorbells and other pages of the driver itself are made of.
@@ -120,6 +125,8 @@ impl Machine {
             changes: Mutex::default(),
             applied: Condvar::new(),
             queues: Mutex::default(),
+            kernels: Bell::default(),
+            copies: Bell::default(),
             loader_list: AtomicU64::new(0),
             pages: store("flipwave-kfd".to_owned())?,
             stores: stores?,
@@ -161,6 +168,7 @@ impl Machine {
                 must_wait = Some(changes.posted);
             }
         });
+        self.kernels.ring();
         // The map is free again: the thread that is waited for may ask what is mapped.
         if let Some(number) = must_wait {
             let mut changes = lock(&self.changes);
@@ -301,6 +309,31 @@ impl Machine {
     /// Notes which packets compute queues have got since the last time.
     pub(crate) fn note_submissions(&self) {
         lock(&self.queues).note_submissions();
+        self.kernels.ring();
+    }
+
+    /// Has the engines look at all queues: whoever calls is about to wait for them.
+    pub(crate) fn wake_engines(&self) {
+        self.kernels.ring();
+        self.copies.ring();
+    }
+
+    /// Sleeps until the value of a signal is what somebody waits for, or for so long. What the GPU
+    /// changes is seen at once, what others change soon.
+    pub(crate) fn wait_until(&self, is_over: &mut dyn FnMut() -> bool, time: Duration) {
+        if is_over() {
+            return;
+        }
+        self.wake_engines();
+        let start = Instant::now();
+        loop {
+            let rings = self.events.signals.rings();
+            let waited = start.elapsed();
+            if is_over() || waited >= time {
+                return;
+            }
+            self.events.signals.sleep(rings, nap(waited).min(time - waited));
+        }
     }
 
     /// Packets that are submitted from now on are of this range of the application.
