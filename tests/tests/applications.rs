@@ -121,6 +121,7 @@ programs! {
     templates: templates_and_lambdas_are_launched,
     threads: threads_of_the_host_launch_side_by_side,
     vector_types: vectors_are_loaded_and_computed_whole,
+    virtual_memory: memory_that_programs_map_themselves_is_the_gpus,
     warp: lanes_exchange_values,
 }
 

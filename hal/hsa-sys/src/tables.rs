@@ -64,7 +64,9 @@ pub type hsa_code_object_reader_create_from_file =
 #[allow(missing_docs, reason = "each entry is the function of its name")]
 pub struct CoreApiTable {
     pub version: ApiTableVersion,
-    unused0: [Unused; 7],
+    pub hsa_init_fn: hsa_init,
+    pub hsa_shut_down_fn: hsa_shut_down,
+    unused2: [Unused; 5],
     pub hsa_queue_create_fn: hsa_queue_create,
     unused8: [Unused; 1],
     pub hsa_queue_destroy_fn: hsa_queue_destroy,
@@ -209,6 +211,8 @@ mod tests {
             )*};
         }
         check!(CoreApiTable:
+            hsa_init_fn 0,
+            hsa_shut_down_fn 1,
             hsa_queue_create_fn 7,
             hsa_queue_destroy_fn 9,
             hsa_memory_copy_fn 35,

@@ -36,7 +36,7 @@ pub use driver::{CopyWatch, DispatchedKernel, Driver, KernelDispatch};
 pub use engine::start;
 pub use ioctl::{map_device, open_device, request_device};
 pub use machine::{Machine, MachineError};
-pub use opened::{enter_range, note_submissions, on_open, wait_until};
+pub use opened::{enter_range, note_submissions, on_open, virtual_mappings, wait_until};
 pub use refusal::{QueueError, Refusal};
 pub use store::Mapping;
 pub use sysfs::{DeviceFile, FileContent, device_files};

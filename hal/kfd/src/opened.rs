@@ -80,3 +80,10 @@ pub fn wait_until(is_over: &mut dyn FnMut() -> bool, time: Duration) -> bool {
     let process = opened().and_then(|opened| opened.process.as_ref());
     process.map(|process| process.machine.wait_until(is_over, time)).is_some()
 }
+
+/// Where programs have mapped memory for GPUs that they manage themselves, as they have asked for it:
+/// addresses, and bytes from there on.
+pub fn virtual_mappings() -> Vec<(u64, u64)> {
+    let process = opened().and_then(|opened| opened.process.as_ref());
+    process.map(|process| process.objects.mappings()).unwrap_or_default()
+}

@@ -31,6 +31,14 @@ impl Objects {
     fn lock(&self) -> MutexGuard<'_, Known> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// What is mapped, for whichever GPUs: addresses, and bytes from there on.
+    pub fn mappings(&self) -> Vec<(u64, u64)> {
+        let known = self.lock();
+        let all = known.all.values().flat_map(|object| &object.mapped);
+        let all: BTreeMap<u64, u64> = all.map(|(address, bytes)| (*address, *bytes)).collect();
+        all.into_iter().collect()
+    }
 }
 
 impl Known {

@@ -34,6 +34,7 @@
 
 mod code;
 mod copy_engine;
+mod ends;
 mod faults;
 mod gate;
 mod interceptor;
@@ -44,6 +45,7 @@ mod signal;
 mod stores;
 mod waits;
 
+pub use ends::{Mapped, unmap_at_end};
 pub use hsa_sys::HsaApiTable;
 pub use interceptor::{CodeId, Dispatch, Interceptor, Replacement, Version};
 pub use memory::Memory;
