@@ -137,6 +137,7 @@ fn every_program_has_a_test() {
             "device_assert",
             "endless",
             "escape",
+            "given_back",
             "host_abort",
             "impatient",
             "texture",
@@ -184,6 +185,15 @@ fn a_wild_write_ends_a_program_with_its_address() {
                      0x123450000000, lane 0, at pc 0x";
         assert_eq!(stderr.matches(named).count(), 1, "{stderr}");
     }
+}
+
+/// Nothing of the process is touched there: the engine would end it with SIGSEGV.
+#[test]
+fn memory_that_a_program_gives_back_to_the_system_is_no_gpus() {
+    let stderr = aborts("failing/given_back", Compiler::Hipcc);
+    assert!(stderr.contains("Memory access fault by GPU"), "{stderr}");
+    let named = "flipwave: dispatch 2, kernel _Z5writePi: memory violation: write to 0x";
+    assert_eq!(stderr.matches(named).count(), 1, "{stderr}");
 }
 
 /// The runtime says no more than that an instruction is illegal.

@@ -272,6 +272,12 @@ impl Compute {
         }
     }
 
+    /// Learns what memory has changed, be it said or not.
+    fn look_at_memory(&mut self) -> Result<(), DeviceError> {
+        self.machine.forget_lost_memory();
+        self.apply_changes()
+    }
+
     fn apply_changes(&mut self) -> Result<(), DeviceError> {
         let mut result = Ok(());
         let gpus = &mut self.gpus;
@@ -284,7 +290,7 @@ impl Compute {
     }
 
     fn take(&mut self, queue: &Queue, packet: &Packet) -> Result<(), DeviceError> {
-        self.apply_changes()?;
+        self.look_at_memory()?;
         let start = clock();
         let end = match packet.work {
             Work::Kernel => self.kernel(queue, packet)?,
@@ -379,10 +385,11 @@ impl Compute {
                         device.abandon(execution)?;
                         break Completion::Faulted(fault);
                     }
-                    self.apply_changes()?;
+                    self.look_at_memory()?;
                 }
             }
         };
+        self.look_at_memory()?;
         self.driver.end(&self.machine, &self.gpus[index].device, &dispatch, &completion)?;
         Ok(match completion {
             Completion::Completed(_) => End::Done,

@@ -16,6 +16,7 @@ mod driver;
 mod engine;
 mod events;
 mod ioctl;
+mod lost;
 mod machine;
 mod map;
 mod memory;

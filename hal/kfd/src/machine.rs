@@ -155,9 +155,9 @@ impl Machine {
         self.stores.get((node as usize).checked_sub(1)?)
     }
 
-    /// Changes memory, and shows the GPUs what of it they may access. What they may not any more is
-    /// safe to be unmapped when this returns.
-    pub(crate) fn with_memory<T>(&self, change: impl FnOnce(&mut Memory) -> T) -> T {
+    /// Changes memory, and shows the GPUs what of it they may access; besides, the number of the
+    /// change after which nothing uses what they may not any more.
+    fn change_memory<T>(&self, change: impl FnOnce(&mut Memory) -> T) -> (T, Option<u64>) {
         let mut must_wait = None;
         let result = self.map.change(1..self.topology.nodes(), change, |node, news| {
             let mut changes = lock(&self.changes);
@@ -169,6 +169,22 @@ impl Machine {
             }
         });
         self.kernels.ring();
+        (result, must_wait)
+    }
+
+    /// Keeps the GPUs from what the program has given back to the system. For their own threads: which
+    /// executes has still to take the changes.
+    pub(crate) fn forget_lost_memory(&self) {
+        let lost = self.map.with(Memory::lost);
+        if !lost.is_nothing() {
+            self.change_memory(|memory| memory.lose(lost));
+        }
+    }
+
+    /// Changes memory, and shows the GPUs what of it they may access. What they may not any more is
+    /// safe to be unmapped when this returns.
+    pub(crate) fn with_memory<T>(&self, change: impl FnOnce(&mut Memory) -> T) -> T {
+        let (result, must_wait) = self.change_memory(change);
         // The map is free again: the thread that is waited for may ask what is mapped.
         if let Some(number) = must_wait {
             let mut changes = lock(&self.changes);

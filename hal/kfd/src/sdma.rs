@@ -158,6 +158,7 @@ fn take(queue: &Queue, machine: &Machine) -> Result<Done, Violation> {
     let Some((packet, read)) = Packet::next(queue, &queue.view())? else {
         return Ok(Done::Nothing);
     };
+    machine.forget_lost_memory();
     let length = packet.length().filter(|length| *length <= packet.written);
     let length = length.ok_or(Violation { address: packet.at.0 })?;
     if !packet.execute(queue, machine)? {

@@ -90,6 +90,10 @@ fn memory_that_cannot_be_is_refused_and_costs_nothing() {
     assert_eq!(refused(1 << 47, PAGE, VRAM), Errno::INVALID);
     assert_eq!(refused(0x2000_0000, PAGE, VRAM | GTT), Errno::INVALID);
     assert_eq!(refused(0x2000_0000, PAGE, USERPTR), Errno::INVALID);
+    let (va_addr, mmap_offset, flags) = (0x2000_0000, 0x1000, USERPTR);
+    let mut nothing =
+        AllocMemory { va_addr, size: PAGE, gpu_id: GPU, flags, mmap_offset, ..zero() };
+    assert_eq!(call(process, Call::AllocMemory, &mut nothing), Err(Errno::FAULT));
     assert_eq!(refused(0x2000_0000, PAGE, 0), Errno::INVALID);
     assert_eq!(left(), all - 4 * PAGE);
 }
@@ -102,8 +106,10 @@ fn memory_of_the_program_is_shared_by_its_attributes() {
         attributes: [SvmAttribute; 1],
     }
     let process = &process(1);
-    let request = |op, kind, value, nattr| {
-        let head = Svm { start_addr: 0x7000_0000, size: PAGE, op, nattr };
+    let pages = Box::new([[0u8; PAGE as usize]; 2]);
+    let own = (pages.as_ptr() as u64).next_multiple_of(PAGE);
+    let request_at = |start_addr, op, kind, value, nattr| {
+        let head = Svm { start_addr, size: PAGE, op, nattr };
         let mut own = Arguments { head, attributes: [SvmAttribute { r#type: kind, value }] };
         let bytes = size_of::<Arguments>() as u64;
         let number = 3 << 30 | bytes << 16 | u64::from(b'K') << 8 | Call::Svm as u64;
@@ -111,6 +117,7 @@ fn memory_of_the_program_is_shared_by_its_attributes() {
         let request = unsafe { Request::new(number, (&raw mut own).cast()) };
         compute(process, &request).map(|()| own.attributes[0].r#type)
     };
+    let request = |op, kind, value, nattr| request_at(own, op, kind, value, nattr);
     let [access, in_place, no_access] = [2, 3, 4];
     let may_access = || request(1, access, GPU, 1);
     assert_eq!(may_access(), Ok(no_access));
@@ -120,4 +127,5 @@ fn memory_of_the_program_is_shared_by_its_attributes() {
     assert_eq!(may_access(), Ok(no_access));
     assert_eq!(request(0, access, GPU, 2), Err(Errno::INVALID));
     assert_eq!(request(2, access, GPU, 1), Err(Errno::INVALID));
+    assert_eq!(request_at(0x1000, 0, access, GPU, 1), Err(Errno::FAULT), "nothing is there");
 }
