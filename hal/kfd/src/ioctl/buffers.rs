@@ -3,7 +3,7 @@
 use super::abi::*;
 use super::error::Errno;
 use super::process::{GpuNode, Process};
-use super::request::read_array;
+use super::program::read_array;
 use crate::lost::missing;
 use crate::memory::{Block, PAGE};
 use crate::store::{Part, Store};
@@ -175,8 +175,7 @@ fn change(
     change: impl Fn(u64, u64) -> u64,
 ) -> Result<(), Errno> {
     let buffer = process.buffers.get(own.handle)?;
-    // SAFETY: the program has as many as it says.
-    let ids: Vec<GpuId> = unsafe { read_array(own.device_ids_array_ptr, own.n_devices) }?;
+    let ids: Vec<GpuId> = read_array(own.device_ids_array_ptr, own.n_devices)?;
     let mut bits = 0;
     for id in ids {
         bits |= process.gpu(id.0)?.bit();

@@ -2,8 +2,8 @@
 //! (`linux/kfd_ioctl.h`, `drm/amdgpu_drm.h`). All of the vendor's runtime stands above it, of any
 //! version.
 //!
-//! Arguments are the program's own, as it is this program that calls. A pointer in them that leads
-//! nowhere ends it, where the kernel would answer `EFAULT`.
+//! Arguments are the program's own, as it is this program that calls; but it is the kernel that reads
+//! and writes them, so that a pointer in them that leads nowhere is `EFAULT`.
 
 mod abi;
 mod buffers;
@@ -14,6 +14,7 @@ mod files;
 mod header;
 mod objects;
 mod process;
+mod program;
 mod queues;
 mod render;
 mod render_abi;
