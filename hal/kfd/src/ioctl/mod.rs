@@ -12,6 +12,7 @@ mod events;
 mod files;
 #[cfg(test)]
 mod header;
+mod management;
 mod objects;
 mod process;
 mod program;
@@ -19,6 +20,7 @@ mod queues;
 mod render;
 mod render_abi;
 mod request;
+mod share;
 mod system;
 #[cfg(test)]
 mod tests;
@@ -86,6 +88,9 @@ fn compute(process: &Process, request: &Request) -> Result<(), Errno> {
         Call::ExportDmabuf => request.with(|own| files::export(process, own)),
         Call::GetDmabufInfo => request.with(|own| files::describe(process, own)),
         Call::ImportDmabuf => request.with(|own| files::import(process, own)),
+        Call::IpcExport => request.with(|own| share::export(process, own)),
+        Call::IpcImport => request.with(|own| share::import(process, own)),
+        Call::SmiEvents => request.with(|own| management::listen(process, own)),
         Call::CreateQueue => request.with(|own| queues::create(process, own)),
         Call::DestroyQueue => request.with(|own| queues::destroy(process, own)),
         Call::UpdateQueue => request.with(|own| queues::update(process, own)),

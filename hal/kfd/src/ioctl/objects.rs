@@ -50,7 +50,7 @@ impl Known {
 
 /// Gives the memory of a file a handle.
 pub fn open(process: &Process, gpu: GpuNode, own: &mut PrimeHandle) -> Result<(), Errno> {
-    let buffer = process.files.get(own.fd)?;
+    let buffer = process.files.get(process, gpu, own.fd)?;
     let mut known = process.objects.lock();
     let has_part = |object: &Object| {
         let parts = object.buffer.part.as_ref().zip(buffer.part.as_ref());
