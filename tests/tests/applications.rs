@@ -104,7 +104,9 @@ programs! {
     matrix_cores: matrix_cores_multiply,
     module: code_objects_are_loaded_by_programs,
     pinned_memory: pinned_memory_is_read_and_written_in_place,
+    pools: pools_give_memory_in_the_order_of_streams,
     printf: kernels_print,
+    processes: processes_share_memory,
     properties: the_device_is_what_it_says,
     ranges: ranges_with_names_change_nothing,
     reduction: sums_of_sums_are_right,
@@ -112,6 +114,7 @@ programs! {
     saxpy: kernels_are_launched_in_every_notation,
     scan: prefix_sums_go_across_workgroups,
     shared_atomics: atomics_in_shared_memory_count,
+    shared_handles: files_of_memory_go_to_other_processes,
     shared_memory: shared_memory_and_barriers_work,
     sort: pipelines_of_launches_sort,
     streams: streams_and_events_order_kernels,
@@ -121,6 +124,7 @@ programs! {
     templates: templates_and_lambdas_are_launched,
     threads: threads_of_the_host_launch_side_by_side,
     vector_types: vectors_are_loaded_and_computed_whole,
+    virtual_memory: memory_that_programs_map_themselves_is_the_gpus,
     warp: lanes_exchange_values,
 }
 
@@ -136,6 +140,7 @@ fn every_program_has_a_test() {
             "device_assert",
             "endless",
             "escape",
+            "given_back",
             "host_abort",
             "impatient",
             "texture",
@@ -183,6 +188,15 @@ fn a_wild_write_ends_a_program_with_its_address() {
                      0x123450000000, lane 0, at pc 0x";
         assert_eq!(stderr.matches(named).count(), 1, "{stderr}");
     }
+}
+
+/// Nothing of the process is touched there: the engine would end it with SIGSEGV.
+#[test]
+fn memory_that_a_program_gives_back_to_the_system_is_no_gpus() {
+    let stderr = aborts("failing/given_back", Compiler::Hipcc);
+    assert!(stderr.contains("Memory access fault by GPU"), "{stderr}");
+    let named = "flipwave: dispatch 2, kernel _Z5writePi: memory violation: write to 0x";
+    assert_eq!(stderr.matches(named).count(), 1, "{stderr}");
 }
 
 /// The runtime says no more than that an instruction is illegal.

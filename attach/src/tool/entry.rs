@@ -6,7 +6,9 @@ use super::{ToolName, ToolPath, ToolSession};
 use crate::hooked::HookedFault;
 use crate::inside::{fail, open_report};
 use crate::session::{Session, Task};
-use flipwave_rocr::tools::{HsaApiTable, Interceptor, install, shut_down, watch_stores};
+use flipwave_rocr::tools::{
+    HsaApiTable, Interceptor, install, replace_waits, shut_down, unmap_at_end, watch_stores,
+};
 use flipwave_tools::{
     AddressDivergence, BankConflicts, BranchDivergence, InstructionCount, KernelClock, MemoryTrace,
     OpcodeHistogram,
@@ -65,8 +67,14 @@ unsafe fn load(table: *mut HsaApiTable) -> Result<(), String> {
     open_report(&session)?;
     let path = session.task.tool_path().unwrap_or(ToolPath::Embedded);
     let note = flipwave_kfd::note_submissions;
-    // SAFETY: promised by the caller.
-    let is_watched = path == ToolPath::Hardware || unsafe { watch_stores(table, note) };
+    let sleep = flipwave_kfd::wait_until;
+    let mapped = flipwave_kfd::virtual_mappings;
+    // SAFETY: promised by the caller; the clock of the machine has nanoseconds, and the runtime maps
+    // all virtual memory.
+    let watch = || unsafe {
+        watch_stores(table, note) && replace_waits(table, sleep) && unmap_at_end(table, mapped)
+    };
+    let is_watched = path == ToolPath::Hardware || watch();
     let make = || -> Result<Box<dyn Interceptor>, String> {
         // SAFETY: registers a function of this library, which stays loaded. Applications need not
         // shut the runtime down.

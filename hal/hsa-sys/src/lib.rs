@@ -13,7 +13,7 @@ mod tables;
 mod types;
 
 pub use functions::{Functions, signatures};
-pub use library::{Library, LibraryError};
+pub use library::{Library, LibraryError, virtual_memory_unmap};
 pub use packets::*;
 pub use tables::*;
 pub use types::*;

@@ -1,7 +1,8 @@
 //! The runtime, opened when the program runs.
 
 use crate::functions::Functions;
-use std::ffi::CStr;
+use crate::types::hsa_status_t;
+use std::ffi::{CStr, c_void};
 
 /// The runtime's name.
 const SONAME: &CStr = c"libhsa-runtime64.so.1";
@@ -57,6 +58,23 @@ impl Library {
         };
         // SAFETY: functions of the runtime, which keeps to its headers.
         Ok(Library { functions: unsafe { Functions::find(find)? } })
+    }
+}
+
+/// Unmaps virtual memory: where it is mapped, and bytes.
+pub type hsa_amd_vmem_unmap = unsafe extern "C" fn(*mut c_void, usize) -> hsa_status_t;
+
+/// What unmaps virtual memory in a runtime that this process has loaded; older ones have none.
+pub fn virtual_memory_unmap() -> Option<hsa_amd_vmem_unmap> {
+    let flags = libc::RTLD_NOW | libc::RTLD_NOLOAD;
+    // SAFETY: loads nothing; names end with a zero, and the function has this type.
+    unsafe {
+        let library = libc::dlopen(SONAME.as_ptr(), flags);
+        if library.is_null() {
+            return None;
+        }
+        let address = libc::dlsym(library, c"hsa_amd_vmem_unmap".as_ptr());
+        std::mem::transmute::<*mut c_void, Option<hsa_amd_vmem_unmap>>(address)
     }
 }
 

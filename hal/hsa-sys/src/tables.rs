@@ -36,6 +36,8 @@ pub struct HsaApiTable {
 
 /// Gives a signal a value, which says nothing of other memory.
 pub type hsa_signal_store_relaxed = hsa_signal_store_screlease;
+/// As [`hsa_signal_wait_scacquire`], which says nothing of other memory.
+pub type hsa_signal_wait_relaxed = hsa_signal_wait_scacquire;
 /// Makes a queue whose packets are shown to tools; otherwise as [`hsa_queue_create`].
 pub type hsa_amd_queue_intercept_create = hsa_queue_create;
 /// Registers who is shown the packets of such a queue.
@@ -62,7 +64,9 @@ pub type hsa_code_object_reader_create_from_file =
 #[allow(missing_docs, reason = "each entry is the function of its name")]
 pub struct CoreApiTable {
     pub version: ApiTableVersion,
-    unused0: [Unused; 7],
+    pub hsa_init_fn: hsa_init,
+    pub hsa_shut_down_fn: hsa_shut_down,
+    unused2: [Unused; 5],
     pub hsa_queue_create_fn: hsa_queue_create,
     unused8: [Unused; 1],
     pub hsa_queue_destroy_fn: hsa_queue_destroy,
@@ -71,10 +75,13 @@ pub struct CoreApiTable {
     unused36: [Unused; 1],
     pub hsa_signal_create_fn: hsa_signal_create,
     pub hsa_signal_destroy_fn: hsa_signal_destroy,
-    unused39: [Unused; 2],
+    unused39: [Unused; 1],
+    pub hsa_signal_load_scacquire_fn: hsa_signal_load_scacquire,
     pub hsa_signal_store_relaxed_fn: hsa_signal_store_relaxed,
     pub hsa_signal_store_screlease_fn: hsa_signal_store_screlease,
-    unused43: [Unused; 41],
+    pub hsa_signal_wait_relaxed_fn: hsa_signal_wait_relaxed,
+    pub hsa_signal_wait_scacquire_fn: hsa_signal_wait_scacquire,
+    unused45: [Unused; 39],
     pub hsa_executable_destroy_fn: hsa_executable_destroy,
     unused85: [Unused; 1],
     pub hsa_executable_freeze_fn: hsa_executable_freeze,
@@ -204,13 +211,18 @@ mod tests {
             )*};
         }
         check!(CoreApiTable:
+            hsa_init_fn 0,
+            hsa_shut_down_fn 1,
             hsa_queue_create_fn 7,
             hsa_queue_destroy_fn 9,
             hsa_memory_copy_fn 35,
             hsa_signal_create_fn 37,
             hsa_signal_destroy_fn 38,
+            hsa_signal_load_scacquire_fn 40,
             hsa_signal_store_relaxed_fn 41,
             hsa_signal_store_screlease_fn 42,
+            hsa_signal_wait_relaxed_fn 43,
+            hsa_signal_wait_scacquire_fn 44,
             hsa_executable_destroy_fn 84,
             hsa_executable_freeze_fn 86,
             hsa_executable_symbol_get_info_fn 93,

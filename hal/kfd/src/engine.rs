@@ -7,6 +7,7 @@
 //! given some time.
 
 use crate::aql::{self, Packet, Wait, Work};
+use crate::bell::{Bell, nap};
 use crate::clock::clock;
 use crate::code::{LoaderList, resident_at};
 use crate::driver::{CopyWatch, DispatchedKernel, Driver, KernelDispatch};
@@ -27,7 +28,7 @@ use flipwave_device::{
 use flipwave_isa::Target;
 use flipwave_sim::{EmbeddedGpu, Progress};
 use std::ops::Range;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -54,7 +55,7 @@ pub fn start(
     fail: fn(&DeviceError),
 ) -> Result<Arc<Machine>, MachineError> {
     let (machine, devices) = Machine::idle(target, gpus, copy_watch)?;
-    let copies = Arc::new(Copies { machine: Arc::clone(&machine), turn: Mutex::default() });
+    let copies = Arc::new(Copies::new(&machine));
     let mut compute = Compute::new(&machine, &copies, devices, driver, fail);
     let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| {
         let spawned = std::thread::Builder::new().name(name.into()).spawn(run);
@@ -65,18 +66,16 @@ pub fn start(
     Ok(machine)
 }
 
-/// Waits longer the longer nothing happens.
-#[derive(Default)]
-struct Patience(u32);
-
-impl Patience {
-    fn wait(&mut self, worked: bool) {
-        self.0 = if worked { 0 } else { self.0.saturating_add(1) };
-        match self.0 {
-            0 => {}
-            1..500 => std::thread::yield_now(),
-            500..5000 => std::thread::sleep(Duration::from_micros(50)),
-            _ => std::thread::sleep(Duration::from_micros(500)),
+/// Does what there is to do, for ever. In between it sleeps until the bell rings; as the runtime also
+/// submits work by itself, of which nobody knows, it looks by itself, too.
+fn work_on(bell: &Bell, mut advance: impl FnMut() -> bool) {
+    let mut idle = Instant::now();
+    loop {
+        let rings = bell.rings();
+        if advance() {
+            idle = Instant::now();
+        } else {
+            bell.sleep(rings, nap(idle.elapsed()));
         }
     }
 }
@@ -203,10 +202,8 @@ impl Compute {
     }
 
     fn run(&mut self) {
-        let mut patience = Patience::default();
-        loop {
-            patience.wait(self.advance());
-        }
+        let machine = Arc::clone(&self.machine);
+        work_on(&machine.kernels, || self.advance());
     }
 
     /// Takes the next packet, if one is due, and learns what has changed; whether there was one.
@@ -275,6 +272,12 @@ impl Compute {
         }
     }
 
+    /// Learns what memory has changed, be it said or not.
+    fn look_at_memory(&mut self) -> Result<(), DeviceError> {
+        self.machine.forget_lost_memory();
+        self.apply_changes()
+    }
+
     fn apply_changes(&mut self) -> Result<(), DeviceError> {
         let mut result = Ok(());
         let gpus = &mut self.gpus;
@@ -287,7 +290,7 @@ impl Compute {
     }
 
     fn take(&mut self, queue: &Queue, packet: &Packet) -> Result<(), DeviceError> {
-        self.apply_changes()?;
+        self.look_at_memory()?;
         let start = clock();
         let end = match packet.work {
             Work::Kernel => self.kernel(queue, packet)?,
@@ -301,6 +304,7 @@ impl Compute {
                 if let Err(wild) = retired {
                     self.refuse(queue, Some(packet.number), &wild.into());
                 }
+                self.copies.kernel_is_done();
             }
             End::Faulted(cause) => self.report(queue, &cause),
             End::Refused(refusal) => self.refuse(queue, Some(packet.number), &refusal),
@@ -381,10 +385,11 @@ impl Compute {
                         device.abandon(execution)?;
                         break Completion::Faulted(fault);
                     }
-                    self.apply_changes()?;
+                    self.look_at_memory()?;
                 }
             }
         };
+        self.look_at_memory()?;
         self.driver.end(&self.machine, &self.gpus[index].device, &dispatch, &completion)?;
         Ok(match completion {
             Completion::Completed(_) => End::Done,
@@ -456,13 +461,31 @@ struct Copies {
     machine: Arc<Machine>,
     /// Whose turn it is: packets of a queue are done one after another.
     turn: Mutex<()>,
+    /// Whether a packet was found that waits.
+    is_held: AtomicBool,
 }
 
 impl Copies {
+    fn new(machine: &Arc<Machine>) -> Copies {
+        let (turn, is_held) = Default::default();
+        Copies { machine: Arc::clone(machine), turn, is_held }
+    }
+
     fn run(&self) {
-        let mut patience = Patience::default();
-        loop {
-            patience.wait(self.advance());
+        work_on(&self.machine.copies, || {
+            let worked = self.advance();
+            if worked {
+                // Kernels may wait for it.
+                self.machine.kernels.ring();
+            }
+            worked
+        });
+    }
+
+    /// Has the thread look again if it has found something that waits, perhaps for a kernel.
+    fn kernel_is_done(&self) {
+        if self.is_held.load(Ordering::Acquire) {
+            self.machine.copies.ring();
         }
     }
 
@@ -474,16 +497,21 @@ impl Copies {
     /// Does packets of each queue until one waits; whether there were any.
     fn advance(&self) -> bool {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut worked = false;
+        let (mut worked, mut is_held) = (false, false);
         for queue in self.machine.copy_queues() {
             while !queue.is_over() {
                 match sdma::step(&queue, &self.machine) {
                     Done::Nothing => break,
+                    Done::Waits => {
+                        is_held = true;
+                        break;
+                    }
                     Done::Packet => worked = true,
                     Done::Fault(violation) => memory_fault(&self.machine, &queue, violation),
                 }
             }
         }
+        self.is_held.store(is_held, Ordering::Release);
         worked
     }
 }

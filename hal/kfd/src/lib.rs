@@ -9,12 +9,14 @@
 //! Everything that GPU code can write is untrusted: every address from there is looked up first.
 
 mod aql;
+mod bell;
 mod clock;
 mod code;
 mod driver;
 mod engine;
 mod events;
 mod ioctl;
+mod lost;
 mod machine;
 mod map;
 mod memory;
@@ -35,7 +37,7 @@ pub use driver::{CopyWatch, DispatchedKernel, Driver, KernelDispatch};
 pub use engine::start;
 pub use ioctl::{map_device, open_device, request_device};
 pub use machine::{Machine, MachineError};
-pub use opened::{enter_range, note_submissions, on_open};
+pub use opened::{enter_range, note_submissions, on_open, virtual_mappings, wait_until};
 pub use refusal::{QueueError, Refusal};
 pub use store::Mapping;
 pub use sysfs::{DeviceFile, FileContent, device_files};

@@ -1,6 +1,7 @@
 //! The machine that the runtime talks to: memory, events and queues of all GPUs. Its engines run on
 //! threads of their own.
 
+use crate::bell::{Bell, nap};
 use crate::driver::CopyWatch;
 use crate::events::Events;
 use crate::map::{GpuAddress, Map, View};
@@ -17,7 +18,7 @@ use std::ffi::CString;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The machine.
 pub struct Machine {
@@ -29,6 +30,10 @@ pub struct Machine {
     changes: Mutex<Changes>,
     applied: Condvar,
     queues: Mutex<Queues>,
+    /// Rings when there may be something to do for the thread that executes.
+    pub(crate) kernels: Bell,
+    /// The same for that which copies.
+    pub(crate) copies: Bell,
     /// The loader's list of code objects, see [`crate::code`].
     loader_list: AtomicU64,
     /// What doorbells and other pages of the driver itself are made of.
@@ -120,6 +125,8 @@ impl Machine {
             changes: Mutex::default(),
             applied: Condvar::new(),
             queues: Mutex::default(),
+            kernels: Bell::default(),
+            copies: Bell::default(),
             loader_list: AtomicU64::new(0),
             pages: store("flipwave-kfd".to_owned())?,
             stores: stores?,
@@ -148,9 +155,9 @@ impl Machine {
         self.stores.get((node as usize).checked_sub(1)?)
     }
 
-    /// Changes memory, and shows the GPUs what of it they may access. What they may not any more is
-    /// safe to be unmapped when this returns.
-    pub(crate) fn with_memory<T>(&self, change: impl FnOnce(&mut Memory) -> T) -> T {
+    /// Changes memory, and shows the GPUs what of it they may access; besides, the number of the
+    /// change after which nothing uses what they may not any more.
+    fn change_memory<T>(&self, change: impl FnOnce(&mut Memory) -> T) -> (T, Option<u64>) {
         let mut must_wait = None;
         let result = self.map.change(1..self.topology.nodes(), change, |node, news| {
             let mut changes = lock(&self.changes);
@@ -161,6 +168,23 @@ impl Machine {
                 must_wait = Some(changes.posted);
             }
         });
+        self.kernels.ring();
+        (result, must_wait)
+    }
+
+    /// Keeps the GPUs from what the program has given back to the system. For their own threads: which
+    /// executes has still to take the changes.
+    pub(crate) fn forget_lost_memory(&self) {
+        let lost = self.map.with(Memory::lost);
+        if !lost.is_nothing() {
+            self.change_memory(|memory| memory.lose(lost));
+        }
+    }
+
+    /// Changes memory, and shows the GPUs what of it they may access. What they may not any more is
+    /// safe to be unmapped when this returns.
+    pub(crate) fn with_memory<T>(&self, change: impl FnOnce(&mut Memory) -> T) -> T {
+        let (result, must_wait) = self.change_memory(change);
         // The map is free again: the thread that is waited for may ask what is mapped.
         if let Some(number) = must_wait {
             let mut changes = lock(&self.changes);
@@ -301,6 +325,31 @@ impl Machine {
     /// Notes which packets compute queues have got since the last time.
     pub(crate) fn note_submissions(&self) {
         lock(&self.queues).note_submissions();
+        self.kernels.ring();
+    }
+
+    /// Has the engines look at all queues: whoever calls is about to wait for them.
+    pub(crate) fn wake_engines(&self) {
+        self.kernels.ring();
+        self.copies.ring();
+    }
+
+    /// Sleeps until the value of a signal is what somebody waits for, or for so long. What the GPU
+    /// changes is seen at once, what others change soon.
+    pub(crate) fn wait_until(&self, is_over: &mut dyn FnMut() -> bool, time: Duration) {
+        if is_over() {
+            return;
+        }
+        self.wake_engines();
+        let start = Instant::now();
+        loop {
+            let rings = self.events.signals.rings();
+            let waited = start.elapsed();
+            if is_over() || waited >= time {
+                return;
+            }
+            self.events.signals.sleep(rings, nap(waited).min(time - waited));
+        }
     }
 
     /// Packets that are submitted from now on are of this range of the application.

@@ -5,7 +5,8 @@
 //! map of what the GPU may touch, and lends what is there for as long as the view is held. While
 //! one is, nothing is mapped or unmapped, so that no other thread gives memory back between the
 //! look and the access. What the program gives back to the system although it has registered it
-//! with the runtime is beyond that: it is the program's own promise not to.
+//! with the runtime is looked for before each packet, and while kernels run; it must not do so just
+//! while the GPU accesses it.
 
 use crate::memory::{Change, Extent, Extents, Memory, changes};
 use std::collections::BTreeMap;
@@ -267,7 +268,8 @@ pub mod tests {
 
     /// Gives the GPU of node 1 a page of the process.
     pub fn give(memory: &mut Memory, page: u64) {
-        let block = Block { bytes: PAGE, host: page, node: 0, is_executable: true, nodes: 1 << 1 };
+        let (bytes, nodes, lost) = (PAGE, 1 << 1, None);
+        let block = Block { bytes, host: page, node: 0, is_executable: true, nodes, lost };
         assert!(memory.add(ALIAS | page, block));
     }
 
@@ -327,7 +329,8 @@ pub mod tests {
         let add = |memory: &mut Memory| {
             for (address, host) in [(0x10_0000, start + PAGE), (0x10_1000, start)] {
                 let is_executable = false;
-                let block = Block { bytes: PAGE, host, node: 0, is_executable, nodes: 1 << 1 };
+                let (bytes, nodes, lost) = (PAGE, 1 << 1, None);
+                let block = Block { bytes, host, node: 0, is_executable, nodes, lost };
                 assert!(memory.add(address, block));
             }
         };

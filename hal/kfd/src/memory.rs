@@ -1,8 +1,9 @@
 //! Memory that GPUs have or share with the program, and which of them may access it. Each GPU has it at
 //! the same addresses.
 
+use crate::lost::missing;
 use crate::shared::SharedMemory;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// Bytes of a page.
@@ -21,6 +22,20 @@ pub struct Block {
     pub is_executable: bool,
     /// The GPUs that may access it, as bits by node.
     pub nodes: u64,
+    /// Nothing if it is not the program's own; else of its bytes, those that the program has given back
+    /// to the system.
+    pub lost: Option<Vec<Range<u64>>>,
+}
+
+impl Block {
+    /// What is left of it, as bytes.
+    fn left(&self) -> Vec<Range<u64>> {
+        let lost = self.lost.as_deref().unwrap_or_default();
+        let starts = std::iter::once(0).chain(lost.iter().map(|lost| lost.end));
+        let ends = lost.iter().map(|lost| lost.start).chain([self.bytes]);
+        let all = starts.zip(ends).map(|(start, end)| start..end);
+        all.filter(|left| !left.is_empty()).collect()
+    }
 }
 
 /// Pages that follow one another, from a first address on that is kept beside this.
@@ -56,6 +71,23 @@ pub struct Memory {
     pub blocks: BTreeMap<u64, Block>,
     /// Memory of the program at its own addresses.
     pub shared: SharedMemory,
+    /// Where blocks are, or were, that are the program's own.
+    programs: BTreeSet<u64>,
+}
+
+/// What of the program's own memory is not there as it was when GPUs were to get it.
+#[derive(Debug, Default)]
+pub struct Lost {
+    /// At the program's own addresses.
+    shared: Vec<Range<u64>>,
+    /// Blocks, and what is lost of each.
+    blocks: Vec<(u64, Vec<Range<u64>>)>,
+}
+
+impl Lost {
+    pub fn is_nothing(&self) -> bool {
+        self.shared.is_empty() && self.blocks.is_empty()
+    }
 }
 
 impl Memory {
@@ -66,6 +98,9 @@ impl Memory {
         let is_free = last.is_none_or(|(start, other)| start + other.bytes <= address);
         if is_free {
             self.shared.forget(address..end);
+            if block.lost.is_some() {
+                self.programs.insert(address);
+            }
             self.blocks.insert(address, block);
         }
         is_free
@@ -91,10 +126,39 @@ impl Memory {
         let is_mapped = |block: &Block| block.nodes >> node & 1 != 0;
         let blocks = self.blocks.iter().filter(|(_, block)| is_mapped(block));
         let of_block = |(start, block): (&u64, &Block)| {
-            (*start, Extent { end: start + block.bytes, host: block.host })
+            let (start, host) = (*start, block.host);
+            let extent = move |left: Range<u64>| {
+                (start + left.start, Extent { end: start + left.end, host: host + left.start })
+            };
+            block.left().into_iter().map(extent)
         };
         let of_pages = |(start, end)| (start, Extent { end, host: start });
-        blocks.map(of_block).chain(self.shared.of(node).map(of_pages)).collect()
+        blocks.flat_map(of_block).chain(self.shared.of(node).map(of_pages)).collect()
+    }
+
+    /// What the program has given back to the system, or has got again, since it was looked for last.
+    pub fn lost(&self) -> Lost {
+        let blocks = self.programs.iter().filter_map(|address| {
+            let block = self.blocks.get(address)?;
+            let offset = |page: Range<u64>| page.start - block.host..page.end - block.host;
+            let lost = missing(block.host..block.host + block.bytes);
+            let lost: Vec<Range<u64>> = lost.into_iter().map(offset).collect();
+            block.lost.as_ref().is_some_and(|known| *known != lost).then_some((*address, lost))
+        });
+        Lost { shared: self.shared.ranges().flat_map(missing).collect(), blocks: blocks.collect() }
+    }
+
+    /// Keeps GPUs from what is lost. What was shared at the program's own addresses they do not get
+    /// again unasked, as with the kernel's driver.
+    pub fn lose(&mut self, lost: Lost) {
+        lost.shared.into_iter().for_each(|pages| self.shared.forget(pages));
+        for (address, lost) in lost.blocks {
+            if let Some(block) = self.blocks.get_mut(&address) {
+                block.lost = Some(lost);
+            }
+        }
+        self.programs
+            .retain(|address| self.blocks.get(address).is_some_and(|block| block.lost.is_some()));
     }
 }
 
@@ -112,7 +176,7 @@ mod tests {
     use super::*;
 
     fn block(pages: u64, host: u64, nodes: u64) -> Block {
-        Block { bytes: pages * PAGE, host, node: 1, is_executable: false, nodes }
+        Block { bytes: pages * PAGE, host, node: 1, is_executable: false, nodes, lost: None }
     }
 
     #[test]
@@ -142,6 +206,29 @@ mod tests {
         memory.blocks.insert(0x10_0000, block(2, 0x90_0000, 2));
         let moved = Change::Map { range: 0x10_0000..0x10_2000, host: 0x90_0000 };
         assert_eq!(changes(&both, &memory.mapped(1)), [Change::Unmap(0x10_0000), moved]);
+    }
+
+    #[test]
+    fn what_a_program_has_given_back_is_no_gpus() {
+        let mut memory = Memory::default();
+        // Nobody has the first pages of a process.
+        let own = Block { lost: Some(Vec::new()), ..block(4, 0x1000, 2) };
+        assert!(memory.add(0x10_0000, own) && memory.add(0x20_0000, block(1, 0x1000, 2)));
+        memory.share(1, 0x8000..0xa000, true);
+        assert_eq!(memory.mapped(1).len(), 3);
+        let lost = memory.lost();
+        assert!(!lost.is_nothing());
+        memory.lose(lost);
+        assert_eq!(memory.mapped(1).into_keys().collect::<Vec<_>>(), [0x20_0000]);
+        assert!(memory.lost().is_nothing(), "it is not lost again");
+        memory.lose(Lost { blocks: vec![(0x10_0000, vec![0x1000..0x3000])], ..Lost::default() });
+        let extent = |start, end, host| (start, Extent { end, host });
+        let left = [
+            extent(0x10_0000, 0x10_1000, 0x1000),
+            extent(0x10_3000, 0x10_4000, 0x4000),
+            extent(0x20_0000, 0x20_1000, 0x1000),
+        ];
+        assert_eq!(memory.mapped(1), Extents::from(left));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::ioctl::Process;
 use crate::machine::Machine;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 type Opener = fn() -> Option<Arc<Machine>>;
 
@@ -71,4 +72,18 @@ pub fn note_submissions() {
     if let Some(process) = opened().and_then(|opened| opened.process.as_ref()) {
         process.machine.note_submissions();
     }
+}
+
+/// Sleeps until `is_over` of a signal, or for so long, and whether there is a machine that wakes this
+/// thread: without one, nothing is done.
+pub fn wait_until(is_over: &mut dyn FnMut() -> bool, time: Duration) -> bool {
+    let process = opened().and_then(|opened| opened.process.as_ref());
+    process.map(|process| process.machine.wait_until(is_over, time)).is_some()
+}
+
+/// Where programs have mapped memory for GPUs that they manage themselves, as they have asked for it:
+/// addresses, and bytes from there on.
+pub fn virtual_mappings() -> Vec<(u64, u64)> {
+    let process = opened().and_then(|opened| opened.process.as_ref());
+    process.map(|process| process.objects.mappings()).unwrap_or_default()
 }

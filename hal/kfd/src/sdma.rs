@@ -10,8 +10,10 @@ use std::sync::atomic::Ordering;
 /// What a packet did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Done {
-    /// There is none, or it waits.
+    /// There is none.
     Nothing,
+    /// It waits.
+    Waits,
     /// It is done.
     Packet,
     /// Nothing that an engine supports, or an address that it may not access.
@@ -130,6 +132,7 @@ impl Packet {
             ATOMIC => {
                 let operand = self.address(3).0;
                 queue.view().word64(place)?.fetch_add(operand, Ordering::AcqRel);
+                machine.events.signals.ring();
             }
             FILL => {
                 let bytes = u64::from(word(4) & COUNT) + 4;
@@ -146,21 +149,23 @@ impl Packet {
 /// Takes the next packet of a queue.
 pub fn step(queue: &Queue, machine: &Machine) -> Done {
     match take(queue, machine) {
-        Ok(true) => Done::Packet,
-        Ok(false) => Done::Nothing,
+        Ok(done) => done,
         Err(violation) => Done::Fault(violation),
     }
 }
 
-fn take(queue: &Queue, machine: &Machine) -> Result<bool, Violation> {
-    let Some((packet, read)) = Packet::next(queue, &queue.view())? else { return Ok(false) };
+fn take(queue: &Queue, machine: &Machine) -> Result<Done, Violation> {
+    let Some((packet, read)) = Packet::next(queue, &queue.view())? else {
+        return Ok(Done::Nothing);
+    };
+    machine.forget_lost_memory();
     let length = packet.length().filter(|length| *length <= packet.written);
     let length = length.ok_or(Violation { address: packet.at.0 })?;
-    let is_done = packet.execute(queue, machine)?;
-    if is_done {
-        queue.set_read(&queue.view(), read.wrapping_add(4 * length))?;
+    if !packet.execute(queue, machine)? {
+        return Ok(Done::Waits);
     }
-    Ok(is_done)
+    queue.set_read(&queue.view(), read.wrapping_add(4 * length))?;
+    Ok(Done::Packet)
 }
 
 /// Comparison `function` of a poll packet.

@@ -51,6 +51,11 @@ impl SharedMemory {
         self.nodes.keys().any(|node| self.is_set(*node, address..address + 1))
     }
 
+    /// All pages that any GPU may access, for each.
+    pub fn ranges(&self) -> impl Iterator<Item = Range<u64>> {
+        self.nodes.values().flatten().map(|(start, end)| *start..*end)
+    }
+
     /// The pages of a GPU, as ranges that do not overlap.
     pub fn of(&self, node: u32) -> impl Iterator<Item = (u64, u64)> {
         self.nodes.get(&node).into_iter().flatten().map(|(start, end)| (*start, *end))

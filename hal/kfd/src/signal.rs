@@ -56,6 +56,7 @@ impl<'a> Signal<'a> {
         let notify = self.notification()?;
         self.value.fetch_sub(1, Ordering::AcqRel);
         notify.send(events);
+        events.signals.ring();
         Ok(())
     }
 
@@ -67,6 +68,7 @@ impl<'a> Signal<'a> {
         let notify = self.notification()?;
         self.value.fetch_or(bits as u64, Ordering::AcqRel);
         notify.send(events);
+        events.signals.ring();
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileExt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bytes of the file, none of which are there in the beginning: more than any board has, twice, as
 /// memory of the host that a GPU may access is in it, too.
@@ -26,6 +26,48 @@ pub struct Store {
     base: u64,
     /// What is used: offsets of first bytes, and of those after the last.
     used: Mutex<BTreeMap<u64, u64>>,
+    /// What of it is in other processes' files, by offsets of first bytes.
+    adopted: Mutex<BTreeMap<u64, Adopted>>,
+}
+
+/// Memory of another process.
+struct Adopted {
+    file: File,
+    /// Where it begins in that file.
+    offset: u64,
+    /// The offset after its last byte, here.
+    end: u64,
+}
+
+/// Maps a file over what is mapped there. The system call itself, as what stands before the function
+/// asks us.
+///
+/// # Safety
+/// The place is a device's, and nobody uses it.
+unsafe fn map_over(place: u64, bytes: u64, file: RawFd, offset: u64) -> io::Result<()> {
+    let access = libc::c_long::from(libc::PROT_READ | libc::PROT_WRITE);
+    let flags = libc::MAP_SHARED | libc::MAP_NORESERVE | libc::MAP_FIXED;
+    let (flags, file) = (libc::c_long::from(flags), libc::c_long::from(file));
+    // SAFETY: promised by the caller.
+    unsafe {
+        if libc::syscall(libc::SYS_mmap, place, bytes, access, flags, file, offset) == -1 {
+            return Err(io::Error::last_os_error());
+        }
+        keep(place, bytes);
+    }
+    Ok(())
+}
+
+/// Has a mapping be no child's, nor in a dump.
+///
+/// # Safety
+/// It is a device's.
+unsafe fn keep(place: u64, bytes: u64) {
+    // SAFETY: promised by the caller; it is advice.
+    unsafe {
+        libc::madvise(place as *mut _, bytes as usize, libc::MADV_DONTDUMP);
+        libc::madvise(place as *mut _, bytes as usize, libc::MADV_DONTFORK);
+    }
 }
 
 /// What a program wants to map of a device's memory: the arguments of `mmap`.
@@ -89,19 +131,19 @@ impl Store {
             true => (file.as_raw_fd(), flags),
             false => (-1, flags | libc::MAP_ANONYMOUS),
         };
-        // SAFETY: a file of ours; new memory, which replaces none. It is no child's, nor in a dump.
+        // SAFETY: a file of ours; new memory, which replaces none.
         let base = unsafe {
             let base = libc::mmap(std::ptr::null_mut(), length, access, flags, own, 0);
             if base == libc::MAP_FAILED {
                 return Err(io::Error::last_os_error());
             }
-            libc::madvise(base, length, libc::MADV_DONTDUMP);
-            libc::madvise(base, length, libc::MADV_DONTFORK);
+            keep(base as u64, BYTES);
             base
         };
         // Programs take an offset of 0 for none.
         let used = Mutex::new(BTreeMap::from([(0, PAGE)]));
-        Ok(Store { file, is_in_file, base: base as u64, used })
+        let adopted = Mutex::default();
+        Ok(Store { file, is_in_file, base: base as u64, used, adopted })
     }
 
     /// The file, for a program that opens the device with these flags.
@@ -129,11 +171,20 @@ impl Store {
         if !is_whole || !offset.is_multiple_of(PAGE) {
             return Err(io::Error::from_raw_os_error(libc::EINVAL));
         }
+        let adopted = self.adopted();
+        let (file, offset) = match adopted.range(..=offset).next_back() {
+            Some((start, own)) if offset < own.end => {
+                if offset + bytes > own.end {
+                    return Err(io::Error::from_raw_os_error(libc::EINVAL));
+                }
+                (own.file.as_raw_fd(), own.offset + (offset - start))
+            }
+            _ => (self.file.as_raw_fd(), offset),
+        };
         // The system calls themselves, as what stands before the functions asks us.
         // SAFETY: promised by the caller; the rest is ours.
         let result = unsafe {
             if self.is_in_file {
-                let file = self.file.as_raw_fd();
                 libc::syscall(libc::SYS_mmap, place, bytes, access, flags, file, offset)
             } else {
                 let flags = flags & !libc::MAP_SHARED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
@@ -181,6 +232,14 @@ impl Store {
     fn free(&self, offset: u64) {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(end) = used.remove(&offset) else { return };
+        if self.adopted().remove(&offset).is_some() {
+            let (place, own) = (self.base + offset, self.file.as_raw_fd());
+            // SAFETY: bytes that nobody has any more. If it fails they are never given again.
+            if unsafe { map_over(place, end - offset, own, offset) }.is_err() {
+                used.insert(offset, end);
+            }
+            return;
+        }
         // SAFETY: bytes that nobody has any more. If it fails the next to get them finds what was
         // there, as on a GPU.
         unsafe {
@@ -197,6 +256,37 @@ impl Store {
 }
 
 impl Store {
+    fn adopted(&self) -> MutexGuard<'_, BTreeMap<u64, Adopted>> {
+        self.adopted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes memory of another process's device a part of this one: from `offset` in its file on.
+    ///
+    /// # Errors
+    /// The system's, and `EINVAL` if that is no device's memory.
+    pub fn adopt(self: &Arc<Store>, file: File, offset: u64, bytes: u64) -> io::Result<Part> {
+        let is_within = offset.checked_add(bytes).is_some_and(|end| end <= BYTES) && bytes > 0;
+        if !self.is_in_file || !is_within || file.metadata()?.len() != BYTES {
+            return Err(io::Error::from_raw_os_error(libc::EINVAL));
+        }
+        let part = self.allocate(bytes).ok_or(io::ErrorKind::OutOfMemory)?;
+        // SAFETY: just allocated, and nobody else's.
+        unsafe { map_over(part.host, bytes, file.as_raw_fd(), offset) }?;
+        let end = part.offset + bytes;
+        self.adopted().insert(part.offset, Adopted { file, offset, end });
+        Ok(part)
+    }
+
+    /// The file that a part is in, by its number in this process, and where; nothing if it is in none.
+    pub fn place_in_file(&self, part: &Part) -> Option<(RawFd, u64)> {
+        if !self.is_in_file {
+            return None;
+        }
+        let adopted = self.adopted();
+        let other = adopted.get(&part.offset).map(|own| (own.file.as_raw_fd(), own.offset));
+        Some(other.unwrap_or((self.file.as_raw_fd(), part.offset)))
+    }
+
     /// Whether these addresses of this process are in it.
     pub fn holds(&self, host: &Range<u64>) -> bool {
         self.base <= host.start && host.end <= self.base + BYTES
@@ -216,6 +306,10 @@ impl Store {
             if found >= 0 { Ok(Some(found as u64)) } else { none_if_beyond() }
         };
         let (mut offset, end) = (host.start - self.base, host.end - self.base);
+        let is_adopted = |(_, own): (&u64, &Adopted)| offset < own.end;
+        if self.adopted().range(..=offset).next_back().is_some_and(is_adopted) {
+            return Ok(host.step_by(PAGE as usize).collect());
+        }
         let mut pages = Vec::new();
         while offset < end
             && let Some(start) = seek(offset, libc::SEEK_DATA)?.filter(|start| *start < end)
@@ -275,6 +369,49 @@ impl Drop for Store {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn memory_of_another_device_is_the_same_bytes_until_it_is_given_back() {
+        let stores = [c"flipwave-gpu-1", c"flipwave-gpu-2"];
+        let [own, other] = stores.map(|name| Arc::new(Store::new(name).unwrap()));
+        let theirs = other.allocate(4 * PAGE).unwrap();
+        let word = |host: u64| host as *mut u64;
+        let (file, start) = other.place_in_file(&theirs).unwrap();
+        // SAFETY: a file of the test's, and memory that was just allocated.
+        let file = unsafe {
+            *word(theirs.host + PAGE) = 42;
+            File::from(OwnedFd::from_raw_fd(libc::dup(file)))
+        };
+        let refused = |offset, bytes| own.adopt(file.try_clone().unwrap(), offset, bytes).is_err();
+        assert!(refused(BYTES, PAGE) && refused(start, BYTES) && refused(start, 0));
+        let ours = own.adopt(file, start + PAGE, 2 * PAGE).unwrap();
+        // SAFETY: both are there.
+        unsafe {
+            assert_eq!(*word(ours.host), 42);
+            *word(ours.host + PAGE) = 43;
+            assert_eq!(*word(theirs.host + 2 * PAGE), 43);
+        }
+        let range = ours.host..ours.host + 2 * PAGE;
+        assert_eq!(own.touched(range).unwrap(), [ours.host, ours.host + PAGE]);
+        assert_eq!(own.place_in_file(&ours).unwrap().1, start + PAGE);
+        let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
+        let mapping = Mapping { place: 0, bytes: 2 * PAGE, access, flags, offset: ours.offset };
+        // SAFETY: new memory.
+        unsafe {
+            let place = own.map(mapping).unwrap();
+            assert_eq!(*word(place + PAGE), 43);
+            libc::munmap(place as *mut _, 2 * PAGE as usize);
+            assert!(own.map(Mapping { bytes: 3 * PAGE, ..mapping }).is_err());
+        }
+        let host = ours.host;
+        drop(ours);
+        let again = own.allocate(2 * PAGE).unwrap();
+        // SAFETY: allocated, all of them.
+        unsafe {
+            assert_eq!((again.host, *word(again.host), *word(again.host + PAGE)), (host, 0, 0));
+            assert_eq!(*word(theirs.host + PAGE), 42);
+        }
+    }
 
     #[test]
     fn parts_are_apart_and_zero_when_they_are_used_again() {

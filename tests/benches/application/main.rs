@@ -1,5 +1,5 @@
-//! What it takes to start an application on the embedded GPU, and injections per second into an
-//! application and into its capture, on one worker.
+//! What it takes to start an application on the embedded GPU, what its host pays for waiting, and
+//! injections per second into an application and into its capture, on one worker.
 
 use flipwave_tests::{Compiler, application, released_program};
 use std::error::Error;
@@ -29,6 +29,21 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("a program that does nothing           {:>8.1} ms", native * 1e3);
     println!("the same under flipwave exec          {:>8.1} ms", nothing * 1e3);
     println!("one that starts HIP and asks for GPUs {:>8.1} ms", empty * 1e3);
+
+    println!();
+    let waits = application("measured/host", Compiler::Hipcc, "gfx90a").into_os_string();
+    let counts = [
+        ("launches", 10400),
+        ("synced", 10400),
+        ("copies", 200),
+        ("long", 400000),
+        ("threads", 40000),
+    ];
+    for (what, count) in counts {
+        let command = [waits.clone(), what.into(), count.to_string().into()];
+        let output = Command::new(&flipwave).args(exec(&command)).output()?;
+        print!("{}", String::from_utf8_lossy(&output.stdout));
+    }
 
     println!("\n{:<10} {:>16} {:>16} {:>8}", "program", "application, /s", "capture, /s", "ratio");
     for name in ["jacobi", "saxpy", "scan"] {

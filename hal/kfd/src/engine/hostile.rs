@@ -155,7 +155,7 @@ impl World {
         machine.with_memory(|memory| {
             mapped_pages().for_each(|page| give(memory, host.page(page)));
         });
-        let copies = Arc::new(Copies { machine: Arc::clone(&machine), turn: Mutex::default() });
+        let copies = Arc::new(Copies::new(&machine));
         let compute = Compute::new(&machine, &copies, devices, Box::new(Short), fail);
         let random = Random(episode);
         let mut world = World { random, machine, compute, copies, queues: Vec::new(), host };

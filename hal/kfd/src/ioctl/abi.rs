@@ -281,6 +281,30 @@ structures! {
         dmabuf_fd: u32,
     }
 
+    /// A file that says what happens to a GPU.
+    SmiEvents = "kfd_ioctl_smi_events_args" {
+        gpuid: u32,
+        anon_fd: u32,
+    }
+
+    /// Memory that other processes get.
+    IpcExport = "kfd_ioctl_ipc_export_handle_args" {
+        handle: u64,
+        share_handle: [u32; 4],
+        gpu_id: u32,
+        flags: u32,
+    }
+
+    /// Memory of another process.
+    IpcImport = "kfd_ioctl_ipc_import_handle_args" {
+        handle: u64,
+        va_addr: u64,
+        mmap_offset: u64,
+        share_handle: [u32; 4],
+        gpu_id: u32,
+        flags: u32,
+    }
+
     /// Whether GPUs wait for pages that are not there.
     SetXnackMode = "kfd_ioctl_set_xnack_mode_args" {
         xnack_enabled: i32,
@@ -315,15 +339,18 @@ pub enum Call {
     GetDmabufInfo = 0x1c,
     ImportDmabuf = 0x1d,
     AllocQueueGws = 0x1e,
+    SmiEvents = 0x1f,
     Svm = 0x20,
     SetXnackMode = 0x21,
     AvailableMemory = 0x23,
     ExportDmabuf = 0x24,
+    IpcImport = 0x80,
+    IpcExport = 0x81,
 }
 
 impl Call {
     /// Each, with its name in the header less `AMDKFD_IOC_`.
-    pub const ALL: [(Call, &'static str); 28] = [
+    pub const ALL: [(Call, &'static str); 31] = [
         (Call::GetVersion, "GET_VERSION"),
         (Call::CreateQueue, "CREATE_QUEUE"),
         (Call::DestroyQueue, "DESTROY_QUEUE"),
@@ -348,10 +375,13 @@ impl Call {
         (Call::GetDmabufInfo, "GET_DMABUF_INFO"),
         (Call::ImportDmabuf, "IMPORT_DMABUF"),
         (Call::AllocQueueGws, "ALLOC_QUEUE_GWS"),
+        (Call::SmiEvents, "SMI_EVENTS"),
         (Call::Svm, "SVM"),
         (Call::SetXnackMode, "SET_XNACK_MODE"),
         (Call::AvailableMemory, "AVAILABLE_MEMORY"),
         (Call::ExportDmabuf, "EXPORT_DMABUF"),
+        (Call::IpcImport, "IPC_IMPORT_HANDLE"),
+        (Call::IpcExport, "IPC_EXPORT_HANDLE"),
     ];
 
     /// The call with a number.

@@ -3,7 +3,8 @@
 use super::abi::*;
 use super::error::Errno;
 use super::process::{GpuNode, Process};
-use super::request::read_array;
+use super::program::read_array;
+use crate::lost::missing;
 use crate::memory::{Block, PAGE};
 use crate::store::{Part, Store};
 use crate::svm;
@@ -46,6 +47,7 @@ impl Buffer {
             node: if is_on_host { 0 } else { self.gpu.0 },
             is_executable: self.flags & EXECUTABLE != 0,
             nodes,
+            lost: self.part.is_none().then(Vec::new),
         }
     }
 
@@ -131,7 +133,13 @@ pub fn allocate(process: &Process, own: &mut AllocMemory) -> Result<(), Errno> {
         GPU if bytes > left(process, gpu) => return Err(Errno::NO_MEMORY),
         GPU | HOST => Some(part(process.store(gpu)?)?),
         DOORBELLS | REGISTERS => Some(part(&process.machine.pages)?),
-        PROGRAM if is_programs(own.mmap_offset, bytes) => None,
+        PROGRAM if is_programs(own.mmap_offset, bytes) => {
+            let pages = own.mmap_offset..own.mmap_offset + bytes;
+            if !missing(pages).is_empty() {
+                return Err(Errno::FAULT);
+            }
+            None
+        }
         _ => return Err(Errno::INVALID),
     };
     let offset = part.as_ref().map_or(own.mmap_offset, |part| part.offset);
@@ -167,8 +175,7 @@ fn change(
     change: impl Fn(u64, u64) -> u64,
 ) -> Result<(), Errno> {
     let buffer = process.buffers.get(own.handle)?;
-    // SAFETY: the program has as many as it says.
-    let ids: Vec<GpuId> = unsafe { read_array(own.device_ids_array_ptr, own.n_devices) }?;
+    let ids: Vec<GpuId> = read_array(own.device_ids_array_ptr, own.n_devices)?;
     let mut bits = 0;
     for id in ids {
         bits |= process.gpu(id.0)?.bit();
@@ -209,6 +216,9 @@ pub fn shared(
     const SET: u32 = 0;
     const GET: u32 = 1;
     let pages = svm::pages(own.start_addr, own.size).ok_or(Errno::INVALID)?;
+    if !missing(pages.clone()).is_empty() {
+        return Err(Errno::FAULT);
+    }
     let machine = &process.machine;
     // An attribute's value is a GPU where one is meant.
     let node = |attribute: &SvmAttribute| svm::Attribute {

@@ -3,7 +3,7 @@
 use super::abi::*;
 use super::error::Errno;
 use super::process::{GpuNode, Process};
-use super::request::with_array;
+use super::program::with_array;
 use crate::events::{Inaccessible, Waited};
 use std::time::Duration;
 
@@ -47,6 +47,7 @@ pub fn wait(process: &Process, own: &mut WaitEvents) -> Result<(), Errno> {
             if !process.machine.events.are_known(&all) {
                 return Err(Errno::INVALID);
             }
+            process.machine.wake_engines();
             in_time = process.machine.events.wait(&mut all, own.wait_for_all != 0, time);
             for (place, waited) in places.iter_mut().zip(&all) {
                 answer(place, waited);

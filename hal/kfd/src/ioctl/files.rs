@@ -1,13 +1,15 @@
-//! Memory that has a file (`dma-buf`), by which others of the process get it. It is known by the file's
-//! number: what other processes bring is not.
+//! Memory that has a file (`dma-buf`), by which others get it. In the process that has made it, it is
+//! known by the file's number; elsewhere by the file's name.
 
 use super::abi::*;
 use super::buffers::Buffer;
 use super::error::Errno;
-use super::process::Process;
+use super::process::{GpuNode, Process};
+use super::share::Share;
 use std::collections::BTreeMap;
+use std::ffi::CString;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// A file's number: its file system's, and its own there.
 type FileNumber = (u64, u64);
@@ -34,25 +36,76 @@ fn number(file: RawFd) -> Result<FileNumber, Errno> {
     }
 }
 
+/// What the name of a file begins with, before the words by which other processes know its memory.
+const NAME: &str = "flipwave-dmabuf";
+
+/// The memory that a file is of by its name, which goes where the file goes.
+fn share(file: RawFd) -> Result<Share, Errno> {
+    let name = std::fs::read_link(format!("/proc/self/fd/{file}")).map_err(Errno::of)?;
+    let words = || {
+        let words = name.to_str()?.strip_prefix("/memfd:")?.strip_prefix(NAME)?;
+        let mut words = words.split(' ').next()?.split('-').skip(1);
+        let mut word = || u32::from_str_radix(words.next()?, 16).ok();
+        Some([word()?, word()?, word()?, word()?])
+    };
+    words().map(Share::of_words).ok_or(Errno::INVALID)
+}
+
 impl SharedFiles {
-    /// The memory that a file of the process is of.
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<FileNumber, SharedFile>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The memory that a file is of which this process has made, or has got from another before.
+    fn known(&self, file: RawFd) -> Result<Option<Buffer>, Errno> {
+        let files = self.lock();
+        let Some(shared) = files.get(&number(file)?) else { return Ok(None) };
+        let part = shared.part.upgrade();
+        Ok(part.map(|part| Buffer { part: Some(part), ..shared.buffer.clone() }))
+    }
+
+    /// The memory that a file is of; that of another process becomes a part of this GPU's.
     ///
     /// # Errors
     /// [`Errno::INVALID`] if it is of none, or of none any more.
-    pub fn get(&self, file: RawFd) -> Result<Buffer, Errno> {
-        let number = number(file)?;
-        let files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let shared = files.get(&number).ok_or(Errno::INVALID)?;
-        let part = shared.part.upgrade().ok_or(Errno::INVALID)?;
-        Ok(Buffer { part: Some(part), ..shared.buffer.clone() })
+    pub fn get(&self, process: &Process, gpu: GpuNode, file: RawFd) -> Result<Buffer, Errno> {
+        if let Some(buffer) = self.known(file)? {
+            return Ok(buffer);
+        }
+        let share = share(file)?;
+        // What is this process's own would be known.
+        if share.process == std::process::id() {
+            return Err(Errno::INVALID);
+        }
+        let buffer = share.adopt(process, gpu)?;
+        self.remember(file, &buffer)?;
+        Ok(buffer)
+    }
+
+    fn remember(&self, file: RawFd, buffer: &Buffer) -> Result<(), Errno> {
+        let part = buffer.part.as_ref().ok_or(Errno::INVALID)?;
+        let buffer = Buffer { part: None, ..buffer.clone() };
+        let shared = SharedFile { buffer, part: Arc::downgrade(part) };
+        let mut files = self.lock();
+        files.retain(|_, other| other.part.strong_count() > 0);
+        files.insert(number(file)?, shared);
+        Ok(())
     }
 
     /// Makes a file of memory. Its length is the memory's, by which programs know how much it is.
-    fn make(&self, buffer: &Buffer) -> Result<OwnedFd, Errno> {
-        let part = buffer.part.as_ref().ok_or(Errno::INVALID)?;
+    fn make(&self, process: &Process, buffer: &Buffer) -> Result<OwnedFd, Errno> {
+        let name = match Share::of(process, buffer) {
+            Ok(share) => {
+                let [first, second, third, fourth] = share.words();
+                format!("{NAME}-{first:x}-{second:x}-{third:x}-{fourth:x}")
+            }
+            // Others do not get it.
+            Err(_) => NAME.to_owned(),
+        };
+        let name = CString::new(name).unwrap_or_default();
         // SAFETY: makes a file, which is nobody else's, or fails.
         let file = unsafe {
-            let file = libc::memfd_create(c"flipwave-dmabuf".as_ptr(), libc::MFD_CLOEXEC);
+            let file = libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC);
             if file < 0 {
                 return Err(Errno::last());
             }
@@ -62,34 +115,35 @@ impl SharedFiles {
         if unsafe { libc::ftruncate(file.as_raw_fd(), buffer.bytes as i64) } != 0 {
             return Err(Errno::last());
         }
-        let shared = SharedFile {
-            buffer: Buffer { part: None, ..buffer.clone() },
-            part: Arc::downgrade(part),
-        };
-        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        files.retain(|_, other| other.part.strong_count() > 0);
-        files.insert(number(file.as_raw_fd())?, shared);
+        self.remember(file.as_raw_fd(), buffer)?;
         Ok(file)
     }
 }
 
 pub fn export(process: &Process, own: &mut ExportDmabuf) -> Result<(), Errno> {
-    let file = process.files.make(&process.buffers.get(own.handle)?)?;
+    let file = process.files.make(process, &process.buffers.get(own.handle)?)?;
     own.dmabuf_fd = file.into_raw_fd() as u32;
     Ok(())
 }
 
 pub fn describe(process: &Process, own: &mut GetDmabufInfo) -> Result<(), Errno> {
-    let buffer = process.files.get(own.dmabuf_fd as RawFd)?;
-    (own.size, own.gpu_id, own.flags) = (buffer.bytes, buffer.gpu.id(), buffer.flags);
+    let file = own.dmabuf_fd as RawFd;
+    let (bytes, gpu, flags) = match process.files.known(file)? {
+        Some(buffer) => (buffer.bytes, buffer.gpu, buffer.flags),
+        None => {
+            let share = share(file)?;
+            (share.bytes(), share.gpu(process), share.flags)
+        }
+    };
+    (own.size, own.gpu_id, own.flags) = (bytes, gpu.id(), flags);
     own.metadata_size = 0;
     Ok(())
 }
 
 /// Gives memory another handle, at another address of the GPUs.
 pub fn import(process: &Process, own: &mut ImportDmabuf) -> Result<(), Errno> {
-    process.gpu(own.gpu_id)?;
-    let buffer = process.files.get(own.dmabuf_fd as RawFd)?;
+    let gpu = process.gpu(own.gpu_id)?;
+    let buffer = process.files.get(process, gpu, own.dmabuf_fd as RawFd)?;
     let buffer = Buffer { address: own.va_addr, ..buffer };
     buffer.place(process)?;
     own.handle = process.buffers.add(buffer);

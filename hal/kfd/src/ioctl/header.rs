@@ -17,8 +17,13 @@ const OURS: [(&str, &str); 7] = [
     ("drm_amdgpu_info", "fourth"),
 ];
 
-/// Structures that headers have from version 1.12 of the interface on.
-const NEW: [&str; 1] = ["kfd_ioctl_export_dmabuf_args"];
+/// Structures that not all headers have: those of version 1.12 of the interface, and those of the
+/// vendor's own kernel (`kfd_ioctl.h` of ROCm's libhsakmt); and what is defined where they are.
+const NEW: [(&str, &str); 3] = [
+    ("kfd_ioctl_export_dmabuf_args", "EXPORT_DMABUF"),
+    ("kfd_ioctl_ipc_export_handle_args", "IPC_EXPORT_HANDLE"),
+    ("kfd_ioctl_ipc_import_handle_args", "IPC_IMPORT_HANDLE"),
+];
 
 /// Whether the headers name a field.
 fn is_named(field: &Field) -> bool {
@@ -41,12 +46,12 @@ fn compiled(fields: &[Field], calls: &[(Call, &str)]) -> Vec<[usize; 2]> {
     for (structure, field, offset, bytes) in fields {
         // A word of Rust's is a name all the same.
         let field = field.trim_start_matches("r#");
-        let is_new = NEW.contains(structure);
-        if is_new {
+        let new = NEW.iter().find(|(own, _)| own == structure);
+        if let Some((_, call)) = new {
             // What is here stands for what an older header does not have.
             let _ = writeln!(
                 source,
-                "#ifndef AMDKFD_IOC_EXPORT_DMABUF\nprintf(\"{offset} {bytes}\\n\");\n#else"
+                "#ifndef AMDKFD_IOC_{call}\nprintf(\"{offset} {bytes}\\n\");\n#else"
             );
         }
         let _ = writeln!(
@@ -54,7 +59,7 @@ fn compiled(fields: &[Field], calls: &[(Call, &str)]) -> Vec<[usize; 2]> {
             "printf(\"%zu %zu\\n\", offsetof(struct {structure}, {field}), \
              sizeof(((struct {structure} *)0)->{field}));"
         );
-        source.push_str(if is_new { "#endif\n" } else { "" });
+        source.push_str(if new.is_some() { "#endif\n" } else { "" });
     }
     for (number, name) in calls {
         let call = format!("AMDKFD_IOC_{name}");

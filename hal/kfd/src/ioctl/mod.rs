@@ -2,8 +2,8 @@
 //! (`linux/kfd_ioctl.h`, `drm/amdgpu_drm.h`). All of the vendor's runtime stands above it, of any
 //! version.
 //!
-//! Arguments are the program's own, as it is this program that calls. A pointer in them that leads
-//! nowhere ends it, where the kernel would answer `EFAULT`.
+//! Arguments are the program's own, as it is this program that calls; but it is the kernel that reads
+//! and writes them, so that a pointer in them that leads nowhere is `EFAULT`.
 
 mod abi;
 mod buffers;
@@ -12,12 +12,15 @@ mod events;
 mod files;
 #[cfg(test)]
 mod header;
+mod management;
 mod objects;
 mod process;
+mod program;
 mod queues;
 mod render;
 mod render_abi;
 mod request;
+mod share;
 mod system;
 #[cfg(test)]
 mod tests;
@@ -85,6 +88,9 @@ fn compute(process: &Process, request: &Request) -> Result<(), Errno> {
         Call::ExportDmabuf => request.with(|own| files::export(process, own)),
         Call::GetDmabufInfo => request.with(|own| files::describe(process, own)),
         Call::ImportDmabuf => request.with(|own| files::import(process, own)),
+        Call::IpcExport => request.with(|own| share::export(process, own)),
+        Call::IpcImport => request.with(|own| share::import(process, own)),
+        Call::SmiEvents => request.with(|own| management::listen(process, own)),
         Call::CreateQueue => request.with(|own| queues::create(process, own)),
         Call::DestroyQueue => request.with(|own| queues::destroy(process, own)),
         Call::UpdateQueue => request.with(|own| queues::update(process, own)),

@@ -31,6 +31,14 @@ impl Objects {
     fn lock(&self) -> MutexGuard<'_, Known> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// What is mapped, for whichever GPUs: addresses, and bytes from there on.
+    pub fn mappings(&self) -> Vec<(u64, u64)> {
+        let known = self.lock();
+        let all = known.all.values().flat_map(|object| &object.mapped);
+        let all: BTreeMap<u64, u64> = all.map(|(address, bytes)| (*address, *bytes)).collect();
+        all.into_iter().collect()
+    }
 }
 
 impl Known {
@@ -42,7 +50,7 @@ impl Known {
 
 /// Gives the memory of a file a handle.
 pub fn open(process: &Process, gpu: GpuNode, own: &mut PrimeHandle) -> Result<(), Errno> {
-    let buffer = process.files.get(own.fd)?;
+    let buffer = process.files.get(process, gpu, own.fd)?;
     let mut known = process.objects.lock();
     let has_part = |object: &Object| {
         let parts = object.buffer.part.as_ref().zip(buffer.part.as_ref());

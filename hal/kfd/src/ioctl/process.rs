@@ -3,6 +3,7 @@
 use super::buffers::Buffers;
 use super::error::Errno;
 use super::files::SharedFiles;
+use super::management::Listeners;
 use super::objects::Objects;
 use crate::machine::Machine;
 use crate::store::Store;
@@ -39,13 +40,15 @@ pub struct Process {
     pub files: SharedFiles,
     /// Memory that render nodes have handles for.
     pub objects: Objects,
+    /// Files that say what happens to GPUs.
+    pub listeners: Listeners,
 }
 
 impl Process {
     /// One that has nothing yet.
     pub fn new(machine: Arc<Machine>) -> Process {
-        let (buffers, files, objects) = Default::default();
-        Process { machine, buffers, files, objects }
+        let (buffers, files, objects, listeners) = Default::default();
+        Process { machine, buffers, files, objects, listeners }
     }
 
     /// The GPU that a program means by a number.

@@ -3,6 +3,7 @@
 use super::error::Errno;
 use super::objects;
 use super::process::{GpuNode, Process};
+use super::program::{bytes_of, write_bytes};
 use super::render_abi::*;
 use super::request::Request;
 use crate::topology::Topology;
@@ -41,7 +42,7 @@ fn version(own: &mut Version) -> Result<(), Errno> {
         let count = text.len().min(*room as usize);
         if place != 0 {
             // SAFETY: the program has room for as many as it says.
-            unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), place as *mut u8, count) };
+            unsafe { write_bytes(place, &text.as_bytes()[..count]) }?;
         }
         *room = text.len() as u64;
     }
@@ -62,24 +63,12 @@ fn info(process: &Process, own: &mut Info) -> Result<(), Errno> {
         TIMESTAMP => crate::clock::clock().to_ne_bytes().to_vec(),
         // How images are laid out: as if it were all the same. `second` is how many.
         READ_REGISTERS => vec![0; (own.second as usize).min(64) * 4],
-        DEVICE => bytes_of(&device(&process.machine.topology)),
+        DEVICE => bytes_of(&device(&process.machine.topology)).to_vec(),
         _ => return Err(Errno::INVALID),
     };
     let count = answer.len().min(own.return_size as usize);
-    if own.return_pointer == 0 {
-        return Err(Errno::FAULT);
-    }
     // SAFETY: the program has room for as many as it says.
-    unsafe {
-        std::ptr::copy_nonoverlapping(answer.as_ptr(), own.return_pointer as *mut u8, count);
-    }
-    Ok(())
-}
-
-fn bytes_of<T: super::abi::Plain>(value: &T) -> Vec<u8> {
-    // SAFETY: a `T` is bytes, none of which is padding.
-    let bytes = unsafe { std::slice::from_raw_parts((&raw const *value).cast(), size_of::<T>()) };
-    bytes.to_vec()
+    unsafe { write_bytes(own.return_pointer, &answer[..count]) }
 }
 
 fn device(topology: &Topology) -> DeviceInfo {

@@ -2,6 +2,7 @@
 
 use super::abi::Plain;
 use super::error::Errno;
+use super::program::{bytes_of, read, with_array, write_bytes};
 use std::ffi::c_void;
 
 /// A request, as a program makes it.
@@ -21,7 +22,8 @@ impl Request {
     /// A request with the argument of `ioctl`.
     ///
     /// # Safety
-    /// `argument` points to as many bytes as the request says, which nobody else uses meanwhile.
+    /// Where `argument` points to memory, it is as many bytes as the request says, which nobody else
+    /// uses meanwhile.
     pub unsafe fn new(request: u64, argument: *mut c_void) -> Request {
         let field = |shift: u32, bits: u32| request >> shift & ((1 << bits) - 1);
         Request {
@@ -36,28 +38,20 @@ impl Request {
     /// Runs `call` on the arguments, and gives the program what it has changed of them.
     ///
     /// # Errors
-    /// Those of `call`, and `EFAULT` without arguments.
+    /// Those of `call`, and `EFAULT` where there are no arguments.
     pub fn with<T: Plain>(
         &self,
         call: impl FnOnce(&mut T) -> Result<(), Errno>,
     ) -> Result<(), Errno> {
-        if self.argument.is_null() {
-            return Err(Errno::FAULT);
-        }
-        let bytes = self.bytes.min(size_of::<T>());
-        // SAFETY: any bits are a `T`, also none.
-        let mut arguments: T = unsafe { std::mem::zeroed() };
-        let own = (&raw mut arguments).cast::<u8>();
-        // SAFETY: promised of `argument`; `bytes` is no more than either has.
-        unsafe { std::ptr::copy_nonoverlapping(self.argument.cast::<u8>(), own, bytes) };
+        let place = self.argument as u64;
+        let mut arguments: T = read(place, self.bytes)?;
         call(&mut arguments)?;
         if !self.is_answered {
             return Ok(());
         }
-        let own = (&raw const arguments).cast::<u8>();
-        // SAFETY: as above.
-        unsafe { std::ptr::copy_nonoverlapping(own, self.argument.cast::<u8>(), bytes) };
-        Ok(())
+        let own = bytes_of(&arguments);
+        // SAFETY: promised of `argument`; no more than it has.
+        unsafe { write_bytes(place, &own[..self.bytes.min(own.len())]) }
     }
 
     /// As [`Request::with`], for arguments that are followed by `count(arguments)` others.
@@ -80,47 +74,4 @@ impl Request {
             unsafe { with_array(after as u64, count as u32, |others| call(arguments, others)) }
         })
     }
-}
-
-/// An array that arguments name.
-///
-/// # Errors
-/// `EFAULT` without an array, and `ENOMEM` for one that no program has.
-///
-/// # Safety
-/// There are `count` elements at this address, or it is 0.
-pub unsafe fn read_array<E: Plain>(address: u64, count: u32) -> Result<Vec<E>, Errno> {
-    const MOST: u32 = 1 << 20;
-    let place = address as *const E;
-    if count > MOST {
-        return Err(Errno::NO_MEMORY);
-    }
-    if place.is_null() && count > 0 {
-        return Err(Errno::FAULT);
-    }
-    // SAFETY: promised by the caller.
-    let element = |index: usize| unsafe { place.add(index).read_unaligned() };
-    Ok((0..count as usize).map(element).collect())
-}
-
-/// Runs `call` on an array that arguments name, and gives the program what it has changed of it.
-///
-/// # Errors
-/// Those of `call` and of [`read_array`].
-///
-/// # Safety
-/// As [`read_array`]; nobody else uses the array meanwhile.
-pub unsafe fn with_array<E: Plain>(
-    address: u64,
-    count: u32,
-    call: impl FnOnce(&mut [E]) -> Result<(), Errno>,
-) -> Result<(), Errno> {
-    // SAFETY: promised by the caller.
-    let mut elements: Vec<E> = unsafe { read_array(address, count) }?;
-    call(&mut elements)?;
-    for (index, element) in elements.into_iter().enumerate() {
-        // SAFETY: as above.
-        unsafe { (address as *mut E).add(index).write_unaligned(element) };
-    }
-    Ok(())
 }

@@ -3,7 +3,7 @@
 use super::abi::*;
 use super::error::Errno;
 use super::process::{GpuNode, Process};
-use super::request::with_array;
+use super::program::with_array;
 use crate::clock::clock;
 use crate::topology::APERTURES;
 

@@ -26,6 +26,7 @@
 //! interceptor, too.
 //!
 //! **Doorbells.** [`watch_stores`] is for those who need no more than when packets are submitted.
+//! [`replace_waits`] is for those who end the application's waits themselves.
 //!
 //! Newer ROCm ignores `HSA_TOOLS_LIB` where rocprofiler-register is active, unless
 //! `HSA_TOOLS_ROCPROFILER_V1_TOOLS` is set; and rocprofiler-register gives the same tables to the
@@ -33,6 +34,7 @@
 
 mod code;
 mod copy_engine;
+mod ends;
 mod faults;
 mod gate;
 mod interceptor;
@@ -41,12 +43,15 @@ mod queue;
 mod replaced;
 mod signal;
 mod stores;
+mod waits;
 
+pub use ends::{Mapped, unmap_at_end};
 pub use hsa_sys::HsaApiTable;
 pub use interceptor::{CodeId, Dispatch, Interceptor, Replacement, Version};
 pub use memory::Memory;
 pub use replaced::{install, shut_down};
 pub use stores::watch_stores;
+pub use waits::{Sleep, replace_waits};
 
 use code::Registry;
 use flipwave_device::FaultCause;

@@ -90,6 +90,10 @@ fn memory_that_cannot_be_is_refused_and_costs_nothing() {
     assert_eq!(refused(1 << 47, PAGE, VRAM), Errno::INVALID);
     assert_eq!(refused(0x2000_0000, PAGE, VRAM | GTT), Errno::INVALID);
     assert_eq!(refused(0x2000_0000, PAGE, USERPTR), Errno::INVALID);
+    let (va_addr, mmap_offset, flags) = (0x2000_0000, 0x1000, USERPTR);
+    let mut nothing =
+        AllocMemory { va_addr, size: PAGE, gpu_id: GPU, flags, mmap_offset, ..zero() };
+    assert_eq!(call(process, Call::AllocMemory, &mut nothing), Err(Errno::FAULT));
     assert_eq!(refused(0x2000_0000, PAGE, 0), Errno::INVALID);
     assert_eq!(left(), all - 4 * PAGE);
 }
@@ -102,8 +106,10 @@ fn memory_of_the_program_is_shared_by_its_attributes() {
         attributes: [SvmAttribute; 1],
     }
     let process = &process(1);
-    let request = |op, kind, value, nattr| {
-        let head = Svm { start_addr: 0x7000_0000, size: PAGE, op, nattr };
+    let pages = Box::new([[0u8; PAGE as usize]; 2]);
+    let own = (pages.as_ptr() as u64).next_multiple_of(PAGE);
+    let request_at = |start_addr, op, kind, value, nattr| {
+        let head = Svm { start_addr, size: PAGE, op, nattr };
         let mut own = Arguments { head, attributes: [SvmAttribute { r#type: kind, value }] };
         let bytes = size_of::<Arguments>() as u64;
         let number = 3 << 30 | bytes << 16 | u64::from(b'K') << 8 | Call::Svm as u64;
@@ -111,6 +117,7 @@ fn memory_of_the_program_is_shared_by_its_attributes() {
         let request = unsafe { Request::new(number, (&raw mut own).cast()) };
         compute(process, &request).map(|()| own.attributes[0].r#type)
     };
+    let request = |op, kind, value, nattr| request_at(own, op, kind, value, nattr);
     let [access, in_place, no_access] = [2, 3, 4];
     let may_access = || request(1, access, GPU, 1);
     assert_eq!(may_access(), Ok(no_access));
@@ -120,4 +127,63 @@ fn memory_of_the_program_is_shared_by_its_attributes() {
     assert_eq!(may_access(), Ok(no_access));
     assert_eq!(request(0, access, GPU, 2), Err(Errno::INVALID));
     assert_eq!(request(2, access, GPU, 1), Err(Errno::INVALID));
+    assert_eq!(request_at(0x1000, 0, access, GPU, 1), Err(Errno::FAULT), "nothing is there");
+}
+
+/// Another machine stands for another process: its memory is in files of its own.
+#[test]
+fn memory_of_another_process_is_the_same_bytes() {
+    let (first, second) = (&process(1), &process(2));
+    let own = allocate(first, 0x1000_0000, 3 * PAGE, VRAM).unwrap();
+    map(first, Call::MapMemory, own.handle, &[GPU]).unwrap();
+    let mut exported = IpcExport { handle: own.handle, gpu_id: GPU, ..zero() };
+    call(first, Call::IpcExport, &mut exported).unwrap();
+    let import = |share_handle| {
+        let gpu_id = GPU + 1;
+        let mut own = IpcImport { va_addr: 0x2000_0000, share_handle, gpu_id, ..zero() };
+        call(second, Call::IpcImport, &mut own).map(|()| own)
+    };
+    let imported = import(exported.share_handle).unwrap();
+    assert_eq!(imported.flags, VRAM);
+    map(second, Call::MapMemory, imported.handle, &[GPU + 1]).unwrap();
+    let word = |process: &Process, node, address| {
+        let view = process.machine.view(node);
+        let word = view.word64(crate::map::GpuAddress(address)).expect("mapped");
+        word.fetch_add(1, Ordering::AcqRel)
+    };
+    assert_eq!(word(first, 1, 0x1000_1000), 0);
+    assert_eq!(word(second, 2, 0x2000_1000), 1);
+    assert_eq!(word(first, 1, 0x1000_1000), 2);
+    // Handles that nobody has given.
+    let [process_id, page, pages, file] = exported.share_handle;
+    for wrong in [
+        [0, page, pages, file],
+        [process_id, u32::MAX, pages, file],
+        [process_id, page, u32::MAX, file],
+        [process_id, page, 0, file],
+        [process_id, page, pages, file & 0xffff],
+        [process_id, page, pages, 0xfffe << 16 | file & 0xffff],
+    ] {
+        assert_eq!(import(wrong).map(drop), Err(Errno::INVALID), "{wrong:?}");
+    }
+    map(second, Call::UnmapMemory, imported.handle, &[GPU + 1]).unwrap();
+    call(second, Call::FreeMemory, &mut FreeMemory { handle: imported.handle }).unwrap();
+    assert_eq!(word(first, 1, 0x1000_1000), 3);
+}
+
+#[test]
+fn who_listens_for_what_happens_to_gpus_hears_nothing() {
+    let process = &process(1);
+    let mut own = SmiEvents { gpuid: GPU, ..zero() };
+    call(process, Call::SmiEvents, &mut own).unwrap();
+    let file = own.anon_fd as libc::c_int;
+    let mut bytes = [1u8; 8];
+    // SAFETY: a file of the test's, and as many bytes as it says.
+    unsafe {
+        assert_eq!(libc::write(file, bytes.as_ptr().cast(), 8), 8);
+        assert_eq!(libc::read(file, bytes.as_mut_ptr().cast(), 8), -1);
+        libc::close(file);
+    }
+    let mut wrong = SmiEvents { gpuid: 7, ..zero() };
+    assert_eq!(call(process, Call::SmiEvents, &mut wrong), Err(Errno::INVALID));
 }

@@ -167,3 +167,30 @@ fn who_waits_for_an_event_is_woken_once() {
     let mut no_page = CreateEvent { event_page_offset: 77, ..zero() };
     assert_eq!(call(process, Call::CreateEvent, &mut no_page), Err(Errno::INVALID));
 }
+
+/// As the kernel answers it, which does not end a program for what it asks.
+#[test]
+fn a_pointer_that_leads_nowhere_is_a_fault() {
+    let process = &process(1);
+    const NOWHERE: u64 = 0x10;
+    for (number, bytes) in [(Call::GetVersion, 8u64), (Call::AllocMemory, 40), (Call::Svm, 32)] {
+        let number = 3 << 30 | bytes << 16 | u64::from(b'K') << 8 | number as u64;
+        // SAFETY: there is no memory.
+        let request = unsafe { Request::new(number, NOWHERE as *mut c_void) };
+        assert_eq!(compute(process, &request), Err(Errno::FAULT));
+    }
+    let own = allocate(process, 0x1000_0000, PAGE, VRAM).unwrap();
+    let mut ids =
+        MapMemory { handle: own.handle, device_ids_array_ptr: NOWHERE, n_devices: 1, ..zero() };
+    assert_eq!(call(process, Call::MapMemory, &mut ids), Err(Errno::FAULT));
+    let mut events = WaitEvents { events_ptr: NOWHERE, num_events: 1, timeout: 1, ..zero() };
+    assert_eq!(call(process, Call::WaitEvents, &mut events), Err(Errno::FAULT));
+    let mut places = GetProcessAperturesNew {
+        kfd_process_device_apertures_ptr: NOWHERE,
+        num_of_nodes: 1,
+        pad: 0,
+    };
+    assert_eq!(call(process, Call::GetProcessAperturesNew, &mut places), Err(Errno::FAULT));
+    // What was refused has done nothing.
+    assert_eq!(map(process, Call::MapMemory, own.handle, &[GPU]), Ok(1));
+}
