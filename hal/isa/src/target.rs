@@ -350,6 +350,13 @@ impl Target {
             || matches!(self.processor(), "gfx906" | "gfx908")
     }
 
+    /// Whether what loads a half of a register makes the other half zero, rather than keep it: SRAM that is
+    /// corrected is written by whole words (LLVM's GCNSubtarget.h, `d16PreservesUnusedBits`). Libraries of
+    /// such processors rely on it. Code that is for both settings may not.
+    pub fn loads_whole_registers(&self) -> bool {
+        self.supports_sramecc() && self.sramecc != Setting::Off
+    }
+
     /// Whether it is no processor, but what several have in common.
     pub fn is_generic(&self) -> bool {
         GENERIC.iter().any(|(generic, _)| *generic == self.processor())

@@ -11,19 +11,24 @@ pub enum Element {
         bytes: u8,
         /// Loads extend the sign instead of zeros.
         signed: bool,
-        /// Which half of the register is used: whole register, low half or high half, the
-        /// other half being kept.
+        /// Which part of the register is used.
         half: Half,
     },
 }
 
 /// The part of a register that a sub-word access uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum Half {
+    /// All of it.
     Whole,
+    /// The low half; loads keep the other one.
     Low,
+    /// The high half; loads keep the other one.
     High,
+    /// The low half; loads make the other one zero.
+    LowAlone,
+    /// The high half; loads make the other one zero.
+    HighAlone,
 }
 
 impl Element {
@@ -50,6 +55,19 @@ impl Element {
             "short_d16_hi" | "u16_d16_hi" | "b16_d16_hi" => part(2, false, Half::High),
             _ => return None,
         })
+    }
+
+    /// The same where loads write whole registers.
+    pub fn in_whole_registers(self) -> Element {
+        match self {
+            Element::Part { bytes, signed, half: Half::Low } => {
+                Element::Part { bytes, signed, half: Half::LowAlone }
+            }
+            Element::Part { bytes, signed, half: Half::High } => {
+                Element::Part { bytes, signed, half: Half::HighAlone }
+            }
+            other => other,
+        }
     }
 
     /// Bytes in memory.
@@ -81,13 +99,15 @@ impl Element {
             Half::Whole => value,
             Half::Low => old & 0xffff_0000 | value & 0xffff,
             Half::High => old & 0xffff | value << 16,
+            Half::LowAlone => value & 0xffff,
+            Half::HighAlone => value << 16,
         }
     }
 
     /// The bits to store, in the low end of a word.
     pub fn part(self, register: u32) -> u32 {
         match self {
-            Element::Part { half: Half::High, .. } => register >> 16,
+            Element::Part { half: Half::High | Half::HighAlone, .. } => register >> 16,
             _ => register,
         }
     }

@@ -179,6 +179,8 @@ pub struct Formatted {
     pub part: Part,
     /// The instruction's own format; without, the resource has it.
     pub format: Option<BufferFormat>,
+    /// Whether half words without a component become zero.
+    pub in_whole_registers: bool,
 }
 
 /// How components lie in registers.
@@ -186,7 +188,7 @@ pub struct Formatted {
 pub enum Part {
     /// One per register.
     Words,
-    /// Two per register. Half words without a component keep their value.
+    /// Two per register.
     Halves,
     /// One in the high half.
     HighHalf,
@@ -251,10 +253,21 @@ fn formatted(layout: &str, format: Option<BufferFormat>) -> Option<Formatted> {
         (Part::Words, layout)
     };
     let components = ["x", "xy", "xyz", "xyzw"].iter().position(|known| *known == names)? as u8 + 1;
-    Some(Formatted { components, part, format })
+    Some(Formatted { components, part, format, in_whole_registers: false })
 }
 
 impl Transfer {
+    /// The same where loads write whole registers.
+    pub fn in_whole_registers(self) -> Transfer {
+        match self {
+            Transfer::Load(element) => Transfer::Load(element.in_whole_registers()),
+            Transfer::LoadFormat(formatted) => {
+                Transfer::LoadFormat(Formatted { in_whole_registers: true, ..formatted })
+            }
+            other => other,
+        }
+    }
+
     /// Bytes that a lane accesses.
     pub fn bytes(self) -> usize {
         match self {

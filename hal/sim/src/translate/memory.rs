@@ -37,6 +37,9 @@ pub fn vector_memory_operands(op: &mut Op, inst: &Inst, machine: Machine) -> Res
     if machine.generation >= Generation::Gfx125 {
         access.space = newest_space(inst, access);
     }
+    if machine.loads_whole_registers {
+        access.transfer = access.transfer.in_whole_registers();
+    }
     if matches!(access.space, Space::GlobalTransposed { .. }) && machine.lanes != 32 {
         return Err(Gap("how waves of 64 lanes exchange what they load is not published"));
     }
@@ -106,10 +109,15 @@ fn newest_space(inst: &Inst, access: VectorAccess) -> Space {
     }
 }
 
-pub fn lds_operands(op: &mut Op, inst: &Inst) -> Result<Run, Gap> {
+pub fn lds_operands(op: &mut Op, inst: &Inst, machine: Machine) -> Result<Run, Gap> {
     // gfx11's name says that the new value precedes the one compared with.
     let name = inst.operation.name().replace("ds_cmpstore_", "ds_cmpst_");
-    let access = lds::find(&name).ok_or(Gap("this LDS operation"))?;
+    let access = match lds::find(&name).ok_or(Gap("this LDS operation"))? {
+        LdsAccess::Read(element) if machine.loads_whole_registers => {
+            LdsAccess::Read(element.in_whole_registers())
+        }
+        access => access,
+    };
     // One field: a long offset, or two short ones.
     let modifiers = &inst.modifiers;
     let short = i64::from(modifiers.offset0) | i64::from(modifiers.offset1) << 8;

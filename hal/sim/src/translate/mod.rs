@@ -119,7 +119,7 @@ fn resolve(op: &mut Op, level: Level, machine: Machine) -> Result<Run, Gap> {
         | Encoding::Scratch
         | Encoding::Mubuf
         | Encoding::Mtbuf => vector_memory_operands(op, &inst, machine),
-        Encoding::Ds => lds_operands(op, &inst),
+        Encoding::Ds => lds_operands(op, &inst, machine),
         Encoding::Vopd => dual(op, &inst, level, machine),
         _ => {
             let run = vector_operands(op, &inst, level, machine)?;

@@ -30,6 +30,8 @@ pub struct Machine {
     pub has_global_scratch: bool,
     /// Whether `s_setreg_imm32_b32` sets the high bits of vector registers whatever field it writes.
     pub setreg_sets_banks: bool,
+    /// Whether what loads a half of a register makes the other half zero.
+    pub loads_whole_registers: bool,
 }
 
 impl Machine {
@@ -49,6 +51,7 @@ impl Machine {
             },
             has_global_scratch: target.has_global_scratch(),
             setreg_sets_banks: target.setreg_sets_banks(),
+            loads_whole_registers: target.loads_whole_registers(),
             accumulation: match target.acc_vgprs() {
                 AccVgprs::None => RowIndex(target.max_vgprs()),
                 AccVgprs::Separate | AccVgprs::Unified => RowIndex::UPPER_HALF,
@@ -109,6 +112,7 @@ impl Default for Machine {
             accumulation: RowIndex::UPPER_HALF,
             has_global_scratch: false,
             setreg_sets_banks: false,
+            loads_whole_registers: true,
         }
     }
 }

@@ -35,19 +35,21 @@ parts!(u8 u16 u32);
 /// lanes of a register: [`Element::extend`] for all lanes.
 #[inline(always)]
 pub fn extend(element: Element, row: &mut Row, loaded: &Row, active: &Row) {
-    let (unused, kept, up) = match element {
-        Element::Words(_) => (0, 0, 0),
+    let (unused, used, kept, up) = match element {
+        Element::Words(_) => (0, !0, 0, 0),
         Element::Part { bytes, signed, half } => {
-            let (kept, up) = match half {
-                Half::Whole => (0, 0),
-                Half::Low => (0xffff_0000, 0),
-                Half::High => (0xffff, 16),
+            let (used, kept, up) = match half {
+                Half::Whole => (!0, 0, 0),
+                Half::Low => (0xffff, 0xffff_0000, 0),
+                Half::High => (0xffff, 0xffff, 16),
+                Half::LowAlone => (0xffff, 0, 0),
+                Half::HighAlone => (0xffff, 0, 16),
             };
-            (if signed { 32 - 8 * u32::from(bytes) } else { 0 }, kept, up)
+            (if signed { 32 - 8 * u32::from(bytes) } else { 0 }, used, kept, up)
         }
     };
     for lane in 0..LANES {
-        let value = ((loaded.0[lane] << unused) as i32 >> unused) as u32;
+        let value = ((loaded.0[lane] << unused) as i32 >> unused) as u32 & used;
         let changed = active.0[lane] & !kept;
         row.0[lane] = (value << up) & changed | row.0[lane] & !changed;
     }
@@ -57,7 +59,7 @@ pub fn extend(element: Element, row: &mut Row, loaded: &Row, active: &Row) {
 #[inline(always)]
 pub fn parts(element: Element, row: &Row) -> Row {
     let down = match element {
-        Element::Part { half: Half::High, .. } => 16,
+        Element::Part { half: Half::High | Half::HighAlone, .. } => 16,
         _ => 0,
     };
     let mut parts = Row::ZERO;

@@ -105,7 +105,12 @@ pub fn scattered(
                         *word = format.map_or(0, |format| format.word(bytes, channel));
                     } else {
                         let half = format.map_or(0, |format| format.half(bytes, channel));
-                        *word = *word & !(0xffff << shift) | u32::from(half) << shift;
+                        let kept = match formatted.in_whole_registers {
+                            // The second of a register comes after the first.
+                            true if component % 2 == 0 => 0,
+                            _ => !(0xffff << shift),
+                        };
+                        *word = *word & kept | u32::from(half) << shift;
                     }
                 }
             }

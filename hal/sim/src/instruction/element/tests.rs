@@ -9,3 +9,15 @@ fn parts_of_a_register_leave_the_rest_alone() {
     assert_eq!(extend("short_d16_hi", 0x1234), 0x1234_bbbb);
     assert_eq!(Element::named("b16_d16_hi").unwrap().part(0x1234_5678), 0x1234);
 }
+
+#[test]
+fn where_whole_registers_are_written_the_rest_becomes_zero() {
+    let extend = |name, loaded| {
+        Element::named(name).unwrap().in_whole_registers().extend(loaded, 0xaaaa_bbbb)
+    };
+    assert_eq!(extend("sbyte", 0xff), 0xffff_ffff);
+    assert_eq!(extend("i8_d16", 0xff), 0xffff);
+    assert_eq!(extend("i8_d16_hi", 0xff), 0xffff_0000);
+    assert_eq!(extend("short_d16", 0x1234), 0x1234);
+    assert_eq!(extend("short_d16_hi", 0x1234), 0x1234_0000);
+}

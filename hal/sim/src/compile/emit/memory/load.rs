@@ -125,13 +125,16 @@ impl Emitter<'_> {
         let value = self.lanes(format_args!("{extend} {kind} {loaded} to {w}"));
         let (kept, value) = match half {
             Half::Whole => return value,
-            Half::Low => {
+            Half::Low | Half::LowAlone => {
                 (0xffff_0000, self.lanes(format_args!("and {w} {value}, {}", Value::Splat(0xffff))))
             }
-            Half::High => {
+            Half::High | Half::HighAlone => {
                 (0xffff, self.lanes(format_args!("shl {w} {value}, {}", Value::Splat(16))))
             }
         };
+        if matches!(half, Half::LowAlone | Half::HighAlone) {
+            return value;
+        }
         let old = self.lane_word(Word::Row(row), false);
         let old = self.lanes(format_args!("and {w} {old}, {}", Value::Splat(kept)));
         self.lanes(format_args!("or {w} {old}, {value}"))

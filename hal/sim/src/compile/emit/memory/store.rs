@@ -49,8 +49,10 @@ impl Emitter<'_> {
         let Element::Part { half, .. } = element else { return value };
         let w = self.shape.named("W");
         let value = match half {
-            Half::High => self.lanes(format_args!("lshr {w} {value}, {}", Value::Splat(16))),
-            Half::Low | Half::Whole => value,
+            Half::High | Half::HighAlone => {
+                self.lanes(format_args!("lshr {w} {value}, {}", Value::Splat(16)))
+            }
+            Half::Low | Half::LowAlone | Half::Whole => value,
         };
         let kind = self.kind(element);
         self.lanes(format_args!("trunc {w} {value} to {kind}"))
