@@ -20,8 +20,8 @@ const WHOLE_STATES: u64 = 32;
 /// executed alone: to watch what it touches costs as much.
 const LARGE: u64 = 6;
 
-/// Bytes of device memory, over all dispatches that are struck, at most: beyond them no states are
-/// kept.
+/// Bytes of memory that dispatches which are struck leave otherwise than they have found it, all
+/// together, at most: beyond them no states are kept. What they leave alone, states share.
 const MOST_BYTES: u64 = 4 << 30;
 
 impl SavedStates {
@@ -134,9 +134,16 @@ impl Recorder {
         most_bytes: u64,
     ) -> Recorder {
         let memory = memory_bytes(workload);
-        let memory = struck.dispatches().filter_map(|index| memory.get(index as usize));
-        let memory = memory.fold(0u64, |sum, bytes| sum.saturating_add(*bytes));
-        let touched = touched.filter(|_| memory <= MOST_BYTES);
+        let is_little = |touched: &Touched| {
+            let copied = struck.dispatches().filter_map(|index| {
+                let all = *memory.get(index as usize)?;
+                // Where nothing is known of workgroups, all may be written.
+                let known = touched.0.get(&index).filter(|own| own.iter().next().is_some());
+                Some(known.map_or(all, |own| own.bytes_copied().min(all)))
+            });
+            copied.fold(0u64, u64::saturating_add) <= MOST_BYTES
+        };
+        let touched = touched.filter(is_little);
         let statistics = statistics.to_vec();
         let total: u64 = statistics.iter().map(|own| own.wave_instructions).sum();
         Recorder {

@@ -41,7 +41,7 @@ enum Content {
 }
 
 /// Bytes from which on what is shared is copied in parts when it is written.
-const LARGE: usize = 256 << 10;
+pub(super) const LARGE: usize = 256 << 10;
 
 impl Content {
     /// Whether the same bytes are there, which is quickly seen of those that are shared.

@@ -1,9 +1,10 @@
 //! What each workgroup of a dispatch touches in device memory, and whether workgroups can tell
 //! that others are there.
 
-use super::byte_set::ByteSet;
+use super::address_space::LARGE;
+use super::byte_set::{ByteSet, LINE};
 use flipwave_device::{Dim3, Statistics};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
 /// What a workgroup has executed and touched.
@@ -74,6 +75,15 @@ impl Footprints {
             [&own.read, &own.written, &own.private].map(ByteSet::host_bytes).iter().sum::<u64>()
         };
         self.workgroups.values().map(|own| size_of::<Footprint>() as u64 + sets(own)).sum()
+    }
+
+    /// Bytes of the host that memory takes, about, which is shared with a state from before the dispatch and
+    /// then written: it is copied in parts.
+    pub fn bytes_copied(&self) -> u64 {
+        const PART: u64 = LARGE as u64;
+        let sets = self.workgroups.values().flat_map(|own| [&own.written, &own.private]);
+        let parts = sets.flat_map(ByteSet::masks).map(|(line, _)| line / (PART / LINE));
+        parts.collect::<FxHashSet<u64>>().len() as u64 * PART
     }
 
     /// All footprints together.

@@ -48,3 +48,15 @@ fn global_wave_sync_makes_a_workgroup_dependent() {
     footprints.entry([1, 0, 0], 0);
     assert_eq!(footprints.dependent(), [[0; 3]]);
 }
+
+#[test]
+fn what_is_written_together_is_copied_once() {
+    let mut footprints = Footprints::default();
+    footprints.entry([0; 3], 0).written.insert(Address(0), 64);
+    footprints.entry([1, 0, 0], 0).written.insert(Address(4096), 64);
+    footprints.entry([1, 0, 0], 0).read.insert(Address(8 << 20), 64);
+    let once = footprints.bytes_copied();
+    assert!(once > 4096, "{once}");
+    footprints.entry([2, 0, 0], 0).private.insert(Address(16 << 20), 1);
+    assert_eq!(footprints.bytes_copied(), 2 * once);
+}
