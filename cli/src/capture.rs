@@ -33,7 +33,7 @@ fn record(arguments: &CaptureArguments) -> Result<(), Failure> {
     // The application may run in another folder.
     let task = Task::Capture { file: std::path::absolute(&file)?, command: words.join(" ") };
     let library = Library::find(&cache_folder())?;
-    let session = Session { task, ..Session::new(&arguments.gpu, 1) };
+    let session = Session { task, ..Session::new(vec![arguments.gpu.clone()]) };
     let status = run_application(&arguments.command, &library.environment(&session)?, || {})
         .map_err(|reason| cannot_start(&arguments.command, reason))?;
     let name = file.display();

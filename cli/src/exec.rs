@@ -21,7 +21,7 @@ pub fn exec(arguments: &ExecArguments) -> Result<(), Failure> {
         reason: reason.to_string(),
     })?;
     let report = folder.path().join("report");
-    let mut session = Session::new(&arguments.gpu, arguments.gpus);
+    let mut session = Session::new(arguments.gpus.all());
     if arguments.threads > NonZeroUsize::MIN {
         session.task = Task::Parallel { threads: arguments.threads };
     }
