@@ -34,7 +34,8 @@ fn record(arguments: &CaptureArguments) -> Result<(), Failure> {
     let task = Task::Capture { file: std::path::absolute(&file)?, command: words.join(" ") };
     let library = Library::find(&cache_folder())?;
     let session = Session { task, ..Session::new(vec![arguments.gpu.clone()]) };
-    let status = run_application(&arguments.command, &library.environment(&session)?, || {})
+    let environment = library.environment(&session)?;
+    let status = run_application(&arguments.command, &environment, None, || {})
         .map_err(|reason| cannot_start(&arguments.command, reason))?;
     let name = file.display();
     if !file.exists() {

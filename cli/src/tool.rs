@@ -74,7 +74,8 @@ fn on_application(arguments: &ToolArguments) -> Result<(), Failure> {
     };
     let session = Session { task: Task::Tool(tool), ..Session::new(arguments.gpus.all()) };
     let library = Library::find(&cache_folder())?;
-    let status = run_application(&arguments.command, &library.environment(&session)?, || {})
+    let environment = library.environment(&session)?;
+    let status = run_application(&arguments.command, &environment, None, || {})
         .map_err(|reason| cannot_start(&arguments.command, reason))?;
     if let Some(signal) = status.signal() {
         let table = match &arguments.out {

@@ -92,6 +92,7 @@ programs! {
     errors: mistakes_are_refused_and_forgotten,
     events: events_complete_and_give_the_time,
     fences: workgroups_hand_work_to_each_other,
+    forked: a_forked_process_has_no_gpu_of_its_parents,
     functions: functions_are_called_and_recurse,
     graph: graphs_are_captured_and_launched,
     grid: every_thread_has_its_place,
