@@ -28,8 +28,8 @@ pub enum DevicesError {
 
 /// The folder for the machine of a session, made below `cache` if it is not there.
 pub fn devices_folder(session: &Session, cache: &Path) -> Result<PathBuf, DevicesError> {
-    let target = session.target().map_err(DevicesError::Machine)?;
-    let files = device_files(&target, session.gpus);
+    let targets = session.targets().map_err(DevicesError::Machine)?;
+    let files = device_files(&targets);
     let files = files.map_err(|error| DevicesError::Machine(error.to_string()))?;
     let mut hasher = DefaultHasher::new();
     files.hash(&mut hasher);

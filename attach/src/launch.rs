@@ -162,13 +162,15 @@ const TICK: Duration = Duration::from_millis(100);
 /// Runs the application, and waits until it and all that it has started have ended: with it, what is
 /// left ends. Calls `look` now and then meanwhile, and when it is over. Signals that are sent to this
 /// process are the application's as long as it runs; so is what the terminal sends to both, Ctrl-C
-/// for example. Addresses are not randomised, so that runs of a program are alike.
+/// for example. Addresses are not randomised, so that runs of a program are alike. If this process is
+/// killed, so is the application, and `report`, alone in its folder, is removed with that.
 ///
 /// # Errors
 /// If it cannot be started, or waited for.
 pub fn run_application(
     command: &[OsString],
     environment: &[(&str, OsString)],
+    report: Option<&Path>,
     mut look: impl FnMut(),
 ) -> std::io::Result<ExitStatus> {
     let (program, arguments) =
@@ -184,7 +186,7 @@ pub fn run_application(
         Ok(())
     };
     // SAFETY: `unblock` makes a system call and nothing else.
-    let mut family = unsafe { Family::start(application, unblock) }?;
+    let mut family = unsafe { Family::start_with(application, report, unblock) }?;
     let forwarding = Forwarding::to(family.program);
     drop(held);
     // SAFETY: makes a new file, or fails.

@@ -8,11 +8,14 @@
 //! nobody but the reaper waits for its children.
 
 use crate::launch::exit_code;
+use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -36,15 +39,33 @@ impl Family {
     /// # Safety
     /// `prepare` does only what is safe in a signal handler: it runs between fork and exec.
     pub unsafe fn start(
+        command: Command,
+        prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
+    ) -> io::Result<Family> {
+        // SAFETY: promised by the caller.
+        unsafe { Family::start_with(command, None, prepare) }
+    }
+
+    /// The same with a file, alone in its folder, which the reaper removes with it if this process is
+    /// gone when the family has ended.
+    ///
+    /// # Errors
+    /// As [`Family::start`].
+    ///
+    /// # Safety
+    /// As [`Family::start`].
+    pub unsafe fn start_with(
         mut command: Command,
+        file: Option<&Path>,
         mut prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
     ) -> io::Result<Family> {
+        let left = Left { owner: std::process::id(), places: file.map(places).unwrap_or_default() };
         let ([held, hold], [born, birth]) = (pipe()?, pipe()?);
         let (held_end, birth_end) = (held.as_raw_fd(), birth.as_raw_fd());
         // SAFETY: `part` makes system calls and nothing else; the rest is promised by the caller.
         unsafe {
             command.pre_exec(move || {
-                part(held_end, birth_end)?;
+                part(held_end, birth_end, &left)?;
                 prepare()
             });
         }
@@ -84,9 +105,38 @@ fn pipe() -> io::Result<[OwnedFd; 2]> {
     Ok(ends.map(|end| unsafe { OwnedFd::from_raw_fd(end) }))
 }
 
+/// What is to be removed when a process is gone.
+struct Left {
+    owner: u32,
+    /// A file, and its folder.
+    places: Vec<CString>,
+}
+
+fn places(file: &Path) -> Vec<CString> {
+    let place = |path: &Path| CString::new(path.as_os_str().as_bytes()).ok();
+    [Some(file), file.parent()].into_iter().flatten().filter_map(place).collect()
+}
+
+impl Left {
+    /// Removes it if the process is gone, whose child this one is.
+    fn remove(&self) {
+        // SAFETY: system calls; paths end with a zero.
+        unsafe {
+            if libc::getppid() as u32 == self.owner {
+                return;
+            }
+            for place in &self.places {
+                // A file, or an empty folder.
+                libc::unlink(place.as_ptr());
+                libc::rmdir(place.as_ptr());
+            }
+        }
+    }
+}
+
 /// Parts the process that is to become the program into the reaper, in which this never returns,
 /// and a child of it, which becomes the program and ends with the reaper.
-fn part(held: RawFd, birth: RawFd) -> io::Result<()> {
+fn part(held: RawFd, birth: RawFd, left: &Left) -> io::Result<()> {
     // SAFETY: system calls on this process, which has one thread, and what is on its stack.
     unsafe {
         if libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) != 0 {
@@ -108,7 +158,7 @@ fn part(held: RawFd, birth: RawFd) -> io::Result<()> {
                 }
                 Ok(())
             }
-            program => reap(program, held, birth, &raw mut children),
+            program => reap(program, held, birth, &raw mut children, left),
         }
     }
 }
@@ -135,6 +185,7 @@ unsafe fn reap(
     held: RawFd,
     birth: RawFd,
     children: *mut libc::sigset_t,
+    left: &Left,
 ) -> ! {
     // SAFETY: system calls on this process, and what is on its stack.
     unsafe {
@@ -172,6 +223,7 @@ unsafe fn reap(
             libc::usleep(1000);
             has_children = collect(program, &mut status);
         }
+        left.remove();
         leave(status.unwrap_or(libc::SIGKILL));
     }
 }

@@ -13,10 +13,8 @@ pub const VARIABLE: &str = "FLIPWAVE_SESSION";
 /// What the library is to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
-    /// The GPU, `gfx90a`.
-    pub gpu: String,
-    /// How many of them.
-    pub gpus: u32,
+    /// The GPUs, `gfx90a`, in the order in which the application finds them.
+    pub gpus: Vec<String>,
     /// What is done with dispatches.
     pub task: Task,
     /// Where the library reports what happened, see [`crate::Event`]; nowhere if not said.
@@ -82,9 +80,9 @@ impl Task {
 impl Session {
     /// A session that runs an application and does nothing else. The application has this process's
     /// compiler.
-    pub fn new(gpu: impl Into<String>, gpus: u32) -> Session {
+    pub fn new(gpus: Vec<String>) -> Session {
         let compiler = flipwave_jit::service().map(|service| service.0.clone());
-        Session { gpu: gpu.into(), gpus, task: Task::Run, report: None, counts: false, compiler }
+        Session { gpus, task: Task::Run, report: None, counts: false, compiler }
     }
 
     /// The session of this process.
@@ -98,11 +96,12 @@ impl Session {
         serde_json::from_str(&text).map_err(|error| format!("{VARIABLE} cannot be read: {error}"))
     }
 
-    /// The GPU's target.
+    /// The GPUs' targets.
     ///
     /// # Errors
-    /// In words, if there is none of this name.
-    pub fn target(&self) -> Result<Target, String> {
-        self.gpu.parse().map_err(|error| format!("{error}"))
+    /// In words, if there is none of a name.
+    pub fn targets(&self) -> Result<Vec<Target>, String> {
+        let target = |gpu: &String| gpu.parse().map_err(|error| format!("{error}"));
+        self.gpus.iter().map(target).collect()
     }
 }

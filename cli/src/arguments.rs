@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::cluster_arguments::{MergeArguments, StatusArguments, SubmitArguments};
+use crate::gpus::GpusArgument;
 use crate::results_arguments::{
     AgreementArguments, CompareArguments, FailuresArguments, RatesArguments, ReportArguments,
 };
@@ -126,12 +127,8 @@ pub struct SiteArguments {
 Needs AMD's runtime (libamdhip64, libhsa-runtime64 of ROCm 5.2) and no GPU. Output and exit code \
 are the application's.")]
 pub struct ExecArguments {
-    /// The GPU
-    #[arg(long, value_name = "GPU", default_value = "gfx90a", value_parser = gpus())]
-    pub gpu: String,
-    /// How many GPUs there are
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=16))]
-    pub gpus: u32,
+    #[command(flatten)]
+    pub gpus: GpusArgument,
     /// Also report what breaks the rules of the hardware, when the application has ended
     #[arg(long)]
     pub strict: bool,

@@ -33,8 +33,9 @@ fn record(arguments: &CaptureArguments) -> Result<(), Failure> {
     // The application may run in another folder.
     let task = Task::Capture { file: std::path::absolute(&file)?, command: words.join(" ") };
     let library = Library::find(&cache_folder())?;
-    let session = Session { task, ..Session::new(&arguments.gpu, 1) };
-    let status = run_application(&arguments.command, &library.environment(&session)?, || {})
+    let session = Session { task, ..Session::new(vec![arguments.gpu.clone()]) };
+    let environment = library.environment(&session)?;
+    let status = run_application(&arguments.command, &environment, None, || {})
         .map_err(|reason| cannot_start(&arguments.command, reason))?;
     let name = file.display();
     if !file.exists() {

@@ -21,7 +21,7 @@ pub fn exec(arguments: &ExecArguments) -> Result<(), Failure> {
         reason: reason.to_string(),
     })?;
     let report = folder.path().join("report");
-    let mut session = Session::new(&arguments.gpu, arguments.gpus);
+    let mut session = Session::new(arguments.gpus.all());
     if arguments.threads > NonZeroUsize::MIN {
         session.task = Task::Parallel { threads: arguments.threads };
     }
@@ -33,9 +33,10 @@ pub fn exec(arguments: &ExecArguments) -> Result<(), Failure> {
     }
     session.report = Some(report.clone());
     session.counts = arguments.count;
-    let (mut follower, mut heard) = (Follower::new(report), Heard::default());
+    let (mut follower, mut heard) = (Follower::new(report.clone()), Heard::default());
     let look = || heard.hear(follower.news().unwrap_or_default());
-    let status = run_application(&arguments.command, &library.environment(&session)?, look)
+    let environment = library.environment(&session)?;
+    let status = run_application(&arguments.command, &environment, Some(&report), look)
         .map_err(|reason| cannot_start(&arguments.command, reason))?;
     // The signal that may end this process now does not remove it.
     drop(folder);

@@ -16,6 +16,7 @@ mod exec;
 mod failures;
 mod fidelity;
 mod golden;
+mod gpus;
 mod harden;
 mod inspect;
 mod launch;

@@ -72,10 +72,10 @@ fn on_application(arguments: &ToolArguments) -> Result<(), Failure> {
         },
         out,
     };
-    let session =
-        Session { task: Task::Tool(tool), ..Session::new(&arguments.gpu, arguments.gpus) };
+    let session = Session { task: Task::Tool(tool), ..Session::new(arguments.gpus.all()) };
     let library = Library::find(&cache_folder())?;
-    let status = run_application(&arguments.command, &library.environment(&session)?, || {})
+    let environment = library.environment(&session)?;
+    let status = run_application(&arguments.command, &environment, None, || {})
         .map_err(|reason| cannot_start(&arguments.command, reason))?;
     if let Some(signal) = status.signal() {
         let table = match &arguments.out {

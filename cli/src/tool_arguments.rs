@@ -1,6 +1,7 @@
 //! The command line of what looks at code, and of tools in it.
 
-use crate::arguments::{VariantArgument, gpus};
+use crate::arguments::VariantArgument;
+use crate::gpus::GpusArgument;
 use clap::{Args, ValueEnum};
 use flipwave_isa::Target;
 use flipwave_tools::Options;
@@ -74,12 +75,8 @@ pub struct ToolArguments {
     /// How it is found out what an application executes
     #[arg(long, value_enum, default_value_t = ByArgument::Hook, conflicts_with = "file")]
     pub by: ByArgument,
-    /// The GPU that an application finds
-    #[arg(long, value_name = "GPU", default_value = "gfx90a", value_parser = gpus())]
-    pub gpu: String,
-    /// How many GPUs it finds
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=16))]
-    pub gpus: u32,
+    #[command(flatten)]
+    pub gpus: GpusArgument,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

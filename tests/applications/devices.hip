@@ -1,23 +1,26 @@
-// All devices there are, one or more: each has its own memory and variables, computes its part,
-// and hands results to the next.
+// All devices there are, one or more, of one kind or several: each has its own memory and variables,
+// computes its part, and hands results to the next. Arguments are the names that they have to have.
 #include "check.h"
 
 __device__ int here = -1;
 
 __global__ void remember(int device) { here = device; }
 
+__global__ void lanes(int *out) { *out = warpSize; }
+
 __global__ void add(const int *in, int *out) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     out[i] = in[i] * 10 + here;
 }
 
-int main() {
+int main(int named, char **names) {
     const int count = 1024, threads = 256;
     int devices = 0, current = -1;
     HIP(hipGetDeviceCount(&devices));
     EXPECT(devices >= 1, "%d devices", devices);
     HIP(hipGetDevice(&current));
     EXPECT(current == 0, "the first device is %d", current);
+    EXPECT(named == 1 || named == 1 + devices, "%d devices, not %d", devices, named - 1);
 
     std::vector<int *> in(devices), out(devices);
     std::vector<hipStream_t> streams(devices);
@@ -29,6 +32,17 @@ int main() {
         remember<<<1, 1, 0, streams[device]>>>(device);
         HIP(hipGetLastError());
         HIP(hipStreamSynchronize(streams[device]));
+
+        hipDeviceProp_t properties;
+        HIP(hipGetDeviceProperties(&properties, device));
+        std::string name = properties.gcnArchName;
+        name = name.substr(0, name.find(':'));
+        EXPECT(named == 1 || name == names[1 + device], "device %d is %s, not %s", device,
+               name.c_str(), names[1 + device]);
+        lanes<<<1, 1, 0, streams[device]>>>(out[device]);
+        int found = from_device(out[device], 1)[0];
+        EXPECT(found == properties.warpSize, "device %d has waves of %d lanes, not %d", device, found,
+               properties.warpSize);
     }
 
     std::vector<int> values(count), expected(count);

@@ -104,6 +104,14 @@ pub fn application(name: &str, compiler: Compiler, target: &str) -> PathBuf {
     build(name, compiler, target, &[], &["-lamdhip64"])
 }
 
+/// The same for several targets: the program has code for each.
+pub fn application_for(name: &str, compiler: Compiler, targets: &[&str]) -> PathBuf {
+    let options: Vec<String> =
+        targets.iter().skip(1).map(|target| format!("--offload-arch={target}")).collect();
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    build(name, compiler, targets[0], &options, &["-lamdhip64"])
+}
+
 /// Builds the code object that a program loads by itself (`module.kernel` for `module`), unless that
 /// was done before; its path.
 pub fn application_module(name: &str, compiler: Compiler, target: &str) -> PathBuf {

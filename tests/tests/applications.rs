@@ -2,8 +2,8 @@
 //! `applications`, which check themselves, built by each compiler.
 
 use flipwave_tests::{
-    Compiler, Finished, RunningProgram, Straggler, application, application_module, applications,
-    failing_applications, flipwave, flipwave_within, program,
+    Compiler, Finished, RunningProgram, Straggler, application, application_for,
+    application_module, applications, failing_applications, flipwave, flipwave_within, program,
 };
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
@@ -92,6 +92,7 @@ programs! {
     errors: mistakes_are_refused_and_forgotten,
     events: events_complete_and_give_the_time,
     fences: workgroups_hand_work_to_each_other,
+    forked: a_forked_process_has_no_gpu_of_its_parents,
     functions: functions_are_called_and_recurse,
     graph: graphs_are_captured_and_launched,
     grid: every_thread_has_its_place,
@@ -167,6 +168,24 @@ fn devices_are_as_many_as_asked_for() {
     let folder = tempfile::tempdir().expect("a folder");
     let finished = flipwave_within(PATIENCE, folder.path(), &arguments).expect("an end");
     assert_eq!(finished.expect_success().stdout, "passed\n");
+}
+
+/// A wave has 64 lanes on one, and 32 on the other.
+#[test]
+fn devices_of_several_kinds_are_found_where_they_were_asked_for() {
+    let program = application_for("devices", Compiler::Hipcc, &["gfx90a", "gfx1030"]);
+    let program = program.display().to_string();
+    let run = |gpus: &[&str], names: &[&str]| {
+        let arguments = [&["exec"], gpus, &["--", &program], names].concat();
+        let arguments: Vec<_> = arguments.into_iter().map(Into::into).collect();
+        let folder = tempfile::tempdir().expect("a folder");
+        flipwave_within(PATIENCE, folder.path(), &arguments).expect("an end")
+    };
+    let both = run(&["--gpu", "gfx1030,2xgfx90a"], &["gfx1030", "gfx90a", "gfx90a"]);
+    assert_eq!(both.expect_success().stdout, "passed\n");
+    let twice = run(&["--gpu", "gfx90a,gfx1030", "--gpus", "2"], &["gfx90a", "gfx1030"]);
+    assert_eq!(twice.code, Some(1));
+    assert_eq!(twice.stdout, "4 devices, not 2\n");
 }
 
 /// Runs a program that has to be aborted; what it wrote to its standard error.

@@ -10,6 +10,7 @@ mod alone;
 mod application_campaigns;
 mod application_fidelity;
 mod applications;
+mod applications_killed;
 mod architecture;
 mod attached;
 mod book;

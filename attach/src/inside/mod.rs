@@ -49,7 +49,7 @@ fn start() -> Result<Arc<Machine>, String> {
     if let Some(name) = &session.compiler {
         flipwave_jit::use_service(ServiceName(name.clone()));
     }
-    let target = session.target()?;
+    let targets = session.targets()?;
     let mut copy_watch: Option<Arc<dyn CopyWatch>> = None;
     let driver: Box<dyn Driver> = match &session.task {
         Task::Run => Box::new(plain::Plain::new(NonZeroUsize::MIN, true, false)),
@@ -57,7 +57,10 @@ fn start() -> Result<Arc<Machine>, String> {
         Task::Strict => Box::new(strict::Strict::default()),
         Task::Fidelity => Box::new(fidelity::Fidelity::default()),
         Task::Inject { site, limits } => {
-            Box::new(injection::Injection::new(site, limits, &target)?)
+            let [target] = &targets[..] else {
+                return Err(format!("a fault on {} GPUs: expected 1", targets.len()));
+            };
+            Box::new(injection::Injection::new(site, limits, target)?)
         }
         Task::Capture { file, command } => {
             let recorder = recorder::Recorder::create(file, &session, command)?;
@@ -78,8 +81,7 @@ fn start() -> Result<Arc<Machine>, String> {
             Box::new(watching.map_err(|error| format!("cannot start a thread: {error}"))?)
         }
     };
-    flipwave_kfd::start(&target, session.gpus, driver, copy_watch, failed)
-        .map_err(|error| error.to_string())
+    flipwave_kfd::start(&targets, driver, copy_watch, failed).map_err(|error| error.to_string())
 }
 
 /// Opens the report of this process, if it is not open.

@@ -57,10 +57,11 @@ fn lock(recording: &Mutex<Recording>) -> MutexGuard<'_, Recording> {
 impl Recorder {
     /// A recording into a new file.
     pub fn create(file: &Path, session: &Session, command: &str) -> Result<Recorder, String> {
-        if session.gpus != 1 {
-            return Err(format!("a run on {} GPUs cannot be captured: expected 1", session.gpus));
-        }
-        let writer = Writer::create(file, &session.gpu, command).map_err(|e| e.to_string())?;
+        let [gpu] = &session.gpus[..] else {
+            let count = session.gpus.len();
+            return Err(format!("a run on {count} GPUs cannot be captured: expected 1"));
+        };
+        let writer = Writer::create(file, gpu, command).map_err(|e| e.to_string())?;
         let (shadow, code_objects) = Default::default();
         let recording = Recording { writer: Some(writer), shadow, code_objects };
         let recording = Arc::new(Mutex::new(recording));

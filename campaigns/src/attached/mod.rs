@@ -76,7 +76,7 @@ impl<'a> Attached<'a> {
     }
 
     fn session(&self, task: Task, report: Option<PathBuf>) -> Session {
-        Session { task, report, ..Session::new(&self.gpu, 1) }
+        Session { task, report, ..Session::new(vec![self.gpu.clone()]) }
     }
 
     /// How the tools library sees what a program does.

@@ -41,20 +41,19 @@ const SLICE: u64 = 1 << 18;
 /// has to, short for a person if it is itself waiting for one of them.
 const HOST: Duration = Duration::from_millis(200);
 
-/// Starts a machine with this many GPUs, whose dispatches `driver` runs. Copies are shown to
+/// Starts a machine with GPUs of these targets, whose dispatches `driver` runs. Copies are shown to
 /// `copy_watch`; `fail` is called when something goes wrong that no GPU does, and the application
 /// cannot go on.
 ///
 /// # Errors
 /// [`MachineError`].
 pub fn start(
-    target: &Target,
-    gpus: u32,
+    targets: &[Target],
     driver: Box<dyn Driver>,
     copy_watch: Option<Arc<dyn CopyWatch>>,
     fail: fn(&DeviceError),
 ) -> Result<Arc<Machine>, MachineError> {
-    let (machine, devices) = Machine::idle(target, gpus, copy_watch)?;
+    let (machine, devices) = Machine::idle(targets, copy_watch)?;
     let copies = Arc::new(Copies::new(&machine));
     let mut compute = Compute::new(&machine, &copies, devices, driver, fail);
     let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| {

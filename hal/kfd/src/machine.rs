@@ -81,7 +81,7 @@ pub enum MachineError {
     },
     /// More GPUs than there may be, or none.
     #[error("{0} GPUs: expected 1 to 16")]
-    Count(u32),
+    Count(usize),
     /// The embedded GPU cannot be made.
     #[error(transparent)]
     Device(#[from] DeviceError),
@@ -100,17 +100,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Machine {
     /// A machine whose engines do not run, and its GPUs.
     pub(crate) fn idle(
-        target: &Target,
-        gpus: u32,
+        targets: &[Target],
         copy_watch: Option<Arc<dyn CopyWatch>>,
     ) -> Result<(Arc<Machine>, Vec<EmbeddedGpu>), MachineError> {
-        let topology = Topology::of(target, gpus)?;
-        let device = || {
+        let topology = Topology::of(targets)?;
+        let device = |target: &Target| {
             let mut device = EmbeddedGpu::new(target.clone())?;
             device.set_policy(Policy { stalls: Stalls::Report, ..device.policy() });
             Ok(device)
         };
-        let devices: Result<Vec<EmbeddedGpu>, DeviceError> = (0..gpus).map(|_| device()).collect();
+        let devices: Result<Vec<EmbeddedGpu>, DeviceError> = targets.iter().map(device).collect();
         let store = |name: String| {
             let store = Store::new(&CString::new(name).unwrap_or_default());
             store.map(Arc::new).map_err(MachineError::Memory)

@@ -3,7 +3,7 @@
 
 use crate::ioctl::{FIRST_RENDER_MINOR, GPU_ID};
 use crate::machine::MachineError;
-use crate::topology::{Board, GLOBAL_SYNC, Topology};
+use crate::topology::{Board, GLOBAL_SYNC, Gpu, Topology};
 use flipwave_isa::Target;
 use std::fmt::Write as _;
 
@@ -29,12 +29,12 @@ pub enum FileContent {
     Link(String),
 }
 
-/// All files that show a machine with this many GPUs.
+/// All files that show a machine with GPUs of these targets.
 ///
 /// # Errors
 /// [`MachineError`].
-pub fn device_files(target: &Target, gpus: u32) -> Result<Vec<DeviceFile>, MachineError> {
-    let topology = Topology::of(target, gpus)?;
+pub fn device_files(targets: &[Target]) -> Result<Vec<DeviceFile>, MachineError> {
+    let topology = Topology::of(targets)?;
     let mut files = Vec::new();
     let mut add = |path: String, content| files.push(DeviceFile { path, content });
     let text = |text: &str| FileContent::Text(text.to_owned());
@@ -47,12 +47,10 @@ pub fn device_files(target: &Target, gpus: u32) -> Result<Vec<DeviceFile>, Machi
         for (path, text) in node_files(&topology, node) {
             add(format!("{TOPOLOGY}/nodes/{node}/{path}"), FileContent::Text(text));
         }
-        if !Topology::is_gpu(node) {
-            continue;
-        }
+        let Some(gpu) = topology.gpu(node) else { continue };
         let (render, card) = (FIRST_RENDER_MINOR + node - 1, node - 1);
         let device = format!("sys/dev/char/226:{render}/device");
-        for (path, text) in pci_files(&topology, node) {
+        for (path, text) in pci_files(gpu, node) {
             add(format!("{device}/{path}"), FileContent::Text(text));
         }
         for name in [format!("renderD{render}"), format!("card{card}")] {
@@ -75,11 +73,11 @@ fn lines(all: &[(&str, u64)]) -> String {
 
 /// What is in the folder of a node.
 fn node_files(topology: &Topology, node: u32) -> Vec<(String, String)> {
-    let is_gpu = Topology::is_gpu(node);
-    let (id, name) = if is_gpu { (GPU_ID + node, topology.board().processor) } else { (0, "") };
+    let own = topology.gpu(node);
+    let (id, name) = own.map_or((0, ""), |gpu| (GPU_ID + node, gpu.board.processor));
     let parts = [
-        ("mem_banks", vec![bank(topology, node)]),
-        ("caches", if is_gpu { caches(node) } else { Vec::new() }),
+        ("mem_banks", vec![bank(own)]),
+        ("caches", own.map(|_| caches(node)).unwrap_or_default()),
         ("io_links", links(topology, node)),
     ];
     let mut properties: Vec<(String, u64)> = Vec::new();
@@ -90,8 +88,8 @@ fn node_files(topology: &Topology, node: u32) -> Vec<(String, String)> {
         let file = |(index, text)| (format!("{folder}/{index}/properties"), text);
         files.extend(texts.into_iter().enumerate().map(file));
     }
-    let own = if is_gpu { gpu(topology, node) } else { host() };
-    properties.extend(own.into_iter().map(|(name, value)| (name.to_owned(), value)));
+    let others = own.map_or_else(host, |own| gpu(own, node));
+    properties.extend(others.into_iter().map(|(name, value)| (name.to_owned(), value)));
     let all: Vec<(&str, u64)> =
         properties.iter().map(|(name, value)| (name.as_str(), *value)).collect();
     files.push(("properties".to_owned(), lines(&all)));
@@ -113,9 +111,8 @@ fn first_processor(node: u32) -> u64 {
     0x8000_0000 | u64::from(node) << 12
 }
 
-fn gpu(topology: &Topology, node: u32) -> Vec<(&'static str, u64)> {
-    let (board, target) = (topology.board(), topology.target());
-    let units = topology.compute_units();
+fn gpu(own: &Gpu, node: u32) -> Vec<(&'static str, u64)> {
+    let Gpu { board, target, units } = own;
     let simds_per_unit = target.simds_per_unit();
     let [major, minor, stepping] = board.version;
     vec![
@@ -159,15 +156,12 @@ fn capability(board: &Board) -> u64 {
     QUEUE_SIZE_POWER_OF_TWO | DOORBELL_64_BITS | SHARES_MEMORY | corrects
 }
 
-/// The memory of a node. The runtime adds LDS, private memory and registers by itself.
-fn bank(topology: &Topology, node: u32) -> String {
+/// The memory of a GPU, or of the host. The runtime adds LDS, private memory and registers by itself.
+fn bank(own: Option<&Gpu>) -> String {
     const SYSTEM: u64 = 0;
     /// All of it can be mapped by programs.
     const PUBLIC: u64 = 1;
-    let (heap, bytes) = match Topology::is_gpu(node) {
-        true => (PUBLIC, topology.board().memory_bytes),
-        false => (SYSTEM, HOST_BYTES),
-    };
+    let (heap, bytes) = own.map_or((SYSTEM, HOST_BYTES), |own| (PUBLIC, own.board.memory_bytes));
     lines(&[
         ("heap_type", heap),
         ("size_in_bytes", bytes),
@@ -219,14 +213,15 @@ fn links(topology: &Topology, node: u32) -> Vec<String> {
 }
 
 /// What PCI says of a GPU.
-fn pci_files(topology: &Topology, node: u32) -> Vec<(&'static str, String)> {
+fn pci_files(own: &Gpu, node: u32) -> Vec<(&'static str, String)> {
+    let board = own.board;
     let hexadecimal = |number: u32| format!("0x{number:04x}\n");
     vec![
         ("vendor", hexadecimal(AMD)),
-        ("device", hexadecimal(topology.board().device.into())),
+        ("device", hexadecimal(board.device.into())),
         ("subsystem_vendor", hexadecimal(AMD)),
-        ("subsystem_device", hexadecimal(topology.board().device.into())),
-        ("revision", format!("0x{:02x}\n", topology.board().revision)),
+        ("subsystem_device", hexadecimal(board.device.into())),
+        ("revision", format!("0x{:02x}\n", board.revision)),
         ("uevent", format!("DRIVER=amdgpu\nPCI_SLOT_NAME=0000:{node:02x}:00.0\n")),
     ]
 }
@@ -238,8 +233,13 @@ mod tests {
 
     /// All files of a machine, by path; links are left out.
     fn files(processor: &str, gpus: u32) -> BTreeMap<String, String> {
-        let target = processor.parse().expect("a target");
-        let files = device_files(&target, gpus).expect("a machine");
+        files_of(&vec![processor; gpus as usize])
+    }
+
+    fn files_of(processors: &[&str]) -> BTreeMap<String, String> {
+        let target = |processor: &&str| processor.parse().expect("a target");
+        let targets: Vec<Target> = processors.iter().map(target).collect();
+        let files = device_files(&targets).expect("a machine");
         let text = |file: DeviceFile| match file.content {
             FileContent::Text(text) => Some((file.path, text)),
             FileContent::Link(_) => None,
@@ -294,9 +294,23 @@ mod tests {
     }
 
     #[test]
+    fn each_node_is_the_gpu_that_was_asked_for_there() {
+        let files = files_of(&["gfx90a", "gfx1100", "gfx90a"]);
+        let of = |node: u32, name: &str| {
+            property(&files[&format!("{TOPOLOGY}/nodes/{node}/properties")], name)
+        };
+        let versions = [1, 2, 3].map(|node| of(node, "gfx_target_version"));
+        assert_eq!(versions, [Some(90_010), Some(110_000), Some(90_010)]);
+        let sizes = [1, 2].map(|node| of(node, "wave_front_size"));
+        assert_eq!(sizes, [Some(64), Some(32)]);
+        let device = |minor: u32| &files[&format!("sys/dev/char/226:{minor}/device/device")];
+        assert_eq!([128, 129, 130].map(device), ["0x740f\n", "0x744c\n", "0x740f\n"]);
+    }
+
+    #[test]
     fn a_machine_that_cannot_be_has_no_files() {
         let refused = |processor: &str, gpus| {
-            device_files(&processor.parse().expect("a target"), gpus).is_err()
+            device_files(&vec![processor.parse().expect("a target"); gpus]).is_err()
         };
         assert!(refused("gfx90a", 0) && refused("gfx90a", 17) && refused("gfx1250", 1));
         assert!(!refused("gfx90a", 16));

@@ -112,53 +112,53 @@ pub fn processors() -> impl Iterator<Item = &'static str> {
     BOARDS.iter().map(|board| board.processor)
 }
 
-/// The machine: a host and some GPUs of one kind.
-pub struct Topology {
-    board: &'static Board,
-    target: Target,
-    units: u32,
-    gpus: u32,
+/// A GPU.
+#[derive(Debug)]
+pub struct Gpu {
+    /// What it is sold as.
+    pub board: &'static Board,
+    /// What it executes.
+    pub target: Target,
+    /// Compute units.
+    pub units: u32,
 }
 
-impl Topology {
-    /// A machine with this many GPUs.
-    ///
-    /// # Errors
-    /// [`MachineError::Count`], and [`MachineError::UnknownBoard`] if the runtime has no such GPU.
-    pub fn of(target: &Target, gpus: u32) -> Result<Topology, MachineError> {
-        if !(1..=16).contains(&gpus) {
-            return Err(MachineError::Count(gpus));
-        }
+impl Gpu {
+    fn of(target: &Target) -> Result<Gpu, MachineError> {
         let board = BOARDS.iter().find(|board| board.processor == target.processor());
         let (Some(board), Some(units)) = (board, target.compute_units()) else {
             let supported = processors().collect();
             return Err(MachineError::UnknownBoard { wanted: target.to_string(), supported });
         };
-        Ok(Topology { board, target: target.clone(), units, gpus })
+        Ok(Gpu { board, target: target.clone(), units })
+    }
+}
+
+/// The machine: a host and some GPUs.
+pub struct Topology {
+    /// From node 1 on.
+    gpus: Vec<Gpu>,
+}
+
+impl Topology {
+    /// A machine with these GPUs.
+    ///
+    /// # Errors
+    /// [`MachineError::Count`], and [`MachineError::UnknownBoard`] if the runtime has no such GPU.
+    pub fn of(targets: &[Target]) -> Result<Topology, MachineError> {
+        if !(1..=16).contains(&targets.len()) {
+            return Err(MachineError::Count(targets.len()));
+        }
+        Ok(Topology { gpus: targets.iter().map(Gpu::of).collect::<Result<_, _>>()? })
     }
 
     /// Nodes, the host's included.
     pub fn nodes(&self) -> u32 {
-        1 + self.gpus
+        1 + self.gpus.len() as u32
     }
 
-    /// What the GPUs are.
-    pub fn board(&self) -> &'static Board {
-        self.board
-    }
-
-    /// What the GPUs execute.
-    pub fn target(&self) -> &Target {
-        &self.target
-    }
-
-    /// Compute units of a GPU.
-    pub fn compute_units(&self) -> u32 {
-        self.units
-    }
-
-    /// Whether a node is a GPU.
-    pub fn is_gpu(node: u32) -> bool {
-        node > 0
+    /// The GPU of a node; none of the host's, and of those that there are not.
+    pub fn gpu(&self, node: u32) -> Option<&Gpu> {
+        self.gpus.get((node as usize).checked_sub(1)?)
     }
 }

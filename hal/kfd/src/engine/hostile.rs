@@ -150,7 +150,7 @@ impl World {
     fn new(episode: u64) -> World {
         let target = ["gfx90a", "gfx1030", "gfx906"][episode as usize % 3];
         let target = target.parse().expect("a target");
-        let (machine, devices) = Machine::idle(&target, 1, None).expect("a machine");
+        let (machine, devices) = Machine::idle(&[target], None).expect("a machine");
         let host = Host::new();
         machine.with_memory(|memory| {
             mapped_pages().for_each(|page| give(memory, host.page(page)));

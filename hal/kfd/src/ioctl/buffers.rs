@@ -110,7 +110,8 @@ impl Buffers {
 
 /// Bytes of a GPU that are left.
 fn left(process: &Process, gpu: GpuNode) -> u64 {
-    process.machine.topology.board().memory_bytes.saturating_sub(process.buffers.used(gpu))
+    let all = process.machine.topology.gpu(gpu.0).map_or(0, |own| own.board.memory_bytes);
+    all.saturating_sub(process.buffers.used(gpu))
 }
 
 pub fn available(process: &Process, own: &mut GetAvailableMemory) -> Result<(), Errno> {

@@ -6,7 +6,7 @@ use super::process::{GpuNode, Process};
 use super::program::{bytes_of, write_bytes};
 use super::render_abi::*;
 use super::request::Request;
-use crate::topology::Topology;
+use crate::topology::Gpu;
 use flipwave_isa::Generation;
 
 /// `DRM_IOCTL_VERSION`.
@@ -22,7 +22,10 @@ const GEM_VA: u8 = 0x48;
 pub fn answer(process: &Process, gpu: GpuNode, request: &Request) -> Result<(), Errno> {
     match request.number {
         VERSION => request.with(version),
-        INFO => request.with(|own| info(process, own)),
+        INFO => {
+            let gpu = process.machine.topology.gpu(gpu.0).ok_or(Errno::NO_DEVICE)?;
+            request.with(|own| info(gpu, own))
+        }
         PRIME_FD_TO_HANDLE => request.with(|own| objects::open(process, gpu, own)),
         GEM_CLOSE => request.with(|own| objects::close(process, gpu, own)),
         GEM_MMAP => request.with(|own| objects::locate(process, gpu, own)),
@@ -55,7 +58,7 @@ const TIMESTAMP: u32 = 0x05;
 const READ_REGISTERS: u32 = 0x15;
 const DEVICE: u32 = 0x16;
 
-fn info(process: &Process, own: &mut Info) -> Result<(), Errno> {
+fn info(gpu: &Gpu, own: &mut Info) -> Result<(), Errno> {
     let answer = match own.query {
         ACCELERATION_WORKS => 1u32.to_ne_bytes().to_vec(),
         // None of those that draw.
@@ -63,7 +66,7 @@ fn info(process: &Process, own: &mut Info) -> Result<(), Errno> {
         TIMESTAMP => crate::clock::clock().to_ne_bytes().to_vec(),
         // How images are laid out: as if it were all the same. `second` is how many.
         READ_REGISTERS => vec![0; (own.second as usize).min(64) * 4],
-        DEVICE => bytes_of(&device(&process.machine.topology)).to_vec(),
+        DEVICE => bytes_of(&device(gpu)).to_vec(),
         _ => return Err(Errno::INVALID),
     };
     let count = answer.len().min(own.return_size as usize);
@@ -71,21 +74,21 @@ fn info(process: &Process, own: &mut Info) -> Result<(), Errno> {
     unsafe { write_bytes(own.return_pointer, &answer[..count]) }
 }
 
-fn device(topology: &Topology) -> DeviceInfo {
-    let board = topology.board();
+fn device(gpu: &Gpu) -> DeviceInfo {
+    let board = gpu.board;
     // SAFETY: numbers.
     let nothing: DeviceInfo = unsafe { std::mem::zeroed() };
     DeviceInfo {
         device_id: board.device.into(),
         pci_rev: board.revision.into(),
-        family: family(topology.target().generation()),
+        family: family(gpu.target.generation()),
         num_shader_engines: board.shader_engines,
         num_shader_arrays_per_engine: 1,
         // In kHz, as the other clocks.
         gpu_counter_freq: 1_000_000,
         max_engine_clock: u64::from(board.clock_mhz) * 1000,
         max_memory_clock: 1_600_000,
-        cu_active_number: topology.compute_units(),
+        cu_active_number: gpu.units,
         virtual_address_offset: 0x20_0000,
         virtual_address_max: 0x8000_0000_0000,
         virtual_address_alignment: 4096,

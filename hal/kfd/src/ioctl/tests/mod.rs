@@ -27,9 +27,9 @@ impl Driver for Nothing {
     }
 }
 
-fn process(gpus: u32) -> Process {
-    let target = "gfx90a".parse().expect("a target");
-    let machine = crate::start(&target, gpus, Box::new(Nothing), None, |error| panic!("{error}"));
+fn process(gpus: usize) -> Process {
+    let targets = vec!["gfx90a".parse().expect("a target"); gpus];
+    let machine = crate::start(&targets, Box::new(Nothing), None, |error| panic!("{error}"));
     Process::new(machine.expect("a machine"))
 }
 
