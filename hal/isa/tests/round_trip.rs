@@ -123,7 +123,8 @@ fn random_round_trip(isa: &Isa, step: usize) -> Counts {
 /// What of an instruction must survive printing and assembling. Not the size (an inline
 /// constant may become a literal) and not the raw immediate (unused bits of a wait counter).
 fn meaning(inst: &Inst) -> impl PartialEq + std::fmt::Debug {
-    let Inst { operation, mut operands, mut modifiers, reads, writes, flags, .. } = inst.clone();
+    let InstWords { operation, mut operands, mut modifiers, reads, writes, flags, .. } =
+        InstWords::clone(&inst.words);
     // Some operands have halves in the short form of an instruction, and in the long one `op_sel` alone.
     operands.iter_mut().for_each(|operand| operand.half = None);
     if modifiers.swizzle.take().is_some() {
