@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// Most instructions that are kept, about 700 bytes each.
-const LIMIT: usize = 1 << 15;
+const LIMIT: usize = 1 << 17;
 
 /// Decoded instructions by their words.
 ///

@@ -55,8 +55,8 @@ impl CodeObject {
     /// there is of code is left out, and so are labels and debug information.
     ///
     /// # Errors
-    /// [`WriteError::Unsupported`] where there is no room for tables before the code, and where
-    /// [`CodeObject::can_be_reduced`] says no.
+    /// [`WriteError::Unsupported`] where [`CodeObject::can_be_reduced`] says no, or the functions are no
+    /// code of it.
     pub fn reduced(
         &self,
         kernels: &[usize],
@@ -94,8 +94,19 @@ impl CodeObject {
         let note = metadata::reduced(&self.notes()?, &names)?;
 
         let mut file = File::default();
-        let first = self.segments().first().map_or(0, |segment| segment.address);
-        let tables = first.next_multiple_of(PAGE) + PAGE;
+        let is_kept = |section: &&Section| {
+            let segment = self.segment_at(flipwave_isa::Pc(section.address));
+            section.allocated
+                && !section.executable
+                && !is_left_out(section)
+                && !section.bytes().is_empty()
+                && segment.is_some_and(|segment| !segment.writable)
+        };
+        let kept: Vec<&Section> = self.sections().iter().filter(is_kept).collect();
+        let ends = kept.iter().map(|own| own.address + own.size);
+        let end = ends.chain([text_address + bytes.len() as u64]).max().unwrap_or(0);
+        // Behind all that has its address.
+        let tables = end.next_multiple_of(PAGE);
         let mut symbols = Table::default();
         let is_inside = |own: &Symbol| functions.iter().any(|part| part.contains(&own.address));
         let is_kernel = |own: &Symbol| chosen.iter().any(|kernel| kernel.entry().0 == own.address);
@@ -109,16 +120,9 @@ impl CodeObject {
         let mut data = Vec::new();
         let (dynamic, strings) = (note_section + 1, note_section + 2);
         let mut next = strings + 1;
-        for section in self.sections() {
-            let is_kept = section.allocated
-                && !section.executable
-                && !is_left_out(section)
-                && !section.bytes().is_empty();
-            let is_read = self.segment_at(flipwave_isa::Pc(section.address));
-            if is_kept && is_read.is_some_and(|segment| !segment.writable) {
-                data.push((next, section));
-                next += 1;
-            }
+        for section in &kept {
+            data.push((next, *section));
+            next += 1;
         }
         let text_index = next;
         let index_of = |address: u64| {
@@ -156,11 +160,6 @@ impl CodeObject {
         }
         let locals = all.count();
         all.append(&symbols);
-        let limit = after(&file, strings, 1);
-        let lowest = data.iter().map(|(_, own)| own.address).chain([text_address]).min();
-        if lowest.is_some_and(|lowest| limit > lowest) {
-            return Err(WriteError::unsupported("no room before the data", "room for tables"));
-        }
         for (_, section) in &data {
             file.section(
                 &section.name,
@@ -294,7 +293,7 @@ impl File {
         let names = [&[0][..], &names, b".shstrtab\0"].concat();
         self.section(".shstrtab", elf::SHT_STRTAB, 0, 1, names);
         let tables = 3.min(loaded);
-        let segments: Vec<Range<usize>> =
+        let mut segments: Vec<Range<usize>> =
             [0..tables].into_iter().chain((tables..loaded).map(|at| at..at + 1)).collect();
         let headers = HEADER + PROGRAM_HEADER * (segments.len() as u64 + 1);
         let mut file = vec![0; headers as usize];
@@ -360,6 +359,7 @@ impl File {
             }
             at += own.len();
         };
+        segments.sort_by_key(|own| self.sections[own.start].address);
         for sections in &segments {
             let is_code = self.sections[sections.start].is_code;
             let flags = if is_code { elf::PF_R.0 | elf::PF_X.0 } else { elf::PF_R.0 };
