@@ -108,7 +108,7 @@ pub use launch::{LaunchError, Launched, launch};
 pub use location::FileError;
 pub use lock::LockError;
 pub use number::Number;
-pub use object_file::{ObjectFileError, read_code_object};
+pub use object_file::{ObjectFileError, map_code_object, read_code_object};
 pub use outcome::{Classifier, CompletedRun, MaskedCause, Verdict};
 pub use prepare::{Origin, PrepareError, Prepared, prepare};
 pub use profile::profile;

@@ -2,7 +2,7 @@
 
 use crate::compile::hint;
 use crate::regular_file;
-use flipwave_codeobj::{CodeObject, CodeObjectError, open_linked};
+use flipwave_codeobj::{CodeObject, CodeObjectError, MappedFile, open_linked};
 use flipwave_hooks::hook::clang_path;
 use flipwave_isa::Target;
 use std::path::{Path, PathBuf};
@@ -52,9 +52,28 @@ pub fn read_code_object(
     path: &Path,
     target: Option<&Target>,
 ) -> Result<CodeObject, ObjectFileError> {
-    let bytes = regular_file::read(path)
-        .map_err(|reason| ObjectFileError::Read { path: path.to_owned(), reason })?;
-    open_linked(&bytes, target, link).map_err(|error| match error {
+    open(path, target, regular_file::read(path))
+}
+
+/// The same of a file that is not read but where something of it is looked at, for a program that
+/// does so at once: the file must stay as it is.
+///
+/// # Errors
+/// [`ObjectFileError`].
+pub fn map_code_object(
+    path: &Path,
+    target: Option<&Target>,
+) -> Result<CodeObject, ObjectFileError> {
+    open(path, target, regular_file::size(path).and_then(|_| MappedFile::open(path)))
+}
+
+fn open(
+    path: &Path,
+    target: Option<&Target>,
+    bytes: std::io::Result<impl AsRef<[u8]> + Send + Sync + 'static>,
+) -> Result<CodeObject, ObjectFileError> {
+    let bytes = bytes.map_err(|reason| ObjectFileError::Read { path: path.to_owned(), reason })?;
+    open_linked(bytes, target, link).map_err(|error| match error {
         OpenError::CodeObject(reason) => {
             ObjectFileError::CodeObject { path: path.to_owned(), reason }
         }

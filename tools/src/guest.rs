@@ -41,12 +41,10 @@ impl Guest {
         let places = program.insts().zip(&claims.instructions);
         let instructions = places.filter_map(|((_, inst), new)| Some(((*new)?.0, inst.clone())));
         let substitutes = substitutes.iter().filter_map(|(at, substitute)| {
-            let inst = Inst {
-                operation: Operation::named(&substitute.operation),
-                text: substitute.text.clone(),
-                writes: results(*at),
-                ..program.inst(*at)?.clone()
-            };
+            let mut inst = program.inst(*at)?.clone();
+            inst.operation = Operation::named(&substitute.operation);
+            inst.text.clone_from(&substitute.text);
+            inst.writes = results(*at);
             Some((*at, inst))
         });
         Guest {

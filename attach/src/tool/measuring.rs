@@ -5,7 +5,7 @@ use flipwave_codeobj::CodeObject;
 use flipwave_hooks::flow::Disassembly;
 use flipwave_hooks::hook::Variables;
 use flipwave_hooks::hook::{HookCompiler, HookData};
-use flipwave_hooks::rewrite::Instrumentation;
+use flipwave_hooks::rewrite::{Instrumentation, Rewritten, alone};
 use flipwave_isa::Pc;
 use flipwave_rocr::HsaError;
 use flipwave_rocr::tools::{CodeId, Dispatch, Interceptor, Memory, Replacement, Version};
@@ -18,8 +18,11 @@ pub struct Measuring<T> {
     options: Options,
     output: Arc<Output>,
     compiler: OnceLock<HookCompiler>,
-    codes: Mutex<HashMap<CodeId, Arc<Code<T>>>>,
+    codes: Mutex<Codes<T>>,
 }
+
+/// Code with the tool in it: code objects, and single kernels of others.
+type Codes<T> = HashMap<(CodeId, Option<Arc<str>>), Arc<Code<T>>>;
 
 /// A code object with the tool in it.
 struct Code<T> {
@@ -50,8 +53,14 @@ impl<T: Tool> Measuring<T> {
         Measuring { options, output, compiler: OnceLock::new(), codes: Mutex::default() }
     }
 
-    fn codes(&self) -> MutexGuard<'_, HashMap<CodeId, Arc<Code<T>>>> {
+    fn codes(&self) -> MutexGuard<'_, Codes<T>> {
         self.codes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The code that a kernel has the tool in.
+    fn code_of(&self, code: CodeId, kernel: &Arc<str>) -> Option<Arc<Code<T>>> {
+        let codes = self.codes();
+        codes.get(&(code, Some(Arc::clone(kernel)))).or_else(|| codes.get(&(code, None))).cloned()
     }
 
     fn wants(&self, kernel: &str) -> bool {
@@ -66,15 +75,49 @@ impl<T: Tool> Measuring<T> {
         Ok(self.compiler.get_or_init(|| found))
     }
 
+    /// Puts the tool into a kernel of a code object, which is loaded beside that.
+    fn instrument_kernel(
+        &self,
+        object: &CodeObject,
+        kernel: &str,
+    ) -> Result<(Code<T>, CodeObject), ToolError> {
+        let index = object.kernels().iter().position(|own| *own.name == *kernel);
+        let small = index.map(|index| alone(object, index)).transpose()?.flatten();
+        let original = small.unwrap_or_else(|| object.clone());
+        let (code, rewritten) = self.put_in(&original, Some(kernel))?;
+        Ok((Code { version: Version::Other, ..code }, rewritten.object))
+    }
+
     /// Puts the tool into a code object.
     fn instrument(&self, object: &CodeObject) -> Result<(Code<T>, Replacement), ToolError> {
+        let (code, rewritten) = self.put_in(object, self.options.kernel.as_deref())?;
+        // Where there can be only one version of the code, it is the one with hooks, for every
+        // dispatch: variables are shared then, too.
+        Ok(match rewritten.beside(object, &code.program) {
+            Ok(both) => {
+                let replacement = Replacement { object: both.object, others: both.rewritten };
+                (Code { version: Version::Other, ..code }, replacement)
+            }
+            Err(_) => {
+                let others = BTreeMap::new();
+                (code, Replacement { object: rewritten.object, others })
+            }
+        })
+    }
+
+    /// Code with the tool in one kernel or in all.
+    fn put_in(
+        &self,
+        object: &CodeObject,
+        kernel: Option<&str>,
+    ) -> Result<(Code<T>, Rewritten), ToolError> {
         let compiler = self.compiler()?;
         let mut instrumentation = Instrumentation::new(object)?;
         if let Some(placement) = self.options.placement {
             instrumentation.place_all(placement);
         }
         let program = instrumentation.program().clone();
-        let scope = ToolScope::new(object, &program, self.options.kernel.as_deref());
+        let scope = ToolScope::new(object, &program, kernel);
         let mut asking = ToolRequests::new(&mut instrumentation, compiler, &self.options, scope);
         let tool = T::ask(&mut asking)?;
         let rewritten = instrumentation.rewrite(compiler)?;
@@ -86,25 +129,15 @@ impl<T: Tool> Measuring<T> {
                 refused.reason
             ));
         }
-        // Where there can be only one version of the code, it is the one with hooks, for every
-        // dispatch: variables are shared then, too.
-        let (replacement, version) = match rewritten.beside(object, &program) {
-            Ok(both) => {
-                (Replacement { object: both.object, others: both.rewritten }, Version::Other)
-            }
-            Err(_) => {
-                let others = BTreeMap::new();
-                (Replacement { object: rewritten.object, others }, Version::Named)
-            }
-        };
-        let (original, data) = (object.clone(), rewritten.data);
+        let (original, data) = (object.clone(), rewritten.data.clone());
         let changed = Mutex::new(Some(vec![0; data.len()]));
-        Ok((Code { tool, original, program, data, changed, version }, replacement))
+        let version = Version::Named;
+        Ok((Code { tool, original, program, data, changed, version }, rewritten))
     }
 
     /// The code of a dispatch, if hooks run in it.
     fn code(&self, dispatch: &Dispatch) -> Option<Arc<Code<T>>> {
-        let code = self.codes().get(&dispatch.code).cloned();
+        let code = self.code_of(dispatch.code, &dispatch.kernel);
         code.filter(|code| code.version == dispatch.version)
     }
 
@@ -166,9 +199,13 @@ impl<T: Tool + Send + Sync> Interceptor for Measuring<T> {
         if !kernels.any(|kernel| self.wants(kernel)) {
             return None;
         }
+        // Kernels are looked at one by one, when they are dispatched, where that may be.
+        if object.can_be_reduced() {
+            return None;
+        }
         match self.instrument(object) {
             Ok((code, replacement)) => {
-                self.codes().insert(id, Arc::new(code));
+                self.codes().insert((id, None), Arc::new(code));
                 Some(replacement)
             }
             Err(reason) => {
@@ -178,14 +215,36 @@ impl<T: Tool + Send + Sync> Interceptor for Measuring<T> {
         }
     }
 
+    fn beside(&self, id: CodeId, object: &CodeObject, kernel: &Arc<str>) -> Option<CodeObject> {
+        if !self.wants(kernel) || !object.can_be_reduced() {
+            return None;
+        }
+        match self.instrument_kernel(object, kernel) {
+            Ok((code, rewritten)) => {
+                self.codes().insert((id, Some(Arc::clone(kernel))), Arc::new(code));
+                Some(rewritten)
+            }
+            Err(reason) => {
+                self.output.remark(format!("not counted: kernel {kernel}: {reason}"));
+                None
+            }
+        }
+    }
+
+    fn refused_beside(&self, id: CodeId, kernel: &Arc<str>, reason: &HsaError) {
+        if self.codes().remove(&(id, Some(Arc::clone(kernel)))).is_some() {
+            self.output.remark(format!("not counted: kernel {kernel}: {reason}"));
+        }
+    }
+
     fn refused(&self, id: CodeId, reason: &HsaError) {
-        if let Some(code) = self.codes().remove(&id) {
+        if let Some(code) = self.codes().remove(&(id, None)) {
             self.output.remark(not_counted(&code.original, reason));
         }
     }
 
     fn version(&self, code: CodeId, kernel: &str) -> Version {
-        let has_hooks = self.wants(kernel) && self.codes().contains_key(&code);
+        let has_hooks = self.wants(kernel) && self.code_of(code, &Arc::from(kernel)).is_some();
         if has_hooks { Version::Other } else { Version::Named }
     }
 

@@ -40,8 +40,9 @@ struct Observing<T: Observed> {
     output: Arc<Output>,
     /// Sees the dispatch under way, if it is one that the tool looks at.
     observer: Option<T::Observer>,
-    /// By where the code object is in memory, which the list keeps there.
-    programs: HashMap<usize, (Arc<CodeObject>, Disassembly)>,
+    /// By where the code object is in memory, which the list keeps there, and by kernel, with what the
+    /// kernel may call.
+    programs: HashMap<(usize, Arc<str>), (Arc<CodeObject>, Disassembly)>,
 }
 
 impl<T: Observed> Observing<T> {
@@ -61,10 +62,14 @@ impl<T: Observed> Observing<T> {
         seen: &T::Observer,
     ) -> Result<Vec<T::Row>, String> {
         let object = &kernel.code_object;
-        let (_, program) = match self.programs.entry(Arc::as_ptr(object) as usize) {
+        let place = (Arc::as_ptr(object) as usize, Arc::clone(&kernel.name));
+        let (_, program) = match self.programs.entry(place) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(place) => {
-                let program = Disassembly::read(object).map_err(|reason| reason.to_string())?;
+                let index = object.kernels().iter().position(|own| own.name == kernel.name);
+                let index = index.ok_or_else(|| format!("no kernel `{}`", kernel.name))?;
+                let program = Disassembly::of_kernel(object, index);
+                let program = program.map_err(|reason| reason.to_string())?;
                 place.insert((Arc::clone(object), program))
             }
         };

@@ -1,74 +1,60 @@
-//! An inspection as text.
+//! An inspection as text, written as it is found.
 
 use crate::tool_arguments::InspectArguments;
 use flipwave_hooks::inspect::{
-    BlockFacts, Counts, FunctionFacts, Inspection, InstFacts, KernelFacts, RegisterFacts,
+    BlockFacts, Counts, FunctionFacts, Inspector, InstFacts, KernelFacts, RegisterFacts,
 };
-use std::fmt::Write;
+use std::io::{self, Write};
 
-/// The whole text.
-pub fn text(inspection: &Inspection, arguments: &InspectArguments) -> String {
-    let mut text = String::new();
-    // Writing to a string cannot fail.
-    let _ = write(&mut text, inspection, arguments);
-    text
-}
-
-fn write(
-    text: &mut String,
-    inspection: &Inspection,
+pub fn write(
+    out: &mut impl Write,
+    inspector: &Inspector<'_>,
     arguments: &InspectArguments,
-) -> std::fmt::Result {
-    let Inspection { target, version, wave_size, .. } = inspection;
-    writeln!(text, "{target}, waves of {wave_size} lanes, code object version {version}")?;
-    for kernel in &inspection.kernels {
-        write_kernel(text, kernel, inspection)?;
+) -> io::Result<()> {
+    let (target, version) = (inspector.object().target(), inspector.object().version());
+    let wave_size = inspector.wave_size();
+    writeln!(out, "{target}, waves of {wave_size} lanes, code object version {version}")?;
+    for kernel in inspector.kernels() {
+        write_kernel(out, &kernel)?;
     }
-    write_functions(text, inspection)?;
-    for function in &inspection.functions {
+    write_functions(out, &inspector.functions(false).collect::<Vec<_>>())?;
+    for function in inspector.functions(true) {
         if let Some(blocks) = &function.code {
-            write_code(text, function, blocks, arguments)?;
+            write_code(out, &function, blocks, arguments)?;
         }
     }
     Ok(())
 }
 
-fn write_kernel(
-    text: &mut String,
-    kernel: &KernelFacts,
-    inspection: &Inspection,
-) -> std::fmt::Result {
-    writeln!(text, "\nkernel {}", kernel.name)?;
+fn write_kernel(out: &mut impl Write, kernel: &KernelFacts) -> io::Result<()> {
+    writeln!(out, "\nkernel {}", kernel.name)?;
     let Counts { vgprs, acc_vgprs, sgprs } = kernel.allocated;
-    writeln!(text, "  allocated    {vgprs} VGPRs, {acc_vgprs} AccVGPRs, {sgprs} SGPRs")?;
+    writeln!(out, "  allocated    {vgprs} VGPRs, {acc_vgprs} AccVGPRs, {sgprs} SGPRs")?;
     writeln!(
-        text,
+        out,
         "  memory       {} bytes of LDS, {} bytes of scratch, {} bytes of arguments",
         kernel.lds_bytes, kernel.scratch_bytes, kernel.kernarg_bytes
     )?;
-    writeln!(text, "  initialised  {}", kernel.initialised)?;
+    writeln!(out, "  initialised  {}", kernel.initialised)?;
     if let Some(preloaded) = &kernel.preloaded {
-        writeln!(text, "  begins       {}, arguments preloaded into {preloaded}", kernel.start)?;
-        writeln!(text, "               {} by firmware that does not preload", kernel.entry)?;
+        writeln!(out, "  begins       {}, arguments preloaded into {preloaded}", kernel.start)?;
+        writeln!(out, "               {} by firmware that does not preload", kernel.entry)?;
     }
     if !kernel.calls.is_empty() {
-        writeln!(text, "  may call     {}", kernel.calls.join(", "))?;
-        writeln!(text, "  in all       {} instructions", kernel.instructions)?;
+        writeln!(out, "  may call     {}", kernel.calls.join(", "))?;
+        writeln!(out, "  in all       {} instructions", kernel.instructions)?;
     }
-    for own in inspection.functions.iter().filter(|own| own.is_kernel && own.entry == kernel.start)
-    {
-        for place in &own.unresolved {
-            writeln!(text, "  unresolved   {}: `{}`: {}", place.pc, place.text, place.reason)?;
-        }
+    for place in &kernel.unresolved {
+        writeln!(out, "  unresolved   {}: `{}`: {}", place.pc, place.text, place.reason)?;
     }
-    kernel.registers.as_ref().map_or(Ok(()), |registers| write_registers(text, registers))
+    kernel.registers.as_ref().map_or(Ok(()), |registers| write_registers(out, registers))
 }
 
-fn write_registers(text: &mut String, registers: &RegisterFacts) -> std::fmt::Result {
+fn write_registers(out: &mut impl Write, registers: &RegisterFacts) -> io::Result<()> {
     let (default, maximal) = (&registers.default, &registers.maximal);
-    writeln!(text, "\n  {:<24}{:>24}{:>24}", "", "default allocation", "maximal allocation")?;
+    writeln!(out, "\n  {:<24}{:>24}{:>24}", "", "default allocation", "maximal allocation")?;
     let files = format!("{:>8}{:>8}{:>8}", "VGPR", "AccVGPR", "SGPR");
-    writeln!(text, "  {:<24}{files}{files}", "registers")?;
+    writeln!(out, "  {:<24}{files}{files}", "registers")?;
     for (name, left, right) in [
         ("allocated", default.allocated, maximal.allocated),
         ("globally free", default.globally_free, maximal.globally_free),
@@ -77,14 +63,14 @@ fn write_registers(text: &mut String, registers: &RegisterFacts) -> std::fmt::Re
         ("locally free, most", default.locally_free.most, maximal.locally_free.most),
         ("persistent", default.persistent, maximal.persistent),
     ] {
-        writeln!(text, "  {name:<24}{}{}", columns(left), columns(right))?;
+        writeln!(out, "  {name:<24}{}{}", columns(left), columns(right))?;
     }
     for (name, set) in [
         ("globally free", &default.globally_free_registers),
         ("persistent", &default.persistent_registers),
     ] {
         if !set.is_empty() {
-            writeln!(text, "  {name}: {set}")?;
+            writeln!(out, "  {name}: {set}")?;
         }
     }
     Ok(())
@@ -94,14 +80,14 @@ fn columns(counts: Counts) -> String {
     format!("{:>8}{:>8}{:>8}", counts.vgprs, counts.acc_vgprs, counts.sgprs)
 }
 
-fn write_functions(text: &mut String, inspection: &Inspection) -> std::fmt::Result {
-    let width = inspection.functions.iter().map(|own| own.entry.len()).max().unwrap_or(0).max(5);
+fn write_functions(out: &mut impl Write, functions: &[FunctionFacts]) -> io::Result<()> {
+    let width = functions.iter().map(|own| own.entry.len()).max().unwrap_or(0).max(5);
     writeln!(
-        text,
+        out,
         "\n{:>width$} {:>7} {:>12} {:>6} {:>5} {:>5}  function",
         "entry", "bytes", "instructions", "blocks", "loops", "calls"
     )?;
-    for function in &inspection.functions {
+    for function in functions {
         let mut remarks = Vec::new();
         if function.is_kernel {
             remarks.push("kernel".to_owned());
@@ -115,7 +101,7 @@ fn write_functions(text: &mut String, inspection: &Inspection) -> std::fmt::Resu
         let remarks =
             if remarks.is_empty() { String::new() } else { format!("  ({})", remarks.join(", ")) };
         writeln!(
-            text,
+            out,
             "{:>width$} {:>7} {:>12} {:>6} {:>5} {:>5}  {}{remarks}",
             function.entry,
             function.bytes,
@@ -130,43 +116,43 @@ fn write_functions(text: &mut String, inspection: &Inspection) -> std::fmt::Resu
 }
 
 fn write_code(
-    text: &mut String,
+    out: &mut impl Write,
     function: &FunctionFacts,
     blocks: &[BlockFacts],
     arguments: &InspectArguments,
-) -> std::fmt::Result {
-    writeln!(text, "\n{}:", function.name)?;
+) -> io::Result<()> {
+    writeln!(out, "\n{}:", function.name)?;
     if arguments.cfg {
         for own in &function.loops {
             let blocks: Vec<String> = own.blocks.iter().map(u32::to_string).collect();
-            writeln!(text, "  loop at block {}: blocks {}", own.header, blocks.join(" "))?;
+            writeln!(out, "  loop at block {}: blocks {}", own.header, blocks.join(" "))?;
         }
         for call in &function.calls {
             let callee = match &call.callee {
                 Some(callee) => callee.clone(),
                 None => format!("a pointer, which may be {}", call.may_reach.join(", ")),
             };
-            writeln!(text, "  call at {}: {callee}", call.pc)?;
+            writeln!(out, "  call at {}: {callee}", call.pc)?;
         }
         for place in &function.unresolved {
-            writeln!(text, "  unresolved at {}: `{}`: {}", place.pc, place.text, place.reason)?;
+            writeln!(out, "  unresolved at {}: `{}`: {}", place.pc, place.text, place.reason)?;
         }
     }
     if arguments.registers {
         let files = format!("{:>6}{:>8}{:>6}", "VGPR", "AccVGPR", "SGPR");
-        writeln!(text, "  {:<10}{:>20}{:>20}", "", "free of default", "free of maximal")?;
-        writeln!(text, "  {:<10}{files}{files}  before the instruction", "pc")?;
+        writeln!(out, "  {:<10}{:>20}{:>20}", "", "free of default", "free of maximal")?;
+        writeln!(out, "  {:<10}{files}{files}  before the instruction", "pc")?;
     }
     let insts = || blocks.iter().flat_map(|block| &block.instructions);
     let width = insts().map(|inst| inst.text.len()).max().unwrap_or(0).min(60);
     let mut line = None;
     for block in blocks {
         if arguments.cfg {
-            writeln!(text, "{}", heading(block))?;
+            writeln!(out, "{}", heading(block))?;
         }
         for inst in &block.instructions {
             let is_new = inst.line != line;
-            write_inst(text, inst, arguments, width, is_new)?;
+            write_inst(out, inst, arguments, width, is_new)?;
             line.clone_from(&inst.line);
         }
     }
@@ -203,21 +189,21 @@ fn heading(block: &BlockFacts) -> String {
 }
 
 fn write_inst(
-    text: &mut String,
+    out: &mut impl Write,
     inst: &InstFacts,
     arguments: &InspectArguments,
     width: usize,
     is_new_line: bool,
-) -> std::fmt::Result {
-    write!(text, "  {:<10}", inst.pc)?;
+) -> io::Result<()> {
+    write!(out, "  {:<10}", inst.pc)?;
     if let Some(live) = &inst.live {
         for counts in [live.free_default, live.free_maximal] {
-            write!(text, "{:>6}{:>8}{:>6}", counts.vgprs, counts.acc_vgprs, counts.sgprs)?;
+            write!(out, "{:>6}{:>8}{:>6}", counts.vgprs, counts.acc_vgprs, counts.sgprs)?;
         }
-        text.push_str("  ");
+        out.write_all(b"  ")?;
     }
     match inst.line.as_ref().filter(|_| arguments.lines && is_new_line) {
-        Some(line) => writeln!(text, "{:<width$}  ; {line}", inst.text),
-        None => writeln!(text, "{}", inst.text),
+        Some(line) => writeln!(out, "{:<width$}  ; {line}", inst.text),
+        None => writeln!(out, "{}", inst.text),
     }
 }

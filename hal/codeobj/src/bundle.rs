@@ -1,7 +1,7 @@
 //! Code objects inside other files: offload bundles, compressed ones, and host programs that
 //! carry bundles (clang's "Clang Offload Bundler" documentation).
 
-use crate::bytes::{array, slice};
+use crate::bytes::{Content, array, slice};
 use crate::compression::{Method, SIZE_LIMIT, decompress};
 use crate::elf::Elf;
 use crate::{CodeObject, CodeObjectError};
@@ -36,27 +36,34 @@ pub struct BundleEntry {
 ///
 /// Takes a code object, an offload bundle, a compressed one, and a HIP program or object file.
 pub fn open(bytes: &[u8], wanted: Option<&Target>) -> Result<CodeObject, CodeObjectError> {
-    open_linked(bytes, wanted, |_| Err(CodeObjectError::NotLinked))
+    open_linked(bytes.to_vec(), wanted, |_| Err(CodeObjectError::NotLinked))
 }
 
-/// Like [`open`], where `link` makes a code object of a relocatable one.
+/// Like [`open`], where `link` makes a code object of a relocatable one, and the bytes are kept: a
+/// code object is not copied.
 ///
 /// # Errors
 /// As [`open`], and what `link` gives.
 pub fn open_linked<E: From<CodeObjectError>>(
-    bytes: &[u8],
+    bytes: impl AsRef<[u8]> + Send + Sync + 'static,
     wanted: Option<&Target>,
     link: impl FnOnce(&[u8]) -> Result<Vec<u8>, E>,
 ) -> Result<CodeObject, E> {
-    if Elf::is_relocatable(bytes) {
-        return Ok(open(&link(bytes)?, wanted)?);
+    let content = Content::new(bytes);
+    if Elf::is_relocatable(&content) {
+        return Ok(open(&link(&content)?, wanted)?);
     }
-    let mut fitting = select(entries(bytes)?, wanted)?;
+    if Elf::is_for_gpu(&content) {
+        let object = CodeObject::of_content(content)?;
+        let fits = wanted.is_none_or(|wanted| fit(wanted, object.target()).is_some());
+        return if fits { Ok(object) } else { Err(no_match(wanted, vec![id_of(&object)]).into()) };
+    }
+    let mut fitting = select(entries(&content)?, wanted)?;
     match (fitting.pop(), fitting.is_empty()) {
         (Some(entry), true) if Elf::is_relocatable(&entry.bytes) => {
-            Ok(CodeObject::parse(&link(&entry.bytes)?)?)
+            Ok(CodeObject::of(link(&entry.bytes)?)?)
         }
-        (Some(entry), true) => Ok(CodeObject::parse(&entry.bytes)?),
+        (Some(entry), true) => Ok(CodeObject::of(entry.bytes)?),
         (last, _) => {
             fitting.extend(last);
             Err(CodeObjectError::SeveralCodeObjects { present: ids(&fitting) }.into())
@@ -66,7 +73,7 @@ pub fn open_linked<E: From<CodeObjectError>>(
 
 /// Like [`open`], one code object from each bundle of the file that has one that fits.
 pub fn open_all(bytes: &[u8], wanted: Option<&Target>) -> Result<Vec<CodeObject>, CodeObjectError> {
-    select(entries(bytes)?, wanted)?.iter().map(|entry| CodeObject::parse(&entry.bytes)).collect()
+    select(entries(bytes)?, wanted)?.into_iter().map(|entry| CodeObject::of(entry.bytes)).collect()
 }
 
 /// All entries of a file, in its order, those for the host left out. A code object is a file
@@ -90,9 +97,14 @@ pub fn entries(bytes: &[u8]) -> Result<Vec<BundleEntry>, CodeObjectError> {
                        one (CCOB)",
         });
     }
-    let target = CodeObject::parse(bytes)?.target().clone();
-    let id = format!("amdgcn-amd-amdhsa--{target}");
-    Ok(vec![BundleEntry { bundle: 0, id, target: Some(target), bytes: bytes.to_vec() }])
+    let object = CodeObject::parse(bytes)?;
+    let (id, target) = (id_of(&object), Some(object.target().clone()));
+    Ok(vec![BundleEntry { bundle: 0, id, target, bytes: bytes.to_vec() }])
+}
+
+/// What a code object that stands alone is called.
+fn id_of(object: &CodeObject) -> String {
+    format!("amdgcn-amd-amdhsa--{}", object.target())
 }
 
 /// Bundles in the sections of a host file.
@@ -314,10 +326,14 @@ fn select(
         }
     }
     if chosen.is_empty() {
-        let wanted = wanted.map_or("any target".to_owned(), Target::to_string);
-        return Err(CodeObjectError::NoMatchingTarget { wanted, present });
+        return Err(no_match(wanted, present));
     }
     Ok(chosen.into_iter().map(|(_, entry)| entry).collect())
+}
+
+fn no_match(wanted: Option<&Target>, present: Vec<String>) -> CodeObjectError {
+    let wanted = wanted.map_or("any target".to_owned(), Target::to_string);
+    CodeObjectError::NoMatchingTarget { wanted, present }
 }
 
 /// Whether code for `target` is for the processor of `wanted` alone, and how many feature settings are

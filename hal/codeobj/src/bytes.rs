@@ -1,30 +1,68 @@
 //! Checked access to the bytes of a file.
 
 use crate::CodeObjectError;
+use std::ffi::CStr;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
+/// The bytes of a file, wherever they are kept.
+#[derive(Clone)]
+pub(crate) struct Content(Arc<dyn AsRef<[u8]> + Send + Sync>);
+
+impl Content {
+    pub(crate) fn new(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Content {
+        Content(Arc::new(bytes))
+    }
+}
+
+impl Deref for Content {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        (*self.0).as_ref()
+    }
+}
+
+impl std::fmt::Debug for Content {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:#x} bytes", self.len())
+    }
+}
+
 /// A part of a file, sharing the file's memory.
 #[derive(Clone)]
-pub(crate) struct FileBytes {
-    file: Arc<[u8]>,
+pub struct FileBytes {
+    file: Content,
     range: Range<usize>,
 }
 
 impl FileBytes {
     /// `size` bytes at `offset`, or an error that calls them `what`.
     pub(crate) fn new(
-        file: &Arc<[u8]>,
+        file: &Content,
         what: &'static str,
         offset: u64,
         size: u64,
     ) -> Result<FileBytes, CodeObjectError> {
         let range = range(file, what, offset, size)?;
-        Ok(FileBytes { file: Arc::clone(file), range })
+        Ok(FileBytes { file: file.clone(), range })
     }
 
-    pub(crate) fn empty(file: &Arc<[u8]>) -> FileBytes {
-        FileBytes { file: Arc::clone(file), range: 0..0 }
+    pub(crate) fn empty(file: &Content) -> FileBytes {
+        FileBytes { file: file.clone(), range: 0..0 }
+    }
+
+    /// All of some bytes.
+    pub fn whole(bytes: Vec<u8>) -> FileBytes {
+        let range = 0..bytes.len();
+        FileBytes { file: Content::new(bytes), range }
+    }
+
+    /// A part of it; what is not there is left out.
+    pub(crate) fn part(&self, start: usize, length: usize) -> FileBytes {
+        let start = self.range.start.saturating_add(start).min(self.range.end);
+        let end = start.saturating_add(length).min(self.range.end);
+        FileBytes { file: self.file.clone(), range: start..end }
     }
 
     /// Where the part begins, in bytes from the start of the file.
@@ -96,26 +134,24 @@ impl Names {
 
     /// The NUL-terminated name at `offset` of `table`. `what` and `place` (a byte of the file)
     /// say in errors who asked.
-    pub(crate) fn read(
+    pub(crate) fn read<'a>(
         &mut self,
-        table: &[u8],
+        table: &'a [u8],
         offset: u32,
         what: &'static str,
         place: u64,
-    ) -> Result<Arc<str>, CodeObjectError> {
+    ) -> Result<&'a str, CodeObjectError> {
         let tail = table.get(offset as usize..).ok_or_else(|| {
             let size = table.len();
             let expected = format!("a name inside the string table of {size:#x} bytes");
             CodeObjectError::malformed(what, place, expected)
         })?;
         let window = tail.get(..self.left).unwrap_or(tail);
-        let length = window.iter().position(|byte| *byte == 0).ok_or_else(|| {
+        let name = CStr::from_bytes_until_nul(window).map_err(|_| {
             let expected = "a NUL-terminated name, all names together below 256 MiB";
             CodeObjectError::malformed(what, place, expected)
         })?;
-        self.left -= length;
-        let name = std::str::from_utf8(window.get(..length).unwrap_or_default())
-            .map_err(|_| CodeObjectError::malformed(what, place, "a name in UTF-8"))?;
-        Ok(Arc::from(name))
+        self.left -= name.count_bytes();
+        name.to_str().map_err(|_| CodeObjectError::malformed(what, place, "a name in UTF-8"))
     }
 }

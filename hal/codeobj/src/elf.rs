@@ -1,7 +1,7 @@
 //! The ELF container: header, sections, segments.
 
 use crate::CodeObjectError;
-use crate::bytes::{FileBytes, Names};
+use crate::bytes::{Content, FileBytes, Names};
 use flipwave_isa::{Setting, Target};
 use object::LittleEndian as LE;
 use object::elf::{self, FileHeader64, ProgramHeader64, SectionHeader64};
@@ -16,14 +16,14 @@ pub(crate) const IMAGE_LIMIT: u64 = 4 << 30;
 
 /// The headers of an AMDGPU ELF file, checked for being one.
 pub(crate) struct Elf<'a> {
-    pub(crate) file: &'a Arc<[u8]>,
+    pub(crate) file: &'a Content,
     header: &'a FileHeader64<LE>,
     program_headers: &'a [ProgramHeader64<LE>],
     pub(crate) section_headers: &'a [SectionHeader64<LE>],
 }
 
 impl<'a> Elf<'a> {
-    pub(crate) fn parse(file: &'a Arc<[u8]>) -> Result<Elf<'a>, CodeObjectError> {
+    pub(crate) fn parse(file: &'a Content) -> Result<Elf<'a>, CodeObjectError> {
         let data: &[u8] = file;
         let not = |found: String, expected| CodeObjectError::NotCodeObject { found, expected };
         if !data.starts_with(&elf::ELFMAG) {
@@ -67,6 +67,12 @@ impl<'a> Elf<'a> {
             CodeObjectError::malformed("section header table", offset, "entries inside the file")
         })?;
         Ok(Elf { file, header, program_headers, section_headers })
+    }
+
+    /// Whether bytes are an ELF file for an AMD GPU.
+    pub(crate) fn is_for_gpu(bytes: &[u8]) -> bool {
+        let header = FileHeader64::<LE>::parse(bytes);
+        header.is_ok_and(|own| own.e_machine(LE) == elf::EM_AMDGPU)
     }
 
     /// Whether bytes are a relocatable object for an AMD GPU.
@@ -186,7 +192,7 @@ impl<'a> Elf<'a> {
 
     /// The sections, the first (null) one included.
     pub(crate) fn sections(&self, names: &mut Names) -> Result<Vec<Section>, CodeObjectError> {
-        let table = match self.header.section_strings_index(LE, self.file.as_ref()) {
+        let table = match self.header.section_strings_index(LE, &**self.file) {
             Ok(index) if index.0 != 0 => self.section_bytes(index.0 as u64)?,
             _ => FileBytes::empty(self.file),
         };
@@ -195,7 +201,10 @@ impl<'a> Elf<'a> {
             let flags = section_header.sh_flags.get(LE);
             let name = match section_header.sh_name.get(LE) {
                 0 => Arc::from(""),
-                offset => names.read(&table, offset, "section name", self.header.e_shoff(LE))?,
+                offset => {
+                    let place = self.header.e_shoff(LE);
+                    Arc::from(names.read(&table, offset, "section name", place)?)
+                }
             };
             sections.push(Section {
                 name,
@@ -246,6 +255,14 @@ impl<'a> Elf<'a> {
     }
 }
 
+/// Where the segments of a file end in memory.
+pub(crate) fn end_in_memory(file: &[u8]) -> Option<u64> {
+    let header = FileHeader64::<LE>::parse(file).ok()?;
+    let segments = header.program_headers(LE, file).ok()?.iter();
+    let loaded = segments.filter(|own| own.p_type.get(LE) == elf::PT_LOAD);
+    loaded.map(|own| own.p_vaddr.get(LE).saturating_add(own.p_memsz.get(LE))).max()
+}
+
 /// A part of the file that is loaded into memory.
 #[derive(Clone, Debug)]
 pub struct Segment {
@@ -265,6 +282,10 @@ pub struct Segment {
 impl Segment {
     /// Contents that the file gives, from the segment's address on; at most its memory size.
     pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    pub(crate) fn contents(&self) -> &FileBytes {
         &self.bytes
     }
 

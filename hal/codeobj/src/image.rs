@@ -1,8 +1,10 @@
 //! The memory image of a loaded code object.
 
+use crate::bytes::FileBytes;
 use crate::relocation::{Relocation, RelocationKind};
 use crate::symbol::Definition;
-use crate::{CodeObject, CodeObjectError};
+use crate::{CodeObject, CodeObjectError, Segment};
+use std::ops::Range;
 
 /// What a loader puts into memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,44 +31,87 @@ impl CodeObject {
         base: u64,
         resolve: impl Fn(&str) -> Option<u64>,
     ) -> Result<Image, CodeObjectError> {
+        let span = self.span();
+        let part = self.load_part_with(base, span.clone(), resolve)?;
+        Ok(Image { base, address: base + span.start, bytes: part.to_vec() })
+    }
+
+    /// The ELF virtual addresses that it has in memory, from the first segment's to the last one's.
+    pub fn span(&self) -> Range<u64> {
         let lowest = self.segments().first().map_or(0, |segment| segment.address);
-        let size = self.segments().last().map_or(0, |segment| segment.end()) - lowest;
-        let address = base
-            .checked_add(lowest)
-            .filter(|address| address.checked_add(size).is_some())
-            .ok_or(CodeObjectError::TooLarge {
+        lowest..self.segments().last().map_or(lowest, |segment| segment.end())
+    }
+
+    /// Like [`CodeObject::load_image_with`], of a part of [`CodeObject::span`]. What no relocation
+    /// changes is not copied.
+    pub fn load_part_with(
+        &self,
+        base: u64,
+        part: Range<u64>,
+        resolve: impl Fn(&str) -> Option<u64>,
+    ) -> Result<FileBytes, CodeObjectError> {
+        let span = self.span();
+        let size = span.end - span.start;
+        base.checked_add(span.start).filter(|address| address.checked_add(size).is_some()).ok_or(
+            CodeObjectError::TooLarge {
                 what: "load address",
                 unit: "bytes",
                 size: base,
-                limit: u64::MAX - lowest - size,
-            })?;
-        // Segments are sorted, disjoint, and at most IMAGE_LIMIT long together.
-        let mut image = Image { base, address, bytes: vec![0; size as usize] };
-        for segment in self.segments() {
-            let start = (segment.address - lowest) as usize;
-            let end = start + segment.bytes().len();
-            if let Some(memory) = image.bytes.get_mut(start..end) {
-                memory.copy_from_slice(segment.bytes());
-            }
-        }
+                limit: u64::MAX - span.start - size,
+            },
+        )?;
+        let part = part.start.clamp(span.start, span.end)..part.end.clamp(span.start, span.end);
+        let mut values = Vec::new();
         for relocation in self.relocations() {
             let value = value(relocation, base, &resolve)?;
-            let width = relocation.kind.size() as usize;
-            let memory = relocation
-                .place
-                .checked_sub(lowest)
-                .and_then(|start| usize::try_from(start).ok())
-                .and_then(|start| image.bytes.get_mut(start..start.checked_add(width)?))
-                .ok_or_else(|| CodeObjectError::Relocation {
+            let width = relocation.kind.size();
+            let end = relocation.place.checked_add(width);
+            if relocation.place < span.start || end.is_none_or(|end| end > span.end) {
+                return Err(CodeObjectError::Relocation {
                     place: relocation.place,
                     found: "a place outside the memory image".to_owned(),
                     expected: "a place inside it",
-                })?;
-            if let Some(value) = value.to_le_bytes().get(..width) {
-                memory.copy_from_slice(value);
+                });
+            }
+            if relocation.place < part.end && end.is_some_and(|end| end > part.start) {
+                values.push((relocation.place, value.to_le_bytes(), width as usize));
             }
         }
-        Ok(image)
+        let is_whole = |segment: &&Segment| {
+            let start = part.start.checked_sub(segment.address);
+            start.is_some_and(|start| {
+                start + (part.end - part.start) <= segment.bytes().len() as u64
+            })
+        };
+        if values.is_empty()
+            && let Some(segment) = self.segments().iter().find(is_whole)
+        {
+            let start = part.start - segment.address;
+            return Ok(segment.contents().part(start as usize, (part.end - part.start) as usize));
+        }
+        // Segments are sorted, disjoint, and at most IMAGE_LIMIT long together.
+        let mut bytes = vec![0; (part.end - part.start) as usize];
+        for segment in self.segments() {
+            place(&mut bytes, &part, segment.address, segment.bytes());
+        }
+        for (address, value, width) in values {
+            place(&mut bytes, &part, address, value.get(..width).unwrap_or_default());
+        }
+        Ok(FileBytes::whole(bytes))
+    }
+}
+
+/// Puts what of `contents`, which lie at `address`, is in a part of memory there.
+fn place(memory: &mut [u8], part: &Range<u64>, address: u64, contents: &[u8]) {
+    let start = address.max(part.start);
+    let end = (address + contents.len() as u64).min(part.end);
+    if start >= end {
+        return;
+    }
+    let to = (start - part.start) as usize..(end - part.start) as usize;
+    let from = (start - address) as usize..(end - address) as usize;
+    if let (Some(to), Some(from)) = (memory.get_mut(to), contents.get(from)) {
+        to.copy_from_slice(from);
     }
 }
 

@@ -4,7 +4,7 @@ use crate::metadata::KernelMetadata;
 use crate::symbol::{DESCRIPTOR_SUFFIX, Definition};
 use crate::{Argument, CodeObject, CodeObjectError, DESCRIPTOR_SIZE, Descriptor, SymbolKind};
 use flipwave_isa::Pc;
-use std::collections::{HashMap, HashSet};
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// A kernel.
@@ -41,45 +41,51 @@ impl Kernel {
 }
 
 /// Kernels of the metadata in its order, then descriptors that the metadata does not mention.
-pub(crate) fn read(object: &CodeObject) -> Result<Vec<Kernel>, CodeObjectError> {
-    let described: HashMap<&str, u64> = object
-        .symbols()
-        .iter()
-        .filter(|symbol| symbol.definition == Definition::Address)
-        .map(|symbol| (&*symbol.name, symbol.address))
-        .collect();
-    let mut seen = HashSet::new();
-    let mut kernels = Vec::new();
-    for metadata in object.metadata().into_iter().flat_map(|metadata| &metadata.kernels) {
+pub(crate) fn read(
+    object: &CodeObject,
+    described: Vec<KernelMetadata>,
+) -> Result<Vec<Kernel>, CodeObjectError> {
+    let named = described.iter().map(|metadata| (metadata.symbol.clone(), None));
+    let mut named: FxHashMap<String, Option<u64>> = named.collect();
+    let symbols = object.symbol_table();
+    for symbol in symbols.iter().filter(|symbol| symbol.definition() == Definition::Address) {
+        if let Some(address) = named.get_mut(symbol.name()) {
+            *address = Some(symbol.address());
+        }
+    }
+    let mut kernels = Vec::with_capacity(described.len());
+    for metadata in described {
         let missing = |expected| CodeObjectError::MissingDescriptor {
             kernel: metadata.name.clone(),
             symbol: metadata.symbol.clone(),
             expected,
         };
-        let address = *described
-            .get(metadata.symbol.as_str())
+        let address = named
+            .get(&metadata.symbol)
+            .copied()
+            .flatten()
             .ok_or_else(|| missing("that the code object defines"))?;
         let descriptor = descriptor(object, address)
             .ok_or_else(|| missing("at 64 bytes of a loadable segment"))?;
-        seen.insert(metadata.symbol.as_str());
-        kernels.push(kernel(object, descriptor, metadata.clone())?);
+        kernels.push(kernel(object, descriptor, metadata)?);
     }
-    for symbol in object.symbols() {
-        let is_new = symbol.kind == SymbolKind::KernelDescriptor
-            && symbol.definition == Definition::Address
-            && seen.insert(&*symbol.name);
+    for symbol in symbols.iter() {
+        let is_new = symbol.kind() == SymbolKind::KernelDescriptor
+            && symbol.definition() == Definition::Address
+            && !named.contains_key(symbol.name());
         if !is_new {
             continue;
         }
-        let name = symbol.name.strip_suffix(DESCRIPTOR_SUFFIX).unwrap_or(&symbol.name);
-        let descriptor = descriptor(object, symbol.address).ok_or_else(|| {
-            CodeObjectError::MissingDescriptor {
+        let (symbol, address) = (symbol.name(), symbol.address());
+        named.insert(symbol.to_owned(), Some(address));
+        let name = symbol.strip_suffix(DESCRIPTOR_SUFFIX).unwrap_or(symbol);
+        let descriptor =
+            descriptor(object, address).ok_or_else(|| CodeObjectError::MissingDescriptor {
                 kernel: name.to_owned(),
-                symbol: symbol.name.to_string(),
+                symbol: symbol.to_owned(),
                 expected: "at 64 bytes of a loadable segment",
-            }
-        })?;
-        let metadata = KernelMetadata::from_descriptor(name, &symbol.name, &descriptor);
+            })?;
+        let metadata = KernelMetadata::from_descriptor(name, symbol, &descriptor);
         kernels.push(kernel(object, descriptor, metadata)?);
     }
     Ok(kernels)

@@ -15,6 +15,7 @@ mod image;
 mod initial;
 mod kernel;
 mod lines;
+mod mapped;
 mod metadata;
 mod relocation;
 mod symbol;
@@ -22,6 +23,7 @@ mod write;
 
 pub use argument::{Argument, ArgumentKind};
 pub use bundle::{BundleEntry, entries, open, open_all, open_linked};
+pub use bytes::FileBytes;
 pub use code_object::CodeObject;
 pub use descriptor::{
     CodeProperties, DESCRIPTOR_SIZE, Denormals, Descriptor, Exceptions, FieldError, FloatMode,
@@ -33,6 +35,7 @@ pub use image::Image;
 pub use initial::{Initial, InitialValue};
 pub use kernel::Kernel;
 pub use lines::{LineTable, SourceLine};
+pub use mapped::MappedFile;
 pub use metadata::{KernelMetadata, Metadata};
 pub use relocation::{Relocation, RelocationKind};
 pub use symbol::{Definition, Symbol, SymbolKind};

@@ -4,7 +4,7 @@
 use crate::argument::{Argument, ArgumentKind};
 use crate::bytes::{self, FileBytes};
 use crate::{CodeObjectError, Descriptor};
-use rmpv::Value;
+use rmpv::{Value, ValueRef};
 use std::fmt;
 
 /// `NT_AMDGPU_METADATA`.
@@ -26,7 +26,6 @@ pub struct Metadata {
     pub target: Option<String>,
     /// Encoded format strings of `printf`.
     pub printf: Vec<String>,
-    pub(crate) kernels: Vec<KernelMetadata>,
 }
 
 /// What the note says of a kernel.
@@ -97,7 +96,9 @@ impl KernelMetadata {
 }
 
 /// Finds the metadata among the note segments and reads it.
-pub(crate) fn read(notes: &[FileBytes]) -> Result<Option<Metadata>, CodeObjectError> {
+pub(crate) fn read(
+    notes: &[FileBytes],
+) -> Result<Option<(Metadata, Vec<KernelMetadata>)>, CodeObjectError> {
     for segment in notes {
         if let Some((offset, contents)) = find(segment, segment.offset())? {
             return parse(contents, offset).map(Some);
@@ -136,21 +137,84 @@ pub(crate) fn find(segment: &[u8], start: u64) -> Result<Option<(u64, &[u8])>, C
 /// The document that the note consists of.
 pub(crate) fn decode(contents: &[u8], offset: u64) -> Result<Value, CodeObjectError> {
     let mut rest = contents;
-    rmpv::decode::read_value_with_max_depth(&mut rest, DEPTH).map_err(|error| {
-        CodeObjectError::Metadata {
-            offset,
-            place: format!("byte {:#x} of its contents", contents.len() - rest.len()),
-            expected: "a MessagePack map",
-            found: error.to_string(),
-        }
-    })
+    rmpv::decode::read_value_with_max_depth(&mut rest, DEPTH)
+        .map_err(|error| malformed(contents.len() - rest.len(), offset, &error))
 }
 
-fn parse(contents: &[u8], offset: u64) -> Result<Metadata, CodeObjectError> {
-    let document = decode(contents, offset)?;
-    let root = Node { value: &document, place: KeyPath::default(), offset };
-    let mut metadata = Metadata::default();
-    for (key, node) in root.map()? {
+/// No document, as it turns out after so many bytes of it.
+fn malformed(read: usize, offset: u64, error: &dyn fmt::Display) -> CodeObjectError {
+    CodeObjectError::Metadata {
+        offset,
+        place: format!("byte {read:#x} of its contents"),
+        expected: "a MessagePack map",
+        found: error.to_string(),
+    }
+}
+
+/// A document that is read value by value: the note of a library takes many times its size once it
+/// is a tree.
+struct Document<'a> {
+    contents: &'a [u8],
+    rest: &'a [u8],
+    offset: u64,
+}
+
+impl<'a> Document<'a> {
+    fn value(&mut self) -> Result<ValueRef<'a>, CodeObjectError> {
+        rmpv::decode::read_value_ref_with_max_depth(&mut self.rest, DEPTH)
+            .map_err(|error| malformed(self.contents.len() - self.rest.len(), self.offset, &error))
+    }
+
+    /// How many elements the map or the list has that comes next, which is entered; nothing if
+    /// something else comes next.
+    fn enter(&mut self, short: u8, long: [u8; 2]) -> Option<u32> {
+        let (length, rest) = match *self.rest {
+            [first, ref rest @ ..] if first & 0xf0 == short => ((first & 0xf).into(), rest),
+            [first, a, b, ref rest @ ..] if first == long[0] => {
+                (u16::from_be_bytes([a, b]).into(), rest)
+            }
+            [first, a, b, c, d, ref rest @ ..] if first == long[1] => {
+                (u32::from_be_bytes([a, b, c, d]), rest)
+            }
+            _ => return None,
+        };
+        self.rest = rest;
+        Some(length)
+    }
+
+    fn enter_map(&mut self) -> Option<u32> {
+        self.enter(0x80, [0xde, 0xdf])
+    }
+
+    fn enter_list(&mut self) -> Option<u32> {
+        self.enter(0x90, [0xdc, 0xdd])
+    }
+}
+
+fn parse(contents: &[u8], offset: u64) -> Result<(Metadata, Vec<KernelMetadata>), CodeObjectError> {
+    let mut document = Document { contents, rest: contents, offset };
+    let (mut metadata, mut kernels) = (Metadata::default(), Vec::new());
+    let Some(entries) = document.enter_map() else {
+        return Err(Node::new(&document.value()?, "", offset).refuse("a map"));
+    };
+    for _ in 0..entries {
+        let key = document.value()?;
+        // Keys that are no strings cannot be among those that are known.
+        let key = string(&key).unwrap_or_default();
+        let length = match key {
+            "amdhsa.kernels" => document.enter_list(),
+            _ => None,
+        };
+        if let Some(length) = length {
+            for index in 0..length {
+                let value = document.value()?;
+                let node = Node::new(&value, key, offset);
+                kernels.push(node.of_kernel(index as usize).kernel()?);
+            }
+            continue;
+        }
+        let value = document.value()?;
+        let node = Node::new(&value, key, offset);
         match key {
             "amdhsa.version" => metadata.version = Some(node.version()?),
             "amdhsa.target" => metadata.target = Some(node.string()?),
@@ -158,15 +222,69 @@ fn parse(contents: &[u8], offset: u64) -> Result<Metadata, CodeObjectError> {
                 metadata.printf =
                     node.array()?.map(|format| format.string()).collect::<Result<_, _>>()?;
             }
-            "amdhsa.kernels" => {
-                for (index, kernel) in node.array()?.enumerate() {
-                    metadata.kernels.push(kernel.of_kernel(index).kernel()?);
-                }
-            }
+            "amdhsa.kernels" => return Err(node.refuse("a list")),
             _ => {}
         }
     }
-    Ok(metadata)
+    Ok((metadata, kernels))
+}
+
+/// A note section with the metadata of the kernels that have these descriptors' symbols; empty where
+/// there is no metadata.
+pub(crate) fn reduced(notes: &[FileBytes], symbols: &[&str]) -> Result<Vec<u8>, CodeObjectError> {
+    for segment in notes {
+        let Some((offset, contents)) = find(segment, segment.offset())? else { continue };
+        let mut document = Document { contents, rest: contents, offset };
+        let count = document.enter_map().unwrap_or_default();
+        let mut reduced = [&[0xdf][..], &count.to_be_bytes()].concat();
+        for _ in 0..count {
+            let before = document.rest;
+            let is_kernels = string(&document.value()?) == Some("amdhsa.kernels");
+            let mut kernels: Vec<&[u8]> = Vec::new();
+            let length = if is_kernels { document.enter_list() } else { None };
+            if length.is_none() {
+                document.value()?;
+                reduced
+                    .extend(before.get(..before.len() - document.rest.len()).unwrap_or_default());
+                continue;
+            }
+            for _ in 0..length.unwrap_or_default() {
+                let before = document.rest;
+                let kernel = document.value()?;
+                let bytes = before.get(..before.len() - document.rest.len()).unwrap_or_default();
+                let node = Node::new(&kernel, "", offset);
+                let mut symbol = node.map()?.filter(|(key, _)| *key == ".symbol");
+                let symbol = symbol.next().and_then(|(_, value)| string(value.value));
+                if symbol.is_some_and(|symbol| symbols.contains(&symbol)) {
+                    kernels.push(bytes);
+                }
+            }
+            let key = b"amdhsa.kernels";
+            reduced.push(0xa0 | key.len() as u8);
+            reduced.extend(key);
+            reduced.push(0xdd);
+            reduced.extend((kernels.len() as u32).to_be_bytes());
+            reduced.extend(kernels.concat());
+        }
+        let mut note = Vec::new();
+        for word in [NOTE_NAME.len() as u32, reduced.len() as u32, NOTE_TYPE] {
+            note.extend(word.to_le_bytes());
+        }
+        for part in [NOTE_NAME, &reduced] {
+            note.extend(part);
+            note.resize(note.len().next_multiple_of(4), 0);
+        }
+        return Ok(note);
+    }
+    Ok(Vec::new())
+}
+
+/// A value that is text in UTF-8.
+fn string<'a>(value: &ValueRef<'a>) -> Option<&'a str> {
+    match value {
+        ValueRef::String(text) => text.into_str(),
+        _ => None,
+    }
 }
 
 /// An entry of the document, for errors.
@@ -195,12 +313,16 @@ impl fmt::Display for KeyPath<'_> {
 /// A value of the document, and where it is.
 #[derive(Clone, Copy)]
 struct Node<'a> {
-    value: &'a Value,
+    value: &'a ValueRef<'a>,
     place: KeyPath<'a>,
     offset: u64,
 }
 
 impl<'a> Node<'a> {
+    fn new(value: &'a ValueRef<'a>, key: &'a str, offset: u64) -> Node<'a> {
+        Node { value, place: KeyPath { key, ..KeyPath::default() }, offset }
+    }
+
     fn kernel(self) -> Result<KernelMetadata, CodeObjectError> {
         let mut kernel = KernelMetadata::default();
         for (key, node) in self.map()? {
@@ -301,21 +423,21 @@ impl<'a> Node<'a> {
     }
 
     fn map(self) -> Result<impl Iterator<Item = (&'a str, Node<'a>)>, CodeObjectError> {
-        let entries = self.value.as_map().ok_or_else(|| self.refuse("a map"))?;
+        let ValueRef::Map(entries) = self.value else { return Err(self.refuse("a map")) };
         // Keys that are no strings cannot be among those that are known.
         Ok(entries.iter().filter_map(move |(key, value)| {
-            let key = key.as_str()?;
+            let key = string(key)?;
             Some((key, Node { value, place: KeyPath { key, ..self.place }, ..self }))
         }))
     }
 
     fn array(self) -> Result<impl Iterator<Item = Node<'a>>, CodeObjectError> {
-        let values = self.value.as_array().ok_or_else(|| self.refuse("a list"))?;
+        let ValueRef::Array(values) = self.value else { return Err(self.refuse("a list")) };
         Ok(values.iter().map(move |value| Node { value, ..self }))
     }
 
     fn string(self) -> Result<String, CodeObjectError> {
-        self.value.as_str().map(str::to_owned).ok_or_else(|| self.refuse("a UTF-8 string"))
+        string(self.value).map(str::to_owned).ok_or_else(|| self.refuse("a UTF-8 string"))
     }
 
     fn number(self) -> Result<u32, CodeObjectError> {
@@ -327,9 +449,9 @@ impl<'a> Node<'a> {
 
     /// A boolean; the assembler keeps 0 and 1 as they were written.
     fn boolean(self) -> Result<bool, CodeObjectError> {
-        match (self.value.as_bool(), self.value.as_u64()) {
-            (Some(value), _) => Ok(value),
-            (None, Some(number @ 0..=1)) => Ok(number == 1),
+        match (self.value, self.value.as_u64()) {
+            (ValueRef::Boolean(value), _) => Ok(*value),
+            (_, Some(number @ 0..=1)) => Ok(number == 1),
             _ => Err(self.refuse("a boolean")),
         }
     }
@@ -350,16 +472,16 @@ impl<'a> Node<'a> {
 
     fn refuse(self, expected: &'static str) -> CodeObjectError {
         let found = match self.value {
-            Value::Nil => "nil".to_owned(),
-            Value::Boolean(value) => value.to_string(),
-            Value::Integer(value) => value.to_string(),
-            Value::F32(value) => value.to_string(),
-            Value::F64(value) => value.to_string(),
-            Value::String(value) => format!("a string of {} bytes", value.as_bytes().len()),
-            Value::Binary(value) => format!("{} bytes", value.len()),
-            Value::Array(values) => format!("a list of {}", values.len()),
-            Value::Map(values) => format!("a map of {}", values.len()),
-            Value::Ext(kind, _) => format!("extension {kind}"),
+            ValueRef::Nil => "nil".to_owned(),
+            ValueRef::Boolean(value) => value.to_string(),
+            ValueRef::Integer(value) => value.to_string(),
+            ValueRef::F32(value) => value.to_string(),
+            ValueRef::F64(value) => value.to_string(),
+            ValueRef::String(value) => format!("a string of {} bytes", value.as_bytes().len()),
+            ValueRef::Binary(value) => format!("{} bytes", value.len()),
+            ValueRef::Array(values) => format!("a list of {}", values.len()),
+            ValueRef::Map(values) => format!("a map of {}", values.len()),
+            ValueRef::Ext(kind, _) => format!("extension {kind}"),
         };
         let place = self.place.to_string();
         CodeObjectError::Metadata { offset: self.offset, place, expected, found }

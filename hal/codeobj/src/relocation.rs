@@ -2,7 +2,7 @@
 
 use crate::CodeObjectError;
 use crate::elf::Elf;
-use crate::symbol::Symbol;
+use crate::symbol::{Symbol, Table};
 use object::LittleEndian as LE;
 use object::elf::{self, Rela64};
 use std::fmt;
@@ -92,7 +92,7 @@ pub struct Relocation {
 }
 
 /// Reads the relocations that belong to the memory image; `symbols` are those of `.dynsym`.
-pub(crate) fn read(elf: &Elf<'_>, symbols: &[Symbol]) -> Result<Vec<Relocation>, CodeObjectError> {
+pub(crate) fn read(elf: &Elf<'_>, symbols: &Table) -> Result<Vec<Relocation>, CodeObjectError> {
     let mut relocations = Vec::new();
     let mut total = 0u64;
     for (index, header) in elf.section_headers.iter().enumerate() {
@@ -118,7 +118,7 @@ pub(crate) fn read(elf: &Elf<'_>, symbols: &[Symbol]) -> Result<Vec<Relocation>,
     Ok(relocations)
 }
 
-fn relocation(raw: &Rela64<LE>, symbols: &[Symbol]) -> Result<Option<Relocation>, CodeObjectError> {
+fn relocation(raw: &Rela64<LE>, symbols: &Table) -> Result<Option<Relocation>, CodeObjectError> {
     let place = raw.r_offset.get(LE);
     let (number, index) = (raw.r_type(LE, false).0, raw.r_sym(LE, false));
     if number == 0 {
@@ -131,13 +131,13 @@ fn relocation(raw: &Rela64<LE>, symbols: &[Symbol]) -> Result<Option<Relocation>
     })?;
     let symbol = match index {
         0 => None,
-        index => Some(symbols.get(index as usize).cloned().ok_or_else(|| {
-            CodeObjectError::Relocation {
+        index => {
+            Some(symbols.symbol(index as usize).ok_or_else(|| CodeObjectError::Relocation {
                 place,
                 found: format!("symbol number {index}"),
                 expected: "the number of a symbol in .dynsym",
-            }
-        })?),
+            })?)
+        }
     };
     Ok(Some(Relocation { place, kind, symbol, addend: raw.r_addend.get(LE) }))
 }

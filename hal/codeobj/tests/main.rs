@@ -7,5 +7,6 @@ mod image;
 mod lines;
 mod mutations;
 mod reading;
+mod reduced;
 mod writing;
 mod writing_debug;

@@ -91,7 +91,8 @@ pub struct CoreApiTable {
     pub hsa_code_object_reader_create_from_file_fn: hsa_code_object_reader_create_from_file,
     pub hsa_code_object_reader_create_from_memory_fn: hsa_code_object_reader_create_from_memory,
     pub hsa_code_object_reader_destroy_fn: hsa_code_object_reader_destroy,
-    unused118: [Unused; 2],
+    pub hsa_executable_create_alt_fn: hsa_executable_create_alt,
+    unused119: [Unused; 1],
     pub hsa_executable_load_agent_code_object_fn: hsa_executable_load_agent_code_object,
     unused121: [Unused; 1],
     pub hsa_executable_get_symbol_by_name_fn: hsa_executable_get_symbol_by_name,
@@ -229,6 +230,7 @@ mod tests {
             hsa_code_object_reader_create_from_file_fn 115,
             hsa_code_object_reader_create_from_memory_fn 116,
             hsa_code_object_reader_destroy_fn 117,
+            hsa_executable_create_alt_fn 118,
             hsa_executable_load_agent_code_object_fn 120,
             hsa_executable_get_symbol_by_name_fn 122,
         );

@@ -5,6 +5,7 @@
 use crate::{
     Class, Encoding, Family, Generation, Inst, Operand, Register, RegisterRange, Role, Value, Vgpr,
 };
+use std::sync::Arc;
 
 /// The high bits of the numbers of the vector registers that instructions name, two for each kind of
 /// operand.
@@ -78,14 +79,15 @@ impl Inst {
             return;
         }
         let slots = slots(self);
-        let vgprs = |range: &RegisterRange| matches!(range.first, Register::Vgpr(_));
-        let old = std::mem::take(&mut self.reads);
-        let (old_vgprs, reads): (Vec<_>, Vec<_>) = old.into_iter().partition(vgprs);
-        self.reads = reads;
-        self.writes.retain(|range| !vgprs(range));
         let sources: Vec<RegisterRange> = self.sources().filter_map(register).collect();
         let is_read_too = self.flags.tied || self.operation.keeps_destination(generation);
-        for (operand, slot) in self.operands.iter_mut().zip(slots) {
+        let words = Arc::make_mut(&mut self.words);
+        let vgprs = |range: &RegisterRange| matches!(range.first, Register::Vgpr(_));
+        let old = std::mem::take(&mut words.reads);
+        let (old_vgprs, reads): (Vec<_>, Vec<_>) = old.into_iter().partition(vgprs);
+        words.reads = reads;
+        words.writes.retain(|range| !vgprs(range));
+        for (operand, slot) in words.operands.iter_mut().zip(slots) {
             let (Value::Register(range), Some(slot)) = (&mut operand.value, slot) else { continue };
             let named = *range;
             *range = banks.place(slot, named);
@@ -93,14 +95,14 @@ impl Inst {
                 continue;
             }
             if operand.role == Role::Source {
-                include(&mut self.reads, *range);
+                include(&mut words.reads, *range);
                 continue;
             }
-            include(&mut self.writes, *range);
+            include(&mut words.writes, *range);
             // What of the destination keeps its old value was read under the destination's name.
             for old in old_vgprs.iter().filter(|old| named.contains(old.first)) {
                 if is_read_too || !sources.contains(old) {
-                    include(&mut self.reads, banks.place(Slot::Destination, *old));
+                    include(&mut words.reads, banks.place(Slot::Destination, *old));
                 }
             }
         }

@@ -1,18 +1,20 @@
 //! Joins what LLVM's tables say of an instruction with what its printed form says.
 
 use crate::ffi::{Description, McOperand, flag};
-use crate::inst::{Encoding, Flags, Half, Inst, Modifiers, Operand, Pc, Role, SdwaUnused, Value};
+use crate::inst::{
+    Encoding, Flags, Half, Inst, InstWords, Modifiers, Operand, Pc, Role, SdwaUnused, Value,
+};
 use crate::text::{self, Printed};
 use crate::{Class, ConstantType, Family, Generation, Opcode, Operation, Register, RegisterRange};
+use std::sync::Arc;
 
-/// The instruction that `description` describes.
-pub(crate) fn inst(
+/// What the instruction says that `description` describes.
+pub(crate) fn words(
     description: Description,
     bytes: &[u8],
-    pc: Pc,
     generation: Generation,
     wave_size: u8,
-) -> Inst {
+) -> InstWords {
     let text = description.text.trim();
     let (mnemonic, _) = text.split_once(' ').unwrap_or((text, ""));
     let encoding = encoding(description.format, mnemonic, bytes);
@@ -94,15 +96,7 @@ pub(crate) fn inst(
         }
     }
 
-    let flags = flags(&description, operation);
-    let branch_target = match printed_branch_offset(&operands, encoding) {
-        Some(words) if flags.branch => {
-            Some(Pc(pc.0.wrapping_add(4).wrapping_add_signed(words * 4)))
-        }
-        _ => None,
-    };
-    Inst {
-        pc,
+    InstWords {
         size: description.size,
         operation,
         encoding,
@@ -111,11 +105,21 @@ pub(crate) fn inst(
         immediate,
         reads,
         writes,
-        flags,
-        branch_target,
+        flags: flags(&description, operation),
         opcode_name: description.name,
         text: text.to_owned(),
     }
+}
+
+/// The instruction that these words are at `pc`.
+pub(crate) fn at(words: Arc<InstWords>, pc: Pc) -> Inst {
+    let branch_target = match printed_branch_offset(&words.operands, words.encoding) {
+        Some(offset) if words.flags.branch => {
+            Some(Pc(pc.0.wrapping_add(4).wrapping_add_signed(offset * 4)))
+        }
+        _ => None,
+    };
+    Inst { pc, branch_target, words }
 }
 
 /// Distinguishes immediate fields from literals: both are printed in decimal or hexadecimal,

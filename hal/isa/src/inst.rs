@@ -2,6 +2,8 @@
 
 use crate::{Class, ConstantType, DataType, Generation, MemoryAccess, Operation, RegisterRange};
 use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 /// Address of an instruction, in bytes. Inside a code object: the ELF virtual address, as
 /// disassemblers print it. On a device: where the code was loaded.
@@ -14,11 +16,21 @@ impl fmt::Display for Pc {
     }
 }
 
-/// One instruction: what it does, on what, and what it touches.
+/// One instruction: what it does, on what, and what it touches. All but where it stands is shared by
+/// instructions of the same words, and is reached as if it were here.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inst {
     /// Where it was decoded.
     pub pc: Pc,
+    /// Where a direct branch goes.
+    pub branch_target: Option<Pc>,
+    /// What its words say.
+    pub words: Arc<InstWords>,
+}
+
+/// What the words of an instruction say, wherever it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InstWords {
     /// Length in bytes.
     pub size: u8,
     /// The operation, one name across encodings and generations.
@@ -41,12 +53,25 @@ pub struct Inst {
     pub writes: Vec<RegisterRange>,
     /// What LLVM's instruction description says of it.
     pub flags: Flags,
-    /// Where a direct branch goes.
-    pub branch_target: Option<Pc>,
     /// LLVM's name of the opcode, generation suffix included.
     pub opcode_name: &'static str,
     /// The assembler's text, mnemonic suffix and modifiers included.
     pub text: String,
+}
+
+impl Deref for Inst {
+    type Target = InstWords;
+
+    fn deref(&self) -> &InstWords {
+        &self.words
+    }
+}
+
+impl DerefMut for Inst {
+    /// Of this instruction alone: what others share stays.
+    fn deref_mut(&mut self) -> &mut InstWords {
+        Arc::make_mut(&mut self.words)
+    }
 }
 
 impl Inst {
@@ -182,7 +207,7 @@ pub enum Value {
     /// `off`: no register in this place.
     Off,
     /// A symbolic immediate: `hwreg(...)`, `sendmsg(...)`, wait counters. The number is in
-    /// [`Inst::immediate`].
+    /// [`InstWords::immediate`].
     Symbol(String),
 }
 

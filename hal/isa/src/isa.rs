@@ -1,11 +1,13 @@
 //! Decoding and assembling for one target.
 
+use crate::cache::Cache;
 use crate::ffi::{self, Description, McOperand, Session};
 use crate::inst::{Inst, Pc};
 use crate::{
     Generation, Register, RegisterRange, Setting, Target, Vgpr, decode, exact, source, survived,
     unused,
 };
+use std::cell::RefCell;
 use std::ffi::CString;
 use std::fmt::Write;
 
@@ -18,6 +20,8 @@ pub struct Isa {
     wave_size: u8,
     accum_offset: Option<u16>,
     session: Session,
+    /// What was decoded before.
+    cache: RefCell<Cache>,
 }
 
 impl Isa {
@@ -55,14 +59,15 @@ impl Isa {
         let features = CString::new(features(target, wave_size)).unwrap_or_default();
         let session = Session::open(&processor, &features)
             .ok_or_else(|| unsupported("the LLVM at hand was built without it"))?;
-        Ok(Isa { target: target.clone(), wave_size, accum_offset: None, session })
+        let cache = RefCell::default();
+        Ok(Isa { target: target.clone(), wave_size, accum_offset: None, session, cache })
     }
 
     /// The same, for code whose VGPRs from `accum_offset` on are decoded as AccVGPRs: see
     /// [`Inst::name_shared_vgprs`].
     #[must_use]
     pub fn with_accum_offset(self, accum_offset: Option<u16>) -> Isa {
-        Isa { accum_offset, ..self }
+        Isa { accum_offset, cache: RefCell::default(), ..self }
     }
 
     /// The target.
@@ -76,7 +81,8 @@ impl Isa {
     }
 
     /// Decodes the instruction at the beginning of `bytes`, which lie at `pc`. What follows the
-    /// instruction is ignored, and so are fields that the operation does not use.
+    /// instruction is ignored, and so are fields that the operation does not use. Words that were
+    /// decoded before, wherever they stood, are not decoded again.
     ///
     /// # Errors
     /// [`DecodeError::Truncated`] where `bytes` end within an instruction. Where they begin with
@@ -85,16 +91,24 @@ impl Isa {
     /// part of what is encoded.
     pub fn decode(&self, bytes: &[u8], pc: Pc) -> Result<Inst, DecodeError> {
         let bytes = &bytes[..bytes.len().min(Isa::LONGEST_INSTRUCTION)];
+        if let Some(known) = self.cache.borrow().get(bytes) {
+            return Ok(decode::at(known, pc));
+        }
         let generation = self.target.generation();
         let Some(description) = self.describe(bytes, pc) else {
             return Err(self.decode_error(bytes, pc));
         };
         let is_exact = exact::is_exact(&description, bytes, generation);
-        let mut inst = decode::inst(description, bytes, pc, generation, self.wave_size);
+        let words = decode::words(description, bytes, generation, self.wave_size);
+        if !is_exact {
+            return Err(DecodeError::NotExact { pc, text: words.text });
+        }
+        let mut inst = decode::at(words.into(), pc);
         if let Some(accum_offset) = self.accum_offset {
             inst.name_shared_vgprs(accum_offset);
         }
-        if is_exact { Ok(inst) } else { Err(DecodeError::NotExact { pc, text: inst.text }) }
+        self.cache.borrow_mut().add(bytes, &inst.words);
+        Ok(inst)
     }
 
     /// What LLVM says of an instruction, unused fields cleared if it refuses them.

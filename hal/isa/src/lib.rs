@@ -19,6 +19,7 @@
 //! result of `v_readfirstlane_b32` is called invalid, and hazards were added.
 
 mod banks;
+mod cache;
 mod canonical;
 pub mod clause;
 mod constant;
@@ -57,8 +58,8 @@ pub use constant::ConstantType;
 pub use control::Control;
 pub use exec::{ExecChange, LanesWritten};
 pub use inst::{
-    BufferFormat, Dpp, DppControl, Encoding, Flags, Half, Inst, Modifiers, Operand, OutputScale,
-    Pc, Role, Sdwa, SdwaSelect, SdwaUnused, Value,
+    BufferFormat, Dpp, DppControl, Encoding, Flags, Half, Inst, InstWords, Modifiers, Operand,
+    OutputScale, Pc, Role, Sdwa, SdwaSelect, SdwaUnused, Value,
 };
 pub use isa::{AssembleError, DecodeError, Isa, IsaError};
 pub use lane::{Lane, LaneMask};

@@ -3,31 +3,44 @@
 //! (AMDGPUUsage, "compute_pgm_rsrc3 for GFX90A-GFX942", ACCUM_OFFSET; MI200 ISA, "VGPRs").
 
 use crate::{AccVgpr, Inst, Register, RegisterRange, Value, Vgpr};
+use std::sync::Arc;
 
 impl Inst {
     /// Whether it names a VGPR that is an AccVGPR where those begin at `accum_offset`.
     pub fn names_shared_vgprs(&self, accum_offset: u16) -> bool {
+        self.vgprs_named() > accum_offset
+    }
+
+    /// One more than the highest number of the VGPRs that it names; 0 if it names none.
+    pub fn vgprs_named(&self) -> u16 {
         let operands = self.operands.iter().filter_map(|operand| match operand.value {
             Value::Register(range) => Some(range),
             _ => None,
         });
-        let mut named =
-            operands.chain(self.reads.iter().copied()).chain(self.writes.iter().copied());
-        named.any(|range| split(range, accum_offset).1.is_some())
+        let named = operands.chain(self.reads.iter().copied()).chain(self.writes.iter().copied());
+        let ends = named.filter_map(|range| match range.first {
+            Register::Vgpr(Vgpr(first)) => Some(first + u16::from(range.words)),
+            _ => None,
+        });
+        ends.max().unwrap_or(0)
     }
 
     /// Gives registers that have two names the name of the AccVGPR, where those begin at
     /// `accum_offset`: in what it reads and writes, and in operands that do not begin below. The
     /// text stays.
     pub fn name_shared_vgprs(&mut self, accum_offset: u16) {
-        for operand in &mut self.operands {
+        if !self.names_shared_vgprs(accum_offset) {
+            return;
+        }
+        let words = Arc::make_mut(&mut self.words);
+        for operand in &mut words.operands {
             if let Value::Register(range) = &mut operand.value
                 && let (None, Some(shared)) = split(*range, accum_offset)
             {
                 *range = shared;
             }
         }
-        for ranges in [&mut self.reads, &mut self.writes] {
+        for ranges in [&mut words.reads, &mut words.writes] {
             if ranges.iter().any(|range| split(*range, accum_offset).1.is_some()) {
                 let parts = ranges.iter().map(|range| split(*range, accum_offset));
                 *ranges = parts.flat_map(|(own, shared)| [own, shared]).flatten().collect();
@@ -78,6 +91,6 @@ mod tests {
         let before = inst("v_accvgpr_write_b32 a3, v7");
         let mut after = before.clone();
         after.name_shared_vgprs(8);
-        assert_eq!((after.reads, after.operands), (before.reads, before.operands));
+        assert_eq!(after, before);
     }
 }

@@ -161,7 +161,7 @@ fn roles_and_registers_of_other_targets() {
 fn modifiers_of_operands() {
     let isa = isa("gfx90a");
     let flags = |line: &str| {
-        let operands = inst(&isa, line).operands;
+        let operands = inst(&isa, line).operands.clone();
         let flags = operands.iter().skip(1).map(|o| (o.negate, o.absolute, o.sign_extend));
         flags.collect::<Vec<_>>()
     };
@@ -181,7 +181,7 @@ fn modifiers_of_operands() {
 #[test]
 fn modifiers_of_instructions() {
     let isa = isa("gfx90a");
-    let modifiers = |line: &str| inst(&isa, line).modifiers;
+    let modifiers = |line: &str| inst(&isa, line).modifiers.clone();
     let none = Modifiers::default;
 
     assert_eq!(
@@ -249,10 +249,10 @@ fn modifiers_of_instructions() {
 #[test]
 fn modifiers_that_a_target_names_differently() {
     let negated = "v_mfma_f64_16x16x4_f64 v[0:7], v[8:9], v[10:11], v[0:7] neg:[1,0,1]";
-    let modifiers = inst(&isa("gfx942"), negated).modifiers;
+    let modifiers = inst(&isa("gfx942"), negated).modifiers.clone();
     assert_eq!((modifiers.negated_sources, modifiers.blgp), (0b101, 0));
     let load = inst(&isa("gfx942"), "global_load_dword v0, v[2:3], off sc0 nt sc1");
-    let mut policy = load.modifiers.cache_policy;
+    let mut policy = load.modifiers.cache_policy.clone();
     policy.sort();
     assert_eq!(policy, ["nt", "sc0", "sc1"]);
 }

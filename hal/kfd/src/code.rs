@@ -66,9 +66,12 @@ pub unsafe fn resident_at(list: *const LoaderList, address: u64) -> Option<Resid
     let (bias, name) = found?;
     // SAFETY: the loader's names end with a zero.
     let uri = unsafe { CStr::from_ptr(name) }.to_str().ok()?;
-    let code_object = CodeObject::parse(&read(&Uri::parse(uri)?)?).ok()?;
-    let end = code_object.segments().last().map_or(0, |segment| segment.end());
-    (address < bias.wrapping_add(end)).then_some(Resident { bias, code_object })
+    // A large one is not read for an address that is beyond its end.
+    let bytes = read(&Uri::parse(uri)?, |bytes| {
+        let end = CodeObject::end_in_memory(bytes);
+        end.is_some_and(|end| address < bias.wrapping_add(end))
+    })?;
+    Some(Resident { bias, code_object: CodeObject::of(bytes).ok()? })
 }
 
 /// Where the bytes of a code object are.
@@ -118,18 +121,19 @@ fn unescape(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-fn read(uri: &Uri) -> Option<Vec<u8>> {
+/// The bytes of a place, if they are wanted.
+fn read(uri: &Uri, is_wanted: impl FnOnce(&[u8]) -> bool) -> Option<Vec<u8>> {
     let Some(path) = &uri.path else {
         let size = usize::try_from(uri.size?).ok()?;
         // SAFETY: the loader names memory of this process that holds the code object.
         let bytes = unsafe { std::slice::from_raw_parts(uri.offset as *const u8, size) };
-        return Some(bytes.to_vec());
+        return is_wanted(bytes).then(|| bytes.to_vec());
     };
     let mut file = std::fs::File::open(path).ok()?;
     file.seek(SeekFrom::Start(uri.offset)).ok()?;
     let mut bytes = Vec::new();
     file.take(uri.size.unwrap_or(u64::MAX)).read_to_end(&mut bytes).ok()?;
-    Some(bytes)
+    is_wanted(&bytes).then_some(bytes)
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ pub struct LocalBlock {
 }
 
 /// A function's blocks.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Blocks {
     pub blocks: Vec<LocalBlock>,
     /// Instructions that control leaves to places that are not known, and why.

@@ -42,6 +42,15 @@ impl Draft {
         draft
     }
 
+    /// Where the first instruction of a function begins, if it has any.
+    pub fn first(object: &CodeObject, isa: &Isa, extent: &FunctionExtent) -> Option<Pc> {
+        let length = usize::try_from(extent.end - extent.start).unwrap_or_default();
+        let code = object.bytes_at(Pc(extent.start), length).unwrap_or_default();
+        let places = (0..code.len()).step_by(4).map(|at| (at, Pc(extent.start + at as u64)));
+        let mut found = places.filter(|(at, pc)| isa.decode(&code[*at..], *pc).is_ok());
+        found.next().map(|(_, pc)| pc)
+    }
+
     /// The instruction that begins at an address.
     pub fn at(&self, pc: Pc) -> Option<usize> {
         self.insts.binary_search_by_key(&pc, |inst| inst.pc).ok()

@@ -1,6 +1,6 @@
 //! Which functions there are, and where each begins and ends.
 
-use flipwave_codeobj::{CodeObject, Definition, SymbolKind};
+use flipwave_codeobj::CodeObject;
 use flipwave_isa::Pc;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -42,11 +42,9 @@ impl Extents {
             });
         }
         let entries: HashSet<u64> = object.kernels().iter().map(|own| own.entry().0).collect();
-        for symbol in object.symbols() {
-            let is_function = symbol.kind == SymbolKind::Function
-                && symbol.definition == Definition::Address
-                && !entries.contains(&symbol.address);
-            let Some(limit) = code_end(object, symbol.address).filter(|_| is_function) else {
+        for symbol in object.functions() {
+            let is_other = !entries.contains(&symbol.address);
+            let Some(limit) = code_end(object, symbol.address).filter(|_| is_other) else {
                 continue;
             };
             let is_exact = symbol.size > 0;
@@ -84,6 +82,11 @@ impl Extents {
     pub fn holding(&self, pc: Pc) -> Option<&FunctionExtent> {
         let (_, extent) = self.0.range(..=pc.0).next_back()?;
         (pc.0 < extent.end).then_some(extent)
+    }
+
+    /// The function that begins at an address.
+    pub fn starting(&self, pc: Pc) -> Option<&FunctionExtent> {
+        self.0.get(&pc.0)
     }
 
     /// All, by ascending address.

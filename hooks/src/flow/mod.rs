@@ -11,6 +11,7 @@ mod loops;
 mod read;
 mod shared;
 mod step;
+mod survey;
 mod track;
 mod value;
 
@@ -20,6 +21,8 @@ pub(crate) mod tests;
 pub use error::{FlowError, NoRules};
 pub(crate) use index::keys;
 pub use index::{BlockIndex, FunctionIndex, IndexRange, IndexVec, InstIndex, Key};
+
+pub use survey::Survey;
 
 use flipwave_isa::{Inst, Pc, Register, Target};
 use std::sync::Arc;

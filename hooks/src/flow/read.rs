@@ -1,27 +1,15 @@
-//! Reads the code of a code object.
+//! The code of functions that have been looked at.
 
-use super::block::{Blocks, JumpTarget};
 use super::draft::Draft;
-use super::extent::Extents;
-use super::findings::{Findings, Surroundings};
 use super::loops::loops;
-use super::track::track;
+use super::survey::{FunctionParts, Survey};
 use super::{
     AddressChain, Block, BlockIndex, Call, Disassembly, Edge, FlowError, Function, FunctionIndex,
     IndexRange, IndexVec, InstIndex, Key, Loop, Unresolved,
 };
-use flipwave_codeobj::{CodeObject, Definition, RelocationKind};
-use flipwave_isa::{Isa, Opcode, Pc, RegisterSet, Sgpr};
-use std::collections::{BTreeMap, BTreeSet};
-
-/// Most passes over the functions, each of which uses what the one before found of the others.
-const ROUNDS: usize = 8;
-
-/// Where the return address is (AMDGPUUsage, "Non-Kernel Functions").
-const RETURN_PAIR: Sgpr = Sgpr(30);
-
-/// Most instructions of a program.
-const INSTRUCTIONS_LIMIT: u32 = u32::MAX / 2;
+use flipwave_codeobj::CodeObject;
+use flipwave_isa::{Opcode, Pc};
+use std::collections::BTreeMap;
 
 impl Disassembly {
     /// Reads the code of a code object.
@@ -33,227 +21,40 @@ impl Disassembly {
     /// Where nothing can be said at all: an unknown target, kernels of different wave sizes, a
     /// kernel that begins with no instruction.
     pub fn read(object: &CodeObject) -> Result<Disassembly, FlowError> {
-        let wave_size = wave_size(object)?;
-        let isa = Isa::with_wave_size(object.target(), wave_size)?;
-        let mut extents = Extents::of(object);
-        let mut known: BTreeMap<u64, Draft> = BTreeMap::new();
-        loop {
-            let mut drafts = Vec::new();
-            for extent in extents.iter() {
-                let same = known.remove(&extent.start).filter(|draft| draft.extent == *extent);
-                drafts.push(same.unwrap_or_else(|| Draft::decode(object, &isa, extent)));
-            }
-            refuse_empty_kernels(object, &drafts)?;
-            drafts.retain(|draft| !draft.insts.is_empty());
-            let reader = Reader::new(object, drafts);
-            let parts = reader.understand();
-            let found = reader.without_symbols(&parts);
-            let added = found.into_iter().filter(|start| extents.add(object, *start)).count();
-            if added == 0 {
-                let mut program = reader.program(parts, wave_size);
-                program.name_shared_vgprs(object)?;
-                return Ok(program);
-            }
-            known = reader.drafts.into_iter().map(|draft| (draft.extent.start, draft)).collect();
-        }
+        let mut survey = Survey::keeping(object)?;
+        let all: Vec<usize> = (0..survey.functions.len()).collect();
+        Ok(survey.program(&all))
+    }
+
+    /// Reads the code of a kernel, by its index in the code object, and of what it may call; nothing
+    /// else is decoded. See [`Survey::of_kernel`].
+    ///
+    /// # Errors
+    /// As [`Disassembly::read`], of this kernel.
+    pub fn of_kernel(object: &CodeObject, kernel: usize) -> Result<Disassembly, FlowError> {
+        let mut survey = Survey::of_kernel(object, kernel)?;
+        let own = survey.functions.iter().position(|own| own.extent.kernel == Some(kernel));
+        let reachable = own.map(|own| survey.reachable(own)).unwrap_or_default();
+        let reachable: Vec<usize> = reachable.into_iter().collect();
+        Ok(survey.program(&reachable))
     }
 }
 
-/// Lanes of the waves of the kernels.
-fn wave_size(object: &CodeObject) -> Result<u8, FlowError> {
-    let sizes = || object.kernels().iter().map(|own| (own, own.descriptor.wavefront_size()));
-    let Some((first, first_size)) = sizes().next() else {
-        return Ok(object.target().default_wave_size());
-    };
-    match sizes().find(|(_, size)| *size != first_size) {
-        Some((second, second_size)) => Err(FlowError::WaveSizes {
-            first: first.name.to_string(),
-            first_size,
-            second: second.name.to_string(),
-            second_size,
-        }),
-        None => Ok(first_size as u8),
-    }
-}
-
-fn refuse_empty_kernels(object: &CodeObject, drafts: &[Draft]) -> Result<(), FlowError> {
-    for draft in drafts {
-        let begins = draft.insts.first().is_some_and(|inst| inst.pc.0 == draft.extent.start);
-        if let Some(kernel) = draft.extent.kernel.filter(|_| !begins) {
-            return Err(FlowError::NoInstruction {
-                kernel: object.kernels()[kernel].name.to_string(),
-                start: Pc(draft.extent.start),
-                target: object.target().to_string(),
-            });
-        }
-    }
-    let count: usize = drafts.iter().map(|draft| draft.insts.len()).sum();
-    if count > INSTRUCTIONS_LIMIT as usize {
-        return Err(FlowError::TooLarge { limit: INSTRUCTIONS_LIMIT });
-    }
-    Ok(())
-}
-
-/// What is understood of a function.
-#[derive(Clone, Debug, Default)]
-struct FunctionParts {
-    blocks: Blocks,
-    findings: Findings,
-}
-
-struct Reader<'a> {
-    object: &'a CodeObject,
-    drafts: Vec<Draft>,
-    /// Functions by where they begin.
-    entries: BTreeMap<Pc, usize>,
-    /// What relocations put where.
-    relocated: BTreeMap<u64, u64>,
-}
-
-impl<'a> Reader<'a> {
-    fn new(object: &'a CodeObject, drafts: Vec<Draft>) -> Reader<'a> {
-        let begin = drafts.iter().map(|draft| Pc(draft.extent.start));
-        let relocated = object.relocations().iter().filter_map(|relocation| {
-            let base = match (relocation.kind, &relocation.symbol) {
-                (RelocationKind::Relative64, None) => 0,
-                (RelocationKind::Abs64, Some(symbol))
-                    if symbol.definition == Definition::Address =>
-                {
-                    symbol.address
-                }
-                _ => return None,
-            };
-            Some((relocation.place, base.wrapping_add_signed(relocation.addend)))
-        });
-        Reader { object, entries: begin.zip(0..).collect(), relocated: relocated.collect(), drafts }
-    }
-
-    /// Looks at all functions, until nothing new is found.
-    fn understand(&self) -> Vec<FunctionParts> {
-        let mut parts = vec![FunctionParts::default(); self.drafts.len()];
-        let mut written = BTreeMap::new();
-        let mut pairs = BTreeMap::new();
-        for _ in 0..ROUNDS {
-            let calls = |parts: &[FunctionParts]| -> Vec<_> {
-                parts.iter().map(|part| part.findings.calls.clone()).collect()
-            };
-            let before = calls(&parts);
-            for (draft, part) in self.drafts.iter().zip(&mut parts) {
-                let own = pairs.get(&Pc(draft.extent.start)).copied().unwrap_or(RETURN_PAIR);
-                let around = Surroundings {
-                    generation: self.object.target().generation(),
-                    relocated: &self.relocated,
-                    written: &written,
-                    return_pair: draft.extent.kernel.is_none().then_some(own),
-                };
-                *part = self.function(draft, &around);
-            }
-            let (now_written, now_pairs) = (self.written(&parts), self.return_pairs(&parts));
-            let is_final = calls(&parts) == before && now_written == written && now_pairs == pairs;
-            (written, pairs) = (now_written, now_pairs);
-            if is_final {
-                break;
-            }
-        }
-        parts
-    }
-
-    /// Divides a function into blocks and follows its addresses, by turns: each uses what the other
-    /// has found.
-    fn function(&self, draft: &Draft, around: &Surroundings<'_>) -> FunctionParts {
-        let mut jumps: BTreeMap<usize, JumpTarget> = BTreeMap::new();
-        let mut part = FunctionParts::default();
-        for _ in 0..ROUNDS {
-            let is_entry = |pc| self.entries.contains_key(&pc);
-            part.blocks = Blocks::of(draft, around.generation, &jumps, is_entry);
-            part.findings = track(draft, &part.blocks, around);
-            if part.findings.jumps == jumps {
-                break;
-            }
-            jumps.clone_from(&part.findings.jumps);
-        }
-        part
-    }
-
-    /// What functions write, what they call included, by where they begin; of those that call or
-    /// go to unknown places nothing is said.
-    fn written(&self, parts: &[FunctionParts]) -> BTreeMap<u64, RegisterSet> {
-        let mut written: BTreeMap<Pc, RegisterSet> = BTreeMap::new();
-        let mut callees: BTreeMap<Pc, Vec<Pc>> = BTreeMap::new();
-        for (draft, part) in self.drafts.iter().zip(parts) {
-            let start = Pc(draft.extent.start);
-            let targets = part.findings.calls.values().map(|call| call.target);
-            let tails = part.blocks.tail_calls.values().map(|target| Some(*target));
-            let targets: Option<Vec<Pc>> = targets
-                .chain(tails)
-                .map(|target| target.filter(|own| self.entries.contains_key(own)))
-                .collect();
-            let is_known = part.blocks.unresolved.is_empty() && draft.gaps.is_empty();
-            if let Some(targets) = targets.filter(|_| is_known) {
-                let own = draft.insts.iter().flat_map(|inst| inst.writes.iter().copied());
-                written.insert(start, own.collect());
-                callees.insert(start, targets);
-            }
-        }
-        loop {
-            let mut next = BTreeMap::new();
-            for (start, own) in &written {
-                let called = callees.get(start).into_iter().flatten();
-                let all: Option<Vec<RegisterSet>> =
-                    called.map(|callee| written.get(callee).copied()).collect();
-                if let Some(all) = all {
-                    next.insert(*start, all.into_iter().fold(*own, RegisterSet::union));
-                }
-            }
-            if next == written {
-                return written.into_iter().map(|(start, own)| (start.0, own)).collect();
-            }
-            written = next;
-        }
-    }
-
-    /// The pair that a function's callers put the return address into, where they agree on one.
-    fn return_pairs(&self, parts: &[FunctionParts]) -> BTreeMap<Pc, Sgpr> {
-        let mut pairs: BTreeMap<Pc, BTreeSet<Sgpr>> = BTreeMap::new();
-        for call in parts.iter().flat_map(|part| part.findings.calls.values()) {
-            if let Some((target, pair)) = call.target.zip(call.pair) {
-                pairs.entry(target).or_default().insert(pair);
-            }
-        }
-        let agreed = pairs.into_iter().filter(|(_, own)| own.len() == 1);
-        agreed.filter_map(|(target, own)| Some((target, own.first().copied()?))).collect()
-    }
-
-    /// Where functions must begin that no symbol names: what is called, and code whose address is
-    /// taken and that belongs to no function.
-    fn without_symbols(&self, parts: &[FunctionParts]) -> BTreeSet<u64> {
-        let calls = parts.iter().flat_map(|part| part.findings.calls.values());
-        let called = calls.filter_map(|call| Some(call.target?.0));
-        let chains = parts.iter().flat_map(|part| &part.findings.chains);
-        let taken = chains.map(|chain| chain.target.0).chain(self.relocated.values().copied());
-        let belongs = |address: u64| {
-            self.drafts
-                .iter()
-                .any(|draft| (draft.extent.start..draft.extent.end).contains(&address))
-        };
-        let called = called.filter(|address| !self.entries.contains_key(&Pc(*address)));
-        called.chain(taken.filter(|address| !belongs(*address))).collect()
-    }
-
-    /// Puts the functions together.
-    fn program(self, parts: Vec<FunctionParts>, wave_size: u8) -> Disassembly {
-        let taken = self.taken(&parts);
+impl Survey<'_> {
+    /// Puts functions together, by ascending address. Whom they call is among them.
+    pub(super) fn program(&mut self, chosen: &[usize]) -> Disassembly {
         let mut program = Disassembly {
             target: self.object.target().clone(),
-            wave_size,
-            accum_offset: None,
+            wave_size: self.wave_size,
+            accum_offset: self.accum_offset,
             instructions: IndexVec::new(),
             blocks: IndexVec::new(),
             functions: IndexVec::new(),
             addresses: Vec::new(),
         };
-        let entries = &self.entries;
-        for (draft, part) in self.drafts.into_iter().zip(parts) {
+        for function in chosen {
+            let mut draft = self.take_draft(*function);
+            let (part, entries) = (&self.functions[*function].part, &self.entries);
             let first = program.instructions.len();
             let first_block = program.blocks.len();
             let inst = |local: usize| InstIndex::new(first + local);
@@ -261,7 +62,7 @@ impl<'a> Reader<'a> {
             let index = program.functions.next_index();
             let callee = |target: Option<Pc>| {
                 let callee = entries.get(&target?)?;
-                Some(FunctionIndex::new(*callee))
+                Some(FunctionIndex::new(chosen.binary_search(callee).ok()?))
             };
             let mut calls: Vec<Call> = part
                 .findings
@@ -287,9 +88,9 @@ impl<'a> Reader<'a> {
                 instructions: IndexRange::new(inst(0), inst(draft.insts.len())),
                 blocks: IndexRange::new(block(0), block(part.blocks.blocks.len())),
                 calls,
-                address_taken: taken.contains(&draft.extent.start),
+                address_taken: self.taken.contains(&draft.extent.start),
                 loops: loops.collect(),
-                unresolved: unresolved(&draft, &part, entries)
+                unresolved: unresolved(&draft, part, entries)
                     .into_iter()
                     .map(|(at, reason)| Unresolved { at: inst(at), reason })
                     .collect(),
@@ -329,39 +130,40 @@ impl<'a> Reader<'a> {
                 }
             }
             program.blocks.extend(blocks);
+            if let Some(offset) = self.accum_offset {
+                draft.insts.iter_mut().for_each(|inst| inst.name_shared_vgprs(offset));
+            }
             program.instructions.extend(draft.insts);
         }
-        mark_taken_labels(&mut program, &self.relocated);
+        self.mark_taken_labels(&mut program, chosen);
         program
     }
 
-    /// Where functions begin whose address is taken. It only counts if something calls or goes to
-    /// unknown places.
-    fn taken(&self, parts: &[FunctionParts]) -> BTreeSet<u64> {
-        let is_unknown = |part: &FunctionParts| {
-            let known =
-                |target: Option<Pc>| target.is_some_and(|own| self.entries.contains_key(&own));
-            part.findings.calls.values().any(|call| !known(call.target))
-                || !part.blocks.unresolved.is_empty()
-        };
-        if !parts.iter().any(is_unknown) {
-            return BTreeSet::new();
+    /// A label within a function, its address taken for other than a jump that is known, is a way in
+    /// that is not known.
+    fn mark_taken_labels(&self, program: &mut Disassembly, chosen: &[usize]) {
+        for (index, function) in chosen.iter().enumerate() {
+            let extent = &self.functions[*function].extent;
+            for (target, takers) in self.labels.range(Pc(extent.start)..Pc(extent.end)) {
+                let Some(at) = program.at(*target) else { continue };
+                let own = FunctionIndex::new(index);
+                let is_jump = |block: &Block| {
+                    program.instructions[block.last()].operation.opcode() == Opcode::SSetpc
+                        && block
+                            .successors
+                            .iter()
+                            .any(|edge| program.blocks[edge.to].instructions.start == at)
+                };
+                let is_known = takers.iter().all(|taker| *taker == Some(*function))
+                    && program.blocks[program.functions[own].blocks].iter().any(is_jump);
+                let unresolved = &mut program.functions[own].unresolved;
+                if !is_known && !unresolved.iter().any(|own| own.at == at) {
+                    let reason = "its address is taken, and it is not known who goes there";
+                    unresolved.push(Unresolved { at, reason: reason.to_owned() });
+                    unresolved.sort_by_key(|own| own.at);
+                }
+            }
         }
-        let escaped: BTreeSet<u64> =
-            parts.iter().flat_map(|part| part.findings.escaped.iter().copied()).collect();
-        // Slots of the global offset table are loaded from by code that is followed.
-        let table = self.object.section(".got");
-        let in_table = |place: &u64| {
-            table.is_some_and(|own| (own.address..own.address + own.size).contains(place))
-        };
-        let data =
-            self.relocated.iter().filter(|(place, _)| !in_table(place) || escaped.contains(place));
-        let taken: BTreeSet<u64> =
-            escaped.iter().copied().chain(data.map(|(_, address)| *address)).collect();
-        let functions = self.drafts.iter().filter(|draft| draft.extent.kernel.is_none());
-        let functions: BTreeSet<u64> = functions.map(|draft| draft.extent.start).collect();
-        // Pointers come from somewhere: if it is not seen where from, they may be any.
-        if taken.is_disjoint(&functions) { functions } else { taken }
     }
 }
 
@@ -388,39 +190,4 @@ fn unresolved(
     }
     all.extend(part.blocks.unresolved.clone());
     all
-}
-
-/// A label within a function, its address taken for other than a jump that is known, is a way in
-/// that is not known.
-fn mark_taken_labels(program: &mut Disassembly, relocated: &BTreeMap<u64, u64>) {
-    let entries: BTreeSet<Pc> =
-        program.functions.iter().map(|function| program.entry(function)).collect();
-    let chains = program.addresses.iter().map(|chain| (chain.target, Some(chain.getpc)));
-    let data = relocated.values().map(|address| (Pc(*address), None));
-    let mut labels: Vec<(InstIndex, String)> = Vec::new();
-    for (target, getpc) in chains.chain(data).filter(|(target, _)| !entries.contains(target)) {
-        let Some(at) = program.at(target) else { continue };
-        let is_jump = |block: &Block| {
-            program.instructions[block.last()].operation.opcode() == Opcode::SSetpc
-                && block
-                    .successors
-                    .iter()
-                    .any(|edge| program.blocks[edge.to].instructions.start == at)
-        };
-        let function = program.function_of(at);
-        let is_known = getpc.map(|own| program.function_of(own)) == Some(function)
-            && program.blocks[program.functions[function].blocks].iter().any(is_jump);
-        if !is_known {
-            labels
-                .push((at, "its address is taken, and it is not known who goes there".to_owned()));
-        }
-    }
-    for (at, reason) in labels {
-        let function = program.function_of(at);
-        let unresolved = &mut program.functions[function].unresolved;
-        if !unresolved.iter().any(|own| own.at == at) {
-            unresolved.push(Unresolved { at, reason });
-            unresolved.sort_by_key(|own| own.at);
-        }
-    }
 }

@@ -2,25 +2,31 @@
 //! ACCUM_OFFSET on are AccVGPRs (see [`Inst::name_shared_vgprs`](flipwave_isa::Inst)). Compilers
 //! do not write such code, assembly does.
 
-use super::{Disassembly, FlowError};
-use flipwave_codeobj::CodeObject;
+use super::FlowError;
+use super::survey::Survey;
 use flipwave_isa::Pc;
 
-impl Disassembly {
-    /// Gives registers with two names one, if any code names one by the other.
+impl Survey<'_> {
+    /// From where on VGPRs are AccVGPRs, if any code names one by the other.
     ///
     /// # Errors
     /// [`FlowError::SharedVgprs`] where it depends on the kernel whether a register has two names.
-    pub(super) fn name_shared_vgprs(&mut self, object: &CodeObject) -> Result<(), FlowError> {
-        let kernels = || object.kernels().iter().enumerate();
-        let own = kernels().find_map(|(index, kernel)| {
+    pub(super) fn shared_vgprs(&self) -> Result<Option<u16>, FlowError> {
+        let kernels = || {
+            let known = self.functions.iter().enumerate();
+            let known = known.filter_map(|(at, own)| Some((own.extent.kernel?, at)));
+            let mut known: Vec<(usize, usize)> = known.collect();
+            known.sort_unstable();
+            known.into_iter().map(|(index, at)| (&self.object.kernels()[index], at))
+        };
+        let own = kernels().find_map(|(kernel, at)| {
             let offset = kernel.descriptor.shared_vgprs_from()?;
-            self.first_shared(index, offset).map(|_| (kernel, offset))
+            self.first_shared(at, offset).map(|_| (kernel, offset))
         });
-        let Some((overlapping, offset)) = own else { return Ok(()) };
-        for (index, kernel) in kernels() {
+        let Some((overlapping, offset)) = own else { return Ok(None) };
+        for (kernel, at) in kernels() {
             let is_other = kernel.descriptor.shared_vgprs_from() != Some(offset);
-            if is_other && let Some(pc) = self.first_shared(index, offset) {
+            if is_other && let Some(pc) = self.first_shared(at, offset) {
                 return Err(FlowError::SharedVgprs {
                     first: overlapping.name.to_string(),
                     offset,
@@ -29,16 +35,16 @@ impl Disassembly {
                 });
             }
         }
-        self.accum_offset = Some(offset);
-        self.instructions.iter_mut().for_each(|inst| inst.name_shared_vgprs(offset));
-        Ok(())
+        Ok(Some(offset))
     }
 
-    /// The first instruction that a kernel may execute and that names a VGPR from `offset` on.
-    fn first_shared(&self, kernel: usize, offset: u16) -> Option<Pc> {
-        let functions = self.reachable(self.kernel(kernel)?);
-        let functions = functions.into_iter().map(|own| &self.functions[own]);
-        let mut insts = functions.flat_map(|own| &self.instructions[own.instructions]);
-        insts.find(|inst| inst.names_shared_vgprs(offset)).map(|inst| inst.pc)
+    /// The first instruction that a function may come to and that names a VGPR from `offset` on.
+    fn first_shared(&self, function: usize, offset: u16) -> Option<Pc> {
+        let mut reachable = self.reachable(function).into_iter();
+        let first = reachable.find(|at| self.functions[*at].vgprs_named > offset)?;
+        self.with_draft(&self.functions[first], |draft| {
+            let mut insts = draft.insts.iter();
+            insts.find(|inst| inst.names_shared_vgprs(offset)).map(|inst| inst.pc)
+        })
     }
 }

@@ -1,6 +1,6 @@
 //! What instructions do to the values that are followed.
 
-use super::value::Vector;
+use super::value::{Vector, is_followed};
 use flipwave_isa::{Inst, Opcode, Register, RegisterRange, Value};
 
 /// What an instruction does to what is known.
@@ -12,6 +12,9 @@ pub struct Step {
     pub writes_scc: bool,
     /// Whether EXEC selects all lanes after it, where it changes EXEC.
     pub all_lanes: Option<bool>,
+    /// Whether it is of no concern unless lanes of vector registers hold something: nothing of it is
+    /// followed, and it touches no scalar register.
+    pub is_aside: bool,
 }
 
 /// What is followed through an instruction, with its destination.
@@ -56,7 +59,12 @@ impl Step {
             let widens = matches!(opcode, Opcode::SOrSaveexec | Opcode::SMov);
             widens && inst.source(0) == Some(&Value::Integer(-1))
         });
-        Step { followed: Followed::of(inst), writes_scc: writes(inst, Register::Scc), all_lanes }
+        let followed = Followed::of(inst);
+        let touched = || inst.reads.iter().chain(&inst.writes);
+        let is_aside = matches!(followed, Followed::Nothing)
+            && all_lanes.is_none()
+            && !touched().any(|range| range.iter().any(is_followed));
+        Step { followed, writes_scc: writes(inst, Register::Scc), all_lanes, is_aside }
     }
 }
 

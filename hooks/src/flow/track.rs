@@ -8,15 +8,16 @@ use super::value::{AddressOrigin, AddressPart, Half, ScalarState, Vector, consta
 use flipwave_isa::{Inst, Opcode, Pc, Register, RegisterRange, Sgpr, Value, Vgpr};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Follows the addresses of a function that has been divided into blocks.
-pub fn track(draft: &Draft, blocks: &Blocks, around: &Surroundings) -> Findings {
-    let mut tracker = Tracker {
-        draft,
-        steps: draft.insts.iter().map(Step::of).collect(),
-        around,
-        lost: BTreeSet::new(),
-        found: Found::default(),
-    };
+/// Follows the addresses of a function that has been divided into blocks. `steps` are those of its
+/// instructions.
+pub fn track(
+    draft: &Draft,
+    steps: &[Step],
+    blocks: &Blocks,
+    around: &Surroundings<'_>,
+) -> Findings {
+    let mut tracker =
+        Tracker { draft, steps, around, lost: BTreeSet::new(), found: Found::default() };
     let count = blocks.blocks.len();
     // What was found in a block counts when what is known at its entry is final.
     let mut found = vec![Found::default(); count];
@@ -67,7 +68,7 @@ pub fn track(draft: &Draft, blocks: &Blocks, around: &Surroundings) -> Findings 
 struct Tracker<'a> {
     draft: &'a Draft,
     /// By instruction.
-    steps: Vec<Step>,
+    steps: &'a [Step],
     around: &'a Surroundings<'a>,
     /// Addresses that two ways differ in.
     lost: BTreeSet<AddressOrigin>,
@@ -131,6 +132,10 @@ impl Tracker<'_> {
     fn step(&mut self, state: &mut ScalarState, index: usize) {
         let (inst, own) = (&self.draft.insts[index], self.steps[index]);
         let carry = state.carry.filter(|_| !own.writes_scc);
+        if own.is_aside && !state.has_lanes() {
+            state.carry = carry;
+            return;
+        }
         match own.followed {
             Followed::GetPc(pair) => {
                 let part = AddressPart { origin: AddressOrigin::Pc(index as u32), offset: 0 };

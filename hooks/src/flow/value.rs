@@ -143,6 +143,11 @@ impl ScalarState {
         lanes.and_then(|lanes| lanes.get(&lane)).copied().unwrap_or(Half::Unknown)
     }
 
+    /// Whether lanes of any vector hold something.
+    pub fn has_lanes(&self) -> bool {
+        !self.lanes.is_empty()
+    }
+
     /// What the lanes of a vector hold.
     pub fn lanes(&self, vector: Vector) -> impl Iterator<Item = Half> {
         self.lanes.get(&vector).into_iter().flat_map(|lanes| lanes.values().copied())
@@ -267,6 +272,11 @@ pub fn constant(value: &Value) -> Option<u32> {
         Value::Literal(literal) => Some(*literal),
         _ => None,
     }
+}
+
+/// Whether what a register holds is followed.
+pub fn is_followed(register: Register) -> bool {
+    place(register).is_some()
 }
 
 fn place(register: Register) -> Option<usize> {

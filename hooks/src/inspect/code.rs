@@ -1,6 +1,5 @@
 //! Functions, blocks and instructions.
 
-use super::InspectOptions;
 use super::registers::LiveFacts;
 use crate::dataflow::Liveness;
 use crate::flow::{
@@ -140,7 +139,18 @@ pub(super) struct Context<'a> {
     pub program: &'a Disassembly,
     pub liveness: Option<&'a Liveness<'a>>,
     pub lines: &'a LineTable,
-    pub wanted: &'a InspectOptions,
+    /// Whether instructions are listed.
+    pub with_code: bool,
+}
+
+/// What of a function is not understood.
+pub(super) fn unresolved(program: &Disassembly, own: &Function) -> Vec<UnresolvedFacts> {
+    let facts = own.unresolved.iter().map(|own| UnresolvedFacts {
+        pc: program.instructions[own.at].pc.to_string(),
+        text: program.instructions[own.at].text.clone(),
+        reason: own.reason.clone(),
+    });
+    facts.collect()
 }
 
 pub(super) fn function(
@@ -148,15 +158,13 @@ pub(super) fn function(
     own: &Function,
     allocations: [Allocation; 2],
 ) -> FunctionFacts {
-    let (program, wanted) = (context.program, context.wanted);
+    let program = context.program;
     let entry = program.entry(own).0;
     let last = program.instructions[own.instructions].last();
     let end = last.map_or(entry, |inst| inst.pc.0 + u64::from(inst.size));
     let pc = |at: InstIndex| program.instructions[at].pc.to_string();
-    let text = |at: InstIndex| program.instructions[at].text.clone();
     let name = |index: FunctionIndex| program.functions[index].name.to_string();
     let local = |block: BlockIndex| block.0 - own.blocks.start.0;
-    let lists_code = wanted.cfg || wanted.registers || wanted.lines;
     FunctionFacts {
         name: own.name.to_string(),
         is_kernel: own.kernel.is_some(),
@@ -183,16 +191,9 @@ pub(super) fn function(
             })
             .collect(),
         address_taken: own.address_taken,
-        unresolved: own
-            .unresolved
-            .iter()
-            .map(|own| UnresolvedFacts {
-                pc: pc(own.at),
-                text: text(own.at),
-                reason: own.reason.clone(),
-            })
-            .collect(),
-        code: lists_code
+        unresolved: unresolved(program, own),
+        code: context
+            .with_code
             .then(|| own.blocks.iter().map(|at| block(context, own, at, allocations)).collect()),
     }
 }

@@ -1,18 +1,20 @@
 //! What a code object's code looks like, as data for people and programs.
 
 mod code;
+mod inspector;
 mod registers;
 
 pub use code::{
     BlockFacts, CallFacts, EdgeFacts, FunctionFacts, InstFacts, LoopFacts, MemoryFacts,
     UnresolvedFacts,
 };
+pub use inspector::Inspector;
 pub use registers::{Counts, FreeFacts, LiveFacts, RegisterFacts, Spread};
 
-use crate::dataflow::Liveness;
-use crate::flow::{Disassembly, FlowError, FunctionIndex};
+use crate::flow::{FlowError, FunctionIndex};
 use crate::registers::Allocation;
-use flipwave_codeobj::{CodeObject, CodeObjectError, InitialValue, Kernel, LineTable};
+use code::Context;
+use flipwave_codeobj::{CodeObject, CodeObjectError, InitialValue, Kernel};
 use flipwave_isa::{Register, RegisterRange, Target};
 use serde::Serialize;
 
@@ -27,6 +29,13 @@ pub struct InspectOptions {
     pub registers: bool,
     /// The source line of each instruction.
     pub lines: bool,
+}
+
+impl InspectOptions {
+    /// Whether instructions are shown.
+    pub fn lists_code(&self) -> bool {
+        self.cfg || self.registers || self.lines
+    }
 }
 
 /// What a code object's code looks like. Addresses are ELF virtual addresses, written as `0x1900`.
@@ -72,6 +81,9 @@ pub struct KernelFacts {
     /// What it uses and leaves of the registers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub registers: Option<RegisterFacts>,
+    /// What of its own flow is not understood; its function has it, too.
+    #[serde(skip)]
+    pub unresolved: Vec<UnresolvedFacts>,
 }
 
 /// Why a code object cannot be inspected.
@@ -99,71 +111,14 @@ pub enum InspectError {
 /// # Errors
 /// [`InspectError`].
 pub fn inspect(object: &CodeObject, wanted: &InspectOptions) -> Result<Inspection, InspectError> {
-    let program = Disassembly::read(object)?;
-    let lines = if wanted.lines { object.lines()? } else { LineTable::default() };
-    let selected = match &wanted.kernel {
-        Some(name) => Some(selected(object, &program, name)?),
-        None => None,
-    };
-    let is_selected =
-        |index| selected.as_ref().is_none_or(|(_, functions)| functions.contains(&index));
-    let liveness = wanted.registers.then(|| Liveness::new(&program));
-    let kernels = object
-        .kernels()
-        .iter()
-        .enumerate()
-        .filter(|(index, _)| selected.as_ref().is_none_or(|(kernel, _)| kernel == index))
-        .filter_map(|(index, own)| kernel(object, &program, liveness.as_ref(), index, own))
-        .collect();
-    let context =
-        code::Context { program: &program, liveness: liveness.as_ref(), lines: &lines, wanted };
-    let functions = program
-        .functions
-        .enumerated()
-        .filter(|(index, _)| is_selected(*index))
-        .map(|(index, own)| {
-            let default = common_allocation(object, &program, index);
-            code::function(&context, own, [default, Allocation::maximal(object.target())])
-        })
-        .collect();
+    let inspector = Inspector::new(object, wanted)?;
     Ok(Inspection {
         target: object.target().to_string(),
         version: object.version(),
-        wave_size: program.wave_size,
-        kernels,
-        functions,
+        wave_size: inspector.wave_size(),
+        kernels: inspector.kernels().collect(),
+        functions: inspector.functions(true).collect(),
     })
-}
-
-/// The registers that all kernels have that run a function.
-fn common_allocation(
-    object: &CodeObject,
-    program: &Disassembly,
-    function: FunctionIndex,
-) -> Allocation {
-    let most = Allocation::maximal(object.target());
-    let runs = |index: usize| {
-        program.kernel(index).is_some_and(|own| program.reachable(own).contains(&function))
-    };
-    let kernels = object.kernels().iter().enumerate().filter(|(index, _)| runs(*index));
-    kernels.map(|(_, kernel)| Allocation::of(kernel, object.target())).fold(most, Allocation::least)
-}
-
-/// A kernel by its name, and the functions that run when it does.
-fn selected(
-    object: &CodeObject,
-    program: &Disassembly,
-    name: &str,
-) -> Result<(usize, Vec<FunctionIndex>), InspectError> {
-    let kernel = object
-        .kernels()
-        .iter()
-        .position(|kernel| &*kernel.name == name || &*kernel.symbol == name)
-        .ok_or_else(|| InspectError::UnknownKernel {
-            wanted: name.to_owned(),
-            present: object.kernels().iter().map(|kernel| kernel.name.to_string()).collect(),
-        })?;
-    Ok((kernel, program.kernel(kernel).map_or_else(Vec::new, |own| program.reachable(own))))
 }
 
 fn preloaded(kernel: &Kernel, target: &Target) -> Option<String> {
@@ -173,17 +128,17 @@ fn preloaded(kernel: &Kernel, target: &Target) -> Option<String> {
 }
 
 fn kernel(
+    context: &Context<'_>,
     object: &CodeObject,
-    program: &Disassembly,
-    liveness: Option<&Liveness<'_>>,
     index: usize,
-    kernel: &Kernel,
-) -> Option<KernelFacts> {
-    let function = program.kernel(index)?;
+    function: FunctionIndex,
+) -> KernelFacts {
+    let (program, liveness) = (context.program, context.liveness);
+    let kernel = &object.kernels()[index];
     let reachable = program.reachable(function);
     let functions = || reachable.iter().map(|own| &program.functions[*own]);
     let called = functions().filter(|own| own.kernel != Some(index));
-    Some(KernelFacts {
+    KernelFacts {
         name: kernel.name.to_string(),
         entry: kernel.entry().to_string(),
         start: kernel.start().to_string(),
@@ -196,5 +151,6 @@ fn kernel(
         calls: called.map(|own| own.name.to_string()).collect(),
         instructions: functions().map(|own| own.instructions.len()).sum(),
         registers: liveness.map(|own| registers::of(own, function, kernel, object.target())),
-    })
+        unresolved: code::unresolved(program, &program.functions[function]),
+    }
 }

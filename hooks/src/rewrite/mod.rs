@@ -1,5 +1,6 @@
 //! Requests, and the code object that fulfils them.
 
+mod alone;
 mod beside;
 mod build;
 mod error;
@@ -15,6 +16,7 @@ mod slide;
 #[cfg(test)]
 mod tests;
 
+pub use alone::alone;
 pub use beside::{NotBeside, SideBySide};
 pub use error::RewriteError;
 pub use homes::Keeping;

@@ -11,6 +11,7 @@ mod error;
 mod layout;
 mod moved;
 mod note;
+mod reduced;
 mod symbols;
 
 pub use bundle::replace_code_objects;
@@ -263,7 +264,7 @@ impl<'a> Editor<'a> {
         layout::place(&mut builder, segments, self.free_address())?;
         let mut bytes = Vec::new();
         builder.write(&mut bytes)?;
-        Ok(Written { object: CodeObject::parse(&bytes)?, debug_lost })
+        Ok(Written { object: CodeObject::of(bytes)?, debug_lost })
     }
 
     fn add_code(

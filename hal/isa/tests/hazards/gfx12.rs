@@ -184,7 +184,7 @@ fn waited(
     for inst in sequence {
         let wait = of(state.needed(inst));
         if !wait.is_empty() {
-            texts.push(assembled(isa, &wait.to_string()).text);
+            texts.push(assembled(isa, &wait.to_string()).text.clone());
         }
         state = state.after(wait);
         state.execute(inst);

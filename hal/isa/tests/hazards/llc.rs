@@ -48,7 +48,7 @@ fn compared(mended: Vec<Inst>, plain: &[Inst]) -> Recognized {
         }
         match inst.operation.name() {
             "s_nop" => wait_states_inserted += wait_states(&inst),
-            _ => inserted.push(inst.text),
+            _ => inserted.push(inst.text.clone()),
         }
     }
     let instructions = inserted;

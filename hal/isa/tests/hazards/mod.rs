@@ -26,7 +26,7 @@ fn asked(isa: &Isa, families: &Families, own: &Recognized) -> (u8, Vec<String>, 
     for mitigation in mitigations(families, &before, &own.last) {
         match mitigation {
             Mitigation::WaitStates(missing) => states = missing,
-            Mitigation::Instruction(text) => instructions.push(assembled(isa, &text).text),
+            Mitigation::Instruction(text) => instructions.push(assembled(isa, &text).text.clone()),
         }
     }
     let breaches = families.iter().flat_map(|family| breaches(family, &before, &own.last));

@@ -1,6 +1,7 @@
 //! Readers, executables and kernels of the application.
 
-use super::{CodeId, Replacement, Version};
+use super::beside::Beside;
+use super::{CodeId, Replacement, Tools, Version};
 use crate::HsaError;
 use flipwave_codeobj::{CodeObject, Kernel};
 use flipwave_device::{Address, KernelPacket};
@@ -10,7 +11,7 @@ use hsa_sys::{
 };
 use std::collections::HashMap;
 use std::ffi::CString;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// What is known of the application's code.
 #[derive(Default)]
@@ -45,34 +46,63 @@ pub struct LoadedCode {
 pub struct LoadedKernel {
     pub code: CodeId,
     pub name: Arc<str>,
-    /// What was added to ELF virtual addresses.
-    pub bias: u64,
     /// The GPU that it is loaded for.
     pub gpu: hsa_agent_t,
+    /// The code object that it is of.
+    pub original: Arc<CodeObject>,
+    /// Its index there.
+    pub index: usize,
     /// The version that the kernel's name is for.
     named: Entry,
+    /// The other version, if that came with the code.
     other: Option<Entry>,
+    /// The same of code that was loaded as it is, once the kernel has been met.
+    beside: OnceLock<Option<Beside>>,
+    /// Whether something else was loaded in place of the code object.
+    is_replaced: bool,
 }
 
 /// A version of a kernel.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
-    descriptor: Address,
+pub struct Entry {
+    pub descriptor: Address,
+    /// What was added to ELF virtual addresses.
+    pub bias: u64,
     /// Private bytes that it needs beyond those of the original.
-    more_private: u32,
+    pub more_private: u32,
 }
 
 impl LoadedKernel {
+    /// The kernel is about to be dispatched, perhaps for the first time.
+    pub fn meet(&self, tools: &Tools) {
+        if !self.is_replaced {
+            self.beside.get_or_init(|| Beside::load(tools, self));
+        }
+    }
+
+    fn other(&self) -> Option<Entry> {
+        self.other.or_else(|| Some(self.beside.get()?.as_ref()?.entry))
+    }
+
     pub fn has_other(&self) -> bool {
-        self.other.is_some()
+        self.other().is_some()
+    }
+
+    fn entry(&self, version: Version) -> Entry {
+        match version {
+            Version::Named => self.named,
+            Version::Other => self.other().unwrap_or(self.named),
+        }
+    }
+
+    /// What was added to ELF virtual addresses of a version's code.
+    pub fn bias(&self, version: Version) -> u64 {
+        self.entry(version).bias
     }
 
     /// A packet that runs a version of the kernel.
     pub fn packet(&self, packet: KernelPacket, version: Version) -> KernelPacket {
-        let entry = match version {
-            Version::Named => self.named,
-            Version::Other => self.other.unwrap_or(self.named),
-        };
+        let entry = self.entry(version);
         let private_bytes = packet.private_bytes.saturating_add(entry.more_private);
         KernelPacket { kernel: entry.descriptor, private_bytes, ..packet }
     }
@@ -95,23 +125,24 @@ impl Registry {
     pub fn add_kernels(&mut self, executable: hsa_executable_t, find: &FindKernel<'_>) {
         let Some(own) = self.executables.get_mut(&executable) else { return };
         for code in &own.codes {
-            for kernel in code.original.kernels() {
+            for (index, kernel) in code.original.kernels().iter().enumerate() {
                 // A kernel that the runtime does not have cannot be dispatched.
-                let Ok(kernel) = loaded(code, kernel, find) else { continue };
+                let Ok(kernel) = loaded(code, (index, kernel), find) else { continue };
                 own.kernels.push(kernel.named.descriptor.0);
                 self.kernels.insert(kernel.named.descriptor.0, Arc::new(kernel));
             }
         }
     }
 
-    /// An executable is given up. What it was loaded from is given back, to be kept until it is
-    /// gone.
-    pub fn remove_executable(&mut self, executable: hsa_executable_t) -> Vec<LoadedCode> {
-        let Some(own) = self.executables.remove(&executable) else { return Vec::new() };
-        for descriptor in own.kernels {
-            self.kernels.remove(&descriptor);
-        }
-        own.codes
+    /// An executable is given up. What it was loaded from is given back, and its kernels, to be kept
+    /// until it is gone.
+    pub fn remove_executable(
+        &mut self,
+        executable: hsa_executable_t,
+    ) -> (Vec<LoadedCode>, Vec<Arc<LoadedKernel>>) {
+        let Some(own) = self.executables.remove(&executable) else { return Default::default() };
+        let kernels = own.kernels.iter().filter_map(|descriptor| self.kernels.remove(descriptor));
+        (own.codes, kernels.collect())
     }
 
     pub fn kernel(&self, descriptor: Address) -> Option<Arc<LoadedKernel>> {
@@ -121,7 +152,7 @@ impl Registry {
 
 fn loaded(
     code: &LoadedCode,
-    kernel: &Kernel,
+    (index, kernel): (usize, &Kernel),
     find: &FindKernel<'_>,
 ) -> Result<LoadedKernel, HsaError> {
     let before = kernel.descriptor.private_segment_fixed_size;
@@ -129,17 +160,22 @@ fn loaded(
         let new = code.replacement.as_ref().and_then(|own| own.object.kernel(symbol));
         let after = new.map_or(before, |own| own.descriptor.private_segment_fixed_size);
         let descriptor = find(symbol, code.agent)?;
-        Ok(Entry { descriptor, more_private: after.saturating_sub(before) })
+        // Both versions are of one image, in which the named descriptor has not moved.
+        Ok(Entry { descriptor, bias: 0, more_private: after.saturating_sub(before) })
     };
     let named = entry(&kernel.symbol)?;
+    let bias = named.descriptor.0.wrapping_sub(kernel.descriptor.address);
     let other = code.replacement.as_ref().and_then(|own| own.others.get(&kernel.name));
     Ok(LoadedKernel {
         code: code.id,
         name: Arc::clone(&kernel.name),
         gpu: code.agent,
-        bias: named.descriptor.0.wrapping_sub(kernel.descriptor.address),
-        named,
-        other: other.map(|symbol| entry(symbol)).transpose()?,
+        original: Arc::clone(&code.original),
+        index,
+        named: Entry { bias, ..named },
+        other: other.map(|symbol| entry(symbol)).transpose()?.map(|own| Entry { bias, ..own }),
+        beside: OnceLock::new(),
+        is_replaced: code.replacement.is_some(),
     })
 }
 

@@ -122,7 +122,7 @@ fn keep(events: &Receiver<Event>) {
             kernel: Arc::clone(&job.kernel.name),
             version: job.version,
             packet: job.packet,
-            bias: job.kernel.bias,
+            bias: job.kernel.bias(job.version),
             gpu: job.kernel.gpu,
         };
         tools.interceptor.begin(&dispatch, &tools.memory());

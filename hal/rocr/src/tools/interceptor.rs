@@ -47,7 +47,7 @@ pub struct Dispatch {
     pub version: Version,
     /// The packet.
     pub packet: KernelPacket,
-    /// What the loader has added to ELF virtual addresses of the code.
+    /// What the loader has added to ELF virtual addresses of the code that runs.
     pub bias: u64,
     pub(crate) gpu: hsa_agent_t,
 }
@@ -64,6 +64,21 @@ pub trait Interceptor: Send + Sync {
     /// A code object is about to be loaded: what is to be loaded in its place, if not itself.
     /// Called in a thread of the application.
     fn load(&self, code: CodeId, object: &CodeObject) -> Option<Replacement>;
+
+    /// A kernel of a code object that was loaded as it is is dispatched for the first time: code that has
+    /// another version of it, under its own name, to be loaded beside. Called in a thread of the
+    /// application.
+    fn beside(
+        &self,
+        _code: CodeId,
+        _object: &CodeObject,
+        _kernel: &Arc<str>,
+    ) -> Option<CodeObject> {
+        None
+    }
+
+    /// The runtime has not taken what was to be loaded beside; the kernel has one version.
+    fn refused_beside(&self, _code: CodeId, _kernel: &Arc<str>, _reason: &crate::HsaError) {}
 
     /// The runtime has not taken what was to be loaded in place of a code object; the code object
     /// itself is loaded.

@@ -32,6 +32,7 @@
 //! `HSA_TOOLS_ROCPROFILER_V1_TOOLS` is set; and rocprofiler-register gives the same tables to the
 //! library that `ROCPROFILER_REGISTER_LIBRARY` names.
 
+mod beside;
 mod code;
 mod copy_engine;
 mod ends;

@@ -92,6 +92,7 @@ fn expand(tools: &Tools, queue: &Arc<QueueState>, packet: &AqlPacket) -> Option<
     }
     let asked = KernelPacket::from_bytes(&packet.0);
     let kernel = tools.registry().kernel(asked.kernel)?;
+    kernel.meet(tools);
     let version = match kernel.has_other() {
         true => tools.interceptor.version(kernel.code, &kernel.name),
         false => Version::Named,

@@ -127,8 +127,8 @@ unsafe extern "C" fn queue_destroy(queue: *mut hsa_queue_t) -> hsa_status_t {
 }
 
 /// Remembers what a reader reads.
-fn remember(tools: &Tools, reader: *const hsa_code_object_reader_t, bytes: &[u8]) {
-    if let Ok(object) = CodeObject::parse(bytes) {
+fn remember(tools: &Tools, reader: *const hsa_code_object_reader_t, bytes: Vec<u8>) {
+    if let Ok(object) = CodeObject::of(bytes) {
         // SAFETY: the runtime has put a reader there.
         let reader = unsafe { *reader };
         tools.registry().readers.insert(reader, Arc::new(object));
@@ -147,7 +147,7 @@ unsafe extern "C" fn reader_from_memory(
     if status == HSA_STATUS_SUCCESS {
         // SAFETY: bytes of the caller, who promises the runtime that they stay.
         let bytes = unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), size) };
-        remember(tools, reader, bytes);
+        remember(tools, reader, bytes.to_vec());
     }
     status
 }
@@ -163,7 +163,7 @@ unsafe extern "C" fn reader_from_file(
         // SAFETY: the caller's file, which is not closed here.
         let mut own = ManuallyDrop::new(unsafe { File::from_raw_fd(file) });
         if let Ok(bytes) = whole(&mut own) {
-            remember(tools, reader, &bytes);
+            remember(tools, reader, bytes);
         }
     }
     status
@@ -222,7 +222,7 @@ unsafe extern "C" fn load_code_object(
 }
 
 /// Gives a reader of these bytes to be used.
-fn with_reader(
+pub fn with_reader(
     tools: &Tools,
     bytes: &[u8],
     what: impl FnOnce(hsa_code_object_reader_t) -> hsa_status_t,
@@ -253,10 +253,10 @@ unsafe extern "C" fn freeze(executable: hsa_executable_t, options: *const c_char
 
 unsafe extern "C" fn executable_destroy(executable: hsa_executable_t) -> hsa_status_t {
     let Some(tools) = TOOLS.get() else { return HSA_STATUS_ERROR };
-    let codes = tools.registry().remove_executable(executable);
+    let removed = tools.registry().remove_executable(executable);
     // SAFETY: the caller's argument.
     let status = unsafe { (tools.core.hsa_executable_destroy_fn)(executable) };
     // Only now are their bytes no longer in the list that the runtime keeps for debuggers.
-    drop(codes);
+    drop(removed);
     status
 }

@@ -2,7 +2,7 @@
 
 use super::EmbeddedGpu;
 use crate::translate::program::Program;
-use flipwave_codeobj::{CodeObject, LineTable};
+use flipwave_codeobj::{CodeObject, FileBytes, LineTable};
 use flipwave_device::{Address, DeviceError, ModuleId};
 use flipwave_isa::{Isa, Pc};
 use std::ops::Range;
@@ -49,15 +49,16 @@ impl EmbeddedGpu {
         let failed = |reason: String| DeviceError::Load(reason);
         let (start, end) = EmbeddedGpu::code(code_object)
             .ok_or_else(|| failed("it has no executable section".into()))?;
-        let span = code_object.load_image(0).map_err(|error| failed(error.to_string()))?;
-        let place = self.space.allocate(span.bytes.len() as u64)?;
-        let bias = place.0.wrapping_sub(span.address);
-        let image = code_object.load_image(bias).map_err(|error| failed(error.to_string()))?;
-        self.space.write(place, &image.bytes)?;
+        let span = code_object.span();
+        let place = self.space.allocate(span.end - span.start)?;
+        let bias = place.0.wrapping_sub(span.start);
+        let load = |part| {
+            let loaded = code_object.load_part_with(bias, part, |_| None);
+            loaded.map_err(|error| failed(error.to_string()))
+        };
+        self.space.write(place, &load(span.clone())?)?;
         let code_place = Address(bias.wrapping_add(start.0));
-        let length = end.0 - start.0;
-        let mut code = vec![0; length as usize];
-        self.space.read(code_place, &mut code)?;
+        let code = load(start.0..end.0)?;
         // What lies between sections of code may be data.
         let mut text: Vec<_> =
             code_object.text().map(|text| text.address..text.address + text.size).collect();
@@ -66,8 +67,7 @@ impl EmbeddedGpu {
             let [start, end] = [text.start, text.end].map(|at| Address(bias.wrapping_add(at)));
             self.space.protect(start..end);
         }
-        let image = span.address..span.address + span.bytes.len() as u64;
-        self.add_module(Module::of(code_object, bias, image), code_place, Pc(start.0), code)
+        self.add_module(Module::of(code_object, bias, span), code_place, Pc(start.0), code)
     }
 
     /// Adds a module whose code lies at a device address, and at an ELF virtual address.
@@ -76,7 +76,7 @@ impl EmbeddedGpu {
         module: Module,
         place: Address,
         virtual_place: Pc,
-        code: Vec<u8>,
+        code: FileBytes,
     ) -> Result<ModuleId, DeviceError> {
         let mut decoded = Vec::new();
         for size in self.target.wave_sizes() {

@@ -6,7 +6,7 @@ use super::module::Module;
 use crate::dispatch::execution::Execution;
 use crate::dispatch::launch::{Launch, Places};
 use crate::translate::program::Program;
-use flipwave_codeobj::{CodeObject, DESCRIPTOR_SIZE, Descriptor};
+use flipwave_codeobj::{CodeObject, DESCRIPTOR_SIZE, Descriptor, FileBytes};
 use flipwave_device::{Address, DeviceError, KernelPacket, ModuleId, QueuedPacket};
 use flipwave_isa::{Isa, Pc};
 use std::ops::Range;
@@ -58,17 +58,16 @@ impl EmbeddedGpu {
         let (start, end) = EmbeddedGpu::code(code_object)
             .ok_or_else(|| DeviceError::Load("it has no executable section".into()))?;
         // Symbols of other code objects are data.
-        let image = code_object
-            .load_image_with(bias, |_| Some(0))
+        let code = code_object
+            .load_part_with(bias, start.0..end.0, |_| Some(0))
             .map_err(|error| DeviceError::Load(error.to_string()))?;
+        if code.len() as u64 != end.0 - start.0 {
+            return Err(DeviceError::Load("its code is in no segment".into()));
+        }
         let place = bias.wrapping_add(start.0);
-        let offset = place.wrapping_sub(image.address) as usize;
-        let code = image.bytes.get(offset..offset + (end.0 - start.0) as usize);
-        let code = code.ok_or_else(|| DeviceError::Load("its code is in no segment".into()))?;
-        let first = image.address.wrapping_sub(bias);
-        let addresses = first..first + image.bytes.len() as u64;
+        let addresses = code_object.span();
         let module = Module::of(code_object, bias, addresses);
-        self.add_module(module, Address(place), start, code.to_vec())
+        self.add_module(module, Address(place), start, code)
     }
 
     /// Makes code known that lies in memory without a code object. Its virtual addresses are those
@@ -80,6 +79,7 @@ impl EmbeddedGpu {
         let mut bytes = vec![0; code.end.0.saturating_sub(code.start.0) as usize];
         self.space.read(code.start, &mut bytes)?;
         let module = Module::bare(code.start.0..code.end.0);
+        let bytes = FileBytes::whole(bytes);
         self.add_module(module, code.start, Pc(code.start.0), bytes)
     }
 
@@ -95,7 +95,8 @@ impl EmbeddedGpu {
         for (size, programs) in self.target.wave_sizes().iter().zip(&mut self.programs) {
             let isa = Isa::with_wave_size(&self.target, *size)
                 .map_err(|error| DeviceError::Load(error.to_string()))?;
-            programs[index] = Arc::new(Program::new(isa, self.level, 0, 0, Vec::new()));
+            programs[index] =
+                Arc::new(Program::new(isa, self.level, 0, 0, FileBytes::whole(Vec::new())));
         }
         Ok(())
     }

@@ -8,12 +8,11 @@ use crate::tests::operations::{DEFAULT_MODE, Random};
 use crate::translate::translate;
 use crate::wave::{Level, Machine, Row, RowIndex, ScalarIndex, Wave};
 use flipwave_device::{Address, FaultCause, WaveId};
-use flipwave_isa::{Encoding, Flags, Inst, Isa, LaneMask, Modifiers, Operation, Pc};
+use flipwave_isa::{Encoding, Flags, Inst, InstWords, Isa, LaneMask, Modifiers, Operation, Pc};
 
 /// An operation without operands that runs `run`.
 pub fn op(run: Run) -> Op {
-    let inst = Inst {
-        pc: Pc(0),
+    let words = InstWords {
         size: 4,
         operation: Operation::named("test"),
         encoding: Encoding::Other,
@@ -23,10 +22,10 @@ pub fn op(run: Run) -> Op {
         reads: Vec::new(),
         writes: Vec::new(),
         flags: Flags::default(),
-        branch_target: None,
         opcode_name: "TEST",
         text: "test".into(),
     };
+    let inst = Inst { pc: Pc(0), branch_target: None, words: words.into() };
     Op::new(inst, run)
 }
 

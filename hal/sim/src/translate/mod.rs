@@ -6,6 +6,7 @@ mod not_compute;
 mod on_scalars;
 mod operands;
 pub mod program;
+mod slots;
 mod vector;
 
 use crate::execute::lane::Kind;
@@ -279,9 +280,11 @@ fn dual(op: &mut Op, inst: &Inst, level: Level, machine: Machine) -> Result<Run,
     let half = |operands: &[Operand], text: &str| {
         let mnemonic = text.split_whitespace().next().unwrap_or_default();
         let operation = Operation::of_mnemonic(&mnemonic.replace("dual_", ""), machine.generation);
-        let encoding = Encoding::Vop2;
-        let inst = Inst { operation, encoding, operands: operands.to_vec(), ..inst.clone() };
-        translate(inst, level, machine)
+        let mut half = inst.clone();
+        half.operation = operation;
+        half.encoding = Encoding::Vop2;
+        half.operands = operands.to_vec();
+        translate(half, level, machine)
     };
     let (first, rest) = inst.operands.split_at(second);
     let (first_text, rest_text) = inst.text.split_once(" :: ").ok_or(OPERANDS)?;

@@ -33,7 +33,8 @@ pub fn operands(
     machine: Machine,
 ) -> Result<Run, Gap> {
     let operation = Operation::of_mnemonic(name, machine.generation);
-    let mut inst = Inst { operation, ..inst.clone() };
+    let mut inst = inst.clone();
+    inst.operation = operation;
     if op.inst.operation.name().starts_with("s_cvt_hi_") {
         inst.modifiers.op_sel = Some(1);
     }

@@ -2,21 +2,16 @@
 
 use crate::compile::Tier;
 use crate::instruction::Op;
+use crate::translate::slots::Slots;
 use crate::translate::translate;
 use crate::wave::{Level, Machine, RowIndex};
+use flipwave_codeobj::FileBytes;
 use flipwave_device::{AccessKind, Address, FaultCause};
 use flipwave_isa::{DecodeError, Family, Inst, Isa, Pc, VgprBanks};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-
-/// A place for each dword where an instruction may begin.
-type Slots = Box<[OnceLock<Box<Op>>]>;
-
-fn slots(bytes: &[u8]) -> Slots {
-    (0..bytes.len() / 4).map(|_| OnceLock::new()).collect()
-}
 
 /// A place for the code of waves with each setting of the high bits of vector registers.
 type Banked = Box<[OnceLock<Program>]>;
@@ -25,7 +20,7 @@ type Banked = Box<[OnceLock<Program>]>;
 struct Place {
     base: u64,
     virtual_base: u64,
-    bytes: Arc<[u8]>,
+    bytes: FileBytes,
 }
 
 /// The executable part of a loaded code object. Every dword is a place where execution may
@@ -35,7 +30,8 @@ pub struct Program {
     base: u64,
     /// ELF virtual address of the same byte.
     virtual_base: u64,
-    bytes: Arc<[u8]>,
+    bytes: FileBytes,
+    length: u64,
     slots: Slots,
     /// The slots instead, made when first reached: of code that hardly any wave comes to.
     late_slots: OnceLock<Slots>,
@@ -57,10 +53,10 @@ pub struct Program {
 
 impl Program {
     /// Code that lies at `base` on the device and at `virtual_base` in its code object.
-    pub fn new(isa: Isa, level: Level, base: u64, virtual_base: u64, bytes: Vec<u8>) -> Program {
+    pub fn new(isa: Isa, level: Level, base: u64, virtual_base: u64, bytes: FileBytes) -> Program {
         let machine = Machine::new(isa.target(), isa.wave_size());
-        let place = Place { base, virtual_base, bytes: bytes.into() };
-        let slots = slots(&place.bytes);
+        let place = Place { base, virtual_base, bytes };
+        let slots = Slots::of(&place.bytes);
         Program::made(place, slots, Arc::new(Mutex::new(isa)), level, machine)
     }
 
@@ -77,6 +73,7 @@ impl Program {
         Program {
             base,
             virtual_base,
+            length: bytes.len() as u64,
             bytes,
             slots,
             late_slots,
@@ -102,7 +99,7 @@ impl Program {
             self.banked.get_or_init(|| (0..VgprBanks::COUNT).map(|_| OnceLock::new()).collect());
         all[banks.index()].get_or_init(|| {
             let Program { base, virtual_base, ref bytes, ref isa, level, machine, .. } = *self;
-            let place = Place { base, virtual_base, bytes: Arc::clone(bytes) };
+            let place = Place { base, virtual_base, bytes: bytes.clone() };
             let program = Program::made(place, Slots::default(), Arc::clone(isa), level, machine);
             Program { banks, ..program }
         })
@@ -118,8 +115,8 @@ impl Program {
         let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
         let other = others.entry((machine.accumulation, is_home)).or_insert_with(|| {
             let Program { base, virtual_base, ref bytes, ref isa, level, .. } = **self;
-            let place = Place { base, virtual_base, bytes: Arc::clone(bytes) };
-            let slots = if is_home { slots(bytes) } else { Slots::default() };
+            let place = Place { base, virtual_base, bytes: bytes.clone() };
+            let slots = if is_home { Slots::of(bytes) } else { Slots::default() };
             Arc::new(Program::made(place, slots, Arc::clone(isa), level, machine))
         });
         Arc::clone(other)
@@ -148,7 +145,7 @@ impl Program {
 
     /// Whether a device address lies in this code.
     pub fn contains(&self, pc: u64) -> bool {
-        pc.wrapping_sub(self.base) < self.bytes.len() as u64
+        pc.wrapping_sub(self.base) < self.length
     }
 
     /// The ELF virtual address of a device address, which need not lie in this code.
@@ -169,7 +166,7 @@ impl Program {
     #[inline(always)]
     pub fn fetch(&self, pc: u64) -> Result<&Op, FaultCause> {
         let index = self.index_of(pc);
-        match self.slots.get(index).and_then(OnceLock::get) {
+        match self.slots.get(index) {
             Some(op) => Ok(op),
             None => self.decode(pc),
         }
@@ -184,16 +181,16 @@ impl Program {
             lane: None,
         };
         let slots = match self.slots.is_empty() {
-            true => self.late_slots.get_or_init(|| slots(&self.bytes)),
+            true => self.late_slots.get_or_init(|| Slots::of(&self.bytes)),
             false => &self.slots,
         };
-        let slot = slots.get((offset / 4) as usize).ok_or_else(violation)?;
-        if let Some(op) = slot.get() {
+        let index = (offset / 4) as usize;
+        if let Some(op) = slots.get(index) {
             return Ok(op);
         }
         let bytes = self.bytes.get(offset as usize..).ok_or_else(violation)?;
         let op = self.decode_bytes(pc, bytes)?;
-        Ok(slot.get_or_init(|| Box::new(op)))
+        slots.put(index, op).ok_or_else(violation)
     }
 
     /// How many rows of each half of the vector registers the instructions executed so far can
@@ -235,7 +232,7 @@ impl Program {
         let mut inst =
             isa.decode(bytes, self.virtual_address(pc)).map_err(|error| match error {
                 DecodeError::Truncated { .. } => FaultCause::MemoryViolation {
-                    address: Address(self.base + self.bytes.len() as u64),
+                    address: Address(self.base + self.length),
                     access: AccessKind::Fetch,
                     lane: None,
                 },

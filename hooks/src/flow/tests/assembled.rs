@@ -49,7 +49,9 @@ pub fn assemble(processor: &str, text: &str) -> CodeObject {
 /// The program of functions, the first a kernel; `more` is what stands after the code.
 pub fn program(processor: &str, functions: &[(&str, &str)], more: &str) -> Disassembly {
     let text = text(functions) + &descriptor(processor, functions[0].0) + more;
-    Disassembly::read(&assemble(processor, &text)).unwrap_or_else(|error| panic!("{error}"))
+    let object = assemble(processor, &text);
+    super::lazily::assert_same(&object);
+    Disassembly::read(&object).unwrap_or_else(|error| panic!("{error}"))
 }
 
 impl Disassembly {

@@ -1,6 +1,7 @@
 //! Programs whose flow is known by hand.
 
 pub(crate) mod assembled;
+pub(crate) mod lazily;
 
 use super::{BlockEnd, BlockIndex, Disassembly, FlowError, FunctionIndex};
 use assembled::{assemble, descriptor, program, text};

@@ -40,7 +40,7 @@ fn refused(sample: &Sample, edits: &Edits, address: Pc) -> LayoutError {
 /// The text of the instruction at an address of the new code.
 fn text(sample: &Sample, layout: &CodeLayout, pc: u64) -> String {
     let bytes = &layout.bytes[(pc - layout.address) as usize..];
-    sample.isa.decode(bytes, Pc(pc)).expect("an instruction").text
+    sample.isa.decode(bytes, Pc(pc)).expect("an instruction").text.clone()
 }
 
 /// A kernel that preloads two arguments, with code at its entry for firmware that does not.

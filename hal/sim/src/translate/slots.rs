@@ -1,0 +1,73 @@
+//! Decoded instructions by where they are.
+
+use crate::instruction::Op;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// A place for each dword where an instruction may begin. The system gives memory for places when they
+/// are first used: of a library's code hardly any are.
+#[derive(Default)]
+pub struct Slots {
+    places: Box<[AtomicPtr<Op>]>,
+    /// What places point to.
+    owned: Mutex<Vec<NonNull<Op>>>,
+}
+
+/// Operations may be sent and shared.
+const _: () = {
+    const fn is_shared<T: Send + Sync>() {}
+    is_shared::<Op>();
+};
+
+// SAFETY: it owns what it points to, which may itself be sent, as the constant above says.
+unsafe impl Send for Slots {}
+// SAFETY: as above. Operations are shared, never changed, and never taken out.
+unsafe impl Sync for Slots {}
+
+impl Slots {
+    /// Places for these bytes.
+    pub fn of(bytes: &[u8]) -> Slots {
+        let places: Box<[*mut Op]> = vec![std::ptr::null_mut(); bytes.len() / 4].into();
+        // SAFETY: an `AtomicPtr` lies in memory as a pointer does, and nobody else has the box.
+        let places = unsafe { Box::from_raw(Box::into_raw(places) as *mut [AtomicPtr<Op>]) };
+        Slots { places, owned: Mutex::default() }
+    }
+
+    /// Whether there are no places.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// The instruction at a place, if it was put there.
+    #[inline(always)]
+    pub fn get(&self, index: usize) -> Option<&Op> {
+        let place = self.places.get(index)?.load(Ordering::Acquire);
+        // SAFETY: null, or put there by `put`, whole by then, and kept until `self` is dropped.
+        unsafe { place.as_ref() }
+    }
+
+    /// Puts an instruction to a place, unless there is one; gives the one that is there. Nothing where
+    /// there is no such place.
+    pub fn put(&self, index: usize, op: Op) -> Option<&Op> {
+        let place = self.places.get(index)?;
+        let mut owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
+        if place.load(Ordering::Acquire).is_null() {
+            let op = NonNull::from(Box::leak(Box::new(op)));
+            owned.push(op);
+            place.store(op.as_ptr(), Ordering::Release);
+        }
+        drop(owned);
+        self.get(index)
+    }
+}
+
+impl Drop for Slots {
+    fn drop(&mut self) {
+        let owned = self.owned.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for op in owned.drain(..) {
+            // SAFETY: a box that was leaked once, by `put`, and that nobody borrows any more.
+            drop(unsafe { Box::from_raw(op.as_ptr()) });
+        }
+    }
+}

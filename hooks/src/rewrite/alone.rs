@@ -1,0 +1,24 @@
+//! A kernel of a library by itself.
+
+use super::RewriteError;
+use crate::flow::Survey;
+use flipwave_codeobj::CodeObject;
+
+/// A code object with one kernel of another, by its index, and with what the kernel may call: to be
+/// rewritten, and loaded beside the other. All has the address that it has there. Nothing where code
+/// cannot be loaded twice ([`CodeObject::can_be_reduced`]), and where the kernel may run any function.
+///
+/// # Errors
+/// [`RewriteError::Flow`] for code that cannot be read, [`RewriteError::Write`] for a file of another
+/// structure than lld gives code objects.
+pub fn alone(object: &CodeObject, kernel: usize) -> Result<Option<CodeObject>, RewriteError> {
+    if !object.can_be_reduced() {
+        return Ok(None);
+    }
+    let survey = Survey::of_kernel(object, kernel)?;
+    if !survey.is_of_kernel() {
+        return Ok(None);
+    }
+    let code: Vec<_> = (0..survey.count()).filter_map(|function| survey.extent(function)).collect();
+    Ok(Some(object.reduced(&[kernel], &code)?))
+}
