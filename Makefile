@@ -7,7 +7,7 @@ SHELL := /bin/bash
 # What is fuzzed; each is a target of its own, too.
 FUZZED := site campaign code_object metadata capture rewriter queues
 
-.PHONY: quickstart suite dependencies test-dependencies bench-dependencies build test test-python wheel test-long test-cluster lint bench fuzz $(FUZZED:%=fuzz-%)
+.PHONY: quickstart suite dependencies test-dependencies bench-dependencies build test test-python wheel test-long test-cluster test-rocm test-rocm-long lint bench fuzz $(FUZZED:%=fuzz-%)
 
 quickstart: dependencies build
 	target/release/flipwave run campaigns/examples/quickstart.yaml --out target/quickstart --force
@@ -73,6 +73,17 @@ lint: test-dependencies
 test-cluster: build
 	./dependencies.sh cluster || echo "not all of the engines can be installed here"
 	tests/clusters/run.sh
+
+# Other versions of ROCm than this machine's, in roots of other Debians that are made for it below target/rocm (2 GB,
+# from Debian's mirror). Where there can be none, that is said. `test-rocm-long` also runs AMD's and ggml's own test
+# suites there, for hours; it takes 16 GB.
+test-rocm: build
+	./dependencies.sh rocm || echo "mmdebstrap cannot be installed here"
+	tests/rocm/run.sh short || [ $$? = 3 ]
+
+test-rocm-long: build
+	./dependencies.sh rocm
+	tests/rocm/run.sh long
 
 bench-dependencies:
 	./dependencies.sh bench

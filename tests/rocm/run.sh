@@ -1,0 +1,81 @@
+#!/bin/sh
+# Runs Flipwave under other versions of ROCm than this machine's, in roots of Debian 13 (HIP 5.7 on ROCm 6.1) and of
+# Debian testing (ROCm 6.4), which it makes where they are missing:
+#
+#     tests/rocm/run.sh short|long
+#
+# short: rocminfo on several GPUs, and HIP programs built by each root's own hipcc.
+# long: all programs of tests/applications on three GPUs, OpenCL, and AMD's and ggml's own test suites (suites.sh).
+# Roots are kept in ROCM_ROOTS (target/rocm), 1 GB each, 16 GB with the suites.
+#
+# The exit code is 1 if something failed. Where roots cannot be made or entered here (no mmdebstrap, no network, no right to
+# mount), that is said, and the exit code is 3.
+set -eu
+
+if [ $# != 1 ] || { [ "$1" != short ] && [ "$1" != long ]; }; then
+    echo "usage: $0 short|long" >&2
+    exit 2
+fi
+set=$1
+here=$(realpath "$(dirname "$0")")
+roots=${ROCM_ROOTS:-$here/../../target/rocm}
+mkdir -p "$roots"
+
+cannot() {
+    echo "$0: other versions of ROCm are left out: $1" >&2
+    exit 3
+}
+# Says which step it is, and runs it; failures are counted, not final.
+failed=0
+check() {
+    start=$(date +%s)
+    code=0
+    output=$("$@" 2>&1) || code=$?
+    shift
+    seconds=$(($(date +%s) - start))
+    if [ $code = 0 ]; then
+        echo "ok      $(echo "$*" | cut -c1-100) ($seconds s)"
+    else
+        echo "FAILED  $* ($seconds s, exit code $code)"
+        failed=$((failed + 1))
+    fi
+    [ -z "$output" ] || echo "$output" | sed 's/^/        /'
+}
+
+command -v mmdebstrap >/dev/null || cannot "mmdebstrap is not installed"
+for suite in trixie forky; do
+    if [ ! -e "$roots/$suite/.flipwave-root" ]; then
+        echo "making $roots/$suite; some minutes"
+        "$here/root.sh" $suite "$roots/$suite" >"$roots/$suite.log" 2>&1 ||
+            cannot "$suite cannot be made: $(tail -n 1 "$roots/$suite.log")"
+    fi
+    "$here/in.sh" "$roots/$suite" true 2>"$roots/$suite.log" ||
+        cannot "$suite cannot be entered: $(tail -n 1 "$roots/$suite.log")"
+done
+
+# Whether rocminfo finds the GPU, with its name.
+found() {
+    "$here/in.sh" "$1" flipwave exec --gpu "$2" -- rocminfo | grep -q "amdgcn-amd-amdhsa--$2"
+}
+check found "$roots/trixie" gfx90a
+for gpu in gfx90a gfx942 gfx1030 gfx1100; do
+    check found "$roots/forky" $gpu
+done
+case $set in
+short)
+    programs="saxpy reduction atomics streams graph printf managed_memory runtime_compilation"
+    check "$here/applications.sh" "$roots/trixie" gfx90a $programs
+    check "$here/applications.sh" "$roots/forky" gfx90a $programs
+    check "$here/applications.sh" "$roots/forky" gfx1100 saxpy warp
+    ;;
+long)
+    check "$here/applications.sh" "$roots/trixie" gfx90a
+    for gpu in gfx90a gfx942 gfx1100; do
+        check "$here/applications.sh" "$roots/forky" $gpu
+    done
+    for gpu in gfx90a gfx1100; do
+        check "$here/suites.sh" "$roots/forky" $gpu
+    done
+    ;;
+esac
+[ $failed = 0 ]
