@@ -1,7 +1,7 @@
 //! How bad silent data corruption is, from judges that the campaign asks.
 
 use flipwave_analysis::Severity;
-use flipwave_tests::{Finished, flipwave, rows};
+use flipwave_tests::{Compiler, Finished, application, flipwave, rows};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -237,4 +237,74 @@ fn a_judge_that_gives_no_judgement_ends_the_campaign_and_rows_stay() {
     ]);
     let folder = campaign("{command: [no-such-program]}");
     run(folder.path(), "out", "1").expect_refused(&["severity", "no-such-program"]);
+}
+
+/// What an application's judge was shown of each run: standard output, and a file.
+type Printed = Arc<Mutex<Vec<[Vec<u8>; 2]>>>;
+
+/// Serves one campaign on an application that prints a line where its result is wrong.
+fn judge_of_application(stream: UnixStream, printed: &Printed) {
+    let mut answers = stream.try_clone().expect("a stream");
+    let mut questions = BufReader::new(stream);
+    let mut outputs = |lengths: Option<&Value>| {
+        let mut line = String::new();
+        questions.read_line(&mut line).expect("a line");
+        let message = serde_json::from_str::<Value>(&line).ok()?;
+        let described = message["outputs"].as_array().map(|all| {
+            let own = |output: &Value| (output["name"].clone(), output["bytes"].clone());
+            assert!(all.iter().all(|output| output["type"] == "u8"), "{message}");
+            all.iter().map(own).unzip::<_, _, Vec<Value>, Vec<Value>>()
+        });
+        let lengths = match (&described, message.get("bytes").or(lengths)) {
+            (Some((names, lengths)), _) => {
+                assert_eq!(names, &["stdout", "result.txt"]);
+                json!(lengths)
+            }
+            (None, lengths) => lengths.expect("lengths").clone(),
+        };
+        let contents = [0, 1].map(|place: usize| {
+            let mut content = vec![0; lengths[place].as_u64().expect("a length") as usize];
+            questions.read_exact(&mut content).expect("an output");
+            content
+        });
+        Some((message, lengths, contents))
+    };
+    let (_, lengths, golden) = outputs(None).expect("a greeting");
+    assert!(golden[0].is_empty() && !golden[1].is_empty());
+    writeln!(answers, "{}", json!({"ready": true})).expect("written");
+    while let Some((question, _, contents)) = outputs(Some(&lengths)) {
+        let is_reported = !contents[0].is_empty();
+        printed.lock().expect("no panic").push(contents);
+        let severity = if is_reported { "critical" } else { "tolerable" };
+        let answer = json!({"index": question["index"], "severity": severity});
+        writeln!(answers, "{answer}").expect("written");
+    }
+}
+
+#[test]
+fn an_application_is_judged_by_what_it_printed_with_the_fault() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = application("campaigns/reactions", Compiler::Hipcc, "gfx90a");
+    let text = format!(
+        "name: judged\nworkload: {{app: {{command: [\"{}\", file], golden_runs: 1}}}}\n\
+         compare: [{{stdout: exact}}, {{file: result.txt}}]\n\
+         severity: {{socket: judge.socket}}\n\
+         faults: {{model: {{flip_mask: 0x40000000}}, opcodes: [v_fma_f32], count: 3}}\n",
+        program.display()
+    );
+    fs::write(folder.path().join("judged.yaml"), text).expect("a campaign file");
+    let listener = UnixListener::bind(folder.path().join("judge.socket")).expect("a socket");
+    let printed = Printed::default();
+    let own = Arc::clone(&printed);
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            judge_of_application(stream.expect("a connection"), &own);
+        }
+    });
+    run(folder.path(), "results", "1").expect_success();
+    let rows = rows(&folder.path().join("results"));
+    let critical = rows.iter().filter(|row| row.severity == Some(Severity::Critical)).count();
+    assert_eq!((rows.len(), critical), (3, 3), "{rows:?}");
+    let printed = printed.lock().expect("no panic");
+    assert!(printed.iter().all(|[stdout, _]| stdout.starts_with(b"wrong")), "{printed:?}");
 }
