@@ -177,7 +177,6 @@ fn devices_of_several_kinds_are_found_where_they_were_asked_for() {
     let program = program.display().to_string();
     let run = |gpus: &[&str], names: &[&str]| {
         let arguments = [&["exec"], gpus, &["--", &program], names].concat();
-        let arguments: Vec<_> = arguments.into_iter().map(Into::into).collect();
         let folder = tempfile::tempdir().expect("a folder");
         flipwave_within(PATIENCE, folder.path(), &arguments).expect("an end")
     };

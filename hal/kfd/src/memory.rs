@@ -221,7 +221,8 @@ mod tests {
         memory.lose(lost);
         assert_eq!(memory.mapped(1).into_keys().collect::<Vec<_>>(), [0x20_0000]);
         assert!(memory.lost().is_nothing(), "it is not lost again");
-        memory.lose(Lost { blocks: vec![(0x10_0000, vec![0x1000..0x3000])], ..Lost::default() });
+        let lost = vec![0x1000..0x2000, 0x2000..0x3000];
+        memory.lose(Lost { blocks: vec![(0x10_0000, lost)], ..Lost::default() });
         let extent = |start, end, host| (start, Extent { end, host });
         let left = [
             extent(0x10_0000, 0x10_1000, 0x1000),
