@@ -49,10 +49,10 @@ test: lint
 test-python: build
 	python/test.sh
 
-# The Python package with the program in it: target/wheels.
-wheel: dependencies
+# The Python package with the archive's program in it: target/wheels.
+wheel: dist
 	python/environment.sh
-	cd python && ../target/python/bin/maturin build --release --out ../target/wheels
+	dist/wheel.sh
 
 # An archive that runs on any Debian from 12 on, with LLVM in it: target/dist/flipwave-VERSION-x86_64-linux.tar.xz.
 dist: dist-dependencies
