@@ -246,11 +246,12 @@ fn half_precision_components_lie_two_in_a_register() {
     bench.run("buffer_load_format_d16_hi_x v10, v2, s[4:7], 0 idxen").unwrap();
     bench.run("buffer_load_format_d16_x v11, v2, s[4:7], 0 idxen").unwrap();
     for lane in 0..64 {
+        // The other half of a register becomes zero on this processor.
         let wanted = [
             half(lane, 0) | half(lane, 1) << 16,
-            old & 0xffff_0000 | half(lane, 2),
-            old & 0xffff | half(lane, 0) << 16,
-            old & 0xffff_0000 | half(lane, 0),
+            half(lane, 2),
+            half(lane, 0) << 16,
+            half(lane, 0),
         ];
         assert_eq!([8, 9, 10, 11].map(|row| bench.lanes(row)[lane]), wanted, "lane {lane}");
     }
