@@ -117,9 +117,12 @@ for suite do
                 skipped=0
                 ;;
             *)
-                passed=$(grep -c '^\[       OK \]' "$log")
-                lost=$(grep -c '^\[  FAILED  \] .* ms)$' "$log")
-                skipped=$(grep -c '^\[  SKIPPED \] .* ms)$' "$log")
+                # The summary at the end names those that failed again.
+                sed '/^\[==========\] .* ran/,$d' "$log" >"$log.tests"
+                passed=$(grep -c '^\[       OK \]' "$log.tests")
+                lost=$(grep -c '^\[  FAILED  \]' "$log.tests")
+                skipped=$(grep -c '^\[  SKIPPED \]' "$log.tests")
+                rm "$log.tests"
                 ;;
         esac
         note=
