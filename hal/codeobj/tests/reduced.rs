@@ -56,6 +56,7 @@ fn a_kernel_by_itself_is_what_it_is_among_others() {
     let first = library.kernel("first").expect("a kernel").entry();
     assert!(library.bytes_at(first, 4).is_some() && small.bytes_at(first, 4).is_none());
     assert!(small.symbols().iter().all(|own| !own.name.contains("first")));
+    assert_eq!(small.segments().first().map(|own| own.address), Some(0), "AMD's loader wants it");
     // It can be written again.
     let mut editor = Editor::new(&small);
     let change = MetadataChange { vgpr_count: Some(16), ..MetadataChange::default() };

@@ -2,15 +2,15 @@
 
 use super::RewriteError;
 use crate::flow::Survey;
-use flipwave_codeobj::CodeObject;
+use flipwave_codeobj::{CodeObject, WriteError};
 
 /// A code object with one kernel of another, by its index, and with what the kernel may call: to be
 /// rewritten, and loaded beside the other. All has the address that it has there. Nothing where code
-/// cannot be loaded twice ([`CodeObject::can_be_reduced`]), and where the kernel may run any function.
+/// cannot be loaded twice ([`CodeObject::can_be_reduced`]), where the file has another structure than
+/// lld gives code objects, and where the kernel may run any function.
 ///
 /// # Errors
-/// [`RewriteError::Flow`] for code that cannot be read, [`RewriteError::Write`] for a file of another
-/// structure than lld gives code objects.
+/// [`RewriteError::Flow`] for code that cannot be read, [`RewriteError::Write`] for a damaged file.
 pub fn alone(object: &CodeObject, kernel: usize) -> Result<Option<CodeObject>, RewriteError> {
     if !object.can_be_reduced() {
         return Ok(None);
@@ -20,5 +20,9 @@ pub fn alone(object: &CodeObject, kernel: usize) -> Result<Option<CodeObject>, R
         return Ok(None);
     }
     let code: Vec<_> = (0..survey.count()).filter_map(|function| survey.extent(function)).collect();
-    Ok(Some(object.reduced(&[kernel], &code)?))
+    match object.reduced(&[kernel], &code) {
+        Ok(alone) => Ok(Some(alone)),
+        Err(WriteError::Unsupported { .. }) => Ok(None),
+        Err(reason) => Err(reason.into()),
+    }
 }

@@ -15,6 +15,10 @@ const PROGRAM_HEADER: u64 = 56;
 const SECTION_HEADER: u64 = 64;
 const SYMBOL: u64 = 24;
 
+/// Room for the file's headers at the beginning of memory, which more segments may need later. AMD's
+/// loader wants something to be at address 0.
+const HEADERS: u64 = 1024;
+
 /// Sections that are made anew, and what hardware does not need.
 const LEFT_OUT: [&str; 7] =
     [".note", ".dynsym", ".gnu.hash", ".hash", ".dynstr", ".dynamic", ".relro_padding"];
@@ -63,7 +67,10 @@ impl CodeObject {
         functions: &[Range<u64>],
     ) -> Result<CodeObject, WriteError> {
         let unsupported = |what: &str| {
-            WriteError::unsupported(what.to_owned(), "code without variables and relocations")
+            WriteError::unsupported(
+                what.to_owned(),
+                "code without variables and relocations, and room for headers",
+            )
         };
         if !self.can_be_reduced() {
             return Err(unsupported("a code object whose code cannot be loaded twice"));
@@ -105,6 +112,11 @@ impl CodeObject {
         let kept: Vec<&Section> = self.sections().iter().filter(is_kept).collect();
         let ends = kept.iter().map(|own| own.address + own.size);
         let end = ends.chain([text_address + bytes.len() as u64]).max().unwrap_or(0);
+        let starts = kept.iter().map(|own| own.address).chain([text_address]);
+        let most = (HEADERS - HEADER) / PROGRAM_HEADER - 2;
+        if starts.min().is_some_and(|start| start < HEADERS) || kept.len() as u64 + 2 > most / 2 {
+            return Err(unsupported("no room for headers before the data"));
+        }
         // Behind all that has its address.
         let tables = end.next_multiple_of(PAGE);
         let mut symbols = Table::default();
@@ -295,8 +307,7 @@ impl File {
         let tables = 3.min(loaded);
         let mut segments: Vec<Range<usize>> =
             [0..tables].into_iter().chain((tables..loaded).map(|at| at..at + 1)).collect();
-        let headers = HEADER + PROGRAM_HEADER * (segments.len() as u64 + 1);
-        let mut file = vec![0; headers as usize];
+        let mut file = vec![0; HEADERS as usize];
         let mut offsets = vec![0; self.sections.len()];
         for (at, section) in self.sections.iter().enumerate() {
             // What is loaded has the place in a page that it has in memory.
@@ -344,28 +355,32 @@ impl File {
         }
         let count = self.sections.len() as u16 + 1;
         let mut at = HEADER as usize;
-        let mut header = |kind: u32, flags: u32, sections: &Range<usize>, align: u64| {
+        let place = |sections: &Range<usize>| {
             let (first, last) = (&self.sections[sections.start], &self.sections[sections.end - 1]);
             let size = last.address + last.bytes.len() as u64 - first.address;
-            let offset = offsets[sections.start];
-            let mut own = Vec::new();
-            own.extend(kind.to_le_bytes());
-            own.extend(flags.to_le_bytes());
-            for word in [offset, first.address, first.address, size, size, align] {
-                own.extend(word.to_le_bytes());
-            }
-            if let Some(place) = file.get_mut(at..at + own.len()) {
-                place.copy_from_slice(&own);
-            }
-            at += own.len();
+            (offsets[sections.start], first.address, size)
         };
+        let mut header =
+            |kind: u32, flags: u32, (offset, address, size): (u64, u64, u64), align: u64| {
+                let mut own = Vec::new();
+                own.extend(kind.to_le_bytes());
+                own.extend(flags.to_le_bytes());
+                for word in [offset, address, address, size, size, align] {
+                    own.extend(word.to_le_bytes());
+                }
+                if let Some(place) = file.get_mut(at..at + own.len()) {
+                    place.copy_from_slice(&own);
+                }
+                at += own.len();
+            };
         segments.sort_by_key(|own| self.sections[own.start].address);
+        header(elf::PT_LOAD.0, elf::PF_R.0, (0, 0, HEADERS), PAGE);
         for sections in &segments {
             let is_code = self.sections[sections.start].is_code;
             let flags = if is_code { elf::PF_R.0 | elf::PF_X.0 } else { elf::PF_R.0 };
-            header(elf::PT_LOAD.0, flags, sections, PAGE);
+            header(elf::PT_LOAD.0, flags, place(sections), PAGE);
         }
-        header(elf::PT_NOTE.0, elf::PF_R.0, &(0..1), 4);
+        header(elf::PT_NOTE.0, elf::PF_R.0, place(&(0..1)), 4);
         // Identity, machine and flags are the original's.
         let old = original.bytes().get(..HEADER as usize).unwrap_or_default();
         let mut own = [0; HEADER as usize];
@@ -375,7 +390,7 @@ impl File {
         own[40..48].copy_from_slice(&section_headers.to_le_bytes());
         own[52..54].copy_from_slice(&(HEADER as u16).to_le_bytes());
         own[54..56].copy_from_slice(&(PROGRAM_HEADER as u16).to_le_bytes());
-        own[56..58].copy_from_slice(&(segments.len() as u16 + 1).to_le_bytes());
+        own[56..58].copy_from_slice(&(segments.len() as u16 + 2).to_le_bytes());
         own[58..60].copy_from_slice(&(SECTION_HEADER as u16).to_le_bytes());
         own[60..62].copy_from_slice(&count.to_le_bytes());
         own[62..64].copy_from_slice(&(count - 1).to_le_bytes());
