@@ -327,10 +327,21 @@ impl Machine {
         self.kernels.ring();
     }
 
-    /// Has the engines look at all queues: whoever calls is about to wait for them.
+    /// Has the engines look at queues that have something for them: whoever calls is about to wait.
     pub(crate) fn wake_engines(&self) {
-        self.kernels.ring();
-        self.copies.ring();
+        let (mut has_kernels, mut has_copies) = (false, false);
+        for queue in lock(&self.queues).all.iter().filter(|queue| queue.has_more()) {
+            match queue.kind {
+                QueueKind::Compute => has_kernels = true,
+                QueueKind::Sdma => has_copies = true,
+            }
+        }
+        if has_kernels {
+            self.kernels.ring();
+        }
+        if has_copies {
+            self.copies.ring();
+        }
     }
 
     /// Sleeps until the value of a signal is what somebody waits for, or for so long. What the GPU

@@ -146,6 +146,13 @@ impl Queue {
         Ok(view.word64(self.pointers.write)?.load(Ordering::Acquire))
     }
 
+    /// Whether there is something in it that has not been taken. One whose places are not the GPU's is
+    /// refused by whoever looks into it.
+    pub fn has_more(&self) -> bool {
+        let view = self.view();
+        !self.is_over() && self.read(&view) != self.written(&view)
+    }
+
     /// Whether nobody is to take anything from it any more.
     pub fn is_over(&self) -> bool {
         self.is_gone.load(Ordering::Acquire) || self.is_stopped.load(Ordering::Acquire)
