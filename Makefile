@@ -7,7 +7,7 @@ SHELL := /bin/bash
 # What is fuzzed; each is a target of its own, too.
 FUZZED := site campaign code_object metadata capture rewriter queues
 
-.PHONY: quickstart suite dependencies test-dependencies bench-dependencies build test test-python wheel test-long test-cluster test-rocm test-rocm-long lint bench fuzz $(FUZZED:%=fuzz-%)
+.PHONY: quickstart suite dependencies test-dependencies bench-dependencies dist-dependencies build test test-python wheel dist test-dist test-long test-cluster test-rocm test-rocm-long lint bench fuzz $(FUZZED:%=fuzz-%)
 
 quickstart: dependencies build
 	target/release/flipwave run campaigns/examples/quickstart.yaml --out target/quickstart --force
@@ -49,10 +49,22 @@ test: lint
 test-python: build
 	python/test.sh
 
-# The Python package with the program in it: target/wheels.
-wheel: dependencies
+# The Python package with the archive's program in it: target/wheels.
+wheel: dist
 	python/environment.sh
-	cd python && ../target/python/bin/maturin build --release --out ../target/wheels
+	dist/wheel.sh
+
+# An archive that runs on any Debian from 12 on, with LLVM in it: target/dist/flipwave-VERSION-x86_64-linux.tar.xz.
+dist: dist-dependencies
+	dist/archive.sh
+
+dist-dependencies:
+	./dependencies.sh dist
+
+# That archive in roots of Debian 12, 13 and testing, with nothing, with clang, and with ROCm. Roots that are
+# missing are made (network, mmdebstrap, 10 GB); what cannot be is said and left out.
+test-dist: dist
+	tests/dist.sh target/dist/flipwave-*-x86_64-linux.tar.xz
 
 # What takes too long for every day: hundreds of random programs at every level of optimisation,
 # the math library at many points, every wrong rule on every family; examples and hooks everywhere in

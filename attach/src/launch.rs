@@ -31,7 +31,8 @@ pub struct Library {
 pub enum LibraryError {
     /// It is not where it should be.
     #[error(
-        "{FILE} is in none of {}; it is built with the program, and has to be kept beside it",
+        "{FILE} and {PRELOADED} are in none of {}; they are built with the program, and have to be \
+         kept beside it",
         looked.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(", ")
     )]
     Missing {
@@ -79,6 +80,11 @@ impl Library {
             return Err(LibraryError::Unnameable { file: preloaded });
         }
         Ok(Library { file, preloaded, cache: cache.to_owned() })
+    }
+
+    /// Where the library is.
+    pub fn file(&self) -> &Path {
+        &self.file
     }
 
     /// The variable with the folders of libraries.

@@ -7,7 +7,7 @@
 
 use crate::device_libraries;
 use crate::digest::hexadecimal;
-use flipwave_hooks::hook::{HEADER, clang_path, clang_version, stands_alone};
+use flipwave_hooks::hook::{HEADER, clang_major, clang_path, clang_version, stands_alone};
 use flipwave_isa::Target;
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
@@ -58,8 +58,8 @@ pub enum CompileError {
     },
     /// No compiler.
     #[error(
-        "cannot run the compiler `{}`: {reason}; install Debian's packages clang-22 and lld-22, \
-         or set FLIPWAVE_CLANG to clang's path",
+        "cannot use the compiler `{}`: {reason}; install Debian's packages clang-22 and lld-22, or \
+         others from clang-18 on, or set FLIPWAVE_CLANG to clang's path",
         clang.display()
     )]
     Clang {
@@ -68,10 +68,23 @@ pub enum CompileError {
         /// Why not.
         reason: std::io::Error,
     },
+    /// Device libraries that have to be adapted to the compiler, and nothing to do it.
+    #[error(
+        "the compiler has no `{}` beside it, by which device libraries before ROCm 6.3 are adapted \
+         to it; install Debian's package {package}",
+        program.display()
+    )]
+    Tool {
+        /// The program.
+        program: PathBuf,
+        /// What has it.
+        package: String,
+    },
     /// No device libraries.
     #[error(
-        "no AMDGPU device libraries (ockl.bc and others) in {}; install Debian's package \
-         rocm-device-libs, or set FLIPWAVE_DEVICE_LIBS to the folder that has them",
+        "no AMDGPU device libraries (ockl.bc and others), which kernels in OpenCL C and HIP need, in \
+         {}; install Debian's package rocm-device-libs (rocm-device-libs-17 in Debian 13, -21 in \
+         testing), or set FLIPWAVE_DEVICE_LIBS to the folder that has them",
         searched.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
     )]
     DeviceLibraries {
@@ -116,7 +129,7 @@ pub struct Compiler {
 }
 
 impl Compiler {
-    /// Finds clang (`FLIPWAVE_CLANG`, or `clang-22` in PATH), the device libraries
+    /// Finds clang ([`clang_path`]), the device libraries
     /// (`FLIPWAVE_DEVICE_LIBS`, or where distributions and ROCm put them) and the cache folder
     /// (`FLIPWAVE_CACHE`, or `flipwave` in the user's cache folder).
     ///
@@ -126,16 +139,12 @@ impl Compiler {
         let clang = clang_path();
         let version = clang_version(&clang)
             .map_err(|reason| CompileError::Clang { clang: clang.clone(), reason })?;
-        let candidates = match std::env::var_os("FLIPWAVE_DEVICE_LIBS") {
-            Some(folder) => vec![folder.into()],
-            None => device_libraries::usual_folders(),
-        };
         let cache = flipwave_hooks::hook::cache_folder();
         let digest = hexadecimal(&Sha256::digest(HEADER));
         Ok(Compiler {
+            device_libraries: device_libraries::installed(&version)?,
             version,
             clang,
-            device_libraries: device_libraries::find(candidates)?,
             rocm: find_rocm(),
             include: cache.join(format!("include-{}", &digest[..16])),
             cache,
@@ -321,7 +330,7 @@ impl Compiler {
             return Err(CompileError::Rejected {
                 source_file: source.to_owned(),
                 status: output.status,
-                hint: hint(&messages),
+                hint: hint(&messages, &self.version),
                 messages,
             });
         }
@@ -345,14 +354,19 @@ fn names_no_file(option: &str) -> bool {
     ["-D", "-O", "-cl-", "-m"].iter().any(|start| option.starts_with(start)) && stands_alone(option)
 }
 
-/// What to install, where the compiler's messages show that something is missing.
-pub(crate) fn hint(messages: &str) -> String {
+/// Debian's package of what goes with a compiler of this version: `lld-22` for example.
+pub(crate) fn package(name: &str, version: &str) -> String {
+    format!("{name}-{}", clang_major(version).unwrap_or(22))
+}
+
+/// What to install, where the messages of a compiler of this version show that something is missing.
+pub(crate) fn hint(messages: &str, version: &str) -> String {
     let package = if messages.contains("ld.lld") {
-        "lld-22"
+        package("lld", version)
     } else if messages.contains("HIP runtime") || messages.contains("hip/hip_") {
-        "libamdhip64-dev"
+        "libamdhip64-dev".to_owned()
     } else if messages.contains("'cmath' file not found") {
-        "libstdc++-12-dev"
+        "libstdc++-12-dev".to_owned()
     } else {
         return String::new();
     };
@@ -488,6 +502,9 @@ mod tests {
         assert!(error.to_string().contains("clang-22"), "{error}");
         let error = compiler.compile(Path::new("kernel.cu"), &[], &gfx90a()).expect_err("no HIP");
         assert!(error.to_string().contains(".hip"), "{error}");
-        assert!(hint("error: unable to execute command: Executable \"ld.lld\"").contains("lld-22"));
+        let without_linker = "error: unable to execute command: Executable \"ld.lld\"";
+        for (version, package) in [("clang version 19.1.7", "lld-19"), ("AMD's own", "lld-22")] {
+            assert!(hint(without_linker, version).contains(package), "{version}");
+        }
     }
 }

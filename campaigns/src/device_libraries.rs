@@ -11,36 +11,63 @@
 //! libraries before ROCm 6.3 (the first with code object version 6) these are renamed and put into
 //! the library that every program is linked with.
 
-use crate::compile::CompileError;
+use crate::compile::{CompileError, package};
 use crate::digest::hexadecimal;
+use flipwave_hooks::hook::clang_major;
 use flipwave_isa::Target;
 use sha2::{Digest, Sha256};
+use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// The folder with the device libraries for a compiler of this version: `FLIPWAVE_DEVICE_LIBS`, or where
+/// distributions and ROCm put them.
+///
+/// # Errors
+/// [`CompileError::DeviceLibraries`].
+pub(crate) fn installed(version: &str) -> Result<PathBuf, CompileError> {
+    find(match std::env::var_os("FLIPWAVE_DEVICE_LIBS") {
+        Some(folder) => vec![folder.into()],
+        None => usual_folders(version),
+    })
+}
 
 /// The first of the folders that has device libraries.
 ///
 /// # Errors
 /// [`CompileError::DeviceLibraries`].
-pub(crate) fn find(candidates: Vec<PathBuf>) -> Result<PathBuf, CompileError> {
+fn find(candidates: Vec<PathBuf>) -> Result<PathBuf, CompileError> {
     match candidates.iter().find(|folder| folder.join("ockl.bc").is_file()) {
         Some(folder) => Ok(folder.clone()),
         None => Err(CompileError::DeviceLibraries { searched: candidates }),
     }
 }
 
-/// Folders where Debian and ROCm put the device libraries.
-pub(crate) fn usual_folders() -> Vec<PathBuf> {
-    // Debian's folder has the host's architecture in its name.
-    let mut folders: Vec<PathBuf> = std::fs::read_dir("/usr/lib")
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| Some(entry.ok()?.path().join("amdgcn/bitcode")))
+/// Folders where Debian and ROCm put the device libraries, for a compiler of this version: those of
+/// compilers first, from its own on down, as what a younger one has written it cannot read.
+fn usual_folders(version: &str) -> Vec<PathBuf> {
+    let youngest = clang_major(version).unwrap_or(u32::MAX);
+    let mut of_compilers: Vec<(u32, PathBuf)> = folders_in("/usr/lib")
+        .filter_map(|folder| {
+            let name = folder.file_name()?.to_str()?.strip_prefix("llvm-")?;
+            let major: u32 = name.parse().ok()?;
+            Some((major, folder.join(format!("lib/clang/{major}/amdgcn/bitcode"))))
+        })
+        .filter(|(major, folder)| *major <= youngest && folder.is_dir())
+        .collect();
+    of_compilers.sort_by_key(|(major, _)| Reverse(*major));
+    // One of Debian's folders has the host's architecture in its name.
+    let mut of_hosts: Vec<PathBuf> = folders_in("/usr/lib")
+        .map(|folder| folder.join("amdgcn/bitcode"))
         .filter(|folder| folder.is_dir())
         .collect();
-    folders.sort();
-    folders.extend(["/usr/lib/amdgcn/bitcode".into(), "/opt/rocm/amdgcn/bitcode".into()]);
-    folders
+    of_hosts.sort();
+    let others = ["/usr/lib/amdgcn/bitcode".into(), "/opt/rocm/amdgcn/bitcode".into()];
+    of_compilers.into_iter().map(|(_, folder)| folder).chain(of_hosts).chain(others).collect()
+}
+
+fn folders_in(folder: &str) -> impl Iterator<Item = PathBuf> {
+    std::fs::read_dir(folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()))
 }
 
 /// The processor's number as libraries are named after it: `90a` of gfx90a.
@@ -80,7 +107,7 @@ pub(crate) fn adapted(
     cache: &Path,
 ) -> Result<PathBuf, CompileError> {
     let name = format!("oclc_isa_version_{}.bc", number(target));
-    let are_older = major(version).is_some_and(|major| major >= 20)
+    let are_older = clang_major(version).is_some_and(|major| major >= 20)
         && !libraries.join("oclc_abi_version_600.bc").is_file();
     if !are_older && libraries.join(&name).is_file() {
         return Ok(libraries.to_owned());
@@ -95,7 +122,7 @@ pub(crate) fn adapted(
     let failed = |reason| CompileError::Cache { path: folder.clone(), reason };
     std::fs::create_dir_all(&folder).map_err(failed)?;
     let work = tempfile::tempdir_in(cache).map_err(failed)?;
-    let tools = Tools { clang, work: work.path() };
+    let tools = Tools { clang, version, work: work.path() };
     let made = tools.version_library(target, are_older.then_some(libraries))?;
     let abi = if lacks_abi { Some(tools.abi_library()?) } else { None };
     let renamed = match are_older {
@@ -138,15 +165,10 @@ const OPENCL: &str = "opencl.bc";
 /// The address space of a generic pointer in mangled names, before clang 20 and since.
 const GENERIC_POINTER: (&str, &str) = ("PU3AS0", "P");
 
-/// The first number of a compiler's version, as in `Debian clang version 22.1.8 (1~deb12u1)`.
-fn major(version: &str) -> Option<u32> {
-    let (_, number) = version.split_once("clang version ")?;
-    number.split('.').next()?.parse().ok()
-}
-
 /// The compiler, the programs of LLVM beside it, and a folder for what they write.
 struct Tools<'a> {
     clang: &'a Path,
+    version: &'a str,
     work: &'a Path,
 }
 
@@ -215,7 +237,12 @@ impl Tools<'_> {
         let mut command = Command::new(self.clang);
         command.arg(format!("--print-prog-name={name}"));
         let path = self.run(command, Path::new(name))?;
-        Ok(Command::new(String::from_utf8_lossy(&path).trim()))
+        let program = PathBuf::from(String::from_utf8_lossy(&path).trim());
+        // What it does not find it calls by its name alone.
+        if !program.is_absolute() {
+            return Err(CompileError::Tool { program, package: package("llvm", self.version) });
+        }
+        Ok(Command::new(program))
     }
 
     /// What a program prints.
@@ -254,13 +281,6 @@ mod tests {
             let target: Target = processor.parse().expect("a target");
             assert_eq!(version(&target), expected, "{processor}");
         }
-    }
-
-    #[test]
-    fn versions_of_compilers_are_read() {
-        assert_eq!(major("Debian clang version 22.1.8 (1~deb12u1)"), Some(22));
-        assert_eq!(major("clang version 19.1.7"), Some(19));
-        assert_eq!(major("AMD's own"), None);
     }
 
     #[test]

@@ -1,13 +1,15 @@
 //! What of this machine Flipwave can use.
 
 use crate::campaign::Campaign;
-use crate::compile::Compiler;
+use crate::compile::{CompileError, Compiler, package};
+use crate::device_libraries::installed;
 use crate::error::CampaignError;
 use crate::progress::Silent;
 use crate::run::{RunOptions, run};
 use crate::runners::InjectionPath;
 use crate::schema::default_target;
-use flipwave_hooks::hook::{clang_path, clang_version};
+use flipwave_attach::Library;
+use flipwave_hooks::hook::{cache_folder, clang_path, clang_version};
 use flipwave_isa::{Isa, Rules, Target, UnknownTarget};
 use flipwave_rocr::RocrDevice;
 use flipwave_sim::EmbeddedGpu;
@@ -46,6 +48,7 @@ pub fn doctor() -> Vec<Finding> {
         Finding::needed("embedded GPU", injected(InjectionPath::Embedded)),
         Finding::useful("hooks", injected(InjectionPath::Hook)),
         Finding::useful("LLVM", llvm()),
+        Finding::useful("for applications", for_applications()),
         Finding::useful("targets executed", targets(|own| EmbeddedGpu::new(own.clone()).is_ok())),
         Finding::useful("targets with hooks", targets(has_rules)),
         Finding::useful("host", Ok(host())),
@@ -56,19 +59,18 @@ pub fn doctor() -> Vec<Finding> {
 }
 
 fn compiler() -> Result<String, String> {
-    Compiler::find().map_or_else(
-        |error| match clang_version(&clang_path()) {
-            // What else it needs is a finding of its own.
-            Ok(version) => Ok(version),
-            Err(_) => Err(error.to_string()),
-        },
-        |own| Ok(own.version().to_owned()),
-    )
+    let clang = clang_path();
+    match clang_version(&clang) {
+        Ok(version) => Ok(format!("{}: {version}", clang.display())),
+        Err(reason) => Err(CompileError::Clang { clang, reason }.to_string()),
+    }
 }
 
 fn linker() -> Result<String, String> {
-    let missing = |reason: String| format!("{reason}; install Debian's package lld-22");
-    let said = Command::new(clang_path()).arg("--print-prog-name=ld.lld").output();
+    let clang = clang_path();
+    let package = package("lld", &clang_version(&clang).unwrap_or_default());
+    let missing = |reason: String| format!("{reason}; install Debian's package {package}");
+    let said = Command::new(clang).arg("--print-prog-name=ld.lld").output();
     let said = said.map_err(|error| format!("the compiler does not say where it is: {error}"))?;
     let path = PathBuf::from(String::from_utf8_lossy(&said.stdout).trim());
     let version = Command::new(&path).arg("--version").output();
@@ -81,10 +83,12 @@ fn linker() -> Result<String, String> {
 fn libraries() -> Result<String, String> {
     let target: Target =
         default_target().parse().map_err(|error: UnknownTarget| error.to_string())?;
-    Compiler::find()
-        .and_then(|own| own.device_libraries(&target))
-        .map(|folder| folder.display().to_string())
-        .map_err(|error| error.to_string())
+    // The compiler is a finding of its own.
+    let found = match clang_version(&clang_path()) {
+        Ok(_) => Compiler::find().and_then(|own| own.device_libraries(&target)),
+        Err(_) => installed(""),
+    };
+    found.map(|folder| folder.display().to_string()).map_err(|error| error.to_string())
 }
 
 /// A kernel, whose faults have known outcomes among them.
@@ -108,6 +112,15 @@ faults: {model: flip_one_bit, count: 8}
 
 /// Compiles a kernel and injects faults into it.
 fn injected(path: InjectionPath) -> Result<String, String> {
+    if clang_version(&clang_path()).is_err() {
+        let without = match path {
+            InjectionPath::Embedded => {
+                "no compiler for kernels; campaigns on compiled code need none"
+            }
+            InjectionPath::Hook => "no compiler for them",
+        };
+        return Err(without.to_owned());
+    }
     let write = |folder: &Path| std::fs::write(folder.join("add.cl"), SOURCE);
     let folder = tempfile::tempdir().and_then(|own| write(own.path()).map(|()| own));
     let folder = folder.map_err(|error| format!("no temporary files: {error}; set TMPDIR"))?;
@@ -134,6 +147,12 @@ fn llvm() -> Result<String, String> {
         0 => Err("linked in, without the target AMDGPU; build with another LLVM 22".to_owned()),
         count => Ok(format!("linked in, decodes code of {count} targets")),
     }
+}
+
+/// What is loaded into applications.
+fn for_applications() -> Result<String, String> {
+    let found = Library::find(&cache_folder()).map_err(|error| error.to_string())?;
+    Ok(found.file().display().to_string())
 }
 
 /// The processor's extensions that the embedded GPU has vector code for.

@@ -3,7 +3,7 @@
 use crate::compile::hint;
 use crate::regular_file;
 use flipwave_codeobj::{CodeObject, CodeObjectError, MappedFile, open_linked};
-use flipwave_hooks::hook::clang_path;
+use flipwave_hooks::hook::{clang_path, clang_version};
 use flipwave_isa::Target;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -117,12 +117,12 @@ fn link(object: &[u8]) -> Result<Vec<u8>, OpenError> {
             let clang = clang.display();
             OpenError::Link(format!(
                 "cannot run `{clang}`: {reason}; install Debian's packages clang-22 and lld-22, or \
-                 set FLIPWAVE_CLANG to clang's path"
+                 others from clang-18 on, or set FLIPWAVE_CLANG to clang's path"
             ))
         })?;
     if !output.status.success() {
         let messages = String::from_utf8_lossy(&output.stderr).trim_end().to_owned();
-        let hint = hint(&messages);
+        let hint = hint(&messages, &clang_version(&clang).unwrap_or_default());
         return Err(OpenError::Link(format!("{messages}{hint}")));
     }
     std::fs::read(&to).map_err(failed)

@@ -24,7 +24,7 @@ pub struct Arguments {
 
 const AFTER_HELP: &str = "\
 Environment:
-  FLIPWAVE_CLANG        the compiler [default: clang-22]
+  FLIPWAVE_CLANG        the compiler [default: clang-22, or an older one from clang-18 on, or clang]
   FLIPWAVE_DEVICE_LIBS  folder of AMD's device libraries (ockl.bc and others)
   FLIPWAVE_CACHE        folder of compiled kernels [default: ~/.cache/flipwave]
   FLIPWAVE_PYTHON       the Python of `severity: {python: ...}` [default: python3]

@@ -1,15 +1,20 @@
 #!/bin/sh
 # Makes a root of another Debian, with the ROCm that this Debian has:
 #
-#     tests/rocm/root.sh forky DIR [PACKAGE...]
+#     tests/rocm/root.sh [--bare] forky DIR [PACKAGE...]
 #
 # forky (testing) has ROCm 6.4, trixie (13) 6.1 and bookworm (12) 5.2.3. Packages are added to those
-# that every root has. A root that is there already only gets what it lacks. Needs mmdebstrap, and
-# 2 GB; whoever is not root needs user namespaces.
+# that every root has; a bare root has no others. A root that is there already only gets what it lacks.
+# Needs mmdebstrap, and 2 GB; whoever is not root needs user namespaces.
 set -eu
 
+bare=
+if [ "${1:-}" = --bare ]; then
+    bare=yes
+    shift
+fi
 if [ $# -lt 2 ]; then
-    echo "usage: $0 SUITE DIR [PACKAGE...]" >&2
+    echo "usage: $0 [--bare] SUITE DIR [PACKAGE...]" >&2
     exit 2
 fi
 suite=$1
@@ -29,6 +34,7 @@ case $suite in
         exit 2
         ;;
 esac
+[ -z "$bare" ] || packages=
 
 # Written last: a root without it was not finished.
 complete=$root/.flipwave-root
@@ -37,7 +43,7 @@ if [ ! -e "$complete" ]; then
     include=$(echo $packages "$@" | tr ' ' ',')
     # A mirror may be behind its own date.
     mmdebstrap --variant=minbase --aptopt='Acquire::Check-Valid-Until "false"' \
-        --include="$include" "$suite" "$root.part"
+        ${include:+--include="$include"} "$suite" "$root.part"
     rm -rf "$root"
     mv "$root.part" "$root"
     echo "$suite" >"$complete"

@@ -6,9 +6,11 @@ use flipwave_tests::flipwave;
 fn a_machine_that_runs_campaigns_is_found_to_do_so_and_one_without_a_compiler_is_not() {
     let folder = tempfile::tempdir().expect("a folder");
     let said = flipwave(folder.path(), &["doctor"], &[]).expect_success().stdout;
-    for what in ["compiler", "linker", "device libraries", "embedded GPU", "hooks", "LLVM"] {
+    let needed = ["compiler", "linker", "device libraries", "embedded GPU", "hooks", "LLVM"];
+    for what in needed.into_iter().chain(["for applications"]) {
         assert!(line(&said, what).starts_with("ok "), "{said}");
     }
+    assert!(line(&said, "compiler").contains("clang-22: "), "{said}");
     assert!(line(&said, "targets executed").contains(" gfx90a "), "{said}");
     assert!(line(&said, "targets with hooks").contains(" gfx1100 "), "{said}");
     assert!(std::fs::read_dir(folder.path()).expect("a folder").next().is_none());

@@ -3,8 +3,9 @@
 use super::HookError;
 use flipwave_isa::Target;
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -37,15 +38,38 @@ const OPTIONS: [&str; 18] = [
     "-fno-caret-diagnostics",
 ];
 
-/// The compiler, which also links: `FLIPWAVE_CLANG`, or `clang-22` in PATH.
+/// The versions of clang that do: what `flipwave.h` uses came with the first (scoped atomics), and the last is
+/// that of the LLVM in this program.
+const MAJORS: RangeInclusive<u32> = 18..=22;
+
+/// The compiler, which also links: `FLIPWAVE_CLANG`, or the first in PATH of `clang-22`, older ones down
+/// to `clang-18`, and `clang`. `clang-22` where there is none of them.
 pub fn clang_path() -> PathBuf {
-    PathBuf::from(std::env::var_os("FLIPWAVE_CLANG").unwrap_or("clang-22".into()))
+    if let Some(own) = std::env::var_os("FLIPWAVE_CLANG") {
+        return own.into();
+    }
+    chosen(&std::env::var_os("PATH").unwrap_or_default())
+}
+
+/// The compiler of the folders in `path`.
+fn chosen(path: &OsStr) -> PathBuf {
+    let numbered = MAJORS.rev().map(|version| format!("clang-{version}"));
+    let mut names = numbered.chain(["clang".to_owned()]);
+    let present = |name: &String| std::env::split_paths(path).any(|own| own.join(name).is_file());
+    let name = names.find(present).unwrap_or_else(|| format!("clang-{}", MAJORS.end()));
+    name.into()
+}
+
+/// The first number of a compiler's version, as in `Debian clang version 22.1.8 (1~deb12u1)`.
+pub fn clang_major(version: &str) -> Option<u32> {
+    let (_, number) = version.split_once("clang version ")?;
+    number.split('.').next()?.parse().ok()
 }
 
 /// The compiler's own words for its version. It is asked once in the life of a process.
 ///
 /// # Errors
-/// If it does not run.
+/// If it does not run, or is too old.
 pub fn clang_version(program: &Path) -> io::Result<String> {
     static VERSIONS: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::new());
     let mut versions = VERSIONS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -55,6 +79,12 @@ pub fn clang_version(program: &Path) -> io::Result<String> {
     let output = Command::new(program).arg("--version").output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     let version = text.lines().next().unwrap_or_default().to_owned();
+    if clang_major(&version).is_some_and(|major| major < *MAJORS.start()) {
+        let oldest = MAJORS.start();
+        return Err(io::Error::other(format!(
+            "it is {version}, and {oldest} is the oldest that does"
+        )));
+    }
     versions.insert(program.to_owned(), version.clone());
     Ok(version)
 }
@@ -124,5 +154,56 @@ impl Clang {
             return Ok(Ok(stdout));
         }
         Ok(Err(String::from_utf8_lossy(&stderr).trim_end().to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn the_compiler_of_the_programs_own_version_comes_before_others_wherever_in_path_it_is() {
+        let folders =
+            [tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder")];
+        let path =
+            std::env::join_paths(folders.iter().map(tempfile::TempDir::path)).expect("paths");
+        let chosen = || chosen(&path).display().to_string();
+        let add = |folder: usize, name: &str| {
+            std::fs::write(folders[folder].path().join(name), "").expect("written");
+        };
+        // What is to be installed, where there is none.
+        assert_eq!(chosen(), "clang-22");
+        add(0, "clang-17");
+        assert_eq!(chosen(), "clang-22");
+        add(0, "clang");
+        assert_eq!(chosen(), "clang");
+        add(0, "clang-18");
+        add(1, "clang-19");
+        assert_eq!(chosen(), "clang-19");
+        add(1, "clang-22");
+        assert_eq!(chosen(), "clang-22");
+    }
+
+    #[test]
+    fn a_compiler_that_is_too_old_is_refused_by_its_version() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let compiler = |version: &str| {
+            let program = folder.path().join(format!("clang-{version}"));
+            let text = format!("#!/bin/sh\necho Debian clang version {version}.0.6\n");
+            std::fs::write(&program, text).expect("written");
+            std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).expect("changed");
+            clang_version(&program)
+        };
+        assert_eq!(compiler("18").expect("young enough"), "Debian clang version 18.0.6");
+        let error = compiler("14").expect_err("too old").to_string();
+        assert!(error.contains("version 14.0.6") && error.contains("18"), "{error}");
+    }
+
+    #[test]
+    fn versions_of_compilers_are_read() {
+        assert_eq!(clang_major("Debian clang version 22.1.8 (1~deb12u1)"), Some(22));
+        assert_eq!(clang_major("clang version 19.1.7"), Some(19));
+        assert_eq!(clang_major("AMD's own"), None);
     }
 }

@@ -16,8 +16,8 @@ pub enum HookError {
     },
     /// No compiler.
     #[error(
-        "cannot run the compiler `{}`: {reason}; install Debian's package clang-22, or set \
-         FLIPWAVE_CLANG to clang's path",
+        "cannot use the compiler `{}`: {reason}; install Debian's package clang-22, or another from \
+         clang-18 on, or set FLIPWAVE_CLANG to clang's path",
         clang.display()
     )]
     Clang {

@@ -36,7 +36,7 @@ pub use argument::{
 };
 pub use cache::cache_folder;
 pub use channel::{Channel, ChannelError, Record};
-pub use clang::{clang_path, clang_version};
+pub use clang::{clang_major, clang_path, clang_version};
 pub use compiler::{CompiledHooks, HEADER, HookCompiler, HookSource, Source};
 pub use data::{DataPointer, HookData, HookSymbol};
 pub use error::HookError;
