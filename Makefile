@@ -62,9 +62,10 @@ dist-dependencies:
 	./dependencies.sh dist
 
 # That archive in roots of Debian 12, 13 and testing, with nothing, with clang, and with ROCm. Roots that are
-# missing are made (network, mmdebstrap, 10 GB); what cannot be is said and left out.
+# missing are made (network, mmdebstrap, 5 GB); what cannot be is said and left out.
 test-dist: dist
-	tests/dist.sh target/dist/flipwave-*-x86_64-linux.tar.xz
+	./dependencies.sh rocm || echo "mmdebstrap cannot be installed here"
+	tests/dist.sh target/dist/flipwave-*-x86_64-linux.tar.xz || [ $$? = 3 ]
 
 # What takes too long for every day: hundreds of random programs at every level of optimisation,
 # the math library at many points, every wrong rule on every family; examples and hooks everywhere in

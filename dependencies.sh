@@ -2,8 +2,8 @@
 # Installs what Flipwave needs and this machine lacks, with apt. Without apt, or without the
 # right to use it, says what to install. `dependencies.sh test` adds what only the tests need,
 # `dependencies.sh bench` what benchmarks compare with, `dependencies.sh cluster` the engines of clusters
-# that tests use, `dependencies.sh rocm` what makes roots with other versions of ROCm, `dependencies.sh dist`
-# what the archive has linked in.
+# that tests use, `dependencies.sh rocm` what makes roots of other Debians, with other versions of ROCm,
+# `dependencies.sh dist` what the archive has linked in.
 set -eu
 
 # command or file that shows a package is there, and the package

@@ -5,11 +5,11 @@
 #
 # In a root with nothing: the program, its doctor, and a campaign on compiled code, whose results must be
 # the same bytes in all. In one with clang: the quickstart. In one with ROCm: an application. Roots are kept
-# in target/roots, or in the folder FLIPWAVE_ROOTS, and made where they are missing, which takes a network,
-# mmdebstrap and 4 GB; what cannot be made is said and not tested. Then that it is seen where something is
+# in ROCM_ROOTS (target/rocm), as those of tests/rocm, and made where they are missing, which takes a network,
+# mmdebstrap and 5 GB; what cannot be made is said and not tested. Then that it is seen where something is
 # missing: a library of the archive, or, for the usual build of target/release, LLVM.
 #
-# Exit code: 0 all that could be tested passed; 1 something failed; 2 nothing could be tested.
+# Exit code: 0 all that could be tested passed; 1 something failed; 3 nothing could be tested.
 set -uo pipefail
 
 if [ $# -lt 1 ]; then
@@ -20,7 +20,7 @@ archive=$(realpath "$1")
 shift
 [ $# -gt 0 ] || set -- bookworm trixie forky
 tests=$(realpath "$(dirname "$0")")
-roots=${FLIPWAVE_ROOTS:-$tests/../target/roots}
+roots=${ROCM_ROOTS:-$tests/../target/rocm}
 mkdir -p "$roots"
 [ -f "$archive" ] || { echo "$0: there is no $archive; make it with \`make dist\`" >&2; exit 2; }
 
@@ -70,7 +70,7 @@ root() {
 
 if ! unshare --mount true 2>/dev/null && ! unshare --user --map-root-user --mount true 2>/dev/null; then
     echo "$0: nothing is tested: a root needs the right to mount (root's, or user namespaces)" >&2
-    exit 2
+    exit 3
 fi
 
 for suite; do
@@ -161,4 +161,4 @@ done
 
 echo "$tested passed, $failed failed"
 [ $failed = 0 ] || exit 1
-[ $tested != 0 ] || exit 2
+[ $tested != 0 ] || exit 3
