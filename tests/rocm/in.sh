@@ -48,7 +48,7 @@ mount --bind "$tests" "$root/mnt/tests"
 if [ -x "$bin/flipwave" ]; then
     mount --bind "$bin" "$root/mnt/bin"
     # Libraries that Flipwave needs and the root lacks.
-    chroot "$root" /sbin/ldconfig -p >"$root/mnt/present"
+    chroot "$root" /sbin/ldconfig -p | grep -v /mnt/lib >"$root/mnt/present"
     ldd "$bin/flipwave" | while read -r name _ file _; do
         if [ -e "$file" ] && ! grep -qw "$name" "$root/mnt/present"; then
             : >"$root/mnt/lib/$name"
@@ -56,5 +56,7 @@ if [ -x "$bin/flipwave" ]; then
         fi
     done
 fi
-exec chroot "$root" env -C / HOME=/root LD_LIBRARY_PATH=/mnt/lib \
-    PATH=/mnt/bin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"
+# Also where the environment is not passed on, as in campaigns.
+echo /mnt/lib >"$root/etc/ld.so.conf.d/flipwave.conf"
+chroot "$root" /sbin/ldconfig
+exec chroot "$root" env -C / HOME=/root PATH=/mnt/bin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"
