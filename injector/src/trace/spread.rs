@@ -127,7 +127,7 @@ mod tests {
             wave: wave(0, 0),
             pc: inst.pc,
             operation: inst.operation,
-            text: inst.text,
+            text: inst.text.clone(),
             line: None,
         }
     }
