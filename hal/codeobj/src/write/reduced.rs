@@ -305,8 +305,8 @@ impl File {
         let names = [&[0][..], &names, b".shstrtab\0"].concat();
         self.section(".shstrtab", elf::SHT_STRTAB, 0, 1, names);
         let tables = 3.min(loaded);
-        let mut segments: Vec<Range<usize>> =
-            std::iter::once(0..tables).chain((tables..loaded).map(|at| at..at + 1)).collect();
+        let others = (tables..loaded).map(|at| at..at + 1);
+        let mut segments: Vec<Range<usize>> = std::iter::once(0..tables).chain(others).collect();
         let mut file = vec![0; HEADERS as usize];
         let mut offsets = vec![0; self.sections.len()];
         for (at, section) in self.sections.iter().enumerate() {
