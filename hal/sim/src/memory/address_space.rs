@@ -1,7 +1,7 @@
 //! Memory that is all the device's own, or the host's where it was given some.
 
 use super::access::{Memory, Region, RegionMut, Window, WindowAccess};
-use super::bytes::{Bytes, HostBytes};
+use super::bytes::{Bytes, HostBytes, LARGE};
 use super::sparse::SparseBytes;
 use flipwave_device::{Address, DeviceError};
 use std::alloc::{Layout, alloc_zeroed};
@@ -39,9 +39,6 @@ enum Content {
     Whole(Bytes),
     Sparse(SparseBytes),
 }
-
-/// Bytes from which on what is shared is copied in parts when it is written.
-pub(super) const LARGE: usize = 256 << 10;
 
 impl Content {
     /// Whether the same bytes are there, which is quickly seen of those that are shared.

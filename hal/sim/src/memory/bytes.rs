@@ -4,6 +4,9 @@ use std::ops::{Deref, Range};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+/// How many there are from which on what is shared is copied in parts when it is written.
+pub const LARGE: usize = 256 << 10;
+
 /// Bytes that clones may share until one of them writes.
 #[derive(Clone, Debug)]
 pub enum Bytes {

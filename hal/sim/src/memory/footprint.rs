@@ -1,8 +1,8 @@
 //! What each workgroup of a dispatch touches in device memory, and whether workgroups can tell
 //! that others are there.
 
-use super::address_space::LARGE;
 use super::byte_set::{ByteSet, LINE};
+use super::bytes::LARGE;
 use flipwave_device::{Dim3, Statistics};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
