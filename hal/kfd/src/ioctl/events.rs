@@ -2,7 +2,8 @@
 
 use super::abi::*;
 use super::error::Errno;
-use super::process::{GpuNode, Process};
+use super::gpu::GpuNode;
+use super::process::Process;
 use super::program::with_array;
 use crate::events::{Inaccessible, Waited};
 use std::time::Duration;

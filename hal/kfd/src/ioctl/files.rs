@@ -1,14 +1,15 @@
 //! Memory that has a file (`dma-buf`), by which others get it. In the process that has made it, it is
 //! known by the file's number; elsewhere by the file's name.
 
-use super::abi::*;
 use super::buffers::Buffer;
 use super::error::Errno;
-use super::process::{GpuNode, Process};
+use super::gpu::GpuNode;
 use super::share::Share;
+use crate::machine::Machine;
+use crate::store::Part;
 use std::collections::BTreeMap;
 use std::ffi::CString;
-use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// A file's number: its file system's, and its own there.
@@ -21,7 +22,7 @@ pub struct SharedFiles(Mutex<BTreeMap<FileNumber, SharedFile>>);
 /// What a file is of. The file does not keep it.
 struct SharedFile {
     buffer: Buffer,
-    part: Weak<crate::store::Part>,
+    part: Weak<Part>,
 }
 
 fn number(file: RawFd) -> Result<FileNumber, Errno> {
@@ -40,7 +41,7 @@ fn number(file: RawFd) -> Result<FileNumber, Errno> {
 const NAME: &str = "flipwave-dmabuf";
 
 /// The memory that a file is of by its name, which goes where the file goes.
-fn share(file: RawFd) -> Result<Share, Errno> {
+pub fn share(file: RawFd) -> Result<Share, Errno> {
     let name = std::fs::read_link(format!("/proc/self/fd/{file}")).map_err(Errno::of)?;
     let words = || {
         let words = name.to_str()?.strip_prefix("/memfd:")?.strip_prefix(NAME)?;
@@ -57,7 +58,7 @@ impl SharedFiles {
     }
 
     /// The memory that a file is of which this process has made, or has got from another before.
-    fn known(&self, file: RawFd) -> Result<Option<Buffer>, Errno> {
+    pub fn known(&self, file: RawFd) -> Result<Option<Buffer>, Errno> {
         let files = self.lock();
         let Some(shared) = files.get(&number(file)?) else { return Ok(None) };
         let part = shared.part.upgrade();
@@ -68,7 +69,7 @@ impl SharedFiles {
     ///
     /// # Errors
     /// [`Errno::INVALID`] if it is of none, or of none any more.
-    pub fn get(&self, process: &Process, gpu: GpuNode, file: RawFd) -> Result<Buffer, Errno> {
+    pub fn get(&self, machine: &Machine, gpu: GpuNode, file: RawFd) -> Result<Buffer, Errno> {
         if let Some(buffer) = self.known(file)? {
             return Ok(buffer);
         }
@@ -77,7 +78,7 @@ impl SharedFiles {
         if share.process == std::process::id() {
             return Err(Errno::INVALID);
         }
-        let buffer = share.adopt(process, gpu)?;
+        let buffer = share.adopt(machine, gpu)?;
         self.remember(file, &buffer)?;
         Ok(buffer)
     }
@@ -93,8 +94,8 @@ impl SharedFiles {
     }
 
     /// Makes a file of memory. Its length is the memory's, by which programs know how much it is.
-    fn make(&self, process: &Process, buffer: &Buffer) -> Result<OwnedFd, Errno> {
-        let name = match Share::of(process, buffer) {
+    pub fn make(&self, machine: &Machine, buffer: &Buffer) -> Result<OwnedFd, Errno> {
+        let name = match Share::of(machine, buffer) {
             Ok(share) => {
                 let [first, second, third, fourth] = share.words();
                 format!("{NAME}-{first:x}-{second:x}-{third:x}-{fourth:x}")
@@ -118,34 +119,4 @@ impl SharedFiles {
         self.remember(file.as_raw_fd(), buffer)?;
         Ok(file)
     }
-}
-
-pub fn export(process: &Process, own: &mut ExportDmabuf) -> Result<(), Errno> {
-    let file = process.files.make(process, &process.buffers.get(own.handle)?)?;
-    own.dmabuf_fd = file.into_raw_fd() as u32;
-    Ok(())
-}
-
-pub fn describe(process: &Process, own: &mut GetDmabufInfo) -> Result<(), Errno> {
-    let file = own.dmabuf_fd as RawFd;
-    let (bytes, gpu, flags) = match process.files.known(file)? {
-        Some(buffer) => (buffer.bytes, buffer.gpu, buffer.flags),
-        None => {
-            let share = share(file)?;
-            (share.bytes(), share.gpu(process), share.flags)
-        }
-    };
-    (own.size, own.gpu_id, own.flags) = (bytes, gpu.id(), flags);
-    own.metadata_size = 0;
-    Ok(())
-}
-
-/// Gives memory another handle, at another address of the GPUs.
-pub fn import(process: &Process, own: &mut ImportDmabuf) -> Result<(), Errno> {
-    let gpu = process.gpu(own.gpu_id)?;
-    let buffer = process.files.get(process, gpu, own.dmabuf_fd as RawFd)?;
-    let buffer = Buffer { address: own.va_addr, ..buffer };
-    buffer.place(process)?;
-    own.handle = process.buffers.add(buffer);
-    Ok(())
 }

@@ -9,10 +9,13 @@ mod abi;
 mod buffers;
 mod error;
 mod events;
+mod exchange;
 mod files;
+mod gpu;
 #[cfg(test)]
 mod header;
 mod management;
+mod memory;
 mod objects;
 mod process;
 mod program;
@@ -27,11 +30,12 @@ mod tests;
 
 use crate::opened::process;
 use crate::store::{Mapping, Store};
-pub(crate) use process::{FIRST_RENDER_MINOR, GPU_ID, Process};
+pub(crate) use gpu::{FIRST_RENDER_MINOR, GPU_ID};
+pub(crate) use process::Process;
 
 use abi::Call;
 use error::Errno;
-use process::GpuNode;
+use gpu::GpuNode;
 use request::Request;
 use std::ffi::c_void;
 
@@ -76,21 +80,24 @@ fn compute(process: &Process, request: &Request) -> Result<(), Errno> {
         // How caches behave, where private memory is and what traps do: there are none of these
         // caches, private memory is found through the queue, and traps end a dispatch.
         Call::SetMemoryPolicy | Call::SetScratchBackingVa | Call::SetTrapHandler => Ok(()),
-        Call::AllocMemory => request.with(|own| buffers::allocate(process, own)),
-        Call::FreeMemory => request.with(|own| buffers::free(process, own)),
-        Call::MapMemory => request.with(|own| buffers::map(process, own)),
-        Call::UnmapMemory => request.with(|own| buffers::unmap(process, own)),
-        Call::AvailableMemory => request.with(|own| buffers::available(process, own)),
+        Call::AllocMemory => request.with(|own| memory::allocate(process, own)),
+        Call::FreeMemory => request.with(|own| memory::free(process, own)),
+        Call::MapMemory => request.with(|own| memory::map(process, own)),
+        Call::UnmapMemory => request.with(|own| memory::unmap(process, own)),
+        Call::AvailableMemory => request.with(|own| memory::available(process, own)),
         Call::Svm => request.with_array(
             |own: &abi::Svm| own.nattr,
-            |own, attributes| buffers::shared(process, own, attributes),
+            |own, attributes| memory::shared(process, own, attributes),
         ),
-        Call::ExportDmabuf => request.with(|own| files::export(process, own)),
-        Call::GetDmabufInfo => request.with(|own| files::describe(process, own)),
-        Call::ImportDmabuf => request.with(|own| files::import(process, own)),
-        Call::IpcExport => request.with(|own| share::export(process, own)),
-        Call::IpcImport => request.with(|own| share::import(process, own)),
-        Call::SmiEvents => request.with(|own| management::listen(process, own)),
+        Call::ExportDmabuf => request.with(|own| exchange::export_file(process, own)),
+        Call::GetDmabufInfo => request.with(|own| exchange::describe_file(process, own)),
+        Call::ImportDmabuf => request.with(|own| exchange::import_file(process, own)),
+        Call::IpcExport => request.with(|own| exchange::export_handle(process, own)),
+        Call::IpcImport => request.with(|own| exchange::import_handle(process, own)),
+        Call::SmiEvents => request.with(|own: &mut abi::SmiEvents| {
+            process.gpu(own.gpuid)?;
+            process.listeners.listen(own)
+        }),
         Call::CreateQueue => request.with(|own| queues::create(process, own)),
         Call::DestroyQueue => request.with(|own| queues::destroy(process, own)),
         Call::UpdateQueue => request.with(|own| queues::update(process, own)),
@@ -109,7 +116,7 @@ fn store(minor: Option<u32>) -> Result<&'static Store, Errno> {
     let process = process().ok_or(Errno::NO_DEVICE)?;
     Ok(match Device::of(minor, process)? {
         Device::Compute => &process.machine.pages,
-        Device::Render(gpu) => process.store(gpu)?,
+        Device::Render(gpu) => gpu.store(&process.machine)?,
     })
 }
 

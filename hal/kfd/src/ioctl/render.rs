@@ -1,8 +1,8 @@
 //! Render nodes: what libdrm asks them. Nothing is drawn.
 
 use super::error::Errno;
-use super::objects;
-use super::process::{GpuNode, Process};
+use super::gpu::GpuNode;
+use super::process::Process;
 use super::program::{bytes_of, write_bytes};
 use super::render_abi::*;
 use super::request::Request;
@@ -26,10 +26,14 @@ pub fn answer(process: &Process, gpu: GpuNode, request: &Request) -> Result<(), 
             let gpu = process.machine.topology.gpu(gpu.0).ok_or(Errno::NO_DEVICE)?;
             request.with(|own| info(gpu, own))
         }
-        PRIME_FD_TO_HANDLE => request.with(|own| objects::open(process, gpu, own)),
-        GEM_CLOSE => request.with(|own| objects::close(process, gpu, own)),
-        GEM_MMAP => request.with(|own| objects::locate(process, gpu, own)),
-        GEM_VA => request.with(|own| objects::map(process, gpu, own)),
+        PRIME_FD_TO_HANDLE => request.with(|own: &mut PrimeHandle| {
+            let buffer = process.files.get(&process.machine, gpu, own.fd)?;
+            own.handle = process.objects.open(gpu, buffer);
+            Ok(())
+        }),
+        GEM_CLOSE => request.with(|own| process.objects.close(&process.machine, gpu, own)),
+        GEM_MMAP => request.with(|own| process.objects.locate(gpu, own)),
+        GEM_VA => request.with(|own| process.objects.map(&process.machine, gpu, own)),
         _ => Err(Errno::NO_CALL),
     }
 }

@@ -2,10 +2,10 @@
 //! made of. That file is opened by its number in the other process (`/proc/PID/fd`), so that nothing
 //! has a name that would be left behind.
 
-use super::abi::{IpcExport, IpcImport};
 use super::buffers::Buffer;
 use super::error::Errno;
-use super::process::{GpuNode, Process};
+use super::gpu::GpuNode;
+use crate::machine::Machine;
 use crate::memory::PAGE;
 use std::fs::{File, OpenOptions, read_link};
 use std::path::PathBuf;
@@ -38,9 +38,9 @@ impl Share {
     ///
     /// # Errors
     /// [`Errno::INVALID`] for memory that is in no file.
-    pub fn of(process: &Process, buffer: &Buffer) -> Result<Share, Errno> {
+    pub fn of(machine: &Machine, buffer: &Buffer) -> Result<Share, Errno> {
         let part = buffer.part.as_ref().ok_or(Errno::INVALID)?;
-        let place = process.store(buffer.gpu)?.place_in_file(part);
+        let place = buffer.gpu.store(machine)?.place_in_file(part);
         let (file, offset) = place.ok_or(Errno::INVALID)?;
         let number = |value: u64| u32::try_from(value).map_err(|_| Errno::INVALID);
         Ok(Share {
@@ -67,9 +67,9 @@ impl Share {
     }
 
     /// The GPU whose memory it is, if this process has so many; else its first.
-    pub fn gpu(self, process: &Process) -> GpuNode {
+    pub fn gpu(self, machine: &Machine) -> GpuNode {
         let node = u32::from(self.node);
-        GpuNode(if process.machine.is_gpu(node) { node } else { 1 })
+        GpuNode(if machine.is_gpu(node) { node } else { 1 })
     }
 
     pub fn bytes(self) -> u64 {
@@ -91,29 +91,13 @@ impl Share {
     ///
     /// # Errors
     /// [`Errno::INVALID`] if there is no such memory, or it cannot be opened.
-    pub fn adopt(self, process: &Process, gpu: GpuNode) -> Result<Buffer, Errno> {
+    pub fn adopt(self, machine: &Machine, gpu: GpuNode) -> Result<Buffer, Errno> {
         let file = self.open().map_err(|_| Errno::INVALID)?;
         let (offset, bytes) = (u64::from(self.first) * PAGE, self.bytes());
-        let part = process.store(gpu)?.adopt(file, offset, bytes).map_err(Errno::of)?;
+        let part = gpu.store(machine)?.adopt(file, offset, bytes).map_err(Errno::of)?;
         let (host, part) = (part.host, Some(Arc::new(part)));
         Ok(Buffer { address: 0, bytes, gpu, flags: self.flags, host, part })
     }
-}
-
-pub fn export(process: &Process, own: &mut IpcExport) -> Result<(), Errno> {
-    own.share_handle = Share::of(process, &process.buffers.get(own.handle)?)?.words();
-    Ok(())
-}
-
-pub fn import(process: &Process, own: &mut IpcImport) -> Result<(), Errno> {
-    let gpu = process.gpu(own.gpu_id)?;
-    let share = Share::of_words(own.share_handle);
-    let buffer = Buffer { address: own.va_addr, ..share.adopt(process, gpu)? };
-    buffer.place(process)?;
-    own.mmap_offset = buffer.part.as_ref().map_or(0, |part| part.offset);
-    own.flags = share.flags;
-    own.handle = process.buffers.add(buffer);
-    Ok(())
 }
 
 #[cfg(test)]

@@ -65,7 +65,7 @@ fn a_gpu_reads_what_the_program_writes_wherever_either_has_it() {
 fn open_device_of(process: &Process, minor: Option<u32>) -> libc::c_int {
     let store = match Device::of(minor, process).expect("a device") {
         Device::Compute => &process.machine.pages,
-        Device::Render(gpu) => process.store(gpu).expect("a GPU's"),
+        Device::Render(gpu) => gpu.store(&process.machine).expect("a GPU's"),
     };
     store.open(libc::O_CLOEXEC).expect("a file")
 }
