@@ -1,5 +1,6 @@
 // Events: recorded, asked, waited for, and the time between two of them.
 #include "check.h"
+#include <chrono>
 
 __global__ void count_up(int *values, int steps) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -24,6 +25,7 @@ int main() {
     float elapsed = -1;
     HIP_GIVES(hipErrorInvalidHandle, hipEventElapsedTime(&elapsed, begin, end));
 
+    auto start = std::chrono::steady_clock::now();
     HIP(hipEventRecord(begin, stream));
     count_up<<<count / 256, 256, 0, stream>>>(values, 3);
     HIP(hipEventRecord(middle, stream));
@@ -32,6 +34,7 @@ int main() {
     HIP(hipEventRecord(untimed, stream));
     HIP(hipGetLastError());
     HIP(hipEventSynchronize(end));
+    std::chrono::duration<float, std::milli> whole = std::chrono::steady_clock::now() - start;
     HIP(hipEventQuery(begin));
     HIP(hipEventQuery(middle));
     HIP(hipEventQuery(end));
@@ -41,6 +44,7 @@ int main() {
     HIP(hipEventElapsedTime(&after, middle, end));
     HIP(hipEventElapsedTime(&elapsed, begin, end));
     EXPECT(before >= 0 && after >= 0, "time runs backwards");
+    EXPECT(elapsed > 0.001f && elapsed <= whole.count(), "the host measures another time");
     // Milliseconds, with more than microseconds of them.
     EXPECT(std::fabs(before + after - elapsed) <= 0.001f + 0.001f * elapsed,
            "the parts of a time do not add up");

@@ -80,13 +80,18 @@ fn a_program_learns_what_there_is() {
     let mut version: GetVersion = zero();
     call(process, Call::GetVersion, &mut version).unwrap();
     assert_eq!([version.major_version, version.minor_version], [1, 17]);
-    let clock = || {
-        let mut own = GetClockCounters { gpu_id: GPU, ..zero() };
-        call(process, Call::GetClockCounters, &mut own).map(|()| own.gpu_clock_counter)
+    let clocks = |gpu_id| {
+        let mut own = GetClockCounters { gpu_id, ..zero() };
+        call(process, Call::GetClockCounters, &mut own).unwrap();
+        assert_eq!(own.system_clock_freq, 1_000_000_000);
+        own
     };
-    let first = clock().unwrap();
+    let first = clocks(GPU).gpu_clock_counter;
     std::thread::sleep(std::time::Duration::from_millis(1));
-    assert!(clock().unwrap() > first);
+    assert!(clocks(GPU).gpu_clock_counter > first);
+    // The host's node has no number, and no GPU's clock.
+    let host = clocks(0);
+    assert!(host.gpu_clock_counter == 0 && host.system_clock_counter > first);
     let mut places: [ProcessDeviceApertures; 3] = zero_array();
     let mut own = GetProcessAperturesNew {
         kfd_process_device_apertures_ptr: places.as_mut_ptr() as u64,
@@ -97,8 +102,8 @@ fn a_program_learns_what_there_is() {
     assert_eq!(own.num_of_nodes, 2);
     assert_eq!(places.map(|place| place.gpu_id), [GPU, GPU + 1, 0]);
     assert!(places[0].lds_base >> 32 != 0 && places[0].gpuvm_limit > places[0].gpuvm_base);
-    let mut wrong = GetClockCounters { gpu_id: 1, ..zero() };
-    assert_eq!(call(process, Call::GetClockCounters, &mut wrong), Err(Errno::INVALID));
+    let mut wrong = GetAvailableMemory { gpu_id: 1, ..zero() };
+    assert_eq!(call(process, Call::AvailableMemory, &mut wrong), Err(Errno::INVALID));
 }
 
 fn zero_array<T: Plain, const N: usize>() -> [T; N] {
