@@ -2,6 +2,10 @@
 // and from memory, kernels found by name and launched with arguments given in both ways.
 #include "check.h"
 
+#include <algorithm>
+#include <cstring>
+#include <elf.h>
+
 struct Pair {
     char small;
     double large;
@@ -43,6 +47,24 @@ void check(hipModule_t module, int factor) {
     HIP(hipFree(block.out));
 }
 
+// Makes all instructions of the code objects in an image the end of the program.
+void end_at_once(std::vector<char> &image) {
+    const char magic[] = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3};
+    auto next = image.begin();
+    while ((next = std::search(next, image.end(), magic, magic + 4)) != image.end()) {
+        char *file = &*next++;
+        Elf64_Ehdr header;
+        memcpy(&header, file, sizeof(header));
+        for (int i = 0; header.e_machine == EM_AMDGPU && i < header.e_phnum; i++) {
+            Elf64_Phdr segment;
+            memcpy(&segment, file + header.e_phoff + i * sizeof(segment), sizeof(segment));
+            const unsigned end = 0xbf810000;
+            for (size_t at = 0; segment.p_flags & PF_X && at < segment.p_filesz; at += sizeof(end))
+                memcpy(file + segment.p_offset + at, &end, sizeof(end));
+        }
+    }
+}
+
 int main(int argc, char **argv) {
     EXPECT(argc == 2, "usage: %s CODE_OBJECT", argv[0]);
     hipModule_t module;
@@ -65,6 +87,11 @@ int main(int argc, char **argv) {
         image.push_back((char)byte);
     fclose(file);
     HIP(hipModuleLoadData(&module, image.data()));
+    check(module, 2);
+    HIP(hipModuleUnload(module));
+    // What was loaded is not read again: other code may be where it was.
+    HIP(hipModuleLoadData(&module, image.data()));
+    end_at_once(image);
     check(module, 2);
     HIP(hipModuleUnload(module));
     HIP_GIVES(hipErrorFileNotFound, hipModuleLoad(&module, "no/such/file"));

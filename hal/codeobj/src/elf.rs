@@ -18,7 +18,7 @@ pub(crate) const IMAGE_LIMIT: u64 = 4 << 30;
 pub(crate) struct Elf<'a> {
     pub(crate) file: &'a Content,
     header: &'a FileHeader64<LE>,
-    program_headers: &'a [ProgramHeader64<LE>],
+    pub(crate) program_headers: &'a [ProgramHeader64<LE>],
     pub(crate) section_headers: &'a [SectionHeader64<LE>],
 }
 
@@ -67,6 +67,11 @@ impl<'a> Elf<'a> {
             CodeObjectError::malformed("section header table", offset, "entries inside the file")
         })?;
         Ok(Elf { file, header, program_headers, section_headers })
+    }
+
+    /// Where the program header table is in the file.
+    pub(crate) fn program_header_table(&self) -> usize {
+        self.header.e_phoff(LE) as usize
     }
 
     /// Whether bytes are an ELF file for an AMD GPU.

@@ -5,6 +5,7 @@ mod common;
 mod descriptor;
 mod image;
 mod lines;
+mod loaded;
 mod mutations;
 mod reading;
 mod reduced;

@@ -2,6 +2,7 @@
 //! list like the one of the system's loader: `_amdgpu_r_debug`, a `struct r_debug` (AMDGPUUsage,
 //! "Loaded code object path URI").
 
+use crate::program::read_bytes;
 use flipwave_codeobj::CodeObject;
 use std::ffi::CStr;
 use std::io::{Read, Seek, SeekFrom};
@@ -39,16 +40,34 @@ pub fn find_loader_list() -> u64 {
     }
 }
 
-/// A code object in memory.
+/// A code object in memory, as the loader's list has it.
 #[derive(Debug)]
 pub struct Resident {
     /// What was added to its ELF virtual addresses.
     pub bias: u64,
-    /// The code object, as it was given to the loader.
-    pub code_object: CodeObject,
+    uri: Uri,
 }
 
-/// The code object in memory that an address belongs to, if the loader has put one there.
+impl Resident {
+    /// The code object as it was given to the loader, if it reaches to an address. What was given as memory is
+    /// the program's, which may have put something else there: see [`Resident::is_file`].
+    pub fn given(&self, address: u64) -> Option<CodeObject> {
+        // A large one is not read for an address that is beyond its end.
+        let bytes = read(&self.uri, |bytes| {
+            let end = CodeObject::end_in_memory(bytes);
+            end.is_some_and(|end| address < self.bias.wrapping_add(end))
+        })?;
+        CodeObject::of(bytes).ok()
+    }
+
+    /// Whether it was given as a file.
+    pub fn is_file(&self) -> bool {
+        self.uri.path.is_some()
+    }
+}
+
+/// The code object in memory that an address belongs to, if the loader has put one there: the last that
+/// begins before it.
 ///
 /// # Safety
 /// `list` is the loader's, and the loader changes nothing meanwhile.
@@ -66,12 +85,7 @@ pub unsafe fn resident_at(list: *const LoaderList, address: u64) -> Option<Resid
     let (bias, name) = found?;
     // SAFETY: the loader's names end with a zero.
     let uri = unsafe { CStr::from_ptr(name) }.to_str().ok()?;
-    // A large one is not read for an address that is beyond its end.
-    let bytes = read(&Uri::parse(uri)?, |bytes| {
-        let end = CodeObject::end_in_memory(bytes);
-        end.is_some_and(|end| address < bias.wrapping_add(end))
-    })?;
-    Some(Resident { bias, code_object: CodeObject::of(bytes).ok()? })
+    Some(Resident { bias, uri: Uri::parse(uri)? })
 }
 
 /// Where the bytes of a code object are.
@@ -124,10 +138,9 @@ fn unescape(text: &str) -> Option<String> {
 /// The bytes of a place, if they are wanted.
 fn read(uri: &Uri, is_wanted: impl FnOnce(&[u8]) -> bool) -> Option<Vec<u8>> {
     let Some(path) = &uri.path else {
-        let size = usize::try_from(uri.size?).ok()?;
-        // SAFETY: the loader names memory of this process that holds the code object.
-        let bytes = unsafe { std::slice::from_raw_parts(uri.offset as *const u8, size) };
-        return is_wanted(bytes).then(|| bytes.to_vec());
+        // The program may have given the memory back.
+        let bytes = read_bytes(uri.offset, usize::try_from(uri.size?).ok()?)?;
+        return is_wanted(&bytes).then_some(bytes);
     };
     let mut file = std::fs::File::open(path).ok()?;
     file.seek(SeekFrom::Start(uri.offset)).ok()?;

@@ -9,7 +9,7 @@
 use crate::aql::{self, Packet, Wait, Work};
 use crate::bell::{Bell, nap};
 use crate::clock::clock;
-use crate::code::{LoaderList, resident_at};
+use crate::code::{LoaderList, Resident, resident_at};
 use crate::driver::{CopyWatch, DispatchedKernel, Driver, KernelDispatch};
 use crate::events::{Inaccessible, MemoryFault};
 use crate::machine::{Machine, MachineError};
@@ -135,20 +135,50 @@ impl Gpu {
         let list = machine.loader_list() as *const LoaderList;
         // SAFETY: the loader adds code objects before kernels of them are dispatched; that other
         // threads load at the same moment is a race that the list has with debuggers, too.
-        if let Some(resident) = unsafe { resident_at(list, pc) } {
-            let module = self.device.adopt(&resident.code_object, resident.bias)?;
-            let segments = resident.code_object.segments();
+        let resident = unsafe { resident_at(list, pc) };
+        let code_object = resident.and_then(|own| Some((own.bias, self.code_object(&own, pc)?)));
+        if let Some((bias, code_object)) = code_object {
+            let module = self.device.adopt(&code_object, bias)?;
+            let segments = code_object.segments();
             let first = segments.first().map_or(0, |segment| segment.address);
             let last = segments.last().map_or(0, |segment| segment.end());
-            let range = resident.bias.wrapping_add(first)..resident.bias.wrapping_add(last);
-            let code_object = Some(Arc::new(resident.code_object));
-            return Ok(Code { module, range, bias: resident.bias, code_object });
+            let range = bias.wrapping_add(first)..bias.wrapping_add(last);
+            let code_object = Some(Arc::new(code_object));
+            return Ok(Code { module, range, bias, code_object });
         }
         let around = self.device.allocation_around(Address(pc));
         let around = around.ok_or(DeviceError::NoCode { kernel: Address(pc) })?;
         let module = self.device.adopt_bare(around.clone())?;
         let range = around.start.0..around.end.0;
         Ok(Code { module, range, bias: 0, code_object: None })
+    }
+
+    /// The code object that an address belongs to: as it was given to the loader, which has all that it
+    /// was compiled with, or, where that is not there any more, as the loader has left it.
+    fn code_object(&self, resident: &Resident, pc: u64) -> Option<CodeObject> {
+        let given = resident.given(pc);
+        let is_it = |own: &CodeObject| resident.is_file() || self.has_code(own, resident.bias);
+        given.filter(is_it).or_else(|| {
+            let end = self.device.allocation_around(Address(pc))?.end.0;
+            let mut bytes = vec![0; usize::try_from(end.checked_sub(resident.bias)?).ok()?];
+            self.device.read(Address(resident.bias), &mut bytes).ok()?;
+            let loaded = CodeObject::of_memory(bytes).ok()?;
+            let is_inside = pc - resident.bias < loaded.span().end;
+            is_inside.then_some(loaded)
+        })
+    }
+
+    /// Whether the code of a code object is in memory, loaded with a bias.
+    fn has_code(&self, code_object: &CodeObject, bias: u64) -> bool {
+        code_object.segments().iter().filter(|own| own.executable).all(|own| {
+            let span = own.address..own.end();
+            let Ok(wanted) = code_object.load_part_with(bias, span, |_| Some(0)) else {
+                return false;
+            };
+            let mut bytes = vec![0; wanted.len()];
+            let place = Address(bias.wrapping_add(own.address));
+            self.device.read(place, &mut bytes).is_ok() && bytes == wanted[..]
+        })
     }
 }
 

@@ -21,6 +21,7 @@ mod machine;
 mod map;
 mod memory;
 mod opened;
+mod program;
 mod queue;
 mod refusal;
 mod sdma;

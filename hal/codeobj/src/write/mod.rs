@@ -9,6 +9,7 @@ mod code;
 mod debug;
 mod error;
 mod layout;
+mod loaded;
 mod moved;
 mod note;
 mod reduced;

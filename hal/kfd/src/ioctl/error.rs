@@ -11,10 +11,6 @@ impl Errno {
     pub const NO_MEMORY: Errno = Errno(libc::ENOMEM);
     /// An address where nothing is.
     pub const FAULT: Errno = Errno(libc::EFAULT);
-    /// What somebody has forbidden.
-    pub const NOT_PERMITTED: Errno = Errno(libc::EPERM);
-    /// A call that the system does not have.
-    pub const NO_SYSTEM_CALL: Errno = Errno(libc::ENOSYS);
     /// A call that this device does not have.
     pub const NO_CALL: Errno = Errno(libc::ENOTTY);
     /// A device that is not there.

@@ -3,47 +3,16 @@
 
 use super::abi::Plain;
 use super::error::Errno;
+use crate::program::{Way, copy_bytes};
 use std::mem::MaybeUninit;
 
-/// Which way bytes go.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
-    FromProgram,
-    ToProgram,
-}
-
-/// Copies bytes between the program's memory at an address and `own`.
+/// Copies bytes, as [`copy_bytes`].
 ///
 /// # Safety
-/// `own` has as many bytes. What is written is nobody else's, as far as there is something.
+/// As there.
 unsafe fn copy(way: Way, address: u64, own: *mut u8, bytes: usize) -> Result<(), Errno> {
-    if bytes == 0 {
-        return Ok(());
-    }
-    let part = |place: *mut u8| libc::iovec { iov_base: place.cast(), iov_len: bytes };
-    let (local, remote) = (part(own), part(address as *mut u8));
-    // SAFETY: promised by the caller; an address where nothing is does no harm.
-    let done = unsafe {
-        let own = libc::getpid();
-        match way {
-            Way::FromProgram => libc::process_vm_readv(own, &local, 1, &remote, 1, 0),
-            Way::ToProgram => libc::process_vm_writev(own, &local, 1, &remote, 1, 0),
-        }
-    };
-    if usize::try_from(done).is_ok_and(|done| done == bytes) {
-        return Ok(());
-    }
-    // Some containers forbid the call, on oneself, too.
-    let is_forbidden =
-        done < 0 && matches!(Errno::last(), Errno::NOT_PERMITTED | Errno::NO_SYSTEM_CALL);
-    if !is_forbidden || address == 0 {
-        return Err(Errno::FAULT);
-    }
-    let place = address as *mut u8;
-    let (from, to) = if way == Way::FromProgram { (place, own) } else { (own, place) };
-    // SAFETY: promised by the caller, if the program has not made it up: then it ends here.
-    unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) };
-    Ok(())
+    // SAFETY: promised by the caller.
+    unsafe { copy_bytes(way, address, own, bytes) }.then_some(()).ok_or(Errno::FAULT)
 }
 
 /// Writes bytes.
