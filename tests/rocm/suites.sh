@@ -3,7 +3,7 @@
 #
 #     tests/rocm/suites.sh DIR GPU [SUITE[:PART]...]
 #
-# Suites are ggml, rocprim, hipcub, rocthrust, rocblas, rocsparse, rocfft, rocsolver, rocalution; without any, all. Parts
+# Suites are ggml, rocprim, hipcub, rocthrust, rocblas, rocsparse, rocfft, rocsolver; without any, all. Parts
 # are programs of a suite, operations of ggml, or filters of googletest. Packages that a suite needs are
 # installed into the root first.
 #
@@ -30,7 +30,7 @@ LIMIT=${LIMIT:-120}
 SAMPLE=${SAMPLE:-1}
 logs=${LOGS:-/tmp/flipwave-suites/$gpu}
 mkdir -p "$logs"
-[ $# -gt 0 ] || set -- ggml rocprim hipcub rocthrust rocblas rocsparse rocfft rocsolver rocalution
+[ $# -gt 0 ] || set -- ggml rocprim hipcub rocthrust rocblas rocsparse rocfft rocsolver
 rocm=/usr/libexec/rocm
 
 # The packages that have a suite, for Debian's numbering of libraries.
@@ -44,7 +44,6 @@ package_of() {
         rocsparse) echo librocsparse1-tests ;;
         rocfft) echo librocfft0-tests ;;
         rocsolver) echo librocsolver0-tests ;;
-        rocalution) echo librocalution0-tests ;;
         *)
             echo "no suite $1" >&2
             exit 2
@@ -59,7 +58,12 @@ parts_of() {
     case $1 in
         ggml) $ggml --list-ops | sed -n 's/^  \([A-Z0-9_]*\)$/\1/p' ;;
         rocprim | hipcub | rocthrust) ls "$rocm/$(package_of "$1")" | grep -v '^run-tests$' ;;
-        rocblas | rocsparse | rocsolver | rocfft | rocalution) echo "*quick*" ;;
+        rocblas) echo "*quick*" ;;
+        # Where a matrix is empty, the host's own computation of this routine frees what it has overwritten, before the
+        # GPU is asked for anything.
+        rocsparse) echo "*quick*-*csrgemm_reuse*_zero" ;;
+        rocsolver) echo "checkin_lapack*" ;;
+        rocfft) echo "*" ;;
     esac
 }
 
