@@ -36,7 +36,8 @@ const TRANS_RESULT: &[Hazard] = &[
             End { group: TRANS, count: 2 },
         ],
         "a transcendental operation writes a VGPR, VALU reads it",
-        side(TRANS, Part::VectorsWritten), side(VALU, Part::VectorsRead), Meeting::Overlap),
+        side(TRANS, Part::VectorsWritten), side(VALU, Part::VectorsRead),
+        Meeting::OverlapOfHalves),
 ];
 
 #[rustfmt::skip]

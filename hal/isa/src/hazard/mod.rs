@@ -26,7 +26,7 @@ pub use roles::{Roles, Rows};
 pub use scalar_reads::{ScalarReads, ScalarWait};
 pub use shift::amount_in_last_register;
 
-use crate::{Generation, Inst, Opcode, RegisterRange, Target};
+use crate::{Generation, Half, Inst, Opcode, Operand, RegisterRange, Target};
 
 /// One hazard: the second instruction must not follow the first too closely.
 #[derive(Debug)]
@@ -63,6 +63,9 @@ pub enum Meeting {
     Always,
     /// Their registers overlap.
     Overlap,
+    /// Their registers overlap, and so do the halves of them that they name: LLVM has `v1.l` and `v1.h`
+    /// for registers of their own.
+    OverlapOfHalves,
     /// Their registers overlap, and the operations differ.
     OverlapOfOthers,
     /// Their registers overlap, and the operations are the same.
@@ -222,6 +225,20 @@ pub fn breaches(family: &'static [Hazard], before: &[Preceding<'_>], inst: &Inst
     breaches
 }
 
+/// Whether of a register one instruction writes one half, and another reads nothing but the other half.
+fn are_halves_apart(trigger: &Inst, victim: &Inst, range: RegisterRange) -> bool {
+    let halves = |operand: &Operand| {
+        let own = part::register(&operand.value).filter(|own| own.overlaps(range))?;
+        Some((own == range).then_some(operand.half).flatten())
+    };
+    let written: Vec<Option<Half>> = trigger.destinations().filter_map(halves).collect();
+    let read: Vec<Option<Half>> = victim.sources().filter_map(halves).collect();
+    let [Some(written)] = written[..] else { return false };
+    !victim.flags.tied
+        && !read.is_empty()
+        && read.iter().all(|read| read.is_some_and(|read| read != written))
+}
+
 impl Hazard {
     /// Whether two instructions of a hazard without registers are its trigger and its victim.
     fn is_met_by(&self, trigger: &Inst, victim: &Inst) -> bool {
@@ -237,6 +254,7 @@ impl Hazard {
         match self.meeting {
             Meeting::OverlapOfOthers => trigger.opcode_name != victim.opcode_name,
             Meeting::OverlapOfSame => trigger.opcode_name == victim.opcode_name,
+            Meeting::OverlapOfHalves => !are_halves_apart(trigger, victim, range),
             Meeting::Same => named(),
             Meeting::Partial => !named(),
             Meeting::Always | Meeting::Overlap | Meeting::HardwareRegister => true,
