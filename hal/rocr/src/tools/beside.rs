@@ -1,10 +1,10 @@
 //! Other versions of kernels whose code object was loaded as it is: each is loaded, as an executable of
 //! its own, when its kernel is dispatched for the first time.
 
-use super::code::{Entry, LoadedKernel, find_kernel};
+use super::code::LoadedKernel;
+use super::load::{Entry, find_kernel, with_reader};
 use super::{TOOLS, Tools};
 use crate::HsaError;
-use crate::tools::replaced::with_reader;
 use flipwave_codeobj::CodeObject;
 use hsa_sys::{
     HSA_DEFAULT_FLOAT_ROUNDING_MODE_DEFAULT, HSA_PROFILE_FULL, hsa_executable_t,

@@ -1,16 +1,13 @@
 //! Readers, executables and kernels of the application.
 
 use super::beside::Beside;
+use super::load::Entry;
 use super::{CodeId, Replacement, Tools, Version};
 use crate::HsaError;
 use flipwave_codeobj::{CodeObject, Kernel};
 use flipwave_device::{Address, KernelPacket};
-use hsa_sys::{
-    HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT, hsa_agent_t, hsa_code_object_reader_t,
-    hsa_executable_symbol_t, hsa_executable_t,
-};
+use hsa_sys::{hsa_agent_t, hsa_code_object_reader_t, hsa_executable_t};
 use std::collections::HashMap;
-use std::ffi::CString;
 use std::sync::{Arc, OnceLock};
 
 /// What is known of the application's code.
@@ -60,16 +57,6 @@ pub struct LoadedKernel {
     beside: OnceLock<Option<Beside>>,
     /// Whether something else was loaded in place of the code object.
     is_replaced: bool,
-}
-
-/// A version of a kernel.
-#[derive(Clone, Copy, Debug)]
-pub struct Entry {
-    pub descriptor: Address,
-    /// What was added to ELF virtual addresses.
-    pub bias: u64,
-    /// Private bytes that it needs beyond those of the original.
-    pub more_private: u32,
 }
 
 impl LoadedKernel {
@@ -177,32 +164,4 @@ fn loaded(
         beside: OnceLock::new(),
         is_replaced: code.replacement.is_some(),
     })
-}
-
-/// Looks a kernel up in an executable that is ready.
-pub fn find_kernel(
-    core: &hsa_sys::CoreApiTable,
-    executable: hsa_executable_t,
-    symbol: &str,
-    agent: hsa_agent_t,
-) -> Result<Address, HsaError> {
-    let name = CString::new(symbol).unwrap_or_default();
-    let mut found = hsa_executable_symbol_t::default();
-    // SAFETY: the name ends with zero, and it, the agent and `found` outlive the call; the caller has
-    // the executable from the runtime.
-    let status = unsafe {
-        (core.hsa_executable_get_symbol_by_name_fn)(executable, name.as_ptr(), &agent, &mut found)
-    };
-    HsaError::check("hsa_executable_get_symbol_by_name", status)?;
-    let mut address = 0u64;
-    // SAFETY: this attribute has 64 bits.
-    let status = unsafe {
-        (core.hsa_executable_symbol_get_info_fn)(
-            found,
-            HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT,
-            (&raw mut address).cast(),
-        )
-    };
-    HsaError::check("hsa_executable_symbol_get_info", status)?;
-    Ok(Address(address))
 }

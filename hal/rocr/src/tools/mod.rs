@@ -39,6 +39,7 @@ mod ends;
 mod faults;
 mod gate;
 mod interceptor;
+mod load;
 mod memory;
 mod queue;
 mod replaced;

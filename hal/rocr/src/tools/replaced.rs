@@ -2,9 +2,10 @@
 
 #![allow(clippy::missing_safety_doc, reason = "the runtime calls them by the rules of its headers")]
 
-use super::code::{LoadedCode, Registry, find_kernel};
+use super::code::{LoadedCode, Registry};
 use super::faults::{self, QueueCallback, listen, on_queue_error};
 use super::gate::Gate;
+use super::load::{find_kernel, with_reader};
 use super::queue::{QueueState, on_packets};
 use super::{Interceptor, TOOLS, Tools};
 use crate::HsaError;
@@ -218,25 +219,6 @@ unsafe extern "C" fn load_code_object(
         let code = LoadedCode { id, agent, original, replacement };
         tools.registry().add_code(executable, code);
     }
-    status
-}
-
-/// Gives a reader of these bytes to be used.
-pub fn with_reader(
-    tools: &Tools,
-    bytes: &[u8],
-    what: impl FnOnce(hsa_code_object_reader_t) -> hsa_status_t,
-) -> hsa_status_t {
-    let mut reader = hsa_code_object_reader_t::default();
-    let create = tools.core.hsa_code_object_reader_create_from_memory_fn;
-    // SAFETY: the bytes stay as long as the executable, and so longer than the reader.
-    let status = unsafe { create(bytes.as_ptr().cast(), bytes.len(), &mut reader) };
-    if status != HSA_STATUS_SUCCESS {
-        return status;
-    }
-    let status = what(reader);
-    // SAFETY: made above. A failure leaves it behind.
-    let _ = unsafe { (tools.core.hsa_code_object_reader_destroy_fn)(reader) };
     status
 }
 
