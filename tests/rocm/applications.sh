@@ -40,8 +40,9 @@ for name do
         argument=$program.co
         hipcc $options --genco "$sources/$name.kernel.hip" -o "$argument"
     fi
+    # HIP 6.4 leaves signals behind that its events keep, and ROCr says so as it ends.
     if timeout 300 flipwave exec --gpu "$gpu" ${FLIPWAVE_OPTIONS:-} -- "$program" $argument >"$report" 2>"$report.err" &&
-        [ "$(tail -n 1 "$report")" = passed ] && ! grep -v " has been running for " "$report.err"; then
+        [ "$(tail -n 1 "$report")" = passed ] && ! grep -v -e " has been running for " -e "^Warning: Resource leak detected by SharedSignalPool" "$report.err"; then
         passed=$((passed + 1))
     else
         echo "$name: $(tail -q -n 2 "$report" "$report.err" | tr '\n' ' ')"
