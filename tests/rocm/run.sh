@@ -5,7 +5,8 @@
 #     tests/rocm/run.sh short|long
 #
 # short: rocminfo on several GPUs, and HIP programs built by each root's own hipcc.
-# long: all programs of tests/applications on three GPUs, OpenCL, and AMD's and ggml's own test suites (suites.sh).
+# long: all programs of tests/applications on three GPUs, as they are and with --strict, campaigns on some of them, OpenCL,
+# and AMD's and ggml's own test suites (suites.sh).
 # Roots are kept in ROCM_ROOTS (target/rocm), 1 GB each, 16 GB with the suites.
 #
 # The exit code is 1 if something failed. Where roots cannot be made or entered here (no mmdebstrap, no network, no right to
@@ -69,11 +70,15 @@ short)
     check "$here/applications.sh" "$roots/forky" gfx1100 saxpy warp
     ;;
 long)
-    check "$here/applications.sh" "$roots/trixie" gfx90a
-    for gpu in gfx90a gfx942 gfx1100; do
-        check "$here/applications.sh" "$roots/forky" $gpu
+    for options in "" --strict; do
+        check env FLIPWAVE_OPTIONS=$options "$here/applications.sh" "$roots/trixie" gfx90a
+        for gpu in gfx90a gfx942 gfx1100; do
+            check env FLIPWAVE_OPTIONS=$options "$here/applications.sh" "$roots/forky" $gpu
+        done
     done
+    check "$here/campaigns.sh" gfx90a "$roots/trixie" "$roots/forky"
     for gpu in gfx90a gfx1100; do
+        check "$here/opencl.sh" "$roots/forky" $gpu
         check "$here/suites.sh" "$roots/forky" $gpu
     done
     ;;
