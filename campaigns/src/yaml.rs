@@ -134,6 +134,7 @@ fn plain_expected(expected: &str) -> String {
         "a string" | "path string" => "text".to_owned(),
         "a sequence" => "a list".to_owned(),
         "a map" => "a mapping".to_owned(),
+        "a YAML tag starting with '!'" => "a name".to_owned(),
         "map with a single key" => "a mapping with one key".to_owned(),
         "unit" | "unit variant" => "the name alone".to_owned(),
         "newtype variant" | "tuple variant" => "a mapping from the name to its value".to_owned(),
@@ -229,6 +230,7 @@ mod tests {
             ),
             ("text", "found the text"),
             ("name: [x]", "name: expected text, found a list"),
+            ("device: {gpu: gfx90a}", "device: expected a name, found a mapping"),
             (
                 "seed: -1",
                 "seed: expected a whole number from 0 to 18446744073709551615, found the number `-1`",
