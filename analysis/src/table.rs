@@ -117,15 +117,30 @@ fn percent(share: &Share) -> String {
     format!("{:5.1} [{:5.1} {:5.1}]", 100.0 * rate, 100.0 * interval.low, 100.0 * interval.high)
 }
 
+/// The most characters of a label: names of kernels of libraries have hundreds.
+const MOST: usize = 72;
+
+/// A label without its middle, if it is too long: names often differ at their ends.
+fn shortened(label: &str) -> String {
+    let count = label.chars().count();
+    if count <= MOST {
+        return label.to_owned();
+    }
+    let end = MOST / 3;
+    let start = label.chars().take(MOST - 1 - end);
+    start.chain(['…']).chain(label.chars().skip(count - end)).collect()
+}
+
 /// The lines below each other.
 pub(crate) fn aligned(lines: &[Cells]) -> String {
-    let label_width = lines.iter().map(|line| line.label.chars().count()).max().unwrap_or(0);
+    let labels: Vec<String> = lines.iter().map(|line| shortened(&line.label)).collect();
+    let label_width = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0);
     let column_width = |column: usize| {
         lines.iter().filter_map(|line| line.rest.get(column)).map(|cell| cell.chars().count()).max()
     };
     let mut text = String::new();
-    for line in lines {
-        let _ = write!(text, "{:label_width$}", line.label);
+    for (line, label) in lines.iter().zip(labels) {
+        let _ = write!(text, "{label:label_width$}");
         for (column, cell) in line.rest.iter().enumerate() {
             let width = column_width(column).unwrap_or(0);
             let _ = write!(text, "  {cell:>width$}");
@@ -185,6 +200,18 @@ mod tests {
         ];
         let text = overview(&[("seed=1", &one), ("seed=22", &other)]);
         assert_eq!(text.lines().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_name_of_hundreds_of_characters_does_not_push_the_rates_off_the_screen() {
+        let name = format!("Cijk_{}_WGM1", "ä".repeat(300));
+        let lines = [Cells { label: name, rest: vec!["7".to_owned()] }];
+        let text = aligned(&lines);
+        let expected = format!("Cijk_{}…{}_WGM1  7\n", "ä".repeat(42), "ä".repeat(19));
+        assert_eq!(text, expected);
+        assert_eq!(text.chars().count(), MOST + 4);
+        let whole = "x".repeat(MOST);
+        assert_eq!(shortened(&whole), whole);
     }
 
     #[test]
