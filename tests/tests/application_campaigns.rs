@@ -139,6 +139,23 @@ fn hooks_in_an_application_do_what_the_embedded_gpu_does() {
     }
 }
 
+/// What follows the code of a large library no branch reaches: the kernel is rewritten without the
+/// others, and loaded beside them.
+#[test]
+fn a_kernel_of_a_large_library_is_struck_without_the_others() {
+    let results = |options: &[&str]| {
+        let folder = tempfile::tempdir().expect("a folder");
+        campaign(folder.path(), "campaigns/library", "", "", STDOUT, ANY);
+        run(folder.path(), options).expect_success();
+        rows(folder.path())
+    };
+    let inside = results(&[]);
+    let kernels: BTreeSet<&str> = inside.iter().filter_map(|row| row.kernel.as_deref()).collect();
+    assert!(kernels.len() > 5, "{kernels:?}");
+    assert!(inside.iter().any(|row| row.outcome == Outcome::Sdc));
+    assert_eq!(results(&["--by", "hook"]), inside);
+}
+
 /// As on hardware, where no instructions are counted: the time decides.
 #[test]
 fn a_kernel_that_hooks_make_endless_is_recognised_by_its_time() {

@@ -20,15 +20,20 @@ use std::time::Duration;
 pub struct HookedFault {
     site: Site,
     planned: Vec<Planned>,
-    codes: Mutex<HashMap<CodeId, Arc<Code>>>,
+    codes: Mutex<Codes>,
     buffers: Option<PathBuf>,
     time_limit: Duration,
     is_reported: AtomicBool,
 }
 
-/// Code to be loaded in place of other code.
+/// Code with hooks by what it was loaded for: of a code object all kernels, or one.
+type Codes = HashMap<(CodeId, Option<Arc<str>>), Arc<Code>>;
+
+/// Code to be loaded in place of other code, or beside it.
 struct Planned {
     original: Vec<u8>,
+    /// The kernel that it has, where it is loaded beside.
+    kernel: Option<Arc<str>>,
     replacement: Replacement,
     hooks: SiteHooks,
 }
@@ -61,8 +66,30 @@ impl HookedFault {
         })
     }
 
-    fn codes(&self) -> MutexGuard<'_, HashMap<CodeId, Arc<Code>>> {
+    fn codes(&self) -> MutexGuard<'_, Codes> {
         self.codes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The code with hooks that a kernel has.
+    fn code_of(&self, id: CodeId, kernel: &Arc<str>) -> Option<Arc<Code>> {
+        let codes = self.codes();
+        let own = codes.get(&(id, Some(Arc::clone(kernel)))).or_else(|| codes.get(&(id, None)));
+        own.cloned()
+    }
+
+    /// What was planned for a code object, or for a kernel of it.
+    fn planned(&self, object: &CodeObject, kernel: Option<&Arc<str>>) -> Option<&Planned> {
+        let is_it =
+            |own: &&Planned| own.kernel.as_ref() == kernel && own.original == object.bytes();
+        self.planned.iter().find(is_it)
+    }
+
+    /// Notes that code with hooks is loaded; what is loaded.
+    fn take(&self, id: CodeId, object: &CodeObject, planned: &Planned) -> Replacement {
+        let (original, hooks) = (object.clone(), planned.hooks.clone());
+        let code = Code { original, hooks, is_armed: AtomicBool::new(false) };
+        self.codes().insert((id, planned.kernel.clone()), Arc::new(code));
+        planned.replacement.clone()
     }
 
     /// Whether the fault can strike in a dispatch.
@@ -87,7 +114,7 @@ impl HookedFault {
 
     /// Reports, once, what a dispatch has struck.
     fn report_struck(&self, dispatch: &Dispatch, memory: &Memory) {
-        let code = self.codes().get(&dispatch.code).cloned();
+        let code = self.code_of(dispatch.code, &dispatch.kernel);
         let Some(code) = code.filter(|code| code.is_armed.load(Ordering::Acquire)) else { return };
         let mut variables = code.hooks.idle();
         match memory.read(dispatch.address_of(code.hooks.address()), &mut variables) {
@@ -116,7 +143,9 @@ impl Planned {
         let object = CodeObject::parse(&bytes).map_err(|error| format!("{file}: {error}"))?;
         let others = code.versions.into_iter().map(|(kernel, symbol)| (kernel.into(), symbol));
         let replacement = Replacement { object, others: others.collect() };
-        Ok(Planned { original: self::bytes(&code.original)?, replacement, hooks: code.hooks })
+        let original = self::bytes(&code.original)?;
+        let kernel = code.kernel.map(Arc::from);
+        Ok(Planned { original, kernel, replacement, hooks: code.hooks })
     }
 }
 
@@ -130,23 +159,30 @@ fn json<T: DeserializeOwned>(file: &Path) -> Result<T, String> {
 
 impl Interceptor for HookedFault {
     fn load(&self, id: CodeId, object: &CodeObject) -> Option<Replacement> {
-        let planned = self.planned.iter().find(|own| own.original == object.bytes())?;
-        let (original, hooks) = (object.clone(), planned.hooks.clone());
-        let code = Code { original, hooks, is_armed: AtomicBool::new(false) };
-        self.codes().insert(id, Arc::new(code));
-        Some(planned.replacement.clone())
+        let planned = self.planned(object, None)?;
+        Some(self.take(id, object, planned))
+    }
+
+    fn beside(&self, id: CodeId, object: &CodeObject, kernel: &Arc<str>) -> Option<CodeObject> {
+        let planned = self.planned(object, Some(kernel))?;
+        Some(self.take(id, object, planned).object)
+    }
+
+    fn refused_beside(&self, _: CodeId, kernel: &Arc<str>, reason: &HsaError) {
+        fail(&format!("the runtime does not load kernel {kernel} with hooks: {reason}"))
     }
 
     fn refused(&self, _: CodeId, reason: &HsaError) {
         fail(&format!("the runtime does not load code with hooks: {reason}"))
     }
 
-    fn version(&self, code: CodeId, _: &str) -> Version {
-        if self.codes().contains_key(&code) { Version::Other } else { Version::Named }
+    fn version(&self, code: CodeId, kernel: &str) -> Version {
+        let has_hooks = self.code_of(code, &Arc::from(kernel)).is_some();
+        if has_hooks { Version::Other } else { Version::Named }
     }
 
     fn begin(&self, dispatch: &Dispatch, memory: &Memory) {
-        let code = self.codes().get(&dispatch.code).cloned();
+        let code = self.code_of(dispatch.code, &dispatch.kernel);
         let Some(code) = code else { return };
         let variables = if self.is_struck(dispatch) {
             match self.orders(&code, dispatch) {

@@ -32,8 +32,10 @@ pub struct HookPlan(pub Vec<PlannedCode>);
 pub struct PlannedCode {
     /// A file with the code object as the application loads it.
     pub original: PathBuf,
-    /// A file with what is loaded in its place.
+    /// A file with what is loaded in its place, or beside it.
     pub replacement: PathBuf,
+    /// The kernel that the file has, under its own name, where it is loaded beside.
+    pub kernel: Option<String>,
     /// By kernel, the symbol of the descriptor of its version with hooks, where there are two.
     pub versions: BTreeMap<String, String>,
     /// The hooks.

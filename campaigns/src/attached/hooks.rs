@@ -48,6 +48,7 @@ impl HookFiles {
             planned.0.push(PlannedCode {
                 original,
                 replacement,
+                kernel: code.kernel.as_deref().map(str::to_owned),
                 versions: versions.map(|(name, own)| (name.to_string(), own.clone())).collect(),
                 hooks: code.hooks.clone(),
             });

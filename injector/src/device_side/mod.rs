@@ -44,6 +44,8 @@ use variables::copy_variables;
 
 /// Waves of a workgroup at most: 1024 work-items in waves of 32.
 const WORKGROUP_WAVES: u64 = 32;
+/// How far a branch leads, in bytes (ISA documents, "S_BRANCH": 16 bits, signed, in words).
+const BRANCH_REACH: u64 = 1 << 17;
 /// Waves of a dispatch at most that a permanent fault keeps count of.
 const MOST_WAVES: u64 = 1 << 20;
 /// Places that stay free for what a device places for a dispatch: arguments, packets, scratch. The
@@ -143,7 +145,8 @@ impl<'a> HookInjector<'a> {
         site: &Site,
         module: ModuleId,
     ) -> Result<Option<&Rewriting>, InjectionError> {
-        let request = Request::new(module, site);
+        let request =
+            Request { kernel: self.kernel_alone(site, module), ..Request::new(module, site) };
         if !self.rewritten.contains_key(&request) {
             let object = self.workload.device.code_object(module).ok_or_else(|| {
                 DeviceError::Internal(format!("no module {} is loaded", module.0))
@@ -165,6 +168,16 @@ impl<'a> HookInjector<'a> {
             }
             Some(Rewritten::Nothing) | None => Ok(None),
         }
+    }
+
+    /// The kernel that a site is in, by its index, if its hooks go into it alone: what follows the code of a
+    /// large library no branch reaches.
+    fn kernel_alone(&self, site: &Site, module: ModuleId) -> Option<usize> {
+        let dispatch = self.workload.program.dispatches.get(site.event()?.dispatch as usize)?;
+        let object = self.workload.device.code_object(module)?;
+        let is_large = object.text().map(|own| own.size).sum::<u64>() > BRANCH_REACH;
+        let kernel = || object.kernels().iter().position(|own| *own.name == *dispatch.kernel);
+        (is_large && dispatch.module == module && object.can_be_reduced()).then(kernel)?
     }
 
     /// How many waves a site's hooks keep count of.

@@ -11,6 +11,8 @@ use flipwave_isa::{Operation, Pc};
 pub(super) struct Request {
     /// The code object.
     pub module: ModuleId,
+    /// The kernel, by its index there, that is rewritten without the others.
+    pub kernel: Option<usize>,
     /// The instructions that are struck.
     pub at: Instructions,
     /// What is struck there; of memory, the kind.
@@ -48,7 +50,7 @@ impl Request {
             Action::Relative(format, _) => Some(format),
             _ => None,
         };
-        Request { module, at, place, is_per_lane, is_active: is_active(site), format }
+        Request { module, kernel: None, at, place, is_per_lane, is_active: is_active(site), format }
     }
 
     /// How many words a value has.

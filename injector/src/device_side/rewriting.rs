@@ -8,9 +8,10 @@ use flipwave_codeobj::CodeObject;
 use flipwave_hooks::flow::Disassembly;
 use flipwave_hooks::hook::{HookCompiler, HookData};
 use flipwave_hooks::layout::{CodeLayout, InsertPurpose};
-use flipwave_hooks::rewrite::{Instrumentation, RewriteError};
+use flipwave_hooks::rewrite::{Instrumentation, RewriteError, alone};
 use flipwave_isa::Pc;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A rewritten code object.
 pub(super) struct Rewriting {
@@ -18,6 +19,8 @@ pub(super) struct Rewriting {
     pub program: Disassembly,
     /// The code, and where everything went.
     pub rewritten: flipwave_hooks::rewrite::Rewritten,
+    /// The kernel that it is of, where the others were left out.
+    pub kernel: Option<Arc<str>>,
     /// The hooks' variables.
     pub data: (Pc, HookData),
     /// At most this many instructions are executed for one of the program's.
@@ -44,6 +47,13 @@ pub(super) fn rewrite(
     waves: u64,
     compiler: &HookCompiler,
 ) -> Result<Rewritten, RewriteError> {
+    let kernel = request.kernel.and_then(|index| object.kernels().get(index));
+    let alone = match request.kernel {
+        Some(index) => alone(object, index)?,
+        None => None,
+    };
+    let kernel = kernel.filter(|_| alone.is_some()).map(|own| Arc::clone(&own.name));
+    let object = alone.as_ref().unwrap_or(object);
     let mut instrumentation = Instrumentation::new(object)?;
     let calls = match calls(instrumentation.program(), request) {
         Ok(calls) if calls.is_empty() => return Ok(Rewritten::Nothing),
@@ -63,7 +73,7 @@ pub(super) fn rewrite(
     }
     let Some(data) = rewritten.data.first().cloned() else { return Ok(Rewritten::Nothing) };
     let slowdown = slowdown(&rewritten.layout);
-    Ok(Rewritten::Code(Box::new(Rewriting { program, rewritten, data, slowdown })))
+    Ok(Rewritten::Code(Box::new(Rewriting { program, rewritten, kernel, data, slowdown })))
 }
 
 /// Instructions executed for one of the program's, itself included: as many as the longest code

@@ -23,6 +23,8 @@ pub struct HookedCode {
     pub original: CodeObject,
     /// The code object with them.
     pub object: CodeObject,
+    /// The kernel that it has, where it has no more than the original's one: to be loaded beside that.
+    pub kernel: Option<Arc<str>>,
     /// By kernel, the symbol of the descriptor of its version with hooks, where the code object has
     /// both. A kernel that is not listed has hooks under its own name.
     pub versions: BTreeMap<Arc<str>, String>,
@@ -60,7 +62,7 @@ pub enum OrderError {
 
 impl HookedCode {
     pub(super) fn new(original: &CodeObject, rewriting: &Rewriting) -> HookedCode {
-        let Rewriting { program, rewritten, data: (start, data), .. } = rewriting;
+        let Rewriting { program, rewritten, kernel, data: (start, data), .. } = rewriting;
         let variables = data.symbols.iter().map(|(name, symbol)| {
             (name.clone(), symbol.offset..symbol.offset.saturating_add(symbol.size))
         });
@@ -72,11 +74,12 @@ impl HookedCode {
         };
         // Where both versions cannot be there, all dispatches run with hooks, which strike
         // nothing in most of them.
-        let (object, versions) = match rewritten.beside(original, program) {
-            Ok(both) => (both.object, both.rewritten),
-            Err(_) => (rewritten.object.clone(), BTreeMap::new()),
+        let both = kernel.is_none().then(|| rewritten.beside(original, program).ok()).flatten();
+        let (object, versions) = match both {
+            Some(both) => (both.object, both.rewritten),
+            None => (rewritten.object.clone(), BTreeMap::new()),
         };
-        HookedCode { original: original.clone(), object, versions, hooks }
+        HookedCode { original: original.clone(), object, kernel: kernel.clone(), versions, hooks }
     }
 }
 
