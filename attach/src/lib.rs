@@ -1,6 +1,7 @@
 //! What runs inside of an application, and how it gets there: a library that is loaded when the
 //! application opens the kernel driver of AMD GPUs, and in which it finds embedded ones.
 
+mod codes;
 mod devices;
 mod hooked;
 mod inside;

@@ -2,6 +2,7 @@
 //! struck.
 
 use super::plan::{HookPlan, HookedSession, PlannedCode};
+use crate::codes::HookedCodes;
 use crate::inside::{end, fail, report_event};
 use crate::report::Event;
 use flipwave_codeobj::CodeObject;
@@ -10,24 +11,20 @@ use flipwave_injector::{LaunchShape, Site, SiteHooks};
 use flipwave_rocr::HsaError;
 use flipwave_rocr::tools::{CodeId, Dispatch, Interceptor, Memory, Replacement, Version};
 use serde::de::DeserializeOwned;
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Strikes at a site.
 pub struct HookedFault {
     site: Site,
     planned: Vec<Planned>,
-    codes: Mutex<Codes>,
+    codes: HookedCodes<Code>,
     buffers: Option<PathBuf>,
     time_limit: Duration,
     is_reported: AtomicBool,
 }
-
-/// Code with hooks by what it was loaded for: of a code object all kernels, or one.
-type Codes = HashMap<(CodeId, Option<Arc<str>>), Arc<Code>>;
 
 /// Code to be loaded in place of other code, or beside it.
 struct Planned {
@@ -59,22 +56,11 @@ impl HookedFault {
         Ok(HookedFault {
             site,
             planned,
-            codes: Mutex::default(),
+            codes: HookedCodes::default(),
             buffers: session.buffers.clone(),
             time_limit: session.time_limit,
             is_reported: AtomicBool::new(false),
         })
-    }
-
-    fn codes(&self) -> MutexGuard<'_, Codes> {
-        self.codes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The code with hooks that a kernel has.
-    fn code_of(&self, id: CodeId, kernel: &Arc<str>) -> Option<Arc<Code>> {
-        let codes = self.codes();
-        let own = codes.get(&(id, Some(Arc::clone(kernel)))).or_else(|| codes.get(&(id, None)));
-        own.cloned()
     }
 
     /// What was planned for a code object, or for a kernel of it.
@@ -88,7 +74,7 @@ impl HookedFault {
     fn take(&self, id: CodeId, object: &CodeObject, planned: &Planned) -> Replacement {
         let (original, hooks) = (object.clone(), planned.hooks.clone());
         let code = Code { original, hooks, is_armed: AtomicBool::new(false) };
-        self.codes().insert((id, planned.kernel.clone()), Arc::new(code));
+        self.codes.add(id, planned.kernel.clone(), code);
         planned.replacement.clone()
     }
 
@@ -114,7 +100,7 @@ impl HookedFault {
 
     /// Reports, once, what a dispatch has struck.
     fn report_struck(&self, dispatch: &Dispatch, memory: &Memory) {
-        let code = self.code_of(dispatch.code, &dispatch.kernel);
+        let code = self.codes.of(dispatch.code, &dispatch.kernel);
         let Some(code) = code.filter(|code| code.is_armed.load(Ordering::Acquire)) else { return };
         let mut variables = code.hooks.idle();
         match memory.read(dispatch.address_of(code.hooks.address()), &mut variables) {
@@ -177,12 +163,12 @@ impl Interceptor for HookedFault {
     }
 
     fn version(&self, code: CodeId, kernel: &str) -> Version {
-        let has_hooks = self.code_of(code, &Arc::from(kernel)).is_some();
+        let has_hooks = self.codes.of(code, &Arc::from(kernel)).is_some();
         if has_hooks { Version::Other } else { Version::Named }
     }
 
     fn begin(&self, dispatch: &Dispatch, memory: &Memory) {
-        let code = self.code_of(dispatch.code, &dispatch.kernel);
+        let code = self.codes.of(dispatch.code, &dispatch.kernel);
         let Some(code) = code else { return };
         let variables = if self.is_struck(dispatch) {
             match self.orders(&code, dispatch) {

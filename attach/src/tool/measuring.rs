@@ -1,6 +1,7 @@
 //! A tool of the engine, put into each code object that an application loads.
 
 use super::output::Output;
+use crate::codes::HookedCodes;
 use flipwave_codeobj::CodeObject;
 use flipwave_hooks::flow::Disassembly;
 use flipwave_hooks::hook::Variables;
@@ -10,7 +11,7 @@ use flipwave_isa::Pc;
 use flipwave_rocr::HsaError;
 use flipwave_rocr::tools::{CodeId, Dispatch, Interceptor, Memory, Replacement, Version};
 use flipwave_tools::{Options, Tool, ToolError, ToolRequests, ToolScope};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// A tool at work.
@@ -18,11 +19,8 @@ pub struct Measuring<T> {
     options: Options,
     output: Arc<Output>,
     compiler: OnceLock<HookCompiler>,
-    codes: Mutex<Codes<T>>,
+    codes: HookedCodes<Code<T>>,
 }
-
-/// Code with the tool in it: code objects, and single kernels of others.
-type Codes<T> = HashMap<(CodeId, Option<Arc<str>>), Arc<Code<T>>>;
 
 /// A code object with the tool in it.
 struct Code<T> {
@@ -50,17 +48,7 @@ enum NoRows {
 
 impl<T: Tool> Measuring<T> {
     pub fn new(options: Options, output: Arc<Output>) -> Measuring<T> {
-        Measuring { options, output, compiler: OnceLock::new(), codes: Mutex::default() }
-    }
-
-    fn codes(&self) -> MutexGuard<'_, Codes<T>> {
-        self.codes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The code that a kernel has the tool in.
-    fn code_of(&self, code: CodeId, kernel: &Arc<str>) -> Option<Arc<Code<T>>> {
-        let codes = self.codes();
-        codes.get(&(code, Some(Arc::clone(kernel)))).or_else(|| codes.get(&(code, None))).cloned()
+        Measuring { options, output, compiler: OnceLock::new(), codes: HookedCodes::default() }
     }
 
     fn wants(&self, kernel: &str) -> bool {
@@ -137,7 +125,7 @@ impl<T: Tool> Measuring<T> {
 
     /// The code of a dispatch, if hooks run in it.
     fn code(&self, dispatch: &Dispatch) -> Option<Arc<Code<T>>> {
-        let code = self.code_of(dispatch.code, &dispatch.kernel);
+        let code = self.codes.of(dispatch.code, &dispatch.kernel);
         code.filter(|code| code.version == dispatch.version)
     }
 
@@ -205,7 +193,7 @@ impl<T: Tool + Send + Sync> Interceptor for Measuring<T> {
         }
         match self.instrument(object) {
             Ok((code, replacement)) => {
-                self.codes().insert((id, None), Arc::new(code));
+                self.codes.add(id, None, code);
                 Some(replacement)
             }
             Err(reason) => {
@@ -221,7 +209,7 @@ impl<T: Tool + Send + Sync> Interceptor for Measuring<T> {
         }
         match self.instrument_kernel(object, kernel) {
             Ok((code, rewritten)) => {
-                self.codes().insert((id, Some(Arc::clone(kernel))), Arc::new(code));
+                self.codes.add(id, Some(Arc::clone(kernel)), code);
                 Some(rewritten)
             }
             Err(reason) => {
@@ -232,19 +220,19 @@ impl<T: Tool + Send + Sync> Interceptor for Measuring<T> {
     }
 
     fn refused_beside(&self, id: CodeId, kernel: &Arc<str>, reason: &HsaError) {
-        if self.codes().remove(&(id, Some(Arc::clone(kernel)))).is_some() {
+        if self.codes.remove(id, Some(Arc::clone(kernel))).is_some() {
             self.output.remark(format!("not counted: kernel {kernel}: {reason}"));
         }
     }
 
     fn refused(&self, id: CodeId, reason: &HsaError) {
-        if let Some(code) = self.codes().remove(&(id, None)) {
+        if let Some(code) = self.codes.remove(id, None) {
             self.output.remark(not_counted(&code.original, reason));
         }
     }
 
     fn version(&self, code: CodeId, kernel: &str) -> Version {
-        let has_hooks = self.wants(kernel) && self.code_of(code, &Arc::from(kernel)).is_some();
+        let has_hooks = self.wants(kernel) && self.codes.of(code, &Arc::from(kernel)).is_some();
         if has_hooks { Version::Other } else { Version::Named }
     }
 
