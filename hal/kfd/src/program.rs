@@ -1,5 +1,5 @@
 //! Memory of the program, of which nothing is sure. It is the kernel that copies, so that an address where
-//! nothing is does no harm.
+//! nothing is does no harm, unless the system forbids that: then it is read and written as it is.
 
 /// Which way bytes go.
 #[derive(Clone, Copy, PartialEq, Eq)]
