@@ -1,6 +1,6 @@
 //! The execution of a compiled block.
 
-use super::block::{Block, Compiled, Segment};
+use super::block::{Block, Compiled, Plan, Segment};
 use super::frame::{Entry, Frame, Return};
 use super::workspace::Workspace;
 use crate::dispatch::checker::Checker;
@@ -19,6 +19,8 @@ pub struct Ran {
     pub lane_operations: u64,
     /// Whether a segment was left to the interpreter.
     pub is_undone: bool,
+    /// Whether a branch was the last that was executed.
+    pub has_branched: bool,
     /// Why it stopped, where an instruction has faulted: its device address, and the cause.
     pub fault: Option<(u64, FaultCause)>,
 }
@@ -60,14 +62,16 @@ impl Block {
         }
         match end {
             Return::Done => {
+                let has_branched = matches!(self.source.plans.last(), Some(Plan::Branch(_)));
                 (wave.executed, wave.pc) = (executed, pc);
-                Ran { lane_operations: whole, is_undone: false, fault: None }
+                Ran { lane_operations: whole, is_undone: false, has_branched, fault: None }
             }
             Return::Faulted => {
                 (wave.executed, wave.pc) = (executed + index as u64 + 1, pc);
                 checker.executed_first(wave, self.stretch(), index, exec);
                 let fault = fault.map(|cause| (self.source.places[index], cause));
-                Ran { lane_operations: count(index + 1), is_undone: false, fault }
+                let lane_operations = count(index + 1);
+                Ran { lane_operations, is_undone: false, has_branched: false, fault }
             }
             Return::Undone => {
                 let segment = &compiled.segments[index];
@@ -82,7 +86,8 @@ impl Block {
                 let parts = (compiled, segment);
                 let state = (workspace, checker);
                 let (reached, fault) = self.interpret(parts, wave, (memory, lds), state);
-                Ran { lane_operations: count(reached), is_undone: true, fault }
+                let lane_operations = count(reached);
+                Ran { lane_operations, is_undone: true, has_branched: false, fault }
             }
         }
     }

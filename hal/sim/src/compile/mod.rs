@@ -73,15 +73,17 @@ impl Tier {
     }
 
     /// Executes the block at the wave's PC as far as the wave may go; nothing, and nothing is done, if
-    /// the interpreter has to. The wave may execute until it has executed so many instructions in all;
-    /// `notes` says whether memory must be told what is accessed ([`Memory::notes_windows`]).
+    /// the interpreter has to. The wave may execute until it has executed `until` instructions in all,
+    /// and must stop where it branches when it has executed `branch_from`; `notes` says whether memory
+    /// must be told what is accessed ([`Memory::notes_windows`]).
     pub fn run<C: Checker>(
         &self,
         program: &Program,
         wave: &mut Wave,
         (memory, lds): (&mut dyn Memory, &mut [u8]),
         (workspace, checker): (&mut Workspace, &mut C),
-        (until, compiling, notes): (u64, Compiling, bool),
+        (until, branch_from): (u64, u64),
+        (compiling, notes): (Compiling, bool),
     ) -> Option<Ran> {
         let index = program.index_of(wave.pc);
         let page = self.pages.get(index / PAGE)?;
@@ -99,7 +101,8 @@ impl Tier {
         };
         let times_undone = &place.undone[usize::from(notes)];
         let undone = times_undone.load(Ordering::Relaxed);
-        let has_room = wave.executed + block.len() as u64 <= until;
+        let length = block.len() as u64;
+        let has_room = wave.executed + length <= until;
         if !has_room
             || undone > PATIENCE
             || !block.suits(compiled, wave, memory, lds)
@@ -109,6 +112,8 @@ impl Tier {
         }
         let tier = std::ptr::from_ref(self) as usize;
         workspace.prepare(tier, self.sites.load(Ordering::Relaxed));
+        // It branches to its start only from before `branch_from`.
+        let until = until.min(branch_from.saturating_add(length - 1));
         let ran = block.execute(compiled, wave, (memory, lds), (workspace, checker), until);
         match ran.is_undone {
             true => _ = times_undone.fetch_add(UNDONE, Ordering::Relaxed),

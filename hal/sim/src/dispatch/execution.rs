@@ -5,6 +5,7 @@ use crate::dispatch::launch::Launch;
 use crate::dispatch::policy::Policy;
 use crate::dispatch::slots::Slots;
 use crate::dispatch::stall::Search;
+use crate::dispatch::turns::TurnEnd;
 use crate::dispatch::workgroup::{Workgroup, WorkgroupCopy};
 use crate::memory::AddressSpace;
 use flipwave_device::{Completion, DeviceError, DeviceFault, Dim3, Statistics, WaveId};
@@ -49,8 +50,8 @@ pub struct Position {
     pub round: u32,
     /// Its wave.
     pub wave: usize,
-    /// Instructions that the wave will have executed when its turn ends, if that has begun.
-    pub until: Option<u64>,
+    /// When the wave's turn ends, if that has begun.
+    pub end: Option<TurnEnd>,
 }
 
 impl Execution {

@@ -14,7 +14,7 @@ use crate::dispatch::execution::{Execution, Position, Progress, StallReport};
 use crate::dispatch::observer::{Executed, Interest, Observer, Watch};
 use crate::dispatch::policy::{Compiling, Stalls};
 use crate::dispatch::stall::{Watching, explain};
-use crate::dispatch::turns::{FEW, turn};
+use crate::dispatch::turns::{FEW, TurnEnd, turn};
 use crate::dispatch::wave_state::WaveState;
 use crate::dispatch::workgroup::{Common, Workgroup};
 use crate::dispatch::workgroup_barrier::WorkgroupBarrier;
@@ -203,6 +203,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
             slot,
             waves: Vec::new(),
             watched: Vec::new(),
+            short_turns: 0,
             lds: vec![0; launch.lds_bytes as usize],
             barrier: WorkgroupBarrier::new(launch.waves(position)),
             statistics: Statistics::default(),
@@ -216,6 +217,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
             workgroup.statistics.waves += 1;
             execution.statistics.waves += 1;
         }
+        workgroup.begin_together();
         execution.resident.push_back(workgroup);
         true
     }
@@ -256,15 +258,21 @@ impl<'a, C: Checker> Scheduler<'a, C> {
                     return Ok(Turn::Paused);
                 }
                 execution.position.wave += 1;
-                execution.position.until = None;
+                execution.position.end = None;
             }
             if workgroup.waves.iter().all(|wave| wave.status == Status::Ended) {
                 return Ok(Turn::Ended);
             }
-            workgroup.pass_barrier(self.checker);
-            workgroup.pass_split_barrier();
+            let passes = workgroup.pass_barrier(self.checker) | workgroup.pass_split_barrier();
             execution.position.wave = 0;
-            execution.position.round += 1;
+            if passes {
+                workgroup.begin_together();
+                execution.position.round += 1;
+            } else if execution.policy.short_turn(workgroup.short_turns).is_some() {
+                workgroup.short_turns += 1;
+            } else {
+                execution.position.round += 1;
+            }
         }
         Ok(Turn::Over)
     }
@@ -277,7 +285,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         memory: &mut dyn Memory,
     ) -> Result<(), DeviceFault> {
         let index = execution.position.wave;
-        let Workgroup { waves, watched, lds, barrier, statistics, .. } = workgroup;
+        let Workgroup { waves, watched, short_turns, lds, barrier, statistics, .. } = workgroup;
         let mut common = Common { lds, barrier, statistics };
         let (wave, watched) = (&mut waves[index], &mut watched[index]);
         if wave.status == Status::AtGlobalSync && execution.sync.take_released(wave.id) {
@@ -286,11 +294,12 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         if wave.status != Status::Ready {
             return Ok(());
         }
-        let turn = wave.executed.saturating_add(execution.policy.wave_turn);
-        let until = *execution.position.until.get_or_insert(turn);
+        let policy = execution.policy;
+        let new_turn = || policy.turn_end(wave.executed, *short_turns);
+        execution.position.end.get_or_insert_with(new_turn);
         let left =
             self.pause.min(execution.limit).saturating_sub(execution.statistics.wave_instructions);
-        let until = until.min(wave.executed.saturating_add(left));
+        let until = wave.executed.saturating_add(left);
         if *watched {
             execution.search.give_up();
             let watch = self.run_wave::<true>(execution, &mut common, wave, memory, until)?;
@@ -335,9 +344,9 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         Ok(())
     }
 
-    /// Executes a wave until it waits, ends, or has executed `until` instructions in all; whether
-    /// the observer wants to see more of it. What is executed is counted for the dispatch, and for
-    /// the workgroup.
+    /// Executes a wave until it waits, ends, its turn is over, or it has executed `until` instructions
+    /// in all; whether the observer wants to see more of it. What is executed is counted for the
+    /// dispatch, and for the workgroup.
     #[inline(never)]
     fn run_wave<const WATCHED: bool>(
         &mut self,
@@ -365,7 +374,8 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         let mut tier = if is_compiled { program.tier() } else { None };
         // Blocks of compiled code begin where waves arrive by a branch.
         let mut has_arrived = true;
-        while wave.executed < until {
+        let mut end = execution.position.end.unwrap_or(TurnEnd { branch_from: until, latest: until });
+        while wave.executed < until.min(end.latest) {
             let pc = wave.pc;
             if !WATCHED
                 && C::ALLOWS_COMPILED
@@ -374,13 +384,17 @@ impl<'a, C: Checker> Scheduler<'a, C> {
             {
                 has_arrived = false;
                 let state = (&mut self.workspace, &mut *self.checker);
+                let until = (until.min(end.latest), end.branch_from);
                 if let Some(ran) =
-                    own.run(program, wave, (memory, lds), state, (until, compiling, notes_windows))
+                    own.run(program, wave, (memory, lds), state, until, (compiling, notes_windows))
                 {
                     lane_operations += ran.lane_operations;
                     if ran.fault.is_some() {
                         fault = ran.fault;
                         break;
+                    }
+                    if ran.has_branched {
+                        end.branch(wave.executed);
                     }
                     has_arrived = true;
                     continue;
@@ -436,8 +450,9 @@ impl<'a, C: Checker> Scheduler<'a, C> {
             lane_operations += if op.per_lane { u64::from(wave.active_lanes()) } else { 1 };
             match step(wave, op, memory, lds) {
                 Step::Next => {
-                    if !WATCHED && C::ALLOWS_COMPILED {
-                        has_arrived |= matches!(op.run, Run::Control(Control::Branch(_)));
+                    if matches!(op.run, Run::Control(Control::Branch(_))) {
+                        has_arrived = true;
+                        end.branch(wave.executed);
                     }
                 }
                 Step::Banks => {
@@ -485,6 +500,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
                 break;
             }
         }
+        execution.position.end = Some(end);
         for statistics in [&mut execution.statistics, &mut **statistics] {
             statistics.wave_instructions += wave.executed - before;
             statistics.lane_operations += lane_operations;

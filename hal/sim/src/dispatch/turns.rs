@@ -1,4 +1,6 @@
-//! How long the turns of workgroups are.
+//! How long the turns of workgroups and waves are.
+
+use crate::dispatch::policy::Policy;
 
 /// Workgroups that are started one by one, and have whole turns beside each other.
 pub const FEW: usize = 8;
@@ -12,4 +14,39 @@ pub fn turn(whole: u32, resident: usize) -> u32 {
     }
     let share = u64::from(whole) * FEW as u64 / resident as u64;
     whole.min(SHORTEST_TURN.max(share as u32))
+}
+
+/// When a wave's turn ends, by instructions that the wave has executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TurnEnd {
+    /// Where it next branches from there on.
+    pub branch_from: u64,
+    /// At the latest.
+    pub latest: u64,
+}
+
+impl TurnEnd {
+    /// Ends the turn of a wave that has executed so many instructions, a branch the last of them, if it
+    /// has had enough of it.
+    pub fn branch(&mut self, executed: u64) {
+        if executed >= self.branch_from {
+            self.latest = self.latest.min(executed);
+        }
+    }
+}
+
+impl Policy {
+    /// When a turn that begins now ends for a wave that has executed so many instructions: one of those
+    /// that follow [`short_turns`](Policy::first_turn) others.
+    pub(crate) fn turn_end(&self, executed: u64, short_turns: u32) -> TurnEnd {
+        let latest = executed.saturating_add(self.wave_turn);
+        let branch_from = executed.saturating_add(self.short_turn(short_turns).unwrap_or(self.wave_turn));
+        TurnEnd { branch_from, latest }
+    }
+
+    /// The length of the turn after so many short ones, if that is short as well.
+    pub(crate) fn short_turn(&self, short_turns: u32) -> Option<u64> {
+        let factor = 1_u64.checked_shl(short_turns)?;
+        Some(self.first_turn.saturating_mul(factor)).filter(|own| *own < self.wave_turn)
+    }
 }

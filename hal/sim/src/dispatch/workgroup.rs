@@ -6,6 +6,9 @@ use crate::wave::copy::WaveCopy;
 use crate::wave::{Status, Wave};
 use flipwave_device::{Dim3, Statistics};
 
+/// How many short turns have been where no more follow.
+const NO_SHORT_TURN: u32 = u32::MAX;
+
 /// A workgroup under way.
 #[derive(Clone, Debug)]
 pub struct Workgroup {
@@ -17,6 +20,9 @@ pub struct Workgroup {
     pub waves: Vec<Wave>,
     /// Which waves the observer watches.
     pub watched: Vec<bool>,
+    /// Turns that its waves have had since they started or passed a barrier together, as long as these
+    /// are shorter than others.
+    pub short_turns: u32,
     /// Its LDS.
     pub lds: Vec<u8>,
     /// Its barrier, where signal and wait are instructions of their own.
@@ -36,20 +42,28 @@ pub struct Common<'a> {
 }
 
 impl Workgroup {
-    /// Lets the waves go on that wait at a split barrier which has completed.
-    pub fn pass_split_barrier(&mut self) {
+    /// Its waves go on together: their first turns are short.
+    pub fn begin_together(&mut self) {
+        self.short_turns = if self.waves.len() > 1 { 0 } else { NO_SHORT_TURN };
+    }
+
+    /// Lets the waves go on that wait at a split barrier which has completed; whether there are any.
+    pub fn pass_split_barrier(&mut self) -> bool {
+        let mut passes = false;
         for wave in &mut self.waves {
             if wave.status == Status::AtSplitBarrier && self.barrier.let_pass(wave) {
                 wave.status = Status::Ready;
+                passes = true;
             }
         }
+        passes
     }
 
-    /// Lets the waves go on that wait at a barrier, once no other wave can still reach it. Waves
-    /// that have ended do not count (ISA manual, "S_BARRIER").
-    pub fn pass_barrier(&mut self, checker: &mut impl Checker) {
+    /// Lets the waves go on that wait at a barrier, once no other wave can still reach it; whether they
+    /// do. Waves that have ended do not count (ISA manual, "S_BARRIER").
+    pub fn pass_barrier(&mut self, checker: &mut impl Checker) -> bool {
         if self.waves.iter().any(|wave| !matches!(wave.status, Status::AtBarrier | Status::Ended)) {
-            return;
+            return false;
         }
         checker.passes_barrier(&self.waves);
         for wave in &mut self.waves {
@@ -57,6 +71,7 @@ impl Workgroup {
                 wave.status = Status::Ready;
             }
         }
+        true
     }
 }
 
@@ -67,6 +82,7 @@ pub struct WorkgroupCopy {
     pub position: Dim3,
     slot: usize,
     waves: Vec<WaveCopy>,
+    short_turns: u32,
     lds: Vec<u8>,
     barrier: WorkgroupBarrier,
     /// What it has executed.
@@ -80,6 +96,7 @@ impl WorkgroupCopy {
             position: workgroup.position,
             slot: workgroup.slot,
             waves: workgroup.waves.iter().map(WaveCopy::of).collect(),
+            short_turns: workgroup.short_turns,
             lds: workgroup.lds.clone(),
             barrier: workgroup.barrier,
             statistics: workgroup.statistics,
@@ -108,6 +125,7 @@ impl WorkgroupCopy {
             slot: self.slot,
             watched: vec![false; self.waves.len()],
             waves: self.waves.iter().map(restore).collect(),
+            short_turns: self.short_turns,
             lds: self.lds.clone(),
             barrier: self.barrier,
             statistics: self.statistics,
