@@ -2,8 +2,8 @@
 
 use flipwave_device::{Completion, Device, FaultCause, WaveId};
 use flipwave_isa::{Inst, LaneMask, Operation, Pc};
-use flipwave_sim::{Executed, Interest, Observer, Watch, WaveState};
-use flipwave_tests::{TestProgram, compile, to_values};
+use flipwave_sim::{Executed, Interest, Observer, Policy, Watch, WaveState};
+use flipwave_tests::{Machine, TestProgram, compile, compile_for, to_values};
 
 fn waiting() -> Vec<u8> {
     compile("waiting.cl", &["-O3"])
@@ -36,6 +36,29 @@ fn waiting_for_ever_ends_at_the_instruction_limit() {
     let completion = workload.device.dispatch(&workload.program.dispatches[0]).expect("a dispatch");
     let Completion::Faulted(fault) = completion else { panic!("it ended by itself") };
     assert_eq!(fault.cause, FaultCause::Watchdog { executed: 12_345 });
+}
+
+/// With turns that are long from the start it shows: the negative control.
+#[test]
+fn waves_after_a_barrier_have_read_what_the_first_one_then_overwrites() {
+    for machine in [Machine::new("gfx90a", 64), Machine::new("gfx1100", 32)] {
+        let mut program = TestProgram::new(&compile_for(machine, "waiting.cl", &["-O3"]));
+        let rounds = program.input(&[100u32]);
+        let seen = program.output(&[0u32; 256]);
+        program.launch("overwrites_what_all_read", [256, 1, 1], [256, 1, 1], &[rounds, seen]);
+        let of_all = |first_turn: Option<u64>| {
+            let mut workload = program.workload();
+            let policy = workload.device.policy();
+            let first_turn = first_turn.unwrap_or(policy.first_turn);
+            workload.device.set_policy(Policy { first_turn, ..policy });
+            let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
+            to_values::<u32>(&golden.outputs[0])
+        };
+        let seen = of_all(None);
+        assert_eq!(seen, [seen[0]; 256], "{machine:?}");
+        let seen = of_all(Some(1024));
+        assert_ne!(seen, [seen[0]; 256], "{machine:?}");
+    }
 }
 
 /// Watches the first wave for this many instructions, and changes nothing.
