@@ -59,8 +59,7 @@ parts_of() {
         ggml) $ggml --list-ops | sed -n 's/^  \([A-Z0-9_]*\)$/\1/p' ;;
         rocprim | hipcub | rocthrust) ls "$rocm/$(package_of "$1")" | grep -v '^run-tests$' ;;
         rocblas) echo "*quick*" ;;
-        # Where a matrix is empty, these tests end with `free(): invalid size`: that of csrgemm_reuse on the host, before the
-        # routine is called.
+        # Where a matrix is empty, these tests overwrite their heap on the host, before the routine is called.
         rocsparse) echo "*quick*-*csrgemm*_zero" ;;
         rocsolver) echo "checkin_lapack*" ;;
         rocfft) echo "*" ;;
