@@ -106,7 +106,9 @@ impl Machine {
         let topology = Topology::of(targets)?;
         let device = |target: &Target| {
             let mut device = EmbeddedGpu::new(target.clone())?;
-            device.set_policy(Policy { stalls: Stalls::Report, ..device.policy() });
+            // Programs are made and tested on waves that go on side by side.
+            let policy = Policy { stalls: Stalls::Report, first_turn: 1, ..device.policy() };
+            device.set_policy(policy);
             Ok(device)
         };
         let devices: Result<Vec<EmbeddedGpu>, DeviceError> = targets.iter().map(device).collect();
