@@ -29,7 +29,8 @@ fn memory(device: &EmbeddedGpu) -> Vec<(Address, Vec<u8>)> {
 /// A device that compiles so, and what executes on it.
 fn device(workload: &Workload, compiling: Compiling) -> EmbeddedGpu {
     let mut device = workload.device.clone();
-    device.set_policy(Policy { compiling, ..device.policy() });
+    // As in applications: turns that end at branches, and ones that end anywhere.
+    device.set_policy(Policy { compiling, first_turn: 1, ..device.policy() });
     device
 }
 
