@@ -42,7 +42,7 @@ fn waiting_for_ever_ends_at_the_instruction_limit() {
 #[test]
 fn waves_after_a_barrier_have_read_what_the_first_one_then_overwrites() {
     for machine in [Machine::new("gfx90a", 64), Machine::new("gfx1100", 32)] {
-        let mut program = TestProgram::new(&compile_for(machine, "waiting.cl", &["-O3"]));
+        let mut program = TestProgram::new(&compile_for(machine, "race.cl", &["-O3"]));
         let rounds = program.input(&[100u32]);
         let seen = program.output(&[0u32; 256]);
         program.launch("overwrites_what_all_read", [256, 1, 1], [256, 1, 1], &[rounds, seen]);
