@@ -22,6 +22,7 @@ mod banks;
 mod cache;
 mod canonical;
 pub mod clause;
+mod coherence;
 mod constant;
 mod control;
 pub mod counter;

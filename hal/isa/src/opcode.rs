@@ -159,7 +159,8 @@ opcodes! {
     SMemtime = "s_memtime",
     SMemrealtime = "s_memrealtime",
     CacheInvalidate = "buffer_wbinvl1" | "buffer_wbinvl1_vol" | "buffer_invl2" | "buffer_inv"
-        | "buffer_gl0_inv" | "buffer_gl1_inv",
+        | "buffer_gl1_inv",
+    WorkgroupCacheInvalidate = "buffer_gl0_inv",
     GlobalInv = "global_inv",
     GlobalWb = "global_wb" | "global_wbinv",
 }

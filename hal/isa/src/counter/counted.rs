@@ -51,7 +51,8 @@ fn counted_together(inst: &Inst, counts_stores: bool) -> Counted {
 
 fn vector_memory(inst: &Inst, counts_stores: bool) -> Counted {
     // LLVM does not count them: nothing waits for them.
-    if inst.operation.opcode() == Opcode::CacheInvalidate {
+    if matches!(inst.operation.opcode(), Opcode::CacheInvalidate | Opcode::WorkgroupCacheInvalidate)
+    {
         return &[];
     }
     let is_store = counts_stores && is_store(inst);

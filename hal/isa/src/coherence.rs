@@ -1,0 +1,93 @@
+//! Which instructions see what other workgroups write while they execute (AMDGPUUsage, "Memory model"
+//! of each generation). Caches between a workgroup and memory are not coherent: code that wants to see
+//! what others have written says so, in a load's cache policy or by an invalidation before it.
+
+use crate::{Generation, Inst, MemoryKind, MemorySpace, Opcode};
+
+impl Inst {
+    /// Whether it is a load, or makes later loads be ones, of what others on the device have written: one
+    /// of the scope of an agent or of the system. Atomic operations always are.
+    pub fn sees_other_workgroups(&self, generation: Generation) -> bool {
+        match self.operation.opcode() {
+            Opcode::CacheInvalidate if generation == Generation::Gfx940 => self.has_policy("sc1"),
+            Opcode::CacheInvalidate => true,
+            Opcode::GlobalInv => self.has_device_scope(),
+            _ => match self.memory() {
+                Some(access) if matches!(access.space, MemorySpace::Lds | MemorySpace::Scratch) => {
+                    self.modifiers.gds
+                }
+                Some(access) => match access.kind {
+                    MemoryKind::Load => self.is_coherent_load(generation),
+                    MemoryKind::Atomic => true,
+                    MemoryKind::Store => false,
+                },
+                None => self.modifiers.gds,
+            },
+        }
+    }
+
+    /// Until gfx11, `glc` without `slc`: with it, the load is of data that is not used again.
+    fn is_coherent_load(&self, generation: Generation) -> bool {
+        match generation {
+            Generation::Gfx940 => self.has_policy("sc1"),
+            Generation::Gfx12 | Generation::Gfx125 => self.has_device_scope(),
+            _ => self.modifiers.glc && !self.has_policy("slc"),
+        }
+    }
+
+    fn has_device_scope(&self) -> bool {
+        self.has_policy("scope:SCOPE_DEV") || self.has_policy("scope:SCOPE_SYS")
+    }
+
+    fn has_policy(&self, word: &str) -> bool {
+        self.modifiers.cache_policy.iter().any(|own| own == word)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Isa, Pc};
+
+    #[test]
+    fn loads_of_what_others_have_written_are_told_from_others() {
+        for (target, line, expected) in [
+            ("gfx906", "global_load_dword v0, v[2:3], off", false),
+            ("gfx906", "global_load_dword v0, v[2:3], off glc", true),
+            ("gfx906", "buffer_wbinvl1_vol", true),
+            ("gfx90a", "global_load_dword v0, v[2:3], off", false),
+            ("gfx90a", "flat_load_dword v0, v[2:3] glc", true),
+            ("gfx90a", "global_load_dword v0, v[2:3], off glc slc", false),
+            ("gfx90a", "global_store_dword v[2:3], v0, off glc", false),
+            ("gfx90a", "global_atomic_add v[2:3], v0, off", true),
+            ("gfx90a", "ds_add_u32 v0, v1", false),
+            ("gfx90a", "ds_add_u32 v0, v1 gds", true),
+            ("gfx90a", "buffer_wbinvl1", true),
+            ("gfx90a", "buffer_invl2", true),
+            ("gfx942", "global_load_dword v0, v[2:3], off sc0", false),
+            ("gfx942", "global_load_dword v0, v[2:3], off nt", false),
+            ("gfx942", "global_load_dword v0, v[2:3], off sc1", true),
+            ("gfx942", "buffer_inv sc0", false),
+            ("gfx942", "buffer_inv sc1", true),
+            ("gfx1030", "global_load_dword v0, v[2:3], off slc", false),
+            ("gfx1030", "global_load_dword v0, v[2:3], off glc dlc", true),
+            ("gfx1030", "buffer_gl0_inv", false),
+            ("gfx1030", "buffer_gl1_inv", true),
+            ("gfx1100", "global_load_b32 v0, v[2:3], off slc dlc", false),
+            ("gfx1100", "global_load_b32 v0, v[2:3], off glc dlc", true),
+            ("gfx1100", "scratch_load_b32 v0, off, s0 glc dlc", false),
+            ("gfx1100", "buffer_gl0_inv", false),
+            ("gfx1201", "global_load_b32 v0, v[2:3], off th:TH_LOAD_NT", false),
+            ("gfx1201", "global_load_b32 v0, v[2:3], off scope:SCOPE_SE", false),
+            ("gfx1201", "global_load_b32 v0, v[2:3], off scope:SCOPE_SYS", true),
+            ("gfx1201", "global_inv scope:SCOPE_SE", false),
+            ("gfx1201", "global_inv scope:SCOPE_DEV", true),
+            ("gfx1201", "s_load_b32 s0, s[2:3], 0x0", false),
+        ] {
+            let isa = Isa::new(&target.parse().unwrap()).unwrap();
+            let bytes = isa.assemble(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+            let inst = isa.decode(&bytes, Pc(0)).unwrap();
+            let generation = isa.target().generation();
+            assert_eq!(inst.sees_other_workgroups(generation), expected, "{target}: {line}");
+        }
+    }
+}
