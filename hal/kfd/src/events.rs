@@ -42,9 +42,13 @@ struct Known {
     /// Numbers that were given back.
     free: BTreeSet<u32>,
     last: u32,
+    /// How many events there have been.
+    created: u64,
 }
 
 struct State {
+    /// Which of all events that there have been it is: numbers are used again.
+    serial: u64,
     kind: u32,
     is_signaled: bool,
     /// Whether it stays signaled when it has been waited for.
@@ -79,6 +83,32 @@ impl Waited {
     }
 }
 
+/// What a thread was told of events: that one had happened so often, when the thread said that it had
+/// been another number. Runtimes of ROCm 6.4 and later forget in some waits what they were told, and
+/// would be told the same at once, again and again.
+#[derive(Debug, Default)]
+pub struct Told(HashMap<u32, Report>);
+
+#[derive(Clone, Copy, Debug)]
+struct Report {
+    serial: u64,
+    /// What the thread said.
+    age: u64,
+    times: u64,
+}
+
+impl Told {
+    /// How often the thread is known to be aware that an event has happened.
+    fn known_times(&self, waited: &Waited, event: &State) -> u64 {
+        let reported = self.0.get(&waited.id);
+        let same = reported.filter(|own| (own.serial, own.age) == (event.serial, waited.age));
+        match waited.age {
+            0 => event.times,
+            age => same.map_or(age, |own| own.times),
+        }
+    }
+}
+
 impl Events {
     fn lock(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
@@ -98,7 +128,10 @@ impl Events {
                 known.last
             }
         };
-        known.events.insert(id, State { kind, is_signaled, is_manual, times: 1, fault: None });
+        known.created += 1;
+        let serial = known.created;
+        let state = State { serial, kind, is_signaled, is_manual, times: 1, fault: None };
+        known.events.insert(id, state);
         Some(id)
     }
 
@@ -145,15 +178,19 @@ impl Events {
     }
 
     /// Waits until one of the events, or all of them, have happened, and whether they did in time;
-    /// `None` waits for ever.
-    pub fn wait(&self, events: &mut [Waited], all: bool, time: Option<Duration>) -> bool {
+    /// `None` waits for ever. `told` is what the thread was told before.
+    pub fn wait(
+        &self,
+        events: &mut [Waited],
+        all: bool,
+        time: Option<Duration>,
+        told: &mut Told,
+    ) -> bool {
         let end = time.map(|time| Instant::now() + time);
         let mut known = self.lock();
-        let times = |known: &Known, waited: &Waited| Some(known.events.get(&waited.id)?.times);
-        let before: Vec<Option<u64>> = events
-            .iter()
-            .map(|waited| Some(waited.age).filter(|age| *age != 0).or(times(&known, waited)))
-            .collect();
+        let known_times =
+            |waited: &Waited| Some(told.known_times(waited, known.events.get(&waited.id)?));
+        let before: Vec<Option<u64>> = events.iter().map(known_times).collect();
         loop {
             let is_over = |(waited, before): &(&Waited, &Option<u64>)| {
                 let event = known.events.get(&waited.id);
@@ -165,7 +202,9 @@ impl Events {
                     let Some(event) = known.events.get_mut(&waited.id) else { continue };
                     waited.fault = event.fault;
                     if waited.age != 0 {
-                        waited.age = event.times;
+                        let State { serial, times, .. } = *event;
+                        told.0.insert(waited.id, Report { serial, age: waited.age, times });
+                        waited.age = times;
                     }
                     event.is_signaled &= event.is_manual;
                 }
@@ -209,7 +248,7 @@ mod tests {
         let events = Events::default();
         for is_manual in [false, true] {
             let event = create(&events, 0, is_manual);
-            let wait = || events.wait(&mut [event.clone()], false, NOW);
+            let wait = || events.wait(&mut [event.clone()], false, NOW, &mut Told::default());
             assert!(!wait());
             assert!(events.set(event.id));
             assert_eq!([wait(), wait()], [true, is_manual]);
@@ -224,13 +263,40 @@ mod tests {
         let events = Events::default();
         let mut event = create(&events, 0, false);
         event.age = 1;
-        assert!(!events.wait(std::slice::from_mut(&mut event), false, NOW));
+        let mut told = Told::default();
+        let wait = |event: &mut Waited, told: &mut Told| {
+            events.wait(std::slice::from_mut(event), false, NOW, told)
+        };
+        assert!(!wait(&mut event, &mut told));
         events.set(event.id);
         // Somebody else takes it.
-        assert!(events.wait(&mut [Waited::new(event.id, 0)], false, NOW));
-        assert!(events.wait(std::slice::from_mut(&mut event), false, NOW));
+        assert!(wait(&mut Waited::new(event.id, 0), &mut Told::default()));
+        assert!(wait(&mut event, &mut told));
         assert_eq!(event.age, 2);
-        assert!(!events.wait(std::slice::from_mut(&mut event), false, NOW));
+        assert!(!wait(&mut event, &mut told));
+    }
+
+    #[test]
+    fn who_forgets_what_it_was_told_is_not_told_again() {
+        let events = Events::default();
+        let id = create(&events, 0, false).id;
+        let wait = |told: &mut Told| {
+            let mut waited = [Waited::new(id, 1)];
+            events.wait(&mut waited, false, NOW, told).then_some(waited[0].age)
+        };
+        let mut told = Told::default();
+        events.set(id);
+        assert_eq!([wait(&mut told), wait(&mut told)], [Some(2), None]);
+        // Another thread was not told, and what happens then is news.
+        assert_eq!(wait(&mut Told::default()), Some(2));
+        events.set(id);
+        assert_eq!([wait(&mut told), wait(&mut told)], [Some(3), None]);
+        // Another event has the number.
+        assert!(events.destroy(id));
+        assert_eq!(create(&events, 0, false).id, id);
+        events.set(id);
+        events.set(id);
+        assert_eq!(wait(&mut told), Some(3));
     }
 
     #[test]
@@ -239,9 +305,9 @@ mod tests {
         let mut pair = [0, 0].map(|kind| create(&events, kind, false));
         events.set(pair[0].id);
         let time = Some(Duration::from_millis(1));
-        assert!(!events.wait(&mut pair, true, time));
+        assert!(!events.wait(&mut pair, true, time, &mut Told::default()));
         events.set(pair[1].id);
-        assert!(events.wait(&mut pair, true, time));
+        assert!(events.wait(&mut pair, true, time, &mut Told::default()));
     }
 
     #[test]
@@ -251,8 +317,8 @@ mod tests {
         let mut other = [create(&events, 0, false)];
         let fault = MemoryFault { node: 1, address: 0x1234_5000, reason: Inaccessible::NotPresent };
         events.set_memory_fault(fault);
-        assert!(events.wait(&mut memory, false, None));
+        assert!(events.wait(&mut memory, false, None, &mut Told::default()));
         assert_eq!(memory[0].fault, Some(fault));
-        assert!(!events.wait(&mut other, false, NOW));
+        assert!(!events.wait(&mut other, false, NOW, &mut Told::default()));
     }
 }

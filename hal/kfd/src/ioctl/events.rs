@@ -5,7 +5,8 @@ use super::error::Errno;
 use super::gpu::GpuNode;
 use super::process::Process;
 use super::program::with_array;
-use crate::events::{Inaccessible, Waited};
+use crate::events::{Inaccessible, Told, Waited};
+use std::cell::RefCell;
 use std::time::Duration;
 
 pub fn create(process: &Process, own: &mut CreateEvent) -> Result<(), Errno> {
@@ -34,6 +35,10 @@ pub fn reset(process: &Process, own: &mut ResetEvent) -> Result<(), Errno> {
     process.machine.events.reset(own.event_id).then_some(()).ok_or(Errno::INVALID)
 }
 
+thread_local! {
+    static TOLD: RefCell<Told> = RefCell::default();
+}
+
 const COMPLETE: u32 = 0;
 const TIMEOUT: u32 = 1;
 
@@ -49,7 +54,11 @@ pub fn wait(process: &Process, own: &mut WaitEvents) -> Result<(), Errno> {
                 return Err(Errno::INVALID);
             }
             process.machine.wake_engines();
-            in_time = process.machine.events.wait(&mut all, own.wait_for_all != 0, time);
+            // As a thread ends, it has nothing to remember any more.
+            let mut told = TOLD.try_with(RefCell::take).unwrap_or_default();
+            let wait_for_all = own.wait_for_all != 0;
+            in_time = process.machine.events.wait(&mut all, wait_for_all, time, &mut told);
+            let _ = TOLD.try_with(|own| own.replace(told));
             for (place, waited) in places.iter_mut().zip(&all) {
                 answer(place, waited);
             }
