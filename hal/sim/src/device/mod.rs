@@ -284,14 +284,14 @@ impl EmbeddedGpu {
         if programs.len() <= execution.home {
             return Err(DeviceError::Internal("the execution is of another device".into()));
         }
-        let scheduler = Scheduler::new(&programs, observer, checker, until, self.spare.take());
+        let mut scheduler = Scheduler::new(&programs, observer, checker, until, self.spare.take());
         let space = &mut self.space;
-        let (mut progress, spare) = match notes {
+        let mut progress = match notes {
             Notes::None => scheduler.run(execution, space, None),
             Notes::Touched(footprints) => scheduler.run(execution, space, Some(footprints)),
             Notes::Written => scheduler.run(execution, &mut Noting::new(space), None),
         };
-        self.spare.give(spare);
+        self.spare.give(scheduler.into_spare());
         let ended = match &mut progress {
             Progress::Ended(Completion::Faulted(fault)) => Some(fault),
             _ => None,
@@ -299,10 +299,16 @@ impl EmbeddedGpu {
         let reported = execution.stall.as_mut().map(|report| &mut report.fault);
         ended.into_iter().chain(reported).for_each(|fault| self.add_lines(fault));
         if matches!(progress, Progress::Ended(_)) {
-            execution.launch.release(&mut self.space)?;
-            self.sync = execution.sync.left_behind();
+            self.end(execution)?;
         }
         Ok(progress)
+    }
+
+    /// Gives back what an execution has had that has ended.
+    fn end(&mut self, execution: &Execution) -> Result<(), DeviceError> {
+        execution.launch.release(&mut self.space)?;
+        self.sync = execution.sync.left_behind();
+        Ok(())
     }
 
     /// Adds the source lines to a fault that names instructions.

@@ -1,15 +1,181 @@
-//! A dispatch on several threads: faster, and in an order that is not the same each time.
+//! A dispatch on several threads.
 
 use super::EmbeddedGpu;
+use crate::dispatch::checker::Unchecked;
 use crate::dispatch::execution::{Execution, Progress};
 use crate::dispatch::observer::Unobserved;
 use crate::dispatch::policy::Stalls;
+use crate::dispatch::schedule::Scheduler;
+use crate::dispatch::slots::Slots;
+use crate::dispatch::turns::FEW;
 use flipwave_device::{Completion, DeviceError, DeviceFault, Statistics};
+use std::any::Any;
 use std::num::NonZeroUsize;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+/// Wave instructions that a dispatch executes on one thread before it is divided: most dispatches end
+/// before, and what a workgroup executes is known then.
+const ALONE: u64 = 1 << 16;
+/// Pieces of work for each thread, so that all have something to do until the end.
+const PIECES: u64 = 4;
+
+/// What a thread has done of a dispatch.
+#[derive(Default)]
+struct Done {
+    statistics: Statistics,
+    /// The first workgroup of the piece that has faulted, and the fault.
+    fault: Option<(u64, DeviceFault)>,
+}
+
+/// Workgroups that threads take piece by piece.
+struct Pieces {
+    next: AtomicU64,
+    end: u64,
+    length: u64,
+    /// Whether no more are to be taken.
+    has_faulted: AtomicBool,
+}
+
+impl Pieces {
+    /// The next ones.
+    fn take(&self) -> Option<Range<u64>> {
+        if self.has_faulted.load(Ordering::Relaxed) {
+            return None;
+        }
+        let first = self.next.fetch_add(self.length, Ordering::Relaxed);
+        (first < self.end).then(|| first..self.end.min(first + self.length))
+    }
+}
 
 impl EmbeddedGpu {
-    /// Advances a dispatch that has not started to its end, its workgroups divided among threads.
-    /// They share memory of the host, in which atomic operations are atomic; of the device's own
+    /// Like [`EmbeddedGpu::advance`] with no observer, on so many threads at most where the order of
+    /// workgroups leaves nothing that could be seen: then memory of the host has afterwards what it has
+    /// with one, unless the program has a data race. The dispatch pauses where workgroups have ended,
+    /// which may be some way beyond `until`.
+    ///
+    /// Of the device's own memory each thread has a copy, so that workgroups find there what was there
+    /// before, and nobody what they write. A fault is that of the first workgroup that has one, in the
+    /// order of the grid; others may have gone on for a while.
+    ///
+    /// # Errors
+    /// As [`EmbeddedGpu::advance`].
+    pub fn advance_divided(
+        &mut self,
+        execution: &mut Execution,
+        threads: NonZeroUsize,
+        until: u64,
+    ) -> Result<Progress, DeviceError> {
+        let executed = execution.statistics.wave_instructions;
+        if executed < ALONE && threads > NonZeroUsize::MIN {
+            return self.advance(execution, &mut Unobserved, until.min(ALONE));
+        }
+        let Some((pieces, places)) = self.divide(execution, threads.get(), until - executed) else {
+            return self.advance(execution, &mut Unobserved, until);
+        };
+        self.share_memory();
+        let (own, shared) = (&*self, &*execution);
+        let done: Vec<Result<Done, DeviceError>> = thread::scope(|scope| {
+            let pieces = &pieces;
+            let share = |places: &Vec<usize>| {
+                let (mut device, places) = (own.clone(), places.clone());
+                move || device.execute_pieces(shared, &places, pieces)
+            };
+            let start = |places| {
+                let named = thread::Builder::new().name("flipwave share".into());
+                named.spawn_scoped(scope, share(places)).ok()
+            };
+            // Where the system has no more threads, those that there are do all.
+            let threads: Vec<_> = places.iter().skip(1).map_while(start).collect();
+            let here = places.first().map(|places| Ok(share(places)()));
+            let ends = threads.into_iter().map(|own| own.join().map_err(panicked));
+            here.into_iter().chain(ends).collect()
+        });
+        let back = places.into_iter().rev().flat_map(|own| own.into_iter().rev());
+        back.for_each(|place| execution.free.give_back(place));
+        let mut first: Option<(u64, DeviceFault)> = None;
+        for done in done {
+            let Done { statistics, fault } = done?;
+            add(&mut execution.statistics, statistics);
+            first = first.into_iter().chain(fault).min_by_key(|(piece, _)| *piece);
+        }
+        let Some((_, fault)) = first else { return Ok(Progress::Paused) };
+        self.end(execution)?;
+        Ok(Progress::Ended(Completion::Faulted(fault)))
+    }
+
+    /// Takes workgroups that have not started from a dispatch, for each of several threads about as many
+    /// instructions as given but not more than it has executed so far; and the places that each thread
+    /// has for them. Nothing if the dispatch is not one to be divided, or has not enough left.
+    fn divide(
+        &self,
+        execution: &mut Execution,
+        threads: usize,
+        instructions: u64,
+    ) -> Option<(Pieces, Vec<Vec<usize>>)> {
+        let left = execution.waiting.end - execution.waiting.start;
+        if threads < 2 || left < 2 {
+            return None;
+        }
+        let of_workgroup = execution.instructions_of_workgroup()?.max(1);
+        let start = execution.launch.start;
+        let programs = self.programs_of(execution);
+        if !programs.get(execution.home)?.is_order_free(start) {
+            return None;
+        }
+        let of_thread = instructions.min(execution.statistics.wave_instructions) / of_workgroup;
+        let count = of_thread.max(1).saturating_mul(threads as u64).min(left);
+        let threads = threads.min(count as usize);
+        let mut places = vec![Vec::new(); threads];
+        'taken: for _ in 0..FEW {
+            for own in &mut places {
+                let Some(place) = execution.free.take() else { break 'taken };
+                own.push(place);
+            }
+        }
+        places.retain(|own| !own.is_empty());
+        if places.is_empty() {
+            return None;
+        }
+        let first = execution.waiting.start;
+        execution.waiting.start += count;
+        let pieces = Pieces {
+            next: AtomicU64::new(first),
+            end: first + count,
+            length: (count / (threads as u64 * PIECES)).max(1),
+            has_faulted: AtomicBool::new(false),
+        };
+        Some((pieces, places))
+    }
+
+    /// Executes pieces of a dispatch until there are no more. The device is a clone that is given up
+    /// afterwards.
+    fn execute_pieces(&mut self, execution: &Execution, places: &[usize], pieces: &Pieces) -> Done {
+        let mut done = Done::default();
+        let programs = self.programs_of(execution);
+        let (observer, checker) = (&mut Unobserved, &mut Unchecked);
+        let spare = self.spare.take();
+        let mut scheduler = Scheduler::new(&programs, observer, checker, u64::MAX, spare);
+        while let Some(piece) = pieces.take() {
+            let first = piece.start;
+            let mut part = execution.part(piece, Slots::of(places.to_vec()));
+            // What other threads write is not seen here.
+            part.policy.stalls = Stalls::Ignore;
+            let progress = scheduler.run(&mut part, &mut self.space, None);
+            add(&mut done.statistics, part.statistics);
+            if let Progress::Ended(Completion::Faulted(mut fault)) = progress {
+                self.add_lines(&mut fault);
+                pieces.has_faulted.store(true, Ordering::Relaxed);
+                done.fault = Some((first, fault));
+            }
+        }
+        self.spare.give(scheduler.into_spare());
+        done
+    }
+
+    /// Advances a dispatch that has not started to its end, its workgroups divided among threads, in an
+    /// order that is not the same each time whatever the code. They share memory of the host, in which atomic operations are atomic; of the device's own
     /// memory each thread has a copy, so that workgroups find there what was there before, and
     /// nobody what they write.
     ///
@@ -26,7 +192,7 @@ impl EmbeddedGpu {
         threads: NonZeroUsize,
     ) -> Result<Completion, DeviceError> {
         let parts = execution.split(threads.get());
-        let ends: Vec<Result<Completion, DeviceError>> = std::thread::scope(|scope| {
+        let ends: Vec<Result<Completion, DeviceError>> = thread::scope(|scope| {
             let start = |mut part: Execution| {
                 // What other threads write is not seen here.
                 part.policy.stalls = Stalls::Ignore;
@@ -41,23 +207,28 @@ impl EmbeddedGpu {
                 })
             };
             let threads: Vec<_> = parts.into_iter().map(start).collect();
-            let failed = || Err(DeviceError::Internal("a thread of the GPU panicked".into()));
-            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| failed())).collect()
+            threads.into_iter().map(|own| own.join().map_err(panicked).flatten()).collect()
         });
         execution.release(&mut self.space)?;
         let mut statistics = Statistics::default();
         let mut first: Option<DeviceFault> = None;
         for end in ends {
             match end? {
-                Completion::Completed(own) => {
-                    statistics.wave_instructions += own.wave_instructions;
-                    statistics.lane_operations += own.lane_operations;
-                    statistics.waves += own.waves;
-                }
+                Completion::Completed(own) => add(&mut statistics, own),
                 // Parts are in the order of the grid.
                 Completion::Faulted(fault) => first = first.or(Some(fault)),
             }
         }
         Ok(first.map_or(Completion::Completed(statistics), Completion::Faulted))
     }
+}
+
+fn add(all: &mut Statistics, own: Statistics) {
+    all.wave_instructions += own.wave_instructions;
+    all.lane_operations += own.lane_operations;
+    all.waves += own.waves;
+}
+
+fn panicked(_: Box<dyn Any + Send>) -> DeviceError {
+    DeviceError::Internal("a thread of the GPU panicked".into())
 }

@@ -75,8 +75,16 @@ impl Execution {
         }
     }
 
+    /// What a workgroup has executed of those that have ended, about; nothing where none has. For
+    /// executions of a whole grid.
+    pub(crate) fn instructions_of_workgroup(&self) -> Option<u64> {
+        let under_way = self.resident.len() + self.put_away.len();
+        let ended = self.waiting.start.checked_sub(under_way as u64)?;
+        self.statistics.wave_instructions.checked_div(ended)
+    }
+
     /// The same dispatch with these workgroups to start, in these places, and none under way.
-    fn part(&self, waiting: Range<u64>, free: Slots) -> Execution {
+    pub(crate) fn part(&self, waiting: Range<u64>, free: Slots) -> Execution {
         Execution {
             home: self.home,
             waiting,

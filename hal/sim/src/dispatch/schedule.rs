@@ -85,18 +85,23 @@ impl<'a, C: Checker> Scheduler<'a, C> {
     }
 
     /// Advances a dispatch until it pauses or ends; notes what its workgroups touch if there are
-    /// footprints to add to. Gives back the waves that are not used any more.
+    /// footprints to add to.
     pub fn run(
-        mut self,
+        &mut self,
         execution: &mut Execution,
         memory: &mut dyn Memory,
         footprints: Option<&mut Footprints>,
-    ) -> (Progress, Vec<Wave>) {
+    ) -> Progress {
         let progress = self.advance(execution, memory, footprints);
         if matches!(progress, Progress::Ended(_)) {
             mem::take(&mut execution.resident).into_iter().for_each(|own| self.put_back(own));
         }
-        (progress, self.spare)
+        progress
+    }
+
+    /// The waves that are not used any more.
+    pub fn into_spare(self) -> Vec<Wave> {
+        self.spare
     }
 
     fn advance(
@@ -374,7 +379,8 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         let mut tier = if is_compiled { program.tier() } else { None };
         // Blocks of compiled code begin where waves arrive by a branch.
         let mut has_arrived = true;
-        let mut end = execution.position.end.unwrap_or(TurnEnd { branch_from: until, latest: until });
+        let mut end =
+            execution.position.end.unwrap_or(TurnEnd { branch_from: until, latest: until });
         while wave.executed < until.min(end.latest) {
             let pc = wave.pc;
             if !WATCHED

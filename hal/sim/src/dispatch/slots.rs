@@ -20,12 +20,17 @@ impl Slots {
 
     /// One place.
     pub fn one(slot: usize) -> Slots {
-        Slots { returned: vec![slot], next: 0, step: 1, end: 0 }
+        Slots::of(vec![slot])
     }
 
     /// Of `count` places those of part number `part` of `parts`: each `parts`-th.
     pub fn part(part: usize, parts: usize, count: usize) -> Slots {
         Slots { returned: Vec::new(), next: part, step: parts, end: count }
+    }
+
+    /// These places, the last of which is taken first.
+    pub fn of(places: Vec<usize>) -> Slots {
+        Slots { returned: places, next: 0, step: 1, end: 0 }
     }
 
     /// A place that is free.

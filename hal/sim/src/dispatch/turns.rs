@@ -40,7 +40,8 @@ impl Policy {
     /// that follow [`short_turns`](Policy::first_turn) others.
     pub(crate) fn turn_end(&self, executed: u64, short_turns: u32) -> TurnEnd {
         let latest = executed.saturating_add(self.wave_turn);
-        let branch_from = executed.saturating_add(self.short_turn(short_turns).unwrap_or(self.wave_turn));
+        let branch_from =
+            executed.saturating_add(self.short_turn(short_turns).unwrap_or(self.wave_turn));
         TurnEnd { branch_from, latest }
     }
 

@@ -5,6 +5,7 @@ mod memory;
 mod not_compute;
 mod on_scalars;
 mod operands;
+mod order;
 pub mod program;
 mod slots;
 mod vector;

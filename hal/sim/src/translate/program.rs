@@ -2,6 +2,7 @@
 
 use crate::compile::Tier;
 use crate::instruction::Op;
+use crate::translate::order::is_order_free;
 use crate::translate::slots::Slots;
 use crate::translate::translate;
 use crate::wave::{Level, Machine, RowIndex};
@@ -49,6 +50,8 @@ pub struct Program {
     others: Mutex<BTreeMap<(RowIndex, bool), Arc<Program>>>,
     /// What of it is compiled; nothing where nothing is.
     tier: OnceLock<Option<Tier>>,
+    /// By where kernels start, see [`is_order_free`].
+    order_free: Mutex<BTreeMap<u64, bool>>,
 }
 
 impl Program {
@@ -85,7 +88,15 @@ impl Program {
             rows_used,
             others,
             tier: OnceLock::new(),
+            order_free: Mutex::default(),
         }
+    }
+
+    /// Whether a kernel that starts at a device address [can have](is_order_free) its workgroups in any
+    /// order.
+    pub fn is_order_free(&self, start: u64) -> bool {
+        let mut known = self.order_free.lock().unwrap_or_else(PoisonError::into_inner);
+        *known.entry(start).or_insert_with(|| is_order_free(self, start))
     }
 
     /// The code as waves execute it that have set these high bits of the numbers of vector registers:

@@ -26,7 +26,7 @@ pub struct Launch {
     target: Target,
     descriptor: Descriptor,
     /// Device address of the first instruction that waves execute.
-    start: u64,
+    pub start: u64,
     /// Arguments that waves find in user SGPRs.
     preloaded: Vec<u32>,
     grid: Dim3,

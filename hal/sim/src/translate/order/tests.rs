@@ -1,0 +1,66 @@
+use super::is_order_free;
+use crate::translate::program::Program;
+use crate::wave::Level;
+use flipwave_codeobj::FileBytes;
+use flipwave_isa::Isa;
+
+/// Whether code of these lines, which a wave enters at the first, leaves the same in any order.
+fn is_free(processor: &str, lines: &[&str]) -> bool {
+    let isa = Isa::new(&processor.parse().expect("a target")).expect("LLVM has it");
+    let assemble =
+        |line: &&str| isa.assemble(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+    let bytes = lines.iter().flat_map(assemble).collect();
+    is_order_free(&Program::new(isa, Level::Plain, 0x1000, 0, FileBytes::whole(bytes)), 0x1000)
+}
+
+const END: &str = "s_endpgm";
+
+#[test]
+fn code_that_shares_nothing_may_be_executed_in_any_order() {
+    let lines = [
+        "s_load_dwordx2 s[2:3], s[0:1], 0x0",
+        "global_load_dword v1, v0, s[2:3]",
+        "ds_add_u32 v0, v1",
+        "s_barrier",
+        "ds_add_rtn_u32 v2, v0, v1",
+        "s_cbranch_scc0 65534",
+        "global_store_dword v0, v1, s[2:3]",
+        END,
+    ];
+    assert!(is_free("gfx90a", &lines));
+}
+
+#[test]
+fn atomic_operations_of_one_kind_that_give_nothing_back_may() {
+    let (add, sub) = ("global_atomic_add v0, v1, s[2:3]", "global_atomic_sub v0, v1, s[2:3]");
+    assert!(is_free("gfx90a", &[add, sub, END]));
+    for other in [
+        "global_atomic_add v2, v0, v1, s[2:3] glc",
+        "global_atomic_xor v0, v1, s[2:3]",
+        "global_atomic_add_x2 v0, v[2:3], s[2:3]",
+        "global_atomic_swap v0, v1, s[2:3]",
+        "global_atomic_inc v0, v1, s[2:3]",
+        "global_atomic_add_f32 v0, v1, s[2:3]",
+        "global_load_dword v1, v0, s[2:3] glc",
+    ] {
+        assert!(!is_free("gfx90a", &[add, other, END]), "{other}");
+    }
+}
+
+#[test]
+fn only_what_waves_can_reach_counts() {
+    let swap = "global_atomic_swap v2, v0, v1, s[2:3] glc";
+    assert!(is_free("gfx90a", &["s_branch 2", swap, END]));
+    assert!(is_free("gfx90a", &[END, swap]));
+    assert!(!is_free("gfx90a", &["s_cbranch_scc1 1", END, swap, END]));
+}
+
+#[test]
+fn what_is_reached_by_a_register_is_not_known() {
+    for line in ["s_setpc_b64 s[2:3]", "s_swappc_b64 s[4:5], s[2:3]"] {
+        assert!(!is_free("gfx90a", &[line, END]), "{line}");
+    }
+    assert!(!is_free("gfx90a", &["ds_gws_barrier v0 gds", END]));
+    assert!(!is_free("gfx1100", &["buffer_gl1_inv", END]));
+    assert!(is_free("gfx1100", &["buffer_gl0_inv", END]));
+}
