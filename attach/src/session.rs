@@ -31,10 +31,12 @@ pub struct Session {
 pub enum Task {
     /// Nothing.
     Run,
-    /// Nothing, and workgroups of a dispatch run on this many threads.
+    /// Nothing, and workgroups of a dispatch are divided among threads.
     Parallel {
-        /// How many.
+        /// How many at most.
         threads: NonZeroUsize,
+        /// Also those whose order leaves something that can be seen.
+        any_order: bool,
     },
     /// What breaks the rules of the hardware is reported.
     Strict,

@@ -136,10 +136,14 @@ pub struct ExecArguments {
     /// what the others decide
     #[arg(long, conflicts_with_all = ["strict", "threads"])]
     pub fidelity: bool,
-    /// Threads that share the workgroups of a kernel. With more than one, kernels whose results
-    /// depend on the order of workgroups differ from run to run, as on hardware
-    #[arg(long, value_name = "N", default_value_t = NonZeroUsize::MIN, conflicts_with = "strict")]
-    pub threads: NonZeroUsize,
+    /// Threads that share the workgroups of a kernel, where their order does not matter [default: all
+    /// processors]
+    #[arg(long, value_name = "N", conflicts_with = "strict")]
+    pub threads: Option<NonZeroUsize>,
+    /// Share the workgroups of all kernels: those whose results depend on the order of workgroups
+    /// differ from run to run, as on hardware
+    #[arg(long, conflicts_with_all = ["strict", "fidelity"])]
+    pub any_order: bool,
     /// Also print, when the application has ended, which kernels were executed, how often, and their
     /// wave instructions
     #[arg(long)]

@@ -22,9 +22,9 @@ pub fn exec(arguments: &ExecArguments) -> Result<(), Failure> {
     })?;
     let report = folder.path().join("report");
     let mut session = Session::new(arguments.gpus.all());
-    if arguments.threads > NonZeroUsize::MIN {
-        session.task = Task::Parallel { threads: arguments.threads };
-    }
+    let processors = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let threads = arguments.threads.unwrap_or_else(processors);
+    session.task = Task::Parallel { threads, any_order: arguments.any_order };
     if arguments.strict {
         session.task = Task::Strict;
     }

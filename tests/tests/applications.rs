@@ -127,6 +127,7 @@ programs! {
     vector_types: vectors_are_loaded_and_computed_whole,
     virtual_memory: memory_that_programs_map_themselves_is_the_gpus,
     warp: lanes_exchange_values,
+    workgroups: workgroups_count_and_follow_each_other,
 }
 
 #[test]
@@ -145,6 +146,7 @@ fn every_program_has_a_test() {
             "host_abort",
             "impatient",
             "texture",
+            "wild_workgroups",
             "wild_write",
         ]
         .map(|name| format!("failing/{name}"))
@@ -409,15 +411,46 @@ fn programs_that_cannot_be_run_are_named() {
 
 /// Some of these have workgroups that count, wait and print together.
 #[test]
-fn workgroups_may_share_the_threads_of_the_host() {
+fn workgroups_may_share_the_threads_of_the_host_in_any_order() {
+    let options = ["--threads", "3", "--any-order"];
     for name in ["atomics", "fences", "jacobi", "printf", "reduction", "scan", "shared_memory"] {
-        passes(name, Compiler::Hipcc, "gfx90a", &["--threads", "3"]);
+        passes(name, Compiler::Hipcc, "gfx90a", &options);
     }
-    let stderr =
-        run("failing/wild_write", Compiler::Hipcc, "gfx90a", &["--threads", "3"], PATIENCE)
-            .expect("an end")
-            .stderr;
+    let stderr = run("failing/wild_write", Compiler::Hipcc, "gfx90a", &options, PATIENCE)
+        .expect("an end")
+        .stderr;
     assert!(stderr.contains("on address 0x123450000000."), "{stderr}");
+}
+
+/// Those whose order decides what they compute are executed on one thread, and give the same.
+#[test]
+fn threads_share_the_workgroups_whose_order_does_not_matter() {
+    let lines = |threads: &str| {
+        let program = application("workgroups", Compiler::Hipcc, "gfx90a");
+        let program = program.to_str().expect("a name");
+        let folder = tempfile::tempdir().expect("a folder");
+        let arguments = ["exec", "--threads", threads, "--", program, "1000"];
+        let finished = flipwave_within(PATIENCE, folder.path(), &arguments).expect("an end");
+        assert_eq!(finished.code, Some(0), "{finished:#?}");
+        finished.stdout
+    };
+    let (one, three) = (lines("1"), lines("3"));
+    assert!(!one.contains(": shared"), "{one}");
+    let shared: Vec<_> = three.lines().filter(|line| line.contains(": shared")).collect();
+    let names = ["alone", "counting"];
+    assert!(shared.iter().zip(names).all(|(line, name)| line.starts_with(name)), "{three}");
+    assert_eq!(shared.len(), names.len(), "{three}");
+    assert_eq!(three.replace(": shared", ": not shared"), one);
+}
+
+#[test]
+fn the_fault_of_workgroups_on_several_threads_is_that_of_the_first() {
+    for threads in ["1", "2", "5"] {
+        let options = ["--threads", threads];
+        let name = "failing/wild_workgroups";
+        let finished = run(name, Compiler::Hipcc, "gfx90a", &options, PATIENCE).expect("an end");
+        assert!(finished.stderr.contains("on address 0x123453210000."), "{finished:#?}");
+    }
 }
 
 /// What a system without a library says is what a user sees.

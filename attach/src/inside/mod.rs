@@ -17,7 +17,6 @@ use flipwave_jit::ServiceName;
 use flipwave_kfd::{CopyWatch, Driver, KernelDispatch, Machine};
 use flipwave_sim::EmbeddedGpu;
 use std::io::Write;
-use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Exit code of the application where the tool fails, or ends it.
@@ -52,8 +51,11 @@ fn start() -> Result<Arc<Machine>, String> {
     let targets = session.targets()?;
     let mut copy_watch: Option<Arc<dyn CopyWatch>> = None;
     let driver: Box<dyn Driver> = match &session.task {
-        Task::Run => Box::new(plain::Plain::new(NonZeroUsize::MIN, true, false)),
-        Task::Parallel { threads } => Box::new(plain::Plain::new(*threads, true, false)),
+        Task::Run => Box::new(plain::Plain::default()),
+        Task::Parallel { threads, any_order } => {
+            let (threads, any_order) = (*threads, *any_order);
+            Box::new(plain::Plain { threads, any_order, ..plain::Plain::default() })
+        }
         Task::Strict => Box::new(strict::Strict::default()),
         Task::Fidelity => Box::new(fidelity::Fidelity::default()),
         Task::Inject { site, limits } => {
@@ -71,7 +73,7 @@ fn start() -> Result<Arc<Machine>, String> {
         // What the runtime makes of faults is reported, as on hardware.
         Task::Tool(_) | Task::InjectByHooks(_) => {
             let injects = matches!(session.task, Task::InjectByHooks(_));
-            Box::new(plain::Plain::new(NonZeroUsize::MIN, false, injects))
+            Box::new(plain::Plain { reports_faults: false, injects, ..plain::Plain::default() })
         }
     };
     let driver: Box<dyn Driver> = match session.report {

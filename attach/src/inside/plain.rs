@@ -7,21 +7,29 @@ use flipwave_sim::{EmbeddedGpu, Execution, Progress, Unobserved};
 use std::num::NonZeroUsize;
 
 pub struct Plain {
-    /// How many threads share a dispatch; with one, it is executed in the same order each time.
-    threads: NonZeroUsize,
+    /// How many threads share a dispatch at most.
+    pub threads: NonZeroUsize,
+    /// Whether they share it even if the order of workgroups leaves something that can be seen.
+    pub any_order: bool,
     /// Whether dispatches that the GPU stops are reported.
-    reports_faults: bool,
+    pub reports_faults: bool,
     /// Whether the kernels inject a fault themselves.
-    injects: bool,
+    pub injects: bool,
     /// Whether the workgroups of the dispatch under way meet at global wave sync, which threads do
     /// not share.
-    is_cooperative: bool,
+    pub is_cooperative: bool,
 }
 
-impl Plain {
-    /// Executes on this many threads.
-    pub fn new(threads: NonZeroUsize, reports_faults: bool, injects: bool) -> Plain {
-        Plain { threads, reports_faults, injects, is_cooperative: false }
+impl Default for Plain {
+    /// On one thread: in the same order each time.
+    fn default() -> Plain {
+        Plain {
+            threads: NonZeroUsize::MIN,
+            any_order: false,
+            reports_faults: true,
+            injects: false,
+            is_cooperative: false,
+        }
     }
 }
 
@@ -38,9 +46,12 @@ impl Driver for Plain {
         until: u64,
     ) -> Result<Progress, DeviceError> {
         if self.threads == NonZeroUsize::MIN || self.is_cooperative {
-            return gpu.advance(execution, &mut Unobserved, until);
+            gpu.advance(execution, &mut Unobserved, until)
+        } else if self.any_order {
+            gpu.finish_parallel(execution, self.threads).map(Progress::Ended)
+        } else {
+            gpu.advance_divided(execution, self.threads, until)
         }
-        gpu.finish_parallel(execution, self.threads).map(Progress::Ended)
     }
 
     fn injects(&self) -> bool {
