@@ -60,7 +60,7 @@ mod tests {
             ("gfx90a", "global_store_dword v[2:3], v0, off glc", false),
             ("gfx90a", "global_atomic_add v[2:3], v0, off", true),
             ("gfx90a", "ds_add_u32 v0, v1", false),
-            ("gfx90a", "ds_add_u32 v0, v1 gds", true),
+            ("gfx906", "ds_add_u32 v0, v1 gds", true),
             ("gfx90a", "buffer_wbinvl1", true),
             ("gfx90a", "buffer_invl2", true),
             ("gfx942", "global_load_dword v0, v[2:3], off sc0", false),
