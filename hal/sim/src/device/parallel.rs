@@ -71,7 +71,8 @@ impl EmbeddedGpu {
         if executed < ALONE && threads > NonZeroUsize::MIN {
             return self.advance(execution, &mut Unobserved, until.min(ALONE));
         }
-        let Some((pieces, places)) = self.divide(execution, threads.get(), until - executed) else {
+        let left = until.saturating_sub(executed);
+        let Some((pieces, places)) = self.divide(execution, threads.get(), left) else {
             return self.advance(execution, &mut Unobserved, until);
         };
         self.share_memory();
