@@ -29,12 +29,10 @@ bin=$(realpath "${FLIPWAVE_BIN:-$built}")
 tests=$here/tests
 export root bin tests
 
-if [ "$(id -u)" = 0 ]; then
-    set -- unshare --mount -- sh -c "$(sed '1,/^# ---/d' "$0")" sh "$@"
-else
-    set -- unshare --user --map-root-user --mount -- sh -c "$(sed '1,/^# ---/d' "$0")" sh "$@"
-fi
-exec "$@"
+# Whoever is not root becomes it in a user namespace, with the same numbers as in root.sh.
+user=
+[ "$(id -u)" = 0 ] || user="--user --map-auto --setuid 0 --setgid 0"
+exec unshare $user --mount -- sh -c "$(sed '1,/^# ---/d' "$0")" sh "$@"
 # --- in the new name space
 set -eu
 mount --make-rprivate /

@@ -5,7 +5,8 @@
 #
 # forky (testing) has ROCm 6.4, trixie (13) 6.1 and bookworm (12) 5.2.3. Packages are added to those
 # that every root has; a bare root has no others. A root that is there already only gets what it lacks.
-# Needs mmdebstrap, and 2 GB; whoever is not root needs user namespaces.
+# Needs mmdebstrap, and 2 GB; whoever is not root needs user namespaces, and numbers for users and groups in
+# them (/etc/subuid, /etc/subgid).
 set -eu
 
 bare=
@@ -36,17 +37,26 @@ case $suite in
 esac
 [ -z "$bare" ] || packages=
 
-# Written last: a root without it was not finished.
-complete=$root/.flipwave-root
-if [ ! -e "$complete" ]; then
-    rm -rf "$root.part"
+# Removes what is there of a root. Its files are not those of whoever is not root.
+remove() {
+    if [ "$(id -u)" = 0 ]; then
+        rm -rf "$1"
+    elif [ -e "$1" ]; then
+        unshare --user --map-auto --setuid 0 --setgid 0 -- find "$1" -mindepth 1 -delete
+        rmdir "$1"
+    fi
+}
+
+# A root that is not finished has another name.
+if [ ! -e "$root/.flipwave-root" ]; then
+    remove "$root.part"
     include=$(echo $packages "$@" | tr ' ' ',')
     # A mirror may be behind its own date.
     mmdebstrap --variant=minbase --aptopt='Acquire::Check-Valid-Until "false"' \
-        ${include:+--include="$include"} "$suite" "$root.part"
-    rm -rf "$root"
+        ${include:+--include="$include"} --customize-hook="echo $suite >\"\$1/.flipwave-root\"" \
+        "$suite" "$root.part"
+    remove "$root"
     mv "$root.part" "$root"
-    echo "$suite" >"$complete"
 elif [ $# -gt 0 ]; then
     "$(dirname "$0")/in.sh" "$root" sh -c '
         missing=
