@@ -3,6 +3,7 @@
 
 use crate::Once;
 use flipwave_isa::Target;
+use std::collections::BTreeSet;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -34,8 +35,8 @@ impl Compiler {
     /// The compiler with what it needs for HIP, and options.
     fn command(self, target: &str, options: &[&str]) -> Command {
         let mut command = Command::new(self.program().0);
-        command.args(options);
-        command.arg(format!("--offload-arch={target}")).arg("-O2");
+        // The last level of optimisation counts.
+        command.arg(format!("--offload-arch={target}")).arg("-O2").args(options);
         if self == Compiler::Preloading {
             command.args(["-mllvm", "-amdgpu-kernarg-preload-count=8"]);
         }
@@ -78,19 +79,29 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("applications")
 }
 
+/// The folder of benchmarks that are whole programs.
+fn benchmarks_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/programs")
+}
+
 /// The programs that end well, by name; those that do not are in `failing`.
 pub fn applications() -> Vec<String> {
-    named("")
+    named(&folder(), "")
 }
 
 /// The programs that fail in one way each, by name: `failing/endless`.
 pub fn failing_applications() -> Vec<String> {
-    named("failing/")
+    named(&folder(), "failing/")
 }
 
-fn named(under: &str) -> Vec<String> {
-    let mut names: Vec<String> = std::fs::read_dir(folder().join(under))
-        .expect("the folder of applications")
+/// The benchmarks that are whole programs, by name.
+pub fn benchmarks() -> Vec<String> {
+    named(&benchmarks_folder(), "")
+}
+
+fn named(folder: &Path, under: &str) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(folder.join(under))
+        .expect("a folder of programs")
         .filter_map(|entry| entry.expect("an entry").file_name().into_string().ok())
         .filter_map(|file| Some(format!("{under}{}", file.strip_suffix(".hip")?)))
         .filter(|name| !name.ends_with(".kernel"))
@@ -101,7 +112,15 @@ fn named(under: &str) -> Vec<String> {
 
 /// Builds a program for a target, unless that was done before; its path.
 pub fn application(name: &str, compiler: Compiler, target: &str) -> PathBuf {
-    build(name, compiler, target, &[], &["-lamdhip64"])
+    build(&source(name), compiler, target, &[], &[], &["-lamdhip64"])
+}
+
+/// Builds a benchmark to be as fast as it can be, its host's side for this machine, unless that was
+/// done before; its path.
+pub fn benchmark(name: &str, target: &str) -> PathBuf {
+    let source = benchmarks_folder().join(format!("{name}.hip"));
+    let level = ["-O3", "-Xarch_host", NATIVE];
+    build(&source, Compiler::Hipcc, target, &level, &[], &["-lamdhip64"])
 }
 
 /// The same for several targets: the program has code for each.
@@ -109,7 +128,7 @@ pub fn application_for(name: &str, compiler: Compiler, targets: &[&str]) -> Path
     let options: Vec<String> =
         targets.iter().skip(1).map(|target| format!("--offload-arch={target}")).collect();
     let options: Vec<&str> = options.iter().map(String::as_str).collect();
-    build(name, compiler, targets[0], &options, &["-lamdhip64"])
+    build(&source(name), compiler, targets[0], &[], &options, &["-lamdhip64"])
 }
 
 /// Builds the code object that a program loads by itself (`module.kernel` for `module`), unless that
@@ -120,45 +139,51 @@ pub fn application_module(name: &str, compiler: Compiler, target: &str) -> PathB
         Compiler::Hipcc => &["--genco"],
         Compiler::Clang | Compiler::Preloading => &["--cuda-device-only", "--no-gpu-bundle-output"],
     };
-    build(&format!("{name}.kernel"), compiler, target, alone, &[])
+    build(&source(&format!("{name}.kernel")), compiler, target, &[], alone, &[])
 }
 
+/// An application's source.
+fn source(name: &str) -> PathBuf {
+    folder().join(format!("{name}.hip"))
+}
+
+/// Builds a source; with headers precompiled when there are no options but the level of optimisation.
 fn build(
-    name: &str,
+    source: &Path,
     compiler: Compiler,
     target: &str,
+    level: &[&str],
     options: &[&str],
     libraries: &[&str],
 ) -> PathBuf {
-    let source = folder().join(format!("{name}.hip"));
-    let mut command = compiler.command(target, options);
-    let text = std::fs::read_to_string(&source).expect("a source");
-    if text.contains(COMMON) && options.is_empty() {
-        command.arg("-include").arg(precompiled(compiler, target));
+    let mut command = compiler.command(target, &[level, options].concat());
+    let text = std::fs::read_to_string(source).expect("a source");
+    if COMMON.iter().any(|header| text.contains(header)) && options.is_empty() {
+        command.arg("-include").arg(precompiled(compiler, target, level));
     }
-    command.arg(&source).args(libraries);
+    command.arg(source).args(libraries);
 
-    let built = builds().join(format!("{:016x}", digest(&source, compiler, &command)));
-    let program = built.join(Path::new(name).file_name().expect("a name"));
+    let built = builds().join(format!("{:016x}", digest(source, compiler, &command)));
+    let program = built.join(source.file_stem().expect("a name"));
     // One test compiles, others wait: a program never changes under a campaign that runs it.
     static BUILT: Once<PathBuf, PathBuf> = Once::new();
     BUILT.get(program.clone(), || {
-        compile(compiler, &source, command, &program);
+        compile(compiler, source, command, &program);
         program
     })
 }
 
-/// The header that most programs include; all of HIP's are in it.
-const COMMON: &str = "check.h";
+/// Headers of which most programs include one; the first is in the others, and all of HIP's in it.
+const COMMON: [&str; 2] = ["check.h", "program.h"];
 
-/// [`COMMON`], precompiled for a compiler and a target: a program takes three quarters of its time to
-/// compile in headers. The code is the same. The path is an argument of `-include`; beside it is a
-/// folder from which clang takes the form that fits, the host's or the device's (Clang Compiler
-/// User's Manual, "Precompiled Headers").
-fn precompiled(compiler: Compiler, target: &str) -> PathBuf {
-    let header = folder().join(COMMON);
+/// The first of [`COMMON`], precompiled for a compiler, a target and a level of optimisation: a
+/// program takes three quarters of its time to compile in headers. The code is the same. The path is
+/// an argument of `-include`; beside it is a folder from which clang takes the form that fits, the
+/// host's or the device's (Clang Compiler User's Manual, "Precompiled Headers").
+fn precompiled(compiler: Compiler, target: &str, level: &[&str]) -> PathBuf {
+    let header = folder().join(COMMON[0]);
     let command = |options: &[&str]| {
-        let mut command = compiler.command(target, options);
+        let mut command = compiler.command(target, &[level, options].concat());
         command.args(["-x", "hip"]).arg(&header);
         command
     };
@@ -166,7 +191,7 @@ fn precompiled(compiler: Compiler, target: &str) -> PathBuf {
     digest(&header, compiler, &command(&[])).hash(&mut hasher);
     // Clang refuses it when the header was touched.
     std::fs::metadata(&header).and_then(|own| own.modified()).expect("a time").hash(&mut hasher);
-    let path = builds().join(format!("{:016x}", hasher.finish())).join(COMMON);
+    let path = builds().join(format!("{:016x}", hasher.finish())).join(COMMON[0]);
 
     static PRECOMPILED: Once<PathBuf, ()> = Once::new();
     PRECOMPILED.get(path.clone(), || {
@@ -194,26 +219,36 @@ fn compile(compiler: Compiler, source: &Path, mut command: Command, output: &Pat
     std::fs::rename(whole, output).expect("the output put in its place");
 }
 
-/// What programs have in common; any program may include any of it.
-fn headers() -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder()).expect("the folder of applications");
+/// What a program may include: what all have in common, and what is beside it.
+fn headers(source: &Path) -> BTreeSet<PathBuf> {
+    let folders = [folder(), source.parent().expect("a folder").into()];
+    let entries = folders.iter().flat_map(|own| std::fs::read_dir(own).expect("a folder"));
     let files = entries.map(|entry| entry.expect("an entry").path());
-    let mut headers: Vec<PathBuf> =
-        files.filter(|file| file.extension().is_some_and(|own| own == "h")).collect();
-    headers.sort();
-    headers
+    files.filter(|file| file.extension().is_some_and(|own| own == "h")).collect()
+}
+
+/// Code for the machine that it is compiled on.
+const NATIVE: &str = "-march=native";
+
+/// What the machine's processors are.
+fn processors() -> Vec<u8> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    text.lines().find(|line| line.starts_with("flags")).unwrap_or_default().into()
 }
 
 /// Digest of what a program is made from.
 fn digest(source: &Path, compiler: Compiler, command: &Command) -> u64 {
     let mut hasher = DefaultHasher::new();
     std::fs::read(source).expect("a source").hash(&mut hasher);
-    for header in headers() {
+    for header in headers(source) {
         std::fs::read(header).expect("a header").hash(&mut hasher);
     }
     command.get_program().hash(&mut hasher);
     command.get_args().for_each(|argument| argument.hash(&mut hasher));
     compiler.version().hash(&mut hasher);
+    if command.get_args().any(|argument| argument == NATIVE) {
+        processors().hash(&mut hasher);
+    }
     hasher.finish()
 }
 

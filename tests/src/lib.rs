@@ -23,7 +23,8 @@ mod slow_folder;
 mod straggler;
 
 pub use application::{
-    Compiler, application, application_for, application_module, applications, failing_applications,
+    Compiler, application, application_for, application_module, applications, benchmark,
+    benchmarks, failing_applications,
 };
 pub use assembly::{Assembly, assemble, assemble_for};
 pub use browser::Browser;

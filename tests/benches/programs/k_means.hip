@@ -1,0 +1,91 @@
+// Points of whole numbers are divided among 16 centres, which then move to the middle of their
+// points, some times over. Sums are made in shared memory first, by atomic operations of 32 bits,
+// then in global memory, of 64.
+#include "program.h"
+
+const int centres = 16, axes = 4, rounds = 5, threads = 256;
+const int values = centres * axes;
+typedef unsigned long long Sum;
+
+// The nearest centre; coordinates of a point are `count` apart.
+__host__ __device__ inline int nearest(const int *point, int count, const int *middle) {
+    int best = 0, least = INT32_MAX;
+    for (int centre = 0; centre < centres; centre++) {
+        int distance = 0;
+        for (int axis = 0; axis < axes; axis++) {
+            int away = point[axis * count] - middle[centre * axes + axis];
+            distance += away * away;
+        }
+        best = distance < least ? centre : best;
+        least = distance < least ? distance : least;
+    }
+    return best;
+}
+
+// Sums of coordinates, and numbers of points behind them.
+__global__ void divide(const int *points, int count, const int *middle, Sum *sums) {
+    __shared__ int own_middle[values];
+    __shared__ unsigned own_sums[values + centres];
+    if (threadIdx.x < values)
+        own_middle[threadIdx.x] = middle[threadIdx.x];
+    if (threadIdx.x < values + centres)
+        own_sums[threadIdx.x] = 0;
+    __syncthreads();
+    int i = blockIdx.x * threads + threadIdx.x;
+    if (i < count) {
+        int own = nearest(points + i, count, own_middle);
+        for (int axis = 0; axis < axes; axis++)
+            atomicAdd(&own_sums[own * axes + axis], (unsigned)points[axis * count + i]);
+        atomicAdd(&own_sums[values + own], 1u);
+    }
+    __syncthreads();
+    if (threadIdx.x < values + centres)
+        atomicAdd(&sums[threadIdx.x], (Sum)own_sums[threadIdx.x]);
+}
+
+__global__ void move(Sum *sums, int *middle) {
+    Sum count = sums[values + threadIdx.x / axes];
+    if (count > 0)
+        middle[threadIdx.x] = (int)(sums[threadIdx.x] / count);
+    __syncthreads();
+    sums[threadIdx.x] = 0;
+    if (threadIdx.x < centres)
+        sums[values + threadIdx.x] = 0;
+}
+
+static void round_host(const int *points, int count, int *middle) {
+    Sum sums[values + centres] = {};
+    for (int i = 0; i < count; i++) {
+        int own = nearest(points + i, count, middle);
+        for (int axis = 0; axis < axes; axis++)
+            sums[own * axes + axis] += points[axis * count + i];
+        sums[values + own]++;
+    }
+    for (int i = 0; i < values; i++)
+        if (sums[values + i / axes] > 0)
+            middle[i] = (int)(sums[i] / sums[values + i / axes]);
+}
+
+int main(int count_of_arguments, char **arguments) {
+    const int count = size(count_of_arguments, arguments, 1 << 17, 2000);
+    Random random(8);
+    std::vector<int> points(axes * count), middle(values);
+    for (int &value : points)
+        value = random.word() % 4096 * (random.word() % 3) / 2;
+    for (int &value : middle)
+        value = random.word() % 4096;
+    Device<int> own(points), own_middle(middle);
+    Device<Sum> sums(values + centres);
+    double gpu = seconds([&] {
+        for (int round = 0; round < rounds; round++) {
+            divide<<<groups(count, threads), threads>>>(own, count, own_middle, sums);
+            move<<<1, values>>>(sums, own_middle);
+        }
+    });
+    double host = seconds([&] {
+        for (int round = 0; round < rounds; round++)
+            round_host(points.data(), count, middle.data());
+    });
+    expect_equal("centres", own_middle.values(), middle);
+    return report("k_means", gpu, host, middle);
+}

@@ -1,0 +1,52 @@
+// Product of two matrices from tiles in shared memory; a thread computes four elements, one below
+// the other, in registers.
+#include "program.h"
+
+const int tile = 32, each = 4, height = tile / each;
+
+__global__ void multiply(const float *a, const float *b, float *product, int side) {
+    __shared__ float own_a[tile][tile + 1], own_b[tile][tile + 1];
+    int x = blockIdx.x * tile + threadIdx.x, y = blockIdx.y * tile + threadIdx.y;
+    float sums[each] = {};
+    for (int first = 0; first < side; first += tile) {
+        for (int i = 0; i < tile; i += height) {
+            own_a[threadIdx.y + i][threadIdx.x] = a[(y + i) * side + first + threadIdx.x];
+            own_b[threadIdx.y + i][threadIdx.x] = b[(first + threadIdx.y + i) * side + x];
+        }
+        __syncthreads();
+        for (int i = 0; i < tile; i++)
+            for (int part = 0; part < each; part++)
+                sums[part] += own_a[threadIdx.y + part * height][i] * own_b[i][threadIdx.x];
+        __syncthreads();
+    }
+    for (int part = 0; part < each; part++)
+        product[(y + part * height) * side + x] = sums[part];
+}
+
+// The same tiles, so that they stay in the cache.
+static void multiply_host(const float *a, const float *b, float *product, int side) {
+    for (int first = 0; first < side; first += tile)
+        for (int y = 0; y < side; y++)
+            for (int i = first; i < first + tile; i++)
+                for (int x = 0; x < side; x++)
+                    product[y * side + x] += a[y * side + i] * b[i * side + x];
+}
+
+int main(int count, char **arguments) {
+    const int side = size(count, arguments, 512, 64);
+    EXPECT(side % tile == 0, "the side must be a multiple of %d", tile);
+    Random random(12);
+    std::vector<float> a(side * side), b(side * side), product(side * side);
+    for (int i = 0; i < side * side; i++) {
+        a[i] = random.real(-1, 1);
+        b[i] = random.real(-1, 1);
+    }
+    Device<float> own_a(a), own_b(b), own_product(side * side);
+    double gpu = seconds([&] {
+        dim3 grid(side / tile, side / tile), threads(tile, height);
+        multiply<<<grid, threads>>>(own_a, own_b, own_product, side);
+    });
+    double host = seconds([&] { multiply_host(a.data(), b.data(), product.data(), side); });
+    expect_close("product", own_product.values(), product, 1e-4);
+    return report("matmul_tiled", gpu, host, own_product.values());
+}
