@@ -13,6 +13,7 @@ mod applications;
 mod applications_killed;
 mod architecture;
 mod attached;
+mod benchmarks;
 mod book;
 mod compare;
 mod compiled;
