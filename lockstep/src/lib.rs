@@ -168,8 +168,7 @@ impl Lockstep<'_> {
             Some(kernel.descriptor.private_segment_fixed_size)
         };
         let private_bytes = bytes(self.original).max(bytes(self.instrumented)).unwrap_or_default();
-        let (wave_turn, first_turn) = (LONG_TURN, LONG_TURN);
-        Policy { private_bytes, wave_turn, first_turn, ..Policy::default() }
+        Policy { private_bytes, wave_turn: LONG_TURN, ..Policy::default() }
     }
 
     fn pc(&self, index: InstIndex) -> Pc {

@@ -173,7 +173,7 @@ fn assert_alone(device: &EmbeddedGpu, dispatch: &Dispatch, name: &str) -> usize 
 const TAKES_TURNS: Policy = Policy {
     private_bytes: 0,
     wave_turn: 17,
-    first_turn: 5,
+    first_turn: Some(5),
     workgroup_turn: 2,
     resident_workgroups: 0,
     stalls: Stalls::Ignore,

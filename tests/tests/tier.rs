@@ -30,7 +30,7 @@ fn memory(device: &EmbeddedGpu) -> Vec<(Address, Vec<u8>)> {
 fn device(workload: &Workload, compiling: Compiling) -> EmbeddedGpu {
     let mut device = workload.device.clone();
     // As in applications: turns that end at branches, and ones that end anywhere.
-    device.set_policy(Policy { compiling, first_turn: 1, ..device.policy() });
+    device.set_policy(Policy { compiling, first_turn: Some(1), ..device.policy() });
     device
 }
 

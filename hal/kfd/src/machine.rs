@@ -107,7 +107,7 @@ impl Machine {
         let device = |target: &Target| {
             let mut device = EmbeddedGpu::new(target.clone())?;
             // Programs are made and tested on waves that go on side by side.
-            let policy = Policy { stalls: Stalls::Report, first_turn: 1, ..device.policy() };
+            let policy = Policy { stalls: Stalls::Report, first_turn: Some(1), ..device.policy() };
             device.set_policy(policy);
             Ok(device)
         };

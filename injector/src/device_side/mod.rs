@@ -238,8 +238,8 @@ impl Run<'_> {
         // What a wave did in one turn it does in one turn still, so that waves that share what is
         // struck come to it in the same order.
         let policy = device.policy();
-        let turns = [policy.wave_turn, policy.first_turn];
-        let [wave_turn, first_turn] = turns.map(|own| own.saturating_mul(*slowdown));
+        let longer = |turn: u64| turn.saturating_mul(*slowdown);
+        let (wave_turn, first_turn) = (longer(policy.wave_turn), policy.first_turn.map(longer));
         // Hooks may take registers that let fewer workgroups be resident: those that wait for each
         // other would wait for ever, which is no outcome of the fault.
         let resident_workgroups = device.residency(dispatch)?.workgroups;

@@ -134,8 +134,7 @@ impl<T: Compared> Watched<T> {
         let object = self.gpu.code_object(instrumented.module).expect("a loaded module");
         let kernel = object.kernels().iter().find(|own| *own.name == *instrumented.kernel);
         let private_bytes = kernel.expect("a kernel").descriptor.private_segment_fixed_size;
-        let (wave_turn, first_turn) = (1 << 24, 1 << 24);
-        Policy { private_bytes, wave_turn, first_turn, ..Policy::default() }
+        Policy { private_bytes, wave_turn: 1 << 24, ..Policy::default() }
     }
 
     /// Where a code object's own data are in two modules.

@@ -11,8 +11,9 @@ pub struct Policy {
     pub wave_turn: u64,
     /// The same of the first turn after the waves of a workgroup have started or passed a barrier
     /// together. From turn to turn it is twice as many, up to `wave_turn`; until then turns end where
-    /// waves branch. As many as `wave_turn` by default: the order of waves then hardly depends on hooks.
-    pub first_turn: u64,
+    /// waves branch. Nothing, the default, gives all turns the same length: the order of waves then
+    /// hardly depends on hooks.
+    pub first_turn: Option<u64>,
     /// Rounds of turns that a workgroup has before the next one's turn, where few are resident.
     pub workgroup_turn: u32,
     /// Workgroups that are resident at least, whatever the kernel allocates.
@@ -71,7 +72,7 @@ impl Default for Policy {
         Policy {
             private_bytes: 0,
             wave_turn: 1024,
-            first_turn: 1024,
+            first_turn: None,
             workgroup_turn: 64,
             resident_workgroups: 0,
             stalls: Stalls::Ignore,

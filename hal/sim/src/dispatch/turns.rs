@@ -48,6 +48,6 @@ impl Policy {
     /// The length of the turn after so many short ones, if that is short as well.
     pub(crate) fn short_turn(&self, short_turns: u32) -> Option<u64> {
         let factor = 1_u64.checked_shl(short_turns)?;
-        Some(self.first_turn.saturating_mul(factor)).filter(|own| *own < self.wave_turn)
+        Some(self.first_turn?.saturating_mul(factor)).filter(|own| *own < self.wave_turn)
     }
 }
