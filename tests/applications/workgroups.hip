@@ -8,13 +8,7 @@
 
 const unsigned int size = 256, blocks = 600, all = size * blocks;
 
-__device__ unsigned int mixed(unsigned int value, unsigned int rounds) {
-    for (unsigned int round = 0; round < rounds; round++)
-        value = (value ^ value >> 15) * 0x2c1b3c6du + round;
-    return value;
-}
-
-unsigned int mixed_on_host(unsigned int value, unsigned int rounds) {
+__host__ __device__ unsigned int mixed(unsigned int value, unsigned int rounds) {
     for (unsigned int round = 0; round < rounds; round++)
         value = (value ^ value >> 15) * 0x2c1b3c6du + round;
     return value;
@@ -100,7 +94,7 @@ int main(int count, char **arguments) {
     std::vector<unsigned int> found = launched<unsigned int>("alone", alone, rounds);
     std::vector<unsigned int> counts(16);
     for (unsigned int i = 0; i < all; i++) {
-        unsigned int expected = mixed_on_host(i, rounds);
+        unsigned int expected = mixed(i, rounds);
         EXPECT(found[i] == expected, "%u is %u, not %u", i, found[i], expected);
         counts[expected % 16]++;
     }

@@ -12,17 +12,12 @@ impl Inst {
             Opcode::CacheInvalidate if generation == Generation::Gfx940 => self.has_policy("sc1"),
             Opcode::CacheInvalidate => true,
             Opcode::GlobalInv => self.has_device_scope(),
-            _ => match self.memory() {
-                Some(access) if matches!(access.space, MemorySpace::Lds | MemorySpace::Scratch) => {
-                    self.modifiers.gds
-                }
-                Some(access) => match access.kind {
-                    MemoryKind::Load => self.is_coherent_load(generation),
-                    MemoryKind::Atomic => true,
-                    MemoryKind::Store => false,
-                },
-                None => self.modifiers.gds,
-            },
+            _ if self.modifiers.gds => true,
+            _ => self.memory().is_some_and(|access| match (access.space, access.kind) {
+                (MemorySpace::Lds | MemorySpace::Scratch, _) | (_, MemoryKind::Store) => false,
+                (_, MemoryKind::Load) => self.is_coherent_load(generation),
+                (_, MemoryKind::Atomic) => true,
+            }),
         }
     }
 
@@ -46,7 +41,8 @@ impl Inst {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Isa, Pc};
+    use crate::Target;
+    use crate::testing::inst;
 
     #[test]
     fn loads_of_what_others_have_written_are_told_from_others() {
@@ -83,11 +79,9 @@ mod tests {
             ("gfx1201", "global_inv scope:SCOPE_DEV", true),
             ("gfx1201", "s_load_b32 s0, s[2:3], 0x0", false),
         ] {
-            let isa = Isa::new(&target.parse().unwrap()).unwrap();
-            let bytes = isa.assemble(line).unwrap_or_else(|error| panic!("{line}: {error}"));
-            let inst = isa.decode(&bytes, Pc(0)).unwrap();
-            let generation = isa.target().generation();
-            assert_eq!(inst.sees_other_workgroups(generation), expected, "{target}: {line}");
+            let generation = target.parse::<Target>().unwrap().generation();
+            let found = inst(target, line).sees_other_workgroups(generation);
+            assert_eq!(found, expected, "{target}: {line}");
         }
     }
 }

@@ -176,9 +176,9 @@ impl EmbeddedGpu {
     }
 
     /// Advances a dispatch that has not started to its end, its workgroups divided among threads, in an
-    /// order that is not the same each time whatever the code. They share memory of the host, in which atomic operations are atomic; of the device's own
-    /// memory each thread has a copy, so that workgroups find there what was there before, and
-    /// nobody what they write.
+    /// order that is not the same each time whatever the code. They share memory of the host, in which
+    /// atomic operations are atomic; of the device's own memory each thread has a copy, so that workgroups
+    /// find there what was there before, and nobody what they write.
     ///
     /// The resources of global wave sync are a thread's own: dispatches that use them are not for this.
     ///
