@@ -65,8 +65,9 @@ impl Library {
     pub fn find(cache: &Path) -> Result<Library, LibraryError> {
         let program = std::env::current_exe().unwrap_or_default();
         let beside = program.parent().unwrap_or(Path::new("."));
+        // Cargo leaves the newest in `deps`; beside the program there may be one of an earlier build.
         let looked: Vec<PathBuf> =
-            ["", "deps", "..", "../lib"].map(|folder| beside.join(folder)).to_vec();
+            ["deps", "", "..", "../lib"].map(|folder| beside.join(folder)).to_vec();
         let in_folder = |folder: &PathBuf| folder.join(FILE);
         let has_both = |file: &PathBuf| {
             [FILE, PRELOADED].iter().all(|name| file.with_file_name(name).is_file())
