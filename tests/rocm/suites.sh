@@ -7,11 +7,11 @@
 # are programs of a suite, operations of ggml, or filters of googletest. Packages that a suite needs are
 # installed into the root first.
 #
-# A line for each part: what passed, failed and was skipped, and its seconds. A part that does not end
-# within LIMIT seconds (120) is ended and marked `cut off`: what it has passed until then counts. Every
-# SAMPLEth test of a part is run (1: all of them), by googletest's own sharding. What they print is
-# kept in LOGS (/tmp/flipwave-suites/GPU). FLIPWAVE_OPTIONS are options of `flipwave exec`. The exit code is 1 if a
-# test failed or a part ended by itself without passing.
+# A line for each part: what passed, failed and was skipped, and its seconds. Every SAMPLEth test of a part is run (1: all
+# of them), by googletest's own sharding, and a part that does not end within LIMIT seconds is ended and marked `cut off`:
+# what it has passed until then counts. Each suite has values of its own for both, with which all suites take about an hour
+# on two cores. What they print is kept in LOGS (/tmp/flipwave-suites/GPU). FLIPWAVE_OPTIONS are options of `flipwave exec`.
+# The exit code is 1 if a test failed or a part ended by itself without passing.
 set -eu
 
 if [ $# -lt 2 ]; then
@@ -26,8 +26,6 @@ exec "$here/in.sh" "$root" sh -c "$(sed '1,/^# ---/d' "$0")" sh "$@"
 set -u
 gpu=$1
 shift
-LIMIT=${LIMIT:-120}
-SAMPLE=${SAMPLE:-1}
 logs=${LOGS:-/tmp/flipwave-suites/$gpu}
 mkdir -p "$logs"
 [ $# -gt 0 ] || set -- ggml rocprim hipcub rocthrust rocblas rocsparse rocfft rocsolver
@@ -53,6 +51,20 @@ package_of() {
 
 ggml=/usr/libexec/x86_64-linux-gnu/ggml/test-backend-ops
 
+# Which tests of a part are run, each SAMPLEth, and for how many seconds at most.
+size_of() {
+    case $1 in
+        ggml) echo 1 15 ;;
+        rocprim) echo 60 30 ;;
+        hipcub) echo 20 30 ;;
+        # Its programs do not take samples.
+        rocthrust) echo 1 10 ;;
+        rocblas) echo 1500 300 ;;
+        rocsparse | rocsolver) echo 400 300 ;;
+        rocfft) echo 2000 500 ;;
+    esac
+}
+
 # The parts of a suite, a line each.
 parts_of() {
     case $1 in
@@ -66,11 +78,32 @@ parts_of() {
     esac
 }
 
+# A filter of googletest without the tests that fail with what LLVM 21 makes of a program for processors whose registers
+# have halves (docs/applications.md).
+miscompiled() {
+    case $gpu in gfx11*) ;; *) return ;; esac
+    case $1 in
+        test_block_adjacent_difference | test_block_discontinuity)
+            halves=*FloatingHalf
+            # Those from the 16th on are of bfloat16.
+            left_out="$halves/16.* $halves/17.* $halves/18.* $halves/19.* $halves/2?.* $halves/3?.*"
+            ;;
+        test_device_merge_sort)
+            sort=RocprimDeviceSortTests
+            left_out="$sort/0.* $sort/1.* $sort/7.* $sort/8.* $sort/10.* $sort/12.*"
+            ;;
+        test_device_select) left_out="*.Flagged* RocprimDeviceUniqueByKeyTests/3.*" ;;
+        test_device_partition | test_hipcub_device_select | test_hipcub_device_partition) left_out="*.Flagged*" ;;
+        *) return ;;
+    esac
+    echo "--gtest_filter=-$(echo "$left_out" | tr " " :)"
+}
+
 # What a part is run by; its output is googletest's, or ggml's.
 command_of() {
     case $1 in
         ggml) echo "$ggml test -o $2" ;;
-        rocprim | hipcub | rocthrust) echo "$rocm/$(package_of "$1")/$2" ;;
+        rocprim | hipcub | rocthrust) echo "$rocm/$(package_of "$1")/$2 $(miscompiled "$2")" ;;
         *) echo "$rocm/$(package_of "$1")/$1-test --gtest_filter=$2" ;;
     esac
 }
@@ -94,6 +127,8 @@ for suite do
         }
     fi
     { [ -n "$part" ] && echo "$part" || parts_of "$suite"; } >"$logs/$suite.parts"
+    set -- $(size_of "$suite")
+    sample=${SAMPLE:-$1} limit=${LIMIT:-$2}
     while read -r part; do
         name=$(echo "$suite-$part" | tr -c 'A-Za-z0-9_\n-' _)
         log=$logs/$name
@@ -101,7 +136,7 @@ for suite do
         code=0
         # Without globbing, as filters have stars.
         set -f
-        GTEST_LISTENER=PASS_LINE_IN_LOG GTEST_TOTAL_SHARDS=$SAMPLE GTEST_SHARD_INDEX=0 timeout --foreground -k 5 "$LIMIT" \
+        GTEST_LISTENER=PASS_LINE_IN_LOG GTEST_TOTAL_SHARDS=$sample GTEST_SHARD_INDEX=0 timeout --foreground -k 5 "$limit" \
             flipwave exec --gpu "$gpu" ${FLIPWAVE_OPTIONS:-} -- $(command_of "$suite" "$part") \
             >"$log" 2>&1 </dev/null || code=$?
         set +f
