@@ -1,18 +1,24 @@
 //! Twenty whole HIP programs on the embedded GPU: with one thread, with all of the host's, and
 //! interpreted, beside what each computes for comparison, the same as plain C++ on one thread of the
-//! host (hipcc, `-O3 -march=native`). Arguments are names of programs; without one, all run.
+//! host (hipcc, `-O3 -march=native`). With another build of `flipwave` in FLIPWAVE_AGAINST, such as one
+//! of before a change, beside that as well. Arguments are names of programs; without one, all run.
 
 use flipwave_tests::{benchmark, benchmarks, released_program};
 use std::error::Error;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// Runs of each kind, of which the median counts.
 const RUNS: usize = 3;
 
-/// How programs run: options of `flipwave exec`, and the tier that is asked for.
-const WAYS: [(&[&str], Option<&str>); 3] =
-    [(&["--threads", "1"], None), (&[], None), (&["--threads", "1"], Some("interpreter"))];
+/// A way to run programs.
+struct Way {
+    name: &'static str,
+    flipwave: PathBuf,
+    /// Options of `flipwave exec`.
+    options: &'static [&'static str],
+    tier: Option<&'static str>,
+}
 
 /// What one run of a program says.
 struct Run {
@@ -21,19 +27,34 @@ struct Run {
     digest: String,
 }
 
-/// Seconds: each way's, and the host's.
-struct Measured {
-    ways: [f64; WAYS.len()],
-    native: f64,
+/// Places of ways in the list of them. What another build is measured by stands last, if it is there.
+const ONE_THREAD: usize = 0;
+const ALL_THREADS: usize = 1;
+const INTERPRETER: usize = 2;
+const OTHER: usize = 3;
+
+fn ways() -> Vec<Way> {
+    let flipwave = released_program();
+    let way = |name, options, tier| Way { name, flipwave: flipwave.clone(), options, tier };
+    let mut ways = vec![
+        way("one thread", &["--threads", "1"][..], None),
+        way("all threads", &[], None),
+        way("interpreter", &["--threads", "1"], Some("interpreter")),
+    ];
+    if let Some(other) = std::env::var_os("FLIPWAVE_AGAINST") {
+        ways.push(Way { name: "other", flipwave: other.into(), options: &[], tier: None });
+    }
+    ways
 }
 
-impl Measured {
-    /// How many times longer the interpreter takes than compiled code, one thread than all, and one
-    /// thread than the host by itself.
-    fn ratios(&self) -> [f64; 3] {
-        let [one, all, interpreter] = self.ways;
-        [interpreter / one, one / all, one / self.native]
+/// What is divided by what, of the seconds of the ways and, after them, of the host by itself.
+fn ratios(ways: &[Way]) -> Vec<(usize, usize)> {
+    let mut ratios =
+        vec![(INTERPRETER, ONE_THREAD), (ONE_THREAD, ALL_THREADS), (ONE_THREAD, ways.len())];
+    if ways.len() > OTHER {
+        ratios.extend([(OTHER, ONE_THREAD), (OTHER, ALL_THREADS)]);
     }
+    ratios
 }
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
@@ -43,40 +64,40 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     if let Some(unknown) = asked.iter().find(|name| !all.contains(name)) {
         return Err(format!("there is no program {unknown}, but {}", all.join(", ")).into());
     }
-    let flipwave = released_program();
-    println!(
-        "{:<18} {:>10} {:>11} {:>11} {:>9} {:>12} {:>8} {:>11}",
-        "seconds",
-        "one thread",
-        "all threads",
-        "interpreter",
-        "native",
-        "interp./one",
-        "one/all",
-        "one/native"
-    );
-    let (mut ratios, mut wrong) = (Vec::new(), Vec::new());
+    let ways = ways();
+    let ratios = ratios(&ways);
+    let columns: Vec<&str> = ways.iter().map(|way| way.name).chain(["native"]).collect();
+    print!("{:<18}", "seconds");
+    columns.iter().for_each(|column| print!(" {column:>11}"));
+    for &(over, under) in &ratios {
+        print!(" {:>23}", format!("{}/{}", columns[over], columns[under]));
+    }
+    println!();
+    let (mut logarithms, mut wrong) = (vec![0.0; ratios.len()], Vec::new());
+    let mut passed = 0;
     for name in all.iter().filter(|name| asked.is_empty() || asked.contains(name)) {
-        match measured(&flipwave, &benchmark(name, "gfx90a")) {
-            Ok(own) => {
-                let [one, all, interpreter] = own.ways;
-                let native = own.native;
-                print!("{name:<18} {one:>10.3} {all:>11.3} {interpreter:>11.3} {native:>9.4}");
-                print_ratios(own.ratios());
-                ratios.push(own.ratios());
-            }
+        let seconds = match measured(&ways, &benchmark(name, "gfx90a")) {
+            Ok(seconds) => seconds,
             Err(error) => {
                 println!("{name:<18} {error}");
                 wrong.push(name.as_str());
+                continue;
             }
+        };
+        print!("{name:<18}");
+        seconds.iter().for_each(|seconds| print!(" {seconds:>11.4}"));
+        for (&(over, under), sum) in ratios.iter().zip(&mut logarithms) {
+            let ratio = seconds[over] / seconds[under];
+            *sum += ratio.ln();
+            print!(" {ratio:>23.2}");
         }
+        println!();
+        passed += 1;
     }
-    if !ratios.is_empty() {
-        print!("{:<18} {:43}", "geometric mean", "");
-        print_ratios([0, 1, 2].map(|column| {
-            let logarithms = ratios.iter().map(|own| own[column].ln());
-            (logarithms.sum::<f64>() / ratios.len() as f64).exp()
-        }));
+    if passed > 0 {
+        print!("{:<18}{:width$}", "geometric mean", "", width = 12 * columns.len());
+        logarithms.iter().for_each(|sum| print!(" {:>23.2}", (sum / f64::from(passed)).exp()));
+        println!();
     }
     if wrong.is_empty() {
         return Ok(ExitCode::SUCCESS);
@@ -85,26 +106,22 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::FAILURE)
 }
 
-fn print_ratios([tiers, threads, native]: [f64; 3]) {
-    println!(" {tiers:>12.1} {threads:>8.2} {native:>11.1}");
-}
-
-/// Runs a program in every way, some times over.
-fn measured(flipwave: &Path, program: &Path) -> Result<Measured, String> {
+/// Seconds of a program in every way, and of the host by itself: medians.
+fn measured(ways: &[Way], program: &Path) -> Result<Vec<f64>, String> {
     // What is compiled in the first run is kept for the others.
-    let expected = run(flipwave, program, WAYS[0])?.digest;
-    let (mut ways, mut native) = ([const { Vec::new() }; WAYS.len()], Vec::new());
+    let expected = run(program, &ways[ONE_THREAD])?.digest;
+    let mut seconds = vec![Vec::new(); ways.len() + 1];
     for _ in 0..RUNS {
-        for (way, seconds) in WAYS.into_iter().zip(&mut ways) {
-            let own = run(flipwave, program, way)?;
+        for (place, way) in ways.iter().enumerate() {
+            let own = run(program, way)?;
             if own.digest != expected {
-                return Err(format!("{way:?} gives {}, not {expected}", own.digest));
+                return Err(format!("{} gives {}, not {expected}", way.name, own.digest));
             }
-            seconds.push(own.gpu);
-            native.push(own.host);
+            seconds[place].push(own.gpu);
+            seconds[ways.len()].push(own.host);
         }
     }
-    Ok(Measured { ways: ways.map(median), native: median(native) })
+    Ok(seconds.into_iter().map(median).collect())
 }
 
 fn median(mut all: Vec<f64>) -> f64 {
@@ -113,14 +130,10 @@ fn median(mut all: Vec<f64>) -> f64 {
 }
 
 /// Runs a program once; what is wrong if it does not pass.
-fn run(
-    flipwave: &Path,
-    program: &Path,
-    (options, tier): (&[&str], Option<&str>),
-) -> Result<Run, String> {
-    let mut command = Command::new(flipwave);
-    command.arg("exec").args(options).arg("--").arg(program);
-    command.env_remove("FLIPWAVE_TIER").envs(tier.map(|tier| ("FLIPWAVE_TIER", tier)));
+fn run(program: &Path, way: &Way) -> Result<Run, String> {
+    let mut command = Command::new(&way.flipwave);
+    command.arg("exec").args(way.options).arg("--").arg(program);
+    command.env_remove("FLIPWAVE_TIER").envs(way.tier.map(|tier| ("FLIPWAVE_TIER", tier)));
     let output = command.output().map_err(|error| error.to_string())?;
     let said = String::from_utf8_lossy(&output.stdout);
     let lines: Vec<&str> = said.lines().collect();
@@ -134,7 +147,7 @@ fn run(
         }
         _ => {
             let errors = String::from_utf8_lossy(&output.stderr);
-            Err(format!("{options:?} {tier:?}: {} {said}{errors}", output.status))
+            Err(format!("{}: {} {said}{errors}", way.name, output.status))
         }
     }
 }
