@@ -21,13 +21,35 @@ impl Row {
         Row([word; LANES])
     }
 
+    /// In each lane what is here in the lane that `lanes` names there, modulo [`LANES`].
+    #[inline(always)]
+    pub fn select(&self, lanes: &Row) -> Row {
+        Row(lanes.0.map(|lane| self.0[lane as usize % LANES]))
+    }
+
     /// All ones in the lanes of `mask`, zero elsewhere.
     #[inline(always)]
     pub fn expand(mask: LaneMask) -> Row {
-        let halves = [mask.0 as u32, (mask.0 >> 32) as u32];
-        Row(std::array::from_fn(|lane| 0u32.wrapping_sub(halves[lane / 32] >> (lane % 32) & 1)))
+        let mut row = Row::ZERO;
+        for (lanes, byte) in row.0.as_chunks_mut().0.iter_mut().zip(mask.0.to_le_bytes()) {
+            *lanes = EXPANDED[usize::from(byte)];
+        }
+        row
     }
 }
+
+/// The words of eight lanes for each mask of them: all ones, or zero.
+static EXPANDED: [[u32; 8]; 256] = {
+    let mut all = [[0; 8]; 256];
+    let mut place = 0;
+    while place < 8 * 256 {
+        if (place / 8) >> (place % 8) & 1 != 0 {
+            all[place / 8][place % 8] = u32::MAX;
+        }
+        place += 1;
+    }
+    all
+};
 
 /// Index of a vector register in a wave's file: architectural registers first, then the
 /// accumulation registers, see [`Machine::accumulation`](super::machine::Machine::accumulation).

@@ -10,6 +10,7 @@ use flipwave_codeobj::{Descriptor, InitialValue, Kernel};
 use flipwave_device::{Address, DeviceError, Dim3, Dispatch, KernelPacket};
 use flipwave_isa::{Allocation, Residency, ResidencyLimit, Target};
 use shape::{LARGEST_WORKGROUP, check_extent, check_shape};
+use start::Start;
 use std::ops::Range;
 
 /// Private memory per lane of kernels whose stack has no static bound, in bytes.
@@ -39,6 +40,8 @@ pub struct Launch {
     scratch: Scratch,
     /// How many of its workgroups the device keeps resident.
     pub residency: Residency,
+    /// What its waves start with.
+    start_state: Start,
 }
 
 /// A launch whose kernel is known and whose shape is possible.
@@ -187,6 +190,7 @@ impl Launch {
             owned: Vec::new(),
             scratch: Scratch::default(),
             residency: Residency { workgroups: 1, limit: ResidencyLimit::Waves },
+            start_state: Start::default(),
             descriptor,
         };
         launch.preloaded = launch.preload(space)?;
@@ -195,6 +199,7 @@ impl Launch {
         if launch.scratch.bytes > 0 {
             launch.owned.push(launch.scratch.base);
         }
+        launch.start_state = launch.start_state();
         Ok(launch)
     }
 

@@ -5,17 +5,48 @@ use crate::memory::aperture;
 use crate::wave::private::Private;
 use crate::wave::{Mode, RowIndex, ScalarIndex, Wave};
 use flipwave_codeobj::InitialValue;
-use flipwave_device::{Address, Dim3, WaveId};
+use flipwave_device::{Dim3, WaveId};
 use flipwave_isa::{AccVgprs, FlatScratch, Generation, LaneMask};
+
+/// What waves of a launch start with, as far as all have the same.
+#[derive(Debug, Default)]
+pub(super) struct Start {
+    vgprs: u16,
+    acc_vgprs: u16,
+    /// Whether `v0` has all of a work-item's position.
+    packs_positions: bool,
+    /// How many vector registers have a part of it.
+    positions: u16,
+    /// In the order in which they are written.
+    scalars: Vec<(ScalarIndex, Scalar)>,
+}
+
+/// What a scalar register starts with.
+#[derive(Clone, Copy, Debug)]
+enum Scalar {
+    /// The same in all waves.
+    Word(u32),
+    /// The workgroup's index in a dimension.
+    Workgroup(usize),
+    /// Its index in y, and that in z in the high half.
+    WorkgroupYz,
+    /// The workgroup information word.
+    WorkgroupInfo,
+    /// The wave's number in its workgroup.
+    WaveNumber,
+    /// Where its private memory begins in that of the launch.
+    ScratchOffset,
+    /// A word of where it begins, from this address on.
+    Scratch { from: u64, word: u32 },
+}
 
 impl Launch {
     /// Sets up a wave as the hardware starts it. `slot` is the workgroup's place among
     /// those under way.
     pub fn start(&self, wave: &mut Wave, position: Dim3, index: u32, slot: usize) {
         let rsrc1 = &self.descriptor.rsrc1;
-        let (arch, accumulation) = self.registers();
         let id = WaveId { workgroup: position, wave: index };
-        wave.reset(self.machine, id, arch, accumulation);
+        wave.reset(self.machine, id, self.start_state.vgprs, self.start_state.acc_vgprs);
         wave.pc = self.start;
         wave.mode = Mode(
             u32::from(rsrc1.float_mode.mode())
@@ -34,7 +65,32 @@ impl Launch {
             wave_bytes: self.scratch.bytes_per_wave,
         };
         self.work_items(wave, position, index);
-        self.scalars(position, index, offset, |register, word| wave.write_scalar(register, word));
+        for (register, scalar) in &self.start_state.scalars {
+            let word = match *scalar {
+                Scalar::Word(word) => word,
+                Scalar::Workgroup(dimension) => position[dimension],
+                Scalar::WorkgroupYz => position[1] | position[2] << 16,
+                Scalar::WorkgroupInfo => self.waves(position),
+                Scalar::WaveNumber => (index & 31) << 25,
+                Scalar::ScratchOffset => offset,
+                Scalar::Scratch { from, word } => {
+                    (from.wrapping_add(offset.into()) >> (32 * word)) as u32
+                }
+            };
+            wave.write_scalar(*register, word);
+        }
+    }
+
+    /// What its waves start with, once its memory has a place.
+    pub(super) fn start_state(&self) -> Start {
+        let (vgprs, acc_vgprs) = self.registers();
+        Start {
+            vgprs,
+            acc_vgprs,
+            packs_positions: self.target.packs_work_item_ids(),
+            positions: self.vgprs_set(),
+            scalars: self.scalars(),
+        }
     }
 
     /// Architectural and accumulation registers of a wave, those that have names of both kinds among
@@ -56,35 +112,33 @@ impl Launch {
     /// the kernel asks for them.
     fn work_items(&self, wave: &mut Wave, position: Dim3, index: u32) {
         let [x, y, z] = self.extent(position);
-        let total = x * y * z;
         let lanes = u32::from(self.machine.lanes);
-        let packed = self.target.packs_work_item_ids();
-        let dimensions = self.vgprs_set();
-        let mut exec = 0u64;
-        for lane in 0..lanes {
-            let item = index * lanes + lane;
-            if item >= total {
-                break;
+        let first = index * lanes;
+        let count = (x * y * z).saturating_sub(first).min(lanes);
+        let mut place = [first % x, first / x % y, first / (x * y)];
+        for lane in 0..count as usize {
+            if self.start_state.packs_positions {
+                wave.row_mut(RowIndex(0)).0[lane] = place[0] | place[1] << 10 | place[2] << 20;
+            } else {
+                for (register, place) in (0..self.start_state.positions).zip(place) {
+                    wave.row_mut(RowIndex(register)).0[lane] = place;
+                }
             }
-            exec |= 1 << lane;
-            let place = [item % x, item / x % y, item / (x * y)];
-            if packed {
-                let packed = place[0] | place[1] << 10 | place[2] << 20;
-                wave.row_mut(RowIndex(0)).0[lane as usize] = packed;
-                continue;
-            }
-            for (register, place) in (0..dimensions).zip(place) {
-                wave.row_mut(RowIndex(register)).0[lane as usize] = place;
+            place[0] += 1;
+            if place[0] == x {
+                (place[0], place[1]) = (0, place[1] + 1);
+                if place[1] == y {
+                    (place[1], place[2]) = (0, place[2] + 1);
+                }
             }
         }
+        let exec = u64::MAX.checked_shr(64 - count).unwrap_or(0);
         wave.set_exec(LaneMask(exec));
     }
 
     /// The scalar registers that a wave starts with.
     pub fn scalars_set(&self) -> Vec<ScalarIndex> {
-        let mut set = Vec::new();
-        self.scalars([0; 3], 0, 0, |register, _| set.push(register));
-        set
+        self.start_state.scalars.iter().map(|(register, _)| *register).collect()
     }
 
     /// How many vector registers, from v0 on, a wave starts with.
@@ -102,53 +156,52 @@ impl Launch {
     }
 
     /// User and system SGPRs.
-    fn scalars(
-        &self,
-        position: Dim3,
-        wave: u32,
-        scratch_offset: u32,
-        mut write: impl FnMut(ScalarIndex, u32),
-    ) {
-        let pair = |address: Address| vec![address.0 as u32, (address.0 >> 32) as u32];
+    fn scalars(&self) -> Vec<(ScalarIndex, Scalar)> {
+        let mut scalars = Vec::new();
+        let words = |words: &[u32]| words.iter().copied().map(Scalar::Word).collect();
+        let pair = |value: u64| words(&[value as u32, (value >> 32) as u32]);
         for initial in self.descriptor.initial_sgprs(&self.target) {
-            let words = match initial.value {
-                InitialValue::PrivateSegmentBuffer => self.scratch_resource().to_vec(),
-                InitialValue::DispatchPointer => pair(self.places.packet),
-                InitialValue::QueuePointer => pair(self.places.queue),
-                InitialValue::KernargPointer => pair(self.places.kernarg),
-                InitialValue::DispatchId => pair(Address(self.places.dispatch_id)),
-                InitialValue::FlatScratchInit => pair(self.scratch.base),
-                InitialValue::PrivateSegmentSize => vec![self.scratch.bytes_per_lane],
-                InitialValue::Arguments => self.preloaded.clone(),
-                InitialValue::WorkgroupIdX => vec![position[0]],
-                InitialValue::WorkgroupIdY => vec![position[1]],
-                InitialValue::WorkgroupIdZ => vec![position[2]],
-                InitialValue::WorkgroupInfo => vec![self.waves(position)],
-                InitialValue::ScratchOffset => vec![scratch_offset],
+            let own: Vec<Scalar> = match initial.value {
+                InitialValue::PrivateSegmentBuffer => words(&self.scratch_resource()),
+                InitialValue::DispatchPointer => pair(self.places.packet.0),
+                InitialValue::QueuePointer => pair(self.places.queue.0),
+                InitialValue::KernargPointer => pair(self.places.kernarg.0),
+                InitialValue::DispatchId => pair(self.places.dispatch_id),
+                InitialValue::FlatScratchInit => pair(self.scratch.base.0),
+                InitialValue::PrivateSegmentSize => words(&[self.scratch.bytes_per_lane]),
+                InitialValue::Arguments => words(&self.preloaded),
+                InitialValue::WorkgroupIdX => vec![Scalar::Workgroup(0)],
+                InitialValue::WorkgroupIdY => vec![Scalar::Workgroup(1)],
+                InitialValue::WorkgroupIdZ => vec![Scalar::Workgroup(2)],
+                InitialValue::WorkgroupInfo => vec![Scalar::WorkgroupInfo],
+                InitialValue::ScratchOffset => vec![Scalar::ScratchOffset],
             };
-            for (word, register) in words.into_iter().zip(initial.first.0..) {
-                write(ScalarIndex(register), word);
-            }
+            let registers = (initial.first.0..).map(ScalarIndex);
+            scalars.extend(registers.zip(own));
         }
         // LLVM, `SITargetLowering::allocateSystemSGPRs` and `lowerWaveID`: "architected SGPRs".
         if self.machine.generation >= Generation::Gfx12 {
-            let [x, y, z] = position;
             let trap_register = |number| ScalarIndex(ScalarIndex::TTMP.0 + number);
-            write(trap_register(7), y | z << 16);
-            write(trap_register(8), (wave & 31) << 25);
-            write(trap_register(9), x);
+            scalars.extend([
+                (trap_register(7), Scalar::WorkgroupYz),
+                (trap_register(8), Scalar::WaveNumber),
+                (trap_register(9), Scalar::Workgroup(0)),
+            ]);
         }
-        let base = self.scratch.base.0.wrapping_add(scratch_offset.into());
-        let mut write_pair = |low: ScalarIndex, value: u64| {
-            write(low, value as u32);
-            write(ScalarIndex(low.0 + 1), (value >> 32) as u32);
+        let mut put_scratch = |low: ScalarIndex, from| {
+            for word in 0..2 {
+                let own = Scalar::Scratch { from, word: word.into() };
+                scalars.push((ScalarIndex(low.0 + word), own));
+            }
         };
+        let base = self.scratch.base.0;
         if self.target.flat_scratch() == FlatScratch::Architected {
-            write_pair(self.machine.flat_scratch, base);
+            put_scratch(self.machine.flat_scratch, base);
         }
         if self.target.has_global_scratch() {
-            write_pair(ScalarIndex::FLAT_SCRATCH_BASE, aperture::GLOBAL_PRIVATE | base);
+            put_scratch(ScalarIndex::FLAT_SCRATCH_BASE, aperture::GLOBAL_PRIVATE | base);
         }
+        scalars
     }
 
     /// The buffer resource of private memory: swizzled by dword, the index stride that of a
