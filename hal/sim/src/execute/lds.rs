@@ -310,46 +310,40 @@ fn data(wave: &Wave, op: &Op, source: usize, bytes: u8, lane: usize) -> u64 {
 
 /// Exchanges between lanes. Lanes that are not active give zero.
 fn exchange(wave: &mut Wave, op: &Op, access: LdsAccess) {
-    let exec = wave.exec();
     // Within groups of so many lanes, a power of two.
-    let group = usize::from(wave.machine.permute_lanes);
-    let selected = |lane: usize, address: u32| {
-        let within = (address.wrapping_add(op.immediate as u32) / 4) as usize % group;
-        (lane & !(group - 1)) + within
-    };
+    let within = u32::from(wave.machine.permute_lanes) - 1;
     let row = |source: usize| op.sources[source].row().map_or(Row::ZERO, |row| *wave.row(row));
-    let mut result = Row::ZERO;
-    let from_active = |data: &Row, lane: usize| {
-        if exec.0 >> lane & 1 != 0 { data.0[lane] } else { 0 }
+    let offset = op.immediate as u32;
+    // The lanes that addresses name, for each lane.
+    let named = |addresses: Row| {
+        let mut lanes = addresses;
+        for (lane, own) in (0..).zip(&mut lanes.0) {
+            *own = lane & !within | (own.wrapping_add(offset) / 4) & within;
+        }
+        lanes
     };
-    match access {
+    let active = |mut data: Row| {
+        data.0.iter_mut().zip(&wave.exec_row().0).for_each(|(word, active)| *word &= active);
+        data
+    };
+    let result = match access {
         LdsAccess::Permute => {
-            let (address, data) = (row(0), row(1));
-            for lane in exec.lanes() {
+            let (lanes, data) = (named(row(0)), row(1));
+            let mut result = Row::ZERO;
+            for lane in wave.exec().lanes() {
                 let index = usize::from(lane.0);
-                result.0[selected(index, address.0[index])] = data.0[index];
+                result.0[lanes.0[index] as usize % LANES] = data.0[index];
             }
+            result
         }
-        LdsAccess::BackwardPermuteAny => {
-            let (address, data) = (row(0), row(1));
-            for lane in 0..LANES {
-                result.0[lane] = data.0[selected(lane, address.0[lane])];
-            }
-        }
-        LdsAccess::BackwardPermute => {
-            let (address, data) = (row(0), row(1));
-            for lane in 0..LANES {
-                result.0[lane] = from_active(&data, selected(lane, address.0[lane]));
-            }
-        }
+        LdsAccess::BackwardPermuteAny => row(1).select(&named(row(0))),
+        LdsAccess::BackwardPermute => active(row(1)).select(&named(row(0))),
         _ => {
-            let data = row(0);
             let pattern = u32::from(op.inst.modifiers.swizzle.unwrap_or(op.immediate as u16));
-            for lane in 0..LANES {
-                result.0[lane] = from_active(&data, swizzle_source(pattern, lane));
-            }
+            let lanes = std::array::from_fn(|lane| swizzle_source(pattern, lane) as u32);
+            active(row(0)).select(&Row(lanes))
         }
-    }
+    };
     wave.write_row(op.destination, &result);
 }
 
