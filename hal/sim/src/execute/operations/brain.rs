@@ -2,6 +2,7 @@
 //! document says what of MODE matters to it.
 
 use super::choice::{maximum_number, minimum_number};
+use super::elementary::{exp2, log2};
 use super::operations;
 use super::transcendental::{cosine, reciprocal, reciprocal_root, sine};
 use crate::execute::lane::rounding::Rounder;
@@ -67,8 +68,8 @@ operations! {
     "v_rcp_bf16" (a: u16) -> LowHalf<u16> { of(a, reciprocal) }
     "v_rsq_bf16" (a: u16) -> LowHalf<u16> { of(a, reciprocal_root) }
     "v_sqrt_bf16" (a: u16) -> LowHalf<u16> { of(a, f64::sqrt) }
-    "v_exp_bf16" (a: u16) -> LowHalf<u16> { of(a, libm::exp2) }
-    "v_log_bf16" (a: u16) -> LowHalf<u16> { of(a, libm::log2) }
+    "v_exp_bf16" (a: u16) -> LowHalf<u16> { of(a, exp2) }
+    "v_log_bf16" (a: u16) -> LowHalf<u16> { of(a, log2) }
     "v_sin_bf16" (a: u16) -> LowHalf<u16> { of(a, sine) }
     "v_cos_bf16" (a: u16) -> LowHalf<u16> { of(a, cosine) }
     "v_tanh_bf16" (a: u16) -> LowHalf<u16> { of(a, libm::tanh) }

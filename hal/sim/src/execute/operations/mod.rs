@@ -16,6 +16,7 @@ mod cube;
 mod division;
 mod dot;
 mod double;
+mod elementary;
 mod extremes;
 mod half_precision;
 mod integer;

@@ -1,14 +1,15 @@
 //! Reciprocals, roots, exponentials, logarithms, sine and cosine.
 //!
 //! Hardware states accuracies; results here are computed in double precision, by IEEE operations
-//! and by pure-Rust functions that give the same bits on every host, and rounded once, to
-//! nearest even whatever the mode.
+//! and by functions in Rust that give the same bits on every host, and rounded once, to nearest even
+//! whatever the mode.
 //!
 //! The single-precision operations but sine and cosine read and write denormals as zero whatever
 //! the mode ("denormals are flushed"): LLVM scales arguments around them for that reason. The
 //! others treat denormals as the mode asks. An invalid operation gives the negative NaN (ISA
 //! manual, functional examples of `V_LOG_F32`, `V_SQRT_F32`, `V_SIN_F32`).
 
+use super::elementary::{cosine_of_part, exp2, log2, sine_of_part};
 use super::operations;
 use super::single::flush;
 use crate::execute::lane::Accuracy;
@@ -66,22 +67,21 @@ operations! {
 }
 
 operations! {
-    /// Exponentials and logarithms in single precision. Their time is that of the functions
-    /// called, which know one level only.
+    /// Exponentials and logarithms in single precision.
     SINGLE {
-        denormals: Flushed, rounds: Fixed, nans: Negative, levels: of_plain, accuracy: ONE_UNIT
+        denormals: Flushed, rounds: Fixed, nans: Negative, levels: of, accuracy: ONE_UNIT
     }
 
-    "v_exp_f32" (a: f32) -> f32 { single(a, libm::exp2) }
-    "v_exp_legacy_f32" (a: f32) -> f32 { single(a, libm::exp2) }
-    "v_log_f32" (a: f32) -> f32 { single(a, libm::log2) }
-    "v_log_legacy_f32" (a: f32) -> f32 { single(a, libm::log2) }
+    "v_exp_f32" (a: f32) -> f32 { single(a, exp2) }
+    "v_exp_legacy_f32" (a: f32) -> f32 { single(a, exp2) }
+    "v_log_f32" (a: f32) -> f32 { single(a, log2) }
+    "v_log_legacy_f32" (a: f32) -> f32 { single(a, log2) }
 }
 
 operations! {
     /// Sine and cosine in single precision.
     TURNS {
-        denormals: ByMode, rounds: Fixed, nans: Negative, levels: of_plain,
+        denormals: ByMode, rounds: Fixed, nans: Negative, levels: of,
         accuracy: ONE_UNIT_UNSTATED
     }
 
@@ -100,8 +100,8 @@ operations! {
         context.round.nearest_half(reciprocal_root(to_f64(a)))
     }
     "v_sqrt_f16" (a: f16; context) -> f16 { context.round.nearest_half(to_f64(a).sqrt()) }
-    "v_exp_f16" (a: f16; context) -> f16 { context.round.nearest_half(libm::exp2(to_f64(a))) }
-    "v_log_f16" (a: f16; context) -> f16 { context.round.nearest_half(libm::log2(to_f64(a))) }
+    "v_exp_f16" (a: f16; context) -> f16 { context.round.nearest_half(exp2(to_f64(a))) }
+    "v_log_f16" (a: f16; context) -> f16 { context.round.nearest_half(log2(to_f64(a))) }
     "v_sin_f16" (a: f16; context) -> f16 { context.round.nearest_half(sine(to_f64(a))) }
     "v_cos_f16" (a: f16; context) -> f16 { context.round.nearest_half(cosine(to_f64(a))) }
 }
@@ -138,12 +138,8 @@ pub(super) fn sine(turns: f64) -> f64 {
         return 0.0;
     }
     let (quarter, rest) = quarters(turns);
-    let sine = match quarter & 3 {
-        0 => libm::sin(rest),
-        1 => libm::cos(rest),
-        2 => -libm::sin(rest),
-        _ => -libm::cos(rest),
-    };
+    let sine = if quarter & 1 == 0 { sine_of_part(rest) } else { cosine_of_part(rest) };
+    let sine = if quarter & 2 == 0 { sine } else { -sine };
     if sine == 0.0 { 0f64.copysign(turns) } else { sine }
 }
 
@@ -151,12 +147,8 @@ pub(super) fn sine(turns: f64) -> f64 {
 #[inline(always)]
 pub(super) fn cosine(turns: f64) -> f64 {
     let (quarter, rest) = quarters(turns);
-    let cosine = match quarter & 3 {
-        0 => libm::cos(rest),
-        1 => -libm::sin(rest),
-        2 => -libm::cos(rest),
-        _ => libm::sin(rest),
-    };
+    let cosine = if quarter & 1 == 0 { cosine_of_part(rest) } else { sine_of_part(rest) };
+    let cosine = if (quarter + 1) & 2 == 0 { cosine } else { -cosine };
     cosine + 0.0
 }
 
