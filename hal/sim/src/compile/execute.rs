@@ -50,7 +50,9 @@ impl Block {
         let end = unsafe { frame.enter(compiled.entry()) };
         let (executed, index, pc) = (frame.executed, frame.index as usize, frame.pc);
         let fault = frame.fault.take();
-        let turns = (executed - before) / self.len() as u64;
+        // Most are executed once, and a division takes as long as some instructions.
+        let (own, length) = (executed - before, self.len() as u64);
+        let turns = if own == length { 1 } else { own / length };
         let whole = turns * self.lane_operations(self.len(), active);
         let count = |index| whole + self.lane_operations(index, active);
         if self.changes_exec && end == Return::Done {

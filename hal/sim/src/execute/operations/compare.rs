@@ -87,7 +87,7 @@ float_comparisons! {
 operations! {
     /// Whether a number is of one of the classes whose bits are set: signalling NaN, quiet NaN,
     /// then minus infinity to plus infinity. Denormals are seen as they are.
-    CLASS { denormals: Kept, rounds: Exact, nans: Own, levels: of_plain }
+    CLASS { denormals: Kept, rounds: Exact, nans: Own, levels: of }
 
     "v_cmp_class_f16" (a: f16, classes: u32) -> bool {
         let bits = u64::from(a.to_bits());

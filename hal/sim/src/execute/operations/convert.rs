@@ -69,7 +69,7 @@ operations! {
 
 operations! {
     /// Conversions of two numbers into one word, to nearest even or as the name says.
-    PACKING { denormals: ByMode, rounds: Fixed, nans: Own, levels: of_plain }
+    PACKING { denormals: ByMode, rounds: Fixed, nans: Own, levels: of }
 
     "v_cvt_pkrtz_f16_f32" (a: f32, b: f32) -> Pair<f16> { Pair(truncated(a), truncated(b)) }
     "v_cvt_pknorm_i16_f32" (a: f32, b: f32) -> Pair<i16> {

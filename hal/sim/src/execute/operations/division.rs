@@ -13,7 +13,7 @@ use half::f16;
 operations! {
     /// The first source scaled: it is the denominator (second source) or the numerator (third).
     /// The mask says that the quotient must be scaled back.
-    SCALE { denormals: ByMode, rounds: ByMode, nans: Own, levels: of_plain }
+    SCALE { denormals: ByMode, rounds: ByMode, nans: Own, levels: of }
 
     "v_div_scale_f32" (value: f32, denominator: f32, numerator: f32; context) -> (f32, bool) {
         scale(context.round, value, denominator, numerator)
@@ -54,7 +54,7 @@ operations! {
 
 operations! {
     /// The quotient (first source), with its sign and its special cases.
-    FIXUP { denormals: ByMode, rounds: ByMode, nans: Own, levels: of_plain }
+    FIXUP { denormals: ByMode, rounds: ByMode, nans: Own, levels: of }
 
     "v_div_fixup_f32" (quotient: f32, denominator: f32, numerator: f32; context) -> f32 {
         fixup(context.round, quotient, denominator, numerator)

@@ -92,7 +92,7 @@ operations! {
 operations! {
     /// Half precision.
     HALF {
-        denormals: ByMode, rounds: Fixed, nans: Negative, levels: of_plain, accuracy: ONE_UNIT
+        denormals: ByMode, rounds: Fixed, nans: Negative, levels: of, accuracy: ONE_UNIT
     }
 
     "v_rcp_f16" (a: f16; context) -> f16 { context.round.nearest_half(reciprocal(to_f64(a))) }
