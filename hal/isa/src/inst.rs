@@ -395,6 +395,21 @@ pub enum SdwaSelect {
     Dword,
 }
 
+impl SdwaSelect {
+    /// Where the part begins, and how many bits it has (Vega ISA manual, "SDWA": `DST_SEL`).
+    pub fn field(self) -> (u32, u32) {
+        match self {
+            SdwaSelect::Byte0 => (0, 8),
+            SdwaSelect::Byte1 => (8, 8),
+            SdwaSelect::Byte2 => (16, 8),
+            SdwaSelect::Byte3 => (24, 8),
+            SdwaSelect::Word0 => (0, 16),
+            SdwaSelect::Word1 => (16, 16),
+            SdwaSelect::Dword => (0, 32),
+        }
+    }
+}
+
 /// What happens to the bits of the destination that an SDWA write does not select.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]

@@ -1,7 +1,7 @@
-//! The execution of a compiled block.
+//! The execution of compiled blocks.
 
-use super::block::{Block, Compiled, Plan, Segment};
-use super::frame::{Entry, Frame, Return};
+use super::compiled::{Compiled, Demands, Segment};
+use super::frame::{Frame, Return, Room};
 use super::workspace::Workspace;
 use crate::dispatch::checker::Checker;
 use crate::execute::control::Step;
@@ -10,87 +10,100 @@ use crate::instruction::Op;
 use crate::memory::Memory;
 use crate::wave::Wave;
 use flipwave_device::FaultCause;
-use std::ptr::NonNull;
+use flipwave_isa::LaneMask;
 
-/// What a block did.
-pub struct Ran {
+/// What waves did by compiled code.
+#[derive(Default)]
+pub struct Outcome {
     /// What it counts as, see
     /// [`Statistics::lane_operations`](flipwave_device::Statistics::lane_operations).
     pub lane_operations: u64,
-    /// Whether a segment was left to the interpreter.
-    pub is_undone: bool,
-    /// Whether a branch was the last that was executed.
-    pub has_branched: bool,
-    /// Why it stopped, where an instruction has faulted: its device address, and the cause.
+    /// Why a wave stopped, where an instruction has faulted: its device address, and the cause.
     pub fault: Option<(u64, FaultCause)>,
 }
 
-impl Block {
-    /// Executes the block, and again where it branches to itself, as long as the wave has not executed
-    /// more than `until` instructions in all. The wave must be one that it [suits](Block::suits), and
-    /// have room for all of its instructions.
-    pub fn execute<C: Checker>(
-        &self,
-        compiled: &Compiled,
+/// How the execution of blocks ended: of the last of them.
+#[derive(Clone, Copy)]
+pub enum Ending<'a> {
+    /// It was executed to its end.
+    Done(&'a Compiled),
+    /// A segment was left to the interpreter.
+    Undone(&'a Compiled),
+    /// An instruction has faulted.
+    Faulted,
+}
+
+impl Compiled {
+    /// Executes the block, and again where it branches to itself, and those that it goes on to, as long
+    /// as the wave has room for that. The wave must be one that has `has` and that the block
+    /// [suits](Compiled::suits), and have room for all of its instructions; a checker that counts blocks
+    /// sees only the first, beyond which the wave must not go.
+    pub fn execute<'a, C: Checker>(
+        &'a self,
         wave: &mut Wave,
         (memory, lds): (&mut dyn Memory, &mut [u8]),
         (workspace, checker): (&mut Workspace, &mut C),
-        until: u64,
-    ) -> Ran {
+        (has, room): (Demands, Room),
+        outcome: &mut Outcome,
+    ) -> Ending<'a> {
         workspace.follow(memory);
-        let (before, active, exec) = (wave.executed, wave.active_lanes(), wave.exec());
-        let mut frame = Frame::new(
-            (self, compiled),
-            (&mut *wave, memory, lds),
-            (&mut *workspace, &mut *checker),
-            until,
-        );
+        let (before, exec) = (wave.executed, wave.exec());
+        let state = (&mut *workspace, &mut *checker);
+        let mut frame = Frame::new(self, (&mut *wave, &mut *memory, &mut *lds), state, (has, room));
         // SAFETY: the block was compiled for the level of its program, which the host has; that it suits
         // and that the workspace is prepared is the caller's part, who looks after both.
-        let end = unsafe { frame.enter(compiled.entry()) };
-        let (executed, index, pc) = (frame.executed, frame.index as usize, frame.pc);
-        let fault = frame.fault.take();
-        // Most are executed once, and a division takes as long as some instructions.
-        let (own, length) = (executed - before, self.len() as u64);
-        let turns = if own == length { 1 } else { own / length };
-        let whole = turns * self.lane_operations(self.len(), active);
-        let count = |index| whole + self.lane_operations(index, active);
-        if self.changes_exec && end == Return::Done {
-            // With what follows from it.
-            wave.set_exec(wave.exec());
+        let end = unsafe { frame.enter() };
+        frame.follow_exec();
+        let (last, pc, executed) = (frame.current(), frame.pc, frame.executed);
+        outcome.lane_operations += frame.lane_operations;
+        if end == Return::Done {
+            (wave.executed, wave.pc) = (executed, pc);
+            self.count_blocks(wave, checker, (room, before), exec);
+            return Ending::Done(last);
         }
-        if turns > 0 {
-            checker.executed(wave, self.stretch(), turns, exec);
+        let (index, fault) = (frame.index as usize, frame.fault.take());
+        wave.executed = executed;
+        self.count_blocks(wave, checker, (room, before), exec);
+        let active = wave.active_lanes();
+        let is_undone = end == Return::Undone;
+        let reached = if is_undone { last.segments[index].instructions.start } else { index };
+        if !room.chains {
+            checker.executed_first(wave, last.block.stretch(), reached, exec);
         }
-        match end {
-            Return::Done => {
-                let has_branched = matches!(self.source.plans.last(), Some(Plan::Branch(_)));
-                (wave.executed, wave.pc) = (executed, pc);
-                Ran { lane_operations: whole, is_undone: false, has_branched, fault: None }
-            }
-            Return::Faulted => {
-                (wave.executed, wave.pc) = (executed + index as u64 + 1, pc);
-                checker.executed_first(wave, self.stretch(), index, exec);
-                let fault = fault.map(|cause| (self.source.places[index], cause));
-                let lane_operations = count(index + 1);
-                Ran { lane_operations, is_undone: false, has_branched: false, fault }
-            }
-            Return::Undone => {
-                let segment = &compiled.segments[index];
-                let lanes = usize::from(wave.machine.lanes);
-                for (copy, row) in segment.kept.iter().enumerate() {
-                    let kept = &workspace.kept_row(copy).0[..lanes];
-                    wave.row_mut(*row).0[..lanes].copy_from_slice(kept);
-                }
-                let start = segment.instructions.start;
-                wave.executed = executed + start as u64;
-                checker.executed_first(wave, self.stretch(), start, exec);
-                let parts = (compiled, segment);
-                let state = (workspace, checker);
-                let (reached, fault) = self.interpret(parts, wave, (memory, lds), state);
-                let lane_operations = count(reached);
-                Ran { lane_operations, is_undone: true, has_branched: false, fault }
-            }
+        let count = |index| last.block.lane_operations(index, active);
+        if !is_undone {
+            (wave.executed, wave.pc) = (executed + index as u64 + 1, pc);
+            outcome.lane_operations += count(index + 1);
+            outcome.fault = fault.map(|cause| (last.block.source.places[index], cause));
+            return Ending::Faulted;
+        }
+        let segment = &last.segments[index];
+        let lanes = usize::from(wave.machine.lanes);
+        for (copy, row) in segment.kept.iter().enumerate() {
+            let kept = &workspace.kept_row(copy).0[..lanes];
+            wave.row_mut(*row).0[..lanes].copy_from_slice(kept);
+        }
+        wave.executed = executed + reached as u64;
+        let state = (workspace, checker);
+        let (reached, fault) = last.interpret(segment, wave, (memory, lds), state);
+        outcome.lane_operations += count(reached);
+        outcome.fault = fault;
+        if outcome.fault.is_some() { Ending::Faulted } else { Ending::Undone(last) }
+    }
+
+    /// Has the checker count how often the block was executed as a whole, where the wave does not go on
+    /// to others: it had executed so many instructions before, and had these lanes active.
+    #[inline(always)]
+    fn count_blocks<C: Checker>(
+        &self,
+        wave: &Wave,
+        checker: &mut C,
+        (room, before): (Room, u64),
+        exec: LaneMask,
+    ) {
+        if !room.chains && wave.executed > before {
+            let turns = (wave.executed - before) / self.block.len() as u64;
+            checker.executed(wave, self.block.stretch(), turns, exec);
         }
     }
 
@@ -98,18 +111,18 @@ impl Block {
     /// instruction, and the fault with its device address if there is one.
     fn interpret<C: Checker>(
         &self,
-        (compiled, segment): (&Compiled, &Segment),
+        segment: &Segment,
         wave: &mut Wave,
         (memory, lds): (&mut dyn Memory, &mut [u8]),
         (workspace, checker): (&mut Workspace, &mut C),
     ) -> (usize, Option<(u64, FaultCause)>) {
+        let source = &self.block.source;
         for index in segment.instructions.clone() {
-            let op = &self.source.ops[index];
-            let mut sites = (self.first_site..).zip(&compiled.sites);
+            let (op, place) = (&source.ops[index], source.places[index]);
+            let mut sites = (self.block.first_site..).zip(&self.sites);
             if let Some((number, site)) = sites.find(|(_, site)| site.instruction == index) {
                 workspace.find(number, site.access, (wave, op), memory);
             }
-            let place = self.source.places[index];
             if let Step::Fault(cause) = interpret(wave, (op, place), memory, lds, checker) {
                 return (index + 1, Some((place, cause)));
             }
@@ -139,11 +152,4 @@ pub fn interpret<C: Checker>(
         checker.after(wave, op, wave.written_lanes.unwrap_or(exec));
     }
     step
-}
-
-impl Compiled {
-    fn entry(&self) -> Entry {
-        // SAFETY: the address is that of the function that `emit` has written, which is of this type.
-        unsafe { std::mem::transmute::<NonNull<()>, Entry>(self.code.entry()) }
-    }
 }

@@ -1,6 +1,6 @@
 //! What compiled code and the interpreter hand each other.
 
-use super::block::{Block, Compiled, Site, Source};
+use super::compiled::{Compiled, Demands, Link};
 use super::execute::interpret;
 use super::workspace::{CachedWindow, Workspace};
 use crate::dispatch::checker::Checker;
@@ -9,22 +9,34 @@ use crate::memory::{Memory, TouchedRegion, Window};
 use crate::wave::{LANES, Row, Wave};
 use flipwave_device::FaultCause;
 use flipwave_isa::LaneMask;
+use std::marker::PhantomData;
 use std::mem::{MaybeUninit, offset_of};
 
 /// A wave while compiled code executes it. Compiled code reads and writes the fields above `wave`, at
 /// the offsets that [`offset`] names.
 #[repr(C)]
-pub struct Frame<'a> {
+pub struct Frame<'a, 'tier> {
     /// The vector registers.
     rows: *mut u8,
     /// The scalar registers.
     scalars: *mut u32,
     /// SCC, a byte that is 0 or 1.
     scc: *mut u8,
+    /// What the wave has.
+    has: Demands,
+    /// The block under way.
+    current: *const Link,
     /// Instructions that the wave has executed, up to the beginning of the block.
     pub executed: u64,
-    /// Instructions after which it must not begin the block again.
+    /// What those count as that it has executed as compiled code, see
+    /// [`Statistics::lane_operations`](flipwave_device::Statistics::lane_operations).
+    pub lane_operations: u64,
+    /// Instructions after which it must not begin a block again.
     until: u64,
+    /// The same of other blocks: zero where it must not go on to any.
+    chain_until: u64,
+    /// Instructions after which it must stop where it branches.
+    branch_from: u64,
     /// Where the wave continues.
     pub pc: u64,
     /// Which instruction of the block was reached, where the block was not executed to its end.
@@ -33,13 +45,11 @@ pub struct Frame<'a> {
     doubts: u64,
     /// Copies of rows from before a segment.
     kept: *mut u8,
-    /// Stretches of device memory: those of the block's accesses.
+    /// Stretches of device memory: those of the tier's accesses.
     windows: *const CachedWindow,
     /// The workgroup's LDS.
     lds: *mut u8,
     lds_length: u64,
-    /// The device address of the block.
-    start: u64,
     /// [`call`] for the checker, which code that is kept on disk cannot have in it.
     call: Call,
     /// Where lanes store that are not to store anything.
@@ -49,39 +59,52 @@ pub struct Frame<'a> {
     touch_each: TouchEach,
     /// Where the latter's lanes are.
     places: MaybeUninit<[u64; 16]>,
-    sites: *const Site,
-    source: *const Source,
     wave: *mut Wave,
     memory: &'a mut dyn Memory,
     workspace: *mut Workspace,
     /// Of the type that [`call`] is for.
     checker: *mut (),
+    /// The lanes that the wave's [row of active lanes](Wave::exec_row) has: compiled code writes EXEC
+    /// alone.
+    lanes: LaneMask,
     /// Why the block was not executed to its end.
     pub fault: Option<FaultCause>,
+    /// What was entered.
+    tier: PhantomData<&'tier Compiled>,
 }
 
 /// Where compiled code finds what.
 pub mod offset {
-    use super::{CachedWindow, Frame, Window, offset_of};
+    use super::{CachedWindow, Frame, Link, Window, offset_of};
 
-    pub const ROWS: usize = offset_of!(Frame<'_>, rows);
-    pub const SCALARS: usize = offset_of!(Frame<'_>, scalars);
-    pub const SCC: usize = offset_of!(Frame<'_>, scc);
-    pub const EXECUTED: usize = offset_of!(Frame<'_>, executed);
-    pub const UNTIL: usize = offset_of!(Frame<'_>, until);
-    pub const PC: usize = offset_of!(Frame<'_>, pc);
-    pub const INDEX: usize = offset_of!(Frame<'_>, index);
-    pub const DOUBTS: usize = offset_of!(Frame<'_>, doubts);
-    pub const KEPT: usize = offset_of!(Frame<'_>, kept);
-    pub const WINDOWS: usize = offset_of!(Frame<'_>, windows);
-    pub const LDS: usize = offset_of!(Frame<'_>, lds);
-    pub const LDS_LENGTH: usize = offset_of!(Frame<'_>, lds_length);
-    pub const START: usize = offset_of!(Frame<'_>, start);
-    pub const CALL: usize = offset_of!(Frame<'_>, call);
-    pub const NOWHERE: usize = offset_of!(Frame<'_>, nowhere);
-    pub const TOUCH: usize = offset_of!(Frame<'_>, touch);
-    pub const TOUCH_EACH: usize = offset_of!(Frame<'_>, touch_each);
-    pub const PLACES: usize = offset_of!(Frame<'_>, places);
+    pub const ROWS: usize = offset_of!(Frame<'_, '_>, rows);
+    pub const SCALARS: usize = offset_of!(Frame<'_, '_>, scalars);
+    pub const SCC: usize = offset_of!(Frame<'_, '_>, scc);
+    pub const EXECUTED: usize = offset_of!(Frame<'_, '_>, executed);
+    pub const LANE_OPERATIONS: usize = offset_of!(Frame<'_, '_>, lane_operations);
+    pub const UNTIL: usize = offset_of!(Frame<'_, '_>, until);
+    pub const CHAIN_UNTIL: usize = offset_of!(Frame<'_, '_>, chain_until);
+    pub const BRANCH_FROM: usize = offset_of!(Frame<'_, '_>, branch_from);
+    pub const HAS: usize = offset_of!(Frame<'_, '_>, has);
+    pub const CURRENT: usize = offset_of!(Frame<'_, '_>, current);
+    pub const PC: usize = offset_of!(Frame<'_, '_>, pc);
+    pub const INDEX: usize = offset_of!(Frame<'_, '_>, index);
+    pub const DOUBTS: usize = offset_of!(Frame<'_, '_>, doubts);
+    pub const KEPT: usize = offset_of!(Frame<'_, '_>, kept);
+    pub const WINDOWS: usize = offset_of!(Frame<'_, '_>, windows);
+    pub const LDS: usize = offset_of!(Frame<'_, '_>, lds);
+    pub const LDS_LENGTH: usize = offset_of!(Frame<'_, '_>, lds_length);
+    pub const CALL: usize = offset_of!(Frame<'_, '_>, call);
+    pub const NOWHERE: usize = offset_of!(Frame<'_, '_>, nowhere);
+    pub const TOUCH: usize = offset_of!(Frame<'_, '_>, touch);
+    pub const TOUCH_EACH: usize = offset_of!(Frame<'_, '_>, touch_each);
+    pub const PLACES: usize = offset_of!(Frame<'_, '_>, places);
+    pub const LINK_DEMANDS: usize = offset_of!(Link, demands);
+    pub const LINK_ROOM: usize = offset_of!(Link, room);
+    pub const LINK_ENTRY: usize = offset_of!(Link, entry);
+    pub const LINK_START: usize = offset_of!(Link, start);
+    pub const LINK_FIRST_WINDOW: usize = offset_of!(Link, first_window);
+    pub const LINK_NEXT: usize = offset_of!(Link, next);
     pub const WINDOW_SIZE: usize = size_of::<CachedWindow>();
     pub const WINDOW_BASE: usize = offset_of!(CachedWindow, window) + offset_of!(Window, base);
     pub const WINDOW_LENGTH: usize = offset_of!(CachedWindow, window) + offset_of!(Window, length);
@@ -102,31 +125,47 @@ pub enum Return {
     Undone,
 }
 
+/// How far a wave may go.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    /// Instructions that it may have executed at most: [`LAST`](super::compiled::LAST), at most.
+    pub until: u64,
+    /// The same from which on it stops where it branches.
+    pub branch_from: u64,
+    /// Whether it may go on to other blocks.
+    pub chains: bool,
+}
+
 /// A compiled block.
-pub type Entry = unsafe extern "C" fn(*mut Frame<'_>) -> u32;
+pub type Entry = unsafe extern "C" fn(*mut Frame<'_, '_>) -> u32;
 
 /// What notes that lanes touch bytes of a window that lie regularly.
-type Touch = unsafe extern "C" fn(*mut Frame<'_>, u64, u64, u64, u64);
+type Touch = unsafe extern "C" fn(*mut Frame<'_, '_>, u64, u64, u64, u64);
 
 /// The same of bytes anywhere.
-type TouchEach = unsafe extern "C" fn(*mut Frame<'_>, u64, u64);
+type TouchEach = unsafe extern "C" fn(*mut Frame<'_, '_>, u64, u64);
 
 /// What executes an instruction that is not compiled.
-type Call = unsafe extern "C" fn(*mut Frame<'_>, u64) -> u32;
+type Call = unsafe extern "C" fn(*mut Frame<'_, '_>, u64) -> u32;
 
-impl<'a> Frame<'a> {
-    /// A frame for a wave that executes a block, and must not execute more than `until` instructions in
-    /// all. The workspace is [prepared](Workspace::prepare) for the block.
+impl<'a, 'tier> Frame<'a, 'tier> {
+    /// A frame for a wave that has `has` and begins with a block. The workspace is
+    /// [prepared](Workspace::prepare) for all blocks that this one goes on to.
     pub fn new<C: Checker>(
-        (block, compiled): (&'a Block, &'a Compiled),
+        compiled: &'tier Compiled,
         (wave, memory, lds): (&'a mut Wave, &'a mut dyn Memory, &'a mut [u8]),
         (workspace, checker): (&'a mut Workspace, &'a mut C),
-        until: u64,
-    ) -> Frame<'a> {
-        let (kept, windows) = workspace.pointers(block.first_site);
+        (has, room): (Demands, Room),
+    ) -> Frame<'a, 'tier> {
+        let (kept, windows) = workspace.pointers();
         Frame {
+            has,
+            current: compiled.link(),
             executed: wave.executed,
-            until,
+            lane_operations: 0,
+            until: room.until,
+            chain_until: if room.chains { room.until } else { 0 },
+            branch_from: room.branch_from,
             pc: wave.pc,
             index: 0,
             doubts: 0,
@@ -135,36 +174,53 @@ impl<'a> Frame<'a> {
             rows: wave.rows.as_mut_ptr().cast(),
             scalars: wave.scalars.as_mut_ptr(),
             scc: (&raw mut wave.scc).cast(),
+            lanes: wave.exec(),
             wave,
             memory,
             lds: lds.as_mut_ptr(),
             lds_length: lds.len() as u64,
-            start: block.source.start,
             call: call::<C>,
             nowhere: [0; 4],
             touch,
             touch_each,
             places: MaybeUninit::uninit(),
-            sites: compiled.sites.as_ptr(),
-            source: &raw const block.source,
             workspace,
             checker: (&raw mut *checker).cast(),
             fault: None,
+            tier: PhantomData,
         }
     }
 
-    /// Executes a block.
+    /// Executes the block, and those that it goes on to.
     ///
     /// # Safety
-    /// `entry` is a block that was compiled for the wave's program and for the features this host
-    /// has; the wave fulfils what the block demands ([`super::block::Block::suits`]), and the workspace
-    /// is prepared for it.
-    pub unsafe fn enter(&mut self, entry: Entry) -> Return {
+    /// The block was compiled for the wave's program and for the features this host has; the wave
+    /// fulfils what it demands ([`Compiled::suits`]), and the workspace is prepared for it.
+    pub unsafe fn enter(&mut self) -> Return {
+        // SAFETY: the block that was entered is there.
+        let entry = unsafe { (*self.current).entry };
         // SAFETY: promised by the caller; the frame's pointers are to what it has borrowed.
         match unsafe { entry(self) } {
             0 => Return::Done,
             1 => Return::Faulted,
             _ => Return::Undone,
+        }
+    }
+
+    /// The block that was executed last.
+    pub fn current(&self) -> &'tier Compiled {
+        // SAFETY: it is the block that was entered or one that others have gone on to, and so belongs
+        // to the same tier, which is there as long as the first; a link is the beginning of a block.
+        unsafe { &*self.current.cast::<Compiled>() }
+    }
+
+    /// Has the wave's row of active lanes follow EXEC, where compiled code has written that.
+    pub fn follow_exec(&mut self) {
+        // SAFETY: the frame has borrowed the wave, and no other reference to it is alive.
+        let wave = unsafe { &mut *self.wave };
+        if wave.exec() != self.lanes {
+            wave.set_exec(wave.exec());
+            self.lanes = wave.exec();
         }
     }
 }
@@ -174,20 +230,23 @@ impl<'a> Frame<'a> {
 ///
 /// # Safety
 /// `frame` is the frame with which the caller was entered, made for a checker of this type.
-unsafe extern "C" fn call<C: Checker>(frame: *mut Frame<'_>, index: u64) -> u32 {
+unsafe extern "C" fn call<C: Checker>(frame: *mut Frame<'_, '_>, index: u64) -> u32 {
     // SAFETY: compiled code passes on the pointer that it was given, and no reference to the frame is
     // alive while it runs.
     let frame = unsafe { &mut *frame };
-    // SAFETY: the frame has borrowed block, wave, LDS, workspace and checker.
-    let (source, wave, lds, workspace, checker) = unsafe {
+    frame.follow_exec();
+    let source = &frame.current().block.source;
+    // SAFETY: the frame has borrowed wave, LDS, workspace and checker.
+    let (wave, lds, workspace, checker) = unsafe {
         let lds = std::slice::from_raw_parts_mut(frame.lds, frame.lds_length as usize);
         let checker = &mut *frame.checker.cast::<C>();
-        (&*frame.source, &mut *frame.wave, lds, &mut *frame.workspace, checker)
+        (&mut *frame.wave, lds, &mut *frame.workspace, checker)
     };
     let (op, place) = (&source.ops[index as usize], source.places[index as usize]);
     wave.executed = frame.executed + index;
     let step = interpret(wave, (op, place), frame.memory, lds, checker);
     workspace.follow(frame.memory);
+    frame.lanes = wave.exec();
     match step {
         Step::Fault(cause) => {
             frame.fault = Some(cause);
@@ -205,7 +264,13 @@ unsafe extern "C" fn call<C: Checker>(frame: *mut Frame<'_>, index: u64) -> u32 
 /// # Safety
 /// `frame` is the frame with which the caller was entered, `site` the number of one of the block's
 /// accesses whose window is not missing, and memory is such that windows have regions to note it in.
-unsafe extern "C" fn touch(frame: *mut Frame<'_>, site: u64, offset: u64, lanes: u64, apart: u64) {
+unsafe extern "C" fn touch(
+    frame: *mut Frame<'_, '_>,
+    site: u64,
+    offset: u64,
+    lanes: u64,
+    apart: u64,
+) {
     // SAFETY: promised by the caller; see `region`.
     let (region, bytes) = unsafe { region(frame, site) };
     if apart == bytes && (lanes + 1).is_power_of_two() {
@@ -221,7 +286,7 @@ unsafe extern "C" fn touch(frame: *mut Frame<'_>, site: u64, offset: u64, lanes:
 ///
 /// # Safety
 /// As [`touch`], if there are any lanes; the caller has written the offsets of these lanes.
-unsafe extern "C" fn touch_each(frame: *mut Frame<'_>, site: u64, lanes: u64) {
+unsafe extern "C" fn touch_each(frame: *mut Frame<'_, '_>, site: u64, lanes: u64) {
     if lanes == 0 {
         return;
     }
@@ -241,12 +306,14 @@ unsafe extern "C" fn touch_each(frame: *mut Frame<'_>, site: u64, lanes: u64) {
 ///
 /// # Safety
 /// As [`touch`].
-unsafe fn region<'a>(frame: *mut Frame<'_>, site: u64) -> (&'a mut TouchedRegion, u64) {
-    // SAFETY: the windows and the sites of the block are there while it is executed, and its region is
-    // as long as its window; nobody else has a reference to it while compiled code runs.
+unsafe fn region<'a>(frame: *mut Frame<'_, '_>, site: u64) -> (&'a mut TouchedRegion, u64) {
+    // SAFETY: the windows of the block are there while it is executed, and its region is as long as its
+    // window; nobody else has a reference to it while compiled code runs.
     unsafe {
-        let window = &(*(*frame).windows.add(site as usize)).window;
-        (&mut *window.touched, (*(*frame).sites.add(site as usize)).bytes.into())
+        let current = (*frame).current();
+        let number = current.block.first_site + site as usize;
+        let window = &(*(*frame).windows.add(number)).window;
+        (&mut *window.touched, current.sites[site as usize].bytes.into())
     }
 }
 

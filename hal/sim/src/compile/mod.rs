@@ -6,9 +6,11 @@
 
 mod access;
 mod block;
+mod compiled;
 mod emit;
 mod execute;
 mod frame;
+mod plan;
 mod scalar;
 mod template;
 mod value;
@@ -17,12 +19,17 @@ mod workspace;
 
 use crate::dispatch::checker::Checker;
 use crate::dispatch::policy::Compiling;
+use crate::dispatch::turns::TurnEnd;
 use crate::memory::Memory;
 use crate::translate::program::Program;
 use crate::wave::{Level, Wave};
-use block::{Block, Source};
-use execute::Ran;
+use block::Block;
+use compiled::{Candidate, Compiled, Demands, LAST};
+use execute::Ending;
+pub use execute::Outcome;
 use flipwave_jit::{Here, in_background};
+use frame::Room;
+use plan::Source;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 pub use workspace::Workspace;
@@ -45,10 +52,8 @@ const PAGE: usize = 256;
 struct Place {
     /// How often waves have arrived here.
     arrivals: AtomicU32,
-    /// How often its code was undone, by variant.
-    undone: [AtomicU32; 2],
     /// The block; nothing if there is nothing to be compiled.
-    block: OnceLock<Option<Arc<Block>>>,
+    candidate: OnceLock<Option<Arc<Candidate>>>,
 }
 
 /// Arrivals after which a block is compiled.
@@ -58,10 +63,6 @@ const HOT: u32 = 64;
 const HOT_NOTING: u32 = 512;
 /// The same where it is compiled at once.
 const SECOND: u32 = 1;
-/// What it counts when a block is undone: as many times must it be executed for that to be no loss.
-const UNDONE: u32 = 16;
-/// The count at which a block is given up.
-const PATIENCE: u32 = 1024;
 
 impl Tier {
     /// Room for code of so many bytes; nothing where nothing is compiled: what is compiled has vectors
@@ -72,67 +73,90 @@ impl Tier {
         can.then(|| Tier { pages: pages(), sites: AtomicUsize::new(0) })
     }
 
-    /// Executes the block at the wave's PC as far as the wave may go; nothing, and nothing is done, if
-    /// the interpreter has to. The wave may execute until it has executed `until` instructions in all,
-    /// and must stop where it branches when it has executed `branch_from`; `notes` says whether memory
-    /// must be told what is accessed ([`Memory::notes_windows`]).
+    /// Executes blocks from the wave's PC on as far as the wave may go, and adds what they did to
+    /// `outcome`. The wave may execute until it has executed `until` instructions in all, and to the end
+    /// of its turn; `notes` says whether memory must be told what is accessed
+    /// ([`Memory::notes_windows`]). What is not compiled, or does not fit, is left to the interpreter.
     pub fn run<C: Checker>(
         &self,
         program: &Program,
         wave: &mut Wave,
         (memory, lds): (&mut dyn Memory, &mut [u8]),
         (workspace, checker): (&mut Workspace, &mut C),
-        (until, branch_from): (u64, u64),
+        (until, end, outcome): (u64, &mut TurnEnd, &mut Outcome),
         (compiling, notes): (Compiling, bool),
-    ) -> Option<Ran> {
-        let index = program.index_of(wave.pc);
+    ) {
+        let mut last: Option<&Compiled> = None;
+        let chains = !checker.counts_stretches();
+        let tier = std::ptr::from_ref(self) as usize;
+        while let Some(compiled) = self.compiled(program, wave.pc, (compiling, notes)) {
+            let until = until.min(end.latest).min(LAST);
+            let room = Room { until, branch_from: end.branch_from, chains };
+            if wave.executed + compiled.block.len() as u64 > until {
+                break;
+            }
+            workspace.prepare(tier, self.sites.load(Ordering::Relaxed));
+            let has = Demands::of_wave(wave, (memory, lds), workspace);
+            if !compiled.suits(wave, has) || !checker.allows(wave, compiled.block.stretch()) {
+                break;
+            }
+            if let Some(last) = last.take() {
+                last.go_on_to(wave.pc, compiled);
+            }
+            let state = (&mut *workspace, &mut *checker);
+            match compiled.execute(wave, (memory, lds), state, (has, room), outcome) {
+                Ending::Done(own) => {
+                    compiled.note_done();
+                    if own.block.ends_with_branch() {
+                        end.branch(wave.executed);
+                    }
+                    last = chains.then_some(own);
+                }
+                Ending::Undone(own) => own.note_undone(),
+                Ending::Faulted => break,
+            }
+        }
+    }
+
+    /// The code at a device address; nothing as long as there is none, or if it is not to be executed.
+    #[inline(always)]
+    fn compiled(
+        &self,
+        program: &Program,
+        pc: u64,
+        (compiling, notes): (Compiling, bool),
+    ) -> Option<&Compiled> {
+        let index = program.index_of(pc);
         let page = self.pages.get(index / PAGE)?;
         let place = &page.get_or_init(new_page)[index % PAGE];
-        let block = match place.block.get() {
-            Some(block) => block.as_ref()?,
+        let candidate = match place.candidate.get() {
+            Some(candidate) => candidate.as_ref()?,
             None if !place.is_hot(compiling, notes) => return None,
-            None => self.begin(program, wave.pc, place)?,
+            None => self.begin(program, pc, place)?,
         };
-        let Some(compiled) = block.compiled(notes) else {
-            if place.is_hot(compiling, notes) && block.is_first_to_ask(notes) {
-                compile(block, program, compiling, notes);
-            }
-            return None;
-        };
-        let times_undone = &place.undone[usize::from(notes)];
-        let undone = times_undone.load(Ordering::Relaxed);
-        let length = block.len() as u64;
-        let has_room = wave.executed + length <= until;
-        if !has_room
-            || undone > PATIENCE
-            || !block.suits(compiled, wave, memory, lds)
-            || !checker.allows(wave, block.stretch())
+        let compiled = candidate.compiled(notes);
+        if compiled.is_none() && place.is_hot(compiling, notes) && candidate.is_first_to_ask(notes)
         {
-            return None;
+            compile(candidate, program, compiling, notes);
         }
-        let tier = std::ptr::from_ref(self) as usize;
-        workspace.prepare(tier, self.sites.load(Ordering::Relaxed));
-        // It branches to its start only from before `branch_from`.
-        let until = until.min(branch_from.saturating_add(length - 1));
-        let ran = block.execute(compiled, wave, (memory, lds), (workspace, checker), until);
-        match ran.is_undone {
-            true => _ = times_undone.fetch_add(UNDONE, Ordering::Relaxed),
-            false if undone > 0 => times_undone.store(undone - 1, Ordering::Relaxed),
-            false => {}
-        }
-        Some(ran)
+        compiled.filter(|own| !own.is_given_up())
     }
 
     /// The block that begins at a device address.
     #[cold]
-    fn begin<'a>(&self, program: &Program, start: u64, place: &'a Place) -> Option<&'a Arc<Block>> {
+    fn begin<'a>(
+        &self,
+        program: &Program,
+        start: u64,
+        place: &'a Place,
+    ) -> Option<&'a Arc<Candidate>> {
         let new = || {
             let source = Source::of(program, start)?;
             // Numbers are not given twice.
             let first_site = self.sites.fetch_add(source.sites(), Ordering::Relaxed);
-            Some(Arc::new(Block::new(source, first_site)))
+            Some(Arc::new(Candidate::new(Block::new(source, first_site))))
         };
-        place.block.get_or_init(new).as_ref()
+        place.candidate.get_or_init(new).as_ref()
     }
 }
 
@@ -150,13 +174,13 @@ impl Place {
 
 /// Has a block compiled.
 #[cold]
-fn compile(block: &Arc<Block>, program: &Program, compiling: Compiling, notes: bool) {
+fn compile(candidate: &Arc<Candidate>, program: &Program, compiling: Compiling, notes: bool) {
     let (machine, level) = (program.machine(), program.level());
     match compiling {
-        Compiling::AtOnce => block.compile(machine, level, notes, &mut Here),
+        Compiling::AtOnce => candidate.compile(machine, level, notes, &mut Here),
         _ => {
-            let block = Arc::clone(block);
-            in_background(move |compiler| block.compile(machine, level, notes, compiler));
+            let candidate = Arc::clone(candidate);
+            in_background(move |compiler| candidate.compile(machine, level, notes, compiler));
         }
     }
 }
@@ -169,7 +193,10 @@ fn new_page() -> Page {
 /// What the unit tests see of it.
 #[cfg(test)]
 pub mod testing {
-    pub use super::block::{Block, LaneAccess, Plan, Source, VectorPlan};
+    pub use super::block::Block;
+    pub use super::compiled::{Candidate, Demands};
+    pub use super::frame::Room;
+    pub use super::plan::{LaneAccess, Plan, Source, VectorPlan};
     pub use super::scalar::{Lowering as ScalarLowering, all as scalar_lowerings};
     pub use super::vector::{Lowering, all as lowerings, of_pairs};
     pub use super::workspace::Workspace;

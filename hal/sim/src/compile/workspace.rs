@@ -7,7 +7,7 @@ use crate::wave::{Row, Wave};
 use flipwave_isa::LaneMask;
 use std::ptr;
 
-/// Rows that a segment can have copies of, see [`super::block::Segment`].
+/// Rows that a segment can have copies of, see [`super::compiled::Segment`].
 pub const KEPT_ROWS: usize = 64;
 
 /// A stretch of device memory as compiled code has it.
@@ -112,8 +112,13 @@ impl Workspace {
         &self.kept[index]
     }
 
-    /// The addresses of what compiled code uses: of the copies, and of the windows from one on.
-    pub fn pointers(&mut self, first_window: usize) -> (*mut u8, *const CachedWindow) {
-        (self.kept.as_mut_ptr().cast(), self.windows[first_window..].as_ptr())
+    /// How many accesses it is ready for.
+    pub fn windows(&self) -> usize {
+        self.windows.len()
+    }
+
+    /// The addresses of what compiled code uses: of the copies, and of the windows.
+    pub fn pointers(&mut self) -> (*mut u8, *const CachedWindow) {
+        (self.kept.as_mut_ptr().cast(), self.windows.as_ptr())
     }
 }

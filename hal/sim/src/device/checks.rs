@@ -30,6 +30,11 @@ impl Checker for SurveyCheck {
     const SEES_RESULTS: bool = true;
 
     #[inline(always)]
+    fn counts_stretches(&self) -> bool {
+        self.counter.is_some()
+    }
+
+    #[inline(always)]
     fn allows(&mut self, _: &Wave, stretch: Stretch<'_>) -> bool {
         let Some(counter) = &mut self.counter else { return true };
         counter.enter_stretch(stretch);

@@ -14,6 +14,12 @@ pub trait Checker {
     /// the interpreter, and of the others how often their stretch was executed.
     const ALLOWS_COMPILED: bool = false;
 
+    /// Whether it wants to see each stretch that is executed as compiled code.
+    #[inline(always)]
+    fn counts_stretches(&self) -> bool {
+        true
+    }
+
     /// Whether a wave may execute a stretch as compiled code now.
     #[inline(always)]
     fn allows(&mut self, _wave: &Wave, _stretch: Stretch<'_>) -> bool {
@@ -62,6 +68,11 @@ pub struct Unchecked;
 
 impl Checker for Unchecked {
     const ALLOWS_COMPILED: bool = true;
+
+    #[inline(always)]
+    fn counts_stretches(&self) -> bool {
+        false
+    }
 
     #[inline(always)]
     fn starts(&mut self, _: &Wave, _: &Launch) {}

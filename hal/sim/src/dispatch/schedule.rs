@@ -8,7 +8,7 @@
 //! wait, or are long themselves: from then on the resident ones double from round to round, and have
 //! the shorter turns the more they are.
 
-use crate::compile::Workspace;
+use crate::compile::{Outcome, Workspace};
 use crate::dispatch::checker::Checker;
 use crate::dispatch::execution::{Execution, Position, Progress, StallReport};
 use crate::dispatch::observer::{Executed, Interest, Observer, Watch};
@@ -368,16 +368,15 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         let mut program = whole.of_banks(wave.banks());
         let before = wave.executed;
         let interest = self.observer.interest();
-        let mut lane_operations = 0;
+        let mut outcome = Outcome::default();
         let mut watch = Watch::On;
-        let mut fault = None;
         // Outlives the turns of the loop, so that it is dropped only where there is one.
         let mut replacement = None;
         let compiling = execution.policy.compiling;
         let notes_windows = memory.notes_windows();
         let is_compiled = !WATCHED && C::ALLOWS_COMPILED && compiling != Compiling::Never;
         let mut tier = if is_compiled { program.tier() } else { None };
-        // Blocks of compiled code begin where waves arrive by a branch.
+        // Blocks of compiled code begin where waves arrive by a branch, and after what parts them.
         let mut has_arrived = true;
         let mut end =
             execution.position.end.unwrap_or(TurnEnd { branch_from: until, latest: until });
@@ -390,19 +389,14 @@ impl<'a, C: Checker> Scheduler<'a, C> {
             {
                 has_arrived = false;
                 let state = (&mut self.workspace, &mut *self.checker);
-                let until = (until.min(end.latest), end.branch_from);
-                if let Some(ran) =
-                    own.run(program, wave, (memory, lds), state, until, (compiling, notes_windows))
-                {
-                    lane_operations += ran.lane_operations;
-                    if ran.fault.is_some() {
-                        fault = ran.fault;
-                        break;
-                    }
-                    if ran.has_branched {
-                        end.branch(wave.executed);
-                    }
-                    has_arrived = true;
+                let before = wave.executed;
+                let how = (compiling, notes_windows);
+                let turn = (until, &mut end, &mut outcome);
+                own.run(program, wave, (memory, lds), state, turn, how);
+                if outcome.fault.is_some() {
+                    break;
+                }
+                if wave.executed != before {
                     continue;
                 }
             }
@@ -413,10 +407,11 @@ impl<'a, C: Checker> Scheduler<'a, C> {
                         whole = other;
                         program = whole.of_banks(wave.banks());
                         tier = tier.and_then(|_| program.tier());
+                        has_arrived = true;
                         continue;
                     }
                     _ => {
-                        fault = Some((pc, cause));
+                        outcome.fault = Some((pc, cause));
                         break;
                     }
                 },
@@ -443,7 +438,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
                 None => op,
                 Some(Ok(other)) => other,
                 Some(Err(cause)) => {
-                    fault = Some((pc, cause.clone()));
+                    outcome.fault = Some((pc, cause.clone()));
                     break;
                 }
             };
@@ -453,17 +448,20 @@ impl<'a, C: Checker> Scheduler<'a, C> {
             }
             wave.pc = pc.wrapping_add(op.size.into());
             wave.executed += 1;
-            lane_operations += if op.per_lane { u64::from(wave.active_lanes()) } else { 1 };
+            outcome.lane_operations += if op.per_lane { u64::from(wave.active_lanes()) } else { 1 };
             match step(wave, op, memory, lds) {
                 Step::Next => {
-                    if matches!(op.run, Run::Control(Control::Branch(_))) {
+                    if op.parts_blocks {
                         has_arrived = true;
-                        end.branch(wave.executed);
+                        if matches!(op.run, Run::Control(Control::Branch(_))) {
+                            end.branch(wave.executed);
+                        }
                     }
                 }
                 Step::Banks => {
                     program = whole.of_banks(wave.banks());
                     tier = tier.and_then(|_| program.tier());
+                    has_arrived = true;
                 }
                 Step::Barrier => wave.wait(Status::AtBarrier, pc),
                 Step::SplitBarrier(request) => {
@@ -482,7 +480,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
                     barrier.leave();
                 }
                 Step::Fault(cause) => {
-                    fault = Some((pc, cause));
+                    outcome.fault = Some((pc, cause));
                     break;
                 }
             }
@@ -509,9 +507,9 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         execution.position.end = Some(end);
         for statistics in [&mut execution.statistics, &mut **statistics] {
             statistics.wave_instructions += wave.executed - before;
-            statistics.lane_operations += lane_operations;
+            statistics.lane_operations += outcome.lane_operations;
         }
-        if let Some((pc, cause)) = fault {
+        if let Some((pc, cause)) = outcome.fault {
             return Err(fault_at(program, pc, wave.id, cause));
         }
         if execution.statistics.wave_instructions >= execution.limit && wave.status == Status::Ready

@@ -46,6 +46,9 @@ pub struct Op {
     pub mask_destination: [ScalarIndex; 2],
     /// A comparison that also writes EXEC.
     pub writes_exec: bool,
+    /// Whether it stands between blocks of compiled code: it changes the course of the wave, or what
+    /// instructions after it do, or has none.
+    pub parts_blocks: bool,
     /// The operations that an instruction is made of.
     pub inner: Option<Box<Inner>>,
     /// The sources.
@@ -69,6 +72,7 @@ impl Op {
             scalar_destination: ScalarIndex(0),
             mask_destination: [ScalarIndex::DROPPED; 2],
             writes_exec: false,
+            parts_blocks: false,
             sources: [Source::NONE; 4],
             adapt: None,
             immediate: inst.immediate.unwrap_or_default(),

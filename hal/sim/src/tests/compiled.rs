@@ -1,8 +1,9 @@
 //! Compiled blocks against the interpreter: random operations one after the other, on random registers.
 
+use crate::compile::Outcome;
 use crate::compile::testing::{
-    Block, LaneAccess, Lowering, Plan, ScalarLowering, Source, VectorPlan, Workspace, lowerings,
-    of_pairs, scalar_lowerings,
+    Block, Candidate, Demands, LaneAccess, Lowering, Plan, Room, ScalarLowering, Source,
+    VectorPlan, Workspace, lowerings, of_pairs, scalar_lowerings,
 };
 use crate::dispatch::checker::Unchecked;
 use crate::execute::control::Step;
@@ -18,7 +19,7 @@ use crate::tests::operations::{DEFAULT_MODE, Random, edges};
 use crate::wave::copy::WaveCopy;
 use crate::wave::{Level, Machine, Row, RowIndex, ScalarIndex, Wave};
 use flipwave_device::{Address, WaveId};
-use flipwave_isa::{LaneMask, Register, RegisterRange};
+use flipwave_isa::{LaneMask, Register, RegisterRange, SdwaSelect, SdwaUnused};
 
 /// Vector registers that operations have.
 const ROWS: u16 = 10;
@@ -49,6 +50,19 @@ fn pair_words(low: ScalarIndex) -> [Word; 2] {
     [Word::Scalar(low), Word::Scalar(ScalarIndex(low.0 + 1))]
 }
 
+/// A part of a word, or the whole.
+fn part(random: &mut Random) -> SdwaSelect {
+    [
+        SdwaSelect::Byte0,
+        SdwaSelect::Byte1,
+        SdwaSelect::Byte2,
+        SdwaSelect::Byte3,
+        SdwaSelect::Word0,
+        SdwaSelect::Word1,
+        SdwaSelect::Dword,
+    ][random.next() as usize % 7]
+}
+
 /// A vector operation with random operands.
 fn vector(random: &mut Random, lowering: &'static Lowering, machine: Machine) -> (Op, Plan) {
     let row_of = find(lowering.name).expect("a row of the same name");
@@ -72,6 +86,16 @@ fn vector(random: &mut Random, lowering: &'static Lowering, machine: Machine) ->
             adapt.sources[index].negate = random.next() & 1 != 0;
             adapt.sources[index].absolute = random.next() & 1 != 0;
         }
+        if matches!(kind, Kind::Word | Kind::F32 | Kind::F16) && random.next().is_multiple_of(8) {
+            adapt.sources[index].select = part(random);
+            adapt.sources[index].sign_extend = random.next() & 1 != 0;
+        }
+    }
+    let writes_word = matches!(row_of.result, ResultKind::Rows(1) | ResultKind::RowsAndMask(1));
+    if writes_word && random.next().is_multiple_of(8) {
+        adapt.finish.select = part(random);
+        adapt.finish.unused = [SdwaUnused::Pad, SdwaUnused::SignExtend, SdwaUnused::Preserve]
+            [random.next() as usize % 3];
     }
     if adapt != Adapt::default() {
         op.adapt = Some(Box::new(adapt));
@@ -373,20 +397,23 @@ fn interpret(
 fn execute(
     (wave, lds): (&mut Wave, &mut [u8]),
     space: &mut dyn Memory,
-    block: &Block,
+    candidate: &Candidate,
     workspace: &mut Workspace,
 ) -> (u64, Option<String>) {
-    let notes = space.notes_windows();
+    let compiled = candidate.compiled(space.notes_windows()).expect("it compiles");
+    let block = &compiled.block;
     let mut lane_operations = 0;
     loop {
         if wave.pc == START {
-            let compiled = block.compiled(notes).expect("it compiles");
             workspace.prepare(1, compiled.sites.len());
             let until = wave.executed + block.len() as u64;
-            let ran =
-                block.execute(compiled, wave, (space, lds), (workspace, &mut Unchecked), until);
-            lane_operations += ran.lane_operations;
-            if let Some((place, cause)) = ran.fault {
+            let room = Room { until, branch_from: until, chains: true };
+            let has = Demands::of_wave(wave, (space, lds), workspace);
+            let state = (&mut *workspace, &mut Unchecked);
+            let mut outcome = Outcome::default();
+            compiled.execute(wave, (space, lds), state, (has, room), &mut outcome);
+            lane_operations += outcome.lane_operations;
+            if let Some((place, cause)) = outcome.fault {
                 return (lane_operations, Some(format!("{place:x} {cause:?}")));
             }
         } else if let Some(index) = block
@@ -422,9 +449,9 @@ fn difference(
     let names: Vec<String> = ops.iter().zip(&plans).map(|(op, plan)| text(op, plan)).collect();
     let places = (0..=ops.len() as u64).map(|index| START + 4 * index).collect();
     let source = Source { start: START, ops, plans, places };
-    let block = Block::new(source, 0);
+    let candidate = Candidate::new(Block::new(source, 0));
     for notes in [false, true] {
-        block.compile(machine, Level::detect(), notes, &mut flipwave_jit::Here);
+        candidate.compile(machine, Level::detect(), notes, &mut flipwave_jit::Here);
     }
     for world_number in 0..worlds {
         let mut workspace = Workspace::default();
@@ -443,16 +470,16 @@ fn difference(
             let wanted = if notes {
                 let mut unused = TouchedRegions::default();
                 let mut memory = Recording::new(space, &mut one, &mut unused, [0..0, 0..0]);
-                interpret((wave, lds), &mut memory, &block.source)
+                interpret((wave, lds), &mut memory, &candidate.block.source)
             } else {
-                interpret((wave, lds), space, &block.source)
+                interpret((wave, lds), space, &candidate.block.source)
             };
             let World { wave, space, lds } = &mut found;
             let given = if notes {
                 let mut memory = Recording::new(space, &mut other, &mut touched, [0..0, 0..0]);
-                execute((wave, lds), &mut memory, &block, &mut workspace)
+                execute((wave, lds), &mut memory, &candidate, &mut workspace)
             } else {
-                execute((wave, lds), space, &block, &mut workspace)
+                execute((wave, lds), space, &candidate, &mut workspace)
             };
             // What is computed where a NaN is met is computed again, and may be other addresses.
             let same_footprint = match wanted.1 {

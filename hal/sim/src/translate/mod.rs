@@ -32,10 +32,22 @@ pub fn translate(inst: Inst, level: Level, machine: Machine) -> Op {
         Err(Gap(reason)) => Run::Gap(reason),
     };
     op.per_lane = op.run.is_per_lane();
+    op.parts_blocks = parts_blocks(&op);
     if machine.accum_offset().is_some() {
         place_rows(&mut op, machine);
     }
     op
+}
+
+/// See [`Op::parts_blocks`].
+fn parts_blocks(op: &Op) -> bool {
+    match op.run {
+        Run::Control(control) => control != control::Control::Nothing,
+        Run::NotCompute(_) | Run::Gap(_) => true,
+        // What changes MODE.
+        _ if op.inst.operation.is(Family::GprIndex) => true,
+        _ => op.inst.writes.iter().any(|range| range.first == Register::Mode),
+    }
 }
 
 /// Puts AccVGPRs where the kernel's begin.

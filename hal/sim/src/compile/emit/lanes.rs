@@ -1,13 +1,14 @@
 //! What operations do in the lanes of a segment.
 
 use super::Emitter;
-use crate::compile::block::VectorPlan;
+use crate::compile::plan::VectorPlan;
 use crate::compile::template::expand;
 use crate::compile::value::Value;
 use crate::compile::vector::{Nan, Stored};
 use crate::execute::lane::{Kind, ResultKind};
-use crate::instruction::{Op, SourceAdapt, Word};
+use crate::instruction::{Finish, Op, SourceAdapt, Word};
 use crate::wave::RowIndex;
+use flipwave_isa::{SdwaSelect, SdwaUnused};
 
 impl Emitter<'_> {
     /// A word of a source in each lane. `keeps_nan` says whether the operation gives a NaN where
@@ -85,7 +86,10 @@ impl Emitter<'_> {
                 if kind == Kind::F64 { self.as_double(value) } else { value }
             }
             _ => {
-                let mut value = self.lane_word(words[0], keeps_nan && kind == Kind::F32);
+                let is_whole = adapt.select == SdwaSelect::Dword;
+                let mut value =
+                    self.lane_word(words[0], keeps_nan && is_whole && kind == Kind::F32);
+                value = self.selected(value, adapt.select, adapt.sign_extend);
                 if adapt.absolute {
                     value = self.lanes(format_args!("and {w} {value}, {}", Value::Splat(!sign)));
                 }
@@ -99,6 +103,39 @@ impl Emitter<'_> {
                 }
             }
         }
+    }
+
+    /// A part of each word.
+    fn selected(&mut self, value: Value, select: SdwaSelect, sign_extend: bool) -> Value {
+        let (shift, bits) = select.field();
+        if select == SdwaSelect::Dword {
+            return value;
+        }
+        let w = self.shape.named("W");
+        let right = if sign_extend { "ashr" } else { "lshr" };
+        let high = Value::Splat(32 - bits - shift);
+        let high = self.lanes(format_args!("shl {w} {value}, {high}"));
+        self.lanes(format_args!("{right} {w} {high}, {}", Value::Splat(32 - bits)))
+    }
+
+    /// A word whose part is a result, and whose rest is what the instruction makes of the old one.
+    fn placed(&mut self, value: Value, to: RowIndex, finish: &Finish) -> Value {
+        let (shift, bits) = finish.select.field();
+        if finish.select == SdwaSelect::Dword {
+            return value;
+        }
+        let w = self.shape.named("W");
+        let right = if finish.unused == SdwaUnused::SignExtend { "ashr" } else { "lshr" };
+        let high = self.lanes(format_args!("shl {w} {value}, {}", Value::Splat(32 - bits)));
+        let below = Value::Splat(32 - bits - shift);
+        let placed = self.lanes(format_args!("{right} {w} {high}, {below}"));
+        if finish.unused != SdwaUnused::Preserve {
+            return placed;
+        }
+        let own = u32::MAX >> (32 - bits) << shift;
+        let old = self.lane_word(Word::Row(to), false);
+        let old = self.lanes(format_args!("and {w} {old}, {}", Value::Splat(!own)));
+        self.lanes(format_args!("or {w} {placed}, {old}"))
     }
 
     /// Computes an operation; its results are those of the number.
@@ -131,6 +168,8 @@ impl Emitter<'_> {
         };
         let is_float = plan.row.float && plan.lowering.result == Stored::Whole;
         let may_be_nan = plan.lowering.nan == Nan::Propagates;
+        let finish = op.adapt.as_ref().map_or(Finish::default(), |adapt| adapt.finish);
+        let is_part = finish.select != SdwaSelect::Dword;
         let [w, d, f, e] = ["W", "D", "F", "E"].map(|name| self.shape.named(name));
         match words {
             0 => {}
@@ -139,19 +178,24 @@ impl Emitter<'_> {
                     self.look_at_value(result, f);
                 }
                 let mut value = self.half_bits(result);
-                if plan.lowering.result == Stored::LowHalf {
+                if plan.lowering.result == Stored::LowHalf && !is_part {
                     let old = self.lane_word(Word::Row(to), false);
                     let old = self.lanes(format_args!("and {w} {old}, {}", Value::Splat(!0xffff)));
                     value = self.lanes(format_args!("or {w} {old}, {value}"));
                 }
+                let value = self.placed(value, to, &finish);
                 self.write_row(to, value, false);
             }
             1 => {
+                if may_be_nan && is_part {
+                    self.look_at_value(result, f);
+                }
                 let value = match is_float {
                     true => self.lanes(format_args!("bitcast {f} {result} to {w}")),
                     false => result,
                 };
-                self.write_row(to, value, may_be_nan);
+                let value = self.placed(value, to, &finish);
+                self.write_row(to, value, may_be_nan && !is_part);
             }
             _ => {
                 let wide = match is_float {

@@ -8,6 +8,7 @@
 //! Code over lanes has EXEC as it is where the block begins: after an instruction that writes EXEC there
 //! is none in the block. Inactive lanes are computed like others, and not written.
 
+mod chain;
 mod halves;
 mod lanes;
 mod memory;
@@ -16,8 +17,9 @@ mod scalars;
 mod segment;
 
 use super::access::Access;
-use super::block::{Plan, Segment, Site, Source, writes_exec};
+use super::compiled::{Segment, Site};
 use super::frame::offset;
+use super::plan::{Plan, Source};
 use super::value::{Shape, Value};
 use crate::execute::lane::Kind;
 use crate::instruction::control::Condition;
@@ -191,34 +193,26 @@ impl<'a> Emitter<'a> {
             self.text,
             "  %scc.at = getelementptr i8, ptr %frame, i64 {}\n  %scc = load ptr, ptr %scc.at\n  \
              %kept.at = getelementptr i8, ptr %frame, i64 {}\n  %kept = load ptr, ptr %kept.at\n  \
-             %executed.at = getelementptr i8, ptr %frame, i64 {}\n  \
-             %until.at = getelementptr i8, ptr %frame, i64 {}\n  %until = load i64, ptr %until.at\n  \
-             %pc.at = getelementptr i8, ptr %frame, i64 {}\n  \
              %index.at = getelementptr i8, ptr %frame, i64 {}\n  \
              %doubts.at = getelementptr i8, ptr %frame, i64 {}\n  \
-             %windows.at = getelementptr i8, ptr %frame, i64 {}\n  \
              %lds.at = getelementptr i8, ptr %frame, i64 {}\n  \
              %lds.length.at = getelementptr i8, ptr %frame, i64 {}\n  \
-             %start.at = getelementptr i8, ptr %frame, i64 {}\n  \
              %call.at = getelementptr i8, ptr %frame, i64 {}\n  \
              %nowhere = getelementptr i8, ptr %frame, i64 {}\n  \
              %exec.at = getelementptr i32, ptr %scalars, i64 {}\n  \
-             %exec = load i64, ptr %exec.at, align 4\n  br label %top\ntop:\n",
+             %exec = load i64, ptr %exec.at, align 4\n",
             offset::SCC,
             offset::KEPT,
-            offset::EXECUTED,
-            offset::UNTIL,
-            offset::PC,
             offset::INDEX,
             offset::DOUBTS,
-            offset::WINDOWS,
             offset::LDS,
             offset::LDS_LENGTH,
-            offset::START,
             offset::CALL,
             offset::NOWHERE,
             ScalarIndex::EXEC.0,
         );
+        self.begin_chain();
+        self.text.push_str("  br label %top\ntop:\n");
         self.label = "top".into();
     }
 
@@ -255,7 +249,7 @@ impl<'a> Emitter<'a> {
                 self.access(op, access);
             }
             Plan::Call => self.call(index),
-            Plan::Branch(condition) => self.branch(index, op, condition),
+            Plan::Branch(condition) => self.branch(condition),
         }
     }
 
@@ -278,7 +272,7 @@ impl<'a> Emitter<'a> {
         self.label = format!("called{number}");
     }
 
-    fn branch(&mut self, index: usize, op: &Op, condition: Condition) {
+    fn branch(&mut self, condition: Condition) {
         let condition = match condition {
             Condition::Always => Value::Bit(true),
             Condition::Scc(set) => {
@@ -299,29 +293,7 @@ impl<'a> Emitter<'a> {
         };
         self.close();
         self.store_scalars();
-        let next = self.source.places[index + 1].wrapping_sub(self.source.start);
-        let target = next.wrapping_add_signed(op.immediate.wrapping_mul(4));
-        let _ = write!(
-            self.text,
-            "  %relative = select i1 {condition}, i64 {}, i64 {}\n  \
-             %start = load i64, ptr %start.at\n  %pc = add i64 %start, %relative\n",
-            target as i64, next as i64
-        );
-        let count = self.source.ops.len();
-        let _ = write!(
-            self.text,
-            "  %before = load i64, ptr %executed.at\n  %executed = add i64 %before, {count}\n  \
-             store i64 %executed, ptr %executed.at\n  store i64 %pc, ptr %pc.at\n"
-        );
-        // Where EXEC is another one, the block is entered anew.
-        if target == 0 && !self.source.ops.iter().any(writes_exec) {
-            let _ = write!(
-                self.text,
-                "  %again = add i64 %executed, {count}\n  %fits = icmp ule i64 %again, %until\n  \
-                 %loops = and i1 {condition}, %fits\n  br i1 %loops, label %top, label %done\ndone:\n"
-            );
-        }
-        self.text.push_str("  ret i32 0\n");
+        self.go_on_where(condition);
         self.has_branched = true;
     }
 
@@ -330,15 +302,7 @@ impl<'a> Emitter<'a> {
         if !self.has_branched {
             self.close();
             self.store_scalars();
-            let end = self.source.places[self.source.ops.len()].wrapping_sub(self.source.start);
-            let end = end as i64;
-            let count = self.source.ops.len();
-            let _ = write!(
-                self.text,
-                "  %before = load i64, ptr %executed.at\n  %executed = add i64 %before, {count}\n  \
-                 store i64 %executed, ptr %executed.at\n  %start = load i64, ptr %start.at\n  \
-                 %pc = add i64 %start, {end}\n  store i64 %pc, ptr %pc.at\n  ret i32 0\n"
-            );
+            self.go_on();
         }
         self.text.push_str("}\n");
     }

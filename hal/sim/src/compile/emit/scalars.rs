@@ -2,7 +2,7 @@
 //! written is stored before anything else looks at it.
 
 use super::{Emitter, Held, Open};
-use crate::compile::block::LaneAccess;
+use crate::compile::plan::LaneAccess;
 use crate::compile::scalar::{Immediate, Lowering};
 use crate::compile::template::expand;
 use crate::compile::value::Value;

@@ -2,7 +2,7 @@
 
 use super::{Emitter, Lanes, Open};
 use crate::compile::access::Place;
-use crate::compile::block::Segment;
+use crate::compile::compiled::Segment;
 use crate::compile::value::Value;
 use crate::compile::workspace::KEPT_ROWS;
 use crate::execute::lane::Kind;

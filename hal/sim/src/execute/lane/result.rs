@@ -93,16 +93,9 @@ fn write_selected(wave: &mut Wave, op: &Op, index: RowIndex, value: &Row, mask: 
     let mut value = *value;
     if let Some(adapt) = &op.adapt {
         let Finish { select, unused, .. } = adapt.finish;
-        let (shift, bits) = match select {
-            SdwaSelect::Dword => (0, u32::MAX),
-            SdwaSelect::Byte0 => (0, 0xff),
-            SdwaSelect::Byte1 => (8, 0xff),
-            SdwaSelect::Byte2 => (16, 0xff),
-            SdwaSelect::Byte3 => (24, 0xff),
-            SdwaSelect::Word0 => (0, 0xffff),
-            SdwaSelect::Word1 => (16, 0xffff),
-        };
-        if bits != u32::MAX {
+        let (shift, length) = select.field();
+        let bits = u32::MAX >> (u32::BITS - length);
+        if select != SdwaSelect::Dword {
             let old = *wave.row(index);
             for (new, old) in value.0.iter_mut().zip(old.0) {
                 let placed = (*new & bits) << shift;
@@ -111,7 +104,7 @@ fn write_selected(wave: &mut Wave, op: &Op, index: RowIndex, value: &Row, mask: 
                     SdwaUnused::Pad => 0,
                     SdwaUnused::Preserve => old & !field,
                     SdwaUnused::SignExtend => {
-                        let top = bits.count_ones() - 1;
+                        let top = length - 1;
                         let above = !(field | (1u32 << shift).wrapping_sub(1));
                         if *new >> top & 1 != 0 { above } else { 0 }
                     }

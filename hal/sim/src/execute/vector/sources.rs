@@ -180,15 +180,10 @@ fn change_sign(row: &mut Row, sign: u32, how: &SourceAdapt) {
 /// Takes a part of each word.
 #[inline(always)]
 fn select(row: &mut Row, select: SdwaSelect, sign_extend: bool) {
-    let (shift, bits) = match select {
-        SdwaSelect::Dword => return,
-        SdwaSelect::Byte0 => (0, 8),
-        SdwaSelect::Byte1 => (8, 8),
-        SdwaSelect::Byte2 => (16, 8),
-        SdwaSelect::Byte3 => (24, 8),
-        SdwaSelect::Word0 => (0, 16),
-        SdwaSelect::Word1 => (16, 16),
-    };
+    if select == SdwaSelect::Dword {
+        return;
+    }
+    let (shift, bits) = select.field();
     for word in &mut row.0 {
         let high = *word >> shift << (32 - bits);
         *word = if sign_extend { (high as i32 >> (32 - bits)) as u32 } else { high >> (32 - bits) };

@@ -11,7 +11,7 @@ mod touch;
 
 use super::{Emitter, WORDS};
 use crate::compile::access::{Access, Direction, Place};
-use crate::compile::block::Site;
+use crate::compile::compiled::Site;
 use crate::compile::frame::offset;
 use crate::compile::value::Value;
 use crate::instruction::{Op, Word};
@@ -237,9 +237,8 @@ impl Emitter<'_> {
         };
         let bytes = access.element.bytes() as u32;
         self.sites.push(Site { instruction: self.index, access: kind, bytes });
-        let windows = self.value(format_args!("load ptr, ptr %windows.at"));
         let at = number * offset::WINDOW_SIZE;
-        let window = self.value(format_args!("getelementptr i8, ptr {windows}, i64 {at}"));
+        let window = self.value(format_args!("getelementptr i8, ptr %windows, i64 {at}"));
         let notes = self.notes;
         let mut field = |of: usize, kind: &str| {
             let place = self.value(format_args!("getelementptr i8, ptr {window}, i64 {of}"));

@@ -1,0 +1,276 @@
+//! Compiled blocks, and how they follow each other: the code of one goes on to the code of the next,
+//! where that is known and the wave can execute it, without coming back in between.
+
+use super::block::Block;
+use super::emit::{self, Module};
+use super::frame::{Entry, Frame};
+use super::value::Shape;
+use super::workspace::{CachedWindow, Workspace};
+use crate::memory::{Memory, WindowAccess};
+use crate::wave::{Level, Machine, Mode, RowIndex, Wave};
+use flipwave_jit::{Code, Compiler, Extensions};
+use std::ops::Range;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// The bits of MODE that compiled code depends on, and what they must be: to nearest even, denormals
+/// kept, infinities of half precision, vector registers where they are named.
+const MODE_BITS: u32 = 0xff | Mode::GPR_INDEX | Mode::SKIP_VECTORS | Mode::FP16_OVERFLOW;
+const MODE: u32 = 0xf0;
+
+/// Bytes of LDS that compiled code reads whatever the addresses are.
+const SHORTEST_LDS: u32 = 64;
+
+/// What a block counts when it is undone: as many times must it be executed for that to be no loss.
+const UNDONE: u32 = 16;
+/// The count at which it is given up.
+const PATIENCE: u32 = 1024;
+
+/// A block and what it is compiled to: what does not note what it touches, and what does.
+pub struct Candidate {
+    pub block: Arc<Block>,
+    variants: [Variant; 2],
+}
+
+/// A block as code of the host.
+#[derive(Default)]
+struct Variant {
+    /// Whether it is compiled, or being compiled.
+    is_asked_for: AtomicBool,
+    /// What was compiled; nothing if that did not succeed.
+    compiled: OnceLock<Option<Compiled>>,
+}
+
+impl Candidate {
+    pub fn new(block: Block) -> Candidate {
+        Candidate { block: Arc::new(block), variants: Default::default() }
+    }
+
+    /// Whether nobody has asked before for what notes what it touches, or does not.
+    pub fn is_first_to_ask(&self, notes: bool) -> bool {
+        !self.variants[usize::from(notes)].is_asked_for.swap(true, Ordering::Relaxed)
+    }
+
+    /// Has it compiled, so that it notes what it touches or does not.
+    pub fn compile(
+        &self,
+        machine: Machine,
+        level: Level,
+        notes: bool,
+        compiler: &mut dyn Compiler,
+    ) {
+        let (shape, extensions) = match level {
+            Level::Avx512 => (Shape::Sixteen, Extensions::Avx512),
+            _ => (Shape::Eight, Extensions::Avx2),
+        };
+        let module = emit::module(&self.block.source, machine, shape, notes);
+        let object = compiler.compile(&module.text, extensions).map_err(|error| error.to_string());
+        let code = object
+            .and_then(|object| Code::load(&object, emit::NAME).map_err(|error| error.to_string()));
+        // The interpreter executes what is not compiled; a test says why not.
+        #[cfg(test)]
+        if let Err(error) = &code {
+            panic!("{error}\n{}", module.text);
+        }
+        let compiled = code.ok().map(|code| Compiled::new(Arc::clone(&self.block), module, code));
+        let _ = self.variants[usize::from(notes)].compiled.set(compiled);
+    }
+
+    /// What was compiled, that notes what it touches or does not; nothing as long as it is not, or if
+    /// that did not succeed.
+    #[inline(always)]
+    pub fn compiled(&self, notes: bool) -> Option<&Compiled> {
+        self.variants[usize::from(notes)].compiled.get()?.as_ref()
+    }
+}
+
+/// What a block demands of a wave, or what a wave has: at most as much of each may be demanded.
+/// Compiled code compares them.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(16))]
+pub struct Demands {
+    vgprs: u32,
+    acc_vgprs: u32,
+    /// Windows of the tier up to the last one of its own.
+    windows: u32,
+    /// Bytes.
+    lds: u32,
+}
+
+impl Demands {
+    /// What a wave has.
+    #[inline(always)]
+    pub fn of_wave(
+        wave: &Wave,
+        (memory, lds): (&dyn Memory, &[u8]),
+        workspace: &Workspace,
+    ) -> Demands {
+        let windows = if memory.generation().is_some() { workspace.windows() } else { 0 };
+        Demands {
+            vgprs: wave.vgpr_count.into(),
+            acc_vgprs: wave.acc_vgpr_count.into(),
+            windows: u32::try_from(windows).unwrap_or(u32::MAX),
+            lds: u32::try_from(lds.len()).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// Whether a wave has it.
+    #[inline(always)]
+    fn are_met_by(self, has: Demands) -> bool {
+        self.vgprs <= has.vgprs
+            && self.acc_vgprs <= has.acc_vgprs
+            && self.windows <= has.windows
+            && self.lds <= has.lds
+    }
+}
+
+/// What other blocks' code uses to go on to a block, and what its own code knows of itself. Compiled code
+/// finds it at the offsets that [`offset`](super::frame::offset) names.
+#[repr(C)]
+pub struct Link {
+    pub demands: Demands,
+    /// Instructions that the wave's turn must have room for; more than any turn has where other blocks
+    /// must not go on to it.
+    pub room: AtomicU64,
+    pub entry: Entry,
+    /// The device address of the block.
+    pub start: u64,
+    /// Where its windows begin: bytes from the tier's first one on.
+    pub first_window: u64,
+    /// Where it goes on: after its last instruction, and where that branches to. [`NOWHERE`] as long as
+    /// that is not known.
+    pub next: [AtomicPtr<Link>; 2],
+}
+
+/// More than any turn has, and so little that it can be added to what a wave has executed.
+const NO_ROOM: u64 = i64::MAX as u64;
+/// The longest turn.
+pub const LAST: u64 = NO_ROOM - 1;
+
+/// What is never gone on to.
+static NOWHERE: Link = Link {
+    demands: Demands { vgprs: 0, acc_vgprs: 0, windows: 0, lds: 0 },
+    room: AtomicU64::new(NO_ROOM),
+    entry: nowhere,
+    start: 0,
+    first_window: 0,
+    next: [const { AtomicPtr::new(ptr::null_mut()) }; 2],
+};
+
+/// Is never called.
+unsafe extern "C" fn nowhere(_: *mut Frame<'_, '_>) -> u32 {
+    0
+}
+
+/// What is known of a block once it is compiled.
+#[repr(C)]
+pub struct Compiled {
+    /// The first field: a pointer to it is one to the whole.
+    link: Link,
+    pub block: Arc<Block>,
+    /// How often it was undone lately.
+    undone: AtomicU32,
+    /// The stretches of code over lanes that can be undone.
+    pub segments: Vec<Segment>,
+    /// Accesses to device memory, in the order of instructions.
+    pub sites: Vec<Site>,
+    /// Where [`Link::next`] leads to: device addresses.
+    exits: [u64; 2],
+    /// Keeps the code where it is.
+    _code: Code,
+}
+
+/// A stretch of code over lanes that can be undone: where it meets what it does not do right, the rows
+/// that it has written are those of the wave again, and the interpreter executes it.
+#[derive(Clone, Debug)]
+pub struct Segment {
+    /// Its instructions, and scalar ones between them.
+    pub instructions: Range<usize>,
+    /// The rows of which there are copies, in their order.
+    pub kept: Vec<RowIndex>,
+}
+
+/// An access to device memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Site {
+    pub instruction: usize,
+    /// What the window is for.
+    pub access: WindowAccess,
+    /// Bytes of a lane.
+    pub bytes: u32,
+}
+
+impl Compiled {
+    fn new(block: Arc<Block>, module: Module, code: Code) -> Compiled {
+        let Module { segments, sites, uses_lds, .. } = module;
+        let ops = || block.source.ops.iter();
+        let windows = if sites.is_empty() { 0 } else { block.first_site + sites.len() };
+        let link = Link {
+            demands: Demands {
+                vgprs: ops().map(|op| op.vgprs_named).max().unwrap_or(0).into(),
+                acc_vgprs: ops().map(|op| op.acc_vgprs_named).max().unwrap_or(0).into(),
+                windows: u32::try_from(windows).unwrap_or(u32::MAX),
+                lds: if uses_lds { SHORTEST_LDS } else { 0 },
+            },
+            room: AtomicU64::new(block.len() as u64),
+            // SAFETY: the address is that of the function that `emit` has written, which is of this
+            // type.
+            entry: unsafe { std::mem::transmute::<NonNull<()>, Entry>(code.entry()) },
+            start: block.source.start,
+            first_window: (block.first_site * size_of::<CachedWindow>()) as u64,
+            next: std::array::from_fn(|_| AtomicPtr::new(ptr::from_ref(&NOWHERE).cast_mut())),
+        };
+        let exits = block.source.exits();
+        let undone = AtomicU32::new(0);
+        Compiled { link, block, undone, segments, sites, exits, _code: code }
+    }
+
+    /// Whether a wave can execute it: it has the registers, MODE is as the code expects it, and memory
+    /// is what compiled code can access.
+    #[inline(always)]
+    pub fn suits(&self, wave: &Wave, has: Demands) -> bool {
+        wave.mode.0 & MODE_BITS == MODE && self.link.demands.are_met_by(has)
+    }
+
+    /// A pointer to it as other blocks have it.
+    pub fn link(&self) -> *const Link {
+        ptr::from_ref(self).cast()
+    }
+
+    /// Has the code go on to what is compiled where the wave is now, after this block. Both are of one
+    /// tier.
+    pub fn go_on_to(&self, pc: u64, next: &Compiled) {
+        for (exit, link) in self.exits.iter().zip(&self.link.next) {
+            let next = next.link().cast_mut();
+            if *exit == pc && link.load(Ordering::Relaxed) != next {
+                link.store(next, Ordering::Release);
+            }
+        }
+    }
+
+    /// Whether it is undone so often that the interpreter is faster.
+    #[inline(always)]
+    pub fn is_given_up(&self) -> bool {
+        self.undone.load(Ordering::Relaxed) > PATIENCE
+    }
+
+    /// Notes that it was undone. Until it has been executed often enough again, nothing goes on to it
+    /// without asking.
+    pub fn note_undone(&self) {
+        self.undone.fetch_add(UNDONE, Ordering::Relaxed);
+        self.link.room.store(NO_ROOM, Ordering::Relaxed);
+    }
+
+    /// Notes that it was executed to its end.
+    #[inline(always)]
+    pub fn note_done(&self) {
+        match self.undone.load(Ordering::Relaxed) {
+            0 if self.link.room.load(Ordering::Relaxed) == NO_ROOM => {
+                self.link.room.store(self.block.len() as u64, Ordering::Relaxed);
+            }
+            0 => {}
+            undone => self.undone.store(undone - 1, Ordering::Relaxed),
+        }
+    }
+}

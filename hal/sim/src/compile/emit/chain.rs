@@ -1,0 +1,138 @@
+//! The end of a block: what was executed is counted, and the code goes on to the next block's where that
+//! is known and the wave can execute it, or else comes back.
+
+use super::Emitter;
+use crate::compile::frame::offset;
+use crate::compile::plan::writes_exec;
+use crate::compile::value::Value;
+use std::fmt::Write;
+
+/// Which of the places a block goes on at: after its last instruction, and where that branches to.
+const NEXT: usize = 0;
+const TARGET: usize = 1;
+
+impl Emitter<'_> {
+    /// What the end of a block has from its beginning.
+    pub(super) fn begin_chain(&mut self) {
+        let _ = write!(
+            self.text,
+            "  %executed.at = getelementptr i8, ptr %frame, i64 {}\n  \
+             %operations.at = getelementptr i8, ptr %frame, i64 {}\n  \
+             %current.at = getelementptr i8, ptr %frame, i64 {}\n  \
+             %current = load ptr, ptr %current.at\n  \
+             %active.count = call i64 @llvm.ctpop.i64(i64 %exec)\n  \
+             %windows.at = getelementptr i8, ptr %frame, i64 {}\n  \
+             %windows.all = load ptr, ptr %windows.at\n  \
+             %windows.first.at = getelementptr i8, ptr %current, i64 {}\n  \
+             %windows.first = load i64, ptr %windows.first.at\n  \
+             %windows = getelementptr i8, ptr %windows.all, i64 %windows.first\n",
+            offset::EXECUTED,
+            offset::LANE_OPERATIONS,
+            offset::CURRENT,
+            offset::WINDOWS,
+            offset::LINK_FIRST_WINDOW,
+        );
+    }
+
+    /// Ends the block: the wave goes on after it.
+    pub(super) fn go_on(&mut self) {
+        self.count_instructions();
+        self.leave(NEXT, false);
+    }
+
+    /// Ends the block with a branch that is taken on a condition.
+    pub(super) fn go_on_where(&mut self, condition: Value) {
+        self.count_instructions();
+        let _ = write!(self.text, "  br i1 {condition}, label %taken, label %passed\npassed:\n");
+        self.leave(NEXT, true);
+        self.text.push_str("taken:\n");
+        let [_, target] = self.source.exits();
+        // Where EXEC is another one, the block is entered anew.
+        if target == self.source.start && !self.source.ops.iter().any(writes_exec) {
+            let count = self.source.ops.len();
+            let until = self.field(offset::UNTIL, "i64");
+            let again = self.value(format_args!("add i64 %executed, {count}"));
+            let has_room = self.value(format_args!("icmp ule i64 {again}, {until}"));
+            let may_branch = self.may_branch();
+            let loops = self.value(format_args!("and i1 {has_room}, {may_branch}"));
+            let _ = write!(self.text, "  br i1 {loops}, label %top, label %done\ndone:\n");
+        }
+        self.leave(TARGET, true);
+    }
+
+    /// Counts what the block has executed.
+    fn count_instructions(&mut self) {
+        let count = self.source.ops.len();
+        let per_lane = self.source.ops.iter().filter(|op| op.per_lane).count();
+        let _ = write!(
+            self.text,
+            "  %executed.before = load i64, ptr %executed.at\n  \
+             %executed = add i64 %executed.before, {count}\n  \
+             store i64 %executed, ptr %executed.at\n  \
+             %operations.before = load i64, ptr %operations.at\n  \
+             %operations.lanes = mul i64 %active.count, {per_lane}\n  \
+             %operations.own = add i64 %operations.lanes, {}\n  \
+             %operations = add i64 %operations.before, %operations.own\n  \
+             store i64 %operations, ptr %operations.at\n",
+            count - per_lane
+        );
+    }
+
+    /// A field of the frame.
+    fn field(&mut self, at: usize, kind: &str) -> Value {
+        let place = self.value(format_args!("getelementptr i8, ptr %frame, i64 {at}"));
+        self.value(format_args!("load {kind}, ptr {place}"))
+    }
+
+    /// Whether the wave's turn does not end where it branches.
+    fn may_branch(&mut self) -> Value {
+        let from = self.field(offset::BRANCH_FROM, "i64");
+        self.value(format_args!("icmp ult i64 %executed, {from}"))
+    }
+
+    /// Goes on to one of the next blocks, or comes back.
+    fn leave(&mut self, exit: usize, has_branched: bool) {
+        let at = offset::LINK_NEXT + exit * size_of::<usize>();
+        let place = self.value(format_args!("getelementptr i8, ptr %current, i64 {at}"));
+        let next = self.value(format_args!("load atomic ptr, ptr {place} acquire, align 8"));
+        let place =
+            self.value(format_args!("getelementptr i8, ptr {next}, i64 {}", offset::LINK_ROOM));
+        let room = self.value(format_args!("load atomic i64, ptr {place} monotonic, align 8"));
+        let end = self.value(format_args!("add i64 %executed, {room}"));
+        let until = self.field(offset::CHAIN_UNTIL, "i64");
+        let mut goes_on = self.value(format_args!("icmp ule i64 {end}, {until}"));
+        if has_branched {
+            let may_branch = self.may_branch();
+            goes_on = self.value(format_args!("and i1 {goes_on}, {may_branch}"));
+        }
+        let has = self.field(offset::HAS, "<4 x i32>");
+        let place =
+            self.value(format_args!("getelementptr i8, ptr {next}, i64 {}", offset::LINK_DEMANDS));
+        let demands = self.value(format_args!("load <4 x i32>, ptr {place}, align 16"));
+        let lacks = self.value(format_args!("icmp ugt <4 x i32> {demands}, {has}"));
+        let lacks = self.value(format_args!("bitcast <4 x i1> {lacks} to i4"));
+        let suits = self.value(format_args!("icmp eq i4 {lacks}, 0"));
+        let goes_on = self.value(format_args!("and i1 {goes_on}, {suits}"));
+        let number = self.number();
+        let _ = write!(
+            self.text,
+            "  br i1 {goes_on}, label %next{number}, label %back{number}\nnext{number}:\n  \
+             store ptr {next}, ptr %current.at\n"
+        );
+        let place =
+            self.value(format_args!("getelementptr i8, ptr {next}, i64 {}", offset::LINK_ENTRY));
+        let entry = self.value(format_args!("load ptr, ptr {place}"));
+        let _ = write!(
+            self.text,
+            "  %end{number} = musttail call i32 {entry}(ptr %frame)\n  ret i32 %end{number}\n\
+             back{number}:\n"
+        );
+        let relative = self.source.exits()[exit].wrapping_sub(self.source.start) as i64;
+        let place =
+            self.value(format_args!("getelementptr i8, ptr %current, i64 {}", offset::LINK_START));
+        let start = self.value(format_args!("load i64, ptr {place}"));
+        let pc = self.value(format_args!("add i64 {start}, {relative}"));
+        let place = self.value(format_args!("getelementptr i8, ptr %frame, i64 {}", offset::PC));
+        let _ = write!(self.text, "  store i64 {pc}, ptr {place}\n  ret i32 0\n");
+    }
+}

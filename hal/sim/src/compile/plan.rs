@@ -1,0 +1,269 @@
+//! What is compiled together, and how each instruction of it: those that are executed one after the
+//! other, from where waves arrive to where they part or what is active changes.
+
+use super::access::{Access, Place};
+use super::vector::Stored;
+use super::{scalar, vector};
+use crate::execute::lane::{Denormals, Kind, ResultKind};
+use crate::execute::scalar::ScalarOperation;
+use crate::execute::vector::VectorOperation;
+use crate::instruction::control::{Condition, Control};
+use crate::instruction::{Inner, Op, Run, SourceAdapt, Word};
+use crate::translate::program::Program;
+use crate::translate::vector_row;
+use crate::wave::{Machine, ScalarIndex};
+use flipwave_isa::{Register, RegisterRange, SdwaSelect};
+
+/// Most instructions of a block.
+const LONGEST: usize = 256;
+
+/// What is compiled together.
+pub struct Source {
+    /// Device address of the first instruction.
+    pub start: u64,
+    /// Its instructions.
+    pub ops: Vec<Op>,
+    /// How each is compiled.
+    pub plans: Vec<Plan>,
+    /// The device address of each, and that after the last one.
+    pub places: Vec<u64>,
+}
+
+/// How an instruction is compiled.
+#[derive(Clone, Copy)]
+pub enum Plan {
+    /// It does nothing.
+    Nothing,
+    /// As code over scalar registers.
+    Scalar(&'static ScalarOperation, &'static scalar::Lowering),
+    /// As a word that moves from a lane to a scalar register, or the other way.
+    Lane(LaneAccess),
+    /// As code over lanes.
+    Vector(VectorPlan),
+    /// As the same operation on both of two words or halves, or a move that takes each word from another
+    /// source.
+    Pair(&'static vector::Lowering),
+    /// Both halves so.
+    Dual(VectorPlan, VectorPlan),
+    /// As an access to memory, lane by lane or as a whole.
+    Access(Access),
+    /// As a call of the interpreter.
+    Call,
+    /// As the branch at the block's end.
+    Branch(Condition),
+}
+
+/// A move between a lane and a scalar register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LaneAccess {
+    /// From the lowest active lane.
+    ReadFirst,
+    /// From the lane that the second source names.
+    Read,
+    /// To that lane.
+    Write,
+}
+
+impl LaneAccess {
+    fn of(op: &Op) -> Option<LaneAccess> {
+        let own = match op.inst.operation.name() {
+            "v_readfirstlane_b32" => LaneAccess::ReadFirst,
+            "v_readlane_b32" => LaneAccess::Read,
+            "v_writelane_b32" => LaneAccess::Write,
+            _ => return None,
+        };
+        has_plain_words(op).then_some(own)
+    }
+}
+
+/// An operation that is compiled as code over lanes.
+#[derive(Clone, Copy)]
+pub struct VectorPlan {
+    pub row: &'static VectorOperation,
+    pub lowering: &'static vector::Lowering,
+}
+
+impl Source {
+    /// The instructions from a device address on; nothing if there is nothing to be compiled.
+    pub fn of(program: &Program, start: u64) -> Option<Source> {
+        let (mut ops, mut places, mut place) = (Vec::new(), vec![start], start);
+        let machine = program.machine();
+        let mut has_new_exec = false;
+        while ops.len() < LONGEST
+            && program.contains(place)
+            && let Ok(op) = program.fetch(place)
+        {
+            let is_branch = matches!(op.run, Run::Control(Control::Branch(_)));
+            // What is executed is counted with EXEC as it is at the beginning, and with one other.
+            let has_other_exec = has_new_exec && (!is_straight(op, machine) || writes_exec(op));
+            if !is_branch && (op.parts_blocks || has_other_exec) {
+                break;
+            }
+            ops.push(op.clone());
+            place = place.wrapping_add(op.size.into());
+            places.push(place);
+            has_new_exec |= writes_exec(op);
+            if is_branch || writes_exec(op) && !is_straight(op, machine) {
+                break;
+            }
+        }
+        let plans = ops.iter().map(|op| Plan::of(op, machine)).collect();
+        (!ops.is_empty()).then_some(Source { start, ops, plans, places })
+    }
+}
+
+impl Source {
+    /// Where waves go on: device addresses of what stands after it, and of what its branch leads to,
+    /// which is the same if there is none.
+    pub fn exits(&self) -> [u64; 2] {
+        let next = self.places[self.ops.len()];
+        let target = match (self.plans.last(), self.ops.last()) {
+            (Some(Plan::Branch(_)), Some(op)) => {
+                next.wrapping_add_signed(op.immediate.wrapping_mul(4))
+            }
+            _ => next,
+        };
+        [next, target]
+    }
+
+    /// Accesses to device memory.
+    pub fn sites(&self) -> usize {
+        let is_site =
+            |plan: &&Plan| matches!(plan, Plan::Access(own) if own.place == Place::Global);
+        self.plans.iter().filter(is_site).count()
+    }
+}
+
+/// Whether an instruction is compiled as scalar code: what may follow where EXEC has changed, as it does
+/// the same whatever lanes are active.
+fn is_straight(op: &Op, machine: Machine) -> bool {
+    matches!(Plan::of(op, machine), Plan::Nothing | Plan::Scalar(..))
+}
+
+/// Whether an instruction writes EXEC, so that the lanes of those after it are others.
+pub fn writes_exec(op: &Op) -> bool {
+    let is_exec = |range: &RegisterRange| {
+        (0..range.words).any(|word| {
+            range
+                .first
+                .offset(word)
+                .is_some_and(|own| matches!(own, Register::ExecLo | Register::ExecHi))
+        })
+    };
+    op.writes_exec || op.inst.writes.iter().any(is_exec)
+}
+
+impl Plan {
+    /// How an instruction is compiled.
+    pub fn of(op: &Op, machine: Machine) -> Plan {
+        match op.run {
+            Run::Control(Control::Branch(condition)) => Plan::Branch(condition),
+            Run::Control(_) => Plan::Nothing,
+            Run::Scalar(_) => {
+                let name = op.inst.operation.name();
+                match (crate::execute::scalar::find(name), scalar::find(name)) {
+                    (Some(row), Some(lowering))
+                        if has_plain_words(op) && leaves_exec_whole(op, lowering, machine) =>
+                    {
+                        Plan::Scalar(row, lowering)
+                    }
+                    _ => Plan::Call,
+                }
+            }
+            _ if writes_exec(op) => Plan::Call,
+            Run::Vector(_) => match (vector_plan(op, machine), pair_plan(op, machine)) {
+                (Some(plan), _) => Plan::Vector(plan),
+                (None, Some(lowering)) => Plan::Pair(lowering),
+                (None, None) => Plan::Call,
+            },
+            Run::Whole(_) => LaneAccess::of(op).map_or(Plan::Call, Plan::Lane),
+            Run::Dual => match op.inner.as_deref() {
+                Some(Inner::Dual(dual)) if dual.words == 1 => {
+                    let halves = [&dual.first, &dual.second].map(|half| vector_plan(half, machine));
+                    match halves {
+                        [Some(first), Some(second)] => Plan::Dual(first, second),
+                        _ => Plan::Call,
+                    }
+                }
+                _ => Plan::Call,
+            },
+            _ => Access::of(op).map_or(Plan::Call, Plan::Access),
+        }
+    }
+}
+
+/// Whether EXEC is written as a whole if it is written: all words of the wave's lanes, and no others.
+fn leaves_exec_whole(op: &Op, lowering: &scalar::Lowering, machine: Machine) -> bool {
+    let words = machine.lanes / 32;
+    let is_other =
+        |index: ScalarIndex| !(0..lowering.words).any(|word| ScalarIndex(index.0 + word).is_exec());
+    let is_whole = op.scalar_destination == ScalarIndex::EXEC && lowering.words == words;
+    match lowering.saves_exec {
+        true => lowering.words == words && is_other(op.scalar_destination),
+        false => is_whole || is_other(op.scalar_destination),
+    }
+}
+
+/// The operation on each word of one that works on pairs of words.
+fn pair_plan(op: &Op, machine: Machine) -> Option<&'static vector::Lowering> {
+    let row = vector_row(&op.inst, machine)?;
+    let lowering = vector::find(vector::of_pairs(row.name)?)?;
+    let kind = if lowering.result == Stored::Whole { Kind::PackedWords } else { Kind::Packed };
+    let has_pairs = row.sources.iter().all(|own| *own == kind);
+    let is_plain = op
+        .adapt
+        .as_ref()
+        .is_none_or(|adapt| adapt.lane_move.is_none() && adapt.finish == Default::default());
+    (has_pairs && is_plain && has_plain_words(op)).then_some(lowering)
+}
+
+/// Whether all words of the sources are registers or constants.
+fn has_plain_words(op: &Op) -> bool {
+    let mut words = op.sources.iter().flat_map(|source| source.words);
+    words.all(|word| matches!(word, Word::Row(_) | Word::Scalar(_) | Word::Constant(_) | Word::Scc))
+}
+
+fn vector_plan(op: &Op, machine: Machine) -> Option<VectorPlan> {
+    let row = vector_row(&op.inst, machine)?;
+    let lowering = vector::find(row.name)?;
+    let is_kind = |kind: &Kind| {
+        matches!(kind, Kind::Word | Kind::F32 | Kind::F16 | Kind::Wide | Kind::F64 | Kind::Mask)
+    };
+    let fits = row.sources.iter().all(is_kind)
+        && matches!(
+            row.result,
+            ResultKind::Rows(1 | 2) | ResultKind::Mask | ResultKind::RowsAndMask(1 | 2)
+        )
+        && matches!(row.numerics.denormals, Denormals::Kept | Denormals::ByMode)
+        && has_plain_words(op)
+        && !op.mask_destination.iter().any(|word| word.is_exec())
+        && has_simple_modifiers(op, row);
+    fits.then_some(VectorPlan { row, lowering })
+}
+
+/// Whether modifiers do nothing but to change signs of floating-point sources, to take parts of words,
+/// and to write a part of one.
+fn has_simple_modifiers(op: &Op, row: &VectorOperation) -> bool {
+    let Some(adapt) = &op.adapt else { return true };
+    let mut sources = adapt.sources.iter().enumerate();
+    let writes_word = matches!(row.result, ResultKind::Rows(1) | ResultKind::RowsAndMask(1));
+    let is_whole = adapt.finish.select == SdwaSelect::Dword;
+    adapt.lane_move.is_none()
+        && !adapt.finish.changes_value()
+        && (is_whole || writes_word)
+        && sources.all(|(index, source)| {
+            let kind = row.sources.get(index);
+            let simple = SourceAdapt {
+                negate: source.negate,
+                absolute: source.absolute,
+                select: source.select,
+                sign_extend: source.sign_extend,
+                ..Default::default()
+            };
+            let has_signs = source.negate || source.absolute;
+            let takes_part = source.select != SdwaSelect::Dword || source.sign_extend;
+            let may_have_signs = matches!(kind, Some(Kind::F32 | Kind::F16 | Kind::F64));
+            let may_be_part = matches!(kind, Some(Kind::Word | Kind::F32 | Kind::F16));
+            *source == simple && (may_have_signs || !has_signs) && (may_be_part || !takes_part)
+        })
+}
