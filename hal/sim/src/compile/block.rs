@@ -2,7 +2,7 @@
 
 use super::plan::{LaneAccess, Plan, Source, writes_exec};
 use crate::instruction::Stretch;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// What is compiled together, or going to be.
 pub struct Block {
@@ -19,7 +19,12 @@ pub struct Block {
     pub first_site: usize,
     /// Instructions before each one that do something in each active lane.
     per_lane: Vec<u32>,
+    /// How often code met numbers that it does not do right, see [`Block::note_unsettled`].
+    unsettled: AtomicU32,
 }
+
+/// How often code may meet such numbers before it is compiled to do more of them.
+const FEW_UNSETTLED: u32 = 8;
 
 impl Block {
     /// A block that is not compiled yet. The tier's windows from `first_site` on are its own.
@@ -44,7 +49,18 @@ impl Block {
             first_site,
             per_lane,
             source,
+            unsettled: AtomicU32::new(0),
         }
+    }
+
+    /// Notes that its code met a NaN, or another number that it does not do right.
+    pub fn note_unsettled(&self) {
+        self.unsettled.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether that was so often that code is worth while which makes NaNs those of the interpreter.
+    pub fn is_often_unsettled(&self) -> bool {
+        self.unsettled.load(Ordering::Relaxed) > FEW_UNSETTLED
     }
 
     /// Instructions.
@@ -64,11 +80,6 @@ impl Block {
             before_exec: self.before_exec,
             has_own_lanes: self.has_own_lanes,
         }
-    }
-
-    /// Whether a branch is its last instruction.
-    pub fn ends_with_branch(&self) -> bool {
-        matches!(self.source.plans.last(), Some(Plan::Branch(_)))
     }
 
     /// What the first `count` instructions count as, see

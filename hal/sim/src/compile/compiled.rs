@@ -4,9 +4,10 @@
 use super::block::Block;
 use super::emit::{self, Module};
 use super::frame::{Entry, Frame};
+use super::plan::Plan;
 use super::value::Shape;
 use super::workspace::{CachedWindow, Workspace};
-use crate::memory::{Memory, WindowAccess};
+use crate::memory::WindowAccess;
 use crate::wave::{Level, Machine, Mode, RowIndex, Wave};
 use flipwave_jit::{Code, Compiler, Extensions};
 use std::ops::Range;
@@ -27,10 +28,28 @@ const UNDONE: u32 = 16;
 /// The count at which it is given up.
 const PATIENCE: u32 = 1024;
 
-/// A block and what it is compiled to: what does not note what it touches, and what does.
+/// A block and what it is compiled to, in each way.
 pub struct Candidate {
     pub block: Arc<Block>,
-    variants: [Variant; 2],
+    variants: [Variant; How::COUNT],
+}
+
+/// How a block is compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct How {
+    /// It notes what it touches of device memory.
+    pub notes: bool,
+    /// Its arithmetic makes NaNs those of the interpreter. Otherwise it is undone where it meets one,
+    /// which costs nothing where there are none.
+    pub settles_nans: bool,
+}
+
+impl How {
+    const COUNT: usize = 4;
+
+    fn index(self) -> usize {
+        usize::from(self.notes) | usize::from(self.settles_nans) << 1
+    }
 }
 
 /// A block as code of the host.
@@ -47,24 +66,18 @@ impl Candidate {
         Candidate { block: Arc::new(block), variants: Default::default() }
     }
 
-    /// Whether nobody has asked before for what notes what it touches, or does not.
-    pub fn is_first_to_ask(&self, notes: bool) -> bool {
-        !self.variants[usize::from(notes)].is_asked_for.swap(true, Ordering::Relaxed)
+    /// Whether nobody has asked before for what is compiled so.
+    pub fn is_first_to_ask(&self, how: How) -> bool {
+        !self.variants[how.index()].is_asked_for.swap(true, Ordering::Relaxed)
     }
 
-    /// Has it compiled, so that it notes what it touches or does not.
-    pub fn compile(
-        &self,
-        machine: Machine,
-        level: Level,
-        notes: bool,
-        compiler: &mut dyn Compiler,
-    ) {
+    /// Has it compiled.
+    pub fn compile(&self, machine: Machine, level: Level, how: How, compiler: &mut dyn Compiler) {
         let (shape, extensions) = match level {
             Level::Avx512 => (Shape::Sixteen, Extensions::Avx512),
             _ => (Shape::Eight, Extensions::Avx2),
         };
-        let module = emit::module(&self.block.source, machine, shape, notes);
+        let module = emit::module(&self.block.source, machine, shape, how);
         let object = compiler.compile(&module.text, extensions).map_err(|error| error.to_string());
         let code = object
             .and_then(|object| Code::load(&object, emit::NAME).map_err(|error| error.to_string()));
@@ -74,14 +87,13 @@ impl Candidate {
             panic!("{error}\n{}", module.text);
         }
         let compiled = code.ok().map(|code| Compiled::new(Arc::clone(&self.block), module, code));
-        let _ = self.variants[usize::from(notes)].compiled.set(compiled);
+        let _ = self.variants[how.index()].compiled.set(compiled);
     }
 
-    /// What was compiled, that notes what it touches or does not; nothing as long as it is not, or if
-    /// that did not succeed.
+    /// What was compiled so; nothing as long as it is not, or if that did not succeed.
     #[inline(always)]
-    pub fn compiled(&self, notes: bool) -> Option<&Compiled> {
-        self.variants[usize::from(notes)].compiled.get()?.as_ref()
+    pub fn compiled(&self, how: How) -> Option<&Compiled> {
+        self.variants[how.index()].compiled.get()?.as_ref()
     }
 }
 
@@ -101,12 +113,8 @@ pub struct Demands {
 impl Demands {
     /// What a wave has.
     #[inline(always)]
-    pub fn of_wave(
-        wave: &Wave,
-        (memory, lds): (&dyn Memory, &[u8]),
-        workspace: &Workspace,
-    ) -> Demands {
-        let windows = if memory.generation().is_some() { workspace.windows() } else { 0 };
+    pub fn of_wave(wave: &Wave, lds: &[u8], workspace: &Workspace) -> Demands {
+        let windows = workspace.windows();
         Demands {
             vgprs: wave.vgpr_count.into(),
             acc_vgprs: wave.acc_vgpr_count.into(),
@@ -125,9 +133,9 @@ impl Demands {
     }
 }
 
-/// What other blocks' code uses to go on to a block, and what its own code knows of itself. Compiled code
-/// finds it at the offsets that [`offset`](super::frame::offset) names.
-#[repr(C)]
+/// What other blocks' code uses to go on to a block, and what its own code knows of itself: a line of the
+/// host's cache. Compiled code finds it at the offsets that [`offset`](super::frame::offset) names.
+#[repr(C, align(64))]
 pub struct Link {
     pub demands: Demands,
     /// Instructions that the wave's turn must have room for; more than any turn has where other blocks
@@ -168,9 +176,13 @@ unsafe extern "C" fn nowhere(_: *mut Frame<'_, '_>) -> u32 {
 pub struct Compiled {
     /// The first field: a pointer to it is one to the whole.
     link: Link,
-    pub block: Arc<Block>,
+    /// Instructions.
+    pub length: u64,
+    /// Whether a branch is the last of them.
+    pub ends_with_branch: bool,
     /// How often it was undone lately.
     undone: AtomicU32,
+    pub block: Arc<Block>,
     /// The stretches of code over lanes that can be undone.
     pub segments: Vec<Segment>,
     /// Accesses to device memory, in the order of instructions.
@@ -222,8 +234,19 @@ impl Compiled {
             next: std::array::from_fn(|_| AtomicPtr::new(ptr::from_ref(&NOWHERE).cast_mut())),
         };
         let exits = block.source.exits();
-        let undone = AtomicU32::new(0);
-        Compiled { link, block, undone, segments, sites, exits, _code: code }
+        let (length, undone) = (block.len() as u64, AtomicU32::new(0));
+        let ends_with_branch = matches!(block.source.plans.last(), Some(Plan::Branch(_)));
+        Compiled {
+            link,
+            length,
+            ends_with_branch,
+            undone,
+            block,
+            segments,
+            sites,
+            exits,
+            _code: code,
+        }
     }
 
     /// Whether a wave can execute it: it has the registers, MODE is as the code expects it, and memory
@@ -267,7 +290,7 @@ impl Compiled {
     pub fn note_done(&self) {
         match self.undone.load(Ordering::Relaxed) {
             0 if self.link.room.load(Ordering::Relaxed) == NO_ROOM => {
-                self.link.room.store(self.block.len() as u64, Ordering::Relaxed);
+                self.link.room.store(self.length, Ordering::Relaxed);
             }
             0 => {}
             undone => self.undone.store(undone - 1, Ordering::Relaxed),

@@ -36,7 +36,8 @@ pub enum Ending<'a> {
 impl Compiled {
     /// Executes the block, and again where it branches to itself, and those that it goes on to, as long
     /// as the wave has room for that. The wave must be one that has `has` and that the block
-    /// [suits](Compiled::suits), and have room for all of its instructions; a checker that counts blocks
+    /// [suits](Compiled::suits), and have room for all of its instructions, and the workspace [follows](Workspace::follow) the memory; a
+    /// checker that counts blocks
     /// sees only the first, beyond which the wave must not go.
     pub fn execute<'a, C: Checker>(
         &'a self,
@@ -46,7 +47,6 @@ impl Compiled {
         (has, room): (Demands, Room),
         outcome: &mut Outcome,
     ) -> Ending<'a> {
-        workspace.follow(memory);
         let (before, exec) = (wave.executed, wave.exec());
         let state = (&mut *workspace, &mut *checker);
         let mut frame = Frame::new(self, (&mut *wave, &mut *memory, &mut *lds), state, (has, room));
@@ -65,7 +65,10 @@ impl Compiled {
         wave.executed = executed;
         self.count_blocks(wave, checker, (room, before), exec);
         let active = wave.active_lanes();
-        let is_undone = end == Return::Undone;
+        let is_undone = end != Return::Faulted;
+        if end == Return::Unsettled {
+            last.block.note_unsettled();
+        }
         let reached = if is_undone { last.segments[index].instructions.start } else { index };
         if !room.chains {
             checker.executed_first(wave, last.block.stretch(), reached, exec);
@@ -102,7 +105,7 @@ impl Compiled {
         exec: LaneMask,
     ) {
         if !room.chains && wave.executed > before {
-            let turns = (wave.executed - before) / self.block.len() as u64;
+            let turns = (wave.executed - before) / self.length;
             checker.executed(wave, self.block.stretch(), turns, exec);
         }
     }

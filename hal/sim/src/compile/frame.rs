@@ -123,7 +123,14 @@ pub enum Return {
     /// A segment met what it does not do right. It is number [`Frame::index`], and must be executed by
     /// the interpreter once rows are restored of which there are copies.
     Undone,
+    /// The same, because of a NaN or another number that it does not do right.
+    Unsettled,
 }
+
+/// What compiled code gives back for [`Return::Undone`].
+pub const UNDONE: u32 = 2;
+/// The same for [`Return::Unsettled`].
+pub const UNSETTLED: u32 = 3;
 
 /// How far a wave may go.
 #[derive(Clone, Copy, Debug)]
@@ -203,7 +210,8 @@ impl<'a, 'tier> Frame<'a, 'tier> {
         match unsafe { entry(self) } {
             0 => Return::Done,
             1 => Return::Faulted,
-            _ => Return::Undone,
+            UNDONE => Return::Undone,
+            _ => Return::Unsettled,
         }
     }
 

@@ -24,13 +24,13 @@ use crate::memory::Memory;
 use crate::translate::program::Program;
 use crate::wave::{Level, Wave};
 use block::Block;
-use compiled::{Candidate, Compiled, Demands, LAST};
+use compiled::{Candidate, Compiled, Demands, How, LAST};
 use execute::Ending;
 pub use execute::Outcome;
 use flipwave_jit::{Here, in_background};
 use frame::Room;
 use plan::Source;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 pub use workspace::Workspace;
 
@@ -50,6 +50,9 @@ const PAGE: usize = 256;
 /// A place where a block may begin.
 #[derive(Default)]
 struct Place {
+    /// The code that waves execute, as far as it is known: what does not note what it touches, and what
+    /// does.
+    ready: [AtomicPtr<Compiled>; 2],
     /// How often waves have arrived here.
     arrivals: AtomicU32,
     /// The block; nothing if there is nothing to be compiled.
@@ -92,11 +95,12 @@ impl Tier {
         while let Some(compiled) = self.compiled(program, wave.pc, (compiling, notes)) {
             let until = until.min(end.latest).min(LAST);
             let room = Room { until, branch_from: end.branch_from, chains };
-            if wave.executed + compiled.block.len() as u64 > until {
+            if wave.executed + compiled.length > until {
                 break;
             }
             workspace.prepare(tier, self.sites.load(Ordering::Relaxed));
-            let has = Demands::of_wave(wave, (memory, lds), workspace);
+            workspace.follow(memory);
+            let has = Demands::of_wave(wave, lds, workspace);
             if !compiled.suits(wave, has) || !checker.allows(wave, compiled.block.stretch()) {
                 break;
             }
@@ -107,12 +111,17 @@ impl Tier {
             match compiled.execute(wave, (memory, lds), state, (has, room), outcome) {
                 Ending::Done(own) => {
                     compiled.note_done();
-                    if own.block.ends_with_branch() {
+                    if own.ends_with_branch {
                         end.branch(wave.executed);
                     }
                     last = chains.then_some(own);
                 }
-                Ending::Undone(own) => own.note_undone(),
+                Ending::Undone(own) => {
+                    own.note_undone();
+                    if own.block.is_often_unsettled() {
+                        self.look_again(program, own.block.source.start);
+                    }
+                }
                 Ending::Faulted => break,
             }
         }
@@ -129,17 +138,48 @@ impl Tier {
         let index = program.index_of(pc);
         let page = self.pages.get(index / PAGE)?;
         let place = &page.get_or_init(new_page)[index % PAGE];
+        let ready = &place.ready[usize::from(notes)];
+        // SAFETY: what is noted there belongs to the place's candidate, which is there as long as the
+        // place.
+        let compiled = match unsafe { ready.load(Ordering::Acquire).as_ref() } {
+            Some(compiled) => compiled,
+            None => self.find(program, pc, place, (compiling, notes))?,
+        };
+        (!compiled.is_given_up()).then_some(compiled)
+    }
+
+    /// The same where it is not known. What is compiled in the way that is best is noted.
+    fn find<'a>(
+        &self,
+        program: &Program,
+        pc: u64,
+        place: &'a Place,
+        (compiling, notes): (Compiling, bool),
+    ) -> Option<&'a Compiled> {
         let candidate = match place.candidate.get() {
             Some(candidate) => candidate.as_ref()?,
             None if !place.is_hot(compiling, notes) => return None,
             None => self.begin(program, pc, place)?,
         };
-        let compiled = candidate.compiled(notes);
-        if compiled.is_none() && place.is_hot(compiling, notes) && candidate.is_first_to_ask(notes)
-        {
-            compile(candidate, program, compiling, notes);
+        let how = How { notes, settles_nans: candidate.block.is_often_unsettled() };
+        if let Some(compiled) = candidate.compiled(how) {
+            let compiled = std::ptr::from_ref(compiled).cast_mut();
+            place.ready[usize::from(notes)].store(compiled, Ordering::Release);
+        } else if place.is_hot(compiling, notes) && candidate.is_first_to_ask(how) {
+            compile(candidate, program, compiling, how);
         }
-        compiled.filter(|own| !own.is_given_up())
+        candidate.compiled(how).or_else(|| candidate.compiled(How { settles_nans: false, ..how }))
+    }
+
+    /// Forgets what is compiled at a device address, so that it is found again when waves arrive there.
+    #[cold]
+    fn look_again(&self, program: &Program, start: u64) {
+        let index = program.index_of(start);
+        if let Some(page) = self.pages.get(index / PAGE).and_then(OnceLock::get) {
+            for ready in &page[index % PAGE].ready {
+                ready.store(std::ptr::null_mut(), Ordering::Release);
+            }
+        }
     }
 
     /// The block that begins at a device address.
@@ -174,13 +214,13 @@ impl Place {
 
 /// Has a block compiled.
 #[cold]
-fn compile(candidate: &Arc<Candidate>, program: &Program, compiling: Compiling, notes: bool) {
+fn compile(candidate: &Arc<Candidate>, program: &Program, compiling: Compiling, how: How) {
     let (machine, level) = (program.machine(), program.level());
     match compiling {
-        Compiling::AtOnce => candidate.compile(machine, level, notes, &mut Here),
+        Compiling::AtOnce => candidate.compile(machine, level, how, &mut Here),
         _ => {
             let candidate = Arc::clone(candidate);
-            in_background(move |compiler| candidate.compile(machine, level, notes, compiler));
+            in_background(move |compiler| candidate.compile(machine, level, how, compiler));
         }
     }
 }
@@ -194,7 +234,7 @@ fn new_page() -> Page {
 #[cfg(test)]
 pub mod testing {
     pub use super::block::Block;
-    pub use super::compiled::{Candidate, Demands};
+    pub use super::compiled::{Candidate, Demands, How};
     pub use super::frame::Room;
     pub use super::plan::{LaneAccess, Plan, Source, VectorPlan};
     pub use super::scalar::{Lowering as ScalarLowering, all as scalar_lowerings};

@@ -4,10 +4,11 @@
 use super::access::{Access, Place};
 use super::vector::Stored;
 use super::{scalar, vector};
-use crate::execute::lane::{Denormals, Kind, ResultKind};
+use crate::execute::lane::{Kind, ResultKind};
 use crate::execute::scalar::ScalarOperation;
 use crate::execute::vector::VectorOperation;
 use crate::instruction::control::{Condition, Control};
+use crate::instruction::scalar_memory::{ScalarAccess, Space, Transfer};
 use crate::instruction::{Inner, Op, Run, SourceAdapt, Word};
 use crate::translate::program::Program;
 use crate::translate::vector_row;
@@ -47,6 +48,8 @@ pub enum Plan {
     Dual(VectorPlan, VectorPlan),
     /// As an access to memory, lane by lane or as a whole.
     Access(Access),
+    /// As a load of so many words to scalar registers.
+    ScalarLoad(u8),
     /// As a call of the interpreter.
     Call,
     /// As the branch at the block's end.
@@ -128,8 +131,11 @@ impl Source {
 
     /// Accesses to device memory.
     pub fn sites(&self) -> usize {
-        let is_site =
-            |plan: &&Plan| matches!(plan, Plan::Access(own) if own.place == Place::Global);
+        let is_site = |plan: &&Plan| match plan {
+            Plan::Access(own) => own.place == Place::Global,
+            Plan::ScalarLoad(_) => true,
+            _ => false,
+        };
         self.plans.iter().filter(is_site).count()
     }
 }
@@ -171,6 +177,9 @@ impl Plan {
                 }
             }
             _ if writes_exec(op) => Plan::Call,
+            Run::ScalarMemory(access) => {
+                scalar_load(op, access).map_or(Plan::Call, Plan::ScalarLoad)
+            }
             Run::Vector(_) => match (vector_plan(op, machine), pair_plan(op, machine)) {
                 (Some(plan), _) => Plan::Vector(plan),
                 (None, Some(lowering)) => Plan::Pair(lowering),
@@ -190,6 +199,20 @@ impl Plan {
             _ => Access::of(op).map_or(Plan::Call, Plan::Access),
         }
     }
+}
+
+/// How many words an instruction loads to scalar registers that are nothing else, if it does so from
+/// where its base and offset say.
+fn scalar_load(op: &Op, access: ScalarAccess) -> Option<u8> {
+    let ScalarAccess { space: Space::Address, transfer: Transfer::Load(words), is_scaled: false } =
+        access
+    else {
+        return None;
+    };
+    let end = op.scalar_destination.0.checked_add(words)?;
+    let is_vcc = op.scalar_destination == ScalarIndex::VCC && words <= 2;
+    let is_plain = end <= ScalarIndex::VCC.0 || is_vcc;
+    (is_plain && words <= 16 && has_plain_words(op)).then_some(words)
 }
 
 /// Whether EXEC is written as a whole if it is written: all words of the wave's lanes, and no others.
@@ -227,14 +250,16 @@ fn vector_plan(op: &Op, machine: Machine) -> Option<VectorPlan> {
     let row = vector_row(&op.inst, machine)?;
     let lowering = vector::find(row.name)?;
     let is_kind = |kind: &Kind| {
-        matches!(kind, Kind::Word | Kind::F32 | Kind::F16 | Kind::Wide | Kind::F64 | Kind::Mask)
+        matches!(
+            kind,
+            Kind::Word | Kind::F32 | Kind::F16 | Kind::Half | Kind::Wide | Kind::F64 | Kind::Mask
+        )
     };
     let fits = row.sources.iter().all(is_kind)
         && matches!(
             row.result,
             ResultKind::Rows(1 | 2) | ResultKind::Mask | ResultKind::RowsAndMask(1 | 2)
         )
-        && matches!(row.numerics.denormals, Denormals::Kept | Denormals::ByMode)
         && has_plain_words(op)
         && !op.mask_destination.iter().any(|word| word.is_exec())
         && has_simple_modifiers(op, row);
@@ -262,8 +287,8 @@ fn has_simple_modifiers(op: &Op, row: &VectorOperation) -> bool {
             };
             let has_signs = source.negate || source.absolute;
             let takes_part = source.select != SdwaSelect::Dword || source.sign_extend;
-            let may_have_signs = matches!(kind, Some(Kind::F32 | Kind::F16 | Kind::F64));
-            let may_be_part = matches!(kind, Some(Kind::Word | Kind::F32 | Kind::F16));
+            let may_have_signs = !matches!(kind, None | Some(Kind::Mask));
+            let may_be_part = matches!(kind, Some(Kind::Word | Kind::F32 | Kind::F16 | Kind::Half));
             *source == simple && (may_have_signs || !has_signs) && (may_be_part || !takes_part)
         })
 }

@@ -9,6 +9,8 @@ pub enum Value {
     Result(u32),
     /// The second result.
     Second(u32),
+    /// The lanes for which it is not right.
+    Doubts(u32),
     /// A value that is no result of a template.
     Named(u32),
     /// A number, the same in all lanes where it is a vector.
@@ -26,6 +28,7 @@ impl fmt::Display for Value {
         match self {
             Value::Result(number) => write!(f, "%r.{number}"),
             Value::Second(number) => write!(f, "%s.{number}"),
+            Value::Doubts(number) => write!(f, "%n.{number}"),
             Value::Named(number) => write!(f, "%v{number}"),
             Value::Word(word) => write!(f, "{}", *word as i32),
             Value::Splat(word) => write!(f, "splat (i32 {})", *word as i32),

@@ -1,7 +1,8 @@
 //! What compiled code has besides the wave: room for copies of rows, and where it finds device memory.
 
+use crate::execute::scalar_memory;
 use crate::execute::vector_memory::Addresses;
-use crate::instruction::Op;
+use crate::instruction::{Op, Run};
 use crate::memory::{Memory, TouchedRegion, Window, WindowAccess};
 use crate::wave::{Row, Wave};
 use flipwave_isa::LaneMask;
@@ -22,7 +23,7 @@ pub struct CachedWindow {
     pub bits: *const u64,
 }
 
-/// The widest access of a lane.
+/// The widest access of a lane, or to scalar registers.
 const SHORTEST: usize = 64;
 static NOTHING: [u8; SHORTEST] = [0; SHORTEST];
 
@@ -88,11 +89,14 @@ impl Workspace {
         (wave, op): (&Wave, &Op),
         memory: &mut dyn Memory,
     ) {
-        let exec = wave.exec();
-        if exec == LaneMask::EMPTY {
-            return;
-        }
-        let address = Addresses::of(wave, op, exec).first(exec);
+        let address = match op.run {
+            Run::ScalarMemory(access) => scalar_memory::first_address(wave, op, access),
+            _ => {
+                let exec = wave.exec();
+                (exec != LaneMask::EMPTY).then(|| Addresses::of(wave, op, exec).first(exec))
+            }
+        };
+        let Some(address) = address else { return };
         if self.windows[number].has(address) {
             return;
         }
@@ -112,9 +116,10 @@ impl Workspace {
         &self.kept[index]
     }
 
-    /// How many accesses it is ready for.
+    /// How many accesses it has windows for.
+    #[inline(always)]
     pub fn windows(&self) -> usize {
-        self.windows.len()
+        if self.generation.is_some() { self.windows.len() } else { 0 }
     }
 
     /// The addresses of what compiled code uses: of the copies, and of the windows.

@@ -70,6 +70,11 @@ pub fn execute(
     Ok(())
 }
 
+/// The address of the first word of an access, if it is in range.
+pub fn first_address(wave: &Wave, op: &Op, access: ScalarAccess) -> Option<u64> {
+    Place::of(wave, op, access).of_word(0, 4)
+}
+
 /// Where an access begins, and where it must end.
 struct Place {
     base: u64,

@@ -2,7 +2,7 @@
 
 use crate::compile::Outcome;
 use crate::compile::testing::{
-    Block, Candidate, Demands, LaneAccess, Lowering, Plan, Room, ScalarLowering, Source,
+    Block, Candidate, Demands, How, LaneAccess, Lowering, Plan, Room, ScalarLowering, Source,
     VectorPlan, Workspace, lowerings, of_pairs, scalar_lowerings,
 };
 use crate::dispatch::checker::Unchecked;
@@ -11,6 +11,7 @@ use crate::execute::lane::{Kind, ResultKind};
 use crate::execute::operations::{find, find_whole};
 use crate::execute::step::step_in_range;
 use crate::instruction::lds::LdsAccess;
+use crate::instruction::scalar_memory::{self, ScalarAccess};
 use crate::instruction::vector_memory::{Space, Transfer, VectorAccess};
 use crate::instruction::{Adapt, Element, Half, Op, Run, Word};
 use crate::memory::{AddressSpace, Footprint, Memory, Recording, TouchedRegions};
@@ -29,6 +30,8 @@ const ADDRESSES: u16 = 12;
 const SCALARS: u64 = 12;
 /// The pair that has the address of the buffer.
 const BASE: u8 = 20;
+/// An offset from it.
+const OFFSET: u8 = 22;
 const BUFFER: u64 = 8192;
 const LDS: usize = 1024;
 
@@ -123,7 +126,7 @@ fn pair(random: &mut Random) -> (Op, Plan) {
     let name = names[random.next() as usize % names.len()];
     let row_of = find(name).expect("a row of the same name");
     let single = of_pairs(name).expect("the operation on one word");
-    let lowering = lowerings().iter().find(|own| own.name == single).expect("its code");
+    let lowering = lowerings().find(|own| own.name == single).expect("its code");
     let mut op = op(Run::Vector(row_of.function(Level::detect())));
     op.destination = row(random);
     let mut adapt = Adapt::default();
@@ -216,6 +219,34 @@ fn scalar_operation_of(random: &mut Random, lowering: &'static ScalarLowering) -
         };
     }
     (op, Plan::Scalar(row, lowering))
+}
+
+/// A load to scalar registers, rarely from where there is nothing.
+fn scalar_load(random: &mut Random) -> (Op, Plan) {
+    let words = [1, 2, 4, 8][random.next() as usize % 4];
+    let access = ScalarAccess {
+        space: scalar_memory::Space::Address,
+        transfer: scalar_memory::Transfer::Load(words),
+        is_scaled: false,
+    };
+    let mut op = op(Run::ScalarMemory(access));
+    op.scalar_destination = match (words, random.next() % 4) {
+        (1 | 2, 0) => ScalarIndex::VCC,
+        _ => ScalarIndex((random.next() % (SCALARS - u64::from(words))) as u8),
+    };
+    op.sources[0].words = pair_words(ScalarIndex(BASE));
+    op.sources[1].words = match random.next() % 2 {
+        0 => [Word::Scalar(ScalarIndex(OFFSET)); 2],
+        _ => [Word::Constant(random.next() as u32 % 256); 2],
+    };
+    op.immediate = match random.next() % 16 {
+        0 => -8192,
+        1 => BUFFER as i64 - 8,
+        _ => (random.next() % 4000) as i64,
+    };
+    let plan = Plan::of(&op, Machine::default());
+    assert!(matches!(plan, Plan::ScalarLoad(_)));
+    (op, plan)
 }
 
 /// An access to memory or LDS.
@@ -361,6 +392,7 @@ fn world(random: &mut Random, machine: Machine) -> World {
     }
     wave.write_scalar_pair(ScalarIndex::VCC, random.next());
     wave.write_scalar_pair(ScalarIndex(BASE), buffer.0);
+    wave.write_scalar(ScalarIndex(OFFSET), random.next() as u32 % 4000);
     wave.scc = random.next() & 1 != 0;
     *wave.row_mut(RowIndex(ADDRESSES)) = offsets(random, LDS as u64);
     *wave.row_mut(RowIndex(ADDRESSES + 1)) = offsets(random, BUFFER);
@@ -397,10 +429,11 @@ fn interpret(
 fn execute(
     (wave, lds): (&mut Wave, &mut [u8]),
     space: &mut dyn Memory,
-    candidate: &Candidate,
+    (candidate, settles_nans): (&Candidate, bool),
     workspace: &mut Workspace,
 ) -> (u64, Option<String>) {
-    let compiled = candidate.compiled(space.notes_windows()).expect("it compiles");
+    let how = How { notes: space.notes_windows(), settles_nans };
+    let compiled = candidate.compiled(how).expect("it compiles");
     let block = &compiled.block;
     let mut lane_operations = 0;
     loop {
@@ -408,7 +441,8 @@ fn execute(
             workspace.prepare(1, compiled.sites.len());
             let until = wave.executed + block.len() as u64;
             let room = Room { until, branch_from: until, chains: true };
-            let has = Demands::of_wave(wave, (space, lds), workspace);
+            workspace.follow(space);
+            let has = Demands::of_wave(wave, lds, workspace);
             let state = (&mut *workspace, &mut Unchecked);
             let mut outcome = Outcome::default();
             compiled.execute(wave, (space, lds), state, (has, room), &mut outcome);
@@ -450,14 +484,16 @@ fn difference(
     let places = (0..=ops.len() as u64).map(|index| START + 4 * index).collect();
     let source = Source { start: START, ops, plans, places };
     let candidate = Candidate::new(Block::new(source, 0));
-    for notes in [false, true] {
-        candidate.compile(machine, Level::detect(), notes, &mut flipwave_jit::Here);
+    for (notes, settles_nans) in [(false, false), (true, false), (false, true)] {
+        let how = How { notes, settles_nans };
+        candidate.compile(machine, Level::detect(), how, &mut flipwave_jit::Here);
     }
     for world_number in 0..worlds {
         let mut workspace = Workspace::default();
         let before = world(random, machine);
         let mut found = before.clone();
-        let notes = world_number % 2 == 1;
+        let notes = world_number % 3 == 1;
+        let settles_nans = world_number % 3 == 2;
         let mut touched = TouchedRegions::default();
         // The first time windows are found, the second time they are there, and then they are those that
         // other registers have led to.
@@ -477,9 +513,9 @@ fn difference(
             let World { wave, space, lds } = &mut found;
             let given = if notes {
                 let mut memory = Recording::new(space, &mut other, &mut touched, [0..0, 0..0]);
-                execute((wave, lds), &mut memory, &candidate, &mut workspace)
+                execute((wave, lds), &mut memory, (&candidate, settles_nans), &mut workspace)
             } else {
-                execute((wave, lds), space, &candidate, &mut workspace)
+                execute((wave, lds), space, (&candidate, settles_nans), &mut workspace)
             };
             // What is computed where a NaN is met is computed again, and may be other addresses.
             let same_footprint = match wanted.1 {
@@ -526,6 +562,7 @@ fn text(op: &Op, plan: &Plan) -> String {
         Plan::Scalar(_, lowering) => lowering.name,
         Plan::Pair(lowering) => lowering.name,
         Plan::Lane(_) => "lane",
+        Plan::ScalarLoad(_) => "scalar load",
         _ => "access",
     };
     let Op { run, destination, scalar_destination, mask_destination, sources, .. } = op;
@@ -553,15 +590,16 @@ fn each_operation_gives_the_bits_that_the_interpreter_gives() {
 
 /// Random operations, memory among them.
 fn sequence(random: &mut Random, machine: Machine, length: u64) -> Vec<(Op, Plan)> {
-    let all = lowerings();
+    let all: Vec<&Lowering> = lowerings().collect();
     let mut operations: Vec<(Op, Plan)> = (0..1 + random.next() % length)
         .map(|_| match random.next() % 20 {
             0..5 => scalar_operation(random),
             5..9 => access(random),
             9 => lane_access(random, machine),
             10 => pair(random),
+            11 => scalar_load(random),
             _ => {
-                let lowering = &all[random.next() as usize % all.len()];
+                let lowering = all[random.next() as usize % all.len()];
                 vector(random, lowering, machine)
             }
         })
@@ -613,6 +651,40 @@ fn blocks_note_all_that_they_touch_of_device_memory_and_nothing_else() {
 }
 
 #[test]
+fn arithmetic_that_settles_nans_is_not_undone_by_them() {
+    let machine = machines()[0];
+    for name in ["v_add_f32", "v_fma_f32", "v_mul_f64", "v_rcp_f32", "v_sqrt_f32", "v_mul_f16"] {
+        let lowering = lowerings().find(|own| own.name == name).expect("its code");
+        let row_of = find(name).expect("a row");
+        let [undone, settled] = [false, true].map(|settles_nans| {
+            let mut op = op(Run::Vector(row_of.function(Level::detect())));
+            let all = [Word::Row(RowIndex(0)), Word::Row(RowIndex(1))];
+            op.sources[..row_of.sources.len()].fill(crate::instruction::Source { words: all });
+            op.destination = RowIndex(2);
+            op.per_lane = true;
+            let plan = Plan::Vector(VectorPlan { row: row_of, lowering });
+            let places = vec![START, START + 4];
+            let source = Source { start: START, ops: vec![op], plans: vec![plan], places };
+            let candidate = Candidate::new(Block::new(source, 0));
+            let how = How { notes: false, settles_nans };
+            candidate.compile(machine, Level::detect(), how, &mut flipwave_jit::Here);
+            for _ in 0..20 {
+                let World { mut wave, mut space, mut lds } = world(&mut Random(3), machine);
+                wave.set_exec(LaneMask(u64::MAX));
+                // NaNs, and negative numbers, whose roots are NaNs.
+                for row in 0..2 {
+                    wave.row_mut(RowIndex(row)).0.fill(0xffff_fc01);
+                }
+                let state = (&mut wave, &mut lds[..]);
+                execute(state, &mut space, (&candidate, settles_nans), &mut Workspace::default());
+            }
+            candidate.block.is_often_unsettled()
+        });
+        assert_eq!((undone, settled), (true, false), "{name}");
+    }
+}
+
+#[test]
 fn wrong_code_is_noticed() {
     let wrong = [
         (" add ", " sub "),
@@ -642,7 +714,7 @@ fn wrong_code_is_noticed() {
     let mut random = Random(7);
     let mut noticed = 0;
     for (right, wrong) in wrong {
-        let mut changed = lowerings().iter().filter(|own| own.code.contains(right));
+        let mut changed = lowerings().filter(|own| own.code.contains(right));
         // Some mistakes are none in some operations: what is added is the same in either order.
         let machine = machines()[0];
         let is_noticed = changed.any(|lowering| {
@@ -665,7 +737,7 @@ fn wrong_code_is_noticed() {
 #[test]
 fn fused_products_of_halves_are_rounded_once() {
     let row_of = find("v_fma_f16").expect("a row");
-    let right = lowerings().iter().find(|own| own.name == row_of.name).expect("its code");
+    let right = lowerings().find(|own| own.name == row_of.name).expect("its code");
     let cut =
         right.code.replace("%odd = or D %above, %last", "%odd = or D %above, zeroinitializer");
     assert_ne!(cut, right.code);

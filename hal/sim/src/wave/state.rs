@@ -155,6 +155,7 @@ impl Wave {
         self.barriers_passed = 0;
         self.joined = Joined::default();
         self.status = Status::Ready;
+        self.waits_at = 0;
         self.executed = 0;
         self.set_exec(LaneMask::EMPTY);
     }

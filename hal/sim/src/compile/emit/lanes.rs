@@ -5,10 +5,11 @@ use crate::compile::plan::VectorPlan;
 use crate::compile::template::expand;
 use crate::compile::value::Value;
 use crate::compile::vector::{Nan, Stored};
-use crate::execute::lane::{Kind, ResultKind};
+use crate::execute::lane::{Kind, Nans, ResultKind};
 use crate::instruction::{Finish, Op, SourceAdapt, Word};
 use crate::wave::RowIndex;
 use flipwave_isa::{SdwaSelect, SdwaUnused};
+use std::fmt::Write;
 
 impl Emitter<'_> {
     /// A word of a source in each lane. `keeps_nan` says whether the operation gives a NaN where
@@ -70,7 +71,7 @@ impl Emitter<'_> {
         let words = op.sources[index].words;
         let adapt = op.adapt.as_ref().map_or(SourceAdapt::default(), |adapt| adapt.sources[index]);
         let keeps_nan = plan.lowering.nan == Nan::Propagates;
-        let sign = if kind == Kind::F16 { 0x8000u32 } else { 1 << 31 };
+        let sign = if matches!(kind, Kind::F16 | Kind::Half) { 0x8000u32 } else { 1 << 31 };
         let (w, d, f) = (self.shape.named("W"), self.shape.named("D"), self.shape.named("F"));
         match kind {
             Kind::Mask => self.mask(words),
@@ -99,6 +100,9 @@ impl Emitter<'_> {
                 match kind {
                     Kind::F16 => self.half_numbers(value),
                     Kind::F32 => self.lanes(format_args!("bitcast {w} {value} to {f}")),
+                    Kind::Half => {
+                        self.lanes(format_args!("and {w} {value}, {}", Value::Splat(0xffff)))
+                    }
                     _ => value,
                 }
             }
@@ -154,8 +158,56 @@ impl Emitter<'_> {
         let shape = self.shape;
         if let Some(open) = &mut self.open {
             expand(&mut open.body, plan.lowering.code, &arguments, number, shape);
+            if plan.lowering.has_doubts {
+                open.doubts.push(Value::Doubts(number));
+            }
         }
-        number
+        if self.settles(plan) { self.settled(plan, &arguments, number) } else { number }
+    }
+
+    /// Whether NaNs that an operation gives are made those of the interpreter at once.
+    fn settles(&self, plan: VectorPlan) -> bool {
+        self.how.settles_nans
+            && plan.lowering.nan == Nan::Propagates
+            && plan.row.numerics.nans != Nans::Own
+    }
+
+    /// A result whose NaNs are the first source that is one, quieted, or the default NaN.
+    fn settled(&mut self, plan: VectorPlan, arguments: &[Value], number: u32) -> u32 {
+        let is_double = plan.row.result == ResultKind::Rows(2);
+        let (types, word, quiet, default) = match is_double {
+            true => (["E", "D", "M"], "i64", 1u64 << 51, 0x7ff8_u64 << 48),
+            false => (["F", "W", "M"], "i32", 1 << 22, 0x7fc0_0000),
+        };
+        let [f, w, m] = self.types(types);
+        let sign = match plan.row.numerics.nans {
+            Nans::Negative if is_double => 1 << 63,
+            Nans::Negative => 1 << 31,
+            _ => 0,
+        };
+        let splat = |bits: u64| match is_double {
+            true => format!("splat ({word} {})", bits as i64),
+            false => format!("splat ({word} {})", bits as u32 as i32),
+        };
+        let result = Value::Result(number);
+        let is_nan = self.lanes(format_args!("fcmp uno {f} {result}, zeroinitializer"));
+        let mut nan = self.lanes(format_args!("or {w} zeroinitializer, {}", splat(default | sign)));
+        let sources = arguments.iter().zip(plan.row.sources).rev();
+        for (argument, _) in
+            sources.filter(|(_, kind)| matches!(kind, Kind::F32 | Kind::F16 | Kind::F64))
+        {
+            let is_own = self.lanes(format_args!("fcmp uno {f} {argument}, zeroinitializer"));
+            let bits = self.lanes(format_args!("bitcast {f} {argument} to {w}"));
+            let own = self.lanes(format_args!("or {w} {bits}, {}", splat(quiet)));
+            nan = self.lanes(format_args!("select {m} {is_own}, {w} {own}, {w} {nan}"));
+        }
+        let bits = self.lanes(format_args!("bitcast {f} {result} to {w}"));
+        let bits = self.lanes(format_args!("select {m} {is_nan}, {w} {nan}, {w} {bits}"));
+        let settled = self.number();
+        if let Some(open) = &mut self.open {
+            let _ = writeln!(open.body, "  %r.{settled} = bitcast {w} {bits} to {f}");
+        }
+        settled
     }
 
     /// Writes the results of an operation to its registers.
@@ -167,7 +219,7 @@ impl Emitter<'_> {
             ResultKind::RowsAndMask(words) => (words, Some(Value::Second(number))),
         };
         let is_float = plan.row.float && plan.lowering.result == Stored::Whole;
-        let may_be_nan = plan.lowering.nan == Nan::Propagates;
+        let may_be_nan = plan.lowering.nan == Nan::Propagates && !self.settles(plan);
         let finish = op.adapt.as_ref().map_or(Finish::default(), |adapt| adapt.finish);
         let is_part = finish.select != SdwaSelect::Dword;
         let [w, d, f, e] = ["W", "D", "F", "E"].map(|name| self.shape.named(name));
@@ -177,7 +229,10 @@ impl Emitter<'_> {
                 if may_be_nan {
                     self.look_at_value(result, f);
                 }
-                let mut value = self.half_bits(result);
+                let mut value = match plan.row.float {
+                    true => self.half_bits(result),
+                    false => self.lanes(format_args!("and {w} {result}, {}", Value::Splat(0xffff))),
+                };
                 if plan.lowering.result == Stored::LowHalf && !is_part {
                     let old = self.lane_word(Word::Row(to), false);
                     let old = self.lanes(format_args!("and {w} {old}, {}", Value::Splat(!0xffff)));

@@ -17,7 +17,7 @@ mod scalars;
 mod segment;
 
 use super::access::Access;
-use super::compiled::{Segment, Site};
+use super::compiled::{How, Segment, Site};
 use super::frame::offset;
 use super::plan::{Plan, Source};
 use super::value::{Shape, Value};
@@ -45,10 +45,9 @@ pub struct Module {
 pub const NAME: &str = "block";
 
 /// Writes a block as a function. Nothing in it depends on where the block stands on the device or in the
-/// host's memory, so that the same instructions always give the same text. `notes` says whether it
-/// notes what it touches.
-pub fn module(source: &Source, machine: Machine, shape: Shape, notes: bool) -> Module {
-    let mut emitter = Emitter::new(source, machine, shape, notes);
+/// host's memory, so that the same instructions always give the same text.
+pub fn module(source: &Source, machine: Machine, shape: Shape, how: How) -> Module {
+    let mut emitter = Emitter::new(source, machine, shape, how);
     emitter.begin();
     for (index, op) in source.ops.iter().enumerate() {
         emitter.instruction(index, op);
@@ -82,8 +81,7 @@ struct Emitter<'a> {
     /// Accesses to device memory so far; each has a window.
     sites: Vec<Site>,
     uses_lds: bool,
-    /// Whether the block notes what it touches of device memory.
-    notes: bool,
+    how: How,
 }
 
 /// A value that a register has.
@@ -131,7 +129,7 @@ struct Lanes {
 }
 
 impl<'a> Emitter<'a> {
-    fn new(source: &'a Source, machine: Machine, shape: Shape, notes: bool) -> Emitter<'a> {
+    fn new(source: &'a Source, machine: Machine, shape: Shape, how: How) -> Emitter<'a> {
         Emitter {
             source,
             machine,
@@ -147,7 +145,7 @@ impl<'a> Emitter<'a> {
             index: 0,
             sites: Vec::new(),
             uses_lds: false,
-            notes,
+            how,
         }
     }
 
@@ -243,11 +241,12 @@ impl<'a> Emitter<'a> {
                 self.commit(&dual.first, dual.destination, first, results[0]);
             }
             Plan::Access(access) => {
-                self.make_room(access);
+                self.make_room(op, access);
                 self.open_for(index, &[(op, &WORDS)]);
                 self.note(access);
                 self.access(op, access);
             }
+            Plan::ScalarLoad(words) => self.scalar_load(op, words),
             Plan::Call => self.call(index),
             Plan::Branch(condition) => self.branch(condition),
         }

@@ -3,6 +3,7 @@
 use super::{Emitter, Lanes, Open};
 use crate::compile::access::Place;
 use crate::compile::compiled::Segment;
+use crate::compile::frame::{UNDONE, UNSETTLED};
 use crate::compile::value::Value;
 use crate::compile::workspace::KEPT_ROWS;
 use crate::execute::lane::Kind;
@@ -264,9 +265,10 @@ impl Emitter<'_> {
         );
         self.label = format!("after{number}");
         if any_nan.is_some() || has_accesses {
-            let mut undo = Value::Bit(false);
+            let (mut undo, mut code) = (Value::Bit(false), Value::Word(UNDONE));
             if any_nan.is_some() {
                 undo = self.value(format_args!("icmp ne i{lanes} %doubts{number}, 0"));
+                code = self.value(format_args!("select i1 {undo}, i32 {UNSETTLED}, i32 {UNDONE}"));
             }
             if has_accesses {
                 let doubts = self.value(format_args!("load i64, ptr %doubts.at"));
@@ -277,7 +279,7 @@ impl Emitter<'_> {
             let _ = write!(
                 self.text,
                 "  br i1 {undo}, label %undone{number}, label %kept{number}\n\
-                 undone{number}:\n  store i64 {segment}, ptr %index.at\n  ret i32 2\nkept{number}:\n"
+                 undone{number}:\n  store i64 {segment}, ptr %index.at\n  ret i32 {code}\nkept{number}:\n"
             );
             self.label = format!("kept{number}");
             self.segments.push(Segment { instructions: open.first..self.index, kept });

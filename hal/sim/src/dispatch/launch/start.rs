@@ -3,10 +3,11 @@
 use super::Launch;
 use crate::memory::aperture;
 use crate::wave::private::Private;
-use crate::wave::{Mode, RowIndex, ScalarIndex, Wave};
+use crate::wave::{Mode, Row, RowIndex, ScalarIndex, Wave};
 use flipwave_codeobj::InitialValue;
 use flipwave_device::{Dim3, WaveId};
 use flipwave_isa::{AccVgprs, FlatScratch, Generation, LaneMask};
+use std::sync::OnceLock;
 
 /// What waves of a launch start with, as far as all have the same.
 #[derive(Debug, Default)]
@@ -15,8 +16,10 @@ pub(super) struct Start {
     acc_vgprs: u16,
     /// Whether `v0` has all of a work-item's position.
     packs_positions: bool,
-    /// How many vector registers have a part of it.
+    /// How many vector registers, from `v0` on, have a work-item's position or a part of it.
     positions: u16,
+    /// What these have in each wave of a workgroup that the grid does not cut, once one has started.
+    whole: Vec<OnceLock<Vec<Row>>>,
     /// In the order in which they are written.
     scalars: Vec<(ScalarIndex, Scalar)>,
 }
@@ -88,7 +91,11 @@ impl Launch {
             vgprs,
             acc_vgprs,
             packs_positions: self.target.packs_work_item_ids(),
-            positions: self.vgprs_set(),
+            positions: match self.target.packs_work_item_ids() {
+                true => 1,
+                false => u16::from(self.descriptor.rsrc2.vgpr_workitem_id) + 1,
+            },
+            whole: (0..self.waves_of(self.workgroup)).map(|_| OnceLock::new()).collect(),
             scalars: self.scalars(),
         }
     }
@@ -111,17 +118,45 @@ impl Launch {
     /// EXEC, and the work-items' positions: ten bits each in `v0`, or in `v0` to `v2` as far as
     /// the kernel asks for them.
     fn work_items(&self, wave: &mut Wave, position: Dim3, index: u32) {
-        let [x, y, z] = self.extent(position);
+        let extent = self.extent(position);
+        let start = &self.start_state;
+        let own;
+        let rows = match start.whole.get(index as usize) {
+            Some(whole) if extent == self.workgroup => {
+                whole.get_or_init(|| self.positions(extent, index))
+            }
+            _ => {
+                own = self.positions(extent, index);
+                &own
+            }
+        };
+        for (register, row) in (0..start.positions).zip(rows) {
+            *wave.row_mut(RowIndex(register)) = *row;
+        }
+        let count = self.work_items_of(extent, index);
+        let exec = u64::MAX.checked_shr(64 - count).unwrap_or(0);
+        wave.set_exec(LaneMask(exec));
+    }
+
+    /// How many work-items a wave of a workgroup of this extent has.
+    fn work_items_of(&self, [x, y, z]: Dim3, index: u32) -> u32 {
         let lanes = u32::from(self.machine.lanes);
-        let first = index * lanes;
-        let count = (x * y * z).saturating_sub(first).min(lanes);
+        (x * y * z).saturating_sub(index * lanes).min(lanes)
+    }
+
+    /// What the vector registers that a wave starts with have.
+    fn positions(&self, extent: Dim3, index: u32) -> Vec<Row> {
+        let start = &self.start_state;
+        let mut rows = vec![Row::ZERO; start.positions.into()];
+        let [x, y, _] = extent;
+        let first = index * u32::from(self.machine.lanes);
         let mut place = [first % x, first / x % y, first / (x * y)];
-        for lane in 0..count as usize {
-            if self.start_state.packs_positions {
-                wave.row_mut(RowIndex(0)).0[lane] = place[0] | place[1] << 10 | place[2] << 20;
+        for lane in 0..self.work_items_of(extent, index) as usize {
+            if start.packs_positions {
+                rows[0].0[lane] = place[0] | place[1] << 10 | place[2] << 20;
             } else {
-                for (register, place) in (0..self.start_state.positions).zip(place) {
-                    wave.row_mut(RowIndex(register)).0[lane] = place;
+                for (row, place) in rows.iter_mut().zip(place) {
+                    row.0[lane] = place;
                 }
             }
             place[0] += 1;
@@ -132,8 +167,7 @@ impl Launch {
                 }
             }
         }
-        let exec = u64::MAX.checked_shr(64 - count).unwrap_or(0);
-        wave.set_exec(LaneMask(exec));
+        rows
     }
 
     /// The scalar registers that a wave starts with.
@@ -143,11 +177,7 @@ impl Launch {
 
     /// How many vector registers, from v0 on, a wave starts with.
     pub fn vgprs_set(&self) -> u16 {
-        if self.target.packs_work_item_ids() {
-            1
-        } else {
-            u16::from(self.descriptor.rsrc2.vgpr_workitem_id) + 1
-        }
+        self.start_state.positions
     }
 
     /// Scalar registers of a wave.

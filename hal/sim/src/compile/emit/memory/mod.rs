@@ -1,4 +1,4 @@
-//! Accesses to memory, as part of a segment: each turn of its loop accesses the memory of its lanes.
+//! Accesses to memory. Those of lanes are part of a segment: each turn of its loop accesses the memory of its lanes.
 //!
 //! Mostly the lanes of a turn access words that follow each other, or the same ones; what is known of
 //! their addresses is computed once for all accesses that differ by a constant. All must fall into the
@@ -6,6 +6,7 @@
 //! not, the segment is undone.
 
 mod load;
+mod scalar;
 mod store;
 mod touch;
 
@@ -103,15 +104,25 @@ impl Emitter<'_> {
 
     /// Closes the open segment if an access cannot be part of it: what lanes store is seen by other
     /// lanes' loads, where two stores overlap, the later one's words stay, and nothing is stored after an
-    /// access of any lane that faults.
-    pub(super) fn make_room(&mut self, access: Access) {
+    /// access of any lane that faults. Nor is it noted what is touched at addresses that the segment
+    /// itself may not have right.
+    pub(super) fn make_room(&mut self, op: &Op, access: Access) {
         let stores = |own: &Access| own.direction == Direction::Store;
         let collides = |own: &Access| {
             (stores(own) && stores(&access))
                 || (own.place == Place::Global && stores(&access))
                 || (own.place == access.place && (stores(own) || stores(&access)))
         };
-        if self.open.as_ref().is_some_and(|open| open.accesses.iter().any(collides)) {
+        let Some(open) = &self.open else { return };
+        let is_own = |word: &Word| match word {
+            Word::Row(row) => open.rows.get(row).is_some_and(|lanes| lanes.is_written),
+            _ => false,
+        };
+        let may_be_wrong = !open.doubts.is_empty() || !open.accesses.is_empty();
+        let notes = self.how.notes && access.place == Place::Global;
+        if open.accesses.iter().any(collides)
+            || notes && may_be_wrong && op.sources[0].words.iter().any(is_own)
+        {
             self.close();
         }
     }
@@ -147,7 +158,11 @@ impl Emitter<'_> {
             }
             Place::Global => {
                 let base = base.map(|_| self.wide(op.sources[2].words));
-                self.window(access, base)
+                let kind = match access.direction {
+                    Direction::Load => WindowAccess::Read,
+                    Direction::Store => WindowAccess::Write,
+                };
+                self.window(kind, access.element.bytes() as u32, base)
             }
         };
         let Window { bytes, length, add, missing, touched } = window;
@@ -229,17 +244,12 @@ impl Emitter<'_> {
 
     /// A window of device memory: the host's address of its first byte, how many bytes, what makes an
     /// address an offset, and whether it is missing; and where it is noted what is touched of it.
-    fn window(&mut self, access: Access, base: Option<Value>) -> Window {
+    fn window(&mut self, access: WindowAccess, bytes: u32, base: Option<Value>) -> Window {
         let number = self.sites.len();
-        let kind = match access.direction {
-            Direction::Load => WindowAccess::Read,
-            Direction::Store => WindowAccess::Write,
-        };
-        let bytes = access.element.bytes() as u32;
-        self.sites.push(Site { instruction: self.index, access: kind, bytes });
+        self.sites.push(Site { instruction: self.index, access, bytes });
         let at = number * offset::WINDOW_SIZE;
         let window = self.value(format_args!("getelementptr i8, ptr %windows, i64 {at}"));
-        let notes = self.notes;
+        let notes = self.how.notes;
         let mut field = |of: usize, kind: &str| {
             let place = self.value(format_args!("getelementptr i8, ptr {window}, i64 {of}"));
             self.value(format_args!("load {kind}, ptr {place}"))

@@ -1,0 +1,180 @@
+//! Integers of 16, 32 and 64 bits.
+
+use super::{Lowering, any, call, half, low_half};
+
+/// The one in the middle of three.
+macro_rules! median {
+    ($least:literal, $greatest:literal) => {
+        concat!(
+            "%x = call W @llvm.",
+            $greatest,
+            ".W(W %a, W %b)\n",
+            "%y = call W @llvm.",
+            $least,
+            ".W(W %a, W %b)\n",
+            "%z = call W @llvm.",
+            $greatest,
+            ".W(W %y, W %c)\n",
+            "%r = call W @llvm.",
+            $least,
+            ".W(W %x, W %z)"
+        )
+    };
+}
+
+/// One of two half words with signs.
+macro_rules! signed_halves {
+    ($name:literal) => {
+        concat!(
+            "%p = shl W %a, #16\n%q = shl W %b, #16\n%x = ashr W %p, #16\n%y = ashr W %q, #16\n",
+            call!($name, "W", "%x", "%y")
+        )
+    };
+}
+
+pub const TABLE: &[Lowering] = &[
+    // 32-bit integers.
+    any("v_add_u32", "%r = add W %a, %b"),
+    any("v_sub_u32", "%r = sub W %a, %b"),
+    any("v_subrev_u32", "%r = sub W %b, %a"),
+    any("v_add_i32", "%r = add W %a, %b"),
+    any("v_sub_i32", "%r = sub W %a, %b"),
+    any("v_add_co_u32", "%r = add W %a, %b\n%s = icmp ult W %r, %a"),
+    any("v_sub_co_u32", "%r = sub W %a, %b\n%s = icmp ult W %a, %b"),
+    any("v_subrev_co_u32", "%r = sub W %b, %a\n%s = icmp ult W %b, %a"),
+    any(
+        "v_addc_co_u32",
+        "%x = add W %a, %b\n%one = icmp ult W %x, %a\n%in = zext M %c to W\n%r = add W %x, %in\n\
+         %two = icmp ult W %r, %x\n%s = or M %one, %two",
+    ),
+    any(
+        "v_subb_co_u32",
+        "%x = sub W %a, %b\n%one = icmp ult W %a, %b\n%in = zext M %c to W\n%r = sub W %x, %in\n\
+         %two = icmp ult W %x, %in\n%s = or M %one, %two",
+    ),
+    any(
+        "v_subbrev_co_u32",
+        "%x = sub W %b, %a\n%one = icmp ult W %b, %a\n%in = zext M %c to W\n%r = sub W %x, %in\n\
+         %two = icmp ult W %x, %in\n%s = or M %one, %two",
+    ),
+    any("v_add3_u32", "%x = add W %a, %b\n%r = add W %x, %c"),
+    any("v_add_lshl_u32", "%x = add W %a, %b\n%by = and W %c, #31\n%r = shl W %x, %by"),
+    any("v_lshl_add_u32", "%by = and W %b, #31\n%x = shl W %a, %by\n%r = add W %x, %c"),
+    any("v_xad_u32", "%x = xor W %a, %b\n%r = add W %x, %c"),
+    any("v_mul_lo_u32", "%r = mul W %a, %b"),
+    any(
+        "v_mul_hi_u32",
+        "%x = zext W %a to D\n%y = zext W %b to D\n%p = mul D %x, %y\n\
+         %h = lshr D %p, splat (i64 32)\n%r = trunc D %h to W",
+    ),
+    any(
+        "v_mul_hi_i32",
+        "%x = sext W %a to D\n%y = sext W %b to D\n%p = mul D %x, %y\n\
+         %h = lshr D %p, splat (i64 32)\n%r = trunc D %h to W",
+    ),
+    any("v_mul_u32_u24", "%x = and W %a, #16777215\n%y = and W %b, #16777215\n%r = mul W %x, %y"),
+    any(
+        "v_mul_i32_i24",
+        "%p = shl W %a, #8\n%q = shl W %b, #8\n%x = ashr W %p, #8\n%y = ashr W %q, #8\n\
+         %r = mul W %x, %y",
+    ),
+    any(
+        "v_mad_u32_u24",
+        "%x = and W %a, #16777215\n%y = and W %b, #16777215\n%p = mul W %x, %y\n%r = add W %p, %c",
+    ),
+    any(
+        "v_mad_i32_i24",
+        "%p = shl W %a, #8\n%q = shl W %b, #8\n%x = ashr W %p, #8\n%y = ashr W %q, #8\n\
+         %z = mul W %x, %y\n%r = add W %z, %c",
+    ),
+    any(
+        "v_min3_u32",
+        concat!("%x = call W @llvm.umin.W(W %a, W %b)\n", call!("umin", "W", "%x", "%c")),
+    ),
+    any(
+        "v_max3_u32",
+        concat!("%x = call W @llvm.umax.W(W %a, W %b)\n", call!("umax", "W", "%x", "%c")),
+    ),
+    any(
+        "v_min3_i32",
+        concat!("%x = call W @llvm.smin.W(W %a, W %b)\n", call!("smin", "W", "%x", "%c")),
+    ),
+    any(
+        "v_max3_i32",
+        concat!("%x = call W @llvm.smax.W(W %a, W %b)\n", call!("smax", "W", "%x", "%c")),
+    ),
+    any("v_min_u32", call!("umin", "W", "%a", "%b")),
+    any("v_max_u32", call!("umax", "W", "%a", "%b")),
+    any("v_min_i32", call!("smin", "W", "%a", "%b")),
+    any("v_max_i32", call!("smax", "W", "%a", "%b")),
+    any("v_mad_u32", "%x = mul W %a, %b\n%r = add W %x, %c"),
+    any("v_mad_u32_u16", "%x = mul W %a, %b\n%r = add W %x, %c"),
+    any(
+        "v_mad_i32_i16",
+        "%p = shl W %a, #16\n%q = shl W %b, #16\n%x = ashr W %p, #16\n%y = ashr W %q, #16\n\
+         %z = mul W %x, %y\n%r = add W %z, %c",
+    ),
+    any("v_med3_u32", median!("umin", "umax")),
+    any("v_med3_i32", median!("smin", "smax")),
+    any(
+        "v_maxmin_u32",
+        concat!("%x = call W @llvm.umax.W(W %a, W %b)\n", call!("umin", "W", "%x", "%c")),
+    ),
+    any(
+        "v_minmax_u32",
+        concat!("%x = call W @llvm.umin.W(W %a, W %b)\n", call!("umax", "W", "%x", "%c")),
+    ),
+    any(
+        "v_maxmin_i32",
+        concat!("%x = call W @llvm.smax.W(W %a, W %b)\n", call!("smin", "W", "%x", "%c")),
+    ),
+    any(
+        "v_minmax_i32",
+        concat!("%x = call W @llvm.smin.W(W %a, W %b)\n", call!("smax", "W", "%x", "%c")),
+    ),
+    // 64-bit integers.
+    any("v_mov_b64", "%r = or D %a, zeroinitializer"),
+    any("v_add_nc_u64", "%r = add D %a, %b"),
+    any("v_sub_nc_u64", "%r = sub D %a, %b"),
+    any(
+        "v_lshl_add_u64",
+        "%n = and W %b, #7\n%by = zext W %n to D\n%x = shl D %a, %by\n%r = add D %x, %c",
+    ),
+    any("v_lshlrev_b64", "%n = and W %a, #63\n%by = zext W %n to D\n%r = shl D %b, %by"),
+    any("v_lshrrev_b64", "%n = and W %a, #63\n%by = zext W %n to D\n%r = lshr D %b, %by"),
+    any("v_ashrrev_i64", "%n = and W %a, #63\n%by = zext W %n to D\n%r = ashr D %b, %by"),
+    any(
+        "v_mad_u64_u32",
+        "%x = zext W %a to D\n%y = zext W %b to D\n%p = mul D %x, %y\n%r = add D %p, %c\n\
+         %s = icmp ult D %r, %p",
+    ),
+    // Half words.
+    half(any("v_mov_b16", "%r = or W %a, zeroinitializer")),
+    half(any("v_not_b16", "%r = xor W %a, #-1")),
+    half(any("v_and_b16", "%r = and W %a, %b")),
+    half(any("v_or_b16", "%r = or W %a, %b")),
+    half(any("v_xor_b16", "%r = xor W %a, %b")),
+    half(any("v_cndmask_b16", "%r = select M %c, W %b, W %a")),
+    half(any("v_add_u16", "%r = add W %a, %b")),
+    half(any("v_sub_u16", "%r = sub W %a, %b")),
+    half(any("v_subrev_u16", "%r = sub W %b, %a")),
+    low_half(any("v_add_i16", "%r = add W %a, %b")),
+    low_half(any("v_sub_i16", "%r = sub W %a, %b")),
+    half(any("v_mul_lo_u16", "%r = mul W %a, %b")),
+    low_half(any("v_mad_u16", "%x = mul W %a, %b\n%r = add W %x, %c")),
+    low_half(any("v_mad_i16", "%x = mul W %a, %b\n%r = add W %x, %c")),
+    half(any("v_mad_legacy_u16", "%x = mul W %a, %b\n%r = add W %x, %c")),
+    half(any("v_mad_legacy_i16", "%x = mul W %a, %b\n%r = add W %x, %c")),
+    half(any("v_lshlrev_b16", "%by = and W %a, #15\n%r = shl W %b, %by")),
+    half(any("v_lshrrev_b16", "%by = and W %a, #15\n%r = lshr W %b, %by")),
+    half(any(
+        "v_ashrrev_i16",
+        "%by = and W %a, #15\n%p = shl W %b, #16\n%x = ashr W %p, #16\n%r = ashr W %x, %by",
+    )),
+    half(any("v_min_u16", call!("umin", "W", "%a", "%b"))),
+    half(any("v_max_u16", call!("umax", "W", "%a", "%b"))),
+    half(any("v_min_i16", signed_halves!("smin"))),
+    half(any("v_max_i16", signed_halves!("smax"))),
+    any("v_cvt_u32_u16", "%r = or W %a, zeroinitializer"),
+    any("v_cvt_i32_i16", "%x = shl W %a, #16\n%r = ashr W %x, #16"),
+];
