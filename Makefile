@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 
 # What is fuzzed; each is a target of its own, too.
-FUZZED := site campaign code_object metadata capture rewriter queues
+FUZZED := site campaign code_object metadata capture rewriter tiers queues
 
 .PHONY: quickstart suite dependencies test-dependencies bench-dependencies dist-dependencies build test test-python wheel dist test-dist test-long test-cluster test-rocm test-rocm-long lint bench fuzz $(FUZZED:%=fuzz-%)
 

@@ -13,6 +13,10 @@ run() {
     FLIPWAVE_FUZZ_SECONDS=$seconds cargo test --package flipwave-fuzz --lib random_kernels -- \
       --nocapture
     ;;
+  tiers)
+    FLIPWAVE_FUZZ_SECONDS=$seconds cargo test --package flipwave-fuzz --lib \
+      compiled_and_interpreted -- --nocapture
+    ;;
   queues)
     FLIPWAVE_FUZZ_SECONDS=$seconds cargo test --package flipwave-kfd --lib \
       hostile_queues_neither -- --nocapture
@@ -41,7 +45,7 @@ for target in "$@"; do
   count=$(tr '\r' '\n' < "$folder/$target.txt" | sed -nE \
     -e 's/^Done ([0-9]+) runs in ([0-9]+) .*/\1 inputs in \2 s/p' \
     -e 's/^stat::number_of_executed_units: ([0-9]+)/\1 inputs/p' \
-    -e 's/^rewriter: //p' -e '/ episodes, /p' | head -1)
+    -e 's/^(rewriter|tiers): //p' -e '/ episodes, /p' | head -1)
   echo "$target: ${count:-no count}; $(cat "$folder/$target.end")"
 done
 exit $failed

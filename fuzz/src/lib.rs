@@ -15,6 +15,7 @@ mod rewriter;
 mod site;
 #[cfg(test)]
 mod smoke;
+mod tiers;
 
 pub use campaign::campaign;
 pub use capture::capture;
@@ -22,3 +23,4 @@ pub use code_object::code_object;
 pub use metadata::metadata;
 pub use rewriter::rewriter;
 pub use site::site;
+pub use tiers::tiers;

@@ -6,6 +6,7 @@ use super::operations::{self, Delivery, Pattern};
 use super::waits::Waits;
 use crate::choices::Choices;
 use flipwave_codeobj::CodeObject;
+use flipwave_device::{Address, Dispatch, ModuleId};
 use flipwave_isa::{AccVgprs, Generation, Isa, Pc};
 use flipwave_tests::Machine;
 use std::sync::Arc;
@@ -86,6 +87,22 @@ impl Kernel {
         let object = frame.filled(machine, [&code, &of_function], filling);
         let text = format!("{text}f:\n{function}");
         Kernel { machine, object, text, vgprs, acc_vgprs, needs_full_waves }
+    }
+
+    /// A dispatch of two workgroups of it, with the buffer of [`device`](super::device) and a limit of
+    /// instructions.
+    pub fn dispatch(&self, module: ModuleId, buffer: Address, limit: u64) -> Dispatch {
+        let workgroup = if self.needs_full_waves { 128 } else { 90 };
+        Dispatch {
+            module,
+            kernel: "k".into(),
+            grid: [2 * workgroup, 1, 1],
+            workgroup: [workgroup, 1, 1],
+            kernarg: [buffer.0 + BUFFER / 2, BUFFER].map(u64::to_le_bytes).concat(),
+            dynamic_lds: 0,
+            instruction_limit: limit,
+            queued: None,
+        }
     }
 }
 

@@ -11,17 +11,16 @@ mod requests;
 mod tests;
 mod waits;
 
-pub use kernel::Kernel;
+pub use kernel::{BUFFER, Kernel};
 
 use crate::choices::{Choices, random_bytes};
-use flipwave_device::{Address, Device, Dispatch, ModuleId};
+use flipwave_device::{Address, Device};
 use flipwave_hooks::rewrite::{Instrumentation, RewriteError, Rewritten};
 use flipwave_isa::Generation;
 use flipwave_lockstep::LockstepReport;
 use flipwave_sim::EmbeddedGpu;
 use flipwave_sim::strict::{Rule, Violation};
 use flipwave_tests::{MACHINES, Machine, Once, Twins, hook_compiler};
-use kernel::BUFFER;
 use std::collections::BTreeSet;
 
 /// What came of an input in which nothing is wrong.
@@ -62,7 +61,7 @@ pub fn rewriter(bytes: &[u8]) -> Result<Outcome, String> {
 }
 
 /// A machine whose rules are known.
-fn machine(choices: &mut Choices<'_>) -> Machine {
+pub fn machine(choices: &mut Choices<'_>) -> Machine {
     // Nothing here writes the waits and barriers of gfx12. On gfx906 FLAT_SCRATCH is compared where
     // the original has not set it up, and hooks have.
     let is_written = |machine: &Machine| match machine.target().generation() {
@@ -98,21 +97,10 @@ fn run(kernel: &Kernel, rewritten: &Rewritten, limit: u64) -> Result<LockstepRep
     let modules = [&kernel.object, &rewritten.object]
         .map(|object| device.load(object).map_err(|error| error.to_string()));
     let [original, instrumented] = modules;
-    let workgroup = if kernel.needs_full_waves { 128 } else { 90 };
-    let dispatch = |module: ModuleId, limit: u64| Dispatch {
-        module,
-        kernel: "k".into(),
-        grid: [2 * workgroup, 1, 1],
-        workgroup: [workgroup, 1, 1],
-        kernarg: [buffer.0 + BUFFER / 2, BUFFER].map(u64::to_le_bytes).concat(),
-        dynamic_lds: 0,
-        instruction_limit: limit,
-        queued: None,
-    };
-    let original = dispatch(original?, 1 << 20);
+    let original = kernel.dispatch(original?, buffer, 1 << 20);
     let report = Twins {
         original: &original,
-        instrumented: &dispatch(instrumented?, limit),
+        instrumented: &kernel.dispatch(instrumented?, buffer, limit),
         rewritten,
         substituted: BTreeSet::new(),
     }
@@ -135,7 +123,7 @@ fn run(kernel: &Kernel, rewritten: &Rewritten, limit: u64) -> Result<LockstepRep
 }
 
 /// A device with a buffer of words without a pattern.
-fn device(machine: Machine) -> (EmbeddedGpu, Address) {
+pub fn device(machine: Machine) -> (EmbeddedGpu, Address) {
     static DEVICES: Once<String, (EmbeddedGpu, Address)> = Once::new();
     DEVICES.get(machine.to_string(), || {
         let mut device = EmbeddedGpu::new(machine.target()).expect("the embedded GPU");
