@@ -17,6 +17,9 @@ pub struct Frame {
     pub vgprs: u16,
     /// AccVGPRs of the kernel.
     pub acc_vgprs: u16,
+    /// Whether denormals of single precision are kept, as compilers ask for, or flushed, which is what
+    /// assemblers do unasked.
+    pub keeps_denormals: bool,
 }
 
 /// LDS bytes of a workgroup.
@@ -76,6 +79,9 @@ impl Frame {
             );
         } else {
             text += &format!(".amdhsa_next_free_vgpr {}\n", self.vgprs);
+        }
+        if self.keeps_denormals {
+            text += ".amdhsa_float_denorm_mode_32 3\n";
         }
         if has_scratch(machine) {
             text += &format!(

@@ -44,6 +44,7 @@ impl Kernel {
         };
         let vgprs = choices.pick(&[32, 24, 16, 16, 40, 64]);
         let has_function = choices.chance(30);
+        let keeps_denormals = choices.chance(80);
         let mut writer = Writer {
             patterns: operations::of(machine, &isa),
             is_wide: machine.lanes == 64,
@@ -81,6 +82,7 @@ impl Kernel {
             function: of_function.len().next_multiple_of(GRANULE),
             vgprs,
             acc_vgprs,
+            keeps_denormals,
         };
         link(&isa, &mut code, frame.kernel);
         let filling = assemble("s_endpgm").try_into().expect("a word");
