@@ -9,7 +9,7 @@ use super::value::{Shape, Value};
 use std::fmt::Write;
 
 /// Writes a template's code with these arguments. `number` is one that no other expansion in the
-/// function has; the result's name is [`Value::result`] of it.
+/// function has; the result's name is [`Value::Result`] of it.
 pub fn expand(code: &mut String, template: &str, arguments: &[Value], number: u32, shape: Shape) {
     for line in template.lines() {
         code.push_str("  ");
