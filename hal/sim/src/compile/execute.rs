@@ -29,6 +29,8 @@ pub enum Ending<'a> {
     Done(&'a Compiled),
     /// A segment was left to the interpreter.
     Undone(&'a Compiled),
+    /// The same, since it was not known yet where its memory is.
+    Begun,
     /// An instruction has faulted.
     Faulted,
 }
@@ -88,10 +90,14 @@ impl Compiled {
         }
         wave.executed = executed + reached as u64;
         let state = (workspace, checker);
-        let (reached, fault) = last.interpret(segment, wave, (memory, lds), state);
+        let (reached, fault, has_begun) = last.interpret(segment, wave, (memory, lds), state);
         outcome.lane_operations += count(reached);
         outcome.fault = fault;
-        if outcome.fault.is_some() { Ending::Faulted } else { Ending::Undone(last) }
+        match (&outcome.fault, has_begun) {
+            (Some(_), _) => Ending::Faulted,
+            (None, true) => Ending::Begun,
+            (None, false) => Ending::Undone(last),
+        }
     }
 
     /// Has the checker count how often the block was executed as a whole, where the wave does not go on
@@ -111,26 +117,28 @@ impl Compiled {
     }
 
     /// Executes what a segment does by the interpreter, and finds windows for its accesses; up to which
-    /// instruction, and the fault with its device address if there is one.
+    /// instruction, the fault with its device address if there is one, and whether there was an access
+    /// that had no window yet.
     fn interpret<C: Checker>(
         &self,
         segment: &Segment,
         wave: &mut Wave,
         (memory, lds): (&mut dyn Memory, &mut [u8]),
         (workspace, checker): (&mut Workspace, &mut C),
-    ) -> (usize, Option<(u64, FaultCause)>) {
+    ) -> (usize, Option<(u64, FaultCause)>, bool) {
+        let mut has_begun = false;
         let source = &self.block.source;
         for index in segment.instructions.clone() {
             let (op, place) = (&source.ops[index], source.places[index]);
             let mut sites = (self.block.first_site..).zip(&self.sites);
             if let Some((number, site)) = sites.find(|(_, site)| site.instruction == index) {
-                workspace.find(number, site.access, (wave, op), memory);
+                has_begun |= workspace.find(number, site.access, (wave, op), memory);
             }
             if let Step::Fault(cause) = interpret(wave, (op, place), memory, lds, checker) {
-                return (index + 1, Some((place, cause)));
+                return (index + 1, Some((place, cause)), has_begun);
             }
         }
-        (segment.instructions.end, None)
+        (segment.instructions.end, None, has_begun)
     }
 }
 

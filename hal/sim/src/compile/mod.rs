@@ -122,6 +122,7 @@ impl Tier {
                         self.look_again(program, own.block.source.start);
                     }
                 }
+                Ending::Begun => {}
                 Ending::Faulted => break,
             }
         }

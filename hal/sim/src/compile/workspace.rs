@@ -81,14 +81,16 @@ impl Workspace {
         }
     }
 
-    /// Finds window number `number` for what an instruction is about to access.
+    /// Finds window number `number` for what an instruction is about to access; whether there was none
+    /// before.
     pub fn find(
         &mut self,
         number: usize,
         access: WindowAccess,
         (wave, op): (&Wave, &Op),
         memory: &mut dyn Memory,
-    ) {
+    ) -> bool {
+        let was_missing = self.windows[number].missing != 0;
         let address = match op.run {
             Run::ScalarMemory(access) => scalar_memory::first_address(wave, op, access),
             _ => {
@@ -96,9 +98,9 @@ impl Workspace {
                 (exec != LaneMask::EMPTY).then(|| Addresses::of(wave, op, exec).first(exec))
             }
         };
-        let Some(address) = address else { return };
+        let Some(address) = address else { return false };
         if self.windows[number].has(address) {
-            return;
+            return false;
         }
         let found = memory.window(address, access);
         self.follow(memory);
@@ -108,7 +110,9 @@ impl Workspace {
             let touched = unsafe { window.touched.as_ref() };
             let bits = touched.map_or(ptr::null(), TouchedRegion::bits);
             self.windows[number] = CachedWindow { window, missing: 0, bits };
+            return was_missing;
         }
+        false
     }
 
     /// A copy of a row.
