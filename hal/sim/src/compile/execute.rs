@@ -38,9 +38,9 @@ pub enum Ending<'a> {
 impl Compiled {
     /// Executes the block, and again where it branches to itself, and those that it goes on to, as long
     /// as the wave has room for that. The wave must be one that has `has` and that the block
-    /// [suits](Compiled::suits), and have room for all of its instructions, and the workspace [follows](Workspace::follow) the memory; a
-    /// checker that counts blocks
-    /// sees only the first, beyond which the wave must not go.
+    /// [suits](Compiled::suits), and have room for all of its instructions, and the workspace
+    /// [follows](Workspace::follow) the memory; a checker that counts blocks sees only the first, beyond
+    /// which the wave must not go.
     pub fn execute<'a, C: Checker>(
         &'a self,
         wave: &mut Wave,

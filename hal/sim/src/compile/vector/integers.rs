@@ -22,6 +22,13 @@ macro_rules! median {
     };
 }
 
+/// A function of the first two, and one of that and the third.
+macro_rules! after {
+    ($first:literal, $second:literal) => {
+        concat!("%x = call W @llvm.", $first, ".W(W %a, W %b)\n", call!($second, "W", "%x", "%c"))
+    };
+}
+
 /// One of two half words with signs.
 macro_rules! signed_halves {
     ($name:literal) => {
@@ -87,22 +94,10 @@ pub const TABLE: &[Lowering] = &[
         "%p = shl W %a, #8\n%q = shl W %b, #8\n%x = ashr W %p, #8\n%y = ashr W %q, #8\n\
          %z = mul W %x, %y\n%r = add W %z, %c",
     ),
-    any(
-        "v_min3_u32",
-        concat!("%x = call W @llvm.umin.W(W %a, W %b)\n", call!("umin", "W", "%x", "%c")),
-    ),
-    any(
-        "v_max3_u32",
-        concat!("%x = call W @llvm.umax.W(W %a, W %b)\n", call!("umax", "W", "%x", "%c")),
-    ),
-    any(
-        "v_min3_i32",
-        concat!("%x = call W @llvm.smin.W(W %a, W %b)\n", call!("smin", "W", "%x", "%c")),
-    ),
-    any(
-        "v_max3_i32",
-        concat!("%x = call W @llvm.smax.W(W %a, W %b)\n", call!("smax", "W", "%x", "%c")),
-    ),
+    any("v_min3_u32", after!("umin", "umin")),
+    any("v_max3_u32", after!("umax", "umax")),
+    any("v_min3_i32", after!("smin", "smin")),
+    any("v_max3_i32", after!("smax", "smax")),
     any("v_min_u32", call!("umin", "W", "%a", "%b")),
     any("v_max_u32", call!("umax", "W", "%a", "%b")),
     any("v_min_i32", call!("smin", "W", "%a", "%b")),
@@ -116,22 +111,10 @@ pub const TABLE: &[Lowering] = &[
     ),
     any("v_med3_u32", median!("umin", "umax")),
     any("v_med3_i32", median!("smin", "smax")),
-    any(
-        "v_maxmin_u32",
-        concat!("%x = call W @llvm.umax.W(W %a, W %b)\n", call!("umin", "W", "%x", "%c")),
-    ),
-    any(
-        "v_minmax_u32",
-        concat!("%x = call W @llvm.umin.W(W %a, W %b)\n", call!("umax", "W", "%x", "%c")),
-    ),
-    any(
-        "v_maxmin_i32",
-        concat!("%x = call W @llvm.smax.W(W %a, W %b)\n", call!("smin", "W", "%x", "%c")),
-    ),
-    any(
-        "v_minmax_i32",
-        concat!("%x = call W @llvm.smin.W(W %a, W %b)\n", call!("smax", "W", "%x", "%c")),
-    ),
+    any("v_maxmin_u32", after!("umax", "umin")),
+    any("v_minmax_u32", after!("umin", "umax")),
+    any("v_maxmin_i32", after!("smax", "smin")),
+    any("v_minmax_i32", after!("smin", "smax")),
     // 64-bit integers.
     any("v_mov_b64", "%r = or D %a, zeroinitializer"),
     any("v_add_nc_u64", "%r = add D %a, %b"),

@@ -2,95 +2,30 @@
 
 use super::{Lowering, any, call, half, low_half, numbers, propagates};
 
-/// The least of two that are no NaNs, minus zero being less than plus zero; and the greatest.
-macro_rules! lesser {
-    ($a:literal, $b:literal, $result:literal) => {
+/// One of two that are no NaNs, minus zero being less than plus zero: the first if it is on that side of
+/// the other, or if neither is and `$bits`, which is one of them, has a minus sign.
+macro_rules! extreme {
+    ($before:literal, $unless:literal, $bits:literal, $a:literal, $b:literal, $r:literal) => {
         concat!(
-            $result,
-            ".less = fcmp olt F ",
-            $a,
-            ", ",
-            $b,
-            "\n",
-            $result,
-            ".not = fcmp ule F ",
-            $a,
-            ", ",
-            $b,
-            "\n",
-            $result,
-            ".bits = bitcast F ",
-            $a,
-            " to W\n",
-            $result,
-            ".minus = icmp slt W ",
-            $result,
-            ".bits, zeroinitializer\n",
-            $result,
-            ".tie = and M ",
-            $result,
-            ".not, ",
-            $result,
-            ".minus\n",
-            $result,
-            ".first = or M ",
-            $result,
-            ".less, ",
-            $result,
-            ".tie\n",
-            $result,
-            " = select M ",
-            $result,
-            ".first, F ",
-            $a,
-            ", F ",
-            $b
+            extreme!(@ $r, ".first = fcmp ", $before, " F ", $a, ", ", $b),
+            extreme!(@ $r, ".not = fcmp ", $unless, " F ", $a, ", ", $b),
+            extreme!(@ $r, ".bits = bitcast F ", $bits, " to W"),
+            extreme!(@ $r, ".minus = icmp slt W ", $r, ".bits, zeroinitializer"),
+            extreme!(@ $r, ".tie = and M ", $r, ".not, ", $r, ".minus"),
+            extreme!(@ $r, ".takes = or M ", $r, ".first, ", $r, ".tie"),
+            concat!($r, " = select M ", $r, ".takes, F ", $a, ", F ", $b)
         )
+    };
+    (@ $($part:literal),+) => { concat!($($part,)+ "\n") };
+}
+macro_rules! lesser {
+    ($a:literal, $b:literal, $r:literal) => {
+        extreme!("olt", "ule", $a, $a, $b, $r)
     };
 }
 macro_rules! greater {
-    ($a:literal, $b:literal, $result:literal) => {
-        concat!(
-            $result,
-            ".more = fcmp ogt F ",
-            $a,
-            ", ",
-            $b,
-            "\n",
-            $result,
-            ".not = fcmp uge F ",
-            $a,
-            ", ",
-            $b,
-            "\n",
-            $result,
-            ".bits = bitcast F ",
-            $b,
-            " to W\n",
-            $result,
-            ".minus = icmp slt W ",
-            $result,
-            ".bits, zeroinitializer\n",
-            $result,
-            ".tie = and M ",
-            $result,
-            ".not, ",
-            $result,
-            ".minus\n",
-            $result,
-            ".first = or M ",
-            $result,
-            ".more, ",
-            $result,
-            ".tie\n",
-            $result,
-            " = select M ",
-            $result,
-            ".first, F ",
-            $a,
-            ", F ",
-            $b
-        )
+    ($a:literal, $b:literal, $r:literal) => {
+        extreme!("ogt", "uge", $b, $a, $b, $r)
     };
 }
 const LESSER: &str = lesser!("%a", "%b", "%r");
