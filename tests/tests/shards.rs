@@ -186,7 +186,7 @@ fn a_shard_that_is_asked_to_stop_leaves_what_it_has_done() {
     assert!(said.contains(&format!("{done} of them done before, 10 now")), "{said}");
     // One that is killed leaves nothing but its word that it began.
     let mut second = RunningProgram::start(folder, &arguments, "second");
-    second.wait_until(|| files_of(folder, "attempts").len() == 3);
+    second.wait_until(|| finished_attempts(folder) == 3);
     second.send(libc::SIGKILL);
     assert_eq!(second.end(), Err(libc::SIGKILL));
     let killed = status(folder, "out");
@@ -194,9 +194,11 @@ fn a_shard_that_is_asked_to_stop_leaves_what_it_has_done() {
     assert_eq!(killed["done"], done + 10);
 }
 
-fn files_of(folder: &Path, name: &str) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder.join("out").join(name)).expect("a folder");
-    entries.map(|entry| entry.expect("an entry").path()).collect()
+/// The files of attempts that have their own names: one that is being written is not there yet.
+fn finished_attempts(folder: &Path) -> usize {
+    let entries = fs::read_dir(folder.join("out/attempts")).expect("a folder");
+    let is_finished = |path: &PathBuf| path.extension().is_some_and(|own| own == "json");
+    entries.map(|entry| entry.expect("an entry").path()).filter(is_finished).count()
 }
 
 fn first_line_of_injections(folder: &Path) -> bool {
