@@ -14,7 +14,7 @@ use crate::wave::{LANES, Level, Row, Wave};
 use flipwave_isa::LaneMask;
 use lines::{Layout, Lines};
 use std::arch::x86_64::{__m512i, _mm512_loadu_si512, _mm512_set1_epi32, _mm512_storeu_si512};
-use sums::{Place, Way};
+use sums::Way;
 
 /// Sums that are made at a time.
 const WIDTH: usize = 16;
@@ -126,16 +126,16 @@ pub fn multiply_add(wave: &mut Wave, op: &Op, product: &Product) -> bool {
 fn multiply_lines<const ROOM: usize>(wave: &mut Wave, op: &Op, product: &Product) -> bool {
     let blgp = op.inst.modifiers.blgp;
     let flushes = matches!(product.sum, Sum::Pairwise(_, true));
-    let [left, right] = [0, 1].map(|side| {
+    let (mut left, mut right) = (Lines::<ROOM>::NONE, Lines::<ROOM>::NONE);
+    for (side, lines) in [&mut left, &mut right].into_iter().enumerate() {
         let layout = product.layout(side, blgp);
-        Lines::<ROOM>::read(wave, op, side, product.elements[side], flushes, layout)
-    });
-    for way in Way::all(product, &left, &right).into_iter().flatten() {
-        if sums::make(wave, op, product, way, &left, &right) {
-            return true;
-        }
+        lines.read((wave, op, side), product.elements[side], flushes, layout);
     }
-    false
+    let sides = [&left, &right];
+    Way::all(product, sides)
+        .into_iter()
+        .flatten()
+        .any(|way| sums::make(wave, op, product, way, sides))
 }
 
 /// A product of matrices with 16 rows and columns, of sums in the order of k or of integers.
@@ -183,11 +183,12 @@ where
     R: Fn(usize, usize) -> usize,
 {
     let (lanes, each) = product.holders;
-    let [left, right] = [0, 1].map(|side| {
+    let (mut left, mut right) = (Lines::<ROOM>::NONE, Lines::<ROOM>::NONE);
+    for (side, lines_of_side) in [&mut left, &mut right].into_iter().enumerate() {
         let place = |item: usize, group: usize| (product.k)(group * WIDTH, item);
         let layout = Layout { lines: WIDTH, each, chunks: lanes / WIDTH, from: |lane| lane, place };
-        Lines::<ROOM>::read(wave, op, side, product.elements[side], false, layout)
-    });
+        lines_of_side.read((wave, op, side), product.elements[side], false, layout);
+    }
     if !left.are_finite || !right.are_finite {
         return false;
     }
@@ -199,11 +200,11 @@ where
         let parts =
             [0, 1, 2, 3].map(|part| ((first + part) % count, (first + part) / count * WIDTH));
         let rows = parts.map(|(register, lane)| (product.row)(lane, register));
-        let place = Place { rows, column: 0 };
+        let factors = left.scattered(rows).zip(right.vectors(0)).take(product.depth);
         let before = parts.map(|(register, lane)| addend(wave, op, register, lane / WIDTH));
         let (sums, bad) = match is_integer {
-            true => sums::integers(&left, &right, place, product.depth, before),
-            false => sums::chain(&left, &right, place, product.depth, before),
+            true => sums::integers(factors, before),
+            false => sums::chain(factors, before),
         };
         doubts |= bad;
         for ((register, lane), sum) in parts.into_iter().zip(sums) {
@@ -250,9 +251,14 @@ fn store(words: &mut [u32], first: usize, vector: __m512i) {
 }
 
 /// Writes D.
+#[target_feature(enable = "avx512f")]
+#[inline]
 fn write(wave: &mut Wave, op: &Op, result: &[Row]) {
     for (register, row) in result.iter().enumerate() {
-        *wave.row_mut(op.destination.plus(register as u16)) = *row;
+        let to = wave.row_mut(op.destination.plus(register as u16));
+        for first in (0..LANES).step_by(WIDTH) {
+            store(&mut to.0, first, load(&row.0, first));
+        }
     }
     wave.written_lanes = Some(LaneMask::FULL);
 }

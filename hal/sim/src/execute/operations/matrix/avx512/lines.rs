@@ -1,10 +1,11 @@
 //! The rows of A and the columns of B as numbers of single precision.
 
-use super::{Elements, WIDTH, load};
+use super::{Elements, QUAD, WIDTH, load};
 use crate::execute::lane::small_float::SmallFloat;
 use crate::instruction::Op;
-use crate::wave::Wave;
+use crate::wave::{Row, Wave};
 use std::arch::x86_64::*;
+use std::borrow::Cow;
 
 /// Where the elements of lines lie.
 pub struct Layout<From, Place> {
@@ -36,63 +37,123 @@ pub struct Lines<const ROOM: usize> {
 }
 
 impl<const ROOM: usize> Lines<ROOM> {
-    /// Those of a source.
+    /// None yet.
+    pub const NONE: Lines<ROOM> =
+        Lines { count: 1, values: [0.0; ROOM], greatest: 0, least: 0, are_finite: true };
+
+    /// Becomes those of a source.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     #[inline]
     pub fn read(
-        wave: &Wave,
-        op: &Op,
-        source: usize,
+        &mut self,
+        (wave, op, source): (&Wave, &Op, usize),
         elements: Elements,
         flushes: bool,
         layout: Layout<impl Fn(usize) -> usize, impl Fn(usize, usize) -> usize>,
-    ) -> Lines<ROOM> {
+    ) {
+        let source = Source { wave, op, source, bits: elements.bits() };
+        let masked = |words: __m512i, bits: i32| _mm512_and_si512(words, _mm512_set1_epi32(bits));
+        // Denormals read as plus zero.
+        let flushed = |words: __m512i, value: __m512, exponent: i32| match flushes {
+            true => {
+                let has = _mm512_test_epi32_mask(words, _mm512_set1_epi32(exponent));
+                _mm512_maskz_mov_ps(has, value)
+            }
+            false => value,
+        };
+        match elements {
+            Elements::Single => self.fill(source, layout, |words| (_mm512_castsi512_ps(words), 0)),
+            Elements::Xf32 => {
+                self.fill(source, layout, |words| (_mm512_castsi512_ps(masked(words, !0x1fff)), 0))
+            }
+            Elements::Signed(bits) => {
+                let above = _mm512_set1_epi32(32 - bits as i32);
+                self.fill(source, layout, |words| {
+                    let number = _mm512_srav_epi32(_mm512_sllv_epi32(words, above), above);
+                    (_mm512_cvtepi32_ps(number), 0)
+                })
+            }
+            Elements::Unsigned(bits) => self.fill(source, layout, |words| {
+                (_mm512_cvtepi32_ps(masked(words, (1 << bits) - 1)), 0)
+            }),
+            Elements::Small(SmallFloat::F16) => self.fill(source, layout, |words| {
+                let value = _mm512_cvtph_ps(_mm512_cvtepi32_epi16(words));
+                (flushed(words, value, 0x7c00), 0)
+            }),
+            Elements::Small(SmallFloat::BF16) => self.fill(source, layout, |words| {
+                let value = _mm512_castsi512_ps(_mm512_slli_epi32::<16>(words));
+                (flushed(words, value, 0x7f80), 0)
+            }),
+            Elements::Small(format) => self.fill(source, layout, |words| small(format, words)),
+        }
+    }
+
+    /// The numbers in the words of a source. `decode` makes them of those in the lowest bits, and says
+    /// which are none or infinite, where the value is not that then.
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    #[inline]
+    fn fill(
+        &mut self,
+        source: Source<'_>,
+        layout: Layout<impl Fn(usize) -> usize, impl Fn(usize, usize) -> usize>,
+        decode: impl Fn(__m512i) -> (__m512, __mmask16),
+    ) {
         let Layout { lines: count, each, chunks, from, place } = layout;
-        let bits = elements.bits();
-        let mut lines =
-            Lines { count, values: [0.0; ROOM], greatest: 0, least: 0, are_finite: true };
         let (mut greatest, mut least) = (_mm512_setzero_si512(), _mm512_set1_epi32(-1));
         let magnitude = _mm512_set1_epi32(i32::MAX);
         let mut special = 0;
         for item in 0..each {
-            let (word, shift) = (item * bits / 32, item * bits % 32);
-            let row = match op.sources[source].row() {
-                Some(first) => *wave.row(first.plus(word as u16)),
-                None => super::row(wave, op.sources[source].words[word.min(1)]),
-            };
+            let (word, shift) = (item * source.bits / 32, item * source.bits % 32);
+            let shift = _mm512_set1_epi32(shift as i32);
+            let words = source.row(word);
             for at in 0..chunks {
                 let (line, group) =
                     ((at * WIDTH) & (count - 1), (at * WIDTH) >> count.trailing_zeros());
-                let words = load(&row.0, from(at * WIDTH));
-                let own = _mm512_srlv_epi32(words, _mm512_set1_epi32(shift as i32));
-                let (value, bad) = decode(elements, flushes, own);
+                let own = load(&words.0, from(at * WIDTH));
+                let (value, bad) = decode(_mm512_srlv_epi32(own, shift));
                 special |= bad;
                 let size = _mm512_and_si512(_mm512_castps_si512(value), magnitude);
                 greatest = _mm512_max_epu32(greatest, size);
                 // Zeros are the greatest of all.
                 least = _mm512_min_epu32(least, _mm512_sub_epi32(size, _mm512_set1_epi32(1)));
-                let to = &mut lines.values[place(item, group) * count + line..][..WIDTH];
+                let to = &mut self.values[place(item, group) * count + line..][..WIDTH];
                 // SAFETY: the slice has as many numbers.
                 unsafe { _mm512_storeu_ps(to.as_mut_ptr(), value) };
             }
         }
-        lines.greatest = _mm512_reduce_max_epu32(greatest);
-        lines.least = _mm512_reduce_min_epu32(least).saturating_add(1);
-        lines.are_finite = special == 0;
-        lines
+        self.count = count;
+        self.greatest = _mm512_reduce_max_epu32(greatest);
+        self.least = _mm512_reduce_min_epu32(least).saturating_add(1);
+        self.are_finite = special == 0;
     }
 
-    /// The elements of all lines for each product.
+    /// The elements of four lines for each product, from a line on that is a multiple of four.
     #[inline]
-    pub fn products(&self) -> std::slice::ChunksExact<'_, f32> {
-        self.values.chunks_exact(self.count)
+    pub fn quads(&self, line: usize) -> impl Iterator<Item = [f32; QUAD]> {
+        let quads = self.values.as_chunks::<QUAD>().0;
+        quads[line / QUAD..].iter().step_by(self.count / QUAD).copied()
+    }
+
+    /// The elements of four lines wherever they are, for each product.
+    #[inline]
+    pub fn scattered(&self, lines: [usize; QUAD]) -> impl Iterator<Item = [f32; QUAD]> {
+        self.values.chunks_exact(self.count).map(move |own| lines.map(|line| own[line]))
+    }
+
+    /// The elements of 16 lines for each product, from a line on that is a multiple of 16.
+    #[inline]
+    pub fn vectors(&self, line: usize) -> impl Iterator<Item = &[f32; WIDTH]> {
+        let vectors = self.values.as_chunks::<WIDTH>().0;
+        vectors[line / WIDTH..].iter().step_by(self.count / WIDTH)
     }
 
     /// The elements of 16 lines for a product.
     #[target_feature(enable = "avx512f")]
     #[inline]
     pub fn vector(&self, product: usize, line: usize) -> __m512 {
-        vector(&self.values[product * self.count..], line)
+        let elements = &self.values[product * self.count + line..][..WIDTH];
+        // SAFETY: the slice has as many numbers.
+        unsafe { _mm512_loadu_ps(elements.as_ptr()) }
     }
 
     /// The element of a line for a product, in all lanes.
@@ -126,15 +187,6 @@ impl<const ROOM: usize> Lines<ROOM> {
     }
 }
 
-/// The elements of 16 lines, of those of all.
-#[target_feature(enable = "avx512f")]
-#[inline]
-pub fn vector(elements: &[f32], line: usize) -> __m512 {
-    let elements = &elements[line..][..WIDTH];
-    // SAFETY: the slice has as many numbers.
-    unsafe { _mm512_loadu_ps(elements.as_ptr()) }
-}
-
 /// The exponent of the least normal number.
 pub fn least_exponent(elements: Elements) -> i32 {
     match elements {
@@ -143,53 +195,43 @@ pub fn least_exponent(elements: Elements) -> i32 {
     }
 }
 
-/// The numbers in the lowest bits of words, and which of them are none or infinite, where the value is
-/// not that then.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-#[inline]
-fn decode(elements: Elements, flushes: bool, words: __m512i) -> (__m512, __mmask16) {
-    let masked = |bits: i32| _mm512_and_si512(words, _mm512_set1_epi32(bits));
-    // Denormals read as plus zero.
-    let flushed = |value: __m512, exponent: i32| match flushes {
-        true => {
-            let has = _mm512_test_epi32_mask(words, _mm512_set1_epi32(exponent));
-            _mm512_maskz_mov_ps(has, value)
-        }
-        false => value,
-    };
-    match elements {
-        Elements::Single => (_mm512_castsi512_ps(words), 0),
-        Elements::Xf32 => (_mm512_castsi512_ps(masked(!0x1fff)), 0),
-        Elements::Signed(bits) => {
-            let above = _mm512_set1_epi32(32 - bits as i32);
-            let number = _mm512_srav_epi32(_mm512_sllv_epi32(words, above), above);
-            (_mm512_cvtepi32_ps(number), 0)
-        }
-        Elements::Unsigned(bits) => (_mm512_cvtepi32_ps(masked((1 << bits) - 1)), 0),
-        Elements::Small(SmallFloat::F16) => {
-            let value = _mm512_cvtph_ps(_mm512_cvtepi32_epi16(words));
-            (flushed(value, 0x7c00), 0)
-        }
-        Elements::Small(SmallFloat::BF16) => {
-            let value = _mm512_castsi512_ps(_mm512_slli_epi32::<16>(words));
-            (flushed(value, 0x7f80), 0)
-        }
-        Elements::Small(format) => {
-            let sign = 1 << (format.bits - 1);
-            let magnitude = masked(sign - 1);
-            // As if the exponent's field began where that of single precision does.
-            let places = _mm512_set1_epi32(23 - format.mantissa as i32);
-            let digits = _mm512_castsi512_ps(_mm512_sllv_epi32(magnitude, places));
-            let scale = ((126 + format.least_exponent() + 127) as u32) << 23;
-            let value = _mm512_mul_ps(digits, _mm512_set1_ps(f32::from_bits(scale)));
-            let to_top = _mm512_set1_epi32(32 - format.bits as i32);
-            let sign =
-                _mm512_and_si512(_mm512_sllv_epi32(words, to_top), _mm512_set1_epi32(i32::MIN));
-            let (least, one) = format.not_finite();
-            let all = masked(2 * (1 << (format.bits - 1)) - 1);
-            let bad = _mm512_cmpge_epu32_mask(magnitude, _mm512_set1_epi32(least as i32))
-                | _mm512_cmpeq_epi32_mask(all, _mm512_set1_epi32(one as i32));
-            (_mm512_or_ps(value, _mm512_castsi512_ps(sign)), bad)
+/// Where the elements of lines come from: so many bits each, side by side.
+struct Source<'a> {
+    wave: &'a Wave,
+    op: &'a Op,
+    source: usize,
+    bits: usize,
+}
+
+impl<'a> Source<'a> {
+    /// A word of all lanes: a register's, or one that is the same in all.
+    #[inline(always)]
+    fn row(&self, word: usize) -> Cow<'a, Row> {
+        let source = &self.op.sources[self.source];
+        match source.row() {
+            Some(first) => Cow::Borrowed(self.wave.row(first.plus(word as u16))),
+            None => Cow::Owned(super::row(self.wave, source.words[word.min(1)])),
         }
     }
+}
+
+/// Numbers of a format of less than 16 bits in the lowest bits of words, see [`Lines::fill`].
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+#[inline]
+fn small(format: SmallFloat, words: __m512i) -> (__m512, __mmask16) {
+    let masked = |bits: i32| _mm512_and_si512(words, _mm512_set1_epi32(bits));
+    let sign = 1 << (format.bits - 1);
+    let magnitude = masked(sign - 1);
+    // As if the exponent's field began where that of single precision does.
+    let places = _mm512_set1_epi32(23 - format.mantissa as i32);
+    let digits = _mm512_castsi512_ps(_mm512_sllv_epi32(magnitude, places));
+    let scale = ((126 + format.least_exponent() + 127) as u32) << 23;
+    let value = _mm512_mul_ps(digits, _mm512_set1_ps(f32::from_bits(scale)));
+    let to_top = _mm512_set1_epi32(32 - format.bits as i32);
+    let sign = _mm512_and_si512(_mm512_sllv_epi32(words, to_top), _mm512_set1_epi32(i32::MIN));
+    let (least, one) = format.not_finite();
+    let all = masked(2 * (1 << (format.bits - 1)) - 1);
+    let bad = _mm512_cmpge_epu32_mask(magnitude, _mm512_set1_epi32(least as i32))
+        | _mm512_cmpeq_epi32_mask(all, _mm512_set1_epi32(one as i32));
+    (_mm512_or_ps(value, _mm512_castsi512_ps(sign)), bad)
 }

@@ -1,7 +1,7 @@
 //! Sums of products, in vectors.
 
 use super::aligned::aligned;
-use super::lines::{Lines, least_exponent, vector};
+use super::lines::{Lines, least_exponent};
 use super::{CHUNKS, Elements, MOST_REGISTERS, Product, QUAD, Rule, Sum, WIDTH, addend, write};
 use crate::instruction::Op;
 use crate::wave::{LANES, Row, Wave};
@@ -16,8 +16,8 @@ pub enum Way {
     /// Integers, which single precision holds.
     Integers,
     /// Groups of products that single precision holds, pairwise: no result but the last can be a
-    /// denormal. Plus zeros take the place of minus zeros where denormals are kept.
-    Exact { group: usize, keeps: bool },
+    /// denormal.
+    Exact { group: usize, flushes: bool },
     /// The same step by step.
     Stepwise { group: usize, flushes: bool },
     /// Groups whose sum single precision holds, added to the sum so far.
@@ -37,12 +37,7 @@ pub struct Limits {
 
 impl Way {
     /// The ways that products can be made, the fastest first.
-    pub fn all<const ROOM: usize>(
-        product: &Product,
-        left: &Lines<ROOM>,
-        right: &Lines<ROOM>,
-    ) -> [Option<Way>; 2] {
-        let lines = [left, right];
+    pub fn all<const ROOM: usize>(product: &Product, lines: [&Lines<ROOM>; 2]) -> [Option<Way>; 2] {
         let exponent = |bits: u32| (bits >> 23) as i32 - 127;
         // An exponent of the digits, and one less than that of the last digit.
         let digits =
@@ -61,7 +56,7 @@ impl Way {
             Sum::Pairwise(group, flushes) => {
                 let is_exact = !has_some || unit >= -100 && greatest <= 120;
                 let stepwise = Way::Stepwise { group, flushes };
-                let exact = Way::Exact { group, keeps: !flushes };
+                let exact = Way::Exact { group, flushes };
                 [Some(if is_exact { exact } else { stepwise }), None]
             }
             Sum::Fused(rule, group) => {
@@ -90,7 +85,10 @@ impl Way {
     }
 }
 
-/// The lines whose products a vector of sums has.
+/// Four vectors of sums, by their bits.
+pub type Sums = [__m512i; QUAD];
+
+/// The lines of which vectors of sums have the products.
 #[derive(Clone, Copy)]
 pub struct Place {
     /// The row of A for each vector.
@@ -98,9 +96,6 @@ pub struct Place {
     /// The first of the columns of B.
     pub column: usize,
 }
-
-/// Four vectors of sums, by their bits.
-pub type Sums = [__m512i; QUAD];
 
 /// Makes D. Gives `false` and writes nothing where the way does not lead there.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
@@ -110,56 +105,71 @@ pub fn make<const ROOM: usize>(
     op: &Op,
     product: &Product,
     way: Way,
-    left: &Lines<ROOM>,
-    right: &Lines<ROOM>,
+    sides: [&Lines<ROOM>; 2],
 ) -> bool {
-    let Product { size, depth, blocks, elements, .. } = *product;
+    let [left, right] = sides;
+    let depth = product.depth;
+    let factors = |Place { rows: [row, ..], column }: Place| {
+        left.quads(row).zip(right.vectors(column)).take(depth)
+    };
+    match way {
+        Way::Chain => fill(wave, op, product, |place, before| chain(factors(place), before)),
+        Way::Integers => fill(wave, op, product, |place, before| integers(factors(place), before)),
+        Way::Exact { group: 2, flushes } => {
+            fill(wave, op, product, |place, before| exact::<2>(factors(place), flushes, before))
+        }
+        Way::Exact { flushes, .. } => {
+            fill(wave, op, product, |place, before| exact::<4>(factors(place), flushes, before))
+        }
+        Way::Stepwise { group: 2, flushes } => {
+            fill(wave, op, product, |place, before| stepwise::<2>(factors(place), flushes, before))
+        }
+        Way::Stepwise { flushes, .. } => {
+            fill(wave, op, product, |place, before| stepwise::<4>(factors(place), flushes, before))
+        }
+        Way::Together { group, limits } => {
+            fill(wave, op, product, |place, before| together(factors(place), group, limits, before))
+        }
+        Way::Aligned(rule, group) => {
+            let a = left.exponents(product.elements[0], depth);
+            let b = right.exponents(product.elements[1], depth);
+            fill(wave, op, product, |place, before| {
+                aligned([(left, &a), (right, &b)], place, depth, (rule, group), before)
+            })
+        }
+    }
+}
+
+/// Fills D with sums. Gives `false` and writes nothing where some are doubtful.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
+#[inline]
+fn fill(
+    wave: &mut Wave,
+    op: &Op,
+    product: &Product,
+    sum: impl Fn(Place, Sums) -> (Sums, __mmask16),
+) -> bool {
+    let Product { size, blocks, .. } = *product;
     let (broadcast, chosen) = (op.inst.modifiers.cbsz & 7, usize::from(op.inst.modifiers.abid));
     let (groups, registers) = (LANES / size, size * size / LANES);
-    let exponents = matches!(way, Way::Aligned(..))
-        .then(|| [left.exponents(elements[0], depth), right.exponents(elements[1], depth)]);
-    let flushes = matches!(product.sum, Sum::Pairwise(_, true));
     let mut result = [const { MaybeUninit::<Row>::uninit() }; MOST_REGISTERS];
     let mut doubts = 0;
-    for (block, quad) in
-        (0..blocks).flat_map(|block| (0..registers / QUAD).map(move |quad| (block, quad)))
-    {
-        let first = block * registers + quad * QUAD;
+    for block in 0..blocks {
         let of_a = ((block >> broadcast << broadcast) + chosen) % blocks;
-        for chunk in 0..CHUNKS {
-            let first_row =
-                of_a * size + QUAD * (((chunk * WIDTH) >> size.trailing_zeros()) + groups * quad);
-            let place = Place {
-                rows: [0, 1, 2, 3].map(|row| first_row + row),
-                column: block * size + ((chunk * WIDTH) & (size - 1)),
-            };
-            let mut before = [0, 1, 2, 3].map(|register| addend(wave, op, first + register, chunk));
-            if flushes {
-                before = before.map(|own| without_denormals(own));
-            }
-            let (sums, bad) = match way {
-                Way::Chain => chain(left, right, place, depth, before),
-                Way::Integers => integers(left, right, place, depth, before),
-                Way::Exact { group, keeps } => {
-                    exact(left, right, place, (depth, group), keeps, before)
+        for quad in 0..registers / QUAD {
+            let first = block * registers + quad * QUAD;
+            let to = &mut result[first..][..QUAD];
+            for chunk in 0..CHUNKS {
+                let group = (chunk * WIDTH) >> size.trailing_zeros();
+                let row = of_a * size + QUAD * (group + groups * quad);
+                let column = block * size + ((chunk * WIDTH) & (size - 1));
+                let place = Place { rows: [0, 1, 2, 3].map(|own| row + own), column };
+                let before = [0, 1, 2, 3].map(|own| addend(wave, op, first + own, chunk));
+                let (sums, bad) = sum(place, before);
+                doubts |= bad;
+                for (row, sum) in to.iter_mut().zip(sums) {
+                    put(row, chunk, sum);
                 }
-                Way::Stepwise { group, flushes } => {
-                    stepwise(left, right, place, (depth, group), flushes, before)
-                }
-                Way::Together { group, limits } => {
-                    together(left, right, place, (depth, group), limits, before)
-                }
-                Way::Aligned(rule, group) => match &exponents {
-                    Some([a, b]) => {
-                        let sides = [(left, a), (right, b)];
-                        aligned(sides, place, depth, (rule, group), before)
-                    }
-                    None => return false,
-                },
-            };
-            doubts |= bad;
-            for (register, sum) in sums.into_iter().enumerate() {
-                put(&mut result[first + register], chunk, sum);
             }
         }
     }
@@ -188,26 +198,25 @@ pub fn single(bits: Sums) -> [__m512; QUAD] {
     bits.map(|own| _mm512_castsi512_ps(own))
 }
 
-/// The elements of all lines for two products.
-fn two<'a>(products: &mut impl Iterator<Item = &'a [f32]>) -> Option<[&'a [f32]; 2]> {
-    Some([products.next()?, products.next()?])
+/// The elements of four rows of A, and of 16 columns of B, for one product after the other.
+pub trait Factors<'a>: Iterator<Item = ([f32; QUAD], &'a [f32; WIDTH])> {}
+
+impl<'a, I: Iterator<Item = ([f32; QUAD], &'a [f32; WIDTH])>> Factors<'a> for I {}
+
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn vector(elements: &[f32; WIDTH]) -> __m512 {
+    // SAFETY: there are as many numbers.
+    unsafe { _mm512_loadu_ps(elements.as_ptr()) }
 }
 
 /// The bits of sums, and which of them are NaNs: which NaN depends on the order of the sources.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn unless_nan(sums: [__m512; QUAD]) -> (Sums, __mmask16) {
-    let is_nan = |own: __m512| _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(own, own);
-    let bad = sums.into_iter().fold(0, |bad, own| bad | is_nan(own));
-    (sums.map(|own| _mm512_castps_si512(own)), bad)
-}
-
-/// Zeros in place of denormals, plus zeros in place of minus zeros.
-#[target_feature(enable = "avx512f,avx512dq")]
-#[inline]
-fn without_denormals(bits: __m512i) -> __m512i {
-    let value = flushed(_mm512_castsi512_ps(bits));
-    _mm512_castps_si512(_mm512_add_ps(value, _mm512_setzero_ps()))
+    let [a, b, c, d] = sums;
+    let is_nan = |one: __m512, other: __m512| _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(one, other);
+    (sums.map(|own| _mm512_castps_si512(own)), is_nan(a, b) | is_nan(c, d))
 }
 
 /// Zeros of the same sign in place of denormals.
@@ -219,41 +228,41 @@ fn flushed(value: __m512) -> __m512 {
     _mm512_mask_and_ps(value, is_denormal, value, _mm512_set1_ps(-0.0))
 }
 
+/// Sums so far, with plus zeros in place of minus zeros, and of denormals where those are flushed.
+#[target_feature(enable = "avx512f,avx512dq")]
+#[inline]
+fn begun(before: Sums, flushes: bool) -> [__m512; QUAD] {
+    single(before).map(|own| {
+        let own = if flushes { flushed(own) } else { own };
+        _mm512_add_ps(own, _mm512_setzero_ps())
+    })
+}
+
+/// Adds products to sums, each fused with its sum.
 #[target_feature(enable = "avx512f")]
 #[inline]
-pub fn chain<const ROOM: usize>(
-    left: &Lines<ROOM>,
-    right: &Lines<ROOM>,
-    place: Place,
-    depth: usize,
-    before: Sums,
-) -> (Sums, __mmask16) {
-    let mut sums = single(before);
-    for (a, b) in left.products().zip(right.products()).take(depth) {
-        let b = vector(b, place.column);
-        for (row, sum) in place.rows.into_iter().zip(&mut sums) {
-            *sum = _mm512_fmadd_ps(_mm512_set1_ps(a[row]), b, *sum);
+fn fuse<'a>(factors: impl Factors<'a>, sums: &mut [__m512; QUAD]) {
+    for (a, b) in factors {
+        let b = vector(b);
+        for (a, sum) in a.into_iter().zip(&mut *sums) {
+            *sum = _mm512_fmadd_ps(_mm512_set1_ps(a), b, *sum);
         }
     }
+}
+
+#[target_feature(enable = "avx512f")]
+#[inline]
+pub fn chain<'a>(factors: impl Factors<'a>, before: Sums) -> (Sums, __mmask16) {
+    let mut sums = single(before);
+    fuse(factors, &mut sums);
     unless_nan(sums)
 }
 
 #[target_feature(enable = "avx512f")]
 #[inline]
-pub fn integers<const ROOM: usize>(
-    left: &Lines<ROOM>,
-    right: &Lines<ROOM>,
-    place: Place,
-    depth: usize,
-    before: Sums,
-) -> (Sums, __mmask16) {
+pub fn integers<'a>(factors: impl Factors<'a>, before: Sums) -> (Sums, __mmask16) {
     let mut sums = [_mm512_setzero_ps(); QUAD];
-    for (a, b) in left.products().zip(right.products()).take(depth) {
-        let b = vector(b, place.column);
-        for (row, sum) in place.rows.into_iter().zip(&mut sums) {
-            *sum = _mm512_fmadd_ps(_mm512_set1_ps(a[row]), b, *sum);
-        }
-    }
+    fuse(factors, &mut sums);
     let mut result = before;
     for (result, sum) in result.iter_mut().zip(sums) {
         *result = _mm512_add_epi32(*result, _mm512_cvtps_epi32(sum));
@@ -261,66 +270,79 @@ pub fn integers<const ROOM: usize>(
     (result, 0)
 }
 
-/// A product that single precision holds can be fused with another one.
-#[target_feature(enable = "avx512f")]
+/// A product that single precision holds can be fused with another one. Of a sum of products that is
+/// a minus zero the sign is lost, as it has to be: sums so far are no minus zeros.
+#[target_feature(enable = "avx512f,avx512dq")]
 #[inline]
-fn exact<const ROOM: usize>(
-    left: &Lines<ROOM>,
-    right: &Lines<ROOM>,
-    place: Place,
-    (depth, group): (usize, usize),
-    keeps: bool,
+fn exact<'a, const GROUP: usize>(
+    mut factors: impl Factors<'a>,
+    flushes: bool,
     before: Sums,
 ) -> (Sums, __mmask16) {
-    let mut sums = single(before);
-    let zero = _mm512_setzero_ps();
-    let (mut a, mut b) = (left.products(), right.products());
-    for _ in 0..depth / group {
-        let mut parts = [zero; QUAD];
-        for pair in 0..group / 2 {
-            let (Some(a), Some(b)) = (two(&mut a), two(&mut b)) else { break };
-            let b = b.map(|own| vector(own, place.column));
-            for (row, part) in place.rows.into_iter().zip(&mut parts) {
-                let first = _mm512_mul_ps(_mm512_set1_ps(a[0][row]), b[0]);
-                let both = _mm512_fmadd_ps(_mm512_set1_ps(a[1][row]), b[1], first);
-                *part = if pair == 0 { both } else { _mm512_add_ps(*part, both) };
+    let mut sums = begun(before, flushes);
+    while let Some(first) = pair(&mut factors) {
+        let mut parts = first;
+        if GROUP == 4
+            && let Some(second) = pair(&mut factors)
+        {
+            for (part, own) in parts.iter_mut().zip(second) {
+                *part = _mm512_add_ps(*part, own);
             }
         }
         for (sum, part) in sums.iter_mut().zip(parts) {
-            let part = if keeps { _mm512_add_ps(part, zero) } else { part };
             *sum = _mm512_add_ps(*sum, part);
         }
     }
     unless_nan(sums)
 }
 
+/// The sums of the next two products.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn pair<'a>(factors: &mut impl Factors<'a>) -> Option<[__m512; QUAD]> {
+    let ([a, c], [b, d]) = two(factors)?;
+    let mut sums = [_mm512_setzero_ps(); QUAD];
+    for (at, sum) in sums.iter_mut().enumerate() {
+        let first = _mm512_mul_ps(_mm512_set1_ps(a[at]), b);
+        *sum = _mm512_fmadd_ps(_mm512_set1_ps(c[at]), d, first);
+    }
+    Some(sums)
+}
+
+/// The next two factors of A, and of B.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn two<'a>(factors: &mut impl Factors<'a>) -> Option<([[f32; QUAD]; 2], [__m512; 2])> {
+    let ((a, b), (c, d)) = (factors.next()?, factors.next()?);
+    Some(([a, c], [vector(b), vector(d)]))
+}
+
 #[target_feature(enable = "avx512f,avx512dq")]
 #[inline]
-fn stepwise<const ROOM: usize>(
-    left: &Lines<ROOM>,
-    right: &Lines<ROOM>,
-    place: Place,
-    (depth, group): (usize, usize),
+fn stepwise<'a, const GROUP: usize>(
+    mut factors: impl Factors<'a>,
     flushes: bool,
     before: Sums,
 ) -> (Sums, __mmask16) {
     let step = |value: __m512| if flushes { flushed(value) } else { value };
-    let mut sums = single(before);
-    for first in (0..depth).step_by(group) {
-        let product = |k: usize, row: usize| {
-            let product =
-                _mm512_mul_ps(left.splat(k, place.rows[row]), right.vector(k, place.column));
-            step(_mm512_add_ps(product, _mm512_setzero_ps()))
+    let mut next_pair = || {
+        let ([a, c], [b, d]) = two(&mut factors)?;
+        let product = |a: f32, b: __m512| {
+            step(_mm512_add_ps(_mm512_mul_ps(_mm512_set1_ps(a), b), _mm512_setzero_ps()))
         };
-        let pair = |first: usize, row: usize| {
-            step(_mm512_add_ps(product(first, row), product(first + 1, row)))
-        };
-        for (row, sum) in sums.iter_mut().enumerate() {
-            let mut all = pair(first, row);
-            if group == 4 {
-                all = step(_mm512_add_ps(all, pair(first + 2, row)));
+        Some([0, 1, 2, 3].map(|at| step(_mm512_add_ps(product(a[at], b), product(c[at], d)))))
+    };
+    let mut sums = begun(before, flushes);
+    while let Some(mut parts) = next_pair() {
+        if GROUP == 4
+            && let Some(second) = next_pair()
+        {
+            for (part, own) in parts.iter_mut().zip(second) {
+                *part = step(_mm512_add_ps(*part, own));
             }
-            *sum = step(_mm512_add_ps(*sum, all));
+        }
+        for (sum, part) in sums.iter_mut().zip(parts) {
+            *sum = step(_mm512_add_ps(*sum, part));
         }
     }
     unless_nan(sums)
@@ -328,26 +350,19 @@ fn stepwise<const ROOM: usize>(
 
 #[target_feature(enable = "avx512f")]
 #[inline]
-fn together<const ROOM: usize>(
-    left: &Lines<ROOM>,
-    right: &Lines<ROOM>,
-    place: Place,
-    (depth, group): (usize, usize),
+fn together<'a>(
+    factors: impl Factors<'a>,
+    group: usize,
     limits: Limits,
     before: Sums,
 ) -> (Sums, __mmask16) {
     const TO_ZERO: i32 = 0xb;
     let mut sums = single(before);
     let mut bad = 0;
-    for first in (0..depth).step_by(group) {
+    let mut factors = factors.peekable();
+    while factors.peek().is_some() {
         let mut parts = [_mm512_setzero_ps(); QUAD];
-        let products = left.products().zip(right.products());
-        for (a, b) in products.skip(first).take(group) {
-            let b = vector(b, place.column);
-            for (row, part) in place.rows.into_iter().zip(&mut parts) {
-                *part = _mm512_fmadd_ps(_mm512_set1_ps(a[row]), b, *part);
-            }
-        }
+        fuse(factors.by_ref().take(group), &mut parts);
         for (sum, part) in sums.iter_mut().zip(parts) {
             let units = _mm512_mul_ps(*sum, _mm512_set1_ps(limits.per_unit));
             let whole = _mm512_roundscale_ps::<TO_ZERO>(units);
