@@ -205,11 +205,10 @@ fn runs(set: &ByteSet) -> Runs {
 }
 
 fn bytes(runs: &Runs) -> ByteSet {
-    let (mut set, mut end) = (ByteSet::default(), 0u64);
-    for (gap, bytes) in runs {
+    let mut end = 0u64;
+    ByteSet::of_runs(runs.iter().map(|(gap, bytes)| {
         let start = end.saturating_add(*gap);
-        set.insert(Address(start), *bytes);
         end = start.saturating_add(*bytes);
-    }
-    set
+        (Address(start), *bytes)
+    }))
 }

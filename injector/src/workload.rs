@@ -108,11 +108,11 @@ impl Workload {
     /// # Errors
     /// As [`Workload::golden`].
     pub fn written_outputs(&self) -> Result<Vec<bool>, GoldenError> {
-        let sets = self.program.outputs.iter().map(|output| {
-            let mut bytes = ByteSet::default();
-            bytes.insert(output.address, output.bytes as u64);
-            bytes
-        });
+        let sets = self
+            .program
+            .outputs
+            .iter()
+            .map(|output| ByteSet::of_runs([(output.address, output.bytes as u64)]));
         let mut outputs: Vec<(ByteSet, bool)> = sets.map(|bytes| (bytes, false)).collect();
         self.run_fault_free(|_, device, dispatch| {
             let mut touched = Footprints::default();

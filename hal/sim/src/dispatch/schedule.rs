@@ -90,10 +90,13 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         &mut self,
         execution: &mut Execution,
         memory: &mut dyn Memory,
-        footprints: Option<&mut Footprints>,
+        mut footprints: Option<&mut Footprints>,
     ) -> Progress {
-        let progress = self.advance(execution, memory, footprints);
+        let progress = self.advance(execution, memory, footprints.as_deref_mut());
         if matches!(progress, Progress::Ended(_)) {
+            if let Some(footprints) = footprints {
+                footprints.end_all();
+            }
             mem::take(&mut execution.resident).into_iter().for_each(|own| self.put_back(own));
         }
         progress
@@ -157,6 +160,9 @@ impl<'a, C: Checker> Scheduler<'a, C> {
                     execution.search.give_up();
                     execution.ended += 1;
                     execution.free.give_back(workgroup.slot);
+                    if let Some(footprints) = &mut footprints {
+                        footprints.end(workgroup.position);
+                    }
                     self.put_back(workgroup);
                 }
             }

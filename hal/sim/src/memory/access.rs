@@ -70,7 +70,7 @@ pub trait Memory {
 }
 
 /// What a window is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WindowAccess {
     /// Its bytes are read.
     Read,

@@ -8,80 +8,82 @@ use std::ops::Range;
 /// Bytes of a line.
 pub const LINE: u64 = 64;
 
-/// A set of bytes of device memory, kept as a mask for each line of 64 bytes that has some.
+/// A line of 64 bytes, by its address divided by [`LINE`], and which of its bytes are in a set: a bit
+/// each.
+type Line = (u64, u64);
+
+/// A set of bytes of device memory.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ByteSet {
-    /// By the line's address divided by [`LINE`]; never zero.
-    masks: FxHashMap<u64, u64>,
+    /// The lines that have some, ascending.
+    lines: Vec<Line>,
 }
 
 impl ByteSet {
-    /// Adds the `bytes` bytes from `start` on, as far as the address space goes.
-    pub fn insert(&mut self, start: Address, bytes: u64) {
-        let end = start.0.saturating_add(bytes);
-        let mut at = start.0;
-        while at < end {
-            let line = at / LINE;
-            let count = (end - at).min(LINE - at % LINE);
-            *self.masks.entry(line).or_default() |= u64::MAX >> (LINE - count) << (at % LINE);
-            at += count;
+    /// The set of the bytes of some runs, each given by its first byte and the number of bytes: as far
+    /// as the address space goes.
+    pub fn of_runs(runs: impl IntoIterator<Item = (Address, u64)>) -> ByteSet {
+        let mut lines = Vec::new();
+        for (start, bytes) in runs {
+            lines.extend(lines_of(start, bytes));
         }
-    }
-
-    /// Makes room for so many more lines.
-    pub(crate) fn reserve(&mut self, lines: usize) {
-        self.masks.reserve(lines);
-    }
-
-    /// Adds bytes of the line at an address: those of whose bits one is set.
-    pub(crate) fn insert_of_line(&mut self, line: Address, bits: u64) {
-        if bits != 0 {
-            *self.masks.entry(line.0 / LINE).or_default() |= bits;
-        }
+        settle(&mut lines);
+        ByteSet { lines }
     }
 
     /// Adds the bytes of another set.
     pub fn unite(&mut self, other: &ByteSet) {
-        for (line, mask) in other.masks() {
-            *self.masks.entry(line).or_default() |= mask;
-        }
+        self.lines.extend_from_slice(&other.lines);
+        settle(&mut self.lines);
     }
 
     /// Whether a byte is one of the set.
     pub fn contains(&self, address: Address) -> bool {
-        self.mask(address.0 / LINE) >> (address.0 % LINE) & 1 != 0
+        let line = self.lines.binary_search_by_key(&(address.0 / LINE), |(number, _)| *number);
+        line.is_ok_and(|index| self.lines[index].1 >> (address.0 % LINE) & 1 != 0)
     }
 
     /// Whether the two sets have a byte in common.
     pub fn intersects(&self, other: &ByteSet) -> bool {
-        let (few, many) =
-            if self.masks.len() <= other.masks.len() { (self, other) } else { (other, self) };
-        few.masks().any(|(line, mask)| mask & many.mask(line) != 0)
+        self.beside(other).any(|(_, mask, others)| mask & others != 0)
+    }
+
+    /// The lines of this set, each with its own bytes and those of another set.
+    pub(crate) fn beside<'a>(
+        &'a self,
+        other: &'a ByteSet,
+    ) -> impl Iterator<Item = (u64, u64, u64)> + 'a {
+        let mut rest = &other.lines[..];
+        self.lines.iter().map(move |(number, mask)| {
+            // Sets of which one is much smaller lie beside each other, too.
+            let behind = rest.iter().take(8).position(|(own, _)| own >= number);
+            let behind = behind.unwrap_or_else(|| rest.partition_point(|(own, _)| own < number));
+            rest = &rest[behind..];
+            let others = rest.first().filter(|(own, _)| own == number).map_or(0, |(_, mask)| *mask);
+            (*number, *mask, others)
+        })
     }
 
     /// Number of bytes.
     pub fn len(&self) -> u64 {
-        self.masks.values().map(|mask| u64::from(mask.count_ones())).sum()
+        self.lines.iter().map(|(_, mask)| u64::from(mask.count_ones())).sum()
     }
 
     /// Whether it has no byte.
     pub fn is_empty(&self) -> bool {
-        self.masks.is_empty()
+        self.lines.is_empty()
     }
 
     /// Bytes of the host that it takes, about.
     pub(crate) fn host_bytes(&self) -> u64 {
-        // A line has its address and its mask; a table is filled to seven eighths at most.
-        self.masks.capacity() as u64 * 2 * size_of::<u64>() as u64
+        (self.lines.capacity() * size_of::<Line>()) as u64
     }
 
     /// The longest runs of consecutive bytes, by ascending address: first byte and number of bytes.
     pub fn runs(&self) -> Vec<(Address, u64)> {
-        let mut lines: Vec<_> = self.masks().collect();
-        lines.sort_unstable();
         let mut runs: Vec<(Address, u64)> = Vec::new();
-        for (line, mask) in lines {
-            for Range { start, end } in runs_of(mask) {
+        for (line, mask) in &self.lines {
+            for Range { start, end } in runs_of(*mask) {
                 let (start, bytes) = (line * LINE + u64::from(start), u64::from(end - start));
                 match runs.last_mut() {
                     Some((first, length)) if first.0 + *length == start => *length += bytes,
@@ -92,15 +94,81 @@ impl ByteSet {
         runs
     }
 
-    /// The lines that have bytes, with their masks, in no order.
-    pub(crate) fn masks(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.masks.iter().map(|(line, mask)| (*line, *mask))
+    /// The lines that have bytes, with their masks, ascending.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = Line> {
+        self.lines.iter().copied()
+    }
+}
+
+/// A set that grows.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct ByteSetBuilder {
+    /// The masks of lines whose bytes came one by one; never zero.
+    masks: FxHashMap<u64, u64>,
+    /// Lines that came as such, in any order.
+    lines: Vec<Line>,
+    /// How many of these were left when they were last settled.
+    settled: usize,
+}
+
+impl ByteSetBuilder {
+    /// So many lines may come more than once before they are settled.
+    const LOOSE: usize = 1 << 12;
+
+    /// Adds the `bytes` bytes from `start` on, as far as the address space goes.
+    pub fn insert(&mut self, start: Address, bytes: u64) {
+        for (line, mask) in lines_of(start, bytes) {
+            *self.masks.entry(line).or_default() |= mask;
+        }
     }
 
-    /// The bytes of a line.
-    pub(crate) fn mask(&self, line: u64) -> u64 {
-        self.masks.get(&line).copied().unwrap_or_default()
+    /// Adds lines, none of them without bytes, best in ascending order.
+    pub fn insert_lines(&mut self, lines: impl Iterator<Item = Line>) {
+        self.lines.extend(lines);
+        if self.lines.len() > 2 * self.settled + ByteSetBuilder::LOOSE {
+            settle(&mut self.lines);
+            self.settled = self.lines.len();
+        }
     }
+
+    /// Whether a byte is one of the set.
+    pub fn contains(&self, address: Address) -> bool {
+        let line = address.0 / LINE;
+        let masks = self.lines.iter().filter(|(own, _)| *own == line).map(|(_, mask)| *mask);
+        masks.chain(self.masks.get(&line).copied()).any(|mask| mask >> (address.0 % LINE) & 1 != 0)
+    }
+
+    /// The set.
+    pub fn build(self) -> ByteSet {
+        let ByteSetBuilder { masks, mut lines, .. } = self;
+        lines.extend(masks);
+        settle(&mut lines);
+        lines.shrink_to_fit();
+        ByteSet { lines }
+    }
+}
+
+/// The lines of the bytes from one on, as far as the address space goes.
+fn lines_of(start: Address, bytes: u64) -> impl Iterator<Item = Line> {
+    let end = start.0.saturating_add(bytes);
+    let mut at = start.0;
+    std::iter::from_fn(move || {
+        let count = end.checked_sub(at).filter(|left| *left > 0)?.min(LINE - at % LINE);
+        let line = (at / LINE, u64::MAX >> (LINE - count) << (at % LINE));
+        at += count;
+        Some(line)
+    })
+}
+
+/// Brings lines into ascending order, each once. Where they are in order for long stretches, which most
+/// are, a stable sort takes next to no time.
+fn settle(lines: &mut Vec<Line>) {
+    lines.sort_by_key(|(number, _)| *number);
+    lines.dedup_by(|(number, mask), before| {
+        let is_same = *number == before.0;
+        before.1 |= if is_same { *mask } else { 0 };
+        is_same
+    });
 }
 
 /// The runs of set bits, from the lowest on.
@@ -118,6 +186,12 @@ impl fmt::Debug for ByteSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ranges = self.runs().into_iter().map(|(start, bytes)| start.0..start.0 + bytes);
         f.debug_set().entries(ranges).finish()
+    }
+}
+
+impl fmt::Debug for ByteSetBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.clone().build().fmt(f)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What each workgroup of a dispatch touches in device memory, and whether workgroups can tell
 //! that others are there.
 
-use super::byte_set::{ByteSet, LINE};
+use super::byte_set::{ByteSet, ByteSetBuilder, LINE};
 use super::bytes::LARGE;
 use flipwave_device::{Dim3, Statistics};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -33,19 +33,41 @@ impl Footprint {
     }
 }
 
+/// The footprint of a workgroup under way, with the fields of a [`Footprint`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FootprintBuilder {
+    pub slot: usize,
+    pub statistics: Statistics,
+    pub read: ByteSetBuilder,
+    pub written: ByteSetBuilder,
+    pub private: ByteSetBuilder,
+    pub uses_global_sync: bool,
+}
+
+impl FootprintBuilder {
+    /// The footprint.
+    pub fn build(self) -> Footprint {
+        let FootprintBuilder { slot, statistics, read, written, private, uses_global_sync } = self;
+        let [read, written, private] = [read, written, private].map(ByteSetBuilder::build);
+        Footprint { slot, statistics, read, written, private, uses_global_sync }
+    }
+}
+
 /// The footprints of the workgroups of a dispatch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Footprints {
     workgroups: BTreeMap<Dim3, Footprint>,
+    /// Workgroups that have started, and not ended.
+    under_way: BTreeMap<Dim3, FootprintBuilder>,
 }
 
 impl Footprints {
-    /// The footprint of a workgroup, if it has started.
+    /// The footprint of a workgroup that has ended, or whose dispatch has.
     pub fn get(&self, workgroup: Dim3) -> Option<&Footprint> {
         self.workgroups.get(&workgroup)
     }
 
-    /// The workgroups that have started, in the order of their positions.
+    /// The workgroups that have started, in the order of their positions, of a dispatch that has ended.
     pub fn iter(&self) -> impl Iterator<Item = (Dim3, &Footprint)> {
         self.workgroups.iter().map(|(position, footprint)| (*position, footprint))
     }
@@ -82,7 +104,7 @@ impl Footprints {
     pub fn bytes_copied(&self) -> u64 {
         const PART: u64 = LARGE as u64;
         let sets = self.workgroups.values().flat_map(|own| [&own.written, &own.private]);
-        let parts = sets.flat_map(ByteSet::masks).map(|(line, _)| line / (PART / LINE));
+        let parts = sets.flat_map(ByteSet::lines).map(|(line, _)| line / (PART / LINE));
         parts.collect::<FxHashSet<u64>>().len() as u64 * PART
     }
 
@@ -97,15 +119,29 @@ impl Footprints {
         union
     }
 
-    pub(crate) fn entry(&mut self, workgroup: Dim3, slot: usize) -> &mut Footprint {
-        let new = || Footprint { slot, ..Footprint::default() };
-        self.workgroups.entry(workgroup).or_insert_with(new)
+    /// The footprint of a workgroup under way.
+    pub(crate) fn entry(&mut self, workgroup: Dim3, slot: usize) -> &mut FootprintBuilder {
+        let new = || FootprintBuilder { slot, ..FootprintBuilder::default() };
+        self.under_way.entry(workgroup).or_insert_with(new)
+    }
+
+    /// A workgroup has ended.
+    pub(crate) fn end(&mut self, workgroup: Dim3) {
+        if let Some(own) = self.under_way.remove(&workgroup) {
+            self.workgroups.insert(workgroup, own.build());
+        }
+    }
+
+    /// The dispatch has ended.
+    pub(crate) fn end_all(&mut self) {
+        let under_way = std::mem::take(&mut self.under_way);
+        self.workgroups.extend(under_way.into_iter().map(|(own, builder)| (own, builder.build())));
     }
 }
 
 impl FromIterator<(Dim3, Footprint)> for Footprints {
     fn from_iter<I: IntoIterator<Item = (Dim3, Footprint)>>(all: I) -> Footprints {
-        Footprints { workgroups: all.into_iter().collect() }
+        Footprints { workgroups: all.into_iter().collect(), under_way: BTreeMap::new() }
     }
 }
 
@@ -139,23 +175,43 @@ impl FootprintUnion {
 /// Bytes that several sets have: for each line those in one set at least, and in two.
 #[derive(Clone, Debug, Default)]
 struct Shared {
-    lines: FxHashMap<u64, [u64; 2]>,
+    pages: FxHashMap<u64, Box<Page>>,
 }
+
+/// The lines of a page: sets have many side by side.
+type Page = [[u64; 2]; PAGE as usize];
+const PAGE: u64 = 64;
 
 impl Shared {
     fn add(&mut self, set: &ByteSet) {
-        for (line, mask) in set.masks() {
-            let [once, twice] = self.lines.entry(line).or_default();
-            *twice |= *once & mask;
-            *once |= mask;
+        let mut lines = set.lines().peekable();
+        while let Some((line, _)) = lines.peek() {
+            let number = line / PAGE;
+            let new = || Box::new([[0; 2]; PAGE as usize]);
+            let page = self.pages.entry(number).or_insert_with(new);
+            while let Some((line, mask)) = lines.next_if(|(line, _)| line / PAGE == number) {
+                let [once, twice] = &mut page[(line % PAGE) as usize];
+                *twice |= *once & mask;
+                *once |= mask;
+            }
         }
     }
 
     /// Whether another of the sets than `own` has a byte of `bytes`.
     fn meets(&self, own: &ByteSet, bytes: &ByteSet) -> bool {
-        bytes.masks().any(|(line, mask)| {
-            let [once, twice] = self.lines.get(&line).copied().unwrap_or_default();
-            mask & (twice | once & !own.mask(line)) != 0
+        if self.pages.is_empty() {
+            return false;
+        }
+        let mut current: Option<(u64, Option<&Page>)> = None;
+        bytes.beside(own).any(|(line, mask, own)| {
+            let number = line / PAGE;
+            let page = match current {
+                Some((known, page)) if known == number => page,
+                _ => self.pages.get(&number).map(|page| &**page),
+            };
+            current = Some((number, page));
+            let [once, twice] = page.map_or([0; 2], |page| page[(line % PAGE) as usize]);
+            mask & (twice | once & !own) != 0
         })
     }
 }

@@ -17,6 +17,8 @@ pub use access::{Memory, WrittenByte, modify, read_bytes, write_bytes};
 pub use access::{Region, RegionMut, Window, WindowAccess, exchange};
 pub use address_space::AddressSpace;
 pub use byte_set::{ByteSet, LINE};
+#[cfg(test)]
+pub use footprint::FootprintBuilder;
 pub use footprint::{Footprint, FootprintUnion, Footprints};
 pub use lane_places::LanePlaces;
 pub use noting::Noting;

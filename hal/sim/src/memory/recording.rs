@@ -1,7 +1,7 @@
 //! Memory that notes what a workgroup reads and writes.
 
 use super::access::{Memory, Region, RegionMut, Window, WindowAccess};
-use super::footprint::Footprint;
+use super::footprint::FootprintBuilder;
 use super::lane_places::LanePlaces;
 use super::touched::TouchedRegions;
 use flipwave_device::Address;
@@ -11,7 +11,7 @@ use std::ops::Range;
 /// asked for, but to lanes that report what they access.
 pub struct Recording<'a> {
     memory: &'a mut dyn Memory,
-    footprint: &'a mut Footprint,
+    footprint: &'a mut FootprintBuilder,
     /// What is accessed by windows.
     touched: &'a mut TouchedRegions,
     /// Addresses of the workgroup's private memory.
@@ -24,7 +24,7 @@ impl<'a> Recording<'a> {
     /// Notes what the workgroup with this private memory accesses, which is a part of all workgroups'.
     pub fn new(
         memory: &'a mut dyn Memory,
-        footprint: &'a mut Footprint,
+        footprint: &'a mut FootprintBuilder,
         touched: &'a mut TouchedRegions,
         [private, all_private]: [Range<u64>; 2],
     ) -> Recording<'a> {
@@ -58,7 +58,7 @@ impl Memory for Recording<'_> {
     fn readable(&mut self, address: u64, bytes: usize) -> Option<Region<'_>> {
         let region = self.memory.readable(address, bytes)?;
         let bytes = region.bytes.get(part(region.base, region.bytes.len(), address, bytes))?;
-        let Footprint { read, private, .. } = &mut *self.footprint;
+        let FootprintBuilder { read, private, .. } = &mut *self.footprint;
         if is_private(&self.private, address, bytes.len()) {
             for at in (address..).take(bytes.len()).map(Address) {
                 if !private.contains(at) {
@@ -76,7 +76,7 @@ impl Memory for Recording<'_> {
         let part = part(region.base, region.bytes.len(), address, bytes);
         let is_shared = region.is_shared;
         let bytes = region.bytes.get_mut(part)?;
-        let Footprint { written, private, .. } = &mut *self.footprint;
+        let FootprintBuilder { written, private, .. } = &mut *self.footprint;
         if is_private(&self.private, address, bytes.len()) {
             for at in (address..).take(bytes.len()) {
                 let is_own = self.private.contains(&at);

@@ -1,10 +1,9 @@
 //! What compiled code touches of device memory: it notes that itself, since nobody sees its accesses.
 
 use super::access::{Window, WindowAccess};
-use super::byte_set::{ByteSet, LINE};
-use super::footprint::Footprint;
-use flipwave_device::Address;
-use rustc_hash::FxHashMap;
+use super::byte_set::{ByteSetBuilder, LINE};
+use super::footprint::FootprintBuilder;
+use std::collections::BTreeMap;
 
 /// A stretch of memory, and which bytes of it were touched since this was last asked.
 #[derive(Debug)]
@@ -12,14 +11,26 @@ pub struct TouchedRegion {
     base: u64,
     /// For each line a bit per byte.
     bits: Vec<u64>,
-    /// The lines with bytes that were touched.
-    lines: Vec<u32>,
+    /// For each 64 lines a bit per line that has bytes which were touched.
+    pages: Vec<u64>,
+    /// For each 64 of those a bit per one that has such lines.
+    chapters: Vec<u64>,
+    /// Those that have any.
+    touched: Vec<u32>,
 }
 
 impl TouchedRegion {
     /// None touched of so many bytes, the first of which begins a line.
     fn new(base: u64, bytes: u64) -> TouchedRegion {
-        TouchedRegion { base, bits: vec![0; bytes.div_ceil(LINE) as usize], lines: Vec::new() }
+        let lines = bytes.div_ceil(LINE) as usize;
+        let zeros = |count| vec![0; count];
+        TouchedRegion {
+            base,
+            bits: zeros(lines),
+            pages: zeros(lines.div_ceil(64)),
+            chapters: zeros(lines.div_ceil(64 * 64)),
+            touched: Vec::new(),
+        }
     }
 
     /// What compiled code looks at: for each line a bit per byte, set where it need not note any more
@@ -36,29 +47,58 @@ impl TouchedRegion {
             let (line, first) = (at / LINE, at % LINE);
             let count = (end - at).min(LINE - first);
             let bits = &mut self.bits[line as usize];
-            if *bits == 0 {
-                self.lines.push(line as u32);
-            }
+            let is_first = *bits == 0;
             *bits |= u64::MAX >> (LINE - count) << first;
+            if is_first {
+                self.touch_line(line as usize);
+            }
             at += count;
         }
     }
 
-    /// Adds what was touched to a set, and forgets it.
-    fn take(&mut self, set: &mut ByteSet) {
-        set.reserve(self.lines.len());
-        for line in self.lines.drain(..) {
-            let bits = std::mem::take(&mut self.bits[line as usize]);
-            set.insert_of_line(Address(self.base + u64::from(line) * LINE), bits);
+    /// Notes a line of which nothing was touched before.
+    fn touch_line(&mut self, line: usize) {
+        let (page, chapter) = (line / 64, line / (64 * 64));
+        if self.pages[page] == 0 {
+            if self.chapters[chapter] == 0 {
+                self.touched.push(chapter as u32);
+            }
+            self.chapters[chapter] |= 1 << (page % 64);
         }
+        self.pages[page] |= 1 << (line % 64);
     }
+
+    /// Adds what was touched to a set, and forgets it.
+    fn take(&mut self, set: &mut ByteSetBuilder) {
+        let TouchedRegion { base, bits, pages, chapters, touched } = self;
+        touched.sort_unstable();
+        let parts = |index: usize, mask: u64| bits_of(mask).map(move |bit| index * 64 + bit);
+        set.insert_lines(touched.drain(..).flat_map(|chapter| {
+            let mask = std::mem::take(&mut chapters[chapter as usize]);
+            let lines = parts(chapter as usize, mask)
+                .flat_map(|page| parts(page, std::mem::take(&mut pages[page])));
+            let lines =
+                lines.map(|line| (*base / LINE + line as u64, std::mem::take(&mut bits[line])));
+            lines.collect::<Vec<_>>()
+        }));
+    }
+}
+
+/// The numbers of the bits that are set, ascending.
+fn bits_of(mut mask: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = (mask != 0).then(|| mask.trailing_zeros() as usize);
+        mask &= mask.wrapping_sub(1);
+        bit
+    })
 }
 
 /// The stretches of memory of which windows were given.
 #[derive(Debug, Default)]
 pub struct TouchedRegions {
-    /// By the base and the number of bytes, what was read and what was written.
-    regions: FxHashMap<(u64, u64, WindowAccess), Box<TouchedRegion>>,
+    /// By the base and the number of bytes, what was read and what was written: in the order of addresses,
+    /// in which sets take it fastest.
+    regions: BTreeMap<(u64, u64, WindowAccess), Box<TouchedRegion>>,
 }
 
 impl TouchedRegions {
@@ -85,7 +125,7 @@ impl TouchedRegions {
     }
 
     /// Adds all that was touched to a footprint, and forgets it.
-    pub fn take(&mut self, footprint: &mut Footprint) {
+    pub fn take(&mut self, footprint: &mut FootprintBuilder) {
         for ((_, _, access), region) in &mut self.regions {
             region.take(match access {
                 WindowAccess::Read => &mut footprint.read,

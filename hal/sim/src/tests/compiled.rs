@@ -14,7 +14,7 @@ use crate::instruction::lds::LdsAccess;
 use crate::instruction::scalar_memory::{self, ScalarAccess};
 use crate::instruction::vector_memory::{Space, Transfer, VectorAccess};
 use crate::instruction::{Adapt, Element, Half, Op, Run, Word};
-use crate::memory::{AddressSpace, Footprint, Memory, Recording, TouchedRegions};
+use crate::memory::{AddressSpace, FootprintBuilder, Memory, Recording, TouchedRegions};
 use crate::tests::bench::op;
 use crate::tests::operations::{DEFAULT_MODE, Random, edges};
 use crate::wave::copy::WaveCopy;
@@ -501,7 +501,7 @@ fn difference(
         for before in [&before, &before, &other] {
             let mut expected = before.clone();
             found.begin_again(before);
-            let [mut one, mut other] = [Footprint::default(), Footprint::default()];
+            let [mut one, mut other] = [(); 2].map(|()| FootprintBuilder::default());
             let World { wave, space, lds } = &mut expected;
             let wanted = if notes {
                 let mut unused = TouchedRegions::default();
@@ -517,6 +517,7 @@ fn difference(
             } else {
                 execute((wave, lds), space, (&candidate, settles_nans), &mut workspace)
             };
+            let [one, other] = [one, other].map(FootprintBuilder::build);
             // What is computed where a NaN is met is computed again, and may be other addresses.
             let same_footprint = match wanted.1 {
                 None => one == other,

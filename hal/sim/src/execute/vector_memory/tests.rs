@@ -6,7 +6,7 @@ use crate::execute::lds;
 use crate::instruction::{Op, Run};
 use crate::memory::aperture::{PRIVATE, SHARED};
 use crate::memory::{
-    AddressSpace, Footprint, Memory, Noting, Recording, TouchedRegions, WrittenByte,
+    AddressSpace, FootprintBuilder, Memory, Noting, Recording, TouchedRegions, WrittenByte,
 };
 use crate::tests::bench::Bench;
 use crate::tests::operations::Random;
@@ -72,7 +72,7 @@ enum Observed {
 /// What was observed.
 #[derive(Debug, Default, PartialEq)]
 struct Seen {
-    footprint: Footprint,
+    footprint: FootprintBuilder,
     written: Vec<WrittenByte>,
     pages: BTreeSet<u64>,
 }

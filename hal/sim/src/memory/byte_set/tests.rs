@@ -3,11 +3,27 @@ use std::collections::BTreeSet;
 
 /// The bytes from the first of each pair up to the second.
 fn set(ranges: &[(u64, u64)]) -> ByteSet {
-    let mut set = ByteSet::default();
-    for (start, end) in ranges {
-        set.insert(Address(*start), end - start);
+    ByteSet::of_runs(ranges.iter().map(|(start, end)| (Address(*start), end - start)))
+}
+
+/// A set is the same however it has grown: byte by byte, by lines in any order, some more than once.
+#[test]
+fn it_does_not_matter_how_a_set_has_grown() {
+    let wanted = set(&[(0, 3), (60, 4000), (9000, 9001), (1 << 20, (1 << 20) + 65)]);
+    let [mut bytes, mut lines, mut both] = std::array::from_fn(|_| ByteSetBuilder::default());
+    for (start, count) in wanted.runs() {
+        (0..count).for_each(|at| bytes.insert(Address(start.0 + at), 1));
+        both.insert(start, count / 2);
     }
-    set
+    for _ in 0..300 {
+        lines.insert_lines(wanted.lines.iter().rev().copied());
+    }
+    both.insert_lines(wanted.lines());
+    for own in [bytes, lines, both] {
+        let has = |byte| own.contains(Address(byte));
+        assert!(has(2) && !has(3) && has(3999) && !has(4000) && has((1 << 20) + 64));
+        assert_eq!(own.build(), wanted);
+    }
 }
 
 #[test]

@@ -14,6 +14,7 @@ fn dependent(workgroups: &[Touched]) -> Vec<u32> {
             bytes.iter().for_each(|byte| set.insert(Address(*byte), 1));
         }
     }
+    footprints.end_all();
     let dependent = footprints.dependent();
     assert_eq!(footprints.independent(), dependent.is_empty());
     dependent.into_iter().map(|[x, _, _]| x).collect()
@@ -46,6 +47,7 @@ fn global_wave_sync_makes_a_workgroup_dependent() {
     let mut footprints = Footprints::default();
     footprints.entry([0; 3], 0).uses_global_sync = true;
     footprints.entry([1, 0, 0], 0);
+    footprints.end_all();
     assert_eq!(footprints.dependent(), [[0; 3]]);
 }
 
@@ -55,8 +57,24 @@ fn what_is_written_together_is_copied_once() {
     footprints.entry([0; 3], 0).written.insert(Address(0), 64);
     footprints.entry([1, 0, 0], 0).written.insert(Address(4096), 64);
     footprints.entry([1, 0, 0], 0).read.insert(Address(8 << 20), 64);
+    footprints.end_all();
     let once = footprints.bytes_copied();
     assert!(once > 4096, "{once}");
     footprints.entry([2, 0, 0], 0).private.insert(Address(16 << 20), 1);
+    footprints.end_all();
     assert_eq!(footprints.bytes_copied(), 2 * once);
+}
+
+/// Where nobody has ended it, a workgroup is one of its dispatch all the same once that has ended.
+#[test]
+fn workgroups_are_there_when_they_have_ended() {
+    let mut footprints = Footprints::default();
+    for x in 0..2 {
+        footprints.entry([x, 0, 0], 3).read.insert(Address(100), 4);
+    }
+    footprints.end([0; 3]);
+    assert_eq!(footprints.get([0; 3]).map(|own| (own.slot, own.read.len())), Some((3, 4)));
+    assert_eq!(footprints.iter().count(), 1);
+    footprints.end_all();
+    assert_eq!(footprints.iter().count(), 2);
 }
