@@ -47,6 +47,8 @@ fn start() -> Result<Arc<Machine>, String> {
     open_report(&session)?;
     if let Some(name) = &session.compiler {
         flipwave_jit::use_service(ServiceName(name.clone()));
+        // Meanwhile the runtime gets ready.
+        flipwave_jit::wake_service();
     }
     let targets = session.targets()?;
     let mut copy_watch: Option<Arc<dyn CopyWatch>> = None;

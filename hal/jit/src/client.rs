@@ -26,6 +26,13 @@ pub fn service() -> Option<&'static ServiceName> {
     SERVICE.get()
 }
 
+/// Has the service of this process start, if it has one, which it otherwise does when it is first asked
+/// for something: for programs that will ask for sure, and have other things to do before.
+pub fn wake_service() {
+    // It starts when somebody connects, and takes a connection that is closed for a client that is done.
+    let _ = SERVICE.get().map(ServiceName::connect);
+}
+
 /// Does something in the background, one thing after the other, where a compiler is at hand. Without a
 /// service nothing is done.
 pub fn in_background(job: impl FnOnce(&mut dyn Compiler) + Send + 'static) {

@@ -14,7 +14,7 @@ mod service;
 mod signals;
 mod store;
 
-pub use client::{in_background, service, use_service};
+pub use client::{in_background, service, use_service, wake_service};
 pub use load::{Code, LoadError};
 pub use object_code::{CompileError, Here};
 pub use service::{Service, ServiceName, serve_if_asked};

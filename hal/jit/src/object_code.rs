@@ -5,9 +5,9 @@ use llvm_sys::core::*;
 use llvm_sys::ir_reader::LLVMParseIRInContext2;
 use llvm_sys::target::*;
 use llvm_sys::target_machine::*;
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, CString, c_char};
 use std::ptr::null_mut;
-use std::sync::Once;
+use std::sync::{LazyLock, Once};
 
 /// What keeps IR from being compiled, in words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -42,24 +42,40 @@ pub fn prepare() {
         LLVMInitializeX86TargetMC();
         LLVMInitializeX86AsmPrinter();
     });
+    LazyLock::force(&HOST);
 }
+
+/// The host as LLVM sees it.
+struct Host {
+    name: CString,
+    features: CString,
+}
+
+/// Asked for once: each question to the processor leaves a virtual machine, and there are many.
+static HOST: LazyLock<Host> = LazyLock::new(|| {
+    // SAFETY: strings that LLVM allocates are copied, and given back.
+    unsafe {
+        let [name, features] = [LLVMGetHostCPUName(), LLVMGetHostCPUFeatures()].map(|text| {
+            let copy = CStr::from_ptr(text).to_owned();
+            LLVMDisposeMessage(text);
+            copy
+        });
+        Host { name, features }
+    }
+});
 
 /// What object code depends on besides the IR: LLVM, and the host it is made for.
 pub fn identity(extensions: Extensions) -> String {
     let (mut major, mut minor, mut patch) = (0, 0, 0);
-    // SAFETY: the numbers are written; strings that LLVM allocates are given back after their use.
-    unsafe {
-        LLVMGetVersion(&mut major, &mut minor, &mut patch);
-        let version = format!("LLVM {major}.{minor}.{patch} {extensions:?}");
-        if extensions == Extensions::Avx2 {
-            return version;
+    // SAFETY: the numbers are written.
+    unsafe { LLVMGetVersion(&mut major, &mut minor, &mut patch) };
+    let version = format!("LLVM {major}.{minor}.{patch} {extensions:?}");
+    match extensions {
+        Extensions::Avx2 => version,
+        Extensions::Avx512 => {
+            let [name, with] = [&HOST.name, &HOST.features].map(|own| own.to_string_lossy());
+            format!("{version} {name} {with}")
         }
-        let (cpu, features) = (LLVMGetHostCPUName(), LLVMGetHostCPUFeatures());
-        let [name, with] = [cpu, features].map(|text| CStr::from_ptr(text).to_string_lossy());
-        let identity = format!("{version} {name} {with}");
-        LLVMDisposeMessage(cpu);
-        LLVMDisposeMessage(features);
-        identity
     }
 }
 
@@ -115,9 +131,8 @@ impl TargetMachine {
             let machine = if failed {
                 Err(taken(message))
             } else {
-                let (cpu, features) = (LLVMGetHostCPUName(), LLVMGetHostCPUFeatures());
                 let [name, with]: [*const c_char; 2] = match extensions {
-                    Extensions::Avx512 => [cpu, features],
+                    Extensions::Avx512 => [HOST.name.as_ptr(), HOST.features.as_ptr()],
                     Extensions::Avx2 => [c"haswell".as_ptr(), c"".as_ptr()],
                 };
                 let machine = LLVMCreateTargetMachine(
@@ -129,8 +144,6 @@ impl TargetMachine {
                     LLVMRelocMode::LLVMRelocPIC,
                     LLVMCodeModel::LLVMCodeModelSmall,
                 );
-                LLVMDisposeMessage(cpu);
-                LLVMDisposeMessage(features);
                 if machine.is_null() {
                     Err(CompileError("LLVM does not compile for this host".into()))
                 } else {
