@@ -297,9 +297,7 @@ fn a_footprint_has_each_byte_and_no_other() {
     let own = whole.footprints.get([0; 3]).expect("the workgroup");
     let lanes = |offset: u64, bytes| (0..8).map(move |lane| (buffer + offset + 4 * lane, bytes));
     let set = |ranges: Vec<(u64, u64)>| {
-        let mut set = ByteSet::default();
-        ranges.into_iter().for_each(|(start, bytes)| set.insert(Address(start), bytes));
-        set
+        ByteSet::of_runs(ranges.into_iter().map(|(start, bytes)| (Address(start), bytes)))
     };
     assert_eq!(own.written, set(lanes(256, 2).chain(lanes(512, 4)).collect()));
     let mut read =
@@ -309,7 +307,7 @@ fn a_footprint_has_each_byte_and_no_other() {
     let arguments: Vec<_> =
         runs.iter().filter(|(start, _)| !(buffer..buffer + 4096).contains(&start.0)).collect();
     let [(arguments, 8)] = arguments[..] else { panic!("{arguments:?}") };
-    read.insert(*arguments, 8);
+    read.unite(&ByteSet::of_runs([(*arguments, 8)]));
     assert_eq!(own.read, read);
     assert!(own.private.is_empty());
 }
