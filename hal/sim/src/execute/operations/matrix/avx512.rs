@@ -184,10 +184,10 @@ where
 {
     let (lanes, each) = product.holders;
     let (mut left, mut right) = (Lines::<ROOM>::NONE, Lines::<ROOM>::NONE);
-    for (side, lines_of_side) in [&mut left, &mut right].into_iter().enumerate() {
+    for (side, lines) in [&mut left, &mut right].into_iter().enumerate() {
         let place = |item: usize, group: usize| (product.k)(group * WIDTH, item);
         let layout = Layout { lines: WIDTH, each, chunks: lanes / WIDTH, from: |lane| lane, place };
-        lines_of_side.read((wave, op, side), product.elements[side], false, layout);
+        lines.read((wave, op, side), product.elements[side], false, layout);
     }
     if !left.are_finite || !right.are_finite {
         return false;

@@ -22,7 +22,7 @@ pub fn aligned<const ROOM: usize>(
     let mut bad = 0;
     for first in (0..depth).step_by(group) {
         for (row, sum) in sums.iter_mut().enumerate() {
-            let place = (place.rows[row], place.column);
+            let place = (place.row + row, place.column);
             let group = match (rule, group) {
                 (Rule::EvenAndOdd, _) => even_and_odd(sides, place, first, group),
                 (Rule::Together, 8) => part::<ROOM, 8>(sides, place, first, 1),

@@ -91,8 +91,8 @@ pub type Sums = [__m512i; QUAD];
 /// The lines of which vectors of sums have the products.
 #[derive(Clone, Copy)]
 pub struct Place {
-    /// The row of A for each vector.
-    pub rows: [usize; QUAD],
+    /// The row of A for the first vector; the others have the next ones.
+    pub row: usize,
     /// The first of the columns of B.
     pub column: usize,
 }
@@ -109,9 +109,7 @@ pub fn make<const ROOM: usize>(
 ) -> bool {
     let [left, right] = sides;
     let depth = product.depth;
-    let factors = |Place { rows: [row, ..], column }: Place| {
-        left.quads(row).zip(right.vectors(column)).take(depth)
-    };
+    let factors = |place: Place| left.quads(place.row).zip(right.vectors(place.column)).take(depth);
     match way {
         Way::Chain => fill(wave, op, product, |place, before| chain(factors(place), before)),
         Way::Integers => fill(wave, op, product, |place, before| integers(factors(place), before)),
@@ -163,9 +161,8 @@ fn fill(
                 let group = (chunk * WIDTH) >> size.trailing_zeros();
                 let row = of_a * size + QUAD * (group + groups * quad);
                 let column = block * size + ((chunk * WIDTH) & (size - 1));
-                let place = Place { rows: [0, 1, 2, 3].map(|own| row + own), column };
                 let before = [0, 1, 2, 3].map(|own| addend(wave, op, first + own, chunk));
-                let (sums, bad) = sum(place, before);
+                let (sums, bad) = sum(Place { row, column }, before);
                 doubts |= bad;
                 for (row, sum) in to.iter_mut().zip(sums) {
                     put(row, chunk, sum);
