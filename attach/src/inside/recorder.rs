@@ -213,8 +213,7 @@ impl Driver for Recorder {
             }
         };
         if let (Some(footprints), Some(kernel)) = (self.footprints.take(), &dispatch.kernel) {
-            let mut written = ByteSet::default();
-            footprints.iter().for_each(|(_, own)| written.unite(&own.written));
+            let written: ByteSet = footprints.iter().map(|(_, own)| &own.written).collect();
             let result = lock(&self.recording).add_dispatch(
                 machine,
                 dispatch,

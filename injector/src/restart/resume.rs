@@ -9,7 +9,7 @@ use crate::run::{conclude, inject, run_from};
 use crate::site::Event;
 use crate::{Golden, Site, Workload};
 use flipwave_device::{Address, Completion, DeviceError, Dispatch, Statistics};
-use flipwave_sim::{EmbeddedGpu, Execution, Footprints, Progress};
+use flipwave_sim::{ByteSet, EmbeddedGpu, Execution, Footprints, Progress};
 
 /// A fault, and the run that it is injected into.
 pub(crate) struct Attempt<'a> {
@@ -137,8 +137,7 @@ impl SavedDispatch {
                 + statistics.lane_operations,
             waves: self.statistics.waves,
         };
-        let mut touched = own.written.clone();
-        touched.unite(&faulty.written);
+        let touched: ByteSet = [&own.written, &faulty.written].into_iter().collect();
         let ending = self.go_on(states, attempt, (statistics, &alone.device), &touched.runs())?;
         ending.map(|ending| conclude(attempt.site, observer.outcome(), ending)).transpose()
     }

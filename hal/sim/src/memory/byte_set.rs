@@ -23,18 +23,14 @@ impl ByteSet {
     /// The set of the bytes of some runs, each given by its first byte and the number of bytes: as far
     /// as the address space goes.
     pub fn of_runs(runs: impl IntoIterator<Item = (Address, u64)>) -> ByteSet {
-        let mut lines = Vec::new();
-        for (start, bytes) in runs {
-            lines.extend(lines_of(start, bytes));
-        }
-        settle(&mut lines);
-        ByteSet { lines }
+        let runs = runs.into_iter();
+        ByteSet::of_lines(runs.flat_map(|(start, bytes)| lines_of(start, bytes)).collect())
     }
 
-    /// Adds the bytes of another set.
-    pub fn unite(&mut self, other: &ByteSet) {
-        self.lines.extend_from_slice(&other.lines);
-        settle(&mut self.lines);
+    /// The set of lines in any order, none of them without bytes.
+    fn of_lines(mut lines: Vec<Line>) -> ByteSet {
+        settle(&mut lines);
+        ByteSet { lines }
     }
 
     /// Whether a byte is one of the set.
@@ -55,10 +51,10 @@ impl ByteSet {
     ) -> impl Iterator<Item = (u64, u64, u64)> + 'a {
         let mut rest = &other.lines[..];
         self.lines.iter().map(move |(number, mask)| {
-            // Sets of which one is much smaller lie beside each other, too.
-            let behind = rest.iter().take(8).position(|(own, _)| own >= number);
-            let behind = behind.unwrap_or_else(|| rest.partition_point(|(own, _)| own < number));
-            rest = &rest[behind..];
+            // Mostly it is one of the next few; it is far where the other set has many more lines.
+            let near = rest.iter().take(8).position(|(own, _)| own >= number);
+            let skipped = near.unwrap_or_else(|| rest.partition_point(|(own, _)| own < number));
+            rest = &rest[skipped..];
             let others = rest.first().filter(|(own, _)| own == number).map_or(0, |(_, mask)| *mask);
             (*number, *mask, others)
         })
@@ -100,6 +96,13 @@ impl ByteSet {
     }
 }
 
+/// The union of sets: all at once, as each that is added by itself would have all lines sorted again.
+impl<'a> FromIterator<&'a ByteSet> for ByteSet {
+    fn from_iter<I: IntoIterator<Item = &'a ByteSet>>(sets: I) -> ByteSet {
+        ByteSet::of_lines(sets.into_iter().flat_map(ByteSet::lines).collect())
+    }
+}
+
 /// A set that grows.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ByteSetBuilder {
@@ -131,7 +134,7 @@ impl ByteSetBuilder {
         }
     }
 
-    /// Whether a byte is one of the set.
+    /// Whether a byte is one of the set: fast where none came by lines.
     pub fn contains(&self, address: Address) -> bool {
         let line = address.0 / LINE;
         let masks = self.lines.iter().filter(|(own, _)| *own == line).map(|(_, mask)| *mask);
@@ -142,9 +145,9 @@ impl ByteSetBuilder {
     pub fn build(self) -> ByteSet {
         let ByteSetBuilder { masks, mut lines, .. } = self;
         lines.extend(masks);
-        settle(&mut lines);
-        lines.shrink_to_fit();
-        ByteSet { lines }
+        let mut set = ByteSet::of_lines(lines);
+        set.lines.shrink_to_fit();
+        set
     }
 }
 

@@ -57,8 +57,7 @@ fn neighbours_in_a_line_do_not_intersect() {
     assert!(!even.intersects(&odd) && !odd.intersects(&even));
     assert!(even.intersects(&set(&[(101, 103)])));
     assert!(!even.intersects(&set(&[(101, 102)])));
-    let mut both = even.clone();
-    both.unite(&odd);
+    let both: ByteSet = [&even, &odd].into_iter().collect();
     assert_eq!(both, set(&[(0, 400)]));
     assert_eq!(both.runs(), [(Address(0), 400)]);
 }
