@@ -6,7 +6,9 @@ use crate::population::result_word;
 use crate::site::{Event, Place, Site, SumPlace, Unit, When};
 use flipwave_device::WaveId;
 use flipwave_isa::{Inst, Lane, LaneMask, Pc, Register, Target};
-use flipwave_sim::{Executed, Interest, Observer, SummedElement, Watch, WaveState};
+use flipwave_sim::{
+    Executed, Interest, Observer, Stretch, StretchObserver, SummedElement, Watch, WaveState,
+};
 use std::collections::HashMap;
 
 /// Waits for the site and strikes.
@@ -99,6 +101,13 @@ impl<'a> FaultObserver<'a> {
     /// Which execution of the site's instruction this is.
     fn occurrence(&self, wave: WaveId) -> u64 {
         self.occurrences.get(&wave).copied().unwrap_or(0)
+    }
+
+    /// Counts executions by a wave, if they are of the site's instruction.
+    fn pass(&mut self, wave: WaveId, inst: &Inst, times: u64) {
+        if self.site.event().is_some_and(|event| event.pc == inst.pc) {
+            *self.occurrences.entry(wave).or_default() += times;
+        }
     }
 
     /// Whether the execution that begins, or has just ended, is struck: `executed` are the
@@ -301,6 +310,28 @@ impl<'a> FaultObserver<'a> {
     }
 }
 
+/// Of waves that one event strikes.
+impl StretchObserver for FaultObserver<'_> {
+    fn allows(&mut self, wave: WaveId, executed: u64, stretch: Stretch<'_>) -> u64 {
+        let Some(event) = self.site.event() else { return 0 };
+        match self.time {
+            Some(time) => time.saturating_sub(executed) / stretch.instructions().len() as u64,
+            None if stretch.instructions().all(|inst| inst.pc != event.pc) => u64::MAX,
+            None => event.occurrence.saturating_sub(self.occurrence(wave)),
+        }
+    }
+
+    fn executed(&mut self, wave: WaveId, stretch: Stretch<'_>, times: u64, _: [LaneMask; 2]) {
+        for (inst, _) in stretch.parts() {
+            self.pass(wave, inst, times);
+        }
+    }
+
+    fn executed_one(&mut self, wave: WaveId, inst: &Inst, _: LaneMask) {
+        self.pass(wave, inst, 1);
+    }
+}
+
 impl Observer for FaultObserver<'_> {
     fn watches(&mut self, wave: WaveId) -> bool {
         match &self.site.when {
@@ -313,6 +344,13 @@ impl Observer for FaultObserver<'_> {
         match &self.site.when {
             When::At(event) => Interest::Address(event.pc),
             When::Always(unit) => Interest::Operation(unit.opcode),
+        }
+    }
+
+    fn of_stretches(&mut self) -> Option<&mut dyn StretchObserver> {
+        match &self.site.when {
+            When::At(_) => Some(self),
+            When::Always(_) => None,
         }
     }
 
@@ -355,7 +393,7 @@ impl Observer for FaultObserver<'_> {
             }
         }
         let occurrence = self.occurrence(executed.wave);
-        self.occurrences.insert(executed.wave, occurrence + 1);
+        self.pass(executed.wave, executed.inst, 1);
         let is_over = match self.time {
             Some(own) => own <= time,
             None => occurrence >= event.last(),

@@ -13,6 +13,20 @@ const CAMPAIGNS: [(&str, &str); 3] = [
     ("jacobi", "{model: flip_two_adjacent_bits, groups: [fp64, load], count: 60}"),
 ];
 
+/// What decides how places are counted: scopes, strata, lanes, draws, faults that strike more than once,
+/// and those of which it must be seen when they strike.
+const COUNTED: [(&str, &str); 6] = [
+    ("scan", "{model: flip_one_bit, scope: active_lanes, stratify: opcode, count: 90}"),
+    ("matmul", "{model: flip_one_bit, target: source_operand, lanes: [1, 5, 40], count: 90}"),
+    ("stencil", "{model: random_value, draw: instructions, stratify: group, count: 90}"),
+    (
+        "reduction",
+        "{model: flip_one_bit, duration: {intermittent: {window: 9, rate: 0.5}}, count: 90}",
+    ),
+    ("jacobi", "{model: flip_one_bit, scope: workgroup, count: 60}"),
+    ("saxpy", "{model: flip_one_bit, occurrences: [0, 3], count: 60}"),
+];
+
 /// The bytes of `results.csv` of one run.
 fn results(file: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a folder");
@@ -53,7 +67,7 @@ fn results_do_not_depend_on_the_host_s_vector_extensions() {
 #[test]
 fn results_do_not_depend_on_what_is_compiled() {
     let folder = tempfile::tempdir().expect("a folder");
-    for (name, faults) in CAMPAIGNS {
+    for (name, faults) in CAMPAIGNS.into_iter().chain(COUNTED) {
         let file = example(name, faults, folder.path());
         let interpreted = results(&file, &[], &[("FLIPWAVE_TIER", "interpreter")]);
         for environment in [

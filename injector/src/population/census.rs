@@ -186,19 +186,11 @@ impl<'a> Census<'a> {
         }
     }
 
-    /// The lanes that are counted, where it is enough to count for each wave how often it executes an
-    /// instruction, and on how many lanes: nothing if it must be seen when, on which lanes, in which
-    /// state, or of code that was rewritten.
+    /// The lanes that are counted, where [executions are](Frame::counts_executions), and the code is as
+    /// it was.
     pub fn counted_lanes(&self) -> Option<LaneMask> {
-        let Frame { fault, selection, .. } = self.frame;
-        let is_seen = self.is_rewritten
-            || self.units.is_some()
-            || self.unread.is_some()
-            || fault.target.needs_resources()
-            || matches!(fault.scope, Scope::LanesEvery(_))
-            || selection.occurrences.is_some()
-            || selection.window.is_some();
-        (!is_seen).then(|| selection.of_lanes(LaneMask::FULL))
+        let is_counted = !self.is_rewritten && self.frame.counts_executions();
+        is_counted.then(|| self.frame.selection.of_lanes(LaneMask::FULL))
     }
 
     /// Counts what the waves have executed that have ended.
@@ -253,11 +245,16 @@ fn add_places(wave: &mut WaveCount, stratum: usize, places: u64) {
 
 /// How often an instruction was counted before; counts it.
 pub(crate) fn next_occurrence(occurrences: &mut Vec<u64>, number: usize) -> u64 {
+    add_occurrences(occurrences, number, 1);
+    occurrences[number] - 1
+}
+
+/// Counts an instruction so many times.
+pub(crate) fn add_occurrences(occurrences: &mut Vec<u64>, number: usize, times: u64) {
     if occurrences.len() <= number {
         occurrences.resize(number + 1, 0);
     }
-    occurrences[number] += 1;
-    occurrences[number] - 1
+    occurrences[number] += times;
 }
 
 impl Observer for Census<'_> {

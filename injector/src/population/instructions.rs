@@ -2,7 +2,7 @@
 
 use super::words::{Resources, words, words_of_sums};
 use super::{Draw, Group, Places, Selection, Stratification};
-use crate::fault::Fault;
+use crate::fault::{Duration, Fault, Scope};
 use flipwave_codeobj::{LineTable, SourceLine};
 use flipwave_isa::{Class, Inst, Pc, Target};
 use std::collections::HashMap;
@@ -15,6 +15,21 @@ pub(crate) struct Frame {
     pub stratification: Stratification,
     pub draw: Draw,
     pub known_masked: KnownMasked,
+}
+
+impl Frame {
+    /// Whether it is enough to count for each wave how often it executes an instruction, and on how many
+    /// lanes: not if it must be seen when, on which lanes, or in which state.
+    pub fn counts_executions(&self) -> bool {
+        let Frame { fault, selection, .. } = self;
+        let is_seen = matches!(fault.duration, Duration::Permanent(_))
+            || self.known_masked == KnownMasked::Counted
+            || fault.target.needs_resources()
+            || matches!(fault.scope, Scope::LanesEvery(_))
+            || selection.occurrences.is_some()
+            || selection.window.is_some();
+        !is_seen
+    }
 }
 
 /// What becomes of places whose value nothing reads before it is gone: the fault-free run shows them,

@@ -8,6 +8,7 @@ mod collected;
 mod draw;
 mod group;
 mod instructions;
+mod passages;
 mod permanent;
 mod permutation;
 mod places;

@@ -1,8 +1,9 @@
 //! The sites of the faults drawn, found in a run.
 
-use super::census::{Execution, lanes_struck, next_occurrence};
+use super::census::{Execution, add_occurrences, lanes_struck, next_occurrence};
 use super::draw::Drawn;
 use super::instructions::Instructions;
+use super::passages::{Known, Passages};
 use super::places::Struck;
 use super::planned::{Foresight, Planned};
 use super::profile::Profile;
@@ -17,7 +18,7 @@ use crate::site::{Event, Place, Site, When};
 use crate::stream::Stream;
 use flipwave_device::{Dispatch, WaveId};
 use flipwave_isa::{Inst, Lane, LaneMask, Register};
-use flipwave_sim::{Executed, Observer, Watch, WaveState};
+use flipwave_sim::{Executed, Observer, Stretch, StretchObserver, Watch, WaveState};
 use std::collections::HashMap;
 
 /// Finds the sites of the faults drawn in one dispatch by counting places as the profile did, and
@@ -28,17 +29,18 @@ pub(crate) struct Resolver<'a> {
     index: u32,
     dispatch: &'a Dispatch,
     seed: u64,
-    instructions: Instructions<'a>,
+    known: Known<'a>,
     pursuits: Vec<Pursuit>,
     by_wave: HashMap<WaveId, usize>,
     /// The wave seen last: waves run for long stretches.
     current: Option<(WaveId, usize)>,
-    /// By the number of a stratum of `instructions`, its number in the profile.
-    strata: Vec<Option<usize>>,
     planned: Vec<(u64, Planned)>,
     fates: Fates,
     /// Values that nothing has read yet, where places are numbered as they are read.
     unread: Option<Unread>,
+    /// See [`Frame::counts_executions`](super::Frame::counts_executions).
+    counts_executions: bool,
+    passages: Passages,
 }
 
 /// Gives the value of this many words from a place on.
@@ -99,19 +101,18 @@ impl<'a> Resolver<'a> {
             index,
             dispatch,
             seed,
-            instructions: Instructions::new(
-                &profile.frame,
-                workload.target(),
-                &dispatch.kernel,
-                lines,
+            known: Known::new(
+                profile,
+                Instructions::new(&profile.frame, workload.target(), &dispatch.kernel, lines),
             ),
+            counts_executions: profile.frame.counts_executions(),
             pursuits: faults.into_iter().map(pursuit).collect(),
             by_wave,
             current: None,
-            strata: Vec::new(),
             planned: Vec::new(),
             fates: Fates::default(),
             unread: profile.leaves_out_known().then(Unread::default),
+            passages: Passages::default(),
         }
     }
 
@@ -151,7 +152,7 @@ impl<'a> Resolver<'a> {
         value: &mut Value<'_>,
     ) {
         let Execution { inst, wave, time, .. } = *execution;
-        let number = self.instructions.number(inst);
+        let number = self.known.instructions.number(inst);
         let occurrence = next_occurrence(&mut self.pursuits[index].occurrences, number);
         let mut decided = Vec::new();
         if let Some(unread) = &mut self.unread {
@@ -163,7 +164,7 @@ impl<'a> Resolver<'a> {
             return;
         }
         let lanes = lanes_struck(frame, execution.lanes, execution.all);
-        let places = &self.instructions.get(number).places;
+        let places = &self.known.instructions.get(number).places;
         if let Some(unread) = &mut self.unread {
             let origin = Origin { number, occurrence, time };
             for register in places.registers() {
@@ -174,7 +175,7 @@ impl<'a> Resolver<'a> {
         let count = places.count(lanes);
         for (drawn, offset) in self.passed(index, number, count) {
             let mut stream = drawn.stream(self.profile, self.seed);
-            let places = &self.instructions.get(number).places;
+            let places = &self.known.instructions.get(number).places;
             let Some(struck) = places.draw(lanes, offset, &mut stream) else {
                 continue;
             };
@@ -195,9 +196,9 @@ impl<'a> Resolver<'a> {
             decided.into_iter().filter(|own| own.fate == Fate::Read)
         {
             let Origin { number, occurrence, time } = origin;
-            let count = self.instructions.get(number).places.of_register(register, lanes);
+            let count = self.known.instructions.get(number).places.of_register(register, lanes);
             for (drawn, offset) in self.passed(index, number, count) {
-                let places = &self.instructions.get(number).places;
+                let places = &self.known.instructions.get(number).places;
                 let Some(struck) = places.get_of_register(register, lanes, offset) else {
                     continue;
                 };
@@ -213,13 +214,7 @@ impl<'a> Resolver<'a> {
     /// Passes by the next `count` places of an instruction's stratum in a wave: the faults that were
     /// drawn of them, each with the number of its place among these.
     fn passed(&mut self, index: usize, number: usize, count: u64) -> Vec<(Drawn, u64)> {
-        let names = self.instructions.strata();
-        for name in &names[self.strata.len()..] {
-            let known = self.profile.strata.iter().position(|own| own.name == *name);
-            self.strata.push(known);
-        }
-        let stratum = self.instructions.get(number).stratum;
-        let Some(stratum) = self.strata[stratum] else { return Vec::new() };
+        let Some(stratum) = self.known.stratum(number) else { return Vec::new() };
         let pursuit = &mut self.pursuits[index];
         let first = pursuit.passed[stratum];
         let after = first + count;
@@ -236,7 +231,7 @@ impl<'a> Resolver<'a> {
     fn site_of(&self, found: &Found, wave: WaveId, mut stream: Stream) -> Site {
         let Found { struck, number, occurrence, .. } = found;
         let fault = &self.profile.frame.fault;
-        let instruction = self.instructions.get(*number);
+        let instruction = self.known.instructions.get(*number);
         let action = instruction.places.action(struck, &mut stream);
         let intermittent = match fault.duration {
             Duration::Intermittent(own) => Some((own, stream.word())),
@@ -258,7 +253,7 @@ impl<'a> Resolver<'a> {
     /// The fault of a place that was found.
     fn planned_of(&self, found: &Found, site: Site, foresight: Option<Foresight>) -> Planned {
         let Found { drawn, number, .. } = found;
-        let instruction = self.instructions.get(*number);
+        let instruction = self.known.instructions.get(*number);
         let line = instruction.line.as_ref();
         Planned {
             site,
@@ -305,7 +300,52 @@ fn foresight_of(
     (Some(foresight), at.and_then(|(_, followed)| followed))
 }
 
+/// Of waves in which places are still to be found.
+impl StretchObserver for Resolver<'_> {
+    fn allows(&mut self, wave: WaveId, _: u64, stretch: Stretch<'_>) -> u64 {
+        let Some(index) = self.index_of(wave) else { return 0 };
+        let Pursuit { pending, left, passed, .. } = &self.pursuits[index];
+        if stretch.has_own_lanes || *left == 0 || self.fates.follows(wave) {
+            return 0;
+        }
+        let passage = self.passages.of(stretch, &mut self.known);
+        let times = |(stratum, most): &(usize, u64)| {
+            let (offset, _) = pending[*stratum].last()?;
+            Some((offset - passed[*stratum]) / most)
+        };
+        passage.most.iter().filter_map(times).min().unwrap_or(u64::MAX)
+    }
+
+    fn executed(&mut self, wave: WaveId, stretch: Stretch<'_>, times: u64, lanes: [LaneMask; 2]) {
+        let Some(index) = self.index_of(wave) else { return };
+        let Pursuit { passed, occurrences, .. } = &mut self.pursuits[index];
+        let passage = self.passages.of(stretch, &mut self.known);
+        for part in passage.parts(lanes, &mut self.known) {
+            for (stratum, places) in &part.places {
+                passed[*stratum] += times * places;
+            }
+            for number in &part.numbers {
+                add_occurrences(occurrences, *number, times);
+            }
+        }
+    }
+
+    fn executed_one(&mut self, wave: WaveId, inst: &Inst, lanes: LaneMask) {
+        let Some(index) = self.index_of(wave) else { return };
+        let Pursuit { passed, occurrences, .. } = &mut self.pursuits[index];
+        let number = self.known.instructions.number(inst);
+        add_occurrences(occurrences, number, 1);
+        if let Some((stratum, places)) = self.known.places(number, lanes) {
+            passed[stratum] += places;
+        }
+    }
+}
+
 impl Observer for Resolver<'_> {
+    fn of_stretches(&mut self) -> Option<&mut dyn StretchObserver> {
+        if self.counts_executions { Some(self) } else { None }
+    }
+
     fn watches(&mut self, wave: WaveId) -> bool {
         let index = self.index_of(wave);
         index.is_some_and(|index| self.pursuits[index].left > 0 || self.fates.follows(wave))
@@ -319,7 +359,7 @@ impl Observer for Resolver<'_> {
 
     fn after(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) -> Watch {
         let (workload, dispatch) = (self.workload, self.dispatch);
-        self.instructions.set_resources(|| workload.resources(dispatch, state));
+        self.known.instructions.set_resources(|| workload.resources(dispatch, state));
         let execution = Execution::of(executed, state);
         let cells = Cells { buffers: &[] };
         self.see(&execution, &mut |place, lane, words| cells.read(state, place, lane, words))

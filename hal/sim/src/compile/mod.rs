@@ -101,9 +101,15 @@ impl Tier {
             workspace.prepare(tier, self.sites.load(Ordering::Relaxed));
             workspace.follow(memory);
             let has = Demands::of_wave(wave, lds, workspace);
-            if !compiled.suits(wave, has) || !checker.allows(wave, compiled.block.stretch()) {
+            if !compiled.suits(wave, has) {
                 break;
             }
+            let times = checker.allows(wave, compiled.block.stretch());
+            if times == 0 {
+                break;
+            }
+            let most = times.saturating_mul(compiled.length).saturating_add(wave.executed);
+            let room = Room { until: room.until.min(most), ..room };
             if let Some(last) = last.take() {
                 last.go_on_to(wave.pc, compiled);
             }

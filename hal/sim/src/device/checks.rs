@@ -35,10 +35,10 @@ impl Checker for SurveyCheck {
     }
 
     #[inline(always)]
-    fn allows(&mut self, _: &Wave, stretch: Stretch<'_>) -> bool {
-        let Some(counter) = &mut self.counter else { return true };
+    fn allows(&mut self, _: &Wave, stretch: Stretch<'_>) -> u64 {
+        let Some(counter) = &mut self.counter else { return u64::MAX };
         counter.enter_stretch(stretch);
-        !stretch.has_own_lanes
+        if stretch.has_own_lanes { 0 } else { u64::MAX }
     }
 
     #[inline(always)]

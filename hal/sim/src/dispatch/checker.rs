@@ -20,10 +20,10 @@ pub trait Checker {
         true
     }
 
-    /// Whether a wave may execute a stretch as compiled code now.
+    /// How many times in a row a wave may execute a stretch as compiled code now.
     #[inline(always)]
-    fn allows(&mut self, _wave: &Wave, _stretch: Stretch<'_>) -> bool {
-        true
+    fn allows(&mut self, _wave: &Wave, _stretch: Stretch<'_>) -> u64 {
+        u64::MAX
     }
 
     /// A wave has executed a stretch so many times, but for the instructions that are seen alone. `exec`

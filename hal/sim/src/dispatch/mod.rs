@@ -12,6 +12,7 @@ pub mod slots;
 pub mod spare_waves;
 pub(crate) mod stall;
 pub mod turns;
+mod watched;
 pub mod wave_state;
 mod workgroup;
 pub mod workgroup_barrier;

@@ -1,6 +1,7 @@
 //! Watching execution: profiles, traces and flips are observers of waves.
 
 use crate::dispatch::wave_state::WaveState;
+use crate::instruction::Stretch;
 use flipwave_device::WaveId;
 use flipwave_isa::{Inst, LaneMask, Operation, Pc};
 
@@ -19,11 +20,31 @@ pub trait Observer {
         Interest::Every
     }
 
+    /// What sees stretches that watched waves execute as compiled code, if the observer can do without
+    /// being called at each instruction of them.
+    fn of_stretches(&mut self) -> Option<&mut dyn StretchObserver> {
+        None
+    }
+
     /// Called before an instruction of a watched wave.
     fn before(&mut self, _inst: &Inst, _wave: WaveId, _state: &mut WaveState<'_>) {}
 
     /// Called after an instruction of a watched wave that did not fault.
     fn after(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) -> Watch;
+}
+
+/// Sees what watched waves execute without the observer being called.
+pub trait StretchObserver {
+    /// How many times in a row a wave, which has executed so many instructions, may execute a stretch;
+    /// zero if the observer is to be called at its instructions.
+    fn allows(&mut self, wave: WaveId, executed: u64, stretch: Stretch<'_>) -> u64;
+
+    /// A wave has executed [parts](Stretch::parts) of a stretch so many times: the first ones on these
+    /// active lanes, those after EXEC has changed on the others.
+    fn executed(&mut self, wave: WaveId, stretch: Stretch<'_>, times: u64, lanes: [LaneMask; 2]);
+
+    /// A wave has executed one instruction of a stretch, see [`Executed::lanes`].
+    fn executed_one(&mut self, wave: WaveId, inst: &Inst, lanes: LaneMask);
 }
 
 /// Instructions that an observer is called at, as they are in memory (see

@@ -15,6 +15,7 @@ use crate::dispatch::observer::{Executed, Interest, Observer, Watch};
 use crate::dispatch::policy::{Compiling, Stalls};
 use crate::dispatch::stall::{Watching, explain};
 use crate::dispatch::turns::{FEW, TurnEnd, turn};
+use crate::dispatch::watched::Watched;
 use crate::dispatch::wave_state::WaveState;
 use crate::dispatch::workgroup::{Common, Workgroup};
 use crate::dispatch::workgroup_barrier::WorkgroupBarrier;
@@ -380,7 +381,9 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         let mut replacement = None;
         let compiling = execution.policy.compiling;
         let notes_windows = memory.notes_windows();
-        let is_compiled = !WATCHED && C::ALLOWS_COMPILED && compiling != Compiling::Never;
+        let is_compiled = C::ALLOWS_COMPILED
+            && compiling != Compiling::Never
+            && (!WATCHED || self.observer.of_stretches().is_some());
         let mut tier = if is_compiled { program.tier() } else { None };
         // Blocks of compiled code begin where waves arrive by a branch, and after what parts them.
         let mut has_arrived = true;
@@ -388,17 +391,21 @@ impl<'a, C: Checker> Scheduler<'a, C> {
             execution.position.end.unwrap_or(TurnEnd { branch_from: until, latest: until });
         while wave.executed < until.min(end.latest) {
             let pc = wave.pc;
-            if !WATCHED
-                && C::ALLOWS_COMPILED
+            if C::ALLOWS_COMPILED
                 && has_arrived
                 && let Some(own) = tier
             {
                 has_arrived = false;
-                let state = (&mut self.workspace, &mut *self.checker);
                 let before = wave.executed;
                 let how = (compiling, notes_windows);
                 let turn = (until, &mut end, &mut outcome);
-                own.run(program, wave, (memory, lds), state, turn, how);
+                let (workspace, checker) = (&mut self.workspace, &mut *self.checker);
+                if !WATCHED {
+                    own.run(program, wave, (memory, lds), (workspace, checker), turn, how);
+                } else if let Some(stretches) = self.observer.of_stretches() {
+                    let mut watched = Watched { checker, stretches };
+                    own.run(program, wave, (memory, lds), (workspace, &mut watched), turn, how);
+                }
                 if outcome.fault.is_some() {
                     break;
                 }

@@ -100,12 +100,12 @@ impl Checker for FidelityCheck {
     const ALLOWS_COMPILED: bool = true;
 
     /// Where there is nothing to follow.
-    fn allows(&mut self, wave: &Wave, stretch: Stretch<'_>) -> bool {
-        let FidelityCheck { memory, dispatch: Some(dispatch), .. } = self else { return true };
+    fn allows(&mut self, wave: &Wave, stretch: Stretch<'_>) -> u64 {
+        let FidelityCheck { memory, dispatch: Some(dispatch), .. } = self else { return u64::MAX };
         let facts = dispatch.executions.stretch(stretch, dispatch.machine);
         let may_load = !memory.is_empty() || !dispatch.lds.is_empty();
         let has_marks = dispatch.shadows.contains_key(&wave.id);
-        !(facts.is_unsettled || has_marks || facts.accesses && may_load)
+        if facts.is_unsettled || has_marks || facts.accesses && may_load { 0 } else { u64::MAX }
     }
 
     fn executed(&mut self, _: &Wave, stretch: Stretch<'_>, times: u64, _: LaneMask) {
