@@ -101,6 +101,27 @@ fn compiled_code_is_counted_and_its_footprints_and_fidelity_are_those_of_the_int
     }
 }
 
+/// Blocks that are to be seen one by one are not executed in a row with others.
+#[test]
+fn what_must_be_seen_is_seen_between_compiled_blocks() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("unseen.yaml");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels/unseen.cl");
+    let text = format!(
+        "name: unseen\nseed: 1\ntarget: gfx950\nworkload:\n  dispatches:\n    \
+         - source: {}\n      name: rounds\n      grid: 512\n      workgroup: 64\n      args:\n        \
+         - {{buffer: data, type: u32, count: 512, init: {{uniform: [0, 9999]}}, output: true}}\n        \
+         - {{buffer: table, type: u32, count: 64, init: {{uniform: [0, 9999]}}}}\n        \
+         - {{scalar: 200, type: u32}}\nfaults: {{model: flip_one_bit, count: 9}}\n",
+        source.display()
+    );
+    std::fs::write(&file, text).expect("a campaign");
+    let workload = workload(Machine::new("gfx950", 64), &file, &["-O3"]);
+    let [one, other] = [Compiling::Never, Compiling::AtOnce].map(|how| found_out(&workload, how));
+    assert!(!one.1.decisions.is_empty(), "{:?}", one.1);
+    assert!(one == other, "{one:?}\n{other:?}");
+}
+
 /// Instructions in the order in which they were first executed, how often waves have executed them,
 /// and what workgroups have touched, of each dispatch; the fidelity of all.
 type FoundOut = (Vec<(Vec<Pc>, Vec<WaveCounts>, Footprints)>, Fidelity);
@@ -109,6 +130,10 @@ fn found_out(workload: &Workload, how: Compiling) -> FoundOut {
     let (mut surveyed, mut followed) = (device(workload, how), device(workload, how));
     let mut check = FidelityCheck::new();
     let dispatches = workload.program.dispatches.iter().map(|dispatch| {
+        // Of a run that nobody looks at, compiled code has it that blocks go on to each other.
+        for device in [&surveyed, &followed] {
+            device.clone().dispatch(dispatch).expect("a dispatch");
+        }
         let mut execution = surveyed.begin(dispatch).expect("a dispatch");
         // Lanes that are not counted are seen.
         let mut survey = surveyed.begin_survey(&execution, Some(LaneMask(0x0f0f_ffff_00ff_3fff)));

@@ -127,15 +127,15 @@ impl Counter {
         }
     }
 
-    /// A wave has executed a stretch so many times, but for the instructions that are seen alone; first
-    /// with these lanes active.
+    /// A wave has executed a stretch so many times, but for the instructions that are seen alone; with
+    /// these lanes active before EXEC changed, and after.
     #[inline]
     pub(crate) fn count_stretch(
         &mut self,
         wave: &Wave,
         stretch: Stretch<'_>,
         times: u64,
-        lanes: LaneMask,
+        [lanes, after]: [LaneMask; 2],
     ) {
         if self.current.wave != Some(wave.id) {
             self.turn_to(wave.id);
@@ -151,7 +151,7 @@ impl Counter {
         let lanes = self.count_lanes(lanes);
         self.current.stretches[index][0].add(times, lanes);
         if stretch.before_exec < stretch.ops.len() {
-            let lanes = self.count_lanes(wave.exec());
+            let lanes = self.count_lanes(after);
             self.current.stretches[index][1].add(times, lanes);
         }
     }

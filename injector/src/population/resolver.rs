@@ -305,7 +305,7 @@ impl StretchObserver for Resolver<'_> {
     fn allows(&mut self, wave: WaveId, _: u64, stretch: Stretch<'_>) -> u64 {
         let Some(index) = self.index_of(wave) else { return 0 };
         let Pursuit { pending, left, passed, .. } = &self.pursuits[index];
-        if stretch.has_own_lanes || *left == 0 || self.fates.follows(wave) {
+        if stretch.has_own_lanes() || *left == 0 || self.fates.follows(wave) {
             return 0;
         }
         let passage = self.passages.of(stretch, &mut self.known);

@@ -1,7 +1,9 @@
 //! Blocks: what is compiled together, and what is known of it before it is.
 
 use super::plan::{LaneAccess, Plan, Source, writes_exec};
-use crate::instruction::Stretch;
+use crate::instruction::{Stretch, Traits};
+use crate::translate::coverage::unsettled_bits;
+use crate::wave::Machine;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// What is compiled together, or going to be.
@@ -13,8 +15,7 @@ pub struct Block {
     seen_alone: Vec<bool>,
     /// See [`Stretch::before_exec`].
     before_exec: usize,
-    /// See [`Stretch::has_own_lanes`].
-    has_own_lanes: bool,
+    pub traits: Traits,
     /// Which of the tier's windows its accesses to device memory have, from this one on.
     pub first_site: usize,
     /// Instructions before each one that do something in each active lane.
@@ -28,11 +29,15 @@ const FEW_UNSETTLED: u32 = 8;
 
 impl Block {
     /// A block that is not compiled yet. The tier's windows from `first_site` on are its own.
-    pub fn new(source: Source, first_site: usize) -> Block {
+    pub fn new(source: Source, first_site: usize, machine: Machine) -> Block {
         let mut per_lane = vec![0];
         for op in &source.ops {
             per_lane.push(per_lane[per_lane.len() - 1] + u32::from(op.per_lane));
         }
+        let is_own_lane = |plan: &Plan| matches!(plan, Plan::Lane(LaneAccess::Write));
+        let own_lanes = Traits::OWN_LANES.when(source.plans.iter().any(is_own_lane));
+        let is_unsettled = source.ops.iter().any(|op| unsettled_bits(op, machine) != 0);
+        let unsettled_results = Traits::UNSETTLED.when(is_unsettled);
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         Block {
             number: NUMBERS.fetch_add(1, Ordering::Relaxed),
@@ -41,10 +46,7 @@ impl Block {
                 .iter()
                 .position(writes_exec)
                 .map_or(source.ops.len(), |index| index + 1),
-            has_own_lanes: source
-                .plans
-                .iter()
-                .any(|plan| matches!(plan, Plan::Lane(LaneAccess::Write))),
+            traits: Traits(own_lanes.0 | unsettled_results.0),
             seen_alone: source.plans.iter().map(|plan| matches!(plan, Plan::Call)).collect(),
             first_site,
             per_lane,
@@ -78,7 +80,7 @@ impl Block {
             ops: &source.ops,
             seen_alone,
             before_exec: self.before_exec,
-            has_own_lanes: self.has_own_lanes,
+            traits: self.traits,
         }
     }
 

@@ -7,9 +7,11 @@ use super::frame::{Entry, Frame};
 use super::plan::Plan;
 use super::value::Shape;
 use super::workspace::{CachedWindow, Workspace};
+use crate::instruction::Traits;
 use crate::memory::WindowAccess;
 use crate::wave::{Level, Machine, Mode, RowIndex, Wave};
 use flipwave_jit::{Code, Compiler, Extensions};
+use std::mem::offset_of;
 use std::ops::Range;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -176,6 +178,8 @@ unsafe extern "C" fn nowhere(_: *mut Frame<'_, '_>) -> u32 {
 pub struct Compiled {
     /// The first field: a pointer to it is one to the whole.
     link: Link,
+    /// Those of its block, where compiled code finds them.
+    traits: Traits,
     /// Instructions.
     pub length: u64,
     /// Whether a branch is the last of them.
@@ -214,6 +218,9 @@ pub struct Site {
 }
 
 impl Compiled {
+    /// Where compiled code finds [`Traits`] of a block, from its link on.
+    pub const TRAITS: usize = offset_of!(Compiled, traits);
+
     fn new(block: Arc<Block>, module: Module, code: Code) -> Compiled {
         let Module { segments, sites, uses_lds, .. } = module;
         let ops = || block.source.ops.iter();
@@ -238,6 +245,7 @@ impl Compiled {
         let ends_with_branch = matches!(block.source.plans.last(), Some(Plan::Branch(_)));
         Compiled {
             link,
+            traits: block.traits,
             length,
             ends_with_branch,
             undone,

@@ -3,7 +3,7 @@
 use super::compiled::{Compiled, Demands, Segment};
 use super::frame::{Frame, Return, Room};
 use super::workspace::Workspace;
-use crate::dispatch::checker::Checker;
+use crate::dispatch::checker::{Checker, Counting};
 use crate::execute::control::Step;
 use crate::execute::step::step_in_range;
 use crate::instruction::Op;
@@ -39,8 +39,8 @@ impl Compiled {
     /// Executes the block, and again where it branches to itself, and those that it goes on to, as long
     /// as the wave has room for that. The wave must be one that has `has` and that the block
     /// [suits](Compiled::suits), and have room for all of its instructions, and the workspace
-    /// [follows](Workspace::follow) the memory; a checker that counts blocks sees only the first, beyond
-    /// which the wave must not go.
+    /// [follows](Workspace::follow) the memory; where a checker asks before
+    /// each block it is only the first.
     pub fn execute<'a, C: Checker>(
         &'a self,
         wave: &mut Wave,
@@ -49,30 +49,30 @@ impl Compiled {
         (has, room): (Demands, Room),
         outcome: &mut Outcome,
     ) -> Ending<'a> {
-        let (before, exec) = (wave.executed, wave.exec());
+        let counts = room.counting != Counting::Nothing;
         let state = (&mut *workspace, &mut *checker);
         let mut frame = Frame::new(self, (&mut *wave, &mut *memory, &mut *lds), state, (has, room));
         // SAFETY: the block was compiled for the level of its program, which the host has; that it suits
         // and that the workspace is prepared is the caller's part, who looks after both.
         let end = unsafe { frame.enter() };
         frame.follow_exec();
+        // SAFETY: it was made for this checker.
+        let exec = if counts { unsafe { frame.count::<C>() } } else { LaneMask::EMPTY };
         let (last, pc, executed) = (frame.current(), frame.pc, frame.executed);
         outcome.lane_operations += frame.lane_operations;
         if end == Return::Done {
             (wave.executed, wave.pc) = (executed, pc);
-            self.count_blocks(wave, checker, (room, before), exec);
             return Ending::Done(last);
         }
         let (index, fault) = (frame.index as usize, frame.fault.take());
         wave.executed = executed;
-        self.count_blocks(wave, checker, (room, before), exec);
         let active = wave.active_lanes();
         let is_undone = end != Return::Faulted;
         if end == Return::Unsettled {
             last.block.note_unsettled();
         }
         let reached = if is_undone { last.segments[index].instructions.start } else { index };
-        if !room.chains {
+        if counts {
             checker.executed_first(wave, last.block.stretch(), reached, exec);
         }
         let count = |index| last.block.lane_operations(index, active);
@@ -97,22 +97,6 @@ impl Compiled {
             (Some(_), _) => Ending::Faulted,
             (None, true) => Ending::Begun,
             (None, false) => Ending::Undone(last),
-        }
-    }
-
-    /// Has the checker count how often the block was executed as a whole, where the wave does not go on
-    /// to others: it had executed so many instructions before, and had these lanes active.
-    #[inline(always)]
-    fn count_blocks<C: Checker>(
-        &self,
-        wave: &Wave,
-        checker: &mut C,
-        (room, before): (Room, u64),
-        exec: LaneMask,
-    ) {
-        if !room.chains && wave.executed > before {
-            let turns = (wave.executed - before) / self.length;
-            checker.executed(wave, self.block.stretch(), turns, exec);
         }
     }
 

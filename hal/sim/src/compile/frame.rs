@@ -2,15 +2,17 @@
 
 use super::compiled::{Compiled, Demands, Link};
 use super::execute::interpret;
-use super::workspace::{CachedWindow, Workspace};
-use crate::dispatch::checker::Checker;
+use super::workspace::{CachedWindow, Logged, Workspace};
+use crate::dispatch::checker::{Checker, Counting};
 use crate::execute::control::Step;
+use crate::instruction::Traits;
 use crate::memory::{Memory, TouchedRegion, Window};
 use crate::wave::{LANES, Row, Wave};
 use flipwave_device::FaultCause;
 use flipwave_isa::LaneMask;
 use std::marker::PhantomData;
 use std::mem::{MaybeUninit, offset_of};
+use std::ptr;
 
 /// A wave while compiled code executes it. Compiled code reads and writes the fields above `wave`, at
 /// the offsets that [`offset`] names.
@@ -52,6 +54,10 @@ pub struct Frame<'a, 'tier> {
     lds_length: u64,
     /// [`call`] for the checker, which code that is kept on disk cannot have in it.
     call: Call,
+    /// Where the next block is logged that is executed to its end; null where none are.
+    log: *mut Logged,
+    /// Traits of blocks that it must not go on to where blocks are logged.
+    stops: Traits,
     /// Where lanes store that are not to store anything.
     nowhere: [u32; 4],
     /// [`touch`] and [`touch_each`], for code that notes what it touches.
@@ -64,6 +70,11 @@ pub struct Frame<'a, 'tier> {
     workspace: *mut Workspace,
     /// Of the type that [`call`] is for.
     checker: *mut (),
+    /// How that counts blocks.
+    counting: Counting,
+    /// Where logging began, and what the checker has seen of the row: up to how many instructions, and
+    /// EXEC then.
+    seen: (*mut Logged, u64, LaneMask),
     /// The lanes that the wave's [row of active lanes](Wave::exec_row) has: compiled code writes EXEC
     /// alone.
     lanes: LaneMask,
@@ -75,7 +86,7 @@ pub struct Frame<'a, 'tier> {
 
 /// Where compiled code finds what.
 pub mod offset {
-    use super::{CachedWindow, Frame, Link, Window, offset_of};
+    use super::{CachedWindow, Compiled, Frame, Link, Logged, Window, offset_of};
 
     pub const ROWS: usize = offset_of!(Frame<'_, '_>, rows);
     pub const SCALARS: usize = offset_of!(Frame<'_, '_>, scalars);
@@ -95,6 +106,12 @@ pub mod offset {
     pub const LDS: usize = offset_of!(Frame<'_, '_>, lds);
     pub const LDS_LENGTH: usize = offset_of!(Frame<'_, '_>, lds_length);
     pub const CALL: usize = offset_of!(Frame<'_, '_>, call);
+    pub const LOG: usize = offset_of!(Frame<'_, '_>, log);
+    pub const STOPS: usize = offset_of!(Frame<'_, '_>, stops);
+    pub const LOGGED_BLOCK: usize = offset_of!(Logged, block);
+    pub const LOGGED_EXECUTED: usize = offset_of!(Logged, executed);
+    pub const LOGGED_EXEC: usize = offset_of!(Logged, exec);
+    pub const LOGGED_SIZE: usize = size_of::<Logged>();
     pub const NOWHERE: usize = offset_of!(Frame<'_, '_>, nowhere);
     pub const TOUCH: usize = offset_of!(Frame<'_, '_>, touch);
     pub const TOUCH_EACH: usize = offset_of!(Frame<'_, '_>, touch_each);
@@ -104,6 +121,7 @@ pub mod offset {
     pub const LINK_ENTRY: usize = offset_of!(Link, entry);
     pub const LINK_START: usize = offset_of!(Link, start);
     pub const LINK_FIRST_WINDOW: usize = offset_of!(Link, first_window);
+    pub const LINK_TRAITS: usize = Compiled::TRAITS;
     pub const LINK_NEXT: usize = offset_of!(Link, next);
     pub const WINDOW_SIZE: usize = size_of::<CachedWindow>();
     pub const WINDOW_BASE: usize = offset_of!(CachedWindow, window) + offset_of!(Window, base);
@@ -139,8 +157,8 @@ pub struct Room {
     pub until: u64,
     /// The same from which on it stops where it branches.
     pub branch_from: u64,
-    /// Whether it may go on to other blocks.
-    pub chains: bool,
+    /// How a checker counts blocks: where it asks before each, the wave must not go on to others.
+    pub counting: Counting,
 }
 
 /// A compiled block.
@@ -165,13 +183,17 @@ impl<'a, 'tier> Frame<'a, 'tier> {
         (has, room): (Demands, Room),
     ) -> Frame<'a, 'tier> {
         let (kept, windows) = workspace.pointers();
+        let (log, stops) = match room.counting {
+            Counting::Rows(stops) => (workspace.log(), stops),
+            _ => (ptr::null_mut(), Traits(0)),
+        };
         Frame {
             has,
             current: compiled.link(),
             executed: wave.executed,
             lane_operations: 0,
             until: room.until,
-            chain_until: if room.chains { room.until } else { 0 },
+            chain_until: if room.counting == Counting::Each { 0 } else { room.until },
             branch_from: room.branch_from,
             pc: wave.pc,
             index: 0,
@@ -187,6 +209,10 @@ impl<'a, 'tier> Frame<'a, 'tier> {
             lds: lds.as_mut_ptr(),
             lds_length: lds.len() as u64,
             call: call::<C>,
+            log,
+            stops,
+            counting: room.counting,
+            seen: (log, wave.executed, wave.exec()),
             nowhere: [0; 4],
             touch,
             touch_each,
@@ -222,6 +248,36 @@ impl<'a, 'tier> Frame<'a, 'tier> {
         unsafe { &*self.current.cast::<Compiled>() }
     }
 
+    /// Has the checker count the blocks of the row that were executed to their end and that it has not
+    /// seen yet; EXEC as it was when the wave began with the one that is under way.
+    ///
+    /// # Safety
+    /// The frame was made for a checker of this type, and nobody else has a reference to it now.
+    pub unsafe fn count<C: Checker>(&mut self) -> LaneMask {
+        let (begin, mut executed, mut exec) = self.seen;
+        // SAFETY: the frame has borrowed wave and checker; the caller says whose they are.
+        let (wave, checker) = unsafe { (&*self.wave, &mut *self.checker.cast::<C>()) };
+        let mut count = |compiled: &Compiled, until: u64, after: LaneMask| {
+            let times = (until - executed) / compiled.length;
+            if times > 0 {
+                checker.executed(wave, compiled.block.stretch(), times, [exec, after]);
+                (executed, exec) = (until, after);
+            }
+        };
+        let mut entry = begin;
+        while entry != self.log {
+            // SAFETY: compiled code has written the entries up to there, of blocks of its tier.
+            let (compiled, own) = unsafe { (&*(*entry).block.cast::<Compiled>(), *entry) };
+            count(compiled, own.executed, LaneMask(own.exec));
+            // SAFETY: there is another one, or the end of them.
+            entry = unsafe { entry.add(1) };
+        }
+        count(self.current(), self.executed, wave.exec());
+        self.log = begin;
+        self.seen = (begin, executed, exec);
+        exec
+    }
+
     /// Has the wave's row of active lanes follow EXEC, where compiled code has written that.
     pub fn follow_exec(&mut self) {
         // SAFETY: the frame has borrowed the wave, and no other reference to it is alive.
@@ -243,6 +299,10 @@ unsafe extern "C" fn call<C: Checker>(frame: *mut Frame<'_, '_>, index: u64) -> 
     // alive while it runs.
     let frame = unsafe { &mut *frame };
     frame.follow_exec();
+    if frame.counting != Counting::Nothing {
+        // SAFETY: it was made for this checker, to which there is no reference yet.
+        unsafe { frame.count::<C>() };
+    }
     let source = &frame.current().block.source;
     // SAFETY: the frame has borrowed wave, LDS, workspace and checker.
     let (wave, lds, workspace, checker) = unsafe {
@@ -250,6 +310,9 @@ unsafe extern "C" fn call<C: Checker>(frame: *mut Frame<'_, '_>, index: u64) -> 
         let checker = &mut *frame.checker.cast::<C>();
         (&mut *frame.wave, lds, &mut *frame.workspace, checker)
     };
+    if frame.counting != Counting::Nothing {
+        checker.enters(frame.current().block.stretch());
+    }
     let (op, place) = (&source.ops[index as usize], source.places[index as usize]);
     wave.executed = frame.executed + index;
     let step = interpret(wave, (op, place), frame.memory, lds, checker);

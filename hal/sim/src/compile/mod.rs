@@ -17,7 +17,7 @@ mod value;
 mod vector;
 mod workspace;
 
-use crate::dispatch::checker::Checker;
+use crate::dispatch::checker::{Checker, Counting};
 use crate::dispatch::policy::Compiling;
 use crate::dispatch::turns::TurnEnd;
 use crate::memory::Memory;
@@ -32,6 +32,7 @@ use frame::Room;
 use plan::Source;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use workspace::LOGGED;
 pub use workspace::Workspace;
 
 /// Compiled code of a program, by where it begins.
@@ -90,11 +91,11 @@ impl Tier {
         (compiling, notes): (Compiling, bool),
     ) {
         let mut last: Option<&Compiled> = None;
-        let chains = !checker.counts_stretches();
+        let counting = checker.counting();
+        let chains = counting != Counting::Each;
         let tier = std::ptr::from_ref(self) as usize;
         while let Some(compiled) = self.compiled(program, wave.pc, (compiling, notes)) {
             let until = until.min(end.latest).min(LAST);
-            let room = Room { until, branch_from: end.branch_from, chains };
             if wave.executed + compiled.length > until {
                 break;
             }
@@ -108,8 +109,9 @@ impl Tier {
             if times == 0 {
                 break;
             }
-            let most = times.saturating_mul(compiled.length).saturating_add(wave.executed);
-            let room = Room { until: room.until.min(most), ..room };
+            let most = times.saturating_mul(compiled.length).min(counting.most());
+            let until = until.min(wave.executed.saturating_add(most));
+            let room = Room { until, branch_from: end.branch_from, counting };
             if let Some(last) = last.take() {
                 last.go_on_to(wave.pc, compiled);
             }
@@ -201,9 +203,19 @@ impl Tier {
             let source = Source::of(program, start)?;
             // Numbers are not given twice.
             let first_site = self.sites.fetch_add(source.sites(), Ordering::Relaxed);
-            Some(Arc::new(Candidate::new(Block::new(source, first_site))))
+            Some(Arc::new(Candidate::new(Block::new(source, first_site, program.machine()))))
         };
         place.candidate.get_or_init(new).as_ref()
+    }
+}
+
+impl Counting {
+    /// Instructions that a wave may execute in a row: no more blocks than can be logged.
+    fn most(self) -> u64 {
+        match self {
+            Counting::Rows(_) => LOGGED as u64,
+            _ => u64::MAX,
+        }
     }
 }
 

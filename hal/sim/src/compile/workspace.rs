@@ -1,5 +1,6 @@
 //! What compiled code has besides the wave: room for copies of rows, and where it finds device memory.
 
+use super::compiled::Link;
 use crate::execute::scalar_memory;
 use crate::execute::vector_memory::Addresses;
 use crate::instruction::{Op, Run};
@@ -41,6 +42,20 @@ impl CachedWindow {
     }
 }
 
+/// Blocks that a wave can execute in a row where they are counted.
+pub const LOGGED: usize = 1024;
+
+/// A block that a wave has executed to its end, once or more often, before it has gone on to another.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Logged {
+    pub block: *const Link,
+    /// Instructions that the wave had executed then.
+    pub executed: u64,
+    /// EXEC then.
+    pub exec: u64,
+}
+
 /// What compiled code of a dispatch has besides the waves.
 pub struct Workspace {
     kept: Box<[Row; KEPT_ROWS]>,
@@ -50,12 +65,15 @@ pub struct Workspace {
     generation: Option<u64>,
     /// The tier whose accesses they belong to, by its address.
     tier: usize,
+    /// Room for blocks of a row; empty as long as none are counted.
+    log: Vec<Logged>,
 }
 
 impl Default for Workspace {
     fn default() -> Workspace {
         let kept = Box::new([Row::ZERO; KEPT_ROWS]);
-        Workspace { kept, windows: Vec::new(), generation: None, tier: 0 }
+        let (windows, log) = (Vec::new(), Vec::new());
+        Workspace { kept, windows, generation: None, tier: 0, log }
     }
 }
 
@@ -124,6 +142,12 @@ impl Workspace {
     #[inline(always)]
     pub fn windows(&self) -> usize {
         if self.generation.is_some() { self.windows.len() } else { 0 }
+    }
+
+    /// Room to log blocks in.
+    pub fn log(&mut self) -> *mut Logged {
+        self.log.reserve(LOGGED);
+        self.log.as_mut_ptr()
     }
 
     /// The addresses of what compiled code uses: of the copies, and of the windows.

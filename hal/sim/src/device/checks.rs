@@ -2,12 +2,12 @@
 
 use super::{EmbeddedGpu, Notes, Unsupported};
 use crate::counts::Counter;
-use crate::dispatch::checker::Checker;
+use crate::dispatch::checker::{Checker, Counting};
 use crate::dispatch::execution::{Execution, Progress};
 use crate::dispatch::launch::Launch;
 use crate::dispatch::observer::{Observer, Unobserved};
 use crate::fidelity::{Fidelity, FidelityCheck};
-use crate::instruction::{Op, Stretch};
+use crate::instruction::{Op, Stretch, Traits};
 use crate::memory::{Footprints, Memory};
 use crate::strict::{self, LdsBounds, Strict, Violation};
 use crate::wave::Wave;
@@ -30,19 +30,26 @@ impl Checker for SurveyCheck {
     const SEES_RESULTS: bool = true;
 
     #[inline(always)]
-    fn counts_stretches(&self) -> bool {
-        self.counter.is_some()
+    fn counting(&self) -> Counting {
+        match self.counter {
+            Some(_) => Counting::Rows(Traits::OWN_LANES),
+            None => Counting::Nothing,
+        }
     }
 
     #[inline(always)]
     fn allows(&mut self, _: &Wave, stretch: Stretch<'_>) -> u64 {
-        let Some(counter) = &mut self.counter else { return u64::MAX };
-        counter.enter_stretch(stretch);
-        if stretch.has_own_lanes { 0 } else { u64::MAX }
+        if self.counter.is_some() && stretch.has_own_lanes() { 0 } else { u64::MAX }
+    }
+
+    fn enters(&mut self, stretch: Stretch<'_>) {
+        if let Some(counter) = &mut self.counter {
+            counter.enter_stretch(stretch);
+        }
     }
 
     #[inline(always)]
-    fn executed(&mut self, wave: &Wave, stretch: Stretch<'_>, times: u64, exec: LaneMask) {
+    fn executed(&mut self, wave: &Wave, stretch: Stretch<'_>, times: u64, exec: [LaneMask; 2]) {
         if let Some(counter) = &mut self.counter {
             counter.count_stretch(wave, stretch, times, exec);
         }

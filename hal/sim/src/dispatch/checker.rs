@@ -2,11 +2,23 @@
 //! at nothing compiles to nothing.
 
 use crate::dispatch::launch::Launch;
-use crate::instruction::{Op, Stretch};
+use crate::instruction::{Op, Stretch, Traits};
 use crate::memory::Memory;
 use crate::wave::Wave;
 use flipwave_device::FaultCause;
 use flipwave_isa::LaneMask;
+
+/// How a checker sees what is executed as compiled code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counting {
+    /// Not at all.
+    Nothing,
+    /// Stretch by stretch: it is asked before each.
+    Each,
+    /// In rows, after they were executed: it is asked before the first stretch of a row, and none with
+    /// one of these traits follows.
+    Rows(Traits),
+}
 
 /// Sees every instruction before it is executed, and after it where it wants to. It changes nothing.
 pub trait Checker {
@@ -14,10 +26,10 @@ pub trait Checker {
     /// the interpreter, and of the others how often their stretch was executed.
     const ALLOWS_COMPILED: bool = false;
 
-    /// Whether it wants to see each stretch that is executed as compiled code.
+    /// Which stretches it sees that are executed as compiled code.
     #[inline(always)]
-    fn counts_stretches(&self) -> bool {
-        true
+    fn counting(&self) -> Counting {
+        Counting::Each
     }
 
     /// How many times in a row a wave may execute a stretch as compiled code now.
@@ -26,10 +38,15 @@ pub trait Checker {
         u64::MAX
     }
 
-    /// A wave has executed a stretch so many times, but for the instructions that are seen alone. `exec`
-    /// has the lanes that were active before, see [`Stretch::before_exec`]; the wave those after.
+    /// A wave is about to execute an instruction of a stretch that is seen alone; what it has executed
+    /// before the stretch was seen.
     #[inline(always)]
-    fn executed(&mut self, _wave: &Wave, _stretch: Stretch<'_>, _times: u64, _exec: LaneMask) {}
+    fn enters(&mut self, _stretch: Stretch<'_>) {}
+
+    /// A wave has executed a stretch so many times, but for the instructions that are seen alone. `exec`
+    /// has the lanes that were active before EXEC changed, see [`Stretch::before_exec`], and those after.
+    #[inline(always)]
+    fn executed(&mut self, _: &Wave, _stretch: Stretch<'_>, _times: u64, _exec: [LaneMask; 2]) {}
 
     /// The same of the first `count` instructions of a stretch, once, before EXEC has changed.
     #[inline(always)]
@@ -70,8 +87,8 @@ impl Checker for Unchecked {
     const ALLOWS_COMPILED: bool = true;
 
     #[inline(always)]
-    fn counts_stretches(&self) -> bool {
-        false
+    fn counting(&self) -> Counting {
+        Counting::Nothing
     }
 
     #[inline(always)]

@@ -26,9 +26,13 @@ impl<C: Checker> Checker for Watched<'_, C> {
         }
     }
 
-    fn executed(&mut self, wave: &Wave, stretch: Stretch<'_>, times: u64, exec: LaneMask) {
+    fn enters(&mut self, stretch: Stretch<'_>) {
+        self.checker.enters(stretch);
+    }
+
+    fn executed(&mut self, wave: &Wave, stretch: Stretch<'_>, times: u64, exec: [LaneMask; 2]) {
         self.checker.executed(wave, stretch, times, exec);
-        self.stretches.executed(wave.id, stretch, times, [exec, wave.exec()]);
+        self.stretches.executed(wave.id, stretch, times, exec);
     }
 
     fn executed_first(&mut self, wave: &Wave, stretch: Stretch<'_>, count: usize, exec: LaneMask) {

@@ -1,6 +1,6 @@
 //! The instructions of a dispatch, and how often each was executed.
 
-use crate::instruction::{Inner, Op, Run, Stretch};
+use crate::instruction::{Op, Run, Stretch};
 use crate::shadow::Named;
 use crate::translate::coverage::{Treatment, treatment_of, unsettled_bits};
 use crate::translate::program::Program;
@@ -8,8 +8,8 @@ use crate::wave::Machine;
 use flipwave_device::ModuleId;
 use flipwave_isa::Pc;
 use rustc_hash::FxHashMap;
+use std::mem;
 use std::sync::Arc;
-use std::{iter, mem};
 
 /// How often the instructions of a dispatch were executed.
 pub struct Executions {
@@ -26,17 +26,9 @@ pub struct Executions {
 struct StretchCount {
     /// Its instructions that are counted in it, and their device addresses.
     sites: Vec<(u64, Op)>,
-    facts: StretchFacts,
+    /// Whether it may load from device memory or LDS.
+    accesses: bool,
     executions: u64,
-}
-
-/// What a stretch has in it.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct StretchFacts {
-    /// Operations whose results are not settled.
-    pub is_unsettled: bool,
-    /// What may load from device memory or LDS.
-    pub accesses: bool,
 }
 
 struct Site {
@@ -74,26 +66,23 @@ impl Executions {
         &site.instruction
     }
 
-    /// What a stretch has in it.
-    pub fn stretch(&mut self, stretch: Stretch<'_>, machine: Machine) -> StretchFacts {
-        if let Some(known) = self.stretches.get(&stretch.number) {
-            return known.facts;
-        }
-        let (places, mut facts) = (places(stretch), StretchFacts::default());
-        for (op, place) in stretch.ops.iter().zip(&places) {
-            facts.is_unsettled |= self.site((*place, op), machine).instruction.unsettled != 0;
-            facts.accesses |= !matches!(op.run, Run::Vector(_) | Run::Scalar(_));
-        }
-        let sites = stretch.counted().map(|(index, op)| (places[index], op.clone())).collect();
-        self.stretches.insert(stretch.number, StretchCount { sites, facts, executions: 0 });
-        facts
+    /// Whether a stretch may load from device memory or LDS.
+    pub fn accesses(&mut self, stretch: Stretch<'_>) -> bool {
+        self.stretch(stretch).accesses
     }
 
-    /// Counts executions of a stretch that is known.
+    /// Counts executions of a stretch.
     pub fn execute_stretch(&mut self, stretch: Stretch<'_>, times: u64) {
-        if let Some(known) = self.stretches.get_mut(&stretch.number) {
-            known.executions += times;
-        }
+        self.stretch(stretch).executions += times;
+    }
+
+    fn stretch(&mut self, stretch: Stretch<'_>) -> &mut StretchCount {
+        self.stretches.entry(stretch.number).or_insert_with(|| {
+            let places = places(stretch);
+            let accesses = |op: &Op| !matches!(op.run, Run::Vector(_) | Run::Scalar(_));
+            let sites = stretch.counted().map(|(index, op)| (places[index], op.clone())).collect();
+            StretchCount { sites, accesses: stretch.ops.iter().any(accesses), executions: 0 }
+        })
     }
 
     /// Counts one execution of the first `count` instructions of a stretch.
@@ -157,18 +146,9 @@ impl Instruction {
             module,
             pc: op.inst.pc,
             text: op.inst.text.clone(),
-            operations: parts(op).map(named).collect(),
+            operations: op.parts().map(named).collect(),
             named: Named::of(&op.inst, machine),
-            unsettled: parts(op).fold(0, |bits, op| bits | unsettled_bits(op, machine)),
+            unsettled: unsettled_bits(op, machine),
         }
     }
-}
-
-/// The operations that an instruction consists of.
-fn parts(op: &Op) -> impl Iterator<Item = &Op> {
-    let (first, second) = match op.inner.as_deref() {
-        Some(Inner::Dual(halves)) => (&halves.first, Some(&halves.second)),
-        _ => (op, None),
-    };
-    iter::once(first).chain(second)
 }

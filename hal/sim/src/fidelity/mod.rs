@@ -16,11 +16,11 @@ mod vector_memory;
 
 pub use report::{Fidelity, OperationFidelity, UnsettledDecision};
 
-use crate::dispatch::checker::Checker;
+use crate::dispatch::checker::{Checker, Counting};
 use crate::dispatch::launch::Launch;
 use crate::execute::step::is_vector;
 use crate::instruction::control::Control;
-use crate::instruction::{Op, Run, Stretch};
+use crate::instruction::{Op, Run, Stretch, Traits};
 use crate::memory::Memory;
 use crate::shadow::{LdsMarks, Shadow};
 use crate::translate::program::Program;
@@ -99,16 +99,26 @@ impl FidelityCheck {
 impl Checker for FidelityCheck {
     const ALLOWS_COMPILED: bool = true;
 
+    fn counting(&self) -> Counting {
+        let FidelityCheck { memory, dispatch: Some(dispatch), .. } = self else {
+            return Counting::Nothing;
+        };
+        let has_marks =
+            !memory.is_empty() || !dispatch.lds.is_empty() || !dispatch.shadows.is_empty();
+        if has_marks { Counting::Each } else { Counting::Rows(Traits::UNSETTLED) }
+    }
+
     /// Where there is nothing to follow.
     fn allows(&mut self, wave: &Wave, stretch: Stretch<'_>) -> u64 {
         let FidelityCheck { memory, dispatch: Some(dispatch), .. } = self else { return u64::MAX };
-        let facts = dispatch.executions.stretch(stretch, dispatch.machine);
         let may_load = !memory.is_empty() || !dispatch.lds.is_empty();
-        let has_marks = dispatch.shadows.contains_key(&wave.id);
-        if facts.is_unsettled || has_marks || facts.accesses && may_load { 0 } else { u64::MAX }
+        let is_followed = stretch.traits.meets(Traits::UNSETTLED)
+            || dispatch.shadows.contains_key(&wave.id)
+            || may_load && dispatch.executions.accesses(stretch);
+        if is_followed { 0 } else { u64::MAX }
     }
 
-    fn executed(&mut self, _: &Wave, stretch: Stretch<'_>, times: u64, _: LaneMask) {
+    fn executed(&mut self, _: &Wave, stretch: Stretch<'_>, times: u64, _: [LaneMask; 2]) {
         if let Some(dispatch) = &mut self.dispatch {
             dispatch.executions.execute_stretch(stretch, times);
         }

@@ -17,3 +17,4 @@ pub use op::{
     Adapt, Dual, Finish, Inner, Op, Run, ScalarFunction, Source, SourceAdapt, VectorFunction, Word,
 };
 pub use stretch::Stretch;
+pub(crate) use stretch::Traits;

@@ -57,6 +57,17 @@ pub struct Op {
     pub inst: Box<Inst>,
 }
 
+impl Op {
+    /// The operations that it consists of, mostly itself.
+    pub fn parts(&self) -> impl Iterator<Item = &Op> {
+        let (first, second) = match self.inner.as_deref() {
+            Some(Inner::Dual(halves)) => (&halves.first, Some(&halves.second)),
+            _ => (self, None),
+        };
+        std::iter::once(first).chain(second)
+    }
+}
+
 const _: () = assert!(std::mem::offset_of!(Op, sources) == 64, "see `Op`");
 
 impl Op {

@@ -16,11 +16,37 @@ pub struct Stretch<'a> {
     pub(crate) seen_alone: &'a [bool],
     /// How many are executed before EXEC changes, which it does once at most.
     pub(crate) before_exec: usize,
-    /// Whether it writes to other lanes than those that are active.
-    pub has_own_lanes: bool,
+    /// What has to be seen instruction by instruction by some.
+    pub(crate) traits: Traits,
+}
+
+/// What makes a stretch one that not all can count as a whole; a set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Traits(pub u32);
+
+impl Traits {
+    /// It writes to other lanes than those that are active.
+    pub const OWN_LANES: Traits = Traits(1);
+    /// It has operations whose results are not settled.
+    pub const UNSETTLED: Traits = Traits(2);
+
+    /// Those of `self` for which it is so.
+    pub fn when(self, condition: bool) -> Traits {
+        Traits(if condition { self.0 } else { 0 })
+    }
+
+    /// Whether there are some in both.
+    pub fn meets(self, other: Traits) -> bool {
+        self.0 & other.0 != 0
+    }
 }
 
 impl<'a> Stretch<'a> {
+    /// Whether it writes to other lanes than those that are active.
+    pub fn has_own_lanes(&self) -> bool {
+        self.traits.meets(Traits::OWN_LANES)
+    }
+
     /// Its instructions, in their order.
     pub fn instructions(&self) -> impl ExactSizeIterator<Item = &'a Inst> + use<'a> {
         self.ops.iter().map(|op| &*op.inst)

@@ -5,7 +5,7 @@ use crate::compile::testing::{
     Block, Candidate, Demands, How, LaneAccess, Lowering, Plan, Room, ScalarLowering, Source,
     VectorPlan, Workspace, lowerings, of_pairs, scalar_lowerings,
 };
-use crate::dispatch::checker::Unchecked;
+use crate::dispatch::checker::{Counting, Unchecked};
 use crate::execute::control::Step;
 use crate::execute::lane::{Kind, ResultKind};
 use crate::execute::operations::{find, find_whole};
@@ -440,7 +440,7 @@ fn execute(
         if wave.pc == START {
             workspace.prepare(1, compiled.sites.len());
             let until = wave.executed + block.len() as u64;
-            let room = Room { until, branch_from: until, chains: true };
+            let room = Room { until, branch_from: until, counting: Counting::Nothing };
             workspace.follow(space);
             let has = Demands::of_wave(wave, lds, workspace);
             let state = (&mut *workspace, &mut Unchecked);
@@ -483,7 +483,7 @@ fn difference(
     let names: Vec<String> = ops.iter().zip(&plans).map(|(op, plan)| text(op, plan)).collect();
     let places = (0..=ops.len() as u64).map(|index| START + 4 * index).collect();
     let source = Source { start: START, ops, plans, places };
-    let candidate = Candidate::new(Block::new(source, 0));
+    let candidate = Candidate::new(Block::new(source, 0, machine));
     for (notes, settles_nans) in [(false, false), (true, false), (false, true)] {
         let how = How { notes, settles_nans };
         candidate.compile(machine, Level::detect(), how, &mut flipwave_jit::Here);
@@ -666,7 +666,7 @@ fn arithmetic_that_settles_nans_is_not_undone_by_them() {
             let plan = Plan::Vector(VectorPlan { row: row_of, lowering });
             let places = vec![START, START + 4];
             let source = Source { start: START, ops: vec![op], plans: vec![plan], places };
-            let candidate = Candidate::new(Block::new(source, 0));
+            let candidate = Candidate::new(Block::new(source, 0, machine));
             let how = How { notes: false, settles_nans };
             candidate.compile(machine, Level::detect(), how, &mut flipwave_jit::Here);
             for _ in 0..20 {

@@ -41,11 +41,12 @@ pub(crate) fn treatment_of(op: &Op, machine: Machine) -> Treatment {
 
 /// Bits of each word of the results of an instruction that are not settled.
 pub(crate) fn unsettled_bits(op: &Op, machine: Machine) -> u32 {
-    match treatment_of(op, machine) {
+    let bits = |op: &Op| match treatment_of(op, machine) {
         Treatment::Unsettled(_) if on_scalars::writes_half(op.inst.operation.name()) => 0xffff_0000,
         Treatment::Unsettled(_) => !0,
         _ => 0,
-    }
+    };
+    op.parts().fold(0, |all, own| all | bits(own))
 }
 
 /// How exact what is executed is.

@@ -116,9 +116,10 @@ impl Emitter<'_> {
         let number = self.number();
         let _ = write!(
             self.text,
-            "  br i1 {goes_on}, label %next{number}, label %back{number}\nnext{number}:\n  \
-             store ptr {next}, ptr %current.at\n"
+            "  br i1 {goes_on}, label %next{number}, label %back{number}\nnext{number}:\n"
         );
+        self.log(next, number);
+        let _ = write!(self.text, "enter{number}:\n  store ptr {next}, ptr %current.at\n");
         let place =
             self.value(format_args!("getelementptr i8, ptr {next}, i64 {}", offset::LINK_ENTRY));
         let entry = self.value(format_args!("load ptr, ptr {place}"));
@@ -134,5 +135,39 @@ impl Emitter<'_> {
         let pc = self.value(format_args!("add i64 {start}, {relative}"));
         let place = self.value(format_args!("getelementptr i8, ptr %frame, i64 {}", offset::PC));
         let _ = write!(self.text, "  store i64 {pc}, ptr {place}\n  ret i32 0\n");
+    }
+
+    /// Logs the block where blocks are logged, unless the next one stops that, and goes on to `enter` or
+    /// `back`.
+    fn log(&mut self, next: Value, number: u32) {
+        let log = self.field(offset::LOG, "ptr");
+        let logs = self.value(format_args!("icmp ne ptr {log}, null"));
+        let _ = write!(
+            self.text,
+            "  br i1 {logs}, label %logs{number}, label %enter{number}\nlogs{number}:\n"
+        );
+        let stops = self.field(offset::STOPS, "i32");
+        let place =
+            self.value(format_args!("getelementptr i8, ptr {next}, i64 {}", offset::LINK_TRAITS));
+        let traits = self.value(format_args!("load i32, ptr {place}"));
+        let met = self.value(format_args!("and i32 {traits}, {stops}"));
+        let stops = self.value(format_args!("icmp ne i32 {met}, 0"));
+        let _ = write!(
+            self.text,
+            "  br i1 {stops}, label %back{number}, label %log{number}\nlog{number}:\n"
+        );
+        let exec = self.value(format_args!("load i64, ptr %exec.at, align 4"));
+        for (value, kind, at) in [
+            ("%current".to_owned(), "ptr", offset::LOGGED_BLOCK),
+            ("%executed".to_owned(), "i64", offset::LOGGED_EXECUTED),
+            (exec.to_string(), "i64", offset::LOGGED_EXEC),
+        ] {
+            let place = self.value(format_args!("getelementptr i8, ptr {log}, i64 {at}"));
+            let _ = writeln!(self.text, "  store {kind} {value}, ptr {place}");
+        }
+        let end =
+            self.value(format_args!("getelementptr i8, ptr {log}, i64 {}", offset::LOGGED_SIZE));
+        let place = self.value(format_args!("getelementptr i8, ptr %frame, i64 {}", offset::LOG));
+        let _ = write!(self.text, "  store ptr {end}, ptr {place}\n  br label %enter{number}\n");
     }
 }
