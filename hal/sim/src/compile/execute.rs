@@ -39,8 +39,8 @@ impl Compiled {
     /// Executes the block, and again where it branches to itself, and those that it goes on to, as long
     /// as the wave has room for that. The wave must be one that has `has` and that the block
     /// [suits](Compiled::suits), and have room for all of its instructions, and the workspace
-    /// [follows](Workspace::follow) the memory; where a checker asks before
-    /// each block it is only the first.
+    /// [follows](Workspace::follow) the memory. Where a checker asks before each block, it executes only
+    /// the first.
     pub fn execute<'a, C: Checker>(
         &'a self,
         wave: &mut Wave,
