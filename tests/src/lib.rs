@@ -21,6 +21,7 @@ mod scribble;
 mod side_by_side;
 mod slow_folder;
 mod straggler;
+mod tiers;
 
 pub use application::{
     Compiler, application, application_for, application_module, applications, benchmark,
@@ -53,3 +54,4 @@ pub use scribble::{Overwrites, scribbled};
 pub use side_by_side::{Twins, keep_step};
 pub use slow_folder::slow_folder;
 pub use straggler::Straggler;
+pub use tiers::{Findings, Tiers};

@@ -3,7 +3,7 @@
 use flipwave_analysis::read_rows;
 use flipwave_tests::{example, flipwave, rows};
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Campaigns that between them strike scalar and vector arithmetic, LDS, global memory, atomics
 /// and double precision.
@@ -26,6 +26,18 @@ const COUNTED: [(&str, &str); 6] = [
     ("jacobi", "{model: flip_one_bit, scope: workgroup, count: 60}"),
     ("saxpy", "{model: flip_one_bit, occurrences: [0, 3], count: 60}"),
 ];
+
+/// A loop that is one block, which compiled code executes many times at once.
+fn naive(folder: &Path) -> PathBuf {
+    let workloads =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/throughput/workloads").canonicalize();
+    let workloads = workloads.expect("the workloads of benchmarks");
+    let text = std::fs::read_to_string(workloads.join("matmul_naive.yaml")).expect("a campaign");
+    let text = text.replace("source: ", &format!("source: {}/", workloads.display()));
+    let file = folder.join("naive.yaml");
+    std::fs::write(&file, text.replace("count: 1}", "count: 90}")).expect("a campaign written");
+    file
+}
 
 /// The bytes of `results.csv` of one run.
 fn results(file: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Vec<u8> {
@@ -67,8 +79,9 @@ fn results_do_not_depend_on_the_host_s_vector_extensions() {
 #[test]
 fn results_do_not_depend_on_what_is_compiled() {
     let folder = tempfile::tempdir().expect("a folder");
-    for (name, faults) in CAMPAIGNS.into_iter().chain(COUNTED) {
-        let file = example(name, faults, folder.path());
+    let examples = CAMPAIGNS.into_iter().chain(COUNTED);
+    let examples = examples.map(|(name, faults)| (name, example(name, faults, folder.path())));
+    for (name, file) in examples.chain([("naive", naive(folder.path()))]) {
         let interpreted = results(&file, &[], &[("FLIPWAVE_TIER", "interpreter")]);
         for environment in [
             &[("FLIPWAVE_TIER", "compiled-at-once")][..],

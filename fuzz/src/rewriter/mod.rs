@@ -11,7 +11,8 @@ mod requests;
 mod tests;
 mod waits;
 
-pub use kernel::{BUFFER, Kernel};
+use kernel::BUFFER;
+pub use kernel::Kernel;
 
 use crate::choices::{Choices, random_bytes};
 use flipwave_device::{Address, Device};
