@@ -1,6 +1,5 @@
 //! What compiled code has besides the wave: room for copies of rows, and where it finds device memory.
 
-use super::compiled::Link;
 use crate::execute::scalar_memory;
 use crate::execute::vector_memory::Addresses;
 use crate::instruction::{Op, Run};
@@ -49,7 +48,8 @@ pub const LOGGED: usize = 1024;
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Logged {
-    pub block: *const Link,
+    /// Where its link is, as compiled code has it.
+    pub block: *const (),
     /// Instructions that the wave had executed then.
     pub executed: u64,
     /// EXEC then.
