@@ -43,7 +43,7 @@ fn keep_step(
     let mut tiers = Tiers::new(device, policy);
     let mut executed = 0;
     for _ in 0..RUNS {
-        executed += tiers.keep_step(dispatch, || 1 + choices.below(4000) as u64)?;
+        executed += tiers.keep_step(dispatch, 1, || 1 + choices.below(4000) as u64)?;
     }
     let [one, other] = tiers.find_out(std::slice::from_ref(dispatch));
     if one != other {

@@ -45,20 +45,21 @@ impl Tiers {
     }
 
     /// Executes a dispatch on both with pauses, each so many instructions after the one before, and
-    /// compares all state there, and all memory at each 16th pause and the end; how many instructions
-    /// that was.
+    /// compares all state there, and all memory at each pause whose number `memory_every` divides, and at
+    /// the end; how many instructions that was.
     ///
     /// # Errors
     /// How they differ.
     pub fn keep_step(
         &mut self,
         dispatch: &Dispatch,
+        memory_every: u64,
         mut pause: impl FnMut() -> u64,
     ) -> Result<u64, String> {
         let begin = |device: &mut EmbeddedGpu| device.begin(dispatch).expect("a dispatch");
         let mut executions = self.0.each_mut().map(begin);
         let mut until = 0;
-        for number in 1.. {
+        for number in 1_u64.. {
             until += pause();
             let mut advance = |tier: usize| {
                 let progress = self.0[tier].advance(&mut executions[tier], &mut Unobserved, until);
@@ -72,7 +73,8 @@ impl Tiers {
                 return Err(format!("another state at {until}"));
             }
             let has_ended = ends[0] != Progress::Paused;
-            if (number % 16 == 0 || has_ended) && memory(&self.0[0]) != memory(&self.0[1]) {
+            let compares_memory = has_ended || number.is_multiple_of(memory_every);
+            if compares_memory && memory(&self.0[0]) != memory(&self.0[1]) {
                 return Err(format!("other bytes in memory at {until}"));
             }
             if has_ended {

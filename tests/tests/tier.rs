@@ -38,7 +38,7 @@ fn compiled_code_leaves_what_the_interpreter_leaves_at_any_instruction() {
                         pauses += 1;
                         1 + random.next_u64() % if pauses < 20 { 700 } else { 20_000 }
                     };
-                    let end = tiers.keep_step(dispatch, pause);
+                    let end = tiers.keep_step(dispatch, 16, pause);
                     assert!(end.is_ok(), "{name} {machine:?} {options:?}: {end:?}");
                 }
             }

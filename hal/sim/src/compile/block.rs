@@ -15,6 +15,7 @@ pub struct Block {
     seen_alone: Vec<bool>,
     /// See [`Stretch::before_exec`].
     before_exec: usize,
+    /// See [`Stretch`].
     pub traits: Traits,
     /// Which of the tier's windows its accesses to device memory have, from this one on.
     pub first_site: usize,
