@@ -5,7 +5,7 @@ use super::Emitter;
 use crate::compile::frame::offset;
 use crate::compile::plan::writes_exec;
 use crate::compile::value::Value;
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
 /// Which of the places a block goes on at: after its last instruction, and where that branches to.
 const NEXT: usize = 0;
@@ -78,9 +78,14 @@ impl Emitter<'_> {
         );
     }
 
+    /// The address so many bytes after a pointer.
+    fn after(&mut self, pointer: impl Display, bytes: usize) -> Value {
+        self.value(format_args!("getelementptr i8, ptr {pointer}, i64 {bytes}"))
+    }
+
     /// A field of the frame.
     fn field(&mut self, at: usize, kind: &str) -> Value {
-        let place = self.value(format_args!("getelementptr i8, ptr %frame, i64 {at}"));
+        let place = self.after("%frame", at);
         self.value(format_args!("load {kind}, ptr {place}"))
     }
 
@@ -93,10 +98,9 @@ impl Emitter<'_> {
     /// Goes on to one of the next blocks, or comes back.
     fn leave(&mut self, exit: usize, has_branched: bool) {
         let at = offset::LINK_NEXT + exit * size_of::<usize>();
-        let place = self.value(format_args!("getelementptr i8, ptr %current, i64 {at}"));
+        let place = self.after("%current", at);
         let next = self.value(format_args!("load atomic ptr, ptr {place} acquire, align 8"));
-        let place =
-            self.value(format_args!("getelementptr i8, ptr {next}, i64 {}", offset::LINK_ROOM));
+        let place = self.after(next, offset::LINK_ROOM);
         let room = self.value(format_args!("load atomic i64, ptr {place} monotonic, align 8"));
         let end = self.value(format_args!("add i64 %executed, {room}"));
         let until = self.field(offset::CHAIN_UNTIL, "i64");
@@ -106,8 +110,7 @@ impl Emitter<'_> {
             goes_on = self.value(format_args!("and i1 {goes_on}, {may_branch}"));
         }
         let has = self.field(offset::HAS, "<4 x i32>");
-        let place =
-            self.value(format_args!("getelementptr i8, ptr {next}, i64 {}", offset::LINK_DEMANDS));
+        let place = self.after(next, offset::LINK_DEMANDS);
         let demands = self.value(format_args!("load <4 x i32>, ptr {place}, align 16"));
         let lacks = self.value(format_args!("icmp ugt <4 x i32> {demands}, {has}"));
         let lacks = self.value(format_args!("bitcast <4 x i1> {lacks} to i4"));
@@ -120,8 +123,7 @@ impl Emitter<'_> {
         );
         self.log(next, number);
         let _ = write!(self.text, "enter{number}:\n  store ptr {next}, ptr %current.at\n");
-        let place =
-            self.value(format_args!("getelementptr i8, ptr {next}, i64 {}", offset::LINK_ENTRY));
+        let place = self.after(next, offset::LINK_ENTRY);
         let entry = self.value(format_args!("load ptr, ptr {place}"));
         let _ = write!(
             self.text,
@@ -129,11 +131,10 @@ impl Emitter<'_> {
              back{number}:\n"
         );
         let relative = self.source.exits()[exit].wrapping_sub(self.source.start) as i64;
-        let place =
-            self.value(format_args!("getelementptr i8, ptr %current, i64 {}", offset::LINK_START));
+        let place = self.after("%current", offset::LINK_START);
         let start = self.value(format_args!("load i64, ptr {place}"));
         let pc = self.value(format_args!("add i64 {start}, {relative}"));
-        let place = self.value(format_args!("getelementptr i8, ptr %frame, i64 {}", offset::PC));
+        let place = self.after("%frame", offset::PC);
         let _ = write!(self.text, "  store i64 {pc}, ptr {place}\n  ret i32 0\n");
     }
 
@@ -147,8 +148,7 @@ impl Emitter<'_> {
             "  br i1 {logs}, label %logs{number}, label %enter{number}\nlogs{number}:\n"
         );
         let stops = self.field(offset::STOPS, "i32");
-        let place =
-            self.value(format_args!("getelementptr i8, ptr {next}, i64 {}", offset::LINK_TRAITS));
+        let place = self.after(next, offset::LINK_TRAITS);
         let traits = self.value(format_args!("load i32, ptr {place}"));
         let met = self.value(format_args!("and i32 {traits}, {stops}"));
         let stops = self.value(format_args!("icmp ne i32 {met}, 0"));
@@ -162,12 +162,11 @@ impl Emitter<'_> {
             ("%executed".to_owned(), "i64", offset::LOGGED_EXECUTED),
             (exec.to_string(), "i64", offset::LOGGED_EXEC),
         ] {
-            let place = self.value(format_args!("getelementptr i8, ptr {log}, i64 {at}"));
+            let place = self.after(log, at);
             let _ = writeln!(self.text, "  store {kind} {value}, ptr {place}");
         }
-        let end =
-            self.value(format_args!("getelementptr i8, ptr {log}, i64 {}", offset::LOGGED_SIZE));
-        let place = self.value(format_args!("getelementptr i8, ptr %frame, i64 {}", offset::LOG));
+        let end = self.after(log, offset::LOGGED_SIZE);
+        let place = self.after("%frame", offset::LOG);
         let _ = write!(self.text, "  store ptr {end}, ptr {place}\n  br label %enter{number}\n");
     }
 }
