@@ -166,6 +166,9 @@ fn lines_of(start: Address, bytes: u64) -> impl Iterator<Item = Line> {
 /// Brings lines into ascending order, each once. Where they are in order for long stretches, which most
 /// are, a stable sort takes next to no time.
 fn settle(lines: &mut Vec<Line>) {
+    if lines.is_sorted_by(|(number, _), (next, _)| number < next) {
+        return;
+    }
     lines.sort_by_key(|(number, _)| *number);
     lines.dedup_by(|(number, mask), before| {
         let is_same = *number == before.0;

@@ -72,15 +72,14 @@ impl TouchedRegion {
     fn take(&mut self, set: &mut ByteSetBuilder) {
         let TouchedRegion { base, bits, pages, chapters, touched } = self;
         touched.sort_unstable();
-        let parts = |index: usize, mask: u64| bits_of(mask).map(move |bit| index * 64 + bit);
-        set.insert_lines(touched.drain(..).flat_map(|chapter| {
-            let mask = std::mem::take(&mut chapters[chapter as usize]);
-            let lines = parts(chapter as usize, mask)
-                .flat_map(|page| parts(page, std::mem::take(&mut pages[page])));
-            let lines =
-                lines.map(|line| (*base / LINE + line as u64, std::mem::take(&mut bits[line])));
-            lines.collect::<Vec<_>>()
-        }));
+        for chapter in touched.drain(..).map(|chapter| chapter as usize) {
+            for page in bits_of(std::mem::take(&mut chapters[chapter])) {
+                let page = chapter * 64 + page;
+                let lines = bits_of(std::mem::take(&mut pages[page])).map(|line| page * 64 + line);
+                let taken = |line| (*base / LINE + line as u64, std::mem::take(&mut bits[line]));
+                set.insert_lines(lines.map(taken));
+            }
+        }
     }
 }
 
