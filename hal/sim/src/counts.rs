@@ -1,9 +1,9 @@
 //! How often the waves of a dispatch execute its instructions, and on how many lanes.
 
-use crate::instruction::Stretch;
+use crate::instruction::{Stretch, StretchMap};
 use crate::translate::program::Program;
 use crate::wave::{Status, Wave};
-use flipwave_device::WaveId;
+use flipwave_device::{Dim3, WaveId};
 use flipwave_isa::{Inst, LaneMask, Pc};
 use rustc_hash::FxHashMap;
 use std::mem;
@@ -58,15 +58,13 @@ pub struct Counter {
     elsewhere: FxHashMap<Pc, u32>,
     /// The stretches that were executed, each as the indices of the instructions that are counted in it:
     /// those before EXEC changes, and those after.
-    stretches: Vec<[Vec<usize>; 2]>,
-    /// The index of a stretch by its number.
-    by_number: FxHashMap<u64, usize>,
-    /// The number and the index of the last one.
-    last_stretch: Option<(u64, usize)>,
+    stretches: StretchMap<[Vec<usize>; 2]>,
     /// The wave whose turn it is.
-    current: Counted,
-    /// Other waves under way.
-    others: FxHashMap<WaveId, Counted>,
+    current: Option<WaveId>,
+    /// The waves of its workgroup.
+    waves: Vec<Counted>,
+    /// Those of other workgroups that have some under way.
+    others: FxHashMap<Dim3, Vec<Counted>>,
     ended: Vec<WaveCounts>,
     /// The lanes of the last execution, and how many they are: mostly the next one has the same.
     last: (LaneMask, u64),
@@ -75,7 +73,6 @@ pub struct Counter {
 /// A wave under way.
 #[derive(Default)]
 struct Counted {
-    wave: Option<WaveId>,
     counts: Vec<InstructionCount>,
     /// By the index of a stretch: of its instructions before EXEC changes, and after.
     stretches: Vec<[InstructionCount; 2]>,
@@ -90,10 +87,9 @@ impl Counter {
             instructions: Vec::new(),
             by_dword: Vec::new(),
             elsewhere: FxHashMap::default(),
-            stretches: Vec::new(),
-            by_number: FxHashMap::default(),
-            last_stretch: None,
-            current: Counted::default(),
+            stretches: StretchMap::default(),
+            current: None,
+            waves: Vec::new(),
             others: FxHashMap::default(),
             ended: Vec::new(),
             last: (LaneMask::EMPTY, 0),
@@ -113,15 +109,15 @@ impl Counter {
     /// A wave has executed an instruction on these lanes.
     #[inline(always)]
     pub(crate) fn count(&mut self, wave: &Wave, inst: &Inst, lanes: LaneMask) {
-        if self.current.wave != Some(wave.id) {
+        if self.current != Some(wave.id) {
             self.turn_to(wave.id);
         }
-        let index = self.index_of(inst);
-        if index >= self.current.counts.len() {
-            self.make_room();
+        let (own, index) = (wave.id.wave as usize, self.index_of(inst));
+        if index >= self.waves[own].counts.len() {
+            self.make_room(own);
         }
         let lanes = self.count_lanes(lanes);
-        self.current.counts[index].add(1, lanes);
+        self.waves[own].counts[index].add(1, lanes);
         if wave.status == Status::Ended {
             self.end(wave);
         }
@@ -137,22 +133,23 @@ impl Counter {
         times: u64,
         [lanes, after]: [LaneMask; 2],
     ) {
-        if self.current.wave != Some(wave.id) {
+        if self.current != Some(wave.id) {
             self.turn_to(wave.id);
         }
-        let index = match self.last_stretch {
-            Some((number, index)) if number == stretch.number => index,
-            _ => self.find_stretch(stretch),
-        };
-        let own = &mut self.current.stretches;
-        if index >= own.len() {
-            own.resize(self.stretches.len(), [InstructionCount::default(); 2]);
-        }
+        let place = self.stretches.place(stretch);
+        let place = place.unwrap_or_else(|| self.add_stretch(stretch));
         let lanes = self.count_lanes(lanes);
-        self.current.stretches[index][0].add(times, lanes);
-        if stretch.before_exec < stretch.ops.len() {
-            let lanes = self.count_lanes(after);
-            self.current.stretches[index][1].add(times, lanes);
+        let after = match stretch.before_exec < stretch.ops.len() {
+            true => Some(self.count_lanes(after)),
+            false => None,
+        };
+        let own = &mut self.waves[wave.id.wave as usize].stretches;
+        if place >= own.len() {
+            own.resize(self.stretches.known().len(), [InstructionCount::default(); 2]);
+        }
+        own[place][0].add(times, lanes);
+        if let Some(after) = after {
+            own[place][1].add(times, after);
         }
     }
 
@@ -173,29 +170,20 @@ impl Counter {
     /// Notes the instructions of a stretch, all of which are executed, in their order.
     #[inline]
     pub(crate) fn enter_stretch(&mut self, stretch: Stretch<'_>) {
-        if self.last_stretch.is_none_or(|(number, _)| number != stretch.number) {
-            self.find_stretch(stretch);
+        if self.stretches.place(stretch).is_none() {
+            self.add_stretch(stretch);
         }
     }
 
+    #[cold]
     #[inline(never)]
-    fn find_stretch(&mut self, stretch: Stretch<'_>) -> usize {
-        let index = match self.by_number.get(&stretch.number) {
-            Some(index) => *index,
-            None => {
-                let all: Vec<usize> =
-                    stretch.ops.iter().map(|op| self.index_of(&op.inst)).collect();
-                let mut counted = [Vec::new(), Vec::new()];
-                for (place, _) in stretch.counted() {
-                    counted[usize::from(place >= stretch.before_exec)].push(all[place]);
-                }
-                self.stretches.push(counted);
-                self.by_number.insert(stretch.number, self.stretches.len() - 1);
-                self.stretches.len() - 1
-            }
-        };
-        self.last_stretch = Some((stretch.number, index));
-        index
+    fn add_stretch(&mut self, stretch: Stretch<'_>) -> usize {
+        let all: Vec<usize> = stretch.ops.iter().map(|op| self.index_of(&op.inst)).collect();
+        let mut counted = [Vec::new(), Vec::new()];
+        for (place, _) in stretch.counted() {
+            counted[usize::from(place >= stretch.before_exec)].push(all[place]);
+        }
+        self.stretches.insert(stretch, counted)
     }
 
     /// Of these lanes, how many are counted.
@@ -239,19 +227,33 @@ impl Counter {
     /// Makes room for the counts of all instructions known.
     #[cold]
     #[inline(never)]
-    fn make_room(&mut self) {
-        self.current.counts.resize(self.instructions.len(), InstructionCount::default());
+    fn make_room(&mut self, wave: usize) {
+        self.waves[wave].counts.resize(self.instructions.len(), InstructionCount::default());
     }
 
     /// It is the turn of another wave.
+    #[inline]
+    fn turn_to(&mut self, wave: WaveId) {
+        if self.current.is_none_or(|own| own.workgroup != wave.workgroup) {
+            self.turn_to_workgroup(wave.workgroup);
+        }
+        self.current = Some(wave);
+        let count = wave.wave as usize + 1;
+        if self.waves.len() < count {
+            self.waves.resize_with(count, Counted::default);
+        }
+    }
+
     #[cold]
     #[inline(never)]
-    fn turn_to(&mut self, wave: WaveId) {
-        let next = self.others.remove(&wave);
-        let next = next.unwrap_or_else(|| Counted { wave: Some(wave), ..Counted::default() });
-        let before = mem::replace(&mut self.current, next);
-        if let Some(wave) = before.wave {
-            self.others.insert(wave, before);
+    fn turn_to_workgroup(&mut self, workgroup: Dim3) {
+        let next = self.others.remove(&workgroup).unwrap_or_default();
+        let before = mem::replace(&mut self.waves, next);
+        let is_under_way = |own: &Counted| !own.counts.is_empty() || !own.stretches.is_empty();
+        if let Some(wave) = self.current
+            && before.iter().any(is_under_way)
+        {
+            self.others.insert(wave.workgroup, before);
         }
     }
 
@@ -259,9 +261,10 @@ impl Counter {
     #[cold]
     #[inline(never)]
     fn end(&mut self, wave: &Wave) {
-        let Counted { mut counts, stretches, .. } = mem::take(&mut self.current);
+        let own = &mut self.waves[wave.id.wave as usize];
+        let Counted { mut counts, stretches } = mem::take(own);
         counts.resize(self.instructions.len(), InstructionCount::default());
-        let parts = stretches.iter().flatten().zip(self.stretches.iter().flatten());
+        let parts = stretches.iter().flatten().zip(self.stretches.known().iter().flatten());
         for (count, instructions) in parts {
             for index in instructions {
                 counts[*index].unite(*count);

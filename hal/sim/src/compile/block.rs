@@ -47,7 +47,7 @@ impl Block {
                 .iter()
                 .position(writes_exec)
                 .map_or(source.ops.len(), |index| index + 1),
-            traits: Traits(own_lanes.0 | unsettled_results.0),
+            traits: own_lanes.or(unsettled_results),
             seen_alone: source.plans.iter().map(|plan| matches!(plan, Plan::Call)).collect(),
             first_site,
             per_lane,

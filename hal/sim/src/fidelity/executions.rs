@@ -1,13 +1,12 @@
 //! The instructions of a dispatch, and how often each was executed.
 
-use crate::instruction::{Op, Run, Stretch};
+use crate::instruction::{Op, Run, Stretch, StretchMap};
 use crate::shadow::Named;
 use crate::translate::coverage::{Treatment, treatment_of, unsettled_bits};
 use crate::translate::program::Program;
 use crate::wave::Machine;
 use flipwave_device::ModuleId;
 use flipwave_isa::Pc;
-use rustc_hash::FxHashMap;
 use std::mem;
 use std::sync::Arc;
 
@@ -18,8 +17,7 @@ pub struct Executions {
     sites: Vec<Vec<Option<Site>>>,
     /// The program of the last instruction.
     last: usize,
-    /// What is known of stretches, by their numbers.
-    stretches: FxHashMap<u64, StretchCount>,
+    stretches: StretchMap<StretchCount>,
 }
 
 /// A stretch, and how often it was executed as a whole.
@@ -29,6 +27,17 @@ struct StretchCount {
     /// Whether it may load from device memory or LDS.
     accesses: bool,
     executions: u64,
+}
+
+impl StretchCount {
+    /// Not executed yet.
+    #[cold]
+    fn of(stretch: Stretch<'_>) -> StretchCount {
+        let places = places(stretch);
+        let accesses = |op: &Op| !matches!(op.run, Run::Vector(_) | Run::Scalar(_));
+        let sites = stretch.counted().map(|(index, op)| (places[index], op.clone())).collect();
+        StretchCount { sites, accesses: stretch.ops.iter().any(accesses), executions: 0 }
+    }
 }
 
 struct Site {
@@ -56,7 +65,7 @@ impl Executions {
     /// None yet, of code of these programs.
     pub fn new(programs: Vec<Arc<Program>>) -> Executions {
         let sites = programs.iter().map(|_| Vec::new()).collect();
-        Executions { programs, sites, last: 0, stretches: FxHashMap::default() }
+        Executions { programs, sites, last: 0, stretches: StretchMap::default() }
     }
 
     /// Counts an execution.
@@ -77,12 +86,10 @@ impl Executions {
     }
 
     fn stretch(&mut self, stretch: Stretch<'_>) -> &mut StretchCount {
-        self.stretches.entry(stretch.number).or_insert_with(|| {
-            let places = places(stretch);
-            let accesses = |op: &Op| !matches!(op.run, Run::Vector(_) | Run::Scalar(_));
-            let sites = stretch.counted().map(|(index, op)| (places[index], op.clone())).collect();
-            StretchCount { sites, accesses: stretch.ops.iter().any(accesses), executions: 0 }
-        })
+        let place = self.stretches.place(stretch);
+        let place =
+            place.unwrap_or_else(|| self.stretches.insert(stretch, StretchCount::of(stretch)));
+        &mut self.stretches.known()[place]
     }
 
     /// Counts one execution of the first `count` instructions of a stretch.
@@ -99,7 +106,7 @@ impl Executions {
         mut self,
         machine: Machine,
     ) -> impl Iterator<Item = (Arc<Instruction>, u64)> {
-        for StretchCount { sites, executions, .. } in mem::take(&mut self.stretches).into_values() {
+        for StretchCount { sites, executions, .. } in mem::take(&mut self.stretches).into_known() {
             for (pc, op) in sites {
                 self.site((pc, &op), machine).executions += executions;
             }

@@ -17,4 +17,4 @@ pub use op::{
     Adapt, Dual, Finish, Inner, Op, Run, ScalarFunction, Source, SourceAdapt, VectorFunction, Word,
 };
 pub use stretch::Stretch;
-pub(crate) use stretch::Traits;
+pub(crate) use stretch::{StretchMap, Traits};
