@@ -7,7 +7,7 @@ use crate::golden::{Reference, surveyed};
 use crate::progress::{Phase, Progress};
 use crate::run::{RunOptions, injection_path};
 use crate::runners::runner;
-use flipwave_injector::{Population, Survey};
+use flipwave_injector::{FidelityRecord, Population, Survey};
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
@@ -65,9 +65,15 @@ pub fn dry_run(
     progress.phase(Phase::Golden);
     let takes_states = options.accelerations.saved_states && runner.takes_states();
     let golden_clock = Instant::now();
-    let Survey { golden, profile, touched } = surveyed(campaign, runner.prepared(), takes_states)?;
+    let Survey { golden, profile, fidelity, recorded } =
+        surveyed(campaign, runner.prepared(), takes_states, options.workers)?;
     let golden_time = golden_clock.elapsed();
-    let experiment = Experiment::new(campaign, &*runner, Reference::of(&golden), profile)?;
+    let experiment = Experiment::new(
+        campaign,
+        &*runner,
+        (Reference::of(&golden), FidelityRecord::of(&fidelity)),
+        profile,
+    )?;
     drop(golden);
     progress.phase(Phase::Planning);
     let plan = experiment.plan(&experiment.scheme.course())?;
@@ -75,7 +81,7 @@ pub fn dry_run(
     let spread =
         |trial: u64| (u128::from(trial) * u128::from(plan.count()) / u128::from(trials)) as u64;
     let Rehearsed { golden, states, faults, .. } =
-        experiment.rehearse(&plan, (0..trials).map(spread), touched)?;
+        experiment.rehearse(&plan, (0..trials).map(spread), recorded, options.workers)?;
     let injector = runner.injector(&golden, states, options.accelerations)?;
     let (classifier, judge) = (experiment.classifier(&golden), experiment.judge(&golden)?);
     let (judge, workers) = (judge.as_ref(), NonZeroUsize::MIN);

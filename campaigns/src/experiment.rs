@@ -14,7 +14,8 @@ use crate::windows::{WINDOW, Windows};
 use crate::workers::in_order;
 use flipwave_analysis::{Course, Row};
 use flipwave_injector::{
-    FidelityRecord, Golden, Plan, PlanError, Planned, Profile, Rehearsal, SavedStates, Touched,
+    FidelityRecord, Golden, Plan, PlanError, Planned, Profile, Recorded, Rehearsal,
+    RehearsalLimits, SavedStates,
 };
 use std::any::Any;
 use std::num::NonZeroUsize;
@@ -28,6 +29,8 @@ pub(crate) struct Experiment<'a> {
     runner: &'a dyn Runner,
     /// The first run without a fault.
     pub reference: Reference,
+    /// How exact it was; nothing where another device than the embedded GPU makes the runs.
+    pub fidelity: Option<FidelityRecord>,
     pub profile: Profile,
     /// How the faults are drawn.
     pub scheme: Scheme,
@@ -37,8 +40,6 @@ pub(crate) struct Experiment<'a> {
 pub(crate) struct Rehearsed {
     /// What faulty runs are compared with.
     pub golden: Golden,
-    /// Nothing where another device than the embedded GPU made the run.
-    pub fidelity: Option<FidelityRecord>,
     pub states: Option<SavedStates>,
     /// The faults of the first window.
     pub faults: Vec<Planned>,
@@ -54,12 +55,15 @@ pub(crate) struct Injecting<'a> {
 }
 
 impl<'a> Experiment<'a> {
+    /// The campaign whose program's fault-free run is `reference`, executed so exactly by the embedded
+    /// GPU, with what was counted in it.
+    ///
     /// # Errors
-    /// [`CampaignError::NoFaults`], [`CampaignError::Statistics`].
+    /// [`CampaignError::NoFaults`], [`CampaignError::Statistics`]; where there are no outputs.
     pub fn new(
         campaign: &'a Campaign,
         runner: &'a dyn Runner,
-        reference: Reference,
+        (reference, fidelity): (Reference, FidelityRecord),
         profile: Profile,
     ) -> Result<Experiment<'a>, CampaignError> {
         let faults = campaign.faults()?;
@@ -68,6 +72,7 @@ impl<'a> Experiment<'a> {
             faults,
             runner,
             reference,
+            fidelity: runner.outputs()?.is_none().then_some(fidelity),
             scheme: Scheme::new(faults, &profile, campaign.severity.is_some())?,
             profile,
         })
@@ -82,8 +87,9 @@ impl<'a> Experiment<'a> {
         Plan::new(workload, &self.profile, self.campaign.seed, &self.scheme.sampling(course))
     }
 
-    /// Runs without a fault once more, and checks that it is the same as the first time. Finds the
-    /// faults of these indices, the first of a part of the plan.
+    /// Runs without a fault once more, on so many threads at most, and checks that it is the same as the
+    /// first time, of which `recorded` is known. Finds the faults of these indices, the first of a part
+    /// of the plan.
     ///
     /// # Errors
     /// [`CampaignError::NotDeterministic`], [`CampaignError::Plan`]; where there are no outputs.
@@ -91,17 +97,18 @@ impl<'a> Experiment<'a> {
         &self,
         plan: &Plan<'_>,
         indices: impl IntoIterator<Item = u64>,
-        touched: Option<Touched>,
+        recorded: Option<Recorded>,
+        threads: NonZeroUsize,
     ) -> Result<Rehearsed, CampaignError> {
-        let (statistics, most) = (&self.reference.statistics, SavedStates::MOST_BYTES);
-        let rehearsal = plan.rehearse(indices, statistics, touched, most)?;
-        let Rehearsal { golden, fidelity, faults, states } = rehearsal;
+        let limits = RehearsalLimits { state_bytes: SavedStates::MOST_BYTES, threads };
+        let rehearsal = plan.rehearse(indices, &self.reference.statistics, recorded, limits)?;
+        let Rehearsal { golden, faults, states } = rehearsal;
         check_same(&self.runner.prepared().workload, &self.reference, &golden)?;
-        let (golden, fidelity) = match self.runner.outputs()? {
-            Some(outputs) => (Golden { outputs, ..golden }, None),
-            None => (golden, Some(FidelityRecord::of(&fidelity))),
+        let golden = match self.runner.outputs()? {
+            Some(outputs) => Golden { outputs, ..golden },
+            None => golden,
         };
-        Ok(Rehearsed { golden, fidelity, states, faults })
+        Ok(Rehearsed { golden, states, faults })
     }
 
     /// Who judges SDC beside a fault-free run, if somebody does.

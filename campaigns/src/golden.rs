@@ -13,6 +13,7 @@ use flipwave_device::Statistics;
 use flipwave_injector::{Golden, Inquiry, Survey, Workload, instruction_limit, survey};
 use flipwave_sim::strict::Violation;
 use sha2::{Digest, Sha256};
+use std::num::NonZeroUsize;
 
 /// Runs a workload of a campaign without a fault; `formats` are its outputs'.
 ///
@@ -50,8 +51,8 @@ fn check(
     }
 }
 
-/// Runs a workload of a campaign without a fault, and counts what the campaign's faults can strike.
-/// `touched` says whether to record what workgroups touch.
+/// Runs a workload of a campaign without a fault, on so many threads at most, and counts what the
+/// campaign's faults can strike. `touched` says whether to record what workgroups touch.
 ///
 /// # Errors
 /// As [`golden`]; [`CampaignError::Profile`].
@@ -59,13 +60,22 @@ pub(crate) fn surveyed(
     campaign: &Campaign,
     prepared: &Prepared,
     touched: bool,
+    threads: NonZeroUsize,
 ) -> Result<Survey, CampaignError> {
     let Faults { fault, selection, stratification, counting, sample, .. } = campaign.faults()?;
     let (stratification, counting) = (*stratification, *counting);
     let Prepared { workload, formats, .. } = prepared;
     let Sample { draw, known_masked, .. } = *sample;
-    let inquiry =
-        Inquiry { fault, selection, stratification, counting, draw, known_masked, touched };
+    let inquiry = Inquiry {
+        fault,
+        selection,
+        stratification,
+        counting,
+        draw,
+        known_masked,
+        touched,
+        threads,
+    };
     let (survey, violations) = survey(workload, &inquiry);
     if !campaign.allow.contains(&Suspicion::OutsideLocalMemory) {
         refuse(workload, violations)?;
@@ -215,7 +225,7 @@ mod tests {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/vector_add.yaml");
         let campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
         let prepared = prepare(&campaign).unwrap_or_else(|error| panic!("{error}"));
-        let survey = surveyed(&campaign, &prepared, false);
+        let survey = surveyed(&campaign, &prepared, false, NonZeroUsize::MIN);
         let golden = survey.unwrap_or_else(|error| panic!("{error}")).golden;
         let check = |other: &Golden| {
             let same = check_same(&prepared.workload, &Reference::of(&golden), other);

@@ -5,6 +5,8 @@ use crate::error::CampaignError;
 use crate::golden::surveyed;
 use crate::program::prepare_emulated;
 use flipwave_injector::{PlanError, Profile, Survey};
+use std::num::NonZeroUsize;
+use std::thread;
 
 /// Runs a campaign's program once without faults and counts what its faults can hit.
 ///
@@ -14,7 +16,8 @@ use flipwave_injector::{PlanError, Profile, Survey};
 pub fn profile(campaign: &Campaign) -> Result<Profile, CampaignError> {
     campaign.faults()?;
     let prepared = prepare_emulated(campaign)?;
-    let Survey { profile, .. } = surveyed(campaign, &prepared, false)?;
+    let threads = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let Survey { profile, .. } = surveyed(campaign, &prepared, false, threads)?;
     profile.check_places().map_err(PlanError::from)?;
     campaign.unless_stopped(Ok(profile))
 }

@@ -191,10 +191,10 @@ impl Counts {
 pub struct Timings {
     /// Compiling, loading, filling buffers.
     pub prepare: f64,
-    /// The fault-free run, in which is counted what can be hit.
+    /// The fault-free run, in which is counted what can be hit, and which is followed for its fidelity.
     pub golden: f64,
-    /// The fault-free run again, which finds the sites of the first window of faults, saves states, and
-    /// is followed for its fidelity. The sites of other windows are found while faults are injected.
+    /// The fault-free run again, or what of it is struck, which finds the sites of the first window of
+    /// faults, and saves states. The sites of other windows are found while faults are injected.
     pub rehearsal: f64,
     /// All injections.
     pub inject: f64,

@@ -19,7 +19,7 @@ use crate::schema::ResultsFormat;
 use crate::self_test::{self, SelfTest};
 use crate::windows::Windows;
 use flipwave_analysis::{Course, Outcome, Summary};
-use flipwave_injector::{Accelerations, Plan, Survey, Touched};
+use flipwave_injector::{Accelerations, FidelityRecord, Plan, Recorded, Survey};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -124,14 +124,20 @@ pub(crate) fn run_on<'r>(
     }
     progress.phase(Phase::Golden);
     let takes_states = options.accelerations.saved_states && runner.takes_states();
-    let Survey { golden, profile, touched } =
-        timed(&mut timings.golden, || surveyed(campaign, runner.prepared(), takes_states))?;
-    let experiment = Experiment::new(campaign, &*runner, Reference::of(&golden), profile)?;
+    let Survey { golden, profile, fidelity, recorded } = timed(&mut timings.golden, || {
+        surveyed(campaign, runner.prepared(), takes_states, options.workers)
+    })?;
+    let experiment = Experiment::new(
+        campaign,
+        &*runner,
+        (Reference::of(&golden), FidelityRecord::of(&fidelity)),
+        profile,
+    )?;
     drop(golden);
     progress.phase(Phase::Planning);
     let run = Run { campaign, faults, options, runner: &*runner, experiment: &experiment };
     let record = Record { timings, ..run.record() };
-    run.inject_all(&lock, touched, record, progress)
+    run.inject_all(&lock, recorded, record, progress)
 }
 
 /// The way of injecting on a campaign's device, `path` if that is said.
@@ -173,7 +179,7 @@ struct State<'a> {
     course: Course,
     /// The rows; nothing before the first injection.
     file: Option<ResultsFile<'a>>,
-    touched: Option<Touched>,
+    recorded: Option<Recorded>,
     self_test: Option<SelfTest>,
 }
 
@@ -182,7 +188,7 @@ impl Run<'_> {
     fn inject_all(
         &self,
         lock: &FolderLock,
-        touched: Option<Touched>,
+        recorded: Option<Recorded>,
         mut record: Record,
         progress: &mut dyn Progress,
     ) -> Result<Report, CampaignError> {
@@ -193,7 +199,7 @@ impl Run<'_> {
             rows_left(lock, &mut course, plan, |row| record.done.add(row.outcome))?;
         }
         let done_before = course.count();
-        let mut state = State { lock, record, course, file: None, touched, self_test: None };
+        let mut state = State { lock, record, course, file: None, recorded, self_test: None };
         let injected = loop {
             let plan = experiment.plan(&state.course)?;
             let was_known = state.course.deviations().is_some();
@@ -252,22 +258,22 @@ impl Run<'_> {
     ) -> Result<(), CampaignError> {
         let Run { campaign, options, runner, experiment, .. } = *self;
         let part = state.course.count()..plan.count();
-        let touched = match plan.count() < experiment.scheme.count() {
-            true => state.touched.clone(),
-            false => state.touched.take(),
+        let recorded = match plan.count() < experiment.scheme.count() {
+            true => state.recorded.clone(),
+            false => state.recorded.take(),
         };
         let mut seconds = 0.0;
-        let rehearsed =
-            timed(&mut seconds, || experiment.rehearse(plan, Windows::first(&part), touched));
+        let rehearsed = timed(&mut seconds, || {
+            experiment.rehearse(plan, Windows::first(&part), recorded, options.workers)
+        });
         state.record.timings.rehearsal += seconds;
-        let Rehearsed { golden, fidelity, states, faults } = rehearsed?;
+        let Rehearsed { golden, states, faults } = rehearsed?;
         let injector = runner.injector(&golden, states, options.accelerations)?;
         let (classifier, judge) = (experiment.classifier(&golden), experiment.judge(&golden)?);
         let file = match &mut state.file {
             Some(file) => file,
             none => {
                 let record = &mut state.record;
-                record.fidelity = fidelity;
                 if options.self_test {
                     progress.phase(Phase::SelfTest);
                     let prepared = runner.prepared();
@@ -308,7 +314,7 @@ impl Run<'_> {
 
     /// What is known before it injects.
     fn record(&self) -> Record {
-        let Experiment { reference, profile, .. } = self.experiment;
+        let Experiment { reference, fidelity, profile, .. } = self.experiment;
         Record {
             status: Status::Running,
             error: None,
@@ -320,7 +326,7 @@ impl Run<'_> {
             workers: self.options.workers.get(),
             population: profile.population.clone(),
             counted: profile.counted(),
-            fidelity: None,
+            fidelity: fidelity.clone(),
             golden_wave_instructions: reference.wave_instructions(),
             instruction_limits: reference.instruction_limits(),
             planned: self.experiment.scheme.count(),

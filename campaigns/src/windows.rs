@@ -130,6 +130,7 @@ mod tests {
     use crate::golden::surveyed;
     use crate::prepare::prepare;
     use flipwave_injector::{Allocation, Sampling};
+    use std::num::NonZeroUsize;
     use std::path::Path;
 
     /// A plan that no memory could hold: its faults are found anywhere in it, are those that the plan
@@ -139,7 +140,7 @@ mod tests {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/vector_add.yaml");
         let campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
         let prepared = prepare(&campaign).unwrap_or_else(|error| panic!("{error}"));
-        let survey = surveyed(&campaign, &prepared, false);
+        let survey = surveyed(&campaign, &prepared, false, NonZeroUsize::MIN);
         let profile = survey.unwrap_or_else(|error| panic!("{error}")).profile;
         // Ten in the last window: the others take their time.
         let (count, allocation) = (FIRST + (WINDOW << 40) + 10, Allocation::Proportional);

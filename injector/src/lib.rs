@@ -6,6 +6,7 @@
 //! run and device.
 
 mod attendance;
+mod boundaries;
 mod cell;
 mod change;
 mod device_side;
@@ -34,6 +35,7 @@ mod trace;
 mod workload;
 
 pub use attendance::{Attendance, Attended, Running};
+pub use boundaries::Boundaries;
 pub use change::Changes;
 pub use device_side::{
     HookInjector, HookedCode, LaunchShape, OrderError, Refusal, SiteHooks, supports,
@@ -61,12 +63,12 @@ pub use population::{
     UnknownGroup, UnknownStratification, profile,
 };
 pub use program::{Buffer, Program};
-pub use rehearsal::Rehearsal;
+pub use rehearsal::{Rehearsal, RehearsalLimits};
 pub use restart::SavedStates;
 pub use run::inject;
 pub use site::{Event, Lanes, Place, Site, SiteError, SumPlace, Unit, When};
 pub use stored::{StoredProfile, StoredTouched};
-pub use survey::{Inquiry, Survey, Touched, survey};
+pub use survey::{Inquiry, Recorded, Survey, Touched, survey};
 pub use trace::{
     Event as TraceEvent, Gone, LeftOut, Sample, Spread, Step, Trace, TraceEnding, TraceError, What,
     Wrong, WrongOutput, trace,

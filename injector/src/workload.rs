@@ -97,7 +97,9 @@ impl Workload {
     pub fn golden_within_lds(&self) -> (Result<Golden, GoldenError>, Vec<(u32, Violation)>) {
         let mut violations = Vec::new();
         let golden = self.run_fault_free(|index, device, dispatch| {
-            surveyed(self, (index, dispatch), device, None, None, &mut violations)
+            let found = (&mut violations, None);
+            let (end, _) = surveyed(self, (index, dispatch), device, None, None, found)?;
+            Ok(end)
         });
         (golden, violations)
     }
@@ -277,21 +279,25 @@ impl Workload {
             check_packet(index, device, own)?;
             Ok::<_, GoldenError>(dispatch_one(index, device, own)?)
         });
-        let (dispatch, fault) = match run? {
-            Ending::Completed { outputs, statistics } => return Ok(Golden { outputs, statistics }),
-            Ending::Faulted { dispatch, fault } => (dispatch, fault),
-        };
-        let index = dispatch as usize;
-        let (kernel, place) = (self.program.dispatches[index].kernel.clone(), fault.place);
-        Err(match fault.cause {
+        match run? {
+            Ending::Completed { outputs, statistics } => Ok(Golden { outputs, statistics }),
+            Ending::Faulted { dispatch, fault } => Err(self.failed(dispatch, fault)),
+        }
+    }
+
+    /// A fault that ends a dispatch without a fault injected.
+    pub(crate) fn failed(&self, dispatch: u32, fault: DeviceFault) -> GoldenError {
+        let own = &self.program.dispatches[dispatch as usize];
+        let (kernel, place) = (own.kernel.clone(), fault.place);
+        match fault.cause {
             FaultCause::Watchdog { executed } if self.attendance.is_stopped() => {
                 GoldenError::Stopped { dispatch, kernel, executed, place }
             }
-            FaultCause::Watchdog { executed } if executed >= limits[index] => {
+            FaultCause::Watchdog { executed } if executed >= own.instruction_limit => {
                 GoldenError::TooLong { dispatch, kernel, executed, place }
             }
             _ => GoldenError::Faulted { dispatch, kernel, fault },
-        })
+        }
     }
 
     /// A clone of the device, as the first dispatch finds it.

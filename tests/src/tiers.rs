@@ -88,21 +88,24 @@ impl Tiers {
     pub fn find_out(&self, dispatches: &[Dispatch]) -> [Findings; 2] {
         self.0.each_ref().map(|device| {
             let (mut surveyed, mut followed) = (device.clone(), device.clone());
-            let mut check = FidelityCheck::new();
+            let [mut alone, mut beside] = [FidelityCheck::new(), FidelityCheck::new()];
             let of = |dispatch| {
                 // After a run that nobody looks at, blocks of compiled code go on to each other.
                 surveyed.clone().dispatch(dispatch).expect("a dispatch");
-                follow(&mut followed, dispatch, &mut check);
-                survey(&mut surveyed, dispatch)
+                follow(&mut followed, dispatch, &mut alone);
+                survey(&mut surveyed, dispatch, &mut beside)
             };
             let dispatches = dispatches.iter().map(of).collect();
-            Findings { dispatches, fidelity: followed.fidelity(&mut check) }
+            let fidelity = followed.fidelity(&mut alone);
+            assert_eq!(fidelity, surveyed.fidelity(&mut beside), "beside what is counted");
+            Findings { dispatches, fidelity }
         })
     }
 }
 
-fn survey(device: &mut EmbeddedGpu, dispatch: &Dispatch) -> Survey {
+fn survey(device: &mut EmbeddedGpu, dispatch: &Dispatch, fidelity: &mut FidelityCheck) -> Survey {
     let mut execution = device.begin(dispatch).expect("a dispatch");
+    device.begin_fidelity(&dispatch.kernel, &execution, fidelity);
     let mut check = device.begin_survey(&execution, Some(COUNTED));
     let mut footprints = Footprints::default();
     let mut until = 0;
@@ -110,7 +113,8 @@ fn survey(device: &mut EmbeddedGpu, dispatch: &Dispatch) -> Survey {
     let end = loop {
         until += 5_000;
         let (observer, notes) = (&mut Unobserved, Some(&mut footprints));
-        let progress = device.advance_surveyed(&mut execution, observer, &mut check, notes, until);
+        let checks = (&mut check, Some(&mut *fidelity));
+        let progress = device.advance_surveyed(&mut execution, observer, checks, notes, until);
         if let Progress::Ended(end) = progress.expect("advance") {
             break end;
         }

@@ -19,6 +19,7 @@ mod compare;
 mod compiled;
 mod defects;
 mod determinism;
+mod divided_survey;
 mod doctor;
 mod driver_paths;
 mod emulated;

@@ -4,13 +4,14 @@
 use flipwave_injector::{
     Accelerations, Allocation, Counting, Draw, Duration, Ending, Fate, Fault, FaultModel,
     FaultTarget, Injection, InjectionError, Injector, Inquiry, KnownMasked, KnownPlaces, Plan,
-    Planned, Profile, Rehearsal, Sampling, SavedStates, Scope, Selection, Stratification, Survey,
-    Workload, profile, survey,
+    PlanError, Planned, Profile, Recorded, Rehearsal, RehearsalLimits, Sampling, SavedStates,
+    Scope, Selection, Stratification, Survey, Workload, profile, survey,
 };
 use flipwave_isa::LaneMask;
 use flipwave_tests::{MACHINES, examples, workload};
 use std::collections::{BTreeMap, BTreeSet};
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::path::{Path, PathBuf};
 
 /// What is counted of a workload.
 #[derive(Clone)]
@@ -24,6 +25,10 @@ struct Case {
 
 impl Case {
     fn surveyed(&self, workload: &Workload) -> Survey {
+        self.surveyed_by(workload, 1)
+    }
+
+    fn surveyed_by(&self, workload: &Workload, threads: usize) -> Survey {
         let Case { fault, selection, stratification, draw, known_masked } = self;
         let (stratification, counting) = (*stratification, Counting::Exact);
         let inquiry = Inquiry {
@@ -34,6 +39,7 @@ impl Case {
             draw: *draw,
             known_masked: *known_masked,
             touched: true,
+            threads: NonZeroUsize::new(threads).expect("threads"),
         };
         let (survey, _) = survey(workload, &inquiry);
         survey.unwrap_or_else(|error| panic!("{fault}: {error}"))
@@ -162,6 +168,12 @@ fn places_that_are_known_to_be_masked_are_counted_exactly() {
     assert!(places > 10_000 && known > 500, "{known} of {places}");
 }
 
+/// A program whose many workgroups have nothing to do with one another: each can be executed alone.
+fn many_workgroups() -> PathBuf {
+    let workloads = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/throughput/workloads");
+    workloads.join("matmul_naive.yaml")
+}
+
 /// How an injection ended: where an endless run is stopped depends on how it is executed.
 fn ending(injection: Result<Injection, InjectionError>) -> Result<Injection, String> {
     let mut injection = injection.map_err(|error| error.to_string())?;
@@ -173,11 +185,20 @@ fn ending(injection: Result<Injection, InjectionError>) -> Result<Injection, Str
     Ok(injection)
 }
 
-/// The second run finds what a plan finds, and its states change no outcome, however few may be kept.
+/// What a second run begins with: with the device between dispatches, by which it executes what is struck
+/// alone, and without.
+fn recorded(case: &Case, workload: &Workload, has_boundaries: bool) -> Recorded {
+    let recorded = case.surveyed(workload).recorded.expect("it is recorded");
+    let Recorded { touched, boundaries } = recorded;
+    Recorded { touched, boundaries: boundaries.filter(|_| has_boundaries) }
+}
+
+/// The second run finds what a plan finds, and its states change no outcome, however few may be kept,
+/// whatever of the program is executed, and by however many threads.
 #[test]
 fn states_that_a_second_run_saves_change_no_outcome() {
     let (mut injected, mut kept, mut few) = (0, 0, 0);
-    for file in examples() {
+    for file in examples().into_iter().chain([many_workgroups()]) {
         let workload = workload(MACHINES[0], &file, &["-O3"]);
         let case = &cases()[0];
         let sampling = Sampling::random(60, Allocation::Proportional);
@@ -187,14 +208,18 @@ fn states_that_a_second_run_saves_change_no_outcome() {
         let faults = plan.faults(0..60).unwrap_or_else(|error| panic!("{error}"));
         let slow = Injector::with_states(&workload, &golden, None, Accelerations::NONE);
         let expected: Vec<_> = faults.iter().map(|own| ending(slow.inject(own))).collect();
-        for most_bytes in [SavedStates::MOST_BYTES, 100_000, 0] {
-            let touched = case.surveyed(&workload).touched;
-            let again = plan.rehearse(0..60, &golden.statistics, touched, most_bytes);
-            let Rehearsal { golden: second, faults: found, states, .. } =
-                again.unwrap_or_else(|error| panic!("{error}"));
+        let most = SavedStates::MOST_BYTES;
+        let ways = [(most, false, 1), (most, true, 1), (100_000, true, 3), (0, true, 2)];
+        for (state_bytes, has_boundaries, threads) in ways {
+            let recorded = recorded(case, &workload, has_boundaries);
+            let threads = NonZeroUsize::new(threads).expect("threads");
+            let limits = RehearsalLimits { state_bytes, threads };
+            let again = plan.rehearse(0..60, &golden.statistics, Some(recorded), limits);
+            let Rehearsal { golden: second, faults: found, states } =
+                again.unwrap_or_else(|error| panic!("{}: {error}", file.display()));
             assert!(second == golden && found == faults, "{}", file.display());
             let count = states.as_ref().map_or(0, SavedStates::count);
-            match most_bytes {
+            match state_bytes {
                 SavedStates::MOST_BYTES => kept += count,
                 0 => assert_eq!(count, 0),
                 _ => few += count,
@@ -211,4 +236,28 @@ fn states_that_a_second_run_saves_change_no_outcome() {
         injected > 1000 && few > 0 && few < kept,
         "{injected} injected, {few} of {kept} states"
     );
+}
+
+/// The second run of a program is refused that does not do what the first did: here it is said to have
+/// touched what its code touches with less optimisation.
+#[test]
+fn a_second_run_that_does_something_else_is_refused() {
+    let [workload, other] =
+        ["-O3", "-O1"].map(|level| workload(MACHINES[0], &many_workgroups(), &[level]));
+    let case = &cases()[0];
+    let Survey { golden, profile, .. } = case.surveyed(&workload);
+    let sampling = Sampling::random(20, Allocation::Proportional);
+    let plan = Plan::new(&workload, &profile, 3, &sampling);
+    let plan = plan.unwrap_or_else(|error| panic!("{error}"));
+    let run = |of: &Workload| {
+        let touched = recorded(case, of, true).touched;
+        let recorded = Recorded { touched, ..recorded(case, &workload, true) };
+        let threads = NonZeroUsize::new(2).expect("threads");
+        let limits = RehearsalLimits { state_bytes: SavedStates::MOST_BYTES, threads };
+        plan.rehearse(0..20, &golden.statistics, Some(recorded), limits)
+    };
+    assert!(run(&workload).is_ok());
+    let refused = run(&other).map(|_| ());
+    let is_named = matches!(refused, Err(PlanError::NotTheSame { workgroup: Some(_), .. }));
+    assert!(is_named, "{refused:?}");
 }

@@ -55,7 +55,7 @@ impl Truth {
     fn sampled(&self, faults: &str) -> Sampled<'_> {
         let campaign = campaign(faults, self.folder.path());
         let prepared = prepare(&campaign).unwrap_or_else(|error| panic!("{error}"));
-        let survey = surveyed(&campaign, &prepared, false);
+        let survey = surveyed(&campaign, &prepared, false, NonZeroUsize::MIN);
         let profile = survey.unwrap_or_else(|error| panic!("{error}")).profile;
         let scheme = Scheme::new(campaign.faults().expect("faults"), &profile, false);
         let scheme = scheme.unwrap_or_else(|error| panic!("{error}"));

@@ -21,7 +21,7 @@ use crate::run::injection_path;
 use crate::runners::{InjectionPath, Runner, runner};
 use crate::windows::Windows;
 use flipwave_analysis::{ComparedOutput, Course, Look};
-use flipwave_injector::{Accelerations, FidelityRecord, Touched};
+use flipwave_injector::{Accelerations, Recorded};
 use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
@@ -124,15 +124,19 @@ pub(crate) fn plan_shards(
     progress.phase(Phase::Preparing);
     let compiled = compiled(&folder, campaign)?;
     let runner = runner(&compiled.campaign, path)?;
-    let ready = Ready::new(&compiled, Accelerations::ALL, (&folder, path), &*runner, progress)?;
+    let ready = Ready::new(
+        &compiled,
+        (Accelerations::ALL, NonZeroUsize::MIN),
+        (&folder, path),
+        &*runner,
+        progress,
+    )?;
     let plan = ready.experiment.plan(&ready.experiment.scheme.course())?;
-    let planned = ready.shard_plan(None);
+    let planned = ready.shard_plan();
     if !planned.is_there(&folder)? {
-        let first = 0..plan.count().min(1);
-        let rehearsed = ready.experiment.rehearse(&plan, first, ready.touched)?;
-        let planned = ShardPlan { fidelity: rehearsed.fidelity, ..planned };
+        let (first, threads) = (0..plan.count().min(1), NonZeroUsize::MIN);
+        ready.experiment.rehearse(&plan, first, ready.recorded, threads)?;
         planned.publish(&folder)?;
-        return Ok(planned);
     }
     Ok(planned)
 }
@@ -144,14 +148,14 @@ struct Ready<'a> {
     versions: Versions,
     compared: Vec<ComparedOutput>,
     experiment: Experiment<'a>,
-    touched: Option<Touched>,
+    recorded: Option<Recorded>,
     made_golden: bool,
 }
 
 impl<'a> Ready<'a> {
     fn new(
         Compiled { campaign, compiler }: &'a Compiled,
-        accelerations: Accelerations,
+        (accelerations, threads): (Accelerations, NonZeroUsize),
         (folder, path): (&SharedFolder, InjectionPath),
         runner: &'a dyn Runner,
         progress: &mut dyn Progress,
@@ -163,16 +167,16 @@ impl<'a> Ready<'a> {
         let drawn = faults.sample.draws(faults.stratification);
         let space = Space::of(campaign, prepared, path, &drawn)?;
         let key = space.survey(campaign, touches);
-        let Surveyed { reference, profile, touched, is_new } =
-            survey(folder, &key, campaign, prepared, touches)?;
-        let experiment = Experiment::new(campaign, runner, reference, profile)?;
+        let Surveyed { reference, profile, fidelity, recorded, is_new } =
+            survey(folder, &key, campaign, prepared, (touches, threads))?;
+        let experiment = Experiment::new(campaign, runner, (reference, fidelity), profile)?;
         let versions = Versions { compiler: compiler.clone(), ..Versions::of(prepared) };
         let compared = compared(campaign, prepared);
-        Ok(Ready { campaign, space, versions, compared, experiment, touched, made_golden: is_new })
+        Ok(Ready { campaign, space, versions, compared, experiment, recorded, made_golden: is_new })
     }
 
-    fn shard_plan(&self, fidelity: Option<FidelityRecord>) -> ShardPlan {
-        let Experiment { reference, profile, faults, scheme, .. } = &self.experiment;
+    fn shard_plan(&self) -> ShardPlan {
+        let Experiment { reference, fidelity, profile, faults, scheme, .. } = &self.experiment;
         ShardPlan {
             format: ShardPlan::FORMAT,
             campaign: CampaignIdentity::of(self.campaign, faults),
@@ -189,7 +193,7 @@ impl<'a> Ready<'a> {
             pilot: scheme.pilot.clone(),
             golden_wave_instructions: reference.wave_instructions(),
             instruction_limits: reference.instruction_limits(),
-            fidelity,
+            fidelity: fidelity.clone(),
         }
     }
 }
@@ -206,19 +210,24 @@ fn run(
     progress.phase(Phase::Preparing);
     let compiled = compiled(folder, campaign)?;
     let runner = runner(&compiled.campaign, path)?;
-    let mut ready =
-        Ready::new(&compiled, options.accelerations, (folder, path), &*runner, progress)?;
-    let touched = ready.touched.take();
+    let mut ready = Ready::new(
+        &compiled,
+        (options.accelerations, options.workers),
+        (folder, path),
+        &*runner,
+        progress,
+    )?;
+    let recorded = ready.recorded.take();
     let report = ShardReport { made_golden: ready.made_golden, ..ShardReport::default() };
     progress.phase(Phase::Planning);
-    let planned = ready.shard_plan(None);
+    let planned = ready.shard_plan();
     let is_planned = planned.is_there(folder)?;
     let scheme = &ready.experiment.scheme;
     let ranges = options.part.of_stages(&planned.stages());
     let course = scheme.course();
     let (runner, ready) = (&*runner, &ready);
     let of_run = (is_planned, clock);
-    let mut shard = Shard { options, folder, runner, ready, planned, touched, of_run, report };
+    let mut shard = Shard { options, folder, runner, ready, planned, recorded, of_run, report };
     let Some(pilot) = &scheme.pilot else {
         shard.inject(&course, ranges, (attempt, progress))?;
         return Ok(shard.report);
@@ -253,7 +262,7 @@ struct Shard<'a> {
     runner: &'a dyn Runner,
     ready: &'a Ready<'a>,
     planned: ShardPlan,
-    touched: Option<Touched>,
+    recorded: Option<Recorded>,
     /// Whether the plan is in the folder, and when the shard began.
     of_run: (bool, Instant),
     report: ShardReport,
@@ -324,17 +333,17 @@ impl Shard<'_> {
         let Some(first) = left.first() else { return Ok(()) };
         let plan = experiment.plan(course)?;
         let is_last = plan.count() == self.planned.count;
-        let touched = if is_last { self.touched.take() } else { self.touched.clone() };
-        let Rehearsed { golden, fidelity, states, faults } =
-            experiment.rehearse(&plan, Windows::first(first), touched)?;
+        let recorded = if is_last { self.recorded.take() } else { self.recorded.clone() };
+        let (first, workers) = (Windows::first(first), self.options.workers);
+        let Rehearsed { golden, states, faults } =
+            experiment.rehearse(&plan, first, recorded, workers)?;
         let (is_planned, clock) = self.of_run;
         if !is_planned {
-            ShardPlan { fidelity, ..self.planned.clone() }.publish(self.folder)?;
+            self.planned.publish(self.folder)?;
             self.of_run.0 = true;
         }
         let injector = self.runner.injector(&golden, states, self.options.accelerations)?;
         let (classifier, judge) = (experiment.classifier(&golden), experiment.judge(&golden)?);
-        let workers = self.options.workers;
         let injecting =
             Injecting { injector: &*injector, classifier, judge: judge.as_ref(), workers };
         campaign.unless_stopped(Ok(()))?;

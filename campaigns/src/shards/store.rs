@@ -9,10 +9,11 @@ use crate::folder::FolderError;
 use crate::golden::{Reference, surveyed};
 use crate::prepare::Prepared;
 use flipwave_device::Statistics;
-use flipwave_injector::{Profile, StoredProfile, StoredTouched, Survey, Touched};
+use flipwave_injector::{FidelityRecord, Profile, Recorded, StoredProfile, StoredTouched, Survey};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fs;
+use std::num::NonZeroUsize;
 
 /// What is kept.
 #[derive(Serialize, Deserialize)]
@@ -22,6 +23,7 @@ struct Kept {
     /// SHA-256 of each output.
     outputs: Vec<[u8; 32]>,
     profile: StoredProfile,
+    fidelity: FidelityRecord,
     touched: Option<StoredTouched>,
 }
 
@@ -29,7 +31,8 @@ struct Kept {
 pub(super) struct Surveyed {
     pub reference: Reference,
     pub profile: Profile,
-    pub touched: Option<Touched>,
+    pub fidelity: FidelityRecord,
+    pub recorded: Option<Recorded>,
     /// Whether it was made here.
     pub is_new: bool,
 }
@@ -38,7 +41,7 @@ pub(super) struct Surveyed {
 const DIGEST: usize = 32;
 
 /// The fault-free run that is kept under `key`, or a new one, which is kept then. `touches` says whether
-/// what workgroups touch is to be known.
+/// what workgroups touch is to be known, and how many threads may make it.
 ///
 /// # Errors
 /// [`CampaignError`] as of a fault-free run; [`FolderError::Access`].
@@ -47,7 +50,7 @@ pub(super) fn survey(
     key: &str,
     campaign: &Campaign,
     prepared: &Prepared,
-    touches: bool,
+    (touches, threads): (bool, NonZeroUsize),
 ) -> Result<Surveyed, CampaignError> {
     // Records of an application need not be the same on all machines.
     let is_kept = !matches!(campaign.workload, CampaignWorkload::Application(_));
@@ -55,7 +58,9 @@ pub(super) fn survey(
     if let Some(kept) = is_kept.then(|| fs::read(&path).ok()).flatten().and_then(|own| open(&own)) {
         return Ok(kept.surveyed(campaign.faults()?));
     }
-    let Survey { golden, profile, touched } = surveyed(campaign, prepared, touches)?;
+    let Survey { golden, profile, fidelity, recorded } =
+        surveyed(campaign, prepared, touches, threads)?;
+    let fidelity = FidelityRecord::of(&fidelity);
     let reference = Reference::of(&golden);
     if is_kept && let Some(profile) = StoredProfile::of(&profile) {
         let statistics = reference.statistics.iter();
@@ -65,13 +70,14 @@ pub(super) fn survey(
                 .collect(),
             outputs: reference.outputs.clone(),
             profile,
-            touched: touched.as_ref().map(StoredTouched::of),
+            fidelity: fidelity.clone(),
+            touched: recorded.as_ref().map(|own| StoredTouched::of(&own.touched)),
         };
         let failed = |reason| FolderError::Access { path: path.clone(), reason };
         let bytes = seal(&kept).map_err(|error| failed(std::io::Error::other(error)))?;
         flipwave_output::publish(&path, bytes.as_slice()).map_err(failed)?;
     }
-    Ok(Surveyed { reference, profile, touched, is_new: true })
+    Ok(Surveyed { reference, profile, fidelity, recorded, is_new: true })
 }
 
 impl Kept {
@@ -85,7 +91,8 @@ impl Kept {
         Surveyed {
             reference: Reference { statistics: statistics.collect(), outputs: self.outputs },
             profile: self.profile.profile(fault, selection, *stratification, drawn),
-            touched: self.touched.map(StoredTouched::touched),
+            fidelity: self.fidelity,
+            recorded: self.touched.map(|own| Recorded { touched: own.touched(), boundaries: None }),
             is_new: false,
         }
     }
@@ -120,14 +127,16 @@ mod tests {
             let campaign = campaign.unwrap_or_else(|error| panic!("{error}"));
             let prepared = prepare(&campaign).unwrap_or_else(|error| panic!("{error}"));
             let survey = || {
-                let survey = survey(&folder, name, &campaign, &prepared, true);
+                let survey = survey(&folder, name, &campaign, &prepared, (true, NonZeroUsize::MIN));
                 survey.unwrap_or_else(|error| panic!("{error}"))
             };
-            let touched = |own: &Surveyed| own.touched.as_ref().map(StoredTouched::of);
+            let touched =
+                |own: &Surveyed| own.recorded.as_ref().map(|own| StoredTouched::of(&own.touched));
             let (first, second) = (survey(), survey());
             assert!(first.is_new && !second.is_new, "{name}");
             assert_eq!(first.reference, second.reference, "{name}");
             assert_eq!(first.profile, second.profile, "{name}");
+            assert_eq!(first.fidelity, second.fidelity, "{name}");
             assert!(touched(&first).is_some());
             assert_eq!(touched(&first), touched(&second), "{name}");
 

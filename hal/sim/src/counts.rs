@@ -106,6 +106,20 @@ impl Counter {
         mem::take(&mut self.ended)
     }
 
+    /// A counter of the same lanes and code for other waves.
+    pub(crate) fn new_part(&self) -> Counter {
+        Counter::new(self.lanes, Arc::clone(&self.home))
+    }
+
+    /// Adds what a [part](Counter::new_part) has counted, all of whose waves have ended.
+    pub(crate) fn absorb(&mut self, part: Counter) {
+        let indices: Vec<usize> = part.instructions.iter().map(|own| self.index_of(own)).collect();
+        self.ended.extend(part.ended.into_iter().map(|mut own| {
+            own.instructions.iter_mut().for_each(|(index, _)| *index = indices[*index]);
+            own
+        }));
+    }
+
     /// A wave has executed an instruction on these lanes.
     #[inline(always)]
     pub(crate) fn count(&mut self, wave: &Wave, inst: &Inst, lanes: LaneMask) {

@@ -27,6 +27,7 @@ pub use group::{Group, UnknownGroup};
 pub(crate) use instructions::Frame;
 pub use instructions::KnownMasked;
 pub use plan::{DrawnPlace, Plan, PlanError, Sampling, Stage};
+pub(crate) use plan::{FaultsOfWaves, Search};
 pub use planned::{Foresight, Planned};
 pub use profile::{Counting, Profile, ProfileError, Stratum, profile};
 pub(crate) use profile::{Profiler, StratumPlaces};

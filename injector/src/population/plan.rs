@@ -8,7 +8,7 @@ use super::resolver::Resolver;
 use super::size::EmptyPopulation;
 use super::struck::StruckWorkgroups;
 use crate::{GoldenError, Workload};
-use flipwave_device::{Completion, DeviceError, Dispatch, WaveId};
+use flipwave_device::{Completion, Dim3, Dispatch, WaveId};
 use flipwave_sim::{Observer, Unobserved};
 use std::collections::{BTreeMap, HashMap};
 
@@ -61,6 +61,17 @@ pub enum PlanError {
         /// Index of the injection.
         index: u64,
     },
+    /// The workload did not do the same twice.
+    #[error(
+        "dispatch {dispatch} did not do again what it did before{}; the device is not deterministic",
+        of_workgroup(workgroup)
+    )]
+    NotTheSame {
+        /// Index of the dispatch.
+        dispatch: u32,
+        /// The workgroup that did something else, if one alone was executed.
+        workgroup: Option<Dim3>,
+    },
     /// What was counted of one dispatch does not hold for the others.
     #[error(
         "injection {index} has no site: {tries} places drawn by the approximate profile are not \
@@ -72,6 +83,10 @@ pub enum PlanError {
         /// Places drawn for it.
         tries: u32,
     },
+}
+
+fn of_workgroup(workgroup: &Option<Dim3>) -> String {
+    workgroup.map_or_else(String::new, |[x, y, z]| format!(" in workgroup {x},{y},{z}"))
 }
 
 /// Faults of a plan that are drawn to find out which workgroups they strike. Of longer plans it is
@@ -251,22 +266,40 @@ pub(crate) struct Search<'a> {
 
 impl Search<'_> {
     /// Looks for faults in a dispatch, which `run` runs under the observer that it is given.
-    pub fn look(
+    pub fn look<E>(
         &mut self,
-        (index, dispatch): (u32, &Dispatch),
-        run: impl FnOnce(&mut dyn Observer) -> Result<Completion, DeviceError>,
-    ) -> Result<Completion, DeviceError> {
-        let Some(waves) = self.faults.remove(&index) else { return run(&mut Unobserved) };
-        let of = (index, dispatch);
-        let mut resolver = Resolver::new(self.profile, self.workload, of, self.seed, waves);
+        of: (u32, &Dispatch),
+        run: impl FnOnce(&mut dyn Observer) -> Result<Completion, E>,
+    ) -> Result<Completion, E> {
+        let Some(waves) = self.faults.remove(&of.0) else { return run(&mut Unobserved) };
+        let mut resolver = self.resolver(of, waves);
         let completion = run(&mut resolver)?;
-        self.found.append(&mut resolver.finish());
+        let mut found = resolver.finish();
+        self.found.append(&mut found);
         Ok(completion)
+    }
+
+    /// The dispatches in which there are faults to be found.
+    pub fn dispatches(&self) -> impl Iterator<Item = u32> {
+        self.faults.keys().copied()
+    }
+
+    /// Takes out the faults of a dispatch.
+    pub fn take(&mut self, dispatch: u32) -> FaultsOfWaves {
+        self.faults.remove(&dispatch).unwrap_or_default()
+    }
+
+    /// Finds the faults of waves of a dispatch.
+    pub fn resolver<'s>(&'s self, of: (u32, &'s Dispatch), waves: FaultsOfWaves) -> Resolver<'s> {
+        Resolver::new(self.profile, self.workload, of, self.seed, waves)
     }
 }
 
-/// Faults by dispatch and wave, with the number of the place among its wave's.
-type DrawnFaults = BTreeMap<u32, HashMap<WaveId, Vec<(u64, Drawn)>>>;
+/// Faults by wave, with the number of the place among its wave's.
+pub(crate) type FaultsOfWaves = HashMap<WaveId, Vec<(u64, Drawn)>>;
+
+/// Faults by dispatch and wave.
+type DrawnFaults = BTreeMap<u32, FaultsOfWaves>;
 
 #[cfg(test)]
 mod tests;

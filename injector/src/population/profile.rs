@@ -124,9 +124,12 @@ pub fn profile(
     };
     let mut profiler = Profiler::new(workload, frame, counting)?;
     workload.run_fault_free(|index, device, dispatch| {
-        profiler.count((index, dispatch), |census| match census {
-            Some(census) => workload.observe(device, dispatch, census),
-            None => workload.dispatch(device, dispatch),
+        profiler.count((index, dispatch), |census| {
+            let completion = match census {
+                Some(census) => workload.observe(device, dispatch, census),
+                None => workload.dispatch(device, dispatch),
+            };
+            completion.map(Some)
         })
     })?;
     Ok(profiler.into_profile())
@@ -161,20 +164,26 @@ impl<'a> Profiler<'a> {
         Ok(Profiler { workload, frame, counting, collected: Collected::default() })
     }
 
-    /// Counts in a dispatch, which `run` runs; what it is given counts, if anything is counted.
+    /// Counts in a dispatch, which `run` runs, and again as long as that gives nothing; what it is given
+    /// counts, if anything is counted.
     pub fn count(
         &mut self,
         (index, dispatch): (u32, &Dispatch),
-        run: impl FnOnce(Option<&mut Census<'_>>) -> Result<Completion, DeviceError>,
+        mut run: impl FnMut(Option<&mut Census<'_>>) -> Result<Option<Completion>, DeviceError>,
     ) -> Result<Completion, DeviceError> {
         let kind = Kind::of(dispatch);
-        if self.counting == Counting::Approximate && self.collected.repeat(&kind, index) {
-            return run(None);
+        let is_repeated =
+            self.counting == Counting::Approximate && self.collected.repeat(&kind, index);
+        loop {
+            let new = || Census::new(&self.frame, self.workload, index, dispatch);
+            let mut census = (!is_repeated).then(new);
+            if let Some(completion) = run(census.as_mut())? {
+                if let Some(census) = census {
+                    self.collected.add(kind, index, dispatch, census);
+                }
+                return Ok(completion);
+            }
         }
-        let mut census = Census::new(&self.frame, self.workload, index, dispatch);
-        let completion = run(Some(&mut census))?;
-        self.collected.add(kind, index, dispatch, census);
-        Ok(completion)
     }
 
     /// The profile of the run, which has ended.

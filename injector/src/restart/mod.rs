@@ -9,16 +9,19 @@
 //! the state's dispatch, and happens after that in each faulty run anew: a copy moves what the fault
 //! has left.
 
+mod alone;
 mod record;
 mod resume;
 mod states;
 
+pub(crate) use alone::{Alone, AloneEnd, Part};
 pub(crate) use record::Recorder;
 pub(crate) use resume::Attempt;
 
 use crate::site::Event;
 use flipwave_device::{Address, Statistics, WaveId};
 use flipwave_sim::{EmbeddedGpu, Execution, FootprintUnion, Footprints};
+use states::StatesUnderWay;
 use std::collections::{BTreeMap, HashSet};
 
 /// Saved states of a workload.
@@ -39,13 +42,8 @@ struct SavedDispatch {
     union: FootprintUnion,
     /// Workgroups that cannot be executed alone, or need not.
     dependent: HashSet<[u32; 3]>,
-    workgroups: SavedWorkgroups,
-    /// The whole dispatch under way, in the order of time.
-    whole: Vec<SavedState>,
+    states: StatesUnderWay,
 }
-
-/// Workgroups under way, by position, each in the order of time.
-type SavedWorkgroups = BTreeMap<[u32; 3], Vec<SavedWorkgroup>>;
 
 /// A dispatch under way.
 struct SavedState {

@@ -1,20 +1,15 @@
 //! Saving the states.
 
-use super::states::{Interval, StateCount};
-use super::{SavedDispatch, SavedState, SavedStates, SavedWorkgroup, SavedWorkgroups};
+use super::alone::Alone;
+use super::states::{Keeper, StatesUnderWay};
+use super::{SavedDispatch, SavedState, SavedStates, SavedWorkgroup};
 use crate::population::StruckWorkgroups;
 use crate::run::run_from;
 use crate::survey::Touched;
 use crate::{Golden, Workload};
 use flipwave_device::{Address, Change, DeviceError, Dispatch, Statistics};
-use flipwave_sim::{EmbeddedGpu, Execution, Footprint, Footprints, Progress, Unobserved};
+use flipwave_sim::{EmbeddedGpu, Execution, Footprints, Progress, Unobserved};
 use std::collections::{BTreeMap, HashSet};
-
-/// Workgroups saved under way, in all dispatches together.
-const WORKGROUP_STATES: u64 = 256;
-
-/// Dispatches saved under way, in all together.
-const WHOLE_STATES: u64 = 32;
 
 /// A workgroup that executes more than one part in this many of a dispatch is not worth being
 /// executed alone: to watch what it touches costs as much.
@@ -32,10 +27,7 @@ impl SavedStates {
 
     /// How many there are.
     pub fn count(&self) -> usize {
-        let under_way = |own: &SavedDispatch| {
-            own.workgroups.values().map(Vec::len).sum::<usize>() + own.whole.len()
-        };
-        self.dispatches.values().map(under_way).sum()
+        self.dispatches.values().map(|own| own.states.count()).sum()
     }
 
     /// Runs a workload whose fault-free run is `golden` two times, and saves the states that faults in
@@ -70,6 +62,7 @@ impl SavedStates {
                     device.advance(execution, &mut Unobserved, until)
                 })
             })?;
+            device.share_memory();
             recorder.end(device);
             Ok::<_, DeviceError>(completion)
         })?;
@@ -105,15 +98,13 @@ pub(crate) struct Recorder {
     saved: BTreeMap<u32, SavedDispatch>,
     /// The dispatch under way, if states of it are saved.
     under_way: Option<UnderWay>,
-    workgroups: Interval,
-    whole: Interval,
-    count: StateCount,
+    keeper: Keeper,
 }
 
 /// A dispatch under way.
-struct UnderWay {
-    index: u32,
-    saved: SavedDispatch,
+pub(super) struct UnderWay {
+    pub index: u32,
+    pub saved: SavedDispatch,
     /// The workgroups that are saved.
     workgroups: HashSet<[u32; 3]>,
     /// Whether the whole dispatch is saved.
@@ -152,10 +143,14 @@ impl Recorder {
             touched,
             saved: BTreeMap::new(),
             under_way: None,
-            workgroups: Interval::of(total, WORKGROUP_STATES),
-            whole: Interval::of(total, WHOLE_STATES),
-            count: StateCount::new(most_bytes),
+            keeper: Keeper::new(total, most_bytes),
         }
+    }
+
+    /// The dispatches of which states are saved; none where it is not known what workgroups touch.
+    pub fn dispatches(&self) -> Vec<u32> {
+        let struck = self.struck.dispatches();
+        struck.filter(|_| self.touched.is_some()).collect()
     }
 
     /// Begins a dispatch.
@@ -184,9 +179,18 @@ impl Recorder {
         };
         let is_saved_whole = !others.is_empty();
         self.under_way = Some(UnderWay { index, saved, workgroups, is_saved_whole, written });
-        self.workgroups.begin();
-        self.whole.begin();
+        self.keeper.workgroups.begin();
+        self.keeper.whole.begin();
         Ok(execution)
+    }
+
+    /// The struck workgroups of the dispatch that has begun, if each of them can be executed alone: then the
+    /// others need not be executed for what is to be saved.
+    pub fn alone(&mut self) -> Option<Alone<'_>> {
+        let own = self.under_way.as_ref().filter(|own| !own.is_saved_whole)?;
+        let mut workgroups: Vec<[u32; 3]> = own.workgroups.iter().copied().collect();
+        workgroups.sort_unstable();
+        Some(Alone::new(own, workgroups, &mut self.keeper))
     }
 
     /// Advances the dispatch under way by `advance` until it ends or has executed `until` wave
@@ -200,7 +204,7 @@ impl Recorder {
     ) -> Result<Progress, DeviceError> {
         loop {
             let pause = match &self.under_way {
-                Some(_) => until.min(self.workgroups.next()).min(self.whole.next()),
+                Some(_) => until.min(self.keeper.workgroups.next()).min(self.keeper.whole.next()),
                 None => until,
             };
             let progress = advance(device, execution, pause)?;
@@ -218,36 +222,35 @@ impl Recorder {
     fn save(&mut self, device: &mut EmbeddedGpu, execution: &Execution) -> Result<(), DeviceError> {
         let Some(own) = &mut self.under_way else { return Ok(()) };
         let executed = execution.statistics().wave_instructions;
-        if self.workgroups.has_come(executed)
+        if self.keeper.workgroups.has_come(executed)
             && let Some(position) = execution.workgroup()
             && own.workgroups.contains(&position)
-            && let Some(bytes) = own.saved.save_workgroup(position, device, execution)?
+            && let Some(state) = own.saved.workgroup(position, device, execution)?
         {
-            self.count.add(bytes);
+            self.keeper.keep_workgroup(own.index, position, state);
         }
-        if self.whole.has_come(executed) && own.is_saved_whole {
-            self.count.add(own.saved.save_whole(device, execution, own.written));
-        }
-        while self.count.is_too_much() {
-            let all = self.saved.values_mut().chain([&mut own.saved]);
-            self.count.thin(all);
-            self.workgroups.double();
-            self.whole.double();
+        if self.keeper.whole.has_come(executed) && own.is_saved_whole {
+            device.share_memory();
+            let (device, execution) = (device.clone(), execution.put_away());
+            let state = SavedState { device, execution, written: own.written };
+            self.keeper.keep_whole(own.index, state);
         }
         Ok(())
     }
 
-    /// The dispatch under way has ended.
-    pub fn end(&mut self, device: &mut EmbeddedGpu) {
+    /// The dispatch under way has ended, and left the device so, which shares its memory.
+    pub fn end(&mut self, device: &EmbeddedGpu) {
         if let Some(UnderWay { index, mut saved, .. }) = self.under_way.take() {
-            device.share_memory();
             saved.ended = device.clone();
             self.saved.insert(index, saved);
         }
     }
 
     /// The workload has ended: the states, if any were to be saved.
-    pub fn finish(self) -> Option<SavedStates> {
+    pub fn finish(mut self) -> Option<SavedStates> {
+        for (index, saved) in &mut self.saved {
+            saved.states = self.keeper.take(*index);
+        }
         self.touched.map(|_| SavedStates { dispatches: self.saved })
     }
 }
@@ -268,46 +271,33 @@ impl SavedDispatch {
             union,
             footprints,
             dependent,
-            workgroups: SavedWorkgroups::new(),
-            whole: Vec::new(),
+            states: StatesUnderWay::default(),
         }
     }
 
-    /// Saves a workgroup, unless it has ended; how many bytes that takes.
-    fn save_workgroup(
-        &mut self,
+    /// The state of a workgroup, unless it has ended.
+    pub(super) fn workgroup(
+        &self,
         position: [u32; 3],
         device: &EmbeddedGpu,
         execution: &Execution,
-    ) -> Result<Option<u64>, DeviceError> {
+    ) -> Result<Option<SavedWorkgroup>, DeviceError> {
         let Some(footprint) = self.footprints.get(position) else { return Ok(None) };
         let Some(alone) = execution.alone(position, footprint.slot) else { return Ok(None) };
-        let memory = changed(&self.begun.device, device, footprint)?;
-        let state = SavedWorkgroup { execution: alone, memory };
-        let bytes = state.bytes();
-        self.workgroups.entry(position).or_default().push(state);
-        Ok(Some(bytes))
-    }
-
-    /// Saves the whole dispatch, which writes so many bytes in all; how many bytes that takes.
-    fn save_whole(&mut self, device: &mut EmbeddedGpu, execution: &Execution, written: u64) -> u64 {
-        device.share_memory();
-        let state = SavedState { device: device.clone(), execution: execution.put_away(), written };
-        let bytes = state.bytes();
-        self.whole.push(state);
-        bytes
+        let runs = footprint.written.runs().into_iter().chain(footprint.private.runs());
+        let memory = changed(&self.begun.device, device, runs)?;
+        Ok(Some(SavedWorkgroup { execution: alone, memory }))
     }
 }
 
-/// What of a workgroup's bytes is not as `begun` has it any more. Nobody else writes them, or the
-/// workgroup depends on who does.
-fn changed(
+/// What of these bytes is not as `begun` has it any more.
+pub(super) fn changed(
     begun: &EmbeddedGpu,
     device: &EmbeddedGpu,
-    footprint: &Footprint,
+    runs: impl IntoIterator<Item = (Address, u64)>,
 ) -> Result<Vec<(Address, Vec<u8>)>, DeviceError> {
     let mut changed = Vec::new();
-    for (start, bytes) in footprint.written.runs().into_iter().chain(footprint.private.runs()) {
+    for (start, bytes) in runs {
         let [mut before, mut now] = [vec![0; bytes as usize], vec![0; bytes as usize]];
         begun.read_pages(start, &mut before)?;
         device.read_pages(start, &mut now)?;

@@ -51,7 +51,7 @@ impl SavedStates {
         let mut device = state.device.clone();
         let mut execution = state.execution.clone();
         execution.set_limit(attempt.limit());
-        let later = saved.whole.iter().filter(|own| own.executed() > state.executed());
+        let later = saved.states.whole.iter().filter(|own| own.executed() > state.executed());
         let run = (&mut device, &mut execution, &mut observer);
         let ending = match attempt.complete_unless_converged(run, later)? {
             Some(completion) => self.finish(attempt, completion, device)?,
@@ -181,7 +181,7 @@ impl SavedDispatch {
             let has_not_ended = state.execution.alone(attempt.event.workgroup, slot).is_some();
             time.is_some_and(|time| has_not_ended && time.is_ahead_of(&state.execution))
         };
-        match self.whole.iter().rev().find(is_before) {
+        match self.states.whole.iter().rev().find(is_before) {
             Some(state) => (state, true),
             None => (&self.begun, false),
         }
@@ -196,7 +196,7 @@ impl SavedDispatch {
     ) -> Result<Option<(FaultObserver<'a>, Alone)>, DeviceError> {
         let position = attempt.event.workgroup;
         let time = Time::of(attempt.event, attempt.time);
-        let states = self.workgroups.get(&position).map_or(&[][..], Vec::as_slice);
+        let states = self.states.workgroups.get(&position).map_or(&[][..], Vec::as_slice);
         let is_before = |execution: &Execution| time.is_some_and(|own| own.is_ahead_of(execution));
         let state = states.iter().rev().find(|state| is_before(&state.execution));
         let mut device = self.begun.device.clone();

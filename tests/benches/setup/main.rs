@@ -1,7 +1,8 @@
 //! What a campaign of 1,000 flips spends before and for its injections, beside a plain run without a
-//! fault: all on one thread, each time as a multiple of the plain run's. Before the injections the
-//! program runs two times: the first one counts what can be struck, the second one finds the sites of
-//! faults, and saves states. Medians of several runs; and the most memory that the process had.
+//! fault on one thread, each time as a multiple of the plain run's: on one thread, and on as many as the host
+//! has. Before the injections the program runs two times: the first one counts what can be struck, the
+//! second one finds the sites of faults, and saves states. Medians of several runs; and the most memory
+//! that the process had.
 //!
 //! `cargo bench --bench setup`, or `cargo bench --bench setup -- NAME ...` for some of the programs.
 
@@ -11,6 +12,7 @@ use std::error::Error;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::thread;
 use std::time::Instant;
 
 /// Runs of each program, of which the medians count.
@@ -35,28 +37,39 @@ fn main() -> Result<(), Box<dyn Error>> {
     flipwave_jit::use_service(service.name().clone());
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     println!(
-        "{:<17} {:>10} {:>9} {:>9} {:>9} {:>9} {:>10} {:>9}",
-        "program", "plain run", "first", "second", "set-up", "injected", "injection", "memory"
+        "{:<17} {:>7} {:>10} {:>9} {:>9} {:>9} {:>9} {:>10} {:>9}",
+        "program",
+        "threads",
+        "plain run",
+        "first",
+        "second",
+        "set-up",
+        "injected",
+        "injection",
+        "memory"
     );
     for file in PROGRAMS {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file);
         let name = file.file_stem().map_or_else(String::new, |name| name.display().to_string());
         if wanted.is_empty() || wanted.contains(&name) {
-            measure(&name, &file)?;
+            let all = thread::available_parallelism()?;
+            measure(&name, &file, NonZeroUsize::MIN)?;
+            if all > NonZeroUsize::MIN {
+                measure(&name, &file, all)?;
+            }
         }
     }
     Ok(())
 }
 
-/// Measures one program and prints its line.
-fn measure(name: &str, file: &Path) -> Result<(), Box<dyn Error>> {
+/// Measures one program on so many threads, and prints its line.
+fn measure(name: &str, file: &Path, threads: NonZeroUsize) -> Result<(), Box<dyn Error>> {
     let mut campaign = Campaign::read(file)?;
     if let Some(faults) = &mut campaign.faults {
         faults.sample.size = SampleSize::Count(FAULTS);
     }
     let folder = tempfile::tempdir()?;
-    let options =
-        RunOptions { force: true, ..RunOptions::new(folder.path().to_owned(), NonZeroUsize::MIN) };
+    let options = RunOptions { force: true, ..RunOptions::new(folder.path().to_owned(), threads) };
     let (mut plain, mut timings, mut memory) = (Vec::new(), Vec::new(), 0);
     for _ in 0..RUNS {
         let prepared = prepare(&campaign)?;
@@ -72,7 +85,7 @@ fn measure(name: &str, file: &Path) -> Result<(), Box<dyn Error>> {
     let of = |step: fn(&Timings) -> f64| median(timings.iter().map(step));
     let times = |step| format!("{:.2} x", of(step) / plain);
     println!(
-        "{name:<17} {:>7.1} ms {:>9} {:>9} {:>9} {:>9} {:>7.3} ms {:>5} MiB",
+        "{name:<17} {threads:>7} {:>7.1} ms {:>9} {:>9} {:>9} {:>9} {:>7.3} ms {:>5} MiB",
         plain * 1e3,
         times(|own| own.golden),
         times(|own| own.rehearsal),

@@ -1,8 +1,9 @@
 //! Dispatches with what breaks the rules of the hardware besides.
 
+use super::divided_survey::Division;
 use super::{EmbeddedGpu, Notes, Unsupported};
 use crate::counts::Counter;
-use crate::dispatch::checker::{Checker, Counting};
+use crate::dispatch::checker::{Both, Checker, Counting};
 use crate::dispatch::execution::{Execution, Progress};
 use crate::dispatch::launch::Launch;
 use crate::dispatch::observer::{Observer, Unobserved};
@@ -10,19 +11,31 @@ use crate::fidelity::{Fidelity, FidelityCheck};
 use crate::instruction::{Op, Stretch, Traits};
 use crate::memory::{Footprints, Memory};
 use crate::strict::{self, LdsBounds, Strict, Violation};
+use crate::translate::program::Program;
 use crate::wave::Wave;
 use flipwave_codeobj::SourceLine;
 use flipwave_device::{Completion, DeviceError, Dispatch, FaultCause, ModuleId};
 use flipwave_isa::{LaneMask, Pc, Target};
+use std::sync::Arc;
 
 /// What the strict level has recorded of a dispatch under way, see [`EmbeddedGpu::begin_check`].
 pub struct StrictCheck(Strict);
 
 /// What a fault-free run is looked at for, see [`EmbeddedGpu::begin_survey`].
 pub struct SurveyCheck {
-    bounds: LdsBounds,
+    pub(super) bounds: LdsBounds,
     /// What is counted, if anything is.
     pub counter: Option<Counter>,
+    /// What several threads have executed.
+    pub(super) division: Division,
+}
+
+impl SurveyCheck {
+    /// A check of other workgroups of the same dispatch, whose code is in these programs.
+    pub(super) fn new_part(&self, programs: Vec<Arc<Program>>) -> SurveyCheck {
+        let counter = self.counter.as_ref().map(Counter::new_part);
+        SurveyCheck { bounds: LdsBounds::new(programs), counter, division: Division::default() }
+    }
 }
 
 impl Checker for SurveyCheck {
@@ -168,12 +181,13 @@ impl EmbeddedGpu {
         let programs = self.programs_of(execution);
         let home = programs.get(execution.home).cloned();
         let counter = counted.zip(home).map(|(lanes, home)| Counter::new(lanes, home));
-        SurveyCheck { bounds: LdsBounds::new(programs), counter }
+        SurveyCheck { bounds: LdsBounds::new(programs), counter, division: Division::default() }
     }
 
     /// Like [`EmbeddedGpu::advance`], with what [`EmbeddedGpu::begin_survey`] looks for. Execution is the
-    /// same, and hardly slower. What workgroups touch is added to `footprints`, if there are any, as by
-    /// [`EmbeddedGpu::advance_recorded`].
+    /// same, and hardly slower. Besides it follows the fidelity of the run where it is given what does,
+    /// as [`EmbeddedGpu::advance_with_fidelity`], and what workgroups touch is added to `footprints`, if
+    /// there are any, as by [`EmbeddedGpu::advance_recorded`].
     ///
     /// # Errors
     /// As [`EmbeddedGpu::advance`].
@@ -181,12 +195,18 @@ impl EmbeddedGpu {
         &mut self,
         execution: &mut Execution,
         observer: &mut dyn Observer,
-        check: &mut SurveyCheck,
+        (check, fidelity): (&mut SurveyCheck, Option<&mut FidelityCheck>),
         footprints: Option<&mut Footprints>,
         until: u64,
     ) -> Result<Progress, DeviceError> {
         let notes = footprints.map_or(Notes::None, Notes::Touched);
-        self.advance_with(execution, observer, check, until, notes)
+        match fidelity {
+            Some(fidelity) => {
+                let mut both = Both(check, fidelity);
+                self.advance_with(execution, observer, &mut both, until, notes)
+            }
+            None => self.advance_with(execution, observer, check, until, notes),
+        }
     }
 
     /// The accesses beyond the LDS of a workgroup that were found.

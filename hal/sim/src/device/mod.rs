@@ -1,6 +1,7 @@
 //! The embedded GPU as a device: its memory, the code that is loaded, and dispatches.
 
 mod checks;
+mod divided_survey;
 mod module;
 mod parallel;
 mod queued;

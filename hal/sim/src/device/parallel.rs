@@ -17,7 +17,7 @@ use std::thread;
 
 /// Wave instructions that a dispatch executes on one thread before it is divided: most dispatches end
 /// before, and what a workgroup executes is known then.
-const ALONE: u64 = 1 << 16;
+pub(super) const ALONE: u64 = 1 << 16;
 /// Pieces of work for each thread, so that all have something to do until the end.
 const PIECES: u64 = 4;
 
@@ -30,18 +30,33 @@ struct Done {
 }
 
 /// Workgroups that threads take piece by piece.
-struct Pieces {
+pub(super) struct Pieces {
     next: AtomicU64,
     end: u64,
     length: u64,
     /// Whether no more are to be taken.
-    has_faulted: AtomicBool,
+    has_stopped: AtomicBool,
 }
 
 impl Pieces {
+    /// Those of so many workgroups from one on.
+    pub fn new(first: u64, count: u64, threads: usize) -> Pieces {
+        Pieces {
+            next: AtomicU64::new(first),
+            end: first + count,
+            length: (count / (threads as u64 * PIECES)).max(1),
+            has_stopped: AtomicBool::new(false),
+        }
+    }
+
+    /// No more are to be taken.
+    pub fn stop(&self) {
+        self.has_stopped.store(true, Ordering::Relaxed);
+    }
+
     /// The next ones.
-    fn take(&self) -> Option<Range<u64>> {
-        if self.has_faulted.load(Ordering::Relaxed) {
+    pub fn take(&self) -> Option<Range<u64>> {
+        if self.has_stopped.load(Ordering::Relaxed) {
             return None;
         }
         let first = self.next.fetch_add(self.length, Ordering::Relaxed);
@@ -122,7 +137,7 @@ impl EmbeddedGpu {
         let of_workgroup = execution.instructions_of_workgroup()?.max(1);
         let start = execution.launch.start;
         let programs = self.programs_of(execution);
-        if !programs.get(execution.home)?.is_order_free(start) {
+        if !programs.get(execution.home)?.reached(start).is_order_free {
             return None;
         }
         let of_thread = instructions.min(execution.statistics.wave_instructions) / of_workgroup;
@@ -141,13 +156,7 @@ impl EmbeddedGpu {
         }
         let first = execution.waiting.start;
         execution.waiting.start += count;
-        let pieces = Pieces {
-            next: AtomicU64::new(first),
-            end: first + count,
-            length: (count / (threads as u64 * PIECES)).max(1),
-            has_faulted: AtomicBool::new(false),
-        };
-        Some((pieces, places))
+        Some((Pieces::new(first, count, threads), places))
     }
 
     /// Executes pieces of a dispatch until there are no more. The device is a clone that is given up
@@ -167,7 +176,7 @@ impl EmbeddedGpu {
             add(&mut done.statistics, part.statistics);
             if let Progress::Ended(Completion::Faulted(mut fault)) = progress {
                 self.add_lines(&mut fault);
-                pieces.has_faulted.store(true, Ordering::Relaxed);
+                pieces.stop();
                 done.fault = Some((first, fault));
             }
         }
@@ -224,12 +233,12 @@ impl EmbeddedGpu {
     }
 }
 
-fn add(all: &mut Statistics, own: Statistics) {
+pub(super) fn add(all: &mut Statistics, own: Statistics) {
     all.wave_instructions += own.wave_instructions;
     all.lane_operations += own.lane_operations;
     all.waves += own.waves;
 }
 
-fn panicked(_: Box<dyn Any + Send>) -> DeviceError {
+pub(super) fn panicked(_: Box<dyn Any + Send>) -> DeviceError {
     DeviceError::Internal("a thread of the GPU panicked".into())
 }

@@ -103,3 +103,73 @@ impl Checker for Unchecked {
     #[inline(always)]
     fn faults(&mut self, _: &FaultCause, _: &[Wave]) {}
 }
+
+/// Two checkers, each of which sees what it would see alone.
+pub struct Both<'a, A, B>(pub &'a mut A, pub &'a mut B);
+
+impl<A: Checker, B: Checker> Checker for Both<'_, A, B> {
+    const ALLOWS_COMPILED: bool = A::ALLOWS_COMPILED && B::ALLOWS_COMPILED;
+    const SEES_RESULTS: bool = A::SEES_RESULTS || B::SEES_RESULTS;
+
+    #[inline(always)]
+    fn counting(&self) -> Counting {
+        match (self.0.counting(), self.1.counting()) {
+            (Counting::Nothing, own) | (own, Counting::Nothing) => own,
+            (Counting::Each, _) | (_, Counting::Each) => Counting::Each,
+            (Counting::Rows(own), Counting::Rows(others)) => Counting::Rows(own.or(others)),
+        }
+    }
+
+    #[inline(always)]
+    fn allows(&mut self, wave: &Wave, stretch: Stretch<'_>) -> u64 {
+        self.0.allows(wave, stretch).min(self.1.allows(wave, stretch))
+    }
+
+    #[inline(always)]
+    fn enters(&mut self, stretch: Stretch<'_>) {
+        self.0.enters(stretch);
+        self.1.enters(stretch);
+    }
+
+    #[inline(always)]
+    fn executed(&mut self, wave: &Wave, stretch: Stretch<'_>, times: u64, exec: [LaneMask; 2]) {
+        self.0.executed(wave, stretch, times, exec);
+        self.1.executed(wave, stretch, times, exec);
+    }
+
+    #[inline(always)]
+    fn executed_first(&mut self, wave: &Wave, stretch: Stretch<'_>, count: usize, exec: LaneMask) {
+        self.0.executed_first(wave, stretch, count, exec);
+        self.1.executed_first(wave, stretch, count, exec);
+    }
+
+    #[inline(always)]
+    fn starts(&mut self, wave: &Wave, launch: &Launch) {
+        self.0.starts(wave, launch);
+        self.1.starts(wave, launch);
+    }
+
+    #[inline(always)]
+    fn before(&mut self, wave: &Wave, op: &Op, memory: &mut dyn Memory) {
+        self.0.before(wave, op, memory);
+        self.1.before(wave, op, memory);
+    }
+
+    #[inline(always)]
+    fn after(&mut self, wave: &Wave, op: &Op, lanes: LaneMask) {
+        self.0.after(wave, op, lanes);
+        self.1.after(wave, op, lanes);
+    }
+
+    #[inline(always)]
+    fn passes_barrier(&mut self, waves: &[Wave]) {
+        self.0.passes_barrier(waves);
+        self.1.passes_barrier(waves);
+    }
+
+    #[inline(always)]
+    fn faults(&mut self, cause: &FaultCause, waves: &[Wave]) {
+        self.0.faults(cause, waves);
+        self.1.faults(cause, waves);
+    }
+}

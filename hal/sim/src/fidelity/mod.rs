@@ -48,6 +48,8 @@ struct DispatchCheck {
     kernel: String,
     machine: Machine,
     executions: Executions,
+    /// What others have counted that have ended.
+    parts: Vec<Executions>,
     /// Marks on the registers of waves that have any.
     shadows: FxHashMap<WaveId, Box<Shadow>>,
     /// Marks on the LDS of workgroups that have any.
@@ -74,6 +76,7 @@ impl FidelityCheck {
             kernel: kernel.to_owned(),
             machine,
             executions: Executions::new(programs),
+            parts: Vec::new(),
             shadows: FxHashMap::default(),
             lds: FxHashMap::default(),
             waves: FxHashMap::default(),
@@ -82,10 +85,44 @@ impl FidelityCheck {
         });
     }
 
+    /// Whether there is nothing to follow in dispatches whose operations are all settled: then it is
+    /// enough to count what waves execute.
+    pub(crate) fn only_counts(&self) -> bool {
+        self.memory.is_empty()
+            && self
+                .dispatch
+                .as_ref()
+                .is_some_and(|own| own.shadows.is_empty() && own.lds.is_empty())
+    }
+
+    /// A check of other waves of the dispatch under way, where there is nothing to follow.
+    pub(crate) fn new_part(&self, programs: Vec<Arc<Program>>) -> FidelityCheck {
+        let mut part = FidelityCheck::default();
+        if let Some(own) = &self.dispatch {
+            part.begin(&own.kernel, own.machine, programs);
+        }
+        part
+    }
+
+    /// Adds what a [part](FidelityCheck::new_part) has counted.
+    pub(crate) fn absorb(&mut self, part: FidelityCheck) {
+        if let (Some(own), Some(part)) = (&mut self.dispatch, part.dispatch) {
+            own.parts.push(part.executions);
+        }
+    }
+
+    /// Forgets what was counted of the dispatch under way, in which there was nothing to follow: it
+    /// begins anew.
+    pub fn forget(&mut self) {
+        self.dispatch = None;
+    }
+
     /// The dispatch under way, if there is one, has ended.
     fn end(&mut self) {
         if let Some(dispatch) = self.dispatch.take() {
-            self.findings.count(dispatch.executions.into_counts(dispatch.machine));
+            for executions in dispatch.parts.into_iter().chain([dispatch.executions]) {
+                self.findings.count(executions.into_counts(dispatch.machine));
+            }
         }
     }
 

@@ -111,11 +111,7 @@ impl Footprints {
     /// All footprints together.
     pub fn union(&self) -> FootprintUnion {
         let mut union = FootprintUnion::default();
-        for footprint in self.workgroups.values() {
-            union.read.add(&footprint.read);
-            union.written.add(&footprint.written);
-            union.private.add(&footprint.private);
-        }
+        union.add(self);
         union
     }
 
@@ -123,6 +119,11 @@ impl Footprints {
     pub(crate) fn entry(&mut self, workgroup: Dim3, slot: usize) -> &mut FootprintBuilder {
         let new = || FootprintBuilder { slot, ..FootprintBuilder::default() };
         self.under_way.entry(workgroup).or_insert_with(new)
+    }
+
+    /// Adds the workgroups of others that have ended.
+    pub(crate) fn absorb(&mut self, others: Footprints) {
+        self.workgroups.extend(others.workgroups);
     }
 
     /// A workgroup has ended.
@@ -154,6 +155,15 @@ pub struct FootprintUnion {
 }
 
 impl FootprintUnion {
+    /// Adds the footprints of other workgroups.
+    pub(crate) fn add(&mut self, footprints: &Footprints) {
+        for footprint in footprints.workgroups.values() {
+            self.read.add(&footprint.read);
+            self.written.add(&footprint.written);
+            self.private.add(&footprint.private);
+        }
+    }
+
     /// Whether a workgroup whose footprint among these is `own` depends on others if it touches what
     /// `other` says instead.
     pub fn meets(&self, own: &Footprint, other: &Footprint) -> bool {

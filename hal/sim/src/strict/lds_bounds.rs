@@ -22,6 +22,11 @@ impl LdsBounds {
         LdsBounds { programs, report: Report::default() }
     }
 
+    /// Whether nothing was found.
+    pub(crate) fn is_clean(&self) -> bool {
+        self.report.is_empty()
+    }
+
     /// What was found.
     pub(crate) fn into_violations(self) -> Vec<Violation> {
         self.report.into_violations()

@@ -227,6 +227,11 @@ impl Report {
         }
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.violations.is_empty()
+    }
+
     /// All of them.
     pub fn into_violations(self) -> Vec<Violation> {
         self.violations

@@ -3,16 +3,27 @@
 use crate::instruction::control::Control;
 use crate::instruction::{Op, Run, scalar_memory, vector_memory};
 use crate::memory::atomic::Modify;
+use crate::translate::coverage::unsettled_bits;
 use crate::translate::program::Program;
 use flipwave_isa::Control as Course;
 use rustc_hash::FxHashSet;
 
-/// Whether nothing in the code that waves can reach from a device address on shows a workgroup what
-/// others do meanwhile, or in which order: there are no loads that are coherent on the device, no
-/// atomic operations but ones that leave the same in any order, no global wave sync, and nothing else
-/// that workgroups share. So the results are the same in whatever order workgroups execute, unless the
-/// program has a data race. `false` where it is not seen what is reached: after calls.
-pub fn is_order_free(program: &Program, start: u64) -> bool {
+/// What is seen of the code that waves can reach from a device address on. Nothing is seen of it all where
+/// it is not seen what is reached: after calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reached {
+    /// Whether nothing in it shows a workgroup what others do meanwhile, or in which order: there are no
+    /// loads that are coherent on the device, no atomic operations but ones that leave the same in any
+    /// order, no global wave sync, and nothing else that workgroups share. So the results are the same in
+    /// whatever order workgroups execute, unless the program has a data race.
+    pub is_order_free: bool,
+    /// Whether, besides, the results of all its operations are settled.
+    pub is_settled: bool,
+}
+
+/// What is seen of the code that waves can reach from `start` on.
+pub fn reached(program: &Program, start: u64) -> Reached {
+    let mut is_settled = true;
     let (mut reached, mut waiting) = (FxHashSet::default(), vec![start]);
     // Those of different kinds leave something else where they meet.
     let mut met = None;
@@ -25,10 +36,11 @@ pub fn is_order_free(program: &Program, start: u64) -> bool {
         match commuting(op) {
             Some(kind) if *met.get_or_insert(kind) == kind => {}
             None if !op.inst.sees_other_workgroups(program.machine().generation) => {}
-            _ => return false,
+            _ => return Reached::default(),
         }
+        is_settled &= unsettled_bits(op, program.machine()) == 0;
         if matches!(op.run, Run::Control(Control::Sync(_) | Control::AddPc) | Run::Tensor(_)) {
-            return false;
+            return Reached::default();
         }
         let course = op.inst.control(program.machine().generation);
         if let Some(target) = op.inst.branch_target {
@@ -36,13 +48,13 @@ pub fn is_order_free(program: &Program, start: u64) -> bool {
         }
         match course {
             Course::Next | Course::Branch | Course::Conditional | Course::End => {}
-            Course::Jump | Course::Call | Course::Unknown(_) => return false,
+            Course::Jump | Course::Call | Course::Unknown(_) => return Reached::default(),
         }
         if course.may_go_on() {
             waiting.push(pc.wrapping_add(op.size.into()));
         }
     }
-    true
+    Reached { is_order_free: true, is_settled }
 }
 
 /// The kind of an atomic operation on memory that gives nothing back, and leaves with others of its kind

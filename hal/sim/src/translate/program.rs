@@ -2,7 +2,7 @@
 
 use crate::compile::Tier;
 use crate::instruction::Op;
-use crate::translate::order::is_order_free;
+use crate::translate::order::{Reached, reached};
 use crate::translate::slots::Slots;
 use crate::translate::translate;
 use crate::wave::{Level, Machine, RowIndex};
@@ -50,8 +50,8 @@ pub struct Program {
     others: Mutex<BTreeMap<(RowIndex, bool), Arc<Program>>>,
     /// What of it is compiled; nothing where nothing is.
     tier: OnceLock<Option<Tier>>,
-    /// By where kernels start, see [`is_order_free`].
-    order_free: Mutex<BTreeMap<u64, bool>>,
+    /// By where kernels start.
+    reached: Mutex<BTreeMap<u64, Reached>>,
 }
 
 impl Program {
@@ -88,15 +88,14 @@ impl Program {
             rows_used,
             others,
             tier: OnceLock::new(),
-            order_free: Mutex::default(),
+            reached: Mutex::default(),
         }
     }
 
-    /// Whether a kernel that starts at a device address [can have](is_order_free) its workgroups in any
-    /// order.
-    pub fn is_order_free(&self, start: u64) -> bool {
-        let mut known = self.order_free.lock().unwrap_or_else(PoisonError::into_inner);
-        *known.entry(start).or_insert_with(|| is_order_free(self, start))
+    /// What is seen of the code that a kernel can reach which starts at a device address.
+    pub fn reached(&self, start: u64) -> Reached {
+        let mut known = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
+        *known.entry(start).or_insert_with(|| reached(self, start))
     }
 
     /// The code as waves execute it that have set these high bits of the numbers of vector registers:

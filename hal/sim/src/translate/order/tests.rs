@@ -1,16 +1,21 @@
-use super::is_order_free;
+use super::{Reached, reached};
 use crate::translate::program::Program;
 use crate::wave::Level;
 use flipwave_codeobj::FileBytes;
 use flipwave_isa::Isa;
 
-/// Whether code of these lines, which a wave enters at the first, leaves the same in any order.
-fn is_free(processor: &str, lines: &[&str]) -> bool {
+/// What is seen of code of these lines, which a wave enters at the first.
+fn seen(processor: &str, lines: &[&str]) -> Reached {
     let isa = Isa::new(&processor.parse().expect("a target")).expect("LLVM has it");
     let assemble =
         |line: &&str| isa.assemble(line).unwrap_or_else(|error| panic!("{line}: {error}"));
     let bytes = lines.iter().flat_map(assemble).collect();
-    is_order_free(&Program::new(isa, Level::Plain, 0x1000, 0, FileBytes::whole(bytes)), 0x1000)
+    reached(&Program::new(isa, Level::Plain, 0x1000, 0, FileBytes::whole(bytes)), 0x1000)
+}
+
+/// Whether it leaves the same in any order.
+fn is_free(processor: &str, lines: &[&str]) -> bool {
+    seen(processor, lines).is_order_free
 }
 
 const END: &str = "s_endpgm";
@@ -45,6 +50,14 @@ fn atomic_operations_of_one_kind_that_give_nothing_back_may() {
     ] {
         assert!(!is_free("gfx90a", &[add, other, END]), "{other}");
     }
+}
+
+#[test]
+fn operations_whose_results_are_not_settled_are_seen_where_they_are_reached() {
+    let round = "v_cvt_sr_fp8_f32 v0, v1, v2";
+    let [reached, not_reached] = [[round, END], [END, round]].map(|own| seen("gfx942", &own));
+    assert_eq!(reached, Reached { is_order_free: true, is_settled: false });
+    assert_eq!(not_reached, Reached { is_order_free: true, is_settled: true });
 }
 
 #[test]

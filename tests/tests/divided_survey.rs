@@ -1,0 +1,151 @@
+//! The first fault-free run of a campaign on several threads: whatever the workgroups of a program have to
+//! do with one another, it learns what it learns on one.
+
+use flipwave_device::ArgumentValue;
+use flipwave_injector::{
+    Counting, Draw, Fault, FaultModel, Inquiry, KnownMasked, Recorded, Selection, StoredTouched,
+    Stratification, Survey, Workload, survey,
+};
+use flipwave_isa::LaneMask;
+use flipwave_sim::{EmbeddedGpu, FidelityCheck, Footprints, Progress};
+use flipwave_tests::{TestProgram, compile_file};
+use std::num::NonZeroUsize;
+
+/// Workgroups of one wave that count for a while. From number `distance` on, each adds what the one so many
+/// before it has left; number `bad` writes where nothing is.
+const SOURCE: &str = "
+    __kernel void count(__global uint *out, uint length, uint distance, uint bad)
+    {
+        uint group = get_group_id(0), lane = get_local_id(0), x = get_global_id(0);
+        for (uint i = 0; i < length; i++)
+            x = x * 1664525u + 1013904223u;
+        if (group >= distance)
+            x += out[(group - distance) * 64 + lane];
+        if (group == bad)
+            out[1u << 29] = x;
+        out[group * 64 + lane] = x;
+    }
+    __kernel void exponential(__global uint *out, uint length, uint distance, uint bad)
+    {
+        uint group = get_group_id(0), lane = get_local_id(0), x = get_global_id(0);
+        for (uint i = 0; i < length; i++)
+            x = x * 1664525u + 1013904223u;
+        if (native_exp(as_float(x)) < 1.0f)
+            x += 1;
+        out[group * 64 + lane] = x;
+    }
+    __kernel void beyond(__global uint *out, uint length, uint distance, uint bad, __local uint *shared)
+    {
+        uint group = get_group_id(0), lane = get_local_id(0), x = get_global_id(0);
+        for (uint i = 0; i < length; i++)
+            x = x * 1664525u + 1013904223u;
+        shared[group == bad ? lane + (1 << 16) : lane] = x;
+        out[group * 64 + lane] = shared[63 - lane];
+    }
+    __kernel void sum(__global uint *out, uint length, uint distance, uint bad)
+    {
+        uint x = get_global_id(0);
+        for (uint i = 0; i < length; i++)
+            x = x * 1664525u + 1013904223u;
+        atomic_add(out, x);
+    }
+";
+
+const GROUPS: u32 = 400;
+const LENGTH: u32 = 200;
+const NEVER: u32 = u32::MAX;
+
+fn workload(kernel: &str, distance: u32, bad: u32) -> Workload {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("kernels.cl");
+    std::fs::write(&file, SOURCE).expect("a file");
+    let mut program = TestProgram::new(&compile_file(&file, &["-O3"]));
+    let out = program.output(&vec![0u32; GROUPS as usize * 64]);
+    let numbers = [LENGTH, distance, bad].map(|own| ArgumentValue::Bytes(own.to_le_bytes().into()));
+    let mut arguments = vec![out];
+    arguments.extend(numbers);
+    if kernel == "beyond" {
+        arguments.push(ArgumentValue::DynamicLds(256));
+    }
+    program.launch(kernel, [GROUPS * 64, 1, 1], [64, 1, 1], &arguments);
+    program.workload()
+}
+
+/// What is learnt on so many threads.
+fn learnt(workload: &Workload, threads: usize) -> impl PartialEq + use<> {
+    let fault = Fault::transient(FaultModel::FlipOneBit);
+    let inquiry = Inquiry {
+        fault: &fault,
+        selection: &Selection::default(),
+        stratification: Stratification::Opcode,
+        counting: Counting::Exact,
+        draw: Draw::Bits,
+        known_masked: KnownMasked::Sampled,
+        touched: true,
+        threads: NonZeroUsize::new(threads).expect("threads"),
+    };
+    let (survey, violations) = survey(workload, &inquiry);
+    let survey = survey.map_err(|error| error.to_string());
+    let survey = survey.map(|Survey { golden, profile, fidelity, recorded }| {
+        let Recorded { touched, .. } = recorded.expect("it is recorded");
+        (golden, profile, fidelity, StoredTouched::of(&touched))
+    });
+    let violations: Vec<String> = violations.iter().map(|own| format!("{own:?}")).collect();
+    (survey, violations)
+}
+
+/// Whether several threads have executed workgroups of a workload's dispatch, and whether that was as one
+/// would have executed them.
+fn is_divided(workload: &Workload) -> (bool, bool) {
+    let mut device: EmbeddedGpu = workload.device.clone();
+    let dispatch = &workload.program.dispatches[0];
+    let mut execution = device.begin(dispatch).expect("a dispatch");
+    let mut check = device.begin_survey(&execution, Some(LaneMask::FULL));
+    let (mut fidelity, mut footprints) = (FidelityCheck::new(), Footprints::default());
+    device.begin_fidelity(&dispatch.kernel, &execution, &mut fidelity);
+    let threads = NonZeroUsize::new(2).expect("threads");
+    let mut is_divided = false;
+    loop {
+        let until = execution.statistics().wave_instructions + 1000;
+        let checks = (&mut check, &mut fidelity);
+        let notes = &mut footprints;
+        let progress =
+            device.advance_surveyed_divided(&mut execution, checks, notes, threads, until);
+        // One thread stops there.
+        is_divided |= execution.statistics().wave_instructions > until;
+        if matches!(progress, Ok(Progress::Ended(_))) {
+            return (is_divided, check.end_division(&mut footprints));
+        }
+    }
+}
+
+#[test]
+fn threads_learn_what_one_learns() {
+    let programs = [
+        // Nothing to do with one another.
+        ("count", NEVER, NEVER, (true, true)),
+        // Each with the next one: it is seen at once.
+        ("count", 1, NEVER, (false, true)),
+        // Some with others that are executed at the same time.
+        ("count", 40, NEVER, (false, true)),
+        // Some that threads execute with some that one thread has executed.
+        ("count", 300, NEVER, (true, false)),
+        // A fault in one that one thread executes, and among those of several.
+        ("count", NEVER, 3, (false, true)),
+        ("count", NEVER, 390, (true, true)),
+        // Results within an error; accesses beyond LDS; atomic operations on one word.
+        ("exponential", NEVER, NEVER, (true, true)),
+        ("beyond", NEVER, NEVER, (true, true)),
+        ("beyond", NEVER, 200, (true, true)),
+        ("sum", NEVER, NEVER, (false, true)),
+    ];
+    for (kernel, distance, bad, expected) in programs {
+        let workload = workload(kernel, distance, bad);
+        let what = format!("{kernel}, {distance}, {bad}");
+        assert_eq!(is_divided(&workload), expected, "{what}");
+        let one = learnt(&workload, 1);
+        for threads in [2, 3] {
+            assert!(learnt(&workload, threads) == one, "{what}: {threads} threads");
+        }
+    }
+}
