@@ -6,7 +6,7 @@ use super::workspace::{CachedWindow, Logged, Workspace};
 use crate::dispatch::checker::{Checker, Counting};
 use crate::execute::control::Step;
 use crate::instruction::Traits;
-use crate::memory::{Memory, TouchedRegion, Window};
+use crate::memory::{Memory, TouchedNotes, TouchedRegion, Window};
 use crate::wave::{LANES, Row, Wave};
 use flipwave_device::FaultCause;
 use flipwave_isa::LaneMask;
@@ -86,7 +86,7 @@ pub struct Frame<'a, 'tier> {
 
 /// Where compiled code finds what.
 pub mod offset {
-    use super::{CachedWindow, Compiled, Frame, Link, Logged, Window, offset_of};
+    use super::{CachedWindow, Compiled, Frame, Link, Logged, TouchedNotes, Window, offset_of};
 
     pub const ROWS: usize = offset_of!(Frame<'_, '_>, rows);
     pub const SCALARS: usize = offset_of!(Frame<'_, '_>, scalars);
@@ -128,7 +128,11 @@ pub mod offset {
     pub const WINDOW_LENGTH: usize = offset_of!(CachedWindow, window) + offset_of!(Window, length);
     pub const WINDOW_BYTES: usize = offset_of!(CachedWindow, window) + offset_of!(Window, bytes);
     pub const WINDOW_MISSING: usize = offset_of!(CachedWindow, missing);
-    pub const WINDOW_BITS: usize = offset_of!(CachedWindow, bits);
+    pub const NOTED_BITS: usize = offset_of!(CachedWindow, notes) + offset_of!(TouchedNotes, bits);
+    pub const NOTED_PAGES: usize =
+        offset_of!(CachedWindow, notes) + offset_of!(TouchedNotes, pages);
+    pub const NOTED_CHAPTERS: usize =
+        offset_of!(CachedWindow, notes) + offset_of!(TouchedNotes, chapters);
 }
 
 /// How compiled code came back.

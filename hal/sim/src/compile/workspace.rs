@@ -3,7 +3,7 @@
 use crate::execute::scalar_memory;
 use crate::execute::vector_memory::Addresses;
 use crate::instruction::{Op, Run};
-use crate::memory::{Memory, TouchedRegion, Window, WindowAccess};
+use crate::memory::{Memory, TouchedNotes, TouchedRegion, Window, WindowAccess};
 use crate::wave::{Row, Wave};
 use flipwave_isa::LaneMask;
 use std::ptr;
@@ -19,8 +19,8 @@ pub struct CachedWindow {
     pub window: Window,
     /// Not zero if there is none: what can be read at [`Window::bytes`] is of no meaning then.
     pub missing: u64,
-    /// Of what notes what it touches, see [`TouchedRegion::bits`](crate::memory::TouchedRegion::bits).
-    pub bits: *const u64,
+    /// Where what notes what it touches has that, if something does.
+    pub notes: TouchedNotes,
 }
 
 /// The widest access of a lane, or to scalar registers.
@@ -33,7 +33,7 @@ impl CachedWindow {
         let bytes = NOTHING.as_ptr().cast_mut();
         let (length, touched) = (SHORTEST as u64, ptr::null_mut());
         let window = Window { base: 0, length, bytes, touched };
-        CachedWindow { window, missing: 1, bits: ptr::null() }
+        CachedWindow { window, missing: 1, notes: TouchedNotes::NONE }
     }
 
     fn has(&self, address: u64) -> bool {
@@ -125,9 +125,9 @@ impl Workspace {
         if let Some(mut window) = found.filter(|window| window.length >= SHORTEST as u64) {
             window.length = window.length.min(u32::MAX.into());
             // SAFETY: a window's region is there as long as the window, and nobody else uses it now.
-            let touched = unsafe { window.touched.as_ref() };
-            let bits = touched.map_or(ptr::null(), TouchedRegion::bits);
-            self.windows[number] = CachedWindow { window, missing: 0, bits };
+            let touched = unsafe { window.touched.as_mut() };
+            let notes = touched.map_or(TouchedNotes::NONE, TouchedRegion::notes);
+            self.windows[number] = CachedWindow { window, missing: 0, notes };
             return was_missing;
         }
         false

@@ -4,6 +4,26 @@ use super::access::{Window, WindowAccess};
 use super::byte_set::{ByteSetBuilder, LINE};
 use super::footprint::FootprintBuilder;
 use std::collections::BTreeMap;
+use std::ptr;
+
+/// Where compiled code notes for itself what it touches of a [`TouchedRegion`], in chapters of which some
+/// was touched before.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct TouchedNotes {
+    /// For each line a bit per byte, set where it need not be noted any more that the byte is touched.
+    pub bits: *mut u64,
+    /// For each 64 lines a bit per line.
+    pub pages: *mut u64,
+    /// For each 64 of those a bit per one; zero where nothing was touched.
+    pub chapters: *mut u64,
+}
+
+impl TouchedNotes {
+    /// Nowhere.
+    pub const NONE: TouchedNotes =
+        TouchedNotes { bits: ptr::null_mut(), pages: ptr::null_mut(), chapters: ptr::null_mut() };
+}
 
 /// A stretch of memory, and which bytes of it were touched since this was last asked.
 #[derive(Debug)]
@@ -33,10 +53,13 @@ impl TouchedRegion {
         }
     }
 
-    /// What compiled code looks at: for each line a bit per byte, set where it need not note any more
-    /// that it touches the byte.
-    pub fn bits(&self) -> *const u64 {
-        self.bits.as_ptr()
+    /// Where compiled code notes it.
+    pub fn notes(&mut self) -> TouchedNotes {
+        TouchedNotes {
+            bits: self.bits.as_mut_ptr(),
+            pages: self.pages.as_mut_ptr(),
+            chapters: self.chapters.as_mut_ptr(),
+        }
     }
 
     /// Notes that so many bytes from an offset on are touched, as far as there are any.

@@ -258,8 +258,8 @@ impl Emitter<'_> {
         let length = field(offset::WINDOW_LENGTH, "i64");
         let bytes = field(offset::WINDOW_BYTES, "ptr");
         let missing = field(offset::WINDOW_MISSING, "i64");
-        let bits = notes.then(|| field(offset::WINDOW_BITS, "ptr"));
-        let touched = bits.map(|bits| Touched { site: number, bits });
+        let bits = notes.then(|| field(offset::NOTED_BITS, "ptr"));
+        let touched = bits.map(|bits| Touched { site: number, window, bits });
         let add = match base {
             None => self.value(format_args!("sub i64 0, {first}")),
             Some(base) => self.value(format_args!("sub i64 {base}, {first}")),

@@ -12,6 +12,8 @@ use crate::memory::LINE;
 pub struct Touched {
     /// The number of its access.
     pub site: usize,
+    /// Its window.
+    pub window: Value,
     /// For each line of its window the bytes that are touched.
     pub bits: Value,
 }
@@ -47,6 +49,10 @@ impl Emitter<'_> {
         self.label(&format!("touched.{yes}"), number);
         let (m, lanes) = (self.shape.named("M"), self.shape.lanes());
         let bits = self.lanes(format_args!("bitcast {m} %active to i{lanes}"));
+        if apart == group.step {
+            let bytes = u64::from(apart * lanes);
+            self.note_lines(touched, (offset, bytes, bits), &format!("{yes}{number}"));
+        }
         let bits = self.lanes(format_args!("zext i{lanes} {bits} to i64"));
         let touch = self.function(offset::TOUCH);
         self.body(format_args!(
@@ -54,6 +60,58 @@ impl Emitter<'_> {
              br label %{yes}{number}",
             touched.site
         ));
+    }
+
+    /// Notes whole lines, and goes on at the label, if so many bytes from an offset on are whole ones in a
+    /// chapter of which some is touched, and all of these lanes are active. Goes on after this else.
+    fn note_lines(
+        &mut self,
+        touched: Touched,
+        (offset, bytes, active): (Value, u64, Value),
+        label: &str,
+    ) {
+        let (lines, lanes) = (bytes / LINE, self.shape.lanes());
+        if lines == 0 || !bytes.is_multiple_of(LINE) {
+            return;
+        }
+        let rest = self.lanes(format_args!("and i64 {offset}, {}", LINE - 1));
+        let is_aligned = self.lanes(format_args!("icmp eq i64 {rest}, 0"));
+        let are_active = self.lanes(format_args!("icmp eq i{lanes} {active}, -1"));
+        let line = self.lanes(format_args!("lshr i64 {offset}, {}", LINE.trailing_zeros()));
+        let in_page = self.lanes(format_args!("and i64 {line}, 63"));
+        let is_in = self.lanes(format_args!("icmp ule i64 {in_page}, {}", 64 - lines));
+        let page = self.lanes(format_args!("lshr i64 {line}, 6"));
+        let chapter = self.lanes(format_args!("lshr i64 {line}, 12"));
+        let chapter = self.noted(touched, offset::NOTED_CHAPTERS, chapter);
+        let pages = self.lanes(format_args!("load i64, ptr {chapter}"));
+        let is_known = self.lanes(format_args!("icmp ne i64 {pages}, 0"));
+        let mut all = self.lanes(format_args!("and i1 {is_aligned}, {are_active}"));
+        for condition in [is_in, is_known] {
+            all = self.lanes(format_args!("and i1 {all}, {condition}"));
+        }
+        self.body(format_args!("  br i1 {all}, label %lines.{label}, label %other.{label}"));
+        self.body(format_args!("lines.{label}:"));
+        let in_chapter = self.lanes(format_args!("and i64 {page}, 63"));
+        let bit = self.lanes(format_args!("shl i64 1, {in_chapter}"));
+        let pages = self.lanes(format_args!("or i64 {pages}, {bit}"));
+        self.body(format_args!("  store i64 {pages}, ptr {chapter}"));
+        let page = self.noted(touched, offset::NOTED_PAGES, page);
+        let known = self.lanes(format_args!("load i64, ptr {page}"));
+        let bits = self.lanes(format_args!("shl i64 {}, {in_page}", u64::MAX >> (64 - lines)));
+        let known = self.lanes(format_args!("or i64 {known}, {bits}"));
+        self.body(format_args!("  store i64 {known}, ptr {page}"));
+        let first = self.lanes(format_args!("getelementptr i64, ptr {}, i64 {line}", touched.bits));
+        self.body(format_args!(
+            "  store <{lines} x i64> splat (i64 -1), ptr {first}, align 8\n  \
+             br label %{label}\nother.{label}:"
+        ));
+    }
+
+    /// The place of number `index` of what is noted in words.
+    fn noted(&mut self, touched: Touched, at: usize, index: Value) -> Value {
+        let place = self.lanes(format_args!("getelementptr i8, ptr {}, i64 {at}", touched.window));
+        let words = self.lanes(format_args!("load ptr, ptr {place}"));
+        self.lanes(format_args!("getelementptr i64, ptr {words}, i64 {index}"))
     }
 
     /// Notes what lanes touch at these offsets.
