@@ -1,7 +1,7 @@
 //! The device between dispatches of the fault-free run.
 
 use crate::{Golden, Workload};
-use flipwave_sim::{EmbeddedGpu, Footprints};
+use flipwave_sim::EmbeddedGpu;
 use std::collections::BTreeMap;
 
 /// The fault-free run, and the device before and after each dispatch that faults can strike. From there
@@ -25,20 +25,19 @@ pub(crate) struct Boundary {
 #[derive(Default)]
 pub(crate) struct BoundaryKeeper {
     dispatches: BTreeMap<u32, Boundary>,
+    /// Bytes of the host that they take.
     bytes: u64,
 }
 
 impl BoundaryKeeper {
-    /// Bytes of the host that all of them take at most, about.
+    /// Bytes of the host that all of them take at most, but for the last one.
     const MOST_BYTES: u64 = 1 << 30;
 
-    /// Bytes of the host that a device takes for each allocation that it shares with others, about.
-    const ALLOCATION: u64 = 64;
-
-    /// Keeps a boundary, whose dispatch touches what `footprints` says; whether there is room for it.
-    pub fn keep(&mut self, index: u32, boundary: Boundary, footprints: &Footprints) -> bool {
-        let allocations = boundary.after.allocations().count() as u64;
-        self.bytes += footprints.bytes_copied() + 2 * allocations * BoundaryKeeper::ALLOCATION;
+    /// Keeps the boundary of a dispatch after those that are kept; whether there is room for another one.
+    pub fn keep(&mut self, index: u32, boundary: Boundary) -> bool {
+        let Boundary { before, after } = &boundary;
+        let last = self.dispatches.last_key_value().map_or(before, |(_, own)| &own.after);
+        self.bytes += before.host_bytes_beside(last) + after.host_bytes_beside(before);
         self.dispatches.insert(index, boundary);
         self.bytes <= BoundaryKeeper::MOST_BYTES
     }

@@ -134,7 +134,7 @@ fn run(
         if let (Some(Touched(all)), Some(footprints)) = (&mut touched, footprints) {
             bytes += footprints.host_bytes();
             if let Some(boundary) = boundary
-                && keeper.as_mut().is_some_and(|own| !own.keep(index, boundary, &footprints))
+                && keeper.as_mut().is_some_and(|own| !own.keep(index, boundary))
             {
                 keeper = None;
             }

@@ -107,6 +107,12 @@ impl EmbeddedGpu {
         self.space.is_same(&other.space) && self.sync == other.sync
     }
 
+    /// Bytes of the host that this device's memory takes beside that of another one, of which it is a clone
+    /// or which is one of it: what they [share](EmbeddedGpu::share_memory) does not count.
+    pub fn host_bytes_beside(&self, other: &EmbeddedGpu) -> u64 {
+        self.space.host_bytes_beside(&other.space)
+    }
+
     /// Like [`Device::dispatch`], with an observer that sees what executes.
     ///
     /// # Errors

@@ -43,20 +43,30 @@ enum Content {
 impl Content {
     /// Whether the same bytes are there, which is quickly seen of those that are shared.
     fn is_same(&self, other: &Content) -> bool {
-        if self.len() != other.len() {
-            return false;
-        }
+        self.len() == other.len()
+            && self.beside(other).all(|(own, other)| ptr::eq(own, other) || own == other)
+    }
+
+    /// Bytes of the host that it takes beside another one, with which it shares what neither has written.
+    fn host_bytes_beside(&self, other: &Content) -> u64 {
+        let written = self.beside(other).filter(|(own, other)| !ptr::eq(*own, *other));
+        let chunks = match self {
+            Content::Whole(_) => 0,
+            Content::Sparse(bytes) => bytes.host_bytes_of_chunks(),
+        };
+        chunks + written.map(|(own, _)| own.len() as u64).sum::<u64>()
+    }
+
+    /// The bytes of two as long as each other, in pieces that lie together in both; not what are zeros to the
+    /// end of both.
+    fn beside<'a>(&'a self, other: &'a Content) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
         let (mut at, end) = (0, self.end().max(other.end()));
-        while at < end {
-            let [own, other] = [self, other].map(|all| all.from(at));
+        std::iter::from_fn(move || {
+            let [own, other] = (at < end).then(|| [self, other].map(|all| all.from(at)))?;
             let count = own.len().min(other.len());
-            let (own, other) = (&own[..count], &other[..count]);
-            if !ptr::eq(own, other) && own != other {
-                return false;
-            }
             at += count as u64;
-        }
-        true
+            Some((&own[..count], &other[..count]))
+        })
     }
 
     /// From where on there are nothing but zeros.
@@ -338,6 +348,24 @@ impl AddressSpace {
         };
         self.allocations.len() == other.allocations.len()
             && self.allocations.iter().zip(&other.allocations).all(is_same)
+    }
+
+    /// Bytes of the host that it takes beside another one, with which it shares memory that neither has
+    /// written since; about.
+    pub fn host_bytes_beside(&self, other: &AddressSpace) -> u64 {
+        let allocations = self.allocations.len() * size_of::<Allocation>();
+        let own = |own: &Allocation| {
+            let known = other.find(own.base).map(|index| &other.allocations[index]);
+            match known {
+                Some(other)
+                    if other.base == own.base && other.content.len() == own.content.len() =>
+                {
+                    own.content.host_bytes_beside(&other.content)
+                }
+                _ => own.content.end(),
+            }
+        };
+        allocations as u64 + self.allocations.iter().map(own).sum::<u64>()
     }
 
     /// Makes a range inside one allocation read-only to waves: a write there is a memory

@@ -53,6 +53,11 @@ impl SparseBytes {
         whole
     }
 
+    /// Bytes of the host that a clone takes for them that shares them.
+    pub fn host_bytes_of_chunks(&self) -> u64 {
+        (self.chunks.len() * size_of::<Bytes>()) as u64
+    }
+
     /// How many there are.
     pub fn len(&self) -> u64 {
         self.length

@@ -101,3 +101,27 @@ fn clones_of_shared_memory_differ_in_what_they_write_and_in_nothing_else() {
     write_bytes(&mut third, base.0 + size - 1, &[last], AccessKind::Write, None).unwrap();
     assert!(!third.is_same(&second));
 }
+
+/// Large memory is copied in parts of 64 KiB, small memory whole.
+#[test]
+fn what_clones_have_written_counts_as_their_own() {
+    let mut first = AddressSpace::default();
+    let [large, small] = [8 << 20, 4096].map(|size| first.allocate(size).unwrap());
+    first.write(large, &vec![1; 8 << 20]).unwrap();
+    first.share();
+    let mut second = first.clone();
+    let structure = second.host_bytes_beside(&first);
+    assert!(structure < 4096, "{structure}");
+    let mut write = |at: u64| write_bytes(&mut second, at, &[7], AccessKind::Write, None).unwrap();
+    write(small.0);
+    write(large.0 + (1 << 20));
+    write(large.0 + (1 << 20) + 5);
+    let written = second.host_bytes_beside(&first) - structure;
+    assert!((68 << 10..84 << 10).contains(&written), "{written}");
+    second.share();
+    assert!(second.clone().host_bytes_beside(&second) <= written - (68 << 10) + structure);
+    // Memory that only one of them has.
+    second.allocate(1 << 20).unwrap();
+    let more = second.host_bytes_beside(&first) - written - structure;
+    assert!(more >= size_of::<Allocation>() as u64, "{more}");
+}
