@@ -1,7 +1,7 @@
 //! What is learnt of a dispatch without a fault, on several threads.
 
 use super::checks::SurveyCheck;
-use super::parallel::{ALONE, Pieces, add, panicked};
+use super::parallel::{ALONE, Pieces, add, at_once, workgroups_at_once};
 use super::{EmbeddedGpu, Notes};
 use crate::dispatch::checker::Both;
 use crate::dispatch::execution::{Execution, Progress};
@@ -14,7 +14,6 @@ use crate::memory::{FootprintUnion, Footprints};
 use flipwave_device::{Address, Completion, DeviceError, Statistics};
 use std::mem;
 use std::num::NonZeroUsize;
-use std::thread;
 
 /// Wave instructions that a thread executes at most before it is looked whether workgroups have had to do
 /// with one another.
@@ -103,30 +102,17 @@ impl EmbeddedGpu {
         (check, fidelity): (&mut SurveyCheck, &mut FidelityCheck),
         threads: usize,
     ) -> Result<bool, DeviceError> {
-        let executed = execution.statistics.wave_instructions;
-        let left = execution.waiting.end - execution.waiting.start;
-        let Some(of_workgroup) = execution.instructions_of_workgroup() else { return Ok(false) };
-        if left < 2 || !self.can_be_divided(execution, fidelity) {
+        let Some(count) = workgroups_at_once(execution, threads, MOST) else { return Ok(false) };
+        if !self.can_be_divided(execution, fidelity) {
             return Ok(false);
         }
-        let of_thread = (executed.min(MOST) / of_workgroup.max(1)).max(1);
-        let count = of_thread.saturating_mul(threads as u64).min(left);
         let threads = threads.min(count as usize);
         let pieces = Pieces::new(execution.waiting.start, count, threads);
         self.share_memory();
         let (own, shared, checks) = (&*self, &*execution, (&*check, &*fidelity));
-        let job = || own.survey_pieces(shared, checks, &pieces);
-        let parts: Vec<Result<Option<Part>, DeviceError>> = thread::scope(|scope| {
-            let start = |_| {
-                let named = thread::Builder::new().name("flipwave share".into());
-                named.spawn_scoped(scope, job).ok()
-            };
-            // Where the system has no more threads, those that there are do all.
-            let others: Vec<_> = (1..threads).map_while(start).collect();
-            let here = job();
-            let others = others.into_iter().map(|own| own.join().map_err(panicked));
-            [Ok(here)].into_iter().chain(others).collect()
-        });
+        // Pieces are taken by whatever threads there are.
+        let shares = vec![(); threads];
+        let parts = at_once(&shares, |()| own.survey_pieces(shared, checks, &pieces));
         let Some(mut parts) = parts.into_iter().collect::<Result<Option<Vec<_>>, _>>()? else {
             return Ok(false);
         };
@@ -139,9 +125,14 @@ impl EmbeddedGpu {
             written.push(runs.collect::<Vec<(Address, u64)>>());
             new.absorb(own);
         }
-        let union = &mut check.division.union;
+        if statistics.wave_instructions >= execution.limit {
+            return Ok(false);
+        }
+        let Division { footprints, union, .. } = &mut check.division;
         union.add(&new);
-        if statistics.wave_instructions >= execution.limit || !new.dependent_in(union).is_empty() {
+        if !new.dependent_in(union).is_empty() {
+            // These are executed once more, and count then.
+            *union = footprints.union();
             return Ok(false);
         }
         let mut bytes = Vec::new();

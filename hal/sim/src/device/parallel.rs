@@ -92,22 +92,8 @@ impl EmbeddedGpu {
         };
         self.share_memory();
         let (own, shared) = (&*self, &*execution);
-        let done: Vec<Result<Done, DeviceError>> = thread::scope(|scope| {
-            let pieces = &pieces;
-            let share = |places: &Vec<usize>| {
-                let (mut device, places) = (own.clone(), places.clone());
-                move || device.execute_pieces(shared, &places, pieces)
-            };
-            let start = |places| {
-                let named = thread::Builder::new().name("flipwave share".into());
-                named.spawn_scoped(scope, share(places)).ok()
-            };
-            // Where the system has no more threads, those that there are do all.
-            let threads: Vec<_> = places.iter().skip(1).map_while(start).collect();
-            let here = places.first().map(|places| Ok(share(places)()));
-            let ends = threads.into_iter().map(|own| own.join().map_err(panicked));
-            here.into_iter().chain(ends).collect()
-        });
+        let share = |places: &Vec<usize>| own.clone().execute_pieces(shared, places, &pieces);
+        let done = at_once(&places, share);
         let back = places.into_iter().rev().flat_map(|own| own.into_iter().rev());
         back.for_each(|place| execution.free.give_back(place));
         let mut first: Option<(u64, DeviceFault)> = None;
@@ -130,18 +116,12 @@ impl EmbeddedGpu {
         threads: usize,
         instructions: u64,
     ) -> Option<(Pieces, Vec<Vec<usize>>)> {
-        let left = execution.waiting.end - execution.waiting.start;
-        if threads < 2 || left < 2 {
-            return None;
-        }
-        let of_workgroup = execution.instructions_of_workgroup()?.max(1);
+        let count = workgroups_at_once(execution, threads, instructions)?;
         let start = execution.launch.start;
         let programs = self.programs_of(execution);
         if !programs.get(execution.home)?.reached(start).is_order_free {
             return None;
         }
-        let of_thread = instructions.min(execution.statistics.wave_instructions) / of_workgroup;
-        let count = of_thread.max(1).saturating_mul(threads as u64).min(left);
         let threads = threads.min(count as usize);
         let mut places = vec![Vec::new(); threads];
         'taken: for _ in 0..FEW {
@@ -233,12 +213,48 @@ impl EmbeddedGpu {
     }
 }
 
+/// How many workgroups that have not started so many threads are to execute at once: for each about as many
+/// instructions as given, but not more than the dispatch has executed so far. Nothing if there are not
+/// enough for several.
+pub(super) fn workgroups_at_once(
+    execution: &Execution,
+    threads: usize,
+    instructions: u64,
+) -> Option<u64> {
+    let left = execution.waiting.end - execution.waiting.start;
+    if threads < 2 || left < 2 {
+        return None;
+    }
+    let of_workgroup = execution.instructions_of_workgroup()?.max(1);
+    let of_thread = instructions.min(execution.statistics.wave_instructions) / of_workgroup;
+    Some(of_thread.max(1).saturating_mul(threads as u64).min(left))
+}
+
+/// Does a job for each of some shares, on a thread each, the first on this one. Where the system has no
+/// more threads, the others' are not done.
+pub(super) fn at_once<S: Sync, T: Send>(
+    shares: &[S],
+    job: impl Fn(&S) -> T + Sync,
+) -> Vec<Result<T, DeviceError>> {
+    let job = &job;
+    thread::scope(|scope| {
+        let start = |share| {
+            let named = thread::Builder::new().name("flipwave share".into());
+            named.spawn_scoped(scope, move || job(share)).ok()
+        };
+        let threads: Vec<_> = shares.iter().skip(1).map_while(start).collect();
+        let here = shares.first().map(|share| Ok(job(share)));
+        let ends = threads.into_iter().map(|own| own.join().map_err(panicked));
+        here.into_iter().chain(ends).collect()
+    })
+}
+
 pub(super) fn add(all: &mut Statistics, own: Statistics) {
     all.wave_instructions += own.wave_instructions;
     all.lane_operations += own.lane_operations;
     all.waves += own.waves;
 }
 
-pub(super) fn panicked(_: Box<dyn Any + Send>) -> DeviceError {
+fn panicked(_: Box<dyn Any + Send>) -> DeviceError {
     DeviceError::Internal("a thread of the GPU panicked".into())
 }
