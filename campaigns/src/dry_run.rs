@@ -3,11 +3,11 @@
 use crate::campaign::Campaign;
 use crate::error::CampaignError;
 use crate::experiment::{Experiment, Injecting, Rehearsed};
-use crate::golden::{Reference, surveyed};
+use crate::golden::surveyed;
 use crate::progress::{Phase, Progress};
 use crate::run::{RunOptions, injection_path};
 use crate::runners::runner;
-use flipwave_injector::{FidelityRecord, Population, Survey};
+use flipwave_injector::Population;
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
@@ -65,16 +65,9 @@ pub fn dry_run(
     progress.phase(Phase::Golden);
     let takes_states = options.accelerations.saved_states && runner.takes_states();
     let golden_clock = Instant::now();
-    let Survey { golden, profile, fidelity, recorded } =
-        surveyed(campaign, runner.prepared(), takes_states, options.workers)?;
+    let survey = surveyed(campaign, runner.prepared(), takes_states, options.workers)?;
     let golden_time = golden_clock.elapsed();
-    let experiment = Experiment::new(
-        campaign,
-        &*runner,
-        (Reference::of(&golden), FidelityRecord::of(&fidelity)),
-        profile,
-    )?;
-    drop(golden);
+    let (experiment, recorded) = Experiment::of_survey(campaign, &*runner, survey)?;
     progress.phase(Phase::Planning);
     let plan = experiment.plan(&experiment.scheme.course())?;
     let trials = plan.count().min(TRIALS);

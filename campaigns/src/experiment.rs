@@ -15,7 +15,7 @@ use crate::workers::in_order;
 use flipwave_analysis::{Course, Row};
 use flipwave_injector::{
     FidelityRecord, Golden, Plan, PlanError, Planned, Profile, Recorded, Rehearsal,
-    RehearsalLimits, SavedStates,
+    RehearsalLimits, SavedStates, Survey,
 };
 use std::any::Any;
 use std::num::NonZeroUsize;
@@ -76,6 +76,19 @@ impl<'a> Experiment<'a> {
             scheme: Scheme::new(faults, &profile, campaign.severity.is_some())?,
             profile,
         })
+    }
+
+    /// The same of a first run that was made here, and what is recorded of it for the second.
+    ///
+    /// # Errors
+    /// As [`Experiment::new`].
+    pub fn of_survey(
+        campaign: &'a Campaign,
+        runner: &'a dyn Runner,
+        Survey { golden, profile, fidelity, recorded }: Survey,
+    ) -> Result<(Experiment<'a>, Option<Recorded>), CampaignError> {
+        let run = (Reference::of(&golden), FidelityRecord::of(&fidelity));
+        Ok((Experiment::new(campaign, runner, run, profile)?, recorded))
     }
 
     /// The faults, as far as they are known when the campaign has come this far.

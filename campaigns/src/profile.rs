@@ -6,7 +6,6 @@ use crate::golden::surveyed;
 use crate::program::prepare_emulated;
 use flipwave_injector::{PlanError, Profile, Survey};
 use std::num::NonZeroUsize;
-use std::thread;
 
 /// Runs a campaign's program once without faults and counts what its faults can hit.
 ///
@@ -16,8 +15,7 @@ use std::thread;
 pub fn profile(campaign: &Campaign) -> Result<Profile, CampaignError> {
     campaign.faults()?;
     let prepared = prepare_emulated(campaign)?;
-    let threads = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    let Survey { profile, .. } = surveyed(campaign, &prepared, false, threads)?;
+    let Survey { profile, .. } = surveyed(campaign, &prepared, false, NonZeroUsize::MIN)?;
     profile.check_places().map_err(PlanError::from)?;
     campaign.unless_stopped(Ok(profile))
 }

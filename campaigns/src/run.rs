@@ -7,7 +7,7 @@ use crate::error::CampaignError;
 use crate::experiment::{Experiment, Injecting, Rehearsed};
 use crate::faults::Faults;
 use crate::folder::{self, FolderError, PARQUET, RATES, RECORD, RESULTS, SUMMARY};
-use crate::golden::{Reference, surveyed};
+use crate::golden::surveyed;
 use crate::lock::FolderLock;
 use crate::prepare::Origin;
 use crate::progress::{Phase, Progress};
@@ -19,7 +19,7 @@ use crate::schema::ResultsFormat;
 use crate::self_test::{self, SelfTest};
 use crate::windows::Windows;
 use flipwave_analysis::{Course, Outcome, Summary};
-use flipwave_injector::{Accelerations, FidelityRecord, Plan, Recorded, Survey};
+use flipwave_injector::{Accelerations, Plan, Recorded};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -124,16 +124,10 @@ pub(crate) fn run_on<'r>(
     }
     progress.phase(Phase::Golden);
     let takes_states = options.accelerations.saved_states && runner.takes_states();
-    let Survey { golden, profile, fidelity, recorded } = timed(&mut timings.golden, || {
+    let survey = timed(&mut timings.golden, || {
         surveyed(campaign, runner.prepared(), takes_states, options.workers)
     })?;
-    let experiment = Experiment::new(
-        campaign,
-        &*runner,
-        (Reference::of(&golden), FidelityRecord::of(&fidelity)),
-        profile,
-    )?;
-    drop(golden);
+    let (experiment, recorded) = Experiment::of_survey(campaign, &*runner, survey)?;
     progress.phase(Phase::Planning);
     let run = Run { campaign, faults, options, runner: &*runner, experiment: &experiment };
     let record = Record { timings, ..run.record() };

@@ -49,18 +49,6 @@ impl BoundaryKeeper {
 }
 
 impl Boundary {
-    /// Runs a dispatch between the states that the device had before and after it.
-    pub fn of<T>(
-        device: &mut EmbeddedGpu,
-        run: impl FnOnce(&mut EmbeddedGpu) -> T,
-    ) -> (Boundary, T) {
-        device.share_memory();
-        let before = device.clone();
-        let result = run(device);
-        device.share_memory();
-        (Boundary { before, after: device.clone() }, result)
-    }
-
     /// The same on devices that execute as faulty runs do: their policy is the workload's own.
     pub fn of_faulty_runs(mut self, workload: &Workload) -> Boundary {
         let policy = workload.device.policy();

@@ -66,9 +66,8 @@ impl Plan<'_> {
         let mut run = SecondRun { workload, search, recorder, threads };
         let struck = run.recorder.dispatches();
         let is_enough = |own: &Boundaries| {
-            run.search.dispatches().chain(struck.iter().copied()).all(|index| {
-                own.dispatches.contains_key(&index) && struck.binary_search(&index).is_ok()
-            })
+            run.search.dispatches().all(|index| struck.contains(&index))
+                && struck.iter().all(|index| own.dispatches.contains_key(index))
         };
         let golden = match boundaries.filter(is_enough) {
             Some(boundaries) => run.between(&struck, boundaries)?,

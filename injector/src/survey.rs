@@ -32,7 +32,8 @@ pub struct Inquiry<'a> {
     /// Whether to record what workgroups touch, by which it is known later which of them can be
     /// executed alone, and the device between dispatches.
     pub touched: bool,
-    /// Threads that execute it at most; what is learnt is the same with any number.
+    /// Threads that execute it at most where that is recorded; what is learnt is the same with any
+    /// number.
     pub threads: NonZeroUsize,
 }
 
@@ -100,41 +101,30 @@ fn run(
         let is_selected = inquiry.selection.has_dispatch(index, &dispatch.kernel);
         let mut footprints = (inquiry.touched && is_selected).then(Footprints::default);
         let has_room = bytes < Touched::MOST_BYTES;
-        let mut run = |device: &mut EmbeddedGpu| {
-            let mut threads = inquiry.threads;
-            let before = (footprints.is_some() && threads > NonZeroUsize::MIN).then(|| {
-                device.share_memory();
-                device.clone()
-            });
-            let violations_before = violations.len();
-            profiler.count((index, dispatch), |census| {
-                let of = (index, dispatch);
-                let touched = footprints.as_mut().filter(|_| has_room);
-                let followed = Followed { fidelity: &mut fidelity, threads };
-                let found = (&mut *violations, Some(followed));
-                let (end, is_as_on_one) = surveyed(workload, of, device, census, touched, found)?;
-                let Some(before) = before.as_ref().filter(|_| !is_as_on_one) else {
-                    return Ok(Some(end));
-                };
-                threads = NonZeroUsize::MIN;
-                device.clone_from(before);
-                footprints = Some(Footprints::default());
-                fidelity.forget();
-                violations.truncate(violations_before);
-                Ok(None)
-            })
-        };
-        let (boundary, completion) = match is_selected && keeper.is_some() {
-            true => {
-                let (boundary, completion) = Boundary::of(device, run);
-                (Some(boundary), completion?)
-            }
-            false => (None, run(device)?),
-        };
+        let (mut threads, violations_before) = (inquiry.threads, violations.len());
+        let may_be_anew = threads > NonZeroUsize::MIN;
+        let is_wanted = footprints.is_some() && (keeper.is_some() || may_be_anew);
+        let before = is_wanted.then(|| shared_clone(device));
+        let completion = profiler.count((index, dispatch), |census| {
+            let of = (index, dispatch);
+            let touched = footprints.as_mut().filter(|_| has_room);
+            let followed = Followed { fidelity: &mut fidelity, threads };
+            let found = (&mut *violations, Some(followed));
+            let (end, is_as_on_one) = surveyed(workload, of, device, census, touched, found)?;
+            let Some(before) = before.as_ref().filter(|_| !is_as_on_one) else {
+                return Ok(Some(end));
+            };
+            threads = NonZeroUsize::MIN;
+            device.clone_from(before);
+            footprints = Some(Footprints::default());
+            fidelity.forget();
+            violations.truncate(violations_before);
+            Ok(None)
+        })?;
         if let (Some(Touched(all)), Some(footprints)) = (&mut touched, footprints) {
             bytes += footprints.host_bytes();
-            if let Some(boundary) = boundary
-                && keeper.as_mut().is_some_and(|own| !own.keep(index, boundary))
+            if let (Some(own), Some(before)) = (&mut keeper, before)
+                && !own.keep(index, Boundary { before, after: shared_clone(device) })
             {
                 keeper = None;
             }
@@ -149,6 +139,12 @@ fn run(
     });
     let fidelity = workload.fidelity(&mut fidelity);
     Ok(Survey { golden, profile: profiler.into_profile(), fidelity, recorded })
+}
+
+/// A clone of a device that shares its memory.
+fn shared_clone(device: &mut EmbeddedGpu) -> EmbeddedGpu {
+    device.share_memory();
+    device.clone()
 }
 
 /// What follows the fidelity of a run, and how many threads execute it at most.
