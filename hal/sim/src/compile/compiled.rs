@@ -4,10 +4,9 @@
 use super::block::Block;
 use super::emit::{self, Module};
 use super::frame::{Entry, Frame};
-use super::plan::Plan;
 use super::value::Shape;
 use super::workspace::{CachedWindow, Workspace};
-use crate::instruction::Traits;
+use crate::instruction::{Flow, Traits};
 use crate::memory::WindowAccess;
 use crate::wave::{Level, Machine, Mode, RowIndex, Wave};
 use flipwave_jit::{Code, Compiler, Extensions};
@@ -182,8 +181,8 @@ pub struct Compiled {
     traits: Traits,
     /// Instructions.
     pub length: u64,
-    /// Whether a branch is the last of them.
-    pub ends_with_branch: bool,
+    /// That of the last of them: a branch, if that parts blocks.
+    pub flow: Flow,
     /// How often it was undone lately.
     undone: AtomicU32,
     pub block: Arc<Block>,
@@ -242,12 +241,12 @@ impl Compiled {
         };
         let exits = block.source.exits();
         let (length, undone) = (block.len() as u64, AtomicU32::new(0));
-        let ends_with_branch = matches!(block.source.plans.last(), Some(Plan::Branch(_)));
+        let flow = block.source.flow();
         Compiled {
             link,
             traits: block.traits,
             length,
-            ends_with_branch,
+            flow,
             undone,
             block,
             segments,

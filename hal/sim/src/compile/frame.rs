@@ -4,6 +4,7 @@ use super::compiled::{Compiled, Demands, Link};
 use super::execute::interpret;
 use super::workspace::{CachedWindow, Logged, Workspace};
 use crate::dispatch::checker::{Checker, Counting};
+use crate::dispatch::turns::TurnEnd;
 use crate::execute::control::Step;
 use crate::instruction::Traits;
 use crate::memory::{Memory, TouchedNotes, TouchedRegion, Window};
@@ -39,6 +40,8 @@ pub struct Frame<'a, 'tier> {
     chain_until: u64,
     /// Instructions after which it must stop where it branches.
     branch_from: u64,
+    /// The same where it leaves a page of code.
+    leave_from: u64,
     /// Where the wave continues.
     pub pc: u64,
     /// Which instruction of the block was reached, where the block was not executed to its end.
@@ -96,6 +99,7 @@ pub mod offset {
     pub const UNTIL: usize = offset_of!(Frame<'_, '_>, until);
     pub const CHAIN_UNTIL: usize = offset_of!(Frame<'_, '_>, chain_until);
     pub const BRANCH_FROM: usize = offset_of!(Frame<'_, '_>, branch_from);
+    pub const LEAVE_FROM: usize = offset_of!(Frame<'_, '_>, leave_from);
     pub const HAS: usize = offset_of!(Frame<'_, '_>, has);
     pub const CURRENT: usize = offset_of!(Frame<'_, '_>, current);
     pub const PC: usize = offset_of!(Frame<'_, '_>, pc);
@@ -159,8 +163,8 @@ pub const UNSETTLED: u32 = 3;
 pub struct Room {
     /// Instructions that it may have executed at most: [`LAST`](super::compiled::LAST), at most.
     pub until: u64,
-    /// The same from which on it stops where it branches.
-    pub branch_from: u64,
+    /// When its turn ends.
+    pub end: TurnEnd,
     /// How a checker counts blocks: where it asks before each, the wave must not go on to others.
     pub counting: Counting,
 }
@@ -198,7 +202,8 @@ impl<'a, 'tier> Frame<'a, 'tier> {
             lane_operations: 0,
             until: room.until,
             chain_until: if room.counting == Counting::Each { 0 } else { room.until },
-            branch_from: room.branch_from,
+            branch_from: room.end.branch_from,
+            leave_from: room.end.leave_from,
             pc: wave.pc,
             index: 0,
             doubts: 0,

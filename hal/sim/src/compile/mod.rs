@@ -20,6 +20,7 @@ mod workspace;
 use crate::dispatch::checker::{Checker, Counting};
 use crate::dispatch::policy::Compiling;
 use crate::dispatch::turns::TurnEnd;
+use crate::instruction::Flow;
 use crate::memory::Memory;
 use crate::translate::program::Program;
 use crate::wave::{Level, Wave};
@@ -95,7 +96,7 @@ impl Tier {
         let chains = counting != Counting::Each;
         let tier = std::ptr::from_ref(self) as usize;
         while let Some(compiled) = self.compiled(program, wave.pc, (compiling, notes)) {
-            let until = until.min(end.latest).min(LAST);
+            let until = until.min(LAST);
             if wave.executed + compiled.length > until {
                 break;
             }
@@ -111,7 +112,7 @@ impl Tier {
             }
             let most = times.saturating_mul(compiled.length).min(counting.most());
             let until = until.min(wave.executed.saturating_add(most));
-            let room = Room { until, branch_from: end.branch_from, counting };
+            let room = Room { until, end: *end, counting };
             if let Some(last) = last.take() {
                 last.go_on_to(wave.pc, compiled);
             }
@@ -119,8 +120,13 @@ impl Tier {
             match compiled.execute(wave, (memory, lds), state, (has, room), outcome) {
                 Ending::Done(own) => {
                     compiled.note_done();
-                    if own.ends_with_branch {
-                        end.branch(wave.executed);
+                    match own.flow {
+                        Flow::Parts => end.branch(wave.executed),
+                        Flow::LastOfPage => end.leave(wave.executed),
+                        Flow::Inside => {}
+                    }
+                    if end.is_over {
+                        break;
                     }
                     last = chains.then_some(own);
                 }

@@ -9,7 +9,7 @@ use crate::execute::scalar::ScalarOperation;
 use crate::execute::vector::VectorOperation;
 use crate::instruction::control::{Condition, Control};
 use crate::instruction::scalar_memory::{ScalarAccess, Space, Transfer};
-use crate::instruction::{Inner, Op, Run, SourceAdapt, Word};
+use crate::instruction::{Flow, Inner, Op, Run, SourceAdapt, Word};
 use crate::translate::program::Program;
 use crate::translate::vector_row;
 use crate::wave::{Machine, ScalarIndex};
@@ -99,14 +99,14 @@ impl Source {
             let is_branch = matches!(op.run, Run::Control(Control::Branch(_)));
             // What is executed is counted with EXEC as it is at the beginning, and with one other.
             let has_other_exec = has_new_exec && (!is_straight(op, machine) || writes_exec(op));
-            if !is_branch && (op.parts_blocks || has_other_exec) {
+            if !is_branch && (op.flow == Flow::Parts || has_other_exec) {
                 break;
             }
             ops.push(op.clone());
             place = place.wrapping_add(op.size.into());
             places.push(place);
             has_new_exec |= writes_exec(op);
-            if is_branch || writes_exec(op) && !is_straight(op, machine) {
+            if op.flow != Flow::Inside || writes_exec(op) && !is_straight(op, machine) {
                 break;
             }
         }
@@ -127,6 +127,11 @@ impl Source {
             _ => next,
         };
         [next, target]
+    }
+
+    /// That of its last instruction: a branch, if that parts blocks.
+    pub fn flow(&self) -> Flow {
+        self.ops.last().map_or(Flow::Inside, |op| op.flow)
     }
 
     /// Accesses to device memory.

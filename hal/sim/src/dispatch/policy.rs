@@ -7,7 +7,8 @@ use std::sync::OnceLock;
 pub struct Policy {
     /// Private memory that every work-item has at least, in bytes; more if its kernel asks for it.
     pub private_bytes: u32,
-    /// Instructions that a wave executes before the next wave of its workgroup has its turn.
+    /// Instructions that a wave executes before the next wave of its workgroup has its turn: from then
+    /// on, its turn ends where it next jumps or leaves a page of code.
     pub wave_turn: u64,
     /// The same of the first turn after the waves of a workgroup have started or passed a barrier
     /// together. From turn to turn it is twice as many, up to `wave_turn`; until then turns end where

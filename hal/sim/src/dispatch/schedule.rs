@@ -21,8 +21,8 @@ use crate::dispatch::workgroup::{Common, Workgroup};
 use crate::dispatch::workgroup_barrier::WorkgroupBarrier;
 use crate::execute::control::Step;
 use crate::execute::step::step;
-use crate::instruction::Run;
 use crate::instruction::control::Control;
+use crate::instruction::{Flow, Run};
 use crate::memory::{Footprints, Memory, Recording, TouchedRegions};
 use crate::translate::program::Program;
 use crate::wave::{Level, Status, Wave};
@@ -387,9 +387,8 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         let mut tier = if is_compiled { program.tier() } else { None };
         // Blocks of compiled code begin where waves arrive by a branch, and after what parts them.
         let mut has_arrived = true;
-        let mut end =
-            execution.position.end.unwrap_or(TurnEnd { branch_from: until, latest: until });
-        while wave.executed < until.min(end.latest) {
+        let mut end = execution.position.end.unwrap_or(TurnEnd::NEVER);
+        while wave.executed < until && !end.is_over {
             let pc = wave.pc;
             if C::ALLOWS_COMPILED
                 && has_arrived
@@ -464,10 +463,11 @@ impl<'a, C: Checker> Scheduler<'a, C> {
             outcome.lane_operations += if op.per_lane { u64::from(wave.active_lanes()) } else { 1 };
             match step(wave, op, memory, lds) {
                 Step::Next => {
-                    if op.parts_blocks {
+                    if op.flow != Flow::Inside {
                         has_arrived = true;
-                        if matches!(op.run, Run::Control(Control::Branch(_))) {
-                            end.branch(wave.executed);
+                        match op.run {
+                            Run::Control(Control::Branch(_)) => end.branch(wave.executed),
+                            _ => end.leave(wave.executed),
                         }
                     }
                 }
@@ -478,11 +478,13 @@ impl<'a, C: Checker> Scheduler<'a, C> {
                 }
                 Step::Barrier => wave.wait(Status::AtBarrier, pc),
                 Step::SplitBarrier(request) => {
+                    has_arrived = true;
                     if !barrier.request(wave, request) {
                         wave.wait(Status::AtSplitBarrier, pc);
                     }
                 }
                 Step::Sync(request) => {
+                    has_arrived = true;
                     if !execution.sync.request(wave.id, request) {
                         wave.wait(Status::AtGlobalSync, pc);
                     }

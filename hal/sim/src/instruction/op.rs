@@ -46,9 +46,8 @@ pub struct Op {
     pub mask_destination: [ScalarIndex; 2],
     /// A comparison that also writes EXEC.
     pub writes_exec: bool,
-    /// Whether it stands between blocks of compiled code: it changes the course of the wave, or what
-    /// instructions after it do, or has none.
-    pub parts_blocks: bool,
+    /// How it stands to blocks of compiled code.
+    pub flow: Flow,
     /// The operations that an instruction is made of.
     pub inner: Option<Box<Inner>>,
     /// The sources.
@@ -83,12 +82,38 @@ impl Op {
             scalar_destination: ScalarIndex(0),
             mask_destination: [ScalarIndex::DROPPED; 2],
             writes_exec: false,
-            parts_blocks: false,
+            flow: Flow::Inside,
             sources: [Source::NONE; 4],
             adapt: None,
             immediate: inst.immediate.unwrap_or_default(),
             inner: None,
             inst: Box::new(inst),
+        }
+    }
+}
+
+/// How an instruction stands to blocks of compiled code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// The next one may follow it in a block.
+    Inside,
+    /// It ends a block: the next one is on another page of code.
+    LastOfPage,
+    /// It ends a block, or stands between two: it changes the course of the wave, or what instructions
+    /// after it do, or is none.
+    Parts,
+}
+
+impl Flow {
+    /// Bytes of a page of code, beginning at an ELF virtual address that is a multiple of that.
+    const PAGE: u64 = 4096;
+
+    /// That of an instruction that has no other one of its own.
+    pub fn of_place(inst: &Inst) -> Flow {
+        let next = inst.pc.0.wrapping_add(inst.size.into());
+        match inst.pc.0 / Flow::PAGE == next / Flow::PAGE {
+            true => Flow::Inside,
+            false => Flow::LastOfPage,
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::compile::testing::{
     VectorPlan, Workspace, lowerings, of_pairs, scalar_lowerings,
 };
 use crate::dispatch::checker::{Counting, Unchecked};
+use crate::dispatch::turns::TurnEnd;
 use crate::execute::control::Step;
 use crate::execute::lane::{Kind, ResultKind};
 use crate::execute::operations::{find, find_whole};
@@ -440,7 +441,7 @@ fn execute(
         if wave.pc == START {
             workspace.prepare(1, compiled.sites.len());
             let until = wave.executed + block.len() as u64;
-            let room = Room { until, branch_from: until, counting: Counting::Nothing };
+            let room = Room { until, end: TurnEnd::NEVER, counting: Counting::Nothing };
             workspace.follow(space);
             let has = Demands::of_wave(wave, lds, workspace);
             let state = (&mut *workspace, &mut Unchecked);

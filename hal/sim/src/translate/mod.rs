@@ -12,7 +12,9 @@ mod vector;
 
 use crate::execute::lane::Kind;
 use crate::execute::{hardware_register, scalar};
-use crate::instruction::{Dual, Inner, Op, Run, Source, Word, control, scalar_memory, tensor};
+use crate::instruction::{
+    Dual, Flow, Inner, Op, Run, Source, Word, control, scalar_memory, tensor,
+};
 use crate::wave::{Level, Machine, RowIndex, ScalarIndex};
 use flipwave_isa::{
     AccVgpr, Encoding, Family, Generation, Inst, Opcode, Operand, Operation, Register,
@@ -32,22 +34,23 @@ pub fn translate(inst: Inst, level: Level, machine: Machine) -> Op {
         Err(Gap(reason)) => Run::Gap(reason),
     };
     op.per_lane = op.run.is_per_lane();
-    op.parts_blocks = parts_blocks(&op);
+    op.flow = flow(&op);
     if machine.accum_offset().is_some() {
         place_rows(&mut op, machine);
     }
     op
 }
 
-/// See [`Op::parts_blocks`].
-fn parts_blocks(op: &Op) -> bool {
-    match op.run {
+/// See [`Op::flow`].
+fn flow(op: &Op) -> Flow {
+    let parts = match op.run {
         Run::Control(control) => control != control::Control::Nothing,
         Run::NotCompute(_) | Run::Gap(_) => true,
         // What changes MODE.
         _ if op.inst.operation.is(Family::GprIndex) => true,
         _ => op.inst.writes.iter().any(|range| range.first == Register::Mode),
-    }
+    };
+    if parts { Flow::Parts } else { Flow::of_place(&op.inst) }
 }
 
 /// Puts AccVGPRs where the kernel's begin.

@@ -5,6 +5,7 @@ use super::Emitter;
 use crate::compile::frame::offset;
 use crate::compile::plan::writes_exec;
 use crate::compile::value::Value;
+use crate::instruction::Flow;
 use std::fmt::{Display, Write};
 
 /// Which of the places a block goes on at: after its last instruction, and where that branches to.
@@ -37,14 +38,14 @@ impl Emitter<'_> {
     /// Ends the block: the wave goes on after it.
     pub(super) fn go_on(&mut self) {
         self.count_instructions();
-        self.leave(NEXT, false);
+        self.leave(NEXT);
     }
 
     /// Ends the block with a branch that is taken on a condition.
     pub(super) fn go_on_where(&mut self, condition: Value) {
         self.count_instructions();
         let _ = write!(self.text, "  br i1 {condition}, label %taken, label %passed\npassed:\n");
-        self.leave(NEXT, true);
+        self.leave(NEXT);
         self.text.push_str("taken:\n");
         let [_, target] = self.source.exits();
         // Where EXEC is another one, the block is entered anew.
@@ -53,11 +54,11 @@ impl Emitter<'_> {
             let until = self.field(offset::UNTIL, "i64");
             let again = self.value(format_args!("add i64 %executed, {count}"));
             let has_room = self.value(format_args!("icmp ule i64 {again}, {until}"));
-            let may_branch = self.may_branch();
+            let may_branch = self.has_executed_less(offset::BRANCH_FROM);
             let loops = self.value(format_args!("and i1 {has_room}, {may_branch}"));
             let _ = write!(self.text, "  br i1 {loops}, label %top, label %done\ndone:\n");
         }
-        self.leave(TARGET, true);
+        self.leave(TARGET);
     }
 
     /// Counts what the block has executed.
@@ -89,14 +90,14 @@ impl Emitter<'_> {
         self.value(format_args!("load {kind}, ptr {place}"))
     }
 
-    /// Whether the wave's turn does not end where it branches.
-    fn may_branch(&mut self) -> Value {
-        let from = self.field(offset::BRANCH_FROM, "i64");
+    /// Whether the wave has executed less than a field of the frame says.
+    fn has_executed_less(&mut self, field: usize) -> Value {
+        let from = self.field(field, "i64");
         self.value(format_args!("icmp ult i64 %executed, {from}"))
     }
 
     /// Goes on to one of the next blocks, or comes back.
-    fn leave(&mut self, exit: usize, has_branched: bool) {
+    fn leave(&mut self, exit: usize) {
         let at = offset::LINK_NEXT + exit * size_of::<usize>();
         let place = self.after("%current", at);
         let next = self.value(format_args!("load atomic ptr, ptr {place} acquire, align 8"));
@@ -105,9 +106,14 @@ impl Emitter<'_> {
         let end = self.value(format_args!("add i64 %executed, {room}"));
         let until = self.field(offset::CHAIN_UNTIL, "i64");
         let mut goes_on = self.value(format_args!("icmp ule i64 {end}, {until}"));
-        if has_branched {
-            let may_branch = self.may_branch();
-            goes_on = self.value(format_args!("and i1 {goes_on}, {may_branch}"));
+        let turn = match self.source.flow() {
+            Flow::Parts => Some(offset::BRANCH_FROM),
+            Flow::LastOfPage => Some(offset::LEAVE_FROM),
+            Flow::Inside => None,
+        };
+        if let Some(field) = turn {
+            let has_turn = self.has_executed_less(field);
+            goes_on = self.value(format_args!("and i1 {goes_on}, {has_turn}"));
         }
         let has = self.field(offset::HAS, "<4 x i32>");
         let place = self.after(next, offset::LINK_DEMANDS);
