@@ -3,6 +3,7 @@
 use crate::hooked::HookedSession;
 use crate::tool::{ToolPath, ToolSession};
 use flipwave_isa::Target;
+use flipwave_jit::ServiceAddress;
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -22,7 +23,7 @@ pub struct Session {
     /// Whether each dispatch is reported.
     pub counts: bool,
     /// The service that compiles code of the embedded GPU, if there is one, see [`flipwave_jit::Service`].
-    pub compiler: Option<String>,
+    pub compiler: Option<ServiceAddress>,
 }
 
 /// What is done with dispatches besides executing them.
@@ -83,7 +84,7 @@ impl Session {
     /// A session that runs an application and does nothing else. The application has this process's
     /// compiler.
     pub fn new(gpus: Vec<String>) -> Session {
-        let compiler = flipwave_jit::service().map(|service| service.0.clone());
+        let compiler = flipwave_jit::service().cloned();
         Session { gpus, task: Task::Run, report: None, counts: false, compiler }
     }
 

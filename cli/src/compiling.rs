@@ -11,6 +11,6 @@ pub fn start() -> Option<Service> {
     }
     let program = std::env::current_exe().ok()?;
     let service = Service::start(program, cache_folder().join("blocks")).ok()?;
-    flipwave_jit::use_service(service.name().clone());
+    flipwave_jit::use_service(service.address().clone());
     Some(service)
 }

@@ -13,7 +13,6 @@ use crate::report::{Event, Report};
 use crate::session::{Session, Task};
 use crate::tool::{ToolPath, observing};
 use flipwave_device::{DeviceError, DeviceFault};
-use flipwave_jit::ServiceName;
 use flipwave_kfd::{CopyWatch, Driver, KernelDispatch, Machine};
 use flipwave_sim::EmbeddedGpu;
 use std::io::Write;
@@ -45,8 +44,8 @@ fn open() -> Option<Arc<Machine>> {
 fn start() -> Result<Arc<Machine>, String> {
     let session = Session::of_process()?;
     open_report(&session)?;
-    if let Some(name) = &session.compiler {
-        flipwave_jit::use_service(ServiceName(name.clone()));
+    if let Some(service) = &session.compiler {
+        flipwave_jit::use_service(service.clone());
         // Meanwhile the runtime gets ready.
         flipwave_jit::wake_service();
     }

@@ -1,8 +1,10 @@
 //! Compiling in the background: a thread that sends IR to the service and does with the answers what it
 //! was asked to.
 
-use crate::service::ServiceName;
+use crate::object_code::key;
+use crate::service::ServiceAddress;
 use crate::signals::spawn;
+use crate::store::Store;
 use crate::{CompileError, Compiler, Extensions, message};
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -14,15 +16,15 @@ use std::time::Duration;
 type Job = Box<dyn FnOnce(&mut dyn Compiler) + Send>;
 
 /// The service of this process.
-static SERVICE: OnceLock<ServiceName> = OnceLock::new();
+static SERVICE: OnceLock<ServiceAddress> = OnceLock::new();
 
 /// Has this process use a service from now on; the first one stays.
-pub fn use_service(name: ServiceName) {
-    let _ = SERVICE.set(name);
+pub fn use_service(address: ServiceAddress) {
+    let _ = SERVICE.set(address);
 }
 
 /// The service of this process, if it has one.
-pub fn service() -> Option<&'static ServiceName> {
+pub fn service() -> Option<&'static ServiceAddress> {
     SERVICE.get()
 }
 
@@ -30,7 +32,7 @@ pub fn service() -> Option<&'static ServiceName> {
 /// for something: for programs that will ask for sure, and have other things to do before.
 pub fn wake_service() {
     // It starts when somebody connects, and takes a connection that is closed for a client that is done.
-    let _ = SERVICE.get().map(ServiceName::connect);
+    let _ = SERVICE.get().map(ServiceAddress::connect);
 }
 
 /// Does something in the background, one thing after the other, where a compiler is at hand. Without a
@@ -53,15 +55,15 @@ struct Jobs {
 }
 
 impl Jobs {
-    fn begin(service: ServiceName) -> Option<Jobs> {
+    fn begin(service: ServiceAddress) -> Option<Jobs> {
         let (sender, receiver) = channel::<Job>();
         spawn("jit", move || work(&receiver, service)).ok()?;
         Some(Jobs { sender, process: std::process::id() })
     }
 }
 
-fn work(jobs: &Receiver<Job>, service: ServiceName) {
-    let mut connection = Connection { service, stream: None, lost: 0 };
+fn work(jobs: &Receiver<Job>, service: ServiceAddress) {
+    let mut connection = Connection { store: service.store(), service, stream: None, lost: 0 };
     for job in jobs {
         job(&mut connection);
     }
@@ -74,7 +76,9 @@ const PATIENCE: Duration = Duration::from_secs(90);
 
 /// A connection to the service, made when it is needed.
 struct Connection {
-    service: ServiceName,
+    service: ServiceAddress,
+    /// What it has made.
+    store: Store,
     stream: Option<UnixStream>,
     /// Those that broke.
     lost: u32,
@@ -97,6 +101,9 @@ impl Connection {
 
 impl Compiler for Connection {
     fn compile(&mut self, ir: &str, extensions: Extensions) -> Result<Vec<u8>, CompileError> {
+        if let Some(object) = self.store.get(key(ir, extensions)) {
+            return Ok(object);
+        }
         if self.lost > LOSSES {
             return Err(CompileError("the service was lost too often".into()));
         }

@@ -3,8 +3,8 @@
 //! A compiler is large, and may crash, hang or take all memory there is; what asks for code must not
 //! suffer from that, be it a campaign of days or somebody's application. So compiling is done by a
 //! process of its own, the *service*, which keeps what it has made on disk: IR goes in as text, and
-//! object code comes out, which is loaded without LLVM. Who asks does not wait, see
-//! [`in_background`].
+//! object code comes out, which is loaded without LLVM. Who asks does not wait, see [`in_background`], and
+//! looks first whether what it needs is kept.
 
 mod client;
 mod load;
@@ -17,7 +17,7 @@ mod store;
 pub use client::{in_background, service, use_service, wake_service};
 pub use load::{Code, LoadError};
 pub use object_code::{CompileError, Here};
-pub use service::{Service, ServiceName, serve_if_asked};
+pub use service::{Service, ServiceAddress, serve_if_asked};
 
 /// The extensions of x86-64 that code is compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! LLVM: IR as text in, an object file out.
 
+use crate::store::Key;
 use crate::{Compiler, Extensions};
 use llvm_sys::core::*;
 use llvm_sys::ir_reader::LLVMParseIRInContext2;
@@ -64,8 +65,13 @@ static HOST: LazyLock<Host> = LazyLock::new(|| {
     }
 });
 
+/// The key under which object code is kept.
+pub fn key(ir: &str, extensions: Extensions) -> Key {
+    Key::of(&[&identity(extensions), ir])
+}
+
 /// What object code depends on besides the IR: LLVM, and the host it is made for.
-pub fn identity(extensions: Extensions) -> String {
+fn identity(extensions: Extensions) -> String {
     let (mut major, mut minor, mut patch) = (0, 0, 0);
     // SAFETY: the numbers are written.
     unsafe { LLVMGetVersion(&mut major, &mut minor, &mut patch) };

@@ -3,13 +3,14 @@
 //! It is the program itself, started once more, and ends with whoever has started it. For each client
 //! it has a child, so that what makes LLVM crash, hang or grow ends one connection.
 
-use crate::object_code::{identity, prepare};
+use crate::object_code::{key, prepare};
 use crate::signals::{spawn, unblock};
-use crate::store::{Store, key};
+use crate::store::Store;
 use crate::{Compiler, Extensions, Here, message};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::sockopt::socket_peercred;
-use rustix::process::{Resource, Rlimit, getuid, setrlimit};
+use rustix::process::{Resource, Rlimit, getuid, nice, setrlimit};
+use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
@@ -27,14 +28,21 @@ const VARIABLE: &str = "FLIPWAVE_JIT_SERVICE";
 const MEMORY: u64 = 3 << 30;
 /// Most seconds for one module.
 const SECONDS: u32 = 60;
+/// What the service is nicer by than its clients: they execute meanwhile.
+const NICE: i32 = 5;
 
-/// The address of a service: a socket's name in Linux's abstract namespace.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServiceName(pub String);
+/// Where clients find a service, and what it has made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServiceAddress {
+    /// The name of its socket in Linux's abstract namespace.
+    socket: String,
+    /// The folder where it keeps object code.
+    folder: PathBuf,
+}
 
 /// A service that this process has started. It ends when this is dropped.
 pub struct Service {
-    name: ServiceName,
+    address: ServiceAddress,
     /// The service ends when nobody has this end any more.
     _alive: OwnedFd,
 }
@@ -49,32 +57,39 @@ impl Service {
     pub fn start(program: PathBuf, folder: PathBuf) -> io::Result<Service> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let (process, number) = (std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
-        let name = ServiceName(format!("flipwave-jit-{process}-{number}"));
-        let listener = UnixListener::bind_addr(&name.address()?)?;
+        let socket = format!("flipwave-jit-{process}-{number}");
+        let address = ServiceAddress { socket, folder };
+        let listener = UnixListener::bind_addr(&address.of_socket()?)?;
+        let folder = address.folder.clone().into_os_string();
         let (ours, its) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         spawn("jit service", move || {
             // Whoever does not compile anything does not start it.
             if wait_for(&[(&listener, PollFlags::IN)]).is_ok() {
-                let _ = launch(&program, folder.as_os_str().to_owned(), listener, its);
+                let _ = launch(&program, folder, listener, its);
             }
         })?;
-        Ok(Service { name, _alive: ours })
+        Ok(Service { address, _alive: ours })
     }
 
     /// Where clients find it.
-    pub fn name(&self) -> &ServiceName {
-        &self.name
+    pub fn address(&self) -> &ServiceAddress {
+        &self.address
     }
 }
 
-impl ServiceName {
-    fn address(&self) -> io::Result<SocketAddr> {
-        SocketAddr::from_abstract_name(self.0.as_bytes())
+impl ServiceAddress {
+    fn of_socket(&self) -> io::Result<SocketAddr> {
+        SocketAddr::from_abstract_name(self.socket.as_bytes())
+    }
+
+    /// What it has made.
+    pub(crate) fn store(&self) -> Store {
+        Store::new(self.folder.clone())
     }
 
     /// Connects to it, if it is this user's.
     pub(crate) fn connect(&self) -> io::Result<UnixStream> {
-        let stream = UnixStream::connect_addr(&self.address()?)?;
+        let stream = UnixStream::connect_addr(&self.of_socket()?)?;
         match is_own(&stream) {
             true => Ok(stream),
             false => Err(io::ErrorKind::PermissionDenied.into()),
@@ -122,6 +137,8 @@ fn serve(store: &Store) -> io::Result<()> {
     let alive = File::from(io::stdout().as_fd().try_clone_to_owned()?);
     // SAFETY: children that end leave nothing behind, and nobody waits for them.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
+    // Being no nicer does no harm.
+    let _ = nice(NICE);
     prepare();
     loop {
         // A pipe without a reader is in error.
@@ -188,7 +205,7 @@ fn answer(mut stream: UnixStream, store: &Store) -> io::Result<()> {
 
 /// Object code, kept or made.
 fn object(ir: &str, extensions: Extensions, store: &Store) -> Result<Vec<u8>, String> {
-    let key = key(&[&identity(extensions), ir]);
+    let key = key(ir, extensions);
     if let Some(object) = store.get(key) {
         return Ok(object);
     }

@@ -14,17 +14,20 @@ pub struct Store {
 /// Most bytes that are kept.
 const MOST: u64 = 256 << 20;
 
-/// A digest.
-type Key = [u8; 32];
+/// A digest of what something is made from.
+#[derive(Clone, Copy)]
+pub struct Key([u8; 32]);
 
-/// The key of what is made from these parts.
-pub fn key(parts: &[&str]) -> Key {
-    let mut hash = Sha256::new();
-    for part in parts {
-        hash.update((part.len() as u64).to_le_bytes());
-        hash.update(part);
+impl Key {
+    /// The key of what is made from these parts.
+    pub fn of(parts: &[&str]) -> Key {
+        let mut hash = Sha256::new();
+        for part in parts {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+        Key(hash.finalize().into())
     }
-    hash.finalize().into()
 }
 
 impl Store {
@@ -34,7 +37,7 @@ impl Store {
     }
 
     fn file(&self, key: Key) -> PathBuf {
-        let name: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+        let name: String = key.0.iter().map(|byte| format!("{byte:02x}")).collect();
         self.folder.join(name)
     }
 
@@ -96,7 +99,7 @@ mod tests {
     fn what_is_kept_is_found_and_what_is_damaged_is_not() {
         let folder = tempfile::tempdir().expect("a folder");
         let store = Store::new(folder.path().join("store"));
-        let (own, other) = (key(&["ab", "c"]), key(&["a", "bc"]));
+        let (own, other) = (Key::of(&["ab", "c"]), Key::of(&["a", "bc"]));
         assert_eq!(store.get(own), None);
         store.put(own, b"object").expect("it can be written");
         assert_eq!(store.get(own).as_deref(), Some(&b"object"[..]));
@@ -114,7 +117,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let store = Store::new(folder.path().to_owned());
         for number in 0..8 {
-            store.put(key(&[&number.to_string()]), &[0; 68]).expect("it can be written");
+            store.put(Key::of(&[&number.to_string()]), &[0; 68]).expect("it can be written");
         }
         store.trim_to(300);
         let count = fs::read_dir(folder.path()).expect("the folder").count();

@@ -12,7 +12,7 @@ fn main() {
     let program = std::env::current_exe().expect("this program");
     let service = Service::start(program, folder.path().join("objects")).expect("a service");
     run("without_a_service_nothing_is_done", nothing_is_done);
-    flipwave_jit::use_service(service.name().clone());
+    flipwave_jit::use_service(service.address().clone());
     run("the_service_gives_what_llvm_gives_and_keeps_it", || answers(folder.path()));
     run("what_cannot_be_compiled_is_refused_with_a_reason", refusals);
     run("the_alarm_of_what_takes_too_long_reaches_the_service", alarms);
@@ -26,13 +26,17 @@ fn run(name: &str, test: impl FnOnce()) {
     println!("test {name} ... ok <{:.3}s>", start.elapsed().as_secs_f64());
 }
 
-const IR: &str = "define i32 @f() nounwind {\n  ret i32 42\n}\n";
+/// A function that returns a number.
+fn ir(number: u32) -> String {
+    format!("define i32 @f() nounwind {{\n  ret i32 {number}\n}}\n")
+}
 
-/// What the service answers.
-fn ask(ir: &'static str) -> Result<Vec<u8>, String> {
+/// What the service answers, or has kept.
+fn ask(ir: impl Into<String>) -> Result<Vec<u8>, String> {
     let (sender, receiver) = channel();
+    let ir = ir.into();
     in_background(move |compiler| {
-        let answer = compiler.compile(ir, Extensions::Avx2).map_err(|error| error.to_string());
+        let answer = compiler.compile(&ir, Extensions::Avx2).map_err(|error| error.to_string());
         sender.send(answer).expect("the test waits");
     });
     receiver.recv_timeout(Duration::from_secs(100)).expect("an answer")
@@ -45,21 +49,20 @@ fn nothing_is_done() {
 fn answers(folder: &Path) {
     assert!(flipwave_jit::service().is_some());
     assert!(!folder.join("objects").exists(), "it is started only when it is needed");
-    let object = ask(IR).expect("IR that is right");
-    let own = Here.compile(IR, Extensions::Avx2).expect("IR that is right");
+    let object = ask(ir(42)).expect("IR that is right");
+    let own = Here.compile(&ir(42), Extensions::Avx2).expect("IR that is right");
     assert_eq!(object, own);
     assert!(Code::load(&object, "f").is_ok());
     let kept: Vec<_> = std::fs::read_dir(folder.join("objects")).expect("a folder").collect();
     assert_eq!(kept.len(), 1);
-    assert_eq!(ask(IR), Ok(own));
-    let wider = "define i32 @f() nounwind {\n  ret i32 43\n}\n";
-    assert_ne!(ask(wider).expect("IR that is right"), object);
+    assert_eq!(ask(ir(42)), Ok(own));
+    assert_ne!(ask(ir(43)).expect("IR that is right"), object);
 }
 
 fn refusals() {
     let error = ask("no IR").expect_err("no IR");
     assert!(error.contains("expected top-level entity"), "{error}");
-    assert!(ask(IR).is_ok());
+    assert!(ask(ir(44)).is_ok());
 }
 
 /// Processes that were started as a service by this one, and their children.
@@ -95,9 +98,10 @@ fn kills() {
     let connection = *all.last().expect("a process");
     // SAFETY: it is a child of the service of this test.
     unsafe { libc::kill(connection, libc::SIGKILL) };
-    let error = ask(IR).expect_err("a connection that is gone");
+    assert!(ask(ir(44)).is_ok(), "what is kept needs no connection");
+    let error = ask(ir(45)).expect_err("a connection that is gone");
     assert!(error.contains("no answer from the service"), "{error}");
-    assert!(ask(IR).is_ok(), "another connection");
+    assert!(ask(ir(45)).is_ok(), "another connection");
 }
 
 fn ends(service: Service) {

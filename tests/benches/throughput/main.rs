@@ -71,7 +71,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     flipwave_jit::serve_if_asked();
     let folder = tempfile::tempdir()?;
     let service = Service::start(std::env::current_exe()?, folder.path().to_owned())?;
-    flipwave_jit::use_service(service.name().clone());
+    flipwave_jit::use_service(service.address().clone());
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name);
     println!(
