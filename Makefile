@@ -103,12 +103,13 @@ bench-dependencies:
 
 # Speed of the embedded GPU, beside the same kernels as native code (PoCL on one thread), and of
 # the quickstart campaign; speed of instrumenting code, and what counting costs; injections per
-# second of the examples, of applications and of their captures; twenty whole programs beside the
-# same computed by the host.
+# second of the examples, of applications and of their captures; what compiling costs; twenty whole
+# programs beside the same computed by the host.
 bench: bench-dependencies
 	POCL_MAX_PTHREAD_COUNT=1 cargo bench --package flipwave-tests --bench throughput
 	cargo bench --package flipwave-tests --bench instrumentation
 	cargo bench --package flipwave-tests --bench setup
+	cargo bench --package flipwave-tests --bench compiling
 	cargo bench --package flipwave-tests --bench injection
 	cargo bench --package flipwave-tests --bench application
 	cargo bench --package flipwave-tests --bench programs
