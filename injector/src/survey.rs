@@ -94,10 +94,14 @@ fn run(
     };
     let mut profiler = Profiler::new(workload, frame, inquiry.counting)?;
     let mut fidelity = FidelityCheck::new();
+    let settled_from = workload.settled_from();
     let mut touched = inquiry.touched.then(Touched::default);
     let mut keeper = inquiry.touched.then(BoundaryKeeper::default);
     let mut bytes = 0;
     let golden = workload.run_fault_free(|index, device, dispatch| {
+        if index == settled_from {
+            fidelity.only_count();
+        }
         let is_selected = inquiry.selection.has_dispatch(index, &dispatch.kernel);
         let mut footprints = (inquiry.touched && is_selected).then(Footprints::default);
         let has_room = bytes < Touched::MOST_BYTES;

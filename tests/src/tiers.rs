@@ -95,10 +95,17 @@ impl Tiers {
                 follow(&mut followed, dispatch, &mut alone);
                 survey(&mut surveyed, dispatch, &mut beside)
             };
-            let dispatches = dispatches.iter().map(of).collect();
+            let found = dispatches.iter().map(of).collect();
             let fidelity = followed.fidelity(&mut alone);
             assert_eq!(fidelity, surveyed.fidelity(&mut beside), "beside what is counted");
-            Findings { dispatches, fidelity }
+            let mut all = dispatches.iter().enumerate();
+            if all.all(|(index, own)| device.has_settled_course(own, index > 0)) {
+                let (mut counted, mut only) = (device.clone(), FidelityCheck::new());
+                only.only_count();
+                dispatches.iter().for_each(|own| follow(&mut counted, own, &mut only));
+                assert_eq!(fidelity, counted.fidelity(&mut only), "where the course is settled");
+            }
+            Findings { dispatches: found, fidelity }
         })
     }
 }

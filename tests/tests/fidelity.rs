@@ -1,10 +1,11 @@
 //! Fidelity: what is executed is reported as exact as it is, and results that no document settles are
 //! followed to where they decide something, and to nowhere else.
 
+use flipwave_campaigns::{Campaign, prepare};
 use flipwave_device::Completion;
 use flipwave_injector::{FidelityRecord, Workload};
 use flipwave_sim::{Fidelity, FidelityCheck, Progress, Purpose, Treatment, Unobserved};
-use flipwave_tests::{Assembly, MACHINES, Machine, TestProgram, assemble_for};
+use flipwave_tests::{Assembly, MACHINES, Machine, TestProgram, assemble_for, examples_folder};
 
 /// An instruction of MI300 whose result is not settled; it marks v4.
 const UNSETTLED: &str = "v_cvt_sr_fp8_f32 v4, v1, v1\ns_nop 1\n";
@@ -201,6 +202,74 @@ fn what_one_dispatch_leaves_in_memory_the_next_is_followed_with() {
     );
     assert_eq!(decided(&body, 1), []);
     assert_eq!(decided(&body, 2), [Purpose::Address]);
+}
+
+/// Whether it is seen in code that results which are not settled decide nothing.
+fn has_settled_course(body: &str, memory_may_be_marked: bool) -> bool {
+    let mut program = TestProgram::new(&assemble_for(gfx942(), body).code_object);
+    let buffer = program.output(&[0u32; 1024]);
+    program.launch("planted", [64, 1, 1], [64, 1, 1], std::slice::from_ref(&buffer));
+    let Workload { device, program, .. } = program.workload();
+    device.has_settled_course(&program.dispatches[0], memory_may_be_marked)
+}
+
+#[test]
+fn code_whose_unsettled_results_decide_nothing_is_not_followed_and_other_code_is() {
+    let store = "global_store_dword v1, v4, s[2:3]\n";
+    for (way, is_settled) in [
+        (store.to_owned(), true),
+        (format!("v_mov_b32 v4, v1\n{AS_ADDRESS}"), true),
+        (AS_ADDRESS.to_owned(), false),
+        // Lanes that are not active keep what they have, until they are active again.
+        (format!("s_mov_b64 exec, 1\nv_mov_b32 v4, v1\n{AS_ADDRESS}"), true),
+        (format!("s_mov_b64 exec, 1\nv_mov_b32 v4, v1\ns_mov_b64 exec, -1\n{AS_ADDRESS}"), false),
+        (format!("s_and_saveexec_b64 s[4:5], vcc\nv_mov_b32 v4, v1\n{AS_ADDRESS}"), true),
+        (
+            format!(
+                "s_and_saveexec_b64 s[4:5], vcc\nv_mov_b32 v4, v1\ns_or_b64 exec, exec, s[4:5]\n\
+                 {AS_ADDRESS}"
+            ),
+            false,
+        ),
+        // What waves come to again.
+        (
+            "again: v_mov_b32 v5, v7\nv_mov_b32 v7, v4\nglobal_load_dword v6, v5, s[2:3]\n\
+             s_cbranch_scc1 again\n"
+                .to_owned(),
+            false,
+        ),
+        // Through memory and LDS, and from other lanes.
+        (
+            format!("{store}global_load_dword v4, v1, s[2:3]\ns_waitcnt vmcnt(0)\n{AS_ADDRESS}"),
+            false,
+        ),
+        (
+            format!(
+                ".set lds_bytes, 1024\nds_write_b32 v1, v4\nds_read_b32 v4, v1\n\
+                     s_waitcnt lgkmcnt(0)\n{AS_ADDRESS}"
+            ),
+            false,
+        ),
+        (format!("v_readfirstlane_b32 s4, v4\nv_mov_b32 v4, s4\n{AS_ADDRESS}"), false),
+        ("v_cmp_lt_u32 vcc, 3, v4\ns_cbranch_vccz end\n".to_owned(), false),
+        ("v_cmp_lt_u32 vcc, 3, v4\ns_and_saveexec_b64 s[4:5], vcc\n".to_owned(), false),
+    ] {
+        assert_eq!(has_settled_course(&format!("{UNSETTLED}{way}"), false), is_settled, "{way}");
+        assert!(has_settled_course(&format!("{SETTLED}{way}"), false), "{way}");
+    }
+    // The arguments are the host's, whatever earlier dispatches have left in memory.
+    let loads = format!("global_load_dword v4, v1, s[2:3]\ns_waitcnt vmcnt(0)\n{AS_ADDRESS}");
+    assert!(has_settled_course(&loads, false));
+    assert!(!has_settled_course(&loads, true));
+    assert!(has_settled_course("global_load_dword v4, v1, s[2:3]\n", true));
+}
+
+#[test]
+fn products_of_matrices_by_wmma_are_not_followed() {
+    let file = examples_folder().join("matrix/wmma.yaml");
+    let campaign = Campaign::read(&file).expect("a campaign");
+    let workload = prepare(&campaign).expect("a workload").workload;
+    assert!(workload.device.has_settled_course(&workload.program.dispatches[0], true));
 }
 
 /// What is found of each of three dispatches, by itself; `renew` may have them followed anew.

@@ -22,10 +22,11 @@ const RUNS: usize = 5;
 const FAULTS: u64 = 1000;
 
 /// Files of campaigns, in the repository.
-const PROGRAMS: [&str; 5] = [
+const PROGRAMS: [&str; 6] = [
     "campaigns/examples/quickstart.yaml",
     "tests/benches/throughput/workloads/matmul_tiled.yaml",
     "tests/benches/throughput/workloads/gemm_f16_gfx90a.yaml",
+    "tests/benches/throughput/workloads/gemm_f16_gfx1100.yaml",
     "tests/benches/setup/workloads/matmul_tiled_1024.yaml",
     "tests/benches/setup/workloads/gemm_f16_1024.yaml",
 ];

@@ -5,15 +5,15 @@ use super::{EmbeddedGpu, Notes, Unsupported};
 use crate::counts::Counter;
 use crate::dispatch::checker::{Both, Checker, Counting};
 use crate::dispatch::execution::{Execution, Progress};
-use crate::dispatch::launch::Launch;
+use crate::dispatch::launch::{self, Launch};
 use crate::dispatch::observer::{Observer, Unobserved};
-use crate::fidelity::{Fidelity, FidelityCheck};
+use crate::fidelity::{self, Fidelity, FidelityCheck};
 use crate::instruction::{Op, Stretch, Traits};
 use crate::memory::{Footprints, Memory};
 use crate::strict::{self, LdsBounds, Strict, Violation};
 use crate::translate::program::Program;
-use crate::wave::Wave;
-use flipwave_codeobj::SourceLine;
+use crate::wave::{ScalarIndex, Wave};
+use flipwave_codeobj::{CodeObject, InitialValue, SourceLine};
 use flipwave_device::{Completion, DeviceError, Dispatch, FaultCause, ModuleId};
 use flipwave_isa::{LaneMask, Pc, Target};
 use std::sync::Arc;
@@ -147,6 +147,37 @@ impl EmbeddedGpu {
     /// run. The dispatch that it followed before has ended.
     pub fn begin_fidelity(&self, kernel: &str, execution: &Execution, check: &mut FidelityCheck) {
         check.begin(kernel, execution.launch.machine, self.programs_of(execution));
+    }
+
+    /// Whether the course of all waves of a dispatch is for sure the same whatever the results are that are
+    /// not settled, as far as the code shows: of its own operations, and in memory, if earlier dispatches
+    /// may have left some there. It is not where the code is not seen.
+    pub fn has_settled_course(&self, dispatch: &Dispatch, memory_may_be_marked: bool) -> bool {
+        let module = self.module(dispatch.module).ok();
+        let kernels = module.and_then(|own| own.code_object.as_ref()).map(CodeObject::kernels);
+        let mut kernels = kernels.into_iter().flatten();
+        let Some((module, kernel)) =
+            module.zip(kernels.find(|kernel| *kernel.name == *dispatch.kernel))
+        else {
+            return false;
+        };
+        let machine = launch::machine(&kernel.descriptor, &self.target);
+        let program = self.programs_for(machine.lanes).get(dispatch.module.0 as usize);
+        let initial = kernel.descriptor.initial_sgprs(&self.target);
+        let pointers = initial.iter().filter(|own| {
+            matches!(
+                own.value,
+                InitialValue::KernargPointer
+                    | InitialValue::DispatchPointer
+                    | InitialValue::QueuePointer
+            )
+        });
+        let pointers = pointers.flat_map(|own| own.first.0..own.first.0.saturating_add(own.words));
+        program.is_some_and(|program| {
+            let program = program.of_machine(machine, true);
+            let start = module.bias.wrapping_add(kernel.start().0);
+            fidelity::is_settled(&program, start, pointers.map(ScalarIndex), memory_may_be_marked)
+        })
     }
 
     /// Like [`EmbeddedGpu::advance`], and follows the fidelity of the run. Execution is the same, and

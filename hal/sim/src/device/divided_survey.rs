@@ -161,8 +161,7 @@ impl EmbeddedGpu {
         let home = programs.get(execution.home);
         let reached = home.map(|own| own.reached(execution.launch.start)).unwrap_or_default();
         reached.is_order_free
-            && reached.is_settled
-            && fidelity.only_counts()
+            && fidelity.only_counts(reached.is_settled)
             && execution.launch.all_private_memory().is_empty()
     }
 

@@ -252,13 +252,17 @@ impl EmbeddedGpu {
 
     /// The code of each module, decoded for the size of the execution's waves.
     fn programs_of(&self, execution: &Execution) -> Vec<Arc<Program>> {
-        let lanes = execution.launch.machine.lanes;
-        let size = self.target.wave_sizes().iter().position(|size| *size == lanes);
-        let programs = size.and_then(|size| self.programs.get(size)).into_iter().flatten();
+        let machine = execution.launch.machine;
         let of_machine = |(index, program): (usize, &Arc<Program>)| {
-            program.of_machine(execution.launch.machine, index == execution.home)
+            program.of_machine(machine, index == execution.home)
         };
-        programs.enumerate().map(of_machine).collect()
+        self.programs_for(machine.lanes).iter().enumerate().map(of_machine).collect()
+    }
+
+    /// The code of each module, decoded for waves of so many lanes.
+    fn programs_for(&self, lanes: u8) -> &[Arc<Program>] {
+        let size = self.target.wave_sizes().iter().position(|size| *size == lanes);
+        size.and_then(|size| self.programs.get(size)).map_or(&[], |own| own)
     }
 
     /// Advances a dispatch to its end.

@@ -7,6 +7,7 @@
 //! run another course; elsewhere it computes other values on the same course. Marks are not put on
 //! what was computed on a course that marked values chose.
 
+mod course;
 mod executions;
 mod follow;
 mod memory;
@@ -15,6 +16,8 @@ mod scalar_memory;
 mod vector_memory;
 
 pub use report::{Fidelity, OperationFidelity, UnsettledDecision};
+
+pub use course::is_settled;
 
 use crate::dispatch::checker::{Checker, Counting};
 use crate::dispatch::launch::Launch;
@@ -41,6 +44,8 @@ pub struct FidelityCheck {
     /// Marks on device memory, from dispatch to dispatch.
     memory: MarkedMemory,
     dispatch: Option<DispatchCheck>,
+    /// Whether nothing is followed any more.
+    only_counts: bool,
 }
 
 /// What is followed of a dispatch under way.
@@ -85,19 +90,26 @@ impl FidelityCheck {
         });
     }
 
-    /// Whether there is nothing to follow in dispatches whose operations are all settled: then it is
-    /// enough to count what waves execute.
-    pub(crate) fn only_counts(&self) -> bool {
-        self.memory.is_empty()
-            && self
-                .dispatch
-                .as_ref()
-                .is_some_and(|own| own.shadows.is_empty() && own.lds.is_empty())
+    /// From the next dispatch on counts operations, and follows nothing: for dispatches that all have a
+    /// [settled course](crate::EmbeddedGpu::has_settled_course).
+    pub fn only_count(&mut self) {
+        self.end();
+        self.only_counts = true;
+    }
+
+    /// Whether it is enough to count what waves execute of the dispatch under way. `is_settled` says whether
+    /// all of its operations are.
+    pub(crate) fn only_counts(&self, is_settled: bool) -> bool {
+        let has_no_marks = |own: &DispatchCheck| own.shadows.is_empty() && own.lds.is_empty();
+        self.only_counts
+            || is_settled
+                && self.memory.is_empty()
+                && self.dispatch.as_ref().is_some_and(has_no_marks)
     }
 
     /// A check of other waves of the dispatch under way, where there is nothing to follow.
     pub(crate) fn new_part(&self, programs: Vec<Arc<Program>>) -> FidelityCheck {
-        let mut part = FidelityCheck::default();
+        let mut part = FidelityCheck { only_counts: self.only_counts, ..FidelityCheck::default() };
         if let Some(own) = &self.dispatch {
             part.begin(&own.kernel, own.machine, programs);
         }
@@ -137,9 +149,12 @@ impl Checker for FidelityCheck {
     const ALLOWS_COMPILED: bool = true;
 
     fn counting(&self) -> Counting {
-        let FidelityCheck { memory, dispatch: Some(dispatch), .. } = self else {
+        let FidelityCheck { memory, dispatch: Some(dispatch), only_counts, .. } = self else {
             return Counting::Nothing;
         };
+        if *only_counts {
+            return Counting::Rows(Traits(0));
+        }
         let has_marks =
             !memory.is_empty() || !dispatch.lds.is_empty() || !dispatch.shadows.is_empty();
         if has_marks { Counting::Each } else { Counting::Rows(Traits::UNSETTLED) }
@@ -147,7 +162,10 @@ impl Checker for FidelityCheck {
 
     /// Where there is nothing to follow.
     fn allows(&mut self, wave: &Wave, stretch: Stretch<'_>) -> u64 {
-        let FidelityCheck { memory, dispatch: Some(dispatch), .. } = self else { return u64::MAX };
+        let FidelityCheck { memory, dispatch: Some(dispatch), only_counts: false, .. } = self
+        else {
+            return u64::MAX;
+        };
         let may_load = !memory.is_empty() || !dispatch.lds.is_empty();
         let is_followed = stretch.traits.meets(Traits::UNSETTLED)
             || dispatch.shadows.contains_key(&wave.id)
@@ -174,7 +192,9 @@ impl Checker for FidelityCheck {
     }
 
     fn before(&mut self, wave: &Wave, op: &Op, _: &mut dyn Memory) {
-        let FidelityCheck { findings, memory, dispatch: Some(dispatch) } = self else { return };
+        let FidelityCheck { findings, memory, dispatch: Some(dispatch), only_counts } = self else {
+            return;
+        };
         if wave.mode.skips_vectors() && is_vector(op.run) {
             return;
         }
@@ -182,6 +202,9 @@ impl Checker for FidelityCheck {
         let instruction = dispatch.executions.execute(wave.pc, op, machine);
         if let Run::Control(Control::EndProgram) = op.run {
             dispatch.end_wave(wave);
+            return;
+        }
+        if *only_counts {
             return;
         }
         let has_marks = dispatch.shadows.contains_key(&wave.id);

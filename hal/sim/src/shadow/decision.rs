@@ -67,6 +67,39 @@ impl Shadow {
 }
 
 fn decision(shadow: &Shadow, wave: &Wave, op: &Op) -> Option<Decision> {
+    let is_vcc = matches!(op.run, Run::Control(Control::Branch(Condition::VccZero(_))));
+    let (purpose, words) = match decided_by(op, wave.machine) {
+        Some(_) if is_vcc && !vcc_is_undecided(shadow, wave) => return None,
+        Some((Purpose::Index, _)) | None if is_indexed(wave, op) => {
+            let marked = shadow.scalars[usize::from(ScalarIndex::M0.0)] & index_bits(wave);
+            let word = (marked != 0).then_some(Word::Scalar(ScalarIndex::M0));
+            (Purpose::Index, word.into_iter().collect())
+        }
+        own => own?,
+    };
+    let is_per_lane = matches!(op.run, Run::VectorMemory(_) | Run::Lds(_));
+    let active = if is_per_lane { wave.exec() } else { LaneMask::FULL };
+    let mut lanes = 0;
+    let mut registers: Vec<RegisterRange> = Vec::new();
+    for word in words {
+        let marked = shadow.marked_lanes(word).0 & active.0;
+        if marked == 0 {
+            continue;
+        }
+        lanes |= marked;
+        let range = register(word, wave.machine).map(|register| RegisterRange::new(register, 1));
+        registers.extend(range.filter(|range| !registers.contains(range)));
+    }
+    if lanes == 0 {
+        return None;
+    }
+    let lanes = if is_per_lane { LaneMask(lanes) } else { LaneMask::EMPTY };
+    Some(Decision { registers, purpose, lanes })
+}
+
+/// What an instruction decides, and by which words; of moves between registers that are selected by an
+/// index only those that are that always. What decides EXEC is written to it.
+pub fn decided_by(op: &Op, machine: Machine) -> Option<(Purpose, Vec<Word>)> {
     let scalars = |first: ScalarIndex, count: u8| {
         (0..count).map(move |word| Word::Scalar(ScalarIndex((first.0 + word) & 127)))
     };
@@ -80,7 +113,7 @@ fn decision(shadow: &Shadow, wave: &Wave, op: &Op) -> Option<Decision> {
                 (Space::Scratch, base) => {
                     words.push(base[0]);
                     // Elsewhere the hardware sets it up, or s_setreg.
-                    if wave.machine.flat_scratch == ScalarIndex::FLAT_SCRATCH {
+                    if machine.flat_scratch == ScalarIndex::FLAT_SCRATCH {
                         words.extend(scalars(ScalarIndex::FLAT_SCRATCH, 2));
                     }
                 }
@@ -112,8 +145,8 @@ fn decision(shadow: &Shadow, wave: &Wave, op: &Op) -> Option<Decision> {
         Run::Control(Control::Branch(condition)) => {
             match condition {
                 Condition::Scc(_) => words.push(Word::Scc),
-                Condition::VccZero(_) if vcc_is_undecided(shadow, wave) => {
-                    words.extend(scalars(ScalarIndex::VCC, wave.machine.lanes / 32));
+                Condition::VccZero(_) => {
+                    words.extend(scalars(ScalarIndex::VCC, machine.lanes / 32));
                 }
                 _ => {}
             }
@@ -123,32 +156,13 @@ fn decision(shadow: &Shadow, wave: &Wave, op: &Op) -> Option<Decision> {
             words.extend(op.sources[0].words);
             Purpose::Target
         }
-        _ if is_indexed(wave, op) => {
-            if shadow.scalars[usize::from(ScalarIndex::M0.0)] & index_bits(wave) != 0 {
-                words.push(Word::Scalar(ScalarIndex::M0));
-            }
+        _ if op.inst.indexes_registers() => {
+            words.push(Word::Scalar(ScalarIndex::M0));
             Purpose::Index
         }
         _ => return None,
     };
-    let is_per_lane = matches!(op.run, Run::VectorMemory(_) | Run::Lds(_));
-    let active = if is_per_lane { wave.exec() } else { LaneMask::FULL };
-    let mut lanes = 0;
-    let mut registers: Vec<RegisterRange> = Vec::new();
-    for word in words {
-        let marked = shadow.marked_lanes(word).0 & active.0;
-        if marked == 0 {
-            continue;
-        }
-        lanes |= marked;
-        let range = register(word, wave.machine).map(|register| RegisterRange::new(register, 1));
-        registers.extend(range.filter(|range| !registers.contains(range)));
-    }
-    if lanes == 0 {
-        return None;
-    }
-    let lanes = if is_per_lane { LaneMask(lanes) } else { LaneMask::EMPTY };
-    Some(Decision { registers, purpose, lanes })
+    Some((purpose, words))
 }
 
 /// Whether VCC may be zero or not, by its marked bits.

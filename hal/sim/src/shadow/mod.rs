@@ -7,8 +7,8 @@ mod named;
 mod registers;
 mod slot;
 
-pub use decision::{Decision, Purpose};
+pub use decision::{Decision, Purpose, decided_by};
 pub use lds::{LdsMarks, destination_words};
 pub use named::Named;
 pub use registers::{Shadow, stand_in};
-pub use slot::Slots;
+pub use slot::{SlotSet, Slots};
