@@ -257,6 +257,13 @@ fn code_whose_unsettled_results_decide_nothing_is_not_followed_and_other_code_is
         assert_eq!(has_settled_course(&format!("{UNSETTLED}{way}"), false), is_settled, "{way}");
         assert!(has_settled_course(&format!("{SETTLED}{way}"), false), "{way}");
     }
+    // Where it is not seen which registers are meant.
+    let mode = |field: &str| {
+        has_settled_course(&format!("s_setreg_imm32_b32 hwreg(HW_REG_MODE, {field}\n"), false)
+    };
+    assert!(mode("4, 4), 15"));
+    assert!(!mode("27, 1), 1"));
+    assert!(!has_settled_course("s_set_gpr_idx_on s4, gpr_idx(SRC0)\n", false));
     // The arguments are the host's, whatever earlier dispatches have left in memory.
     let loads = format!("global_load_dword v4, v1, s[2:3]\ns_waitcnt vmcnt(0)\n{AS_ADDRESS}");
     assert!(has_settled_course(&loads, false));

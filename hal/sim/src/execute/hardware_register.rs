@@ -36,6 +36,11 @@ pub fn is_mode(immediate: u32) -> bool {
     immediate & 63 == id::MODE
 }
 
+/// The bits of MODE that an immediate selects.
+pub fn mode_bits(immediate: u32) -> u32 {
+    if is_mode(immediate) { field(immediate).1 } else { 0 }
+}
+
 /// The field of a hardware register; registers that have no meaning here read as zero.
 pub fn read(wave: &Wave, immediate: u32) -> u32 {
     let (offset, mask) = field(immediate);

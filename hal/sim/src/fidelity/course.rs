@@ -2,6 +2,7 @@
 //! there is nothing to follow. What may be marked is followed through the code in all ways that waves may
 //! take, wherever values may get: what is stored to memory, or to LDS, may be loaded by any load.
 
+use crate::execute::hardware_register::mode_bits;
 use crate::instruction::control::Control;
 use crate::instruction::lds::LdsAccess;
 use crate::instruction::vector_memory::{self, Transfer};
@@ -148,6 +149,10 @@ fn after(op: &Op, machine: Machine, mut state: State, marks: &mut Marks) -> Opti
     Some(state)
 }
 
+/// The bits of MODE that say how numbers are rounded and the like: others say which registers
+/// instructions name, and which instructions are skipped.
+const ARITHMETIC: u32 = 0xfff;
+
 /// Whether what an instruction does to the course of a wave, and to how those after it are understood, is
 /// what [`after`] expects.
 fn is_understood(op: &Op, machine: Machine) -> bool {
@@ -156,6 +161,10 @@ fn is_understood(op: &Op, machine: Machine) -> bool {
         Course::Jump | Course::Call | Course::Unknown(_)
     );
     let is_control_known = match op.run {
+        Run::Control(Control::SetRegister) => {
+            let bits = mode_bits(op.immediate as u32);
+            bits & !ARITHMETIC == 0 && (bits == 0 || !machine.setreg_sets_banks)
+        }
         Run::Control(own) => matches!(
             own,
             Control::Nothing
@@ -165,7 +174,6 @@ fn is_understood(op: &Op, machine: Machine) -> bool {
                 | Control::Trap
                 | Control::Branch(_)
                 | Control::GetPc
-                | Control::SetRegister
                 | Control::Halt
                 | Control::HaltAlways
                 | Control::Kill
