@@ -231,6 +231,13 @@ fn code_whose_unsettled_results_decide_nothing_is_not_followed_and_other_code_is
             ),
             false,
         ),
+        // The lanes that were not active before, and keep what they have.
+        (
+            format!(
+                "s_mov_b64 exec, 1\nv_mov_b32 v4, v1\ns_andn2_saveexec_b64 s[4:5], vcc\n{AS_ADDRESS}"
+            ),
+            false,
+        ),
         // What waves come to again.
         (
             "again: v_mov_b32 v5, v7\nv_mov_b32 v7, v4\nglobal_load_dword v6, v5, s[2:3]\n\

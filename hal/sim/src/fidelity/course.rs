@@ -6,12 +6,12 @@ use crate::execute::hardware_register::mode_bits;
 use crate::instruction::control::Control;
 use crate::instruction::lds::LdsAccess;
 use crate::instruction::vector_memory::{self, Transfer};
-use crate::instruction::{Op, Run, Word, scalar_memory};
+use crate::instruction::{Op, Run, scalar_memory};
 use crate::shadow::{Named, SlotSet, decided_by};
 use crate::translate::coverage::unsettled_bits;
 use crate::translate::program::Program;
 use crate::wave::{Machine, ScalarIndex};
-use flipwave_isa::{Control as Course, Family};
+use flipwave_isa::{Control as Course, ExecChange, Family};
 use rustc_hash::FxHashMap;
 
 /// Whether the course of all waves of a kernel that starts at a device address is the same whatever the
@@ -137,12 +137,12 @@ fn after(op: &Op, machine: Machine, mut state: State, marks: &mut Marks) -> Opti
         }
     }
     state.resting = state.resting.vectors();
-    if op.writes_exec || named.writes.iter().any(|(_, slots)| slots.have_exec()) {
+    if let Some(change) = op.inst.exec_change() {
         if is_marked {
             return None;
         }
         state.resting = state.resting.union(state.active.vectors());
-        if !only_takes_lanes(op) {
+        if change != ExecChange::Narrows {
             state.active = state.active.union(state.resting);
         }
     }
@@ -247,17 +247,4 @@ fn loads(op: &Op, state: &State, marks: &mut Marks, reads_marks: bool) -> bool {
         Run::LdsDirect => marks.lds,
         _ => false,
     }
-}
-
-/// Whether an instruction that writes EXEC leaves no lane active that was not.
-fn only_takes_lanes(op: &Op) -> bool {
-    let is_exec = |word: &Word| matches!(word, Word::Scalar(index) if index.is_exec());
-    let name = op.inst.operation.name();
-    let has_exec = |index: usize| op.sources[index].words.iter().all(is_exec);
-    let saves = ["s_and_saveexec", "s_andn2_saveexec", "s_and_not1_saveexec"];
-    op.writes_exec && matches!(op.run, Run::Vector(_))
-        || saves.iter().any(|own| name.starts_with(own))
-        || ["s_and_b32", "s_and_b64"].contains(&name) && (has_exec(0) || has_exec(1))
-        || ["s_andn2_b32", "s_andn2_b64", "s_and_not1_b32", "s_and_not1_b64"].contains(&name)
-            && has_exec(0)
 }

@@ -59,11 +59,6 @@ impl Slots {
         self.half.is_none()
     }
 
-    /// Whether EXEC is among them.
-    pub fn have_exec(&self) -> bool {
-        self.scalars().any(|index| ScalarIndex(index as u8).is_exec())
-    }
-
     /// Whether SCC is meant.
     pub fn is_scc(&self) -> bool {
         self.numbers.contains(&SCC)
