@@ -1,5 +1,7 @@
 //! Compiled blocks against the interpreter: random operations one after the other, on random registers.
 
+mod far;
+
 use crate::compile::Outcome;
 use crate::compile::testing::{
     Block, Candidate, Demands, How, LaneAccess, Lowering, Plan, Room, ScalarLowering, Source,

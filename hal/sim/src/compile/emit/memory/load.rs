@@ -83,14 +83,14 @@ impl Emitter<'_> {
     fn load_each(&mut self, group: Group, add: u64, element: Element) -> Vec<Value> {
         let (safe, offsets) = self.each(group, add);
         self.note_each(group, offsets, safe);
-        let [w, m, d] = self.types(["W", "M", "D"]);
+        let [w, m] = self.types(["W", "M"]);
         let (lanes, bytes) = (self.shape.lanes(), group.bytes);
         if let Element::Part { .. } = element {
             return vec![self.load_parts(group, offsets, element)];
         }
         let word = |word| {
             let at = self.lanes(format_args!("getelementptr i8, ptr {bytes}, i64 {}", word * 4));
-            let at = self.lanes(format_args!("getelementptr i8, ptr {at}, {d} {offsets}"));
+            let at = self.at_each(at, offsets);
             self.lanes(format_args!(
                 "call {w} @llvm.masked.gather.v{lanes}i32.v{lanes}p0(<{lanes} x ptr> align 1 {at}, \
                  {m} splat (i1 true), {w} poison)"
@@ -101,12 +101,10 @@ impl Emitter<'_> {
 
     /// One lane after the other: hosts gather no bytes.
     fn load_parts(&mut self, group: Group, offsets: Value, element: Element) -> Value {
-        let (kind, part, d) = (self.kind(element), part_type(element), self.shape.named("D"));
+        let (kind, part) = (self.kind(element), part_type(element));
         let mut all = None;
         for lane in 0..self.shape.lanes() {
-            let offset = self.lanes(format_args!("extractelement {d} {offsets}, i64 {lane}"));
-            let bytes = group.bytes;
-            let at = self.lanes(format_args!("getelementptr i8, ptr {bytes}, i64 {offset}"));
+            let at = self.at_one(group.bytes, offsets, lane);
             let value = self.lanes(format_args!("load {part}, ptr {at}, align 1"));
             let before = all.map_or("poison".to_owned(), |all: Value| all.to_string());
             all =

@@ -299,10 +299,10 @@ impl Emitter<'_> {
         (address, consecutive, equal)
     }
 
-    /// The lanes that may access what they want to, and offsets, which are 0 in the others. Notes the
-    /// active ones that may not.
+    /// The lanes that may access what they want to, and offsets, of 32 bits without a sign, which are 0 in
+    /// the others. Notes the active ones that may not.
     fn each(&mut self, group: Group, add: u64) -> (Value, Value) {
-        let [w, m, d] = self.types(["W", "M", "D"]);
+        let [w, m] = self.types(["W", "M"]);
         let last = self.lanes(format_args!("sub i64 {}, {}", group.length, group.step));
         let (offsets, bad) = match group.missing {
             // Addresses in LDS are of 32 bits.
@@ -312,29 +312,66 @@ impl Emitter<'_> {
                     self.lanes(format_args!("add {w} {low}, {}", Value::Splat(add as u32)));
                 let last = self.lanes(format_args!("trunc i64 {last} to i32"));
                 let last = self.splat(last);
-                let bad = self.lanes(format_args!("icmp ugt {w} {offsets}, {last}"));
-                (self.lanes(format_args!("zext {w} {offsets} to {d}")), bad)
+                (offsets, self.lanes(format_args!("icmp ugt {w} {offsets}, {last}")))
             }
             Some(missing) => {
-                let addresses = match group.high {
-                    Some(high) => self.joined(group.low, high),
-                    None => self.lanes(format_args!("zext {w} {} to {d}", group.low)),
-                };
                 let add = self.lanes(format_args!("add i64 {}, {}", group.add, add as i64));
-                let (add, last) = (self.splat_wide(add), self.splat_wide(last));
-                let offsets = self.lanes(format_args!("add {d} {addresses}, {add}"));
-                let beyond = self.lanes(format_args!("icmp ugt {d} {offsets}, {last}"));
-                let missing = self.splat_wide(missing);
-                let gone = self.lanes(format_args!("icmp ne {d} {missing}, zeroinitializer"));
-                (offsets, self.lanes(format_args!("or {m} {beyond}, {gone}")))
+                let (offsets, beyond) = self.offsets(group, add);
+                // Hosts access lanes by offsets of 32 bits twice as fast as by those of 64: what is
+                // farther from the window's first byte is left to the interpreter.
+                let most = u32::MAX;
+                let is_long = self.lanes(format_args!("icmp ugt i64 {last}, {most}"));
+                let last = self.lanes(format_args!("select i1 {is_long}, i64 {most}, i64 {last}"));
+                let last = self.lanes(format_args!("trunc i64 {last} to i32"));
+                let last = self.splat(last);
+                let after = self.lanes(format_args!("icmp ugt {w} {offsets}, {last}"));
+                let beyond = self.lanes(format_args!("or {m} {beyond}, {after}"));
+                let gone = self.lanes(format_args!("icmp ne i64 {missing}, 0"));
+                let all = format!("{m} splat (i1 true)");
+                (offsets, self.lanes(format_args!("select i1 {gone}, {all}, {m} {beyond}")))
             }
         };
         self.doubt(bad);
         let good = self.lanes(format_args!("xor {m} {bad}, splat (i1 true)"));
         let safe = self.lanes(format_args!("and {m} {good}, %active"));
         let offsets =
-            self.lanes(format_args!("select {m} {safe}, {d} {offsets}, {d} zeroinitializer"));
+            self.lanes(format_args!("select {m} {safe}, {w} {offsets}, {w} zeroinitializer"));
         (safe, offsets)
+    }
+
+    /// The low words of the lanes' addresses and `add`, of 64 bits, and which of the sums have more than
+    /// these.
+    fn offsets(&mut self, group: Group, add: Value) -> (Value, Value) {
+        let [w, m] = self.types(["W", "M"]);
+        let low = self.lanes(format_args!("trunc i64 {add} to i32"));
+        let high = self.lanes(format_args!("lshr i64 {add}, 32"));
+        let high = self.lanes(format_args!("trunc i64 {high} to i32"));
+        let (low, high) = (self.splat(low), self.splat(high));
+        let offsets = self.lanes(format_args!("add {w} {}, {low}", group.low));
+        let carries = self.lanes(format_args!("icmp ult {w} {offsets}, {low}"));
+        let high = match group.high {
+            Some(own) => self.lanes(format_args!("add {w} {own}, {high}")),
+            None => high,
+        };
+        let carried = self.lanes(format_args!("sext {m} {carries} to {w}"));
+        (offsets, self.lanes(format_args!("icmp ne {w} {high}, {carried}")))
+    }
+
+    /// Where the words of lanes are that are at such offsets from an address of the host.
+    fn at_each(&mut self, bytes: Value, offsets: Value) -> Value {
+        // Hosts take offsets for numbers with a sign.
+        let w = self.shape.named("W");
+        let middle = self.lanes(format_args!("getelementptr i8, ptr {bytes}, i64 {}", 1u64 << 31));
+        let offsets = self.lanes(format_args!("xor {w} {offsets}, {}", Value::Splat(1 << 31)));
+        self.lanes(format_args!("getelementptr i8, ptr {middle}, {w} {offsets}"))
+    }
+
+    /// A lane's bytes at such an offset.
+    fn at_one(&mut self, bytes: Value, offsets: Value, lane: u32) -> Value {
+        let w = self.shape.named("W");
+        let offset = self.lanes(format_args!("extractelement {w} {offsets}, i64 {lane}"));
+        let offset = self.lanes(format_args!("zext i32 {offset} to i64"));
+        self.lanes(format_args!("getelementptr i8, ptr {bytes}, i64 {offset}"))
     }
 
     /// Notes lanes whose accesses are left to the interpreter, if they are active.
@@ -346,14 +383,6 @@ impl Emitter<'_> {
         let known = self.lanes(format_args!("load i64, ptr %doubts.at"));
         let all = self.lanes(format_args!("or i64 {known}, {bits}"));
         self.body(format_args!("  store i64 {all}, ptr %doubts.at"));
-    }
-
-    fn splat_wide(&mut self, value: Value) -> Value {
-        let (d, lanes) = (self.shape.named("D"), self.shape.lanes());
-        let one = self.lanes(format_args!("insertelement {d} poison, i64 {value}, i64 0"));
-        self.lanes(format_args!(
-            "shufflevector {d} {one}, {d} poison, <{lanes} x i32> zeroinitializer"
-        ))
     }
 
     fn body(&mut self, code: std::fmt::Arguments<'_>) {

@@ -111,9 +111,9 @@ impl Emitter<'_> {
     }
 
     fn scatter(&mut self, data: Value, group: Group, offsets: Value, safe: Value) {
-        let [w, m, d] = self.types(["W", "M", "D"]);
-        let (lanes, bytes) = (self.shape.lanes(), group.bytes);
-        let at = self.lanes(format_args!("getelementptr i8, ptr {bytes}, {d} {offsets}"));
+        let [w, m] = self.types(["W", "M"]);
+        let lanes = self.shape.lanes();
+        let at = self.at_each(group.bytes, offsets);
         self.body(format_args!(
             "  call void @llvm.masked.scatter.v{lanes}i32.v{lanes}p0({w} {data}, \
              <{lanes} x ptr> align 1 {at}, {m} {safe})"
@@ -129,12 +129,11 @@ impl Emitter<'_> {
         (safe, offsets): (Value, Value),
         element: Element,
     ) {
-        let [m, d] = self.types(["M", "D"]);
-        let (kind, part, bytes) = (self.kind(element), part_type(element), group.bytes);
+        let m = self.shape.named("M");
+        let (kind, part) = (self.kind(element), part_type(element));
         for lane in 0..self.shape.lanes() {
             let stores = self.lanes(format_args!("extractelement {m} {safe}, i64 {lane}"));
-            let offset = self.lanes(format_args!("extractelement {d} {offsets}, i64 {lane}"));
-            let at = self.lanes(format_args!("getelementptr i8, ptr {bytes}, i64 {offset}"));
+            let at = self.at_one(group.bytes, offsets, lane);
             let at = self.lanes(format_args!("select i1 {stores}, ptr {at}, ptr %nowhere"));
             for (word, values) in (0..).zip(data) {
                 let value = self.lanes(format_args!("extractelement {kind} {values}, i64 {lane}"));

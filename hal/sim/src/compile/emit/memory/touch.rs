@@ -117,7 +117,8 @@ impl Emitter<'_> {
     /// Notes what lanes touch at these offsets.
     pub(super) fn note_each(&mut self, group: Group, offsets: Value, lanes: Value) {
         let Some(touched) = group.touched else { return };
-        let ([m, d], count) = (self.types(["M", "D"]), self.shape.lanes());
+        let ([w, m, d], count) = (self.types(["W", "M", "D"]), self.shape.lanes());
+        let offsets = self.lanes(format_args!("zext {w} {offsets} to {d}"));
         let places =
             self.lanes(format_args!("getelementptr i8, ptr %frame, i64 {}", offset::PLACES));
         self.body(format_args!("  store {d} {offsets}, ptr {places}, align 8"));
