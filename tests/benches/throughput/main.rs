@@ -28,6 +28,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const RUNS: usize = 15;
+/// How long a kernel is executed before it is measured, so that what is compiled in the background is
+/// ready.
+const WARM_UP: Duration = Duration::from_millis(500);
 
 /// A processor of each generation.
 const TARGETS: [&str; 6] = ["gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1201"];
@@ -144,6 +147,7 @@ fn measure(name: &str, portable: bool) -> Result<(), Box<dyn Error>> {
     let [mut times, mut interpreted_times, mut native_times] = [const { Vec::new() }; 3];
     let [mut armed_times, mut watched_times, mut recorded_times, mut followed_times] =
         [const { Vec::new() }; 4];
+    warm_up(&prepared)?;
     for _ in 0..RUNS {
         let usual = Compiling::of_process();
         let (time, executed, output) = execute(&prepared, usual, &mut Unobserved)?;
@@ -191,6 +195,7 @@ fn measure_on(name: &str, target: &str) -> Result<(), Box<dyn Error>> {
     let campaign = Campaign { target: target.parse()?, ..Campaign::read(&file)? };
     let prepared = prepare(&campaign)?;
     let (mut times, mut count) = (Vec::new(), 0);
+    warm_up(&prepared)?;
     for _ in 0..RUNS {
         let (time, statistics, _) = execute(&prepared, Compiling::of_process(), &mut Unobserved)?;
         times.push(time);
@@ -199,6 +204,16 @@ fn measure_on(name: &str, target: &str) -> Result<(), Box<dyn Error>> {
     let time = median(times).as_secs_f64();
     let (milliseconds, rate) = (time * 1e3, count as f64 / time / 1e6);
     println!("{name:<20} {target:<8} {count:>10} {milliseconds:>6.2} ms {rate:>10.1} M");
+    Ok(())
+}
+
+/// Executes a kernel, also in ways that have code of their own.
+fn warm_up(prepared: &Prepared) -> Result<(), Box<dyn Error>> {
+    let start = Instant::now();
+    while start.elapsed() < WARM_UP {
+        execute(prepared, Compiling::of_process(), &mut Unobserved)?;
+        record(prepared)?;
+    }
     Ok(())
 }
 
