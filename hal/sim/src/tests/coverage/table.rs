@@ -1,7 +1,7 @@
 //! The book's tables of instructions: `docs/instructions.md` and a page for each target in
 //! `docs/instructions/`.
 
-use super::walk::{SAMPLES, decode, isa, neighbours};
+use super::walk::{SAMPLES, decode, isa, neighbours, of_all_pages};
 use super::{Treatment, treatment};
 use crate::execute::lane::Accuracy;
 use crate::wave::Machine;
@@ -129,8 +129,7 @@ fn rows(processor: &str) -> Rows {
 }
 
 /// The rows of each page.
-static ROWS: LazyLock<BTreeMap<&'static str, Rows>> =
-    LazyLock::new(|| PAGES.iter().map(|(processor, _)| (*processor, rows(processor))).collect());
+static ROWS: LazyLock<BTreeMap<&'static str, Rows>> = LazyLock::new(|| of_all_pages(rows));
 
 /// How many instructions there are of each kind, and of all.
 fn totals(rows: &Rows) -> [(&'static str, usize); 6] {

@@ -152,9 +152,19 @@ const WALKED: [(&str, usize); 6] = [
 ];
 
 /// The samples of all processors that have a page, which several tests walk.
-pub static SAMPLES: LazyLock<BTreeMap<&'static str, Samples>> = LazyLock::new(|| {
-    PAGES.iter().map(|(processor, _)| (*processor, samples(&isa(processor)))).collect()
-});
+pub static SAMPLES: LazyLock<BTreeMap<&'static str, Samples>> =
+    LazyLock::new(|| of_all_pages(|processor| samples(&isa(processor))));
+
+/// Something of each processor that has a page. Tests that wait for it leave the host's processors to
+/// it.
+pub fn of_all_pages<T: Send>(of: impl Fn(&str) -> T + Sync) -> BTreeMap<&'static str, T> {
+    let of = &of;
+    std::thread::scope(|scope| {
+        let start = |(processor, _)| (processor, scope.spawn(move || of(processor)));
+        let threads = PAGES.map(start);
+        threads.map(|(processor, own)| (processor, own.join().expect("no panic"))).into()
+    })
+}
 
 /// The sampled encodings of one of them.
 fn sampled(processor: &str) -> impl Iterator<Item = Words> {
