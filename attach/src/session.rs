@@ -96,7 +96,12 @@ impl Session {
         let text = std::env::var(VARIABLE).map_err(|_| {
             format!("{VARIABLE} is not set: start the application with flipwave exec")
         })?;
-        serde_json::from_str(&text).map_err(|error| format!("{VARIABLE} cannot be read: {error}"))
+        serde_json::from_str(&text).map_err(|error| {
+            format!(
+                "{VARIABLE} cannot be read: {error}; this library and the program flipwave have to be \
+                 of one build: install both again"
+            )
+        })
     }
 
     /// The GPUs' targets.
