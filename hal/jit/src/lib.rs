@@ -8,6 +8,7 @@
 
 mod client;
 mod load;
+mod masked_logic;
 mod message;
 mod object_code;
 mod service;

@@ -1,5 +1,6 @@
 //! LLVM: IR as text in, an object file out.
 
+use crate::masked_logic;
 use crate::store::Key;
 use crate::{Compiler, Extensions};
 use llvm_sys::core::*;
@@ -22,13 +23,14 @@ impl Compiler for Here {
     fn compile(&mut self, ir: &str, extensions: Extensions) -> Result<Vec<u8>, CompileError> {
         prepare();
         let machine = TargetMachine::new(extensions)?;
-        // SAFETY: the text is copied; module and machine live in this function, and what LLVM hands out
-        // is given back in it. The context is disposed of after the module.
-        unsafe {
-            let context = LLVMContextCreate();
-            let result = in_context(context, ir, &machine);
-            LLVMContextDispose(context);
-            result
+        let object = machine.compile(ir)?;
+        if !masked_logic::may_be_in(&object) {
+            return Ok(object);
+        }
+        let object = machine.compile(&masked_logic::without(ir))?;
+        match masked_logic::may_be_in(&object) {
+            false => Ok(object),
+            true => Err(CompileError("LLVM makes an instruction of it that may be wrong".into())),
         }
     }
 }
@@ -42,6 +44,7 @@ pub fn prepare() {
         LLVMInitializeX86Target();
         LLVMInitializeX86TargetMC();
         LLVMInitializeX86AsmPrinter();
+        LLVMInitializeX86AsmParser();
     });
     LazyLock::force(&HOST);
 }
@@ -75,7 +78,8 @@ fn identity(extensions: Extensions) -> String {
     let (mut major, mut minor, mut patch) = (0, 0, 0);
     // SAFETY: the numbers are written.
     unsafe { LLVMGetVersion(&mut major, &mut minor, &mut patch) };
-    let version = format!("LLVM {major}.{minor}.{patch} {extensions:?}");
+    // What was kept before may have the mistake of `masked_logic`.
+    let version = format!("LLVM {major}.{minor}.{patch} without masked logic {extensions:?}");
     match extensions {
         Extensions::Avx2 => version,
         Extensions::Avx512 => {
@@ -158,6 +162,20 @@ impl TargetMachine {
             };
             LLVMDisposeMessage(triple);
             machine
+        }
+    }
+}
+
+impl TargetMachine {
+    /// Compiles a module.
+    fn compile(&self, ir: &str) -> Result<Vec<u8>, CompileError> {
+        // SAFETY: the text is copied; the module lives in this function, and what LLVM hands out is given
+        // back in it. The context is disposed of after the module.
+        unsafe {
+            let context = LLVMContextCreate();
+            let result = in_context(context, ir, self);
+            LLVMContextDispose(context);
+            result
         }
     }
 }

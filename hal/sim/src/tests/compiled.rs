@@ -1,6 +1,7 @@
 //! Compiled blocks against the interpreter: random operations one after the other, on random registers.
 
 mod far;
+mod left_out;
 
 use crate::compile::Outcome;
 use crate::compile::testing::{
@@ -96,6 +97,12 @@ fn vector(random: &mut Random, lowering: &'static Lowering, machine: Machine) ->
             adapt.sources[index].select = part(random);
             adapt.sources[index].sign_extend = random.next() & 1 != 0;
         }
+    }
+    // Often what is replaced is what it is computed from.
+    if random.next().is_multiple_of(4)
+        && let Word::Row(own) = op.sources[random.next() as usize % row_of.sources.len()].words[0]
+    {
+        op.destination = own;
     }
     let writes_word = matches!(row_of.result, ResultKind::Rows(1) | ResultKind::RowsAndMask(1));
     if writes_word && random.next().is_multiple_of(8) {

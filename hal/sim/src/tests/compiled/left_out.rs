@@ -1,0 +1,40 @@
+//! Lanes that EXEC leaves out keep their words, whatever the others' are computed from.
+
+use super::{difference, machines};
+use crate::compile::testing::{Plan, VectorPlan, lowerings};
+use crate::execute::operations::find;
+use crate::instruction::{Op, Run, Word};
+use crate::tests::bench::op;
+use crate::tests::operations::Random;
+use crate::wave::{Level, RowIndex};
+
+/// A vector operation of these words, and where its result goes.
+fn operation(name: &str, words: &[Word], to: u16) -> (Op, Plan) {
+    let row = find(name).expect("a row of the same name");
+    let lowering = lowerings().find(|own| own.name == name).expect("its code");
+    let mut op = op(Run::Vector(row.function(Level::detect())));
+    op.destination = RowIndex(to);
+    for (source, word) in op.sources.iter_mut().zip(words) {
+        source.words = [*word; 2];
+    }
+    op.per_lane = true;
+    (op, Plan::Vector(VectorPlan { row, lowering }))
+}
+
+/// Bits by a constant mask, to one of the registers that they come from: LLVM makes one instruction of
+/// that and of EXEC. The operation after it may meet a NaN, so that what the register was is kept.
+#[test]
+fn they_keep_what_bits_were_selected_from() {
+    let mut random = Random(9);
+    let row = |index| Word::Row(RowIndex(index));
+    for machine in machines() {
+        for mask in [0x7fff_ffff, 0x8000_0000, 0xffff, 0xffff_0000, 0x00ff_ff00] {
+            for to in [1, 3] {
+                let bits = operation("v_bfi_b32", &[Word::Constant(mask), row(3), row(1)], to);
+                let sum = operation("v_add_f32", &[row(4), row(5)], 6);
+                let difference = difference(&mut random, machine, vec![bits, sum], 12);
+                assert_eq!(difference, None, "{mask:#x} to v{to}");
+            }
+        }
+    }
+}
