@@ -1,7 +1,7 @@
 //! Compiled blocks against the interpreter: random operations one after the other, on random registers.
 
 mod far;
-mod left_out;
+mod successors;
 
 use crate::compile::Outcome;
 use crate::compile::testing::{

@@ -76,7 +76,8 @@ impl Emitter<'_> {
         match kind {
             Kind::Mask => self.mask(words),
             Kind::Wide | Kind::F64 => {
-                let [low, high] = words.map(|word| self.lane_word(word, keeps_nan));
+                // A NaN of single precision as half of it is a number as any other.
+                let [low, high] = words.map(|word| self.lane_word(word, false));
                 let mut value = self.joined(low, high);
                 if adapt.absolute {
                     value = self.lanes(format_args!("and {d} {value}, splat (i64 {})", i64::MAX));

@@ -1,9 +1,9 @@
-//! Lanes that EXEC leaves out keep their words, whatever the others' are computed from.
+//! Two operations of which the second meets what the first leaves.
 
 use super::{difference, machines};
 use crate::compile::testing::{Plan, VectorPlan, lowerings};
 use crate::execute::operations::find;
-use crate::instruction::{Op, Run, Word};
+use crate::instruction::{Adapt, Op, Run, Word};
 use crate::tests::bench::op;
 use crate::tests::operations::Random;
 use crate::wave::{Level, RowIndex};
@@ -24,7 +24,7 @@ fn operation(name: &str, words: &[Word], to: u16) -> (Op, Plan) {
 /// Bits by a constant mask, to one of the registers that they come from: LLVM makes one instruction of
 /// that and of EXEC. The operation after it may meet a NaN, so that what the register was is kept.
 #[test]
-fn they_keep_what_bits_were_selected_from() {
+fn lanes_that_exec_leaves_out_keep_what_bits_were_selected_from() {
     let mut random = Random(9);
     let row = |index| Word::Row(RowIndex(index));
     for machine in machines() {
@@ -35,6 +35,27 @@ fn they_keep_what_bits_were_selected_from() {
                 let difference = difference(&mut random, machine, vec![bits, sum], 12);
                 assert_eq!(difference, None, "{mask:#x} to v{to}");
             }
+        }
+    }
+}
+
+/// A NaN of single precision that is the upper half of a finite number of double precision. The host gives
+/// it another sign: it subtracts where the sum is of what is negated.
+#[test]
+fn a_nan_is_noticed_though_the_next_operation_takes_it_for_half_a_number() {
+    let mut random = Random(10);
+    let row = |index| Word::Row(RowIndex(index));
+    for machine in machines() {
+        for second in ["v_mul_f64", "v_add_f64", "v_max_f64"] {
+            let mut sum = operation("v_add_f32", &[row(4), row(5)], 1);
+            let adapt: &mut Adapt = sum.0.adapt.get_or_insert_default();
+            adapt.sources[0].negate = true;
+            let (mut op, plan) = operation(second, &[row(0), row(2)], 0);
+            op.sources[0].words[1] = row(1);
+            op.sources[1].words[1] = row(3);
+            // The sum itself is not there afterwards.
+            let difference = difference(&mut random, machine, vec![sum, (op, plan)], 60);
+            assert_eq!(difference, None, "{second}");
         }
     }
 }
