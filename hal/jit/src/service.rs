@@ -21,7 +21,6 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
 /// The environment variable that makes a program the service: the folder where it keeps what it makes.
 const VARIABLE: &str = "FLIPWAVE_JIT_SERVICE";
@@ -31,9 +30,6 @@ const MEMORY: u64 = 3 << 30;
 const SECONDS: u32 = 60;
 /// What the service is nicer by than its clients: they execute meanwhile.
 const NICE: i32 = 5;
-/// How long the first client waits until the service starts: what ends before would have paid for a compiler
-/// and have had nothing of it.
-const GRACE: Duration = Duration::from_millis(100);
 
 /// Where clients find a service, and what it has made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,7 +65,6 @@ impl Service {
         spawn("jit service", move || {
             // Whoever does not compile anything does not start it.
             if wait_for(&[(&listener, PollFlags::IN)]).is_ok() {
-                std::thread::sleep(GRACE);
                 let _ = launch(&program, folder, listener, its);
             }
         })?;
