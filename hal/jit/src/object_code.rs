@@ -164,9 +164,7 @@ impl TargetMachine {
             machine
         }
     }
-}
 
-impl TargetMachine {
     /// Compiles a module.
     fn compile(&self, ir: &str) -> Result<Vec<u8>, CompileError> {
         // SAFETY: the text is copied; the module lives in this function, and what LLVM hands out is given

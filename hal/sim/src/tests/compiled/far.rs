@@ -11,6 +11,7 @@ use crate::tests::operations::Random;
 use crate::wave::copy::WaveCopy;
 use crate::wave::{Level, Row, RowIndex, ScalarIndex};
 use flipwave_isa::LaneMask;
+use std::ops::Range;
 use std::ptr;
 
 /// The first byte's address. Sums of its low word and an offset carry.
@@ -18,6 +19,11 @@ const FIRST: u64 = 0x12_ffff_f000;
 const LENGTH: u64 = (4 << 30) + 0x8000;
 /// Where offsets change their sign, or do not fit any more.
 const EDGES: [u64; 5] = [0x4000, 0x8000_0000, 0xffff_8000, 0x1_0000_0000, LENGTH - 0x4000];
+
+/// The offsets around an edge.
+fn around(edge: u64) -> Range<usize> {
+    edge as usize - 0x4000..edge as usize + 0x4000
+}
 
 fn contains(address: u64) -> bool {
     (FIRST..FIRST + LENGTH).contains(&address)
@@ -51,14 +57,13 @@ impl Memory for Wide {
 impl Wide {
     /// What is around the edges.
     fn content(&self) -> Vec<u8> {
-        let around = |edge: u64| &self.0[edge as usize - 0x4000..edge as usize + 0x4000];
-        EDGES.into_iter().flat_map(around).copied().collect()
+        EDGES.into_iter().flat_map(|edge| &self.0[around(edge)]).copied().collect()
     }
 
     fn new(random: &mut Random) -> Wide {
         let mut bytes = vec![0; LENGTH as usize];
         for edge in EDGES {
-            bytes[edge as usize - 0x4000..edge as usize + 0x4000].fill_with(|| random.next() as u8);
+            bytes[around(edge)].fill_with(|| random.next() as u8);
         }
         Wide(bytes)
     }
@@ -125,8 +130,7 @@ fn lanes_reach_all_of_a_window_that_is_longer_than_their_offsets() {
                     let wanted = interpret((&mut one, lds), &mut bytes, source);
                     let interpreted = bytes.content();
                     for (edge, own) in EDGES.into_iter().zip(before.chunks(0x8000)) {
-                        bytes.0[edge as usize - 0x4000..edge as usize + 0x4000]
-                            .copy_from_slice(own);
+                        bytes.0[around(edge)].copy_from_slice(own);
                     }
                     let state = (&mut other, lds);
                     let given = execute(state, &mut bytes, (&candidate, false), &mut workspace);
