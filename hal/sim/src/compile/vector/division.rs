@@ -135,13 +135,13 @@ fn parts(format: &Format) -> String {
     )
 }
 
-/// The first source scaled. Numbers of the greatest exponent but the least of them have denormal
+/// The first source scaled. Numbers of the two greatest exponents but the least of them have denormal
 /// reciprocals.
 fn scale(format: &Format) -> String {
     let Format { types: [f, w, bits], mantissa, top, far, constants, .. } = format;
     let [up, down, one, nan] = constants;
-    let huge = ((top - 1) << mantissa) + 1;
-    let more = (1i64 << mantissa) - 1;
+    let huge = ((top - 2) << mantissa) + 1;
+    let more = (2i64 << mantissa) - 1;
     let denormal = 1 - top / 2;
     parts(format)
         + &format!(
