@@ -263,6 +263,6 @@ pub mod testing {
     pub use super::frame::Room;
     pub use super::plan::{LaneAccess, Plan, Source, VectorPlan};
     pub use super::scalar::{Lowering as ScalarLowering, all as scalar_lowerings};
-    pub use super::vector::{Lowering, all as lowerings, of_pairs};
+    pub use super::vector::{Lowering, Stored, all as lowerings, of_pairs};
     pub use super::workspace::Workspace;
 }

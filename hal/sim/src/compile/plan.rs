@@ -257,7 +257,14 @@ fn vector_plan(op: &Op, machine: Machine) -> Option<VectorPlan> {
     let is_kind = |kind: &Kind| {
         matches!(
             kind,
-            Kind::Word | Kind::F32 | Kind::F16 | Kind::Half | Kind::Wide | Kind::F64 | Kind::Mask
+            Kind::Word
+                | Kind::F32
+                | Kind::F16
+                | Kind::Half
+                | Kind::Mixed
+                | Kind::Wide
+                | Kind::F64
+                | Kind::Mask
         )
     };
     let fits = row.sources.iter().all(is_kind)
@@ -267,16 +274,17 @@ fn vector_plan(op: &Op, machine: Machine) -> Option<VectorPlan> {
         )
         && has_plain_words(op)
         && !op.mask_destination.iter().any(|word| word.is_exec())
-        && has_simple_modifiers(op, row);
+        && has_simple_modifiers(op, row, lowering);
     fits.then_some(VectorPlan { row, lowering })
 }
 
 /// Whether modifiers do nothing but to change signs of floating-point sources, to take parts of words,
 /// and to write a part of one.
-fn has_simple_modifiers(op: &Op, row: &VectorOperation) -> bool {
+fn has_simple_modifiers(op: &Op, row: &VectorOperation, lowering: &vector::Lowering) -> bool {
     let Some(adapt) = &op.adapt else { return true };
     let mut sources = adapt.sources.iter().enumerate();
-    let writes_word = matches!(row.result, ResultKind::Rows(1) | ResultKind::RowsAndMask(1));
+    let writes_word = matches!(row.result, ResultKind::Rows(1) | ResultKind::RowsAndMask(1))
+        && lowering.result != Stored::HighHalf;
     let is_whole = adapt.finish.select == SdwaSelect::Dword;
     adapt.lane_move.is_none()
         && !adapt.finish.changes_value()
@@ -293,7 +301,8 @@ fn has_simple_modifiers(op: &Op, row: &VectorOperation) -> bool {
             let has_signs = source.negate || source.absolute;
             let takes_part = source.select != SdwaSelect::Dword || source.sign_extend;
             let may_have_signs = !matches!(kind, None | Some(Kind::Mask));
-            let may_be_part = matches!(kind, Some(Kind::Word | Kind::F32 | Kind::F16 | Kind::Half));
+            let may_be_part =
+                matches!(kind, Some(Kind::Word | Kind::F32 | Kind::F16 | Kind::Half | Kind::Mixed));
             *source == simple && (may_have_signs || !has_signs) && (may_be_part || !takes_part)
         })
 }

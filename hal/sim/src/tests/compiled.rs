@@ -6,13 +6,13 @@ mod successors;
 use crate::compile::Outcome;
 use crate::compile::testing::{
     Block, Candidate, Demands, How, LaneAccess, Lowering, Plan, Room, ScalarLowering, Source,
-    VectorPlan, Workspace, lowerings, of_pairs, scalar_lowerings,
+    Stored, VectorPlan, Workspace, lowerings, of_pairs, scalar_lowerings,
 };
 use crate::dispatch::checker::{Counting, Unchecked};
 use crate::dispatch::turns::TurnEnd;
 use crate::execute::control::Step;
 use crate::execute::lane::{Kind, ResultKind};
-use crate::execute::operations::{find, find_whole};
+use crate::execute::operations::{TABLES, find, find_whole};
 use crate::execute::step::step_in_range;
 use crate::instruction::lds::LdsAccess;
 use crate::instruction::scalar_memory::{self, ScalarAccess};
@@ -25,6 +25,7 @@ use crate::wave::copy::WaveCopy;
 use crate::wave::{Level, Machine, Row, RowIndex, ScalarIndex, Wave};
 use flipwave_device::{Address, WaveId};
 use flipwave_isa::{LaneMask, Register, RegisterRange, SdwaSelect, SdwaUnused};
+use std::sync::LazyLock;
 
 /// Vector registers that operations have.
 const ROWS: u16 = 10;
@@ -89,13 +90,18 @@ fn vector(random: &mut Random, lowering: &'static Lowering, machine: Machine) ->
                 [Word::Row(first), Word::Row(first.plus(1))]
             }
         };
-        if matches!(kind, Kind::F32 | Kind::F16 | Kind::F64) && random.next().is_multiple_of(8) {
+        let is_float = matches!(kind, Kind::F32 | Kind::F16 | Kind::F64 | Kind::Mixed);
+        if is_float && random.next().is_multiple_of(8) {
             adapt.sources[index].negate = random.next() & 1 != 0;
             adapt.sources[index].absolute = random.next() & 1 != 0;
         }
         if matches!(kind, Kind::Word | Kind::F32 | Kind::F16) && random.next().is_multiple_of(8) {
             adapt.sources[index].select = part(random);
             adapt.sources[index].sign_extend = random.next() & 1 != 0;
+        }
+        if *kind == Kind::Mixed && random.next() & 1 == 0 {
+            adapt.sources[index].select =
+                [SdwaSelect::Word0, SdwaSelect::Word1][random.next() as usize % 2];
         }
     }
     // Often what is replaced is what it is computed from.
@@ -104,7 +110,8 @@ fn vector(random: &mut Random, lowering: &'static Lowering, machine: Machine) ->
     {
         op.destination = own;
     }
-    let writes_word = matches!(row_of.result, ResultKind::Rows(1) | ResultKind::RowsAndMask(1));
+    let writes_word = matches!(row_of.result, ResultKind::Rows(1) | ResultKind::RowsAndMask(1))
+        && lowering.result != Stored::HighHalf;
     if writes_word && random.next().is_multiple_of(8) {
         adapt.finish.select = part(random);
         adapt.finish.unused = [SdwaUnused::Pad, SdwaUnused::SignExtend, SdwaUnused::Preserve]
@@ -120,20 +127,14 @@ fn vector(random: &mut Random, lowering: &'static Lowering, machine: Machine) ->
     (op, Plan::Vector(VectorPlan { row: row_of, lowering }))
 }
 
-/// An operation on pairs of words with random operands.
-fn pair(random: &mut Random) -> (Op, Plan) {
-    let names = [
-        "v_pk_add_f32",
-        "v_pk_mul_f32",
-        "v_pk_fma_f32",
-        "v_pk_mov_b32",
-        "v_pk_add_f16",
-        "v_pk_mul_f16",
-        "v_pk_fma_f16",
-        "v_pk_min_f16",
-        "v_pk_max_f16",
-    ];
-    let name = names[random.next() as usize % names.len()];
+/// The operations on pairs of words or halves.
+static PAIRS: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let names = TABLES.iter().flat_map(|table| table.iter()).map(|row| row.name);
+    names.filter(|name| of_pairs(name).is_some()).collect()
+});
+
+/// One of them with random operands.
+fn pair(random: &mut Random, name: &str) -> (Op, Plan) {
     let row_of = find(name).expect("a row of the same name");
     let single = of_pairs(name).expect("the operation on one word");
     let lowering = lowerings().find(|own| own.name == single).expect("its code");
@@ -369,13 +370,23 @@ fn content(random: &mut Random, length: u64, holds_offsets: bool) -> Vec<u8> {
     (0..length / 4).flat_map(|_| word().to_le_bytes()).collect()
 }
 
-/// A number of single precision, or the upper half of one of double precision, where rules change: of an
-/// exponent at the ends of the range or anywhere, and a mantissa of zeros, ones, or anything.
+/// A number of single precision, two of half precision, or the upper half of one of double precision, where
+/// rules change: of an exponent at the ends of the range or anywhere, and a mantissa of zeros, ones, or
+/// anything.
 fn sharp(random: &mut Random) -> u32 {
     if random.next().is_multiple_of(4) {
         return random.choose(&[0, 1, u64::from(u32::MAX)]) as u32;
     }
-    let [bits, bias] = if random.next() & 1 == 0 { [8, 127] } else { [11, 1023] };
+    match random.next() % 3 {
+        0 => sharp_number(random, 32, 8),
+        1 => sharp_number(random, 16, 5) | sharp_number(random, 16, 5) << 16,
+        _ => sharp_number(random, 32, 11),
+    }
+}
+
+/// Such a number, or the upper part of one, of as many bits, and of its exponent.
+fn sharp_number(random: &mut Random, width: u32, bits: u32) -> u32 {
+    let bias = (1 << (bits - 1)) - 1;
     let top = (1 << bits) - 1;
     let exponent = match random.next() % 4 {
         0 => random.next() % 4,
@@ -388,8 +399,8 @@ fn sharp(random: &mut Random) -> u32 {
         1 => u64::MAX - random.next() % 2,
         _ => random.next(),
     };
-    let rest = 31 - bits;
-    ((random.next() & 1) << 31 | exponent << rest | mantissa & ((1 << rest) - 1)) as u32
+    let rest = width - 1 - bits;
+    ((random.next() & 1) << (width - 1) | exponent << rest | mantissa & ((1 << rest) - 1)) as u32
 }
 
 fn world(random: &mut Random, machine: Machine) -> World {
@@ -622,6 +633,12 @@ fn each_operation_gives_the_bits_that_the_interpreter_gives() {
                 panic!("{}: {difference}", lowering.name);
             }
         }
+        for name in PAIRS.iter() {
+            let operations = vec![pair(&mut random, name)];
+            if let Some(difference) = difference(&mut random, machine, operations, 12) {
+                panic!("{name}: {difference}");
+            }
+        }
     }
 }
 
@@ -633,7 +650,10 @@ fn sequence(random: &mut Random, machine: Machine, length: u64) -> Vec<(Op, Plan
             0..5 => scalar_operation(random),
             5..9 => access(random),
             9 => lane_access(random, machine),
-            10 => pair(random),
+            10 => {
+                let name = PAIRS[random.next() as usize % PAIRS.len()];
+                pair(random, name)
+            }
             11 => scalar_load(random),
             _ => {
                 let lowering = all[random.next() as usize % all.len()];

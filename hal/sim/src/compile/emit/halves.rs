@@ -1,4 +1,4 @@
-//! Half precision: numbers of single precision as long as code computes with them.
+//! Half words, and half precision: numbers of single precision as long as code computes with them.
 
 use super::Emitter;
 use crate::compile::value::Value;
@@ -20,5 +20,21 @@ impl Emitter<'_> {
         let halves =
             self.lanes(format_args!("bitcast <{lanes} x half> {halves} to <{lanes} x i16>"));
         self.lanes(format_args!("zext <{lanes} x i16> {halves} to {w}"))
+    }
+
+    /// A result as half a word: rounded to half precision if it is a number.
+    pub(super) fn half(&mut self, result: Value, is_number: bool) -> Value {
+        let w = self.shape.named("W");
+        match is_number {
+            true => self.half_bits(result),
+            false => self.lanes(format_args!("and {w} {result}, {}", Value::Splat(0xffff))),
+        }
+    }
+
+    /// Words of two halves each.
+    pub(super) fn both_halves(&mut self, low: Value, high: Value) -> Value {
+        let w = self.shape.named("W");
+        let high = self.lanes(format_args!("shl {w} {high}, {}", Value::Splat(16)));
+        self.lanes(format_args!("or {w} {low}, {high}"))
     }
 }

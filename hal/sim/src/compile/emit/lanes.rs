@@ -89,9 +89,14 @@ impl Emitter<'_> {
             }
             _ => {
                 let is_whole = adapt.select == SdwaSelect::Dword;
-                let mut value =
-                    self.lane_word(words[0], keeps_nan && is_whole && kind == Kind::F32);
-                value = self.selected(value, adapt.select, adapt.sign_extend);
+                let is_single = matches!(kind, Kind::F32 | Kind::Mixed);
+                let mut value = self.lane_word(words[0], keeps_nan && is_whole && is_single);
+                let extends = adapt.sign_extend && kind != Kind::Mixed;
+                value = self.selected(value, adapt.select, extends);
+                if kind == Kind::Mixed && !is_whole {
+                    let number = self.half_numbers(value);
+                    value = self.lanes(format_args!("bitcast {f} {number} to {w}"));
+                }
                 if adapt.absolute {
                     value = self.lanes(format_args!("and {w} {value}, {}", Value::Splat(!sign)));
                 }
@@ -100,7 +105,9 @@ impl Emitter<'_> {
                 }
                 match kind {
                     Kind::F16 => self.half_numbers(value),
-                    Kind::F32 => self.lanes(format_args!("bitcast {w} {value} to {f}")),
+                    Kind::F32 | Kind::Mixed => {
+                        self.lanes(format_args!("bitcast {w} {value} to {f}"))
+                    }
                     Kind::Half => {
                         self.lanes(format_args!("and {w} {value}, {}", Value::Splat(0xffff)))
                     }
@@ -154,6 +161,9 @@ impl Emitter<'_> {
                 let float = self.shape.named(if *kind == Kind::F64 { "E" } else { "F" });
                 self.look_at_value(*argument, float);
             }
+        }
+        if plan.lowering.takes_lanes {
+            arguments.push(self.lane_numbers());
         }
         let number = self.number();
         let shape = self.shape;
@@ -230,14 +240,23 @@ impl Emitter<'_> {
                 if may_be_nan {
                     self.look_at_value(result, f);
                 }
-                let mut value = match plan.row.float {
-                    true => self.half_bits(result),
-                    false => self.lanes(format_args!("and {w} {result}, {}", Value::Splat(0xffff))),
+                let mut value = self.half(result, plan.row.float);
+                let kept = match plan.lowering.result {
+                    Stored::LowHalf if !is_part => Some(!0xffff),
+                    Stored::HighHalf => Some(0xffff),
+                    _ => None,
                 };
-                if plan.lowering.result == Stored::LowHalf && !is_part {
+                if plan.lowering.result == Stored::HighHalf {
+                    value = self.lanes(format_args!("shl {w} {value}, {}", Value::Splat(16)));
+                }
+                if let Some(kept) = kept {
                     let old = self.lane_word(Word::Row(to), false);
-                    let old = self.lanes(format_args!("and {w} {old}, {}", Value::Splat(!0xffff)));
+                    let old = self.lanes(format_args!("and {w} {old}, {}", Value::Splat(kept)));
                     value = self.lanes(format_args!("or {w} {old}, {value}"));
+                }
+                if plan.lowering.result == Stored::Halves {
+                    let high = self.half(Value::Second(number), plan.row.float);
+                    value = self.both_halves(value, high);
                 }
                 let value = self.placed(value, to, &finish);
                 self.write_row(to, value, false);
@@ -295,6 +314,16 @@ impl Emitter<'_> {
     pub(super) fn as_double(&mut self, wide: Value) -> Value {
         let [d, e] = ["D", "E"].map(|name| self.shape.named(name));
         self.lanes(format_args!("bitcast {d} {wide} to {e}"))
+    }
+
+    /// The number of each lane.
+    fn lane_numbers(&mut self) -> Value {
+        let (w, lanes) = (self.shape.named("W"), self.shape.lanes());
+        let first = self.lanes(format_args!("add i64 0, %lane"));
+        let first = self.lanes(format_args!("trunc i64 {first} to i32"));
+        let first = self.splat(first);
+        let each: Vec<String> = (0..lanes).map(|lane| format!("i32 {lane}")).collect();
+        self.lanes(format_args!("add {w} {first}, <{}>", each.join(", ")))
     }
 
     /// A word in all lanes.

@@ -1,4 +1,4 @@
-//! Packed operations: what an operation on one element does, on both of two.
+//! Packed operations: what an operation on one element does, on both of two. An integer is half a word.
 
 use super::Emitter;
 use crate::compile::template::expand;
@@ -12,9 +12,10 @@ impl Emitter<'_> {
         let none = Adapt::default();
         let adapt = op.adapt.as_deref().unwrap_or(&none);
         let are_halves = lowering.result != Stored::Whole;
+        let are_numbers = lowering.nan != Nan::Any;
         let [w, f] = self.types(["W", "F"]);
         // A move takes the word that each of two sources has chosen as the low one.
-        if lowering.nan == Nan::Any {
+        if !are_halves && !are_numbers {
             let words = [0, 1].map(|source| {
                 let word = usize::from(adapt.sources[source].low_from_high);
                 self.lane_word(op.sources[source].words[word], false)
@@ -29,12 +30,12 @@ impl Emitter<'_> {
             let mut arguments = Vec::new();
             for (source, how) in op.sources.iter().zip(&adapt.sources).take(3) {
                 let number = match are_halves {
-                    true => self.half_of_pair(source, how, high),
+                    true => self.half_of_pair(source, how, high, are_numbers),
                     false => self.word_of_pair(source, how, high, keeps_nan),
                 };
                 arguments.push(number);
             }
-            if !keeps_nan {
+            if lowering.nan == Nan::NotAmongSources {
                 for argument in &arguments {
                     self.look_at_value(*argument, f);
                 }
@@ -50,10 +51,9 @@ impl Emitter<'_> {
                 if keeps_nan {
                     self.look_at_value(result, f);
                 }
-                self.half_bits(result)
+                self.half(result, are_numbers)
             });
-            let high = self.lanes(format_args!("shl {w} {high}, {}", Value::Splat(16)));
-            let both = self.lanes(format_args!("or {w} {low}, {high}"));
+            let both = self.both_halves(low, high);
             self.write_row(op.destination, both, false);
             return;
         }
@@ -78,15 +78,24 @@ impl Emitter<'_> {
         self.lanes(format_args!("bitcast {w} {value} to {f}"))
     }
 
-    /// A half of a source, as a number of single precision.
-    fn half_of_pair(&mut self, source: &Source, how: &SourceAdapt, high: bool) -> Value {
+    /// A half of a source, as a number of single precision if it is one.
+    fn half_of_pair(
+        &mut self,
+        source: &Source,
+        how: &SourceAdapt,
+        high: bool,
+        is_number: bool,
+    ) -> Value {
         let w = self.shape.named("W");
         let mut value = self.lane_word(source.words[0], false);
         if is_high(how, high) {
             value = self.lanes(format_args!("lshr {w} {value}, {}", Value::Splat(16)));
         }
         let value = self.with_sign(value, how, high, 1 << 15);
-        self.half_numbers(value)
+        match is_number {
+            true => self.half_numbers(value),
+            false => self.half(value, false),
+        }
     }
 
     fn with_sign(&mut self, value: Value, how: &SourceAdapt, high: bool, sign: u32) -> Value {

@@ -1,6 +1,6 @@
 //! Moves, logic, shifts and bit fields of words.
 
-use super::{Lowering, any, call};
+use super::{Lowering, any, by_lane, call};
 
 pub const TABLE: &[Lowering] = &[
     any("v_mov_b32", "%r = or W %a, zeroinitializer"),
@@ -55,4 +55,23 @@ pub const TABLE: &[Lowering] = &[
         "%x = call W @llvm.cttz.W(W %a, i1 false)\n%none = icmp eq W %a, zeroinitializer\n\
          %r = select M %none, W #-1, W %x",
     ),
+    any(
+        "v_ffbh_i32",
+        "%sign = ashr W %a, #31\n%own = xor W %a, %sign\n\
+         %x = call W @llvm.ctlz.W(W %own, i1 false)\n%none = icmp eq W %own, zeroinitializer\n\
+         %r = select M %none, W #-1, W %x",
+    ),
+    // Bits of lower lanes, in each half of a wave.
+    by_lane(any(
+        "v_mbcnt_lo_u32_b32",
+        "%is.low = icmp ult W %c, #32\n%by = and W %c, #31\n%bit = shl W #1, %by\n\
+         %ones = sub W %bit, #1\n%below = select M %is.low, W %ones, W #-1\n\
+         %own = and W %a, %below\n%x = call W @llvm.ctpop.W(W %own)\n%r = add W %x, %b",
+    )),
+    by_lane(any(
+        "v_mbcnt_hi_u32_b32",
+        "%is.low = icmp ult W %c, #32\n%by = and W %c, #31\n%bit = shl W #1, %by\n\
+         %ones = sub W %bit, #1\n%below = select M %is.low, W zeroinitializer, W %ones\n\
+         %own = and W %a, %below\n%x = call W @llvm.ctpop.W(W %own)\n%r = add W %x, %b",
+    )),
 ];

@@ -1,71 +1,8 @@
-//! Reciprocals, roots, and the steps of a correctly rounded division. What they do, and why, is said
-//! where the interpreter has them.
+//! The steps of a correctly rounded division. What they do, and why, is said where the interpreter has
+//! them.
 
-use super::{Lowering, any, doubtful, half, propagates};
+use super::{Lowering, any, doubtful, propagates};
 use std::sync::LazyLock;
-
-/// A denormal number made a zero of its sign.
-macro_rules! flushed {
-    ($value:literal, $result:literal) => {
-        concat!(
-            $result,
-            ".bits = bitcast F ",
-            $value,
-            " to W\n",
-            $result,
-            ".exponent = and W ",
-            $result,
-            ".bits, #2139095040\n",
-            $result,
-            ".small = icmp eq W ",
-            $result,
-            ".exponent, zeroinitializer\n",
-            $result,
-            ".sign = and W ",
-            $result,
-            ".bits, #-2147483648\n",
-            $result,
-            ".word = select M ",
-            $result,
-            ".small, W ",
-            $result,
-            ".sign, W ",
-            $result,
-            ".bits\n",
-            $result,
-            " = bitcast W ",
-            $result,
-            ".word to F"
-        )
-    };
-}
-
-/// A function in double precision of a number of single precision, rounded once, denormals being zeros.
-macro_rules! single {
-    ($code:literal) => {
-        concat!(
-            flushed!("%a", "%x"),
-            "\n%w = fpext F %x to E\n",
-            $code,
-            "\n%y = fptrunc E %v to F\n",
-            flushed!("%y", "%r")
-        )
-    };
-}
-
-const ROOTS: [Lowering; 8] = [
-    propagates("v_rcp_f32", single!("%v = fdiv E splat (double 1.0), %w")),
-    propagates("v_rcp_iflag_f32", single!("%v = fdiv E splat (double 1.0), %w")),
-    propagates("v_sqrt_f32", single!("%v = call E @llvm.sqrt.E(E %w)")),
-    propagates(
-        "v_rsq_f32",
-        single!("%u = call E @llvm.sqrt.E(E %w)\n%v = fdiv E splat (double 1.0), %u"),
-    ),
-    half(propagates("v_rcp_f16", "%r = fdiv F splat (float 1.0), %a")),
-    half(propagates("v_sqrt_f16", "%r = call F @llvm.sqrt.F(F %a)")),
-    propagates("v_rcp_f64", "%r = fdiv E splat (double 1.0), %a"),
-    propagates("v_sqrt_f64", "%r = call E @llvm.sqrt.E(E %a)"),
-];
 
 /// A format of numbers, as the steps of a division have it.
 struct Format {
@@ -238,4 +175,4 @@ fn steps(format: &Format) -> [Lowering; 3] {
 
 /// All of them, made once.
 pub static TABLE: LazyLock<Vec<Lowering>> =
-    LazyLock::new(|| ROOTS.into_iter().chain(steps(&SINGLE)).chain(steps(&DOUBLE)).collect());
+    LazyLock::new(|| steps(&SINGLE).into_iter().chain(steps(&DOUBLE)).collect());

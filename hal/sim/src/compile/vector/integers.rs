@@ -5,19 +5,14 @@ use super::{Lowering, any, call, half, low_half};
 /// The one in the middle of three.
 macro_rules! median {
     ($least:literal, $greatest:literal) => {
+        median!($least, $greatest, "%a", "%b", "%c")
+    };
+    ($least:literal, $greatest:literal, $a:literal, $b:literal, $c:literal) => {
         concat!(
-            "%x = call W @llvm.",
-            $greatest,
-            ".W(W %a, W %b)\n",
-            "%y = call W @llvm.",
-            $least,
-            ".W(W %a, W %b)\n",
-            "%z = call W @llvm.",
-            $greatest,
-            ".W(W %y, W %c)\n",
-            "%r = call W @llvm.",
-            $least,
-            ".W(W %x, W %z)"
+            concat!("%top = call W @llvm.", $greatest, ".W(W ", $a, ", W ", $b, ")\n"),
+            concat!("%low = call W @llvm.", $least, ".W(W ", $a, ", W ", $b, ")\n"),
+            concat!("%above = call W @llvm.", $greatest, ".W(W %low, W ", $c, ")\n"),
+            call!($least, "W", "%top", "%above")
         )
     };
 }
@@ -25,16 +20,23 @@ macro_rules! median {
 /// A function of the first two, and one of that and the third.
 macro_rules! after {
     ($first:literal, $second:literal) => {
-        concat!("%x = call W @llvm.", $first, ".W(W %a, W %b)\n", call!($second, "W", "%x", "%c"))
+        after!($first, $second, "%a", "%b", "%c")
+    };
+    ($first:literal, $second:literal, $a:literal, $b:literal, $c:literal) => {
+        concat!(
+            concat!("%one = call W @llvm.", $first, ".W(W ", $a, ", W ", $b, ")\n"),
+            call!($second, "W", "%one", $c)
+        )
     };
 }
 
-/// One of two half words with signs.
-macro_rules! signed_halves {
-    ($name:literal) => {
+/// Half words with signs as words: `%x`, `%y` and `%z`.
+macro_rules! with_signs {
+    ($($code:tt)*) => {
         concat!(
-            "%p = shl W %a, #16\n%q = shl W %b, #16\n%x = ashr W %p, #16\n%y = ashr W %q, #16\n",
-            call!($name, "W", "%x", "%y")
+            "%p = shl W %a, #16\n%q = shl W %b, #16\n%o = shl W %c, #16\n\
+             %x = ashr W %p, #16\n%y = ashr W %q, #16\n%z = ashr W %o, #16\n",
+            $($code)*
         )
     };
 }
@@ -86,6 +88,18 @@ pub const TABLE: &[Lowering] = &[
          %r = mul W %x, %y",
     ),
     any(
+        "v_mul_hi_u32_u24",
+        "%p = and W %a, #16777215\n%q = and W %b, #16777215\n%x = zext W %p to D\n\
+         %y = zext W %q to D\n%z = mul D %x, %y\n%h = lshr D %z, splat (i64 32)\n\
+         %r = trunc D %h to W",
+    ),
+    any(
+        "v_mul_hi_i32_i24",
+        "%p = shl W %a, #8\n%q = shl W %b, #8\n%v = ashr W %p, #8\n%w = ashr W %q, #8\n\
+         %x = sext W %v to D\n%y = sext W %w to D\n%z = mul D %x, %y\n\
+         %h = lshr D %z, splat (i64 32)\n%r = trunc D %h to W",
+    ),
+    any(
         "v_mad_u32_u24",
         "%x = and W %a, #16777215\n%y = and W %b, #16777215\n%p = mul W %x, %y\n%r = add W %p, %c",
     ),
@@ -131,6 +145,25 @@ pub const TABLE: &[Lowering] = &[
         "%x = zext W %a to D\n%y = zext W %b to D\n%p = mul D %x, %y\n%r = add D %p, %c\n\
          %s = icmp ult D %r, %p",
     ),
+    any(
+        "v_mad_i64_i32",
+        "%x = sext W %a to D\n%y = sext W %b to D\n%p = mul D %x, %y\n%r = add D %p, %c\n\
+         %one = xor D %p, %r\n%other = xor D %c, %r\n%both = and D %one, %other\n\
+         %s = icmp slt D %both, zeroinitializer",
+    ),
+    any(
+        "v_mad_nc_u64_u32",
+        "%x = zext W %a to D\n%y = zext W %b to D\n%p = mul D %x, %y\n%r = add D %p, %c",
+    ),
+    any(
+        "v_mad_nc_i64_i32",
+        "%x = sext W %a to D\n%y = sext W %b to D\n%p = mul D %x, %y\n%r = add D %p, %c",
+    ),
+    any("v_mul_u64", "%r = mul D %a, %b"),
+    any("v_min_u64", call!("umin", "D", "%a", "%b")),
+    any("v_max_u64", call!("umax", "D", "%a", "%b")),
+    any("v_min_i64", call!("smin", "D", "%a", "%b")),
+    any("v_max_i64", call!("smax", "D", "%a", "%b")),
     // Half words.
     half(any("v_mov_b16", "%r = or W %a, zeroinitializer")),
     half(any("v_not_b16", "%r = xor W %a, #-1")),
@@ -156,8 +189,14 @@ pub const TABLE: &[Lowering] = &[
     )),
     half(any("v_min_u16", call!("umin", "W", "%a", "%b"))),
     half(any("v_max_u16", call!("umax", "W", "%a", "%b"))),
-    half(any("v_min_i16", signed_halves!("smin"))),
-    half(any("v_max_i16", signed_halves!("smax"))),
+    half(any("v_min_i16", with_signs!(call!("smin", "W", "%x", "%y")))),
+    half(any("v_max_i16", with_signs!(call!("smax", "W", "%x", "%y")))),
+    low_half(any("v_min3_u16", after!("umin", "umin"))),
+    low_half(any("v_max3_u16", after!("umax", "umax"))),
+    low_half(any("v_med3_u16", median!("umin", "umax"))),
+    low_half(any("v_min3_i16", with_signs!(after!("smin", "smin", "%x", "%y", "%z")))),
+    low_half(any("v_max3_i16", with_signs!(after!("smax", "smax", "%x", "%y", "%z")))),
+    low_half(any("v_med3_i16", with_signs!(median!("smin", "smax", "%x", "%y", "%z")))),
     any("v_cvt_u32_u16", "%r = or W %a, zeroinitializer"),
     any("v_cvt_i32_i16", "%x = shl W %a, #16\n%r = ashr W %x, #16"),
 ];

@@ -7,10 +7,14 @@
 //! twice its digits and two more.
 
 mod bits;
+mod bytes;
 mod comparisons;
+mod conversions;
 mod division;
+mod extremes;
 mod integers;
 mod numbers;
+mod transcendental;
 
 use rustc_hash::FxHashMap;
 use std::sync::LazyLock;
@@ -38,6 +42,8 @@ pub struct Lowering {
     pub result: Stored,
     /// Whether its `%n` has lanes that the code does not do right.
     pub has_doubts: bool,
+    /// Whether the argument after its sources is the number of each lane.
+    pub takes_lanes: bool,
 }
 
 /// How a result is stored.
@@ -49,6 +55,10 @@ pub enum Stored {
     Half,
     /// The same, and the other half stays.
     LowHalf,
+    /// In the high half; the other half stays.
+    HighHalf,
+    /// This and the second result, each in a half: in half precision if they are numbers.
+    Halves,
 }
 
 /// The code of an operation, by the name of its row.
@@ -68,22 +78,47 @@ pub fn of_pairs(name: &str) -> Option<&'static str> {
         "v_pk_add_f16" => "v_add_f16",
         "v_pk_mul_f16" => "v_mul_f16",
         "v_pk_fma_f16" => "v_fma_f16",
+        "v_pk_fmac_f16" => "v_fmac_f16",
         "v_pk_min_f16" => "v_min_f16",
         "v_pk_max_f16" => "v_max_f16",
+        "v_pk_min_num_f16" => "v_min_num_f16",
+        "v_pk_max_num_f16" => "v_max_num_f16",
+        "v_pk_min3_num_f16" => "v_min3_num_f16",
+        "v_pk_max3_num_f16" => "v_max3_num_f16",
+        "v_pk_minimum_f16" => "v_minimum_f16",
+        "v_pk_maximum_f16" => "v_maximum_f16",
+        "v_pk_minimum3_f16" => "v_minimum3_f16",
+        "v_pk_maximum3_f16" => "v_maximum3_f16",
+        "v_pk_add_u16" | "v_pk_add_i16" => "v_add_u16",
+        "v_pk_sub_u16" | "v_pk_sub_i16" => "v_sub_u16",
+        "v_pk_mul_lo_u16" => "v_mul_lo_u16",
+        "v_pk_mad_u16" | "v_pk_mad_i16" => "v_mad_u16",
+        "v_pk_lshlrev_b16" => "v_lshlrev_b16",
+        "v_pk_lshrrev_b16" => "v_lshrrev_b16",
+        "v_pk_ashrrev_i16" => "v_ashrrev_i16",
+        "v_pk_min_u16" => "v_min_u16",
+        "v_pk_max_u16" => "v_max_u16",
+        "v_pk_min_i16" => "v_min_i16",
+        "v_pk_max_i16" => "v_max_i16",
+        "v_pk_min3_u16" => "v_min3_u16",
+        "v_pk_max3_u16" => "v_max3_u16",
+        "v_pk_min3_i16" => "v_min3_i16",
+        "v_pk_max3_i16" => "v_max3_i16",
         _ => return None,
     })
 }
 
 const fn any(name: &'static str, code: &'static str) -> Lowering {
-    Lowering { name, code, nan: Nan::Any, result: Stored::Whole, has_doubts: false }
+    let (nan, result) = (Nan::Any, Stored::Whole);
+    Lowering { name, code, nan, result, has_doubts: false, takes_lanes: false }
 }
 
 const fn propagates(name: &'static str, code: &'static str) -> Lowering {
-    Lowering { name, code, nan: Nan::Propagates, result: Stored::Whole, has_doubts: false }
+    Lowering { nan: Nan::Propagates, ..any(name, code) }
 }
 
 const fn numbers(name: &'static str, code: &'static str) -> Lowering {
-    Lowering { name, code, nan: Nan::NotAmongSources, result: Stored::Whole, has_doubts: false }
+    Lowering { nan: Nan::NotAmongSources, ..any(name, code) }
 }
 
 const fn half(row: Lowering) -> Lowering {
@@ -92,6 +127,18 @@ const fn half(row: Lowering) -> Lowering {
 
 const fn low_half(row: Lowering) -> Lowering {
     Lowering { result: Stored::LowHalf, ..row }
+}
+
+const fn high_half(row: Lowering) -> Lowering {
+    Lowering { result: Stored::HighHalf, ..row }
+}
+
+const fn halves(row: Lowering) -> Lowering {
+    Lowering { result: Stored::Halves, ..row }
+}
+
+const fn by_lane(row: Lowering) -> Lowering {
+    Lowering { takes_lanes: true, ..row }
 }
 
 const fn doubtful(row: Lowering) -> Lowering {
@@ -113,7 +160,17 @@ use call;
 
 /// All of them.
 pub fn all() -> impl Iterator<Item = &'static Lowering> {
-    [bits::TABLE, integers::TABLE, numbers::TABLE, &division::TABLE, comparisons::TABLE]
-        .into_iter()
-        .flatten()
+    [
+        bits::TABLE,
+        &bytes::TABLE,
+        comparisons::TABLE,
+        conversions::TABLE,
+        &division::TABLE,
+        extremes::TABLE,
+        integers::TABLE,
+        numbers::TABLE,
+        &transcendental::TABLE,
+    ]
+    .into_iter()
+    .flatten()
 }

@@ -1,46 +1,6 @@
-//! Floating-point numbers, and conversions.
+//! Sums, products, what scales or cuts, and the parts of numbers.
 
-use super::{Lowering, any, call, half, low_half, numbers, propagates};
-
-/// One of two that are no NaNs, minus zero being less than plus zero: the first if it is on that side of
-/// the other, or if neither is and `$bits`, which is one of them, has a minus sign.
-macro_rules! extreme {
-    ($before:literal, $unless:literal, $bits:literal, $a:literal, $b:literal, $r:literal) => {
-        concat!(
-            extreme!(@ $r, ".first = fcmp ", $before, " F ", $a, ", ", $b),
-            extreme!(@ $r, ".not = fcmp ", $unless, " F ", $a, ", ", $b),
-            extreme!(@ $r, ".bits = bitcast F ", $bits, " to W"),
-            extreme!(@ $r, ".minus = icmp slt W ", $r, ".bits, zeroinitializer"),
-            extreme!(@ $r, ".tie = and M ", $r, ".not, ", $r, ".minus"),
-            extreme!(@ $r, ".takes = or M ", $r, ".first, ", $r, ".tie"),
-            concat!($r, " = select M ", $r, ".takes, F ", $a, ", F ", $b)
-        )
-    };
-    (@ $($part:literal),+) => { concat!($($part,)+ "\n") };
-}
-macro_rules! lesser {
-    ($a:literal, $b:literal, $r:literal) => {
-        extreme!("olt", "ule", $a, $a, $b, $r)
-    };
-}
-macro_rules! greater {
-    ($a:literal, $b:literal, $r:literal) => {
-        extreme!("ogt", "uge", $b, $a, $b, $r)
-    };
-}
-const LESSER: &str = lesser!("%a", "%b", "%r");
-const GREATER: &str = greater!("%a", "%b", "%r");
-
-/// The one in the middle of three that are no NaNs: the greater without one that equals the greatest,
-/// where zeros of both signs are equal.
-const MEDIAN: &str = concat!(
-    greater!("%a", "%b", "%ab"),
-    "\n",
-    greater!("%ab", "%c", "%top"),
-    "\n%isa = fcmp oeq F %a, %top\n%isb = fcmp oeq F %b, %top\n%any = or M %isa, %isb\n\
-     %one = select M %isa, F %b, F %a\n%other = select M %any, F %c, F %b\n",
-    greater!("%one", "%other", "%r")
-);
+use super::{Lowering, any, call, doubtful, half, high_half, low_half, propagates};
 
 /// A number times a power of two: exact in double precision, and rounded once.
 const SCALED: &str = "%least = call W @llvm.smax.W(W %b, W #-300)\n\
@@ -48,6 +8,23 @@ const SCALED: &str = "%least = call W @llvm.smax.W(W %b, W #-300)\n\
      %wide = zext W %biased to D\n%high = shl D %wide, splat (i64 52)\n\
      %power = bitcast D %high to E\n%x = fpext F %a to E\n%p = fmul E %x, %power\n\
      %r = fptrunc E %p to F";
+
+/// The same in double precision, in two steps: if the first one rounds, nothing is left after the second.
+/// Powers beyond these are left to the interpreter.
+const SCALED_DOUBLE: &str = "%is.up = icmp sgt W %b, #1023\n%is.down = icmp slt W %b, #-1022\n\
+     %near = select M %is.down, W #-969, W %b\n%one = select M %is.up, W #1023, W %near\n\
+     %two = sub W %b, %one\n%biased.1 = add W %one, #1023\n%biased.2 = add W %two, #1023\n\
+     %wide.1 = zext W %biased.1 to D\n%wide.2 = zext W %biased.2 to D\n\
+     %high.1 = shl D %wide.1, splat (i64 52)\n%high.2 = shl D %wide.2, splat (i64 52)\n\
+     %power.1 = bitcast D %high.1 to E\n%power.2 = bitcast D %high.2 to E\n\
+     %p = fmul E %a, %power.1\n%r = fmul E %p, %power.2\n\
+     %past = sub W %biased.2, #1\n%n = icmp ugt W %past, #2045";
+
+/// The same of halves, which single precision holds.
+const SCALED_HALF: &str = "%up = shl W %b, #16\n%signed = ashr W %up, #16\n\
+     %least = call W @llvm.smax.W(W %signed, W #-60)\n%e = call W @llvm.smin.W(W %least, W #60)\n\
+     %biased = add W %e, #127\n%bits = shl W %biased, #23\n%power = bitcast W %bits to F\n\
+     %r = fmul F %a, %power";
 
 /// A fused product and sum of halves, which double precision holds but where so much is lost that it
 /// cannot matter, with the last place of single precision set where there is more after it: so the last
@@ -58,6 +35,44 @@ const FUSED_HALF: &str = "%x = fpext F %a to E\n%y = fpext F %b to E\n%z = fpext
      %last = select M %some, D splat (i64 536870912), D zeroinitializer\n\
      %above = and D %bits, splat (i64 -536870912)\n%odd = or D %above, %last\n\
      %f = bitcast D %odd to E\n%r = fptrunc E %f to F";
+
+/// A number of single precision in parts: its bits in double precision, where none is denormal, and
+/// whether it has none.
+macro_rules! parts_of_single {
+    ($more:literal) => {
+        concat!(
+            "%x = fpext F %a to E\n%bits = bitcast E %x to D\n%own = bitcast F %a to W\n\
+             %size = and W %own, #2147483647\n%past = sub W %size, #1\n\
+             %odd = icmp uge W %past, #2139095039\n",
+            $more
+        )
+    };
+}
+
+/// The same of double precision: the bits are those of the number times a power of two if it is denormal.
+macro_rules! parts_of_double {
+    ($more:literal) => {
+        concat!(
+            "%own = bitcast E %a to D\n%size = and D %own, splat (i64 9223372036854775807)\n\
+             %past = sub D %size, splat (i64 1)\n\
+             %odd = icmp uge D %past, splat (i64 9218868437227405311)\n\
+             %small = icmp ult D %size, splat (i64 4503599627370496)\n\
+             %up = fmul E %a, splat (double 0x43F0000000000000)\n\
+             %normal = select M %small, E %up, E %a\n%bits = bitcast E %normal to D\n",
+            $more
+        )
+    };
+}
+
+const MANTISSA: &str = parts_of_single!(
+    "%cut = and D %bits, splat (i64 -9218868437227405313)\n\
+     %half = or D %cut, splat (i64 4602678819172646912)\n%m = bitcast D %half to E\n\
+     %y = fptrunc E %m to F\n%r = select M %odd, F %a, F %y"
+);
+const EXPONENT: &str = parts_of_single!(
+    "%high = lshr D %bits, splat (i64 52)\n%w = trunc D %high to W\n%e = and W %w, #2047\n\
+     %y = sub W %e, #1022\n%r = select M %odd, W zeroinitializer, W %y"
+);
 
 pub const TABLE: &[Lowering] = &[
     // Single precision.
@@ -73,8 +88,6 @@ pub const TABLE: &[Lowering] = &[
     propagates("v_ceil_f32", call!("ceil", "F", "%a")),
     propagates("v_trunc_f32", call!("trunc", "F", "%a")),
     propagates("v_rndne_f32", call!("roundeven", "F", "%a")),
-    numbers("v_min_f32", LESSER),
-    numbers("v_max_f32", GREATER),
     propagates(
         "v_fract_f32",
         "%x = call F @llvm.floor.F(F %a)\n%y = fsub F %a, %x\n\
@@ -82,11 +95,9 @@ pub const TABLE: &[Lowering] = &[
          %r = select M %over, F splat (float 0x3FEFFFFFE0000000), F %y",
     ),
     propagates("v_ldexp_f32", SCALED),
-    numbers("v_min3_f32", concat!(lesser!("%a", "%b", "%x"), "\n", lesser!("%x", "%c", "%r"))),
-    numbers("v_max3_f32", concat!(greater!("%a", "%b", "%x"), "\n", greater!("%x", "%c", "%r"))),
-    numbers("v_maxmin_f32", concat!(greater!("%a", "%b", "%x"), "\n", lesser!("%x", "%c", "%r"))),
-    numbers("v_minmax_f32", concat!(lesser!("%a", "%b", "%x"), "\n", greater!("%x", "%c", "%r"))),
-    numbers("v_med3_f32", MEDIAN),
+    propagates("v_frexp_mant_f32", MANTISSA),
+    any("v_frexp_exp_i32_f32", EXPONENT),
+    propagates("v_fma_mix_f32", call!("fma", "F", "%a", "%b", "%c")),
     // Half precision.
     half(propagates("v_add_f16", "%r = fadd F %a, %b")),
     half(propagates("v_sub_f16", "%r = fsub F %a, %b")),
@@ -94,50 +105,56 @@ pub const TABLE: &[Lowering] = &[
     half(propagates("v_mul_f16", "%r = fmul F %a, %b")),
     low_half(propagates("v_fma_f16", FUSED_HALF)),
     low_half(propagates("v_fmac_f16", FUSED_HALF)),
-    half(numbers("v_min_f16", LESSER)),
-    half(numbers("v_max_f16", GREATER)),
+    low_half(propagates("v_fmaak_f16", FUSED_HALF)),
+    low_half(propagates("v_fmamk_f16", FUSED_HALF)),
+    half(propagates("v_fma_legacy_f16", FUSED_HALF)),
+    low_half(propagates("v_fma_mixlo_f16", call!("fma", "F", "%a", "%b", "%c"))),
+    high_half(propagates("v_fma_mixhi_f16", call!("fma", "F", "%a", "%b", "%c"))),
     half(propagates("v_floor_f16", call!("floor", "F", "%a"))),
     half(propagates("v_ceil_f16", call!("ceil", "F", "%a"))),
     half(propagates("v_trunc_f16", call!("trunc", "F", "%a"))),
     half(propagates("v_rndne_f16", call!("roundeven", "F", "%a"))),
-    half(propagates("v_cvt_f16_f32", "%x = bitcast F %a to W\n%r = bitcast W %x to F")),
-    propagates("v_cvt_f32_f16", "%x = bitcast F %a to W\n%r = bitcast W %x to F"),
+    half(propagates(
+        "v_fract_f16",
+        "%x = call F @llvm.floor.F(F %a)\n%y = fsub F %a, %x\n\
+         %over = fcmp ogt F %y, splat (float 0x3FEFFC0000000000)\n\
+         %r = select M %over, F splat (float 0x3FEFFC0000000000), F %y",
+    )),
+    half(propagates("v_ldexp_f16", SCALED_HALF)),
+    half(propagates("v_frexp_mant_f16", MANTISSA)),
+    half(any("v_frexp_exp_i16_f16", EXPONENT)),
     // Double precision.
     propagates("v_add_f64", "%r = fadd E %a, %b"),
     propagates("v_mul_f64", "%r = fmul E %a, %b"),
     propagates("v_fma_f64", call!("fma", "E", "%a", "%b", "%c")),
     propagates("v_fmac_f64", call!("fma", "E", "%a", "%b", "%c")),
+    propagates("v_fmaak_f64", call!("fma", "E", "%a", "%b", "%c")),
+    propagates("v_fmamk_f64", call!("fma", "E", "%a", "%b", "%c")),
     propagates("v_floor_f64", call!("floor", "E", "%a")),
     propagates("v_ceil_f64", call!("ceil", "E", "%a")),
     propagates("v_trunc_f64", call!("trunc", "E", "%a")),
     propagates("v_rndne_f64", call!("roundeven", "E", "%a")),
-    numbers(
-        "v_min_f64",
-        "%less = fcmp olt E %a, %b\n%not = fcmp ule E %a, %b\n%bits = bitcast E %a to D\n\
-         %negative = icmp slt D %bits, zeroinitializer\n%tie = and M %not, %negative\n\
-         %first = or M %less, %tie\n%r = select M %first, E %a, E %b",
+    propagates(
+        "v_fract_f64",
+        "%x = call E @llvm.floor.E(E %a)\n%y = fsub E %a, %x\n\
+         %over = fcmp ogt E %y, splat (double 0x3FEFFFFFFFFFFFFF)\n\
+         %r = select M %over, E splat (double 0x3FEFFFFFFFFFFFFF), E %y",
     ),
-    numbers(
-        "v_max_f64",
-        "%more = fcmp ogt E %a, %b\n%not = fcmp uge E %a, %b\n%bits = bitcast E %b to D\n\
-         %negative = icmp slt D %bits, zeroinitializer\n%tie = and M %not, %negative\n\
-         %first = or M %more, %tie\n%r = select M %first, E %a, E %b",
+    doubtful(propagates("v_ldexp_f64", SCALED_DOUBLE)),
+    propagates(
+        "v_frexp_mant_f64",
+        parts_of_double!(
+            "%cut = and D %bits, splat (i64 -9218868437227405313)\n\
+             %half = or D %cut, splat (i64 4602678819172646912)\n%m = bitcast D %half to E\n\
+             %r = select M %odd, E %a, E %m"
+        ),
     ),
-    propagates("v_cvt_f32_f64", "%r = fptrunc E %a to F"),
-    propagates("v_cvt_f64_f32", "%r = fpext F %a to E"),
-    // Conversions.
-    any("v_cvt_f32_i32", "%r = sitofp W %a to F"),
-    any("v_cvt_f32_u32", "%r = uitofp W %a to F"),
-    any("v_cvt_i32_f32", "%r = call W @llvm.fptosi.sat.W.F(F %a)"),
-    any("v_cvt_u32_f32", "%r = call W @llvm.fptoui.sat.W.F(F %a)"),
-    any("v_cvt_f64_i32", "%r = sitofp W %a to E"),
-    any("v_cvt_f64_u32", "%r = uitofp W %a to E"),
-    any("v_cvt_f32_ubyte0", "%x = and W %a, #255\n%r = uitofp W %x to F"),
-    any("v_cvt_f32_ubyte1", "%y = lshr W %a, #8\n%x = and W %y, #255\n%r = uitofp W %x to F"),
-    any("v_cvt_f32_ubyte2", "%y = lshr W %a, #16\n%x = and W %y, #255\n%r = uitofp W %x to F"),
-    any("v_cvt_f32_ubyte3", "%x = lshr W %a, #24\n%r = uitofp W %x to F"),
-    any("v_cvt_i32_f64", "%r = call W @llvm.fptosi.sat.W.E(E %a)"),
-    any("v_cvt_u32_f64", "%r = call W @llvm.fptoui.sat.W.E(E %a)"),
-    half(any("v_cvt_f16_u16", "%r = uitofp W %a to F")),
-    half(any("v_cvt_f16_i16", "%p = shl W %a, #16\n%x = ashr W %p, #16\n%r = sitofp W %x to F")),
+    any(
+        "v_frexp_exp_i32_f64",
+        parts_of_double!(
+            "%high = lshr D %bits, splat (i64 52)\n%w = trunc D %high to W\n\
+             %e = and W %w, #2047\n%less = select M %small, W #1086, W #1022\n\
+             %y = sub W %e, %less\n%r = select M %odd, W zeroinitializer, W %y"
+        ),
+    ),
 ];

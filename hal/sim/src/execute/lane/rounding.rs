@@ -269,6 +269,19 @@ macro_rules! number {
     };
 }
 
+/// A number of double precision times a power of two, rounded once. Beyond some bounds every number is zero
+/// or infinite. A step that makes a number denormal before the last one rounds it, but then it is so small
+/// that the last one leaves zero.
+#[inline(always)]
+fn double_times_power(a: f64, exponent: i32) -> f64 {
+    let power = |exponent: i32| f64::from_bits(((1023 + exponent) as u64) << 52);
+    let step = |exponent: i32| if exponent < -1022 { -969 } else { exponent.min(1023) };
+    let exponent = exponent.clamp(-2200, 2200);
+    let first = step(exponent);
+    let second = step(exponent - first);
+    a * power(first) * power(second) * power(exponent - first - second)
+}
+
 number!(
     f32, Single, u32, rounded by Mode::ROUND_SINGLE,
     greatest 0x7f7f_ffff,
@@ -284,7 +297,7 @@ number!(
     f64, Double, u64, rounded by Mode::ROUND_DOUBLE,
     greatest 0x7fef_ffff_ffff_ffff,
     plus |a: f64, b: f64| a + b, times |a: f64, b: f64| a * b, times_plus f64::mul_add,
-    times_power libm::scalbn, rounded_down f64::floor
+    times_power double_times_power, rounded_down f64::floor
 );
 number!(
     f16, Half, u16, rounded by Mode::ROUND_DOUBLE | Mode::FP16_OVERFLOW,

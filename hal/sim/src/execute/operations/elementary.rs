@@ -13,7 +13,7 @@ fn polynomial<const N: usize>(x: f64, factors: &[f64; N]) -> f64 {
 }
 
 /// Taylor's series of the power of two: ln(2)^k / k!. The rest is below 2^-55 for half of one.
-const EXPONENTIAL: [f64; 14] = {
+pub const EXPONENTIAL: [f64; 14] = {
     let mut factors = [1.0; 14];
     let mut k = 1;
     while k < factors.len() {
@@ -24,10 +24,10 @@ const EXPONENTIAL: [f64; 14] = {
 };
 
 /// 2^52 + 2^51: a number added to it is rounded to a whole one, which its low bits are.
-const WHOLE: f64 = 6_755_399_441_055_744.0;
+pub const WHOLE: f64 = 6_755_399_441_055_744.0;
 
 /// Beyond this, single precision has infinity or zero.
-const GREATEST_EXPONENT: f64 = 500.0;
+pub const GREATEST_EXPONENT: f64 = 500.0;
 
 /// Two to the power of `x`, for results of single precision and less: those beyond 2^500 are that.
 #[inline(always)]
@@ -41,7 +41,7 @@ pub(super) fn exp2(x: f64) -> f64 {
 
 /// The series of the logarithm to base 2 of (1 + s) / (1 - s), divided by s, in powers of s squared:
 /// 2 / (ln(2) (2 k + 1)). The rest is below 2^-56 for s up to 0.172.
-const LOGARITHM: [f64; 11] = {
+pub const LOGARITHM: [f64; 11] = {
     let mut factors = [0.0; 11];
     let mut k = 0;
     while k < factors.len() {
@@ -69,8 +69,8 @@ pub(super) fn log2(x: f64) -> f64 {
 
 /// The series of sine divided by `x`, and of cosine, in powers of `x` squared. The rest is below 2^-57 for
 /// an eighth of a turn.
-const SINE: [f64; 10] = alternating_reciprocals_of_factorials(1);
-const COSINE: [f64; 10] = alternating_reciprocals_of_factorials(0);
+pub const SINE: [f64; 10] = alternating_reciprocals_of_factorials(1);
+pub const COSINE: [f64; 10] = alternating_reciprocals_of_factorials(0);
 
 /// 1 / n!, -1 / (n + 2)!, 1 / (n + 4)! ... for n of zero or one.
 const fn alternating_reciprocals_of_factorials(n: usize) -> [f64; 10] {

@@ -153,7 +153,7 @@ pub(super) fn cosine(turns: f64) -> f64 {
 }
 
 /// Beyond this, every number of single precision is a whole one.
-const GREATEST_FRACTIONAL: f64 = 8_388_608.0;
+pub const GREATEST_FRACTIONAL: f64 = 8_388_608.0;
 
 /// The nearest quarter turn, and the rest in radians, at most an eighth of a turn. Differences in
 /// turns are exact.
