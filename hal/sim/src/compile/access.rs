@@ -3,7 +3,9 @@
 use crate::execute::lds::two_offsets;
 use crate::instruction::lds::LdsAccess;
 use crate::instruction::vector_memory::{Space, Transfer, VectorAccess};
-use crate::instruction::{Element, Op, Run};
+use crate::instruction::{Element, Op, Run, Word};
+use crate::wave::{Machine, ScalarIndex};
+use flipwave_isa::Generation;
 
 /// An access that is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +17,8 @@ pub struct Access {
     pub offsets: [u64; 2],
     /// 1 or 2.
     pub elements: u8,
+    /// Whether lanes have offsets in a buffer, which has no records.
+    pub is_in_buffer: bool,
 }
 
 /// Which memory.
@@ -37,24 +41,31 @@ pub enum Direction {
 
 impl Access {
     /// What an instruction accesses; nothing if the interpreter is to do it.
-    pub fn of(op: &Op) -> Option<Access> {
+    pub fn of(op: &Op, machine: Machine) -> Option<Access> {
         let one = |place, direction, element, offset: u64| Access {
             place,
             direction,
             element,
             offsets: [offset; 2],
             elements: 1,
+            is_in_buffer: false,
         };
         let access = match op.run {
-            Run::VectorMemory(VectorAccess { space, transfer }) if is_global(space) => {
-                let offset = op.immediate as u64;
-                match transfer {
-                    Transfer::Load(element) => one(Place::Global, Direction::Load, element, offset),
-                    Transfer::Store(element) => {
-                        one(Place::Global, Direction::Store, element, offset)
-                    }
-                    _ => return None,
+            Run::VectorMemory(VectorAccess { space, transfer }) => {
+                let is_in_buffer = matches!(space, Space::Buffer { index: false, .. });
+                let is_known =
+                    if is_in_buffer { has_known_buffers(op, machine) } else { is_global(space) };
+                if !is_known {
+                    return None;
                 }
+                let (direction, element) = match transfer {
+                    Transfer::Load(element) => (Direction::Load, element),
+                    Transfer::Store(element) => (Direction::Store, element),
+                    _ => return None,
+                };
+                // The offset in a buffer is part of what a lane has.
+                let offset = if is_in_buffer { 0 } else { op.immediate as u64 };
+                Access { is_in_buffer, ..one(Place::Global, direction, element, offset) }
             }
             Run::Lds(access) => {
                 let offset = u64::from(op.immediate as u32);
@@ -64,6 +75,7 @@ impl Access {
                     element: Element::Words(words),
                     offsets: two_offsets(op).map(|at| u64::from(at * scale)),
                     elements: 2,
+                    is_in_buffer: false,
                 };
                 match access {
                     LdsAccess::Read(element) => one(Place::Lds, Direction::Load, element, offset),
@@ -77,7 +89,8 @@ impl Access {
         };
         let mut data = op.sources[1..].iter().take(access.elements.into());
         let has_data = access.direction == Direction::Load || data.all(|own| own.row().is_some());
-        (has_data && op.sources[0].row().is_some()).then_some(access)
+        let has_addresses = access.is_in_buffer || op.sources[0].row().is_some();
+        (has_data && has_addresses).then_some(access)
     }
 }
 
@@ -88,4 +101,17 @@ fn is_global(space: Space) -> bool {
         space,
         Space::Global | Space::Flat | Space::FlatWithGlobalScratch { signed_offset: None }
     )
+}
+
+/// Whether code knows how the buffer of an instruction is described, and it is not that of private memory:
+/// where there is no instruction for that memory, it is in the first registers, as functions expect it
+/// (AMDGPUUsage, "Non-Kernel Functions", "scratch V#").
+fn has_known_buffers(op: &Op, machine: Machine) -> bool {
+    let [resource, offset] = [2, 3].map(|source| op.sources[source].words[0]);
+    let Word::Scalar(resource) = resource else { return false };
+    let has_private_buffers = machine.generation == Generation::Gfx10
+        || machine.flat_scratch == ScalarIndex::FLAT_SCRATCH;
+    machine.generation < Generation::Gfx125
+        && !(has_private_buffers && resource == ScalarIndex(0))
+        && matches!(offset, Word::Scalar(_) | Word::Constant(_))
 }

@@ -201,7 +201,7 @@ impl Plan {
                 }
                 _ => Plan::Call,
             },
-            _ => Access::of(op).map_or(Plan::Call, Plan::Access),
+            _ => Access::of(op, machine).map_or(Plan::Call, Plan::Access),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! What compiled code has besides the wave: room for copies of rows, and where it finds device memory.
 
-use crate::execute::scalar_memory;
 use crate::execute::vector_memory::Addresses;
+use crate::execute::{scalar_memory, vector_memory};
+use crate::instruction::vector_memory::Space;
 use crate::instruction::{Op, Run};
 use crate::memory::{Memory, TouchedNotes, TouchedRegion, Window, WindowAccess};
 use crate::wave::{Row, Wave};
@@ -111,6 +112,9 @@ impl Workspace {
         let was_missing = self.windows[number].missing != 0;
         let address = match op.run {
             Run::ScalarMemory(access) => scalar_memory::first_address(wave, op, access),
+            Run::VectorMemory(access) if matches!(access.space, Space::Buffer { .. }) => {
+                vector_memory::first_address(wave, op, access)
+            }
             _ => {
                 let exec = wave.exec();
                 (exec != LaneMask::EMPTY).then(|| Addresses::of(wave, op, exec).first(exec))

@@ -24,7 +24,7 @@ use crate::tests::operations::{DEFAULT_MODE, Random, edges};
 use crate::wave::copy::WaveCopy;
 use crate::wave::{Level, Machine, Row, RowIndex, ScalarIndex, Wave};
 use flipwave_device::{Address, WaveId};
-use flipwave_isa::{LaneMask, Register, RegisterRange, SdwaSelect, SdwaUnused};
+use flipwave_isa::{Generation, LaneMask, Register, RegisterRange, SdwaSelect, SdwaUnused};
 use std::sync::LazyLock;
 
 /// Vector registers that operations have.
@@ -37,6 +37,10 @@ const SCALARS: u64 = 12;
 const BASE: u8 = 20;
 /// An offset from it.
 const OFFSET: u8 = 22;
+/// A scalar offset in a buffer.
+const BUFFER_OFFSET: u8 = 23;
+/// Where the descriptions of buffers are: of two of bytes.
+const BUFFERS: [u8; 2] = [24, 28];
 const BUFFER: u64 = 8192;
 const LDS: usize = 1024;
 
@@ -261,7 +265,7 @@ fn scalar_load(random: &mut Random) -> (Op, Plan) {
 }
 
 /// An access to memory or LDS.
-fn access(random: &mut Random) -> (Op, Plan) {
+fn access(random: &mut Random, machine: Machine) -> (Op, Plan) {
     let words = [1, 1, 2, 3, 4][random.next() as usize % 5];
     let element = match random.next() % 3 {
         0 => Element::Part {
@@ -288,7 +292,12 @@ fn access(random: &mut Random) -> (Op, Plan) {
                 true => Transfer::Store(element),
                 false => Transfer::Load(element),
             };
-            let space = if random.next() & 1 == 0 { Space::Global } else { Space::Flat };
+            let offset = random.next() & 1 == 0;
+            let space = match random.next() % 4 {
+                0 => Space::Global,
+                1 => Space::Flat,
+                _ => Space::Buffer { offset, index: false },
+            };
             Run::VectorMemory(VectorAccess { space, transfer })
         }
     };
@@ -301,6 +310,21 @@ fn access(random: &mut Random) -> (Op, Plan) {
     op.immediate = (random.next() % 64) as i64 & !3;
     if is_lds {
         op.sources[0].words = [Word::Row(RowIndex(ADDRESSES)); 2];
+    } else if let Run::VectorMemory(VectorAccess { space: Space::Buffer { offset, .. }, .. }) = run
+    {
+        let which = random.next() as usize % 2;
+        if offset {
+            op.sources[0].words = [Word::Row(RowIndex(ADDRESSES + which as u16)); 2];
+        }
+        op.immediate = (random.next() % 4096) as i64;
+        if random.next() & 1 == 0 {
+            op.immediate &= !3;
+        }
+        let resource = ScalarIndex(BUFFERS[which]);
+        op.sources[2].words = [Word::Scalar(resource); 2];
+        if random.next() & 1 == 0 {
+            op.sources[3].words = [Word::Scalar(ScalarIndex(BUFFER_OFFSET)); 2];
+        }
     } else {
         op.immediate -= 16;
         if random.next() & 1 == 0 {
@@ -317,7 +341,7 @@ fn access(random: &mut Random) -> (Op, Plan) {
         }
     }
     op.per_lane = true;
-    let plan = Plan::of(&op, Machine::default());
+    let plan = Plan::of(&op, machine);
     assert!(matches!(plan, Plan::Access(_)), "{:?}", op.run);
     (op, plan)
 }
@@ -403,6 +427,19 @@ fn sharp_number(random: &mut Random, width: u32, bits: u32) -> u32 {
     ((random.next() & 1) << (width - 1) | exponent << rest | mantissa & ((1 << rest) - 1)) as u32
 }
 
+/// The second word without its address, and the fourth one, of buffers of bytes; rarely of others.
+fn descriptions(random: &mut Random, machine: Machine) -> [[u32; 2]; 2] {
+    let flags = if machine.generation >= Generation::Gfx10 { 0x3101_6000 } else { 0x27000 };
+    let all = [[0, flags]; 2];
+    all.map(|[high, flags]| match random.next() % 16 {
+        0 => [high ^ 1 << 31, flags],
+        1 => [high, flags ^ 1 << 23],
+        2 => [high, flags ^ 1 << 28],
+        3 => [high | 16 << 16, flags],
+        _ => [high, flags],
+    })
+}
+
 fn world(random: &mut Random, machine: Machine) -> World {
     let mut wave = Wave::new(Level::detect());
     wave.reset(machine, WaveId { workgroup: [0; 3], wave: 0 }, 32, 0);
@@ -439,6 +476,18 @@ fn world(random: &mut Random, machine: Machine) -> World {
     wave.write_scalar_pair(ScalarIndex::VCC, random.next());
     wave.write_scalar_pair(ScalarIndex(BASE), buffer.0);
     wave.write_scalar(ScalarIndex(OFFSET), random.next() as u32 % 4000);
+    wave.write_scalar(ScalarIndex(BUFFER_OFFSET), (random.next() as u32 % 64) & !3);
+    for (first, [high, flags]) in BUFFERS.into_iter().zip(descriptions(random, machine)) {
+        let records = match random.next() % 4 {
+            0 => random.next() as u32 % 6000,
+            1 => u32::MAX,
+            _ => BUFFER as u32 - 64,
+        };
+        let words = [buffer.0 as u32, (buffer.0 >> 32) as u32 | high, records, flags];
+        for (word, value) in (0..).zip(words) {
+            wave.write_scalar(ScalarIndex(first + word), value);
+        }
+    }
     wave.scc = random.next() & 1 != 0;
     *wave.row_mut(RowIndex(ADDRESSES)) = offsets(random, LDS as u64);
     *wave.row_mut(RowIndex(ADDRESSES + 1)) = offsets(random, BUFFER);
@@ -617,9 +666,9 @@ fn text(op: &Op, plan: &Plan) -> String {
     format!("{name} {run} {destination:?} {scalar_destination:?} {mask_destination:?} {sources:?}")
 }
 
-fn machines() -> [Machine; 2] {
+fn machines() -> [Machine; 3] {
     let of = |processor: &str, lanes| Machine::new(&processor.parse().expect("a target"), lanes);
-    [of("gfx90a", 64), of("gfx1100", 32)]
+    [of("gfx90a", 64), of("gfx1100", 32), of("gfx1030", 32)]
 }
 
 #[test]
@@ -648,7 +697,7 @@ fn sequence(random: &mut Random, machine: Machine, length: u64) -> Vec<(Op, Plan
     let mut operations: Vec<(Op, Plan)> = (0..1 + random.next() % length)
         .map(|_| match random.next() % 20 {
             0..5 => scalar_operation(random),
-            5..9 => access(random),
+            5..9 => access(random, machine),
             9 => lane_access(random, machine),
             10 => {
                 let name = PAIRS[random.next() as usize % PAIRS.len()];
@@ -678,7 +727,7 @@ fn blocks() -> u64 {
 fn random_blocks_do_what_the_interpreter_does() {
     for seed in 0..blocks() {
         let mut random = Random(seed);
-        let machine = machines()[seed as usize % 2];
+        let machine = machines()[seed as usize % 3];
         let operations = sequence(&mut random, machine, 24);
         if let Some(difference) = difference(&mut random, machine, operations, 8) {
             panic!("seed {seed}: {difference}");
@@ -691,13 +740,15 @@ fn random_blocks_do_what_the_interpreter_does() {
 fn blocks_note_all_that_they_touch_of_device_memory_and_nothing_else() {
     for seed in 0..blocks() {
         let mut random = Random(seed ^ 0x70_0000);
-        let machine = machines()[seed as usize % 2];
+        let machine = machines()[seed as usize % 3];
         let mut accesses = Vec::new();
         while accesses.len() < 2 + seed as usize % 5 {
-            let (mut op, _) = access(&mut random);
-            if let Run::VectorMemory(_) = op.run {
-                op.immediate = [0, 0, 0, 4, -32, 60][random.next() as usize % 6];
-                let plan = Plan::of(&op, Machine::default());
+            let (mut op, _) = access(&mut random, machine);
+            if let Run::VectorMemory(VectorAccess { space, .. }) = op.run {
+                if !matches!(space, Space::Buffer { .. }) {
+                    op.immediate = [0, 0, 0, 4, -32, 60][random.next() as usize % 6];
+                }
+                let plan = Plan::of(&op, machine);
                 accesses.push((op, plan));
             }
         }

@@ -81,6 +81,13 @@ fn at_once(
     }
 }
 
+/// The address of the first element that exists, in device memory; nothing if not all lie alike.
+pub fn first_address(wave: &Wave, op: &Op, access: VectorAccess) -> Option<u64> {
+    let Some(Place::Memory(placement)) = placement::place(wave, op, access) else { return None };
+    let Addresses { lanes, .. } = placement.addresses;
+    (lanes != LaneMask::EMPTY).then(|| placement.addresses.first(lanes))
+}
+
 /// Has the lanes exchange the elements that they have loaded.
 #[cold]
 #[inline(never)]

@@ -86,17 +86,26 @@ impl Emitter<'_> {
         let [w, m] = self.types(["W", "M"]);
         let (lanes, bytes) = (self.shape.lanes(), group.bytes);
         if let Element::Part { .. } = element {
-            return vec![self.load_parts(group, offsets, element)];
+            let parts = self.load_parts(group, offsets, element);
+            return vec![self.existing(group, parts, element)];
         }
         let word = |word| {
             let at = self.lanes(format_args!("getelementptr i8, ptr {bytes}, i64 {}", word * 4));
             let at = self.at_each(at, offsets);
-            self.lanes(format_args!(
+            let loaded = self.lanes(format_args!(
                 "call {w} @llvm.masked.gather.v{lanes}i32.v{lanes}p0(<{lanes} x ptr> align 1 {at}, \
                  {m} splat (i1 true), {w} poison)"
-            ))
+            ));
+            self.existing(group, loaded, element)
         };
         (0..u32::from(element.words())).map(word).collect()
+    }
+
+    /// What is loaded, and zeros where there is nothing.
+    fn existing(&mut self, group: Group, loaded: Value, element: Element) -> Value {
+        let Some(exists) = group.exists else { return loaded };
+        let (kind, m) = (self.kind(element), self.shape.named("M"));
+        self.lanes(format_args!("select {m} {exists}, {kind} {loaded}, {kind} zeroinitializer"))
     }
 
     /// One lane after the other: hosts gather no bytes.

@@ -5,6 +5,7 @@
 //! stretch of memory that was found when the interpreter last executed the access; where a lane does
 //! not, the segment is undone.
 
+mod buffer;
 mod load;
 mod scalar;
 mod store;
@@ -44,6 +45,8 @@ pub(super) struct Group {
     missing: Option<Value>,
     /// Where it is noted what is touched, if it is.
     touched: Option<Touched>,
+    /// The lanes whose elements exist, where that is not all: the others load zeros and store nothing.
+    exists: Option<Value>,
     /// The offset of the first lane's address.
     start: Value,
     /// Whether lanes follow each other, and all of the group's accesses are in range.
@@ -136,6 +139,9 @@ impl Emitter<'_> {
 
     /// The group of an access.
     fn group(&mut self, op: &Op, access: Access, step: u32) -> Group {
+        if access.is_in_buffer {
+            return self.group_in_buffer(op, access);
+        }
         let words = op.sources[0].words;
         let low = self.lane_word(words[0], false);
         let has_base = !matches!(op.sources[2].words[0], Word::Constant(_));
@@ -143,8 +149,9 @@ impl Emitter<'_> {
         let high = (is_global && !has_base).then(|| self.lane_word(words[1], false));
         let base = (is_global && has_base).then(|| op.sources[2].words.map(|word| self.word(word)));
         let known = self.open.iter().flat_map(|open| &open.groups).find(|own| {
-            (own.place, own.direction, own.low, own.high, own.base, own.step)
-                == (access.place, access.direction, low, high, base, step)
+            own.exists.is_none()
+                && (own.place, own.direction, own.low, own.high, own.base, own.step)
+                    == (access.place, access.direction, low, high, base, step)
         });
         if let Some(group) = known {
             return *group;
@@ -169,24 +176,9 @@ impl Emitter<'_> {
         let (first, consecutive, equal) = self.pattern(low, high, step);
         let start = self.lanes(format_args!("add i64 {first}, {add}"));
         let span = self.span(op, access);
-        let lowest = self.lanes(format_args!("add i64 {start}, {}", span.first));
-        let begins_in = self.lanes(format_args!("icmp ule i64 {lowest}, {length}"));
         let reach = step * (self.shape.lanes() - 1);
-        let mut is_in = |reach: u32, flag: Value| {
-            let bytes = span.end - span.first + i64::from(reach);
-            let highest = self.lanes(format_args!("add i64 {lowest}, {bytes}"));
-            let ends_in = self.lanes(format_args!("icmp ule i64 {highest}, {length}"));
-            let all_in = self.lanes(format_args!("and i1 {begins_in}, {ends_in}"));
-            let all = self.lanes(format_args!("and i1 {all_in}, {flag}"));
-            match missing {
-                None => all,
-                Some(missing) => {
-                    let there = self.value(format_args!("icmp eq i64 {missing}, 0"));
-                    self.lanes(format_args!("and i1 {all}, {there}"))
-                }
-            }
-        };
-        let (consecutive, equal) = (is_in(reach, consecutive), is_in(0, equal));
+        let consecutive = self.all_in(start, span, (length, missing), (reach, consecutive));
+        let equal = self.all_in(start, span, (length, missing), (0, equal));
         let (place, direction) = (access.place, access.direction);
         let group = Group {
             place,
@@ -200,6 +192,7 @@ impl Emitter<'_> {
             add,
             missing,
             touched,
+            exists: None,
             start,
             consecutive,
             equal,
@@ -210,12 +203,37 @@ impl Emitter<'_> {
         group
     }
 
+    /// Whether lanes are as a flag says, and all from what the first one accesses to what the last one does,
+    /// `reach` bytes further, is in a window.
+    fn all_in(
+        &mut self,
+        start: Value,
+        span: Span,
+        (length, missing): (Value, Option<Value>),
+        (reach, flag): (u32, Value),
+    ) -> Value {
+        let bytes = span.end - span.first + i64::from(reach);
+        let lowest = self.lanes(format_args!("add i64 {start}, {}", span.first));
+        let begins_in = self.lanes(format_args!("icmp ule i64 {lowest}, {length}"));
+        let highest = self.lanes(format_args!("add i64 {lowest}, {bytes}"));
+        let ends_in = self.lanes(format_args!("icmp ule i64 {highest}, {length}"));
+        let all_in = self.lanes(format_args!("and i1 {begins_in}, {ends_in}"));
+        let all = self.lanes(format_args!("and i1 {all_in}, {flag}"));
+        match missing {
+            None => all,
+            Some(missing) => {
+                let there = self.value(format_args!("icmp eq i64 {missing}, 0"));
+                self.lanes(format_args!("and i1 {all}, {there}"))
+            }
+        }
+    }
+
     /// From where to where the accesses reach that have the same registers for their addresses, from
     /// the one being written to where a register is another value.
     fn span(&self, op: &Op, access: Access) -> Span {
         let mut span = Span { first: i64::MAX, end: i64::MIN };
         for next in &self.source.ops[self.index..] {
-            let own = Access::of(next).filter(|own| {
+            let own = Access::of(next, self.machine).filter(|own| {
                 (own.place, own.direction, own.element.bytes())
                     == (access.place, access.direction, access.element.bytes())
                     && next.sources[0] == op.sources[0]
@@ -331,9 +349,16 @@ impl Emitter<'_> {
                 (offsets, self.lanes(format_args!("select i1 {gone}, {all}, {m} {beyond}")))
             }
         };
+        let bad = match group.exists {
+            None => bad,
+            Some(exists) => self.lanes(format_args!("and {m} {bad}, {exists}")),
+        };
         self.doubt(bad);
         let good = self.lanes(format_args!("xor {m} {bad}, splat (i1 true)"));
-        let safe = self.lanes(format_args!("and {m} {good}, %active"));
+        let mut safe = self.lanes(format_args!("and {m} {good}, %active"));
+        if let Some(exists) = group.exists {
+            safe = self.lanes(format_args!("and {m} {safe}, {exists}"));
+        }
         let offsets =
             self.lanes(format_args!("select {m} {safe}, {w} {offsets}, {w} zeroinitializer"));
         (safe, offsets)

@@ -1,0 +1,156 @@
+//! Accesses to buffers of bytes. What else a buffer may be is left to the interpreter, where they are
+//! described, too.
+
+use super::{Group, Span, Window};
+use crate::compile::access::{Access, Direction};
+use crate::compile::emit::Emitter;
+use crate::compile::value::Value;
+use crate::instruction::{Op, Word};
+use crate::memory::WindowAccess;
+use crate::wave::ScalarIndex;
+use flipwave_isa::Generation;
+
+/// What a buffer's description says. All but the lanes' offsets are values of the wave.
+struct Described {
+    /// The device address of its first byte, with the instruction's scalar offset.
+    base: Value,
+    /// How many bytes from there on exist.
+    length: Value,
+    /// Whether it is one of bytes.
+    is_known: Value,
+}
+
+/// The flag that adds the lane's number to the record's.
+const ADD_THREAD: u32 = 1 << 23;
+/// Bounds are checked by the byte (from gfx10 on).
+const BY_BYTE: u32 = 3 << 28;
+
+impl Emitter<'_> {
+    /// The group of an access.
+    pub(super) fn group_in_buffer(&mut self, op: &Op, access: Access) -> Group {
+        let bytes = access.element.bytes() as u32;
+        let Described { base, length: end, is_known } = self.described(op);
+        let low = self.offsets_in_buffer(op);
+        let exists = self.existing_in_buffer(low, (end, is_known), bytes);
+        let kind = match access.direction {
+            Direction::Load => WindowAccess::Read,
+            Direction::Store => WindowAccess::Write,
+        };
+        let Window { bytes: at, length, add, missing, touched } =
+            self.window(kind, bytes, Some(base));
+        let missing = missing.map(|missing| {
+            let unknown = self.value(format_args!("xor i1 {is_known}, true"));
+            let unknown = self.value(format_args!("zext i1 {unknown} to i64"));
+            self.value(format_args!("or i64 {missing}, {unknown}"))
+        });
+        let (first, consecutive, equal) = self.pattern(low, None, bytes);
+        let start = self.lanes(format_args!("add i64 {first}, {add}"));
+        let span = Span { first: 0, end: bytes.into() };
+        let reach = bytes * (self.shape.lanes() - 1);
+        let [consecutive, equal] = [(reach, consecutive), (0, equal)].map(|(reach, flag)| {
+            let last = self.lanes(format_args!("add i64 {first}, {}", reach + bytes));
+            let exist = self.lanes(format_args!("icmp ule i64 {last}, {end}"));
+            let flag = self.lanes(format_args!("and i1 {flag}, {exist}"));
+            self.all_in(start, span, (length, missing), (reach, flag))
+        });
+        Group {
+            place: access.place,
+            direction: access.direction,
+            low,
+            high: None,
+            base: None,
+            step: bytes,
+            bytes: at,
+            length,
+            add,
+            missing,
+            touched,
+            exists: Some(exists),
+            start,
+            consecutive,
+            equal,
+        }
+    }
+
+    fn described(&mut self, op: &Op) -> Described {
+        let first = match op.sources[2].words[0] {
+            Word::Scalar(first) => first.0,
+            _ => 0,
+        };
+        let [low, high, records, flags] =
+            [0, 1, 2, 3].map(|word| self.word(Word::Scalar(ScalarIndex(first + word))));
+        let offset = self.word(op.sources[3].words[0]);
+        let [low, far, more] =
+            [low, high, offset].map(|word| self.value(format_args!("zext i32 {word} to i64")));
+        let far = self.value(format_args!("and i64 {far}, 65535"));
+        let far = self.value(format_args!("shl i64 {far}, 32"));
+        let base = self.value(format_args!("or i64 {low}, {far}"));
+        let base = self.value(format_args!("add i64 {base}, {more}"));
+        let generation = self.machine.generation;
+        let is_older = generation < Generation::Gfx10;
+        let records = match is_older {
+            // Here the scalar offset counts.
+            true => {
+                self.value(format_args!("call i32 @llvm.usub.sat.i32(i32 {records}, i32 {offset})"))
+            }
+            false => records,
+        };
+        let length = self.value(format_args!("zext i32 {records} to i64"));
+        let swizzle = if generation >= Generation::Gfx11 { 3 << 30 } else { 1u32 << 31 };
+        let swizzle = self.value(format_args!("and i32 {high}, {}", swizzle as i32));
+        let is_plain = self.value(format_args!("icmp eq i32 {swizzle}, 0"));
+        let (of_bytes, by_byte) = match is_older {
+            true => (ADD_THREAD, 0),
+            false => (ADD_THREAD | BY_BYTE, BY_BYTE),
+        };
+        let own = self.value(format_args!("and i32 {flags}, {of_bytes}"));
+        let is_own = self.value(format_args!("icmp eq i32 {own}, {by_byte}"));
+        let is_known = self.value(format_args!("and i1 {is_plain}, {is_own}"));
+        Described { base, length, is_known }
+    }
+
+    /// The lanes' offsets from the first byte. What lies further than 32 bits reach does not exist, and has
+    /// the greatest one.
+    fn offsets_in_buffer(&mut self, op: &Op) -> Value {
+        let (w, lanes) = (self.shape.named("W"), self.shape.lanes());
+        let own = Value::Splat(op.immediate as u32);
+        match op.sources[0].words[0] {
+            Word::Row(row) => {
+                let row = self.lane_word(Word::Row(row), false);
+                self.lanes(format_args!(
+                    "call {w} @llvm.uadd.sat.v{lanes}i32({w} {row}, {w} {own})"
+                ))
+            }
+            _ => self.lanes(format_args!("or {w} {own}, zeroinitializer")),
+        }
+    }
+
+    /// The lanes whose elements exist. Where only some of an element's dwords do, that is noted. What is not
+    /// known is left to the access.
+    fn existing_in_buffer(
+        &mut self,
+        low: Value,
+        (end, is_known): (Value, Value),
+        bytes: u32,
+    ) -> Value {
+        let m = self.shape.named("M");
+        let exists = self.has_bytes(low, end, bytes);
+        if bytes > 4 {
+            let begins = self.has_bytes(low, end, 4);
+            let is_cut = self.lanes(format_args!("xor {m} {begins}, {exists}"));
+            self.doubt(is_cut);
+        }
+        self.lanes(format_args!("select i1 {is_known}, {m} {exists}, {m} splat (i1 true)"))
+    }
+
+    /// The lanes that have as many bytes from their offset on.
+    fn has_bytes(&mut self, low: Value, end: Value, bytes: u32) -> Value {
+        let [w, m] = self.types(["W", "M"]);
+        let last = self.value(format_args!("sub i64 {end}, {bytes}"));
+        let is_there = self.value(format_args!("icmp sge i64 {last}, 0"));
+        let last = self.value(format_args!("trunc i64 {last} to i32"));
+        let last = self.splat(last);
+        let are_in = self.lanes(format_args!("icmp ule {w} {low}, {last}"));
+        self.lanes(format_args!("select i1 {is_there}, {m} {are_in}, {m} zeroinitializer"))
+    }
+}
