@@ -104,14 +104,14 @@ fn is_global(space: Space) -> bool {
 }
 
 /// Whether code knows how the buffer of an instruction is described, and it is not that of private memory:
-/// where there is no instruction for that memory, it is in the first registers, as functions expect it
-/// (AMDGPUUsage, "Non-Kernel Functions", "scratch V#").
+/// where there is no instruction for that memory, it is in the first registers, as functions expect it, or
+/// among the last ones (AMDGPUUsage, "Non-Kernel Functions"; LLVM, `getReservedPrivateSegmentBufferReg`).
 fn has_known_buffers(op: &Op, machine: Machine) -> bool {
     let [resource, offset] = [2, 3].map(|source| op.sources[source].words[0]);
     let Word::Scalar(resource) = resource else { return false };
     let has_private_buffers = machine.generation == Generation::Gfx10
         || machine.flat_scratch == ScalarIndex::FLAT_SCRATCH;
     machine.generation < Generation::Gfx125
-        && !(has_private_buffers && resource == ScalarIndex(0))
+        && !(has_private_buffers && (resource == ScalarIndex(0) || resource.0 >= 96))
         && matches!(offset, Word::Scalar(_) | Word::Constant(_))
 }
