@@ -1,48 +1,46 @@
 //! Conversions, and what packs two results into a word.
 
-use super::{Lowering, any, half, halves, numbers, propagates};
+use super::{Lowering, any, half, halves, line, numbers, propagates};
 
 /// A number of single precision without what half precision does not hold: a multiple of its least one, and
 /// of as many digits.
 macro_rules! truncated {
     ($a:literal, $r:literal) => {
         concat!(
-            truncated!(@ $r, ".bits = bitcast F ", $a, " to W"),
-            truncated!(@ $r, ".cut = and W ", $r, ".bits, #-8192"),
-            truncated!(@ $r, ".normal = bitcast W ", $r, ".cut to F"),
-            truncated!(@ $r, ".many = fmul F ", $a, ", splat (float 0x4170000000000000)"),
-            truncated!(@ $r, ".whole = call F @llvm.trunc.F(F ", $r, ".many)"),
-            truncated!(@ $r, ".little = fmul F ", $r, ".whole, splat (float 0x3E70000000000000)"),
-            truncated!(@ $r, ".size = and W ", $r, ".bits, #2147483647"),
-            truncated!(@ $r, ".is.little = icmp ult W ", $r, ".size, #947912704"),
-            truncated!(@ $r, ".any = select M ", $r, ".is.little, F ", $r, ".little, F ", $r, ".normal"),
-            truncated!(@ $r, ".past = sub W ", $r, ".size, #1199570944"),
-            truncated!(@ $r, ".is.large = icmp ult W ", $r, ".past, #939524096"),
-            truncated!(@ $r, ".sign = and W ", $r, ".bits, #-2147483648"),
-            truncated!(@ $r, ".greatest.bits = or W ", $r, ".sign, #1199562752"),
-            truncated!(@ $r, ".greatest = bitcast W ", $r, ".greatest.bits to F"),
+            line!($r, ".bits = bitcast F ", $a, " to W"),
+            line!($r, ".cut = and W ", $r, ".bits, #-8192"),
+            line!($r, ".normal = bitcast W ", $r, ".cut to F"),
+            line!($r, ".many = fmul F ", $a, ", splat (float 0x4170000000000000)"),
+            line!($r, ".whole = call F @llvm.trunc.F(F ", $r, ".many)"),
+            line!($r, ".little = fmul F ", $r, ".whole, splat (float 0x3E70000000000000)"),
+            line!($r, ".size = and W ", $r, ".bits, #2147483647"),
+            line!($r, ".is.little = icmp ult W ", $r, ".size, #947912704"),
+            line!($r, ".any = select M ", $r, ".is.little, F ", $r, ".little, F ", $r, ".normal"),
+            line!($r, ".past = sub W ", $r, ".size, #1199570944"),
+            line!($r, ".is.large = icmp ult W ", $r, ".past, #939524096"),
+            line!($r, ".sign = and W ", $r, ".bits, #-2147483648"),
+            line!($r, ".greatest.bits = or W ", $r, ".sign, #1199562752"),
+            line!($r, ".greatest = bitcast W ", $r, ".greatest.bits to F"),
             concat!($r, " = select M ", $r, ".is.large, F ", $r, ".greatest, F ", $r, ".any")
         )
     };
-    (@ $($part:literal),+) => { concat!($($part,)+ "\n") };
 }
 
 /// The nearest bfloat16 of a number. A NaN becomes quiet.
 macro_rules! brain {
     ($a:literal, $r:literal) => {
         concat!(
-            brain!(@ $r, ".bits = bitcast F ", $a, " to W"),
-            brain!(@ $r, ".high = lshr W ", $r, ".bits, #16"),
-            brain!(@ $r, ".last = and W ", $r, ".high, #1"),
-            brain!(@ $r, ".half = add W ", $r, ".last, #32767"),
-            brain!(@ $r, ".sum = add W ", $r, ".bits, ", $r, ".half"),
-            brain!(@ $r, ".near = lshr W ", $r, ".sum, #16"),
-            brain!(@ $r, ".quiet = or W ", $r, ".high, #64"),
-            brain!(@ $r, ".nan = fcmp uno F ", $a, ", ", $a),
+            line!($r, ".bits = bitcast F ", $a, " to W"),
+            line!($r, ".high = lshr W ", $r, ".bits, #16"),
+            line!($r, ".last = and W ", $r, ".high, #1"),
+            line!($r, ".half = add W ", $r, ".last, #32767"),
+            line!($r, ".sum = add W ", $r, ".bits, ", $r, ".half"),
+            line!($r, ".near = lshr W ", $r, ".sum, #16"),
+            line!($r, ".quiet = or W ", $r, ".high, #64"),
+            line!($r, ".nan = fcmp uno F ", $a, ", ", $a),
             concat!($r, " = select M ", $r, ".nan, W ", $r, ".quiet, W ", $r, ".near")
         )
     };
-    (@ $($part:literal),+) => { concat!($($part,)+ "\n") };
 }
 
 pub const TABLE: &[Lowering] = &[

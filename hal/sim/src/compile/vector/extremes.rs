@@ -1,22 +1,21 @@
 //! Minima, maxima and medians, of numbers: where one is a NaN, the interpreter has them.
 
-use super::{Lowering, half, low_half, numbers};
+use super::{Lowering, half, line, low_half, numbers};
 
 /// One of two that are no NaNs, minus zero being less than plus zero: the first if it is on that side of
 /// the other, or if neither is and `$bits`, which is one of them, has a minus sign.
 macro_rules! extreme {
     ($before:literal, $unless:literal, $bits:literal, $a:literal, $b:literal, $r:literal) => {
         concat!(
-            extreme!(@ $r, ".first = fcmp ", $before, " F ", $a, ", ", $b),
-            extreme!(@ $r, ".not = fcmp ", $unless, " F ", $a, ", ", $b),
-            extreme!(@ $r, ".bits = bitcast F ", $bits, " to W"),
-            extreme!(@ $r, ".minus = icmp slt W ", $r, ".bits, zeroinitializer"),
-            extreme!(@ $r, ".tie = and M ", $r, ".not, ", $r, ".minus"),
-            extreme!(@ $r, ".takes = or M ", $r, ".first, ", $r, ".tie"),
+            line!($r, ".first = fcmp ", $before, " F ", $a, ", ", $b),
+            line!($r, ".not = fcmp ", $unless, " F ", $a, ", ", $b),
+            line!($r, ".bits = bitcast F ", $bits, " to W"),
+            line!($r, ".minus = icmp slt W ", $r, ".bits, zeroinitializer"),
+            line!($r, ".tie = and M ", $r, ".not, ", $r, ".minus"),
+            line!($r, ".takes = or M ", $r, ".first, ", $r, ".tie"),
             concat!($r, " = select M ", $r, ".takes, F ", $a, ", F ", $b)
         )
     };
-    (@ $($part:literal),+) => { concat!($($part,)+ "\n") };
 }
 macro_rules! lesser {
     ($a:literal, $b:literal, $r:literal) => {

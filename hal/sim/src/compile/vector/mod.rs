@@ -156,7 +156,12 @@ macro_rules! call {
     };
 }
 
-use call;
+/// A line of code of its parts.
+macro_rules! line {
+    ($($part:literal),+) => { concat!($($part,)+ "\n") };
+}
+
+use {call, line};
 
 /// All of them.
 pub fn all() -> impl Iterator<Item = &'static Lowering> {
