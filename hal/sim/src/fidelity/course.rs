@@ -191,14 +191,11 @@ fn is_understood(op: &Op, machine: Machine) -> bool {
 fn keeps_to_lanes(op: &Op) -> bool {
     let stays = match op.run {
         Run::Scalar(_) | Run::ScalarMemory(_) | Run::Control(_) | Run::OnScalars => true,
-        Run::Lds(access) => !matches!(
-            access,
-            LdsAccess::Permute
-                | LdsAccess::BackwardPermute
-                | LdsAccess::Swizzle
-                | LdsAccess::ReadExchanged(_)
-                | LdsAccess::ReadTransposed { .. }
-        ),
+        Run::Lds(access) => {
+            let is_transposed =
+                matches!(access, LdsAccess::ReadExchanged(_) | LdsAccess::ReadTransposed { .. });
+            !is_transposed && !access.is_exchange()
+        }
         Run::VectorMemory(access) => !matches!(
             (access.space, access.transfer),
             (vector_memory::Space::GlobalTransposed { .. }, _) | (_, Transfer::LoadBlock)
@@ -206,7 +203,7 @@ fn keeps_to_lanes(op: &Op) -> bool {
         Run::Vector(_) | Run::Dual => true,
         _ => false,
     };
-    stays && op.parts().all(|part| part.adapt.as_ref().is_none_or(|own| own.lane_move.is_none()))
+    stays && op.parts().all(|part| part.lane_move().is_none())
 }
 
 /// Whether an instruction may load something that is marked; notes what it may mark where it stores.
@@ -237,12 +234,8 @@ fn loads(op: &Op, state: &State, marks: &mut Marks, reads_marks: bool) -> bool {
             !is_own && (marks.memory || is_flat && marks.lds)
         }
         Run::Lds(access) => {
-            let is_permutation = matches!(
-                access,
-                LdsAccess::Permute | LdsAccess::BackwardPermute | LdsAccess::Swizzle
-            );
-            marks.lds |= reads_marks && !is_permutation;
-            marks.lds && !is_permutation
+            marks.lds |= reads_marks && !access.is_exchange();
+            marks.lds && !access.is_exchange()
         }
         Run::LdsDirect => marks.lds,
         _ => false,

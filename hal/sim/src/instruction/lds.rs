@@ -72,6 +72,19 @@ pub enum LdsAccess {
     Swizzle,
 }
 
+impl LdsAccess {
+    /// Whether lanes exchange words by it, and LDS is neither read nor written.
+    pub fn is_exchange(self) -> bool {
+        matches!(
+            self,
+            LdsAccess::Permute
+                | LdsAccess::BackwardPermute
+                | LdsAccess::BackwardPermuteAny
+                | LdsAccess::Swizzle
+        )
+    }
+}
+
 /// The LDS operation of a canonical name.
 pub fn find(name: &str) -> Option<LdsAccess> {
     let name = name.strip_prefix("ds_")?;

@@ -57,6 +57,11 @@ pub struct Op {
 }
 
 impl Op {
+    /// How lanes take the words of its first source from other lanes, if they do.
+    pub fn lane_move(&self) -> Option<&LaneMove> {
+        self.adapt.as_ref()?.lane_move.as_ref()
+    }
+
     /// The operations that it consists of, mostly itself.
     pub fn parts(&self) -> impl Iterator<Item = &Op> {
         let (first, second) = match self.inner.as_deref() {

@@ -126,7 +126,7 @@ pub fn decided_by(op: &Op, machine: Machine) -> Option<(Purpose, Vec<Word>)> {
                 LdsAccess::Count { .. } | LdsAccess::ReadByThread | LdsAccess::WriteByThread => {
                     words.push(Word::Scalar(ScalarIndex::M0))
                 }
-                LdsAccess::Permute | LdsAccess::BackwardPermute | LdsAccess::Swizzle => {}
+                access if access.is_exchange() => {}
                 _ => words.push(op.sources[0].words[0]),
             }
             Purpose::Address

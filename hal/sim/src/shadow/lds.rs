@@ -89,10 +89,7 @@ impl LdsMarks {
             // Only atomics fault.
             _ => _ = lds::execute(ghost, &own, access, &mut self.bits),
         }
-        if matches!(
-            access,
-            LdsAccess::Permute | LdsAccess::BackwardPermute | LdsAccess::BackwardPermuteAny
-        ) {
+        if access.is_exchange() && access != LdsAccess::Swizzle {
             // A marked lane number makes what arrives marked.
             let marked = shadow.marked_lanes(op.sources[0].words[0]).0 & wave.exec().0;
             let lanes = match access {

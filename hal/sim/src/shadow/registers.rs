@@ -111,8 +111,7 @@ impl Shadow {
     pub fn follow(&mut self, ghost: &mut Wave, wave: &Wave, op: &Op, named: &Named) {
         // Registers that an index selects are not named.
         let is_indexed = wave.mode.indexes_vgprs() || op.inst.indexes_registers();
-        let lane_by_lane = matches!(op.run, Run::Vector(_) | Run::Dual)
-            && op.adapt.as_ref().is_none_or(|adapt| adapt.lane_move.is_none());
+        let lane_by_lane = matches!(op.run, Run::Vector(_) | Run::Dual) && op.lane_move().is_none();
         if !is_indexed
             && !self.is_marked(named.reads.iter().map(|(_, slots)| slots), wave, lane_by_lane)
         {

@@ -218,7 +218,7 @@ fn move_from_relative(wave: &mut Wave, op: &Op) {
 
 /// Writes a row, its lanes moved as the instruction says.
 fn write_moved(wave: &mut Wave, op: &Op, destination: RowIndex, value: Row) {
-    match op.adapt.as_ref().and_then(|adapt| adapt.lane_move.as_ref()) {
+    match op.lane_move() {
         None => wave.write_row(destination, &value),
         Some(lane_move) => {
             let mut rows = [value];
