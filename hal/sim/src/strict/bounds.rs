@@ -36,16 +36,23 @@ pub fn outside_lds(wave: &Wave, op: &Op) -> Option<(Finding, LaneMask)> {
     }
 }
 
-/// Whether the most frequent LDS accesses are seen to be inside without a look at each lane's.
+/// Whether an LDS access is seen to be inside without a look at each lane's.
 fn stays_in_lds(wave: &Wave, op: &Op, access: LdsAccess) -> bool {
+    let one = |bytes: u32| op.immediate as u32 + bytes;
+    let two = |bytes: u32, scale: u32| {
+        let [first, second] = two_offsets(op);
+        first.max(second) * scale + bytes
+    };
     let reach = match access {
-        LdsAccess::Read(element) | LdsAccess::Write(element) => {
-            op.immediate as u32 + element.bytes() as u32
-        }
+        access if access.is_exchange() => return true,
+        LdsAccess::Read(element) | LdsAccess::Write(element) => one(element.bytes() as u32),
+        LdsAccess::ReadExchanged(elements) => one(u32::from(elements.words()) * 4),
+        LdsAccess::ReadTransposed { words, .. } => one(u32::from(words) * 4),
+        LdsAccess::Atomic { atomic, .. } => one(atomic.bytes.into()),
         LdsAccess::Read2 { words, scale } | LdsAccess::Write2 { words, scale } => {
-            let [first, second] = two_offsets(op);
-            first.max(second) * scale + u32::from(words) * 4
+            two(u32::from(words) * 4, scale)
         }
+        LdsAccess::Exchange2 { atomic, scale } => two(atomic.bytes.into(), scale),
         _ => return false,
     };
     let addresses = crate::execute::lds::addresses(wave, op, 0).0;
