@@ -1,7 +1,7 @@
 //! Blocks: what is compiled together, and what is known of it before it is.
 
 use super::plan::{LaneAccess, Plan, Source, writes_exec};
-use crate::instruction::{Stretch, Traits};
+use crate::instruction::{Op, Stretch, Traits};
 use crate::translate::coverage::unsettled_bits;
 use crate::wave::Machine;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -35,8 +35,13 @@ impl Block {
         for op in &source.ops {
             per_lane.push(per_lane[per_lane.len() - 1] + u32::from(op.per_lane));
         }
-        let is_own_lane = |plan: &Plan| matches!(plan, Plan::Lane(LaneAccess::Write));
-        let own_lanes = Traits::OWN_LANES.when(source.plans.iter().any(is_own_lane));
+        let has_own_lanes = |(op, plan): (&Op, &Plan)| match plan {
+            Plan::Lane(access) => *access == LaneAccess::Write,
+            Plan::Exchange(exchange) => exchange.controls(op) == [false, false],
+            _ => false,
+        };
+        let has_own_lanes = source.ops.iter().zip(&source.plans).any(has_own_lanes);
+        let own_lanes = Traits::OWN_LANES.when(has_own_lanes);
         let is_unsettled = source.ops.iter().any(|op| unsettled_bits(op, machine) != 0);
         let unsettled_results = Traits::UNSETTLED.when(is_unsettled);
         static NUMBERS: AtomicU64 = AtomicU64::new(0);

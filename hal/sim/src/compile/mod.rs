@@ -261,7 +261,7 @@ pub mod testing {
     pub use super::block::Block;
     pub use super::compiled::{Candidate, Demands, How};
     pub use super::frame::Room;
-    pub use super::plan::{LaneAccess, Plan, Source, VectorPlan};
+    pub use super::plan::{Exchange, LaneAccess, Plan, Source, VectorPlan};
     pub use super::scalar::{Lowering as ScalarLowering, all as scalar_lowerings};
     pub use super::vector::{Lowering, Stored, all as lowerings, of_pairs};
     pub use super::workspace::Workspace;

@@ -8,11 +8,12 @@ use crate::execute::lane::{Kind, ResultKind};
 use crate::execute::scalar::ScalarOperation;
 use crate::execute::vector::VectorOperation;
 use crate::instruction::control::{Condition, Control};
+use crate::instruction::lds::LdsAccess;
 use crate::instruction::scalar_memory::{ScalarAccess, Space, Transfer};
 use crate::instruction::{Flow, Inner, Op, Run, SourceAdapt, Word};
 use crate::translate::program::Program;
 use crate::translate::vector_row;
-use crate::wave::{Machine, ScalarIndex};
+use crate::wave::{Machine, RowIndex, ScalarIndex};
 use flipwave_isa::{Register, RegisterRange, SdwaSelect};
 
 /// Most instructions of a block.
@@ -39,6 +40,8 @@ pub enum Plan {
     Scalar(&'static ScalarOperation, &'static scalar::Lowering),
     /// As a word that moves from a lane to a scalar register, or the other way.
     Lane(LaneAccess),
+    /// As words that lanes take from other lanes.
+    Exchange(Exchange),
     /// As code over lanes.
     Vector(VectorPlan),
     /// As the same operation on both of two words or halves, or a move that takes each word from another
@@ -76,6 +79,81 @@ impl LaneAccess {
             _ => return None,
         };
         has_plain_words(op).then_some(own)
+    }
+}
+
+/// From which lane each lane takes a word, where an instruction does nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exchange {
+    /// As its lane move says.
+    Fixed,
+    /// From the one whose number is a quarter of the lane's address.
+    ByAddress {
+        /// Inactive lanes can be read.
+        fetch_inactive: bool,
+    },
+    /// From the one of a row of 16 that four bits of two scalar words name.
+    BySelects {
+        /// Lanes from a lane's own row to that.
+        distance: u32,
+    },
+    /// The same that a word of each lane names.
+    BySelectOfLane {
+        /// Lanes from a lane's own row to that.
+        distance: u32,
+    },
+    /// From the one in the other half of the wave.
+    ByHalves,
+}
+
+impl Exchange {
+    fn of(op: &Op, machine: Machine) -> Option<Exchange> {
+        let name = op.inst.operation.name();
+        let exchange = match op.run {
+            Run::Lds(LdsAccess::Swizzle) => Exchange::Fixed,
+            Run::Lds(LdsAccess::BackwardPermute) => Exchange::ByAddress { fetch_inactive: false },
+            Run::Lds(LdsAccess::BackwardPermuteAny) => Exchange::ByAddress { fetch_inactive: true },
+            Run::Whole(_) if name == "v_permlane64_b32" && machine.lanes == 64 => {
+                Exchange::ByHalves
+            }
+            Run::Whole(_) => match name {
+                "v_permlane16_b32" => Exchange::BySelects { distance: 0 },
+                "v_permlanex16_b32" => Exchange::BySelects { distance: 16 },
+                "v_permlane16_var_b32" => Exchange::BySelectOfLane { distance: 0 },
+                "v_permlanex16_var_b32" => Exchange::BySelectOfLane { distance: 16 },
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let is_known = exchange.data(op).is_some() && has_plain_words(op);
+        let has_addresses = match exchange {
+            Exchange::ByAddress { .. } => op.sources[0].row().is_some(),
+            Exchange::BySelects { .. } => {
+                let selects = op.sources[1..].iter().take(2);
+                selects.into_iter().all(|own| own.row().is_none())
+            }
+            _ => true,
+        };
+        (is_known && has_addresses).then_some(exchange)
+    }
+
+    /// The register of which lanes take words.
+    pub fn data(self, op: &Op) -> Option<RowIndex> {
+        op.sources[usize::from(matches!(self, Exchange::ByAddress { .. }))].row()
+    }
+
+    /// Whether lanes can take words of inactive lanes, and whether those that cannot take what they are
+    /// to take are written with zero.
+    pub fn controls(self, op: &Op) -> [bool; 2] {
+        let op_sel = op.inst.modifiers.op_sel.unwrap_or(0);
+        match self {
+            Exchange::Fixed => [false, true],
+            Exchange::ByAddress { fetch_inactive } => [fetch_inactive, true],
+            Exchange::BySelects { .. } | Exchange::BySelectOfLane { .. } => {
+                [op_sel & 1 != 0, op_sel & 2 != 0]
+            }
+            Exchange::ByHalves => [true, true],
+        }
     }
 }
 
@@ -190,7 +268,14 @@ impl Plan {
                 (None, Some(lowering)) => Plan::Pair(lowering),
                 (None, None) => Plan::Call,
             },
-            Run::Whole(_) => LaneAccess::of(op).map_or(Plan::Call, Plan::Lane),
+            Run::Whole(_) => match (LaneAccess::of(op), Exchange::of(op, machine)) {
+                (Some(access), _) => Plan::Lane(access),
+                (None, Some(exchange)) => Plan::Exchange(exchange),
+                (None, None) => Plan::Call,
+            },
+            Run::Lds(access) if access.is_exchange() => {
+                Exchange::of(op, machine).map_or(Plan::Call, Plan::Exchange)
+            }
             Run::Dual => match op.inner.as_deref() {
                 Some(Inner::Dual(dual)) if dual.words == 1 => {
                     let halves = [&dual.first, &dual.second].map(|half| vector_plan(half, machine));
@@ -278,15 +363,18 @@ fn vector_plan(op: &Op, machine: Machine) -> Option<VectorPlan> {
     fits.then_some(VectorPlan { row, lowering })
 }
 
-/// Whether modifiers do nothing but to change signs of floating-point sources, to take parts of words,
-/// and to write a part of one.
+/// Whether modifiers do nothing but to change signs of floating-point sources, to take parts of words or
+/// those of other lanes, and to write a part of one.
 fn has_simple_modifiers(op: &Op, row: &VectorOperation, lowering: &vector::Lowering) -> bool {
     let Some(adapt) = &op.adapt else { return true };
     let mut sources = adapt.sources.iter().enumerate();
     let writes_word = matches!(row.result, ResultKind::Rows(1) | ResultKind::RowsAndMask(1))
         && lowering.result != Stored::HighHalf;
     let is_whole = adapt.finish.select == SdwaSelect::Dword;
-    adapt.lane_move.is_none()
+    let can_move = matches!(row.result, ResultKind::Rows(_))
+        && !matches!(row.sources.first(), None | Some(Kind::Mask))
+        && op.sources[0].row().is_some();
+    (adapt.lane_move.is_none() || can_move)
         && !adapt.finish.changes_value()
         && (is_whole || writes_word)
         && sources.all(|(index, source)| {

@@ -12,6 +12,9 @@ use std::ptr;
 /// Rows that a segment can have copies of, see [`super::compiled::Segment`].
 pub const KEPT_ROWS: usize = 64;
 
+/// Rows of which a segment can have copies for lanes to take words from.
+pub const MOVED_ROWS: usize = 8;
+
 /// A stretch of device memory as compiled code has it.
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -59,7 +62,8 @@ pub struct Logged {
 
 /// What compiled code of a dispatch has besides the waves.
 pub struct Workspace {
-    kept: Box<[Row; KEPT_ROWS]>,
+    /// Those of [`KEPT_ROWS`], then those of [`MOVED_ROWS`].
+    kept: Box<[Row; KEPT_ROWS + MOVED_ROWS]>,
     /// By the number of the access.
     windows: Vec<CachedWindow>,
     /// Of the memory whose windows they are.
@@ -72,7 +76,7 @@ pub struct Workspace {
 
 impl Default for Workspace {
     fn default() -> Workspace {
-        let kept = Box::new([Row::ZERO; KEPT_ROWS]);
+        let kept = Box::new([Row::ZERO; KEPT_ROWS + MOVED_ROWS]);
         let (windows, log) = (Vec::new(), Vec::new());
         Workspace { kept, windows, generation: None, tier: 0, log }
     }

@@ -339,30 +339,14 @@ fn exchange(wave: &mut Wave, op: &Op, access: LdsAccess) {
         LdsAccess::BackwardPermuteAny => row(1).select(&named(row(0))),
         LdsAccess::BackwardPermute => active(row(1)).select(&named(row(0))),
         _ => {
-            let pattern = u32::from(op.inst.modifiers.swizzle.unwrap_or(op.immediate as u16));
-            let lanes = std::array::from_fn(|lane| swizzle_source(pattern, lane) as u32);
-            active(row(0)).select(&Row(lanes))
+            let mut rows = [row(0)];
+            if let Some(lane_move) = op.lane_move() {
+                lane_move.apply(&mut rows, wave.exec_row());
+            }
+            rows[0]
         }
     };
     wave.write_row(op.destination, &result);
-}
-
-/// The lane that `lane` reads (ISA manual, "DS_SWIZZLE_B32"): a permutation within quads, a
-/// rotation, or a bit mask within groups of 32.
-fn swizzle_source(pattern: u32, lane: usize) -> usize {
-    if pattern >> 15 & 1 != 0 && pattern >> 14 & 1 == 0 {
-        return (lane & !3) + (pattern >> (2 * (lane & 3)) & 3) as usize;
-    }
-    let group = lane & !31;
-    let within = lane as u32 & 31;
-    if pattern >> 14 & 3 == 3 {
-        let (rotate, left) = (pattern >> 5 & 31, pattern >> 10 & 1 == 0);
-        let keep = pattern & 31;
-        let moved = if left { within + rotate } else { within.wrapping_sub(rotate) } & 31;
-        return group + (within & keep | moved & !keep) as usize;
-    }
-    let (and, or, xor) = (pattern & 31, pattern >> 5 & 31, pattern >> 10 & 31);
-    group + ((within & and | or) ^ xor) as usize
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! Moving the first source between lanes ("DPP").
+//! Moving the first source between lanes ("DPP"), and moves that are instructions of their own.
 
 use crate::wave::{LANES, Row, mask_of};
 use flipwave_isa::{Dpp, DppControl, LaneMask};
 
-/// What a DPP control does, worked out for each lane when the instruction is decoded.
+/// What a DPP control or a swizzle does, worked out for each lane when the instruction is decoded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LaneMove {
     /// The lane that each lane reads; itself where there is none to read.
@@ -38,6 +38,42 @@ impl LaneMove {
             bound_control: dpp.bound_control || matches!(dpp.control, DppControl::Dpp8(_)),
             fetch_inactive: dpp.fetch_inactive,
         }
+    }
+
+    /// What `ds_swizzle_b32` does: lanes whose source is not active read zero.
+    pub fn swizzle(pattern: u16) -> LaneMove {
+        LaneMove {
+            sources: std::array::from_fn(|lane| swizzle_source(pattern.into(), lane) as u32),
+            sourced: u64::MAX,
+            enabled: u64::MAX,
+            bound_control: true,
+            fetch_inactive: false,
+        }
+    }
+
+    /// The lane that a lane reads, if there is one.
+    pub fn source(&self, lane: usize) -> Option<usize> {
+        (self.sourced >> lane & 1 != 0).then_some(self.sources[lane] as usize)
+    }
+
+    /// The lanes that have a lane to read.
+    pub fn sourced(&self) -> LaneMask {
+        LaneMask(self.sourced)
+    }
+
+    /// The lanes that can be written.
+    pub fn enabled(&self) -> LaneMask {
+        LaneMask(self.enabled)
+    }
+
+    /// Whether lanes that cannot read are written with zero, rather than not at all.
+    pub fn bound_control(&self) -> bool {
+        self.bound_control
+    }
+
+    /// Whether inactive lanes can be read.
+    pub fn fetch_inactive(&self) -> bool {
+        self.fetch_inactive
     }
 
     /// Moves rows between lanes; gives the lanes that are written. Lanes whose source does not
@@ -87,5 +123,38 @@ fn source_lane(control: DppControl, lane: usize) -> Option<usize> {
         DppControl::RowNewBroadcast(n) | DppControl::RowShare(n) => Some(row + usize::from(n)),
         DppControl::RowXmask(n) => Some(row + ((lane % 16) ^ usize::from(n))),
         DppControl::Dpp8(order) => Some((lane & !7) + usize::from(order[lane & 7])),
+    }
+}
+
+/// The lane that `lane` reads (ISA manual, "DS_SWIZZLE_B32"): a permutation within quads, a
+/// rotation, or a bit mask within groups of 32.
+fn swizzle_source(pattern: u32, lane: usize) -> usize {
+    if pattern >> 15 & 1 != 0 && pattern >> 14 & 1 == 0 {
+        return (lane & !3) + (pattern >> (2 * (lane & 3)) & 3) as usize;
+    }
+    let group = lane & !31;
+    let within = lane as u32 & 31;
+    if pattern >> 14 & 3 == 3 {
+        let (rotate, left) = (pattern >> 5 & 31, pattern >> 10 & 1 == 0);
+        let keep = pattern & 31;
+        let moved = if left { within + rotate } else { within.wrapping_sub(rotate) } & 31;
+        return group + (within & keep | moved & !keep) as usize;
+    }
+    let (and, or, xor) = (pattern & 31, pattern >> 5 & 31, pattern >> 10 & 31);
+    group + ((within & and | or) ^ xor) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn swizzles_stay_in_their_group() {
+        // Reverse within quads.
+        assert_eq!(swizzle_source(0x8000 | 0b00_01_10_11, 5), 6);
+        // Swap neighbours: xor 1.
+        assert_eq!(swizzle_source(0x1f | 1 << 10, 33), 32);
+        // Broadcast lane 3 of each group of 32.
+        assert_eq!(swizzle_source(3 << 5, 60), 35);
     }
 }

@@ -1,6 +1,7 @@
 //! Compiled blocks against the interpreter: random operations one after the other, on random registers.
 
 mod far;
+mod moves;
 mod successors;
 
 use crate::compile::Outcome;
@@ -120,6 +121,14 @@ fn vector(random: &mut Random, lowering: &'static Lowering, machine: Machine) ->
         adapt.finish.select = part(random);
         adapt.finish.unused = [SdwaUnused::Pad, SdwaUnused::SignExtend, SdwaUnused::Preserve]
             [random.next() as usize % 3];
+    }
+    if matches!(row_of.result, ResultKind::Rows(_))
+        && row_of.sources.first().is_some_and(|kind| *kind != Kind::Mask)
+        && random.next().is_multiple_of(4)
+    {
+        let first = row(random);
+        op.sources[0].words = [Word::Row(first), Word::Row(first.plus(1))];
+        adapt.lane_move = Some(moves::lane_move(random, machine));
     }
     if adapt != Adapt::default() {
         op.adapt = Some(Box::new(adapt));
@@ -574,6 +583,11 @@ fn difference(
     operations: Vec<(Op, Plan)>,
     worlds: usize,
 ) -> Option<String> {
+    // Hosts with AVX-512 can execute what is compiled for others, too.
+    let level = match Level::detect() {
+        Level::Avx512 if random.next().is_multiple_of(3) => Level::Avx2,
+        level => level,
+    };
     let (ops, plans): (Vec<Op>, Vec<Plan>) = operations.into_iter().unzip();
     let names: Vec<String> = ops.iter().zip(&plans).map(|(op, plan)| text(op, plan)).collect();
     let places = (0..=ops.len() as u64).map(|index| START + 4 * index).collect();
@@ -581,7 +595,7 @@ fn difference(
     let candidate = Candidate::new(Block::new(source, 0, machine));
     for (notes, settles_nans) in [(false, false), (true, false), (false, true)] {
         let how = How { notes, settles_nans };
-        candidate.compile(machine, Level::detect(), how, &mut flipwave_jit::Here);
+        candidate.compile(machine, level, how, &mut flipwave_jit::Here);
     }
     for world_number in 0..worlds {
         let mut workspace = Workspace::default();
@@ -658,12 +672,16 @@ fn text(op: &Op, plan: &Plan) -> String {
         Plan::Scalar(_, lowering) => lowering.name,
         Plan::Pair(lowering) => lowering.name,
         Plan::Lane(_) => "lane",
+        Plan::Exchange(_) => "exchange",
         Plan::ScalarLoad(_) => "scalar load",
         _ => "access",
     };
     let Op { run, destination, scalar_destination, mask_destination, sources, .. } = op;
     let run = if name == "access" { format!("{run:?}") } else { String::new() };
-    format!("{name} {run} {destination:?} {scalar_destination:?} {mask_destination:?} {sources:?}")
+    let lane_move = op.lane_move();
+    format!(
+        "{name} {run} {destination:?} {scalar_destination:?} {mask_destination:?} {sources:?} {lane_move:?}"
+    )
 }
 
 fn machines() -> [Machine; 3] {
@@ -704,6 +722,7 @@ fn sequence(random: &mut Random, machine: Machine, length: u64) -> Vec<(Op, Plan
                 pair(random, name)
             }
             11 => scalar_load(random),
+            12 => moves::exchange(random, machine),
             _ => {
                 let lowering = all[random.next() as usize % all.len()];
                 vector(random, lowering, machine)

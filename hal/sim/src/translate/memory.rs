@@ -2,10 +2,11 @@
 
 use super::operands::{Gap, OPERANDS, source};
 use crate::execute::lane::Kind;
+use crate::instruction::lane_move::LaneMove;
 use crate::instruction::lds::{self, LdsAccess};
 use crate::instruction::scalar_memory::ScalarAccess;
 use crate::instruction::vector_memory::{Space, Transfer, VectorAccess};
-use crate::instruction::{Op, Run, Source, vector_memory};
+use crate::instruction::{Adapt, Op, Run, Source, vector_memory};
 use crate::wave::Machine;
 use flipwave_isa::{Encoding, Generation, Inst, Operand, Value};
 
@@ -122,6 +123,11 @@ pub fn lds_operands(op: &mut Op, inst: &Inst, machine: Machine) -> Result<Run, G
     let modifiers = &inst.modifiers;
     let short = i64::from(modifiers.offset0) | i64::from(modifiers.offset1) << 8;
     op.immediate = modifiers.offset | short;
+    if access == LdsAccess::Swizzle {
+        let pattern = modifiers.swizzle.unwrap_or(op.immediate as u16);
+        let lane_move = Some(LaneMove::swizzle(pattern));
+        op.adapt = Some(Box::new(Adapt { lane_move, ..Adapt::default() }));
+    }
     // What is addressed by the thread's number has no address register.
     let first = usize::from(access == LdsAccess::WriteByThread);
     for (slot, operand) in op.sources[first..].iter_mut().zip(inst.sources()) {

@@ -6,6 +6,7 @@ use crate::compile::template::expand;
 use crate::compile::value::Value;
 use crate::compile::vector::{Nan, Stored};
 use crate::execute::lane::{Kind, Nans, ResultKind};
+use crate::instruction::lane_move::LaneMove;
 use crate::instruction::{Finish, Op, SourceAdapt, Word};
 use crate::wave::RowIndex;
 use flipwave_isa::{SdwaSelect, SdwaUnused};
@@ -28,6 +29,14 @@ impl Emitter<'_> {
                 let value = self.word(word);
                 self.splat(value)
             }
+        }
+    }
+
+    /// The same, of another lane where those are moved.
+    fn source_word(&mut self, word: Word, lane_move: Option<&LaneMove>, keeps_nan: bool) -> Value {
+        match (word, lane_move) {
+            (Word::Row(row), Some(lane_move)) => self.moved(row, lane_move),
+            _ => self.lane_word(word, keeps_nan),
         }
     }
 
@@ -70,6 +79,7 @@ impl Emitter<'_> {
     ) -> Value {
         let words = op.sources[index].words;
         let adapt = op.adapt.as_ref().map_or(SourceAdapt::default(), |adapt| adapt.sources[index]);
+        let lane_move = op.lane_move().filter(|_| index == 0);
         let keeps_nan = plan.lowering.nan == Nan::Propagates;
         let sign = if matches!(kind, Kind::F16 | Kind::Half) { 0x8000u32 } else { 1 << 31 };
         let (w, d, f) = (self.shape.named("W"), self.shape.named("D"), self.shape.named("F"));
@@ -77,7 +87,7 @@ impl Emitter<'_> {
             Kind::Mask => self.mask(words),
             Kind::Wide | Kind::F64 => {
                 // A NaN of single precision as half of it is a number as any other.
-                let [low, high] = words.map(|word| self.lane_word(word, false));
+                let [low, high] = words.map(|word| self.source_word(word, lane_move, false));
                 let mut value = self.joined(low, high);
                 if adapt.absolute {
                     value = self.lanes(format_args!("and {d} {value}, splat (i64 {})", i64::MAX));
@@ -90,7 +100,8 @@ impl Emitter<'_> {
             _ => {
                 let is_whole = adapt.select == SdwaSelect::Dword;
                 let is_single = matches!(kind, Kind::F32 | Kind::Mixed);
-                let mut value = self.lane_word(words[0], keeps_nan && is_whole && is_single);
+                let keeps_nan = keeps_nan && is_whole && is_single;
+                let mut value = self.source_word(words[0], lane_move, keeps_nan);
                 let extends = adapt.sign_extend && kind != Kind::Mixed;
                 value = self.selected(value, adapt.select, extends);
                 if kind == Kind::Mixed && !is_whole {
@@ -259,7 +270,7 @@ impl Emitter<'_> {
                     value = self.both_halves(value, high);
                 }
                 let value = self.placed(value, to, &finish);
-                self.write_row(to, value, false);
+                self.write_result(op, to, value, false);
             }
             1 => {
                 if may_be_nan && is_part {
@@ -270,7 +281,7 @@ impl Emitter<'_> {
                     false => result,
                 };
                 let value = self.placed(value, to, &finish);
-                self.write_row(to, value, may_be_nan && !is_part);
+                self.write_result(op, to, value, may_be_nan && !is_part);
             }
             _ => {
                 let wide = match is_float {
@@ -283,8 +294,8 @@ impl Emitter<'_> {
                 if may_be_nan {
                     self.look_at_value(result, e);
                 }
-                self.write_row(to, low, false);
-                self.write_row(to.plus(1), high, false);
+                self.write_result(op, to, low, false);
+                self.write_result(op, to.plus(1), high, false);
             }
         }
         if let Some(mask) = mask {
@@ -302,6 +313,20 @@ impl Emitter<'_> {
         }
     }
 
+    /// Writes a word of a result, to those lanes that can take what they are to take from others.
+    fn write_result(&mut self, op: &Op, to: RowIndex, value: Value, may_be_nan: bool) {
+        let written = op.lane_move().and_then(|lane_move| self.written(lane_move));
+        let value = written.map_or(value, |written| self.blended(written, value, to));
+        self.write_row(to, value, may_be_nan);
+    }
+
+    /// A new value in some lanes, and what a row has in the others.
+    pub(super) fn blended(&mut self, written: Value, value: Value, row: RowIndex) -> Value {
+        let [w, m] = self.types(["W", "M"]);
+        let old = self.lane_word(Word::Row(row), false);
+        self.lanes(format_args!("select {m} {written}, {w} {value}, {w} {old}"))
+    }
+
     /// Two words per lane as one value.
     pub(super) fn joined(&mut self, low: Value, high: Value) -> Value {
         let [w, d] = ["W", "D"].map(|name| self.shape.named(name));
@@ -317,7 +342,7 @@ impl Emitter<'_> {
     }
 
     /// The number of each lane.
-    fn lane_numbers(&mut self) -> Value {
+    pub(super) fn lane_numbers(&mut self) -> Value {
         let (w, lanes) = (self.shape.named("W"), self.shape.lanes());
         let first = self.lanes(format_args!("add i64 0, %lane"));
         let first = self.lanes(format_args!("trunc i64 {first} to i32"));

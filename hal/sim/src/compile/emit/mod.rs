@@ -12,6 +12,7 @@ mod chain;
 mod halves;
 mod lanes;
 mod memory;
+mod moves;
 mod pairs;
 mod scalars;
 mod segment;
@@ -26,6 +27,7 @@ use crate::instruction::control::Condition;
 use crate::instruction::{Inner, Op, Word};
 use crate::wave::{Machine, RowIndex, ScalarIndex};
 use memory::Group;
+use moves::Moved;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -82,6 +84,8 @@ struct Emitter<'a> {
     sites: Vec<Site>,
     uses_lds: bool,
     how: How,
+    /// Constants beside the function.
+    constants: String,
 }
 
 /// A value that a register has.
@@ -112,6 +116,8 @@ struct Open {
     /// Whether its first instruction is half done before it, so that the interpreter, which does all of
     /// it again, needs registers as they were.
     is_second_half: bool,
+    /// Rows that lanes take words from, as they are before.
+    moved: Vec<(RowIndex, Moved)>,
     /// What it accesses.
     accesses: Vec<Access>,
     /// What is known of its accesses.
@@ -146,6 +152,7 @@ impl<'a> Emitter<'a> {
             sites: Vec::new(),
             uses_lds: false,
             how,
+            constants: String::new(),
         }
     }
 
@@ -229,6 +236,10 @@ impl<'a> Emitter<'a> {
                 self.pair(op, lowering);
             }
             Plan::Lane(access) => self.lane_access(op, access),
+            Plan::Exchange(exchange) => {
+                self.open_for(index, &[(op, &WORDS)]);
+                self.exchange(op, exchange);
+            }
             Plan::Dual(first, second) => {
                 let Some(Inner::Dual(dual)) = op.inner.as_deref() else { return };
                 self.open_for(
@@ -304,5 +315,6 @@ impl<'a> Emitter<'a> {
             self.go_on();
         }
         self.text.push_str("}\n");
+        self.text.push_str(&self.constants);
     }
 }

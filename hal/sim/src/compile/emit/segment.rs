@@ -5,7 +5,7 @@ use crate::compile::access::Place;
 use crate::compile::compiled::Segment;
 use crate::compile::frame::{UNDONE, UNSETTLED};
 use crate::compile::value::Value;
-use crate::compile::workspace::KEPT_ROWS;
+use crate::compile::workspace::{KEPT_ROWS, MOVED_ROWS};
 use crate::execute::lane::Kind;
 use crate::instruction::{Op, Word};
 use crate::wave::{RowIndex, ScalarIndex};
@@ -43,8 +43,15 @@ impl Emitter<'_> {
                 *own != low && [low, high].iter().any(same)
             })
         };
-        let is_full = self.open.as_ref().is_some_and(|open| open.rows.len() + 8 > KEPT_ROWS);
-        if is_full || operations.iter().any(reads_own) || operations.iter().any(overlaps) {
+        let is_full = self.open.as_ref().is_some_and(|open| {
+            open.rows.len() + 8 > KEPT_ROWS || open.moved.len() + 2 > MOVED_ROWS
+        });
+        let takes_own = |(op, _): &(&Op, &[Kind])| self.takes_written_rows(op);
+        if is_full
+            || operations.iter().any(reads_own)
+            || operations.iter().any(overlaps)
+            || operations.iter().any(takes_own)
+        {
             self.close();
         }
         if self.open.is_none() {
@@ -62,6 +69,7 @@ impl Emitter<'_> {
                 doubts: Vec::new(),
                 label: format!("loop{number}"),
                 is_second_half: false,
+                moved: Vec::new(),
                 accesses: Vec::new(),
                 groups: Vec::new(),
             });
