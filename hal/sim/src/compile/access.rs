@@ -21,6 +21,37 @@ pub struct Access {
     pub is_in_buffer: bool,
 }
 
+/// An access to private memory: compiled for lanes that have the same offset, whose words are adjacent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PrivateAccess {
+    pub direction: Direction,
+    /// Words of a lane.
+    pub words: u8,
+}
+
+impl PrivateAccess {
+    /// What an instruction accesses of private memory; nothing if it is not likely to be that, or if the
+    /// interpreter is to do it anyway.
+    pub fn of(op: &Op, machine: Machine) -> Option<PrivateAccess> {
+        let Run::VectorMemory(VectorAccess { space, transfer }) = op.run else { return None };
+        let (direction, words) = match transfer {
+            Transfer::Load(Element::Words(words)) => (Direction::Load, words),
+            Transfer::Store(Element::Words(words)) => (Direction::Store, words),
+            _ => return None,
+        };
+        let is_scalar = |word| matches!(word, Word::Scalar(_) | Word::Constant(_));
+        let is_private = match space {
+            Space::Scratch => is_scalar(op.sources[2].words[0]),
+            Space::Buffer { index: false, .. } => {
+                is_private_buffer(op, machine) && is_scalar(op.sources[3].words[0])
+            }
+            _ => false,
+        };
+        let has_data = direction == Direction::Load || op.sources[1].row().is_some();
+        (is_private && has_data).then_some(PrivateAccess { direction, words })
+    }
+}
+
 /// Which memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
@@ -103,15 +134,21 @@ fn is_global(space: Space) -> bool {
     )
 }
 
-/// Whether code knows how the buffer of an instruction is described, and it is not that of private memory:
-/// where there is no instruction for that memory, it is in the first registers, as functions expect it, or
-/// among the last ones (AMDGPUUsage, "Non-Kernel Functions"; LLVM, `getReservedPrivateSegmentBufferReg`).
+/// Whether code knows how the buffer of an instruction is described.
 fn has_known_buffers(op: &Op, machine: Machine) -> bool {
     let [resource, offset] = [2, 3].map(|source| op.sources[source].words[0]);
-    let Word::Scalar(resource) = resource else { return false };
+    matches!(resource, Word::Scalar(_))
+        && machine.generation < Generation::Gfx125
+        && !is_private_buffer(op, machine)
+        && matches!(offset, Word::Scalar(_) | Word::Constant(_))
+}
+
+/// Whether the buffer of an instruction is likely to be private memory: where there is no instruction for
+/// that, it is in the first registers, as functions expect it, or among the last ones (AMDGPUUsage,
+/// "Non-Kernel Functions"; LLVM, `getReservedPrivateSegmentBufferReg`).
+fn is_private_buffer(op: &Op, machine: Machine) -> bool {
     let has_private_buffers = machine.generation == Generation::Gfx10
         || machine.flat_scratch == ScalarIndex::FLAT_SCRATCH;
-    machine.generation < Generation::Gfx125
-        && !(has_private_buffers && (resource == ScalarIndex(0) || resource.0 >= 96))
-        && matches!(offset, Word::Scalar(_) | Word::Constant(_))
+    has_private_buffers
+        && matches!(op.sources[2].words[0], Word::Scalar(first) if first.0 == 0 || first.0 >= 96)
 }

@@ -53,7 +53,7 @@ impl Block {
                 .position(writes_exec)
                 .map_or(source.ops.len(), |index| index + 1),
             traits: own_lanes.or(unsettled_results),
-            seen_alone: source.plans.iter().map(|plan| matches!(plan, Plan::Call)).collect(),
+            seen_alone: source.plans.iter().map(|plan| plan.is_seen_alone()).collect(),
             first_site,
             per_lane,
             source,

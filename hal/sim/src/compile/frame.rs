@@ -2,7 +2,8 @@
 
 use super::compiled::{Compiled, Demands, Link};
 use super::execute::interpret;
-use super::workspace::{CachedWindow, Logged, Workspace};
+use super::plan::Plan;
+use super::workspace::{CachedWindow, Logged, PrivateWindows, Workspace};
 use crate::dispatch::checker::{Checker, Counting};
 use crate::dispatch::turns::TurnEnd;
 use crate::execute::control::Step;
@@ -68,6 +69,8 @@ pub struct Frame<'a, 'tier> {
     touch_each: TouchEach,
     /// Where the latter's lanes are.
     places: MaybeUninit<[u64; 16]>,
+    /// Where private memory is; not known where each access to it must be seen.
+    private: PrivateWindows,
     wave: *mut Wave,
     memory: &'a mut dyn Memory,
     workspace: *mut Workspace,
@@ -89,7 +92,10 @@ pub struct Frame<'a, 'tier> {
 
 /// Where compiled code finds what.
 pub mod offset {
-    use super::{CachedWindow, Compiled, Frame, Link, Logged, TouchedNotes, Window, offset_of};
+    use super::{
+        CachedWindow, Compiled, Frame, Link, Logged, PrivateWindows, TouchedNotes, Window,
+        offset_of,
+    };
 
     pub const ROWS: usize = offset_of!(Frame<'_, '_>, rows);
     pub const SCALARS: usize = offset_of!(Frame<'_, '_>, scalars);
@@ -120,6 +126,10 @@ pub mod offset {
     pub const TOUCH: usize = offset_of!(Frame<'_, '_>, touch);
     pub const TOUCH_EACH: usize = offset_of!(Frame<'_, '_>, touch_each);
     pub const PLACES: usize = offset_of!(Frame<'_, '_>, places);
+    pub const PRIVATE_LOAD: usize =
+        offset_of!(Frame<'_, '_>, private) + offset_of!(PrivateWindows, load);
+    pub const PRIVATE_STORE: usize =
+        offset_of!(Frame<'_, '_>, private) + offset_of!(PrivateWindows, store);
     pub const LINK_DEMANDS: usize = offset_of!(Link, demands);
     pub const LINK_ROOM: usize = offset_of!(Link, room);
     pub const LINK_ENTRY: usize = offset_of!(Link, entry);
@@ -226,6 +236,10 @@ impl<'a, 'tier> Frame<'a, 'tier> {
             touch,
             touch_each,
             places: MaybeUninit::uninit(),
+            private: match room.counting {
+                Counting::Nothing => workspace.private(),
+                _ => PrivateWindows::missing(),
+            },
             workspace,
             checker: (&raw mut *checker).cast(),
             fault: None,
@@ -326,6 +340,12 @@ unsafe extern "C" fn call<C: Checker>(frame: *mut Frame<'_, '_>, index: u64) -> 
     wave.executed = frame.executed + index;
     let step = interpret(wave, (op, place), frame.memory, lds, checker);
     workspace.follow(frame.memory);
+    if frame.counting == Counting::Nothing {
+        if let Plan::Private(access) = source.plans[index as usize] {
+            workspace.find_private(access.direction, (wave, op), frame.memory);
+        }
+        frame.private = workspace.private();
+    }
     frame.lanes = wave.exec();
     match step {
         Step::Fault(cause) => {

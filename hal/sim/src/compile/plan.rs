@@ -1,7 +1,7 @@
 //! What is compiled together, and how each instruction of it: those that are executed one after the
 //! other, from where waves arrive to where they part or what is active changes.
 
-use super::access::{Access, Place};
+use super::access::{Access, Place, PrivateAccess};
 use super::vector::Stored;
 use super::{scalar, vector};
 use crate::execute::lane::{Kind, ResultKind};
@@ -51,6 +51,8 @@ pub enum Plan {
     Dual(VectorPlan, VectorPlan),
     /// As an access to memory, lane by lane or as a whole.
     Access(Access),
+    /// As an access to private memory, or a call.
+    Private(PrivateAccess),
     /// As a load of so many words to scalar registers.
     ScalarLoad(u8),
     /// As a call of the interpreter.
@@ -243,6 +245,11 @@ pub fn writes_exec(op: &Op) -> bool {
 }
 
 impl Plan {
+    /// Whether an instruction is executed by the interpreter wherever it must be seen.
+    pub fn is_seen_alone(self) -> bool {
+        matches!(self, Plan::Call | Plan::Private(_))
+    }
+
     /// How an instruction is compiled.
     pub fn of(op: &Op, machine: Machine) -> Plan {
         match op.run {
@@ -286,7 +293,11 @@ impl Plan {
                 }
                 _ => Plan::Call,
             },
-            _ => Access::of(op, machine).map_or(Plan::Call, Plan::Access),
+            _ => match (Access::of(op, machine), PrivateAccess::of(op, machine)) {
+                (Some(access), _) => Plan::Access(access),
+                (None, Some(access)) => Plan::Private(access),
+                (None, None) => Plan::Call,
+            },
         }
     }
 }

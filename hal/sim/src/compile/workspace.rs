@@ -1,5 +1,6 @@
 //! What compiled code has besides the wave: room for copies of rows, and where it finds device memory.
 
+use super::access::Direction;
 use crate::execute::vector_memory::Addresses;
 use crate::execute::{scalar_memory, vector_memory};
 use crate::instruction::vector_memory::Space;
@@ -45,6 +46,21 @@ impl CachedWindow {
     }
 }
 
+/// Where the private memory is that was accessed last.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct PrivateWindows {
+    pub load: CachedWindow,
+    pub store: CachedWindow,
+}
+
+impl PrivateWindows {
+    /// None are known.
+    pub fn missing() -> PrivateWindows {
+        PrivateWindows { load: CachedWindow::missing(), store: CachedWindow::missing() }
+    }
+}
+
 /// Blocks that a wave can execute in a row where they are counted.
 pub const LOGGED: usize = 1024;
 
@@ -66,6 +82,8 @@ pub struct Workspace {
     kept: Box<[Row; KEPT_ROWS + MOVED_ROWS]>,
     /// By the number of the access.
     windows: Vec<CachedWindow>,
+    /// Of private memory, to load from and to store to.
+    private: PrivateWindows,
     /// Of the memory whose windows they are.
     generation: Option<u64>,
     /// The tier whose accesses they belong to, by its address.
@@ -78,7 +96,8 @@ impl Default for Workspace {
     fn default() -> Workspace {
         let kept = Box::new([Row::ZERO; KEPT_ROWS + MOVED_ROWS]);
         let (windows, log) = (Vec::new(), Vec::new());
-        Workspace { kept, windows, generation: None, tier: 0, log }
+        let private = PrivateWindows::missing();
+        Workspace { kept, windows, private, generation: None, tier: 0, log }
     }
 }
 
@@ -100,6 +119,7 @@ impl Workspace {
         let generation = memory.generation();
         if generation != self.generation {
             self.windows.fill_with(CachedWindow::missing);
+            self.private = PrivateWindows::missing();
             self.generation = generation;
         }
     }
@@ -139,6 +159,38 @@ impl Workspace {
             return was_missing;
         }
         false
+    }
+
+    /// Finds windows of the private memory that an instruction has accessed.
+    pub fn find_private(
+        &mut self,
+        direction: Direction,
+        (wave, op): (&Wave, &Op),
+        memory: &mut dyn Memory,
+    ) {
+        let Run::VectorMemory(access) = op.run else { return };
+        let Some(address) = vector_memory::first_address(wave, op, access) else { return };
+        let (known, access) = match direction {
+            Direction::Load => (&self.private.load, WindowAccess::Read),
+            Direction::Store => (&self.private.store, WindowAccess::Write),
+        };
+        if known.has(address) {
+            return;
+        }
+        let found = memory.window(address, access);
+        self.follow(memory);
+        if let Some(window) = found.filter(|window| window.length >= SHORTEST as u64) {
+            let own = CachedWindow { window, missing: 0, notes: TouchedNotes::NONE };
+            self.private.load = own;
+            if direction == Direction::Store {
+                self.private.store = own;
+            }
+        }
+    }
+
+    /// Where private memory is, as far as that is known.
+    pub fn private(&self) -> PrivateWindows {
+        self.private
     }
 
     /// A copy of a row.

@@ -2,6 +2,7 @@
 
 mod far;
 mod moves;
+mod private;
 mod successors;
 
 use crate::compile::Outcome;
@@ -497,6 +498,7 @@ fn world(random: &mut Random, machine: Machine) -> World {
             wave.write_scalar(ScalarIndex(first + word), value);
         }
     }
+    private::describe(random, &mut wave, buffer);
     wave.scc = random.next() & 1 != 0;
     *wave.row_mut(RowIndex(ADDRESSES)) = offsets(random, LDS as u64);
     *wave.row_mut(RowIndex(ADDRESSES + 1)) = offsets(random, BUFFER);
@@ -684,16 +686,16 @@ fn text(op: &Op, plan: &Plan) -> String {
     )
 }
 
-fn machines() -> [Machine; 3] {
+fn machines() -> [Machine; 4] {
     let of = |processor: &str, lanes| Machine::new(&processor.parse().expect("a target"), lanes);
-    [of("gfx90a", 64), of("gfx1100", 32), of("gfx1030", 32)]
+    [of("gfx90a", 64), of("gfx1100", 32), of("gfx1030", 32), of("gfx1100", 64)]
 }
 
 #[test]
 fn each_operation_gives_the_bits_that_the_interpreter_gives() {
     let mut random = Random(1);
     for round in 0..2 * blocks().div_ceil(100) {
-        let machine = machines()[round as usize % 2];
+        let machine = machines()[round as usize % 4];
         for lowering in lowerings() {
             let operations = vec![vector(&mut random, lowering, machine)];
             if let Some(difference) = difference(&mut random, machine, operations, 12) {
@@ -723,6 +725,7 @@ fn sequence(random: &mut Random, machine: Machine, length: u64) -> Vec<(Op, Plan
             }
             11 => scalar_load(random),
             12 => moves::exchange(random, machine),
+            13 => private::access(random, machine),
             _ => {
                 let lowering = all[random.next() as usize % all.len()];
                 vector(random, lowering, machine)
@@ -746,7 +749,7 @@ fn blocks() -> u64 {
 fn random_blocks_do_what_the_interpreter_does() {
     for seed in 0..blocks() {
         let mut random = Random(seed);
-        let machine = machines()[seed as usize % 3];
+        let machine = machines()[seed as usize % 4];
         let operations = sequence(&mut random, machine, 24);
         if let Some(difference) = difference(&mut random, machine, operations, 8) {
             panic!("seed {seed}: {difference}");
@@ -759,7 +762,7 @@ fn random_blocks_do_what_the_interpreter_does() {
 fn blocks_note_all_that_they_touch_of_device_memory_and_nothing_else() {
     for seed in 0..blocks() {
         let mut random = Random(seed ^ 0x70_0000);
-        let machine = machines()[seed as usize % 3];
+        let machine = machines()[seed as usize % 4];
         let mut accesses = Vec::new();
         while accesses.len() < 2 + seed as usize % 5 {
             let (mut op, _) = access(&mut random, machine);
@@ -772,6 +775,19 @@ fn blocks_note_all_that_they_touch_of_device_memory_and_nothing_else() {
             }
         }
         if let Some(difference) = difference(&mut random, machine, accesses, 24) {
+            panic!("seed {seed}: {difference}");
+        }
+    }
+}
+
+/// Rows that are loaded and stored again and again, in memory of which others have copies.
+#[test]
+fn private_memory_has_what_was_stored_to_it_last() {
+    for seed in 0..blocks() {
+        let mut random = Random(seed ^ 0x70_0001);
+        let machine = machines()[seed as usize % 4];
+        let accesses = (0..2 + seed % 7).map(|_| private::access(&mut random, machine)).collect();
+        if let Some(difference) = difference(&mut random, machine, accesses, 12) {
             panic!("seed {seed}: {difference}");
         }
     }

@@ -257,6 +257,7 @@ impl<'a> Emitter<'a> {
                 self.note(access);
                 self.access(op, access);
             }
+            Plan::Private(access) => self.private(index, op, access),
             Plan::ScalarLoad(words) => self.scalar_load(op, words),
             Plan::Call => self.call(index),
             Plan::Branch(condition) => self.branch(condition),
@@ -270,6 +271,11 @@ impl<'a> Emitter<'a> {
         self.store_scalars();
         self.scalars.clear();
         self.scc = None;
+        self.call_interpreter(index);
+    }
+
+    /// Writes the call for an instruction; the wave has what was computed before.
+    fn call_interpreter(&mut self, index: usize) {
         let number = self.number();
         let _ = write!(
             self.text,

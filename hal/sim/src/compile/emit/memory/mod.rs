@@ -7,6 +7,7 @@
 
 mod buffer;
 mod load;
+mod private;
 mod scalar;
 mod store;
 mod touch;

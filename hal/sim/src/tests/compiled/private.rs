@@ -1,0 +1,78 @@
+//! Random accesses to private memory.
+
+use super::{ADDRESSES, BUFFER, ROWS, row};
+use crate::compile::testing::Plan;
+use crate::instruction::vector_memory::{Space, Transfer, VectorAccess};
+use crate::instruction::{Element, Op, Run, Word};
+use crate::tests::bench::op;
+use crate::tests::operations::Random;
+use crate::wave::{Machine, Row, RowIndex, ScalarIndex, Wave};
+use flipwave_device::Address;
+use flipwave_isa::Generation;
+
+/// The register with offsets.
+const OFFSETS: RowIndex = RowIndex(ADDRESSES + 4);
+/// Where the description of private memory is.
+const RESOURCE: ScalarIndex = ScalarIndex(96);
+/// What is added to its address, or to an offset.
+const ADDED: ScalarIndex = ScalarIndex(100);
+
+/// Has a wave's private memory begin at an address, and its lanes have offsets in it: mostly the same.
+pub fn describe(random: &mut Random, wave: &mut Wave, at: Address) {
+    let lanes = u32::from(wave.machine.lanes);
+    let bits = random.next() as u32;
+    let range = if wave.machine.generation >= Generation::Gfx10 { bits >> 8 & 3 } else { 0 };
+    let range = if bits & 0x30 == 0 { range } else { range & 2 };
+    // Sometimes another number of lanes, or none of what private memory has.
+    let index_stride = lanes.trailing_zeros() - 3 - u32::from(bits & 0x1c0 == 0);
+    let swizzle = u32::from(bits & 0xe00 != 0) << 31;
+    let flags = u32::from(bits & 0x7000 != 0) << 23 | index_stride << 21 | range << 28;
+    let records = [BUFFER as u32, 4000, u32::MAX][bits as usize >> 16 & 1];
+    let words = [at.0 as u32, (at.0 >> 32) as u32 | swizzle, records, flags];
+    for (word, value) in (0..).zip(words) {
+        wave.write_scalar(ScalarIndex(RESOURCE.0 + word), value);
+    }
+    wave.write_scalar(ADDED, random.next() as u32 % 16 * 4);
+    let flat_scratch = wave.machine.flat_scratch;
+    wave.write_scalar_pair(flat_scratch, at.0);
+    let common = random.next() as u32 % 16 * 4;
+    let how = random.next() % 4;
+    *wave.row_mut(OFFSETS) = Row(std::array::from_fn(|_| match (how, random.next()) {
+        (0, own) => own as u32 % 64,
+        (1, own) if own % 64 == 0 => common + 4,
+        _ => common,
+    }));
+}
+
+/// An access by an instruction for private memory, or by a buffer.
+pub fn access(random: &mut Random, machine: Machine) -> (Op, Plan) {
+    let element = Element::Words(1 + (random.next() % 4) as u8);
+    let stores = random.next() & 1 != 0;
+    let transfer = if stores { Transfer::Store(element) } else { Transfer::Load(element) };
+    let (has_offset, has_base) = (random.next() & 1 != 0, random.next() & 1 != 0);
+    let has_buffers = machine.generation <= Generation::Gfx10 && random.next() & 1 != 0;
+    let space = match has_buffers {
+        true => Space::Buffer { offset: has_offset, index: false },
+        false => Space::Scratch,
+    };
+    let mut op = op(Run::VectorMemory(VectorAccess { space, transfer }));
+    op.destination = RowIndex((random.next() % u64::from(ROWS - 3)) as u16);
+    op.immediate = (random.next() % 16 * 4) as i64;
+    op.immediate += [0, 0, 0, 2, 2000][random.next() as usize % 5];
+    if has_offset {
+        op.sources[0].words = [Word::Row(OFFSETS); 2];
+    }
+    if stores {
+        op.sources[1].words = [Word::Row(RowIndex(row(random).0.min(ROWS - 4))); 2];
+    }
+    if has_buffers {
+        op.sources[2].words = [Word::Scalar(RESOURCE); 2];
+    }
+    if has_base {
+        op.sources[if has_buffers { 3 } else { 2 }].words = [Word::Scalar(ADDED); 2];
+    }
+    op.per_lane = true;
+    let plan = Plan::of(&op, machine);
+    assert!(matches!(plan, Plan::Private(_)), "{:?}", op.run);
+    (op, plan)
+}
