@@ -8,6 +8,7 @@ use super::tensor::Direction;
 use super::vector_memory::VectorAccess;
 use crate::wave::{RowIndex, ScalarIndex, Wave};
 use flipwave_isa::{Inst, OutputScale, SdwaSelect, SdwaUnused};
+use std::sync::Arc;
 
 /// Executes a vector operation on all lanes.
 ///
@@ -53,13 +54,19 @@ pub struct Op {
     /// The sources.
     pub sources: [Source; 4],
     /// The instruction it came from, its `pc` being the ELF virtual address.
-    pub inst: Box<Inst>,
+    pub inst: Arc<Inst>,
 }
 
 impl Op {
     /// How lanes take the words of its first source from other lanes, if they do.
     pub fn lane_move(&self) -> Option<&LaneMove> {
         self.adapt.as_ref()?.lane_move.as_ref()
+    }
+
+    /// The instruction, to be changed by a test.
+    #[cfg(test)]
+    pub fn inst_mut(&mut self) -> &mut Inst {
+        Arc::make_mut(&mut self.inst)
     }
 
     /// The operations that it consists of, mostly itself.
@@ -92,7 +99,7 @@ impl Op {
             adapt: None,
             immediate: inst.immediate.unwrap_or_default(),
             inner: None,
-            inst: Box::new(inst),
+            inst: Arc::new(inst),
         }
     }
 }

@@ -210,7 +210,7 @@ fn exec_operation(random: &mut Random, machine: Machine) -> (Op, Plan) {
     if !lowering.saves_exec {
         op.scalar_destination = ScalarIndex::EXEC;
     }
-    op.inst.writes.push(RegisterRange::new(Register::ExecLo, words));
+    op.inst_mut().writes.push(RegisterRange::new(Register::ExecLo, words));
     if random.next() & 1 == 0 {
         op.sources[0].words = pair_words(ScalarIndex::EXEC);
     }

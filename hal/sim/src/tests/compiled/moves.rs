@@ -76,7 +76,7 @@ pub fn exchange(random: &mut Random, machine: Machine) -> (Op, Plan) {
         source.words = [Word::Row(row(random)); 2];
     }
     op.immediate = (random.next() & 0xff) as i64;
-    op.inst.modifiers.op_sel = Some((random.next() & 3) as u8);
+    op.inst_mut().modifiers.op_sel = Some((random.next() & 3) as u8);
     match exchange {
         Exchange::BySelects { .. } => {
             for source in &mut op.sources[1..3] {

@@ -97,7 +97,7 @@ pub fn exchanging_halves_of_registers() {
         execute("v_swap_b16", &mut wave, |op| {
             op.destination = RowIndex(1);
             op.sources[0].words = row(2);
-            op.inst.modifiers.op_sel = Some(high);
+            op.inst_mut().modifiers.op_sel = Some(high);
         });
         let shift = |operand: u8| if high >> operand & 1 != 0 { 16 } else { 0 };
         let (first, second) = (shift(0), shift(1));
@@ -126,7 +126,7 @@ pub fn exchanging_rows_of_lanes() {
                 execute(name, &mut wave, |op| {
                     op.destination = RowIndex(1);
                     op.sources[0].words = row(2);
-                    op.inst.modifiers.dpp = Some(Dpp {
+                    op.inst_mut().modifiers.dpp = Some(Dpp {
                         control: DppControl::QuadPerm([0, 1, 2, 3]),
                         row_mask: 15,
                         bank_mask: 15,

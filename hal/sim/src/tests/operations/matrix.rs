@@ -232,8 +232,8 @@ fn blocks_of_the_first_source_are_broadcast() {
     for shape in SHAPES.iter().filter(|shape| shape.4 > 1 && shape.1 != Elements::F64) {
         let (mut wave, values) = matrices(shape);
         multiply(shape, &mut wave, |op| {
-            op.inst.modifiers.cbsz = 1;
-            op.inst.modifiers.abid = 1;
+            op.inst_mut().modifiers.cbsz = 1;
+            op.inst_mut().modifiers.abid = 1;
         });
         assert!(compare(shape, &wave, &values, |block| block | 1), "{}", shape.0);
     }
@@ -244,7 +244,7 @@ fn sources_of_double_precision_are_negated() {
     for shape in SHAPES.iter().filter(|shape| shape.1 == Elements::F64) {
         for negated in 1..8 {
             let (mut wave, mut values) = matrices(shape);
-            multiply(shape, &mut wave, |op| op.inst.modifiers.negated_sources = negated);
+            multiply(shape, &mut wave, |op| op.inst_mut().modifiers.negated_sources = negated);
             for (source, values) in values.iter_mut().enumerate() {
                 let factor = if negated >> source & 1 == 1 { -1 } else { 1 };
                 values.iter_mut().for_each(|value| *value *= factor);
@@ -263,7 +263,7 @@ fn lanes_of_the_second_source_are_rearranged() {
         [[0, 1, 2, 3], [0, 1, 0, 1], [2, 3, 2, 3], [1, 2, 3, 0], [0; 4], [1; 4], [2; 4], [3; 4]];
     for (pattern, sources) in sources.into_iter().enumerate() {
         let (mut wave, mut values) = matrices(shape);
-        multiply(shape, &mut wave, |op| op.inst.modifiers.blgp = pattern as u8);
+        multiply(shape, &mut wave, |op| op.inst_mut().modifiers.blgp = pattern as u8);
         let b = values[1].clone();
         for block in 0..blocks {
             let from = sources[block] * size;

@@ -322,7 +322,7 @@ fn whole(name: &str, text: &str, rows: impl Fn(usize, usize) -> u32) -> Wave {
     if !text.is_empty() {
         let isa = Isa::new(&"gfx1250".parse().expect("a target")).expect("LLVM has it");
         let bytes = isa.assemble(text).expect(text);
-        *op.inst = isa.decode(&bytes, Pc(0)).expect(text);
+        *op.inst_mut() = isa.decode(&bytes, Pc(0)).expect(text);
     }
     for (source, first) in op.sources.iter_mut().zip([0, 40, 80, 120]) {
         *source = Source { words: [Word::Row(RowIndex(first)), Word::Row(RowIndex(first + 1))] };

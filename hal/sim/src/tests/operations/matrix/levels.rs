@@ -115,7 +115,7 @@ fn matrices_are_the_same_at_each_level() {
                     false => [0; 3],
                 };
                 compare(name, &before, |op| {
-                    let modifiers = &mut op.inst.modifiers;
+                    let modifiers = &mut op.inst_mut().modifiers;
                     (modifiers.blgp, modifiers.cbsz, modifiers.abid) = (blgp, cbsz, abid);
                 });
             }
@@ -143,7 +143,7 @@ fn wave_matrices_are_the_same_at_each_level() {
             for _ in 0..40 {
                 let before = random_wave(machine, &mut random);
                 let signs = (random.next() % 4) as u8;
-                compare(name, &before, |op| op.inst.modifiers.neg_lo = signs);
+                compare(name, &before, |op| op.inst_mut().modifiers.neg_lo = signs);
             }
         }
     }

@@ -45,7 +45,7 @@ fn is_of(processor: &str, name: &str) -> bool {
 /// Modifiers that mean something.
 fn modify(op: &mut Op, name: &str, random: &mut Random) {
     let below = |random: &mut Random, end: u64| (random.next() % end) as u8;
-    let modifiers = &mut op.inst.modifiers;
+    let modifiers = &mut op.inst_mut().modifiers;
     if name.contains("f8f6f4") {
         (modifiers.cbsz, modifiers.blgp) = (below(random, 5), below(random, 5));
         modifiers.op_sel = Some(below(random, 4));

@@ -126,7 +126,7 @@ pub(super) fn prepared(
     let operation =
         find_whole(name, wave.machine).unwrap_or_else(|| panic!("v_mfma missing: {name}"));
     let mut op = op(Run::Whole(operation.function));
-    op.inst.operation = Operation::named(name);
+    op.inst_mut().operation = Operation::named(name);
     for (source, first) in op.sources.iter_mut().zip([A, B, C, SCALE_A]) {
         *source = Source { words: [Word::Row(RowIndex(first)), Word::Row(RowIndex(first + 1))] };
     }
@@ -239,7 +239,7 @@ pub fn products_of_small_integers() {
                 }
                 let first = if is_sparse { D } else { C };
                 let third = put_sum(&mut wave, first, size, is_integer, &mut random);
-                execute(name, &mut wave, |op| op.inst.modifiers.abid = set as u8);
+                execute(name, &mut wave, |op| op.inst_mut().modifiers.abid = set as u8);
                 for at in 0..size * size {
                     let (row, column) = (at / size, at % size);
                     let products = kept[row].iter().zip(&columns[column]).map(|(a, b)| a * b);
@@ -268,8 +268,8 @@ fn the_first_indices_count_with_a_broadcast() {
             row.0.iter_mut().for_each(|word| *word = random.next() as u32 & 0x3fff_3fff);
         }
         execute(name, &mut wave, |op| {
-            op.inst.modifiers.cbsz = cbsz;
-            op.inst.modifiers.abid = abid;
+            op.inst_mut().modifiers.cbsz = cbsz;
+            op.inst_mut().modifiers.abid = abid;
         });
         wave.row(RowIndex(D)).0
     };
@@ -290,7 +290,7 @@ fn lanes_of_the_second_source_are_rearranged() {
         for row in &mut wave.rows[usize::from(B)..usize::from(B) + 2] {
             row.0 = std::array::from_fn(|lane| row.0[from(lane)]);
         }
-        execute(name, &mut wave, |op| op.inst.modifiers.blgp = blgp);
+        execute(name, &mut wave, |op| op.inst_mut().modifiers.blgp = blgp);
         wave.row(RowIndex(D)).0
     };
     assert_eq!(run(3, |lane| lane), run(0, |lane| (lane + 16) % 64));
@@ -342,10 +342,10 @@ pub fn formats_that_are_modifiers() {
                 let bit =
                     |which: u32| Some((bytes[0] >> which & 1 | (bytes[1] >> which & 1) << 1) as u8);
                 execute(&name, &mut wave, |op| {
-                    op.inst.modifiers.cbsz = cbsz as u8;
-                    op.inst.modifiers.blgp = blgp as u8;
-                    op.inst.modifiers.op_sel = bit(0);
-                    op.inst.modifiers.op_sel_hi = bit(1);
+                    op.inst_mut().modifiers.cbsz = cbsz as u8;
+                    op.inst_mut().modifiers.blgp = blgp as u8;
+                    op.inst_mut().modifiers.op_sel = bit(0);
+                    op.inst_mut().modifiers.op_sel_hi = bit(1);
                 });
                 for at in 0..size * size {
                     let (row, column) = (at / size, at % size);
