@@ -73,6 +73,30 @@ const PATTERNS: &[(Delivery, &[&str])] = &[
     (
         Delivery::AtOnce,
         &[
+            "v_add_f32_dpp {d}, {v}, {v} row_bcast:15 row_mask:0xa bank_mask:0xf",
+            "v_add_f32_dpp {d}, {v}, {v} row_share:5 row_mask:0x3 bank_mask:0xe",
+        ],
+    ),
+    (
+        Delivery::AtOnce,
+        &[
+            "v_max_u32_dpp {d}, {v}, {v} wave_ror:1 row_mask:0xf bank_mask:0x7",
+            "v_max_u32_dpp {d}, {v}, {v} row_xmask:9 row_mask:0xf bank_mask:0xf bound_ctrl:1 fi:1",
+        ],
+    ),
+    (
+        Delivery::AtOnce,
+        &[
+            "v_xor_b32_dpp {d}, {v}, {v} wave_shl:1 row_mask:0xf bank_mask:0xf bound_ctrl:0",
+            "v_xor_b32_dpp {d}, {v}, {v} dpp8:[7,0,3,3,1,2,5,4]",
+        ],
+    ),
+    (Delivery::AtOnce, &["v_permlane16_b32 {d}, {v}, {t}, {t}"]),
+    (Delivery::AtOnce, &["v_permlanex16_b32 {d}, {v}, {t}, {t} op_sel:[1,0]"]),
+    (Delivery::AtOnce, &["v_permlane64_b32 {d}, {v}"]),
+    (
+        Delivery::AtOnce,
+        &[
             "v_add_u32_sdwa {d}, {v}, {v} dst_sel:BYTE_1 dst_unused:UNUSED_PRESERVE \
              src0_sel:WORD_1 src1_sel:DWORD",
             "v_add_nc_u32_sdwa {d}, {v}, {v} dst_sel:BYTE_1 dst_unused:UNUSED_PRESERVE \
@@ -171,6 +195,8 @@ const PATTERNS: &[(Delivery, &[&str])] = &[
     ),
     (Delivery::Vector, &["scratch_load_dword {d}, off, off offset:8"]),
     (Delivery::AtOnce, &["scratch_store_dword off, {v}, off offset:8"]),
+    (Delivery::Vector, &["scratch_load_dwordx2 {dd}, off, off offset:4"]),
+    (Delivery::AtOnce, &["scratch_store_dwordx2 off, {vv}, off offset:4"]),
     (Delivery::Scalar, &["ds_read_b32 {d}, {l} offset:{i}", "ds_load_b32 {d}, {l} offset:{i}"]),
     (
         Delivery::Scalar,
