@@ -70,7 +70,9 @@ pub struct Frame<'a, 'tier> {
     /// Where the latter's lanes are.
     places: MaybeUninit<[u64; 16]>,
     /// Where private memory is; not known where each access to it must be seen.
-    private: PrivateWindows,
+    private: *const PrivateWindows,
+    /// Not zero if lanes have the same offset in private memory, whose window is not known.
+    lacks_private: u64,
     wave: *mut Wave,
     memory: &'a mut dyn Memory,
     workspace: *mut Workspace,
@@ -126,10 +128,10 @@ pub mod offset {
     pub const TOUCH: usize = offset_of!(Frame<'_, '_>, touch);
     pub const TOUCH_EACH: usize = offset_of!(Frame<'_, '_>, touch_each);
     pub const PLACES: usize = offset_of!(Frame<'_, '_>, places);
-    pub const PRIVATE_LOAD: usize =
-        offset_of!(Frame<'_, '_>, private) + offset_of!(PrivateWindows, load);
-    pub const PRIVATE_STORE: usize =
-        offset_of!(Frame<'_, '_>, private) + offset_of!(PrivateWindows, store);
+    pub const PRIVATE: usize = offset_of!(Frame<'_, '_>, private);
+    pub const LACKS_PRIVATE: usize = offset_of!(Frame<'_, '_>, lacks_private);
+    pub const PRIVATE_LOAD: usize = offset_of!(PrivateWindows, load);
+    pub const PRIVATE_STORE: usize = offset_of!(PrivateWindows, store);
     pub const LINK_DEMANDS: usize = offset_of!(Link, demands);
     pub const LINK_ROOM: usize = offset_of!(Link, room);
     pub const LINK_ENTRY: usize = offset_of!(Link, entry);
@@ -236,10 +238,8 @@ impl<'a, 'tier> Frame<'a, 'tier> {
             touch,
             touch_each,
             places: MaybeUninit::uninit(),
-            private: match room.counting {
-                Counting::Nothing => workspace.private(),
-                _ => PrivateWindows::missing(),
-            },
+            private: workspace.private(room.counting != Counting::Nothing),
+            lacks_private: 0,
             workspace,
             checker: (&raw mut *checker).cast(),
             fault: None,
@@ -340,11 +340,11 @@ unsafe extern "C" fn call<C: Checker>(frame: *mut Frame<'_, '_>, index: u64) -> 
     wave.executed = frame.executed + index;
     let step = interpret(wave, (op, place), frame.memory, lds, checker);
     workspace.follow(frame.memory);
-    if frame.counting == Counting::Nothing {
-        if let Plan::Private(access) = source.plans[index as usize] {
-            workspace.find_private(access.direction, (wave, op), frame.memory);
-        }
-        frame.private = workspace.private();
+    if let Plan::Private(access) = source.plans[index as usize]
+        && frame.counting == Counting::Nothing
+        && frame.lacks_private != 0
+    {
+        workspace.find_private(access.direction, (wave, op), frame.memory);
     }
     frame.lanes = wave.exec();
     match step {

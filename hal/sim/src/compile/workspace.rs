@@ -46,18 +46,24 @@ impl CachedWindow {
     }
 }
 
-/// Where the private memory is that was accessed last.
+/// Windows of private memory to load from, or to store to.
+pub const PRIVATE_WINDOWS: usize = 8;
+/// Bytes, as a power of two, of which all have the same one of them.
+pub const PRIVATE_BLOCK: u32 = 16;
+
+/// Where private memory is: what was accessed last of those addresses that have the same window.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct PrivateWindows {
-    pub load: CachedWindow,
-    pub store: CachedWindow,
+    pub load: [CachedWindow; PRIVATE_WINDOWS],
+    pub store: [CachedWindow; PRIVATE_WINDOWS],
 }
 
 impl PrivateWindows {
     /// None are known.
-    pub fn missing() -> PrivateWindows {
-        PrivateWindows { load: CachedWindow::missing(), store: CachedWindow::missing() }
+    fn missing() -> PrivateWindows {
+        let none = [CachedWindow::missing(); PRIVATE_WINDOWS];
+        PrivateWindows { load: none, store: none }
     }
 }
 
@@ -82,8 +88,8 @@ pub struct Workspace {
     kept: Box<[Row; KEPT_ROWS + MOVED_ROWS]>,
     /// By the number of the access.
     windows: Vec<CachedWindow>,
-    /// Of private memory, to load from and to store to.
-    private: PrivateWindows,
+    /// Of private memory: those that are known, and none where each access must be seen.
+    private: Box<[PrivateWindows; 2]>,
     /// Of the memory whose windows they are.
     generation: Option<u64>,
     /// The tier whose accesses they belong to, by its address.
@@ -96,7 +102,7 @@ impl Default for Workspace {
     fn default() -> Workspace {
         let kept = Box::new([Row::ZERO; KEPT_ROWS + MOVED_ROWS]);
         let (windows, log) = (Vec::new(), Vec::new());
-        let private = PrivateWindows::missing();
+        let private = Box::new([PrivateWindows::missing(); 2]);
         Workspace { kept, windows, private, generation: None, tier: 0, log }
     }
 }
@@ -119,7 +125,7 @@ impl Workspace {
         let generation = memory.generation();
         if generation != self.generation {
             self.windows.fill_with(CachedWindow::missing);
-            self.private = PrivateWindows::missing();
+            self.private[0] = PrivateWindows::missing();
             self.generation = generation;
         }
     }
@@ -170,27 +176,26 @@ impl Workspace {
     ) {
         let Run::VectorMemory(access) = op.run else { return };
         let Some(address) = vector_memory::first_address(wave, op, access) else { return };
-        let (known, access) = match direction {
-            Direction::Load => (&self.private.load, WindowAccess::Read),
-            Direction::Store => (&self.private.store, WindowAccess::Write),
+        let slot = (address >> PRIVATE_BLOCK) as usize % PRIVATE_WINDOWS;
+        let access = match direction {
+            Direction::Load => WindowAccess::Read,
+            Direction::Store => WindowAccess::Write,
         };
-        if known.has(address) {
-            return;
-        }
         let found = memory.window(address, access);
         self.follow(memory);
         if let Some(window) = found.filter(|window| window.length >= SHORTEST as u64) {
             let own = CachedWindow { window, missing: 0, notes: TouchedNotes::NONE };
-            self.private.load = own;
+            let PrivateWindows { load, store } = &mut self.private[0];
+            load[slot] = own;
             if direction == Direction::Store {
-                self.private.store = own;
+                store[slot] = own;
             }
         }
     }
 
-    /// Where private memory is, as far as that is known.
-    pub fn private(&self) -> PrivateWindows {
-        self.private
+    /// Windows of private memory; none are ever known where each access must be seen.
+    pub fn private(&self, is_seen: bool) -> *const PrivateWindows {
+        &raw const self.private[usize::from(is_seen)]
     }
 
     /// A copy of a row.

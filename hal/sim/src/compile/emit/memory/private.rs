@@ -6,6 +6,7 @@ use crate::compile::access::{Direction, PrivateAccess};
 use crate::compile::emit::Emitter;
 use crate::compile::frame::offset;
 use crate::compile::value::Value;
+use crate::compile::workspace::{PRIVATE_BLOCK, PRIVATE_WINDOWS};
 use crate::instruction::vector_memory::{Space, VectorAccess};
 use crate::instruction::{Op, Run, Word};
 use crate::wave::{RowIndex, ScalarIndex};
@@ -40,15 +41,23 @@ impl Emitter<'_> {
             Direction::Load => offset::PRIVATE_LOAD,
             Direction::Store => offset::PRIVATE_STORE,
         };
+        let windows =
+            self.value(format_args!("getelementptr i8, ptr %frame, i64 {}", offset::PRIVATE));
+        let windows = self.value(format_args!("load ptr, ptr {windows}"));
+        let address = private.address;
+        let block = self.value(format_args!("lshr i64 {address}, {PRIVATE_BLOCK}"));
+        let slot = self.value(format_args!("and i64 {block}, {}", PRIVATE_WINDOWS - 1));
+        let slot = self.value(format_args!("mul i64 {slot}, {}", offset::WINDOW_SIZE));
+        let window = self.value(format_args!("getelementptr i8, ptr {windows}, i64 {slot}"));
         let mut field = |of: usize, kind: &str| {
-            let place = self.value(format_args!("getelementptr i8, ptr %frame, i64 {}", at + of));
+            let place = self.value(format_args!("getelementptr i8, ptr {window}, i64 {}", at + of));
             self.value(format_args!("load {kind}, ptr {place}"))
         };
         let first = field(offset::WINDOW_BASE, "i64");
         let length = field(offset::WINDOW_LENGTH, "i64");
         let bytes = field(offset::WINDOW_BYTES, "ptr");
         let missing = field(offset::WINDOW_MISSING, "i64");
-        let start = self.value(format_args!("sub i64 {}, {first}", private.address));
+        let start = self.value(format_args!("sub i64 {address}, {first}"));
         let end = self.value(format_args!("add i64 {start}, {}", self.bytes_of(access)));
         let is_there = self.value(format_args!("icmp eq i64 {missing}, 0"));
         let begins_in = self.value(format_args!("icmp ule i64 {start}, {length}"));
@@ -59,6 +68,10 @@ impl Emitter<'_> {
             "  br i1 {is_in}, label %private{number}, label %elsewhere{number}\n\
              elsewhere{number}:\n"
         );
+        let lacks = self.value(format_args!("zext i1 {} to i64", private.is_common));
+        let place =
+            self.value(format_args!("getelementptr i8, ptr %frame, i64 {}", offset::LACKS_PRIVATE));
+        let _ = writeln!(self.text, "  store i64 {lacks}, ptr {place}");
         self.call_interpreter(index);
         let _ = write!(self.text, "  br label %accessed{number}\nprivate{number}:\n");
         let at = self.value(format_args!("getelementptr i8, ptr {bytes}, i64 {start}"));
