@@ -14,6 +14,7 @@ mod lanes;
 mod memory;
 mod moves;
 mod pairs;
+mod rows;
 mod scalars;
 mod segment;
 

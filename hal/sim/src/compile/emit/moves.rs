@@ -208,15 +208,7 @@ impl Emitter<'_> {
         // What is undone reads it again.
         self.keep(row);
         let (w, count) = (self.shape.named("W"), self.shape.lanes());
-        let vectors = u32::from(self.machine.lanes) / count;
-        let start = usize::from(row.0) * 256;
-        let parts: Vec<Value> = (0..vectors)
-            .map(|part| {
-                let at = start + (part * count * 4) as usize;
-                let place = self.value(format_args!("getelementptr i8, ptr %rows, i64 {at}"));
-                self.value(format_args!("load {w}, ptr {place}, align {}", count * 4))
-            })
-            .collect();
+        let parts: Vec<Value> = self.parts().map(|part| self.part_of_row(row, part)).collect();
         let moved = match self.shape {
             Shape::Sixteen => Moved::Vectors(std::array::from_fn(|part| parts[part % parts.len()])),
             Shape::Eight => {

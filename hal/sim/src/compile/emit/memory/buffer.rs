@@ -21,9 +21,21 @@ struct Described {
 }
 
 /// The flag that adds the lane's number to the record's.
-const ADD_THREAD: u32 = 1 << 23;
+pub(super) const ADD_THREAD: u32 = 1 << 23;
 /// Bounds are checked by the byte (from gfx10 on).
 const BY_BYTE: u32 = 3 << 28;
+
+/// The description of a buffer.
+pub(super) struct Resource {
+    /// The address of the first byte: of 64 bits, with the scalar offset.
+    pub base: Value,
+    /// The second word, whose upper half is more than the address.
+    pub high: Value,
+    pub records: Value,
+    pub flags: Value,
+    /// The scalar offset.
+    pub offset: Value,
+}
 
 impl Emitter<'_> {
     /// The group of an access.
@@ -72,7 +84,8 @@ impl Emitter<'_> {
         }
     }
 
-    fn described(&mut self, op: &Op) -> Described {
+    /// What an instruction says of its buffer.
+    pub(super) fn resource(&mut self, op: &Op) -> Resource {
         let first = match op.sources[2].words[0] {
             Word::Scalar(first) => first.0,
             _ => 0,
@@ -86,6 +99,11 @@ impl Emitter<'_> {
         let far = self.value(format_args!("shl i64 {far}, 32"));
         let base = self.value(format_args!("or i64 {low}, {far}"));
         let base = self.value(format_args!("add i64 {base}, {more}"));
+        Resource { base, high, records, flags, offset }
+    }
+
+    fn described(&mut self, op: &Op) -> Described {
+        let Resource { base, high, records, flags, offset } = self.resource(op);
         let generation = self.machine.generation;
         let is_older = generation < Generation::Gfx10;
         let records = match is_older {

@@ -2,6 +2,7 @@
 //! lanes that have the same offset are adjacent. Other accesses are left to the interpreter, and so are
 //! those elsewhere than where the last one was: waves take turns.
 
+use super::buffer::{ADD_THREAD, Resource};
 use crate::compile::access::{Direction, PrivateAccess};
 use crate::compile::emit::Emitter;
 use crate::compile::frame::offset;
@@ -76,13 +77,11 @@ impl Emitter<'_> {
         let _ = write!(self.text, "  br label %accessed{number}\nprivate{number}:\n");
         let at = self.value(format_args!("getelementptr i8, ptr {bytes}, i64 {start}"));
         for word in 0..access.words.into() {
-            match access.direction {
-                Direction::Load => self.load_row_from(at, word, op.destination.plus(word)),
-                Direction::Store => {
-                    let data = op.sources[1].row().unwrap_or(op.destination);
-                    self.store_row_to(at, word, data.plus(word));
-                }
-            }
+            let first = match access.direction {
+                Direction::Load => op.destination,
+                Direction::Store => op.sources[1].row().unwrap_or(op.destination),
+            };
+            self.move_row(access.direction, (at, word), first.plus(word));
         }
         let _ = write!(self.text, "  br label %accessed{number}\naccessed{number}:\n");
         self.label = format!("accessed{number}");
@@ -121,12 +120,7 @@ impl Emitter<'_> {
 
     /// An offset in the buffer that private memory is described as.
     fn in_buffer(&mut self, op: &Op, access: PrivateAccess) -> Private {
-        let Word::Scalar(first) = op.sources[2].words[0] else {
-            return Private { address: Value::Wide(0), is_common: Value::Bit(false) };
-        };
-        let [low, high, records, flags] =
-            [0, 1, 2, 3].map(|word| self.scalar_register(ScalarIndex(first.0 + word)));
-        let added = self.word(op.sources[3].words[0]);
+        let Resource { base, high, records, flags, offset: added } = self.resource(op);
         let mut offset = Value::Wide(u64::from(op.immediate as u32));
         let mut is_common = Value::Bit(true);
         if let Word::Row(row) = op.sources[0].words[0] {
@@ -139,10 +133,10 @@ impl Emitter<'_> {
         let is_aligned = self.value(format_args!("icmp eq i64 {rest}, 0"));
         // Words of records side by side, as many as there are lanes, each the record of its lane.
         let is_swizzled = self.value(format_args!("icmp slt i32 {high}, 0"));
-        let (add_thread, index_stride) = (1 << 23, self.machine.lanes.trailing_zeros() - 3);
-        let own = self.value(format_args!("and i32 {flags}, {}", add_thread | 3 << 21));
+        let index_stride = self.machine.lanes.trailing_zeros() - 3;
+        let own = self.value(format_args!("and i32 {flags}, {}", ADD_THREAD | 3 << 21));
         let is_by_lane =
-            self.value(format_args!("icmp eq i32 {own}, {}", add_thread | index_stride << 21));
+            self.value(format_args!("icmp eq i32 {own}, {}", ADD_THREAD | index_stride << 21));
         let lanes = u64::from(self.machine.lanes);
         let within = self.value(format_args!("mul i64 {offset}, {lanes}"));
         let [records, added] =
@@ -159,12 +153,6 @@ impl Emitter<'_> {
             self.value(format_args!("icmp ule i64 {end}, {records}"))
         };
         let is_common = self.all([is_common, is_aligned, is_swizzled, is_by_lane, exists]);
-        let low = self.value(format_args!("zext i32 {low} to i64"));
-        let high = self.value(format_args!("and i32 {high}, {}", 0xffff));
-        let high = self.value(format_args!("zext i32 {high} to i64"));
-        let high = self.value(format_args!("shl i64 {high}, 32"));
-        let base = self.value(format_args!("or i64 {low}, {high}"));
-        let base = self.value(format_args!("add i64 {base}, {added}"));
         Private { address: self.value(format_args!("add i64 {base}, {within}")), is_common }
     }
 
@@ -182,8 +170,7 @@ impl Emitter<'_> {
         ));
         let mut others = None;
         for part in self.parts() {
-            let place = self.place_in_row(row, part);
-            let words = self.value(format_args!("load {w}, ptr {place}, align {}", count * 4));
+            let words = self.part_of_row(row, part);
             let differs = self.value(format_args!("icmp ne {w} {words}, {all}"));
             let active = self.active(part);
             let differs = self.value(format_args!("and {m} {differs}, {active}"));
@@ -199,43 +186,27 @@ impl Emitter<'_> {
         (first, others)
     }
 
-    /// Loads the active lanes of a row from the host's address, so many words after it.
-    fn load_row_from(&mut self, at: Value, word: u16, row: RowIndex) {
+    /// Moves the active lanes of a row from or to the host's address, so many words after it.
+    fn move_row(&mut self, direction: Direction, (at, word): (Value, u16), row: RowIndex) {
         let ([w, m], count) = (self.types(["W", "M"]), self.shape.lanes());
         for part in self.parts() {
             let at = self.place_after(at, word, part);
-            let (place, active) = (self.place_in_row(row, part), self.active(part));
-            let old = self.value(format_args!("load {w}, ptr {place}, align {}", count * 4));
-            let loaded = self.value(format_args!("load {w}, ptr {at}, align 4"));
-            let new = self.value(format_args!("select {m} {active}, {w} {loaded}, {w} {old}"));
-            let _ = writeln!(self.text, "  store {w} {new}, ptr {place}, align {}", count * 4);
+            let (own, active) = (self.part_of_row(row, part), self.active(part));
+            let _ = match direction {
+                Direction::Load => {
+                    let place = self.place_in_row(row, part);
+                    let loaded = self.value(format_args!("load {w}, ptr {at}, align 4"));
+                    let new =
+                        self.value(format_args!("select {m} {active}, {w} {loaded}, {w} {own}"));
+                    writeln!(self.text, "  store {w} {new}, ptr {place}, align {}", count * 4)
+                }
+                Direction::Store => writeln!(
+                    self.text,
+                    "  call void @llvm.masked.store.v{count}i32.p0({w} {own}, ptr align 4 {at}, \
+                     {m} {active})"
+                ),
+            };
         }
-    }
-
-    /// Stores them there.
-    fn store_row_to(&mut self, at: Value, word: u16, row: RowIndex) {
-        let ([w, m], count) = (self.types(["W", "M"]), self.shape.lanes());
-        for part in self.parts() {
-            let at = self.place_after(at, word, part);
-            let (place, active) = (self.place_in_row(row, part), self.active(part));
-            let words = self.value(format_args!("load {w}, ptr {place}, align {}", count * 4));
-            let _ = writeln!(
-                self.text,
-                "  call void @llvm.masked.store.v{count}i32.p0({w} {words}, ptr align 4 {at}, \
-                 {m} {active})"
-            );
-        }
-    }
-
-    /// The parts of a row.
-    fn parts(&self) -> std::ops::Range<u32> {
-        0..u32::from(self.machine.lanes) / self.shape.lanes()
-    }
-
-    /// Where a part of a row is.
-    fn place_in_row(&mut self, row: RowIndex, part: u32) -> Value {
-        let at = u32::from(row.0) * 256 + part * self.shape.lanes() * 4;
-        self.value(format_args!("getelementptr i8, ptr %rows, i64 {at}"))
     }
 
     /// Where the words of a part's lanes are.
@@ -243,14 +214,6 @@ impl Emitter<'_> {
         let word = u32::from(word) * u32::from(self.machine.lanes) * 4;
         let after = word + part * self.shape.lanes() * 4;
         self.value(format_args!("getelementptr i8, ptr {at}, i64 {after}"))
-    }
-
-    /// The lanes of a part that are active.
-    fn active(&mut self, part: u32) -> Value {
-        let (m, count) = (self.shape.named("M"), self.shape.lanes());
-        let bits = self.value(format_args!("lshr i64 %exec, {}", part * count));
-        let bits = self.value(format_args!("trunc i64 {bits} to i{count}"));
-        self.value(format_args!("bitcast i{count} {bits} to {m}"))
     }
 
     fn all<const COUNT: usize>(&mut self, conditions: [Value; COUNT]) -> Value {

@@ -1,0 +1,34 @@
+//! Rows outside of segments: as many vectors, or parts, as a wave's lanes fill.
+
+use super::Emitter;
+use crate::compile::value::Value;
+use crate::wave::RowIndex;
+use std::ops::Range;
+
+impl Emitter<'_> {
+    /// The parts of a row.
+    pub(super) fn parts(&self) -> Range<u32> {
+        0..u32::from(self.machine.lanes) / self.shape.lanes()
+    }
+
+    /// Where a part of a row is.
+    pub(super) fn place_in_row(&mut self, row: RowIndex, part: u32) -> Value {
+        let at = u32::from(row.0) * 256 + part * self.shape.lanes() * 4;
+        self.value(format_args!("getelementptr i8, ptr %rows, i64 {at}"))
+    }
+
+    /// A part of a row.
+    pub(super) fn part_of_row(&mut self, row: RowIndex, part: u32) -> Value {
+        let place = self.place_in_row(row, part);
+        let (w, bytes) = (self.shape.named("W"), self.shape.lanes() * 4);
+        self.value(format_args!("load {w}, ptr {place}, align {bytes}"))
+    }
+
+    /// The lanes of a part that are active.
+    pub(super) fn active(&mut self, part: u32) -> Value {
+        let (m, count) = (self.shape.named("M"), self.shape.lanes());
+        let bits = self.value(format_args!("lshr i64 %exec, {}", part * count));
+        let bits = self.value(format_args!("trunc i64 {bits} to i{count}"));
+        self.value(format_args!("bitcast i{count} {bits} to {m}"))
+    }
+}
