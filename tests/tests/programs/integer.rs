@@ -3,6 +3,8 @@
 use super::case::{Buffer, Case};
 use super::csmith::{Globals, program};
 use super::{LEVELS, compare, host_output};
+use flipwave_tests::Once;
+use std::sync::Arc;
 
 /// 64-bit words that a lane reports, and bytes it has for its globals (`csmith_entry.h`).
 const REPORT_WORDS: usize = 1024;
@@ -12,9 +14,14 @@ const GLOBALS_BYTES: usize = 65536;
 /// in single precision, wrongly: 0xfffffff0 / 0xffffffff becomes 1 (seed 1181 at -O1).
 const NO_SHORT_DIVISIONS: [&str; 2] = ["-mllvm", "-amdgpu-codegenprepare-disable-idiv-expansion"];
 
-/// The program of a seed, with the host's results. The globals lie in one of four places in turn. Nothing for programs that are no use: endless ones, and those that end at
-/// once.
-pub fn case(seed: u32) -> Option<Case> {
+/// The program of a seed, with the host's results. The globals lie in one of four places in turn.
+/// Nothing for programs that are no use: endless ones, and those that end at once.
+pub fn case(seed: u32) -> Option<Arc<Case>> {
+    static CASES: Once<u32, Option<Arc<Case>>> = Once::new();
+    CASES.get(seed, || made(seed).map(Arc::new))
+}
+
+fn made(seed: u32) -> Option<Case> {
     let globals = Globals::ALL[seed as usize % 4];
     let source = program(seed, globals);
     let lanes = globals.lanes();

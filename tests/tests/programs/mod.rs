@@ -12,6 +12,7 @@ use flipwave_tests::{GFX90A, MACHINES, Machine, host_c};
 use std::io::Write;
 use std::ops::Range;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Levels of optimisation: without any, locals live in scratch memory and calls stay calls.
@@ -69,7 +70,7 @@ fn other_machine(seed: u32) -> Machine {
 /// another one.
 fn compare(
     seeds: Range<u32>,
-    case: impl Fn(u32) -> Option<Case> + Sync,
+    case: impl Fn(u32) -> Option<Arc<Case>> + Sync,
     levels: impl Fn(u32) -> Vec<&'static str> + Sync,
 ) {
     let seeds: Vec<u32> = seeds.collect();

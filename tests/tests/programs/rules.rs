@@ -8,6 +8,7 @@ use super::{LEVELS, float, in_parallel, integer};
 use flipwave_tests::{GFX90A, Machine, machines};
 use regex_lite::Regex;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// A wrong rule: what it says, the instructions it is about, and what it makes of them.
 type Rule = (&'static str, &'static str, &'static str);
@@ -96,14 +97,14 @@ const RULES: [Rule; 45] = [
 
 /// A program with its assembly, and how long it may run with a wrong rule.
 struct Subject {
-    case: Case,
+    case: Arc<Case>,
     assembly: String,
     limit: u64,
     machine: Machine,
 }
 
 impl Subject {
-    fn new(machine: Machine, case: Case, level: &str) -> Subject {
+    fn new(machine: Machine, case: Arc<Case>, level: &str) -> Subject {
         let assembly = case.assembly(machine, level);
         let assembly =
             if machine == GFX90A { with_registers_to_spare(&assembly) } else { assembly };
@@ -156,16 +157,19 @@ fn verdict(family: &[Subject], rule: &Rule) -> Verdict {
     verdict
 }
 
-/// Subjects of a family: two seeds at each level.
+/// The level of a seed's program: two seeds in eight at each.
+fn level(seed: u32) -> &'static str {
+    LEVELS[(seed as usize + seed as usize / 4) % 4]
+}
+
+/// Subjects of a family.
 fn subjects(
     machine: Machine,
-    case: impl Fn(u32) -> Option<Case> + Sync,
+    case: impl Fn(u32) -> Option<Arc<Case>> + Sync,
     seeds: Range<u32>,
 ) -> Vec<Subject> {
     let seeds: Vec<u32> = seeds.collect();
-    let subject = |seed: u32| {
-        Some(Subject::new(machine, case(seed)?, LEVELS[(seed as usize + seed as usize / 4) % 4]))
-    };
+    let subject = |seed: u32| Some(Subject::new(machine, case(seed)?, level(seed)));
     in_parallel(&seeds, |&seed| subject(seed)).into_iter().flatten().collect()
 }
 
@@ -173,7 +177,7 @@ fn subjects(
 /// it, a rule that integers notice is not played on floating-point numbers.
 fn play(integer_seeds: Range<u32>, float_seeds: Range<u32>, table: bool) {
     let integers = subjects(GFX90A, integer::case, integer_seeds);
-    let floats = subjects(GFX90A, |seed| Some(float::case(seed.into())), float_seeds);
+    let floats = subjects(GFX90A, |seed| Some(float::case(seed)), float_seeds);
     let verdicts = in_parallel(&RULES, |rule| {
         let by_integers = verdict(&integers, rule);
         let known = by_integers == Verdict::Noticed && !table;
@@ -201,10 +205,16 @@ const OF_ALL: [Rule; 4] = [
 #[test]
 fn wrong_rules_are_noticed_on_other_machines() {
     for machine in machines().skip(1) {
-        let subjects = subjects(machine, integer::case, 0..8);
-        for rule in &OF_ALL {
-            assert_eq!(verdict(&subjects, rule), Verdict::Noticed, "{} on {machine}", rule.0);
+        let mut unnoticed = OF_ALL.to_vec();
+        for (seed, case) in (0..8).filter_map(|seed| Some((seed, integer::case(seed)?))) {
+            if unnoticed.is_empty() {
+                break;
+            }
+            let subject = Subject::new(machine, case, level(seed));
+            unnoticed.retain(|rule| subject.notices(rule) != Some(true));
         }
+        let names: Vec<&str> = unnoticed.iter().map(|(name, ..)| *name).collect();
+        assert!(names.is_empty(), "on {machine} nothing notices: {names:?}");
     }
 }
 
