@@ -9,11 +9,17 @@ use crate::{CompileError, Compiler, Extensions, message};
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// What is done in the background.
 type Job = Box<dyn FnOnce(&mut dyn Compiler) + Send>;
+
+/// How long a process executes from the first thing that it wants compiled before the service starts for
+/// it: about what starting it and its first answers cost, so that what ends sooner is not slower for it.
+const RELUCTANCE: Duration = Duration::from_millis(150);
 
 /// The service of this process.
 static SERVICE: OnceLock<ServiceAddress> = OnceLock::new();
@@ -28,9 +34,13 @@ pub fn service() -> Option<&'static ServiceAddress> {
     SERVICE.get()
 }
 
+/// Whether the service was asked for ahead.
+static AWAKE: AtomicBool = AtomicBool::new(false);
+
 /// Has the service of this process start, if it has one, which it otherwise does when it is first asked
 /// for something: for programs that will ask for sure, and have other things to do before.
 pub fn wake_service() {
+    AWAKE.store(true, Ordering::Relaxed);
     // It starts when somebody connects, and takes a connection that is closed for a client that is done.
     let _ = SERVICE.get().map(ServiceAddress::connect);
 }
@@ -63,7 +73,9 @@ impl Jobs {
 }
 
 fn work(jobs: &Receiver<Job>, service: ServiceAddress) {
-    let mut connection = Connection { store: service.store(), service, stream: None, lost: 0 };
+    let begun = Instant::now();
+    let mut connection =
+        Connection { store: service.store(), service, begun, stream: None, lost: 0 };
     for job in jobs {
         job(&mut connection);
     }
@@ -79,6 +91,8 @@ struct Connection {
     service: ServiceAddress,
     /// What it has made.
     store: Store,
+    /// When the first thing was to be compiled.
+    begun: Instant,
     stream: Option<UnixStream>,
     /// Those that broke.
     lost: u32,
@@ -89,6 +103,9 @@ impl Connection {
         let stream = match &mut self.stream {
             Some(stream) => stream,
             None => {
+                if !AWAKE.load(Ordering::Relaxed) {
+                    sleep(RELUCTANCE.saturating_sub(self.begun.elapsed()));
+                }
                 let stream = self.service.connect()?;
                 stream.set_read_timeout(Some(PATIENCE))?;
                 self.stream.insert(stream)

@@ -67,6 +67,11 @@ impl Candidate {
         Candidate { block: Arc::new(block), variants: Default::default() }
     }
 
+    /// Whether it is compiled so, or is to be. Waves that wait for it do not write to what others read.
+    pub fn is_asked_for(&self, how: How) -> bool {
+        self.variants[how.index()].is_asked_for.load(Ordering::Relaxed)
+    }
+
     /// Whether nobody has asked before for what is compiled so.
     pub fn is_first_to_ask(&self, how: How) -> bool {
         !self.variants[how.index()].is_asked_for.swap(true, Ordering::Relaxed)

@@ -180,7 +180,10 @@ impl Tier {
         if let Some(compiled) = candidate.compiled(how) {
             let compiled = std::ptr::from_ref(compiled).cast_mut();
             place.ready[usize::from(notes)].store(compiled, Ordering::Release);
-        } else if place.is_hot(compiling, notes) && candidate.is_first_to_ask(how) {
+        } else if !candidate.is_asked_for(how)
+            && place.is_hot(compiling, notes)
+            && candidate.is_first_to_ask(how)
+        {
             compile(candidate, program, compiling, how);
         }
         candidate.compiled(how).or_else(|| candidate.compiled(How { settles_nans: false, ..how }))
