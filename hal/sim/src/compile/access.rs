@@ -21,7 +21,7 @@ pub struct Access {
     pub is_in_buffer: bool,
 }
 
-/// An access to private memory: compiled for lanes that have the same offset, whose words are adjacent.
+/// An access to private memory: compiled for lanes whose words are where the last ones were.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrivateAccess {
     pub direction: Direction,

@@ -1,5 +1,6 @@
 //! What compiled code and the interpreter hand each other.
 
+use super::access::PrivateAccess;
 use super::compiled::{Compiled, Demands, Link};
 use super::execute::interpret;
 use super::plan::Plan;
@@ -7,7 +8,8 @@ use super::workspace::{CachedWindow, Logged, PrivateWindows, Workspace};
 use crate::dispatch::checker::{Checker, Counting};
 use crate::dispatch::turns::TurnEnd;
 use crate::execute::control::Step;
-use crate::instruction::Traits;
+use crate::execute::vector_memory;
+use crate::instruction::{Run, Traits};
 use crate::memory::{Memory, TouchedNotes, TouchedRegion, Window};
 use crate::wave::{LANES, Row, Wave};
 use flipwave_device::FaultCause;
@@ -71,7 +73,7 @@ pub struct Frame<'a, 'tier> {
     places: MaybeUninit<[u64; 16]>,
     /// Where private memory is; not known where each access to it must be seen.
     private: *const PrivateWindows,
-    /// Not zero if lanes have the same offset in private memory, whose window is not known.
+    /// Not zero if the window of private memory around what is accessed is not known.
     lacks_private: u64,
     wave: *mut Wave,
     memory: &'a mut dyn Memory,
@@ -338,13 +340,19 @@ unsafe extern "C" fn call<C: Checker>(frame: *mut Frame<'_, '_>, index: u64) -> 
     }
     let (op, place) = (&source.ops[index as usize], source.places[index as usize]);
     wave.executed = frame.executed + index;
+    // What it loads may overwrite the address.
+    let private = match (source.plans[index as usize], op.run) {
+        (Plan::Private(PrivateAccess { direction, .. }), Run::VectorMemory(access))
+            if frame.counting == Counting::Nothing && frame.lacks_private != 0 =>
+        {
+            vector_memory::first_address(wave, op, access).map(|address| (direction, address))
+        }
+        _ => None,
+    };
     let step = interpret(wave, (op, place), frame.memory, lds, checker);
     workspace.follow(frame.memory);
-    if let Plan::Private(access) = source.plans[index as usize]
-        && frame.counting == Counting::Nothing
-        && frame.lacks_private != 0
-    {
-        workspace.find_private(access.direction, (wave, op), frame.memory);
+    if let Some((direction, address)) = private {
+        workspace.find_private(direction, address, frame.memory);
     }
     frame.lanes = wave.exec();
     match step {

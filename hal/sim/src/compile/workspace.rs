@@ -167,15 +167,8 @@ impl Workspace {
         false
     }
 
-    /// Finds windows of the private memory that an instruction has accessed.
-    pub fn find_private(
-        &mut self,
-        direction: Direction,
-        (wave, op): (&Wave, &Op),
-        memory: &mut dyn Memory,
-    ) {
-        let Run::VectorMemory(access) = op.run else { return };
-        let Some(address) = vector_memory::first_address(wave, op, access) else { return };
+    /// Finds windows of the private memory that an instruction has accessed at an address.
+    pub fn find_private(&mut self, direction: Direction, address: u64, memory: &mut dyn Memory) {
         let slot = (address >> PRIVATE_BLOCK) as usize % PRIVATE_WINDOWS;
         let access = match direction {
             Direction::Load => WindowAccess::Read,

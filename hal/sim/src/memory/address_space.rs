@@ -219,7 +219,7 @@ impl AddressSpace {
     pub const START: u64 = 0x7f00_0000_0000;
     /// End of the addresses handed out.
     pub const END: u64 = 0x7fff_0000_0000;
-    const PAGE: u64 = 4096;
+    pub(super) const PAGE: u64 = 4096;
     const SPACING: u64 = 2 << 20;
     /// Most bytes one allocation may have.
     const LARGEST: u64 = 64 << 30;
@@ -239,12 +239,13 @@ impl AddressSpace {
     }
 
     /// Reserves zeroed memory like [`AddressSpace::allocate`], of which only what is written takes any
-    /// of the host's.
+    /// of the host's: for pieces of so many bytes, which are used by themselves.
     ///
     /// # Errors
     /// [`DeviceError::OutOfMemory`].
-    pub fn reserve(&mut self, size: u64) -> Result<Address, DeviceError> {
-        let bytes = SparseBytes::new(size.max(1).next_multiple_of(AddressSpace::PAGE));
+    pub fn reserve(&mut self, size: u64, piece: u64) -> Result<Address, DeviceError> {
+        let mapped = size.max(1).next_multiple_of(AddressSpace::PAGE);
+        let bytes = SparseBytes::of_pieces(mapped, piece);
         self.add(Content::Sparse(bytes), size)
     }
 

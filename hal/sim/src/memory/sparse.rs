@@ -3,6 +3,7 @@
 //! another one mostly writes little of the memory that it shares with that.
 
 use super::access::{Region, RegionMut};
+use super::address_space::AddressSpace;
 use super::bytes::Bytes;
 use std::sync::Arc;
 
@@ -15,18 +16,30 @@ pub struct SparseBytes {
     /// As many bytes, which others have, too; zeros if there are none.
     beneath: Option<Arc<Vec<u8>>>,
     length: u64,
+    /// Of a chunk.
+    chunk: u64,
     /// Chunks that were made.
     made: u64,
 }
 
-/// Bytes of a chunk: a multiple of a page, and of the dwords of all lanes.
+/// Bytes of a chunk where nothing speaks for others, and most of them.
 const CHUNK: u64 = 64 << 10;
-static ZERO: [u8; CHUNK as usize] = [0; CHUNK as usize];
+const MOST: u64 = 512 << 10;
+static ZERO: [u8; MOST as usize] = [0; MOST as usize];
 
 impl SparseBytes {
     /// So many zeros.
     pub fn new(length: u64) -> SparseBytes {
-        SparseBytes { chunks: Vec::new(), beneath: None, length, made: 0 }
+        SparseBytes { chunks: Vec::new(), beneath: None, length, chunk: CHUNK, made: 0 }
+    }
+
+    /// So many zeros in pieces, each of which is in one chunk, if that is not too large.
+    pub fn of_pieces(length: u64, piece: u64) -> SparseBytes {
+        // The least multiple that is one of a page, too.
+        let odd = AddressSpace::PAGE.trailing_zeros().saturating_sub(piece.trailing_zeros());
+        let pages = piece.max(1) << odd;
+        let chunk = if pages <= MOST { pages * (CHUNK / pages).max(1) } else { CHUNK };
+        SparseBytes { chunk, ..SparseBytes::new(length) }
     }
 
     /// The bytes that others have, too.
@@ -40,8 +53,8 @@ impl SparseBytes {
     pub fn is_better_whole(&self, offset: u64) -> bool {
         const FEW: u64 = 16;
         self.beneath.is_some()
-            && self.made >= FEW.max(self.length / CHUNK / 8)
-            && self.chunks.get((offset / CHUNK) as usize).is_none_or(|chunk| chunk.is_empty())
+            && self.made >= FEW.max(self.length / self.chunk / 8)
+            && self.chunks.get((offset / self.chunk) as usize).is_none_or(|chunk| chunk.is_empty())
     }
 
     /// All of them.
@@ -67,16 +80,16 @@ impl SparseBytes {
     pub fn end(&self) -> u64 {
         match self.beneath {
             Some(_) => self.length,
-            None => self.length.min(self.chunks.len() as u64 * CHUNK),
+            None => self.length.min(self.chunks.len() as u64 * self.chunk),
         }
     }
 
     /// The chunk around an offset, as far as there are bytes; the first has address `base`.
     #[inline]
     pub fn readable(&self, base: u64, offset: u64) -> Region<'_> {
-        let start = offset / CHUNK * CHUNK;
-        let length = (self.length - start).min(CHUNK) as usize;
-        let bytes: &[u8] = match (self.chunks.get((offset / CHUNK) as usize), &self.beneath) {
+        let start = offset / self.chunk * self.chunk;
+        let length = (self.length - start).min(self.chunk) as usize;
+        let bytes: &[u8] = match (self.chunks.get((offset / self.chunk) as usize), &self.beneath) {
             (Some(chunk), _) if !chunk.is_empty() => chunk,
             (_, Some(beneath)) => &beneath[start as usize..],
             _ => &ZERO,
@@ -87,11 +100,11 @@ impl SparseBytes {
     /// The same, to be written.
     #[inline]
     pub fn writable(&mut self, base: u64, offset: u64) -> RegionMut<'_> {
-        let (index, start) = ((offset / CHUNK) as usize, offset / CHUNK * CHUNK);
+        let (index, start) = ((offset / self.chunk) as usize, offset / self.chunk * self.chunk);
         if self.chunks.get(index).is_none_or(|chunk| chunk.is_empty()) {
             self.make(index);
         }
-        let length = (self.length - start).min(CHUNK) as usize;
+        let length = (self.length - start).min(self.chunk) as usize;
         let bytes = &mut self.chunks[index].own()[..length];
         RegionMut { base: base + start, bytes, is_shared: false }
     }
@@ -99,7 +112,7 @@ impl SparseBytes {
     /// Whether the chunk around an offset is not there yet, or may be others' too.
     #[inline(always)]
     pub fn moves_when_written(&self, offset: u64) -> bool {
-        let chunk = self.chunks.get((offset / CHUNK) as usize);
+        let chunk = self.chunks.get((offset / self.chunk) as usize);
         chunk.is_none_or(|chunk| chunk.is_empty() || chunk.is_shared())
     }
 
@@ -108,9 +121,9 @@ impl SparseBytes {
         if index >= self.chunks.len() {
             self.chunks.resize_with(index + 1, || Bytes::Own(Vec::new()));
         }
-        let mut bytes = vec![0; CHUNK as usize];
+        let mut bytes = vec![0; self.chunk as usize];
         if let Some(beneath) = &self.beneath {
-            let beneath = &beneath[index * CHUNK as usize..];
+            let beneath = &beneath[index * self.chunk as usize..];
             let count = beneath.len().min(bytes.len());
             bytes[..count].copy_from_slice(&beneath[..count]);
         }

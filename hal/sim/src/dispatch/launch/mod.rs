@@ -274,7 +274,7 @@ impl Launch {
             self.residency = Residency { workgroups: most as u32, limit };
         }
         let bytes = workgroup * self.slots() as u64;
-        let base = if bytes > 0 { space.reserve(bytes)? } else { Address(0) };
+        let base = if bytes > 0 { space.reserve(bytes, wave)? } else { Address(0) };
         self.scratch = Scratch { base, bytes, bytes_per_lane, bytes_per_wave: wave };
         Ok(())
     }

@@ -82,7 +82,7 @@ impl Machine {
         let mut space = AddressSpace::default();
         let code = space.allocate(2 * PAGE).unwrap().0;
         space.protect(Address(code + 1000)..Address(code + 1100));
-        let sparse = space.reserve(3 * CHUNK).unwrap().0;
+        let sparse = space.reserve(3 * CHUNK, CHUNK).unwrap().0;
         space.allocate_at(Address(NEIGHBOURS), PAGE).unwrap();
         space.allocate_at(Address(NEIGHBOURS + PAGE), PAGE).unwrap();
         let host: Vec<u8> = vec![0; 2 * PAGE as usize];

@@ -47,3 +47,17 @@ fn what_is_beneath_is_there_until_it_is_written_over() {
     let untouched = bytes.readable(0, 0).bytes.as_ptr();
     assert_eq!(untouched, beneath.as_ptr(), "what is not written is not copied");
 }
+
+#[test]
+fn a_piece_lies_in_one_chunk_if_it_is_not_too_large() {
+    for (piece, is_whole) in [(1024, true), (66560, true), (120 << 10, true), (8 << 20, false)] {
+        let mut bytes = SparseBytes::of_pieces(100 * piece, piece);
+        for number in [0, 1, 7, 99] {
+            let start = number * piece;
+            let region = bytes.writable(0, start);
+            let end = region.base + region.bytes.len() as u64;
+            assert_eq!(start + piece <= end, is_whole, "{piece}, {number}");
+            assert_eq!(region.base % AddressSpace::PAGE, 0, "{piece}, {number}");
+        }
+    }
+}

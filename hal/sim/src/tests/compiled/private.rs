@@ -36,10 +36,14 @@ pub fn describe(random: &mut Random, wave: &mut Wave, at: Address) {
     let flat_scratch = wave.machine.flat_scratch;
     wave.write_scalar_pair(flat_scratch, at.0);
     let common = random.next() as u32 % 16 * 4;
-    let how = random.next() % 4;
+    let how = random.next() % 6;
     *wave.row_mut(OFFSETS) = Row(std::array::from_fn(|_| match (how, random.next()) {
         (0, own) => own as u32 % 64,
         (1, own) if own % 64 == 0 => common + 4,
+        (2 | 3, own) => own as u32 % 16 * 4,
+        // Some lie elsewhere.
+        (4, own) if own % 64 == 0 => [4000, -4i32 as u32][own as usize >> 6 & 1],
+        (4, own) => own as u32 % 8 * 4,
         _ => common,
     }));
 }

@@ -1,12 +1,12 @@
 //! Accesses to private memory. Dwords of a lane lie as far apart as a wave has lanes, so that the words of
-//! lanes that have the same offset are adjacent. Other accesses are left to the interpreter, and so are
-//! those elsewhere than where the last one was: waves take turns.
+//! lanes that have the same offset are adjacent; those of others are gathered, or scattered. What is
+//! elsewhere than where the last accesses were is left to the interpreter: waves take turns.
 
 use super::buffer::{ADD_THREAD, Resource};
 use crate::compile::access::{Direction, PrivateAccess};
 use crate::compile::emit::Emitter;
 use crate::compile::frame::offset;
-use crate::compile::value::Value;
+use crate::compile::value::{Shape, Value};
 use crate::compile::workspace::{PRIVATE_BLOCK, PRIVATE_WINDOWS};
 use crate::instruction::vector_memory::{Space, VectorAccess};
 use crate::instruction::{Op, Run, Word};
@@ -14,10 +14,38 @@ use crate::wave::{RowIndex, ScalarIndex};
 use flipwave_isa::Generation;
 use std::fmt::Write;
 
-/// Where the first lane's word is, and whether that is so of all lanes.
+/// Where the word of the first active lane is.
 struct Private {
+    /// The address of lane 0's word at the same offset.
     address: Value,
-    is_common: Value,
+    /// The offset, in bytes of a lane.
+    offset: Value,
+    /// Whether it is as it should be.
+    fits: Value,
+    /// What each lane has of its own.
+    own: Option<Own>,
+    /// What the end must not be beyond, and what is added to it before; nothing if there is no such end.
+    records: Option<[Value; 2]>,
+}
+
+/// A part of offsets that each lane has of its own.
+#[derive(Clone, Copy)]
+struct Own {
+    row: RowIndex,
+    /// The first active lane's.
+    first: Value,
+    /// Whether all active lanes have that.
+    is_same: Value,
+}
+
+/// The window that accesses are looked for in, whose fields are those of
+/// [`Window`](crate::memory::Window), and how far from its start the first lane's word is.
+#[derive(Clone, Copy)]
+struct Held {
+    bytes: Value,
+    length: Value,
+    is_there: Value,
+    start: Value,
 }
 
 impl Emitter<'_> {
@@ -38,14 +66,60 @@ impl Emitter<'_> {
         let private = if is_buffer { self.in_buffer(op, access) } else { self.in_scratch(op) };
         self.store_scalars();
         let number = self.number();
-        let at = match access.direction {
+        let held = self.held(access.direction, private.address);
+        let end = self.value(format_args!("add i64 {}, {}", held.start, self.bytes_of(access)));
+        let begins_in = self.value(format_args!("icmp ule i64 {}, {}", held.start, held.length));
+        let ends_in = self.value(format_args!("icmp ule i64 {end}, {}", held.length));
+        let is_in = self.all([held.is_there, begins_in, ends_in]);
+        let is_same = private.own.map_or(Value::Bit(true), |own| own.is_same);
+        let are_adjacent = self.all([private.fits, is_in, is_same]);
+        // Hosts without AVX-512 scatter nothing.
+        let own = private.own.filter(|_| {
+            access.direction == Direction::Load || matches!(self.shape, Shape::Sixteen)
+        });
+        let other = if own.is_some() { "apart" } else { "elsewhere" };
+        let _ = writeln!(
+            self.text,
+            "  br i1 {are_adjacent}, label %private{number}, label %{other}{number}"
+        );
+        if let Some(own) = own {
+            let _ = writeln!(self.text, "apart{number}:");
+            let are_in = self.are_in(&private, own, held, access);
+            let _ = write!(
+                self.text,
+                "  br i1 {are_in}, label %each{number}, label %elsewhere{number}\n\
+                 each{number}:\n"
+            );
+            self.move_each(op, access, (own, held));
+            let _ = writeln!(self.text, "  br label %accessed{number}");
+        }
+        let _ = writeln!(self.text, "elsewhere{number}:");
+        let is_out = self.value(format_args!("xor i1 {is_in}, true"));
+        let lacks = self.all([private.fits, is_out]);
+        let lacks = self.value(format_args!("zext i1 {lacks} to i64"));
+        let place =
+            self.value(format_args!("getelementptr i8, ptr %frame, i64 {}", offset::LACKS_PRIVATE));
+        let _ = writeln!(self.text, "  store i64 {lacks}, ptr {place}");
+        self.call_interpreter(index);
+        let _ = write!(self.text, "  br label %accessed{number}\nprivate{number}:\n");
+        let at =
+            self.value(format_args!("getelementptr i8, ptr {}, i64 {}", held.bytes, held.start));
+        for word in 0..access.words.into() {
+            self.move_row(access.direction, (at, word), data(op, access).plus(word));
+        }
+        let _ = write!(self.text, "  br label %accessed{number}\naccessed{number}:\n");
+        self.label = format!("accessed{number}");
+    }
+
+    /// The window that an address may be in.
+    fn held(&mut self, direction: Direction, address: Value) -> Held {
+        let at = match direction {
             Direction::Load => offset::PRIVATE_LOAD,
             Direction::Store => offset::PRIVATE_STORE,
         };
         let windows =
             self.value(format_args!("getelementptr i8, ptr %frame, i64 {}", offset::PRIVATE));
         let windows = self.value(format_args!("load ptr, ptr {windows}"));
-        let address = private.address;
         let block = self.value(format_args!("lshr i64 {address}, {PRIVATE_BLOCK}"));
         let slot = self.value(format_args!("and i64 {block}, {}", PRIVATE_WINDOWS - 1));
         let slot = self.value(format_args!("mul i64 {slot}, {}", offset::WINDOW_SIZE));
@@ -59,32 +133,137 @@ impl Emitter<'_> {
         let bytes = field(offset::WINDOW_BYTES, "ptr");
         let missing = field(offset::WINDOW_MISSING, "i64");
         let start = self.value(format_args!("sub i64 {address}, {first}"));
-        let end = self.value(format_args!("add i64 {start}, {}", self.bytes_of(access)));
         let is_there = self.value(format_args!("icmp eq i64 {missing}, 0"));
-        let begins_in = self.value(format_args!("icmp ule i64 {start}, {length}"));
-        let ends_in = self.value(format_args!("icmp ule i64 {end}, {length}"));
-        let is_in = self.all([private.is_common, is_there, begins_in, ends_in]);
-        let _ = write!(
-            self.text,
-            "  br i1 {is_in}, label %private{number}, label %elsewhere{number}\n\
-             elsewhere{number}:\n"
-        );
-        let lacks = self.value(format_args!("zext i1 {} to i64", private.is_common));
-        let place =
-            self.value(format_args!("getelementptr i8, ptr %frame, i64 {}", offset::LACKS_PRIVATE));
-        let _ = writeln!(self.text, "  store i64 {lacks}, ptr {place}");
-        self.call_interpreter(index);
-        let _ = write!(self.text, "  br label %accessed{number}\nprivate{number}:\n");
-        let at = self.value(format_args!("getelementptr i8, ptr {bytes}, i64 {start}"));
-        for word in 0..access.words.into() {
-            let first = match access.direction {
-                Direction::Load => op.destination,
-                Direction::Store => op.sources[1].row().unwrap_or(op.destination),
-            };
-            self.move_row(access.direction, (at, word), first.plus(word));
+        Held { bytes, length, is_there, start }
+    }
+
+    /// Whether the words of all active lanes, whose offsets differ, are in the window, the first 2 GiB
+    /// of it.
+    fn are_in(
+        &mut self,
+        private: &Private,
+        Own { row, first, .. }: Own,
+        held: Held,
+        access: PrivateAccess,
+    ) -> Value {
+        let (w, count) = (self.shape.named("W"), self.shape.lanes());
+        let all = self.splat_of(first);
+        let mut found: Option<[Value; 3]> = None;
+        for part in self.parts() {
+            let [words, active] = [self.part_of_row(row, part), self.active(part)];
+            let m = self.shape.named("M");
+            let words = self.value(format_args!("select {m} {active}, {w} {words}, {w} {all}"));
+            found = Some(match found {
+                None => [words; 3],
+                Some([least, most, bits]) => {
+                    let [least, most] = [("umin", least), ("umax", most)].map(|(which, known)| {
+                        self.value(format_args!(
+                            "call {w} @llvm.{which}.v{count}i32({w} {known}, {w} {words})"
+                        ))
+                    });
+                    [least, most, self.value(format_args!("or {w} {bits}, {words}"))]
+                }
+            });
         }
-        let _ = write!(self.text, "  br label %accessed{number}\naccessed{number}:\n");
-        self.label = format!("accessed{number}");
+        let found = found.unwrap_or([all; 3]);
+        let mut reduced = |which: &str, words: Value| {
+            let word = self.value(format_args!(
+                "call i32 @llvm.vector.reduce.{which}.v{count}i32({w} {words})"
+            ));
+            self.value(format_args!("zext i32 {word} to i64"))
+        };
+        let [least, most] = [reduced("umin", found[0]), reduced("umax", found[1])];
+        let bits = reduced("or", found[2]);
+        let first = self.value(format_args!("zext i32 {first} to i64"));
+        let lanes = u64::from(self.machine.lanes);
+        let [before, after] =
+            [least, most].map(|own| self.value(format_args!("sub i64 {own}, {first}")));
+        // All are multiples of four, as the first one is with what is added to it.
+        let rest = self.value(format_args!("and i64 {bits}, 3"));
+        let rest = self.value(format_args!("icmp eq i64 {rest}, 0"));
+        let lowest = self.value(format_args!("add i64 {}, {before}", private.offset));
+        let is_low = self.value(format_args!("icmp sge i64 {lowest}, 0"));
+        let highest = self.value(format_args!("add i64 {}, {after}", private.offset));
+        let is_high = self.value(format_args!("icmp ult i64 {highest}, {}", self.most_offset()));
+        let begin = self.value(format_args!("mul i64 {before}, {lanes}"));
+        let begin = self.value(format_args!("add i64 {}, {begin}", held.start));
+        let begins_in = self.value(format_args!("icmp sge i64 {begin}, 0"));
+        let end = self.value(format_args!("mul i64 {after}, {lanes}"));
+        let end = self.value(format_args!("add i64 {}, {end}", held.start));
+        let end = self.value(format_args!("add i64 {end}, {}", self.bytes_of(access)));
+        let ends_in = self.value(format_args!("icmp ule i64 {end}, {}", held.length));
+        let is_near = self.value(format_args!("icmp ule i64 {end}, {}", i32::MAX));
+        let exists = self.ends_before(highest, access, private.records);
+        let is_right = self.all([private.fits, held.is_there, rest, is_low, is_high]);
+        self.all([is_right, begins_in, ends_in, is_near, exists])
+    }
+
+    /// Moves the words of lanes whose offsets differ.
+    fn move_each(&mut self, op: &Op, access: PrivateAccess, (own, held): (Own, Held)) {
+        let ([w, m], count) = (self.types(["W", "M"]), self.shape.lanes());
+        let lanes = u32::from(self.machine.lanes);
+        // Numbers of 32 bits wrap on the way to what is less than 2^31.
+        let start = self.value(format_args!("trunc i64 {} to i32", held.start));
+        let first = self.value(format_args!("mul i32 {}, {lanes}", own.first));
+        let start = self.value(format_args!("sub i32 {start}, {first}"));
+        let start = self.splat_of(start);
+        let offsets: Vec<Value> = self
+            .parts()
+            .map(|part| {
+                let words = self.part_of_row(own.row, part);
+                let within = self.value(format_args!("mul {w} {words}, {}", Value::Splat(lanes)));
+                let within = self.value(format_args!("add {w} {within}, {start}"));
+                let places: Vec<String> = (part * count..(part + 1) * count)
+                    .map(|lane| format!("i32 {}", lane * 4))
+                    .collect();
+                self.value(format_args!("add {w} {within}, <{}>", places.join(", ")))
+            })
+            .collect();
+        for word in 0..access.words.into() {
+            let row = data(op, access).plus(word);
+            let before = u32::from(word) * lanes * 4;
+            let bytes =
+                self.value(format_args!("getelementptr i8, ptr {}, i64 {before}", held.bytes));
+            for (part, offsets) in (0..).zip(&offsets) {
+                let (words, active) = (self.part_of_row(row, part), self.active(part));
+                let at = self.value(format_args!("getelementptr i8, ptr {bytes}, {w} {offsets}"));
+                let _ = match access.direction {
+                    Direction::Load => {
+                        let place = self.place_in_row(row, part);
+                        let new = self.value(format_args!(
+                            "call {w} @llvm.masked.gather.v{count}i32.v{count}p0(<{count} x ptr> \
+                             align 4 {at}, {m} {active}, {w} {words})"
+                        ));
+                        writeln!(self.text, "  store {w} {new}, ptr {place}, align {}", count * 4)
+                    }
+                    Direction::Store => writeln!(
+                        self.text,
+                        "  call void @llvm.masked.scatter.v{count}i32.v{count}p0({w} {words}, \
+                         <{count} x ptr> align 4 {at}, {m} {active})"
+                    ),
+                };
+            }
+        }
+    }
+
+    /// Offsets from which on they are left to the interpreter.
+    fn most_offset(&self) -> u32 {
+        u32::MAX / (2 * u32::from(self.machine.lanes))
+    }
+
+    /// Whether there is room for the words of an access at an offset.
+    fn ends_before(
+        &mut self,
+        offset: Value,
+        access: PrivateAccess,
+        records: Option<[Value; 2]>,
+    ) -> Value {
+        let Some([records, added]) = records else { return Value::Bit(true) };
+        let lanes = self.machine.lanes;
+        let within = self.value(format_args!("mul i64 {offset}, {lanes}"));
+        let end = self.value(format_args!("add i64 {within}, {}", self.bytes_of(access)));
+        let end = self.value(format_args!("add i64 {end}, {added}"));
+        self.value(format_args!("icmp ule i64 {end}, {records}"))
     }
 
     /// Bytes from the first lane's first word to the last lane's last one.
@@ -100,74 +279,68 @@ impl Emitter<'_> {
             word => self.word(word),
         };
         let mut offset = self.value(format_args!("add i32 {base}, {}", op.immediate as i32));
-        let mut is_common = Value::Bit(true);
-        if let Word::Row(row) = op.sources[0].words[0] {
-            let (first, is_same) = self.common(row);
+        let own = self.own(op);
+        if let Some(Own { first, .. }) = own {
             offset = self.value(format_args!("add i32 {offset}, {first}"));
-            is_common = is_same;
         }
         let rest = self.value(format_args!("and i32 {offset}, 3"));
         let is_aligned = self.value(format_args!("icmp eq i32 {rest}, 0"));
-        let most = (u32::MAX / (2 * lanes)) as i32;
-        let is_small = self.value(format_args!("icmp ult i32 {offset}, {most}"));
-        let is_common = self.all([is_common, is_aligned, is_small]);
+        let is_small = self.value(format_args!("icmp ult i32 {offset}, {}", self.most_offset()));
+        let fits = self.all([is_aligned, is_small]);
         let first = self.machine.flat_scratch;
         let base = self.wide([first, ScalarIndex(first.0 + 1)].map(Word::Scalar));
         let offset = self.value(format_args!("zext i32 {offset} to i64"));
         let within = self.value(format_args!("mul i64 {offset}, {lanes}"));
-        Private { address: self.value(format_args!("add i64 {base}, {within}")), is_common }
+        let address = self.value(format_args!("add i64 {base}, {within}"));
+        Private { address, offset, fits, own, records: None }
     }
 
     /// An offset in the buffer that private memory is described as.
     fn in_buffer(&mut self, op: &Op, access: PrivateAccess) -> Private {
         let Resource { base, high, records, flags, offset: added } = self.resource(op);
         let mut offset = Value::Wide(u64::from(op.immediate as u32));
-        let mut is_common = Value::Bit(true);
-        if let Word::Row(row) = op.sources[0].words[0] {
-            let (own, is_same) = self.common(row);
-            let own = self.value(format_args!("zext i32 {own} to i64"));
-            offset = self.value(format_args!("add i64 {offset}, {own}"));
-            is_common = is_same;
+        let own = self.own(op);
+        if let Some(Own { first, .. }) = own {
+            let first = self.value(format_args!("zext i32 {first} to i64"));
+            offset = self.value(format_args!("add i64 {offset}, {first}"));
         }
         let rest = self.value(format_args!("and i64 {offset}, {}", !0xffff_fffc_i64));
         let is_aligned = self.value(format_args!("icmp eq i64 {rest}, 0"));
         // Words of records side by side, as many as there are lanes, each the record of its lane.
         let is_swizzled = self.value(format_args!("icmp slt i32 {high}, 0"));
         let index_stride = self.machine.lanes.trailing_zeros() - 3;
-        let own = self.value(format_args!("and i32 {flags}, {}", ADD_THREAD | 3 << 21));
+        let layout = self.value(format_args!("and i32 {flags}, {}", ADD_THREAD | 3 << 21));
         let is_by_lane =
-            self.value(format_args!("icmp eq i32 {own}, {}", ADD_THREAD | index_stride << 21));
+            self.value(format_args!("icmp eq i32 {layout}, {}", ADD_THREAD | index_stride << 21));
         let lanes = u64::from(self.machine.lanes);
         let within = self.value(format_args!("mul i64 {offset}, {lanes}"));
         let [records, added] =
             [records, added].map(|word| self.value(format_args!("zext i32 {word} to i64")));
-        let exists = if self.machine.generation >= Generation::Gfx10 {
+        let (exists, records) = if self.machine.generation >= Generation::Gfx10 {
             // What is out of range is chosen; mostly it is nothing.
             let range = self.value(format_args!("and i32 {flags}, {}", 3 << 28));
             let is_by_none = self.value(format_args!("icmp eq i32 {range}, {}", 2 << 28));
             let are_records = self.value(format_args!("icmp ne i64 {records}, 0"));
-            self.all([is_by_none, are_records])
+            (self.all([is_by_none, are_records]), None)
         } else {
-            let end = self.value(format_args!("add i64 {within}, {}", self.bytes_of(access)));
-            let end = self.value(format_args!("add i64 {end}, {added}"));
-            self.value(format_args!("icmp ule i64 {end}, {records}"))
+            let records = Some([records, added]);
+            (self.ends_before(offset, access, records), records)
         };
-        let is_common = self.all([is_common, is_aligned, is_swizzled, is_by_lane, exists]);
-        Private { address: self.value(format_args!("add i64 {base}, {within}")), is_common }
+        let fits = self.all([is_aligned, is_swizzled, is_by_lane, exists]);
+        let address = self.value(format_args!("add i64 {base}, {within}"));
+        Private { address, offset, fits, own, records }
     }
 
-    /// The word of the first active lane, and whether all active lanes have it.
-    fn common(&mut self, row: RowIndex) -> (Value, Value) {
+    /// What lanes have of an offset for themselves.
+    fn own(&mut self, op: &Op) -> Option<Own> {
+        let Word::Row(row) = op.sources[0].words[0] else { return None };
         let ([w, m], count) = (self.types(["W", "M"]), self.shape.lanes());
         let lane = self.value(format_args!("call i64 @llvm.cttz.i64(i64 %exec, i1 false)"));
         let lane = self.value(format_args!("and i64 {lane}, 63"));
         let place = self.place_in_row(row, 0);
         let place = self.value(format_args!("getelementptr i32, ptr {place}, i64 {lane}"));
         let first = self.value(format_args!("load i32, ptr {place}, align 4"));
-        let one = self.value(format_args!("insertelement {w} poison, i32 {first}, i64 0"));
-        let all = self.value(format_args!(
-            "shufflevector {w} {one}, {w} poison, <{count} x i32> zeroinitializer"
-        ));
+        let all = self.splat_of(first);
         let mut others = None;
         for part in self.parts() {
             let words = self.part_of_row(row, part);
@@ -179,11 +352,20 @@ impl Emitter<'_> {
                 Some(others) => self.value(format_args!("or {m} {others}, {differs}")),
             });
         }
-        let others = others.map_or(Value::Bit(true), |others| {
+        let is_same = others.map_or(Value::Bit(true), |others| {
             let bits = self.value(format_args!("bitcast {m} {others} to i{count}"));
             self.value(format_args!("icmp eq i{count} {bits}, 0"))
         });
-        (first, others)
+        Some(Own { row, first, is_same })
+    }
+
+    /// A word in all lanes of a part.
+    fn splat_of(&mut self, word: Value) -> Value {
+        let (w, count) = (self.shape.named("W"), self.shape.lanes());
+        let one = self.value(format_args!("insertelement {w} poison, i32 {word}, i64 0"));
+        self.value(format_args!(
+            "shufflevector {w} {one}, {w} poison, <{count} x i32> zeroinitializer"
+        ))
     }
 
     /// Moves the active lanes of a row from or to the host's address, so many words after it.
@@ -219,5 +401,13 @@ impl Emitter<'_> {
     fn all<const COUNT: usize>(&mut self, conditions: [Value; COUNT]) -> Value {
         let [first, rest @ ..] = &conditions[..] else { return Value::Bit(true) };
         rest.iter().fold(*first, |all, own| self.value(format_args!("and i1 {all}, {own}")))
+    }
+}
+
+/// The first register of what is loaded or stored.
+fn data(op: &Op, access: PrivateAccess) -> RowIndex {
+    match access.direction {
+        Direction::Load => op.destination,
+        Direction::Store => op.sources[1].row().unwrap_or(op.destination),
     }
 }
