@@ -44,6 +44,9 @@ const BUFFER_OFFSET: u8 = 23;
 /// Where the descriptions of buffers are: of two of bytes.
 const BUFFERS: [u8; 2] = [24, 28];
 const BUFFER: u64 = 8192;
+/// Bytes of a chunk, and how far from where two meet private memory may be.
+const CHUNK: u64 = 64 << 10;
+const NEAR: u64 = 32 << 10;
 const LDS: usize = 1024;
 
 /// Where a block stands.
@@ -361,23 +364,36 @@ fn access(random: &mut Random, machine: Machine) -> (Op, Plan) {
 struct World {
     wave: Wave,
     space: AddressSpace,
+    /// Where memory in chunks is.
+    chunks: Address,
     lds: Vec<u8>,
 }
 
 impl World {
-    fn memory(&self) -> Vec<u8> {
-        let mut bytes = vec![0; BUFFER as usize];
-        self.space.read(Address(AddressSpace::START), &mut bytes).expect("the buffer");
-        bytes
+    /// Parts of memory, each as a whole where it is.
+    fn parts(&self) -> [(u64, u64); 3] {
+        let (end, start) = (self.chunks.0 + CHUNK, self.chunks.0 + CHUNK - NEAR);
+        [(AddressSpace::START, BUFFER), (start, NEAR), (end, NEAR)]
+    }
+
+    fn memory(&self) -> Vec<Vec<u8>> {
+        let part = |(start, length)| {
+            let mut bytes = vec![0; length as usize];
+            self.space.read(Address(start), &mut bytes).expect("memory");
+            bytes
+        };
+        self.parts().map(part).into()
     }
 
     /// Makes it another one, with memory where it is.
     fn begin_again(&mut self, other: &World) {
         self.wave = other.wave.clone();
         self.lds.clone_from(&other.lds);
-        let content = other.memory();
-        let place = self.space.writable(AddressSpace::START, content.len()).expect("the buffer");
-        place.bytes[..content.len()].copy_from_slice(&content);
+        for ((start, _), content) in self.parts().into_iter().zip(other.memory()) {
+            let place = self.space.writable(start, content.len()).expect("memory");
+            let at = (start - place.base) as usize;
+            place.bytes[at..at + content.len()].copy_from_slice(&content);
+        }
     }
 }
 
@@ -460,6 +476,9 @@ fn world(random: &mut Random, machine: Machine) -> World {
     let holds_offsets = random.next() & 1 == 0;
     let bytes = content(random, BUFFER, holds_offsets);
     space.write(buffer, &bytes).expect("the buffer");
+    let chunks = space.reserve(2 * CHUNK, CHUNK).expect("memory");
+    let near = bytes.repeat(2 * (NEAR / BUFFER) as usize);
+    space.write(Address(chunks.0 + CHUNK - NEAR), &near).expect("the chunks");
     if random.next() & 1 == 0 {
         space.share();
     }
@@ -498,7 +517,9 @@ fn world(random: &mut Random, machine: Machine) -> World {
             wave.write_scalar(ScalarIndex(first + word), value);
         }
     }
-    private::describe(random, &mut wave, buffer);
+    let rows = random.next() % 16 * 256;
+    let private = [buffer.0 + rows, chunks.0 + CHUNK - rows][random.next() as usize % 2];
+    private::describe(random, &mut wave, Address(private));
     wave.scc = random.next() & 1 != 0;
     *wave.row_mut(RowIndex(ADDRESSES)) = offsets(random, LDS as u64);
     *wave.row_mut(RowIndex(ADDRESSES + 1)) = offsets(random, BUFFER);
@@ -510,7 +531,7 @@ fn world(random: &mut Random, machine: Machine) -> World {
         1..4 => random.next(),
         _ => u64::MAX,
     }));
-    World { wave, space, lds: content(random, LDS as u64, holds_offsets) }
+    World { wave, space, chunks, lds: content(random, LDS as u64, holds_offsets) }
 }
 
 /// What the interpreter makes of instructions: what they count as, and a fault.
@@ -613,7 +634,7 @@ fn difference(
             let mut expected = before.clone();
             found.begin_again(before);
             let [mut one, mut other] = [(); 2].map(|()| FootprintBuilder::default());
-            let World { wave, space, lds } = &mut expected;
+            let World { wave, space, lds, .. } = &mut expected;
             let wanted = if notes {
                 let mut unused = TouchedRegions::default();
                 let mut memory = Recording::new(space, &mut one, &mut unused, [0..0, 0..0]);
@@ -621,7 +642,7 @@ fn difference(
             } else {
                 interpret((wave, lds), space, &candidate.block.source)
             };
-            let World { wave, space, lds } = &mut found;
+            let World { wave, space, lds, .. } = &mut found;
             let given = if notes {
                 let mut memory = Recording::new(space, &mut other, &mut touched, [0..0, 0..0]);
                 execute((wave, lds), &mut memory, (&candidate, settles_nans), &mut workspace)
@@ -812,7 +833,7 @@ fn arithmetic_that_settles_nans_is_not_undone_by_them() {
             let how = How { notes: false, settles_nans };
             candidate.compile(machine, Level::detect(), how, &mut flipwave_jit::Here);
             for _ in 0..20 {
-                let World { mut wave, mut space, mut lds } = world(&mut Random(3), machine);
+                let World { mut wave, mut space, mut lds, .. } = world(&mut Random(3), machine);
                 wave.set_exec(LaneMask(u64::MAX));
                 // NaNs, and negative numbers, whose roots are NaNs.
                 for row in 0..2 {

@@ -62,7 +62,12 @@ pub fn access(random: &mut Random, machine: Machine) -> (Op, Plan) {
     let mut op = op(Run::VectorMemory(VectorAccess { space, transfer }));
     op.destination = RowIndex((random.next() % u64::from(ROWS - 3)) as u16);
     op.immediate = (random.next() % 16 * 4) as i64;
-    op.immediate += [0, 0, 0, 2, 2000][random.next() as usize % 5];
+    op.immediate += match random.next() % 8 {
+        0 => 2,
+        1 => 300,
+        2 if !has_buffers => -32,
+        _ => 0,
+    };
     if has_offset {
         op.sources[0].words = [Word::Row(OFFSETS); 2];
     }
