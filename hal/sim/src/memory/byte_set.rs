@@ -125,6 +125,16 @@ impl ByteSetBuilder {
         }
     }
 
+    /// The same of those that are not in another set.
+    pub fn insert_without(&mut self, start: Address, bytes: u64, other: &ByteSetBuilder) {
+        for (line, mask) in lines_of(start, bytes) {
+            let mask = mask & !other.mask(line);
+            if mask != 0 {
+                *self.masks.entry(line).or_default() |= mask;
+            }
+        }
+    }
+
     /// Adds lines, none of them without bytes, best in ascending order.
     pub fn insert_lines(&mut self, lines: impl Iterator<Item = Line>) {
         self.lines.extend(lines);
@@ -134,11 +144,10 @@ impl ByteSetBuilder {
         }
     }
 
-    /// Whether a byte is one of the set: fast where none came by lines.
-    pub fn contains(&self, address: Address) -> bool {
-        let line = address.0 / LINE;
+    /// The bytes of a line: found fast where none came by lines.
+    fn mask(&self, line: u64) -> u64 {
         let masks = self.lines.iter().filter(|(own, _)| *own == line).map(|(_, mask)| *mask);
-        masks.chain(self.masks.get(&line).copied()).any(|mask| mask >> (address.0 % LINE) & 1 != 0)
+        masks.chain(self.masks.get(&line).copied()).fold(0, |all, own| all | own)
     }
 
     /// The set.

@@ -30,14 +30,30 @@ impl<'a> Recording<'a> {
     ) -> Recording<'a> {
         Recording { memory, footprint, touched, private, all_private }
     }
+}
 
-    /// Whether the region at an address has private memory of the workgroup.
-    fn holds_private(&mut self, address: u64, bytes: usize) -> bool {
-        !self.private.is_empty()
-            && self
-                .memory
-                .readable(address, bytes)
-                .is_none_or(|region| is_private(&self.private, region.base, region.bytes.len()))
+impl FootprintBuilder {
+    /// Notes bytes that were read by a workgroup with this private memory: of that, those that it has not
+    /// written itself.
+    fn note_read(&mut self, own: &Range<u64>, address: u64, bytes: u64) {
+        if is_private(own, address, bytes) {
+            self.read.insert_without(Address(address), bytes, &self.private);
+        } else {
+            self.read.insert(Address(address), bytes);
+        }
+    }
+
+    /// Notes bytes that were written.
+    fn note_written(&mut self, own: &Range<u64>, address: u64, bytes: u64) {
+        if is_private(own, address, bytes) {
+            let end = address.saturating_add(bytes);
+            let inside = address.max(own.start)..end.min(own.end);
+            self.private.insert(Address(inside.start), inside.end - inside.start);
+            self.written.insert(Address(address), inside.start - address);
+            self.written.insert(Address(inside.end), end - inside.end);
+        } else {
+            self.written.insert(Address(address), bytes);
+        }
     }
 }
 
@@ -48,26 +64,16 @@ fn part(base: u64, length: usize, address: u64, count: usize) -> Range<usize> {
 }
 
 /// Whether an access is one to private memory, at least in part.
-fn is_private(private: &Range<u64>, address: u64, count: usize) -> bool {
-    !private.is_empty()
-        && address < private.end
-        && address.saturating_add(count as u64) > private.start
+fn is_private(private: &Range<u64>, address: u64, count: u64) -> bool {
+    !private.is_empty() && address < private.end && address.saturating_add(count) > private.start
 }
 
 impl Memory for Recording<'_> {
     fn readable(&mut self, address: u64, bytes: usize) -> Option<Region<'_>> {
         let region = self.memory.readable(address, bytes)?;
-        let bytes = region.bytes.get(part(region.base, region.bytes.len(), address, bytes))?;
-        let FootprintBuilder { read, private, .. } = &mut *self.footprint;
-        if is_private(&self.private, address, bytes.len()) {
-            for at in (address..).take(bytes.len()).map(Address) {
-                if !private.contains(at) {
-                    read.insert(at, 1);
-                }
-            }
-        } else {
-            read.insert(Address(address), bytes.len() as u64);
-        }
+        let part = part(region.base, region.bytes.len(), address, bytes);
+        let bytes = region.bytes.get(part)?;
+        self.footprint.note_read(&self.private, address, bytes.len() as u64);
         Some(Region { base: address, bytes })
     }
 
@@ -76,50 +82,30 @@ impl Memory for Recording<'_> {
         let part = part(region.base, region.bytes.len(), address, bytes);
         let is_shared = region.is_shared;
         let bytes = region.bytes.get_mut(part)?;
-        let FootprintBuilder { written, private, .. } = &mut *self.footprint;
-        if is_private(&self.private, address, bytes.len()) {
-            for at in (address..).take(bytes.len()) {
-                let is_own = self.private.contains(&at);
-                let set = if is_own { &mut *private } else { &mut *written };
-                set.insert(Address(at), 1);
-            }
-        } else {
-            written.insert(Address(address), bytes.len() as u64);
-        }
+        self.footprint.note_written(&self.private, address, bytes.len() as u64);
         Some(RegionMut { base: address, bytes, is_shared })
     }
 
     fn readable_by_lanes(&mut self, address: u64, bytes: usize) -> Option<Region<'_>> {
-        match self.holds_private(address, bytes) {
-            true => self.readable(address, bytes),
-            false => self.memory.readable_by_lanes(address, bytes),
-        }
+        self.memory.readable_by_lanes(address, bytes)
     }
 
     fn writable_by_lanes(&mut self, address: u64, bytes: usize) -> Option<RegionMut<'_>> {
-        match self.holds_private(address, bytes) {
-            true => self.writable(address, bytes),
-            false => self.memory.writable_by_lanes(address, bytes),
-        }
+        self.memory.writable_by_lanes(address, bytes)
     }
 
     fn note_read(&mut self, places: &LanePlaces<'_>) {
-        // Of a region with private memory each byte was handed out by itself.
-        if !self.holds_private(places.base, 1) {
-            places.runs(|start, bytes| self.footprint.read.insert(Address(start), bytes));
-        }
+        places.runs(|start, bytes| self.footprint.note_read(&self.private, start, bytes));
     }
 
     fn note_written(&mut self, places: &LanePlaces<'_>) {
-        if !self.holds_private(places.base, 1) {
-            places.runs(|start, bytes| self.footprint.written.insert(Address(start), bytes));
-        }
+        places.runs(|start, bytes| self.footprint.note_written(&self.private, start, bytes));
     }
 
     /// None has private memory, of which it matters whether it is read before it is written.
     fn window(&mut self, address: u64, access: WindowAccess) -> Option<Window> {
         let window = self.memory.window(address, access)?;
-        let is_private = is_private(&self.all_private, window.base, window.length as usize);
+        let is_private = is_private(&self.all_private, window.base, window.length);
         if is_private { None } else { self.touched.noting(window, address, access) }
     }
 
