@@ -98,7 +98,7 @@ fn results(file: &Path, cache: &Path, tier: &str) -> Vec<u8> {
 #[test]
 fn what_waves_reach_often_is_compiled_unless_that_is_not_wanted() {
     let folder = tempfile::tempdir().expect("a folder");
-    let file = example("matmul", "{model: flip_one_bit, count: 300}", folder.path());
+    let file = example("matmul", "{model: flip_one_bit, count: 3000}", folder.path());
     let [compiled, interpreted] = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
     let [one, other] = [(&compiled, ""), (&interpreted, "interpreter")]
         .map(|(cache, tier)| results(&file, cache.path(), tier));
@@ -121,7 +121,7 @@ fn compilers(cache: &Path) -> Vec<i32> {
 #[test]
 fn a_campaign_goes_on_where_what_compiles_for_it_is_killed() {
     let folder = tempfile::tempdir().expect("a folder");
-    let file = example("matmul", "{model: flip_one_bit, count: 300}", folder.path());
+    let file = example("matmul", "{model: flip_one_bit, count: 3000}", folder.path());
     let interpreted = tempfile::tempdir().expect("a folder");
     let expected = results(&file, interpreted.path(), "interpreter");
     let cache = tempfile::tempdir().expect("a folder");
