@@ -148,32 +148,27 @@ impl Emitter<'_> {
     ) -> Value {
         let (w, count) = (self.shape.named("W"), self.shape.lanes());
         let all = self.splat_of(first);
-        let mut found: Option<[Value; 3]> = None;
+        // Lanes that are not active count as the first one.
+        let [mut least, mut most, mut bits] = [all; 3];
         for part in self.parts() {
-            let [words, active] = [self.part_of_row(row, part), self.active(part)];
-            let m = self.shape.named("M");
+            let (m, words) = (self.shape.named("M"), self.part_of_row(row, part));
+            let active = self.active(part);
             let words = self.value(format_args!("select {m} {active}, {w} {words}, {w} {all}"));
-            found = Some(match found {
-                None => [words; 3],
-                Some([least, most, bits]) => {
-                    let [least, most] = [("umin", least), ("umax", most)].map(|(which, known)| {
-                        self.value(format_args!(
-                            "call {w} @llvm.{which}.v{count}i32({w} {known}, {w} {words})"
-                        ))
-                    });
-                    [least, most, self.value(format_args!("or {w} {bits}, {words}"))]
-                }
+            [least, most] = [("umin", least), ("umax", most)].map(|(which, known)| {
+                self.value(format_args!(
+                    "call {w} @llvm.{which}.v{count}i32({w} {known}, {w} {words})"
+                ))
             });
+            bits = self.value(format_args!("or {w} {bits}, {words}"));
         }
-        let found = found.unwrap_or([all; 3]);
         let mut reduced = |which: &str, words: Value| {
             let word = self.value(format_args!(
                 "call i32 @llvm.vector.reduce.{which}.v{count}i32({w} {words})"
             ));
             self.value(format_args!("zext i32 {word} to i64"))
         };
-        let [least, most] = [reduced("umin", found[0]), reduced("umax", found[1])];
-        let bits = reduced("or", found[2]);
+        let [least, most] = [reduced("umin", least), reduced("umax", most)];
+        let bits = reduced("or", bits);
         let first = self.value(format_args!("zext i32 {first} to i64"));
         let lanes = u64::from(self.machine.lanes);
         let [before, after] =
