@@ -9,7 +9,7 @@
 //! kernels that do little but access memory, for one with waves of 64 lanes and one with waves of 32.
 //!
 //! `make bench`, or `cargo bench -- NAME ...` for some of the kernels; `targets` for the other
-//! processors, `memory` for all kernels that access memory.
+//! processors, `memory` for all kernels that access memory, NAME:TARGET for one kernel on one processor.
 
 mod pocl;
 
@@ -114,6 +114,9 @@ fn main() -> Result<(), Box<dyn Error>> {
                 measure_on(name, target)?;
             }
         }
+    }
+    for (name, target) in wanted.iter().filter_map(|wanted| wanted.split_once(':')) {
+        measure_on(name, target)?;
     }
     if is_wanted("quickstart") {
         println!("{:<14} {:.0} injections/s", "quickstart", injections_per_second()?);

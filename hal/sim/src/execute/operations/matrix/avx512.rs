@@ -74,11 +74,7 @@ impl Product {
     }
 
     /// Where the elements of A or of B lie, whose lanes `blgp` rearranges.
-    fn layout(
-        &self,
-        side: usize,
-        blgp: u8,
-    ) -> Layout<impl Fn(usize) -> usize, impl Fn(usize, usize) -> usize> {
+    fn layout(&self, side: usize, blgp: u8) -> Layout<impl Fn(usize, usize) -> usize> {
         let (lines, blgp) = (self.lines(), if side == 1 { blgp } else { 0 });
         // All are powers of two.
         let shift = lines.trailing_zeros();
@@ -87,9 +83,10 @@ impl Product {
         let run = each.min(128 / self.elements[side].bits());
         Layout {
             lines,
+            depth: self.depth,
             each,
             chunks: CHUNKS,
-            from: move |lane| permuted_lane(blgp, lane),
+            from: FIRST_LANES.map(|lane| permuted_lane(blgp, lane)),
             place: move |item, group| {
                 (item & (run - 1)) + run * (group + groups * (item >> run.trailing_zeros()))
             },
@@ -101,6 +98,8 @@ impl Product {
 const QUAD: usize = 4;
 /// Vectors of a register.
 const CHUNKS: usize = LANES / WIDTH;
+/// The first lanes of these.
+const FIRST_LANES: [usize; CHUNKS] = [0, WIDTH, 2 * WIDTH, 3 * WIDTH];
 /// Most registers of D of one block of 16 rows and columns.
 const MOST_RESULTS: usize = 8;
 /// Most registers of D.
@@ -126,16 +125,14 @@ pub fn multiply_add(wave: &mut Wave, op: &Op, product: &Product) -> bool {
 fn multiply_lines<const ROOM: usize>(wave: &mut Wave, op: &Op, product: &Product) -> bool {
     let blgp = op.inst.modifiers.blgp;
     let flushes = matches!(product.sum, Sum::Pairwise(_, true));
-    let (mut left, mut right) = (Lines::<ROOM>::NONE, Lines::<ROOM>::NONE);
-    for (side, lines) in [&mut left, &mut right].into_iter().enumerate() {
-        let layout = product.layout(side, blgp);
-        lines.read((wave, op, side), product.elements[side], flushes, layout);
-    }
-    let sides = [&left, &right];
-    Way::all(product, sides)
+    let (mut left, mut right) = (Lines::<ROOM, QUAD>::NONE, Lines::<ROOM, WIDTH>::NONE);
+    let [of_left, of_right] = product.elements;
+    left.read((wave, op, 0), of_left, flushes, product.layout(0, blgp));
+    right.read((wave, op, 1), of_right, flushes, product.layout(1, blgp));
+    Way::all(product, [left.sizes, right.sizes])
         .into_iter()
         .flatten()
-        .any(|way| sums::make(wave, op, product, way, sides))
+        .any(|way| sums::make((wave, op, product), way, (&left, &right)))
 }
 
 /// A product of matrices with 16 rows and columns, of sums in the order of k or of integers.
@@ -183,33 +180,43 @@ where
     R: Fn(usize, usize) -> usize,
 {
     let (lanes, each) = product.holders;
-    let (mut left, mut right) = (Lines::<ROOM>::NONE, Lines::<ROOM>::NONE);
-    for (side, lines) in [&mut left, &mut right].into_iter().enumerate() {
-        let place = |item: usize, group: usize| (product.k)(group * WIDTH, item);
-        let layout = Layout { lines: WIDTH, each, chunks: lanes / WIDTH, from: |lane| lane, place };
+    let mut sides = [const { Lines::<ROOM, WIDTH>::NONE }; 2];
+    for (side, lines) in sides.iter_mut().enumerate() {
+        let layout = Layout {
+            lines: WIDTH,
+            depth: product.depth,
+            each,
+            chunks: lanes / WIDTH,
+            from: FIRST_LANES,
+            place: |item: usize, group: usize| (product.k)(group * WIDTH, item),
+        };
         lines.read((wave, op, side), product.elements[side], false, layout);
-    }
-    if !left.are_finite || !right.are_finite {
-        return false;
+        if !lines.sizes.are_finite {
+            return false;
+        }
     }
     let is_integer = matches!(product.elements[0], Elements::Signed(_) | Elements::Unsigned(_));
     let (lanes, count) = product.results;
-    let (mut result, mut doubts) = ([Row::ZERO; MOST_RESULTS], 0);
-    for first in (0..WIDTH).step_by(QUAD) {
-        // Each vector is a part of a register, by its number and the first lane.
-        let parts =
-            [0, 1, 2, 3].map(|part| ((first + part) % count, (first + part) / count * WIDTH));
-        let rows = parts.map(|(register, lane)| (product.row)(lane, register));
-        let factors = left.scattered(rows).zip(right.vectors(0)).take(product.depth);
-        let before = parts.map(|(register, lane)| addend(wave, op, register, lane / WIDTH));
-        let (sums, bad) = match is_integer {
-            true => sums::integers(factors, before),
-            false => sums::chain(factors, before),
-        };
-        doubts |= bad;
-        for ((register, lane), sum) in parts.into_iter().zip(sums) {
-            store(&mut result[register].0, lane, sum);
-        }
+    // Each vector of D is a part of a register, by its number and the first lane, and a row.
+    let part = |vector: usize| (vector % count, vector / count * WIDTH);
+    let rows: [usize; WIDTH] = std::array::from_fn(|vector| {
+        let (register, lane) = part(vector);
+        (product.row)(lane, register)
+    });
+    let before = std::array::from_fn(|vector| {
+        let (register, lane) = part(vector);
+        addend(wave, op, register, lane / WIDTH)
+    });
+    let [left, right] = sides.each_ref().map(|own| own.values());
+    let all = (&rows, left, right);
+    let (sums, doubts) = match is_integer {
+        true => sums::integers_of_all(all, before),
+        false => sums::chain_of_all(all, before),
+    };
+    let mut result = [Row::ZERO; MOST_RESULTS];
+    for (vector, sum) in sums.into_iter().enumerate() {
+        let (register, lane) = part(vector);
+        store(&mut result[register].0, lane, sum);
     }
     if doubts != 0 {
         return false;

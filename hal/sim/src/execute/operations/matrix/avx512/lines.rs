@@ -1,6 +1,6 @@
 //! The rows of A and the columns of B as numbers of single precision.
 
-use super::{Elements, QUAD, WIDTH, load};
+use super::{CHUNKS, Elements, WIDTH, load};
 use crate::execute::lane::small_float::SmallFloat;
 use crate::instruction::Op;
 use crate::wave::{Row, Wave};
@@ -8,25 +8,33 @@ use std::arch::x86_64::*;
 use std::borrow::Cow;
 
 /// Where the elements of lines lie.
-pub struct Layout<From, Place> {
+pub struct Layout<Place> {
     /// How many lines there are, a power of two.
     pub lines: usize,
+    /// How many products there are.
+    pub depth: usize,
     /// Elements of a lane.
     pub each: usize,
     /// How many times 16 lanes have elements.
     pub chunks: usize,
-    /// The lane whose elements a lane has, for 16 lanes alike.
-    pub from: From,
+    /// For each 16 lanes the first of those whose elements they have.
+    pub from: [usize; CHUNKS],
     /// For which product the lanes of a group have an element: groups have one of each line.
     pub place: Place,
 }
 
-/// The rows of A or the columns of B, the lines: the elements of all lines for the first product, then
-/// those for the second.
-pub struct Lines<const ROOM: usize> {
+/// The rows of A or the columns of B, the lines: of each [part](Parts).
+pub struct Lines<const ROOM: usize, const PART: usize> {
     /// How many lines there are.
-    pub count: usize,
+    count: usize,
+    depth: usize,
     values: [f32; ROOM],
+    pub sizes: Sizes,
+}
+
+/// How great elements are.
+#[derive(Clone, Copy)]
+pub struct Sizes {
     /// Bits of the greatest magnitude.
     pub greatest: u32,
     /// Bits of the least magnitude that is not zero; all ones if there is none.
@@ -36,10 +44,30 @@ pub struct Lines<const ROOM: usize> {
     pub are_finite: bool,
 }
 
-impl<const ROOM: usize> Lines<ROOM> {
+/// The elements of lines, or what goes with them: of some lines side by side the elements for the first
+/// product, then those for the next ones, and then the same of the next lines.
+#[derive(Clone, Copy)]
+pub struct Parts<'a, T, const PART: usize> {
+    values: &'a [[T; PART]],
+    depth: usize,
+}
+
+impl<'a, T, const PART: usize> Parts<'a, T, PART> {
+    /// Those from a line on that begins a part, for each product.
+    #[inline(always)]
+    pub fn from(&self, line: usize) -> &'a [[T; PART]] {
+        &self.values[line / PART * self.depth..][..self.depth]
+    }
+}
+
+impl<const ROOM: usize, const PART: usize> Lines<ROOM, PART> {
     /// None yet.
-    pub const NONE: Lines<ROOM> =
-        Lines { count: 1, values: [0.0; ROOM], greatest: 0, least: 0, are_finite: true };
+    pub const NONE: Lines<ROOM, PART> = Lines {
+        count: 0,
+        depth: 0,
+        values: [0.0; ROOM],
+        sizes: Sizes { greatest: 0, least: 0, are_finite: true },
+    };
 
     /// Becomes those of a source.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
@@ -49,7 +77,7 @@ impl<const ROOM: usize> Lines<ROOM> {
         (wave, op, source): (&Wave, &Op, usize),
         elements: Elements,
         flushes: bool,
-        layout: Layout<impl Fn(usize) -> usize, impl Fn(usize, usize) -> usize>,
+        layout: Layout<impl Fn(usize, usize) -> usize>,
     ) {
         let source = Source { wave, op, source, bits: elements.bits() };
         let masked = |words: __m512i, bits: i32| _mm512_and_si512(words, _mm512_set1_epi32(bits));
@@ -95,81 +123,60 @@ impl<const ROOM: usize> Lines<ROOM> {
     fn fill(
         &mut self,
         source: Source<'_>,
-        layout: Layout<impl Fn(usize) -> usize, impl Fn(usize, usize) -> usize>,
+        layout: Layout<impl Fn(usize, usize) -> usize>,
         decode: impl Fn(__m512i) -> (__m512, __mmask16),
     ) {
-        let Layout { lines: count, each, chunks, from, place } = layout;
+        let Layout { lines: count, depth, each, chunks, from, place } = layout;
         let (mut greatest, mut least) = (_mm512_setzero_si512(), _mm512_set1_epi32(-1));
         let magnitude = _mm512_set1_epi32(i32::MAX);
         let mut special = 0;
-        for item in 0..each {
-            let (word, shift) = (item * source.bits / 32, item * source.bits % 32);
-            let shift = _mm512_set1_epi32(shift as i32);
-            let words = source.row(word);
-            for at in 0..chunks {
-                let (line, group) =
-                    ((at * WIDTH) & (count - 1), (at * WIDTH) >> count.trailing_zeros());
-                let own = load(&words.0, from(at * WIDTH));
-                let (value, bad) = decode(_mm512_srlv_epi32(own, shift));
+        for (at, from) in from.into_iter().enumerate().take(chunks) {
+            let (line, group) =
+                ((at * WIDTH) & (count - 1), (at * WIDTH) >> count.trailing_zeros());
+            let to = &mut self.values.as_chunks_mut().0[line / PART * depth..];
+            let to = &mut to[..WIDTH / PART * depth];
+            for item in 0..each {
+                let (word, shift) = (item * source.bits / 32, item * source.bits % 32);
+                let own = load(&source.row(word).0, from);
+                let (value, bad) = decode(_mm512_srlv_epi32(own, _mm512_set1_epi32(shift as i32)));
                 special |= bad;
                 let size = _mm512_and_si512(_mm512_castps_si512(value), magnitude);
                 greatest = _mm512_max_epu32(greatest, size);
                 // Zeros are the greatest of all.
                 least = _mm512_min_epu32(least, _mm512_sub_epi32(size, _mm512_set1_epi32(1)));
-                let to = &mut self.values[place(item, group) * count + line..][..WIDTH];
-                // SAFETY: the slice has as many numbers.
-                unsafe { _mm512_storeu_ps(to.as_mut_ptr(), value) };
+                let mut values = [0.0; WIDTH];
+                // SAFETY: the array has as many numbers.
+                unsafe { _mm512_storeu_ps(values.as_mut_ptr(), value) };
+                let first = place(item, group);
+                for (part, own) in values.as_chunks::<PART>().0.iter().enumerate() {
+                    to[first + part * depth] = *own;
+                }
             }
         }
-        self.count = count;
-        self.greatest = _mm512_reduce_max_epu32(greatest);
-        self.least = _mm512_reduce_min_epu32(least).saturating_add(1);
-        self.are_finite = special == 0;
+        (self.count, self.depth) = (count, depth);
+        self.sizes = Sizes {
+            greatest: _mm512_reduce_max_epu32(greatest),
+            least: _mm512_reduce_min_epu32(least).saturating_add(1),
+            are_finite: special == 0,
+        };
     }
 
-    /// The elements of four lines for each product, from a line on that is a multiple of four.
+    /// The elements.
     #[inline]
-    pub fn quads(&self, line: usize) -> impl Iterator<Item = [f32; QUAD]> {
-        let quads = self.values.as_chunks::<QUAD>().0;
-        quads[line / QUAD..].iter().step_by(self.count / QUAD).copied()
-    }
-
-    /// The elements of four lines wherever they are, for each product.
-    #[inline]
-    pub fn scattered(&self, lines: [usize; QUAD]) -> impl Iterator<Item = [f32; QUAD]> {
-        self.values.chunks_exact(self.count).map(move |own| lines.map(|line| own[line]))
-    }
-
-    /// The elements of 16 lines for each product, from a line on that is a multiple of 16.
-    #[inline]
-    pub fn vectors(&self, line: usize) -> impl Iterator<Item = &[f32; WIDTH]> {
-        let vectors = self.values.as_chunks::<WIDTH>().0;
-        vectors[line / WIDTH..].iter().step_by(self.count / WIDTH)
-    }
-
-    /// The elements of 16 lines for a product.
-    #[target_feature(enable = "avx512f")]
-    #[inline]
-    pub fn vector(&self, product: usize, line: usize) -> __m512 {
-        let elements = &self.values[product * self.count + line..][..WIDTH];
-        // SAFETY: the slice has as many numbers.
-        unsafe { _mm512_loadu_ps(elements.as_ptr()) }
-    }
-
-    /// The element of a line for a product, in all lanes.
-    #[target_feature(enable = "avx512f")]
-    #[inline]
-    pub fn splat(&self, product: usize, line: usize) -> __m512 {
-        _mm512_set1_ps(self.values[product * self.count + line])
+    pub fn values(&self) -> Parts<'_, f32, PART> {
+        Parts { values: self.values.as_chunks().0, depth: self.depth }
     }
 
     /// The exponents that go with the values, see [`super::super::fused::Factor::exponent`].
     #[target_feature(enable = "avx512f")]
-    pub fn exponents(&self, elements: Elements, depth: usize) -> [i32; ROOM] {
-        let mut exponents = [0; ROOM];
+    pub fn exponents<'a>(
+        &self,
+        elements: Elements,
+        room: &'a mut [i32; ROOM],
+    ) -> Parts<'a, i32, PART> {
         let (low, zero) = (least_exponent(elements), super::super::fused::ZERO_EXPONENT);
-        let values = self.values[..depth * self.count].as_chunks::<WIDTH>().0;
-        for (value, to) in values.iter().zip(exponents.as_chunks_mut::<WIDTH>().0) {
+        let values = self.values[..self.depth * self.count].as_chunks::<WIDTH>().0;
+        for (value, to) in values.iter().zip(room.as_chunks_mut::<WIDTH>().0) {
             // SAFETY: both have as many numbers.
             unsafe {
                 let size = _mm512_and_si512(
@@ -183,7 +190,7 @@ impl<const ROOM: usize> Lines<ROOM> {
                 _mm512_storeu_si512(to.as_mut_ptr().cast(), own);
             }
         }
-        exponents
+        Parts { values: room.as_chunks().0, depth: self.depth }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Sums of products, in vectors.
 
-use super::aligned::aligned;
-use super::lines::{Lines, least_exponent};
+use super::aligned::{add_aligned, doubtful};
+use super::lines::{Lines, Parts, Sizes, least_exponent};
 use super::{CHUNKS, Elements, MOST_REGISTERS, Product, QUAD, Rule, Sum, WIDTH, addend, write};
 use crate::instruction::Op;
 use crate::wave::{LANES, Row, Wave};
@@ -37,7 +37,7 @@ pub struct Limits {
 
 impl Way {
     /// The ways that products can be made, the fastest first.
-    pub fn all<const ROOM: usize>(product: &Product, lines: [&Lines<ROOM>; 2]) -> [Option<Way>; 2] {
+    pub fn all(product: &Product, lines: [Sizes; 2]) -> [Option<Way>; 2] {
         let exponent = |bits: u32| (bits >> 23) as i32 - 127;
         // An exponent of the digits, and one less than that of the last digit.
         let digits =
@@ -54,6 +54,7 @@ impl Way {
             Sum::Chain => [Some(Way::Chain), None],
             Sum::Integers => [Some(Way::Integers), None],
             Sum::Pairwise(group, flushes) => {
+                let group = group.min(product.depth);
                 let is_exact = !has_some || unit >= -100 && greatest <= 120;
                 let stepwise = Way::Stepwise { group, flushes };
                 let exact = Way::Exact { group, flushes };
@@ -63,7 +64,8 @@ impl Way {
                 let group = group.min(product.depth);
                 let least: i32 = lines.iter().map(|own| exponent(own.least)).sum();
                 let are_tame = greatest <= 40 && (!has_some || least >= -80);
-                if !are_tame
+                if group < 4
+                    || !are_tame
                     || !lines.iter().all(|own| own.are_finite && own.greatest < 0x7f80_0000)
                 {
                     return [None, None];
@@ -86,66 +88,87 @@ impl Way {
 }
 
 /// Four vectors of sums, by their bits.
-pub type Sums = [__m512i; QUAD];
+type Sums = [__m512i; QUAD];
 
-/// The lines of which vectors of sums have the products.
+/// What is to be made: D of an operation.
+type Task<'a> = (&'a mut Wave, &'a Op, &'a Product);
+
+/// The elements of A by four rows and those of B by 16 columns, or what goes with them.
+type Sides<'a, T> = (Parts<'a, T, QUAD>, Parts<'a, T, WIDTH>);
+
+/// What a group of products is made of, or what goes with that: of four rows of A, and of 16 columns of B.
+pub type Group<'a, T, const COUNT: usize> = (&'a [[T; QUAD]; COUNT], &'a [[T; WIDTH]; COUNT]);
+
+/// The lines of which four vectors of sums have the products.
 #[derive(Clone, Copy)]
-pub struct Place {
+struct Place {
     /// The row of A for the first vector; the others have the next ones.
-    pub row: usize,
+    row: usize,
     /// The first of the columns of B.
-    pub column: usize,
+    column: usize,
+}
+
+impl Place {
+    /// What goes with its products, a group after the other.
+    #[inline(always)]
+    fn groups<'a, T, const COUNT: usize>(
+        self,
+        (left, right): Sides<'a, T>,
+    ) -> impl Iterator<Item = Group<'a, T, COUNT>> {
+        let (rows, columns) = (left.from(self.row), right.from(self.column));
+        rows.as_chunks().0.iter().zip(columns.as_chunks().0)
+    }
 }
 
 /// Makes D. Gives `false` and writes nothing where the way does not lead there.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
 #[inline]
 pub fn make<const ROOM: usize>(
-    wave: &mut Wave,
-    op: &Op,
-    product: &Product,
+    task: Task<'_>,
     way: Way,
-    sides: [&Lines<ROOM>; 2],
+    (left, right): (&Lines<ROOM, QUAD>, &Lines<ROOM, WIDTH>),
 ) -> bool {
-    let [left, right] = sides;
-    let depth = product.depth;
-    let factors = |place: Place| left.quads(place.row).zip(right.vectors(place.column)).take(depth);
+    let product = task.2;
+    let sides = (left.values(), right.values());
     match way {
-        Way::Chain => fill(wave, op, product, |place, before| chain(factors(place), before)),
-        Way::Integers => fill(wave, op, product, |place, before| integers(factors(place), before)),
-        Way::Exact { group: 2, flushes } => {
-            fill(wave, op, product, |place, before| exact::<2>(factors(place), flushes, before))
-        }
-        Way::Exact { flushes, .. } => {
-            fill(wave, op, product, |place, before| exact::<4>(factors(place), flushes, before))
-        }
-        Way::Stepwise { group: 2, flushes } => {
-            fill(wave, op, product, |place, before| stepwise::<2>(factors(place), flushes, before))
-        }
-        Way::Stepwise { flushes, .. } => {
-            fill(wave, op, product, |place, before| stepwise::<4>(factors(place), flushes, before))
-        }
-        Way::Together { group, limits } => {
-            fill(wave, op, product, |place, before| together(factors(place), group, limits, before))
-        }
+        Way::Chain => match product.depth {
+            1 => chain::<1>(task, sides),
+            2 => chain::<2>(task, sides),
+            _ => chain::<4>(task, sides),
+        },
+        Way::Integers => match product.depth {
+            4 => integers::<4>(task, sides),
+            8 => integers::<8>(task, sides),
+            _ => integers::<16>(task, sides),
+        },
+        Way::Exact { group: 2, flushes } => exact::<2>(task, sides, flushes),
+        Way::Exact { flushes, .. } => exact::<4>(task, sides, flushes),
+        Way::Stepwise { group: 2, flushes } => stepwise::<2>(task, sides, flushes),
+        Way::Stepwise { flushes, .. } => stepwise::<4>(task, sides, flushes),
+        Way::Together { group: 4, limits } => together::<4>(task, sides, limits),
+        Way::Together { group: 8, limits } => together::<8>(task, sides, limits),
+        Way::Together { limits, .. } => together::<16>(task, sides, limits),
         Way::Aligned(rule, group) => {
-            let a = left.exponents(product.elements[0], depth);
-            let b = right.exponents(product.elements[1], depth);
-            fill(wave, op, product, |place, before| {
-                aligned([(left, &a), (right, &b)], place, depth, (rule, group), before)
-            })
+            let (mut a, mut b) = ([0; ROOM], [0; ROOM]);
+            let a = left.exponents(product.elements[0], &mut a);
+            let b = right.exponents(product.elements[1], &mut b);
+            match (rule, group) {
+                (Rule::Together, 4) => aligned::<4>(task, sides, (a, b), rule),
+                (Rule::Together, _) => aligned::<8>(task, sides, (a, b), rule),
+                (Rule::EvenAndOdd, _) => aligned::<16>(task, sides, (a, b), rule),
+            }
         }
     }
 }
 
-/// Fills D with sums. Gives `false` and writes nothing where some are doubtful.
+/// Fills D: `begin` makes sums of the elements of C, `add` adds products to them, and says which are
+/// doubtful. Gives `false` and writes nothing where some are.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
 #[inline]
 fn fill(
-    wave: &mut Wave,
-    op: &Op,
-    product: &Product,
-    sum: impl Fn(Place, Sums) -> (Sums, __mmask16),
+    (wave, op, product): Task<'_>,
+    begin: impl Fn(__m512i) -> __m512i,
+    add: impl Fn(Place, &mut Sums) -> __mmask16,
 ) -> bool {
     let Product { size, blocks, .. } = *product;
     let (broadcast, chosen) = (op.inst.modifiers.cbsz & 7, usize::from(op.inst.modifiers.abid));
@@ -161,9 +184,8 @@ fn fill(
                 let group = (chunk * WIDTH) >> size.trailing_zeros();
                 let row = of_a * size + QUAD * (group + groups * quad);
                 let column = block * size + ((chunk * WIDTH) & (size - 1));
-                let before = [0, 1, 2, 3].map(|own| addend(wave, op, first + own, chunk));
-                let (sums, bad) = sum(Place { row, column }, before);
-                doubts |= bad;
+                let mut sums = [0, 1, 2, 3].map(|own| begin(addend(wave, op, first + own, chunk)));
+                doubts |= add(Place { row, column }, &mut sums);
                 for (row, sum) in to.iter_mut().zip(sums) {
                     put(row, chunk, sum);
                 }
@@ -191,29 +213,32 @@ fn put(row: &mut MaybeUninit<Row>, chunk: usize, vector: __m512i) {
 
 #[target_feature(enable = "avx512f")]
 #[inline]
-pub fn single(bits: Sums) -> [__m512; QUAD] {
-    bits.map(|own| _mm512_castsi512_ps(own))
-}
-
-/// The elements of four rows of A, and of 16 columns of B, for one product after the other.
-pub trait Factors<'a>: Iterator<Item = ([f32; QUAD], &'a [f32; WIDTH])> {}
-
-impl<'a, I: Iterator<Item = ([f32; QUAD], &'a [f32; WIDTH])>> Factors<'a> for I {}
-
-#[target_feature(enable = "avx512f")]
-#[inline]
-fn vector(elements: &[f32; WIDTH]) -> __m512 {
+pub fn vector(elements: &[f32; WIDTH]) -> __m512 {
     // SAFETY: there are as many numbers.
     unsafe { _mm512_loadu_ps(elements.as_ptr()) }
 }
 
-/// The bits of sums, and which of them are NaNs: which NaN depends on the order of the sources.
+/// Numbers from their bits.
 #[target_feature(enable = "avx512f")]
 #[inline]
-fn unless_nan(sums: [__m512; QUAD]) -> (Sums, __mmask16) {
-    let [a, b, c, d] = sums;
+fn float(bits: __m512i) -> __m512 {
+    _mm512_castsi512_ps(bits)
+}
+
+/// The bits of numbers.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn bits(value: __m512) -> __m512i {
+    _mm512_castps_si512(value)
+}
+
+/// Which sums are NaNs: which NaN depends on the order of the sources.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn nans(sums: &Sums) -> __mmask16 {
+    let [a, b, c, d] = sums.map(|own| float(own));
     let is_nan = |one: __m512, other: __m512| _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(one, other);
-    (sums.map(|own| _mm512_castps_si512(own)), is_nan(a, b) | is_nan(c, d))
+    is_nan(a, b) | is_nan(c, d)
 }
 
 /// Zeros of the same sign in place of denormals.
@@ -225,149 +250,185 @@ fn flushed(value: __m512) -> __m512 {
     _mm512_mask_and_ps(value, is_denormal, value, _mm512_set1_ps(-0.0))
 }
 
-/// Sums so far, with plus zeros in place of minus zeros, and of denormals where those are flushed.
+/// Plus zeros in place of minus zeros, and of denormals where those are flushed.
 #[target_feature(enable = "avx512f,avx512dq")]
 #[inline]
-fn begun(before: Sums, flushes: bool) -> [__m512; QUAD] {
-    single(before).map(|own| {
-        let own = if flushes { flushed(own) } else { own };
-        _mm512_add_ps(own, _mm512_setzero_ps())
-    })
+fn begun(before: __m512i, flushes: bool) -> __m512i {
+    let own = if flushes { flushed(float(before)) } else { float(before) };
+    bits(_mm512_add_ps(own, _mm512_setzero_ps()))
 }
 
 /// Adds products to sums, each fused with its sum.
 #[target_feature(enable = "avx512f")]
 #[inline]
-fn fuse<'a>(factors: impl Factors<'a>, sums: &mut [__m512; QUAD]) {
-    for (a, b) in factors {
-        let b = vector(b);
-        for (a, sum) in a.into_iter().zip(&mut *sums) {
-            *sum = _mm512_fmadd_ps(_mm512_set1_ps(a), b, *sum);
+fn fuse<const GROUP: usize>(
+    (rows, columns): Group<'_, f32, GROUP>,
+    mut sums: [__m512; QUAD],
+) -> [__m512; QUAD] {
+    for (rows, column) in rows.iter().zip(columns) {
+        let column = vector(column);
+        for (element, sum) in rows.iter().zip(&mut sums) {
+            *sum = _mm512_fmadd_ps(_mm512_set1_ps(*element), column, *sum);
         }
+    }
+    sums
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
+fn chain<const GROUP: usize>(task: Task<'_>, sides: Sides<'_, f32>) -> bool {
+    let add = |place: Place, sums: &mut Sums| {
+        for group in place.groups::<_, GROUP>(sides) {
+            *sums = fuse(group, sums.map(|own| float(own))).map(|own| bits(own));
+        }
+        nans(sums)
+    };
+    fill(task, |before| before, add)
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
+fn integers<const GROUP: usize>(task: Task<'_>, sides: Sides<'_, f32>) -> bool {
+    let add = |place: Place, sums: &mut Sums| {
+        for group in place.groups::<_, GROUP>(sides) {
+            let parts = fuse(group, [_mm512_setzero_ps(); QUAD]);
+            for (sum, part) in sums.iter_mut().zip(parts) {
+                *sum = _mm512_add_epi32(*sum, _mm512_cvtps_epi32(part));
+            }
+        }
+        0
+    };
+    fill(task, |before| before, add)
+}
+
+/// Adds the products of a group to sums, pairwise; `pair` gives the sums of the products of a row by one
+/// place and the next one, `add` those of two numbers.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn pairwise<const GROUP: usize>(
+    (rows, columns): Group<'_, f32, GROUP>,
+    sums: &mut Sums,
+    pair: impl Fn([f32; 2], [__m512; 2]) -> __m512,
+    add: impl Fn(__m512, __m512) -> __m512,
+) {
+    let columns = columns.each_ref().map(|own| vector(own));
+    for (row, sum) in sums.iter_mut().enumerate() {
+        let pair = |first: usize| {
+            let next = first + 1;
+            pair([rows[first][row], rows[next][row]], [columns[first], columns[next]])
+        };
+        let part = if GROUP == 4 { add(pair(0), pair(2)) } else { pair(0) };
+        *sum = bits(add(float(*sum), part));
     }
 }
 
-#[target_feature(enable = "avx512f")]
-#[inline]
-pub fn chain<'a>(factors: impl Factors<'a>, before: Sums) -> (Sums, __mmask16) {
-    let mut sums = single(before);
-    fuse(factors, &mut sums);
-    unless_nan(sums)
+/// A product that single precision holds can be fused with another one. Of a sum of products that is
+/// a minus zero the sign is lost, as it has to be: sums so far are no minus zeros.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
+fn exact<const GROUP: usize>(task: Task<'_>, sides: Sides<'_, f32>, flushes: bool) -> bool {
+    let pair = |[a, c]: [f32; 2], [b, d]: [__m512; 2]| {
+        _mm512_fmadd_ps(_mm512_set1_ps(c), d, _mm512_mul_ps(_mm512_set1_ps(a), b))
+    };
+    let add = |place: Place, sums: &mut Sums| {
+        for group in place.groups::<_, GROUP>(sides) {
+            pairwise(group, sums, pair, |one, other| _mm512_add_ps(one, other));
+        }
+        nans(sums)
+    };
+    fill(task, |before| begun(before, flushes), add)
 }
 
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
+fn stepwise<const GROUP: usize>(task: Task<'_>, sides: Sides<'_, f32>, flushes: bool) -> bool {
+    let step = |value: __m512| if flushes { flushed(value) } else { value };
+    let product = |a: f32, b: __m512| {
+        step(_mm512_add_ps(_mm512_mul_ps(_mm512_set1_ps(a), b), _mm512_setzero_ps()))
+    };
+    let pair =
+        |[a, c]: [f32; 2], [b, d]: [__m512; 2]| step(_mm512_add_ps(product(a, b), product(c, d)));
+    let add = |place: Place, sums: &mut Sums| {
+        for group in place.groups::<_, GROUP>(sides) {
+            pairwise(group, sums, pair, |one, other| step(_mm512_add_ps(one, other)));
+        }
+        nans(sums)
+    };
+    fill(task, |before| begun(before, flushes), add)
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
+fn together<const GROUP: usize>(task: Task<'_>, sides: Sides<'_, f32>, limits: Limits) -> bool {
+    const TO_ZERO: i32 = 0xb;
+    let add = |place: Place, sums: &mut Sums| {
+        let mut bad = 0;
+        for group in place.groups::<_, GROUP>(sides) {
+            let parts = fuse(group, [_mm512_setzero_ps(); QUAD]);
+            for (sum, part) in sums.iter_mut().zip(parts) {
+                let before = float(*sum);
+                let units = _mm512_mul_ps(before, _mm512_set1_ps(limits.per_unit));
+                let whole = _mm512_roundscale_ps::<TO_ZERO>(units);
+                bad |= _mm512_cmp_ps_mask::<_CMP_NEQ_UQ>(units, whole);
+                let end = _mm512_set1_ps(limits.end);
+                bad |= _mm512_cmp_ps_mask::<_CMP_NLT_UQ>(_mm512_abs_ps(before), end);
+                *sum = bits(_mm512_add_ps(before, part));
+            }
+        }
+        bad
+    };
+    fill(task, |before| before, add)
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
+fn aligned<const GROUP: usize>(
+    task: Task<'_>,
+    sides: Sides<'_, f32>,
+    exponents: Sides<'_, i32>,
+    rule: Rule,
+) -> bool {
+    let add = |place: Place, sums: &mut Sums| {
+        let mut bad = 0;
+        for group in place.groups::<_, GROUP>(sides).zip(place.groups(exponents)) {
+            for (row, sum) in sums.iter_mut().enumerate() {
+                let before = float(*sum);
+                bad |= doubtful(before);
+                *sum = bits(add_aligned(rule, group, row, before));
+            }
+        }
+        bad
+    };
+    fill(task, |before| before, add)
+}
+
+/// Products of 16 rows, by their places among the lines of A, with 16 columns: for one product after the
+/// other what they are made of.
+type All<'a> = (&'a [usize; WIDTH], Parts<'a, f32, WIDTH>, Parts<'a, f32, WIDTH>);
+
+/// Adds products to sums, each fused with its sum, in their order; NaNs are doubtful.
 #[target_feature(enable = "avx512f")]
 #[inline]
-pub fn integers<'a>(factors: impl Factors<'a>, before: Sums) -> (Sums, __mmask16) {
-    let mut sums = [_mm512_setzero_ps(); QUAD];
-    fuse(factors, &mut sums);
+pub fn chain_of_all(all: All<'_>, before: [__m512i; WIDTH]) -> ([__m512i; WIDTH], __mmask16) {
+    let sums = fuse_all(all, before.map(|own| float(own)));
+    let is_nan = |own: __m512| _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(own, own);
+    let doubts = sums.into_iter().fold(0, |doubts, own| doubts | is_nan(own));
+    (sums.map(|own| bits(own)), doubts)
+}
+
+/// The same of integers, which single precision holds.
+#[target_feature(enable = "avx512f")]
+#[inline]
+pub fn integers_of_all(all: All<'_>, before: [__m512i; WIDTH]) -> ([__m512i; WIDTH], __mmask16) {
     let mut result = before;
-    for (result, sum) in result.iter_mut().zip(sums) {
+    for (result, sum) in result.iter_mut().zip(fuse_all(all, [_mm512_setzero_ps(); WIDTH])) {
         *result = _mm512_add_epi32(*result, _mm512_cvtps_epi32(sum));
     }
     (result, 0)
 }
 
-/// A product that single precision holds can be fused with another one. Of a sum of products that is
-/// a minus zero the sign is lost, as it has to be: sums so far are no minus zeros.
-#[target_feature(enable = "avx512f,avx512dq")]
-#[inline]
-fn exact<'a, const GROUP: usize>(
-    mut factors: impl Factors<'a>,
-    flushes: bool,
-    before: Sums,
-) -> (Sums, __mmask16) {
-    let mut sums = begun(before, flushes);
-    while let Some(first) = pair(&mut factors) {
-        let mut parts = first;
-        if GROUP == 4
-            && let Some(second) = pair(&mut factors)
-        {
-            for (part, own) in parts.iter_mut().zip(second) {
-                *part = _mm512_add_ps(*part, own);
-            }
-        }
-        for (sum, part) in sums.iter_mut().zip(parts) {
-            *sum = _mm512_add_ps(*sum, part);
-        }
-    }
-    unless_nan(sums)
-}
-
-/// The sums of the next two products.
 #[target_feature(enable = "avx512f")]
 #[inline]
-fn pair<'a>(factors: &mut impl Factors<'a>) -> Option<[__m512; QUAD]> {
-    let ([a, c], [b, d]) = two(factors)?;
-    let mut sums = [_mm512_setzero_ps(); QUAD];
-    for (at, sum) in sums.iter_mut().enumerate() {
-        let first = _mm512_mul_ps(_mm512_set1_ps(a[at]), b);
-        *sum = _mm512_fmadd_ps(_mm512_set1_ps(c[at]), d, first);
-    }
-    Some(sums)
-}
-
-/// The next two factors of A, and of B.
-#[target_feature(enable = "avx512f")]
-#[inline]
-fn two<'a>(factors: &mut impl Factors<'a>) -> Option<([[f32; QUAD]; 2], [__m512; 2])> {
-    let ((a, b), (c, d)) = (factors.next()?, factors.next()?);
-    Some(([a, c], [vector(b), vector(d)]))
-}
-
-#[target_feature(enable = "avx512f,avx512dq")]
-#[inline]
-fn stepwise<'a, const GROUP: usize>(
-    mut factors: impl Factors<'a>,
-    flushes: bool,
-    before: Sums,
-) -> (Sums, __mmask16) {
-    let step = |value: __m512| if flushes { flushed(value) } else { value };
-    let mut next_pair = || {
-        let ([a, c], [b, d]) = two(&mut factors)?;
-        let product = |a: f32, b: __m512| {
-            step(_mm512_add_ps(_mm512_mul_ps(_mm512_set1_ps(a), b), _mm512_setzero_ps()))
-        };
-        Some([0, 1, 2, 3].map(|at| step(_mm512_add_ps(product(a[at], b), product(c[at], d)))))
-    };
-    let mut sums = begun(before, flushes);
-    while let Some(mut parts) = next_pair() {
-        if GROUP == 4
-            && let Some(second) = next_pair()
-        {
-            for (part, own) in parts.iter_mut().zip(second) {
-                *part = step(_mm512_add_ps(*part, own));
-            }
-        }
-        for (sum, part) in sums.iter_mut().zip(parts) {
-            *sum = step(_mm512_add_ps(*sum, part));
+fn fuse_all((rows, left, right): All<'_>, mut sums: [__m512; WIDTH]) -> [__m512; WIDTH] {
+    for (left, right) in left.from(0).iter().zip(right.from(0)) {
+        let columns = vector(right);
+        for (row, sum) in rows.iter().zip(&mut sums) {
+            *sum = _mm512_fmadd_ps(_mm512_set1_ps(left[row % WIDTH]), columns, *sum);
         }
     }
-    unless_nan(sums)
-}
-
-#[target_feature(enable = "avx512f")]
-#[inline]
-fn together<'a>(
-    factors: impl Factors<'a>,
-    group: usize,
-    limits: Limits,
-    before: Sums,
-) -> (Sums, __mmask16) {
-    const TO_ZERO: i32 = 0xb;
-    let mut sums = single(before);
-    let mut bad = 0;
-    let mut factors = factors.peekable();
-    while factors.peek().is_some() {
-        let mut parts = [_mm512_setzero_ps(); QUAD];
-        fuse(factors.by_ref().take(group), &mut parts);
-        for (sum, part) in sums.iter_mut().zip(parts) {
-            let units = _mm512_mul_ps(*sum, _mm512_set1_ps(limits.per_unit));
-            let whole = _mm512_roundscale_ps::<TO_ZERO>(units);
-            bad |= _mm512_cmp_ps_mask::<_CMP_NEQ_UQ>(units, whole);
-            let end = _mm512_set1_ps(limits.end);
-            bad |= _mm512_cmp_ps_mask::<_CMP_NLT_UQ>(_mm512_abs_ps(*sum), end);
-            *sum = _mm512_add_ps(*sum, part);
-        }
-    }
-    (sums.map(|own| _mm512_castps_si512(own)), bad)
+    sums
 }
