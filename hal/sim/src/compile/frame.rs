@@ -5,15 +5,17 @@ use super::compiled::{Compiled, Demands, Link};
 use super::execute::interpret;
 use super::plan::Plan;
 use super::workspace::{CachedWindow, Logged, PrivateWindows, Workspace};
-use crate::dispatch::checker::{Checker, Counting};
+use crate::dispatch::checker::{Checker, Counting, Unchecked};
 use crate::dispatch::turns::TurnEnd;
 use crate::execute::control::Step;
 use crate::execute::vector_memory;
 use crate::instruction::{Run, Traits};
-use crate::memory::{Memory, TouchedNotes, TouchedRegion, Window};
+use crate::memory::{
+    LINE, Memory, PrivateNotes, TouchedNotes, TouchedPrivate, TouchedRegion, Window, WindowAccess,
+};
 use crate::wave::{LANES, Row, Wave};
 use flipwave_device::FaultCause;
-use flipwave_isa::LaneMask;
+use flipwave_isa::{Lane, LaneMask};
 use std::marker::PhantomData;
 use std::mem::{MaybeUninit, offset_of};
 use std::ptr;
@@ -69,9 +71,12 @@ pub struct Frame<'a, 'tier> {
     /// [`touch`] and [`touch_each`], for code that notes what it touches.
     touch: Touch,
     touch_each: TouchEach,
-    /// Where the latter's lanes are.
+    /// [`touch_private`] and [`touch_each_private`], for the same.
+    touch_private: TouchPrivate,
+    touch_each_private: TouchPrivate,
+    /// Where lanes are that touch what lies anywhere.
     places: MaybeUninit<[u64; 16]>,
-    /// Where private memory is; not known where each access to it must be seen.
+    /// Where private memory is.
     private: *const PrivateWindows,
     /// Not zero if the window of private memory around what is accessed is not known.
     lacks_private: u64,
@@ -97,8 +102,8 @@ pub struct Frame<'a, 'tier> {
 /// Where compiled code finds what.
 pub mod offset {
     use super::{
-        CachedWindow, Compiled, Frame, Link, Logged, PrivateWindows, TouchedNotes, Window,
-        offset_of,
+        CachedWindow, Compiled, Frame, Link, Logged, PrivateNotes, PrivateWindows, TouchedNotes,
+        Window, offset_of,
     };
 
     pub const ROWS: usize = offset_of!(Frame<'_, '_>, rows);
@@ -129,11 +134,17 @@ pub mod offset {
     pub const NOWHERE: usize = offset_of!(Frame<'_, '_>, nowhere);
     pub const TOUCH: usize = offset_of!(Frame<'_, '_>, touch);
     pub const TOUCH_EACH: usize = offset_of!(Frame<'_, '_>, touch_each);
+    pub const TOUCH_PRIVATE: usize = offset_of!(Frame<'_, '_>, touch_private);
+    pub const TOUCH_EACH_PRIVATE: usize = offset_of!(Frame<'_, '_>, touch_each_private);
     pub const PLACES: usize = offset_of!(Frame<'_, '_>, places);
     pub const PRIVATE: usize = offset_of!(Frame<'_, '_>, private);
     pub const LACKS_PRIVATE: usize = offset_of!(Frame<'_, '_>, lacks_private);
     pub const PRIVATE_LOAD: usize = offset_of!(PrivateWindows, load);
     pub const PRIVATE_STORE: usize = offset_of!(PrivateWindows, store);
+    const PRIVATE_NOTES: usize = offset_of!(PrivateWindows, notes);
+    pub const PRIVATE_BASE: usize = PRIVATE_NOTES + offset_of!(PrivateNotes, base);
+    pub const PRIVATE_READ: usize = PRIVATE_NOTES + offset_of!(PrivateNotes, read);
+    pub const PRIVATE_WRITTEN: usize = PRIVATE_NOTES + offset_of!(PrivateNotes, written);
     pub const LINK_DEMANDS: usize = offset_of!(Link, demands);
     pub const LINK_ROOM: usize = offset_of!(Link, room);
     pub const LINK_ENTRY: usize = offset_of!(Link, entry);
@@ -192,6 +203,9 @@ type Touch = unsafe extern "C" fn(*mut Frame<'_, '_>, u64, u64, u64, u64);
 /// The same of bytes anywhere.
 type TouchEach = unsafe extern "C" fn(*mut Frame<'_, '_>, u64, u64);
 
+/// What notes that lanes touch private memory.
+type TouchPrivate = unsafe extern "C" fn(*mut Frame<'_, '_>, u64, u64, u64, u64);
+
 /// What executes an instruction that is not compiled.
 type Call = unsafe extern "C" fn(*mut Frame<'_, '_>, u64) -> u32;
 
@@ -239,8 +253,10 @@ impl<'a, 'tier> Frame<'a, 'tier> {
             nowhere: [0; 4],
             touch,
             touch_each,
+            touch_private,
+            touch_each_private,
             places: MaybeUninit::uninit(),
-            private: workspace.private(room.counting != Counting::Nothing),
+            private: workspace.private(),
             lacks_private: 0,
             workspace,
             checker: (&raw mut *checker).cast(),
@@ -324,7 +340,10 @@ unsafe extern "C" fn call<C: Checker>(frame: *mut Frame<'_, '_>, index: u64) -> 
     // alive while it runs.
     let frame = unsafe { &mut *frame };
     frame.follow_exec();
-    if frame.counting != Counting::Nothing {
+    let plan = frame.current().block.source.plans[index as usize];
+    // Others count as parts of their stretch.
+    let (counts, is_seen) = (frame.counting != Counting::Nothing, plan.is_seen_alone());
+    if counts && is_seen {
         // SAFETY: it was made for this checker, to which there is no reference yet.
         unsafe { frame.count::<C>() };
     }
@@ -335,21 +354,25 @@ unsafe extern "C" fn call<C: Checker>(frame: *mut Frame<'_, '_>, index: u64) -> 
         let checker = &mut *frame.checker.cast::<C>();
         (&mut *frame.wave, lds, &mut *frame.workspace, checker)
     };
-    if frame.counting != Counting::Nothing {
+    if counts && is_seen {
         checker.enters(frame.current().block.stretch());
     }
     let (op, place) = (&source.ops[index as usize], source.places[index as usize]);
     wave.executed = frame.executed + index;
     // What it loads may overwrite the address.
-    let private = match (source.plans[index as usize], op.run) {
+    let private = match (plan, op.run) {
         (Plan::Private(PrivateAccess { direction, .. }), Run::VectorMemory(access))
-            if frame.counting == Counting::Nothing && frame.lacks_private != 0 =>
+            if frame.lacks_private != 0 =>
         {
             vector_memory::first_address(wave, op, access).map(|address| (direction, address))
         }
         _ => None,
     };
-    let step = interpret(wave, (op, place), frame.memory, lds, checker);
+    let step = if is_seen {
+        interpret(wave, (op, place), frame.memory, lds, checker)
+    } else {
+        interpret(wave, (op, place), frame.memory, lds, &mut Unchecked)
+    };
     workspace.follow(frame.memory);
     if let Some((direction, address)) = private {
         workspace.find_private(direction, address, frame.memory);
@@ -360,6 +383,11 @@ unsafe extern "C" fn call<C: Checker>(frame: *mut Frame<'_, '_>, index: u64) -> 
             frame.fault = Some(cause);
             frame.index = index;
             frame.pc = wave.pc;
+            if counts && !is_seen {
+                // As a part of its stretch it does not count, which was not executed to its end.
+                (wave.pc, wave.executed) = (place, frame.executed + index);
+                checker.before(wave, op, frame.memory);
+            }
             1
         }
         _ => 0,
@@ -401,13 +429,99 @@ unsafe extern "C" fn touch_each(frame: *mut Frame<'_, '_>, site: u64, lanes: u64
     // SAFETY: promised by the caller; see `region`.
     let (region, bytes) = unsafe { region(frame, site) };
     for lane in LaneMask(lanes).lanes() {
-        // SAFETY: the place of an active lane was written; a turn of a loop has 16 lanes at most.
-        let place = unsafe {
-            let places = (&raw const (*frame).places).cast::<u64>();
-            places.add(usize::from(lane.0)).read()
-        };
-        region.touch(place, bytes);
+        // SAFETY: the place of an active lane was written.
+        region.touch(unsafe { place(frame, lane) }, bytes);
     }
+}
+
+/// Notes that the lanes that `lanes` has a bit of touch private memory, so many words each, by an access
+/// that is [`PRIVATE_LOAD`] or [`PRIVATE_STORE`]: the words of all lanes are side by side, from the
+/// beginning of a line on.
+///
+/// # Safety
+/// `frame` is the frame with which the caller was entered, and a window of private memory was found whose
+/// memory notes what is touched.
+unsafe extern "C" fn touch_private(
+    frame: *mut Frame<'_, '_>,
+    access: u64,
+    line: u64,
+    words: u64,
+    lanes: u64,
+) {
+    // SAFETY: promised by the caller; see `private`.
+    let (touched, wave_lanes) = unsafe { private(frame) };
+    // Lanes whose words fill a line.
+    const IN_LINE: u64 = LINE / 4;
+    let lines = wave_lanes / IN_LINE;
+    for at in 0..words * lines {
+        let lanes = lanes >> (at % lines * IN_LINE) & ((1 << IN_LINE) - 1);
+        touched.touch_bytes(private_access(access), (line + at) as usize, bytes_of_words(lanes));
+    }
+}
+
+/// The same of lanes whose first words are at the offsets in [`Frame::places`].
+///
+/// # Safety
+/// As [`touch_private`]; the caller has written the offsets of these lanes.
+unsafe extern "C" fn touch_each_private(
+    frame: *mut Frame<'_, '_>,
+    access: u64,
+    _: u64,
+    words: u64,
+    lanes: u64,
+) {
+    // SAFETY: promised by the caller; see `private`.
+    let (touched, wave_lanes) = unsafe { private(frame) };
+    for lane in LaneMask(lanes).lanes() {
+        // SAFETY: the caller has written it.
+        let place = unsafe { place(frame, lane) };
+        for word in 0..words {
+            touched.touch(private_access(access), place + word * wave_lanes * 4, 4);
+        }
+    }
+}
+
+/// What compiled code calls accesses to private memory.
+pub const PRIVATE_LOAD: u64 = 0;
+/// The same of those that write.
+pub const PRIVATE_STORE: u64 = 1;
+
+fn private_access(access: u64) -> WindowAccess {
+    match access {
+        PRIVATE_LOAD => WindowAccess::Read,
+        _ => WindowAccess::Write,
+    }
+}
+
+/// The bytes of 16 words, a bit each, of which those count that have a bit.
+fn bytes_of_words(words: u64) -> u64 {
+    // Each bit moves to where its word begins, by halves.
+    const STEPS: [(u32, u64); 4] = [
+        (24, 0xff_0000_00ff),
+        (12, 0xf_000f_000f_000f),
+        (6, 0x0303_0303_0303_0303),
+        (3, 0x1111_1111_1111_1111),
+    ];
+    STEPS.iter().fold(words, |words, (by, mask)| (words | words << by) & mask) * 0xf
+}
+
+/// Where it is noted what is touched of private memory, and how many lanes a wave has.
+///
+/// # Safety
+/// As [`touch_private`].
+unsafe fn private<'a>(frame: *mut Frame<'_, '_>) -> (&'a mut TouchedPrivate, u64) {
+    // SAFETY: the frame has borrowed the wave and has windows of the workspace; what notes is there as long
+    // as these are known, and nobody else has a reference to it while compiled code runs.
+    unsafe { (&mut *(*(*frame).private).notes.touched, (*(*frame).wave).machine.lanes.into()) }
+}
+
+/// Where a lane is.
+///
+/// # Safety
+/// The caller has written that, of a turn of a loop, which has 16 lanes at most.
+unsafe fn place(frame: *mut Frame<'_, '_>, lane: Lane) -> u64 {
+    // SAFETY: promised by the caller.
+    unsafe { (&raw const (*frame).places).cast::<u64>().add(lane.0.into()).read() }
 }
 
 /// The region of an access's window, and the bytes of a lane.
@@ -426,3 +540,16 @@ unsafe fn region<'a>(frame: *mut Frame<'_, '_>, site: u64) -> (&'a mut TouchedRe
 }
 
 const _: () = assert!(LANES * 4 == size_of::<Row>(), "compiled code counts on rows without gaps");
+
+#[cfg(test)]
+mod tests {
+    use super::bytes_of_words;
+
+    #[test]
+    fn the_bytes_of_words_are_those_of_each() {
+        for words in 0..1u64 << 16 {
+            let each = (0..16).filter(|word| words >> word & 1 != 0).map(|word| 0xf << (4 * word));
+            assert_eq!(bytes_of_words(words), each.sum(), "{words:x}");
+        }
+    }
+}

@@ -245,9 +245,9 @@ pub fn writes_exec(op: &Op) -> bool {
 }
 
 impl Plan {
-    /// Whether an instruction is executed by the interpreter wherever it must be seen.
+    /// Whether an instruction is always executed by the interpreter, which has a checker see it.
     pub fn is_seen_alone(self) -> bool {
-        matches!(self, Plan::Call | Plan::Private(_))
+        matches!(self, Plan::Call)
     }
 
     /// How an instruction is compiled.

@@ -5,7 +5,7 @@ use crate::execute::vector_memory::Addresses;
 use crate::execute::{scalar_memory, vector_memory};
 use crate::instruction::vector_memory::Space;
 use crate::instruction::{Op, Run};
-use crate::memory::{Memory, TouchedNotes, TouchedRegion, Window, WindowAccess};
+use crate::memory::{Memory, PrivateNotes, TouchedNotes, TouchedRegion, Window, WindowAccess};
 use crate::wave::{Row, Wave};
 use flipwave_isa::LaneMask;
 use std::ptr;
@@ -57,13 +57,15 @@ pub const PRIVATE_BLOCK: u32 = 16;
 pub struct PrivateWindows {
     pub load: [CachedWindow; PRIVATE_WINDOWS],
     pub store: [CachedWindow; PRIVATE_WINDOWS],
+    /// Where it is noted what is touched there.
+    pub notes: PrivateNotes,
 }
 
 impl PrivateWindows {
     /// None are known.
     fn missing() -> PrivateWindows {
         let none = [CachedWindow::missing(); PRIVATE_WINDOWS];
-        PrivateWindows { load: none, store: none }
+        PrivateWindows { load: none, store: none, notes: PrivateNotes::NONE }
     }
 }
 
@@ -88,8 +90,7 @@ pub struct Workspace {
     kept: Box<[Row; KEPT_ROWS + MOVED_ROWS]>,
     /// By the number of the access.
     windows: Vec<CachedWindow>,
-    /// Of private memory: those that are known, and none where each access must be seen.
-    private: Box<[PrivateWindows; 2]>,
+    private: Box<PrivateWindows>,
     /// Of the memory whose windows they are.
     generation: Option<u64>,
     /// The tier whose accesses they belong to, by its address.
@@ -102,7 +103,7 @@ impl Default for Workspace {
     fn default() -> Workspace {
         let kept = Box::new([Row::ZERO; KEPT_ROWS + MOVED_ROWS]);
         let (windows, log) = (Vec::new(), Vec::new());
-        let private = Box::new([PrivateWindows::missing(); 2]);
+        let private = Box::new(PrivateWindows::missing());
         Workspace { kept, windows, private, generation: None, tier: 0, log }
     }
 }
@@ -125,9 +126,15 @@ impl Workspace {
         let generation = memory.generation();
         if generation != self.generation {
             self.windows.fill_with(CachedWindow::missing);
-            self.private[0] = PrivateWindows::missing();
+            self.forget_private();
             self.generation = generation;
         }
+    }
+
+    /// Forgets windows of private memory: the next workgroup has other private memory, and what it touches
+    /// of that is noted elsewhere.
+    pub fn forget_private(&mut self) {
+        *self.private = PrivateWindows::missing();
     }
 
     /// Finds window number `number` for what an instruction is about to access; whether there was none
@@ -174,21 +181,21 @@ impl Workspace {
             Direction::Load => WindowAccess::Read,
             Direction::Store => WindowAccess::Write,
         };
-        let found = memory.window(address, access);
+        let found = memory.private_window(address, access);
         self.follow(memory);
-        if let Some(window) = found.filter(|window| window.length >= SHORTEST as u64) {
+        if let Some((window, notes)) = found.filter(|(own, _)| own.length >= SHORTEST as u64) {
             let own = CachedWindow { window, missing: 0, notes: TouchedNotes::NONE };
-            let PrivateWindows { load, store } = &mut self.private[0];
-            load[slot] = own;
+            self.private.load[slot] = own;
             if direction == Direction::Store {
-                store[slot] = own;
+                self.private.store[slot] = own;
             }
+            self.private.notes = notes;
         }
     }
 
-    /// Windows of private memory; none are ever known where each access must be seen.
-    pub fn private(&self, is_seen: bool) -> *const PrivateWindows {
-        &raw const self.private[usize::from(is_seen)]
+    /// Windows of private memory.
+    pub fn private(&self) -> *const PrivateWindows {
+        &raw const *self.private
     }
 
     /// A copy of a row.

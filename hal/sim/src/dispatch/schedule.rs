@@ -245,6 +245,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         let footprint = footprints.entry(workgroup.position, workgroup.slot);
         let launch = &execution.launch;
         let private = [launch.private_memory(workgroup.slot), launch.all_private_memory()];
+        self.workspace.forget_private();
         let mut touched = mem::take(&mut self.touched);
         let mut recording = Recording::new(memory, footprint, &mut touched, private);
         let turn = self.turn(execution, workgroup, &mut recording);

@@ -2,7 +2,7 @@
 
 use super::atomic::Atomic;
 use super::lane_places::LanePlaces;
-use super::touched::TouchedRegion;
+use super::touched::{PrivateNotes, TouchedRegion};
 use flipwave_device::{AccessKind, Address, FaultCause};
 use flipwave_isa::Lane;
 use std::ops::Range;
@@ -44,6 +44,15 @@ pub trait Memory {
     /// must be noted in [`Window::touched`].
     fn window(&mut self, _address: u64, _access: WindowAccess) -> Option<Window> {
         None
+    }
+
+    /// Such bytes of private memory, and where it is noted which of them are accessed.
+    fn private_window(
+        &mut self,
+        address: u64,
+        access: WindowAccess,
+    ) -> Option<(Window, PrivateNotes)> {
+        Some((self.window(address, access)?, PrivateNotes::NONE))
     }
 
     /// A number that is another one when what [`Memory::window`] gave is void; nothing if it gives

@@ -10,7 +10,7 @@ pub const LINE: u64 = 64;
 
 /// A line of 64 bytes, by its address divided by [`LINE`], and which of its bytes are in a set: a bit
 /// each.
-type Line = (u64, u64);
+pub type Line = (u64, u64);
 
 /// A set of bytes of device memory.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -125,14 +125,22 @@ impl ByteSetBuilder {
         }
     }
 
-    /// The same of those that are not in another set.
-    pub fn insert_without(&mut self, start: Address, bytes: u64, other: &ByteSetBuilder) {
-        for (line, mask) in lines_of(start, bytes) {
-            let mask = mask & !other.mask(line);
-            if mask != 0 {
-                *self.masks.entry(line).or_default() |= mask;
-            }
+    /// Adds lines, none of them without bytes, so that [`ByteSetBuilder::insert_lines_without`] finds them
+    /// fast.
+    pub fn insert_each(&mut self, lines: impl Iterator<Item = Line>) {
+        for (line, mask) in lines {
+            *self.masks.entry(line).or_default() |= mask;
         }
+    }
+
+    /// Adds lines, as [`ByteSetBuilder::insert_lines`] does, without the bytes of another set.
+    pub fn insert_lines_without(
+        &mut self,
+        lines: impl Iterator<Item = Line>,
+        other: &ByteSetBuilder,
+    ) {
+        let rest = lines.map(|(line, mask)| (line, mask & !other.mask(line)));
+        self.insert_lines(rest.filter(|(_, mask)| *mask != 0));
     }
 
     /// Adds lines, none of them without bytes, best in ascending order.
@@ -161,7 +169,7 @@ impl ByteSetBuilder {
 }
 
 /// The lines of the bytes from one on, as far as the address space goes.
-fn lines_of(start: Address, bytes: u64) -> impl Iterator<Item = Line> {
+pub fn lines_of(start: Address, bytes: u64) -> impl Iterator<Item = Line> {
     let end = start.0.saturating_add(bytes);
     let mut at = start.0;
     std::iter::from_fn(move || {

@@ -23,4 +23,4 @@ pub use footprint::{Footprint, FootprintUnion, Footprints};
 pub use lane_places::LanePlaces;
 pub use noting::Noting;
 pub use recording::Recording;
-pub use touched::{TouchedNotes, TouchedRegion, TouchedRegions};
+pub use touched::{PrivateNotes, TouchedNotes, TouchedPrivate, TouchedRegion, TouchedRegions};

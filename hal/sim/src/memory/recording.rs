@@ -3,7 +3,7 @@
 use super::access::{Memory, Region, RegionMut, Window, WindowAccess};
 use super::footprint::FootprintBuilder;
 use super::lane_places::LanePlaces;
-use super::touched::TouchedRegions;
+use super::touched::{PrivateNotes, TouchedRegions};
 use flipwave_device::Address;
 use std::ops::Range;
 
@@ -11,13 +11,16 @@ use std::ops::Range;
 /// asked for, but to lanes that report what they access.
 pub struct Recording<'a> {
     memory: &'a mut dyn Memory,
-    footprint: &'a mut FootprintBuilder,
-    /// What is accessed by windows.
-    touched: &'a mut TouchedRegions,
-    /// Addresses of the workgroup's private memory.
-    private: Range<u64>,
+    notes: Notes<'a>,
     /// Addresses of all workgroups' private memory.
     all_private: Range<u64>,
+}
+
+/// What was noted.
+struct Notes<'a> {
+    footprint: &'a mut FootprintBuilder,
+    /// What is accessed by windows, and of the workgroup's private memory.
+    touched: &'a mut TouchedRegions,
 }
 
 impl<'a> Recording<'a> {
@@ -28,32 +31,27 @@ impl<'a> Recording<'a> {
         touched: &'a mut TouchedRegions,
         [private, all_private]: [Range<u64>; 2],
     ) -> Recording<'a> {
-        Recording { memory, footprint, touched, private, all_private }
+        touched.begin(private);
+        Recording { memory, notes: Notes { footprint, touched }, all_private }
     }
 }
 
-impl FootprintBuilder {
-    /// Notes bytes that were read by a workgroup with this private memory: of that, those that it has not
-    /// written itself.
-    fn note_read(&mut self, own: &Range<u64>, address: u64, bytes: u64) {
-        if is_private(own, address, bytes) {
-            self.read.insert_without(Address(address), bytes, &self.private);
-        } else {
-            self.read.insert(Address(address), bytes);
+impl Notes<'_> {
+    /// Notes bytes that were read or written.
+    fn add(&mut self, access: WindowAccess, address: u64, bytes: u64) {
+        let set = match access {
+            WindowAccess::Read => &mut self.footprint.read,
+            WindowAccess::Write => &mut self.footprint.written,
+        };
+        let own = self.touched.private_memory();
+        if !is_private(&own, address, bytes) {
+            return set.insert(Address(address), bytes);
         }
-    }
-
-    /// Notes bytes that were written.
-    fn note_written(&mut self, own: &Range<u64>, address: u64, bytes: u64) {
-        if is_private(own, address, bytes) {
-            let end = address.saturating_add(bytes);
-            let inside = address.max(own.start)..end.min(own.end);
-            self.private.insert(Address(inside.start), inside.end - inside.start);
-            self.written.insert(Address(address), inside.start - address);
-            self.written.insert(Address(inside.end), end - inside.end);
-        } else {
-            self.written.insert(Address(address), bytes);
-        }
+        let end = address.saturating_add(bytes);
+        let inside = address.max(own.start)..end.min(own.end);
+        set.insert(Address(address), inside.start - address);
+        set.insert(Address(inside.end), end - inside.end);
+        self.touched.touch_private(access, inside);
     }
 }
 
@@ -73,7 +71,7 @@ impl Memory for Recording<'_> {
         let region = self.memory.readable(address, bytes)?;
         let part = part(region.base, region.bytes.len(), address, bytes);
         let bytes = region.bytes.get(part)?;
-        self.footprint.note_read(&self.private, address, bytes.len() as u64);
+        self.notes.add(WindowAccess::Read, address, bytes.len() as u64);
         Some(Region { base: address, bytes })
     }
 
@@ -82,7 +80,7 @@ impl Memory for Recording<'_> {
         let part = part(region.base, region.bytes.len(), address, bytes);
         let is_shared = region.is_shared;
         let bytes = region.bytes.get_mut(part)?;
-        self.footprint.note_written(&self.private, address, bytes.len() as u64);
+        self.notes.add(WindowAccess::Write, address, bytes.len() as u64);
         Some(RegionMut { base: address, bytes, is_shared })
     }
 
@@ -95,18 +93,33 @@ impl Memory for Recording<'_> {
     }
 
     fn note_read(&mut self, places: &LanePlaces<'_>) {
-        places.runs(|start, bytes| self.footprint.note_read(&self.private, start, bytes));
+        places.runs(|start, bytes| self.notes.add(WindowAccess::Read, start, bytes));
     }
 
     fn note_written(&mut self, places: &LanePlaces<'_>) {
-        places.runs(|start, bytes| self.footprint.note_written(&self.private, start, bytes));
+        places.runs(|start, bytes| self.notes.add(WindowAccess::Write, start, bytes));
     }
 
     /// None has private memory, of which it matters whether it is read before it is written.
     fn window(&mut self, address: u64, access: WindowAccess) -> Option<Window> {
         let window = self.memory.window(address, access)?;
         let is_private = is_private(&self.all_private, window.base, window.length);
-        if is_private { None } else { self.touched.noting(window, address, access) }
+        if is_private { None } else { self.notes.touched.noting(window, address, access) }
+    }
+
+    /// It is the workgroup's own.
+    fn private_window(
+        &mut self,
+        address: u64,
+        access: WindowAccess,
+    ) -> Option<(Window, PrivateNotes)> {
+        let own = self.notes.touched.private_memory();
+        let Window { base, length, bytes, touched } = self.memory.window(address, access)?;
+        let start = base.max(own.start);
+        let length = base.saturating_add(length).min(own.end).checked_sub(start)?;
+        let bytes = bytes.wrapping_add((start - base) as usize);
+        let window = Window { base: start, length, bytes, touched };
+        own.contains(&address).then(|| (window, self.notes.touched.private_notes()))
     }
 
     fn generation(&self) -> Option<u64> {
@@ -124,6 +137,90 @@ impl Memory for Recording<'_> {
 
 impl Drop for Recording<'_> {
     fn drop(&mut self) {
-        self.touched.take(self.footprint);
+        self.notes.touched.take(self.notes.footprint);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::AddressSpace;
+    use crate::memory::byte_set::ByteSet;
+
+    const OWN: Range<u64> = AddressSpace::START + 100..AddressSpace::START + 1000;
+
+    /// What a workgroup touches that reads and writes some bytes, turn by turn.
+    fn touched(turns: &[&[(WindowAccess, u64, usize)]]) -> [ByteSet; 3] {
+        let mut space = AddressSpace::default();
+        space.allocate(4096).expect("memory");
+        let (mut footprint, mut regions) = Default::default();
+        for turn in turns {
+            // Of another workgroup, in between.
+            let other = [OWN.end..OWN.end + 50, OWN.start..OWN.end + 50];
+            let mut unused = FootprintBuilder::default();
+            let mut memory = Recording::new(&mut space, &mut unused, &mut regions, other);
+            memory.writable(OWN.start, 900);
+            drop(memory);
+            let all = [OWN, OWN.start..OWN.end + 50];
+            let mut memory = Recording::new(&mut space, &mut footprint, &mut regions, all);
+            for &(access, offset, bytes) in *turn {
+                let address = AddressSpace::START + offset;
+                match access {
+                    WindowAccess::Read => assert!(memory.readable(address, bytes).is_some()),
+                    WindowAccess::Write => assert!(memory.writable(address, bytes).is_some()),
+                }
+            }
+        }
+        let footprint = footprint.build();
+        [footprint.read, footprint.written, footprint.private]
+    }
+
+    fn set(runs: &[(u64, u64)]) -> ByteSet {
+        let address = |offset: u64| Address(AddressSpace::START + offset);
+        ByteSet::of_runs(runs.iter().map(|(start, bytes)| (address(*start), *bytes)))
+    }
+
+    use WindowAccess::{Read, Write};
+
+    #[test]
+    fn private_memory_counts_as_read_if_it_was_not_written_before() {
+        let turn = [(Read, 200, 4), (Write, 200, 8), (Read, 202, 10), (Read, 400, 1)];
+        let wanted = [set(&[(200, 4), (208, 4), (400, 1)]), set(&[]), set(&[(200, 8)])];
+        assert_eq!(touched(&[&turn]), wanted);
+    }
+
+    #[test]
+    fn what_was_written_in_a_turn_before_is_not_read() {
+        let turns: [&[_]; 3] = [&[(Write, 300, 4)], &[(Read, 296, 12)], &[(Write, 308, 4)]];
+        let wanted = [set(&[(296, 4), (304, 4)]), set(&[]), set(&[(300, 4), (308, 4)])];
+        assert_eq!(touched(&turns), wanted);
+    }
+
+    #[test]
+    fn what_is_not_the_workgroups_own_counts_as_other_memory() {
+        let turn = [(Write, 90, 20), (Write, 990, 30), (Read, 96, 8), (Read, 1010, 20)];
+        let wanted = [
+            set(&[(96, 4), (1010, 20)]),
+            set(&[(90, 10), (1000, 20)]),
+            set(&[(100, 10), (990, 10)]),
+        ];
+        assert_eq!(touched(&[&turn]), wanted);
+    }
+
+    #[test]
+    fn windows_of_private_memory_are_of_the_workgroups_own() {
+        let mut space = AddressSpace::default();
+        space.allocate(4096).expect("memory");
+        let (mut footprint, mut regions) = Default::default();
+        let all = [OWN, AddressSpace::START..OWN.end + 50];
+        let mut memory = Recording::new(&mut space, &mut footprint, &mut regions, all);
+        for access in [Read, Write] {
+            assert!(memory.window(OWN.start + 8, access).is_none());
+            assert!(memory.private_window(OWN.start - 8, access).is_none());
+            assert!(memory.private_window(OWN.end, access).is_none());
+            let (window, notes) = memory.private_window(OWN.end - 8, access).expect("a window");
+            assert_eq!(window.base..window.base + window.length, OWN);
+            assert_eq!(notes.base, AddressSpace::START + 64);
+        }
     }
 }

@@ -1,9 +1,11 @@
 //! What compiled code touches of device memory: it notes that itself, since nobody sees its accesses.
 
 use super::access::{Window, WindowAccess};
-use super::byte_set::{ByteSetBuilder, LINE};
+use super::byte_set::{ByteSetBuilder, LINE, Line, lines_of};
 use super::footprint::FootprintBuilder;
+use flipwave_device::Address;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::ptr;
 
 /// Where compiled code notes for itself what it touches of a [`TouchedRegion`], in chapters of which some
@@ -65,17 +67,19 @@ impl TouchedRegion {
     /// Notes that so many bytes from an offset on are touched, as far as there are any.
     pub fn touch(&mut self, offset: u64, bytes: u64) {
         let end = offset.saturating_add(bytes).min(self.bits.len() as u64 * LINE);
-        let mut at = offset;
-        while at < end {
-            let (line, first) = (at / LINE, at % LINE);
-            let count = (end - at).min(LINE - first);
-            let bits = &mut self.bits[line as usize];
-            let is_first = *bits == 0;
-            *bits |= u64::MAX >> (LINE - count) << first;
-            if is_first {
-                self.touch_line(line as usize);
-            }
-            at += count;
+        for (line, mask) in lines_of(Address(offset), end.saturating_sub(offset)) {
+            self.touch_bytes(line as usize, mask);
+        }
+    }
+
+    /// The same of bytes of a line, a bit each.
+    #[inline]
+    fn touch_bytes(&mut self, line: usize, mask: u64) {
+        let bits = &mut self.bits[line];
+        let is_first = *bits == 0;
+        *bits |= mask;
+        if is_first && mask != 0 {
+            self.touch_line(line);
         }
     }
 
@@ -93,6 +97,11 @@ impl TouchedRegion {
 
     /// Adds what was touched to a set, and forgets it.
     fn take(&mut self, set: &mut ByteSetBuilder) {
+        self.take_each(|lines| set.insert_lines(lines));
+    }
+
+    /// Has `take` take the lines that have bytes which were touched, some at a time, and forgets them.
+    fn take_each(&mut self, mut take: impl FnMut(&mut dyn Iterator<Item = Line>)) {
         let TouchedRegion { base, bits, pages, chapters, touched } = self;
         touched.sort_unstable();
         for chapter in touched.drain(..).map(|chapter| chapter as usize) {
@@ -100,7 +109,7 @@ impl TouchedRegion {
                 let page = chapter * 64 + page;
                 let lines = bits_of(std::mem::take(&mut pages[page])).map(|line| page * 64 + line);
                 let taken = |line| (*base / LINE + line as u64, std::mem::take(&mut bits[line]));
-                set.insert_lines(lines.map(taken));
+                take(&mut lines.map(taken));
             }
         }
     }
@@ -115,12 +124,100 @@ fn bits_of(mut mask: u64) -> impl Iterator<Item = usize> {
     })
 }
 
+/// The private memory of a workgroup, and which bytes of it were touched since this was last asked.
+#[derive(Debug)]
+pub struct TouchedPrivate {
+    /// Addresses of it.
+    own: Range<u64>,
+    /// Bytes that were read when they had not been written.
+    read: TouchedRegion,
+    written: TouchedRegion,
+}
+
+impl Default for TouchedPrivate {
+    fn default() -> TouchedPrivate {
+        let none = || TouchedRegion::new(0, 0);
+        TouchedPrivate { own: 0..0, read: none(), written: none() }
+    }
+}
+
+/// Where compiled code sees what need not be noted any more of private memory, by the line from an address
+/// on.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct PrivateNotes {
+    pub base: u64,
+    pub read: *const u64,
+    pub written: *const u64,
+    /// What notes the rest; null where nothing is to be noted.
+    pub touched: *mut TouchedPrivate,
+}
+
+impl PrivateNotes {
+    /// Nothing is to be noted.
+    pub const NONE: PrivateNotes =
+        PrivateNotes { base: 0, read: ptr::null(), written: ptr::null(), touched: ptr::null_mut() };
+}
+
+impl TouchedPrivate {
+    /// Becomes that of another workgroup, of which nothing was touched. Of the one before all was taken.
+    fn begin(&mut self, own: Range<u64>) {
+        let base = own.start / LINE * LINE;
+        let lines = (own.end.max(base) - base).div_ceil(LINE);
+        for region in [&mut self.read, &mut self.written] {
+            if region.bits.len() as u64 == lines {
+                region.base = base;
+            } else {
+                *region = TouchedRegion::new(base, lines * LINE);
+            }
+        }
+        self.own = own;
+    }
+
+    /// Where compiled code sees it.
+    fn notes(&mut self) -> PrivateNotes {
+        PrivateNotes {
+            base: self.read.base,
+            read: self.read.bits.as_ptr(),
+            written: self.written.bits.as_ptr(),
+            touched: self,
+        }
+    }
+
+    /// Notes that bytes of a line, a bit each, are read or written, as far as there are any.
+    #[inline]
+    pub fn touch_bytes(&mut self, access: WindowAccess, line: usize, mask: u64) {
+        let Some(written) = self.written.bits.get(line) else { return };
+        match access {
+            WindowAccess::Read => self.read.touch_bytes(line, mask & !written),
+            WindowAccess::Write => self.written.touch_bytes(line, mask),
+        }
+    }
+
+    /// The same of so many bytes from an offset on.
+    pub fn touch(&mut self, access: WindowAccess, offset: u64, bytes: u64) {
+        for (line, mask) in lines_of(Address(offset), bytes) {
+            self.touch_bytes(access, line as usize, mask);
+        }
+    }
+
+    /// Adds what was touched to a footprint, and forgets it. What the workgroup has written before does not
+    /// count as read.
+    fn take(&mut self, footprint: &mut FootprintBuilder) {
+        let FootprintBuilder { read, private, .. } = footprint;
+        self.read.take_each(|lines| read.insert_lines_without(lines, private));
+        self.written.take_each(|lines| private.insert_each(lines));
+    }
+}
+
 /// The stretches of memory of which windows were given.
 #[derive(Debug, Default)]
 pub struct TouchedRegions {
     /// By the base and the number of bytes, what was read and what was written: in the order of addresses,
     /// in which sets take it fastest.
     regions: BTreeMap<(u64, u64, WindowAccess), Box<TouchedRegion>>,
+    /// Of the workgroup whose turn it is.
+    private: Box<TouchedPrivate>,
 }
 
 impl TouchedRegions {
@@ -146,8 +243,30 @@ impl TouchedRegions {
         })
     }
 
+    /// The turn of a workgroup with this private memory begins.
+    pub fn begin(&mut self, private: Range<u64>) {
+        self.private.begin(private);
+    }
+
+    /// Addresses of the private memory of the workgroup whose turn it is.
+    pub fn private_memory(&self) -> Range<u64> {
+        self.private.own.clone()
+    }
+
+    /// Where compiled code sees what is noted of that.
+    pub fn private_notes(&mut self) -> PrivateNotes {
+        self.private.notes()
+    }
+
+    /// Notes that bytes of that, which are all in it, are read or written.
+    pub fn touch_private(&mut self, access: WindowAccess, bytes: Range<u64>) {
+        let offset = bytes.start - self.private.read.base;
+        self.private.touch(access, offset, bytes.end - bytes.start);
+    }
+
     /// Adds all that was touched to a footprint, and forgets it.
     pub fn take(&mut self, footprint: &mut FootprintBuilder) {
+        self.private.take(footprint);
         for ((_, _, access), region) in &mut self.regions {
             region.take(match access {
                 WindowAccess::Read => &mut footprint.read,

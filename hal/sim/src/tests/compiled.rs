@@ -27,6 +27,7 @@ use crate::wave::copy::WaveCopy;
 use crate::wave::{Level, Machine, Row, RowIndex, ScalarIndex, Wave};
 use flipwave_device::{Address, WaveId};
 use flipwave_isa::{Generation, LaneMask, Register, RegisterRange, SdwaSelect, SdwaUnused};
+use std::ops::Range;
 use std::sync::LazyLock;
 
 /// Vector registers that operations have.
@@ -376,6 +377,19 @@ impl World {
         [(AddressSpace::START, BUFFER), (start, NEAR), (end, NEAR)]
     }
 
+    /// What is the workgroup's private memory, and all workgroups': some of what is accessed, or nothing.
+    fn private_memory(&self, random: &mut Random) -> [Range<u64>; 2] {
+        let chunks = self.chunks.0 + CHUNK;
+        let own = match random.next() % 5 {
+            0 => return [0..0, 0..0],
+            1 => AddressSpace::START..AddressSpace::START + BUFFER,
+            2 => AddressSpace::START + 512..AddressSpace::START + 1540,
+            3 => chunks - 1024..chunks + NEAR,
+            _ => chunks - NEAR..chunks + NEAR,
+        };
+        [own.clone(), own.start - 4096..own.end + 4096]
+    }
+
     fn memory(&self) -> Vec<Vec<u8>> {
         let part = |(start, length)| {
             let mut bytes = vec![0; length as usize];
@@ -627,6 +641,7 @@ fn difference(
         let notes = world_number % 3 == 1;
         let settles_nans = world_number % 3 == 2;
         let mut touched = TouchedRegions::default();
+        let private = before.private_memory(random);
         // The first time windows are found, the second time they are there, and then they are those that
         // other registers have led to.
         let other = world(random, machine);
@@ -637,14 +652,16 @@ fn difference(
             let World { wave, space, lds, .. } = &mut expected;
             let wanted = if notes {
                 let mut unused = TouchedRegions::default();
-                let mut memory = Recording::new(space, &mut one, &mut unused, [0..0, 0..0]);
+                let mut memory = Recording::new(space, &mut one, &mut unused, private.clone());
                 interpret((wave, lds), &mut memory, &candidate.block.source)
             } else {
                 interpret((wave, lds), space, &candidate.block.source)
             };
             let World { wave, space, lds, .. } = &mut found;
             let given = if notes {
-                let mut memory = Recording::new(space, &mut other, &mut touched, [0..0, 0..0]);
+                // As before the turn of a workgroup.
+                workspace.forget_private();
+                let mut memory = Recording::new(space, &mut other, &mut touched, private.clone());
                 execute((wave, lds), &mut memory, (&candidate, settles_nans), &mut workspace)
             } else {
                 execute((wave, lds), space, (&candidate, settles_nans), &mut workspace)

@@ -74,8 +74,9 @@ fn bytes_of_another_set_are_left_out() {
     let mut other = ByteSetBuilder::default();
     other.insert(Address(70), 10);
     let mut set = ByteSetBuilder::default();
-    set.insert_without(Address(60), 30, &other);
-    set.insert_without(Address(72), 4, &other);
+    for (start, bytes) in [(60, 30), (72, 4)] {
+        set.insert_lines_without(lines_of(Address(start), bytes), &other);
+    }
     let set = set.build();
     for byte in 50..100 {
         assert_eq!(

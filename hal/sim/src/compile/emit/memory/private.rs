@@ -5,14 +5,15 @@
 use super::buffer::{ADD_THREAD, Resource};
 use crate::compile::access::{Direction, PrivateAccess};
 use crate::compile::emit::Emitter;
-use crate::compile::frame::offset;
+use crate::compile::frame::{PRIVATE_LOAD, PRIVATE_STORE, offset};
 use crate::compile::value::{Shape, Value};
 use crate::compile::workspace::{PRIVATE_BLOCK, PRIVATE_WINDOWS};
 use crate::instruction::vector_memory::{Space, VectorAccess};
 use crate::instruction::{Op, Run, Word};
+use crate::memory::LINE;
 use crate::wave::{RowIndex, ScalarIndex};
 use flipwave_isa::Generation;
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
 /// Where the word of the first active lane is.
 struct Private {
@@ -42,10 +43,25 @@ struct Own {
 /// [`Window`](crate::memory::Window), and how far from its start the first lane's word is.
 #[derive(Clone, Copy)]
 struct Held {
+    /// All windows.
+    windows: Value,
     bytes: Value,
     length: Value,
     is_there: Value,
     start: Value,
+}
+
+/// Where it is noted what is touched of private memory.
+#[derive(Clone, Copy)]
+struct Noted {
+    /// For each line the bytes that need not be noted any more, a bit each: what was read, and what was
+    /// written.
+    read: Value,
+    written: Value,
+    /// How far from the first line the first lane's word is.
+    offset: Value,
+    /// Whether it begins a line.
+    begins_line: Value,
 }
 
 impl Emitter<'_> {
@@ -56,10 +72,6 @@ impl Emitter<'_> {
         op: &Op,
         access: PrivateAccess,
     ) {
-        // What it touches is noted in the order of what happens.
-        if self.how.notes {
-            return self.call(index);
-        }
         self.close();
         let Run::VectorMemory(VectorAccess { space, .. }) = op.run else { return };
         let is_buffer = matches!(space, Space::Buffer { .. });
@@ -72,7 +84,9 @@ impl Emitter<'_> {
         let ends_in = self.value(format_args!("icmp ule i64 {end}, {}", held.length));
         let is_in = self.all([held.is_there, begins_in, ends_in]);
         let is_same = private.own.map_or(Value::Bit(true), |own| own.is_same);
-        let are_adjacent = self.all([private.fits, is_in, is_same]);
+        let noted = self.how.notes.then(|| self.noted_private(held, private.address));
+        let begins_line = noted.map_or(Value::Bit(true), |noted| noted.begins_line);
+        let are_adjacent = self.all([private.fits, is_in, is_same, begins_line]);
         // Hosts without AVX-512 scatter nothing.
         let own = private.own.filter(|_| {
             access.direction == Direction::Load || matches!(self.shape, Shape::Sixteen)
@@ -90,7 +104,7 @@ impl Emitter<'_> {
                 "  br i1 {are_in}, label %each{number}, label %elsewhere{number}\n\
                  each{number}:\n"
             );
-            self.move_each(op, access, (own, held));
+            self.move_each(op, access, (own, held), noted);
             let _ = writeln!(self.text, "  br label %accessed{number}");
         }
         let _ = writeln!(self.text, "elsewhere{number}:");
@@ -102,6 +116,9 @@ impl Emitter<'_> {
         let _ = writeln!(self.text, "  store i64 {lacks}, ptr {place}");
         self.call_interpreter(index);
         let _ = write!(self.text, "  br label %accessed{number}\nprivate{number}:\n");
+        if let Some(noted) = noted {
+            self.note_private(access, noted, number);
+        }
         let at =
             self.value(format_args!("getelementptr i8, ptr {}, i64 {}", held.bytes, held.start));
         for word in 0..access.words.into() {
@@ -109,6 +126,68 @@ impl Emitter<'_> {
         }
         let _ = write!(self.text, "  br label %accessed{number}\naccessed{number}:\n");
         self.label = format!("accessed{number}");
+    }
+
+    /// Where it is noted what is touched of private memory, if some is known.
+    fn noted_private(&mut self, held: Held, address: Value) -> Noted {
+        let mut field = |of: usize, kind: &str| {
+            let place =
+                self.value(format_args!("getelementptr i8, ptr {}, i64 {of}", held.windows));
+            self.value(format_args!("load {kind}, ptr {place}"))
+        };
+        let base = field(offset::PRIVATE_BASE, "i64");
+        let read = field(offset::PRIVATE_READ, "ptr");
+        let written = field(offset::PRIVATE_WRITTEN, "ptr");
+        let offset = self.value(format_args!("sub i64 {address}, {base}"));
+        let rest = self.value(format_args!("and i64 {offset}, {}", LINE - 1));
+        let begins_line = self.value(format_args!("icmp eq i64 {rest}, 0"));
+        Noted { read, written, offset, begins_line }
+    }
+
+    /// Notes what active lanes touch whose words are side by side, unless that is known of whole lines.
+    fn note_private(&mut self, access: PrivateAccess, noted: Noted, number: u32) {
+        let lines = self.bytes_of(access) / LINE;
+        let line = self.value(format_args!("lshr i64 {}, {}", noted.offset, LINE.trailing_zeros()));
+        let mut known = |of: Value| {
+            let at = self.value(format_args!("getelementptr i64, ptr {of}, i64 {line}"));
+            self.value(format_args!("load <{lines} x i64>, ptr {at}, align 8"))
+        };
+        let mut all = known(noted.written);
+        if access.direction == Direction::Load {
+            let read = known(noted.read);
+            all = self.value(format_args!("or <{lines} x i64> {all}, {read}"));
+        }
+        let all = self.value(format_args!(
+            "call i64 @llvm.vector.reduce.and.v{lines}i64(<{lines} x i64> {all})"
+        ));
+        let are_known = self.value(format_args!("icmp eq i64 {all}, -1"));
+        let _ = write!(
+            self.text,
+            "  br i1 {are_known}, label %noted{number}, label %note{number}\nnote{number}:\n"
+        );
+        self.touch_private(offset::TOUCH_PRIVATE, access, line, "%exec");
+        let _ = write!(self.text, "  br label %noted{number}\nnoted{number}:\n");
+    }
+
+    /// Calls what notes that lanes touch private memory.
+    fn touch_private(
+        &mut self,
+        at: usize,
+        access: PrivateAccess,
+        line: Value,
+        lanes: impl Display,
+    ) {
+        let direction = match access.direction {
+            Direction::Load => PRIVATE_LOAD,
+            Direction::Store => PRIVATE_STORE,
+        };
+        let place = self.value(format_args!("getelementptr i8, ptr %frame, i64 {at}"));
+        let touch = self.value(format_args!("load ptr, ptr {place}"));
+        let words = access.words;
+        let _ = writeln!(
+            self.text,
+            "  call void {touch}(ptr %frame, i64 {direction}, i64 {line}, i64 {words}, i64 {lanes})"
+        );
     }
 
     /// The window that an address may be in.
@@ -134,7 +213,7 @@ impl Emitter<'_> {
         let missing = field(offset::WINDOW_MISSING, "i64");
         let start = self.value(format_args!("sub i64 {address}, {first}"));
         let is_there = self.value(format_args!("icmp eq i64 {missing}, 0"));
-        Held { bytes, length, is_there, start }
+        Held { windows, bytes, length, is_there, start }
     }
 
     /// Whether the words of all active lanes, whose offsets differ, are in the window, the first 2 GiB
@@ -194,7 +273,13 @@ impl Emitter<'_> {
     }
 
     /// Moves the words of lanes whose offsets differ.
-    fn move_each(&mut self, op: &Op, access: PrivateAccess, (own, held): (Own, Held)) {
+    fn move_each(
+        &mut self,
+        op: &Op,
+        access: PrivateAccess,
+        (own, held): (Own, Held),
+        noted: Option<Noted>,
+    ) {
         let ([w, m], count) = (self.types(["W", "M"]), self.shape.lanes());
         let lanes = u32::from(self.machine.lanes);
         // Numbers of 32 bits wrap on the way to what is less than 2^31.
@@ -214,6 +299,9 @@ impl Emitter<'_> {
                 self.value(format_args!("add {w} {within}, <{}>", places.join(", ")))
             })
             .collect();
+        if let Some(noted) = noted {
+            self.note_each_private(access, (held, noted), &offsets);
+        }
         for word in 0..access.words.into() {
             let row = data(op, access).plus(word);
             let before = u32::from(word) * lanes * 4;
@@ -238,6 +326,32 @@ impl Emitter<'_> {
                     ),
                 };
             }
+        }
+    }
+
+    /// Notes what active lanes touch whose first words are at these offsets in the window.
+    fn note_each_private(
+        &mut self,
+        access: PrivateAccess,
+        (held, noted): (Held, Noted),
+        offsets: &[Value],
+    ) {
+        let ([w, m, d], count) = (self.types(["W", "M", "D"]), self.shape.lanes());
+        let window = self.value(format_args!("sub i64 {}, {}", noted.offset, held.start));
+        let one = self.value(format_args!("insertelement {d} poison, i64 {window}, i64 0"));
+        let window = self.value(format_args!(
+            "shufflevector {d} {one}, {d} poison, <{count} x i32> zeroinitializer"
+        ));
+        for (part, offsets) in (0..).zip(offsets) {
+            let offsets = self.value(format_args!("zext {w} {offsets} to {d}"));
+            let offsets = self.value(format_args!("add {d} {offsets}, {window}"));
+            let places =
+                self.value(format_args!("getelementptr i8, ptr %frame, i64 {}", offset::PLACES));
+            let _ = writeln!(self.text, "  store {d} {offsets}, ptr {places}, align 8");
+            let active = self.active(part);
+            let bits = self.value(format_args!("bitcast {m} {active} to i{count}"));
+            let lanes = self.value(format_args!("zext i{count} {bits} to i64"));
+            self.touch_private(offset::TOUCH_EACH_PRIVATE, access, Value::Wide(0), lanes);
         }
     }
 
