@@ -210,25 +210,27 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         let launch = &execution.launch;
         let position = launch.position(index);
         let level = self.programs[execution.home].level();
+        let count = launch.waves(position);
+        let left = self.spare.len().saturating_sub(count as usize);
+        let mut waves = self.spare.split_off(left);
+        waves.resize_with(count as usize, || Wave::new(level));
+        let mut watched = Vec::with_capacity(waves.len());
+        for (index, wave) in (0..count).zip(&mut waves) {
+            launch.start(wave, position, index, slot);
+            self.checker.starts(wave, launch);
+            watched.push(self.observer.watches(wave.id));
+        }
+        execution.statistics.waves += u64::from(count);
         let mut workgroup = Workgroup {
             position,
             slot,
-            waves: Vec::new(),
-            watched: Vec::new(),
+            waves,
+            watched,
             short_turns: 0,
             lds: vec![0; launch.lds_bytes as usize],
-            barrier: WorkgroupBarrier::new(launch.waves(position)),
-            statistics: Statistics::default(),
+            barrier: WorkgroupBarrier::new(count),
+            statistics: Statistics { waves: count.into(), ..Statistics::default() },
         };
-        for index in 0..launch.waves(position) {
-            let mut wave = Scheduler::<C>::wave(&mut self.spare, level);
-            launch.start(&mut wave, position, index, slot);
-            self.checker.starts(&wave, launch);
-            workgroup.watched.push(self.observer.watches(wave.id));
-            workgroup.waves.push(wave);
-            workgroup.statistics.waves += 1;
-            execution.statistics.waves += 1;
-        }
         workgroup.begin_together();
         execution.resident.push_back(workgroup);
         true

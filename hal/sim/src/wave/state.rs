@@ -145,7 +145,7 @@ impl Wave {
             [RowIndex(0), RowIndex::UPPER_HALF].into_iter().zip(allocated).zip(self.rows_used)
         {
             let (first, count) = (usize::from(first.0), usize::from(count.max(used)));
-            self.rows[first..first + count].fill(Row::ZERO);
+            self.rows.zero(first..first + count);
         }
         self.rows_used = allocated;
         self.id = id;
