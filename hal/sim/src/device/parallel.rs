@@ -18,6 +18,9 @@ use std::thread;
 /// Wave instructions that a dispatch executes on one thread before it is divided: most dispatches end
 /// before, and what a workgroup executes is known then.
 pub(super) const ALONE: u64 = 1 << 16;
+/// Wave instructions that a dispatch must have left to be divided: threads are started for it, which takes
+/// as long as one executes a good part of these.
+const WORTHWHILE: u64 = 1 << 16;
 /// Pieces of work for each thread, so that all have something to do until the end.
 const PIECES: u64 = 4;
 
@@ -215,7 +218,7 @@ impl EmbeddedGpu {
 
 /// How many workgroups that have not started so many threads are to execute at once: for each about as many
 /// instructions as given, but not more than the dispatch has executed so far. Nothing if there are not
-/// enough for several.
+/// enough for several, or too little is left to do.
 pub(super) fn workgroups_at_once(
     execution: &Execution,
     threads: usize,
@@ -226,6 +229,9 @@ pub(super) fn workgroups_at_once(
         return None;
     }
     let of_workgroup = execution.instructions_of_workgroup()?.max(1);
+    if left.saturating_mul(of_workgroup) < WORTHWHILE {
+        return None;
+    }
     let of_thread = instructions.min(execution.statistics.wave_instructions) / of_workgroup;
     Some(of_thread.max(1).saturating_mul(threads as u64).min(left))
 }
