@@ -212,7 +212,9 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         let level = self.programs[execution.home].level();
         let count = launch.waves(position);
         let left = self.spare.len().saturating_sub(count as usize);
-        let mut waves = self.spare.split_off(left);
+        // With room for these alone: what is split off a list may take over its room.
+        let mut waves = Vec::with_capacity(count as usize);
+        waves.extend(self.spare.drain(left..));
         waves.resize_with(count as usize, || Wave::new(level));
         let mut watched = Vec::with_capacity(waves.len());
         for (index, wave) in (0..count).zip(&mut waves) {
