@@ -11,7 +11,7 @@ pub struct Block {
     pub source: Source,
     /// See [`Stretch::number`].
     number: u64,
-    /// See [`Stretch::seen_alone`]: what is left to the interpreter.
+    /// See [`Stretch::seen_alone`]: what is always left to the interpreter.
     seen_alone: Vec<bool>,
     /// See [`Stretch::before_exec`].
     before_exec: usize,

@@ -15,7 +15,7 @@ use crate::memory::{
 };
 use crate::wave::{LANES, Row, Wave};
 use flipwave_device::FaultCause;
-use flipwave_isa::{Lane, LaneMask};
+use flipwave_isa::LaneMask;
 use std::marker::PhantomData;
 use std::mem::{MaybeUninit, offset_of};
 use std::ptr;
@@ -428,9 +428,9 @@ unsafe extern "C" fn touch_each(frame: *mut Frame<'_, '_>, site: u64, lanes: u64
     }
     // SAFETY: promised by the caller; see `region`.
     let (region, bytes) = unsafe { region(frame, site) };
-    for lane in LaneMask(lanes).lanes() {
-        // SAFETY: the place of an active lane was written.
-        region.touch(unsafe { place(frame, lane) }, bytes);
+    // SAFETY: promised by the caller.
+    for place in unsafe { places(frame, lanes) } {
+        region.touch(place, bytes);
     }
 }
 
@@ -472,9 +472,8 @@ unsafe extern "C" fn touch_each_private(
 ) {
     // SAFETY: promised by the caller; see `private`.
     let (touched, wave_lanes) = unsafe { private(frame) };
-    for lane in LaneMask(lanes).lanes() {
-        // SAFETY: the caller has written it.
-        let place = unsafe { place(frame, lane) };
+    // SAFETY: promised by the caller.
+    for place in unsafe { places(frame, lanes) } {
         for word in 0..words {
             touched.touch(private_access(access), place + word * wave_lanes * 4, 4);
         }
@@ -515,13 +514,15 @@ unsafe fn private<'a>(frame: *mut Frame<'_, '_>) -> (&'a mut TouchedPrivate, u64
     unsafe { (&mut *(*(*frame).private).notes.touched, (*(*frame).wave).machine.lanes.into()) }
 }
 
-/// Where a lane is.
+/// Where lanes are, those that `lanes` has a bit of.
 ///
 /// # Safety
 /// The caller has written that, of a turn of a loop, which has 16 lanes at most.
-unsafe fn place(frame: *mut Frame<'_, '_>, lane: Lane) -> u64 {
+unsafe fn places(frame: *mut Frame<'_, '_>, lanes: u64) -> impl Iterator<Item = u64> {
     // SAFETY: promised by the caller.
-    unsafe { (&raw const (*frame).places).cast::<u64>().add(lane.0.into()).read() }
+    let all = unsafe { (&raw const (*frame).places).cast::<u64>() };
+    // SAFETY: as before.
+    LaneMask(lanes).lanes().map(move |lane| unsafe { all.add(lane.0.into()).read() })
 }
 
 /// The region of an access's window, and the bytes of a lane.

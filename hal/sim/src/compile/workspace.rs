@@ -90,6 +90,7 @@ pub struct Workspace {
     kept: Box<[Row; KEPT_ROWS + MOVED_ROWS]>,
     /// By the number of the access.
     windows: Vec<CachedWindow>,
+    /// Those of private memory.
     private: Box<PrivateWindows>,
     /// Of the memory whose windows they are.
     generation: Option<u64>,

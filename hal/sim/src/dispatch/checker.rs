@@ -22,8 +22,8 @@ pub enum Counting {
 
 /// Sees every instruction before it is executed, and after it where it wants to. It changes nothing.
 pub trait Checker {
-    /// Whether instructions may be executed as compiled code: it sees those that compiled code leaves to
-    /// the interpreter, and of the others how often their stretch was executed.
+    /// Whether instructions may be executed as compiled code: it sees those that compiled code always
+    /// leaves to the interpreter, and of the others how often their stretch was executed.
     const ALLOWS_COMPILED: bool = false;
 
     /// Which stretches it sees that are executed as compiled code.

@@ -24,7 +24,7 @@ impl ByteSet {
     /// as the address space goes.
     pub fn of_runs(runs: impl IntoIterator<Item = (Address, u64)>) -> ByteSet {
         let runs = runs.into_iter();
-        ByteSet::of_lines(runs.flat_map(|(start, bytes)| lines_of(start, bytes)).collect())
+        ByteSet::of_lines(runs.flat_map(|(start, bytes)| lines_of(start.0, bytes)).collect())
     }
 
     /// The set of lines in any order, none of them without bytes.
@@ -120,7 +120,7 @@ impl ByteSetBuilder {
 
     /// Adds the `bytes` bytes from `start` on, as far as the address space goes.
     pub fn insert(&mut self, start: Address, bytes: u64) {
-        for (line, mask) in lines_of(start, bytes) {
+        for (line, mask) in lines_of(start.0, bytes) {
             *self.masks.entry(line).or_default() |= mask;
         }
     }
@@ -168,10 +168,11 @@ impl ByteSetBuilder {
     }
 }
 
-/// The lines of the bytes from one on, as far as the address space goes.
-pub fn lines_of(start: Address, bytes: u64) -> impl Iterator<Item = Line> {
-    let end = start.0.saturating_add(bytes);
-    let mut at = start.0;
+/// The lines of the bytes from one on, as far as the address space goes: an address, or an offset from where
+/// a line begins.
+pub fn lines_of(start: u64, bytes: u64) -> impl Iterator<Item = Line> {
+    let end = start.saturating_add(bytes);
+    let mut at = start;
     std::iter::from_fn(move || {
         let count = end.checked_sub(at).filter(|left| *left > 0)?.min(LINE - at % LINE);
         let line = (at / LINE, u64::MAX >> (LINE - count) << (at % LINE));

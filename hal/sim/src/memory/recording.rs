@@ -143,6 +143,7 @@ impl Drop for Recording<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::WindowAccess::{Read, Write};
     use super::*;
     use crate::memory::AddressSpace;
     use crate::memory::byte_set::ByteSet;
@@ -166,8 +167,8 @@ mod tests {
             for &(access, offset, bytes) in *turn {
                 let address = AddressSpace::START + offset;
                 match access {
-                    WindowAccess::Read => assert!(memory.readable(address, bytes).is_some()),
-                    WindowAccess::Write => assert!(memory.writable(address, bytes).is_some()),
+                    Read => assert!(memory.readable(address, bytes).is_some()),
+                    Write => assert!(memory.writable(address, bytes).is_some()),
                 }
             }
         }
@@ -179,8 +180,6 @@ mod tests {
         let address = |offset: u64| Address(AddressSpace::START + offset);
         ByteSet::of_runs(runs.iter().map(|(start, bytes)| (address(*start), *bytes)))
     }
-
-    use WindowAccess::{Read, Write};
 
     #[test]
     fn private_memory_counts_as_read_if_it_was_not_written_before() {

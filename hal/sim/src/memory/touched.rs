@@ -3,7 +3,6 @@
 use super::access::{Window, WindowAccess};
 use super::byte_set::{ByteSetBuilder, LINE, Line, lines_of};
 use super::footprint::FootprintBuilder;
-use flipwave_device::Address;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::ptr;
@@ -67,7 +66,7 @@ impl TouchedRegion {
     /// Notes that so many bytes from an offset on are touched, as far as there are any.
     pub fn touch(&mut self, offset: u64, bytes: u64) {
         let end = offset.saturating_add(bytes).min(self.bits.len() as u64 * LINE);
-        for (line, mask) in lines_of(Address(offset), end.saturating_sub(offset)) {
+        for (line, mask) in lines_of(offset, end.saturating_sub(offset)) {
             self.touch_bytes(line as usize, mask);
         }
     }
@@ -97,19 +96,22 @@ impl TouchedRegion {
 
     /// Adds what was touched to a set, and forgets it.
     fn take(&mut self, set: &mut ByteSetBuilder) {
-        self.take_each(|lines| set.insert_lines(lines));
+        self.take_each(|lines| set.insert_lines(lines.iter().copied()));
     }
 
     /// Has `take` take the lines that have bytes which were touched, some at a time, and forgets them.
-    fn take_each(&mut self, mut take: impl FnMut(&mut dyn Iterator<Item = Line>)) {
+    fn take_each(&mut self, mut take: impl FnMut(&[Line])) {
         let TouchedRegion { base, bits, pages, chapters, touched } = self;
+        let mut taken = Vec::with_capacity(64);
         touched.sort_unstable();
         for chapter in touched.drain(..).map(|chapter| chapter as usize) {
             for page in bits_of(std::mem::take(&mut chapters[chapter])) {
                 let page = chapter * 64 + page;
                 let lines = bits_of(std::mem::take(&mut pages[page])).map(|line| page * 64 + line);
-                let taken = |line| (*base / LINE + line as u64, std::mem::take(&mut bits[line]));
-                take(&mut lines.map(taken));
+                let own = |line| (*base / LINE + line as u64, std::mem::take(&mut bits[line]));
+                taken.clear();
+                taken.extend(lines.map(own));
+                take(&taken);
             }
         }
     }
@@ -196,7 +198,7 @@ impl TouchedPrivate {
 
     /// The same of so many bytes from an offset on.
     pub fn touch(&mut self, access: WindowAccess, offset: u64, bytes: u64) {
-        for (line, mask) in lines_of(Address(offset), bytes) {
+        for (line, mask) in lines_of(offset, bytes) {
             self.touch_bytes(access, line as usize, mask);
         }
     }
@@ -205,8 +207,8 @@ impl TouchedPrivate {
     /// count as read.
     fn take(&mut self, footprint: &mut FootprintBuilder) {
         let FootprintBuilder { read, private, .. } = footprint;
-        self.read.take_each(|lines| read.insert_lines_without(lines, private));
-        self.written.take_each(|lines| private.insert_each(lines));
+        self.read.take_each(|lines| read.insert_lines_without(lines.iter().copied(), private));
+        self.written.take_each(|lines| private.insert_each(lines.iter().copied()));
     }
 }
 

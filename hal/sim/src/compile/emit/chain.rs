@@ -6,7 +6,7 @@ use crate::compile::frame::offset;
 use crate::compile::plan::writes_exec;
 use crate::compile::value::Value;
 use crate::instruction::Flow;
-use std::fmt::{Display, Write};
+use std::fmt::Write;
 
 /// Which of the places a block goes on at: after its last instruction, and where that branches to.
 const NEXT: usize = 0;
@@ -77,17 +77,6 @@ impl Emitter<'_> {
              store i64 %operations, ptr %operations.at\n",
             count - per_lane
         );
-    }
-
-    /// The address so many bytes after a pointer.
-    fn after(&mut self, pointer: impl Display, bytes: usize) -> Value {
-        self.value(format_args!("getelementptr i8, ptr {pointer}, i64 {bytes}"))
-    }
-
-    /// A field of the frame.
-    fn field(&mut self, at: usize, kind: &str) -> Value {
-        let place = self.after("%frame", at);
-        self.value(format_args!("load {kind}, ptr {place}"))
     }
 
     /// Whether the wave has executed less than a field of the frame says.

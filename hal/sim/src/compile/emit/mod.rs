@@ -30,7 +30,7 @@ use crate::wave::{Machine, RowIndex, ScalarIndex};
 use memory::Group;
 use moves::Moved;
 use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
 /// The sources of an access to memory, each of which may be a scalar register.
 const WORDS: [Kind; 4] = [Kind::Wide; 4];
@@ -155,6 +155,22 @@ impl<'a> Emitter<'a> {
             how,
             constants: String::new(),
         }
+    }
+
+    /// The address so many bytes after a pointer.
+    fn after(&mut self, pointer: impl Display, bytes: usize) -> Value {
+        self.value(format_args!("getelementptr i8, ptr {pointer}, i64 {bytes}"))
+    }
+
+    /// A field of what a pointer is to.
+    fn field_of(&mut self, pointer: impl Display, at: usize, kind: &str) -> Value {
+        let place = self.after(pointer, at);
+        self.value(format_args!("load {kind}, ptr {place}"))
+    }
+
+    /// A field of the frame.
+    fn field(&mut self, at: usize, kind: &str) -> Value {
+        self.field_of("%frame", at, kind)
     }
 
     fn number(&mut self) -> u32 {

@@ -75,7 +75,7 @@ fn bytes_of_another_set_are_left_out() {
     other.insert(Address(70), 10);
     let mut set = ByteSetBuilder::default();
     for (start, bytes) in [(60, 30), (72, 4)] {
-        set.insert_lines_without(lines_of(Address(start), bytes), &other);
+        set.insert_lines_without(lines_of(start, bytes), &other);
     }
     let set = set.build();
     for byte in 50..100 {

@@ -269,10 +269,7 @@ impl Emitter<'_> {
         let at = number * offset::WINDOW_SIZE;
         let window = self.value(format_args!("getelementptr i8, ptr %windows, i64 {at}"));
         let notes = self.how.notes;
-        let mut field = |of: usize, kind: &str| {
-            let place = self.value(format_args!("getelementptr i8, ptr {window}, i64 {of}"));
-            self.value(format_args!("load {kind}, ptr {place}"))
-        };
+        let mut field = |of: usize, kind: &str| self.field_of(window, of, kind);
         let first = field(offset::WINDOW_BASE, "i64");
         let length = field(offset::WINDOW_LENGTH, "i64");
         let bytes = field(offset::WINDOW_BYTES, "ptr");

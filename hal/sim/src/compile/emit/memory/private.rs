@@ -130,14 +130,9 @@ impl Emitter<'_> {
 
     /// Where it is noted what is touched of private memory, if some is known.
     fn noted_private(&mut self, held: Held, address: Value) -> Noted {
-        let mut field = |of: usize, kind: &str| {
-            let place =
-                self.value(format_args!("getelementptr i8, ptr {}, i64 {of}", held.windows));
-            self.value(format_args!("load {kind}, ptr {place}"))
-        };
-        let base = field(offset::PRIVATE_BASE, "i64");
-        let read = field(offset::PRIVATE_READ, "ptr");
-        let written = field(offset::PRIVATE_WRITTEN, "ptr");
+        let base = self.field_of(held.windows, offset::PRIVATE_BASE, "i64");
+        let read = self.field_of(held.windows, offset::PRIVATE_READ, "ptr");
+        let written = self.field_of(held.windows, offset::PRIVATE_WRITTEN, "ptr");
         let offset = self.value(format_args!("sub i64 {address}, {base}"));
         let rest = self.value(format_args!("and i64 {offset}, {}", LINE - 1));
         let begins_line = self.value(format_args!("icmp eq i64 {rest}, 0"));
@@ -181,8 +176,7 @@ impl Emitter<'_> {
             Direction::Load => PRIVATE_LOAD,
             Direction::Store => PRIVATE_STORE,
         };
-        let place = self.value(format_args!("getelementptr i8, ptr %frame, i64 {at}"));
-        let touch = self.value(format_args!("load ptr, ptr {place}"));
+        let touch = self.field(at, "ptr");
         let words = access.words;
         let _ = writeln!(
             self.text,
@@ -196,17 +190,12 @@ impl Emitter<'_> {
             Direction::Load => offset::PRIVATE_LOAD,
             Direction::Store => offset::PRIVATE_STORE,
         };
-        let windows =
-            self.value(format_args!("getelementptr i8, ptr %frame, i64 {}", offset::PRIVATE));
-        let windows = self.value(format_args!("load ptr, ptr {windows}"));
+        let windows = self.field(offset::PRIVATE, "ptr");
         let block = self.value(format_args!("lshr i64 {address}, {PRIVATE_BLOCK}"));
         let slot = self.value(format_args!("and i64 {block}, {}", PRIVATE_WINDOWS - 1));
         let slot = self.value(format_args!("mul i64 {slot}, {}", offset::WINDOW_SIZE));
         let window = self.value(format_args!("getelementptr i8, ptr {windows}, i64 {slot}"));
-        let mut field = |of: usize, kind: &str| {
-            let place = self.value(format_args!("getelementptr i8, ptr {window}, i64 {}", at + of));
-            self.value(format_args!("load {kind}, ptr {place}"))
-        };
+        let mut field = |of: usize, kind: &str| self.field_of(window, at + of, kind);
         let first = field(offset::WINDOW_BASE, "i64");
         let length = field(offset::WINDOW_LENGTH, "i64");
         let bytes = field(offset::WINDOW_BYTES, "ptr");
@@ -338,10 +327,7 @@ impl Emitter<'_> {
     ) {
         let ([w, m, d], count) = (self.types(["W", "M", "D"]), self.shape.lanes());
         let window = self.value(format_args!("sub i64 {}, {}", noted.offset, held.start));
-        let one = self.value(format_args!("insertelement {d} poison, i64 {window}, i64 0"));
-        let window = self.value(format_args!(
-            "shufflevector {d} {one}, {d} poison, <{count} x i32> zeroinitializer"
-        ));
+        let window = self.splat_as((d, "i64"), window);
         for (part, offsets) in (0..).zip(offsets) {
             let offsets = self.value(format_args!("zext {w} {offsets} to {d}"));
             let offsets = self.value(format_args!("add {d} {offsets}, {window}"));
@@ -470,10 +456,15 @@ impl Emitter<'_> {
 
     /// A word in all lanes of a part.
     fn splat_of(&mut self, word: Value) -> Value {
-        let (w, count) = (self.shape.named("W"), self.shape.lanes());
-        let one = self.value(format_args!("insertelement {w} poison, i32 {word}, i64 0"));
+        self.splat_as((self.shape.named("W"), "i32"), word)
+    }
+
+    /// A number in all lanes of a vector of such.
+    fn splat_as(&mut self, (vector, number): (&str, &str), own: Value) -> Value {
+        let count = self.shape.lanes();
+        let one = self.value(format_args!("insertelement {vector} poison, {number} {own}, i64 0"));
         self.value(format_args!(
-            "shufflevector {w} {one}, {w} poison, <{count} x i32> zeroinitializer"
+            "shufflevector {vector} {one}, {vector} poison, <{count} x i32> zeroinitializer"
         ))
     }
 
