@@ -50,7 +50,7 @@ xz xz-utils
 useful=
 case "${1:-}" in
 test)
-  wanted="$wanted$wanted_by_tests"
+  wanted="$wanted$wanted_by_tests$wanted_by_archives"
   useful=$useful_to_tests
   ;;
 bench) wanted="$wanted$wanted_by_benchmarks" ;;

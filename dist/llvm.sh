@@ -22,8 +22,8 @@ config=$(command -v llvm-config-22) || {
     exit 2
 }
 
-# Machine code of AMDGPU is read and written, code for the host is made of IR.
-parts="amdgpuasmparser amdgpudesc amdgpudisassembler amdgpuinfo irreader x86codegen x86desc x86info"
+# Machine code of AMDGPU is read and written, code for the host is made of IR that has assembly in it.
+parts="amdgpuasmparser amdgpudesc amdgpudisassembler amdgpuinfo irreader x86asmparser x86codegen x86desc x86info"
 # The linker takes a text in the place of a library: a script.
 # shellcheck disable=SC2086 # a list of words
 echo "GROUP($("$config" --link-static --libfiles $parts) $prefix/lib/libz.a $prefix/lib/libzstd.a)" \

@@ -12,6 +12,7 @@ mod application_fidelity;
 mod applications;
 mod applications_killed;
 mod architecture;
+mod archive;
 mod attached;
 mod benchmarks;
 mod book;
