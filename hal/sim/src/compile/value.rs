@@ -56,6 +56,36 @@ impl Shape {
         }
     }
 
+    /// Lines of IR that define `mask`: the lanes of which a number has bits, lowest first.
+    pub fn mask_of_bits(self, mask: &str, bits: &str) -> String {
+        match self {
+            // Hosts with AVX-512 have masks of bits.
+            Shape::Sixteen => format!("  {mask} = bitcast i16 {bits} to <16 x i1>\n"),
+            // Others have words of ones and zeros, which LLVM makes in more steps of a number that it is
+            // to take for a vector of bits.
+            Shape::Eight => {
+                let own = "<i32 1, i32 2, i32 4, i32 8, i32 16, i32 32, i32 64, i32 128>";
+                format!(
+                    "  {mask}.word = zext i8 {bits} to i32\n  \
+                     {mask}.first = insertelement <8 x i32> poison, i32 {mask}.word, i64 0\n  \
+                     {mask}.all = shufflevector <8 x i32> {mask}.first, <8 x i32> poison, \
+                     <8 x i32> zeroinitializer\n  \
+                     {mask}.own = and <8 x i32> {mask}.all, {own}\n  \
+                     {mask} = icmp eq <8 x i32> {mask}.own, {own}\n"
+                )
+            }
+        }
+    }
+
+    /// How words are stored of which a mask has selected some, the others being what was there: where hosts
+    /// have no masks of bits, LLVM is not to make a masked store of it, which takes these dozens of steps.
+    pub fn store_selected(self) -> &'static str {
+        match self {
+            Shape::Sixteen => "store",
+            Shape::Eight => "store volatile",
+        }
+    }
+
     /// A type by its abbreviation.
     pub fn named(self, abbreviation: &str) -> &'static str {
         match (self, abbreviation) {

@@ -63,10 +63,14 @@ impl Emitter<'_> {
     /// The bits of a lane mask for the lanes of the loop's turn.
     pub(super) fn mask_part(&mut self, whole: Value) -> Value {
         let lanes = self.shape.lanes();
-        let m = self.shape.named("M");
         let shifted = self.lanes(format_args!("lshr i64 {whole}, %lane"));
         let bits = self.lanes(format_args!("trunc i64 {shifted} to i{lanes}"));
-        self.lanes(format_args!("bitcast i{lanes} {bits} to {m}"))
+        let mask = Value::Named(self.number());
+        let lines = self.shape.mask_of_bits(&mask.to_string(), &bits.to_string());
+        if let Some(open) = &mut self.open {
+            open.body.push_str(&lines);
+        }
+        mask
     }
 
     /// One source of an operation, with its signs as modifiers have them.

@@ -26,9 +26,11 @@ impl Emitter<'_> {
 
     /// The lanes of a part that are active.
     pub(super) fn active(&mut self, part: u32) -> Value {
-        let (m, count) = (self.shape.named("M"), self.shape.lanes());
+        let count = self.shape.lanes();
         let bits = self.value(format_args!("lshr i64 %exec, {}", part * count));
         let bits = self.value(format_args!("trunc i64 {bits} to i{count}"));
-        self.value(format_args!("bitcast i{count} {bits} to {m}"))
+        let mask = Value::Named(self.number());
+        self.text.push_str(&self.shape.mask_of_bits(&mask.to_string(), &bits.to_string()));
+        mask
     }
 }

@@ -165,6 +165,7 @@ impl Emitter<'_> {
                 let _ = writeln!(open.body, "  store {w} {value}, ptr {place}, align {bytes}");
             }
         }
+        let store = self.shape.store_selected();
         for row in &written {
             let old = match before.get(row) {
                 Some(value) => *value,
@@ -178,7 +179,7 @@ impl Emitter<'_> {
             let at = usize::from(row.0) * 256;
             let place = self.lanes(format_args!("getelementptr i8, ptr %lanes, i64 {at}"));
             if let Some(open) = &mut self.open {
-                let _ = writeln!(open.body, "  store {w} {value}, ptr {place}, align {bytes}");
+                let _ = writeln!(open.body, "  {store} {w} {value}, ptr {place}, align {bytes}");
             }
         }
         let doubts = self.open.as_ref().map_or_else(Vec::new, |open| open.doubts.clone());
@@ -217,7 +218,7 @@ impl Emitter<'_> {
         kept: Vec<RowIndex>,
     ) {
         let number = open.number;
-        let (lanes, m) = (self.shape.lanes(), self.shape.named("M"));
+        let lanes = self.shape.lanes();
         let (before, label) = (std::mem::take(&mut self.label), format!("loop{number}"));
         let end = &open.label;
         let has_accesses = !open.accesses.is_empty();
@@ -241,11 +242,12 @@ impl Emitter<'_> {
                 "  %nan{number} = phi i{lanes} [ 0, %{before} ], [ %doubts{number}, %{end} ]"
             );
         }
+        let active =
+            self.shape.mask_of_bits(&format!("%active{number}"), &format!("%bits{number}"));
         let _ = write!(
             self.text,
             "  %shift{number} = lshr i64 %exec, %lane{number}\n  \
-             %bits{number} = trunc i64 %shift{number} to i{lanes}\n  \
-             %active{number} = bitcast i{lanes} %bits{number} to {m}\n  \
+             %bits{number} = trunc i64 %shift{number} to i{lanes}\n{active}  \
              %byte{number} = shl i64 %lane{number}, 2\n  \
              %lanes{number} = getelementptr i8, ptr %rows, i64 %byte{number}\n  \
              %copies{number} = getelementptr i8, ptr %kept, i64 %byte{number}\n"

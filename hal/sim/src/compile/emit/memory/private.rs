@@ -87,16 +87,12 @@ impl Emitter<'_> {
         let noted = self.how.notes.then(|| self.noted_private(held, private.address));
         let begins_line = noted.map_or(Value::Bit(true), |noted| noted.begins_line);
         let are_adjacent = self.all([private.fits, is_in, is_same, begins_line]);
-        // Hosts without AVX-512 scatter nothing.
-        let own = private.own.filter(|_| {
-            access.direction == Direction::Load || matches!(self.shape, Shape::Sixteen)
-        });
-        let other = if own.is_some() { "apart" } else { "elsewhere" };
+        let other = if private.own.is_some() { "apart" } else { "elsewhere" };
         let _ = writeln!(
             self.text,
             "  br i1 {are_adjacent}, label %private{number}, label %{other}{number}"
         );
-        if let Some(own) = own {
+        if let Some(own) = private.own {
             let _ = writeln!(self.text, "apart{number}:");
             let are_in = self.are_in(&private, own, held, access);
             let _ = write!(
@@ -291,31 +287,91 @@ impl Emitter<'_> {
         if let Some(noted) = noted {
             self.note_each_private(access, (held, noted), &offsets);
         }
+        // Hosts without AVX-512 scatter nothing, and gather what all lanes have.
+        let is_wide = matches!(self.shape, Shape::Sixteen);
+        if !is_wide && access.direction == Direction::Store {
+            return self.store_each_private(op, access, (own, held));
+        }
+        let active: Vec<Value> = self.parts().map(|part| self.active(part)).collect();
+        let offsets: Vec<Value> = match is_wide {
+            true => offsets,
+            false => std::iter::zip(&active, offsets)
+                .map(|(active, offsets)| {
+                    let own = format_args!("{w} {offsets}, {w} zeroinitializer");
+                    self.value(format_args!("select {m} {active}, {own}"))
+                })
+                .collect(),
+        };
         for word in 0..access.words.into() {
             let row = data(op, access).plus(word);
             let before = u32::from(word) * lanes * 4;
             let bytes =
                 self.value(format_args!("getelementptr i8, ptr {}, i64 {before}", held.bytes));
-            for (part, offsets) in (0..).zip(&offsets) {
-                let (words, active) = (self.part_of_row(row, part), self.active(part));
+            for (part, (offsets, active)) in (0..).zip(std::iter::zip(&offsets, &active)) {
+                let words = self.part_of_row(row, part);
                 let at = self.value(format_args!("getelementptr i8, ptr {bytes}, {w} {offsets}"));
-                let _ = match access.direction {
-                    Direction::Load => {
-                        let place = self.place_in_row(row, part);
-                        let new = self.value(format_args!(
-                            "call {w} @llvm.masked.gather.v{count}i32.v{count}p0(<{count} x ptr> \
-                             align 4 {at}, {m} {active}, {w} {words})"
-                        ));
-                        writeln!(self.text, "  store {w} {new}, ptr {place}, align {}", count * 4)
-                    }
-                    Direction::Store => writeln!(
+                if access.direction == Direction::Store {
+                    let _ = writeln!(
                         self.text,
                         "  call void @llvm.masked.scatter.v{count}i32.v{count}p0({w} {words}, \
                          <{count} x ptr> align 4 {at}, {m} {active})"
-                    ),
+                    );
+                    continue;
+                }
+                let gathered = |there: &str| {
+                    format!(
+                        "call {w} @llvm.masked.gather.v{count}i32.v{count}p0(<{count} x ptr> \
+                         align 4 {at}, {m} {there}, {w} {words})"
+                    )
                 };
+                let place = self.place_in_row(row, part);
+                if is_wide {
+                    let new = self.value(format_args!("{}", gathered(&active.to_string())));
+                    let _ = writeln!(self.text, "  store {w} {new}, ptr {place}, align 4");
+                } else {
+                    let new = self.value(format_args!("{}", gathered("splat (i1 true)")));
+                    self.store_selected((new, words, *active), place);
+                }
             }
         }
+    }
+
+    /// Stores words of lanes whose offsets differ, one active lane after the other.
+    fn store_each_private(&mut self, op: &Op, access: PrivateAccess, (own, held): (Own, Held)) {
+        let (number, lanes) = (self.number(), self.machine.lanes);
+        let _ = write!(
+            self.text,
+            "  br label %begin{number}\nbegin{number}:\n  br label %next{number}\n\
+             next{number}:\n  \
+             %left{number} = phi i64 [ %exec, %begin{number} ], [ %rest{number}, %lane{number} ]\n  \
+             %done{number} = icmp eq i64 %left{number}, 0\n  \
+             br i1 %done{number}, label %end{number}, label %lane{number}\nlane{number}:\n  \
+             %less{number} = sub i64 %left{number}, 1\n  \
+             %rest{number} = and i64 %left{number}, %less{number}\n"
+        );
+        let lane = self.value(format_args!("call i64 @llvm.cttz.i64(i64 %left{number}, i1 true)"));
+        let mut in_row = |row: RowIndex| {
+            let row = u32::from(row.0) * 256;
+            let row = self.value(format_args!("getelementptr i8, ptr %rows, i64 {row}"));
+            let at = self.value(format_args!("getelementptr i32, ptr {row}, i64 {lane}"));
+            self.value(format_args!("load i32, ptr {at}, align 4"))
+        };
+        let offset = in_row(own.row);
+        let words: Vec<Value> =
+            (0..access.words.into()).map(|word| in_row(data(op, access).plus(word))).collect();
+        let [offset, first] =
+            [offset, own.first].map(|own| self.value(format_args!("zext i32 {own} to i64")));
+        let within = self.value(format_args!("sub i64 {offset}, {first}"));
+        let within = self.value(format_args!("mul i64 {within}, {lanes}"));
+        let within = self.value(format_args!("add i64 {within}, {}", held.start));
+        let first = self.value(format_args!("getelementptr i8, ptr {}, i64 {within}", held.bytes));
+        for (index, word) in (0..).zip(words) {
+            let line = index * u32::from(lanes);
+            let line = self.value(format_args!("add i64 {lane}, {line}"));
+            let at = self.value(format_args!("getelementptr i32, ptr {first}, i64 {line}"));
+            let _ = writeln!(self.text, "  store i32 {word}, ptr {at}, align 4");
+        }
+        let _ = write!(self.text, "  br label %next{number}\nend{number}:\n");
     }
 
     /// Notes what active lanes touch whose first words are at these offsets in the window.
@@ -470,25 +526,26 @@ impl Emitter<'_> {
 
     /// Moves the active lanes of a row from or to the host's address, so many words after it.
     fn move_row(&mut self, direction: Direction, (at, word): (Value, u16), row: RowIndex) {
-        let ([w, m], count) = (self.types(["W", "M"]), self.shape.lanes());
+        let w = self.shape.named("W");
         for part in self.parts() {
             let at = self.place_after(at, word, part);
             let (own, active) = (self.part_of_row(row, part), self.active(part));
-            let _ = match direction {
+            let there = self.value(format_args!("load {w}, ptr {at}, align 4"));
+            match direction {
                 Direction::Load => {
                     let place = self.place_in_row(row, part);
-                    let loaded = self.value(format_args!("load {w}, ptr {at}, align 4"));
-                    let new =
-                        self.value(format_args!("select {m} {active}, {w} {loaded}, {w} {own}"));
-                    writeln!(self.text, "  store {w} {new}, ptr {place}, align {}", count * 4)
+                    self.store_selected((there, own, active), place);
                 }
-                Direction::Store => writeln!(
-                    self.text,
-                    "  call void @llvm.masked.store.v{count}i32.p0({w} {own}, ptr align 4 {at}, \
-                     {m} {active})"
-                ),
-            };
+                Direction::Store => self.store_selected((own, there, active), at),
+            }
         }
+    }
+
+    /// Stores words to where others are, of active lanes.
+    fn store_selected(&mut self, (new, old, active): (Value, Value, Value), place: Value) {
+        let ([w, m], store) = (self.types(["W", "M"]), self.shape.store_selected());
+        let new = self.value(format_args!("select {m} {active}, {w} {new}, {w} {old}"));
+        let _ = writeln!(self.text, "  {store} {w} {new}, ptr {place}, align 4");
     }
 
     /// Where the words of a part's lanes are.
