@@ -30,6 +30,48 @@ macro_rules! after {
     };
 }
 
+/// The words of a number of two, as `.low` and `.high` of its name.
+macro_rules! words {
+    ($name:literal) => {
+        concat!(
+            concat!($name, ".low = trunc D ", $name, " to W\n"),
+            concat!($name, ".up = lshr D ", $name, ", splat (i64 32)\n"),
+            concat!($name, ".high = trunc D ", $name, ".up to W\n")
+        )
+    };
+}
+
+/// `%r` of its words `%low` and `%high`, which some code computes. What words can do hosts do in fewer steps
+/// with them: numbers of two words are in twice as many registers, and have to be put together and taken
+/// apart.
+macro_rules! by_words {
+    ($($code:expr),+ $(,)?) => {
+        concat!(
+            $($code,)+
+            "%low.wide = zext W %low to D\n%high.wide = zext W %high to D\n\
+             %high.up = shl D %high.wide, splat (i64 32)\n%r = or D %high.up, %low.wide"
+        )
+    };
+}
+
+/// `%low` and `%high`, the sum of numbers of two words, and `%carry`, -1 where that of the low words is over.
+macro_rules! sum {
+    ($a:literal, $b:literal) => {
+        concat!(
+            concat!("%low = add W ", $a, ".low, ", $b, ".low\n"),
+            concat!("%over = icmp ult W %low, ", $a, ".low\n%carry = sext M %over to W\n"),
+            concat!("%upper = add W ", $a, ".high, ", $b, ".high\n%high = sub W %upper, %carry\n")
+        )
+    };
+}
+
+/// How far a number of two words is shifted: `%by` as a word is, and whether that is all, `%near`.
+macro_rules! distance {
+    () => {
+        "%by = and W %a, #31\n%far = and W %a, #32\n%near = icmp eq W %far, zeroinitializer\n"
+    };
+}
+
 /// Half words with signs as words: `%x`, `%y` and `%z`.
 macro_rules! with_signs {
     ($($code:tt)*) => {
@@ -131,19 +173,65 @@ pub const TABLE: &[Lowering] = &[
     any("v_minmax_i32", after!("smin", "smax")),
     // 64-bit integers.
     any("v_mov_b64", "%r = or D %a, zeroinitializer"),
-    any("v_add_nc_u64", "%r = add D %a, %b"),
-    any("v_sub_nc_u64", "%r = sub D %a, %b"),
+    any("v_add_nc_u64", by_words!(words!("%a"), words!("%b"), sum!("%a", "%b"))),
+    any(
+        "v_sub_nc_u64",
+        by_words!(
+            words!("%a"),
+            words!("%b"),
+            "%low = sub W %a.low, %b.low\n%under = icmp ult W %a.low, %b.low\n\
+             %borrow = sext M %under to W\n%upper = sub W %a.high, %b.high\n\
+             %high = add W %upper, %borrow\n",
+        ),
+    ),
     any(
         "v_lshl_add_u64",
-        "%n = and W %b, #7\n%by = zext W %n to D\n%x = shl D %a, %by\n%r = add D %x, %c",
+        by_words!(
+            words!("%a"),
+            words!("%c"),
+            "%by = and W %b, #7\n%x.low = shl W %a.low, %by\n\
+             %x.high = call W @llvm.fshl.W(W %a.high, W %a.low, W %by)\n",
+            sum!("%x", "%c"),
+        ),
     ),
-    any("v_lshlrev_b64", "%n = and W %a, #63\n%by = zext W %n to D\n%r = shl D %b, %by"),
-    any("v_lshrrev_b64", "%n = and W %a, #63\n%by = zext W %n to D\n%r = lshr D %b, %by"),
-    any("v_ashrrev_i64", "%n = and W %a, #63\n%by = zext W %n to D\n%r = ashr D %b, %by"),
+    any(
+        "v_lshlrev_b64",
+        by_words!(
+            words!("%b"),
+            distance!(),
+            "%x = shl W %b.low, %by\n%y = call W @llvm.fshl.W(W %b.high, W %b.low, W %by)\n\
+             %low = select M %near, W %x, W zeroinitializer\n%high = select M %near, W %y, W %x\n",
+        ),
+    ),
+    any(
+        "v_lshrrev_b64",
+        by_words!(
+            words!("%b"),
+            distance!(),
+            "%x = lshr W %b.high, %by\n%y = call W @llvm.fshr.W(W %b.high, W %b.low, W %by)\n\
+             %low = select M %near, W %y, W %x\n%high = select M %near, W %x, W zeroinitializer\n",
+        ),
+    ),
+    any(
+        "v_ashrrev_i64",
+        by_words!(
+            words!("%b"),
+            distance!(),
+            "%x = ashr W %b.high, %by\n%y = call W @llvm.fshr.W(W %b.high, W %b.low, W %by)\n\
+             %sign = ashr W %b.high, #31\n%low = select M %near, W %y, W %x\n\
+             %high = select M %near, W %x, W %sign\n",
+        ),
+    ),
     any(
         "v_mad_u64_u32",
-        "%x = zext W %a to D\n%y = zext W %b to D\n%p = mul D %x, %y\n%r = add D %p, %c\n\
-         %s = icmp ult D %r, %p",
+        by_words!(
+            "%x = zext W %a to D\n%y = zext W %b to D\n%p = mul D %x, %y\n",
+            words!("%p"),
+            words!("%c"),
+            sum!("%p", "%c"),
+            "%one = icmp ult W %upper, %p.high\n%other = icmp ult W %high, %upper\n\
+             %s = or M %one, %other\n",
+        ),
     ),
     any(
         "v_mad_i64_i32",
@@ -153,11 +241,21 @@ pub const TABLE: &[Lowering] = &[
     ),
     any(
         "v_mad_nc_u64_u32",
-        "%x = zext W %a to D\n%y = zext W %b to D\n%p = mul D %x, %y\n%r = add D %p, %c",
+        by_words!(
+            "%x = zext W %a to D\n%y = zext W %b to D\n%p = mul D %x, %y\n",
+            words!("%p"),
+            words!("%c"),
+            sum!("%p", "%c"),
+        ),
     ),
     any(
         "v_mad_nc_i64_i32",
-        "%x = sext W %a to D\n%y = sext W %b to D\n%p = mul D %x, %y\n%r = add D %p, %c",
+        by_words!(
+            "%x = sext W %a to D\n%y = sext W %b to D\n%p = mul D %x, %y\n",
+            words!("%p"),
+            words!("%c"),
+            sum!("%p", "%c"),
+        ),
     ),
     any("v_mul_u64", "%r = mul D %a, %b"),
     any("v_min_u64", call!("umin", "D", "%a", "%b")),
