@@ -24,6 +24,13 @@ impl Emitter<'_> {
         self.value(format_args!("load {w}, ptr {place}, align {bytes}"))
     }
 
+    /// A lane's word of a row.
+    pub(super) fn word_of_row(&mut self, row: RowIndex, lane: Value) -> Value {
+        let place = self.place_in_row(row, 0);
+        let place = self.value(format_args!("getelementptr i32, ptr {place}, i64 {lane}"));
+        self.value(format_args!("load i32, ptr {place}, align 4"))
+    }
+
     /// The lanes of a part that are active.
     pub(super) fn active(&mut self, part: u32) -> Value {
         let count = self.shape.lanes();

@@ -350,12 +350,7 @@ impl Emitter<'_> {
              %rest{number} = and i64 %left{number}, %less{number}\n"
         );
         let lane = self.value(format_args!("call i64 @llvm.cttz.i64(i64 %left{number}, i1 true)"));
-        let mut in_row = |row: RowIndex| {
-            let row = u32::from(row.0) * 256;
-            let row = self.value(format_args!("getelementptr i8, ptr %rows, i64 {row}"));
-            let at = self.value(format_args!("getelementptr i32, ptr {row}, i64 {lane}"));
-            self.value(format_args!("load i32, ptr {at}, align 4"))
-        };
+        let mut in_row = |row| self.word_of_row(row, lane);
         let offset = in_row(own.row);
         let words: Vec<Value> =
             (0..access.words.into()).map(|word| in_row(data(op, access).plus(word))).collect();
@@ -488,9 +483,7 @@ impl Emitter<'_> {
         let ([w, m], count) = (self.types(["W", "M"]), self.shape.lanes());
         let lane = self.value(format_args!("call i64 @llvm.cttz.i64(i64 %exec, i1 false)"));
         let lane = self.value(format_args!("and i64 {lane}, 63"));
-        let place = self.place_in_row(row, 0);
-        let place = self.value(format_args!("getelementptr i32, ptr {place}, i64 {lane}"));
-        let first = self.value(format_args!("load i32, ptr {place}, align 4"));
+        let first = self.word_of_row(row, lane);
         let all = self.splat_of(first);
         let mut others = None;
         for part in self.parts() {
