@@ -35,6 +35,7 @@ test-dependencies:
 build:
 	cargo build --release --package flipwave-cli
 
+# Of tests with many cases a sample; with FLIPWAVE_TESTS=full all of them, as .ci/run has it.
 # Examples are in the book, whose commands a test runs, and none in the documentation of items. That
 # tests tell their times is unstable, so each of their programs is asked for it by the variable; with
 # it, cargo would build everything anew.
@@ -72,9 +73,9 @@ test-dist: dist
 # code that is not optimised, on every machine; flips and hooks in each kernel of matrix instructions.
 # About an hour on two cores.
 test-long: test-dependencies
-	cargo test --workspace --release -- --ignored
-	FLIPWAVE_LONG=1 cargo test --package flipwave-campaigns --release --lib coverage
-	FLIPWAVE_LONG=1 cargo test --package flipwave-tests --release --test end_to_end -- golden:: hooks:: matrix:: moved:: tools::
+	FLIPWAVE_TESTS=full cargo test --workspace --release -- --ignored
+	FLIPWAVE_TESTS=long cargo test --package flipwave-campaigns --release --lib coverage
+	FLIPWAVE_TESTS=long cargo test --package flipwave-tests --release --test end_to_end -- golden:: hooks:: matrix:: moved:: tools::
 
 lint: test-dependencies
 	cargo fmt --check

@@ -37,6 +37,7 @@ pub use example::{
     kernels_mut, rows, suite, workload,
 };
 pub use faults::{plan_of, profile_of};
+pub use flipwave_depth::cases;
 pub use full_device::makes_full_device;
 pub use instrumented::{Instrumented, hook_compiler, hook_source, instrument};
 pub use machine::{

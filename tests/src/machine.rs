@@ -1,5 +1,6 @@
 //! The targets that the embedded GPU executes, with each of their wave sizes.
 
+use flipwave_depth::Depth;
 use flipwave_isa::{AccVgprs, Rules, Target};
 
 /// A target and a wave size.
@@ -56,9 +57,9 @@ pub fn rewritten_levels() -> &'static [&'static str] {
     if is_long_run() { &["-O0", "-O3"] } else { &["-O3"] }
 }
 
-/// Whether these are the long tests (`FLIPWAVE_LONG`, see `make test-long`).
+/// Whether these are the long tests.
 pub fn is_long_run() -> bool {
-    std::env::var_os("FLIPWAVE_LONG").is_some()
+    Depth::asked() == Depth::Long
 }
 
 impl Machine {

@@ -1,7 +1,7 @@
 //! The same campaign and seed give the same bytes, whatever runs them.
 
 use flipwave_analysis::read_rows;
-use flipwave_tests::{example, flipwave, rows};
+use flipwave_tests::{cases, example, flipwave, rows};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -81,7 +81,7 @@ fn results_do_not_depend_on_what_is_compiled() {
     let folder = tempfile::tempdir().expect("a folder");
     let examples = CAMPAIGNS.into_iter().chain(COUNTED);
     let examples = examples.map(|(name, faults)| (name, example(name, faults, folder.path())));
-    for (name, file) in examples.chain([("naive", naive(folder.path()))]) {
+    for (name, file) in cases(examples.chain([("naive", naive(folder.path()))]), 3) {
         let interpreted = results(&file, &[], &[("FLIPWAVE_TIER", "interpreter")]);
         for environment in [
             &[("FLIPWAVE_TIER", "compiled-at-once")][..],

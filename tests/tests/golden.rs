@@ -4,7 +4,9 @@
 //! no choice: fused operations are spelled out there.
 
 use flipwave_campaigns::{Campaign, Code, Prepared, prepare};
-use flipwave_tests::{MACHINES, Machine, buffer, examples, is_long_run, kernels_mut, to_bytes};
+use flipwave_tests::{
+    MACHINES, Machine, buffer, cases, examples, is_long_run, kernels_mut, to_bytes,
+};
 use std::path::Path;
 
 /// The outputs of an example, in the order of its file.
@@ -25,15 +27,15 @@ const REFERENCES: [(&str, Reference); 8] = [
 fn every_example_computes_what_plain_rust_computes() {
     for file in examples() {
         let (name, campaign, expected) = example(&file);
-        for machine in MACHINES {
-            for level in ["-O0", "-O1", "-O3", "-Os"] {
-                // By far the longest of these runs; the other examples are run without optimisation
-                // on every machine.
-                let is_long = name == "matmul" && level == "-O0" && !machine.is_typical();
-                if (machine.runs_hip() || name != "saxpy") && (!is_long || is_long_run()) {
-                    println!("{name} {level} on {machine}");
-                    assert_computes(&expected, on(machine, level, campaign.clone()));
-                }
+        let levels = ["-O0", "-O1", "-O3", "-Os"];
+        let all = MACHINES.into_iter().flat_map(|machine| levels.map(|level| (machine, level)));
+        for (machine, level) in cases(all, 5) {
+            // By far the longest of these runs; the other examples are run without optimisation
+            // on every machine.
+            let is_long = name == "matmul" && level == "-O0" && !machine.is_typical();
+            if (machine.runs_hip() || name != "saxpy") && (!is_long || is_long_run()) {
+                println!("{name} {level} on {machine}");
+                assert_computes(&expected, on(machine, level, campaign.clone()));
             }
         }
     }
@@ -64,16 +66,16 @@ const GENERIC: [(&str, &[&str]); 5] = [
 fn code_for_a_generic_target_computes_the_same_on_the_processors_that_it_covers() {
     for file in examples() {
         let (name, campaign, expected) = example(&file);
-        for (generic, processors) in GENERIC {
-            for processor in processors {
-                println!("{name} for {generic} on {processor}");
-                let prepared = prepare(&generic_on(processor, generic, campaign.clone()));
-                let prepared = prepared.unwrap_or_else(|error| panic!("{error}"));
-                let module = prepared.workload.program.dispatches[0].module;
-                let object = prepared.workload.device.code_object(module).expect("a module");
-                assert_eq!((object.target().processor(), object.version()), (generic, 6));
-                assert_runs(&expected, &prepared);
-            }
+        let all =
+            GENERIC.iter().flat_map(|(generic, all)| all.iter().map(move |own| (*generic, own)));
+        for (generic, processor) in cases(all, 3) {
+            println!("{name} for {generic} on {processor}");
+            let prepared = prepare(&generic_on(processor, generic, campaign.clone()));
+            let prepared = prepared.unwrap_or_else(|error| panic!("{error}"));
+            let module = prepared.workload.program.dispatches[0].module;
+            let object = prepared.workload.device.code_object(module).expect("a module");
+            assert_eq!((object.target().processor(), object.version()), (generic, 6));
+            assert_runs(&expected, &prepared);
         }
     }
 }

@@ -13,7 +13,7 @@ use flipwave_injector::Workload;
 use flipwave_isa::{Class, Inst, Isa, Pc, Value};
 use flipwave_lockstep::Difference;
 use flipwave_tests::{
-    Instrumented, MACHINES, Machine, Twins, examples, hook_source, instrument, workload,
+    Instrumented, MACHINES, Machine, Twins, cases, examples, hook_source, instrument, workload,
 };
 
 /// A hook that counts, one that writes what it likes, and one that takes what was loaded.
@@ -166,7 +166,7 @@ fn code_for_a_generic_target_is_rewritten_like_any_other() {
         let hooks = portable_hooks();
         let is_own = |machine: &Machine| machine.target().processor() == processor;
         let machine = MACHINES.into_iter().find(is_own).expect("a machine");
-        for name in ["matmul.yaml", "scan.yaml"] {
+        for name in cases(["scan.yaml", "matmul.yaml"], 2) {
             let file = examples().into_iter().find(|file| file.ends_with(name));
             let program = workload(machine, &file.expect("an example"), &["-O3", generic]);
             let pair = with_hooks(&program, &hooks);

@@ -3,7 +3,7 @@
 
 use flipwave_injector::Workload;
 use flipwave_sim::Policy;
-use flipwave_tests::{Machine, Tiers, example, examples_folder, flipwave, workload};
+use flipwave_tests::{Machine, Tiers, cases, example, examples_folder, flipwave, workload};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::path::Path;
@@ -24,24 +24,25 @@ const EXAMPLES: [&str; 5] = ["quickstart", "matmul", "reduction", "jacobi", "sca
 #[test]
 fn compiled_code_leaves_what_the_interpreter_leaves_at_any_instruction() {
     let mut random = ChaCha8Rng::seed_from_u64(18);
-    for name in EXAMPLES {
+    // Waves of 64 lanes, and of 32.
+    let machines = [Machine::new("gfx90a", 64), Machine::new("gfx1100", 32)];
+    let ways = machines.map(|machine| ["-O0", "-O3"].map(|level| (machine, level)));
+    let all = EXAMPLES
+        .into_iter()
+        .flat_map(|name| ways.into_iter().flatten().map(move |way| (name, way)));
+    for (name, (machine, level)) in cases(all, 3) {
         let file = examples_folder().join(format!("{name}.yaml"));
-        // Waves of 64 lanes, and of 32.
-        for machine in [Machine::new("gfx90a", 64), Machine::new("gfx1100", 32)] {
-            for options in [&["-O0"][..], &["-O3"]] {
-                let workload = workload(machine, &file, options);
-                let mut tiers = tiers(&workload);
-                for dispatch in &workload.program.dispatches {
-                    let mut pauses = 0;
-                    // Many pauses at first.
-                    let pause = || {
-                        pauses += 1;
-                        1 + random.next_u64() % if pauses < 20 { 700 } else { 20_000 }
-                    };
-                    let end = tiers.keep_step(dispatch, 16, pause);
-                    assert!(end.is_ok(), "{name} {machine:?} {options:?}: {end:?}");
-                }
-            }
+        let workload = workload(machine, &file, &[level]);
+        let mut tiers = tiers(&workload);
+        for dispatch in &workload.program.dispatches {
+            let mut pauses = 0;
+            // Many pauses at first.
+            let pause = || {
+                pauses += 1;
+                1 + random.next_u64() % if pauses < 20 { 700 } else { 20_000 }
+            };
+            let end = tiers.keep_step(dispatch, 16, pause);
+            assert!(end.is_ok(), "{name} {machine:?} {level}: {end:?}");
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::prepare::{Prepared, prepare};
 use crate::progress::Silent;
 use crate::run::{RunOptions, run};
 use flipwave_analysis::{Course, Interval, Outcome, Row, read_rows};
+use flipwave_depth::Depth;
 use flipwave_injector::{DrawnPlace, Plan, Profile, Sampling};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::num::NonZeroUsize;
@@ -16,7 +17,7 @@ use std::path::Path;
 
 /// How many seeds campaigns are made with: more where there is more time.
 fn seeds() -> u64 {
-    if std::env::var_os("FLIPWAVE_LONG").is_some() { 1000 } else { 200 }
+    if Depth::asked() == Depth::Long { 1000 } else { 200 }
 }
 
 /// How many of the seeds a part of them most likely is: no more than three standard deviations away from

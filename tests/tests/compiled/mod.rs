@@ -7,7 +7,7 @@ mod memory;
 mod numbers;
 mod pressure;
 
-use flipwave_tests::{TestProgram, compile_for, machines};
+use flipwave_tests::{TestProgram, cases, compile_for, machines};
 
 /// Levels of optimisation: without any, locals live in scratch memory and calls stay calls.
 const LEVELS: [&str; 4] = ["-O0", "-O1", "-O3", "-Os"];
@@ -26,14 +26,12 @@ const PROVE_LIVENESS: [(&str, &str); 6] = [
 /// which one fails. What a compiler emits also breaks no rule of the strict level.
 fn at_every_level(file: &str, options: &[&str], test: impl Fn(TestProgram)) {
     let machines = machines().filter(|machine| machine.runs_hip() || !file.ends_with(".hip"));
-    for machine in machines {
-        for level in LEVELS {
-            println!("{file} {level} on {machine}");
-            let program =
-                TestProgram::new(&compile_for(machine, file, &[&[level], options].concat()));
-            let program = if machine.has_strict_level() { program.strictly() } else { program };
-            let proves = PROVE_LIVENESS.contains(&(machine.to_string().as_str(), level));
-            test(if proves { program.scribbled() } else { program });
-        }
+    let all = machines.flat_map(|machine| LEVELS.map(|level| (machine, level)));
+    for (machine, level) in cases(all, 5) {
+        println!("{file} {level} on {machine}");
+        let program = TestProgram::new(&compile_for(machine, file, &[&[level], options].concat()));
+        let program = if machine.has_strict_level() { program.strictly() } else { program };
+        let proves = PROVE_LIVENESS.contains(&(machine.to_string().as_str(), level));
+        test(if proves { program.scribbled() } else { program });
     }
 }

@@ -4,7 +4,7 @@ use flipwave_codeobj::CodeObject;
 use flipwave_hooks::hook::{Argument, Mask};
 use flipwave_hooks::rewrite::{HookCall, Instrumentation, Report, Rewritten, Selection, When};
 use flipwave_tests::{
-    MACHINES, Once, clean, examples, hook_compiler, hook_source, instrument, keep_step,
+    MACHINES, Once, cases, clean, examples, hook_compiler, hook_source, instrument, keep_step,
     rewritten_levels, workload,
 };
 use std::sync::Arc;
@@ -100,7 +100,7 @@ pub fn touched(object: &CodeObject) -> Arc<Rewritten> {
 
 #[test]
 fn the_examples_compute_the_same_in_step_with_hooks_everywhere_and_break_no_rule() {
-    for file in examples() {
+    for file in cases(examples(), 3) {
         for level in rewritten_levels().iter().copied() {
             println!("{} {level}", file.display());
             let workload = workload(MACHINES[0], &file, &[level]);

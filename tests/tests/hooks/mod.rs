@@ -27,13 +27,13 @@ use flipwave_device::{Device, Dispatch};
 use flipwave_hooks::rewrite::Rewritten;
 use flipwave_injector::Workload;
 use flipwave_tests::{
-    TestProgram, Twins, compile_for, keep_step, rewritten_levels, rewritten_machines,
+    TestProgram, Twins, cases, compile_for, keep_step, rewritten_levels, rewritten_machines,
 };
 
 /// Runs `test` with the kernels of a file compiled for every machine, with a hook before and after
 /// every instruction; those of one file with hooks in trampolines, too.
 fn at_every_level(file: &str, options: &[&str], test: impl Fn(TestProgram)) {
-    for machine in rewritten_machines() {
+    for machine in cases(rewritten_machines(), 3) {
         for level in rewritten_levels().iter().copied() {
             println!("{file} {level} on {machine}");
             let code_object = compile_for(machine, file, &[&[level], options].concat());

@@ -10,8 +10,9 @@ use flipwave_hooks::rewrite::{HookCall, Instrumentation, Selection, When};
 use flipwave_injector::Workload;
 use flipwave_isa::Pc;
 use flipwave_tests::{
-    Instrumented, Machine, TestProgram, assemble_for, clean, compile_for, examples, hook_compiler,
-    hook_source, instrument, keep_step, scalar, to_values, unified_machines, workload,
+    Instrumented, Machine, TestProgram, assemble_for, cases, clean, compile_for, examples,
+    hook_compiler, hook_source, instrument, keep_step, scalar, to_values, unified_machines,
+    workload,
 };
 use flipwave_tools::{InstructionCount, Options, Per, measure};
 use std::path::Path;
@@ -34,7 +35,7 @@ fn preloading(machine: Machine, file: &Path, count: &str) -> Workload {
 #[test]
 fn examples_that_preload_arguments_compute_the_same_and_break_no_rule() {
     for machine in unified_machines() {
-        for file in examples() {
+        for file in cases(examples(), 3) {
             let plain = workload(machine, &file, &["-O3"]).golden().expect("a golden run");
             for (at, count) in COUNTS.into_iter().enumerate() {
                 let workload = preloading(machine, &file, count);

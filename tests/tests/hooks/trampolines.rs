@@ -11,7 +11,9 @@ use flipwave_hooks::layout::{CodeLayout, Placement};
 use flipwave_hooks::rewrite::Rewritten;
 use flipwave_injector::Workload;
 use flipwave_isa::Pc;
-use flipwave_tests::{Instrumented, MACHINES, clean, examples, instrument, keep_step, workload};
+use flipwave_tests::{
+    Instrumented, MACHINES, cases, clean, examples, instrument, keep_step, workload,
+};
 
 /// How far trampolines are from the code that they belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,7 +117,7 @@ pub fn examine(workload: &Workload) {
 #[test]
 fn the_examples_compute_the_same_with_trampolines_near_and_far() {
     let [mut near, mut far] = [Count::default(); 2];
-    for file in examples() {
+    for file in cases(examples(), 3) {
         println!("{}", file.display());
         let workload = workload(MACHINES[0], &file, &["-O3"]);
         near += run(&workload, Reach::Near);

@@ -6,7 +6,7 @@ use super::variants::{Kind, Variant, everyday, variants};
 use flipwave_analysis::{Outcome, Row};
 use flipwave_campaigns::{Campaign, InjectionPath, RunOptions, Silent, replay, run};
 use flipwave_injector::Site;
-use flipwave_tests::{is_long_run, rows};
+use flipwave_tests::{cases, is_long_run, rows};
 use std::fmt::Write;
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -138,5 +138,5 @@ fn a_few() -> Vec<Variant> {
 #[test]
 fn a_thousand_flips_in_each_kernel_come_to_the_same_with_any_number_of_workers() {
     let all = if is_long_run() { variants() } else { a_few() };
-    all.iter().for_each(strike);
+    cases(&all, 3).for_each(strike);
 }

@@ -10,7 +10,6 @@ mod rules;
 use case::Case;
 use flipwave_tests::{GFX90A, MACHINES, Machine, host_c};
 use std::io::Write;
-use std::ops::Range;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -69,7 +68,7 @@ fn other_machine(seed: u32) -> Machine {
 /// Compares the cases of these seeds, each at `levels` of it: on the default machine, and at each on
 /// another one.
 fn compare(
-    seeds: Range<u32>,
+    seeds: impl Iterator<Item = u32>,
     case: impl Fn(u32) -> Option<Arc<Case>> + Sync,
     levels: impl Fn(u32) -> Vec<&'static str> + Sync,
 ) {

@@ -5,7 +5,7 @@
 
 use super::case::Case;
 use super::{LEVELS, float, in_parallel, integer};
-use flipwave_tests::{GFX90A, Machine, machines};
+use flipwave_tests::{GFX90A, Machine, cases, machines};
 use regex_lite::Regex;
 use std::ops::Range;
 use std::sync::Arc;
@@ -178,14 +178,15 @@ fn subjects(
 fn play(integer_seeds: Range<u32>, float_seeds: Range<u32>, table: bool) {
     let integers = subjects(GFX90A, integer::case, integer_seeds);
     let floats = subjects(GFX90A, |seed| Some(float::case(seed)), float_seeds);
-    let verdicts = in_parallel(&RULES, |rule| {
+    let rules: Vec<Rule> = cases(RULES, 4).collect();
+    let verdicts = in_parallel(&rules, |rule| {
         let by_integers = verdict(&integers, rule);
         let known = by_integers == Verdict::Noticed && !table;
         (by_integers, (!known).then(|| verdict(&floats, rule)))
     });
     let mut missed = 0;
     println!("wrong rule: integer programs, floating-point programs");
-    for ((name, ..), (integers, floats)) in RULES.iter().zip(&verdicts) {
+    for ((name, ..), (integers, floats)) in rules.iter().zip(&verdicts) {
         let noticed = [Some(*integers), *floats].contains(&Some(Verdict::Noticed));
         missed += u32::from(!noticed);
         let floats = floats.map_or("-".into(), |verdict| format!("{verdict:?}"));
@@ -204,7 +205,7 @@ const OF_ALL: [Rule; 4] = [
 
 #[test]
 fn wrong_rules_are_noticed_on_other_machines() {
-    for machine in machines().skip(1) {
+    for machine in cases(machines().skip(1), 3) {
         let mut unnoticed = OF_ALL.to_vec();
         for (seed, case) in (0..8).filter_map(|seed| Some((seed, integer::case(seed)?))) {
             if unnoticed.is_empty() {

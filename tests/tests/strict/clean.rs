@@ -3,24 +3,23 @@
 use super::hazards;
 use flipwave_isa::Generation;
 use flipwave_tests::{
-    MACHINES, Machine, TestProgram, clean, compile_for, examples, machines, scalar, workload,
+    MACHINES, Machine, TestProgram, cases, clean, compile_for, examples, machines, scalar, workload,
 };
 
 const LEVELS: [&str; 4] = ["-O0", "-O1", "-O3", "-Os"];
 
 #[test]
 fn the_examples_break_no_rule_and_strictness_changes_nothing() {
-    for file in examples() {
-        for level in LEVELS {
-            // Without optimisation it takes minutes.
-            if file.ends_with("matmul.yaml") && level == "-O0" {
-                continue;
-            }
-            println!("{} {level}", file.display());
-            let workload = workload(MACHINES[0], &file, &[level]);
-            let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
-            assert_eq!(clean(&workload), golden);
+    let all = examples().into_iter().flat_map(|file| LEVELS.map(|level| (file.clone(), level)));
+    for (file, level) in cases(all, 3) {
+        // Without optimisation it takes minutes.
+        if file.ends_with("matmul.yaml") && level == "-O0" {
+            continue;
         }
+        println!("{} {level}", file.display());
+        let workload = workload(MACHINES[0], &file, &[level]);
+        let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(clean(&workload), golden);
     }
 }
 
@@ -31,17 +30,17 @@ fn others() -> impl Iterator<Item = Machine> {
 
 #[test]
 fn the_examples_break_no_rule_on_other_machines() {
-    for machine in others() {
-        for file in examples() {
-            let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            if !machine.runs_hip() && name == "saxpy.yaml" || name == "matmul.yaml" {
-                continue;
-            }
-            println!("{} on {machine}", file.display());
-            let workload = workload(machine, &file, &["-O3"]);
-            let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
-            assert_eq!(clean(&workload), golden);
+    let examples = examples();
+    let all = others().flat_map(|machine| examples.iter().map(move |file| (machine, file)));
+    for (machine, file) in cases(all, 3) {
+        let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if !machine.runs_hip() && name == "saxpy.yaml" || name == "matmul.yaml" {
+            continue;
         }
+        println!("{} on {machine}", file.display());
+        let workload = workload(machine, file, &["-O3"]);
+        let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(clean(&workload), golden);
     }
 }
 
@@ -62,7 +61,8 @@ fn the_kernels_with_hazards_break_no_rule() {
 fn kernels_that_follow_pointers_and_wait_break_no_rule() {
     let levels = ["-O0", "-O3"].into_iter();
     let machines = machines().filter(|machine| machine.has_strict_level());
-    for (machine, level) in machines.flat_map(|machine| levels.clone().map(move |l| (machine, l))) {
+    let all = machines.flat_map(|machine| levels.clone().map(move |level| (machine, level)));
+    for (machine, level) in cases(all, 3) {
         println!("{level} on {machine}");
         let mut program = TestProgram::new(&compile_for(machine, "chase.cl", &[level]));
         let next: Vec<u32> = (0..256).map(|place| (place * 7 + 3) % 256).collect();

@@ -23,7 +23,7 @@ use compared::{Compared, check, run};
 use flipwave_injector::Workload;
 use flipwave_isa::{Inst, MemorySpace};
 use flipwave_tests::{
-    MACHINES, TestProgram, compile_for, examples, examples_folder, rewritten_levels,
+    MACHINES, TestProgram, cases, compile_for, examples, examples_folder, rewritten_levels,
     rewritten_machines, workload,
 };
 use flipwave_tools::{
@@ -34,7 +34,7 @@ use flipwave_tools::{
 /// Runs `test` with the kernels of a file compiled for machines that differ much, each run
 /// compared.
 fn at_every_level(file: &str, options: &[&str], test: impl Fn(TestProgram)) {
-    for machine in rewritten_machines() {
+    for machine in cases(rewritten_machines(), 3) {
         for level in rewritten_levels().iter().copied() {
             println!("{file} {level} on {machine}");
             let code_object = compile_for(machine, file, &[&[level], options].concat());
@@ -65,7 +65,7 @@ pub fn check_all(workload: &Workload) {
 
 #[test]
 fn tools_agree_with_the_observer_on_every_example() {
-    for file in examples() {
+    for file in cases(examples(), 3) {
         for level in rewritten_levels().iter().copied() {
             println!("{} {level}", file.display());
             check_all(&workload(MACHINES[0], &file, &[level]));

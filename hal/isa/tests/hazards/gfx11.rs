@@ -3,6 +3,7 @@
 use super::llc::{Recognized, recognized};
 use super::{Families, agree, all_reached, each_family_matters, pairs};
 use crate::common::isa_of_waves;
+use flipwave_depth::cases;
 use flipwave_isa::{Isa, Rules};
 
 /// Instructions whatever the wave size.
@@ -198,7 +199,7 @@ const MACHINES: [(&str, u8); 4] =
 
 #[test]
 fn sequences_are_mitigated_as_llvm_mitigates_them() {
-    for (processor, wave_size) in MACHINES {
+    for (processor, wave_size) in cases(MACHINES, 3) {
         println!("{processor} {wave_size}");
         let (isa, families, recognized) = table(processor, wave_size);
         let reached = agree(&isa, &families, &recognized);

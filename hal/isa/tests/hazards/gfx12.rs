@@ -3,6 +3,7 @@
 use super::llc::{Recognized, assembled, compiled_as, recognized};
 use super::{Families, agree, all_reached, each_family_matters, pairs};
 use crate::common::isa_of_waves;
+use flipwave_depth::cases;
 use flipwave_isa::hazard::{ScalarReads, ScalarWait};
 use flipwave_isa::{Inst, Isa, Rules};
 use rand_chacha::ChaCha8Rng;
@@ -66,7 +67,7 @@ const MACHINES: [(&str, u8); 4] =
 
 #[test]
 fn sequences_are_mitigated_as_llvm_mitigates_them() {
-    for (processor, wave_size) in MACHINES {
+    for (processor, wave_size) in cases(MACHINES, 3) {
         println!("{processor} {wave_size}");
         let (isa, families, recognized) = table(processor, wave_size);
         let reached = agree(&isa, &families, &recognized);
@@ -226,7 +227,7 @@ fn differing(
 
 #[test]
 fn reads_of_scalar_registers_wait_where_llvm_has_them_wait() {
-    for (processor, wave_size) in MACHINES {
+    for (processor, wave_size) in cases(MACHINES, 3) {
         for is_kernel in [true, false] {
             let (differing, with_waits) = differing(processor, wave_size, is_kernel, |wait| wait);
             assert!(with_waits > 800, "{with_waits}");

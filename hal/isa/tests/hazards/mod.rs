@@ -11,6 +11,7 @@ mod gfx950;
 mod llc;
 
 use crate::common::isa;
+use flipwave_depth::cases;
 use flipwave_isa::hazard::{Hazard, Mitigation, Rows, breaches, mitigations, preceding};
 use flipwave_isa::{Isa, Rules};
 use llc::{Recognized, assembled, recognized};
@@ -107,7 +108,7 @@ fn all_reached(families: &Families, reached: &HashSet<&str>, manual_alone: &[&st
 
 /// The negative control: a table without one of its families differs from LLVM.
 fn each_family_matters(isa: &Isa, families: &Families, recognized: &[Recognized]) {
-    for left_out in 0..families.len() {
+    for left_out in cases(0..families.len(), 3) {
         let mut rest = families.clone();
         rest.remove(left_out);
         let agree = recognized.iter().all(|own| agrees(isa, &rest, own));

@@ -25,6 +25,7 @@ use crate::tests::bench::op;
 use crate::tests::operations::{DEFAULT_MODE, Random, edges};
 use crate::wave::copy::WaveCopy;
 use crate::wave::{Level, Machine, Row, RowIndex, ScalarIndex, Wave};
+use flipwave_depth::Depth;
 use flipwave_device::{Address, WaveId};
 use flipwave_isa::{Generation, LaneMask, Register, RegisterRange, SdwaSelect, SdwaUnused};
 use std::ops::Range;
@@ -777,10 +778,10 @@ fn sequence(random: &mut Random, machine: Machine, length: u64) -> Vec<(Op, Plan
     operations
 }
 
-/// How many blocks are tried: more in long runs.
+/// How many blocks are tried: `FLIPWAVE_BLOCKS`, for long runs, or what a sample and all tests have.
 fn blocks() -> u64 {
     let asked = std::env::var("FLIPWAVE_BLOCKS").ok().and_then(|count| count.parse().ok());
-    asked.unwrap_or(100)
+    asked.unwrap_or(if Depth::asked() == Depth::Sample { 36 } else { 100 })
 }
 
 #[test]

@@ -8,6 +8,7 @@ use crate::memory::AddressSpace;
 use crate::tests::operations::coverage::decoded;
 use crate::translate::translate;
 use crate::wave::{Level, Machine, Mode, RowIndex, ScalarIndex, Wave};
+use flipwave_depth::cases;
 use flipwave_device::{FaultCause, WaveId};
 use flipwave_isa::{Isa, LaneMask, Pc, Target};
 use std::collections::BTreeSet;
@@ -384,7 +385,7 @@ fn gaps(target: &Target, lanes: u8, corpus: &str) -> BTreeSet<&'static str> {
 
 #[test]
 fn every_instruction_of_the_corpora_is_executed_or_listed_as_a_gap() {
-    for (processor, corpus, own) in CORPORA {
+    for (processor, corpus, own) in cases(CORPORA, 3) {
         let target: Target = processor.parse().expect("a target");
         for lanes in target.wave_sizes() {
             let gaps = gaps(&target, *lanes, corpus);

@@ -1,10 +1,11 @@
 //! The book's tables of instructions: `docs/instructions.md` and a page for each target in
 //! `docs/instructions/`.
 
-use super::walk::{SAMPLES, decode, isa, neighbours, of_all_pages};
+use super::walk::{SAMPLES, decode, isa, neighbours, of_pages};
 use super::{Treatment, treatment};
 use crate::execute::lane::Accuracy;
 use crate::wave::Machine;
+use flipwave_depth::cases;
 use flipwave_isa::{Encoding, Inst, OutputScale, Target};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -95,6 +96,13 @@ pub const PAGES: [(&str, &str); 10] = [
     ("gfx1250", "gfx1250"),
 ];
 
+/// Those that are looked at; gfx90a is always among them.
+pub fn pages() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let mut pages = PAGES;
+    pages.rotate_left(2);
+    cases(pages, 3)
+}
+
 type Rows = BTreeMap<&'static str, Row>;
 
 /// The rows of a processor's page.
@@ -128,8 +136,8 @@ fn rows(processor: &str) -> Rows {
     rows
 }
 
-/// The rows of each page.
-static ROWS: LazyLock<BTreeMap<&'static str, Rows>> = LazyLock::new(|| of_all_pages(rows));
+/// The rows of each page that is looked at.
+static ROWS: LazyLock<BTreeMap<&'static str, Rows>> = LazyLock::new(|| of_pages(rows));
 
 /// How many instructions there are of each kind, and of all.
 fn totals(rows: &Rows) -> [(&'static str, usize); 6] {
@@ -213,13 +221,14 @@ fn short(encoding: Encoding) -> String {
     format!("{encoding:?}").to_uppercase()
 }
 
-/// Run with `FLIPWAVE_BLESS=1` to write the pages anew.
+/// Run with `FLIPWAVE_TESTS=full FLIPWAVE_BLESS=1` to write the pages anew.
 #[test]
 fn the_tables_of_instructions_in_the_book_are_what_the_code_does() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-    let own = PAGES
+    let own = pages()
         .map(|(processor, all)| (format!("instructions/{processor}.md"), page(processor, all)));
-    for (name, page) in own.into_iter().chain([("instructions.md".into(), index())]) {
+    let index = (ROWS.len() == PAGES.len()).then(|| ("instructions.md".into(), index()));
+    for (name, page) in own.chain(index) {
         let place = docs.join(&name);
         if std::env::var_os("FLIPWAVE_BLESS").is_some() {
             std::fs::write(&place, &page).expect("the page written");
@@ -229,7 +238,7 @@ fn the_tables_of_instructions_in_the_book_are_what_the_code_does() {
         assert!(
             page == written,
             "docs/{name} does not say what the code does (first difference: {different:?}); write \
-             it anew with FLIPWAVE_BLESS=1 cargo test -p flipwave-sim the_tables_of_instructions"
+             it anew with FLIPWAVE_TESTS=full FLIPWAVE_BLESS=1 cargo test -p flipwave-sim the_tables_of_instructions"
         );
     }
 }
@@ -264,7 +273,8 @@ fn the_table_has_a_row_for_what_every_encoding_brings() {
         ("gfx1201", "v_wmma_i32_16x16x16_iu8", true),
         ("gfx1201", "s_add_f16", false),
     ] {
-        let treatment = ROWS[processor][name].treatment;
+        let Some(rows) = ROWS.get(processor) else { continue };
+        let treatment = rows[name].treatment;
         assert_eq!(treatment == Treatment::Exact, is_settled, "{processor} {name}: {treatment}");
     }
     for (processor, missing) in [
@@ -276,8 +286,9 @@ fn the_table_has_a_row_for_what_every_encoding_brings() {
         ("gfx1150", 0),
         ("gfx1201", 0),
     ] {
+        let Some(rows) = ROWS.get(processor) else { continue };
         let is_missing = |row: &&Row| matches!(row.treatment, Treatment::Gap(_));
-        assert_eq!(ROWS[processor].values().filter(is_missing).count(), missing, "{processor}");
+        assert_eq!(rows.values().filter(is_missing).count(), missing, "{processor}");
     }
     let image = &rows["image_load"].treatment;
     assert!(matches!(image, Treatment::NotCompute(_)), "{image}");

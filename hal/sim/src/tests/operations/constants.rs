@@ -11,9 +11,11 @@ use crate::instruction::Run;
 use crate::memory::AddressSpace;
 use crate::translate::translate;
 use crate::wave::{Level, Machine, RowIndex, ScalarIndex, Wave};
+use flipwave_depth::cases;
 use flipwave_device::WaveId;
 use flipwave_isa::{ConstantType, Encoding, Generation, Inst, Isa, Pc, Role, Target, Value};
 use std::collections::BTreeSet;
+use std::thread::ScopedJoinHandle;
 
 /// Numbers of all inline integers in a source field, 0 to 64 and -1 to -16.
 const INTEGERS: std::ops::RangeInclusive<u32> = 128..=208;
@@ -333,9 +335,12 @@ fn right(_: &Inst, constant: ConstantType) -> ConstantType {
 #[test]
 fn constants_are_what_their_operand_types_say() {
     let results = std::thread::scope(|scope| {
-        let runs = super::coverage::DIFFERENT
-            .map(|processor| (processor, scope.spawn(move || compare(processor, right, None))));
-        runs.map(|(processor, run)| (processor, run.join().expect("no panic")))
+        let start = |processor| (processor, scope.spawn(move || compare(processor, right, None)));
+        let runs: Vec<_> = cases(super::coverage::DIFFERENT, 3).map(start).collect();
+        let end = |(processor, run): (_, ScopedJoinHandle<'_, Findings>)| {
+            (processor, run.join().expect("no panic"))
+        };
+        runs.into_iter().map(end).collect::<Vec<_>>()
     });
     for (processor, Findings { compared, wrong }) in &results {
         assert!(wrong.is_empty(), "{processor}: {} are wrong: {wrong:#?}", wrong.len());
