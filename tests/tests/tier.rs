@@ -6,7 +6,7 @@ use flipwave_sim::Policy;
 use flipwave_tests::{Machine, Tiers, cases, example, examples_folder, flipwave, workload};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -45,6 +45,51 @@ fn compiled_code_leaves_what_the_interpreter_leaves_at_any_instruction() {
             assert!(end.is_ok(), "{name} {machine:?} {level}: {end:?}");
         }
     }
+}
+
+/// Pointers that may be to anything, most of them to private memory.
+fn pointers(folder: &Path) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels/pointers.cl");
+    let text = format!(
+        "name: pointers\nseed: 1\ntarget: gfx90a\nworkload:\n  kernel:\n    source: {}\n    \
+         name: sorted\n    grid: 128\n    workgroup: 64\n    args:\n      \
+         - {{buffer: values, type: i32, count: 1536, init: {{uniform: [-9999, 9999]}}}}\n      \
+         - {{buffer: results, type: i32, count: 1536, init: {{uniform: [-99, 99]}}, output: true}}\n      \
+         - {{buffer: sums, type: i64, count: 128, output: true}}\n\
+         faults: {{model: flip_one_bit, count: 60}}\n",
+        source.display()
+    );
+    let file = folder.join("pointers.yaml");
+    std::fs::write(&file, text).expect("a campaign");
+    file
+}
+
+#[test]
+fn pointers_to_any_memory_lead_compiled_code_to_where_they_lead_the_interpreter() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = pointers(folder.path());
+    let mut random = ChaCha8Rng::seed_from_u64(19);
+    let machines = [("gfx90a", 64), ("gfx942", 64), ("gfx1100", 32), ("gfx1030", 64)];
+    let all = machines.map(|machine| ["-O0", "-O3"].map(|level| (machine, level)));
+    for ((processor, lanes), level) in cases(all.into_iter().flatten(), 3) {
+        let machine = Machine::new(processor, lanes);
+        let mut options = vec![level];
+        options.extend(machine.options());
+        let workload = workload(machine, &file, &options);
+        let mut tiers = tiers(&workload);
+        for dispatch in &workload.program.dispatches {
+            let end = tiers.keep_step(dispatch, 16, || 1 + random.next_u64() % 9000);
+            assert!(end.is_ok(), "{machine} {level}: {end:?}");
+        }
+        let [one, other] = tiers.find_out(&workload.program.dispatches);
+        assert!(one == other, "{machine} {level}:\n{one:?}\n{other:?}");
+    }
+    let [interpreted, compiled] = ["interpreter", "compiled-at-once"].map(|tier| {
+        let cache = folder.path().join(tier);
+        std::fs::create_dir(&cache).expect("a folder");
+        results(&file, &cache, tier)
+    });
+    assert!(interpreted == compiled, "another results.csv");
 }
 
 /// What fault-free runs find out, by compiled code and by the interpreter.

@@ -50,6 +50,18 @@ impl PrivateAccess {
         let has_data = direction == Direction::Load || op.sources[1].row().is_some();
         (is_private && has_data).then_some(PrivateAccess { direction, words })
     }
+
+    /// The same of a flat access that leads to private memory.
+    pub fn of_flat(op: &Op, Access { direction, element, .. }: Access) -> Option<PrivateAccess> {
+        let Run::VectorMemory(VectorAccess { space: Space::Flat, .. }) = op.run else {
+            return None;
+        };
+        let has_base = !matches!(op.sources[2].words[0], Word::Constant(_));
+        match element {
+            Element::Words(words) if !has_base => Some(PrivateAccess { direction, words }),
+            _ => None,
+        }
+    }
 }
 
 /// Which memory.

@@ -4,7 +4,7 @@ use super::plan::{LaneAccess, Plan, Source, writes_exec};
 use crate::instruction::{Op, Stretch, Traits};
 use crate::translate::coverage::unsettled_bits;
 use crate::wave::Machine;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// What is compiled together, or going to be.
 pub struct Block {
@@ -23,10 +23,14 @@ pub struct Block {
     per_lane: Vec<u32>,
     /// How often code met numbers that it does not do right, see [`Block::note_unsettled`].
     unsettled: AtomicU32,
+    /// Of each instruction whether it is a flat access that has led elsewhere than to device memory.
+    elsewhere: Vec<AtomicBool>,
+    /// How often there were such.
+    times_elsewhere: AtomicU32,
 }
 
-/// How often code may meet such numbers before it is compiled to do more of them.
-const FEW_UNSETTLED: u32 = 8;
+/// How often code may meet what it does not do right before it is compiled to do more of that.
+const FEW: u32 = 8;
 
 impl Block {
     /// A block that is not compiled yet. The tier's windows from `first_site` on are its own.
@@ -56,8 +60,10 @@ impl Block {
             seen_alone: source.plans.iter().map(|plan| plan.is_seen_alone()).collect(),
             first_site,
             per_lane,
-            source,
             unsettled: AtomicU32::new(0),
+            elsewhere: source.ops.iter().map(|_| AtomicBool::new(false)).collect(),
+            times_elsewhere: AtomicU32::new(0),
+            source,
         }
     }
 
@@ -68,7 +74,28 @@ impl Block {
 
     /// Whether that was so often that code is worth while which makes NaNs those of the interpreter.
     pub fn is_often_unsettled(&self) -> bool {
-        self.unsettled.load(Ordering::Relaxed) > FEW_UNSETTLED
+        self.unsettled.load(Ordering::Relaxed) > FEW
+    }
+
+    /// Notes that a flat access has led to private memory or to LDS.
+    pub fn note_elsewhere(&self, index: usize) {
+        self.elsewhere[index].store(true, Ordering::Relaxed);
+        self.times_elsewhere.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether they did that so often that code is worth while which has code of their own for them.
+    pub fn is_often_elsewhere(&self) -> bool {
+        self.times_elsewhere.load(Ordering::Relaxed) > FEW
+    }
+
+    /// Which instructions have done so up to now.
+    pub fn elsewhere(&self) -> Vec<bool> {
+        self.elsewhere.iter().map(|own| own.load(Ordering::Relaxed)).collect()
+    }
+
+    /// Whether there is a better way to compile it than the usual one.
+    pub fn is_often_undone_in_vain(&self) -> bool {
+        self.is_often_unsettled() || self.is_often_elsewhere()
     }
 
     /// Instructions.

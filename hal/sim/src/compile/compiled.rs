@@ -36,20 +36,32 @@ pub struct Candidate {
 }
 
 /// How a block is compiled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct How {
     /// It notes what it touches of device memory.
     pub notes: bool,
     /// Its arithmetic makes NaNs those of the interpreter. Otherwise it is undone where it meets one,
     /// which costs nothing where there are none.
     pub settles_nans: bool,
+    /// Flat accesses that have led elsewhere than to device memory are code of their own, see
+    /// [`Block::elsewhere`]. Otherwise it is undone where they do.
+    pub parts_flat: bool,
 }
 
 impl How {
-    const COUNT: usize = 4;
+    const COUNT: usize = 8;
 
     fn index(self) -> usize {
-        usize::from(self.notes) | usize::from(self.settles_nans) << 1
+        usize::from(self.notes)
+            | usize::from(self.settles_nans) << 1
+            | usize::from(self.parts_flat) << 2
+    }
+
+    /// This one, and those that do for it as long as it is not there: those that are undone more often.
+    pub fn with_others(self) -> [How; 4] {
+        let settles_none = How { settles_nans: false, ..self };
+        let parts_none = How { parts_flat: false, ..self };
+        [self, settles_none, parts_none, How { parts_flat: false, ..settles_none }]
     }
 }
 
@@ -83,7 +95,8 @@ impl Candidate {
             Level::Avx512 => (Shape::Sixteen, Extensions::Avx512),
             _ => (Shape::Eight, Extensions::Avx2),
         };
-        let module = emit::module(&self.block.source, machine, shape, how);
+        let elsewhere = if how.parts_flat { self.block.elsewhere() } else { Vec::new() };
+        let module = emit::module(&self.block.source, elsewhere, machine, shape, how);
         let object = compiler.compile(&module.text, extensions).map_err(|error| error.to_string());
         let code = object
             .and_then(|object| Code::load(&object, emit::NAME).map_err(|error| error.to_string()));

@@ -6,11 +6,13 @@ use super::workspace::Workspace;
 use crate::dispatch::checker::{Checker, Counting};
 use crate::execute::control::Step;
 use crate::execute::step::step_in_range;
+use crate::execute::vector_memory;
 use crate::instruction::Op;
 use crate::memory::Memory;
 use crate::wave::Wave;
 use flipwave_device::FaultCause;
 use flipwave_isa::LaneMask;
+use std::ops::Range;
 
 /// What waves did by compiled code.
 #[derive(Default)]
@@ -102,7 +104,8 @@ impl Compiled {
 
     /// Executes what a segment does by the interpreter, and finds windows for its accesses; up to which
     /// instruction, the fault with its device address if there is one, and whether there was an access
-    /// that had no window yet.
+    /// that had no window yet. Where a flat access leads elsewhere than to device memory, it executes all
+    /// but the block's last instruction, to see which others do so, too.
     fn interpret<C: Checker>(
         &self,
         segment: &Segment,
@@ -112,17 +115,25 @@ impl Compiled {
     ) -> (usize, Option<(u64, FaultCause)>, bool) {
         let mut has_begun = false;
         let source = &self.block.source;
-        for index in segment.instructions.clone() {
+        let Range { start, mut end } = segment.instructions.clone();
+        for index in start..source.ops.len() {
+            if index == end {
+                break;
+            }
             let (op, place) = (&source.ops[index], source.places[index]);
             let mut sites = (self.block.first_site..).zip(&self.sites);
             if let Some((number, site)) = sites.find(|(_, site)| site.instruction == index) {
                 has_begun |= workspace.find(number, site.access, (wave, op), memory);
+                if vector_memory::leads_elsewhere(wave, op) {
+                    self.block.note_elsewhere(index);
+                    end = end.max(source.ops.len() - 1);
+                }
             }
             if let Step::Fault(cause) = interpret(wave, (op, place), memory, lds, checker) {
                 return (index + 1, Some((place, cause)), has_begun);
             }
         }
-        (segment.instructions.end, None, has_begun)
+        (end, None, has_begun)
     }
 }
 

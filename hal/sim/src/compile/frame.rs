@@ -360,8 +360,13 @@ unsafe extern "C" fn call<C: Checker>(frame: *mut Frame<'_, '_>, index: u64) -> 
     let (op, place) = (&source.ops[index as usize], source.places[index as usize]);
     wave.executed = frame.executed + index;
     // What it loads may overwrite the address.
-    let private = match (plan, op.run) {
-        (Plan::Private(PrivateAccess { direction, .. }), Run::VectorMemory(access))
+    let private = match plan {
+        Plan::Private(own) => Some(own),
+        Plan::Access(own) => PrivateAccess::of_flat(op, own),
+        _ => None,
+    };
+    let private = match (private, op.run) {
+        (Some(PrivateAccess { direction, .. }), Run::VectorMemory(access))
             if frame.lacks_private != 0 =>
         {
             vector_memory::first_address(wave, op, access).map(|address| (direction, address))

@@ -132,7 +132,7 @@ impl Tier {
                 }
                 Ending::Undone(own) => {
                     own.note_undone();
-                    if own.block.is_often_unsettled() {
+                    if own.block.is_often_undone_in_vain() {
                         self.look_again(program, own.block.source.start);
                     }
                 }
@@ -176,7 +176,9 @@ impl Tier {
             None if !place.is_hot(compiling, notes) => return None,
             None => self.begin(program, pc, place)?,
         };
-        let how = How { notes, settles_nans: candidate.block.is_often_unsettled() };
+        let block = &candidate.block;
+        let (settles_nans, parts_flat) = (block.is_often_unsettled(), block.is_often_elsewhere());
+        let how = How { notes, settles_nans, parts_flat };
         if let Some(compiled) = candidate.compiled(how) {
             let compiled = std::ptr::from_ref(compiled).cast_mut();
             place.ready[usize::from(notes)].store(compiled, Ordering::Release);
@@ -186,7 +188,7 @@ impl Tier {
         {
             compile(candidate, program, compiling, how);
         }
-        candidate.compiled(how).or_else(|| candidate.compiled(How { settles_nans: false, ..how }))
+        how.with_others().into_iter().find_map(|how| candidate.compiled(how))
     }
 
     /// Forgets what is compiled at a device address, so that it is found again when waves arrive there.

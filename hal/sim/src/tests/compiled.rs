@@ -571,10 +571,10 @@ fn interpret(
 fn execute(
     (wave, lds): (&mut Wave, &mut [u8]),
     space: &mut dyn Memory,
-    (candidate, settles_nans): (&Candidate, bool),
+    (candidate, how): (&Candidate, How),
     workspace: &mut Workspace,
 ) -> (u64, Option<String>) {
-    let how = How { notes: space.notes_windows(), settles_nans };
+    let how = How { notes: space.notes_windows(), ..how };
     let compiled = candidate.compiled(how).expect("it compiles");
     let block = &compiled.block;
     let mut lane_operations = 0;
@@ -631,8 +631,17 @@ fn difference(
     let places = (0..=ops.len() as u64).map(|index| START + 4 * index).collect();
     let source = Source { start: START, ops, plans, places };
     let candidate = Candidate::new(Block::new(source, 0, machine));
+    // Of some blocks flat accesses have led elsewhere before, all or some of them.
+    let parts_flat = random.next() & 1 != 0;
+    let flat = |op: &Op| matches!(op.run, Run::VectorMemory(own) if own.space.is_flat());
+    for index in 0..candidate.block.len() {
+        if flat(&candidate.block.source.ops[index]) && !random.next().is_multiple_of(4) {
+            candidate.block.note_elsewhere(index);
+        }
+    }
+    let usual = How { parts_flat, ..How::default() };
     for (notes, settles_nans) in [(false, false), (true, false), (false, true)] {
-        let how = How { notes, settles_nans };
+        let how = How { notes, settles_nans, ..usual };
         candidate.compile(machine, level, how, &mut flipwave_jit::Here);
     }
     for world_number in 0..worlds {
@@ -640,7 +649,7 @@ fn difference(
         let before = world(random, machine);
         let mut found = before.clone();
         let notes = world_number % 3 == 1;
-        let settles_nans = world_number % 3 == 2;
+        let how = How { settles_nans: world_number % 3 == 2, ..usual };
         let mut touched = TouchedRegions::default();
         let private = before.private_memory(random);
         // The first time windows are found, the second time they are there, and then they are those that
@@ -663,9 +672,9 @@ fn difference(
                 // As before the turn of a workgroup.
                 workspace.forget_private();
                 let mut memory = Recording::new(space, &mut other, &mut touched, private.clone());
-                execute((wave, lds), &mut memory, (&candidate, settles_nans), &mut workspace)
+                execute((wave, lds), &mut memory, (&candidate, how), &mut workspace)
             } else {
-                execute((wave, lds), space, (&candidate, settles_nans), &mut workspace)
+                execute((wave, lds), space, (&candidate, how), &mut workspace)
             };
             let [one, other] = [one, other].map(FootprintBuilder::build);
             // What is computed where a NaN is met is computed again, and may be other addresses.
@@ -848,7 +857,7 @@ fn arithmetic_that_settles_nans_is_not_undone_by_them() {
             let places = vec![START, START + 4];
             let source = Source { start: START, ops: vec![op], plans: vec![plan], places };
             let candidate = Candidate::new(Block::new(source, 0, machine));
-            let how = How { notes: false, settles_nans };
+            let how = How { settles_nans, ..How::default() };
             candidate.compile(machine, Level::detect(), how, &mut flipwave_jit::Here);
             for _ in 0..20 {
                 let World { mut wave, mut space, mut lds, .. } = world(&mut Random(3), machine);
@@ -858,11 +867,39 @@ fn arithmetic_that_settles_nans_is_not_undone_by_them() {
                     wave.row_mut(RowIndex(row)).0.fill(0xffff_fc01);
                 }
                 let state = (&mut wave, &mut lds[..]);
-                execute(state, &mut space, (&candidate, settles_nans), &mut Workspace::default());
+                execute(state, &mut space, (&candidate, how), &mut Workspace::default());
             }
             candidate.block.is_often_unsettled()
         });
         assert_eq!((undone, settled), (true, false), "{name}");
+    }
+}
+
+#[test]
+fn flat_accesses_that_lead_to_private_memory_do_so_without_the_interpreter() {
+    for machine in machines() {
+        let transfer = Transfer::Load(Element::Words(2));
+        let (mut op, _) = private::flat(&mut Random(5), machine, transfer);
+        op.run = Run::VectorMemory(VectorAccess { space: Space::Flat, transfer });
+        op.immediate = 8;
+        let plan = Plan::of(&op, machine);
+        let places = vec![START, START + 4];
+        let source = Source { start: START, ops: vec![op], plans: vec![plan], places };
+        let candidate = Candidate::new(Block::new(source, 0, machine));
+        candidate.block.note_elsewhere(0);
+        let [apart, undone] = [true, false].map(|parts_flat| {
+            let how = How { parts_flat, ..How::default() };
+            candidate.compile(machine, Level::detect(), how, &mut flipwave_jit::Here);
+            let mut workspace = Workspace::default();
+            let World { wave, mut space, mut lds, .. } = world(&mut Random(3), machine);
+            for round in 0..20 {
+                let mut wave = wave.clone();
+                private::point(&mut wave, round * 4);
+                execute((&mut wave, &mut lds), &mut space, (&candidate, how), &mut workspace);
+            }
+            candidate.block.is_often_elsewhere()
+        });
+        assert_eq!((apart, undone), (false, true), "{machine:?}");
     }
 }
 

@@ -48,9 +48,16 @@ pub struct Module {
 pub const NAME: &str = "block";
 
 /// Writes a block as a function. Nothing in it depends on where the block stands on the device or in the
-/// host's memory, so that the same instructions always give the same text.
-pub fn module(source: &Source, machine: Machine, shape: Shape, how: How) -> Module {
-    let mut emitter = Emitter::new(source, machine, shape, how);
+/// host's memory, so that the same instructions always give the same text. Instructions that `elsewhere`
+/// says are flat accesses that lead elsewhere than to device memory.
+pub fn module(
+    source: &Source,
+    elsewhere: Vec<bool>,
+    machine: Machine,
+    shape: Shape,
+    how: How,
+) -> Module {
+    let mut emitter = Emitter::new(source, elsewhere, machine, shape, how);
     emitter.begin();
     for (index, op) in source.ops.iter().enumerate() {
         emitter.instruction(index, op);
@@ -66,6 +73,7 @@ pub fn module(source: &Source, machine: Machine, shape: Shape, how: How) -> Modu
 
 struct Emitter<'a> {
     source: &'a Source,
+    elsewhere: Vec<bool>,
     machine: Machine,
     shape: Shape,
     /// What is written so far: it ends inside of a basic block.
@@ -136,9 +144,16 @@ struct Lanes {
 }
 
 impl<'a> Emitter<'a> {
-    fn new(source: &'a Source, machine: Machine, shape: Shape, how: How) -> Emitter<'a> {
+    fn new(
+        source: &'a Source,
+        elsewhere: Vec<bool>,
+        machine: Machine,
+        shape: Shape,
+        how: How,
+    ) -> Emitter<'a> {
         Emitter {
             source,
+            elsewhere,
             machine,
             shape,
             text: String::new(),
@@ -267,6 +282,9 @@ impl<'a> Emitter<'a> {
                     [self.compute(&dual.first, first), self.compute(&dual.second, second)];
                 self.commit(&dual.second, dual.second.destination, second, results[1]);
                 self.commit(&dual.first, dual.destination, first, results[0]);
+            }
+            Plan::Access(access) if self.elsewhere.get(index) == Some(&true) => {
+                self.flat_elsewhere(index, op, access);
             }
             Plan::Access(access) => {
                 self.make_room(op, access);

@@ -16,9 +16,10 @@ pub use addresses::{Addresses, lds_place};
 pub use placement::Placement;
 
 use crate::execute::exchange::Loaded;
-use crate::instruction::Op;
 use crate::instruction::vector_memory::{Space, Transposed, VectorAccess};
-use crate::memory::Memory;
+use crate::instruction::{Op, Run};
+use crate::memory::aperture::Window;
+use crate::memory::{Memory, aperture};
 use crate::wave::level::at_each_level;
 use crate::wave::{LANES, Wave};
 use flipwave_device::FaultCause;
@@ -86,6 +87,21 @@ pub fn first_address(wave: &Wave, op: &Op, access: VectorAccess) -> Option<u64> 
     let Some(Place::Memory(placement)) = placement::place(wave, op, access) else { return None };
     let Addresses { lanes, .. } = placement.addresses;
     (lanes != LaneMask::EMPTY).then(|| placement.addresses.first(lanes))
+}
+
+/// Whether an instruction is a flat access whose first active lane leads to private memory or to LDS.
+pub fn leads_elsewhere(wave: &Wave, op: &Op) -> bool {
+    let (exec, space) = match op.run {
+        Run::VectorMemory(access) => (wave.exec(), access.space),
+        _ => return false,
+    };
+    if !space.is_flat() || exec == LaneMask::EMPTY {
+        return false;
+    }
+    let address = Addresses::of_space(wave, op, exec, space).first(exec);
+    let is_global = matches!(aperture::window(address), Window::Global(_));
+    let is_shared_private = space != Space::Flat && aperture::global_private(address).is_some();
+    !is_global || is_shared_private
 }
 
 /// Has the lanes exchange the elements that they have loaded.

@@ -106,7 +106,7 @@ fn lanes_reach_all_of_a_window_that_is_longer_than_their_offsets() {
                 let places = vec![START, START + 4];
                 let source = Source { start: START, ops: vec![op], plans: vec![plan], places };
                 let candidate = Candidate::new(Block::new(source, 0, machine));
-                let how = How { notes: false, settles_nans: false };
+                let how = How::default();
                 candidate.compile(machine, Level::detect(), how, &mut flipwave_jit::Here);
                 let mut workspace = Workspace::default();
                 for round in 0..12 {
@@ -133,7 +133,7 @@ fn lanes_reach_all_of_a_window_that_is_longer_than_their_offsets() {
                         bytes.0[around(edge)].copy_from_slice(own);
                     }
                     let state = (&mut other, lds);
-                    let given = execute(state, &mut bytes, (&candidate, false), &mut workspace);
+                    let given = execute(state, &mut bytes, (&candidate, how), &mut workspace);
                     let what = format!("{transfer:?}, {by_offset}, round {round}");
                     assert_eq!(wanted, given, "{what}");
                     assert!(WaveCopy::of(&one).is_state_of(&other), "{what}");

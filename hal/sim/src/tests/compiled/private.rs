@@ -3,15 +3,17 @@
 use super::{ADDRESSES, BUFFER, ROWS, row};
 use crate::compile::testing::Plan;
 use crate::instruction::vector_memory::{Space, Transfer, VectorAccess};
-use crate::instruction::{Element, Op, Run, Word};
+use crate::instruction::{Element, Half, Op, Run, Word};
+use crate::memory::aperture;
 use crate::tests::bench::op;
 use crate::tests::operations::Random;
 use crate::wave::{Machine, Row, RowIndex, ScalarIndex, Wave};
 use flipwave_device::Address;
 use flipwave_isa::Generation;
 
-/// The register with offsets.
+/// The register with offsets, before that with the upper words of flat addresses of them.
 const OFFSETS: RowIndex = RowIndex(ADDRESSES + 4);
+const UPPER: RowIndex = RowIndex(ADDRESSES + 5);
 /// Where the description of private memory is.
 const RESOURCE: ScalarIndex = ScalarIndex(96);
 /// What is added to its address, or to an offset.
@@ -46,14 +48,35 @@ pub fn describe(random: &mut Random, wave: &mut Wave, at: Address) {
         (4, own) => own as u32 % 8 * 4,
         _ => common,
     }));
+    let which = random.next() % 8;
+    *wave.row_mut(UPPER) = Row(std::array::from_fn(|_| {
+        let window = match (which, random.next() % 64) {
+            (0, own) if own % 4 == 0 => aperture::SHARED,
+            (1, _) => aperture::SHARED,
+            (2, 0) => 0,
+            (3, 0) => aperture::PRIVATE + (1 << 32),
+            _ => aperture::PRIVATE,
+        };
+        (window >> 32) as u32
+    }));
 }
 
-/// An access by an instruction for private memory, or by a buffer.
+/// Has all lanes be active, and their flat addresses lead to an offset in private memory.
+pub fn point(wave: &mut Wave, offset: u32) {
+    wave.set_exec(wave.machine.all_lanes());
+    wave.row_mut(OFFSETS).0.fill(offset);
+    wave.row_mut(UPPER).0.fill((aperture::PRIVATE >> 32) as u32);
+}
+
+/// An access by an instruction for private memory, by a buffer, or by flat addresses.
 pub fn access(random: &mut Random, machine: Machine) -> (Op, Plan) {
     let element = Element::Words(1 + (random.next() % 4) as u8);
     let stores = random.next() & 1 != 0;
     let transfer = if stores { Transfer::Store(element) } else { Transfer::Load(element) };
     let (has_offset, has_base) = (random.next() & 1 != 0, random.next() & 1 != 0);
+    if random.next().is_multiple_of(3) {
+        return flat(random, machine, transfer);
+    }
     let has_buffers = machine.generation <= Generation::Gfx10 && random.next() & 1 != 0;
     let space = match has_buffers {
         true => Space::Buffer { offset: has_offset, index: false },
@@ -83,5 +106,26 @@ pub fn access(random: &mut Random, machine: Machine) -> (Op, Plan) {
     op.per_lane = true;
     let plan = Plan::of(&op, machine);
     assert!(matches!(plan, Plan::Private(_)), "{:?}", op.run);
+    (op, plan)
+}
+
+/// An access by flat addresses, mostly of words.
+pub fn flat(random: &mut Random, machine: Machine, transfer: Transfer) -> (Op, Plan) {
+    let part = Element::Part { bytes: 1, half: Half::Whole, signed: false };
+    let transfer = match (random.next() % 8, transfer) {
+        (0, Transfer::Load(_)) => Transfer::Load(part),
+        (0, _) => Transfer::Store(part),
+        _ => transfer,
+    };
+    let mut op = op(Run::VectorMemory(VectorAccess { space: Space::Flat, transfer }));
+    op.destination = RowIndex((random.next() % u64::from(ROWS - 3)) as u16);
+    op.immediate = [0, 4, 8, 60, 2, 300, -4, -32][random.next() as usize % 8];
+    op.sources[0].words = [OFFSETS, UPPER].map(Word::Row);
+    if let Transfer::Store(_) = transfer {
+        op.sources[1].words = [Word::Row(RowIndex(row(random).0.min(ROWS - 4))); 2];
+    }
+    op.per_lane = true;
+    let plan = Plan::of(&op, machine);
+    assert!(matches!(plan, Plan::Access(_)), "{:?}", op.run);
     (op, plan)
 }

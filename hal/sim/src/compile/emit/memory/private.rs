@@ -3,14 +3,14 @@
 //! elsewhere than where the last accesses were is left to the interpreter: waves take turns.
 
 use super::buffer::{ADD_THREAD, Resource};
-use crate::compile::access::{Direction, PrivateAccess};
+use crate::compile::access::{Access, Direction, PrivateAccess};
 use crate::compile::emit::Emitter;
 use crate::compile::frame::{PRIVATE_LOAD, PRIVATE_STORE, offset};
 use crate::compile::value::{Shape, Value};
 use crate::compile::workspace::{PRIVATE_BLOCK, PRIVATE_WINDOWS};
 use crate::instruction::vector_memory::{Space, VectorAccess};
 use crate::instruction::{Op, Run, Word};
-use crate::memory::LINE;
+use crate::memory::{LINE, aperture};
 use crate::wave::{RowIndex, ScalarIndex};
 use flipwave_isa::Generation;
 use std::fmt::{Display, Write};
@@ -65,6 +65,23 @@ struct Noted {
 }
 
 impl Emitter<'_> {
+    /// Writes a flat access that has led elsewhere than to device memory.
+    pub(in crate::compile::emit) fn flat_elsewhere(
+        &mut self,
+        index: usize,
+        op: &Op,
+        access: Access,
+    ) {
+        match PrivateAccess::of_flat(op, access) {
+            Some(access) => self.private(index, op, access),
+            None => {
+                self.close();
+                self.store_scalars();
+                self.call_interpreter(index);
+            }
+        }
+    }
+
     /// Writes an access to private memory.
     pub(in crate::compile::emit) fn private(
         &mut self,
@@ -74,8 +91,11 @@ impl Emitter<'_> {
     ) {
         self.close();
         let Run::VectorMemory(VectorAccess { space, .. }) = op.run else { return };
-        let is_buffer = matches!(space, Space::Buffer { .. });
-        let private = if is_buffer { self.in_buffer(op, access) } else { self.in_scratch(op) };
+        let private = match space {
+            Space::Buffer { .. } => self.in_buffer(op, access),
+            Space::Flat => self.in_window(op),
+            _ => self.in_scratch(op),
+        };
         self.store_scalars();
         let number = self.number();
         let held = self.held(access.direction, private.address);
@@ -419,7 +439,6 @@ impl Emitter<'_> {
 
     /// An offset in the lanes' private memory.
     fn in_scratch(&mut self, op: &Op) -> Private {
-        let lanes = u32::from(self.machine.lanes);
         let base = match op.sources[2].words[0] {
             Word::Constant(_) => Value::Word(0),
             word => self.word(word),
@@ -433,12 +452,37 @@ impl Emitter<'_> {
         let is_aligned = self.value(format_args!("icmp eq i32 {rest}, 0"));
         let is_small = self.value(format_args!("icmp ult i32 {offset}, {}", self.most_offset()));
         let fits = self.all([is_aligned, is_small]);
-        let first = self.machine.flat_scratch;
-        let base = self.wide([first, ScalarIndex(first.0 + 1)].map(Word::Scalar));
         let offset = self.value(format_args!("zext i32 {offset} to i64"));
+        Private { address: self.in_wave(offset), offset, fits, own, records: None }
+    }
+
+    /// A flat address in the window that leads to private memory.
+    fn in_window(&mut self, op: &Op) -> Private {
+        let (own, first) = match self.own(op) {
+            Some(own) => (Some(own), own.first),
+            None => (None, Value::Word(0)),
+        };
+        let upper = (aperture::PRIVATE >> 32) as u32;
+        let is_private = match op.sources[0].words[1] {
+            Word::Row(row) => self.all_have(row, Value::Splat(upper)),
+            _ => Value::Bit(false),
+        };
+        let first = self.value(format_args!("zext i32 {first} to i64"));
+        let offset = self.value(format_args!("add i64 {first}, {}", op.immediate));
+        let rest = self.value(format_args!("and i64 {offset}, 3"));
+        let is_aligned = self.value(format_args!("icmp eq i64 {rest}, 0"));
+        // Sums that are less than zero are not small either.
+        let is_small = self.value(format_args!("icmp ult i64 {offset}, {}", self.most_offset()));
+        let fits = self.all([is_private, is_aligned, is_small]);
+        Private { address: self.in_wave(offset), offset, fits, own, records: None }
+    }
+
+    /// The address of lane 0's word at an offset of 64 bits in the wave's private memory.
+    fn in_wave(&mut self, offset: Value) -> Value {
+        let (first, lanes) = (self.machine.flat_scratch, self.machine.lanes);
+        let base = self.wide([first, ScalarIndex(first.0 + 1)].map(Word::Scalar));
         let within = self.value(format_args!("mul i64 {offset}, {lanes}"));
-        let address = self.value(format_args!("add i64 {base}, {within}"));
-        Private { address, offset, fits, own, records: None }
+        self.value(format_args!("add i64 {base}, {within}"))
     }
 
     /// An offset in the buffer that private memory is described as.
@@ -480,11 +524,16 @@ impl Emitter<'_> {
     /// What lanes have of an offset for themselves.
     fn own(&mut self, op: &Op) -> Option<Own> {
         let Word::Row(row) = op.sources[0].words[0] else { return None };
-        let ([w, m], count) = (self.types(["W", "M"]), self.shape.lanes());
         let lane = self.value(format_args!("call i64 @llvm.cttz.i64(i64 %exec, i1 false)"));
         let lane = self.value(format_args!("and i64 {lane}, 63"));
         let first = self.word_of_row(row, lane);
         let all = self.splat_of(first);
+        Some(Own { row, first, is_same: self.all_have(row, all) })
+    }
+
+    /// Whether a row has the same word in all active lanes as a vector has.
+    fn all_have(&mut self, row: RowIndex, all: Value) -> Value {
+        let ([w, m], count) = (self.types(["W", "M"]), self.shape.lanes());
         let mut others = None;
         for part in self.parts() {
             let words = self.part_of_row(row, part);
@@ -496,11 +545,10 @@ impl Emitter<'_> {
                 Some(others) => self.value(format_args!("or {m} {others}, {differs}")),
             });
         }
-        let is_same = others.map_or(Value::Bit(true), |others| {
+        others.map_or(Value::Bit(true), |others| {
             let bits = self.value(format_args!("bitcast {m} {others} to i{count}"));
             self.value(format_args!("icmp eq i{count} {bits}, 0"))
-        });
-        Some(Own { row, first, is_same })
+        })
     }
 
     /// A word in all lanes of a part.
