@@ -27,6 +27,8 @@ pub struct Block {
     elsewhere: Vec<AtomicBool>,
     /// How often there were such.
     times_elsewhere: AtomicU32,
+    /// Whether these are to be code of their own.
+    parts_flat: AtomicBool,
 }
 
 /// How often code may meet what it does not do right before it is compiled to do more of that.
@@ -63,6 +65,7 @@ impl Block {
             unsettled: AtomicU32::new(0),
             elsewhere: source.ops.iter().map(|_| AtomicBool::new(false)).collect(),
             times_elsewhere: AtomicU32::new(0),
+            parts_flat: AtomicBool::new(false),
             source,
         }
     }
@@ -83,9 +86,19 @@ impl Block {
         self.times_elsewhere.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether they did that so often that code is worth while which has code of their own for them.
+    /// Whether they did that more than a few times.
     pub fn is_often_elsewhere(&self) -> bool {
         self.times_elsewhere.load(Ordering::Relaxed) > FEW
+    }
+
+    /// Has them be code of their own from now on.
+    pub fn part_flat(&self) {
+        self.parts_flat.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether they are to be that.
+    pub fn parts_flat(&self) -> bool {
+        self.parts_flat.load(Ordering::Relaxed)
     }
 
     /// Which instructions have done so up to now.
@@ -94,8 +107,8 @@ impl Block {
     }
 
     /// Whether there is a better way to compile it than the usual one.
-    pub fn is_often_undone_in_vain(&self) -> bool {
-        self.is_often_unsettled() || self.is_often_elsewhere()
+    pub fn has_better_code(&self) -> bool {
+        self.is_often_unsettled() || self.parts_flat()
     }
 
     /// Instructions.

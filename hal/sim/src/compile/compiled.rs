@@ -26,8 +26,9 @@ const SHORTEST_LDS: u32 = 64;
 
 /// What a block counts when it is undone: as many times must it be executed for that to be no loss.
 const UNDONE: u32 = 16;
-/// The count at which it is given up.
+/// The count at which it is given up, and that at which another way to compile it is looked for.
 const PATIENCE: u32 = 1024;
+const DOUBT: u32 = PATIENCE / 4;
 
 /// A block and what it is compiled to, in each way.
 pub struct Candidate {
@@ -301,6 +302,11 @@ impl Compiled {
     #[inline(always)]
     pub fn is_given_up(&self) -> bool {
         self.undone.load(Ordering::Relaxed) > PATIENCE
+    }
+
+    /// Whether it will be, if that goes on.
+    pub fn is_often_undone(&self) -> bool {
+        self.undone.load(Ordering::Relaxed) > DOUBT
     }
 
     /// Notes that it was undone. Until it has been executed often enough again, nothing goes on to it

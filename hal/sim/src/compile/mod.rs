@@ -132,7 +132,11 @@ impl Tier {
                 }
                 Ending::Undone(own) => {
                     own.note_undone();
-                    if own.block.is_often_undone_in_vain() {
+                    // Where they mostly lead to device memory, it is better as it is.
+                    if own.is_often_undone() && own.block.is_often_elsewhere() {
+                        own.block.part_flat();
+                    }
+                    if own.block.has_better_code() {
                         self.look_again(program, own.block.source.start);
                     }
                 }
@@ -177,7 +181,7 @@ impl Tier {
             None => self.begin(program, pc, place)?,
         };
         let block = &candidate.block;
-        let (settles_nans, parts_flat) = (block.is_often_unsettled(), block.is_often_elsewhere());
+        let (settles_nans, parts_flat) = (block.is_often_unsettled(), block.parts_flat());
         let how = How { notes, settles_nans, parts_flat };
         if let Some(compiled) = candidate.compiled(how) {
             let compiled = std::ptr::from_ref(compiled).cast_mut();
