@@ -1,8 +1,8 @@
 //! How much of their cases tests run.
 //!
 //! Many tests run the same check on every target, at every level of optimisation, with every
-//! instruction. All of these cases together take an hour on two cores. They must hold before a change
-//! lands; while one is made, a sample of each shows most mistakes in a third of the time.
+//! instruction. All of these cases must hold before a change lands; while one is made, a sample of each
+//! shows most mistakes, in two thirds of the processors' time.
 
 /// What the variable `FLIPWAVE_TESTS` asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

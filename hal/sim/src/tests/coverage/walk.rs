@@ -142,13 +142,13 @@ fn samples(isa: &Isa) -> Samples {
     samples
 }
 
-/// Processors whose encodings are walked, and of how many neighbours of a sample one is taken; those of
-/// them whose pages are looked at.
+/// Those of [`WALKED`] whose pages are looked at.
 fn walked() -> impl Iterator<Item = (&'static str, usize)> {
     let is_looked_at = |own: &str| pages().any(|(processor, _)| processor == own);
     WALKED.into_iter().filter(move |(processor, _)| is_looked_at(processor))
 }
 
+/// Processors whose encodings are walked, and of how many neighbours of a sample one is taken.
 const WALKED: [(&str, usize); 6] = [
     ("gfx90a", 1),
     ("gfx942", 5),
