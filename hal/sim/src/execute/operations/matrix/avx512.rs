@@ -6,7 +6,7 @@ mod lines;
 mod sums;
 
 use super::fused::Rule;
-use super::{permuted_lane, row};
+use super::permuted_lane;
 use crate::execute::lane::small_float::SmallFloat;
 use crate::execute::operand::scalar_word;
 use crate::instruction::{Op, Word};
@@ -125,7 +125,7 @@ pub fn multiply_add(wave: &mut Wave, op: &Op, product: &Product) -> bool {
 fn multiply_lines<const ROOM: usize>(wave: &mut Wave, op: &Op, product: &Product) -> bool {
     let blgp = op.inst.modifiers.blgp;
     let flushes = matches!(product.sum, Sum::Pairwise(_, true));
-    let (mut left, mut right) = (Lines::<ROOM, QUAD>::NONE, Lines::<ROOM, WIDTH>::NONE);
+    let (mut left, mut right) = (Lines::<ROOM>::NONE, Lines::<ROOM>::NONE);
     let [of_left, of_right] = product.elements;
     left.read((wave, op, 0), of_left, flushes, product.layout(0, blgp));
     right.read((wave, op, 1), of_right, flushes, product.layout(1, blgp));
@@ -180,7 +180,7 @@ where
     R: Fn(usize, usize) -> usize,
 {
     let (lanes, each) = product.holders;
-    let mut sides = [const { Lines::<ROOM, WIDTH>::NONE }; 2];
+    let mut sides = [const { Lines::<ROOM>::NONE }; 2];
     for (side, lines) in sides.iter_mut().enumerate() {
         let layout = Layout {
             lines: WIDTH,

@@ -1,33 +1,53 @@
 //! Sums of products as fixed-point numbers aligned to the greatest exponent: those of
 //! [`super::super::fused`], in vectors.
 
-use super::Rule;
-use super::sums::{Group, vector};
+use super::lines::vector;
+use super::sums::Group;
+use super::{Rule, load};
 use std::arch::x86_64::*;
 
-/// The products of a group, and the exponents that go with what they are made of.
-type Both<'a, const GROUP: usize> = (Group<'a, f32, GROUP>, Group<'a, i32, GROUP>);
+/// The products of a group, and the exponents that go with what they are made of, two in a word.
+type Both<'a, const GROUP: usize, const PAIRS: usize> =
+    (Group<'a, f32, GROUP>, Group<'a, u32, PAIRS>);
 
-/// The sums so far and the products of a row.
-#[target_feature(enable = "avx512f,avx512dq,avx512vl,fma")]
+/// The sums so far and the products of a row, which is given by its place in its part.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
 #[inline]
-pub fn add_aligned<const GROUP: usize>(
+pub fn add_aligned<const GROUP: usize, const PAIRS: usize>(
     rule: Rule,
-    group: Both<'_, GROUP>,
+    both: Both<'_, GROUP, PAIRS>,
     row: usize,
     sums: __m512,
 ) -> __m512 {
+    let (products, greatest) = products(both, row);
+    let digits = |exponent: __m512i, first: usize, step: usize| {
+        let scale = power(PLACES, exponent);
+        let mut digits = _mm512_setzero_si512();
+        for product in products[first..].iter().step_by(step) {
+            let own = _mm512_cvttps_epi32(_mm512_mul_ps(*product, scale));
+            digits = _mm512_add_epi32(digits, own);
+        }
+        digits
+    };
+    let odd = _mm512_srai_epi32::<16>(greatest);
+    let even = _mm512_srai_epi32::<16>(_mm512_slli_epi32::<16>(greatest));
+    let exponent = _mm512_max_epi32(even, odd);
     match rule {
-        Rule::Together => joined(part(group, row, (0, 1)), sums, None),
+        Rule::Together => joined(Part { digits: digits(exponent, 0, 1), exponent }, sums, None),
         Rule::EvenAndOdd => {
-            let parts = [0, 1].map(|side| part(group, row, (side, 2)));
-            let exponent = _mm512_max_epi32(parts[0].exponent, parts[1].exponent);
-            let [even, odd] = parts
-                .map(|own| _mm512_srav_epi32(own.digits, _mm512_sub_epi32(exponent, own.exponent)));
+            let [even, odd] = [(even, 0), (odd, 1)].map(|(own, first)| {
+                _mm512_srav_epi32(digits(own, first, 2), _mm512_sub_epi32(exponent, own))
+            });
             joined(Part { digits: _mm512_add_epi32(even, odd), exponent }, sums, Some(25))
         }
     }
 }
+
+/// Places of products after the point.
+const PLACES: i32 = 24;
+/// By how much the exponent of a sum so far may be the greater one, so that it and the digits of products
+/// together are a number of 31 bits and a sign.
+const NEAR: i32 = 5;
 
 /// Sums of products as whole numbers of 24 places after the point, and the exponent that goes with them.
 #[derive(Clone, Copy)]
@@ -36,32 +56,25 @@ struct Part {
     exponent: __m512i,
 }
 
-/// Products of a row from one on, each so many after the other, cut towards zero where the greatest
-/// exponent has 24 places.
-#[target_feature(enable = "avx512f")]
+/// Products of a row, and the greatest exponent of the even and of the odd ones in the low and the high
+/// half of a word.
+#[target_feature(enable = "avx512f,avx512bw")]
 #[inline]
-fn part<const GROUP: usize>(
-    ((rows, columns), (of_rows, of_columns)): Both<'_, GROUP>,
+fn products<const GROUP: usize, const PAIRS: usize>(
+    ((rows, columns), (of_rows, of_columns)): Both<'_, GROUP, PAIRS>,
     row: usize,
-    (first, step): (usize, usize),
-) -> Part {
+) -> ([__m512; GROUP], __m512i) {
     // Products are zeros where all exponents are less.
-    let mut greatest = _mm512_set1_epi32(-90);
+    let mut greatest = _mm512_set1_epi16(LEAST_EXPONENT);
+    for (row_of, column) in of_rows.iter().zip(of_columns) {
+        let own = _mm512_add_epi16(_mm512_set1_epi32(row_of[row] as i32), load(column, 0));
+        greatest = _mm512_max_epi16(greatest, own);
+    }
     let mut products = [_mm512_setzero_ps(); GROUP];
-    for at in (first..GROUP).step_by(step) {
-        products[at] = _mm512_mul_ps(_mm512_set1_ps(rows[at][row]), vector(&columns[at]));
-        // SAFETY: the array has as many numbers.
-        let own = unsafe { _mm512_loadu_si512(of_columns[at].as_ptr().cast()) };
-        let own = _mm512_add_epi32(_mm512_set1_epi32(of_rows[at][row]), own);
-        greatest = _mm512_max_epi32(greatest, own);
+    for ((product, own), column) in products.iter_mut().zip(rows).zip(columns) {
+        *product = _mm512_mul_ps(_mm512_set1_ps(own[row]), vector(column));
     }
-    let scale = power(24, greatest);
-    let mut digits = _mm512_setzero_si512();
-    for at in (first..GROUP).step_by(step) {
-        let own = _mm512_cvttps_epi32(_mm512_mul_ps(products[at], scale));
-        digits = _mm512_add_epi32(digits, own);
-    }
-    Part { digits, exponent: greatest }
+    (products, greatest)
 }
 
 /// Two to the power of a number less another one.
@@ -80,16 +93,24 @@ fn power_plus(number: i32, more: __m512i) -> __m512 {
     _mm512_castsi512_ps(_mm512_slli_epi32::<23>(field))
 }
 
-/// Which sums so far are no numbers, infinite, or so small that powers of two with which they are
-/// multiplied here are none of single precision.
+/// The exponent of a group of products that are all zeros; that of another one is greater.
+const LEAST_EXPONENT: i16 = -90;
+
+/// The least exponent of a product that is not zero.
+pub const LEAST_OF_PRODUCT: i32 = LEAST_EXPONENT as i32 + PLACES;
+
+/// Which of the elements of C are no numbers, infinite, or so great or small that powers of two with which
+/// sums are multiplied here are none of single precision. Sums of others are none of these, either: where
+/// exponents of products are at least [`LEAST_OF_PRODUCT`] they are zero, or not less than a unit of the last
+/// of 24 places.
 #[target_feature(enable = "avx512f")]
 #[inline]
-pub fn doubtful(sum: __m512) -> __mmask16 {
-    const LEAST: i32 = 37 << 23;
-    let magnitude = _mm512_and_si512(_mm512_castps_si512(sum), _mm512_set1_epi32(i32::MAX));
+pub fn doubtful(addend: __m512) -> __mmask16 {
+    const LEAST: i32 = (127 + LEAST_EXPONENT as i32) << 23;
+    let magnitude = _mm512_and_si512(_mm512_castps_si512(addend), _mm512_set1_epi32(i32::MAX));
     // Zero is no such.
     let less_one = _mm512_sub_epi32(magnitude, _mm512_set1_epi32(1));
-    _mm512_cmpge_epu32_mask(magnitude, _mm512_set1_epi32(0xff << 23))
+    _mm512_cmpge_epu32_mask(magnitude, _mm512_set1_epi32((127 + 100) << 23))
         | _mm512_cmplt_epu32_mask(less_one, _mm512_set1_epi32(LEAST - 1))
 }
 
@@ -97,39 +118,40 @@ pub fn doubtful(sum: __m512) -> __mmask16 {
 /// than so many, the products are cut to 31, both downwards.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,fma")]
 #[inline]
-fn joined(part: Part, sum: __m512, near: Option<i32>) -> __m512 {
-    const DOWN: i32 = 9;
+fn joined(Part { digits, exponent }: Part, sum: __m512, near: Option<i32>) -> __m512 {
     let field = _mm512_srli_epi32::<24>(_mm512_slli_epi32::<1>(_mm512_castps_si512(sum)));
-    let field = _mm512_max_epi32(field, _mm512_set1_epi32(1));
-    let exponent = _mm512_sub_epi32(field, _mm512_set1_epi32(127));
-    let top = _mm512_max_epi32(part.exponent, exponent);
-    let whole = _mm512_roundscale_ps::<DOWN>(_mm512_mul_ps(sum, power(24, top)));
-    let mut third = _mm512_mul_ps(whole, power_plus(-24, top));
-    if let Some(near) = near {
-        let least = _mm512_sub_epi32(part.exponent, _mm512_set1_epi32(near));
-        third = _mm512_maskz_mov_ps(_mm512_cmpge_epi32_mask(exponent, least), third);
-    }
-    let distance = _mm512_sub_epi32(top, part.exponent);
-    let is_cut = _mm512_cmpgt_epi32_mask(distance, _mm512_set1_epi32(7)) != 0;
-    let unit = power_plus(-24, part.exponent);
-    let halves =
-        |words: __m512i| [_mm512_castsi512_si256(words), _mm512_extracti64x4_epi64::<1>(words)];
-    let halves_of = |values: __m512| {
-        [_mm512_castps512_ps256(values), _mm512_extractf32x8_ps::<1>(values)]
-            .map(|half| _mm512_cvtps_pd(half))
+    let above = _mm512_sub_epi32(field, _mm512_add_epi32(exponent, _mm512_set1_epi32(127)));
+    // All sums so far that are not cut are whole numbers of these units.
+    let whole = |unit: __m512i| {
+        const DOWN: i32 = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
+        let own = _mm512_cvt_roundps_epi32::<DOWN>(_mm512_mul_ps(sum, power(PLACES, unit)));
+        match near {
+            None => own,
+            Some(near) => {
+                let is_near = _mm512_cmpge_epi32_mask(above, _mm512_set1_epi32(-near));
+                _mm512_maskz_mov_epi32(is_near, own)
+            }
+        }
     };
-    let digits = halves(part.digits).map(|half| _mm512_cvtepi32_pd(half));
-    let (units, thirds) = (halves_of(unit), halves_of(third));
-    let [low, high] = if is_cut {
-        let (up, down) = (halves_of(power(31, top)), halves_of(power_plus(-31, top)));
-        [0, 1].map(|half| {
-            let products = _mm512_mul_pd(digits[half], units[half]);
-            let whole = _mm512_roundscale_pd::<DOWN>(_mm512_mul_pd(products, up[half]));
-            _mm512_fmadd_pd(whole, down[half], thirds[half])
-        })
-    } else {
-        [0, 1].map(|half| _mm512_fmadd_pd(digits[half], units[half], thirds[half]))
+    let rounded = |total: __m512i, unit: __m512i| {
+        _mm512_mul_ps(_mm512_cvtepi32_ps(total), power_plus(-PLACES, unit))
+    };
+    let far = _mm512_sub_epi32(above, _mm512_set1_epi32(NEAR));
+    if _mm512_cmpgt_epi32_mask(far, _mm512_setzero_si512()) == 0 {
+        return rounded(_mm512_add_epi32(digits, whole(exponent)), exponent);
     }
-    .map(|sums| _mm512_cvtpd_ps(sums));
-    _mm512_insertf32x8::<1>(_mm512_castps256_ps512(low), high)
+    // Where the sum so far has more bits, units are greater. What is lost of the products, but not cut
+    // from them, is kept as the last bit, which stands below those that the result is rounded to: products
+    // that fill 30 bits are those of 16 pairs of bytes, whose digits are less than 3.6 by 2 to the power of
+    // 24, so that 26 bits of the total remain where they have the other sign.
+    let shift = _mm512_max_epi32(far, _mm512_setzero_si512());
+    let unit = _mm512_add_epi32(exponent, shift);
+    let cut =
+        _mm512_max_epi32(_mm512_sub_epi32(shift, _mm512_set1_epi32(2)), _mm512_setzero_si512());
+    let rest = _mm512_sub_epi32(shift, cut);
+    let digits = _mm512_srav_epi32(digits, cut);
+    let kept = _mm512_srav_epi32(digits, rest);
+    let is_lost = _mm512_cmpneq_epi32_mask(_mm512_sllv_epi32(kept, rest), digits);
+    let kept = _mm512_mask_or_epi32(kept, is_lost, kept, _mm512_set1_epi32(1));
+    rounded(_mm512_add_epi32(kept, whole(unit)), unit)
 }

@@ -1,11 +1,11 @@
 //! The rows of A and the columns of B as numbers of single precision.
 
-use super::{CHUNKS, Elements, WIDTH, load};
+use super::{CHUNKS, Elements, WIDTH, load, store};
 use crate::execute::lane::small_float::SmallFloat;
+use crate::execute::operand::scalar_word;
 use crate::instruction::Op;
-use crate::wave::{Row, Wave};
+use crate::wave::Wave;
 use std::arch::x86_64::*;
-use std::borrow::Cow;
 
 /// Where the elements of lines lie.
 pub struct Layout<Place> {
@@ -19,12 +19,13 @@ pub struct Layout<Place> {
     pub chunks: usize,
     /// For each 16 lanes the first of those whose elements they have.
     pub from: [usize; CHUNKS],
-    /// For which product the lanes of a group have an element: groups have one of each line.
+    /// For which product the lanes of a group have an element: groups have one of each line. Elements of
+    /// 16 bits that share a word are for products side by side, the first for an even one.
     pub place: Place,
 }
 
 /// The rows of A or the columns of B, the lines: of each [part](Parts).
-pub struct Lines<const ROOM: usize, const PART: usize> {
+pub struct Lines<const ROOM: usize> {
     /// How many lines there are.
     count: usize,
     depth: usize,
@@ -44,32 +45,33 @@ pub struct Sizes {
     pub are_finite: bool,
 }
 
-/// The elements of lines, or what goes with them: of some lines side by side the elements for the first
+/// The elements of lines, or what goes with them: of 16 lines side by side the elements for the first
 /// product, then those for the next ones, and then the same of the next lines.
 #[derive(Clone, Copy)]
-pub struct Parts<'a, T, const PART: usize> {
-    values: &'a [[T; PART]],
+pub struct Parts<'a, T> {
+    values: &'a [[T; WIDTH]],
+    /// How many there are of each line.
     depth: usize,
 }
 
-impl<'a, T, const PART: usize> Parts<'a, T, PART> {
-    /// Those from a line on that begins a part, for each product.
+impl<'a, T> Parts<'a, T> {
+    /// Those of the part that a line is in, for each product.
     #[inline(always)]
-    pub fn from(&self, line: usize) -> &'a [[T; PART]] {
-        &self.values[line / PART * self.depth..][..self.depth]
+    pub fn of(&self, line: usize) -> &'a [[T; WIDTH]] {
+        &self.values[line / WIDTH * self.depth..][..self.depth]
     }
 }
 
-impl<const ROOM: usize, const PART: usize> Lines<ROOM, PART> {
+impl<const ROOM: usize> Lines<ROOM> {
     /// None yet.
-    pub const NONE: Lines<ROOM, PART> = Lines {
+    pub const NONE: Lines<ROOM> = Lines {
         count: 0,
         depth: 0,
         values: [0.0; ROOM],
         sizes: Sizes { greatest: 0, least: 0, are_finite: true },
     };
 
-    /// Becomes those of a source.
+    /// Becomes those of a source. With `flushes` denormals of 16 bits read as plus zero.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     #[inline]
     pub fn read(
@@ -81,18 +83,11 @@ impl<const ROOM: usize, const PART: usize> Lines<ROOM, PART> {
     ) {
         let source = Source { wave, op, source, bits: elements.bits() };
         let masked = |words: __m512i, bits: i32| _mm512_and_si512(words, _mm512_set1_epi32(bits));
-        // Denormals read as plus zero.
-        let flushed = |words: __m512i, value: __m512, exponent: i32| match flushes {
-            true => {
-                let has = _mm512_test_epi32_mask(words, _mm512_set1_epi32(exponent));
-                _mm512_maskz_mov_ps(has, value)
-            }
-            false => value,
-        };
+        let single = |words: __m512i| _mm512_castsi512_ps(words);
         match elements {
-            Elements::Single => self.fill(source, layout, |words| (_mm512_castsi512_ps(words), 0)),
+            Elements::Single => self.fill(source, layout, |words| (single(words), 0)),
             Elements::Xf32 => {
-                self.fill(source, layout, |words| (_mm512_castsi512_ps(masked(words, !0x1fff)), 0))
+                self.fill(source, layout, |words| (single(masked(words, !0x1fff)), 0))
             }
             Elements::Signed(bits) => {
                 let above = _mm512_set1_epi32(32 - bits as i32);
@@ -104,14 +99,22 @@ impl<const ROOM: usize, const PART: usize> Lines<ROOM, PART> {
             Elements::Unsigned(bits) => self.fill(source, layout, |words| {
                 (_mm512_cvtepi32_ps(masked(words, (1 << bits) - 1)), 0)
             }),
-            Elements::Small(SmallFloat::F16) => self.fill(source, layout, |words| {
-                let value = _mm512_cvtph_ps(_mm512_cvtepi32_epi16(words));
-                (flushed(words, value, 0x7c00), 0)
-            }),
-            Elements::Small(SmallFloat::BF16) => self.fill(source, layout, |words| {
-                let value = _mm512_castsi512_ps(_mm512_slli_epi32::<16>(words));
-                (flushed(words, value, 0x7f80), 0)
-            }),
+            Elements::Small(SmallFloat::F16) => {
+                // SAFETY: the array is as long as a vector.
+                let order = unsafe { _mm512_loadu_si512(LOW_THEN_HIGH.as_ptr().cast()) };
+                let decode = |words: __m512i| {
+                    let halves = _mm512_permutexvar_epi16(order, words);
+                    [_mm512_castsi512_si256(halves), _mm512_extracti64x4_epi64::<1>(halves)]
+                        .map(|own| _mm512_cvtph_ps(own))
+                };
+                self.fill_halves(source, layout, flushes.then_some(0x7c00), decode);
+            }
+            Elements::Small(SmallFloat::BF16) => {
+                let decode = |words: __m512i| {
+                    [single(_mm512_slli_epi32::<16>(words)), single(masked(words, !0xffff))]
+                };
+                self.fill_halves(source, layout, flushes.then_some(0x7f80), decode);
+            }
             Elements::Small(format) => self.fill(source, layout, |words| small(format, words)),
         }
     }
@@ -126,34 +129,24 @@ impl<const ROOM: usize, const PART: usize> Lines<ROOM, PART> {
         layout: Layout<impl Fn(usize, usize) -> usize>,
         decode: impl Fn(__m512i) -> (__m512, __mmask16),
     ) {
-        let Layout { lines: count, depth, each, chunks, from, place } = layout;
         let (mut greatest, mut least) = (_mm512_setzero_si512(), _mm512_set1_epi32(-1));
         let magnitude = _mm512_set1_epi32(i32::MAX);
         let mut special = 0;
-        for (at, from) in from.into_iter().enumerate().take(chunks) {
-            let (line, group) =
-                ((at * WIDTH) & (count - 1), (at * WIDTH) >> count.trailing_zeros());
-            let to = &mut self.values.as_chunks_mut().0[line / PART * depth..];
-            let to = &mut to[..WIDTH / PART * depth];
-            for item in 0..each {
+        for (at, from) in layout.from.into_iter().enumerate().take(layout.chunks) {
+            let (to, group) = self.part(&layout, at);
+            for item in 0..layout.each {
                 let (word, shift) = (item * source.bits / 32, item * source.bits % 32);
-                let own = load(&source.row(word).0, from);
+                let own = source.words(word, from);
                 let (value, bad) = decode(_mm512_srlv_epi32(own, _mm512_set1_epi32(shift as i32)));
                 special |= bad;
                 let size = _mm512_and_si512(_mm512_castps_si512(value), magnitude);
                 greatest = _mm512_max_epu32(greatest, size);
                 // Zeros are the greatest of all.
                 least = _mm512_min_epu32(least, _mm512_sub_epi32(size, _mm512_set1_epi32(1)));
-                let mut values = [0.0; WIDTH];
-                // SAFETY: the array has as many numbers.
-                unsafe { _mm512_storeu_ps(values.as_mut_ptr(), value) };
-                let first = place(item, group);
-                for (part, own) in values.as_chunks::<PART>().0.iter().enumerate() {
-                    to[first + part * depth] = *own;
-                }
+                put(&mut to[(layout.place)(item, group)], value);
             }
         }
-        (self.count, self.depth) = (count, depth);
+        (self.count, self.depth) = (layout.lines, layout.depth);
         self.sizes = Sizes {
             greatest: _mm512_reduce_max_epu32(greatest),
             least: _mm512_reduce_min_epu32(least).saturating_add(1),
@@ -161,37 +154,122 @@ impl<const ROOM: usize, const PART: usize> Lines<ROOM, PART> {
         };
     }
 
+    /// The numbers in the halves of a source's words. `decode` makes single precision of the low and of
+    /// the high ones. Where denormals read as zero, the bits of the exponent are given.
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    #[inline]
+    fn fill_halves(
+        &mut self,
+        source: Source<'_>,
+        layout: Layout<impl Fn(usize, usize) -> usize>,
+        flushed: Option<i16>,
+        decode: impl Fn(__m512i) -> [__m512; 2],
+    ) {
+        let (mut greatest, mut least) = (_mm512_setzero_si512(), _mm512_set1_epi32(-1));
+        for (at, from) in layout.from.into_iter().enumerate().take(layout.chunks) {
+            let (to, group) = self.part(&layout, at);
+            let pairs = to.as_chunks_mut::<2>().0;
+            for word in 0..layout.each / 2 {
+                let mut own = source.words(word, from);
+                if let Some(exponent) = flushed {
+                    let has = _mm512_test_epi16_mask(own, _mm512_set1_epi16(exponent));
+                    own = _mm512_maskz_mov_epi16(has, own);
+                }
+                let size = _mm512_and_si512(own, _mm512_set1_epi16(i16::MAX));
+                greatest = _mm512_max_epu16(greatest, size);
+                // Zeros are the greatest of all.
+                least = _mm512_min_epu16(least, _mm512_sub_epi16(size, _mm512_set1_epi16(1)));
+                // Those of a word are for products side by side.
+                let to = &mut pairs[(layout.place)(2 * word, group) / 2];
+                for (to, value) in to.iter_mut().zip(decode(own)) {
+                    put(to, value);
+                }
+            }
+        }
+        (self.count, self.depth) = (layout.lines, layout.depth);
+        // Magnitudes are in the order of their bits, in single precision, too.
+        let high = |words: __m512i| _mm512_srli_epi32::<16>(words);
+        let low = |words: __m512i| _mm512_and_si512(words, _mm512_set1_epi32(0xffff));
+        let greatest = _mm512_max_epu32(low(greatest), high(greatest));
+        let least = _mm512_min_epu32(low(least), high(least));
+        let single = |half: u32| {
+            let [low, _] = decode(_mm512_set1_epi32(half as i32));
+            _mm_cvtsi128_si32(_mm512_castsi512_si128(_mm512_castps_si512(low))) as u32
+        };
+        let least = match _mm512_reduce_min_epu32(least) {
+            0xffff => u32::MAX,
+            less_one => single(less_one + 1),
+        };
+        let greatest = single(_mm512_reduce_max_epu32(greatest));
+        self.sizes = Sizes { greatest, least, are_finite: true };
+    }
+
+    /// Where the elements of the lanes `16 * at` and after go, and which group of lanes those are in.
+    #[inline(always)]
+    fn part<P>(&mut self, layout: &Layout<P>, at: usize) -> (&mut [[f32; WIDTH]], usize) {
+        let lane = at * WIDTH;
+        let first = (lane & (layout.lines - 1)) / WIDTH * layout.depth;
+        let values = &mut self.values.as_chunks_mut().0[first..][..layout.depth];
+        (values, lane >> layout.lines.trailing_zeros())
+    }
+
     /// The elements.
     #[inline]
-    pub fn values(&self) -> Parts<'_, f32, PART> {
+    pub fn values(&self) -> Parts<'_, f32> {
         Parts { values: self.values.as_chunks().0, depth: self.depth }
     }
 
-    /// The exponents that go with the values, see [`super::super::fused::Factor::exponent`].
-    #[target_feature(enable = "avx512f")]
-    pub fn exponents<'a>(
-        &self,
-        elements: Elements,
-        room: &'a mut [i32; ROOM],
-    ) -> Parts<'a, i32, PART> {
+    /// The exponents that go with the values, see [`super::super::fused::Factor::exponent`], those of two
+    /// products in a word.
+    #[target_feature(enable = "avx512f,avx512bw")]
+    pub fn exponents<'a>(&self, elements: Elements, room: &'a mut [u32; ROOM]) -> Parts<'a, u32> {
         let (low, zero) = (least_exponent(elements), super::super::fused::ZERO_EXPONENT);
-        let values = self.values[..self.depth * self.count].as_chunks::<WIDTH>().0;
-        for (value, to) in values.iter().zip(room.as_chunks_mut::<WIDTH>().0) {
-            // SAFETY: both have as many numbers.
-            unsafe {
-                let size = _mm512_and_si512(
-                    _mm512_loadu_si512(value.as_ptr().cast()),
-                    _mm512_set1_epi32(i32::MAX),
-                );
-                let own = _mm512_sub_epi32(_mm512_srli_epi32::<23>(size), _mm512_set1_epi32(127));
-                let own = _mm512_max_epi32(own, _mm512_set1_epi32(low));
-                let is_zero = _mm512_testn_epi32_mask(size, size);
-                let own = _mm512_mask_mov_epi32(own, is_zero, _mm512_set1_epi32(zero));
-                _mm512_storeu_si512(to.as_mut_ptr().cast(), own);
-            }
+        let exponent = |value: &[f32; WIDTH]| {
+            let magnitude = _mm512_set1_epi32(i32::MAX);
+            let size = _mm512_and_si512(_mm512_castps_si512(vector(value)), magnitude);
+            let own = _mm512_sub_epi32(_mm512_srli_epi32::<23>(size), _mm512_set1_epi32(127));
+            let own = _mm512_max_epi32(own, _mm512_set1_epi32(low));
+            let is_zero = _mm512_testn_epi32_mask(size, size);
+            _mm512_mask_mov_epi32(own, is_zero, _mm512_set1_epi32(zero))
+        };
+        let values = self.values[..self.depth * self.count].as_chunks().0;
+        for (values, to) in values.as_chunks().0.iter().zip(room.as_chunks_mut::<WIDTH>().0) {
+            let [even, odd] = values.each_ref().map(exponent);
+            let both = _mm512_mask_mov_epi16(even, ODD_HALVES, _mm512_slli_epi32::<16>(odd));
+            store(to, 0, both);
         }
-        Parts { values: room.as_chunks().0, depth: self.depth }
+        Parts { values: room.as_chunks().0, depth: self.depth / 2 }
     }
+}
+
+/// The high halves of words.
+const ODD_HALVES: __mmask32 = 0xaaaa_aaaa;
+
+/// The low halves of all words of a vector, then the high ones.
+const LOW_THEN_HIGH: [u16; 32] = {
+    let mut order = [0; 32];
+    let mut at = 0;
+    while at < 32 {
+        order[at] = (at % 16 * 2 + at / 16) as u16;
+        at += 1;
+    }
+    order
+};
+
+/// Puts numbers side by side.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn put(to: &mut [f32; WIDTH], value: __m512) {
+    // SAFETY: the array has as many numbers.
+    unsafe { _mm512_storeu_ps(to.as_mut_ptr(), value) };
+}
+
+/// Numbers side by side.
+#[target_feature(enable = "avx512f")]
+#[inline]
+pub fn vector(values: &[f32; WIDTH]) -> __m512 {
+    // SAFETY: there are as many numbers.
+    unsafe { _mm512_loadu_ps(values.as_ptr()) }
 }
 
 /// The exponent of the least normal number.
@@ -210,14 +288,15 @@ struct Source<'a> {
     bits: usize,
 }
 
-impl<'a> Source<'a> {
-    /// A word of all lanes: a register's, or one that is the same in all.
-    #[inline(always)]
-    fn row(&self, word: usize) -> Cow<'a, Row> {
+impl Source<'_> {
+    /// A word of 16 lanes from one on: a register's, or what is the same in all.
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn words(&self, word: usize, from: usize) -> __m512i {
         let source = &self.op.sources[self.source];
         match source.row() {
-            Some(first) => Cow::Borrowed(self.wave.row(first.plus(word as u16))),
-            None => Cow::Owned(super::row(self.wave, source.words[word.min(1)])),
+            Some(first) => load(&self.wave.row(first.plus(word as u16)).0, from),
+            None => _mm512_set1_epi32(scalar_word(self.wave, source.words[word.min(1)]) as i32),
         }
     }
 }

@@ -1,9 +1,11 @@
 //! Sums of products, in vectors.
 
-use super::aligned::{add_aligned, doubtful};
-use super::lines::{Lines, Parts, Sizes, least_exponent};
-use super::{CHUNKS, Elements, MOST_REGISTERS, Product, QUAD, Rule, Sum, WIDTH, addend, write};
-use crate::instruction::Op;
+use super::aligned::{LEAST_OF_PRODUCT, add_aligned, doubtful};
+use super::lines::{Lines, Parts, Sizes, least_exponent, vector};
+use super::{CHUNKS, Elements, MOST_REGISTERS, Product, QUAD, Rule, Sum, WIDTH, load, write};
+use crate::execute::lane::small_float::power;
+use crate::execute::operand::scalar_word;
+use crate::instruction::{Op, Word};
 use crate::wave::{LANES, Row, Wave};
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
@@ -26,12 +28,15 @@ pub enum Way {
     Aligned(Rule, usize),
 }
 
-/// What makes a sum of products and of a sum so far lose nothing but what one rounding takes.
+/// What makes a sum of products and of a sum so far lose nothing but what one rounding takes. Where it
+/// holds of an element of C, it does of all sums so far: all products are multiples of the unit, so that
+/// sums, which rounding makes multiples of greater powers of two if of any others, are multiples of it;
+/// and groups of products, of which there are 32 at most, come to less than 1 / 128 of the end each.
 #[derive(Clone, Copy)]
 pub struct Limits {
     /// The sum so far is a multiple of one by this.
     per_unit: f32,
-    /// Its magnitude is less.
+    /// Its magnitude is less than twice this.
     end: f32,
 }
 
@@ -63,7 +68,7 @@ impl Way {
             Sum::Fused(rule, group) => {
                 let group = group.min(product.depth);
                 let least: i32 = lines.iter().map(|own| exponent(own.least)).sum();
-                let are_tame = greatest <= 40 && (!has_some || least >= -80);
+                let are_tame = greatest <= 40 && (!has_some || least >= LEAST_OF_PRODUCT);
                 if group < 4
                     || !are_tame
                     || !lines.iter().all(|own| own.are_finite && own.greatest < 0x7f80_0000)
@@ -71,13 +76,10 @@ impl Way {
                     return [None, None];
                 }
                 let [a, b] = lines.map(|own| f64::from(f32::from_bits(own.greatest)));
-                let power = |exponent: i32| 2f64.powi(exponent);
                 let holds = group as f64 * a * b <= power(24 + unit);
                 let together = has_some && holds && greatest - unit <= 24 && greatest <= 24;
-                let limits = Limits {
-                    per_unit: power(24 - greatest) as f32,
-                    end: power(unit.min(40) + 32) as f32,
-                };
+                let limits =
+                    Limits { per_unit: power(24 - greatest) as f32, end: power(unit + 31) as f32 };
                 [
                     together.then_some(Way::Together { group, limits }),
                     Some(Way::Aligned(rule, group)),
@@ -93,11 +95,11 @@ type Sums = [__m512i; QUAD];
 /// What is to be made: D of an operation.
 type Task<'a> = (&'a mut Wave, &'a Op, &'a Product);
 
-/// The elements of A by four rows and those of B by 16 columns, or what goes with them.
-type Sides<'a, T> = (Parts<'a, T, QUAD>, Parts<'a, T, WIDTH>);
+/// The elements of A and those of B, or what goes with them.
+type Sides<'a, T> = (Parts<'a, T>, Parts<'a, T>);
 
-/// What a group of products is made of, or what goes with that: of four rows of A, and of 16 columns of B.
-pub type Group<'a, T, const COUNT: usize> = (&'a [[T; QUAD]; COUNT], &'a [[T; WIDTH]; COUNT]);
+/// What a group of products is made of, or what goes with that: of 16 rows of A, and of 16 columns of B.
+pub type Group<'a, T, const COUNT: usize> = (&'a [[T; WIDTH]; COUNT], &'a [[T; WIDTH]; COUNT]);
 
 /// The lines of which four vectors of sums have the products.
 #[derive(Clone, Copy)]
@@ -115,8 +117,15 @@ impl Place {
         self,
         (left, right): Sides<'a, T>,
     ) -> impl Iterator<Item = Group<'a, T, COUNT>> {
-        let (rows, columns) = (left.from(self.row), right.from(self.column));
+        let (rows, columns) = (left.of(self.row), right.of(self.column));
         rows.as_chunks().0.iter().zip(columns.as_chunks().0)
+    }
+
+    /// The places of its rows among those that groups are of.
+    #[inline(always)]
+    fn rows(self) -> [usize; QUAD] {
+        let first = self.row % WIDTH / QUAD * QUAD;
+        [first, first + 1, first + 2, first + 3]
     }
 }
 
@@ -126,7 +135,7 @@ impl Place {
 pub fn make<const ROOM: usize>(
     task: Task<'_>,
     way: Way,
-    (left, right): (&Lines<ROOM, QUAD>, &Lines<ROOM, WIDTH>),
+    (left, right): (&Lines<ROOM>, &Lines<ROOM>),
 ) -> bool {
     let product = task.2;
     let sides = (left.values(), right.values());
@@ -153,9 +162,9 @@ pub fn make<const ROOM: usize>(
             let a = left.exponents(product.elements[0], &mut a);
             let b = right.exponents(product.elements[1], &mut b);
             match (rule, group) {
-                (Rule::Together, 4) => aligned::<4>(task, sides, (a, b), rule),
-                (Rule::Together, _) => aligned::<8>(task, sides, (a, b), rule),
-                (Rule::EvenAndOdd, _) => aligned::<16>(task, sides, (a, b), rule),
+                (Rule::Together, 4) => aligned::<4, 2>(task, sides, (a, b), rule),
+                (Rule::Together, _) => aligned::<8, 4>(task, sides, (a, b), rule),
+                (Rule::EvenAndOdd, _) => aligned::<16, 8>(task, sides, (a, b), rule),
             }
         }
     }
@@ -171,6 +180,7 @@ fn fill(
     add: impl Fn(Place, &mut Sums) -> __mmask16,
 ) -> bool {
     let Product { size, blocks, .. } = *product;
+    let Some(addends) = Addends::of(wave, op, size * size * blocks / LANES) else { return false };
     let (broadcast, chosen) = (op.inst.modifiers.cbsz & 7, usize::from(op.inst.modifiers.abid));
     let (groups, registers) = (LANES / size, size * size / LANES);
     let mut result = [const { MaybeUninit::<Row>::uninit() }; MOST_REGISTERS];
@@ -184,7 +194,7 @@ fn fill(
                 let group = (chunk * WIDTH) >> size.trailing_zeros();
                 let row = of_a * size + QUAD * (group + groups * quad);
                 let column = block * size + ((chunk * WIDTH) & (size - 1));
-                let mut sums = [0, 1, 2, 3].map(|own| begin(addend(wave, op, first + own, chunk)));
+                let mut sums = addends.vectors(first, chunk).map(&begin);
                 doubts |= add(Place { row, column }, &mut sums);
                 for (row, sum) in to.iter_mut().zip(sums) {
                     put(row, chunk, sum);
@@ -202,6 +212,39 @@ fn fill(
     true
 }
 
+/// C.
+enum Addends<'a> {
+    /// Registers.
+    Rows(&'a [Row]),
+    /// What is the same everywhere.
+    Splat(__m512i),
+}
+
+impl<'a> Addends<'a> {
+    /// That of an operation, in so many registers, which there may be fewer of.
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn of(wave: &'a Wave, op: &Op, count: usize) -> Option<Addends<'a>> {
+        match op.sources[2].words[0] {
+            Word::Row(first) => wave.rows[first.slot()..].get(..count).map(Addends::Rows),
+            word => Some(Addends::Splat(_mm512_set1_epi32(scalar_word(wave, word) as i32))),
+        }
+    }
+
+    /// Those of four registers, of which the first is given, in 16 lanes.
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn vectors(&self, first: usize, chunk: usize) -> Sums {
+        match self {
+            Addends::Rows(rows) => {
+                let rows: &[Row] = &rows[first..][..QUAD];
+                [0, 1, 2, 3].map(|own| load(&rows[own].0, chunk % CHUNKS * WIDTH))
+            }
+            Addends::Splat(own) => [*own; QUAD],
+        }
+    }
+}
+
 /// Writes a vector of a register.
 #[target_feature(enable = "avx512f")]
 #[inline]
@@ -209,13 +252,6 @@ fn put(row: &mut MaybeUninit<Row>, chunk: usize, vector: __m512i) {
     let words = row.as_mut_ptr().cast::<u32>();
     // SAFETY: a row has as many vectors.
     unsafe { _mm512_storeu_si512(words.add(chunk % CHUNKS * WIDTH).cast(), vector) };
-}
-
-#[target_feature(enable = "avx512f")]
-#[inline]
-pub fn vector(elements: &[f32; WIDTH]) -> __m512 {
-    // SAFETY: there are as many numbers.
-    unsafe { _mm512_loadu_ps(elements.as_ptr()) }
 }
 
 /// Numbers from their bits.
@@ -251,24 +287,31 @@ fn flushed(value: __m512) -> __m512 {
 }
 
 /// Plus zeros in place of minus zeros, and of denormals where those are flushed.
-#[target_feature(enable = "avx512f,avx512dq")]
+#[target_feature(enable = "avx512f")]
 #[inline]
 fn begun(before: __m512i, flushes: bool) -> __m512i {
-    let own = if flushes { flushed(float(before)) } else { float(before) };
-    bits(_mm512_add_ps(own, _mm512_setzero_ps()))
+    const EXPONENT: i32 = 0xff << 23;
+    match flushes {
+        true => {
+            let has = _mm512_test_epi32_mask(before, _mm512_set1_epi32(EXPONENT));
+            _mm512_maskz_mov_epi32(has, before)
+        }
+        false => bits(_mm512_add_ps(float(before), _mm512_setzero_ps())),
+    }
 }
 
 /// Adds products to sums, each fused with its sum.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn fuse<const GROUP: usize>(
+    place: Place,
     (rows, columns): Group<'_, f32, GROUP>,
     mut sums: [__m512; QUAD],
 ) -> [__m512; QUAD] {
     for (rows, column) in rows.iter().zip(columns) {
         let column = vector(column);
-        for (element, sum) in rows.iter().zip(&mut sums) {
-            *sum = _mm512_fmadd_ps(_mm512_set1_ps(*element), column, *sum);
+        for (row, sum) in place.rows().into_iter().zip(&mut sums) {
+            *sum = _mm512_fmadd_ps(_mm512_set1_ps(rows[row]), column, *sum);
         }
     }
     sums
@@ -278,7 +321,7 @@ fn fuse<const GROUP: usize>(
 fn chain<const GROUP: usize>(task: Task<'_>, sides: Sides<'_, f32>) -> bool {
     let add = |place: Place, sums: &mut Sums| {
         for group in place.groups::<_, GROUP>(sides) {
-            *sums = fuse(group, sums.map(|own| float(own))).map(|own| bits(own));
+            *sums = fuse(place, group, sums.map(|own| float(own))).map(|own| bits(own));
         }
         nans(sums)
     };
@@ -289,7 +332,7 @@ fn chain<const GROUP: usize>(task: Task<'_>, sides: Sides<'_, f32>) -> bool {
 fn integers<const GROUP: usize>(task: Task<'_>, sides: Sides<'_, f32>) -> bool {
     let add = |place: Place, sums: &mut Sums| {
         for group in place.groups::<_, GROUP>(sides) {
-            let parts = fuse(group, [_mm512_setzero_ps(); QUAD]);
+            let parts = fuse(place, group, [_mm512_setzero_ps(); QUAD]);
             for (sum, part) in sums.iter_mut().zip(parts) {
                 *sum = _mm512_add_epi32(*sum, _mm512_cvtps_epi32(part));
             }
@@ -304,13 +347,14 @@ fn integers<const GROUP: usize>(task: Task<'_>, sides: Sides<'_, f32>) -> bool {
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn pairwise<const GROUP: usize>(
+    place: Place,
     (rows, columns): Group<'_, f32, GROUP>,
     sums: &mut Sums,
     pair: impl Fn([f32; 2], [__m512; 2]) -> __m512,
     add: impl Fn(__m512, __m512) -> __m512,
 ) {
     let columns = columns.each_ref().map(|own| vector(own));
-    for (row, sum) in sums.iter_mut().enumerate() {
+    for (row, sum) in place.rows().into_iter().zip(sums) {
         let pair = |first: usize| {
             let next = first + 1;
             pair([rows[first][row], rows[next][row]], [columns[first], columns[next]])
@@ -329,7 +373,7 @@ fn exact<const GROUP: usize>(task: Task<'_>, sides: Sides<'_, f32>, flushes: boo
     };
     let add = |place: Place, sums: &mut Sums| {
         for group in place.groups::<_, GROUP>(sides) {
-            pairwise(group, sums, pair, |one, other| _mm512_add_ps(one, other));
+            pairwise(place, group, sums, pair, |one, other| _mm512_add_ps(one, other));
         }
         nans(sums)
     };
@@ -346,7 +390,7 @@ fn stepwise<const GROUP: usize>(task: Task<'_>, sides: Sides<'_, f32>, flushes: 
         |[a, c]: [f32; 2], [b, d]: [__m512; 2]| step(_mm512_add_ps(product(a, b), product(c, d)));
     let add = |place: Place, sums: &mut Sums| {
         for group in place.groups::<_, GROUP>(sides) {
-            pairwise(group, sums, pair, |one, other| step(_mm512_add_ps(one, other)));
+            pairwise(place, group, sums, pair, |one, other| step(_mm512_add_ps(one, other)));
         }
         nans(sums)
     };
@@ -357,17 +401,18 @@ fn stepwise<const GROUP: usize>(task: Task<'_>, sides: Sides<'_, f32>, flushes: 
 fn together<const GROUP: usize>(task: Task<'_>, sides: Sides<'_, f32>, limits: Limits) -> bool {
     const TO_ZERO: i32 = 0xb;
     let add = |place: Place, sums: &mut Sums| {
-        let mut bad = 0;
+        let bad = sums.iter().fold(0, |bad, sum| {
+            let addend = float(*sum);
+            let units = _mm512_mul_ps(addend, _mm512_set1_ps(limits.per_unit));
+            let whole = _mm512_roundscale_ps::<TO_ZERO>(units);
+            let end = _mm512_set1_ps(limits.end);
+            bad | _mm512_cmp_ps_mask::<_CMP_NEQ_UQ>(units, whole)
+                | _mm512_cmp_ps_mask::<_CMP_NLT_UQ>(_mm512_abs_ps(addend), end)
+        });
         for group in place.groups::<_, GROUP>(sides) {
-            let parts = fuse(group, [_mm512_setzero_ps(); QUAD]);
+            let parts = fuse(place, group, [_mm512_setzero_ps(); QUAD]);
             for (sum, part) in sums.iter_mut().zip(parts) {
-                let before = float(*sum);
-                let units = _mm512_mul_ps(before, _mm512_set1_ps(limits.per_unit));
-                let whole = _mm512_roundscale_ps::<TO_ZERO>(units);
-                bad |= _mm512_cmp_ps_mask::<_CMP_NEQ_UQ>(units, whole);
-                let end = _mm512_set1_ps(limits.end);
-                bad |= _mm512_cmp_ps_mask::<_CMP_NLT_UQ>(_mm512_abs_ps(before), end);
-                *sum = bits(_mm512_add_ps(before, part));
+                *sum = bits(_mm512_add_ps(float(*sum), part));
             }
         }
         bad
@@ -376,19 +421,17 @@ fn together<const GROUP: usize>(task: Task<'_>, sides: Sides<'_, f32>, limits: L
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
-fn aligned<const GROUP: usize>(
+fn aligned<const GROUP: usize, const PAIRS: usize>(
     task: Task<'_>,
     sides: Sides<'_, f32>,
-    exponents: Sides<'_, i32>,
+    exponents: Sides<'_, u32>,
     rule: Rule,
 ) -> bool {
     let add = |place: Place, sums: &mut Sums| {
-        let mut bad = 0;
-        for group in place.groups::<_, GROUP>(sides).zip(place.groups(exponents)) {
-            for (row, sum) in sums.iter_mut().enumerate() {
-                let before = float(*sum);
-                bad |= doubtful(before);
-                *sum = bits(add_aligned(rule, group, row, before));
+        let bad = sums.iter().fold(0, |bad, sum| bad | doubtful(float(*sum)));
+        for group in place.groups::<_, GROUP>(sides).zip(place.groups::<_, PAIRS>(exponents)) {
+            for (row, sum) in place.rows().into_iter().zip(&mut *sums) {
+                *sum = bits(add_aligned(rule, group, row, float(*sum)));
             }
         }
         bad
@@ -398,7 +441,7 @@ fn aligned<const GROUP: usize>(
 
 /// Products of 16 rows, by their places among the lines of A, with 16 columns: for one product after the
 /// other what they are made of.
-type All<'a> = (&'a [usize; WIDTH], Parts<'a, f32, WIDTH>, Parts<'a, f32, WIDTH>);
+type All<'a> = (&'a [usize; WIDTH], Parts<'a, f32>, Parts<'a, f32>);
 
 /// Adds products to sums, each fused with its sum, in their order; NaNs are doubtful.
 #[target_feature(enable = "avx512f")]
@@ -424,7 +467,7 @@ pub fn integers_of_all(all: All<'_>, before: [__m512i; WIDTH]) -> ([__m512i; WID
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn fuse_all((rows, left, right): All<'_>, mut sums: [__m512; WIDTH]) -> [__m512; WIDTH] {
-    for (left, right) in left.from(0).iter().zip(right.from(0)) {
+    for (left, right) in left.of(0).iter().zip(right.of(0)) {
         let columns = vector(right);
         for (row, sum) in rows.iter().zip(&mut sums) {
             *sum = _mm512_fmadd_ps(_mm512_set1_ps(left[row % WIDTH]), columns, *sum);
