@@ -259,6 +259,7 @@ fn is_made_in_vectors(wave: &mut Wave, op: &Op, shape: &Shape, layout: &Layout) 
         elements: [elements(0, shape.a), elements(1, shape.b)],
         depth: shape.depth,
         holders: layout.holders(1),
+        run: layout.run(),
         k: |lane, element| layout.k(lane, element),
         results: (layout.lanes, layout.results()),
         row: |lane, index| layout.row(lane, index),
@@ -451,17 +452,29 @@ impl Layout {
         if is_full { (self.lanes, elements) } else { (32, self.depth / 2) }
     }
 
+    /// How many elements of a lane in a row have one k after the other.
+    fn run(&self) -> usize {
+        if self.is_gfx11 {
+            self.depth
+        } else if self.is_gfx125 {
+            (self.depth / 4).clamp(2, 16)
+        } else if self.bits == 16 {
+            if self.sparse { 8 } else { 4 }
+        } else {
+            self.holders(1).1
+        }
+    }
+
     /// The k of an element of a lane.
     fn k(&self, lane: usize, element: usize) -> usize {
         let (half, quarter) = (lane / 16 % 2, lane / 32);
+        let run = self.run();
         if self.is_gfx11 {
             element
         } else if self.is_gfx125 {
-            // Runs of as many that both halves of the wave have in turn.
-            let run = (self.depth / 4).clamp(2, 16);
+            // Both halves of the wave have runs in turn.
             element % run + run * (half + 2 * (element / run))
         } else if self.bits == 16 {
-            let run = if self.sparse { 8 } else { 4 };
             element % run + run * (half + 2 * (element / run + quarter))
         } else {
             self.depth / 2 * half + self.depth / 4 * quarter + element

@@ -12,7 +12,7 @@ use crate::execute::operand::scalar_word;
 use crate::instruction::{Op, Word};
 use crate::wave::{LANES, Level, Row, Wave};
 use flipwave_isa::LaneMask;
-use lines::{Layout, Lines};
+use lines::{Layout, Lines, Room};
 use std::arch::x86_64::{__m512i, _mm512_loadu_si512, _mm512_set1_epi32, _mm512_storeu_si512};
 use sums::Way;
 
@@ -86,10 +86,9 @@ impl Product {
             depth: self.depth,
             each,
             chunks: CHUNKS,
-            from: FIRST_LANES.map(|lane| permuted_lane(blgp, lane)),
-            place: move |item, group| {
-                (item & (run - 1)) + run * (group + groups * (item >> run.trailing_zeros()))
-            },
+            run,
+            from: EACH.map(|chunk| permuted_lane(blgp, chunk * WIDTH) / WIDTH),
+            place: move |own, group| run * (group + groups * own),
         }
     }
 }
@@ -98,8 +97,8 @@ impl Product {
 const QUAD: usize = 4;
 /// Vectors of a register.
 const CHUNKS: usize = LANES / WIDTH;
-/// The first lanes of these.
-const FIRST_LANES: [usize; CHUNKS] = [0, WIDTH, 2 * WIDTH, 3 * WIDTH];
+/// The numbers of these.
+const EACH: [usize; CHUNKS] = [0, 1, 2, 3];
 /// Most registers of D of one block of 16 rows and columns.
 const MOST_RESULTS: usize = 8;
 /// Most registers of D.
@@ -113,26 +112,31 @@ pub fn multiply_add(wave: &mut Wave, op: &Op, product: &Product) -> bool {
     // SAFETY: the host was found to have this level.
     unsafe {
         match product.lines() * product.depth {
-            ..=256 => multiply_lines::<256>(wave, op, product),
-            257..=512 => multiply_lines::<512>(wave, op, product),
-            _ => multiply_lines::<2048>(wave, op, product),
+            ..=256 => multiply_lines::<16>(wave, op, product),
+            257..=512 => multiply_lines::<32>(wave, op, product),
+            _ => multiply_lines::<128>(wave, op, product),
         }
     }
 }
 
-/// The same for lines with so many elements in all, or fewer.
+/// The same for lines of no more than so many parts.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma,bmi1,bmi2")]
-fn multiply_lines<const ROOM: usize>(wave: &mut Wave, op: &Op, product: &Product) -> bool {
-    let blgp = op.inst.modifiers.blgp;
+fn multiply_lines<const PARTS: usize>(wave: &mut Wave, op: &Op, product: &Product) -> bool {
     let flushes = matches!(product.sum, Sum::Pairwise(_, true));
-    let (mut left, mut right) = (Lines::<ROOM>::NONE, Lines::<ROOM>::NONE);
-    let [of_left, of_right] = product.elements;
-    left.read((wave, op, 0), of_left, flushes, product.layout(0, blgp));
-    right.read((wave, op, 1), of_right, flushes, product.layout(1, blgp));
+    let mut rooms = [const { [const { Room::uninit() }; PARTS] }; 2];
+    let [left, right] = &mut rooms;
+    let lines = |room, side: usize| {
+        let (elements, layout) =
+            (product.elements[side], product.layout(side, op.inst.modifiers.blgp));
+        let count = (layout.each * elements.bits()).div_ceil(32);
+        let registers = Registers::of(wave, op.sources[side].words, count)?;
+        Some(Lines::read(room, &registers, elements, flushes, layout))
+    };
+    let (Some(left), Some(right)) = (lines(left, 0), lines(right, 1)) else { return false };
     Way::all(product, [left.sizes, right.sizes])
         .into_iter()
         .flatten()
-        .any(|way| sums::make((wave, op, product), way, (&left, &right)))
+        .any(|way| sums::make::<PARTS>((wave, op, product), way, (&left, &right)))
 }
 
 /// A product of matrices with 16 rows and columns, of sums in the order of k or of integers.
@@ -142,6 +146,8 @@ pub struct WaveProduct<K, R> {
     pub depth: usize,
     /// Lanes that hold A and B, and how many elements each.
     pub holders: (usize, usize),
+    /// How many elements of a lane in a row have one k after the other.
+    pub run: usize,
     /// The k of an element of a lane.
     pub k: K,
     /// Lanes that hold D, and how many elements each.
@@ -162,15 +168,15 @@ where
     // SAFETY: the host was found to have this level.
     unsafe {
         match product.depth * WIDTH {
-            ..=256 => multiply_wave_lines::<256, K, R>(wave, op, product),
-            257..=512 => multiply_wave_lines::<512, K, R>(wave, op, product),
-            _ => multiply_wave_lines::<2048, K, R>(wave, op, product),
+            ..=256 => multiply_wave_lines::<16, K, R>(wave, op, product),
+            257..=512 => multiply_wave_lines::<32, K, R>(wave, op, product),
+            _ => multiply_wave_lines::<128, K, R>(wave, op, product),
         }
     }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma,bmi1,bmi2")]
-fn multiply_wave_lines<const ROOM: usize, K, R>(
+fn multiply_wave_lines<const PARTS: usize, K, R>(
     wave: &mut Wave,
     op: &Op,
     product: &WaveProduct<K, R>,
@@ -180,21 +186,25 @@ where
     R: Fn(usize, usize) -> usize,
 {
     let (lanes, each) = product.holders;
-    let mut sides = [const { Lines::<ROOM>::NONE }; 2];
-    for (side, lines) in sides.iter_mut().enumerate() {
+    let mut rooms = [const { [const { Room::uninit() }; PARTS] }; 2];
+    let [left, right] = &mut rooms;
+    let lines = |room, side: usize| {
+        let elements = product.elements[side];
         let layout = Layout {
             lines: WIDTH,
             depth: product.depth,
             each,
+            run: product.run,
             chunks: lanes / WIDTH,
-            from: FIRST_LANES,
-            place: |item: usize, group: usize| (product.k)(group * WIDTH, item),
+            from: EACH,
+            place: |own: usize, group: usize| (product.k)(group * WIDTH, own * product.run),
         };
-        lines.read((wave, op, side), product.elements[side], false, layout);
-        if !lines.sizes.are_finite {
-            return false;
-        }
-    }
+        let count = (each * elements.bits()).div_ceil(32);
+        let registers = Registers::of(wave, op.sources[side].words, count)?;
+        let lines = Lines::read(room, &registers, elements, false, layout);
+        lines.sizes.are_finite.then_some(lines)
+    };
+    let (Some(left), Some(right)) = (lines(left, 0), lines(right, 1)) else { return false };
     let is_integer = matches!(product.elements[0], Elements::Signed(_) | Elements::Unsigned(_));
     let (lanes, count) = product.results;
     // Each vector of D is a part of a register, by its number and the first lane, and a row.
@@ -203,12 +213,14 @@ where
         let (register, lane) = part(vector);
         (product.row)(lane, register)
     });
+    let Some(addends) = Registers::of(wave, [op.sources[2].words[0]; 2], count) else {
+        return false;
+    };
     let before = std::array::from_fn(|vector| {
         let (register, lane) = part(vector);
-        addend(wave, op, register, lane / WIDTH)
+        addends.vector(register, lane / WIDTH)
     });
-    let [left, right] = sides.each_ref().map(|own| own.values());
-    let all = (&rows, left, right);
+    let all = (&rows, left.values(), right.values());
     let (sums, doubts) = match is_integer {
         true => sums::integers_of_all(all, before),
         false => sums::chain_of_all(all, before),
@@ -229,13 +241,45 @@ where
     true
 }
 
-/// The vector of some lanes of a register of C.
-#[target_feature(enable = "avx512f")]
-#[inline]
-fn addend(wave: &Wave, op: &Op, register: usize, chunk: usize) -> __m512i {
-    match op.sources[2].words[0] {
-        Word::Row(first) => load(&wave.row(first.plus(register as u16)).0, WIDTH * chunk),
-        word => _mm512_set1_epi32(scalar_word(wave, word) as i32),
+/// The registers of a source.
+enum Registers<'a> {
+    /// Vector registers.
+    Rows(&'a [Row]),
+    /// The first and all others, which are the same in all lanes.
+    Constants([i32; 2]),
+}
+
+impl<'a> Registers<'a> {
+    /// The registers of a source of these words, so many of them; nothing where a wave has not as many.
+    #[inline(always)]
+    fn of(wave: &'a Wave, words: [Word; 2], count: usize) -> Option<Registers<'a>> {
+        match words[0] {
+            Word::Row(first) => wave.rows[first.slot()..].get(..count).map(Registers::Rows),
+            _ => Some(Registers::Constants(words.map(|word| scalar_word(wave, word) as i32))),
+        }
+    }
+
+    /// Those of 16 lanes of a register.
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn vector(&self, register: usize, chunk: usize) -> __m512i {
+        match self {
+            Registers::Rows(rows) => load(&rows[register].0, chunk % CHUNKS * WIDTH),
+            Registers::Constants(words) => _mm512_set1_epi32(words[register.min(1)]),
+        }
+    }
+
+    /// The same of registers from one on.
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn vectors(&self, first: usize, chunk: usize) -> [__m512i; QUAD] {
+        match self {
+            Registers::Rows(rows) => {
+                let rows = &rows[first..][..QUAD];
+                [0, 1, 2, 3].map(|own| load(&rows[own].0, chunk % CHUNKS * WIDTH))
+            }
+            Registers::Constants(_) => [0, 1, 2, 3].map(|own| self.vector(first + own, chunk)),
+        }
     }
 }
 

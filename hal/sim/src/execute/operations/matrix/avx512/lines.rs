@@ -1,13 +1,11 @@
 //! The rows of A and the columns of B as numbers of single precision.
 
-use super::{CHUNKS, Elements, WIDTH, load, store};
+use super::{CHUNKS, Elements, Registers, WIDTH};
 use crate::execute::lane::small_float::SmallFloat;
-use crate::execute::operand::scalar_word;
-use crate::instruction::Op;
-use crate::wave::Wave;
 use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
 
-/// Where the elements of lines lie.
+/// Where the elements of lines lie: for each product of each line one.
 pub struct Layout<Place> {
     /// How many lines there are, a power of two.
     pub lines: usize,
@@ -15,21 +13,49 @@ pub struct Layout<Place> {
     pub depth: usize,
     /// Elements of a lane.
     pub each: usize,
+    /// How many of them in a row are for products side by side.
+    pub run: usize,
     /// How many times 16 lanes have elements.
     pub chunks: usize,
-    /// For each 16 lanes the first of those whose elements they have.
+    /// For each of these which 16 lanes' elements they have.
     pub from: [usize; CHUNKS],
-    /// For which product the lanes of a group have an element: groups have one of each line. Elements of
-    /// 16 bits that share a word are for products side by side, the first for an even one.
+    /// The first product of a run of the lanes of a group: groups have one element of each line.
     pub place: Place,
 }
 
-/// The rows of A or the columns of B, the lines: of each [part](Parts).
-pub struct Lines<const ROOM: usize> {
-    /// How many lines there are.
-    count: usize,
-    depth: usize,
-    values: [f32; ROOM],
+/// Room for the elements of 16 lines for a product.
+pub type Room = MaybeUninit<[f32; WIDTH]>;
+
+impl<Place: Fn(usize, usize) -> usize> Layout<Place> {
+    /// Fills room by runs, to which `fill` writes what their lanes have from an element on; gives what
+    /// was filled.
+    #[inline(always)]
+    fn fill<'a>(
+        &self,
+        room: &'a mut [Room],
+        mut fill: impl FnMut(&mut [Room], usize, usize),
+    ) -> &'a [[f32; WIDTH]] {
+        let runs = self.each / self.run;
+        let room = &mut room[..self.lines / WIDTH * self.depth];
+        assert_eq!(room.len(), self.chunks * runs * self.run, "elements of all lines");
+        for (at, from) in self.from.into_iter().enumerate().take(self.chunks) {
+            let lane = at * WIDTH;
+            let group = lane >> self.lines.trailing_zeros();
+            let part = (lane & (self.lines - 1)) / WIDTH * self.depth;
+            let part = &mut room[part..][..self.depth];
+            for run in 0..runs {
+                let to = &mut part[(self.place)(run, group)..][..self.run];
+                fill(to, from, run * self.run);
+            }
+        }
+        // SAFETY: there are as many, and the runs of all groups are for different products.
+        unsafe { std::slice::from_raw_parts(room.as_ptr().cast(), room.len()) }
+    }
+}
+
+/// The rows of A or the columns of B, the lines.
+pub struct Lines<'a> {
+    values: Parts<'a, f32>,
     pub sizes: Sizes,
 }
 
@@ -62,41 +88,34 @@ impl<'a, T> Parts<'a, T> {
     }
 }
 
-impl<const ROOM: usize> Lines<ROOM> {
-    /// None yet.
-    pub const NONE: Lines<ROOM> = Lines {
-        count: 0,
-        depth: 0,
-        values: [0.0; ROOM],
-        sizes: Sizes { greatest: 0, least: 0, are_finite: true },
-    };
-
-    /// Becomes those of a source. With `flushes` denormals of 16 bits read as plus zero.
+impl<'a> Lines<'a> {
+    /// Those of a source, whose elements are in these registers. With `flushes` denormals of 16 bits read
+    /// as plus zero.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     #[inline]
     pub fn read(
-        &mut self,
-        (wave, op, source): (&Wave, &Op, usize),
+        room: &'a mut [Room],
+        registers: &Registers<'_>,
         elements: Elements,
         flushes: bool,
         layout: Layout<impl Fn(usize, usize) -> usize>,
-    ) {
-        let source = Source { wave, op, source, bits: elements.bits() };
+    ) -> Lines<'a> {
+        let source = Source { registers, bits: elements.bits() };
         let masked = |words: __m512i, bits: i32| _mm512_and_si512(words, _mm512_set1_epi32(bits));
         let single = |words: __m512i| _mm512_castsi512_ps(words);
         match elements {
-            Elements::Single => self.fill(source, layout, |words| (single(words), 0)),
+            Elements::Single => Lines::fill(room, source, layout, |words| (single(words), 0)),
             Elements::Xf32 => {
-                self.fill(source, layout, |words| (single(masked(words, !0x1fff)), 0))
+                Lines::fill(room, source, layout, |words| (single(masked(words, !0x1fff)), 0))
             }
             Elements::Signed(bits) => {
                 let above = _mm512_set1_epi32(32 - bits as i32);
-                self.fill(source, layout, |words| {
+                Lines::fill(room, source, layout, |words| {
                     let number = _mm512_srav_epi32(_mm512_sllv_epi32(words, above), above);
                     (_mm512_cvtepi32_ps(number), 0)
                 })
             }
-            Elements::Unsigned(bits) => self.fill(source, layout, |words| {
+            Elements::Unsigned(bits) => Lines::fill(room, source, layout, |words| {
                 (_mm512_cvtepi32_ps(masked(words, (1 << bits) - 1)), 0)
             }),
             Elements::Small(SmallFloat::F16) => {
@@ -107,15 +126,17 @@ impl<const ROOM: usize> Lines<ROOM> {
                     [_mm512_castsi512_si256(halves), _mm512_extracti64x4_epi64::<1>(halves)]
                         .map(|own| _mm512_cvtph_ps(own))
                 };
-                self.fill_halves(source, layout, flushes.then_some(0x7c00), decode);
+                Lines::fill_halves(room, source, layout, flushes.then_some(0x7c00), decode)
             }
             Elements::Small(SmallFloat::BF16) => {
                 let decode = |words: __m512i| {
                     [single(_mm512_slli_epi32::<16>(words)), single(masked(words, !0xffff))]
                 };
-                self.fill_halves(source, layout, flushes.then_some(0x7f80), decode);
+                Lines::fill_halves(room, source, layout, flushes.then_some(0x7f80), decode)
             }
-            Elements::Small(format) => self.fill(source, layout, |words| small(format, words)),
+            Elements::Small(format) => {
+                Lines::fill(room, source, layout, |words| small(format, words))
+            }
         }
     }
 
@@ -124,34 +145,33 @@ impl<const ROOM: usize> Lines<ROOM> {
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     #[inline]
     fn fill(
-        &mut self,
+        room: &'a mut [Room],
         source: Source<'_>,
         layout: Layout<impl Fn(usize, usize) -> usize>,
         decode: impl Fn(__m512i) -> (__m512, __mmask16),
-    ) {
+    ) -> Lines<'a> {
         let (mut greatest, mut least) = (_mm512_setzero_si512(), _mm512_set1_epi32(-1));
         let magnitude = _mm512_set1_epi32(i32::MAX);
         let mut special = 0;
-        for (at, from) in layout.from.into_iter().enumerate().take(layout.chunks) {
-            let (to, group) = self.part(&layout, at);
-            for item in 0..layout.each {
+        let values = layout.fill(room, |to, from, first| {
+            for (item, to) in (first..).zip(to) {
                 let (word, shift) = (item * source.bits / 32, item * source.bits % 32);
-                let own = source.words(word, from);
+                let own = source.registers.vector(word, from);
                 let (value, bad) = decode(_mm512_srlv_epi32(own, _mm512_set1_epi32(shift as i32)));
                 special |= bad;
                 let size = _mm512_and_si512(_mm512_castps_si512(value), magnitude);
                 greatest = _mm512_max_epu32(greatest, size);
                 // Zeros are the greatest of all.
                 least = _mm512_min_epu32(least, _mm512_sub_epi32(size, _mm512_set1_epi32(1)));
-                put(&mut to[(layout.place)(item, group)], value);
+                put(to, value);
             }
-        }
-        (self.count, self.depth) = (layout.lines, layout.depth);
-        self.sizes = Sizes {
+        });
+        let sizes = Sizes {
             greatest: _mm512_reduce_max_epu32(greatest),
             least: _mm512_reduce_min_epu32(least).saturating_add(1),
             are_finite: special == 0,
         };
+        Lines { values: Parts { values, depth: layout.depth }, sizes }
     }
 
     /// The numbers in the halves of a source's words. `decode` makes single precision of the low and of
@@ -159,18 +179,16 @@ impl<const ROOM: usize> Lines<ROOM> {
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     #[inline]
     fn fill_halves(
-        &mut self,
+        room: &'a mut [Room],
         source: Source<'_>,
         layout: Layout<impl Fn(usize, usize) -> usize>,
         flushed: Option<i16>,
         decode: impl Fn(__m512i) -> [__m512; 2],
-    ) {
+    ) -> Lines<'a> {
         let (mut greatest, mut least) = (_mm512_setzero_si512(), _mm512_set1_epi32(-1));
-        for (at, from) in layout.from.into_iter().enumerate().take(layout.chunks) {
-            let (to, group) = self.part(&layout, at);
-            let pairs = to.as_chunks_mut::<2>().0;
-            for word in 0..layout.each / 2 {
-                let mut own = source.words(word, from);
+        let values = layout.fill(room, |to, from, first| {
+            for (word, to) in (first / 2..).zip(to.as_chunks_mut::<2>().0) {
+                let mut own = source.registers.vector(word, from);
                 if let Some(exponent) = flushed {
                     let has = _mm512_test_epi16_mask(own, _mm512_set1_epi16(exponent));
                     own = _mm512_maskz_mov_epi16(has, own);
@@ -179,14 +197,11 @@ impl<const ROOM: usize> Lines<ROOM> {
                 greatest = _mm512_max_epu16(greatest, size);
                 // Zeros are the greatest of all.
                 least = _mm512_min_epu16(least, _mm512_sub_epi16(size, _mm512_set1_epi16(1)));
-                // Those of a word are for products side by side.
-                let to = &mut pairs[(layout.place)(2 * word, group) / 2];
                 for (to, value) in to.iter_mut().zip(decode(own)) {
                     put(to, value);
                 }
             }
-        }
-        (self.count, self.depth) = (layout.lines, layout.depth);
+        });
         // Magnitudes are in the order of their bits, in single precision, too.
         let high = |words: __m512i| _mm512_srli_epi32::<16>(words);
         let low = |words: __m512i| _mm512_and_si512(words, _mm512_set1_epi32(0xffff));
@@ -201,28 +216,24 @@ impl<const ROOM: usize> Lines<ROOM> {
             less_one => single(less_one + 1),
         };
         let greatest = single(_mm512_reduce_max_epu32(greatest));
-        self.sizes = Sizes { greatest, least, are_finite: true };
-    }
-
-    /// Where the elements of the lanes `16 * at` and after go, and which group of lanes those are in.
-    #[inline(always)]
-    fn part<P>(&mut self, layout: &Layout<P>, at: usize) -> (&mut [[f32; WIDTH]], usize) {
-        let lane = at * WIDTH;
-        let first = (lane & (layout.lines - 1)) / WIDTH * layout.depth;
-        let values = &mut self.values.as_chunks_mut().0[first..][..layout.depth];
-        (values, lane >> layout.lines.trailing_zeros())
+        let sizes = Sizes { greatest, least, are_finite: true };
+        Lines { values: Parts { values, depth: layout.depth }, sizes }
     }
 
     /// The elements.
     #[inline]
-    pub fn values(&self) -> Parts<'_, f32> {
-        Parts { values: self.values.as_chunks().0, depth: self.depth }
+    pub fn values(&self) -> Parts<'a, f32> {
+        self.values
     }
 
     /// The exponents that go with the values, see [`super::super::fused::Factor::exponent`], those of two
     /// products in a word.
     #[target_feature(enable = "avx512f,avx512bw")]
-    pub fn exponents<'a>(&self, elements: Elements, room: &'a mut [u32; ROOM]) -> Parts<'a, u32> {
+    pub fn exponents<'b>(
+        &self,
+        elements: Elements,
+        room: &'b mut [MaybeUninit<[u32; WIDTH]>],
+    ) -> Parts<'b, u32> {
         let (low, zero) = (least_exponent(elements), super::super::fused::ZERO_EXPONENT);
         let exponent = |value: &[f32; WIDTH]| {
             let magnitude = _mm512_set1_epi32(i32::MAX);
@@ -232,13 +243,17 @@ impl<const ROOM: usize> Lines<ROOM> {
             let is_zero = _mm512_testn_epi32_mask(size, size);
             _mm512_mask_mov_epi32(own, is_zero, _mm512_set1_epi32(zero))
         };
-        let values = self.values[..self.depth * self.count].as_chunks().0;
-        for (values, to) in values.as_chunks().0.iter().zip(room.as_chunks_mut::<WIDTH>().0) {
+        let Parts { values, depth } = self.values;
+        let room = &mut room[..values.len() / 2];
+        for (values, to) in values.as_chunks().0.iter().zip(&mut *room) {
             let [even, odd] = values.each_ref().map(exponent);
             let both = _mm512_mask_mov_epi16(even, ODD_HALVES, _mm512_slli_epi32::<16>(odd));
-            store(to, 0, both);
+            // SAFETY: there is room for a vector.
+            unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), both) };
         }
-        Parts { values: room.as_chunks().0, depth: self.depth / 2 }
+        // SAFETY: there are as many pairs, and all were written.
+        let values = unsafe { std::slice::from_raw_parts(room.as_ptr().cast(), room.len()) };
+        Parts { values, depth: depth / 2 }
     }
 }
 
@@ -259,9 +274,9 @@ const LOW_THEN_HIGH: [u16; 32] = {
 /// Puts numbers side by side.
 #[target_feature(enable = "avx512f")]
 #[inline]
-fn put(to: &mut [f32; WIDTH], value: __m512) {
-    // SAFETY: the array has as many numbers.
-    unsafe { _mm512_storeu_ps(to.as_mut_ptr(), value) };
+fn put(to: &mut Room, value: __m512) {
+    // SAFETY: there is room for as many numbers.
+    unsafe { _mm512_storeu_ps(to.as_mut_ptr().cast(), value) };
 }
 
 /// Numbers side by side.
@@ -282,23 +297,8 @@ pub fn least_exponent(elements: Elements) -> i32 {
 
 /// Where the elements of lines come from: so many bits each, side by side.
 struct Source<'a> {
-    wave: &'a Wave,
-    op: &'a Op,
-    source: usize,
+    registers: &'a Registers<'a>,
     bits: usize,
-}
-
-impl Source<'_> {
-    /// A word of 16 lanes from one on: a register's, or what is the same in all.
-    #[target_feature(enable = "avx512f")]
-    #[inline]
-    fn words(&self, word: usize, from: usize) -> __m512i {
-        let source = &self.op.sources[self.source];
-        match source.row() {
-            Some(first) => load(&self.wave.row(first.plus(word as u16)).0, from),
-            None => _mm512_set1_epi32(scalar_word(self.wave, source.words[word.min(1)]) as i32),
-        }
-    }
 }
 
 /// Numbers of a format of less than 16 bits in the lowest bits of words, see [`Lines::fill`].

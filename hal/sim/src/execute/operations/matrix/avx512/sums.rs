@@ -2,10 +2,9 @@
 
 use super::aligned::{LEAST_OF_PRODUCT, add_aligned, doubtful};
 use super::lines::{Lines, Parts, Sizes, least_exponent, vector};
-use super::{CHUNKS, Elements, MOST_REGISTERS, Product, QUAD, Rule, Sum, WIDTH, load, write};
+use super::{CHUNKS, Elements, MOST_REGISTERS, Product, QUAD, Registers, Rule, Sum, WIDTH, write};
 use crate::execute::lane::small_float::power;
-use crate::execute::operand::scalar_word;
-use crate::instruction::{Op, Word};
+use crate::instruction::Op;
 use crate::wave::{LANES, Row, Wave};
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
@@ -129,13 +128,14 @@ impl Place {
     }
 }
 
-/// Makes D. Gives `false` and writes nothing where the way does not lead there.
+/// Makes D of lines that have no more than so many parts. Gives `false` and writes nothing where the way
+/// does not lead there.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
 #[inline]
-pub fn make<const ROOM: usize>(
+pub fn make<const PARTS: usize>(
     task: Task<'_>,
     way: Way,
-    (left, right): (&Lines<ROOM>, &Lines<ROOM>),
+    (left, right): (&Lines<'_>, &Lines<'_>),
 ) -> bool {
     let product = task.2;
     let sides = (left.values(), right.values());
@@ -158,7 +158,7 @@ pub fn make<const ROOM: usize>(
         Way::Together { group: 8, limits } => together::<8>(task, sides, limits),
         Way::Together { limits, .. } => together::<16>(task, sides, limits),
         Way::Aligned(rule, group) => {
-            let (mut a, mut b) = ([0; ROOM], [0; ROOM]);
+            let [mut a, mut b] = [const { [const { MaybeUninit::uninit() }; PARTS] }; 2];
             let a = left.exponents(product.elements[0], &mut a);
             let b = right.exponents(product.elements[1], &mut b);
             match (rule, group) {
@@ -180,7 +180,10 @@ fn fill(
     add: impl Fn(Place, &mut Sums) -> __mmask16,
 ) -> bool {
     let Product { size, blocks, .. } = *product;
-    let Some(addends) = Addends::of(wave, op, size * size * blocks / LANES) else { return false };
+    let word = op.sources[2].words[0];
+    let Some(addends) = Registers::of(wave, [word; 2], size * size * blocks / LANES) else {
+        return false;
+    };
     let (broadcast, chosen) = (op.inst.modifiers.cbsz & 7, usize::from(op.inst.modifiers.abid));
     let (groups, registers) = (LANES / size, size * size / LANES);
     let mut result = [const { MaybeUninit::<Row>::uninit() }; MOST_REGISTERS];
@@ -210,39 +213,6 @@ fn fill(
     let result = unsafe { std::slice::from_raw_parts(result.as_ptr().cast::<Row>(), count) };
     write(wave, op, result);
     true
-}
-
-/// C.
-enum Addends<'a> {
-    /// Registers.
-    Rows(&'a [Row]),
-    /// What is the same everywhere.
-    Splat(__m512i),
-}
-
-impl<'a> Addends<'a> {
-    /// That of an operation, in so many registers, which there may be fewer of.
-    #[target_feature(enable = "avx512f")]
-    #[inline]
-    fn of(wave: &'a Wave, op: &Op, count: usize) -> Option<Addends<'a>> {
-        match op.sources[2].words[0] {
-            Word::Row(first) => wave.rows[first.slot()..].get(..count).map(Addends::Rows),
-            word => Some(Addends::Splat(_mm512_set1_epi32(scalar_word(wave, word) as i32))),
-        }
-    }
-
-    /// Those of four registers, of which the first is given, in 16 lanes.
-    #[target_feature(enable = "avx512f")]
-    #[inline]
-    fn vectors(&self, first: usize, chunk: usize) -> Sums {
-        match self {
-            Addends::Rows(rows) => {
-                let rows: &[Row] = &rows[first..][..QUAD];
-                [0, 1, 2, 3].map(|own| load(&rows[own].0, chunk % CHUNKS * WIDTH))
-            }
-            Addends::Splat(own) => [*own; QUAD],
-        }
-    }
 }
 
 /// Writes a vector of a register.
