@@ -141,7 +141,7 @@ fn fix_immediate_fields(
                 Value::Integer(field)
             }
             (Value::Literal(_) | Value::Integer(_), Encoding::Sopk, Some(field)) => {
-                let unsigned = operation.name().ends_with("_u32");
+                let unsigned = operation.is(Family::CompareUnsignedConstant);
                 let extend =
                     |field| if unsigned { field as u16 as i64 } else { field as i16 as i64 };
                 Value::Integer(extend(field))

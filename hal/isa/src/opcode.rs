@@ -124,6 +124,7 @@ opcodes! {
     SWaitLoadcntDscnt = "s_wait_loadcnt_dscnt",
     SWaitStorecntDscnt = "s_wait_storecnt_dscnt",
     SSendmsg = "s_sendmsg",
+    SSendmsgRtn64 = "s_sendmsg_rtn_b64",
     STtracedata = "s_ttracedata" | "s_ttracedata_imm",
 
     // Vector moves.
@@ -136,6 +137,11 @@ opcodes! {
     VReadlane = "v_readlane_b32",
     VReadfirstlane = "v_readfirstlane_b32",
     VWritelane = "v_writelane_b32",
+    VPermlane16 = "v_permlane16_b32",
+    VPermlane16Var = "v_permlane16_var_b32",
+    VPermlanex16 = "v_permlanex16_b32",
+    VPermlanex16Var = "v_permlanex16_var_b32",
+    VPermlane64 = "v_permlane64_b32",
     VAccvgprRead = "v_accvgpr_read_b32",
     VAccvgprWrite = "v_accvgpr_write_b32",
     VAccvgprMov = "v_accvgpr_mov_b32",
@@ -145,6 +151,8 @@ opcodes! {
     VSubbrevCo = "v_subbrev_co_u32",
     VDivFmas = "v_div_fmas_f32" | "v_div_fmas_f64",
     VFmaF64 = "v_fma_f64" | "v_fmac_f64",
+    VDotOfSigns = "v_dot4_i32_iu8" | "v_dot8_i32_iu4",
+    VSatPk = "v_sat_pk_u8_i16",
     VShift64 = "v_lshlrev_b64" | "v_lshrrev_b64" | "v_ashrrev_i64",
 
     // Memory, as far as its kind, space and width do not say all.
@@ -226,6 +234,12 @@ families! {
         Prefix("v_cvt_scalef32_pk_fp4_"),
         Prefix("v_cvt_scalef32_sr_pk_fp4_"),
     ],
+    /// Those of them that write four bits by random numbers.
+    ConvertToFourBitsAtRandom = [Prefix("v_cvt_scalef32_sr_pk_fp4_")],
+    /// `v_cvt_sr`: by random numbers.
+    ConvertAtRandom = [Prefix("v_cvt_sr_")],
+    /// `s_cvt_hi`: from the high half of a word.
+    ConvertHighHalf = [Prefix("s_cvt_hi_")],
     /// `v_ldexp`.
     ScaleByExponent = [Prefix("v_ldexp")],
     /// `v_frexp_exp`.
@@ -256,6 +270,8 @@ families! {
     Mfma = [Prefix("v_mfma_")],
     /// `v_mfma_f64`.
     MfmaF64 = [Prefix("v_mfma_f64_")],
+    /// Matrix operations whose modifiers say which formats A and B have.
+    FormatsByModifiers = [Contains("_f8f6f4")],
     /// `v_smfmac`.
     SparseMfma = [Prefix("v_smfmac_")],
     /// `v_wmma`.
@@ -272,6 +288,15 @@ families! {
     ScalarMovrel = [Prefix("s_movrel")],
     /// `s_movreld`.
     ScalarMovrelDestination = [Prefix("s_movreld")],
+    /// `s_cmpk` of numbers without a sign, which has its constant without one.
+    CompareUnsignedConstant = [
+        Prefix("s_cmpk_eq_u32"),
+        Prefix("s_cmpk_lg_u32"),
+        Prefix("s_cmpk_gt_u32"),
+        Prefix("s_cmpk_ge_u32"),
+        Prefix("s_cmpk_lt_u32"),
+        Prefix("s_cmpk_le_u32"),
+    ],
     /// `s_set_gpr_idx`.
     GprIndex = [Prefix("s_set_gpr_idx")],
     /// `s_getreg`.
@@ -326,6 +351,8 @@ families! {
     IntersectsRays = [Prefix("image_bvh")],
     /// Loads from memory to LDS by name.
     LoadToLds = [Contains("_load_lds_")],
+    /// Between memory and LDS, with a counter of its own.
+    Asynchronous = [Contains("_async_")],
 }
 
 /// What the name of a member looks like.
@@ -395,6 +422,9 @@ mod tests {
             ),
             ("s_sendmsg_rtn_b32", &[Family::SendMessage, Family::SendMessageReturning]),
             ("ds_read2st64_b32", &[Family::TwoAddresses, Family::Stride64]),
+            ("v_cvt_sr_f16_f32", &[Family::Convert, Family::ConvertSmall, Family::ConvertAtRandom]),
+            ("v_mfma_f32_32x32x64_f8f6f4", &[Family::Mfma, Family::FormatsByModifiers]),
+            ("s_cmpk_ge_u32", &[Family::CompareUnsignedConstant]),
             ("v_add_f32", &[]),
         ] {
             let operation = Operation::named(name);

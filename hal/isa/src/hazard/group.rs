@@ -248,7 +248,7 @@ fn writes_part(inst: &Inst) -> bool {
         }
         // LLVM takes those to four bits for one of these wherever their byte lies.
         (None, _) if inst.operation.is(Family::ConvertToByte) => {
-            inst.operation.name().contains("_sr_pk_fp4_")
+            inst.operation.is(Family::ConvertToFourBitsAtRandom)
                 || op_sel.is_some_and(|own| own >> 2 & 3 != 0)
         }
         (None, _) => op_sel.is_some_and(|own| own >> sources & 1 != 0),

@@ -51,7 +51,7 @@ pub(super) fn gfx940_passes(inst: &Inst) -> u8 {
 /// Passes of a matrix operation other than double precision on gfx950: those of gfx940, but that
 /// operations with formats as modifiers take twice as long where a format has eight bits.
 pub(super) fn gfx950_passes(inst: &Inst) -> u8 {
-    let has_formats = inst.operation.name().ends_with("_f8f6f4");
+    let has_formats = inst.operation.is(Family::FormatsByModifiers);
     let is_byte = |format: u8| format < 2;
     let modifiers = &inst.modifiers;
     let more = has_formats && (is_byte(modifiers.cbsz) || is_byte(modifiers.blgp));

@@ -14,7 +14,7 @@ use crate::instruction::{Flow, Inner, Op, Run, SourceAdapt, Word};
 use crate::translate::program::Program;
 use crate::translate::vector_row;
 use crate::wave::{Machine, RowIndex, ScalarIndex};
-use flipwave_isa::{Register, RegisterRange, SdwaSelect};
+use flipwave_isa::{Opcode, Register, RegisterRange, SdwaSelect};
 
 /// Most instructions of a block.
 const LONGEST: usize = 256;
@@ -74,10 +74,10 @@ pub enum LaneAccess {
 
 impl LaneAccess {
     fn of(op: &Op) -> Option<LaneAccess> {
-        let own = match op.inst.operation.name() {
-            "v_readfirstlane_b32" => LaneAccess::ReadFirst,
-            "v_readlane_b32" => LaneAccess::Read,
-            "v_writelane_b32" => LaneAccess::Write,
+        let own = match op.inst.operation.opcode() {
+            Opcode::VReadfirstlane => LaneAccess::ReadFirst,
+            Opcode::VReadlane => LaneAccess::Read,
+            Opcode::VWritelane => LaneAccess::Write,
             _ => return None,
         };
         has_plain_words(op).then_some(own)
@@ -110,19 +110,17 @@ pub enum Exchange {
 
 impl Exchange {
     fn of(op: &Op, machine: Machine) -> Option<Exchange> {
-        let name = op.inst.operation.name();
+        let opcode = op.inst.operation.opcode();
         let exchange = match op.run {
             Run::Lds(LdsAccess::Swizzle) => Exchange::Fixed,
             Run::Lds(LdsAccess::BackwardPermute) => Exchange::ByAddress { fetch_inactive: false },
             Run::Lds(LdsAccess::BackwardPermuteAny) => Exchange::ByAddress { fetch_inactive: true },
-            Run::Whole(_) if name == "v_permlane64_b32" && machine.lanes == 64 => {
-                Exchange::ByHalves
-            }
-            Run::Whole(_) => match name {
-                "v_permlane16_b32" => Exchange::BySelects { distance: 0 },
-                "v_permlanex16_b32" => Exchange::BySelects { distance: 16 },
-                "v_permlane16_var_b32" => Exchange::BySelectOfLane { distance: 0 },
-                "v_permlanex16_var_b32" => Exchange::BySelectOfLane { distance: 16 },
+            Run::Whole(_) => match opcode {
+                Opcode::VPermlane64 if machine.lanes == 64 => Exchange::ByHalves,
+                Opcode::VPermlane16 => Exchange::BySelects { distance: 0 },
+                Opcode::VPermlanex16 => Exchange::BySelects { distance: 16 },
+                Opcode::VPermlane16Var => Exchange::BySelectOfLane { distance: 0 },
+                Opcode::VPermlanex16Var => Exchange::BySelectOfLane { distance: 16 },
                 _ => return None,
             },
             _ => return None,

@@ -8,7 +8,7 @@ use crate::instruction::scalar_memory::ScalarAccess;
 use crate::instruction::vector_memory::{Space, Transfer, VectorAccess};
 use crate::instruction::{Adapt, Op, Run, Source, vector_memory};
 use crate::wave::Machine;
-use flipwave_isa::{Encoding, Generation, Inst, Operand, Value};
+use flipwave_isa::{Encoding, Family, Generation, Inst, Operand, Value};
 
 pub fn scalar_memory_operands(op: &mut Op, inst: &Inst, access: ScalarAccess) -> Result<Run, Gap> {
     op.immediate = inst.modifiers.offset;
@@ -46,7 +46,7 @@ pub fn vector_memory_operands(op: &mut Op, inst: &Inst, machine: Machine) -> Res
     }
     op.immediate = inst.modifiers.offset;
     let values: Vec<&Operand> = inst.sources().collect();
-    let is_asynchronous = inst.operation.name().contains("_async_");
+    let is_asynchronous = inst.operation.is(Family::Asynchronous);
     let has_data = access.transfer.has_data() || is_asynchronous;
     // Slots: 0 address, 1 data, 2 scalar base or resource, 3 scalar offset.
     let order: &[usize] = match (inst.encoding, has_data) {

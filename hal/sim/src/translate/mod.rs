@@ -279,7 +279,7 @@ fn answer(op: &mut Op) -> Result<Run, Gap> {
         // Only a trap handler has a use for them, and none is installed: their addresses are zero, and
         // everything runs on the first shader engine. The sources of the move are zero.
         GET_DOORBELL | GET_DDID | GET_TMA | GET_TBA | GET_SE_AID_ID => {
-            let wide = op.inst.operation.name().ends_with("_b64");
+            let wide = op.inst.operation.opcode() == Opcode::SSendmsgRtn64;
             let zero = scalar::find(if wide { "s_mov_b64" } else { "s_mov_b32" });
             zero.map(|operation| Run::Scalar(operation.run)).ok_or(OPERANDS)
         }

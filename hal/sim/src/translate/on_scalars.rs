@@ -7,7 +7,7 @@ use super::operands::Gap;
 use super::vector::vector_operands;
 use crate::instruction::{Inner, Op, Run, Source, Word};
 use crate::wave::{Level, Machine, RowIndex, ScalarIndex};
-use flipwave_isa::{Inst, Operation};
+use flipwave_isa::{Family, Inst, Operation};
 
 /// The vector operation that an operation on scalar registers is; `None` if it is none.
 pub fn vector_name(name: &str) -> Option<String> {
@@ -35,7 +35,7 @@ pub fn operands(
     let operation = Operation::of_mnemonic(name, machine.generation);
     let mut inst = inst.clone();
     inst.operation = operation;
-    if op.inst.operation.name().starts_with("s_cvt_hi_") {
+    if op.inst.operation.is(Family::ConvertHighHalf) {
         inst.modifiers.op_sel = Some(1);
     }
     let mut vector = Op::new(inst.clone(), Run::OnScalars);

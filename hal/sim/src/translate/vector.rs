@@ -110,7 +110,7 @@ fn row(inst: &Inst, machine: Machine) -> Result<&'static VectorOperation, Gap> {
 
 /// Whether `neg_lo` says which sources are signed.
 fn has_signs(inst: &Inst) -> bool {
-    matches!(inst.operation.name(), "v_dot4_i32_iu8" | "v_dot8_i32_iu4")
+    inst.operation.opcode() == Opcode::VDotOfSigns
 }
 
 /// Where a lane-mask result goes: the only destination of a comparison, the second one of
@@ -157,8 +157,7 @@ fn source_adapt(inst: &Inst, index: usize, kind: Kind) -> SourceAdapt {
     if inst.operation.is(Family::ConvertSmall) && inst.encoding == Encoding::Vop3 {
         if index == 0 {
             // What gfx1250 has besides reads half precision from either half.
-            let is_high =
-                op_sel && kind == Kind::F16 && inst.operation.name().starts_with("v_cvt_sr_");
+            let is_high = op_sel && kind == Kind::F16 && inst.operation.is(Family::ConvertAtRandom);
             adapt.select = if is_high { SdwaSelect::Word1 } else { part_read(inst) };
         }
         return adapt;
@@ -249,7 +248,7 @@ fn finish(inst: &Inst, row: &VectorOperation, machine: Machine) -> Finish {
         return finish;
     }
     // Registers have halves with names of their own from gfx11 on.
-    if machine.generation >= Generation::Gfx11 && inst.operation.name() == "v_sat_pk_u8_i16" {
+    if machine.generation >= Generation::Gfx11 && inst.operation.opcode() == Opcode::VSatPk {
         finish.select = SdwaSelect::Word0;
         finish.unused = SdwaUnused::Preserve;
     }
