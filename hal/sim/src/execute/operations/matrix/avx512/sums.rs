@@ -30,12 +30,12 @@ pub enum Way {
 /// What makes a sum of products and of a sum so far lose nothing but what one rounding takes. Where it
 /// holds of an element of C, it does of all sums so far: all products are multiples of the unit, so that
 /// sums, which rounding makes multiples of greater powers of two if of any others, are multiples of it;
-/// and groups of products, of which there are 32 at most, come to less than 1 / 128 of the end each.
+/// and groups of products, of which there are 32 at most, come to 1 / 128 of the end each at most.
 #[derive(Clone, Copy)]
 pub struct Limits {
     /// The sum so far is a multiple of one by this.
     per_unit: f32,
-    /// Its magnitude is less than twice this.
+    /// The magnitude of an element of C is less, so that that of a sum so far is less than twice this.
     end: f32,
 }
 
