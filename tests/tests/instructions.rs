@@ -1,6 +1,7 @@
 //! Instructions that compilers do not emit, in kernels written by hand.
 
 use flipwave_device::{Completion, Device, DeviceFault, FaultCause, Wait};
+use flipwave_sim::{Compiling, Policy};
 use flipwave_tests::{TestProgram, assemble, to_values};
 
 /// A kernel of this many workgroups of one wave, on a buffer of 64 zeros.
@@ -83,6 +84,45 @@ fn a_wave_that_halts_itself_ends_in_the_watchdog() {
     let [waiting] = &stall.waits[..] else { panic!("{fault}") };
     let found = (stall.executed, waiting.wait, waiting.instruction.as_str());
     assert_eq!(found, (4, Wait::Halted, "s_sethalt 1"), "{fault}");
+}
+
+/// Waves meet at a barrier often enough for it to be compiled; at last one stays away.
+#[test]
+fn waves_at_a_barrier_that_one_never_reaches_wait_where_it_is() {
+    let kernel = assemble(
+        "
+        s_mov_b32 s10, 100
+    meet:
+        s_barrier
+        s_sub_u32 s10, s10, 1
+        s_cmp_lg_u32 s10, 0
+        s_cbranch_scc1 meet
+        v_readfirstlane_b32 s11, v0
+        s_cmp_lg_u32 s11, 0
+        s_cbranch_scc1 others
+    stay:
+        s_sethalt 1
+    others:
+        s_mov_b32 s10, 1
+    wait:
+        s_barrier
+        ",
+    );
+    let mut program = TestProgram::new(&kernel.code_object);
+    let buffer = program.output(&[0u32; 64]);
+    program.launch("planted", [256, 1, 1], [256, 1, 1], &[buffer]);
+    let mut workload = program.workload();
+    for compiling in [Compiling::Never, Compiling::AtOnce] {
+        let policy = Policy { compiling, ..workload.device.policy() };
+        workload.device.set_policy(policy);
+        let end = workload.device.dispatch(&workload.program.dispatches[0]).expect("a dispatch");
+        let Completion::Faulted(fault) = end else { panic!("{compiling:?}: it completed") };
+        let FaultCause::Stalled(stall) = &fault.cause else { panic!("{compiling:?}: {fault}") };
+        let waits: Vec<_> = stall.waits.iter().map(|own| (own.wait, own.pc, own.waves)).collect();
+        let expected =
+            [(Wait::Barrier, kernel.label("wait"), 3), (Wait::Halted, kernel.label("stay"), 1)];
+        assert_eq!(waits, expected, "{compiling:?}: {fault}");
+    }
 }
 
 #[test]

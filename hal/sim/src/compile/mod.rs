@@ -23,7 +23,7 @@ use crate::dispatch::turns::TurnEnd;
 use crate::instruction::Flow;
 use crate::memory::Memory;
 use crate::translate::program::Program;
-use crate::wave::{Level, Wave};
+use crate::wave::{Level, Status, Wave};
 use block::Block;
 use compiled::{Candidate, Compiled, Demands, How, LAST};
 use execute::Ending;
@@ -123,9 +123,13 @@ impl Tier {
                     match own.flow {
                         Flow::Parts => end.branch(wave.executed),
                         Flow::LastOfPage => end.leave(wave.executed),
+                        Flow::Waits => {
+                            let places = &own.block.source.places;
+                            wave.wait(Status::AtBarrier, places[own.block.len() - 1]);
+                        }
                         Flow::Inside => {}
                     }
-                    if end.is_over {
+                    if end.is_over || wave.status != Status::Ready {
                         break;
                     }
                     last = chains.then_some(own);

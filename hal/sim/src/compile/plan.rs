@@ -59,6 +59,8 @@ pub enum Plan {
     Call,
     /// As the branch at the block's end.
     Branch(Condition),
+    /// As the barrier there.
+    Barrier,
 }
 
 /// A move between a lane and a scalar register.
@@ -226,7 +228,7 @@ impl Source {
 /// Whether an instruction is compiled as scalar code: what may follow where EXEC has changed, as it does
 /// the same whatever lanes are active.
 fn is_straight(op: &Op, machine: Machine) -> bool {
-    matches!(Plan::of(op, machine), Plan::Nothing | Plan::Scalar(..))
+    matches!(Plan::of(op, machine), Plan::Nothing | Plan::Scalar(..) | Plan::Barrier)
 }
 
 /// Whether an instruction writes EXEC, so that the lanes of those after it are others.
@@ -252,6 +254,7 @@ impl Plan {
     pub fn of(op: &Op, machine: Machine) -> Plan {
         match op.run {
             Run::Control(Control::Branch(condition)) => Plan::Branch(condition),
+            Run::Control(Control::Barrier) => Plan::Barrier,
             Run::Control(_) => Plan::Nothing,
             Run::Scalar(_) => {
                 let name = op.inst.operation.name();

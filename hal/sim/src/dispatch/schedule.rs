@@ -410,7 +410,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
                     let mut watched = Watched { checker, stretches };
                     own.run(program, wave, (memory, lds), (workspace, &mut watched), turn, how);
                 }
-                if outcome.fault.is_some() {
+                if outcome.fault.is_some() || wave.status != Status::Ready {
                     break;
                 }
                 if wave.executed != before {

@@ -111,6 +111,8 @@ pub enum Flow {
     Inside,
     /// It ends a block: the next one is on another page of code.
     LastOfPage,
+    /// It ends a block: the wave waits at a barrier.
+    Waits,
     /// It ends a block, or stands between two: it changes the course of the wave, or what instructions
     /// after it do, or is none.
     Parts,

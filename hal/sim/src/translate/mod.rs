@@ -43,6 +43,9 @@ pub fn translate(inst: Inst, level: Level, machine: Machine) -> Op {
 
 /// See [`Op::flow`].
 fn flow(op: &Op) -> Flow {
+    if matches!(op.run, Run::Control(control::Control::Barrier)) {
+        return Flow::Waits;
+    }
     let parts = match op.run {
         Run::Control(control) => control != control::Control::Nothing,
         Run::NotCompute(_) | Run::Gap(_) => true,

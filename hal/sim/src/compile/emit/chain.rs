@@ -41,6 +41,12 @@ impl Emitter<'_> {
         self.leave(NEXT);
     }
 
+    /// Ends the block with a barrier, at which the wave waits.
+    pub(super) fn wait(&mut self) {
+        self.count_instructions();
+        self.come_back(NEXT);
+    }
+
     /// Ends the block with a branch that is taken on a condition.
     pub(super) fn go_on_where(&mut self, condition: Value) {
         self.count_instructions();
@@ -98,7 +104,7 @@ impl Emitter<'_> {
         let turn = match self.source.flow() {
             Flow::Parts => Some(offset::BRANCH_FROM),
             Flow::LastOfPage => Some(offset::LEAVE_FROM),
-            Flow::Inside => None,
+            Flow::Inside | Flow::Waits => None,
         };
         if let Some(field) = turn {
             let has_turn = self.has_executed_less(field);
@@ -125,6 +131,11 @@ impl Emitter<'_> {
             "  %end{number} = musttail call i32 {entry}(ptr %frame)\n  ret i32 %end{number}\n\
              back{number}:\n"
         );
+        self.come_back(exit);
+    }
+
+    /// Comes back from where the wave goes on.
+    fn come_back(&mut self, exit: usize) {
         let relative = self.source.exits()[exit].wrapping_sub(self.source.start) as i64;
         let place = self.after("%current", offset::LINK_START);
         let start = self.value(format_args!("load i64, ptr {place}"));

@@ -86,7 +86,7 @@ struct Emitter<'a> {
     scc: Option<Held>,
     open: Option<Open>,
     segments: Vec<Segment>,
-    has_branched: bool,
+    has_ended: bool,
     /// The instruction that is being written.
     index: usize,
     /// Accesses to device memory so far; each has a window.
@@ -163,7 +163,7 @@ impl<'a> Emitter<'a> {
             scc: None,
             open: None,
             segments: Vec::new(),
-            has_branched: false,
+            has_ended: false,
             index: 0,
             sites: Vec::new(),
             uses_lds: false,
@@ -296,6 +296,12 @@ impl<'a> Emitter<'a> {
             Plan::ScalarLoad(words) => self.scalar_load(op, words),
             Plan::Call => self.call(index),
             Plan::Branch(condition) => self.branch(condition),
+            Plan::Barrier => {
+                self.close();
+                self.store_scalars();
+                self.wait();
+                self.has_ended = true;
+            }
         }
     }
 
@@ -345,12 +351,12 @@ impl<'a> Emitter<'a> {
         self.close();
         self.store_scalars();
         self.go_on_where(condition);
-        self.has_branched = true;
+        self.has_ended = true;
     }
 
     fn finish(&mut self) {
         self.index = self.source.ops.len();
-        if !self.has_branched {
+        if !self.has_ended {
             self.close();
             self.store_scalars();
             self.go_on();
