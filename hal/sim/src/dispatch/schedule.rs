@@ -23,7 +23,7 @@ use crate::execute::control::Step;
 use crate::execute::step::step;
 use crate::instruction::control::Control;
 use crate::instruction::{Flow, Run};
-use crate::memory::{Footprints, Memory, Recording, TouchedRegions};
+use crate::memory::{AlignedBytes, Footprints, Memory, Recording, TouchedRegions};
 use crate::translate::program::Program;
 use crate::wave::{Level, Status, Wave};
 use flipwave_device::{Completion, DeviceFault, FaultCause, Statistics, WaveId, WaveLocation};
@@ -229,7 +229,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
             waves,
             watched,
             short_turns: 0,
-            lds: vec![0; launch.lds_bytes as usize],
+            lds: AlignedBytes::new(launch.lds_bytes as usize),
             barrier: WorkgroupBarrier::new(count),
             statistics: Statistics { waves: count.into(), ..Statistics::default() },
         };

@@ -2,6 +2,7 @@
 
 use crate::dispatch::checker::Checker;
 use crate::dispatch::workgroup_barrier::WorkgroupBarrier;
+use crate::memory::AlignedBytes;
 use crate::wave::copy::WaveCopy;
 use crate::wave::{Status, Wave};
 use flipwave_device::{Dim3, Statistics};
@@ -24,7 +25,7 @@ pub struct Workgroup {
     /// are shorter than others.
     pub short_turns: u32,
     /// Its LDS.
-    pub lds: Vec<u8>,
+    pub lds: AlignedBytes,
     /// Its barrier, where signal and wait are instructions of their own.
     pub barrier: WorkgroupBarrier,
     /// What it has executed.
@@ -83,7 +84,7 @@ pub struct WorkgroupCopy {
     slot: usize,
     waves: Vec<WaveCopy>,
     short_turns: u32,
-    lds: Vec<u8>,
+    lds: AlignedBytes,
     barrier: WorkgroupBarrier,
     /// What it has executed.
     pub statistics: Statistics,

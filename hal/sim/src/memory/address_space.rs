@@ -1,10 +1,10 @@
 //! Memory that is all the device's own, or the host's where it was given some.
 
 use super::access::{Memory, Region, RegionMut, Window, WindowAccess};
+use super::aligned::AlignedBytes;
 use super::bytes::{Bytes, HostBytes, LARGE};
 use super::sparse::SparseBytes;
 use flipwave_device::{Address, DeviceError};
-use std::alloc::{Layout, alloc_zeroed};
 use std::ops::Range;
 use std::sync::Arc;
 use std::{mem, ptr};
@@ -195,23 +195,15 @@ impl Allocation {
     }
 }
 
-/// Zeroed bytes, whole pages of them. Of large ones the system has no page until it is touched: programs reserve
-/// hundreds of megabytes and use few, and runs with faults do so again and again.
-fn zeroed(size: u64) -> Result<Vec<u8>, DeviceError> {
+/// Zeroed bytes, whole pages of them.
+fn zeroed(size: u64) -> Result<AlignedBytes, DeviceError> {
     let refuse = |reason: &str| DeviceError::OutOfMemory { bytes: size, reason: reason.into() };
     if size > AddressSpace::LARGEST {
         return Err(refuse("more than 64 GiB in one allocation"));
     }
     let mapped = size.max(1).next_multiple_of(AddressSpace::PAGE);
     let length = usize::try_from(mapped).map_err(|_| refuse("more than the host can map"))?;
-    let layout = Layout::array::<u8>(length).map_err(|_| refuse("more than the host can map"))?;
-    // SAFETY: a page at least.
-    let bytes = unsafe { alloc_zeroed(layout) };
-    if bytes.is_null() {
-        return Err(refuse("the host has no memory left"));
-    }
-    // SAFETY: allocated as a vector of that capacity is, and all its bytes are zero.
-    Ok(unsafe { Vec::from_raw_parts(bytes, length, length) })
+    AlignedBytes::try_new(length).ok_or_else(|| refuse("the host has no memory left"))
 }
 
 impl AddressSpace {

@@ -1,5 +1,6 @@
 //! The bytes of an allocation.
 
+use super::aligned::AlignedBytes;
 use std::ops::{Deref, Range};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -11,9 +12,9 @@ pub const LARGE: usize = 256 << 10;
 #[derive(Clone, Debug)]
 pub enum Bytes {
     /// Nobody else has them; a clone copies them.
-    Own(Vec<u8>),
+    Own(AlignedBytes),
     /// Clones have them too.
-    Shared(Arc<Vec<u8>>),
+    Shared(Arc<AlignedBytes>),
     /// Memory of the host, which has them at the same time, and so have clones.
     Host(HostBytes),
 }

@@ -2,6 +2,7 @@
 
 mod access;
 mod address_space;
+mod aligned;
 pub mod aperture;
 pub mod atomic;
 mod byte_set;
@@ -16,6 +17,7 @@ mod touched;
 pub use access::{Memory, WrittenByte, modify, read_bytes, write_bytes};
 pub use access::{Region, RegionMut, Window, WindowAccess, exchange};
 pub use address_space::AddressSpace;
+pub use aligned::AlignedBytes;
 pub use byte_set::{ByteSet, LINE};
 #[cfg(test)]
 pub use footprint::FootprintBuilder;

@@ -4,6 +4,7 @@
 
 use super::access::{Region, RegionMut};
 use super::address_space::AddressSpace;
+use super::aligned::AlignedBytes;
 use super::bytes::Bytes;
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ pub struct SparseBytes {
     /// From the first on; of empty ones, and of those that are not there, what is beneath counts.
     chunks: Vec<Bytes>,
     /// As many bytes, which others have, too; zeros if there are none.
-    beneath: Option<Arc<Vec<u8>>>,
+    beneath: Option<Arc<AlignedBytes>>,
     length: u64,
     /// Of a chunk.
     chunk: u64,
@@ -43,7 +44,7 @@ impl SparseBytes {
     }
 
     /// The bytes that others have, too.
-    pub fn over(beneath: Arc<Vec<u8>>) -> SparseBytes {
+    pub fn over(beneath: Arc<AlignedBytes>) -> SparseBytes {
         let length = beneath.len() as u64;
         SparseBytes { beneath: Some(beneath), ..SparseBytes::new(length) }
     }
@@ -58,10 +59,13 @@ impl SparseBytes {
     }
 
     /// All of them.
-    pub fn to_whole(&self) -> Vec<u8> {
-        let mut whole = Vec::with_capacity(self.length as usize);
-        while (whole.len() as u64) < self.length {
-            whole.extend_from_slice(self.readable(0, whole.len() as u64).bytes);
+    pub fn to_whole(&self) -> AlignedBytes {
+        let mut whole = AlignedBytes::new(self.length as usize);
+        let mut place = 0;
+        while place < whole.len() {
+            let bytes = self.readable(0, place as u64).bytes;
+            whole[place..place + bytes.len()].copy_from_slice(bytes);
+            place += bytes.len();
         }
         whole
     }
@@ -119,9 +123,9 @@ impl SparseBytes {
     #[cold]
     fn make(&mut self, index: usize) {
         if index >= self.chunks.len() {
-            self.chunks.resize_with(index + 1, || Bytes::Own(Vec::new()));
+            self.chunks.resize_with(index + 1, || Bytes::Own(AlignedBytes::default()));
         }
-        let mut bytes = vec![0; self.chunk as usize];
+        let mut bytes = AlignedBytes::new(self.chunk as usize);
         if let Some(beneath) = &self.beneath {
             let beneath = &beneath[index * self.chunk as usize..];
             let count = beneath.len().min(bytes.len());

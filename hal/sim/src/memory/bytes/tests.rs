@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn what_one_clone_writes_the_others_do_not_see() {
-    let mut first = Bytes::Own(vec![1, 2, 3]);
+    let mut first = Bytes::Own(AlignedBytes::from(&[1, 2, 3][..]));
     first.share();
     let mut second = first.clone();
     second.own()[1] = 9;
@@ -12,7 +12,7 @@ fn what_one_clone_writes_the_others_do_not_see() {
 
 #[test]
 fn clones_share_what_they_do_not_write() {
-    let mut first = Bytes::Own(vec![0; 4096]);
+    let mut first = Bytes::Own(AlignedBytes::new(4096));
     assert_ne!(first.as_ptr(), first.clone().as_ptr());
     first.share();
     assert_eq!(first.as_ptr(), first.clone().as_ptr());

@@ -35,14 +35,15 @@ fn clones_share_chunks_until_one_writes() {
 
 #[test]
 fn what_is_beneath_is_there_until_it_is_written_over() {
-    let beneath = Arc::new((0..3 * CHUNK + 4096).map(|at| (at / 7) as u8).collect::<Vec<u8>>());
+    let beneath = (0..3 * CHUNK + 4096).map(|at| (at / 7) as u8).collect::<Vec<u8>>();
+    let beneath = Arc::new(AlignedBytes::from(&*beneath));
     let mut bytes = SparseBytes::over(Arc::clone(&beneath));
     bytes.writable(0, CHUNK + 9).bytes[9] ^= 1;
     bytes.writable(0, 3 * CHUNK).bytes[4095] ^= 1;
     let mut expected = beneath.to_vec();
     expected[CHUNK as usize + 9] ^= 1;
     expected[3 * CHUNK as usize + 4095] ^= 1;
-    assert!(bytes.to_whole() == expected);
+    assert!(*bytes.to_whole() == *expected);
     assert!(beneath[CHUNK as usize + 9] != expected[CHUNK as usize + 9]);
     let untouched = bytes.readable(0, 0).bytes.as_ptr();
     assert_eq!(untouched, beneath.as_ptr(), "what is not written is not copied");

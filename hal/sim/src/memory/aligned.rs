@@ -1,0 +1,108 @@
+//! Bytes that begin where a line of the host's caches does.
+
+use std::alloc::{Layout, alloc_zeroed};
+use std::ops::{Deref, DerefMut};
+
+/// Bytes of a line of the host's caches, and of its longest vector.
+const LINE: usize = 64;
+
+/// Bytes of which each line of the host's caches has a whole number of the words that lanes access: what a
+/// part of a wave accesses together mostly lies in one line, where it else would lie in two.
+#[derive(Debug, Default)]
+pub struct AlignedBytes {
+    /// Up to their end.
+    bytes: Vec<u8>,
+    /// Where they begin.
+    start: usize,
+}
+
+impl AlignedBytes {
+    /// So many zeros.
+    pub fn new(length: usize) -> AlignedBytes {
+        AlignedBytes::within(vec![0; length + LINE - 1], length)
+    }
+
+    /// The same; nothing if the host has no memory left. Of large ones the system has no page until it is
+    /// touched: programs reserve hundreds of megabytes and use few, and runs with faults do so again and
+    /// again.
+    pub fn try_new(length: usize) -> Option<AlignedBytes> {
+        let capacity = length.checked_add(LINE - 1)?;
+        let layout = Layout::array::<u8>(capacity).ok()?;
+        // SAFETY: a byte at least.
+        let bytes = unsafe { alloc_zeroed(layout) };
+        if bytes.is_null() {
+            return None;
+        }
+        // SAFETY: allocated as a vector of that capacity is, and all its bytes are zero.
+        let bytes = unsafe { Vec::from_raw_parts(bytes, capacity, capacity) };
+        Some(AlignedBytes::within(bytes, length))
+    }
+
+    /// The first so many bytes of a vector that begin at a line; it is a line longer, but for a byte.
+    fn within(mut bytes: Vec<u8>, length: usize) -> AlignedBytes {
+        let start = bytes.as_ptr().align_offset(LINE).min(LINE - 1);
+        bytes.truncate(start + length);
+        AlignedBytes { bytes, start }
+    }
+}
+
+impl From<&[u8]> for AlignedBytes {
+    fn from(bytes: &[u8]) -> AlignedBytes {
+        let mut copy: Vec<u8> = Vec::with_capacity(bytes.len() + LINE - 1);
+        let start = copy.as_ptr().align_offset(LINE).min(LINE - 1);
+        copy.resize(start, 0);
+        copy.extend_from_slice(bytes);
+        AlignedBytes { bytes: copy, start }
+    }
+}
+
+impl Clone for AlignedBytes {
+    fn clone(&self) -> AlignedBytes {
+        AlignedBytes::from(&**self)
+    }
+}
+
+impl PartialEq for AlignedBytes {
+    fn eq(&self, other: &AlignedBytes) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for AlignedBytes {}
+
+impl Deref for AlignedBytes {
+    type Target = [u8];
+
+    #[inline(always)]
+    fn deref(&self) -> &[u8] {
+        &self.bytes[self.start..]
+    }
+}
+
+impl DerefMut for AlignedBytes {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.start..]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_and_their_copies_begin_at_a_line() {
+        for length in [1, 63, 64, 4096, 1 << 20] {
+            let mut bytes = AlignedBytes::try_new(length).expect("memory");
+            assert!(bytes.len() == length && bytes.iter().all(|byte| *byte == 0));
+            bytes[length - 1] = 7;
+            let copy = bytes.clone();
+            assert!(*copy == *bytes);
+            for own in [&bytes, &copy, &AlignedBytes::new(length)] {
+                assert!(own.as_ptr().addr().is_multiple_of(LINE), "{length}");
+            }
+        }
+        assert!(AlignedBytes::try_new(0).is_some_and(|none| none.is_empty()));
+        assert!(AlignedBytes::try_new(usize::MAX).is_none());
+    }
+}
