@@ -129,6 +129,8 @@ struct Open {
     moved: Vec<(RowIndex, Moved)>,
     /// What it accesses.
     accesses: Vec<Access>,
+    /// Rows that it loads.
+    loaded: Vec<RowIndex>,
     /// What is known of its accesses.
     groups: Vec<Group>,
 }
@@ -259,11 +261,13 @@ impl<'a> Emitter<'a> {
             Plan::Nothing => {}
             Plan::Scalar(row, lowering) => self.scalar(op, row, lowering),
             Plan::Vector(plan) => {
+                self.part_loads(&[op]);
                 self.open_for(index, &[(op, plan.row.sources)]);
                 let result = self.compute(op, plan);
                 self.commit(op, op.destination, plan, result);
             }
             Plan::Pair(lowering) => {
+                self.part_loads(&[op]);
                 self.open_for(index, &[(op, &WORDS)]);
                 self.pair(op, lowering);
             }
@@ -274,6 +278,7 @@ impl<'a> Emitter<'a> {
             }
             Plan::Dual(first, second) => {
                 let Some(Inner::Dual(dual)) = op.inner.as_deref() else { return };
+                self.part_loads(&[&dual.first, &dual.second]);
                 self.open_for(
                     index,
                     &[(&dual.first, first.row.sources), (&dual.second, second.row.sources)],

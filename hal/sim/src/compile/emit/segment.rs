@@ -12,6 +12,9 @@ use crate::wave::{RowIndex, ScalarIndex};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+/// Rows that a segment loads from which on what computes with them is another one.
+const MANY_LOADED: usize = 8;
+
 impl Emitter<'_> {
     /// Whether a scalar register gets a word of a lane mask from the open segment.
     pub(super) fn is_own_mask(&self, index: ScalarIndex) -> bool {
@@ -71,8 +74,21 @@ impl Emitter<'_> {
                 is_second_half: false,
                 moved: Vec::new(),
                 accesses: Vec::new(),
+                loaded: Vec::new(),
                 groups: Vec::new(),
             });
+        }
+    }
+
+    /// Closes the open segment where it loads many rows, and an operation computes with one of them: one
+    /// loop that loads for some lanes, computes, and at last writes all rows has the next lanes wait for
+    /// that. Of two the host executes several turns at once.
+    pub(super) fn part_loads(&mut self, ops: &[&Op]) {
+        let Some(open) = &self.open else { return };
+        let is_loaded = |word: Word| matches!(word, Word::Row(row) if open.loaded.contains(&row));
+        let mut words = ops.iter().flat_map(|op| &op.sources).flat_map(|source| source.words);
+        if open.loaded.len() >= MANY_LOADED && words.any(is_loaded) {
+            self.close();
         }
     }
 

@@ -38,6 +38,9 @@ impl Emitter<'_> {
             let row = to.plus(word);
             let value = self.extended(value, element, row);
             self.write_row(row, value, false);
+            if let Some(open) = &mut self.open {
+                open.loaded.push(row);
+            }
         }
     }
 
