@@ -225,8 +225,8 @@ impl Source {
     }
 }
 
-/// Whether an instruction is compiled as scalar code: what may follow where EXEC has changed, as it does
-/// the same whatever lanes are active.
+/// Whether an instruction is compiled as scalar code or is a barrier: what may follow where EXEC has
+/// changed, as it does the same whatever lanes are active.
 fn is_straight(op: &Op, machine: Machine) -> bool {
     matches!(Plan::of(op, machine), Plan::Nothing | Plan::Scalar(..) | Plan::Barrier)
 }

@@ -40,16 +40,21 @@ impl AlignedBytes {
 
     /// The first so many bytes of a vector that begin at a line; it is a line longer, but for a byte.
     fn within(mut bytes: Vec<u8>, length: usize) -> AlignedBytes {
-        let start = bytes.as_ptr().align_offset(LINE).min(LINE - 1);
+        let start = to_next_line(bytes.as_ptr());
         bytes.truncate(start + length);
         AlignedBytes { bytes, start }
     }
 }
 
+/// Bytes from an address of the host to the next line.
+fn to_next_line(start: *const u8) -> usize {
+    start.align_offset(LINE).min(LINE - 1)
+}
+
 impl From<&[u8]> for AlignedBytes {
     fn from(bytes: &[u8]) -> AlignedBytes {
         let mut copy: Vec<u8> = Vec::with_capacity(bytes.len() + LINE - 1);
-        let start = copy.as_ptr().align_offset(LINE).min(LINE - 1);
+        let start = to_next_line(copy.as_ptr());
         copy.resize(start, 0);
         copy.extend_from_slice(bytes);
         AlignedBytes { bytes: copy, start }
