@@ -22,7 +22,7 @@ const MODE_BITS: u32 = 0xff | Mode::GPR_INDEX | Mode::SKIP_VECTORS | Mode::FP16_
 const MODE: u32 = 0xf0;
 
 /// Bytes of LDS that compiled code reads whatever the addresses are.
-const SHORTEST_LDS: u32 = 64;
+const SHORTEST_LDS: usize = 64;
 
 /// What a block counts when it is undone: as many times must it be executed for that to be no loss.
 const UNDONE: u32 = 16;
@@ -117,39 +117,49 @@ impl Candidate {
     }
 }
 
-/// What a block demands of a wave, or what a wave has: at most as much of each may be demanded.
-/// Compiled code compares them.
-#[derive(Clone, Copy, Debug)]
-#[repr(C, align(16))]
-pub struct Demands {
-    vgprs: u32,
-    acc_vgprs: u32,
-    /// Windows of the tier up to the last one of its own.
-    windows: u32,
-    /// Bytes.
-    lds: u32,
-}
+/// What a block demands of a wave, or what a wave has: at most as much of each may be demanded. The
+/// counts stand in one word, each with a bit above it that is zero, so that compiled code compares all of
+/// them at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Demands(u64);
 
 impl Demands {
+    /// Bits of the counts, from the lowest on: windows of the tier up to the last one of the block's own,
+    /// bytes of LDS, VGPRs, AccVGPRs.
+    const BITS: [u32; 4] = [31, 7, 11, 11];
+    /// The bits above the counts.
+    pub const ABOVE: u64 = Demands::above();
+
+    const fn above() -> u64 {
+        let [windows, lds, vgprs, acc_vgprs] = Demands::BITS;
+        let lds = windows + 1 + lds;
+        let vgprs = lds + 1 + vgprs;
+        1 << windows | 1 << lds | 1 << vgprs | 1 << (vgprs + 1 + acc_vgprs)
+    }
+
+    /// Of more than there are bits for, as many as these can say: nothing demands more.
+    #[inline(always)]
+    fn new(windows: usize, lds: usize, vgprs: u16, acc_vgprs: u16) -> Demands {
+        let counts = [windows as u64, lds as u64, vgprs.into(), acc_vgprs.into()];
+        let (mut word, mut shift) = (0, 0);
+        for (count, bits) in counts.into_iter().zip(Demands::BITS) {
+            word |= count.min((1 << bits) - 1) << shift;
+            shift += bits + 1;
+        }
+        Demands(word)
+    }
+
     /// What a wave has.
     #[inline(always)]
     pub fn of_wave(wave: &Wave, lds: &[u8], workspace: &Workspace) -> Demands {
-        let windows = workspace.windows();
-        Demands {
-            vgprs: wave.vgpr_count.into(),
-            acc_vgprs: wave.acc_vgpr_count.into(),
-            windows: u32::try_from(windows).unwrap_or(u32::MAX),
-            lds: u32::try_from(lds.len()).unwrap_or(u32::MAX),
-        }
+        Demands::new(workspace.windows(), lds.len(), wave.vgpr_count, wave.acc_vgpr_count)
     }
 
     /// Whether a wave has it.
     #[inline(always)]
     fn are_met_by(self, has: Demands) -> bool {
-        self.vgprs <= has.vgprs
-            && self.acc_vgprs <= has.acc_vgprs
-            && self.windows <= has.windows
-            && self.lds <= has.lds
+        ((has.0 | Demands::ABOVE) - self.0) & Demands::ABOVE == Demands::ABOVE
     }
 }
 
@@ -178,7 +188,7 @@ pub const LAST: u64 = NO_ROOM - 1;
 
 /// What is never gone on to.
 static NOWHERE: Link = Link {
-    demands: Demands { vgprs: 0, acc_vgprs: 0, windows: 0, lds: 0 },
+    demands: Demands(0),
     room: AtomicU64::new(NO_ROOM),
     entry: nowhere,
     start: 0,
@@ -202,6 +212,8 @@ pub struct Compiled {
     pub length: u64,
     /// That of the last of them: a branch, if that parts blocks.
     pub flow: Flow,
+    /// The device address of the last of them.
+    pub last: u64,
     /// How often it was undone lately.
     undone: AtomicU32,
     pub block: Arc<Block>,
@@ -244,12 +256,12 @@ impl Compiled {
         let ops = || block.source.ops.iter();
         let windows = if sites.is_empty() { 0 } else { block.first_site + sites.len() };
         let link = Link {
-            demands: Demands {
-                vgprs: ops().map(|op| op.vgprs_named).max().unwrap_or(0).into(),
-                acc_vgprs: ops().map(|op| op.acc_vgprs_named).max().unwrap_or(0).into(),
-                windows: u32::try_from(windows).unwrap_or(u32::MAX),
-                lds: if uses_lds { SHORTEST_LDS } else { 0 },
-            },
+            demands: Demands::new(
+                windows,
+                if uses_lds { SHORTEST_LDS } else { 0 },
+                ops().map(|op| op.vgprs_named).max().unwrap_or(0),
+                ops().map(|op| op.acc_vgprs_named).max().unwrap_or(0),
+            ),
             room: AtomicU64::new(block.len() as u64),
             // SAFETY: the address is that of the function that `emit` has written, which is of this
             // type.
@@ -260,12 +272,13 @@ impl Compiled {
         };
         let exits = block.source.exits();
         let (length, undone) = (block.len() as u64, AtomicU32::new(0));
-        let flow = block.source.flow();
+        let (flow, last) = (block.source.flow(), block.source.places[block.len() - 1]);
         Compiled {
             link,
             traits: block.traits,
             length,
             flow,
+            last,
             undone,
             block,
             segments,
@@ -325,6 +338,30 @@ impl Compiled {
             }
             0 => {}
             undone => self.undone.store(undone - 1, Ordering::Relaxed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Demands;
+
+    #[test]
+    fn a_block_is_refused_to_a_wave_that_lacks_one_of_what_it_demands() {
+        let counts = [40, 64, 128, 96];
+        let demands = |[windows, lds, vgprs, acc_vgprs]: [usize; 4]| {
+            Demands::new(windows, lds, vgprs as u16, acc_vgprs as u16)
+        };
+        let own = demands(counts);
+        assert!(own.are_met_by(own) && Demands(0).are_met_by(Demands(0)));
+        for lacking in 0..counts.len() {
+            // However much there is of the others.
+            let mut has = [usize::MAX; 4];
+            assert!(own.are_met_by(demands(has)));
+            has[lacking] = counts[lacking] - 1;
+            assert!(!own.are_met_by(demands(has)), "{lacking}");
+            has[lacking] = 0;
+            assert!(!own.are_met_by(demands(has)), "{lacking}");
         }
     }
 }

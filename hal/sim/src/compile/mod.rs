@@ -123,10 +123,7 @@ impl Tier {
                     match own.flow {
                         Flow::Parts => end.branch(wave.executed),
                         Flow::LastOfPage => end.leave(wave.executed),
-                        Flow::Waits => {
-                            let places = &own.block.source.places;
-                            wave.wait(Status::AtBarrier, places[own.block.len() - 1]);
-                        }
+                        Flow::Waits => wave.wait(Status::AtBarrier, own.last),
                         Flow::Inside => {}
                     }
                     if end.is_over || wave.status != Status::Ready {

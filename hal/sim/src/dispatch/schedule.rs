@@ -311,24 +311,27 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         if wave.status != Status::Ready {
             return Ok(());
         }
-        let policy = execution.policy;
-        let new_turn = || policy.turn_end(wave.executed, *short_turns);
-        execution.position.end.get_or_insert_with(new_turn);
+        let mut end = match execution.position.end {
+            Some(end) => end,
+            None => execution.policy.turn_end(wave.executed, *short_turns),
+        };
         let left =
             self.pause.min(execution.limit).saturating_sub(execution.statistics.wave_instructions);
         let until = wave.executed.saturating_add(left);
+        let turn = (until, &mut end);
         if *watched {
             execution.search.give_up();
-            let watch = self.run_wave::<true>(execution, &mut common, wave, memory, until)?;
+            let watch = self.run_wave::<true>(execution, &mut common, wave, memory, turn)?;
             *watched = watch == Watch::On;
         } else if execution.search.looks_at(wave.id) {
-            self.look_for_loop(execution, &mut common, wave, memory, until)?;
+            self.look_for_loop(execution, &mut common, wave, memory, turn)?;
         }
         // A wave that is not watched any more has the rest of its turn, so that watching does not
         // change the order of execution.
         if !*watched && wave.status == Status::Ready {
-            self.run_wave::<false>(execution, &mut common, wave, memory, until)?;
+            self.run_wave::<false>(execution, &mut common, wave, memory, (until, &mut end))?;
         }
+        execution.position.end = Some(end);
         Ok(())
     }
 
@@ -342,7 +345,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         common: &mut Common<'_>,
         wave: &mut Wave,
         memory: &mut dyn Memory,
-        until: u64,
+        turn: (u64, &mut TurnEnd),
     ) -> Result<(), DeviceFault> {
         let mut pages = execution.search.take_pages();
         let (count, mut finder) = execution.search.finder(wave, common.lds);
@@ -356,7 +359,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
             workspace: Workspace::default(),
             touched: TouchedRegions::default(),
         };
-        scheduler.run_wave::<true>(execution, common, wave, &mut memory, until)?;
+        scheduler.run_wave::<true>(execution, common, wave, &mut memory, turn)?;
         execution.search.note(wave, (count, finder), pages);
         Ok(())
     }
@@ -371,7 +374,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         common: &mut Common<'_>,
         wave: &mut Wave,
         memory: &mut dyn Memory,
-        until: u64,
+        (until, end): (u64, &mut TurnEnd),
     ) -> Result<Watch, DeviceFault> {
         let Common { lds, barrier, statistics } = common;
         let lds = &mut **lds;
@@ -379,7 +382,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         let mut whole = &*programs[execution.home];
         let mut program = whole.of_banks(wave.banks());
         let before = wave.executed;
-        let interest = self.observer.interest();
+        let interest = WATCHED.then(|| self.observer.interest());
         let mut outcome = Outcome::default();
         let mut watch = Watch::On;
         // Outlives the turns of the loop, so that it is dropped only where there is one.
@@ -392,7 +395,6 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         let mut tier = if is_compiled { program.tier() } else { None };
         // Blocks of compiled code begin where waves arrive by a branch, and after what parts them.
         let mut has_arrived = true;
-        let mut end = execution.position.end.unwrap_or(TurnEnd::NEVER);
         while wave.executed < until && !end.is_over {
             let pc = wave.pc;
             if C::ALLOWS_COMPILED
@@ -402,7 +404,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
                 has_arrived = false;
                 let before = wave.executed;
                 let how = (compiling, notes_windows);
-                let turn = (until, &mut end, &mut outcome);
+                let turn = (until, &mut *end, &mut outcome);
                 let (workspace, checker) = (&mut self.workspace, &mut *self.checker);
                 if !WATCHED {
                     own.run(program, wave, (memory, lds), (workspace, checker), turn, how);
@@ -434,12 +436,12 @@ impl<'a, C: Checker> Scheduler<'a, C> {
                 },
             };
             self.checker.before(wave, op, memory);
-            let is_called = WATCHED
-                && match interest {
-                    Interest::Every => true,
-                    Interest::Address(address) => program.virtual_address(pc) == address,
-                    Interest::Operation(operation) => op.inst.operation == operation,
-                };
+            let is_called = match interest {
+                None => false,
+                Some(Interest::Every) => true,
+                Some(Interest::Address(address)) => program.virtual_address(pc) == address,
+                Some(Interest::Operation(operation)) => op.inst.operation == operation,
+            };
             if is_called {
                 let id = wave.id;
                 let state = WaveState::new(wave, memory, lds, program);
@@ -524,7 +526,6 @@ impl<'a, C: Checker> Scheduler<'a, C> {
                 break;
             }
         }
-        execution.position.end = Some(end);
         for statistics in [&mut execution.statistics, &mut **statistics] {
             statistics.wave_instructions += wave.executed - before;
             statistics.lane_operations += outcome.lane_operations;

@@ -30,6 +30,7 @@ pub struct TurnEnd {
 
 impl TurnEnd {
     /// No end.
+    #[cfg(test)]
     pub const NEVER: TurnEnd =
         TurnEnd { branch_from: u64::MAX, leave_from: u64::MAX, is_over: false };
 

@@ -2,6 +2,7 @@
 //! is known and the wave can execute it, or else comes back.
 
 use super::Emitter;
+use crate::compile::compiled::Demands;
 use crate::compile::frame::offset;
 use crate::compile::plan::writes_exec;
 use crate::compile::value::Value;
@@ -110,12 +111,14 @@ impl Emitter<'_> {
             let has_turn = self.has_executed_less(field);
             goes_on = self.value(format_args!("and i1 {goes_on}, {has_turn}"));
         }
-        let has = self.field(offset::HAS, "<4 x i32>");
+        let has = self.field(offset::HAS, "i64");
         let place = self.after(next, offset::LINK_DEMANDS);
-        let demands = self.value(format_args!("load <4 x i32>, ptr {place}, align 16"));
-        let lacks = self.value(format_args!("icmp ugt <4 x i32> {demands}, {has}"));
-        let lacks = self.value(format_args!("bitcast <4 x i1> {lacks} to i4"));
-        let suits = self.value(format_args!("icmp eq i4 {lacks}, 0"));
+        let demands = self.value(format_args!("load i64, ptr {place}"));
+        let above = Demands::ABOVE as i64;
+        let has = self.value(format_args!("or i64 {has}, {above}"));
+        let left = self.value(format_args!("sub i64 {has}, {demands}"));
+        let left = self.value(format_args!("and i64 {left}, {above}"));
+        let suits = self.value(format_args!("icmp eq i64 {left}, {above}"));
         let goes_on = self.value(format_args!("and i1 {goes_on}, {suits}"));
         let number = self.number();
         let _ = write!(
