@@ -8,39 +8,6 @@
 use crate::{Generation, Target};
 use std::fmt;
 
-/// Products whose compute units are known: the processor, and how many compute units it has, by AMD's
-/// specifications of the Instinct MI50, MI100, MI210, MI300A (gfx940), MI300X (gfx942) and MI355X
-/// (gfx950), and of the Radeon RX 6900 XT, 6700 XT, 6600 XT, Van Gogh, RX 6500 XT, 680M, 610M,
-/// RX 7900 XTX, 7800 XT, 7600, 780M, 890M, 8060S, 860M, 840M, RX 9060 XT and 9070 XT. Of products of
-/// gfx1250 and gfx1251 nothing is published: they have as many here as gfx950.
-const PRODUCTS: [(&str, u32); 25] = [
-    ("gfx906", 60),
-    ("gfx908", 120),
-    ("gfx90a", 104),
-    ("gfx940", 228),
-    ("gfx942", 304),
-    ("gfx950", 256),
-    ("gfx1030", 80),
-    ("gfx1031", 40),
-    ("gfx1032", 32),
-    ("gfx1033", 8),
-    ("gfx1034", 16),
-    ("gfx1035", 12),
-    ("gfx1036", 2),
-    ("gfx1100", 96),
-    ("gfx1101", 60),
-    ("gfx1102", 32),
-    ("gfx1103", 12),
-    ("gfx1150", 16),
-    ("gfx1151", 40),
-    ("gfx1152", 8),
-    ("gfx1153", 4),
-    ("gfx1200", 32),
-    ("gfx1201", 64),
-    ("gfx1250", 256),
-    ("gfx1251", 256),
-];
-
 /// SGPRs of a SIMD that waves share on gfx8 and gfx9; from gfx10 on every wave has them all.
 const SGPRS_PER_SIMD: u32 = 800;
 /// Bytes of LDS that the workgroups of a compute unit share, and the unit in which it is allocated
@@ -115,13 +82,6 @@ pub struct Residency {
 }
 
 impl Target {
-    /// Compute units of the product that stands for the processor; nothing for processors that are
-    /// not modelled.
-    pub fn compute_units(&self) -> Option<u32> {
-        let product = PRODUCTS.iter().find(|(name, _)| *name == self.processor());
-        product.map(|(_, units)| *units)
-    }
-
     /// SIMDs of a compute unit.
     pub fn simds_per_unit(&self) -> u32 {
         match self.generation() {

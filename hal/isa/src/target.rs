@@ -110,12 +110,28 @@ struct Processor {
     generation: Generation,
     /// `EF_AMDGPU_MACH` in the ELF header's flags (AMDGPUUsage, "AMDGPU ELF Header").
     elf_machine: u8,
+    /// Compute units of the product that stands for it.
+    compute_units: Option<u32>,
 }
 
 const fn processor(name: &'static str, generation: Generation, elf_machine: u8) -> Processor {
-    Processor { name, generation, elf_machine }
+    Processor { name, generation, elf_machine, compute_units: None }
 }
 
+/// A processor that is modelled, and how many compute units its product has.
+const fn product(
+    name: &'static str,
+    generation: Generation,
+    elf_machine: u8,
+    compute_units: u32,
+) -> Processor {
+    Processor { name, generation, elf_machine, compute_units: Some(compute_units) }
+}
+
+/// The products are, by AMD's specifications, the Instinct MI50, MI100, MI210, MI300A (gfx940), MI300X
+/// (gfx942) and MI355X (gfx950), and the Radeon RX 6900 XT, 6700 XT, 6600 XT, Van Gogh, RX 6500 XT, 680M,
+/// 610M, RX 7900 XTX, 7800 XT, 7600, 780M, 890M, 8060S, 860M, 840M, RX 9060 XT and 9070 XT. Of products of
+/// gfx1250 and gfx1251 nothing is published: they have as many units here as gfx950.
 static PROCESSORS: [Processor; 55] = [
     processor("gfx600", Generation::Gfx6, 0x20),
     processor("gfx601", Generation::Gfx6, 0x21),
@@ -134,44 +150,44 @@ static PROCESSORS: [Processor; 55] = [
     processor("gfx900", Generation::Gfx9, 0x2c),
     processor("gfx902", Generation::Gfx9, 0x2d),
     processor("gfx904", Generation::Gfx9, 0x2e),
-    processor("gfx906", Generation::Gfx9, 0x2f),
-    processor("gfx908", Generation::Gfx9, 0x30),
+    product("gfx906", Generation::Gfx9, 0x2f, 60),
+    product("gfx908", Generation::Gfx9, 0x30, 120),
     processor("gfx909", Generation::Gfx9, 0x31),
     processor("gfx90c", Generation::Gfx9, 0x32),
-    processor("gfx90a", Generation::Gfx90a, 0x3f),
-    processor("gfx940", Generation::Gfx940, 0x40),
+    product("gfx90a", Generation::Gfx90a, 0x3f, 104),
+    product("gfx940", Generation::Gfx940, 0x40, 228),
     processor("gfx941", Generation::Gfx940, 0x4b),
-    processor("gfx942", Generation::Gfx940, 0x4c),
-    processor("gfx950", Generation::Gfx940, 0x4f),
+    product("gfx942", Generation::Gfx940, 0x4c, 304),
+    product("gfx950", Generation::Gfx940, 0x4f, 256),
     processor("gfx9-generic", Generation::Gfx9, 0x51),
     processor("gfx9-4-generic", Generation::Gfx940, 0x5f),
     processor("gfx1010", Generation::Gfx10, 0x33),
     processor("gfx1011", Generation::Gfx10, 0x34),
     processor("gfx1012", Generation::Gfx10, 0x35),
     processor("gfx1013", Generation::Gfx10, 0x42),
-    processor("gfx1030", Generation::Gfx10, 0x36),
-    processor("gfx1031", Generation::Gfx10, 0x37),
-    processor("gfx1032", Generation::Gfx10, 0x38),
-    processor("gfx1033", Generation::Gfx10, 0x39),
-    processor("gfx1034", Generation::Gfx10, 0x3e),
-    processor("gfx1035", Generation::Gfx10, 0x3d),
-    processor("gfx1036", Generation::Gfx10, 0x45),
+    product("gfx1030", Generation::Gfx10, 0x36, 80),
+    product("gfx1031", Generation::Gfx10, 0x37, 40),
+    product("gfx1032", Generation::Gfx10, 0x38, 32),
+    product("gfx1033", Generation::Gfx10, 0x39, 8),
+    product("gfx1034", Generation::Gfx10, 0x3e, 16),
+    product("gfx1035", Generation::Gfx10, 0x3d, 12),
+    product("gfx1036", Generation::Gfx10, 0x45, 2),
     processor("gfx10-1-generic", Generation::Gfx10, 0x52),
     processor("gfx10-3-generic", Generation::Gfx10, 0x53),
-    processor("gfx1100", Generation::Gfx11, 0x41),
-    processor("gfx1101", Generation::Gfx11, 0x46),
-    processor("gfx1102", Generation::Gfx11, 0x47),
-    processor("gfx1103", Generation::Gfx11, 0x44),
-    processor("gfx1150", Generation::Gfx11, 0x43),
-    processor("gfx1151", Generation::Gfx11, 0x4a),
-    processor("gfx1152", Generation::Gfx11, 0x55),
-    processor("gfx1153", Generation::Gfx11, 0x58),
+    product("gfx1100", Generation::Gfx11, 0x41, 96),
+    product("gfx1101", Generation::Gfx11, 0x46, 60),
+    product("gfx1102", Generation::Gfx11, 0x47, 32),
+    product("gfx1103", Generation::Gfx11, 0x44, 12),
+    product("gfx1150", Generation::Gfx11, 0x43, 16),
+    product("gfx1151", Generation::Gfx11, 0x4a, 40),
+    product("gfx1152", Generation::Gfx11, 0x55, 8),
+    product("gfx1153", Generation::Gfx11, 0x58, 4),
     processor("gfx11-generic", Generation::Gfx11, 0x54),
-    processor("gfx1200", Generation::Gfx12, 0x48),
-    processor("gfx1201", Generation::Gfx12, 0x4e),
+    product("gfx1200", Generation::Gfx12, 0x48, 32),
+    product("gfx1201", Generation::Gfx12, 0x4e, 64),
     processor("gfx12-generic", Generation::Gfx12, 0x59),
-    processor("gfx1250", Generation::Gfx125, 0x49),
-    processor("gfx1251", Generation::Gfx125, 0x5a),
+    product("gfx1250", Generation::Gfx125, 0x49, 256),
+    product("gfx1251", Generation::Gfx125, 0x5a, 256),
 ];
 
 /// Generic targets, and the processors that each covers (AMDGPUUsage, "Generic Processors"). All are
@@ -196,6 +212,17 @@ impl Target {
     /// The processor's name, without feature settings.
     pub fn processor(&self) -> &'static str {
         self.processor.name
+    }
+
+    /// Processors that are modelled: those of which a product's compute units are known.
+    pub fn modelled() -> impl Iterator<Item = &'static str> {
+        PROCESSORS.iter().filter(|own| own.compute_units.is_some()).map(|own| own.name)
+    }
+
+    /// Compute units of the product that stands for the processor; nothing for processors that are
+    /// not modelled.
+    pub fn compute_units(&self) -> Option<u32> {
+        self.processor.compute_units
     }
 
     /// The processor's generation.

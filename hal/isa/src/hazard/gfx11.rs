@@ -20,10 +20,10 @@ pub(super) const WAVE64: &[&[Hazard]] = &[
     PARTIAL_FORWARDING,
     MASK_OVERWRITTEN,
 ];
-/// gfx1150 to gfx1152, waves of 32 lanes.
+/// gfx1150 to gfx1153, waves of 32 lanes.
 pub(super) const GFX11_5_WAVE32: &[&[Hazard]] =
     &[PERMLANE_BEHIND_COMPARE, WMMA_RESULT, DEALLOCATION];
-/// gfx1150 to gfx1152, waves of 64 lanes.
+/// gfx1150 to gfx1153, waves of 64 lanes.
 pub(super) const GFX11_5_WAVE64: &[&[Hazard]] =
     &[PERMLANE_BEHIND_COMPARE, WMMA_RESULT, DEALLOCATION, PARTIAL_FORWARDING, MASK_OVERWRITTEN];
 

@@ -119,7 +119,7 @@ impl EmbeddedGpu {
         let rules = strict::rules(&self.target, machine.lanes);
         let rules = rules.ok_or_else(|| Unsupported::StrictLevel {
             target: self.target.to_string(),
-            known: super::PROCESSORS.into_iter().filter(|own| has_strict_level(own)).collect(),
+            known: Target::modelled().filter(|own| has_strict_level(own)).collect(),
         })?;
         let programs = self.programs_of(execution);
         Ok(StrictCheck(Strict::new(rules, &self.target, machine, programs)))

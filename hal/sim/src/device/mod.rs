@@ -29,13 +29,6 @@ use flipwave_isa::{Pc, Residency, Target};
 use module::Module;
 use std::sync::Arc;
 
-/// Processors whose code the embedded GPU executes.
-pub(crate) const PROCESSORS: [&str; 25] = [
-    "gfx906", "gfx908", "gfx90a", "gfx940", "gfx942", "gfx950", "gfx1030", "gfx1031", "gfx1032",
-    "gfx1033", "gfx1034", "gfx1035", "gfx1036", "gfx1100", "gfx1101", "gfx1102", "gfx1103",
-    "gfx1150", "gfx1151", "gfx1152", "gfx1153", "gfx1200", "gfx1201", "gfx1250", "gfx1251",
-];
-
 /// A GPU in this process. A clone is an independent device in the same state; code and its
 /// decoded form are shared.
 #[derive(Clone, Debug)]
@@ -69,8 +62,8 @@ impl EmbeddedGpu {
     /// [`Unsupported::Target`] if the embedded GPU does not execute the target's
     /// code.
     pub fn new(target: Target) -> Result<EmbeddedGpu, DeviceError> {
-        if !PROCESSORS.contains(&target.processor()) {
-            let (wanted, supported) = (target.to_string(), PROCESSORS.to_vec());
+        if target.compute_units().is_none() {
+            let (wanted, supported) = (target.to_string(), Target::modelled().collect());
             return Err(Unsupported::Target { wanted, supported }.into());
         }
         Ok(EmbeddedGpu {
