@@ -119,7 +119,7 @@ fn check_application(
     let application = application::check(own, device, comparisons, context, &field)?;
     let is_compared =
         application.nondeterminism == Nondeterminism::Allow || application.golden_runs > 1;
-    if device == CampaignDevice::Rocr && !is_compared {
+    if device.is_hardware() && !is_compared {
         let message = "1 run on hardware does not show that all are the same; expected 2 or more, \
                        or `nondeterminism: allow`";
         return wrong(&field.key("golden_runs"), message);
@@ -162,7 +162,7 @@ fn check_severity(
 ) -> Result<JudgeSource, Wrong> {
     let field = Field::root().key("severity");
     match workload {
-        CampaignWorkload::Kernels(kernels) if kernels.device != CampaignDevice::Embedded => {
+        CampaignWorkload::Kernels(kernels) if kernels.device.is_hardware() => {
             let message = "is not for kernels on `rocr`, whose outputs stay in their process";
             return wrong(&field, message);
         }
@@ -216,12 +216,12 @@ fn python() -> Result<String, Wrong> {
 
 /// Refuses what only the embedded GPU can run.
 fn refuse_on_hardware(device: CampaignDevice, what: &str) -> Result<(), Wrong> {
-    match device {
-        CampaignDevice::Embedded => Ok(()),
-        CampaignDevice::Rocr => wrong(
+    match device.is_hardware() {
+        true => wrong(
             &Field::root().key("device"),
             format!("`rocr` runs kernels and applications; {what}, which takes `embedded`"),
         ),
+        false => Ok(()),
     }
 }
 

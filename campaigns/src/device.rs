@@ -15,3 +15,10 @@ pub enum CampaignDevice {
     /// The GPU that AMD's runtime, ROCr, has on this machine.
     Rocr,
 }
+
+impl CampaignDevice {
+    /// Whether it is a GPU of this machine. All others are the embedded one, run in some way.
+    pub fn is_hardware(self) -> bool {
+        self == CampaignDevice::Rocr
+    }
+}

@@ -2,7 +2,6 @@
 
 use crate::campaign::Campaign;
 use crate::compared::compared;
-use crate::device::CampaignDevice;
 use crate::error::CampaignError;
 use crate::experiment::{Experiment, Injecting, Rehearsed};
 use crate::faults::Faults;
@@ -113,7 +112,7 @@ pub(crate) fn run_on<'r>(
     if !options.force && !options.resume {
         folder::check_no_results(&options.folder)?;
     }
-    if options.self_test && campaign.device() == CampaignDevice::Rocr {
+    if options.self_test && campaign.device().is_hardware() {
         return Err(CampaignError::OnlyEmbedded("the self-test"));
     }
     let mut timings = Timings::default();
@@ -142,12 +141,12 @@ pub(crate) fn injection_path(
     campaign: &Campaign,
     path: Option<InjectionPath>,
 ) -> Result<InjectionPath, CampaignError> {
-    let path = match (campaign.device(), path) {
-        (CampaignDevice::Embedded, path) => path.unwrap_or_default(),
-        (CampaignDevice::Rocr, Some(InjectionPath::Embedded)) => {
+    let path = match (campaign.device().is_hardware(), path) {
+        (false, path) => path.unwrap_or_default(),
+        (true, Some(InjectionPath::Embedded)) => {
             return Err(CampaignError::OnlyEmbedded("injections inside of the GPU"));
         }
-        (CampaignDevice::Rocr, _) => InjectionPath::Hook,
+        (true, _) => InjectionPath::Hook,
     };
     match campaign.faults.as_ref().map(|faults| faults.fault.target) {
         Some(target) if path == InjectionPath::Hook && target.part_of_sum().is_some() => {

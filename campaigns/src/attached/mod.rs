@@ -11,7 +11,6 @@ pub use error::AttachError;
 use crate::application::{Application, ApplicationGolden, Limits, Ran};
 use crate::campaign::{Campaign, CaptureSource};
 use crate::capture::prepare_checked;
-use crate::device::CampaignDevice;
 use crate::error::CampaignError;
 use crate::golden::check_application;
 use crate::prepare::{Origin, Prepared};
@@ -81,15 +80,15 @@ impl<'a> Attached<'a> {
 
     /// How the tools library sees what a program does.
     fn tool_path(&self) -> ToolPath {
-        match self.application.device {
-            CampaignDevice::Embedded => ToolPath::Hook,
-            CampaignDevice::Rocr => ToolPath::Hardware,
+        match self.application.device.is_hardware() {
+            true => ToolPath::Hardware,
+            false => ToolPath::Hook,
         }
     }
 
     /// What a program needs to run on the campaign's device.
     fn environment(&self, session: &Session) -> Result<Variables, AttachError> {
-        if self.application.device == CampaignDevice::Embedded {
+        if !self.application.device.is_hardware() {
             return self.embedded(session);
         }
         let mut all: BTreeMap<OsString, OsString> = std::env::vars_os()
@@ -172,7 +171,7 @@ impl<'a> Attached<'a> {
             return Err(AttachError::Failed(reason).into());
         }
         // One more run without a fault, on the same device.
-        if self.application.device == CampaignDevice::Embedded {
+        if !self.application.device.is_hardware() {
             self.application.confirm(golden, &ran, interrupt)?;
         }
         let prepared = prepare_checked(campaign, &CaptureSource { file, dispatches: None })?;

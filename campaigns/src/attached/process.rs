@@ -5,7 +5,6 @@ use super::{AttachError, Attached};
 use crate::application::{ApplicationError, ApplicationGolden, Limits, Ran};
 use crate::campaign::Campaign;
 use crate::compare::Difference;
-use crate::device::CampaignDevice;
 use crate::error::CampaignError;
 use crate::outcome::{Injected, RunEnd};
 use flipwave_attach::{Event, Task};
@@ -63,7 +62,7 @@ impl<'a> ProcessRuns<'a> {
         let golden = attached.golden(campaign, campaign.attendance.stopped());
         let golden = golden.map_err(|error| match error {
             CampaignError::Application(ApplicationError::GoldenEnded { ended, advice, stderr })
-                if campaign.device() == CampaignDevice::Rocr =>
+                if campaign.device().is_hardware() =>
             {
                 not_on_hardware(is_launch, ended, advice, &stderr).into()
             }

@@ -15,7 +15,6 @@ pub use error::HardeningError;
 pub use ranking::RankedInstruction;
 
 use crate::campaign::Campaign;
-use crate::device::CampaignDevice;
 use crate::error::CampaignError;
 use crate::folder::{FolderError, RESULTS};
 use crate::lock::FolderLock;
@@ -180,7 +179,7 @@ fn check(campaign: &Campaign, budgets: &[f64]) -> Result<(), CampaignError> {
     if campaign.kernels().is_none() {
         return Err(HardeningError::Application.into());
     }
-    if campaign.device() != CampaignDevice::Embedded {
+    if campaign.device().is_hardware() {
         return Err(CampaignError::OnlyEmbedded("hardening"));
     }
     if !campaign.instructions().is_empty() {

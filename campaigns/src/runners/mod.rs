@@ -15,7 +15,6 @@ pub use runner::InjectionPath;
 pub(crate) use runner::{Inject, Runner};
 
 use crate::campaign::{Campaign, CampaignWorkload};
-use crate::device::CampaignDevice;
 use crate::error::CampaignError;
 use crate::prepare::Prepared;
 use crate::program::prepare_emulated;
@@ -37,7 +36,7 @@ pub(crate) fn runner<'a>(
         CampaignWorkload::Application(application) => {
             Ok(Box::new(ApplicationRunner::new(campaign, application, path)?))
         }
-        CampaignWorkload::Kernels(kernels) if kernels.device == CampaignDevice::Rocr => {
+        CampaignWorkload::Kernels(kernels) if kernels.device.is_hardware() => {
             Ok(Box::new(RocrRunner::new(campaign, kernels)?))
         }
         CampaignWorkload::Kernels(_) | CampaignWorkload::Capture(_) => {

@@ -3,7 +3,6 @@
 use super::layout::SharedFolder;
 use crate::campaign::{Campaign, CampaignWorkload, Code};
 use crate::compile::{CompileError, Compiler};
-use crate::device::CampaignDevice;
 use crate::error::CampaignError;
 use crate::folder::FolderError;
 use crate::prepare::PrepareError;
@@ -31,7 +30,7 @@ pub(super) fn compiled(
 ) -> Result<Compiled, CampaignError> {
     let mut compiled = Compiled { campaign: campaign.clone(), compiler: None };
     // A launch on hardware reads the campaign's file.
-    if campaign.device() != CampaignDevice::Embedded {
+    if campaign.device().is_hardware() {
         return Ok(compiled);
     }
     let CampaignWorkload::Kernels(kernels) = &mut compiled.campaign.workload else {
