@@ -19,10 +19,11 @@ mod tests {
     use crate::vary::CampaignFile;
     use crate::yaml;
     use serde_json::json;
+    use std::collections::BTreeSet;
     use std::path::{Path, PathBuf};
     use std::sync::OnceLock;
 
-    /// Every key of faults.
+    /// What of a program is struck, and how often.
     const FAULTS: &str = "\
 name: faults
 workload: {kernel: {code_object: a.co, name: a, grid: 64, workgroup: [64], local_memory: 8,
@@ -35,6 +36,26 @@ faults: {model: {flip_random_bits: 3}, target: source_operand, scope: active_lan
   opcodes: [v_add_f32], pcs: [6812], lines: ['add.cl:3-9'], registers: [v4, 's[0:3]', vcc],
   occurrences: [1, 5], window: [0, 99], profile: approximate, count: 5, confidence: 0.99,
   stratify: opcode, allocation: equal, timing_threshold: 0.01}
+";
+
+    /// How faults are drawn, until their rates are known.
+    const DRAWN: &str = "\
+name: drawn
+format: parquet
+workload: {kernel: {source: a.cl, name: a, options: [-O1], grid: 64, workgroup: [64],
+  args: [{buffer: a, type: u32, count: 1, output: true, detector: true}]}}
+severity: {python: 'judge.py:severity'}
+faults: {model: flip_one_bit, scope: {lanes_every: {period: 16, offset: drawn}},
+  duration: {permanent: {units: 2}}, until: {margin: 0.1, confidence: 0.9, of: [sdc], per: [opcode]},
+  intervals: clopper_pearson, stratify: group, allocation: {optimal: {pilot: 100, of: [due]}},
+  draw: bits, replacement: true, known_masked: sampled}
+";
+
+    /// Each place once.
+    const EXHAUSTIVE: &str = "\
+name: exhaustive
+workload: {capture: {file: a.capture}}
+faults: {model: zero_value, exhaustive: true, replacement: false}
 ";
 
     /// Both forms of dimensions.
@@ -96,8 +117,8 @@ faults: {model: {relative_error: 0.5}, margin: 0.05, confidence: 0.9}
         let paths = entries.map(|entry| entry.expect("an entry").path());
         let yaml = paths.filter(|path| path.extension().is_some_and(|end| end == "yaml"));
         let examples = yaml.map(|path| (std::fs::read_to_string(&path).expect("text"), path));
-        let others =
-            [FAULTS, VARIANTS, APPLICATION, CAPTURE].map(|own| (own.to_owned(), "/x.yaml".into()));
+        let others = [FAULTS, DRAWN, EXHAUSTIVE, VARIANTS, APPLICATION, CAPTURE]
+            .map(|own| (own.to_owned(), "/x.yaml".into()));
         let triton = (TRITON.replace("METADATA", &metadata().to_string_lossy()), "/x.yaml".into());
         let all = examples.chain(others).chain([triton]);
         all.map(|(text, path)| {
@@ -258,15 +279,35 @@ faults: {model: {relative_error: 0.5}, margin: 0.05, confidence: 0.9}
         assert!(refused > 1000, "{refused} wrong files");
     }
 
+    /// The keys of each kind of value that has some, and what the schema says of them.
+    fn keys(schema: &Value) -> Vec<(String, String, Value)> {
+        let definitions = schema["$defs"].as_object().expect("definitions");
+        let all =
+            definitions.iter().map(|(name, own)| (name.as_str(), own)).chain([("a file", schema)]);
+        let mut keys = Vec::new();
+        for (name, own) in all {
+            let own = own.get("properties").and_then(Value::as_object);
+            let own = own.into_iter().flatten();
+            keys.extend(own.map(|(key, own)| (name.to_owned(), key.clone(), own.clone())));
+        }
+        keys
+    }
+
     #[test]
     fn every_key_says_what_it_means() {
-        let schema = json_schema();
-        let definitions = schema["$defs"].as_object().expect("definitions");
-        for (name, own) in definitions.iter().chain([(&"a file".to_owned(), &schema)]) {
-            let keys = own.get("properties").and_then(Value::as_object);
-            for (key, value) in keys.into_iter().flatten() {
-                assert!(value.get("description").is_some(), "{name}: {key}");
-            }
+        for (name, key, own) in keys(&json_schema()) {
+            assert!(own.get("description").is_some(), "{name}: {key}");
         }
+    }
+
+    #[test]
+    fn no_key_is_missing_from_the_files_that_schema_and_parser_are_compared_by() {
+        let files = files();
+        let all = files.iter().flat_map(|(_, file)| places(file, ""));
+        let used: BTreeSet<String> =
+            all.filter_map(|place| Some(place.rsplit_once('/')?.1.to_owned())).collect();
+        let missing: Vec<_> =
+            keys(&json_schema()).into_iter().filter(|(_, key, _)| !used.contains(key)).collect();
+        assert!(missing.is_empty(), "{missing:?}");
     }
 }
