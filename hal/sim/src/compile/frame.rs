@@ -6,7 +6,6 @@ use super::execute::interpret;
 use super::plan::Plan;
 use super::workspace::{CachedWindow, Logged, PrivateWindows, Workspace};
 use crate::dispatch::checker::{Checker, Counting, Unchecked};
-use crate::dispatch::turns::TurnEnd;
 use crate::execute::control::Step;
 use crate::execute::vector_memory;
 use crate::instruction::{Run, Traits};
@@ -41,11 +40,12 @@ pub struct Frame<'a, 'tier> {
     pub lane_operations: u64,
     /// Instructions after which it must not begin a block again.
     until: u64,
-    /// The same of other blocks: zero where it must not go on to any.
-    chain_until: u64,
-    /// Instructions after which it must stop where it branches.
+    /// Instructions after which it must stop where it branches. It stands apart from `leave_from`: both
+    /// were just written one by one, and a host that copies them as one vector waits for that.
     branch_from: u64,
-    /// The same where it leaves a page of code.
+    /// Instructions after which it must not begin another block: zero where it must not go on to any.
+    chain_until: u64,
+    /// Instructions after which it must stop where it leaves a page of code.
     leave_from: u64,
     /// Where the wave continues.
     pub pc: u64,
@@ -188,8 +188,12 @@ pub const UNSETTLED: u32 = 3;
 pub struct Room {
     /// Instructions that it may have executed at most: [`LAST`](super::compiled::LAST), at most.
     pub until: u64,
-    /// When its turn ends.
-    pub end: TurnEnd,
+    /// Instructions after which it must stop where it branches, see
+    /// [`TurnEnd::branch_from`](crate::dispatch::turns::TurnEnd::branch_from).
+    pub branch_from: u64,
+    /// The same where it leaves a page of code, see
+    /// [`TurnEnd::leave_from`](crate::dispatch::turns::TurnEnd::leave_from).
+    pub leave_from: u64,
     /// How a checker counts blocks: where it asks before each, the wave must not go on to others.
     pub counting: Counting,
 }
@@ -230,8 +234,8 @@ impl<'a, 'tier> Frame<'a, 'tier> {
             lane_operations: 0,
             until: room.until,
             chain_until: if room.counting == Counting::Each { 0 } else { room.until },
-            branch_from: room.end.branch_from,
-            leave_from: room.end.leave_from,
+            branch_from: room.branch_from,
+            leave_from: room.leave_from,
             pc: wave.pc,
             index: 0,
             doubts: 0,

@@ -112,7 +112,8 @@ impl Tier {
             }
             let most = times.saturating_mul(compiled.length).min(counting.most());
             let until = until.min(wave.executed.saturating_add(most));
-            let room = Room { until, end: *end, counting };
+            let TurnEnd { branch_from, leave_from, .. } = *end;
+            let room = Room { until, branch_from, leave_from, counting };
             if let Some(last) = last.take() {
                 last.go_on_to(wave.pc, compiled);
             }

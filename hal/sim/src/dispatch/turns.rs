@@ -29,11 +29,6 @@ pub struct TurnEnd {
 }
 
 impl TurnEnd {
-    /// No end.
-    #[cfg(test)]
-    pub const NEVER: TurnEnd =
-        TurnEnd { branch_from: u64::MAX, leave_from: u64::MAX, is_over: false };
-
     /// Ends the turn of a wave that has executed so many instructions, a branch the last of them, if it
     /// has had enough of it.
     #[inline(always)]

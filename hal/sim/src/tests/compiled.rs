@@ -11,7 +11,6 @@ use crate::compile::testing::{
     Stored, VectorPlan, Workspace, lowerings, of_pairs, scalar_lowerings,
 };
 use crate::dispatch::checker::{Counting, Unchecked};
-use crate::dispatch::turns::TurnEnd;
 use crate::execute::control::Step;
 use crate::execute::lane::{Kind, ResultKind};
 use crate::execute::operations::{TABLES, find, find_whole};
@@ -582,7 +581,8 @@ fn execute(
         if wave.pc == START {
             workspace.prepare(1, compiled.sites.len());
             let until = wave.executed + block.len() as u64;
-            let room = Room { until, end: TurnEnd::NEVER, counting: Counting::Nothing };
+            let (branch_from, leave_from) = (u64::MAX, u64::MAX);
+            let room = Room { until, branch_from, leave_from, counting: Counting::Nothing };
             workspace.follow(space);
             let has = Demands::of_wave(wave, lds, workspace);
             let state = (&mut *workspace, &mut Unchecked);
