@@ -54,6 +54,11 @@ impl Ring {
         self.start.plus(number % self.bytes)
     }
 
+    /// Whether so many bytes can be in it at once.
+    pub fn holds(self, bytes: u64) -> bool {
+        bytes <= self.bytes
+    }
+
     /// Checks that a GPU may access all of it.
     pub fn check(self, view: &View<'_>) -> Result<(), Violation> {
         view.check(self.start, self.bytes)

@@ -63,6 +63,10 @@ impl Packet {
             return Ok(None);
         }
         let at = queue.ring.place(read);
+        // Damaged pointers may say more than a lifetime of packets.
+        if !queue.ring.holds(written - read) {
+            return Err(Violation { address: at.0 });
+        }
         let written = (written - read) / 4;
         let mut dwords = [0; LONGEST];
         for (index, dword) in (0..written).zip(&mut dwords) {

@@ -451,6 +451,12 @@ fn run(episode: u64) {
     world.drop_queues();
 }
 
+/// In this episode the write pointer of a queue of copies becomes a random number.
+#[test]
+fn a_queue_of_copies_that_says_more_than_it_holds_is_stopped() {
+    run(83);
+}
+
 /// For as many seconds as FLIPWAVE_FUZZ_SECONDS says from episode FLIPWAVE_FUZZ_EPISODE on, or a
 /// few episodes; `make fuzz-queues` runs it for ten minutes.
 #[test]
