@@ -12,7 +12,7 @@ use super::code::{ClaimedCode, ClaimedInst, ClaimedInstIndex};
 use super::finding::{CheckRule, Finding};
 use super::flow::Flow;
 use flipwave_isa::counter::{Counter, Counters, Queue};
-use flipwave_isa::{Register, RegisterSet};
+use flipwave_isa::{Register, RegisterRange, RegisterSet};
 use std::collections::BTreeMap;
 
 /// What is outstanding at a point.
@@ -95,6 +95,7 @@ pub fn check(
         }
     });
     walk(&mut |at, pending| {
+        let deliverable = deliverable.difference(read_next(question, code, flow, at));
         pending.check(question, code, at, &items[at], deliverable, findings);
     });
 }
@@ -233,6 +234,31 @@ impl Pending {
             }
         }
     }
+}
+
+/// What the next original instruction reads where only inserted code lies before it, in a straight
+/// line: the program itself relies on these registers having been delivered.
+fn read_next(
+    question: &Question<'_>,
+    code: &ClaimedCode,
+    flow: &Flow,
+    mut at: ClaimedInstIndex,
+) -> RegisterSet {
+    let original = loop {
+        match (code.original(at), flow.successors(at)) {
+            (Some(original), _) => break &question.program.instructions[original],
+            // Not round a loop.
+            (None, [next]) if *next > at => at = *next,
+            (None, _) => return RegisterSet::EMPTY,
+        }
+    };
+    let set = |registers: &[RegisterRange]| registers.iter().copied().collect::<RegisterSet>();
+    let reads = set(&original.reads);
+    if !question.rules.counters.counted(original).is_empty() {
+        // Half a register may be loaded while the other half is on its way.
+        return reads.difference(set(&original.writes));
+    }
+    reads
 }
 
 /// Whether one load follows another in order, into the same registers too.

@@ -93,3 +93,23 @@ fn loads_of_gfx12_have_their_own_counter_and_do_not_write_in_order() {
         .wanted("v1 s0 s1 s2 s3 scc vcc m0 mode exec")
         .breaks(CheckRule::Waits, "v0");
 }
+
+#[test]
+fn after_a_call_inserted_code_touches_only_what_the_program_reads_next() {
+    let text = "s_swappc_b64 s[30:31], s[4:5]
+        + v_mov_b32 v12, v12
+        v_add_u32 v0, v12, v1";
+    let pair = |text: &str| Pair::new(text).wanted("s0 s1 s2 s3 scc vcc m0 mode exec");
+    pair(text).holds();
+    pair(&text.replace("v0, v12", "v0, v13")).breaks(CheckRule::Waits, "v12");
+    pair(&text.replace("+ v_mov", "+ s_waitcnt vmcnt(0) expcnt(0) lgkmcnt(0)\n+ v_mov")).holds();
+    // What is between may be a wait of the program's own.
+    let waits = "\ns_waitcnt vmcnt(0)\nv_add";
+    pair(&text.replacen("\n        v_add", waits, 1)).breaks(CheckRule::Waits, "v12");
+    // Another load into the register, of its other half, may be on its way.
+    let half = "global_load_short_d16 v12, v1, s[2:3]\nv_add";
+    pair(&text.replacen("v_add", half, 1)).breaks(CheckRule::Waits, "v12");
+    // Where there are two ways nothing is claimed.
+    let ways = "+ v_mov_b32 v12, v12\n+ s_cbranch_scc0 next\n+ s_nop 0\nnext:";
+    pair(&text.replace("+ v_mov_b32 v12, v12", ways)).breaks(CheckRule::Waits, "v12");
+}
