@@ -15,8 +15,11 @@ pub struct AddressMap {
     places: BTreeMap<u64, InstIndex>,
     /// Code addresses of the instrumented code that stand for others than themselves.
     moved: BTreeMap<u64, u64>,
-    /// ELF virtual addresses of the instrumented code object.
-    image: Range<u64>,
+    /// Original instructions that are gone, by their addresses, and the address of the next one that is
+    /// not: code that came to one comes to the other.
+    gone: BTreeMap<u64, u64>,
+    /// ELF virtual addresses of the instrumented and of the original code object.
+    images: (Range<u64>, Range<u64>),
     /// What is added to them when it is loaded, and to those of the original.
     biases: (u64, u64),
 }
@@ -31,8 +34,8 @@ impl AddressMap {
             let place = gpu.address_of(module, first)?;
             Ok::<_, LockstepError>((place.0.wrapping_sub(first), first..end))
         };
-        let (old_bias, _) = bias(lockstep.original.module)?;
-        let (new_bias, image) = bias(lockstep.instrumented.module)?;
+        let (old_bias, old_image) = bias(lockstep.original.module)?;
+        let (new_bias, new_image) = bias(lockstep.instrumented.module)?;
         let object = gpu.code_object(lockstep.instrumented.module);
         let object = object.ok_or(LockstepError::NotLoaded)?;
         let isa = program.isa().map_err(|error| LockstepError::Target(error.to_string()))?;
@@ -47,7 +50,8 @@ impl AddressMap {
             originals: BTreeMap::new(),
             places: BTreeMap::new(),
             moved: BTreeMap::new(),
-            image,
+            gone: BTreeMap::new(),
+            images: (new_image, old_image),
             biases: (new_bias, old_bias),
         };
         for inserted in &claims.inserted {
@@ -55,7 +59,12 @@ impl AddressMap {
                 addresses.moved.insert(inserted.range.start, program.instructions[at].pc.0);
             }
         }
+        let mut gone = Vec::new();
         for (index, inst) in program.insts() {
+            match claims.instructions[index] {
+                Some(_) => addresses.gone.extend(gone.drain(..).map(|own| (own, inst.pc.0))),
+                None => gone.push(inst.pc.0),
+            }
             // What was removed, replaced or dropped has nothing that it could be compared with.
             if let Some(pc) = claims.instructions[index] {
                 addresses.originals.insert(inst.pc.0, index);
@@ -91,13 +100,19 @@ impl AddressMap {
     /// address of the same thing, or the same.
     pub fn translate(&self, bits: u32) -> u32 {
         let (new, old) = self.biases;
-        // The image is less than 4 GiB long, so the low halves of its addresses tell them apart.
-        let offset = u64::from(bits.wrapping_sub(new.wrapping_add(self.image.start) as u32));
-        if offset >= self.image.end - self.image.start {
-            return bits;
-        }
-        let address = self.image.start + offset;
-        let address = self.moved.get(&address).copied().unwrap_or(address);
+        // Images are less than 4 GiB long, so the low halves of their addresses tell them apart.
+        let within = |bias: u64, image: &Range<u64>| {
+            let offset = u64::from(bits.wrapping_sub(bias.wrapping_add(image.start) as u32));
+            (offset < image.end - image.start).then(|| image.start + offset)
+        };
+        let address = match within(new, &self.images.0) {
+            Some(address) => self.moved.get(&address).copied().unwrap_or(address),
+            None => match within(old, &self.images.1) {
+                Some(address) => address,
+                None => return bits,
+            },
+        };
+        let address = self.gone.get(&address).copied().unwrap_or(address);
         old.wrapping_add(address) as u32
     }
 

@@ -178,8 +178,14 @@ impl Lockstep<'_> {
     /// Violations of the instrumented code at inserted instructions, and at original ones where
     /// the original does not break the same rule.
     fn violations(&self, addresses: &AddressMap) -> Result<Vec<Violation>, LockstepError> {
-        let (_, before) = self.gpu.clone().dispatch_strict(self.original)?;
-        let (_, mut violations) = self.gpu.clone().dispatch_strict(self.instrumented)?;
+        // In the same order: what the one that a fault ends has not come to, the other has not either.
+        let strict = |dispatch| {
+            let mut gpu = self.gpu.clone();
+            gpu.set_policy(self.policy());
+            gpu.dispatch_strict(dispatch)
+        };
+        let (_, before) = strict(self.original)?;
+        let (_, mut violations) = strict(self.instrumented)?;
         violations.retain(|violation| {
             let old = addresses.old_instruction(violation.place.pc);
             !before.iter().any(|own| own.rule() == violation.rule() && Some(own.place.pc) == old)

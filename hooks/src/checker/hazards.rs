@@ -2,7 +2,8 @@
 //! inserted.
 //!
 //! Two original instructions are as far from each other as they were, or further, unless an
-//! instruction between them was removed; so a breach counts where it involves inserted code.
+//! instruction between them was removed; so a breach counts where it involves inserted code, be it
+//! one of the two, or what must lie between them.
 
 use super::Question;
 use super::code::{ClaimedCode, ClaimedInst, ClaimedInstIndex};
@@ -10,7 +11,7 @@ use super::facts::Facts;
 use super::finding::{CheckRule, Finding};
 use super::flow::Flow;
 use crate::flow::IndexVec;
-use flipwave_isa::hazard::{MOST_WAIT_STATES, Preceding, Roles, Rows, breaches};
+use flipwave_isa::hazard::{MOST_WAIT_STATES, Preceding, Roles, Rows, breaches, is_completed};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -55,7 +56,12 @@ pub fn check(
                 let families = rows.families().iter();
                 for found in families.flat_map(|family| breaches(family, before, inst)) {
                     let trigger = items[found.trigger];
-                    if item.is_inserted() || trigger.is_inserted() {
+                    let is_completed = || {
+                        let own = || items.iter().filter(|own| !own.is_inserted());
+                        let own = || own().map(|own| &own.facts.inst);
+                        is_completed(&found, &trigger.facts.inst, inst, own)
+                    };
+                    if item.is_inserted() || trigger.is_inserted() || is_completed() {
                         let what = format!(
                             "`{inst}` too close to `{}` at {:#x}: {}",
                             trigger.facts.inst, trigger.pc, found.hazard.name
@@ -104,8 +110,11 @@ impl<'a> PathSearch<'a> {
             if self.rows.has_far(&self.victim) { 2 * MOST_WAIT_STATES } else { MOST_WAIT_STATES };
         if distance >= limit || before.is_empty() {
             self.paths += 1;
+            let inserted = path.iter().filter(|(item, ..)| item.is_inserted());
+            let across = inserted.fold(Roles::default(), |all, (.., own)| all.with_across(own));
+            let is_any = is_inserted || self.rows.may_lie_across(&self.victim, &across);
             let matters = path.iter().any(|(item, distance, own)| {
-                (is_inserted || item.is_inserted())
+                (is_any || item.is_inserted())
                     && self.rows.may_meet(&self.victim, own, (*distance).into())
             });
             if matters {

@@ -8,32 +8,47 @@ use crate::{Inst, Register, RegisterRange};
 /// instruction reads.
 #[rustfmt::skip]
 pub(super) const PARTIAL_FORWARDING: &[Hazard] = &[
-    mitigated(|_| "s_waitcnt_depctr depctr_va_vdst(0)".into(), &[],
-        "VALU writes a VGPR, SALU writes EXEC, VALU writes another VGPR, VALU reads both",
-        side(VALU, Part::Nothing), side(VALU, Part::Nothing), Meeting::Pattern(partial_forwarding)),
+    Hazard {
+        across: Some(SALU_WRITES_EXEC),
+        ..mitigated(|_| "s_waitcnt_depctr depctr_va_vdst(0)".into(), &[],
+            "VALU writes a VGPR, SALU writes EXEC, VALU writes another VGPR, VALU reads both",
+            side(VALU, Part::Nothing), side(VALU, Part::Nothing), Meeting::Pattern(partial_forwarding))
+    },
 ];
 
 /// Waves of 64 lanes of gfx11 may read a mask late. LLVM mitigates after the write whether
 /// anything reads it or not.
 #[rustfmt::skip]
 pub(super) const MASK_OVERWRITTEN: &[Hazard] = &[
-    mitigated(|_| "s_waitcnt_depctr depctr_sa_sdst(0)".into(), &[],
-        "VALU reads a scalar register as a mask, SALU overwrites it, an instruction reads that",
-        side(READS_MASK, Part::Nothing), side(READS_SCALAR, Part::Nothing), Meeting::Pattern(mask_overwritten_by_salu)),
-    mitigated(|_| "s_waitcnt_depctr depctr_va_sdst(0)".into(), &[],
-        "VALU reads a scalar register as a mask, VALU overwrites it, an instruction reads that",
-        side(READS_MASK, Part::Nothing), side(READS_SCALAR, Part::Nothing), Meeting::Pattern(mask_overwritten_by_valu)),
-    mitigated(|_| "s_waitcnt_depctr depctr_va_vcc(0)".into(), &[],
-        "VALU reads VCC as a mask, VALU overwrites it, an instruction reads that",
-        side(READS_MASK, Part::Nothing), side(READS_SCALAR, Part::Nothing), Meeting::Pattern(vcc_overwritten_by_valu)),
+    Hazard {
+        across: Some(SALU_OVERWRITES),
+        ..mitigated(|_| "s_waitcnt_depctr depctr_sa_sdst(0)".into(), &[],
+            "VALU reads a scalar register as a mask, SALU overwrites it, an instruction reads that",
+            side(READS_MASK, Part::Nothing), side(READS_SCALAR, Part::Nothing), Meeting::Pattern(mask_overwritten_by_salu))
+    },
+    Hazard {
+        across: Some(VALU_OVERWRITES),
+        ..mitigated(|_| "s_waitcnt_depctr depctr_va_sdst(0)".into(), &[],
+            "VALU reads a scalar register as a mask, VALU overwrites it, an instruction reads that",
+            side(READS_MASK, Part::Nothing), side(READS_SCALAR, Part::Nothing), Meeting::Pattern(mask_overwritten_by_valu))
+    },
+    Hazard {
+        across: Some(VALU_OVERWRITES),
+        ..mitigated(|_| "s_waitcnt_depctr depctr_va_vcc(0)".into(), &[],
+            "VALU reads VCC as a mask, VALU overwrites it, an instruction reads that",
+            side(READS_MASK, Part::Nothing), side(READS_SCALAR, Part::Nothing), Meeting::Pattern(vcc_overwritten_by_valu))
+    },
 ];
 
 /// gfx1010 to gfx1013.
 #[rustfmt::skip]
 pub(super) const LDS_BRANCH_MEMORY: &[Hazard] = &[
-    mitigated(|_| "s_waitcnt_vscnt null, 0x0".into(), &[],
-        "LDS, a branch and vector memory follow each other, or vector memory, a branch and LDS",
-        side(LDS_OR_VMEM, Part::Nothing), side(LDS_OR_VMEM, Part::Nothing), Meeting::Pattern(lds_branch_memory)),
+    Hazard {
+        across: Some(BRANCH),
+        ..mitigated(|_| "s_waitcnt_vscnt null, 0x0".into(), &[],
+            "LDS, a branch and vector memory follow each other, or vector memory, a branch and LDS",
+            side(LDS_OR_VMEM, Part::Nothing), side(LDS_OR_VMEM, Part::Nothing), Meeting::Pattern(lds_branch_memory))
+    },
 ];
 
 type Found = Option<(usize, Vec<RegisterRange>)>;

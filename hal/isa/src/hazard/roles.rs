@@ -106,6 +106,12 @@ impl Rows {
         self.meet(victim, trigger, self.far)
     }
 
+    /// Whether the third instruction of a hazard that an instruction may be the victim of is among
+    /// others, which have these roles together.
+    pub fn may_lie_across(&self, victim: &Roles, others: &Roles) -> bool {
+        victim.victims & others.across & self.across != 0
+    }
+
     /// Whether an instruction is the victim of any hazard whose trigger may be any distance away.
     pub fn has_far(&self, victim: &Roles) -> bool {
         victim.victims & self.far != 0
@@ -137,6 +143,12 @@ impl Roles {
             trigger_registers: self.trigger_registers.union(other.trigger_registers),
             ..self
         }
+    }
+
+    /// These roles, and the other's as a third instruction.
+    #[must_use]
+    pub fn with_across(self, other: &Roles) -> Roles {
+        Roles { across: self.across | other.across, ..self }
     }
 }
 
@@ -193,6 +205,8 @@ mod tests {
         });
         rows.narrow(&all);
         assert!(rows.may_meet(&all[2], &all[0], 0));
+        assert!(rows.may_lie_across(&all[2], &Roles::default().with_across(&all[1])));
+        assert!(!rows.may_lie_across(&all[2], &all[0]));
         rows.narrow([&all[0], &all[2]]);
         assert!(!rows.may_meet(&all[2], &all[0], 0));
     }

@@ -54,6 +54,21 @@ fn results_of_matrices_are_far_away() {
 }
 
 #[test]
+fn what_inserted_code_completes_between_two_of_the_program_s_own_is_found() {
+    let text = "ds_read_b32 v0, v1
+        + s_cbranch_scc0 next
+        + s_nop 0
+        next:
+        global_load_dword v10, v1, s[2:3]
+        s_waitcnt vmcnt(0) lgkmcnt(0)";
+    Pair::of("gfx1010", text).breaks(CheckRule::Hazards, "a branch");
+    let wait = "next:\n+ s_waitcnt_vscnt null, 0x0";
+    Pair::of("gfx1010", &text.replace("next:", wait)).holds();
+    // A branch of the program's own has completed it before.
+    Pair::of("gfx1010", &text.replace("+ s_cbranch", "s_cbranch")).holds();
+}
+
+#[test]
 fn scalar_registers_that_inserted_code_reads_late_are_found_on_gfx12() {
     let holds = |text: &str| Pair::of("gfx1201", text).holds();
     let breaks = |text: &str| {

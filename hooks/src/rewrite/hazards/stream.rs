@@ -61,9 +61,11 @@ pub(super) struct Streams<'a> {
     pub jumps: IndexVec<StreamIndex, Vec<(usize, usize)>>,
     /// What the last instructions of each stream, and of those before it, can set up.
     pub tails: IndexVec<StreamIndex, Roles>,
-    /// What anything at all can set up, and what inserted code can.
+    /// What anything at all can set up.
     pub all: Roles,
+    /// What inserted code can set up, or complete between two instructions.
     pub inserted: Roles,
+    /// Whether instructions of the program are gone.
     pub removes: bool,
 }
 
@@ -120,7 +122,7 @@ impl<'a> Streams<'a> {
         for item in streams.iter().flatten() {
             all = all.with_triggers(&item.roles);
             if !item.is_original() {
-                inserted = inserted.with_triggers(&item.roles);
+                inserted = inserted.with_triggers(&item.roles).with_across(&item.roles);
             }
         }
         let (tails, jumps) = (IndexVec::new(), all_jumps);

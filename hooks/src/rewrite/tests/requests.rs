@@ -270,6 +270,46 @@ fn inserted_text_stands_beside_its_instruction_and_waits_for_what_it_names() {
     assert!(text.starts_with(&expected.map(str::to_owned)), "{text:#?}");
 }
 
+/// What a kernel of gfx1100 becomes without its third instruction.
+fn without_third(kernel: &str) -> Vec<String> {
+    let object = sample("gfx1100", kernel);
+    let mut instrumentation = Instrumentation::new(&object).expect("code");
+    instrumentation.remove(InstIndex(2));
+    let new = instrumentation.rewrite(compiler()).unwrap_or_else(|error| panic!("{error}"));
+    let program = Disassembly::read(&new.object).expect("code");
+    program.instructions.iter().map(|inst| inst.text.trim().to_owned()).collect()
+}
+
+#[test]
+fn a_hazard_that_an_instruction_has_ended_is_mitigated_where_that_is_removed_however_far() {
+    let kernel = |between: &str| {
+        let far = "s_nop 0\n".repeat(25);
+        format!(
+            "v_mov_b32 v3, v0\nv_cmpx_gt_u32 v1, v0\n{between}\n{far}\
+             v_permlane16_b32 v3, v3, s0, s0\ns_endpgm\n"
+        )
+    };
+    let mitigations = |between: &str| {
+        without_third(&kernel(between)).iter().filter(|own| *own == "v_mov_b32_e32 v3, v3").count()
+    };
+    assert_eq!(mitigations("v_mov_b32 v4, v0"), 1);
+    assert_eq!(mitigations("v_mov_b32 v4, v0\nv_mov_b32 v4, v0"), 0);
+}
+
+#[test]
+fn what_mitigates_a_hazard_waits_for_what_it_reads() {
+    let kernel = "v_rcp_f32 v3, v0\nv_cmpx_gt_u32 v1, v0\nv_mov_b32 v4, v0\n\
+                  v_permlane16_b32 v3, v3, s0, s0\ns_endpgm\n";
+    let expected = [
+        "v_rcp_f32_e32 v3, v0",
+        "v_cmpx_gt_u32_e32 v1, v0",
+        "s_waitcnt_depctr depctr_va_vdst(0)",
+        "v_mov_b32_e32 v3, v3",
+    ];
+    let text = without_third(kernel);
+    assert!(text.starts_with(&expected.map(str::to_owned)), "{text:#?}");
+}
+
 /// The negative control of what inserted text may write.
 #[test]
 fn inserted_text_that_writes_what_is_wanted_is_objected_to() {
