@@ -19,6 +19,7 @@ pub use client::{in_background, service, use_service, wake_service};
 pub use load::{Code, LoadError};
 pub use object_code::{CompileError, Here};
 pub use service::{Service, ServiceAddress, serve_if_asked};
+pub use signals::spawn;
 
 /// The extensions of x86-64 that code is compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -36,7 +36,7 @@ use std::time::{Duration, Instant};
 mod hostile;
 
 /// Wave instructions of a dispatch between two looks at what else has happened.
-const SLICE: u64 = 1 << 18;
+const SLICE: u64 = 1 << 20;
 /// How long later packets wait for one that waits for the host: long for a host that does what it
 /// has to, short for a person if it is itself waiting for one of them.
 const HOST: Duration = Duration::from_millis(200);

@@ -1,7 +1,7 @@
 //! What is learnt of a dispatch without a fault, on several threads.
 
 use super::checks::SurveyCheck;
-use super::parallel::{ALONE, Pieces, add, at_once, workgroups_at_once};
+use super::parallel::{ALONE, Pieces, add, workgroups_at_once};
 use super::{EmbeddedGpu, Notes};
 use crate::dispatch::checker::Both;
 use crate::dispatch::execution::{Execution, Progress};
@@ -83,7 +83,7 @@ impl EmbeddedGpu {
         let executed = execution.statistics.wave_instructions;
         let may_divide = threads > NonZeroUsize::MIN && !check.division.is_over;
         if may_divide && executed >= ALONE {
-            if self.survey_at_once(execution, (check, fidelity), threads.get())? {
+            if self.survey_at_once(execution, (check, fidelity), threads)? {
                 return Ok(Progress::Paused);
             }
             check.division.is_over = true;
@@ -100,19 +100,25 @@ impl EmbeddedGpu {
         &mut self,
         execution: &mut Execution,
         (check, fidelity): (&mut SurveyCheck, &mut FidelityCheck),
-        threads: usize,
+        threads: NonZeroUsize,
     ) -> Result<bool, DeviceError> {
-        let Some(count) = workgroups_at_once(execution, threads, MOST) else { return Ok(false) };
+        let Some(length) = execution.instructions_of_workgroup() else { return Ok(false) };
+        // No more than it has executed so far: others may be longer than those that have ended.
+        let of_thread = MOST.min(execution.statistics.wave_instructions);
+        let Some((count, threads)) = workgroups_at_once(execution, threads, length, of_thread)
+        else {
+            return Ok(false);
+        };
         if !self.can_be_divided(execution, fidelity) {
             return Ok(false);
         }
-        let threads = threads.min(count as usize);
-        let pieces = Pieces::new(execution.waiting.start, count, threads);
+        let pieces = Pieces::new(execution.waiting.start, count, threads.get());
         self.share_memory();
         let (own, shared, checks) = (&*self, &*execution, (&*check, &*fidelity));
         // Pieces are taken by whatever threads there are.
-        let shares = vec![(); threads];
-        let parts = at_once(&shares, |()| own.survey_pieces(shared, checks, &pieces));
+        let shares = vec![(); threads.get()];
+        let survey = |_: &()| own.survey_pieces(shared, checks, &pieces);
+        let parts = self.helpers.share(threads, &shares, survey);
         let Some(mut parts) = parts.into_iter().collect::<Result<Option<Vec<_>>, _>>()? else {
             return Ok(false);
         };

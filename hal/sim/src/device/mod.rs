@@ -2,6 +2,7 @@
 
 mod checks;
 mod divided_survey;
+mod helpers;
 mod module;
 mod parallel;
 mod queued;
@@ -26,7 +27,9 @@ use flipwave_device::{
     Address, Completion, Device, DeviceError, DeviceFault, Dispatch, FaultCause, ModuleId,
 };
 use flipwave_isa::{Pc, Residency, Target};
+use helpers::Helpers;
 use module::Module;
+use parallel::Lengths;
 use std::sync::Arc;
 
 /// A GPU in this process. A clone is an independent device in the same state; code and its
@@ -44,6 +47,10 @@ pub struct EmbeddedGpu {
     spare: SpareWaves,
     /// The resources of global wave sync as the last dispatch has left them.
     sync: GlobalSync,
+    /// The threads that dispatches are divided among.
+    helpers: Helpers,
+    /// What is known of kernels that have been executed.
+    lengths: Lengths,
 }
 
 /// What is noted of accesses to device memory.
@@ -73,6 +80,8 @@ impl EmbeddedGpu {
             modules: Vec::new(),
             spare: SpareWaves::default(),
             sync: GlobalSync::default(),
+            helpers: Helpers::default(),
+            lengths: Lengths::default(),
             programs: vec![Vec::new(); target.wave_sizes().len()],
             target,
         })

@@ -1,6 +1,7 @@
 //! A dispatch on several threads.
 
 use super::EmbeddedGpu;
+use super::helpers::panicked;
 use crate::dispatch::checker::Unchecked;
 use crate::dispatch::execution::{Execution, Progress};
 use crate::dispatch::observer::Unobserved;
@@ -9,20 +10,23 @@ use crate::dispatch::schedule::Scheduler;
 use crate::dispatch::slots::Slots;
 use crate::dispatch::turns::FEW;
 use flipwave_device::{Completion, DeviceError, DeviceFault, Statistics};
-use std::any::Any;
+use rustc_hash::FxHashMap;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-/// Wave instructions that a dispatch executes on one thread before it is divided: most dispatches end
-/// before, and what a workgroup executes is known then.
-pub(super) const ALONE: u64 = 1 << 16;
-/// Wave instructions that a dispatch must have left to be divided: threads are started for it, which takes
-/// as long as one executes a good part of these.
-const WORTHWHILE: u64 = 1 << 16;
+/// Wave instructions that a dispatch executes on one thread before it is divided, if it is not known how
+/// many its workgroups have: it is then.
+pub(super) const ALONE: u64 = 1 << 13;
+/// Wave instructions for which a thread is woken: that takes as long as one executes a good part of these.
+const WORTHWHILE: u64 = 1 << 13;
 /// Pieces of work for each thread, so that all have something to do until the end.
-const PIECES: u64 = 4;
+const PIECES: u64 = 16;
+
+/// What workgroups of kernels have executed, about, the last time: wave instructions by the device address
+/// where the kernel begins.
+pub(super) type Lengths = FxHashMap<u64, u64>;
 
 /// What a thread has done of a dispatch.
 #[derive(Default)]
@@ -85,18 +89,21 @@ impl EmbeddedGpu {
         threads: NonZeroUsize,
         until: u64,
     ) -> Result<Progress, DeviceError> {
-        let executed = execution.statistics.wave_instructions;
-        if executed < ALONE && threads > NonZeroUsize::MIN {
-            return self.advance(execution, &mut Unobserved, until.min(ALONE));
-        }
-        let left = until.saturating_sub(executed);
-        let Some((pieces, places)) = self.divide(execution, threads.get(), left) else {
-            return self.advance(execution, &mut Unobserved, until);
+        let Some((pieces, places)) = self.divide(execution, threads, until) else {
+            let executed = execution.statistics.wave_instructions;
+            // Until a workgroup has ended, nothing is known of how long they are.
+            let until = until.min(ALONE.max(2 * executed));
+            let progress = self.advance(execution, &mut Unobserved, until)?;
+            if let Progress::Ended(Completion::Completed(all)) = &progress {
+                let length = all.wave_instructions / execution.launch.workgroup_count().max(1);
+                self.lengths.insert(execution.launch.start, length);
+            }
+            return Ok(progress);
         };
         self.share_memory();
         let (own, shared) = (&*self, &*execution);
         let share = |places: &Vec<usize>| own.clone().execute_pieces(shared, places, &pieces);
-        let done = at_once(&places, share);
+        let done = self.helpers.share(threads, &places, share);
         let back = places.into_iter().rev().flat_map(|own| own.into_iter().rev());
         back.for_each(|place| execution.free.give_back(place));
         let mut first: Option<(u64, DeviceFault)> = None;
@@ -111,21 +118,29 @@ impl EmbeddedGpu {
     }
 
     /// Takes workgroups that have not started from a dispatch, for each of several threads about as many
-    /// instructions as given but not more than it has executed so far; and the places that each thread
-    /// has for them. Nothing if the dispatch is not one to be divided, or has not enough left.
+    /// instructions as are left until `until`, but where it is not known how many workgroups have not more
+    /// than it has executed so far; and the places that each thread has for them. Nothing if the dispatch
+    /// is not one to be divided, or has not enough left.
     fn divide(
         &self,
         execution: &mut Execution,
-        threads: usize,
-        instructions: u64,
+        threads: NonZeroUsize,
+        until: u64,
     ) -> Option<(Pieces, Vec<Vec<usize>>)> {
-        let count = workgroups_at_once(execution, threads, instructions)?;
+        let executed = execution.statistics.wave_instructions;
         let start = execution.launch.start;
+        let left = until.saturating_sub(executed);
+        let (length, of_thread) = if executed < ALONE {
+            (*self.lengths.get(&start)?, left)
+        } else {
+            (execution.instructions_of_workgroup()?, left.min(executed))
+        };
+        let (count, threads) = workgroups_at_once(execution, threads, length, of_thread)?;
         let programs = self.programs_of(execution);
         if !programs.get(execution.home)?.reached(start).is_order_free {
             return None;
         }
-        let threads = threads.min(count as usize);
+        let threads = threads.get();
         let mut places = vec![Vec::new(); threads];
         'taken: for _ in 0..FEW {
             for own in &mut places {
@@ -200,7 +215,7 @@ impl EmbeddedGpu {
                 })
             };
             let threads: Vec<_> = parts.into_iter().map(start).collect();
-            threads.into_iter().map(|own| own.join().map_err(panicked).flatten()).collect()
+            threads.into_iter().map(|own| own.join().map_err(|_| panicked()).flatten()).collect()
         });
         execution.release(&mut self.space)?;
         let mut statistics = Statistics::default();
@@ -216,51 +231,25 @@ impl EmbeddedGpu {
     }
 }
 
-/// How many workgroups that have not started so many threads are to execute at once: for each about as many
-/// instructions as given, but not more than the dispatch has executed so far. Nothing if there are not
-/// enough for several, or too little is left to do.
+/// How many workgroups of so many wave instructions, of those that have not started, are to be executed at
+/// once, on how many threads: for each about `of_thread` instructions. Nothing if there is not enough left
+/// for several.
 pub(super) fn workgroups_at_once(
     execution: &Execution,
-    threads: usize,
-    instructions: u64,
-) -> Option<u64> {
+    threads: NonZeroUsize,
+    length: u64,
+    of_thread: u64,
+) -> Option<(u64, NonZeroUsize)> {
     let left = execution.waiting.end - execution.waiting.start;
-    if threads < 2 || left < 2 {
-        return None;
-    }
-    let of_workgroup = execution.instructions_of_workgroup()?.max(1);
-    if left.saturating_mul(of_workgroup) < WORTHWHILE {
-        return None;
-    }
-    let of_thread = instructions.min(execution.statistics.wave_instructions) / of_workgroup;
-    Some(of_thread.max(1).saturating_mul(threads as u64).min(left))
-}
-
-/// Does a job for each of some shares, on a thread each, the first on this one. Where the system has no
-/// more threads, the others' are not done.
-pub(super) fn at_once<S: Sync, T: Send>(
-    shares: &[S],
-    job: impl Fn(&S) -> T + Sync,
-) -> Vec<Result<T, DeviceError>> {
-    let job = &job;
-    thread::scope(|scope| {
-        let start = |share| {
-            let named = thread::Builder::new().name("flipwave share".into());
-            named.spawn_scoped(scope, move || job(share)).ok()
-        };
-        let threads: Vec<_> = shares.iter().skip(1).map_while(start).collect();
-        let here = shares.first().map(|share| Ok(job(share)));
-        let ends = threads.into_iter().map(|own| own.join().map_err(panicked));
-        here.into_iter().chain(ends).collect()
-    })
+    let length = length.max(1);
+    let worthwhile = left.saturating_mul(length) / WORTHWHILE;
+    let threads = (threads.get() as u64).min(left).min(worthwhile);
+    let count = (of_thread / length).max(1).saturating_mul(threads).min(left);
+    (threads > 1).then_some((count, NonZeroUsize::new(threads as usize)?))
 }
 
 pub(super) fn add(all: &mut Statistics, own: Statistics) {
     all.wave_instructions += own.wave_instructions;
     all.lane_operations += own.lane_operations;
     all.waves += own.waves;
-}
-
-fn panicked(_: Box<dyn Any + Send>) -> DeviceError {
-    DeviceError::Internal("a thread of the GPU panicked".into())
 }

@@ -1,0 +1,97 @@
+//! The threads that share work with the one that has it.
+
+use flipwave_device::DeviceError;
+use flipwave_jit::spawn;
+use rayon_core::{ThreadPool, ThreadPoolBuilder};
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Threads that clones of a device have in common. They start where the first work is shared, and sleep
+/// from then on where there is none: starting one takes longer than many a dispatch.
+#[derive(Clone, Default)]
+pub struct Helpers(Arc<Mutex<Option<Arc<ThreadPool>>>>);
+
+impl Helpers {
+    /// Does a job for each of some shares, on so many threads at most, the first on this one. What the
+    /// jobs gave is in the order of the shares; where the system has no more threads, the others' are not
+    /// done.
+    pub fn share<S: Sync, T: Send>(
+        &self,
+        threads: NonZeroUsize,
+        shares: &[S],
+        job: impl Fn(&S) -> T + Sync,
+    ) -> Vec<Result<T, DeviceError>> {
+        let job = |share| catch_unwind(AssertUnwindSafe(|| job(share))).map_err(|_| panicked());
+        let Some((first, others)) = shares.split_first() else { return Vec::new() };
+        let Some(pool) = self.pool(threads.get() - 1).filter(|_| !others.is_empty()) else {
+            return vec![job(first)];
+        };
+        let mut ends: Vec<_> = others.iter().map(|_| None).collect();
+        let here = pool.in_place_scope(|scope| {
+            for (share, end) in others.iter().zip(&mut ends) {
+                let job = &job;
+                scope.spawn(move |_| *end = Some(job(share)));
+            }
+            job(first)
+        });
+        // A scope ends when all that was spawned in it has.
+        [here].into_iter().chain(ends.into_iter().flatten()).collect()
+    }
+
+    /// At least so many threads; nothing if the system does not have them.
+    fn pool(&self, threads: usize) -> Option<Arc<ThreadPool>> {
+        let mut pool = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if pool.as_ref().is_none_or(|own| own.current_num_threads() < threads) && threads > 0 {
+            let start = |thread: rayon_core::ThreadBuilder| {
+                // Signals are the program's that has this device.
+                spawn("flipwave share", move || thread.run())
+            };
+            let builder = ThreadPoolBuilder::new().num_threads(threads).spawn_handler(start);
+            *pool = Some(Arc::new(builder.build().ok()?));
+        }
+        pool.clone()
+    }
+}
+
+impl fmt::Debug for Helpers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Helpers")
+    }
+}
+
+/// What is said of a thread that has panicked.
+pub fn panicked() -> DeviceError {
+    DeviceError::Internal("a thread of the GPU panicked".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const THREADS: NonZeroUsize = NonZeroUsize::new(3).unwrap();
+
+    #[test]
+    fn what_shares_give_is_in_their_order_however_many_there_are() {
+        let helpers = Helpers::default();
+        for count in [0, 1, 2, 7, 200] {
+            let shares: Vec<u64> = (0..count).collect();
+            let given = helpers.share(THREADS, &shares, |share| share * 3);
+            let given: Vec<u64> = given.into_iter().map(|own| own.expect("no panic")).collect();
+            assert_eq!(given, shares.iter().map(|share| share * 3).collect::<Vec<u64>>());
+        }
+    }
+
+    #[test]
+    fn a_share_that_panics_is_an_error_and_the_others_are_done() {
+        let helpers = Helpers::default();
+        for wrong in [0, 2] {
+            let job = |share: &i32| assert_ne!(*share, wrong, "planted");
+            let given = helpers.share(THREADS, &[0, 1, 2], job);
+            let errors = given.iter().enumerate().filter(|(_, own)| own.is_err());
+            assert_eq!(errors.map(|(place, _)| place as i32).collect::<Vec<i32>>(), [wrong]);
+            assert_eq!(given.len(), 3);
+        }
+    }
+}
