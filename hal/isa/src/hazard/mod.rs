@@ -114,6 +114,20 @@ impl Hazard {
         }
     }
 
+    /// Whether what sets it up may lie further back than all of these instructions, which were executed
+    /// before a victim: distance does not end it, and none of them does. Hazards of several instructions
+    /// that nothing is said to end lie close together.
+    pub fn may_begin_before(&self, seen: &[Preceding<'_>]) -> bool {
+        let is_far = self.reach().is_none() && !self.ends.is_empty();
+        is_far && !self.is_ended_by(seen)
+    }
+
+    /// Whether instructions between its two end it.
+    fn is_ended_by(&self, between: &[Preceding<'_>]) -> bool {
+        let of = |group: Group| between.iter().filter(move |own| group.contains(own.inst)).count();
+        self.ends.iter().any(|end| of(end.group) >= usize::from(end.count))
+    }
+
     /// The most wait states that it may need; none where wait states are not what helps, and what
     /// was executed any time before counts.
     pub fn reach(&self) -> Option<u8> {
@@ -289,10 +303,8 @@ impl Hazard {
     ) -> Option<Breach> {
         let first = before.get(trigger)?;
         let between = &before[..trigger];
-        let of = |group: Group| between.iter().filter(move |own| group.contains(own.inst)).count();
-        if self.across.is_some_and(|group| of(group) == 0)
-            || self.ends.iter().any(|end| of(end.group) >= usize::from(end.count))
-        {
+        let is_across = |group: Group| between.iter().any(|own| group.contains(own.inst));
+        if self.across.is_some_and(|group| !is_across(group)) || self.is_ended_by(between) {
             return None;
         }
         let needed = match self.remedy {

@@ -1,7 +1,7 @@
 //! Hazards of more than two instructions.
 
 use super::group::*;
-use super::{Hazard, Meeting, Part, Preceding, mitigated, side};
+use super::{End, Hazard, Meeting, Part, Preceding, mitigated, side};
 use crate::{Inst, Register, RegisterRange};
 
 /// Waves of 64 lanes of gfx11 forward a part of a result where EXEC changed between two that an
@@ -45,7 +45,7 @@ pub(super) const MASK_OVERWRITTEN: &[Hazard] = &[
 pub(super) const LDS_BRANCH_MEMORY: &[Hazard] = &[
     Hazard {
         across: Some(BRANCH),
-        ..mitigated(|_| "s_waitcnt_vscnt null, 0x0".into(), &[],
+        ..mitigated(|_| "s_waitcnt_vscnt null, 0x0".into(), &[End { group: WAITS_FOR_STORES, count: 1 }],
             "LDS, a branch and vector memory follow each other, or vector memory, a branch and LDS",
             side(LDS_OR_VMEM, Part::Nothing), side(LDS_OR_VMEM, Part::Nothing), Meeting::Pattern(lds_branch_memory))
     },

@@ -4,9 +4,9 @@ use super::PaddingError;
 use super::decoder::Decoder;
 use super::slot::Slot;
 use super::stream::{Item, StreamIndex, Streams};
-use flipwave_isa::Inst;
 use flipwave_isa::hazard::{self, Breach, MOST_WAIT_STATES, Mitigation, Preceding, Roles, Rows};
-use std::collections::BTreeMap;
+use flipwave_isa::{Inst, Opcode};
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 /// Paths back that are followed from one instruction.
@@ -15,9 +15,8 @@ const MOST_PATHS: usize = 256;
 /// Wait states that are looked back over for hazards that distance does not end.
 const FAR: u32 = 64;
 
-/// Instructions that are looked back over at most: those of which it is not sure that they are executed
-/// take no wait states.
-const MOST_STEPS: usize = 256;
+/// Blocks and branches that a path goes back over at most: of blocks everything may have been removed.
+const MOST_TURNS: usize = 256;
 
 impl Streams<'_> {
     /// The padding for each slot.
@@ -108,8 +107,7 @@ impl Streams<'_> {
         let families = rows.families();
         let inst = victim.inst;
         let is_far = rows.may_meet_far(victim.roles, self.far(rows, victim));
-        let mut search = PathSearch { streams: self, is_far, paths: Vec::new() };
-        search.back(stream, at, 0, Vec::new());
+        let paths = PathSearch::paths(self, is_far, (stream, at));
         let mut instructions: Vec<String> = Vec::new();
         let mut states = 0;
         let mut need = |mitigation: Mitigation, distance: u8| match mitigation {
@@ -122,24 +120,22 @@ impl Streams<'_> {
         // What may have set one up further back than is looked.
         let distant = if victim.is_original { &self.inserted } else { &self.all };
         let may_be_distant = rows.may_meet_far(victim.roles, distant);
-        for path in &search.paths {
-            let history: Vec<Preceding<'_>> =
-                path.steps.iter().map(|(preceding, _)| *preceding).collect();
+        for path in &paths {
+            let history: Vec<Preceding<'_>> = path.steps.iter().map(|own| own.preceding).collect();
             for breach in
                 families.iter().flat_map(|family| hazard::breaches(family, &history, inst))
             {
-                let (trigger, is_original) = &path.steps[breach.trigger];
-                let are_originals = *is_original && victim.is_original;
+                let trigger = &path.steps[breach.trigger];
+                let are_originals = trigger.is_original && victim.is_original;
                 if self.removes || !are_originals || path.has_completed(&breach, inst) {
-                    need(breach.needed, trigger.distance);
+                    need(breach.needed, trigger.preceding.distance);
                 }
             }
             if path.is_cut && may_be_distant {
-                // Nothing was seen that ends it.
                 let rows = families.iter().copied().flatten();
-                for hazard in rows.filter(|row| row.reach().is_none()) {
-                    if hazard.victim.group.contains(inst)
-                        && let hazard::Remedy::Instruction(text) = hazard.remedy
+                for hazard in rows.filter(|row| row.victim.group.contains(inst)) {
+                    if let hazard::Remedy::Instruction(text) = hazard.remedy
+                        && hazard.may_begin_before(&history)
                     {
                         need(Mitigation::Instruction(text(inst)), 0);
                     }
@@ -167,10 +163,17 @@ impl<'v> Victim<'v> {
     }
 }
 
-/// The instructions on one path back, the nearest first, and whether each is the program's.
-#[derive(Clone)]
+/// An instruction on a path back.
+#[derive(Clone, Copy)]
+struct PathStep<'s> {
+    preceding: Preceding<'s>,
+    /// Whether it is the program's.
+    is_original: bool,
+}
+
+/// The instructions on one path back, the nearest first.
 struct Path<'s> {
-    steps: Vec<(Preceding<'s>, bool)>,
+    steps: Vec<PathStep<'s>>,
     /// Whether there is more that was not looked at.
     is_cut: bool,
 }
@@ -179,60 +182,112 @@ impl Path<'_> {
     /// Whether inserted code has made a hazard of two instructions of the program, which it has not
     /// without it.
     fn has_completed(&self, breach: &Breach, inst: &Inst) -> bool {
-        let (trigger, _) = &self.steps[breach.trigger];
-        hazard::is_completed(breach, trigger.inst, inst, || {
-            let own = self.steps.iter().filter(|(_, is_original)| *is_original);
-            own.map(|(preceding, _)| preceding.inst)
+        let trigger = self.steps[breach.trigger].preceding.inst;
+        hazard::is_completed(breach, trigger, inst, || {
+            self.steps.iter().filter(|own| own.is_original).map(|own| own.preceding.inst)
         })
     }
 }
 
-/// Goes back from an instruction on all paths.
+/// Goes back from an instruction on all paths, as far on one as on another.
 struct PathSearch<'s, 'a> {
     streams: &'s Streams<'a>,
     /// Whether distance does not end what is looked for.
     is_far: bool,
     paths: Vec<Path<'s>>,
+    waiting: VecDeque<Lead<'s>>,
 }
 
-impl<'s> PathSearch<'s, '_> {
-    fn is_done(&self, distance: u32, steps: usize) -> bool {
-        let far = if self.is_far { FAR } else { MOST_WAIT_STATES.into() };
-        distance >= far || steps >= MOST_STEPS
+/// A path that is to be followed on, from before an item of a stream, or from the end of the stream.
+#[derive(Clone)]
+struct Lead<'s> {
+    stream: StreamIndex,
+    at: usize,
+    /// Blocks and branches that it has gone back over.
+    turns: usize,
+    distance: u32,
+    steps: Vec<PathStep<'s>>,
+}
+
+impl<'s, 'a> PathSearch<'s, 'a> {
+    /// The paths back from an item of a stream.
+    fn paths(
+        streams: &'s Streams<'a>,
+        is_far: bool,
+        (stream, at): (StreamIndex, usize),
+    ) -> Vec<Path<'s>> {
+        let lead = Lead { stream, at, turns: 0, distance: 0, steps: Vec::new() };
+        let (paths, waiting) = (Vec::new(), VecDeque::from([lead]));
+        let mut search = PathSearch { streams, is_far, paths, waiting };
+        while let Some(lead) = search.waiting.pop_front() {
+            search.follow(lead);
+        }
+        search.paths
     }
 
-    fn back(
-        &mut self,
-        stream: StreamIndex,
-        end: usize,
-        mut distance: u32,
-        mut steps: Vec<(Preceding<'s>, bool)>,
-    ) {
-        let streams = self.streams;
-        let preceding =
-            |inst, distance: u32| Preceding { inst, distance: distance.min(u8::MAX.into()) as u8 };
-        for item in streams.streams[stream][..end].iter().rev() {
-            steps.push((preceding(item.inst.inst(), distance), item.is_original()));
-            distance += u32::from(item.states);
-            for inst in item.padding.iter().rev() {
-                steps.push((preceding(inst, distance), false));
-                distance += u32::from(hazard::wait_states(inst));
+    /// Follows a path to the beginning of its stream, or to where it is long enough.
+    fn follow(&mut self, mut lead: Lead<'s>) {
+        let items = &self.streams.streams[lead.stream];
+        loop {
+            let jumps = self.streams.jumps[lead.stream].iter();
+            for (from, _) in jumps.filter(|(_, to)| *to == lead.at) {
+                let mut lead = Lead { at: *from, turns: lead.turns + 1, ..lead.clone() };
+                lead.step(&items[*from]);
+                self.put_off(lead);
             }
-            if self.is_done(distance, steps.len()) {
-                self.paths.push(Path { steps, is_cut: true });
+            let Some(previous) = lead.at.checked_sub(1) else { break };
+            if goes_elsewhere(&items[previous]) {
                 return;
             }
-        }
-        let before = &streams.predecessors[stream];
-        if self.paths.len() >= MOST_PATHS {
-            self.paths.push(Path { steps, is_cut: true });
-        } else if before.is_empty() {
-            self.paths.push(Path { steps, is_cut: false });
-        } else {
-            for before in before {
-                let end = streams.streams[*before].len();
-                self.back(*before, end, distance, steps.clone());
+            lead.step(&items[previous]);
+            lead.at = previous;
+            if self.is_long(&lead) {
+                return self.end(lead, true);
             }
         }
+        let before = &self.streams.predecessors[lead.stream];
+        if before.is_empty() {
+            return self.end(lead, false);
+        }
+        for before in before {
+            let at = self.streams.streams[*before].len();
+            self.put_off(Lead { stream: *before, at, turns: lead.turns + 1, ..lead.clone() });
+        }
     }
+
+    fn is_long(&self, lead: &Lead<'_>) -> bool {
+        lead.distance >= if self.is_far { FAR } else { MOST_WAIT_STATES.into() }
+    }
+
+    /// A path is followed on after the others, unless it is long enough, or too many are.
+    fn put_off(&mut self, lead: Lead<'s>) {
+        let are_many = self.paths.len() + self.waiting.len() >= MOST_PATHS;
+        match self.is_long(&lead) || are_many || lead.turns >= MOST_TURNS {
+            true => self.end(lead, true),
+            false => self.waiting.push_back(lead),
+        }
+    }
+
+    fn end(&mut self, lead: Lead<'s>, is_cut: bool) {
+        self.paths.push(Path { steps: lead.steps, is_cut });
+    }
+}
+
+impl<'s> Lead<'s> {
+    /// Adds an item, and what has been put before it.
+    fn step(&mut self, item: &'s Item<'_>) {
+        let inserted = item.padding.iter().rev().map(|inst| (&**inst, false));
+        let own = (item.inst.inst(), item.is_original());
+        for (inst, is_original) in [own].into_iter().chain(inserted) {
+            let distance = self.distance.min(u8::MAX.into()) as u8;
+            let preceding = Preceding { inst, distance };
+            self.steps.push(PathStep { preceding, is_original });
+            self.distance += u32::from(hazard::wait_states(inst));
+        }
+    }
+}
+
+/// Whether control does not go on from an item to the next one of its stream.
+fn goes_elsewhere(item: &Item<'_>) -> bool {
+    !item.is_original() && item.inst.inst().operation.opcode() == Opcode::SBranch
 }

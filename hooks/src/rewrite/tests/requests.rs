@@ -297,6 +297,15 @@ fn a_hazard_that_an_instruction_has_ended_is_mitigated_where_that_is_removed_how
 }
 
 #[test]
+fn a_loop_of_which_everything_is_removed_is_gone_round_only_so_often() {
+    let kernel = "v_mov_b32 v3, v0\ns_branch start\nround: s_cbranch_scc0 round\n\
+                  v_permlane16_b32 v3, v3, s0, s0\ns_endpgm\n\
+                  start: v_cmpx_gt_u32 v1, v0\ns_branch round\n";
+    let text = without_third(kernel);
+    assert!(text.iter().any(|own| own == "v_mov_b32_e32 v3, v3"), "{text:#?}");
+}
+
+#[test]
 fn what_mitigates_a_hazard_waits_for_what_it_reads() {
     let kernel = "v_rcp_f32 v3, v0\nv_cmpx_gt_u32 v1, v0\nv_mov_b32 v4, v0\n\
                   v_permlane16_b32 v3, v3, s0, s0\ns_endpgm\n";
