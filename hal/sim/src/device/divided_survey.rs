@@ -1,7 +1,7 @@
 //! What is learnt of a dispatch without a fault, on several threads.
 
 use super::checks::SurveyCheck;
-use super::parallel::{ALONE, Pieces, add, workgroups_at_once};
+use super::parallel::{Pieces, add, workgroups_at_once};
 use super::{EmbeddedGpu, Notes};
 use crate::dispatch::checker::Both;
 use crate::dispatch::execution::{Execution, Progress};
@@ -14,6 +14,10 @@ use crate::memory::{FootprintUnion, Footprints};
 use flipwave_device::{Address, Completion, DeviceError, Statistics};
 use std::mem;
 use std::num::NonZeroUsize;
+
+/// Wave instructions that a dispatch executes on one thread before it is divided: what its workgroups have
+/// to do with one another is mostly seen by then, and what threads have executed in vain is executed anew.
+const ALONE: u64 = 1 << 16;
 
 /// Wave instructions that a thread executes at most before it is looked whether workgroups have had to do
 /// with one another.

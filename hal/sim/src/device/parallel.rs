@@ -18,7 +18,7 @@ use std::thread;
 
 /// Wave instructions that a dispatch executes on one thread before it is divided, if it is not known how
 /// many its workgroups have: it is then.
-pub(super) const ALONE: u64 = 1 << 13;
+const ALONE: u64 = 1 << 13;
 /// Wave instructions for which a thread is woken: that takes as long as one executes a good part of these.
 const WORTHWHILE: u64 = 1 << 13;
 /// Pieces of work for each thread, so that all have something to do until the end.
