@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 /// Paths back that are followed from one instruction.
-const MOST_PATHS: usize = 256;
+const MOST_PATHS: usize = 1024;
 
 /// Wait states that are looked back over for hazards that distance does not end.
 const FAR: u32 = 64;
