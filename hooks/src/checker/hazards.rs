@@ -57,8 +57,8 @@ pub fn check(
                 for found in families.flat_map(|family| breaches(family, before, inst)) {
                     let trigger = items[found.trigger];
                     let is_completed = || {
-                        let own = || items.iter().filter(|own| !own.is_inserted());
-                        let own = || own().map(|own| &own.facts.inst);
+                        let own = items.iter().filter(|own| !own.is_inserted());
+                        let own = own.map(|own| &own.facts.inst);
                         is_completed(&found, &trigger.facts.inst, inst, own)
                     };
                     if item.is_inserted() || trigger.is_inserted() || is_completed() {

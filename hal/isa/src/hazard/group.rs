@@ -116,14 +116,13 @@ pub(super) const PERMLANE: Group = group("v_permlane", |inst| inst.operation.is(
 pub(super) const VALU_NOT_NOP: Group =
     group("VALU other than v_nop", |inst| is_valu(inst) && inst.operation.opcode() != Opcode::VNop);
 pub(super) const VALU_WRITES_SCALAR: Group = group("VALU that writes a scalar register", |inst| {
-    is_valu(inst) && !reads_lane(inst) && inst.writes.iter().any(|range| !range.first.is_per_lane())
+    is_valu(inst) && !reads_lane(inst) && writes_scalar(inst)
 });
-pub(super) const SALU_OVERWRITES: Group = group("SALU that writes a scalar register", |inst| {
-    is_salu(inst) && inst.writes.iter().any(|range| !range.first.is_per_lane())
-});
+pub(super) const SALU_OVERWRITES: Group =
+    group("SALU that writes a scalar register", |inst| is_salu(inst) && writes_scalar(inst));
 pub(super) const VALU_OVERWRITES: Group =
     group("VALU that writes a scalar register, reads of lanes included", |inst| {
-        is_valu(inst) && inst.writes.iter().any(|range| !range.first.is_per_lane())
+        is_valu(inst) && writes_scalar(inst)
     });
 pub(super) const SALU_WRITES_EXEC: Group =
     group("SALU that writes EXEC", |inst| is_salu(inst) && writes(inst, Register::ExecLo));
@@ -264,6 +263,10 @@ fn writes_part(inst: &Inst) -> bool {
         (None, _) => op_sel.is_some_and(|own| own >> sources & 1 != 0),
     };
     is_valu(inst) && selects
+}
+
+fn writes_scalar(inst: &Inst) -> bool {
+    inst.writes.iter().any(|range| !range.first.is_per_lane())
 }
 
 fn writes(inst: &Inst, register: Register) -> bool {

@@ -242,16 +242,16 @@ pub fn breaches(family: &'static [Hazard], before: &[Preceding<'_>], inst: &Inst
 /// Whether a breach of two instructions of a program is none of the program's own: another instruction
 /// between them, which a rewriter has inserted, has made it one. `own` gives the program's instructions
 /// before the victim, the nearest first.
-pub fn is_completed<'a, I: Iterator<Item = &'a Inst>>(
+pub fn is_completed<'a>(
     breach: &Breach,
     trigger: &Inst,
     victim: &Inst,
-    own: impl FnOnce() -> I,
+    own: impl Iterator<Item = &'a Inst>,
 ) -> bool {
     if breach.hazard.across.is_none() {
         return false;
     }
-    let before = preceding(own());
+    let before = preceding(own);
     let breaches = breaches(std::slice::from_ref(breach.hazard), &before, victim);
     !breaches.iter().any(|found| std::ptr::eq(before[found.trigger].inst, trigger))
 }

@@ -183,9 +183,8 @@ impl Path<'_> {
     /// without it.
     fn has_completed(&self, breach: &Breach, inst: &Inst) -> bool {
         let trigger = self.steps[breach.trigger].preceding.inst;
-        hazard::is_completed(breach, trigger, inst, || {
-            self.steps.iter().filter(|own| own.is_original).map(|own| own.preceding.inst)
-        })
+        let own = self.steps.iter().filter(|own| own.is_original).map(|own| own.preceding.inst);
+        hazard::is_completed(breach, trigger, inst, own)
     }
 }
 
