@@ -59,9 +59,9 @@ pub struct Counter {
     /// The stretches that were executed, each as the indices of the instructions that are counted in it:
     /// those before EXEC changes, and those after.
     stretches: StretchMap<[Vec<usize>; 2]>,
-    /// The wave whose turn it is.
-    current: Option<WaveId>,
-    /// The waves of its workgroup.
+    /// The workgroup whose turn it is.
+    workgroup: Option<Dim3>,
+    /// Its waves.
     waves: Vec<Counted>,
     /// Those of other workgroups that have some under way.
     others: FxHashMap<Dim3, Vec<Counted>>,
@@ -88,7 +88,7 @@ impl Counter {
             by_dword: Vec::new(),
             elsewhere: FxHashMap::default(),
             stretches: StretchMap::default(),
-            current: None,
+            workgroup: None,
             waves: Vec::new(),
             others: FxHashMap::default(),
             ended: Vec::new(),
@@ -123,9 +123,7 @@ impl Counter {
     /// A wave has executed an instruction on these lanes.
     #[inline(always)]
     pub(crate) fn count(&mut self, wave: &Wave, inst: &Inst, lanes: LaneMask) {
-        if self.current != Some(wave.id) {
-            self.turn_to(wave.id);
-        }
+        self.turn_to(wave.id);
         let (own, index) = (wave.id.wave as usize, self.index_of(inst));
         if index >= self.waves[own].counts.len() {
             self.make_room(own);
@@ -147,9 +145,7 @@ impl Counter {
         times: u64,
         [lanes, after]: [LaneMask; 2],
     ) {
-        if self.current != Some(wave.id) {
-            self.turn_to(wave.id);
-        }
+        self.turn_to(wave.id);
         let place = self.stretches.place(stretch);
         let place = place.unwrap_or_else(|| self.add_stretch(stretch));
         let lanes = self.count_lanes(lanes);
@@ -245,16 +241,14 @@ impl Counter {
         self.waves[wave].counts.resize(self.instructions.len(), InstructionCount::default());
     }
 
-    /// It is the turn of another wave.
-    #[inline]
+    /// It is the turn of a wave.
+    #[inline(always)]
     fn turn_to(&mut self, wave: WaveId) {
-        if self.current.is_none_or(|own| own.workgroup != wave.workgroup) {
+        if self.workgroup != Some(wave.workgroup) {
             self.turn_to_workgroup(wave.workgroup);
         }
-        self.current = Some(wave);
-        let count = wave.wave as usize + 1;
-        if self.waves.len() < count {
-            self.waves.resize_with(count, Counted::default);
+        if wave.wave as usize >= self.waves.len() {
+            self.add_waves(wave.wave as usize + 1);
         }
     }
 
@@ -264,11 +258,17 @@ impl Counter {
         let next = self.others.remove(&workgroup).unwrap_or_default();
         let before = mem::replace(&mut self.waves, next);
         let is_under_way = |own: &Counted| !own.counts.is_empty() || !own.stretches.is_empty();
-        if let Some(wave) = self.current
+        if let Some(own) = self.workgroup.replace(workgroup)
             && before.iter().any(is_under_way)
         {
-            self.others.insert(wave.workgroup, before);
+            self.others.insert(own, before);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn add_waves(&mut self, count: usize) {
+        self.waves.resize_with(count, Counted::default);
     }
 
     /// The wave whose turn it is has ended.
