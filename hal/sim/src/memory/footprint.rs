@@ -1,7 +1,7 @@
 //! What each workgroup of a dispatch touches in device memory, and whether workgroups can tell
 //! that others are there.
 
-use super::byte_set::{ByteSet, ByteSetBuilder, LINE};
+use super::byte_set::{ByteSet, ByteSetBuilder, LINE, Masks, Part, SharedParts};
 use super::bytes::LARGE;
 use flipwave_device::{Dim3, Statistics};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -31,6 +31,14 @@ impl Footprint {
     pub fn bytes_written(&self) -> u64 {
         self.written.len() + self.private.len()
     }
+
+    fn sets(&self) -> [&ByteSet; 3] {
+        [&self.read, &self.written, &self.private]
+    }
+
+    fn sets_mut(&mut self) -> [&mut ByteSet; 3] {
+        [&mut self.read, &mut self.written, &mut self.private]
+    }
 }
 
 /// The footprint of a workgroup under way, with the fields of a [`Footprint`].
@@ -57,6 +65,8 @@ impl FootprintBuilder {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Footprints {
     workgroups: BTreeMap<Dim3, Footprint>,
+    /// The parts of their sets.
+    parts: SharedParts,
     /// Workgroups that have started, and not ended.
     under_way: BTreeMap<Dim3, FootprintBuilder>,
 }
@@ -93,10 +103,9 @@ impl Footprints {
 
     /// Bytes of the host that they take, about.
     pub fn host_bytes(&self) -> u64 {
-        let sets = |own: &Footprint| {
-            [&own.read, &own.written, &own.private].map(ByteSet::host_bytes).iter().sum::<u64>()
-        };
-        self.workgroups.values().map(|own| size_of::<Footprint>() as u64 + sets(own)).sum()
+        let parts = |own: &Footprint| own.sets().map(|set| set.parts().len()).iter().sum::<usize>();
+        let own = |own| size_of::<Footprint>() + parts(own) * size_of::<Part>();
+        self.parts.host_bytes() + self.workgroups.values().map(own).sum::<usize>() as u64
     }
 
     /// Bytes of the host that memory takes, about, which is shared with a state from before the dispatch and
@@ -104,7 +113,7 @@ impl Footprints {
     pub fn bytes_copied(&self) -> u64 {
         const PART: u64 = LARGE as u64;
         let sets = self.workgroups.values().flat_map(|own| [&own.written, &own.private]);
-        let parts = sets.flat_map(ByteSet::lines).map(|(line, _)| line / (PART / LINE));
+        let parts = sets.flat_map(ByteSet::lines).map(|[line, _]| line / (PART / LINE));
         parts.collect::<FxHashSet<u64>>().len() as u64 * PART
     }
 
@@ -123,26 +132,33 @@ impl Footprints {
 
     /// Adds the workgroups of others that have ended.
     pub(crate) fn absorb(&mut self, others: Footprints) {
-        self.workgroups.extend(others.workgroups);
+        self.add(others.workgroups);
     }
 
     /// A workgroup has ended.
     pub(crate) fn end(&mut self, workgroup: Dim3) {
-        if let Some(own) = self.under_way.remove(&workgroup) {
-            self.workgroups.insert(workgroup, own.build());
-        }
+        let own = self.under_way.remove(&workgroup);
+        self.add(own.map(|own| (workgroup, own.build())));
     }
 
     /// The dispatch has ended.
     pub(crate) fn end_all(&mut self) {
         let under_way = std::mem::take(&mut self.under_way);
-        self.workgroups.extend(under_way.into_iter().map(|(own, builder)| (own, builder.build())));
+        self.add(under_way.into_iter().map(|(workgroup, own)| (workgroup, own.build())));
+    }
+
+    fn add(&mut self, workgroups: impl IntoIterator<Item = (Dim3, Footprint)>) {
+        let mut workgroups: Vec<(Dim3, Footprint)> = workgroups.into_iter().collect();
+        self.parts.share(workgroups.iter_mut().flat_map(|(_, own)| own.sets_mut()));
+        self.workgroups.extend(workgroups);
     }
 }
 
 impl FromIterator<(Dim3, Footprint)> for Footprints {
     fn from_iter<I: IntoIterator<Item = (Dim3, Footprint)>>(all: I) -> Footprints {
-        Footprints { workgroups: all.into_iter().collect(), under_way: BTreeMap::new() }
+        let mut footprints = Footprints::default();
+        footprints.add(all);
+        footprints
     }
 }
 
@@ -157,11 +173,10 @@ pub struct FootprintUnion {
 impl FootprintUnion {
     /// Adds the footprints of other workgroups.
     pub(crate) fn add(&mut self, footprints: &Footprints) {
-        for footprint in footprints.workgroups.values() {
-            self.read.add(&footprint.read);
-            self.written.add(&footprint.written);
-            self.private.add(&footprint.private);
-        }
+        let Footprints { workgroups, .. } = footprints;
+        self.read.add(workgroups.values().map(|own| &own.read));
+        self.written.add(workgroups.values().map(|own| &own.written));
+        self.private.add(workgroups.values().map(|own| &own.private));
     }
 
     /// Whether a workgroup whose footprint among these is `own` depends on others if it touches what
@@ -185,7 +200,7 @@ impl FootprintUnion {
 /// Bytes that several sets have: for each line those in one set at least, and in two.
 #[derive(Clone, Debug, Default)]
 struct Shared {
-    pages: FxHashMap<u64, Box<Page>>,
+    pages: BTreeMap<u64, Box<Page>>,
 }
 
 /// The lines of a page: sets have many side by side.
@@ -193,27 +208,36 @@ type Page = [[u64; 2]; PAGE as usize];
 const PAGE: u64 = 64;
 
 impl Shared {
-    fn add(&mut self, set: &ByteSet) {
-        let mut lines = set.lines().peekable();
-        while let Some((line, _)) = lines.peek() {
-            let number = line / PAGE;
-            let new = || Box::new([[0; 2]; PAGE as usize]);
-            let page = self.pages.entry(number).or_insert_with(new);
-            while let Some((line, mask)) = lines.next_if(|(line, _)| line / PAGE == number) {
-                let [once, twice] = &mut page[(line % PAGE) as usize];
-                *twice |= *once & mask;
-                *once |= mask;
+    fn add<'a>(&mut self, sets: impl Iterator<Item = &'a ByteSet>) {
+        // A part that sets share is looked through once.
+        let mut parts = FxHashMap::default();
+        for part in sets.flat_map(ByteSet::parts) {
+            let known = parts.entry(part.identity());
+            known.and_modify(|(_, is_shared)| *is_shared = true).or_insert((part, false));
+        }
+        for (part, is_shared) in parts.into_values() {
+            let mut lines = part.lines().peekable();
+            while let Some([line, _]) = lines.peek() {
+                let number = line / PAGE;
+                let new = || Box::new([[0; 2]; PAGE as usize]);
+                let page = self.pages.entry(number).or_insert_with(new);
+                while let Some([line, mask]) = lines.next_if(|[line, _]| line / PAGE == number) {
+                    let [once, twice] = &mut page[(line % PAGE) as usize];
+                    *twice |= if is_shared { mask } else { *once & mask };
+                    *once |= mask;
+                }
             }
         }
     }
 
     /// Whether another of the sets than `own` has a byte of `bytes`.
     fn meets(&self, own: &ByteSet, bytes: &ByteSet) -> bool {
-        if self.pages.is_empty() {
-            return false;
-        }
-        let mut current: Option<(u64, Option<&Page>)> = None;
-        bytes.beside(own).any(|(line, mask, own)| {
+        let has_pages = |part: &&Part| {
+            let [first, last] = part.ends().map(|line| line / PAGE);
+            self.pages.range(first..=last).next().is_some()
+        };
+        let (mut own, mut current) = (Masks::of(own), None::<(u64, Option<&Page>)>);
+        bytes.parts().iter().filter(has_pages).flat_map(Part::lines).any(|[line, mask]| {
             let number = line / PAGE;
             let page = match current {
                 Some((known, page)) if known == number => page,
@@ -221,7 +245,7 @@ impl Shared {
             };
             current = Some((number, page));
             let [once, twice] = page.map_or([0; 2], |page| page[(line % PAGE) as usize]);
-            mask & (twice | once & !own) != 0
+            mask & (twice | once & !own.get(line)) != 0
         })
     }
 }

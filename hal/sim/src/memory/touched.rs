@@ -1,9 +1,10 @@
 //! What compiled code touches of device memory: it notes that itself, since nobody sees its accesses.
 
 use super::access::{Window, WindowAccess};
-use super::byte_set::{ByteSetBuilder, LINE, Line, lines_of};
+use super::byte_set::{LINE, Line, bits_of, lines_of};
 use super::footprint::FootprintBuilder;
 use std::collections::BTreeMap;
+use std::mem;
 use std::ops::Range;
 use std::ptr;
 
@@ -66,7 +67,7 @@ impl TouchedRegion {
     /// Notes that so many bytes from an offset on are touched, as far as there are any.
     pub fn touch(&mut self, offset: u64, bytes: u64) {
         let end = offset.saturating_add(bytes).min(self.bits.len() as u64 * LINE);
-        for (line, mask) in lines_of(offset, end.saturating_sub(offset)) {
+        for [line, mask] in lines_of(offset, end.saturating_sub(offset)) {
             self.touch_bytes(line as usize, mask);
         }
     }
@@ -94,36 +95,21 @@ impl TouchedRegion {
         self.pages[page] |= 1 << (line % 64);
     }
 
-    /// Adds what was touched to a set, and forgets it.
-    fn take(&mut self, set: &mut ByteSetBuilder) {
-        self.take_each(|lines| set.insert_lines(lines.iter().copied()));
-    }
-
-    /// Has `take` take the lines that have bytes which were touched, some at a time, and forgets them.
-    fn take_each(&mut self, mut take: impl FnMut(&[Line])) {
+    /// Has `take` take the lines that have bytes which were touched, and forgets them.
+    #[inline]
+    fn take_each(&mut self, mut take: impl FnMut(Line)) {
         let TouchedRegion { base, bits, pages, chapters, touched } = self;
-        let mut taken = Vec::with_capacity(64);
         touched.sort_unstable();
         for chapter in touched.drain(..).map(|chapter| chapter as usize) {
-            for page in bits_of(std::mem::take(&mut chapters[chapter])) {
+            for page in bits_of(mem::take(&mut chapters[chapter])) {
                 let page = chapter * 64 + page;
-                let lines = bits_of(std::mem::take(&mut pages[page])).map(|line| page * 64 + line);
-                let own = |line| (*base / LINE + line as u64, std::mem::take(&mut bits[line]));
-                taken.clear();
-                taken.extend(lines.map(own));
-                take(&taken);
+                for line in bits_of(mem::take(&mut pages[page])) {
+                    let line = page * 64 + line;
+                    take([*base / LINE + line as u64, mem::take(&mut bits[line])]);
+                }
             }
         }
     }
-}
-
-/// The numbers of the bits that are set, ascending.
-fn bits_of(mut mask: u64) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let bit = (mask != 0).then(|| mask.trailing_zeros() as usize);
-        mask &= mask.wrapping_sub(1);
-        bit
-    })
 }
 
 /// The private memory of a workgroup, and which bytes of it were touched since this was last asked.
@@ -198,7 +184,7 @@ impl TouchedPrivate {
 
     /// The same of so many bytes from an offset on.
     pub fn touch(&mut self, access: WindowAccess, offset: u64, bytes: u64) {
-        for (line, mask) in lines_of(offset, bytes) {
+        for [line, mask] in lines_of(offset, bytes) {
             self.touch_bytes(access, line as usize, mask);
         }
     }
@@ -207,8 +193,8 @@ impl TouchedPrivate {
     /// count as read.
     fn take(&mut self, footprint: &mut FootprintBuilder) {
         let FootprintBuilder { read, private, .. } = footprint;
-        self.read.take_each(|lines| read.insert_lines_without(lines.iter().copied(), private));
-        self.written.take_each(|lines| private.insert_each(lines.iter().copied()));
+        self.read.take_each(|line| read.insert_without(line, private));
+        self.written.take_each(|line| private.insert_each([line]));
     }
 }
 
@@ -270,10 +256,11 @@ impl TouchedRegions {
     pub fn take(&mut self, footprint: &mut FootprintBuilder) {
         self.private.take(footprint);
         for ((_, _, access), region) in &mut self.regions {
-            region.take(match access {
+            let set = match access {
                 WindowAccess::Read => &mut footprint.read,
                 WindowAccess::Write => &mut footprint.written,
-            });
+            };
+            region.take_each(|line| set.insert_line(line));
         }
     }
 }

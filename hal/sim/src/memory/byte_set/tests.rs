@@ -16,9 +16,10 @@ fn it_does_not_matter_how_a_set_has_grown() {
         both.insert(start, count / 2);
     }
     for _ in 0..300 {
-        lines.insert_lines(wanted.lines.iter().rev().copied());
+        let all: Vec<Line> = wanted.lines().collect();
+        all.into_iter().rev().for_each(|line| lines.insert_line(line));
     }
-    both.insert_lines(wanted.lines());
+    wanted.lines().for_each(|line| both.insert_line(line));
     for own in [bytes, lines, both] {
         let has = |byte: u64| own.mask(byte / LINE) >> (byte % LINE) & 1 != 0;
         assert!(has(2) && !has(3) && has(3999) && !has(4000) && has((1 << 20) + 64));
@@ -75,7 +76,7 @@ fn bytes_of_another_set_are_left_out() {
     other.insert(Address(70), 10);
     let mut set = ByteSetBuilder::default();
     for (start, bytes) in [(60, 30), (72, 4)] {
-        set.insert_lines_without(lines_of(start, bytes), &other);
+        lines_of(start, bytes).for_each(|line| set.insert_without(line, &other));
     }
     let set = set.build();
     for byte in 50..100 {
@@ -84,4 +85,55 @@ fn bytes_of_another_set_are_left_out() {
             (60..70).contains(&byte) || (80..90).contains(&byte)
         );
     }
+}
+
+/// Lines here and there in some chapters: by seed and number of lines.
+fn scattered(seed: u64, count: u64) -> BTreeSet<u64> {
+    let mut state = seed;
+    let next = |_| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 33) % (5 * CHAPTER)
+    };
+    (0..count).map(next).collect()
+}
+
+/// Sets are cut into parts, some short and some long, which nobody sees who asks for bytes.
+#[test]
+fn cutting_sets_into_parts_changes_nothing() {
+    let bytes = |lines: &BTreeSet<u64>| -> ByteSet {
+        let all: Vec<(Address, u64)> = lines.iter().map(|n| (Address(n * LINE + 5), 50)).collect();
+        ByteSet::of_runs(all.into_iter().rev())
+    };
+    for count in [1, 40, 500, 9000] {
+        let [one, other] = [1, 2].map(|seed| scattered(seed * count, count));
+        let [own, others] = [&one, &other].map(bytes);
+        assert_eq!(own.len(), 50 * one.len() as u64);
+        assert!(own.lines().map(|[line, _]| line).eq(one.iter().copied()));
+        assert_eq!(own.intersects(&others), !one.is_disjoint(&other), "{count}");
+        let mut masks = Masks::of(&others);
+        for line in &one {
+            assert_eq!(masks.get(*line) != 0, other.contains(line), "{line}");
+            assert_eq!(others.contains(Address(line * LINE + 5)), other.contains(line));
+        }
+        let all: ByteSet = [&own, &others].into_iter().collect();
+        assert_eq!(all, bytes(&one.union(&other).copied().collect()));
+    }
+}
+
+/// Where one of several sets has more than the others, they share the rest.
+#[test]
+fn sets_share_what_they_have_alike() {
+    let run = |chapter: u64, lines: u64| (Address(chapter * CHAPTER * LINE), lines * LINE);
+    let runs = [[run(0, 40), run(3, 900), run(4, 3)], [run(0, 41), run(3, 900), run(4, 3)]];
+    let mut sets = runs.map(ByteSet::of_runs);
+    let before = sets.clone();
+    let mut shared = SharedParts::default();
+    shared.share(&mut sets);
+    assert_eq!(sets, before);
+    let same = [0, 1, 2].map(|n| sets[0].parts[n].identity() == sets[1].parts[n].identity());
+    assert_eq!(same, [false, true, true]);
+    let bytes = shared.host_bytes();
+    shared.share(&mut before.clone());
+    assert_eq!(shared.host_bytes(), bytes);
+    assert!((16 * 984..32 * 984).contains(&bytes), "{bytes}");
 }

@@ -35,6 +35,26 @@ fn a_byte_written_by_one_and_touched_by_another_makes_both_dependent() {
     assert_eq!(dependent(&[[&[7], &[7], &[]], [&[7], &[], &[]], third]), [0, 1]);
 }
 
+/// Far from each other, and more than one part of a set has room for.
+#[test]
+fn many_workgroups_that_read_the_same_take_the_room_of_one() {
+    let footprints = |count| -> Footprints {
+        let read = || ByteSet::of_runs((0..100).map(|n| (Address(n << 15), 64)));
+        let each = |x| ([x, 0, 0], Footprint { read: read(), ..Footprint::default() });
+        (0..count).map(each).collect()
+    };
+    let [one, many] = [1, 1000].map(footprints);
+    assert!(many.independent());
+    assert!(one.host_bytes() > 1600, "{}", one.host_bytes());
+    let each = many.host_bytes() / 1000;
+    assert!(each < size_of::<Footprint>() as u64 + 300, "{each}");
+    // One of them writes what the others read.
+    let written = ByteSet::of_runs([(Address(99 << 15), 1)]);
+    let writer = ([5000, 0, 0], Footprint { written, ..Footprint::default() });
+    let all = many.iter().map(|(own, footprint)| (own, footprint.clone())).chain([writer]);
+    assert_eq!(all.collect::<Footprints>().dependent().len(), 1001);
+}
+
 #[test]
 fn private_memory_may_be_used_again_but_not_found_as_it_was_left() {
     assert_eq!(dependent(&[[&[], &[], &[7]], [&[], &[], &[7]]]), []);
