@@ -18,7 +18,7 @@ use crate::dispatch::launch::Launch;
 use crate::dispatch::observer::{Observer, Unobserved};
 use crate::dispatch::policy::Policy;
 use crate::dispatch::schedule::Scheduler;
-use crate::dispatch::spare_waves::SpareWaves;
+use crate::dispatch::spare::Spares;
 use crate::memory::{AddressSpace, Footprints, Noting};
 use crate::translate::program::Program;
 use crate::wave::Level;
@@ -44,7 +44,7 @@ pub struct EmbeddedGpu {
     /// The code of each module, by the module's index; for each wave size of the target, in the
     /// order of [`Target::wave_sizes`].
     programs: Vec<Vec<Arc<Program>>>,
-    spare: SpareWaves,
+    spare: Spares,
     /// The resources of global wave sync as the last dispatch has left them.
     sync: GlobalSync,
     /// The threads that dispatches are divided among.
@@ -78,7 +78,7 @@ impl EmbeddedGpu {
             space: AddressSpace::default(),
             policy: Policy::default(),
             modules: Vec::new(),
-            spare: SpareWaves::default(),
+            spare: Spares::default(),
             sync: GlobalSync::default(),
             helpers: Helpers::default(),
             lengths: Lengths::default(),

@@ -9,7 +9,7 @@ pub mod observer;
 pub mod policy;
 pub mod schedule;
 pub mod slots;
-pub mod spare_waves;
+pub mod spare;
 pub(crate) mod stall;
 pub mod turns;
 mod watched;

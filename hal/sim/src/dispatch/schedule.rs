@@ -13,6 +13,7 @@ use crate::dispatch::checker::Checker;
 use crate::dispatch::execution::{Execution, Position, Progress, StallReport};
 use crate::dispatch::observer::{Executed, Interest, Observer, Watch};
 use crate::dispatch::policy::{Compiling, Stalls};
+use crate::dispatch::spare::Spare;
 use crate::dispatch::stall::{Watching, explain};
 use crate::dispatch::turns::{FEW, TurnEnd, turn};
 use crate::dispatch::watched::Watched;
@@ -23,7 +24,7 @@ use crate::execute::control::Step;
 use crate::execute::step::step;
 use crate::instruction::control::Control;
 use crate::instruction::{Flow, Run};
-use crate::memory::{AlignedBytes, Footprints, Memory, Recording, TouchedRegions};
+use crate::memory::{AlignedBytes, Footprints, Memory, Recording};
 use crate::translate::program::Program;
 use crate::wave::{Level, Status, Wave};
 use flipwave_device::{Completion, DeviceFault, FaultCause, Statistics, WaveId, WaveLocation};
@@ -38,12 +39,11 @@ pub struct Scheduler<'a, C> {
     checker: &'a mut C,
     /// Wave instructions of the dispatch at which it pauses.
     pause: u64,
-    /// Waves of workgroups that have ended, to be used again.
-    spare: Vec<Wave>,
+    /// Waves of workgroups that have ended, to be used again, and where it is noted what compiled code
+    /// touches.
+    spare: Spare,
     /// What compiled code has besides the waves.
     workspace: Workspace,
-    /// What compiled code touches, where that is recorded.
-    touched: TouchedRegions,
 }
 
 /// How a workgroup's turn ended.
@@ -63,10 +63,9 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         observer: &'a mut dyn Observer,
         checker: &'a mut C,
         pause: u64,
-        spare: Vec<Wave>,
+        spare: Spare,
     ) -> Scheduler<'a, C> {
-        let (workspace, touched) = (Workspace::default(), TouchedRegions::default());
-        Scheduler { programs, observer, checker, pause, spare, workspace, touched }
+        Scheduler { programs, observer, checker, pause, spare, workspace: Workspace::default() }
     }
 
     /// A wave to be set up.
@@ -82,7 +81,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
                 wave.rows_used = [0, 1].map(|file| wave.rows_used[file].max(used[file]));
             }
         }
-        self.spare.append(&mut workgroup.waves);
+        self.spare.waves.append(&mut workgroup.waves);
     }
 
     /// Advances a dispatch until it pauses or ends; notes what its workgroups touch if there are
@@ -103,8 +102,8 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         progress
     }
 
-    /// The waves that are not used any more.
-    pub fn into_spare(self) -> Vec<Wave> {
+    /// What is not used any more.
+    pub fn into_spare(self) -> Spare {
         self.spare
     }
 
@@ -116,7 +115,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
     ) -> Progress {
         for state in mem::take(&mut execution.put_away) {
             let level = self.programs[execution.home].level();
-            let spare = &mut self.spare;
+            let spare = &mut self.spare.waves;
             let workgroup = state.restore(|| Scheduler::<C>::wave(spare, level));
             execution.resident.push_back(workgroup);
         }
@@ -211,10 +210,10 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         let position = launch.position(index);
         let level = self.programs[execution.home].level();
         let count = launch.waves(position);
-        let left = self.spare.len().saturating_sub(count as usize);
+        let left = self.spare.waves.len().saturating_sub(count as usize);
         // With room for these alone: what is split off a list may take over its room.
         let mut waves = Vec::with_capacity(count as usize);
-        waves.extend(self.spare.drain(left..));
+        waves.extend(self.spare.waves.drain(left..));
         waves.resize_with(count as usize, || Wave::new(level));
         let mut watched = Vec::with_capacity(waves.len());
         for (index, wave) in (0..count).zip(&mut waves) {
@@ -250,11 +249,11 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         let launch = &execution.launch;
         let private = [launch.private_memory(workgroup.slot), launch.all_private_memory()];
         self.workspace.forget_private();
-        let mut touched = mem::take(&mut self.touched);
+        let mut touched = mem::take(&mut self.spare.touched);
         let mut recording = Recording::new(memory, footprint, &mut touched, private);
         let turn = self.turn(execution, workgroup, &mut recording);
         drop(recording);
-        self.touched = touched;
+        self.spare.touched = touched;
         footprint.statistics = workgroup.statistics;
         footprint.uses_global_sync = execution.sync.is_used_by(workgroup.position);
         turn
@@ -355,9 +354,8 @@ impl<'a, C: Checker> Scheduler<'a, C> {
             observer: &mut *finder,
             checker: &mut *self.checker,
             pause: self.pause,
-            spare: Vec::new(),
+            spare: Spare::default(),
             workspace: Workspace::default(),
-            touched: TouchedRegions::default(),
         };
         scheduler.run_wave::<true>(execution, common, wave, &mut memory, turn)?;
         execution.search.note(wave, (count, finder), pages);

@@ -231,6 +231,15 @@ impl TouchedRegions {
         })
     }
 
+    /// Whether they are few, and not so large that the system has memory of zeros faster than they are
+    /// zeroed for others.
+    pub fn is_worth_keeping(&self) -> bool {
+        const MOST: usize = 32;
+        const LARGEST: u64 = 1 << 28;
+        let bytes: u64 = self.regions.keys().map(|(_, bytes, _)| bytes).sum();
+        (1..=MOST).contains(&self.regions.len()) && bytes <= LARGEST
+    }
+
     /// The turn of a workgroup with this private memory begins.
     pub fn begin(&mut self, private: Range<u64>) {
         self.private.begin(private);
