@@ -280,7 +280,7 @@ impl ByteSetBuilder {
 
 impl Chapter {
     /// Lines that it has room for from the beginning.
-    const ROOM: usize = 64;
+    const ROOM: usize = 16;
     /// So many lines may come more than once before they are settled.
     const LOOSE: usize = CHAPTER as usize;
 
