@@ -167,7 +167,7 @@ impl Replayed {
         }
         let outputs = self.outputs.iter().flatten().zip(&golden.outputs);
         for ((recorded, now), buffer) in outputs.zip(&self.prepared.workload.program.outputs) {
-            if recorded != now {
+            if **recorded != *now.bytes() {
                 return Err(differs(format!("{} is not what the host read", buffer.name)));
             }
         }

@@ -9,6 +9,7 @@ use crate::element::{ElementType, Value};
 use crate::extents::{Extents, WrongBox};
 use crate::schema;
 use flipwave_analysis::ErrorShape;
+use flipwave_injector::Output;
 
 /// How far an element may be from the fault-free one. It is right if it meets any of the
 /// limits; with none it must be exact.
@@ -117,7 +118,7 @@ pub fn compare(
     golden: &[u8],
     faulty: &[u8],
 ) -> Difference {
-    compare_each((element, tolerance), golden, faulty, |_| {})
+    compare_each((element, tolerance), differing(golden, faulty), |_| {})
 }
 
 /// The same of outputs with dimensions.
@@ -127,9 +128,27 @@ pub(crate) fn compare_in(
     golden: &[u8],
     faulty: &[u8],
 ) -> Difference {
-    let Some(extents) = extents else { return compare(element, tolerance, golden, faulty) };
+    compare_blocks(extents, (element, tolerance), differing(golden, faulty))
+}
+
+/// The same of what runs have left.
+pub(crate) fn compare_outputs(
+    extents: Option<Extents>,
+    element: (ElementType, &Tolerance),
+    golden: &Output,
+    faulty: &Output,
+) -> Difference {
+    compare_blocks(extents, element, golden.differing(faulty))
+}
+
+fn compare_blocks<'a>(
+    extents: Option<Extents>,
+    element: (ElementType, &Tolerance),
+    differing: impl Iterator<Item = Block<'a>>,
+) -> Difference {
+    let Some(extents) = extents else { return compare_each(element, differing, |_| {}) };
     let mut wrong = WrongBox::new(extents);
-    let difference = compare_each((element, tolerance), golden, faulty, |index| wrong.add(index));
+    let difference = compare_each(element, differing, |index| wrong.add(index));
     Difference { shape: wrong.shape(), ..difference }
 }
 
@@ -140,29 +159,35 @@ pub(crate) fn first_wrong(
     faulty: &[u8],
 ) -> Option<u64> {
     let mut first = None;
-    compare_each(element, golden, faulty, |index| {
+    compare_each(element, differing(golden, faulty), |index| {
         first.get_or_insert(index);
     });
     first
 }
 
+/// A block of two outputs, by its number: mostly all of them are the same. It has a whole number of elements
+/// of any type.
+type Block<'a> = (usize, [&'a [u8]; 2]);
+
+/// The blocks that differ.
+fn differing<'a>(golden: &'a [u8], faulty: &'a [u8]) -> impl Iterator<Item = Block<'a>> {
+    let blocks = golden.chunks(Output::BLOCK).zip(faulty.chunks(Output::BLOCK));
+    let both = blocks.map(|(golden, faulty)| [golden, faulty]).enumerate();
+    both.filter(|(_, [golden, faulty])| golden != faulty)
+}
+
 /// Compares element by element, and gives `take` the number of each that is wrong.
-fn compare_each(
+fn compare_each<'a>(
     (element, tolerance): (ElementType, &Tolerance),
-    golden: &[u8],
-    faulty: &[u8],
+    differing: impl Iterator<Item = Block<'a>>,
     mut take: impl FnMut(u64),
 ) -> Difference {
-    // Of any type a whole number of elements; mostly all of them are the same.
-    const BLOCK: usize = 4096;
     let mut difference = Difference::default();
     let (size, in_unit) = (element.unit(), element.elements_of_unit() as u64);
-    let blocks = (0_u64..).zip(golden.chunks(BLOCK).zip(faulty.chunks(BLOCK)));
-    let units =
-        blocks.filter(|(_, (own, other))| own != other).flat_map(|(block, (golden, faulty))| {
-            let first = block * (BLOCK / size) as u64;
-            (first..).zip(golden.chunks_exact(size).zip(faulty.chunks_exact(size)))
-        });
+    let units = differing.flat_map(|(block, [golden, faulty])| {
+        let first = (block * (Output::BLOCK / size)) as u64;
+        (first..).zip(golden.chunks_exact(size).zip(faulty.chunks_exact(size)))
+    });
     let units = units.filter(|(_, (golden, faulty))| golden != faulty);
     let elements = units.flat_map(|(unit, (golden, faulty))| {
         (unit * in_unit..).zip(element.unpack(golden).zip(element.unpack(faulty)))
@@ -186,10 +211,11 @@ fn compare_each(
 }
 
 /// Whether an output is within the tolerance of its format; detectors have none.
-pub(crate) fn is_right(format: &OutputFormat, golden: &[u8], faulty: &[u8]) -> bool {
+pub(crate) fn is_right(format: &OutputFormat, golden: &Output, faulty: &Output) -> bool {
     match format.role {
         OutputRole::Result(tolerance) => {
-            compare(format.element, &tolerance, golden, faulty).elements_wrong == 0
+            let own = (format.element, &tolerance);
+            compare_outputs(None, own, golden, faulty).elements_wrong == 0
         }
         OutputRole::Detector(_) => golden == faulty,
     }

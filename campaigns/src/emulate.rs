@@ -303,7 +303,7 @@ fn compare_software(
             OutputRole::Result(tolerance) => *tolerance,
             OutputRole::Detector(_) => Tolerance::default(),
         };
-        let difference = compare(format.element, &tolerance, software, emulated);
+        let difference = compare(format.element, &tolerance, &software.bytes(), emulated);
         emulation.differences.push((output.name.clone(), difference));
     }
     Ok(())

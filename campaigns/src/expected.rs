@@ -73,9 +73,9 @@ pub(crate) fn compared<'a>(
                 reason: format!("expected: {reason}"),
             }
         })?;
-        let element = (buffer.element, tolerance);
-        let difference = compare(buffer.element, tolerance, &expected, found);
-        let first = first_wrong(element, &expected, found);
+        let (element, found) = ((buffer.element, tolerance), found.bytes());
+        let difference = compare(buffer.element, tolerance, &expected, &found);
+        let first = first_wrong(element, &expected, &found);
         let unexpected = first.map(|first| {
             let text = |bytes: &[u8]| buffer.element.text_of(bytes, first);
             Box::new(Unexpected {
@@ -85,7 +85,7 @@ pub(crate) fn compared<'a>(
                 wrong: difference.elements_wrong,
                 tolerance: *tolerance,
                 first,
-                found: text(found),
+                found: text(&found),
                 expected: text(&expected),
                 absolute: difference.max_abs_error,
                 relative: difference.max_rel_error,

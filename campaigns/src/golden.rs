@@ -10,7 +10,7 @@ use crate::prepare::Prepared;
 use crate::sample::Sample;
 use crate::suspicion::{Suspicion, SuspicionError};
 use flipwave_device::Statistics;
-use flipwave_injector::{Golden, Inquiry, Survey, Workload, instruction_limit, survey};
+use flipwave_injector::{Golden, Inquiry, Output, Survey, Workload, instruction_limit, survey};
 use flipwave_sim::strict::Violation;
 use sha2::{Digest, Sha256};
 use std::num::NonZeroUsize;
@@ -96,7 +96,7 @@ pub(crate) struct Reference {
 
 impl Reference {
     pub fn of(golden: &Golden) -> Reference {
-        let digest = |output: &Vec<u8>| Sha256::digest(output).into();
+        let digest = |output: &Output| Sha256::digest(output.bytes()).into();
         let outputs = golden.outputs.iter().map(digest).collect();
         Reference { statistics: golden.statistics.clone(), outputs }
     }
@@ -191,8 +191,8 @@ fn check_outputs(
         workload.program.outputs.iter().zip(formats).zip(golden.outputs.iter().zip(initial));
     for (index, ((output, format), (golden, initial))) in outputs.enumerate() {
         let OutputRole::Result(tolerance) = &format.role else { continue };
-        let buffer = output.name.clone();
-        if is_refused(Suspicion::UnwrittenOutput) && *golden == initial {
+        let (buffer, golden) = (output.name.clone(), golden.bytes());
+        if is_refused(Suspicion::UnwrittenOutput) && *golden == *initial {
             let written = match &written {
                 Some(written) => written,
                 None => written.insert(workload.written_outputs()?),
@@ -201,11 +201,11 @@ fn check_outputs(
                 return Err(SuspicionError::UnwrittenOutput { buffer }.into());
             }
         }
-        if is_refused(Suspicion::NanOutput) && is_all_nan(format.element, golden) {
+        if is_refused(Suspicion::NanOutput) && is_all_nan(format.element, &golden) {
             return Err(SuspicionError::NanOutput { buffer }.into());
         }
         if is_refused(Suspicion::UnlimitedTolerance)
-            && accepts_everything(format.element, tolerance, golden)
+            && accepts_everything(format.element, tolerance, &golden)
         {
             return Err(SuspicionError::UnlimitedTolerance { buffer }.into());
         }
@@ -234,7 +234,9 @@ mod tests {
         assert_eq!(check(&golden), Ok(()));
         let name = &prepared.workload.program.outputs[0].name;
         let mut other = golden.clone();
-        other.outputs[0][5] ^= 1;
+        let mut bytes = other.outputs[0].bytes().into_owned();
+        bytes[5] ^= 1;
+        other.outputs[0] = bytes.into();
         assert!(check(&other).is_err_and(|error| error.contains(name.as_str())));
         let mut other = golden.clone();
         other.statistics[0].wave_instructions += 1;

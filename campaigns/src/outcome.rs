@@ -1,11 +1,11 @@
 //! What a fault did to the program: the outcome of an injection.
 
-use crate::compare::{Difference, OutputFormat, OutputRole, compare_in};
+use crate::compare::{Difference, OutputFormat, OutputRole, compare_outputs};
 use crate::error::CampaignError;
 use crate::severity::{Judge, Judgement};
 use flipwave_analysis::Outcome;
 use flipwave_device::{DeviceFault, Statistics};
-use flipwave_injector::{Ending, Fate, Golden, Injection, Struck};
+use flipwave_injector::{Ending, Fate, Golden, Injection, Output, Struck};
 
 /// The outcome of an injection, and what it rests on.
 #[derive(Clone, Debug, PartialEq)]
@@ -178,7 +178,7 @@ pub(crate) enum RunEnd {
         /// counted apart from others.
         wave_instructions: Option<u64>,
         /// The content of the workload's outputs, of those who have it.
-        outputs: Option<Vec<Vec<u8>>>,
+        outputs: Option<Vec<Output>>,
     },
     /// It was stopped, or failed.
     Stopped {
@@ -216,7 +216,7 @@ pub(crate) fn beside(golden: &Golden, formats: &[OutputFormat], injection: Injec
         match &format.role {
             OutputRole::Result(tolerance) => {
                 let own = (format.element, tolerance);
-                difference = difference.and(compare_in(format.extents, own, golden, faulty));
+                difference = difference.and(compare_outputs(format.extents, own, golden, faulty));
             }
             OutputRole::Detector(name) if golden != faulty => {
                 detector = detector.or(Some(name.clone()));
@@ -308,7 +308,7 @@ mod tests {
     }
 
     fn verdict(ending: Ending, struck: Struck, fate: Option<Fate>) -> Verdict {
-        let outputs = vec![vec![1, 2], vec![3], vec![0]];
+        let outputs = [vec![1, 2], vec![3], vec![0]].map(Output::from).into();
         let golden = Golden { outputs, statistics: statistics(1000) };
         let classifier = Classifier { golden: &golden, timing_threshold: 0.01 };
         classifier.classify(Injection { struck, ending }, &formats(), fate)
@@ -318,7 +318,7 @@ mod tests {
 
     fn completed(outputs: [Vec<u8>; 3], instructions: u64) -> Verdict {
         let statistics = statistics(instructions);
-        let ending = Ending::Completed { outputs: outputs.into(), statistics };
+        let ending = Ending::Completed { outputs: outputs.map(Output::from).into(), statistics };
         verdict(ending, STRUCK, None)
     }
 
@@ -370,7 +370,7 @@ mod tests {
             (STRUCK, Some(Fate::Dead), "dead"),
             (unchanged, Some(Fate::Dead), "unchanged"),
         ] {
-            let outputs = vec![vec![1, 2], vec![3], vec![0]];
+            let outputs = [vec![1, 2], vec![3], vec![0]].map(Output::from).into();
             let ending = Ending::Completed { outputs, statistics: statistics(1000) };
             assert_eq!(verdict(ending, struck, fate).cause(), Some(cause));
         }

@@ -90,7 +90,8 @@ fn save(campaign: &Campaign, all: bool, folder: &Path) -> Result<SavedGolden, Ca
         };
         let file = file_name(buffer, outputs.len());
         let path = folder.join(&file);
-        flipwave_output::replace(&path, content).map_err(|reason| failed(&path, reason))?;
+        flipwave_output::replace(&path, &content.bytes())
+            .map_err(|reason| failed(&path, reason))?;
         let own = compared.iter().find(|own| own.buffer.name == buffer.name);
         outputs.push(SavedOutput {
             name: buffer.name.clone(),

@@ -7,7 +7,8 @@ use crate::outcome::{Classifier, RunEnd};
 use crate::prepare::Prepared;
 use crate::runners::Inject;
 use flipwave_injector::{
-    Action, Event, Golden, Landmarks, Lanes, Place, Plan, Site, When, Workload, foresee, landmarks,
+    Action, Event, Golden, Landmarks, Lanes, Output, Place, Plan, Site, When, Workload, foresee,
+    landmarks,
 };
 use flipwave_isa::{Isa, Lane, Register, Vgpr};
 
@@ -61,7 +62,7 @@ struct Planted {
     /// Outcome and cause.
     outcome: String,
     /// What the outputs must be, bit for bit, of a run that completes.
-    outputs: Option<Vec<Vec<u8>>>,
+    outputs: Option<Vec<Output>>,
 }
 
 impl Planted {
@@ -145,9 +146,11 @@ fn wrong_output(
         }
         let buffer = workload.program.buffers.iter().position(|buffer| buffer == output)?;
         let mut outputs = golden.outputs.clone();
-        let word = outputs.get_mut(index)?.first_chunk_mut::<4>()?;
+        let mut bytes = outputs.get(index)?.bytes().into_owned();
+        let word = bytes.first_chunk_mut::<4>()?;
         let flip = u32::MAX;
         *word = (u32::from_le_bytes(*word) ^ flip).to_le_bytes();
+        outputs[index] = Output::from(bytes);
         let place = Place::Memory { buffer: buffer as u32, offset: 0 };
         let outcome = if crate::compare::is_right(format, &golden.outputs[index], &outputs[index]) {
             "masked"
@@ -201,7 +204,7 @@ mod tests {
             // The right outcome with other outputs is not enough.
             let wrong = Planted {
                 outcome: "masked (dead)".to_owned(),
-                outputs: Some(vec![vec![1]]),
+                outputs: Some(vec![vec![1].into()]),
                 ..wrong
             };
             assert!(test.expect(&wrong).is_err());

@@ -1,12 +1,13 @@
 //! The fault-free run.
 
+use crate::{Ending, Output};
 use flipwave_device::{DeviceError, DeviceFault, Dim3, KernelPacket, Statistics, WaveLocation};
 
 /// The fault-free run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Golden {
     /// Content of each output afterwards, in the order of [`Program::outputs`](crate::Program).
-    pub outputs: Vec<Vec<u8>>,
+    pub outputs: Vec<Output>,
     /// What each dispatch executed.
     pub statistics: Vec<Statistics>,
 }
@@ -87,6 +88,12 @@ fn extent(extent: &Dim3) -> String {
 }
 
 impl Golden {
+    /// The same as the end of a run.
+    pub fn ending(&self) -> Ending {
+        let Golden { outputs, statistics } = self.clone();
+        Ending::Completed { outputs, statistics }
+    }
+
     /// The watchdog of each dispatch in faulty runs, in wave instructions.
     pub fn instruction_limits(&self) -> Vec<u64> {
         self.statistics

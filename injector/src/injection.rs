@@ -1,5 +1,6 @@
 //! What came of one injection.
 
+use crate::Output;
 use crate::device_side::refusal::Refusal;
 use crate::site::{Place, Site, SiteError};
 use flipwave_device::{DeviceError, DeviceFault, Statistics};
@@ -50,7 +51,7 @@ pub enum Ending {
     /// Every dispatch completed.
     Completed {
         /// Content of each output, in the order of [`Program::outputs`](crate::Program).
-        outputs: Vec<Vec<u8>>,
+        outputs: Vec<Output>,
         /// What each dispatch executed; what hooks executed there counts, too.
         statistics: Vec<Statistics>,
     },

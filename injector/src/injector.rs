@@ -1,6 +1,6 @@
 //! The faults of a plan, one after another, by the shortest way that gives the same result.
 
-use crate::injection::{Ending, Injection, InjectionError};
+use crate::injection::{Injection, InjectionError};
 use crate::population::{Planned, StruckWorkgroups};
 use crate::restart::{Attempt, SavedStates};
 use crate::run::{check, inject};
@@ -86,7 +86,7 @@ impl<'a> Injector<'a> {
             && let Some(struck) = planned.foreseen()
         {
             check(self.workload, &planned.site, &self.limits)?;
-            return Ok(Injection { struck, ending: self.fault_free() });
+            return Ok(Injection { struck, ending: self.golden.ending() });
         }
         if let Some(states) = &self.states
             && let Some(event) = planned.site.event()
@@ -99,11 +99,5 @@ impl<'a> Injector<'a> {
             return states.inject(&attempt);
         }
         inject(self.workload, &planned.site, &self.limits)
-    }
-
-    /// How the fault-free run ends.
-    fn fault_free(&self) -> Ending {
-        let Golden { outputs, statistics } = self.golden.clone();
-        Ending::Completed { outputs, statistics }
     }
 }

@@ -20,6 +20,7 @@ mod injection;
 mod injector;
 mod kernel_name;
 mod landmarks;
+mod output;
 mod population;
 mod program;
 mod rehearsal;
@@ -56,6 +57,7 @@ pub use injection::{Ending, Injection, InjectionError, Struck};
 pub use injector::{Accelerations, Injector};
 pub use kernel_name::{demangled_kernel, kernel_is_called};
 pub use landmarks::{Landmarks, landmarks};
+pub use output::Output;
 pub use population::{
     Allocation, Counting, Draw, DrawnPlace, EmptyPopulation, Foresight, Group, GroupPopulation,
     InstructionPopulation, KnownMasked, KnownPlaces, Lines, Plan, PlanError, Planned, Population,

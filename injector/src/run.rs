@@ -7,6 +7,7 @@ use crate::site::Site;
 use crate::workload::Workload;
 use flipwave_device::{Completion, DeviceError, DeviceFault, Dispatch, FaultCause, Statistics};
 use flipwave_sim::EmbeddedGpu;
+use std::ops::ControlFlow;
 
 /// Runs `workload` with a fault at `site`. `limits` are the watchdogs of the dispatches in wave
 /// instructions, as [`Golden::instruction_limits`](crate::Golden::instruction_limits) gives
@@ -24,7 +25,7 @@ pub fn inject(
     check(workload, site, limits)?;
     let mut observer = FaultObserver::new(site, workload.cells(), workload.simds());
     let device = workload.start()?;
-    let ending = run_from(workload, limits, 0, device, Vec::new(), |index, device, dispatch| {
+    let ending = run(workload, limits, device, |index, device, dispatch| {
         if site.event().is_some_and(|event| event.dispatch != index) {
             return workload.dispatch(device, dispatch);
         }
@@ -53,9 +54,25 @@ pub(crate) fn check(
     Ok(())
 }
 
+/// Runs a workload, each dispatch by `dispatch_one`, on a device as the first one finds it.
+pub(crate) fn run<E: From<DeviceError>>(
+    workload: &Workload,
+    limits: &[u64],
+    device: EmbeddedGpu,
+    dispatch_one: impl FnMut(u32, &mut EmbeddedGpu, &Dispatch) -> Result<Completion, E>,
+) -> Result<Ending, E> {
+    Ok(match run_from(workload, limits, 0, device, Vec::new(), dispatch_one)? {
+        ControlFlow::Continue((device, statistics)) => {
+            Ending::Completed { outputs: workload.outputs(&device)?, statistics }
+        }
+        ControlFlow::Break(ending) => ending,
+    })
+}
+
 /// Runs the dispatches of a workload from number `first` on, each by `dispatch_one`, on a device as
 /// `first` finds it; those before have `statistics`. What happens to memory after each of them
-/// happens here and nowhere else.
+/// happens here and nowhere else. Gives the device after all of them, and what they executed; or how the run
+/// ended, if it was stopped.
 pub(crate) fn run_from<E: From<DeviceError>>(
     workload: &Workload,
     limits: &[u64],
@@ -63,7 +80,7 @@ pub(crate) fn run_from<E: From<DeviceError>>(
     mut device: EmbeddedGpu,
     mut statistics: Vec<Statistics>,
     mut dispatch_one: impl FnMut(u32, &mut EmbeddedGpu, &Dispatch) -> Result<Completion, E>,
-) -> Result<Ending, E> {
+) -> Result<ControlFlow<Ending, (EmbeddedGpu, Vec<Statistics>)>, E> {
     let dispatches = (0..).zip(workload.program.dispatches.iter().zip(limits)).skip(first);
     for (index, (dispatch, limit)) in dispatches {
         let dispatch = Dispatch { instruction_limit: *limit, ..dispatch.clone() };
@@ -74,11 +91,11 @@ pub(crate) fn run_from<E: From<DeviceError>>(
             }
             Completion::Faulted(fault) => {
                 let fault = workload.original(&dispatch, fault);
-                return Ok(Ending::Faulted { dispatch: index, fault });
+                return Ok(ControlFlow::Break(Ending::Faulted { dispatch: index, fault }));
             }
         }
     }
-    Ok(Ending::Completed { outputs: workload.read_outputs(&device)?, statistics })
+    Ok(ControlFlow::Continue((device, statistics)))
 }
 
 /// The injection, if the fault struck and the run had an outcome.

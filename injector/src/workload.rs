@@ -5,14 +5,16 @@ use crate::cell::Cells;
 use crate::change::apply;
 use crate::golden::{Golden, GoldenError};
 use crate::injection::Ending;
+use crate::output::Output;
 use crate::population::Resources;
 use crate::program::{Buffer, Program};
-use crate::run::run_from;
+use crate::run::run;
 use crate::site::Unit;
 use crate::survey::surveyed;
 use flipwave_codeobj::LineTable;
 use flipwave_device::{
-    Completion, Device, DeviceError, DeviceFault, Dispatch, FaultCause, KernelPacket, WaveLocation,
+    Address, Completion, Device, DeviceError, DeviceFault, Dispatch, FaultCause, KernelPacket,
+    WaveLocation,
 };
 use flipwave_isa::{AccVgpr, Register, RegisterRange, Sgpr, Target, Vgpr};
 use flipwave_sim::strict::Violation;
@@ -22,6 +24,7 @@ use flipwave_sim::{
 };
 use flipwave_tools::Guest;
 use std::collections::BTreeMap;
+use std::iter;
 use std::sync::Arc;
 
 /// A prepared workload. Each run starts from a clone of the device, so runs cannot see each
@@ -293,11 +296,11 @@ impl Workload {
     ) -> Result<Golden, GoldenError> {
         let limits: Vec<u64> =
             self.program.dispatches.iter().map(|own| own.instruction_limit).collect();
-        let run = run_from(self, &limits, 0, device, Vec::new(), |index, device, own| {
+        let ended = run(self, &limits, device, |index, device, own| {
             check_packet(index, device, own)?;
             Ok::<_, GoldenError>(dispatch_one(index, device, own)?)
         });
-        match run? {
+        match ended? {
             Ending::Completed { outputs, statistics } => Ok(Golden { outputs, statistics }),
             Ending::Faulted { dispatch, fault } => Err(self.failed(dispatch, fault)),
         }
@@ -344,6 +347,41 @@ impl Workload {
             Ok(bytes)
         };
         self.program.outputs.iter().map(read).collect()
+    }
+
+    /// The same as what a run has left.
+    pub(crate) fn outputs(&self, device: &EmbeddedGpu) -> Result<Vec<Output>, DeviceError> {
+        Ok(self.read_outputs(device)?.into_iter().map(Output::from).collect())
+    }
+
+    /// The same beside the fault-free run, which has left `after`, where that is there: the outputs share what
+    /// is the same.
+    pub(crate) fn outputs_beside(
+        &self,
+        device: &EmbeddedGpu,
+        golden: &Golden,
+        after: Option<&EmbeddedGpu>,
+    ) -> Result<Vec<Output>, DeviceError> {
+        let beside = |(buffer, golden): (&Buffer, &Output)| {
+            let (start, length) = (buffer.address, buffer.bytes as u64);
+            let parts = after.map(|after| device.unshared_with(after, start, length));
+            let parts = parts.unwrap_or_else(|| iter::once(0..length).collect());
+            const BLOCK: u64 = Output::BLOCK as u64;
+            let (mut changed, mut next) = (Vec::new(), 0);
+            for part in parts {
+                for number in next.max(part.start / BLOCK)..part.end.div_ceil(BLOCK) {
+                    let first = number * BLOCK;
+                    let mut block = vec![0; BLOCK.min(length - first) as usize];
+                    device.read(Address(start.0 + first), &mut block)?;
+                    if golden.block(number as usize) != block {
+                        changed.push((number as usize, block));
+                    }
+                    next = number + 1;
+                }
+            }
+            Ok(golden.with(changed))
+        };
+        self.program.outputs.iter().zip(&golden.outputs).map(beside).collect()
     }
 }
 

@@ -136,7 +136,10 @@ fn compare(
             tally.faulted += u64::from(matches!(embedded.ending, Ending::Faulted { .. }));
             let describe = |own: &Injection| match &own.ending {
                 Ending::Completed { outputs, .. } => {
-                    let words: u64 = outputs.iter().flatten().map(|byte| u64::from(*byte)).sum();
+                    let words: u64 = outputs
+                        .iter()
+                        .map(|own| own.bytes().iter().map(|byte| u64::from(*byte)).sum::<u64>())
+                        .sum();
                     format!("{:x?}, completed, sum {words}", own.struck)
                 }
                 Ending::Faulted { dispatch, fault } => {

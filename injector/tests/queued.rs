@@ -7,7 +7,7 @@ use flipwave_device::{Address, Change, Device, Dispatch, KernelPacket, Patch, Qu
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_injector::{
     Accelerations, Changes, Counting, Duration, Ending, Fault, FaultModel, FaultTarget,
-    HookInjector, Injection, InjectionError, Injector, Planned, Program, Scope, Selection,
+    HookInjector, Injection, InjectionError, Injector, Output, Planned, Program, Scope, Selection,
     Stratification, StruckWorkgroups, Workload, inject, profile, trace,
 };
 use flipwave_sim::EmbeddedGpu;
@@ -86,7 +86,7 @@ fn faults() -> Vec<Fault> {
 }
 
 /// What was struck first, and the outputs, or nothing where the run was stopped.
-type Result = std::result::Result<([u64; 2], Option<Vec<Vec<u8>>>), String>;
+type Result = std::result::Result<([u64; 2], Option<Vec<Output>>), String>;
 
 fn result(injection: std::result::Result<Injection, InjectionError>) -> Result {
     let Injection { struck, ending } = injection.map_err(|error| error.to_string())?;

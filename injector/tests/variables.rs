@@ -43,7 +43,7 @@ fn rewritten_code_shares_variables_with_the_original() {
         attendance: Default::default(),
     };
     let golden = workload.golden().expect("a golden run");
-    assert_eq!(golden.outputs[0][..4], (15u32 * 3 * 7 * 7 * 7).to_le_bytes());
+    assert_eq!(golden.outputs[0].bytes()[..4], (15u32 * 3 * 7 * 7 * 7).to_le_bytes());
     let limits = golden.instruction_limits();
     let compiler = HookCompiler::find().expect("clang");
     let mut hooks = HookInjector::new(&workload, &compiler);

@@ -46,7 +46,7 @@ pub use machine::{
 };
 pub use once::Once;
 pub use program::{
-    TestProgram, clean, compile, compile_at, compile_file, compile_for, gfx90a, scalar,
+    TestProgram, clean, compile, compile_at, compile_file, compile_for, contents, gfx90a, scalar,
 };
 pub use python::Python;
 pub use random::random_words;

@@ -71,7 +71,7 @@ fn a_device_fault_is_due_and_nothing_else_is() {
     let file = chase("{model: flip_one_bit, count: 600}", folder.path());
     let (_, Prepared { workload, .. }) = read(&file);
     let golden = workload.golden().expect("a golden run");
-    let sums: Vec<u32> = to_values(&golden.outputs[0]);
+    let sums: Vec<u32> = to_values(&golden.outputs[0].bytes());
     let mut causes: HashMap<&str, u32> = HashMap::new();
     for row in run_campaign(&file, 2) {
         let site: Site = row.site.parse().expect("a site");
@@ -81,7 +81,7 @@ fn a_device_fault_is_due_and_nothing_else_is() {
         let (outcome, cause, wrong) = match &injection.ending {
             Ending::Faulted { fault, .. } => (Outcome::Due, Some(fault.cause.name()), None),
             Ending::Completed { outputs, .. } => {
-                let found: Vec<u32> = to_values(&outputs[0]);
+                let found: Vec<u32> = to_values(&outputs[0].bytes());
                 let wrong = found.iter().zip(&sums).filter(|(found, sum)| found != sum).count();
                 let outcome = if wrong == 0 { Outcome::Masked } else { Outcome::Sdc };
                 (outcome, None, Some(wrong as u64))

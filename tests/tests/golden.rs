@@ -126,6 +126,7 @@ fn assert_runs(expected: &[Vec<u8>], prepared: &Prepared) {
     for ((output, found), expected) in
         prepared.workload.program.outputs.iter().zip(&golden.outputs).zip(expected)
     {
+        let found = found.bytes();
         let first = found.iter().zip(expected).position(|(found, expected)| found != expected);
         assert_eq!(first, None, "first byte of `{}` that differs", output.name);
         assert_eq!(found.len(), expected.len(), "size of `{}`", output.name);

@@ -60,7 +60,7 @@ impl<T: Element> Planted<T> {
         let fate = foreseen.and_then(|own| own.fate);
         let verdict = classifier.classify(injection.clone(), &formats, fate);
         let elements = match &injection.ending {
-            Ending::Completed { outputs, .. } => to_values(&outputs[0]),
+            Ending::Completed { outputs, .. } => to_values(&outputs[0].bytes()),
             Ending::Faulted { .. } => Vec::new(),
         };
         Struck { injection, verdict, elements }

@@ -104,5 +104,5 @@ fn code_that_needs_more_registers_stays_resident_where_that_is_asked_for() {
     let policy = workload.device.policy();
     workload.device.set_policy(Policy { resident_workgroups: most + 1, ..policy });
     let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(to_values::<u32>(&golden.outputs[0]), [2 * (most + 1)]);
+    assert_eq!(to_values::<u32>(&golden.outputs[0].bytes()), [2 * (most + 1)]);
 }

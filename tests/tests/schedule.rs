@@ -50,7 +50,7 @@ fn waves_after_a_barrier_have_read_what_the_first_one_then_overwrites() {
             let mut workload = program.workload();
             workload.device.set_policy(Policy { first_turn, ..workload.device.policy() });
             let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
-            to_values::<u32>(&golden.outputs[0])
+            to_values::<u32>(&golden.outputs[0].bytes())
         };
         let seen = of_all(Some(1));
         assert_eq!(seen, [seen[0]; 256], "{machine:?}");

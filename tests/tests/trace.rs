@@ -70,7 +70,9 @@ fn followed(workload: &Workload, site: &Site) -> Trace {
         (TraceEnding::Escaped(wrong), Ending::Completed { outputs, .. }) => {
             let wanted: Vec<WrongOutput> = (0..)
                 .zip(golden.outputs.iter().zip(outputs))
-                .filter_map(|(output, (golden, faulty))| wrong_output(output, golden, faulty))
+                .filter_map(|(output, (golden, faulty))| {
+                    wrong_output(output, &golden.bytes(), &faulty.bytes())
+                })
                 .collect();
             assert_eq!(*wrong, wanted, "{site}");
         }

@@ -57,7 +57,7 @@ impl Bench {
     fn output(&self, text: &str) -> Vec<u8> {
         let prepared = prepare(&self.campaign(text)).unwrap_or_else(|error| panic!("{error}"));
         let golden = prepared.workload.golden().unwrap_or_else(|error| panic!("{error}"));
-        golden.outputs[0].clone()
+        golden.outputs[0].bytes().into_owned()
     }
 }
 

@@ -151,7 +151,7 @@ impl Plain {
         for (index, (output, found)) in outputs.enumerate() {
             let is_same = match self.golden.outputs.get(index) {
                 Some(plain) => plain == found,
-                None => found.iter().all(|byte| *byte == 0),
+                None => found.bytes().iter().all(|byte| *byte == 0),
             };
             if !is_same {
                 return Err(HardeningError::Output { output: output.name.clone() }.into());

@@ -106,7 +106,8 @@ impl Inject for InApplication<'_> {
             Ok((is_right, difference)) => {
                 let outputs = (self.is_judged && !is_right)
                     .then(|| attached.application.compared_outputs(&ran))
-                    .transpose()?;
+                    .transpose()?
+                    .map(|outputs| outputs.into_iter().map(Into::into).collect());
                 RunEnd::Completed {
                     is_right,
                     difference,

@@ -39,7 +39,7 @@ impl Runner for RocrRunner<'_> {
         &self.prepared
     }
 
-    fn outputs(&self) -> Result<Option<Vec<Vec<u8>>>, CampaignError> {
+    fn outputs(&self) -> Result<Option<Vec<flipwave_injector::Output>>, CampaignError> {
         contents(&self.outputs, &self.runs.golden.first).map(Some)
     }
 
@@ -95,11 +95,15 @@ impl Inject for OnHardware<'_> {
 }
 
 /// What a run has left of the outputs.
-fn contents(outputs: &[Output], ran: &Ran) -> Result<Vec<Vec<u8>>, CampaignError> {
+fn contents(
+    outputs: &[Output],
+    ran: &Ran,
+) -> Result<Vec<flipwave_injector::Output>, CampaignError> {
     let content = |output: &Output| {
         let bytes = ran.output(output)?;
         // A program that ends well has written all of them.
-        Ok(bytes.ok_or_else(|| AttachError::Failed(format!("{output} is missing")))?.into_owned())
+        let bytes = bytes.ok_or_else(|| AttachError::Failed(format!("{output} is missing")))?;
+        Ok(bytes.into_owned().into())
     };
     outputs.iter().map(content).collect()
 }

@@ -5,8 +5,7 @@ use crate::error::CampaignError;
 use crate::outcome::Injected;
 use crate::prepare::Prepared;
 use crate::severity::ShownOutput;
-use flipwave_injector::{Accelerations, Golden, Planned, SavedStates, Site};
-use std::borrow::Cow;
+use flipwave_injector::{Accelerations, Golden, Output, Planned, SavedStates, Site};
 
 /// How faults are injected. Both ways strike the same sites with the same result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,7 +31,7 @@ pub(crate) trait Runner: Sync {
     ///
     /// # Errors
     /// [`CampaignError`] if it leaves nothing.
-    fn outputs(&self) -> Result<Option<Vec<Vec<u8>>>, CampaignError> {
+    fn outputs(&self) -> Result<Option<Vec<Output>>, CampaignError> {
         Ok(None)
     }
 
@@ -46,7 +45,7 @@ pub(crate) trait Runner: Sync {
         let results = outputs.enumerate().filter_map(|(place, ((buffer, format), golden))| {
             let content = (format.element, format.extents);
             matches!(format.role, OutputRole::Result(_))
-                .then(|| ShownOutput::new((place, buffer.name.clone()), content, Cow::from(golden)))
+                .then(|| ShownOutput::new((place, buffer.name.clone()), content, golden.bytes()))
         });
         Ok(results.collect())
     }

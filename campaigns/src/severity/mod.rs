@@ -15,6 +15,7 @@ use crate::element::ElementType;
 use crate::extents::Extents;
 use connection::Connection;
 use flipwave_analysis::Severity;
+use flipwave_injector::Output;
 use message::{Greeting, OutputDescription, Question};
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -112,8 +113,10 @@ impl<'a> Judge<'a> {
     ///
     /// # Errors
     /// [`SeverityError`] if the judge cannot be asked, or gives no judgement.
-    pub fn judge(&self, index: u64, outputs: &[Vec<u8>]) -> Result<Judgement, SeverityError> {
-        let shown: Vec<&[u8]> = self.places.iter().map(|place| &*outputs[*place]).collect();
+    pub fn judge(&self, index: u64, outputs: &[Output]) -> Result<Judgement, SeverityError> {
+        let bytes: Vec<Cow<'_, [u8]>> =
+            self.places.iter().map(|place| outputs[*place].bytes()).collect();
+        let shown: Vec<&[u8]> = bytes.iter().map(|own| &**own).collect();
         let ask = || {
             let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let mut connection = match idle {

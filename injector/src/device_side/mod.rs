@@ -29,7 +29,7 @@ pub use refusal::{Refusal, supports};
 pub use site_hooks::{HookedCode, OrderError, SiteHooks};
 
 use crate::injection::Struck;
-use crate::run::{check, conclude, run_from};
+use crate::run::{check, conclude, run};
 use crate::site::{Place, When};
 use crate::{Injection, InjectionError, Site, Workload};
 use flipwave_device::{Address, Completion, Device, DeviceError, Dispatch, ModuleId};
@@ -87,19 +87,17 @@ impl<'a> HookInjector<'a> {
         let device = workload.start()?;
         let mut loaded = Loaded::new();
         let mut struck: Option<Struck> = None;
-        let ending =
-            run_from(workload, limits, 0, device, Vec::new(), |index, device, dispatch| {
-                let is_struck = site.event().is_none_or(|event| event.dispatch == index);
-                let rewriting =
-                    if is_struck { self.rewriting(site, dispatch.module)? } else { None };
-                let Some(rewriting) = rewriting else {
-                    return Ok(workload.dispatch(device, dispatch)?);
-                };
-                let own = Run { workload, site, rewriting };
-                let (completion, found) = own.dispatch(device, dispatch, &mut loaded)?;
-                struck = struck.into_iter().chain(found).reduce(found::together);
-                Ok::<Completion, InjectionError>(completion)
-            })?;
+        let ending = run(workload, limits, device, |index, device, dispatch| {
+            let is_struck = site.event().is_none_or(|event| event.dispatch == index);
+            let rewriting = if is_struck { self.rewriting(site, dispatch.module)? } else { None };
+            let Some(rewriting) = rewriting else {
+                return Ok(workload.dispatch(device, dispatch)?);
+            };
+            let own = Run { workload, site, rewriting };
+            let (completion, found) = own.dispatch(device, dispatch, &mut loaded)?;
+            struck = struck.into_iter().chain(found).reduce(found::together);
+            Ok::<Completion, InjectionError>(completion)
+        })?;
         conclude(site, struck.map(Ok), ending)
     }
 

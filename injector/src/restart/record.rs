@@ -42,7 +42,7 @@ impl SavedStates {
     ) -> Result<Option<SavedStates>, DeviceError> {
         let (limits, mut touched) = (golden.instruction_limits(), Touched::default());
         let (statistics, start) = (Vec::new(), workload.start()?);
-        run_from(workload, &limits, 0, start, statistics, |index, device, dispatch| {
+        _ = run_from(workload, &limits, 0, start, statistics, |index, device, dispatch| {
             let footprints = struck.has(index).then(|| touched.0.entry(index).or_default());
             workload.run(device, dispatch, &mut Unobserved, footprints)
         })?;
@@ -54,7 +54,7 @@ impl SavedStates {
             SavedStates::MOST_BYTES,
         );
         let (statistics, start) = (Vec::new(), workload.start()?);
-        run_from(workload, &limits, 0, start, statistics, |index, device, dispatch| {
+        _ = run_from(workload, &limits, 0, start, statistics, |index, device, dispatch| {
             let mut execution = recorder.begin((index, dispatch), device)?;
             let (kernel, attendance) = (&dispatch.kernel, &workload.attendance);
             let completion = attendance.carry_on(kernel, &mut execution, |execution, until| {

@@ -10,6 +10,7 @@ use crate::site::Event;
 use crate::{Golden, Site, Workload};
 use flipwave_device::{Address, Completion, DeviceError, Dispatch, Statistics};
 use flipwave_sim::{ByteSet, EmbeddedGpu, Execution, Footprints, Progress};
+use std::ops::ControlFlow;
 
 /// A fault, and the run that it is injected into.
 pub(crate) struct Attempt<'a> {
@@ -55,7 +56,7 @@ impl SavedStates {
         let run = (&mut device, &mut execution, &mut observer);
         let ending = match attempt.complete_unless_converged(run, later)? {
             Some(completion) => self.finish(attempt, completion, device)?,
-            None => attempt.fault_free(),
+            None => attempt.golden.ending(),
         };
         conclude(attempt.site, observer.outcome(), ending)
     }
@@ -85,13 +86,24 @@ impl SavedStates {
                 && self.dispatches.get(&index).is_some_and(|own| device.is_in_state_of(&own.ended));
             Ok(completion)
         };
-        let ending = run_from(workload, limits, attempt.index(), device, before, run)?;
-        Ok(match ending {
-            Ending::Completed { statistics, .. } if has_converged => {
+        Ok(match run_from(workload, limits, attempt.index(), device, before, run)? {
+            ControlFlow::Continue((_, statistics)) if has_converged => {
                 Ending::Completed { outputs: golden.outputs.clone(), statistics }
             }
-            ending => ending,
+            ControlFlow::Continue((device, statistics)) => {
+                let outputs = workload.outputs_beside(&device, golden, self.after(workload))?;
+                Ending::Completed { outputs, statistics }
+            }
+            ControlFlow::Break(ending) => ending,
         })
+    }
+
+    /// The device after the fault-free run, where the last dispatch is struck, and nothing happens to memory
+    /// after it.
+    fn after(&self, workload: &Workload) -> Option<&EmbeddedGpu> {
+        let Program { dispatches, changes, .. } = &workload.program;
+        let last = self.dispatches.get(&u32::try_from(dispatches.len()).ok()?.checked_sub(1)?)?;
+        changes.before(dispatches.len()).is_empty().then_some(&last.ended)
     }
 }
 
@@ -291,11 +303,5 @@ impl<'a> Attempt<'a> {
             }
         }
         self.complete(device, execution, observer, None).map(Some)
-    }
-
-    /// How the fault-free run ends.
-    fn fault_free(&self) -> Ending {
-        let Golden { outputs, statistics } = self.golden.clone();
-        Ending::Completed { outputs, statistics }
     }
 }

@@ -8,8 +8,8 @@ use chain::{FIRST, NOTE, THIRD, WORDS, bytes, without, words, workload};
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_injector::{
     Accelerations, Ending, Fault, FaultModel, FaultTarget, Golden, Gone, HookInjector, Injection,
-    Injector, Place, Planned, Site, StruckWorkgroups, TraceEnding, What, When, Workload, inject,
-    landmarks, trace,
+    Injector, Output, Place, Planned, Site, StruckWorkgroups, TraceEnding, What, When, Workload,
+    inject, landmarks, trace,
 };
 
 /// What the kernel does.
@@ -64,7 +64,7 @@ fn accelerated(workload: &Workload, golden: &Golden, site: Site) -> Injection {
     injector.inject(&planned[0]).unwrap_or_else(|error| panic!("{site}: {error}"))
 }
 
-fn outputs(ending: &Ending) -> Option<&Vec<Vec<u8>>> {
+fn outputs(ending: &Ending) -> Option<&[Output]> {
     match ending {
         Ending::Completed { outputs, .. } => Some(outputs),
         Ending::Faulted { .. } => None,
@@ -92,7 +92,7 @@ fn every_change_happens_once_and_in_its_place() {
 
     let workload = workload();
     let golden = workload.golden().expect("a golden run");
-    assert!(golden.outputs == [bytes(&out), bytes(&kept), bytes(&words(4, WORDS))]);
+    assert!(golden.outputs == [&out, &kept, &words(4, WORDS)].map(|own| Output::from(bytes(own))));
     let (strict, violations) = workload.golden_strict().expect("a golden run");
     assert!(strict == golden && violations.is_empty());
     // The control: each of them matters.
@@ -153,8 +153,15 @@ fn hooks_and_the_embedded_gpu_agree() {
     assert!(compared > 120, "{compared}");
 }
 
+/// Flips a bit of a word.
+fn flip(output: &mut Output, word: usize) {
+    let mut bytes = output.bytes().into_owned();
+    bytes[4 * word + 1] ^= 1;
+    *output = Output::from(bytes);
+}
+
 /// All ways to inject a site agree that it makes this of the outputs.
-fn assert_outputs(workload: &Workload, site: Site, expected: &[Vec<u8>]) {
+fn assert_outputs(workload: &Workload, site: Site, expected: &[Output]) {
     let golden = workload.golden().expect("a golden run");
     let limits = golden.instruction_limits();
     let compiler = HookCompiler::find().expect("clang");
@@ -171,7 +178,7 @@ fn a_copy_carries_a_fault_to_an_output() {
     let golden = workload.golden().expect("a golden run");
     let mut expected = golden.outputs.clone();
     // What is at word 100 of one is copied to word 36 of the other.
-    expected[1][4 * 36 + 1] ^= 1;
+    flip(&mut expected[1], 36);
     let site = struck(&workload, 1, FIRST, 100);
     assert_outputs(&workload, site, &expected);
     let found = trace(&workload, &site, &golden.instruction_limits()).expect("a trace");
@@ -197,7 +204,7 @@ fn what_is_written_over_a_fault_masks_it() {
     }
     // The control: after the write nothing does.
     let mut expected = golden.outputs.clone();
-    expected[2][4 * 77 + 1] ^= 1;
+    flip(&mut expected[2], 77);
     assert_outputs(&workload, struck(&workload, 2, NOTE, 77), &expected);
 }
 
@@ -256,7 +263,8 @@ fn traces_end_as_the_runs_do() {
 }
 
 /// How many bytes of an output differ, if any.
-fn count((output, (one, two)): (usize, (&Vec<u8>, &Vec<u8>))) -> Option<(usize, u64)> {
-    let differing = one.iter().zip(two).filter(|(one, two)| one != two).count();
+fn count((output, (one, two)): (usize, (&Output, &Output))) -> Option<(usize, u64)> {
+    let (one, two) = (one.bytes(), two.bytes());
+    let differing = one.iter().zip(&*two).filter(|(one, two)| one != two).count();
     (differing > 0).then_some((output, differing as u64))
 }

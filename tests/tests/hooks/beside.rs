@@ -7,7 +7,7 @@ use flipwave_hooks::flow::Disassembly;
 use flipwave_hooks::layout::Placement;
 use flipwave_hooks::rewrite::NotBeside;
 use flipwave_injector::Workload;
-use flipwave_tests::{MACHINES, examples, instrument, workload};
+use flipwave_tests::{MACHINES, contents, examples, instrument, workload};
 
 /// The program of each example, for a GPU whose code AMD's runtime loads.
 fn workloads() -> impl Iterator<Item = Workload> {
@@ -50,7 +50,7 @@ fn keeps_the_original(old: &CodeObject, new: &CodeObject) {
 fn executed(workload: &Workload) -> (Vec<Vec<u8>>, u64) {
     let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
     let executed = golden.statistics.iter().map(|own| own.wave_instructions).sum();
-    (golden.outputs, executed)
+    (contents(&golden.outputs), executed)
 }
 
 #[test]

@@ -7,7 +7,7 @@ use flipwave_device::{Device, Dispatch};
 use flipwave_hooks::flow::Disassembly;
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_injector::{
-    Ending, Fault, FaultModel, FaultTarget, HookInjector, Injection, Site, inject,
+    Ending, Fault, FaultModel, FaultTarget, HookInjector, Injection, Output, Site, inject,
 };
 use flipwave_tests::{
     Machine, TestProgram, Twins, assemble_for, keep_step, plan_of, profile_of, to_values,
@@ -123,7 +123,7 @@ fn hooks_everywhere_keep_both_names_in_step() {
     }
 }
 
-fn ending(injection: Injection) -> (Vec<Vec<u8>>, String) {
+fn ending(injection: Injection) -> (Vec<Output>, String) {
     match injection.ending {
         Ending::Completed { outputs, .. } => (outputs, format!("{:?}", injection.struck)),
         Ending::Faulted { fault, .. } => (Vec::new(), fault.to_string()),

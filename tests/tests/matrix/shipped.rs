@@ -47,10 +47,10 @@ fn every_example_of_matrix_instructions_computes_what_plain_rust_computes() {
         let prepared = prepare(&campaign).unwrap_or_else(|error| panic!("{error}"));
         let golden = prepared.workload.golden().unwrap_or_else(|error| panic!("{error}"));
         let expected = product(&variant, &inputs);
-        let compared = compare(&variant, Values::Near, &expected, &golden.outputs[0]);
+        let compared = compare(&variant, Values::Near, &expected, &golden.outputs[0].bytes());
         assert_eq!((compared.wrong, compared.undetermined), (0, 0), "{name}: {compared:?}");
         // The negative control: it is not a product of zeros.
-        let values: Vec<f32> = to_values(&golden.outputs[0]);
+        let values: Vec<f32> = to_values(&golden.outputs[0].bytes());
         assert!(values.iter().all(|value| *value != 0.0), "{name}");
     }
 }

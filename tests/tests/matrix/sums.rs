@@ -41,7 +41,7 @@ impl<'a> Bench<'a> {
         let workload = program.workload();
         let golden = workload.golden().unwrap_or_else(|error| panic!("{variant}: {error}"));
         let limits = golden.instruction_limits();
-        let golden = elements(variant, &golden.outputs[0]);
+        let golden = elements(variant, &golden.outputs[0].bytes());
         Bench { variant, workload, limits, golden, terms: Terms::new(variant, inputs) }
     }
 
@@ -60,7 +60,7 @@ impl<'a> Bench<'a> {
 
     fn outputs(&self, injection: &Injection) -> Vec<f64> {
         match &injection.ending {
-            Ending::Completed { outputs, .. } => elements(self.variant, &outputs[0]),
+            Ending::Completed { outputs, .. } => elements(self.variant, &outputs[0].bytes()),
             Ending::Faulted { fault, .. } => panic!("{}: {fault}", self.variant),
         }
     }

@@ -70,7 +70,7 @@ impl Case {
                 let word = |bytes: &[u8]| bytes.try_into().map(u64::from_le_bytes);
                 bytes.chunks(8).map(|bytes| word(bytes).expect("whole words")).collect()
             };
-            let (found, expected) = (words(found), words(expected));
+            let (found, expected) = (words(&found.bytes()), words(expected));
             assert_eq!(found.len(), expected.len(), "output {output} of {}", self.name);
             if let Some(at) = (0..found.len()).find(|&at| found[at] != expected[at]) {
                 return Err(format!(

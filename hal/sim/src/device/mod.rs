@@ -30,6 +30,7 @@ use flipwave_isa::{Pc, Residency, Target};
 use helpers::Helpers;
 use module::Module;
 use parallel::Lengths;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A GPU in this process. A clone is an independent device in the same state; code and its
@@ -107,6 +108,18 @@ impl EmbeddedGpu {
     /// dispatches have left of global wave sync.
     pub fn is_in_state_of(&self, other: &EmbeddedGpu) -> bool {
         self.space.is_same(&other.space) && self.sync == other.sync
+    }
+
+    /// Which of so many bytes from an address on may be others than in another device's memory, of which it is
+    /// a clone or which is one of it, by their offsets from there: all but those that they
+    /// [share](EmbeddedGpu::share_memory).
+    pub fn unshared_with(
+        &self,
+        other: &EmbeddedGpu,
+        start: Address,
+        bytes: u64,
+    ) -> Vec<Range<u64>> {
+        self.space.unshared_with(&other.space, start, bytes)
     }
 
     /// Bytes of the host that this device's memory takes beside that of another one, of which it is a clone

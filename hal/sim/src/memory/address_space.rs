@@ -7,7 +7,7 @@ use super::sparse::SparseBytes;
 use flipwave_device::{Address, DeviceError};
 use std::ops::Range;
 use std::sync::Arc;
-use std::{mem, ptr};
+use std::{iter, mem, ptr};
 
 /// An address space of our own. Pages are 4 KiB, as on hardware: what lies between the end of
 /// an allocation and the end of its last page is mapped and zero. Allocations start on 2 MiB
@@ -61,7 +61,7 @@ impl Content {
     /// end of both.
     fn beside<'a>(&'a self, other: &'a Content) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
         let (mut at, end) = (0, self.end().max(other.end()));
-        std::iter::from_fn(move || {
+        iter::from_fn(move || {
             let [own, other] = (at < end).then(|| [self, other].map(|all| all.from(at)))?;
             let count = own.len().min(other.len());
             at += count as u64;
@@ -320,6 +320,40 @@ impl AddressSpace {
             }
             Err(_) => Err(DeviceError::NotAllocated { operation: "free", address, bytes: 0 }),
         }
+    }
+
+    /// Which of so many bytes from an address on may be others in another space, by their offsets from there:
+    /// those that the two do not [share](AddressSpace::share), where both have the same allocation, else all.
+    pub fn unshared_with(
+        &self,
+        other: &AddressSpace,
+        start: Address,
+        bytes: u64,
+    ) -> Vec<Range<u64>> {
+        let [own, other] = [self, other].map(|space| {
+            let after = space.allocations.partition_point(|own| own.base <= start.0);
+            space.allocations[..after].last()
+        });
+        let is_same = |(own, other): &(&Allocation, &Allocation)| {
+            let is_host = matches!(&own.content, Content::Whole(bytes) if bytes.is_host());
+            let (base, length) = (own.base, own.content.len());
+            let end = start.0.checked_add(bytes);
+            (base, length) == (other.base, other.content.len())
+                && !is_host
+                && end.is_some_and(|end| end <= base + length)
+        };
+        let Some((own, other)) = own.zip(other).filter(is_same) else {
+            return iter::once(0..bytes).collect();
+        };
+        let (first, mut at) = (start.0 - own.base, 0);
+        let pieces = own.content.beside(&other.content).filter_map(|(own, other)| {
+            let piece = at..at + own.len() as u64;
+            at = piece.end;
+            let part = piece.start.max(first)..piece.end.min(first + bytes);
+            let is_in = part.start < part.end && !ptr::eq(own, other);
+            is_in.then(|| part.start - first..part.end - first)
+        });
+        pieces.collect()
     }
 
     /// Lets clones from now on share the memory that neither of them writes.

@@ -125,3 +125,41 @@ fn what_clones_have_written_counts_as_their_own() {
     let more = second.host_bytes_beside(&first) - written - structure;
     assert!(more >= size_of::<Allocation>() as u64, "{more}");
 }
+
+/// Of memory that two spaces share, what one of them writes is found by where it lies.
+#[test]
+fn what_is_not_shared_has_all_that_was_written_and_little_more() {
+    let mut first = AddressSpace::default();
+    let (small, size) = (first.allocate(1000).unwrap(), 8 << 20);
+    let base = first.allocate(size).unwrap();
+    first.write(base, &vec![7; size as usize]).unwrap();
+    first.share();
+    let mut second = first.clone();
+    let unshared = |second: &AddressSpace, offset: u64, bytes: u64| {
+        second.unshared_with(&first, Address(base.0 + offset), bytes)
+    };
+    let one = |range: Range<u64>| iter::once(range).collect::<Vec<_>>();
+    assert!(unshared(&second, 0, size).is_empty());
+    let written = [5_u64, 3_000_000, 3_000_001, size - 1];
+    for at in written {
+        write_bytes(&mut second, base.0 + at, &[9], AccessKind::Write, None).unwrap();
+    }
+    let all = unshared(&second, 0, size);
+    assert!(all.is_sorted_by(|one, next| one.end <= next.start), "{all:?}");
+    assert!(written.iter().all(|at| all.iter().any(|own| own.contains(at))), "{all:?}");
+    assert!(all.iter().map(|own| own.end - own.start).sum::<u64>() < 1 << 20, "{all:?}");
+    // By their offsets from where it is asked for, and no further than that.
+    assert_eq!(unshared(&second, 2_999_990, 20), one(0..20));
+    assert!(unshared(&second, 1_500_000, 1000).is_empty());
+    let clipped = unshared(&second, 1000, 3_000_000 - 1000 + 1);
+    assert_eq!(clipped.last().map(|own| own.end), Some(3_000_000 - 1000 + 1));
+    // A small allocation is copied as a whole.
+    assert!(second.unshared_with(&first, small, 1000).is_empty());
+    write_bytes(&mut second, small.0, &[9], AccessKind::Write, None).unwrap();
+    assert_eq!(second.unshared_with(&first, small, 1000), one(0..1000));
+    // Other memory, and beyond the end.
+    second.free(small).unwrap();
+    assert_eq!(second.unshared_with(&first, small, 10), one(0..10));
+    assert_eq!(unshared(&second, size - 10, 20), one(0..20));
+    assert_eq!(unshared(&second, u64::MAX - base.0, 20), one(0..20));
+}

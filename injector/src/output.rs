@@ -1,0 +1,150 @@
+//! What a run leaves in the buffers that are compared.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// The content of a buffer after a run. Runs share it but for the blocks in which they differ, so that one that
+/// has changed little takes little, and is compared at once.
+#[derive(Clone, Debug)]
+pub struct Output {
+    base: Arc<[u8]>,
+    /// Blocks in the place of the base's, each with its number, ascending.
+    changed: Vec<(usize, Vec<u8>)>,
+}
+
+impl Output {
+    /// Bytes of a block, but for the last one.
+    pub const BLOCK: usize = 4096;
+
+    /// The same, with other blocks in the place of its own: each with its number, ascending.
+    pub(crate) fn with(&self, changed: Vec<(usize, Vec<u8>)>) -> Output {
+        match self.changed.is_empty() {
+            true => Output { base: Arc::clone(&self.base), changed },
+            false => Output::from(self.bytes().into_owned()).with(changed),
+        }
+    }
+
+    /// Number of bytes.
+    pub fn len(&self) -> usize {
+        self.base.len()
+    }
+
+    /// Whether it has no byte.
+    pub fn is_empty(&self) -> bool {
+        self.base.is_empty()
+    }
+
+    /// All bytes.
+    pub fn bytes(&self) -> Cow<'_, [u8]> {
+        if self.changed.is_empty() {
+            return Cow::Borrowed(&self.base);
+        }
+        let mut bytes = self.base.to_vec();
+        for (number, block) in &self.changed {
+            let start = number * Output::BLOCK;
+            bytes[start..start + block.len()].copy_from_slice(block);
+        }
+        Cow::Owned(bytes)
+    }
+
+    /// The blocks that differ in two outputs: the number of each, its bytes here and there. Where one is longer,
+    /// the other's last ones are shorter, or empty.
+    pub fn differing<'a>(
+        &'a self,
+        other: &'a Output,
+    ) -> impl Iterator<Item = (usize, [&'a [u8]; 2])> {
+        let blocks = self.len().max(other.len()).div_ceil(Output::BLOCK);
+        let numbers: Vec<usize> = match Arc::ptr_eq(&self.base, &other.base) {
+            true => {
+                let changed = self.changed.iter().chain(&other.changed).map(|(number, _)| *number);
+                let mut numbers: Vec<usize> = changed.collect();
+                numbers.sort_unstable();
+                numbers.dedup();
+                numbers
+            }
+            false => (0..blocks).collect(),
+        };
+        let both = numbers
+            .into_iter()
+            .map(move |number| (number, [self, other].map(|own| own.block(number))));
+        both.filter(|(_, [own, other])| own != other)
+    }
+
+    /// A block, empty where there is none of this number.
+    pub(crate) fn block(&self, number: usize) -> &[u8] {
+        match self.changed.binary_search_by_key(&number, |(own, _)| *own) {
+            Ok(place) => &self.changed[place].1,
+            Err(_) => self.base.chunks(Output::BLOCK).nth(number).unwrap_or_default(),
+        }
+    }
+}
+
+impl From<Vec<u8>> for Output {
+    fn from(bytes: Vec<u8>) -> Output {
+        Output { base: bytes.into(), changed: Vec::new() }
+    }
+}
+
+impl PartialEq for Output {
+    fn eq(&self, other: &Output) -> bool {
+        self.len() == other.len() && self.differing(other).next().is_none()
+    }
+}
+
+impl Eq for Output {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LENGTH: usize = 2 * Output::BLOCK + 10;
+
+    /// Bytes of which those at some places are wrong.
+    fn bytes(wrong: &[usize]) -> Vec<u8> {
+        let mut bytes: Vec<u8> = (0..LENGTH).map(|at| at as u8).collect();
+        wrong.iter().for_each(|at| bytes[*at] ^= 0x80);
+        bytes
+    }
+
+    /// The output that has the blocks of these bytes in the place of its own.
+    fn beside(base: &Output, bytes: &[u8]) -> Output {
+        let own = bytes.chunks(Output::BLOCK).map(<[u8]>::to_vec).enumerate();
+        base.with(own.filter(|(number, block)| base.block(*number) != block).collect())
+    }
+
+    #[test]
+    fn an_output_that_shares_is_one_that_has_all() {
+        let base = Output::from(bytes(&[]));
+        for wrong in [&[][..], &[0], &[4095, 4096], &[LENGTH - 1], &[5, 5000, 9000 - 800]] {
+            let (shared, own) = (beside(&base, &bytes(wrong)), Output::from(bytes(wrong)));
+            assert_eq!(shared.bytes(), bytes(wrong));
+            assert_eq!(shared, own);
+            assert_eq!(shared == base, wrong.is_empty());
+            assert!(base.differing(&shared).eq(base.differing(&own)));
+            let again = beside(&shared, &bytes(&[1, 4097]));
+            assert_eq!(again.bytes(), bytes(&[1, 4097]));
+            assert_eq!(again, beside(&base, &bytes(&[1, 4097])));
+        }
+    }
+
+    #[test]
+    fn outputs_differ_in_the_blocks_that_have_other_bytes() {
+        let base = Output::from(bytes(&[]));
+        let [one, other] = [&[1, LENGTH - 1][..], &[2]].map(|wrong| beside(&base, &bytes(wrong)));
+        let numbers = |own: &Output, other: &Output| -> Vec<usize> {
+            own.differing(other).map(|(number, _)| number).collect()
+        };
+        assert_eq!(numbers(&base, &one), [0, 2]);
+        assert_eq!(numbers(&one, &other), [0, 2]);
+        assert_eq!(numbers(&base, &other), [0]);
+        assert!(numbers(&one, &one.clone()).is_empty());
+    }
+
+    #[test]
+    fn a_shorter_output_is_another() {
+        let (whole, short) = (Output::from(bytes(&[])), Output::from(bytes(&[])[..100].to_vec()));
+        assert_ne!(whole, short);
+        assert_eq!(short.differing(&whole).count(), 3);
+        assert_ne!(Output::from(Vec::new()), short);
+    }
+}
