@@ -96,6 +96,9 @@ impl Eq for Output {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::workload;
+    use crate::{Buffer, Golden};
+    use flipwave_device::{Address, Device};
 
     const LENGTH: usize = 2 * Output::BLOCK + 10;
 
@@ -146,5 +149,37 @@ mod tests {
         assert_ne!(whole, short);
         assert_eq!(short.differing(&whole).count(), 3);
         assert_ne!(Output::from(Vec::new()), short);
+    }
+
+    /// Wherever an output lies in memory that is shared in part, and whatever of it was written.
+    #[test]
+    fn outputs_beside_the_fault_free_run_are_those_that_are_read() {
+        let mut workload = workload();
+        let device = &mut workload.device;
+        let [large, small] = [1 << 20, 5000].map(|bytes| device.allocate(bytes).expect("memory"));
+        let content: Vec<u8> = (0..1_u32 << 20).map(|at| (at / 3) as u8).collect();
+        device.write(large, &content).expect("memory");
+        device.share_memory();
+        let after = device.clone();
+        for (start, bytes) in [(large, 1 << 20), (Address(large.0 + 100), 600_001), (small, 5000)] {
+            let buffer = Buffer { name: String::new(), address: start, bytes };
+            workload.program.outputs = vec![buffer];
+            let outputs = workload.outputs(&after).expect("outputs");
+            let golden = Golden { outputs, statistics: Vec::new() };
+            for written in [0, 99, 100, 4195, 4196, 262_144, 600_100, 600_101, (1 << 20) - 1] {
+                let mut faulty = after.clone();
+                faulty
+                    .write(Address(large.0 + written), &[!content[written as usize]])
+                    .expect("memory");
+                let expected = workload.outputs(&faulty).expect("outputs");
+                for known in [Some(&after), None] {
+                    let found = workload.outputs_beside(&faulty, &golden, known).expect("outputs");
+                    assert_eq!(found[0].bytes(), expected[0].bytes(), "{start} {written}");
+                    assert!(found == expected);
+                    let is_in = (start.0..start.0 + bytes as u64).contains(&(large.0 + written));
+                    assert_eq!(found[0].changed.len(), usize::from(is_in), "{start} {written}");
+                }
+            }
+        }
     }
 }
