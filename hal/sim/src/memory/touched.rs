@@ -65,7 +65,13 @@ impl TouchedRegion {
     }
 
     /// Notes that so many bytes from an offset on are touched, as far as there are any.
+    #[inline]
     pub fn touch(&mut self, offset: u64, bytes: u64) {
+        // Mostly they are those of a lane, in one line.
+        let (line, at) = (offset / LINE, offset % LINE);
+        if (1..=LINE - at).contains(&bytes) && line < self.bits.len() as u64 {
+            return self.touch_bytes(line as usize, u64::MAX >> (LINE - bytes) << at);
+        }
         let end = offset.saturating_add(bytes).min(self.bits.len() as u64 * LINE);
         for [line, mask] in lines_of(offset, end.saturating_sub(offset)) {
             self.touch_bytes(line as usize, mask);
@@ -73,26 +79,21 @@ impl TouchedRegion {
     }
 
     /// The same of bytes of a line, a bit each.
+    // Whether some of the line was touched before is not asked: of lanes here and there nobody can predict it.
     #[inline]
     fn touch_bytes(&mut self, line: usize, mask: u64) {
-        let bits = &mut self.bits[line];
-        let is_first = *bits == 0;
-        *bits |= mask;
-        if is_first && mask != 0 {
-            self.touch_line(line);
+        if mask == 0 {
+            return;
         }
-    }
-
-    /// Notes a line of which nothing was touched before.
-    fn touch_line(&mut self, line: usize) {
+        self.bits[line] |= mask;
         let (page, chapter) = (line / 64, line / (64 * 64));
-        if self.pages[page] == 0 {
-            if self.chapters[chapter] == 0 {
-                self.touched.push(chapter as u32);
-            }
-            self.chapters[chapter] |= 1 << (page % 64);
-        }
         self.pages[page] |= 1 << (line % 64);
+        let pages = &mut self.chapters[chapter];
+        let is_first = *pages == 0;
+        *pages |= 1 << (page % 64);
+        if is_first {
+            self.touched.push(chapter as u32);
+        }
     }
 
     /// Has `take` take the lines that have bytes which were touched, and forgets them.
