@@ -67,10 +67,13 @@ impl TouchedRegion {
     /// Notes that so many bytes from an offset on are touched, as far as there are any.
     #[inline]
     pub fn touch(&mut self, offset: u64, bytes: u64) {
-        // Mostly they are those of a lane, in one line.
-        let (line, at) = (offset / LINE, offset % LINE);
-        if (1..=LINE - at).contains(&bytes) && line < self.bits.len() as u64 {
-            return self.touch_bytes(line as usize, u64::MAX >> (LINE - bytes) << at);
+        if let Some([line, mask]) = in_line(offset, bytes)
+            && let Some(bits) = self.bits.get_mut(line as usize)
+        {
+            *bits |= mask;
+            // Whether some of it was touched before is not asked: of lanes here and there nobody can predict
+            // it.
+            return self.touch_line(line as usize);
         }
         let end = offset.saturating_add(bytes).min(self.bits.len() as u64 * LINE);
         for [line, mask] in lines_of(offset, end.saturating_sub(offset)) {
@@ -79,13 +82,19 @@ impl TouchedRegion {
     }
 
     /// The same of bytes of a line, a bit each.
-    // Whether some of the line was touched before is not asked: of lanes here and there nobody can predict it.
     #[inline]
     fn touch_bytes(&mut self, line: usize, mask: u64) {
-        if mask == 0 {
-            return;
+        let bits = &mut self.bits[line];
+        let is_first = *bits == 0;
+        *bits |= mask;
+        if is_first && mask != 0 {
+            self.touch_line(line);
         }
-        self.bits[line] |= mask;
+    }
+
+    /// Notes that some of a line is touched.
+    #[inline]
+    fn touch_line(&mut self, line: usize) {
         let (page, chapter) = (line / 64, line / (64 * 64));
         self.pages[page] |= 1 << (line % 64);
         let pages = &mut self.chapters[chapter];
@@ -111,6 +120,14 @@ impl TouchedRegion {
             }
         }
     }
+}
+
+/// The line in which so many bytes from an offset on lie, and which of its bytes they are, if it is one: mostly
+/// they are those of a lane.
+#[inline]
+fn in_line(offset: u64, bytes: u64) -> Option<Line> {
+    let (line, at) = (offset / LINE, offset % LINE);
+    (1..=LINE - at).contains(&bytes).then(|| [line, u64::MAX >> (LINE - bytes) << at])
 }
 
 /// The private memory of a workgroup, and which bytes of it were touched since this was last asked.
@@ -184,7 +201,11 @@ impl TouchedPrivate {
     }
 
     /// The same of so many bytes from an offset on.
+    #[inline]
     pub fn touch(&mut self, access: WindowAccess, offset: u64, bytes: u64) {
+        if let Some([line, mask]) = in_line(offset, bytes) {
+            return self.touch_bytes(access, line as usize, mask);
+        }
         for [line, mask] in lines_of(offset, bytes) {
             self.touch_bytes(access, line as usize, mask);
         }
