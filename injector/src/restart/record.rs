@@ -297,12 +297,15 @@ pub(super) fn changed(
     runs: impl IntoIterator<Item = (Address, u64)>,
 ) -> Result<Vec<(Address, Vec<u8>)>, DeviceError> {
     let mut changed = Vec::new();
+    let [mut before, mut now] = [const { Vec::new() }; 2];
     for (start, bytes) in runs {
-        let [mut before, mut now] = [vec![0; bytes as usize], vec![0; bytes as usize]];
+        for own in [&mut before, &mut now] {
+            own.resize(bytes as usize, 0);
+        }
         begun.read_pages(start, &mut before)?;
         device.read_pages(start, &mut now)?;
         if now != before {
-            changed.push((start, now));
+            changed.push((start, now.clone()));
         }
     }
     Ok(changed)

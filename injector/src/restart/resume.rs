@@ -1,5 +1,6 @@
 //! Faulty runs from saved states.
 
+use super::record::changed;
 use super::{SavedDispatch, SavedState, SavedStates, Time};
 use crate::fault_observer::FaultObserver;
 use crate::injection::{Ending, Injection, InjectionError};
@@ -163,24 +164,17 @@ impl SavedDispatch {
         (statistics, device): (Statistics, &EmbeddedGpu),
         touched: &[(Address, u64)],
     ) -> Result<Option<Ending>, DeviceError> {
-        let mut resumed = self.ended.clone();
-        let mut is_changed = false;
-        for (start, bytes) in touched {
-            let [mut faulty, mut right] = [vec![0; *bytes as usize], vec![0; *bytes as usize]];
-            if device.read_pages(*start, &mut faulty).is_err()
-                || resumed.read_pages(*start, &mut right).is_err()
-            {
-                return Ok(None);
-            }
-            if faulty != right {
-                resumed.write_pages(*start, &faulty)?;
-                is_changed = true;
-            }
-        }
-        if !is_changed {
+        let Ok(changed) = changed(&self.ended, device, touched.iter().copied()) else {
+            return Ok(None);
+        };
+        if changed.is_empty() {
             let Golden { outputs, statistics: mut all } = attempt.golden.clone();
             all[attempt.index()] = statistics;
             return Ok(Some(Ending::Completed { outputs, statistics: all }));
+        }
+        let mut resumed = self.ended.clone();
+        for (start, bytes) in &changed {
+            resumed.write_pages(*start, bytes)?;
         }
         states.finish(attempt, Completion::Completed(statistics), resumed).map(Some)
     }
