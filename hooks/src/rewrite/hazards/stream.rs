@@ -3,7 +3,7 @@
 use super::PaddingError;
 use super::decoder::{Decoder, Inserted};
 use super::slot::{Point, Slot};
-use crate::flow::{BlockIndex, Disassembly, EdgeKind, IndexVec, Key, keys};
+use crate::flow::{BlockIndex, Disassembly, Edge, EdgeKind, IndexVec, Key, keys};
 use crate::layout::{Edits, InsertedCode, Piece};
 use flipwave_isa::Inst;
 use flipwave_isa::hazard::{self, MOST_WAIT_STATES, Roles};
@@ -43,7 +43,8 @@ impl Holder<'_> {
 }
 
 keys! {
-    /// Index of a stream: that of the block, or, after all blocks, of a kernel's prologue.
+    /// Index of a stream: that of the block, or, after all blocks, of what runs after a call, or of a kernel's
+    /// prologue.
     StreamIndex;
 }
 
@@ -53,7 +54,7 @@ impl From<BlockIndex> for StreamIndex {
     }
 }
 
-/// The new code by blocks, prologues after them, and what runs before each.
+/// The new code by blocks, what is inserted after calls and prologues after them, and what runs before each.
 pub(super) struct Streams<'a> {
     pub streams: IndexVec<StreamIndex, Vec<Item<'a>>>,
     pub predecessors: IndexVec<StreamIndex, Vec<StreamIndex>>,
@@ -77,7 +78,11 @@ impl<'a> Streams<'a> {
         decoder: &mut Decoder<'a>,
     ) -> Result<Streams<'a>, PaddingError> {
         let (mut streams, mut all_jumps) = (IndexVec::new(), IndexVec::new());
-        for block in &program.blocks {
+        // What runs after calls: what is called runs before it, and not the caller's block.
+        let mut after_calls = Vec::new();
+        for (index, block) in program.blocks.enumerated() {
+            let returns = |edge: &Edge| edge.kind == EdgeKind::Return;
+            let call = block.instructions.last().filter(|_| block.successors.iter().any(returns));
             let mut stream = Vec::with_capacity(8 * block.instructions.len());
             let mut jumps = Vec::new();
             for (at, inst) in program.insts_of(block.instructions) {
@@ -96,20 +101,32 @@ impl<'a> Streams<'a> {
                         padding: Vec::new(),
                     }),
                 }
-                if let Some(code) = edits.after.get(&at) {
-                    append(&mut stream, &mut jumps, code, decoder, |n| Slot::After(at, n))?;
+                let Some(code) = edits.after.get(&at) else { continue };
+                let slot = |n| Slot::After(at, n);
+                if Some(at) == call {
+                    let (mut stream, mut jumps) = (Vec::new(), Vec::new());
+                    append(&mut stream, &mut jumps, code, decoder, slot)?;
+                    after_calls.push((index, stream, jumps));
+                } else {
+                    append(&mut stream, &mut jumps, code, decoder, slot)?;
                 }
             }
             streams.push(stream);
             all_jumps.push(jumps);
         }
-        let mut predecessors = IndexVec::filled(Vec::new(), streams.len() + edits.entries.len());
+        let count = streams.len() + after_calls.len() + edits.entries.len();
+        let mut predecessors = IndexVec::filled(Vec::new(), count);
         for (index, block) in program.blocks.enumerated() {
             for edge in block.successors.iter().filter(|edge| edge.kind != EdgeKind::Return) {
                 predecessors[StreamIndex::from(edge.to)].push(index.into());
             }
         }
-        calls(program, &mut predecessors);
+        let mut after = BTreeMap::new();
+        for (caller, stream, jumps) in after_calls {
+            all_jumps.push(jumps);
+            after.insert(caller, streams.push(stream));
+        }
+        calls(program, &after, &mut predecessors);
         for (function, code) in &edits.entries {
             let (mut stream, mut jumps) = (Vec::new(), Vec::new());
             append(&mut stream, &mut jumps, code, decoder, |n| Slot::Entry(*function, n))?;
@@ -163,7 +180,18 @@ impl<'a> Streams<'a> {
 }
 
 /// Adds what runs before the first block of a function that is called, and after a call.
-fn calls(program: &Disassembly, predecessors: &mut IndexVec<StreamIndex, Vec<StreamIndex>>) {
+fn calls(
+    program: &Disassembly,
+    after: &BTreeMap<BlockIndex, StreamIndex>,
+    predecessors: &mut IndexVec<StreamIndex, Vec<StreamIndex>>,
+) {
+    let returns = |caller: BlockIndex| {
+        let successors = program.blocks[caller].successors.iter();
+        successors.filter(|edge| edge.kind == EdgeKind::Return).map(|edge| edge.to)
+    };
+    for (caller, after) in after {
+        returns(*caller).for_each(|to| predecessors[StreamIndex::from(to)].push(*after));
+    }
     for function in &program.functions {
         for call in &function.calls {
             let Some(callee) = call.callee.map(|callee| &program.functions[callee]) else {
@@ -172,11 +200,14 @@ fn calls(program: &Disassembly, predecessors: &mut IndexVec<StreamIndex, Vec<Str
             let caller = program.block_of(call.at);
             predecessors[StreamIndex::from(callee.blocks.start)].push(caller.into());
             let is_last = |block: &BlockIndex| program.blocks[*block].successors.is_empty();
-            let returns: Vec<StreamIndex> =
+            let last: Vec<StreamIndex> =
                 callee.blocks.iter().filter(is_last).map(StreamIndex::from).collect();
-            let successors = program.blocks[caller].successors.iter();
-            for edge in successors.filter(|edge| edge.kind == EdgeKind::Return) {
-                predecessors[StreamIndex::from(edge.to)].extend(&returns);
+            match after.get(&caller) {
+                Some(after) => predecessors[*after].extend(&last),
+                None => {
+                    returns(caller)
+                        .for_each(|to| predecessors[StreamIndex::from(to)].extend(&last));
+                }
             }
         }
     }
