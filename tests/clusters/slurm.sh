@@ -55,7 +55,8 @@ variable() {
   sed -n "s/^$2=//p" <<<"$environment"
 }
 
-# Kills a node as if its power failed: its daemon first, then what looks after jobs, then the jobs.
+# Kills a node as if its power failed. Its daemon and what looks after jobs are stopped first, so that they say
+# nothing; the jobs are killed before these: whose parent dies while it is stopped is sent on its way with SIGHUP.
 kill_node() {
   local jobs=() steps=()
   for process in $(pgrep -x 'shard.sh|flipwave'); do
@@ -64,7 +65,10 @@ kill_node() {
     parent=$(ps -o ppid= -p "$process" | tr -d ' ')
     [ "$(ps -o comm= -p "$parent")" != slurmstepd ] || steps+=("$parent")
   done
-  kill -9 "$(cat "$slurm/slurmd-$1.pid")" "${steps[@]}" "${jobs[@]}"
+  local daemons=("$(cat "$slurm/slurmd-$1.pid")" "${steps[@]}")
+  kill -STOP "${daemons[@]}"
+  kill -9 "${jobs[@]}"
+  kill -9 "${daemons[@]}"
 }
 
 # Stops a shard where it is, on the node $1 if one is named: its process.
