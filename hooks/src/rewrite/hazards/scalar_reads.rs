@@ -8,7 +8,7 @@ use super::PaddingError;
 use super::decoder::Decoder;
 use super::slot::Slot;
 use super::stream::{Item, StreamIndex, Streams};
-use crate::flow::{Disassembly, EdgeKind, IndexVec};
+use crate::flow::{Disassembly, IndexVec};
 use flipwave_isa::Opcode;
 use flipwave_isa::hazard::{ScalarReads, ScalarWait};
 use std::collections::BTreeMap;
@@ -101,14 +101,10 @@ impl Streams<'_> {
                 entries[*prologue] = Some(own);
             }
         }
-        // Where a call comes back to may have other ways to it, and what is inserted after the call
-        // runs before it.
-        for (index, block) in program.blocks.enumerated() {
-            for edge in block.successors.iter().filter(|edge| edge.kind == EdgeKind::Return) {
-                let (back, to) = (Known::of(begin.called()), StreamIndex::from(edge.to));
-                entries[to].get_or_insert(back).join(&back);
-                successors[StreamIndex::from(index)].push(to);
-            }
+        // Where a call comes back to may have other ways to it.
+        for to in self.returns.values() {
+            let back = Known::of(begin.called());
+            entries[*to].get_or_insert(back).join(&back);
         }
         let mut waiting: Vec<StreamIndex> =
             self.streams.indices().iter().rev().filter(|own| entries[*own].is_some()).collect();

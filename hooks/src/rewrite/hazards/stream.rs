@@ -3,7 +3,7 @@
 use super::PaddingError;
 use super::decoder::{Decoder, Inserted};
 use super::slot::{Point, Slot};
-use crate::flow::{BlockIndex, Disassembly, Edge, EdgeKind, IndexVec, Key, keys};
+use crate::flow::{BlockEnd, BlockIndex, Disassembly, EdgeKind, IndexVec, Key, keys};
 use crate::layout::{Edits, InsertedCode, Piece};
 use flipwave_isa::Inst;
 use flipwave_isa::hazard::{self, MOST_WAIT_STATES, Roles};
@@ -58,6 +58,8 @@ impl From<BlockIndex> for StreamIndex {
 pub(super) struct Streams<'a> {
     pub streams: IndexVec<StreamIndex, Vec<Item<'a>>>,
     pub predecessors: IndexVec<StreamIndex, Vec<StreamIndex>>,
+    /// Those to which calls come back, by the block of the call.
+    pub returns: BTreeMap<BlockIndex, StreamIndex>,
     /// Branches of inserted code within a stream: from an item, to the item that it leads to.
     pub jumps: IndexVec<StreamIndex, Vec<(usize, usize)>>,
     /// What the last instructions of each stream, and of those before it, can set up.
@@ -81,8 +83,7 @@ impl<'a> Streams<'a> {
         // What runs after calls: what is called runs before it, and not the caller's block.
         let mut after_calls = Vec::new();
         for (index, block) in program.blocks.enumerated() {
-            let returns = |edge: &Edge| edge.kind == EdgeKind::Return;
-            let call = block.instructions.last().filter(|_| block.successors.iter().any(returns));
+            let call = block.instructions.last().filter(|_| block.end == BlockEnd::Call);
             let mut stream = Vec::with_capacity(8 * block.instructions.len());
             let mut jumps = Vec::new();
             for (at, inst) in program.insts_of(block.instructions) {
@@ -121,12 +122,20 @@ impl<'a> Streams<'a> {
                 predecessors[StreamIndex::from(edge.to)].push(index.into());
             }
         }
-        let mut after = BTreeMap::new();
+        let mut returns = BTreeMap::new();
+        for (caller, block) in program.blocks.enumerated() {
+            for edge in block.successors.iter().filter(|edge| edge.kind == EdgeKind::Return) {
+                returns.insert(caller, StreamIndex::from(edge.to));
+            }
+        }
         for (caller, stream, jumps) in after_calls {
             all_jumps.push(jumps);
-            after.insert(caller, streams.push(stream));
+            let after = streams.push(stream);
+            if let Some(to) = returns.insert(caller, after) {
+                predecessors[to].push(after);
+            }
         }
-        calls(program, &after, &mut predecessors);
+        calls(program, &returns, &mut predecessors);
         for (function, code) in &edits.entries {
             let (mut stream, mut jumps) = (Vec::new(), Vec::new());
             append(&mut stream, &mut jumps, code, decoder, |n| Slot::Entry(*function, n))?;
@@ -143,7 +152,8 @@ impl<'a> Streams<'a> {
             }
         }
         let (tails, jumps) = (IndexVec::new(), all_jumps);
-        let mut streams = Streams { tails, streams, predecessors, jumps, all, inserted, removes };
+        let mut streams =
+            Streams { tails, streams, predecessors, returns, jumps, all, inserted, removes };
         streams.tails = streams.streams.indices().iter().map(|at| streams.tail(at)).collect();
         Ok(streams)
     }
@@ -182,16 +192,9 @@ impl<'a> Streams<'a> {
 /// Adds what runs before the first block of a function that is called, and after a call.
 fn calls(
     program: &Disassembly,
-    after: &BTreeMap<BlockIndex, StreamIndex>,
+    returns: &BTreeMap<BlockIndex, StreamIndex>,
     predecessors: &mut IndexVec<StreamIndex, Vec<StreamIndex>>,
 ) {
-    let returns = |caller: BlockIndex| {
-        let successors = program.blocks[caller].successors.iter();
-        successors.filter(|edge| edge.kind == EdgeKind::Return).map(|edge| edge.to)
-    };
-    for (caller, after) in after {
-        returns(*caller).for_each(|to| predecessors[StreamIndex::from(to)].push(*after));
-    }
     for function in &program.functions {
         for call in &function.calls {
             let Some(callee) = call.callee.map(|callee| &program.functions[callee]) else {
@@ -200,14 +203,9 @@ fn calls(
             let caller = program.block_of(call.at);
             predecessors[StreamIndex::from(callee.blocks.start)].push(caller.into());
             let is_last = |block: &BlockIndex| program.blocks[*block].successors.is_empty();
-            let last: Vec<StreamIndex> =
-                callee.blocks.iter().filter(is_last).map(StreamIndex::from).collect();
-            match after.get(&caller) {
-                Some(after) => predecessors[*after].extend(&last),
-                None => {
-                    returns(caller)
-                        .for_each(|to| predecessors[StreamIndex::from(to)].extend(&last));
-                }
+            let last = callee.blocks.iter().filter(is_last).map(StreamIndex::from);
+            if let Some(to) = returns.get(&caller) {
+                predecessors[*to].extend(last);
             }
         }
     }
