@@ -367,14 +367,14 @@ impl Workload {
             let parts = after.map(|after| device.unshared_with(after, start, length));
             let parts = parts.unwrap_or_else(|| iter::once(0..length).collect());
             const BLOCK: u64 = Output::BLOCK as u64;
-            let (mut changed, mut next) = (Vec::new(), 0);
+            let (mut changed, mut next, mut block) = (Vec::new(), 0, Vec::new());
             for part in parts {
                 for number in next.max(part.start / BLOCK)..part.end.div_ceil(BLOCK) {
                     let first = number * BLOCK;
-                    let mut block = vec![0; BLOCK.min(length - first) as usize];
+                    block.resize(BLOCK.min(length - first) as usize, 0);
                     device.read(Address(start.0 + first), &mut block)?;
                     if golden.block(number as usize) != block {
-                        changed.push((number as usize, block));
+                        changed.push((number as usize, block.clone()));
                     }
                     next = number + 1;
                 }

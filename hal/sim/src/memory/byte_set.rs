@@ -325,10 +325,15 @@ pub fn lines_of(start: u64, bytes: u64) -> impl Iterator<Item = Line> {
     let mut at = start;
     std::iter::from_fn(move || {
         let count = end.checked_sub(at).filter(|left| *left > 0)?.min(LINE - at % LINE);
-        let line = [at / LINE, u64::MAX >> (LINE - count) << (at % LINE)];
+        let line = line_of(at, count);
         at += count;
         Some(line)
     })
+}
+
+/// So many bytes from one on, one at least, which lie in one line.
+pub(super) fn line_of(start: u64, bytes: u64) -> Line {
+    [start / LINE, u64::MAX >> (LINE - bytes) << (start % LINE)]
 }
 
 /// The numbers of the bits that are set, ascending.

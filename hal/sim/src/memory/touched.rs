@@ -1,7 +1,7 @@
 //! What compiled code touches of device memory: it notes that itself, since nobody sees its accesses.
 
 use super::access::{Window, WindowAccess};
-use super::byte_set::{LINE, Line, bits_of, lines_of};
+use super::byte_set::{LINE, Line, bits_of, line_of, lines_of};
 use super::footprint::FootprintBuilder;
 use std::collections::BTreeMap;
 use std::mem;
@@ -126,8 +126,7 @@ impl TouchedRegion {
 /// they are those of a lane.
 #[inline]
 fn in_line(offset: u64, bytes: u64) -> Option<Line> {
-    let (line, at) = (offset / LINE, offset % LINE);
-    (1..=LINE - at).contains(&bytes).then(|| [line, u64::MAX >> (LINE - bytes) << at])
+    (1..=LINE - offset % LINE).contains(&bytes).then(|| line_of(offset, bytes))
 }
 
 /// The private memory of a workgroup, and which bytes of it were touched since this was last asked.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::tests::operations::Random;
 use std::collections::BTreeSet;
 
 /// The bytes from the first of each pair up to the second.
@@ -89,12 +90,8 @@ fn bytes_of_another_set_are_left_out() {
 
 /// Lines here and there in some chapters: by seed and number of lines.
 fn scattered(seed: u64, count: u64) -> BTreeSet<u64> {
-    let mut state = seed;
-    let next = |_| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (state >> 33) % (5 * CHAPTER)
-    };
-    (0..count).map(next).collect()
+    let mut random = Random(seed);
+    (0..count).map(|_| random.next() % (5 * CHAPTER)).collect()
 }
 
 /// Sets are cut into parts, some short and some long, which nobody sees who asks for bytes.
