@@ -1,8 +1,8 @@
 //! The rules of a target that hardware leaves to the program: wait counters and manual hazards.
 
+use crate::Target;
 use crate::counter::Counters;
 use crate::hazard::{Hazard, ScalarReads, hazards};
-use crate::{Generation, Target};
 
 /// All rules that waves of a target must keep by themselves. There is a set of them or there is none:
 /// code that is not known to keep them must not be written, and nothing is proven by rules that are
@@ -18,8 +18,7 @@ pub struct Rules {
     /// to gfx1013, where images with scattered addresses need more: the rest holds for what is
     /// inserted, but proves nothing of a whole program.
     pub are_whole: bool,
-    /// Where vector operations may see old values of scalar registers, what is known of a wave that
-    /// begins.
+    /// Where instructions may see old values of scalar registers, what is known of a wave that begins.
     pub scalar_reads: Option<ScalarReads>,
 }
 
@@ -29,8 +28,7 @@ impl Rules {
     pub fn of(target: &Target, wave_size: u8) -> Option<Rules> {
         let counters = Counters::of(target.generation())?;
         let hazards = hazards(target, wave_size)?;
-        let scalar_reads =
-            (target.generation() == Generation::Gfx12).then(|| ScalarReads::of_wave(wave_size));
+        let scalar_reads = ScalarReads::of_wave(target.generation(), wave_size);
         let are_whole = !target.is_gfx10_1();
         Some(Rules { counters, hazards, are_whole, scalar_reads })
     }

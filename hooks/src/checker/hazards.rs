@@ -11,13 +11,19 @@ use super::facts::Facts;
 use super::finding::{CheckRule, Finding};
 use super::flow::Flow;
 use crate::flow::IndexVec;
-use flipwave_isa::hazard::{MOST_WAIT_STATES, Preceding, Roles, Rows, breaches, is_completed};
+use flipwave_isa::hazard::{
+    FAR_WAIT_STATES, MOST_WAIT_STATES, OpenRows, Preceding, Roles, Rows, breaches, is_completed,
+};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// Paths back from one instruction that are looked at. What inserted code adds to a program has
 /// far fewer branches within the reach of a hazard.
 const MOST_PATHS: usize = 4096;
+
+/// Wait states that are looked back over for hazards that wait states do not end: more than the rewriter
+/// looks back over, as jumps to code elsewhere have been added since.
+const FAR: u8 = 2 * FAR_WAIT_STATES;
 
 /// Looks at all instructions whose hazards reach inserted code; gives their number.
 pub fn check(
@@ -37,6 +43,13 @@ pub fn check(
         })
         .collect();
     rows.narrow(&roles);
+    let (mut all, mut inserted) = (Roles::default(), Roles::default());
+    for (at, item) in code.items().enumerated() {
+        all = all.with_triggers(&roles[at]);
+        if item.is_inserted() {
+            inserted = inserted.with_triggers(&roles[at]).with_across(&roles[at]);
+        }
+    }
     let mut looked_at = 0;
     for (at, item) in code.items().enumerated() {
         let inst = &item.facts.inst;
@@ -44,41 +57,75 @@ pub fn check(
         if !victim.is_victim() {
             continue;
         }
+        let open = match item.is_inserted() {
+            true => rows.open(&victim, &all),
+            false => rows.open_to_inserted(&victim, &all, &inserted),
+        };
         let mut search = PathSearch { code, flow, rows: &rows, roles: &roles, victim, paths: 0 };
-        let mut path = Vec::new();
-        let mut breach: Option<(String, u64)> = None;
-        search.back(
-            at,
-            item.is_inserted(),
-            0,
-            &mut path,
-            &mut |before: &[Preceding<'_>], items: &[&ClaimedInst]| {
-                let families = rows.families().iter();
-                for found in families.flat_map(|family| breaches(family, before, inst)) {
-                    let trigger = items[found.trigger];
-                    let is_completed = || {
-                        let own = items.iter().filter(|own| !own.is_inserted());
-                        let own = own.map(|own| &own.facts.inst);
-                        is_completed(&found, &trigger.facts.inst, inst, own)
-                    };
-                    if item.is_inserted() || trigger.is_inserted() || is_completed() {
-                        let what = format!(
+        let mut breach: Option<String> = None;
+        let mut visit = |path: &Path<'_>, open: OpenRows| {
+            let before: Vec<Preceding<'_>> = path.iter().map(PathStep::preceding).collect();
+            let families = rows.families().iter();
+            for found in families.flat_map(|family| breaches(family, &before, inst)) {
+                let trigger = path[found.trigger].item;
+                let is_completed = || {
+                    let own = path.iter().filter(|own| !own.item.is_inserted());
+                    let own = own.map(|own| &own.item.facts.inst);
+                    is_completed(&found, &trigger.facts.inst, inst, own)
+                };
+                if item.is_inserted() || trigger.is_inserted() || is_completed() {
+                    breach.get_or_insert_with(|| {
+                        format!(
                             "`{inst}` too close to `{}` at {:#x}: {}",
                             trigger.facts.inst, trigger.pc, found.hazard.name
-                        );
-                        breach.get_or_insert((what, trigger.pc));
-                    }
+                        )
+                    });
                 }
-            },
-        );
+            }
+            for hazard in rows.hazards(open).filter(|own| own.may_begin_before(&before)) {
+                breach.get_or_insert_with(|| {
+                    format!("nothing on a way to `{inst}` prevents this: {}", hazard.name)
+                });
+            }
+        };
+        let start = PathEnd { at, distance: 0, open };
+        search.back(start, item.is_inserted(), &mut Vec::new(), &mut visit);
         looked_at += 1;
-        if let Some((what, _)) = breach {
+        if let Some(what) = breach {
             let mut finding = Finding::at(CheckRule::Hazards, item.pc, what);
             finding.old = code.original(at).map(|index| question.old(index));
             findings.push(finding);
         }
     }
     looked_at
+}
+
+/// An instruction on a path back.
+struct PathStep<'a> {
+    item: &'a ClaimedInst,
+    roles: &'a Roles,
+    /// Wait states between it and the one that the path is to.
+    distance: u8,
+}
+
+/// A path back, the nearest instruction first.
+type Path<'a> = Vec<PathStep<'a>>;
+
+/// Where a path back is to be extended.
+#[derive(Clone, Copy)]
+struct PathEnd {
+    /// The instruction before which.
+    at: ClaimedInstIndex,
+    /// Wait states from there.
+    distance: u8,
+    /// Hazards that may have begun before it.
+    open: OpenRows,
+}
+
+impl<'a> PathStep<'a> {
+    fn preceding(&self) -> Preceding<'a> {
+        Preceding { inst: &self.item.facts.inst, distance: self.distance }
+    }
 }
 
 /// A search through everything that may have been executed before an instruction.
@@ -93,50 +140,40 @@ struct PathSearch<'a> {
 }
 
 impl<'a> PathSearch<'a> {
-    /// Extends the path backwards from `at`; visits it where it ends, if anything on it that was
-    /// inserted may matter. `is_inserted`: the victim was, so that anything matters.
+    /// Extends the path backwards from its end; visits it where it is long enough, if anything on it
+    /// that was inserted may matter, or anything before it. `is_inserted`: the victim was, so that
+    /// anything matters.
     fn back(
         &mut self,
-        at: ClaimedInstIndex,
+        end: PathEnd,
         is_inserted: bool,
-        distance: u8,
-        path: &mut Vec<(&'a ClaimedInst, u8, &'a Roles)>,
-        visit: &mut dyn FnMut(&[Preceding<'_>], &[&ClaimedInst]),
+        path: &mut Path<'a>,
+        visit: &mut dyn FnMut(&Path<'a>, OpenRows),
     ) {
-        let before = self.flow.predecessors(at);
-        // What is further back matters only where wait states do not help; such hazards are
-        // looked for as far back again.
-        let limit =
-            if self.rows.has_far(&self.victim) { 2 * MOST_WAIT_STATES } else { MOST_WAIT_STATES };
-        if distance >= limit || before.is_empty() {
+        let before = self.flow.predecessors(end.at);
+        let limit = if end.open.is_empty() { MOST_WAIT_STATES } else { FAR };
+        if end.distance >= limit || before.is_empty() || self.paths >= MOST_PATHS {
             self.paths += 1;
-            let inserted = path.iter().filter(|(item, ..)| item.is_inserted());
-            let across = inserted.fold(Roles::default(), |all, (.., own)| all.with_across(own));
+            let inserted = path.iter().filter(|own| own.item.is_inserted());
+            let across = inserted.fold(Roles::default(), |all, own| all.with_across(own.roles));
             let is_any = is_inserted || self.rows.may_lie_across(&self.victim, &across);
-            let matters = path.iter().any(|(item, distance, own)| {
-                (is_any || item.is_inserted())
-                    && self.rows.may_meet(&self.victim, own, (*distance).into())
+            let matters = path.iter().any(|own| {
+                (is_any || own.item.is_inserted())
+                    && self.rows.may_meet(&self.victim, own.roles, own.distance.into())
             });
-            if matters {
-                let items: Vec<&ClaimedInst> = path.iter().map(|(item, ..)| *item).collect();
-                let before: Vec<Preceding<'_>> = (path.iter())
-                    .map(|(item, distance, _)| Preceding {
-                        inst: &item.facts.inst,
-                        distance: *distance,
-                    })
-                    .collect();
-                visit(&before, &items);
+            let open = if before.is_empty() { OpenRows::default() } else { end.open };
+            if matters || !open.is_empty() {
+                visit(path, open);
             }
             return;
         }
         for previous in before {
-            if self.paths >= MOST_PATHS {
-                return;
-            }
-            let item = &self.code.items()[*previous];
-            path.push((item, distance, &self.roles[*previous]));
-            let further = distance.saturating_add(item.facts.wait_states);
-            self.back(*previous, is_inserted, further, path, visit);
+            let (item, roles) = (&self.code.items()[*previous], &self.roles[*previous]);
+            path.push(PathStep { item, roles, distance: end.distance });
+            let distance = end.distance.saturating_add(item.facts.wait_states);
+            let mut open = end.open;
+            self.rows.pass(&mut open, roles);
+            self.back(PathEnd { at: *previous, distance, open }, is_inserted, path, visit);
             path.pop();
         }
     }

@@ -1,12 +1,12 @@
-//! Rule 5, where vector operations may read scalar registers late: on no path does an instruction
-//! read one that may not have arrived, unless the original program alone would.
+//! Rule 5, where scalar registers may be read late: on no path does an instruction read one that may
+//! not have arrived, unless the original program alone would.
 
 use super::Question;
 use super::code::{ClaimedCode, ClaimedInst, ClaimedInstIndex};
 use super::finding::{CheckRule, Finding};
 use super::flow::Flow;
+use crate::dataflow::{missing_waits, needed_by_program};
 use crate::flow::IndexVec;
-use flipwave_isa::Opcode;
 use flipwave_isa::hazard::{ScalarReads, ScalarWait};
 
 /// Follows all paths and checks each instruction.
@@ -17,15 +17,15 @@ pub fn check(
     findings: &mut Vec<Finding>,
 ) {
     let Some(begin) = question.rules.scalar_reads else { return };
-    let new = entries(begin, code, flow, |_| true);
-    let original = entries(begin, code, flow, |item| !item.is_inserted());
+    let by_itself = missing_waits(question.program, begin);
+    let known = entries(begin, code, flow);
     for (at, item) in code.items().enumerated() {
-        let Some(known) = new[at] else { continue };
-        let by_itself = original[at].filter(|_| !item.is_inserted());
-        let by_itself = by_itself.map_or(ScalarWait::default(), |own| needed(&own, item));
-        let missing = needed(&known, item).without(by_itself);
+        let Some(known) = known[at] else { continue };
+        let by_itself = code.original(at).and_then(|index| by_itself.get(&index));
+        let missing = needed(&known, item).without(by_itself.copied().unwrap_or_default());
         if !missing.is_empty() {
-            let what = format!("`{}` without `{missing}` before it", item.facts.inst);
+            let wait = begin.mitigation(missing).text();
+            let what = format!("`{}` without `{wait}` before it", item.facts.inst);
             let mut finding = Finding::at(CheckRule::Hazards, item.pc, what);
             finding.old = code.original(at).map(|index| question.old(index));
             findings.push(finding);
@@ -33,13 +33,11 @@ pub fn check(
     }
 }
 
-/// What is known before each instruction that control comes to, where only those are executed of
-/// which `counts` holds.
+/// What is known before each instruction that control comes to.
 fn entries(
     begin: ScalarReads,
     code: &ClaimedCode,
     flow: &Flow,
-    counts: impl Fn(&ClaimedInst) -> bool,
 ) -> IndexVec<ClaimedInstIndex, Option<ScalarReads>> {
     let mut known: IndexVec<ClaimedInstIndex, Option<ScalarReads>> =
         IndexVec::filled(None, code.items().len());
@@ -56,11 +54,9 @@ fn entries(
     while let Some(at) = waiting.pop() {
         let Some(mut state) = known[at] else { continue };
         let item = &code.items()[at];
-        if counts(item) {
-            // Whoever finds a wait missing says so once.
-            state = state.after(needed(&state, item));
-            state.execute(&item.facts.inst);
-        }
+        // Whoever finds a wait missing says so once.
+        state = state.after(needed(&state, item));
+        state.execute(&item.facts.inst);
         for next in flow.successors(at) {
             let meets = begins[*next] || flow.predecessors(*next).len() > 1;
             let is_more = match &mut known[*next] {
@@ -75,10 +71,7 @@ fn entries(
     known
 }
 
-/// All that was written arrives before control leaves a function, and what an instruction reads
-/// before it.
 fn needed(state: &ScalarReads, item: &ClaimedInst) -> ScalarWait {
-    let leaves = !item.is_inserted()
-        && (item.facts.inst.flags.call || item.facts.opcode() == Opcode::SSetpc);
-    if leaves { state.pending() } else { state.needed(&item.facts.inst) }
+    let inst = &item.facts.inst;
+    if item.is_inserted() { state.needed(inst) } else { needed_by_program(state, inst) }
 }

@@ -1,9 +1,11 @@
 //! What is known at each point of a program, from all paths through it.
 
 mod index_mode;
+mod late_scalars;
 pub(crate) mod liveness;
 mod outstanding;
 
 pub(crate) use index_mode::{IndexMode, index_mode};
+pub(crate) use late_scalars::{missing_waits, needed_by_program};
 pub use liveness::{Live, Liveness, RegisterUse, initialised};
 pub use outstanding::{Outstanding, OutstandingLoads};

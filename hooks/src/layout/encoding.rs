@@ -2,6 +2,7 @@
 //! and the fields of instructions that it changes.
 
 use super::LayoutError;
+use flipwave_isa::hazard::ScalarWait;
 use flipwave_isa::{Generation, Isa, Rules, Sgpr, Target};
 use std::collections::BTreeMap;
 
@@ -55,9 +56,9 @@ impl ChainShape {
 
 /// What waits until scalar registers have what SALU wrote, where vector operations may read them
 /// late.
-fn scalar_wait(target: &Target, wave_size: u8) -> Option<&'static str> {
+fn scalar_wait(target: &Target, wave_size: u8) -> Option<String> {
     let rules = Rules::of(target, wave_size)?;
-    rules.scalar_reads.map(|_| "s_wait_alu depctr_sa_sdst(0)\n")
+    Some(rules.scalar_reads?.mitigation(ScalarWait::FOR_SALU).text() + "\n")
 }
 
 /// The text of an address chain, with a literal in the place of its own.

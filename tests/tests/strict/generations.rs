@@ -69,21 +69,19 @@ const GFX1100: &[Case] = &[
 ];
 
 /// In waves of 64 lanes.
-const GFX1100_OF_64: &[Case] = &[
-    (
-        "v_cndmask_b32 v2, v0, v1, s[4:5]",
-        "s_mov_b64 s[4:5], 0",
-        "s_nop 7",
-        "s_waitcnt_depctr 0xfffe",
-        "s_mov_b64 s[6:7], s[4:5]",
-    ),
-    (
-        "v_mov_b32 v2, v0\n s_mov_b64 exec, -1",
-        "v_mov_b32 v3, v0",
-        "s_nop 7",
-        "s_waitcnt_depctr 0xfff",
-        "v_add_f32 v4, v2, v3",
-    ),
+const GFX1100_OF_64: &[Case] = &[(
+    "v_mov_b32 v2, v0\n s_mov_b64 exec, -1",
+    "v_mov_b32 v3, v0",
+    "s_nop 7",
+    "s_waitcnt_depctr 0xfff",
+    "v_add_f32 v4, v2, v3",
+)];
+
+/// A mask, what overwrites it, what to wait for, what reads it then.
+const MASKS: &[(&str, &str, &str, &str)] = &[
+    ("s[4:5]", "s_mov_b64 s[4:5], 0", "sa_sdst", "s_mov_b64 s[6:7], s[4:5]"),
+    ("s[4:5]", "v_readfirstlane_b32 s4, v0", "va_sdst", "v_mov_b32 v3, s4"),
+    ("vcc", "v_cmp_eq_u32 vcc, v0, v1", "va_vcc", "s_mov_b32 s6, vcc_lo"),
 ];
 
 fn hazards(machine: Machine, cases: &[Case]) {
@@ -102,6 +100,26 @@ fn hazards_need_what_mends_them_and_no_more() {
     machines("gfx1100").filter(|machine| machine.lanes == 64).for_each(|machine| {
         hazards(machine, GFX1100_OF_64);
     });
+}
+
+#[test]
+fn masks_that_are_overwritten_are_waited_for() {
+    for machine in machines("gfx1100").filter(|machine| machine.lanes == 64) {
+        for (mask, write, wait, read) in MASKS {
+            // However long ago it was read.
+            let with = |mask: &str, wait: &str| {
+                format!(
+                    "s_mov_b64 s[4:5], 0\n s_mov_b64 s[8:9], 0\n s_mov_b64 vcc, 0\n\
+                     v_cndmask_b32 v2, v0, v1, {mask}\n .rept 200\n s_nop 0\n .endr\n{write}\n\
+                     s_waitcnt_depctr depctr_{wait}(0)\nwrong: {read}\n"
+                )
+            };
+            let (wrong, right) = (with(mask, "va_vdst"), with(mask, wait));
+            let violation = breaks(machine, Rule::ManualHazard, 64, &wrong, &right);
+            assert!(matches!(violation.finding, Finding::ReadLate { .. }));
+            keeps(machine, 64, &with("s[8:9]", "va_vdst"));
+        }
+    }
     // Waves of 32 lanes need none of that.
     for machine in machines("gfx1100").filter(|machine| machine.lanes == 32) {
         keeps(machine, 64, "v_cndmask_b32 v2, v0, v1, s4\n s_mov_b32 s4, 0\n s_mov_b32 s6, s4\n");

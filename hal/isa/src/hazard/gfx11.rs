@@ -1,31 +1,26 @@
 //! Hazards of gfx11. What one hazard needs an instruction for, `s_waitcnt_depctr` mostly gives.
-//! Not in the table: LDS-direct loads, which carry their waits themselves and are no compute
+//! Not in the table: masks that are overwritten, which [`super::ScalarReads`] keeps, as what was read any
+//! time before counts; LDS-direct loads, which carry their waits themselves and are no compute
 //! instructions.
 
 use super::gfx10::PERMLANE_BEHIND_COMPARE;
 use super::group::*;
 use super::matrix::WMMA;
-use super::pattern::{MASK_OVERWRITTEN, PARTIAL_FORWARDING};
+use super::pattern::PARTIAL_FORWARDING;
 use super::{End, Hazard, Meeting, Part, hazard, mitigated, side};
 
 /// gfx1100 to gfx1103, waves of 32 lanes.
 pub(super) const WAVE32: &[&[Hazard]] =
     &[PERMLANE_BEHIND_COMPARE, TRANS_RESULT, WMMA_RESULT, DEALLOCATION];
 /// gfx1100 to gfx1103, waves of 64 lanes.
-pub(super) const WAVE64: &[&[Hazard]] = &[
-    PERMLANE_BEHIND_COMPARE,
-    TRANS_RESULT,
-    WMMA_RESULT,
-    DEALLOCATION,
-    PARTIAL_FORWARDING,
-    MASK_OVERWRITTEN,
-];
+pub(super) const WAVE64: &[&[Hazard]] =
+    &[PERMLANE_BEHIND_COMPARE, TRANS_RESULT, WMMA_RESULT, DEALLOCATION, PARTIAL_FORWARDING];
 /// gfx1150 to gfx1153, waves of 32 lanes.
 pub(super) const GFX11_5_WAVE32: &[&[Hazard]] =
     &[PERMLANE_BEHIND_COMPARE, WMMA_RESULT, DEALLOCATION];
 /// gfx1150 to gfx1153, waves of 64 lanes.
 pub(super) const GFX11_5_WAVE64: &[&[Hazard]] =
-    &[PERMLANE_BEHIND_COMPARE, WMMA_RESULT, DEALLOCATION, PARTIAL_FORWARDING, MASK_OVERWRITTEN];
+    &[PERMLANE_BEHIND_COMPARE, WMMA_RESULT, DEALLOCATION, PARTIAL_FORWARDING];
 
 #[rustfmt::skip]
 const TRANS_RESULT: &[Hazard] = &[

@@ -118,19 +118,9 @@ pub(super) const VALU_NOT_NOP: Group =
 pub(super) const VALU_WRITES_SCALAR: Group = group("VALU that writes a scalar register", |inst| {
     is_valu(inst) && !reads_lane(inst) && writes_scalar(inst)
 });
-pub(super) const SALU_OVERWRITES: Group =
-    group("SALU that writes a scalar register", |inst| is_salu(inst) && writes_scalar(inst));
-pub(super) const VALU_OVERWRITES: Group =
-    group("VALU that writes a scalar register, reads of lanes included", |inst| {
-        is_valu(inst) && writes_scalar(inst)
-    });
 pub(super) const SALU_WRITES_EXEC: Group =
     group("SALU that writes EXEC", |inst| is_salu(inst) && writes(inst, Register::ExecLo));
 pub(super) const BRANCH: Group = group("a branch", |inst| inst.flags.branch);
-pub(super) const READS_SCALAR: Group =
-    group("an instruction that reads a scalar register", |inst| {
-        inst.reads.iter().any(|range| !range.first.is_per_lane())
-    });
 pub(super) const READS_MASK: Group = group("VALU that reads a scalar register as a mask", |inst| {
     matches!(
         inst.operation.opcode(),

@@ -22,7 +22,7 @@ pub use group::Group;
 pub(crate) use matrix::MatrixShape;
 pub use mitigation::{Mitigation, mitigations};
 pub use part::Part;
-pub use roles::{Roles, Rows};
+pub use roles::{OpenRows, Roles, Rows};
 pub use scalar_reads::{ScalarReads, ScalarWait};
 pub use shift::amount_in_last_register;
 
@@ -115,11 +115,14 @@ impl Hazard {
     }
 
     /// Whether what sets it up may lie further back than all of these instructions, which were executed
-    /// before a victim: distance does not end it, and none of them does. Hazards of several instructions
-    /// that nothing is said to end lie close together.
+    /// before a victim: distance does not end it, and none of them does.
     pub fn may_begin_before(&self, seen: &[Preceding<'_>]) -> bool {
-        let is_far = self.reach().is_none() && !self.ends.is_empty();
-        is_far && !self.is_ended_by(seen)
+        self.reach().is_none() && !self.is_ended_by(seen)
+    }
+
+    /// Whether an instruction between its two ends it by itself.
+    fn is_ended_by_one(&self, inst: &Inst) -> bool {
+        self.ends.iter().any(|end| end.count == 1 && end.group.contains(inst))
     }
 
     /// Whether instructions between its two end it.
@@ -142,6 +145,10 @@ impl Hazard {
 /// Most wait states that any hazard needs. What lies further back matters only for hazards that
 /// wait states do not end.
 pub const MOST_WAIT_STATES: u8 = 20;
+
+/// Wait states that are looked back over for hazards that wait states do not end. What may have begun
+/// further back is taken to have.
+pub const FAR_WAIT_STATES: u8 = 64;
 
 /// The manual hazards of a target's waves, in families; `None` for generations that have no table.
 pub(crate) fn hazards(target: &Target, wave_size: u8) -> Option<&'static [&'static [Hazard]]> {

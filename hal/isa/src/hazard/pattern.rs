@@ -10,33 +10,13 @@ use crate::{Inst, Register, RegisterRange};
 pub(super) const PARTIAL_FORWARDING: &[Hazard] = &[
     Hazard {
         across: Some(SALU_WRITES_EXEC),
-        ..mitigated(|_| "s_waitcnt_depctr depctr_va_vdst(0)".into(), &[],
+        ..mitigated(|_| "s_waitcnt_depctr depctr_va_vdst(0)".into(), &[
+                End { group: MEMORY_OR_EXPORT, count: 1 },
+                End { group: VA_VDST_0, count: 1 },
+                End { group: VALU, count: IN_ALL as u8 + 1 },
+            ],
             "VALU writes a VGPR, SALU writes EXEC, VALU writes another VGPR, VALU reads both",
             side(VALU, Part::Nothing), side(VALU, Part::Nothing), Meeting::Pattern(partial_forwarding))
-    },
-];
-
-/// Waves of 64 lanes of gfx11 may read a mask late. LLVM mitigates after the write whether
-/// anything reads it or not.
-#[rustfmt::skip]
-pub(super) const MASK_OVERWRITTEN: &[Hazard] = &[
-    Hazard {
-        across: Some(SALU_OVERWRITES),
-        ..mitigated(|_| "s_waitcnt_depctr depctr_sa_sdst(0)".into(), &[],
-            "VALU reads a scalar register as a mask, SALU overwrites it, an instruction reads that",
-            side(READS_MASK, Part::Nothing), side(READS_SCALAR, Part::Nothing), Meeting::Pattern(mask_overwritten_by_salu))
-    },
-    Hazard {
-        across: Some(VALU_OVERWRITES),
-        ..mitigated(|_| "s_waitcnt_depctr depctr_va_sdst(0)".into(), &[],
-            "VALU reads a scalar register as a mask, VALU overwrites it, an instruction reads that",
-            side(READS_MASK, Part::Nothing), side(READS_SCALAR, Part::Nothing), Meeting::Pattern(mask_overwritten_by_valu))
-    },
-    Hazard {
-        across: Some(VALU_OVERWRITES),
-        ..mitigated(|_| "s_waitcnt_depctr depctr_va_vcc(0)".into(), &[],
-            "VALU reads VCC as a mask, VALU overwrites it, an instruction reads that",
-            side(READS_MASK, Part::Nothing), side(READS_SCALAR, Part::Nothing), Meeting::Pattern(vcc_overwritten_by_valu))
     },
 ];
 
@@ -116,66 +96,6 @@ fn partial_forwarding(before: &[Preceding<'_>], inst: &Inst) -> Found {
             }
         }
         after += usize::from(is_valu(own.inst));
-    }
-    None
-}
-
-fn mask_overwritten_by_salu(before: &[Preceding<'_>], inst: &Inst) -> Found {
-    mask_overwritten(before, inst, is_salu, |_| true, SA_SDST_0)
-}
-
-fn mask_overwritten_by_valu(before: &[Preceding<'_>], inst: &Inst) -> Found {
-    mask_overwritten(before, inst, is_valu, |register| !is_vcc(register), VA_SDST_0)
-}
-
-fn vcc_overwritten_by_valu(before: &[Preceding<'_>], inst: &Inst) -> Found {
-    mask_overwritten(before, inst, is_valu, is_vcc, VA_VCC_0)
-}
-
-fn is_vcc(register: Register) -> bool {
-    matches!(register, Register::VccLo | Register::VccHi)
-}
-
-/// A mask that is read, then overwritten by an instruction for which `overwrites` holds in a register
-/// for which `concerns` holds, and then read by `inst` without a `wait` in between. A register that
-/// is written more than once since its mask was read has had its wait after the first write.
-fn mask_overwritten(
-    before: &[Preceding<'_>],
-    inst: &Inst,
-    overwrites: fn(&Inst) -> bool,
-    concerns: fn(Register) -> bool,
-    wait: Group,
-) -> Found {
-    let is_harmless = |range: &RegisterRange| {
-        range.first.is_per_lane()
-            || matches!(
-                range.first,
-                Register::ExecLo | Register::ExecHi | Register::M0 | Register::Scc | Register::Mode
-            )
-    };
-    let waited = before.iter().position(|own| wait.contains(own.inst));
-    let recent = &before[..waited.unwrap_or(before.len())];
-    for read in inst.reads.iter().filter(|range| !is_harmless(range)) {
-        let written = |own: &Inst| -> Vec<RegisterRange> {
-            let written = Part::ScalarsWritten.registers(own).into_iter();
-            written.filter(|range| range.overlaps(*read)).collect()
-        };
-        let write = recent.iter().position(|own| !written(own.inst).is_empty());
-        let Some(write) = write.filter(|write| overwrites(recent[*write].inst)) else { continue };
-        let mut registers: Vec<Register> = written(recent[write].inst)
-            .into_iter()
-            .flat_map(|range| (0..range.words).filter_map(move |word| range.first.offset(word)))
-            .filter(|register| concerns(*register))
-            .collect();
-        for (index, own) in before.iter().enumerate().skip(write + 1) {
-            let masks = Part::Mask.registers(own.inst);
-            let is_read = |register: &Register| masks.iter().any(|mask| mask.contains(*register));
-            if READS_MASK.contains(own.inst) && registers.iter().any(is_read) {
-                return Some((index, vec![*read]));
-            }
-            let written = Part::ScalarsWritten.registers(own.inst);
-            registers.retain(|register| !written.iter().any(|range| range.contains(*register)));
-        }
     }
     None
 }

@@ -1,6 +1,6 @@
 //! What an instruction can be in hazards, as a quick look before the exact one.
 
-use super::{Hazard, MOST_WAIT_STATES, Meeting, Part};
+use super::{End, Hazard, MOST_WAIT_STATES, Meeting, Part};
 use crate::{Inst, RegisterSet, Rules};
 
 /// The hazards of a target's waves, numbered through as rows. Rows beyond the last number share
@@ -16,6 +16,8 @@ pub struct Rows {
     far: u128,
     /// Rows that demand a third instruction between the two.
     across: u128,
+    /// Kinds of instructions of which it takes several to end a row, with the row.
+    counted: Vec<(u128, &'static End)>,
     /// By wait states between the two: rows that may need more.
     reaching: [u128; MOST_WAIT_STATES as usize + 1],
 }
@@ -27,16 +29,42 @@ pub struct Roles {
     triggers: u128,
     victims: u128,
     across: u128,
+    /// Rows that it alone ends.
+    ends: u128,
+    /// Kinds of instructions that it is of, of which it takes several to end a row.
+    counted: u8,
     trigger_registers: RegisterSet,
     victim_registers: RegisterSet,
 }
+
+/// Hazards of a victim that may have begun further back than was looked, as nothing that was seen has
+/// ended them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpenRows {
+    rows: u128,
+    /// Instructions seen of each kind of which it takes several.
+    seen: [u8; MOST_COUNTED],
+}
+
+impl OpenRows {
+    /// Whether none is left.
+    pub fn is_empty(self) -> bool {
+        self.rows == 0
+    }
+}
+
+/// Kinds of instructions that end a hazard only together and are counted. Not to count one makes a
+/// search longer, nothing else.
+const MOST_COUNTED: usize = 4;
 
 impl Rows {
     /// Those of a set of rules.
     pub fn new(rules: &Rules) -> Rows {
         let families = rules.hazards;
         let reaching = [0; MOST_WAIT_STATES as usize + 1];
-        let mut rows = Rows { families, anywhere: 0, vectors: 0, far: 0, across: 0, reaching };
+        let counted = Vec::new();
+        let mut rows =
+            Rows { families, anywhere: 0, vectors: 0, far: 0, across: 0, counted, reaching };
         for (bit, hazard) in numbered(families) {
             if hazard.victim.part == Part::Nothing || matches!(hazard.meeting, Meeting::Pattern(_))
             {
@@ -51,6 +79,8 @@ impl Rows {
             let reach = hazard.reach();
             if reach.is_none() {
                 rows.far |= bit;
+                let several = hazard.ends.iter().filter(|end| end.count > 1 && bit != LAST);
+                rows.counted.extend(several.map(|end| (bit, end)));
             }
             for (states, rows) in (0..).zip(&mut rows.reaching) {
                 if reach.is_none_or(|reach| reach > states) {
@@ -58,6 +88,7 @@ impl Rows {
                 }
             }
         }
+        rows.counted.truncate(MOST_COUNTED);
         rows
     }
 
@@ -69,6 +100,9 @@ impl Rows {
     /// The roles of `inst`.
     pub fn roles(&self, inst: &Inst) -> Roles {
         let mut roles = Roles::default();
+        for (kind, (_, end)) in self.counted.iter().enumerate() {
+            roles.counted |= u8::from(end.group.contains(inst)) << kind;
+        }
         for (bit, hazard) in numbered(self.families) {
             if hazard.trigger.group.contains(inst) {
                 roles.triggers |= bit;
@@ -80,6 +114,9 @@ impl Rows {
             }
             if hazard.across.is_some_and(|group| group.contains(inst)) {
                 roles.across |= bit;
+            }
+            if bit != LAST && hazard.is_ended_by_one(inst) {
+                roles.ends |= bit;
             }
         }
         roles
@@ -97,13 +134,7 @@ impl Rows {
     /// states before it.
     pub fn may_meet(&self, victim: &Roles, trigger: &Roles, wait_states: u32) -> bool {
         let most = self.reaching.len() - 1;
-        self.meet(victim, trigger, self.reaching[most.min(wait_states as usize)])
-    }
-
-    /// Whether an instruction may be the victim of a hazard that another one set up however far
-    /// before it.
-    pub fn may_meet_far(&self, victim: &Roles, trigger: &Roles) -> bool {
-        self.meet(victim, trigger, self.far)
+        self.meeting(victim, trigger, self.reaching[most.min(wait_states as usize)]) != 0
     }
 
     /// Whether the third instruction of a hazard that an instruction may be the victim of is among
@@ -112,20 +143,60 @@ impl Rows {
         victim.victims & others.across & self.across != 0
     }
 
-    /// Whether an instruction is the victim of any hazard whose trigger may be any distance away.
-    pub fn has_far(&self, victim: &Roles) -> bool {
-        victim.victims & self.far != 0
+    /// The hazards of a victim that others may have set up however far before it; these have `triggers`
+    /// together.
+    pub fn open(&self, victim: &Roles, triggers: &Roles) -> OpenRows {
+        let rows = self.meeting(victim, triggers, self.far);
+        OpenRows { rows, seen: [0; MOST_COUNTED] }
     }
 
-    fn meet(&self, victim: &Roles, trigger: &Roles, rows: u128) -> bool {
-        let common = victim.victims & trigger.triggers & rows;
-        if common & self.anywhere != 0 {
-            return true;
+    /// The same where the victim is an instruction of a program, and `inserted` are the roles of inserted
+    /// code, of all others `all`: those that inserted code may have set up, or completed between two of the
+    /// program's.
+    pub fn open_to_inserted(&self, victim: &Roles, all: &Roles, inserted: &Roles) -> OpenRows {
+        let across = self.far & self.across & inserted.across;
+        let rows = self.meeting(victim, inserted, self.far) | self.meeting(victim, all, across);
+        OpenRows { rows, seen: [0; MOST_COUNTED] }
+    }
+
+    /// Looks further back, over an instruction.
+    pub fn pass(&self, open: &mut OpenRows, inst: &Roles) {
+        open.rows &= !inst.ends;
+        if inst.counted == 0 {
+            return;
         }
-        let registers = || victim.victim_registers.intersection(trigger.trigger_registers);
-        let vectors = || RegisterSet::VGPRS.union(RegisterSet::ACC_VGPRS);
-        (common & self.vectors != 0 && !registers().intersection(vectors()).is_empty())
-            || (common & !self.vectors != 0 && !registers().difference(vectors()).is_empty())
+        for (kind, (bit, end)) in self.counted.iter().enumerate() {
+            if inst.counted >> kind & 1 != 0 {
+                open.seen[kind] = open.seen[kind].saturating_add(1);
+                if open.seen[kind] >= end.count {
+                    open.rows &= !bit;
+                }
+            }
+        }
+    }
+
+    /// The hazards of some rows.
+    pub fn hazards(&self, open: OpenRows) -> impl Iterator<Item = &'static Hazard> {
+        let rows = numbered(self.families).filter(move |(bit, _)| open.rows & bit != 0);
+        rows.map(|(_, hazard)| hazard)
+    }
+
+    /// The rows among some in which two instructions may meet.
+    fn meeting(&self, victim: &Roles, trigger: &Roles, rows: u128) -> u128 {
+        let common = victim.victims & trigger.triggers & rows;
+        if common & !self.anywhere == 0 {
+            return common;
+        }
+        let registers = victim.victim_registers.intersection(trigger.trigger_registers);
+        let vectors = RegisterSet::VGPRS.union(RegisterSet::ACC_VGPRS);
+        let mut possible = self.anywhere;
+        if !registers.intersection(vectors).is_empty() {
+            possible |= self.vectors;
+        }
+        if !registers.difference(vectors).is_empty() {
+            possible |= !self.vectors;
+        }
+        common & possible
     }
 }
 
@@ -184,7 +255,7 @@ mod tests {
         let trigger = roles("v_readlane_b32 s4, v0, 0");
         let victim = roles("global_load_dword v1, v0, s[4:5]");
         assert!(rows.may_meet(&victim, &trigger, 0) && rows.may_meet(&victim, &trigger, 4));
-        assert!(!rows.may_meet(&victim, &trigger, 5) && !rows.may_meet_far(&victim, &trigger));
+        assert!(!rows.may_meet(&victim, &trigger, 5) && rows.open(&victim, &trigger).is_empty());
         assert!(!rows.may_meet(&roles("global_load_dword v4, v0, s[6:7]"), &trigger, 0));
         assert!(!rows.may_meet(&victim, &roles("s_mov_b32 s4, 0"), 0));
     }

@@ -1,28 +1,41 @@
-//! gfx12: a vector operation may see the old value of a scalar register that vector operations
-//! have read before, until a wait proves that the new one has arrived (LLVM,
-//! `AMDGPUWaitSGPRHazards`). What has been read any time before counts, so this is no table of
+//! Scalar registers whose old value an instruction may see after they are written, as vector
+//! operations have read them before, until a wait proves that the new one has arrived: on gfx12 any
+//! of them (LLVM, `AMDGPUWaitSGPRHazards`), in waves of 64 lanes of gfx11 masks (LLVM,
+//! `fixVALUMaskWriteHazard`). What has been read any time before counts, so this is no table of
 //! pairs, but what is known of a wave at a point.
 
-use super::group::{SA_SDST_0, VA_SDST_0, VA_VCC_0, is_salu, is_valu};
-use crate::{Class, Encoding, Inst, Opcode, Register, RegisterRange, Sgpr, Ttmp};
-use std::fmt;
+use super::group::{READS_MASK, SA_SDST_0, VA_SDST_0, VA_VCC_0, is_salu, is_valu};
+use super::{Mitigation, Part};
+use crate::{Class, Encoding, Generation, Inst, Opcode, Register, RegisterRange, Sgpr, Ttmp};
 
 /// What is known of the scalar registers of a wave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScalarReads {
-    /// Aligned pairs of registers that a vector operation may have read, and those that one has on
-    /// every way: a bit of a state that is on more ways never asks for less.
-    read: u64,
-    surely_read: u64,
-    /// Registers of such pairs that were written since, by unit; VCC stands for itself.
+    kind: Kind,
+    /// Registers that a vector operation may have read, and those of pairs that one has on every way: a
+    /// bit of a state that is on more ways never asks for less.
+    read: u128,
+    surely_read: u128,
+    /// Such registers that were written since, by unit; VCC stands for itself.
     by_salu: u128,
     by_valu: u128,
     vcc_by_salu: bool,
     vcc_by_valu: bool,
-    /// How many `ds_nop` in a row make vector operations forget what they have read, and how many
-    /// there were.
-    forgetting: u8,
+    /// `ds_nop` in a row.
     nops: u8,
+}
+
+/// Which reads make an instruction see an old value, and what ends that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Those of both registers of an aligned pair, by any vector operation (gfx12).
+    Pairs {
+        /// How many `ds_nop` in a row make vector operations forget what they have read.
+        forgetting: u8,
+    },
+    /// Those of masks, until the registers are written (gfx11, waves of 64 lanes). LLVM waits after
+    /// that, whether anything reads what is written or not.
+    Masks,
 }
 
 /// What must have arrived.
@@ -34,6 +47,10 @@ pub struct ScalarWait {
 }
 
 impl ScalarWait {
+    /// What SALU wrote.
+    pub const FOR_SALU: ScalarWait =
+        ScalarWait { by_salu: true, by_valu: false, vcc_by_valu: false };
+
     /// Whether nothing is missing.
     pub fn is_empty(self) -> bool {
         self == ScalarWait::default()
@@ -50,34 +67,28 @@ impl ScalarWait {
     }
 }
 
-/// As the assembler writes the instruction that waits.
-impl fmt::Display for ScalarWait {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("s_wait_alu")?;
-        for (is_needed, field) in [
-            (self.by_salu, "depctr_sa_sdst(0)"),
-            (self.by_valu, "depctr_va_sdst(0)"),
-            (self.vcc_by_valu, "depctr_va_vcc(0)"),
-        ] {
-            if is_needed {
-                write!(f, " {field}")?;
-            }
-        }
-        Ok(())
-    }
-}
-
 impl ScalarReads {
-    /// At the beginning of a wave of this many lanes.
-    pub(crate) fn of_wave(wave_size: u8) -> ScalarReads {
+    /// At the beginning of a wave of this many lanes; `None` where no target's wave sees old values.
+    pub(crate) fn of_wave(generation: Generation, wave_size: u8) -> Option<ScalarReads> {
+        let kind = match (generation, wave_size) {
+            (Generation::Gfx12, 32) => Kind::Pairs { forgetting: 4 },
+            (Generation::Gfx12, _) => Kind::Pairs { forgetting: 8 },
+            (Generation::Gfx11, 64) => Kind::Masks,
+            _ => return None,
+        };
+        Some(ScalarReads::new(kind))
+    }
+
+    /// Nothing is read or written yet.
+    fn new(kind: Kind) -> ScalarReads {
         ScalarReads {
+            kind,
             read: 0,
             surely_read: 0,
             by_salu: 0,
             by_valu: 0,
             vcc_by_salu: false,
             vcc_by_valu: false,
-            forgetting: if wave_size == 32 { 4 } else { 8 },
             nops: 0,
         }
     }
@@ -87,6 +98,36 @@ impl ScalarReads {
     #[must_use]
     pub fn called(self) -> ScalarReads {
         ScalarReads { read: !0, surely_read: !0, ..self.after(self.pending()) }
+    }
+
+    /// What compilers take for granted after an instruction that leaves a function by an address has
+    /// been executed: they have waited for what came before it, and what the call itself writes has
+    /// arrived. For masks LLVM looks no further back than the beginning of a function.
+    #[must_use]
+    pub fn left_by(self, inst: &Inst) -> ScalarReads {
+        let is_call = inst.flags.call;
+        match self.kind {
+            _ if !is_call && inst.operation.opcode() != Opcode::SSetpc => self,
+            Kind::Pairs { .. } if is_call => self.called(),
+            Kind::Pairs { .. } => self.after(self.pending()),
+            Kind::Masks => ScalarReads::new(self.kind),
+        }
+    }
+
+    /// The instruction that waits.
+    pub fn mitigation(&self, wait: ScalarWait) -> Mitigation {
+        let mnemonic = match self.kind {
+            Kind::Pairs { .. } => "s_wait_alu",
+            Kind::Masks => "s_waitcnt_depctr",
+        };
+        let fields = [
+            (wait.by_salu, " depctr_sa_sdst(0)"),
+            (wait.by_valu, " depctr_va_sdst(0)"),
+            (wait.vcc_by_valu, " depctr_va_vcc(0)"),
+        ];
+        let needed = fields.into_iter().filter(|(is_needed, _)| *is_needed);
+        let fields: String = needed.map(|(_, field)| field).collect();
+        Mitigation::Instruction(format!("{mnemonic}{fields}"))
     }
 
     /// What `inst` needs before it.
@@ -100,16 +141,22 @@ impl ScalarReads {
 
     /// The registers that `inst` reads and that may not have arrived, with what they need.
     pub fn late(&self, inst: &Inst) -> impl Iterator<Item = (RegisterRange, ScalarWait)> {
-        let by_valu = is_valu(inst);
-        let reads: &[RegisterRange] = if by_valu || is_salu(inst) { &inst.reads } else { &[] };
-        let read = scalars(reads).filter(|(first, _)| self.is_read(*first));
+        // On gfx12 SALU itself waits for what VALU writes.
+        let (may_be_late, waits_for_valu) = match self.kind {
+            Kind::Pairs { .. } => (is_valu(inst) || is_salu(inst), is_valu(inst)),
+            Kind::Masks => (true, true),
+        };
+        let reads: &[RegisterRange] = if may_be_late { &inst.reads } else { &[] };
+        let read = scalars(reads).filter(|(first, _)| match self.kind {
+            Kind::Pairs { .. } => self.read & bits(*first, 1) != 0,
+            Kind::Masks => true,
+        });
         read.filter_map(move |(first, range)| {
             let registers = bits(first, range.words);
-            // SALU itself waits for what VALU writes.
             let wait = ScalarWait {
                 by_salu: self.by_salu & registers != 0 || is_vcc(range) && self.vcc_by_salu,
-                by_valu: by_valu && self.by_valu & registers != 0,
-                vcc_by_valu: by_valu && is_vcc(range) && self.vcc_by_valu,
+                by_valu: waits_for_valu && self.by_valu & registers != 0,
+                vcc_by_valu: waits_for_valu && is_vcc(range) && self.vcc_by_valu,
             };
             (!wait.is_empty()).then_some((range, wait))
         })
@@ -139,9 +186,25 @@ impl ScalarReads {
 
     /// Executes an instruction.
     pub fn execute(&mut self, inst: &Inst) {
+        if inst.operation.opcode() == Opcode::SWaitcntDepctr {
+            self.nops = 0;
+            *self = self.after(ScalarWait {
+                by_salu: SA_SDST_0.contains(inst),
+                by_valu: VA_SDST_0.contains(inst),
+                vcc_by_valu: VA_VCC_0.contains(inst),
+            });
+            return;
+        }
+        match self.kind {
+            Kind::Pairs { forgetting } => self.execute_with_pairs(inst, forgetting),
+            Kind::Masks => self.execute_with_masks(inst),
+        }
+    }
+
+    fn execute_with_pairs(&mut self, inst: &Inst, forgetting: u8) {
         if inst.operation.opcode() == Opcode::DsNop {
             self.nops = self.nops.saturating_add(1);
-            if self.nops >= self.forgetting {
+            if self.nops >= forgetting {
                 (self.read, self.surely_read) = (0, 0);
             }
             return;
@@ -153,23 +216,16 @@ impl ScalarReads {
             *self = self.after(self.pending());
             return;
         }
-        if inst.operation.opcode() == Opcode::SWaitcntDepctr {
-            *self = self.after(ScalarWait {
-                by_salu: SA_SDST_0.contains(inst),
-                by_valu: VA_SDST_0.contains(inst),
-                vcc_by_valu: VA_VCC_0.contains(inst),
-            });
-            return;
-        }
         let by_valu = is_valu(inst);
         if !by_valu && !is_salu(inst) {
             return;
         }
         for (first, range) in scalars(&inst.reads) {
-            let is_surely_read = self.surely_read & pair(first) != 0;
+            let pair = bits(first & !1, 2);
+            let is_surely_read = self.surely_read & pair != 0;
             if by_valu {
-                self.read |= pair(first);
-                self.surely_read |= pair(first);
+                self.read |= pair;
+                self.surely_read |= pair;
             } else if is_surely_read && is_vcc(range) {
                 self.vcc_by_valu = false;
             } else if is_surely_read {
@@ -181,10 +237,33 @@ impl ScalarReads {
         }
         for (first, range) in scalars(&inst.writes) {
             match (is_vcc(range), by_valu) {
-                _ if !self.is_read(first) => {}
+                _ if self.read & bits(first, 1) == 0 => {}
                 (true, _) => (self.vcc_by_salu, self.vcc_by_valu) = (!by_valu, by_valu),
                 (false, true) => self.by_valu |= bits(first, range.words),
                 (false, false) => self.by_salu |= bits(first, range.words),
+            }
+        }
+    }
+
+    fn execute_with_masks(&mut self, inst: &Inst) {
+        let (by_valu, by_salu) = (is_valu(inst), is_salu(inst));
+        for (first, range) in scalars(&inst.writes) {
+            let overwritten = self.read & bits(first, range.words);
+            self.read &= !overwritten;
+            let is_late = overwritten != 0;
+            match is_vcc(range) {
+                true => {
+                    self.vcc_by_salu |= is_late && by_salu;
+                    self.vcc_by_valu |= is_late && by_valu;
+                }
+                false if by_salu => self.by_salu |= overwritten,
+                false if by_valu => self.by_valu |= overwritten,
+                false => {}
+            }
+        }
+        if READS_MASK.contains(inst) {
+            for (first, range) in scalars(&Part::Mask.registers(inst)) {
+                self.read |= bits(first, range.words);
             }
         }
     }
@@ -200,10 +279,6 @@ impl ScalarReads {
         self.vcc_by_valu |= other.vcc_by_valu;
         self.nops = self.nops.min(other.nops);
         *self != before
-    }
-
-    fn is_read(&self, first: u8) -> bool {
-        self.read & pair(first) != 0
     }
 }
 
@@ -224,10 +299,6 @@ fn scalars(ranges: &[RegisterRange]) -> impl Iterator<Item = (u8, RegisterRange)
 
 fn is_vcc(range: RegisterRange) -> bool {
     matches!(range.first, Register::VccLo | Register::VccHi)
-}
-
-fn pair(first: u8) -> u64 {
-    1 << (first / 2)
 }
 
 fn bits(first: u8, words: u8) -> u128 {

@@ -1,7 +1,7 @@
 //! gfx1010, whose defects many instructions must mitigate, and gfx1030, which has few.
 
 use super::llc::{Recognized, recognized};
-use super::{Families, agree, all_reached, each_family_matters, pairs};
+use super::{agree, all_reached, each_family_matters, pairs};
 use crate::common::isa;
 use flipwave_isa::{Isa, Rules};
 
@@ -87,9 +87,9 @@ fn around_branches() -> Vec<Vec<&'static str>> {
     sequences
 }
 
-fn table(processor: &str) -> (Isa, Families, Vec<Recognized>) {
+fn table(processor: &str) -> (Isa, Rules, Vec<Recognized>) {
     let isa = isa(processor);
-    let families = Rules::of(isa.target(), 32).expect("rules").hazards.to_vec();
+    let rules = Rules::of(isa.target(), 32).expect("rules");
     let mut sequences = pairs(POOL);
     // Instructions that begin a hazard, and those that run into one.
     for first in POOL.iter().filter(|line| BEGIN.iter().any(|begin| line.contains(begin))) {
@@ -102,21 +102,21 @@ fn table(processor: &str) -> (Isa, Families, Vec<Recognized>) {
     // Where memory faults are replayed, there are other rules besides.
     let options: &[&str] = if processor == "gfx1010" { &["-mattr=-xnack"] } else { &[] };
     let recognized = recognized(&isa, options, &sequences);
-    (isa, families, recognized)
+    (isa, rules, recognized)
 }
 
 #[test]
 fn sequences_are_mitigated_as_llvm_mitigates_them() {
     for processor in ["gfx1010", "gfx1030"] {
         println!("{processor}");
-        let (isa, families, recognized) = table(processor);
-        let reached = agree(&isa, &families, &recognized);
-        all_reached(&families, &reached, &[]);
+        let (isa, rules, recognized) = table(processor);
+        let reached = agree(&isa, &rules, &recognized);
+        all_reached(&rules, &reached, &[]);
     }
 }
 
 #[test]
 fn a_table_without_one_of_its_families_differs_from_llvm() {
-    let (isa, families, recognized) = table("gfx1010");
-    each_family_matters(&isa, &families, &recognized);
+    let (isa, rules, recognized) = table("gfx1010");
+    each_family_matters(&isa, &rules, &recognized);
 }

@@ -1,10 +1,10 @@
 //! gfx90a.
 
 use super::llc::{Recognized, compiled};
-use super::{Families, agree, all_reached, each_family_matters};
+use super::{agree, all_reached, each_family_matters};
 use crate::common::isa;
-use flipwave_isa::Isa;
 use flipwave_isa::hazard::amount_in_last_register;
+use flipwave_isa::{Isa, Rules};
 
 /// Instructions in LLVM's machine representation, on few registers so that they meet often.
 pub const POOL: &[&str] = &[
@@ -80,21 +80,21 @@ const TRIPLES: &[[&str; 3]] = &[
 /// Names of rows that LLVM does not have: its code generator never reads the flags as data.
 const MANUAL_ALONE: [&str; 1] = ["VALU writes VCC or EXEC, VALU reads VCCZ or EXECZ as data"];
 
-fn table() -> (Isa, Families, Vec<Recognized>) {
+fn table() -> (Isa, Rules, Vec<Recognized>) {
     super::table("gfx90a", POOL, TRIPLES)
 }
 
 #[test]
 fn every_pair_of_instructions_is_kept_apart_as_llvm_keeps_it() {
-    let (isa, families, recognized) = table();
-    let reached = agree(&isa, &families, &recognized);
-    all_reached(&families, &reached, &MANUAL_ALONE);
+    let (isa, rules, recognized) = table();
+    let reached = agree(&isa, &rules, &recognized);
+    all_reached(&rules, &reached, &MANUAL_ALONE);
 }
 
 #[test]
 fn a_table_without_one_of_its_families_differs_from_llvm() {
-    let (isa, families, recognized) = table();
-    each_family_matters(&isa, &families, &recognized);
+    let (isa, rules, recognized) = table();
+    each_family_matters(&isa, &rules, &recognized);
 }
 
 /// Where the next register is not used, LLVM swaps the amount into another.

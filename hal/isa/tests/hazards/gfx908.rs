@@ -1,8 +1,8 @@
 //! gfx908: matrix operations on AccVGPRs in a file of their own.
 
 use super::llc::Recognized;
-use super::{Families, agree, all_reached, each_family_matters, gfx9};
-use flipwave_isa::Isa;
+use super::{agree, all_reached, each_family_matters, gfx9};
+use flipwave_isa::{Isa, Rules};
 
 /// Beside what gfx90a has, too.
 const POOL: &[&str] = &[
@@ -43,7 +43,7 @@ const TRIPLES: &[[&str; 3]] = &[
 /// Names of rows that LLVM does not have.
 const MANUAL_ALONE: [&str; 1] = ["VALU writes VCC or EXEC, VALU reads VCCZ or EXECZ as data"];
 
-fn table() -> (Isa, Families, Vec<Recognized>) {
+fn table() -> (Isa, Rules, Vec<Recognized>) {
     // Matrix operations on VGPRs and on double precision came with gfx90a.
     let shared = gfx9::POOL.iter().filter(|line| {
         !["vgprcd", "FMAC_F64", "V_MFMA_F32_16X16X4F32_e64"].iter().any(|new| line.contains(new))
@@ -54,13 +54,13 @@ fn table() -> (Isa, Families, Vec<Recognized>) {
 
 #[test]
 fn every_pair_of_instructions_is_kept_apart_as_llvm_keeps_it() {
-    let (isa, families, recognized) = table();
-    let reached = agree(&isa, &families, &recognized);
-    all_reached(&families, &reached, &MANUAL_ALONE);
+    let (isa, rules, recognized) = table();
+    let reached = agree(&isa, &rules, &recognized);
+    all_reached(&rules, &reached, &MANUAL_ALONE);
 }
 
 #[test]
 fn a_table_without_one_of_its_families_differs_from_llvm() {
-    let (isa, families, recognized) = table();
-    each_family_matters(&isa, &families, &recognized);
+    let (isa, rules, recognized) = table();
+    each_family_matters(&isa, &rules, &recognized);
 }

@@ -1,7 +1,7 @@
 //! gfx940 to gfx942: what gfx90a has in its set, and what is new.
 
 use super::llc::{Recognized, recognized};
-use super::{Families, agree, all_reached, each_family_matters, gfx9};
+use super::{agree, all_reached, each_family_matters, gfx9};
 use crate::common::isa;
 use flipwave_isa::{Isa, Rules};
 
@@ -88,7 +88,7 @@ fn vgprs(first: u8, count: u8) -> String {
 
 /// A processor's table and what LLVM makes of all pairs of gfx90a's and gfx942's instructions and of
 /// these.
-pub fn table(processor: &str, more: &[&'static str]) -> (Isa, Families, Vec<Recognized>) {
+pub fn table(processor: &str, more: &[&'static str]) -> (Isa, Rules, Vec<Recognized>) {
     // One operation of gfx90a is gone.
     let shared = gfx9::POOL.iter().filter(|line| !line.contains("16X16X16I8"));
     let pool: Vec<&str> = shared.chain(POOL).chain(more).copied().collect();
@@ -97,15 +97,15 @@ pub fn table(processor: &str, more: &[&'static str]) -> (Isa, Families, Vec<Reco
 
 #[test]
 fn every_pair_of_instructions_is_kept_apart_as_llvm_keeps_it() {
-    let (isa, families, recognized) = table("gfx942", &[]);
-    let reached = agree(&isa, &families, &recognized);
-    all_reached(&families, &reached, &MANUAL_ALONE);
+    let (isa, rules, recognized) = table("gfx942", &[]);
+    let reached = agree(&isa, &rules, &recognized);
+    all_reached(&rules, &reached, &MANUAL_ALONE);
 }
 
 #[test]
 fn a_table_without_one_of_its_families_differs_from_llvm() {
-    let (isa, families, recognized) = table("gfx942", &[]);
-    each_family_matters(&isa, &families, &recognized);
+    let (isa, rules, recognized) = table("gfx942", &[]);
+    each_family_matters(&isa, &rules, &recognized);
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn every_matrix_operation_has_the_passes_that_llvm_gives_it() {
 /// Each of these, followed by what reads, stores, overwrites and accumulates its registers.
 pub fn passes_agree(processor: &str, matrices: &[Matrix]) {
     let isa = isa(processor);
-    let families: Families = Rules::of(isa.target(), 64).expect("rules").hazards.to_vec();
+    let rules = Rules::of(isa.target(), 64).expect("rules");
     let mut lines = Vec::new();
     let followers: Vec<String> = vec![
         "$vgpr60 = V_MOV_B32_e32 $vgpr0, implicit $exec".into(),
@@ -158,5 +158,5 @@ pub fn passes_agree(processor: &str, matrices: &[Matrix]) {
     }
     let sequences: Vec<Vec<&str>> =
         lines.iter().map(|pair| pair.iter().map(String::as_str).collect()).collect();
-    agree(&isa, &families, &recognized(&isa, &["-mattr=-xnack"], &sequences));
+    agree(&isa, &rules, &recognized(&isa, &["-mattr=-xnack"], &sequences));
 }

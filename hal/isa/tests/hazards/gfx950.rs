@@ -41,15 +41,15 @@ const NEW: [Matrix; 17] = [
 
 #[test]
 fn every_pair_of_instructions_is_kept_apart_as_llvm_keeps_it() {
-    let (isa, families, recognized) = table("gfx950", POOL);
-    let reached = agree(&isa, &families, &recognized);
-    all_reached(&families, &reached, &MANUAL_ALONE);
+    let (isa, rules, recognized) = table("gfx950", POOL);
+    let reached = agree(&isa, &rules, &recognized);
+    all_reached(&rules, &reached, &MANUAL_ALONE);
 }
 
 #[test]
 fn a_table_without_one_of_its_families_differs_from_llvm() {
-    let (isa, families, recognized) = table("gfx950", POOL);
-    each_family_matters(&isa, &families, &recognized);
+    let (isa, rules, recognized) = table("gfx950", POOL);
+    each_family_matters(&isa, &rules, &recognized);
 }
 
 #[test]

@@ -17,26 +17,32 @@ use flipwave_isa::{Isa, Rules};
 use llc::{Recognized, assembled, recognized};
 use std::collections::HashSet;
 
-type Families = Vec<&'static [Hazard]>;
-
-/// What a table asks for before the last instruction, and the rows that say so.
-fn asked(isa: &Isa, families: &Families, own: &Recognized) -> (u8, Vec<String>, Vec<&'static str>) {
+/// What rules ask for before the last instruction, and the rows of the table that say so.
+fn asked(isa: &Isa, rules: &Rules, own: &Recognized) -> (u8, Vec<String>, Vec<&'static str>) {
     let before = preceding(own.before.iter().rev());
     let mut states = 0;
     let mut instructions = Vec::new();
-    for mitigation in mitigations(families, &before, &own.last) {
+    let mut asked = mitigations(rules.hazards, &before, &own.last);
+    if let Some(mut state) = rules.scalar_reads {
+        own.before.iter().for_each(|inst| state.execute(inst));
+        let wait = state.needed(&own.last);
+        if !wait.is_empty() {
+            asked.push(state.mitigation(wait));
+        }
+    }
+    for mitigation in asked {
         match mitigation {
             Mitigation::WaitStates(missing) => states = missing,
             Mitigation::Instruction(text) => instructions.push(assembled(isa, &text).text.clone()),
         }
     }
-    let breaches = families.iter().flat_map(|family| breaches(family, &before, &own.last));
+    let breaches = rules.hazards.iter().flat_map(|family| breaches(family, &before, &own.last));
     (states, instructions, breaches.map(|breach| breach.hazard.name).collect())
 }
 
 /// Whether table and LLVM agree.
-fn agrees(isa: &Isa, families: &Families, own: &Recognized) -> bool {
-    let (states, instructions, _) = asked(isa, families, own);
+fn agrees(isa: &Isa, rules: &Rules, own: &Recognized) -> bool {
+    let (states, instructions, _) = asked(isa, rules, own);
     // LLVM merges waits; fields of one that counts nothing are printed, too.
     let parts = |text: &String| -> Vec<String> {
         match text.strip_prefix("s_waitcnt_depctr ") {
@@ -60,12 +66,12 @@ fn agrees(isa: &Isa, families: &Families, own: &Recognized) -> bool {
 
 /// Demands that table and LLVM agree on all sequences; gives the names of the rows that asked for
 /// something.
-fn agree(isa: &Isa, families: &Families, recognized: &[Recognized]) -> HashSet<&'static str> {
+fn agree(isa: &Isa, rules: &Rules, recognized: &[Recognized]) -> HashSet<&'static str> {
     let mut reached = HashSet::new();
     let mut wrong = Vec::new();
     for own in recognized {
-        let (states, instructions, names) = asked(isa, families, own);
-        if !agrees(isa, families, own) {
+        let (states, instructions, names) = asked(isa, rules, own);
+        if !agrees(isa, rules, own) {
             let before: Vec<&str> = own.before.iter().map(|inst| &*inst.text).collect();
             wrong.push(format!(
                 "{before:?}, {:?}: LLVM {} {:?}, table {states} {instructions:?}: {names:?}",
@@ -74,7 +80,7 @@ fn agree(isa: &Isa, families: &Families, recognized: &[Recognized]) -> HashSet<&
         }
         reached.extend(names);
     }
-    quick_look_misses_none(isa, families, recognized);
+    quick_look_misses_none(isa, rules, recognized);
     let shown: Vec<&str> = wrong.iter().take(40).map(|line| &**line).collect();
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), recognized.len(), shown.join("\n"));
     reached
@@ -82,7 +88,7 @@ fn agree(isa: &Isa, families: &Families, recognized: &[Recognized]) -> HashSet<&
 
 /// Demands that what the table says of two instructions is never ruled out by the quick look at
 /// them.
-fn quick_look_misses_none(isa: &Isa, families: &Families, recognized: &[Recognized]) {
+fn quick_look_misses_none(isa: &Isa, rules: &Rules, recognized: &[Recognized]) {
     let rows = Rows::new(&Rules::of(isa.target(), isa.wave_size()).expect("rules"));
     for own in recognized {
         let before = preceding(own.before.iter().rev());
@@ -91,7 +97,7 @@ fn quick_look_misses_none(isa: &Isa, families: &Families, recognized: &[Recogniz
             .iter()
             .map(|own| rows.may_meet(&victim, &rows.roles(own.inst), own.distance.into()))
             .collect();
-        for breach in families.iter().flat_map(|family| breaches(family, &before, &own.last)) {
+        for breach in rules.hazards.iter().flat_map(|family| breaches(family, &before, &own.last)) {
             let trigger = before[breach.trigger].inst;
             assert!(may_meet[breach.trigger], "{trigger}, {}: {}", own.last, breach.hazard.name);
         }
@@ -99,21 +105,30 @@ fn quick_look_misses_none(isa: &Isa, families: &Families, recognized: &[Recogniz
 }
 
 /// Demands that each row asked for something, apart from those that LLVM does not have.
-fn all_reached(families: &Families, reached: &HashSet<&str>, manual_alone: &[&str]) {
-    let rows = families.iter().flat_map(|family| family.iter().map(|hazard| hazard.name));
+fn all_reached(rules: &Rules, reached: &HashSet<&str>, manual_alone: &[&str]) {
+    let rows = rules.hazards.iter().flat_map(|family| family.iter().map(|hazard| hazard.name));
     let unreached: Vec<_> =
         rows.filter(|name| !reached.contains(name) && !manual_alone.contains(name)).collect();
     assert!(unreached.is_empty(), "rows that no sequence reaches: {unreached:#?}");
 }
 
 /// The negative control: a table without one of its families differs from LLVM.
-fn each_family_matters(isa: &Isa, families: &Families, recognized: &[Recognized]) {
-    for left_out in cases(0..families.len(), 3) {
-        let mut rest = families.clone();
-        rest.remove(left_out);
+fn each_family_matters(isa: &Isa, rules: &Rules, recognized: &[Recognized]) {
+    for left_out in cases(0..rules.hazards.len(), 3) {
+        let family = rules.hazards[left_out];
+        let rest = Rules { hazards: without(rules, |own| std::ptr::eq(own, family)), ..*rules };
         let agree = recognized.iter().all(|own| agrees(isa, &rest, own));
-        assert!(!agree, "{:?} makes no difference", families[left_out][0].name);
+        assert!(!agree, "{:?} makes no difference", family[0].name);
     }
+}
+
+/// Rules' hazards, some families left out.
+fn without(
+    rules: &Rules,
+    is_left_out: impl Fn(&'static [Hazard]) -> bool,
+) -> &'static [&'static [Hazard]] {
+    let families = rules.hazards.iter().copied();
+    families.filter(|family| !is_left_out(family)).collect::<Vec<_>>().leak()
 }
 
 /// A processor's table, and what LLVM makes of all ordered pairs of a pool and of other sequences.
@@ -121,13 +136,13 @@ fn table(
     processor: &str,
     pool: &[&'static str],
     others: &[[&'static str; 3]],
-) -> (Isa, Families, Vec<Recognized>) {
+) -> (Isa, Rules, Vec<Recognized>) {
     let isa = isa(processor);
-    let families = Rules::of(isa.target(), 64).expect("rules").hazards.to_vec();
+    let rules = Rules::of(isa.target(), 64).expect("rules");
     let others = others.iter().map(|sequence| sequence.to_vec());
     let sequences: Vec<_> = pairs(pool).into_iter().chain(others).collect();
     let recognized = recognized(&isa, &["-mattr=-xnack"], &sequences);
-    (isa, families, recognized)
+    (isa, rules, recognized)
 }
 
 /// Every ordered pair of a pool.

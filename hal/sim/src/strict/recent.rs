@@ -3,12 +3,14 @@
 use super::facts::Facts;
 use super::violation::Finding;
 use flipwave_isa::Opcode;
-use flipwave_isa::hazard::{Breach, Hazard, MOST_WAIT_STATES, Mitigation, Preceding, breaches};
+use flipwave_isa::hazard::{
+    Breach, FAR_WAIT_STATES, Hazard, MOST_WAIT_STATES, Mitigation, Preceding, breaches,
+};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Instructions that are remembered where there are hazards that wait states do not end.
-const REMEMBERED: usize = 64;
+const REMEMBERED: usize = FAR_WAIT_STATES as usize;
 
 /// Instructions executed, the nearest first, each with the wait states counted up to its end.
 #[derive(Debug)]

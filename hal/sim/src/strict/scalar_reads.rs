@@ -1,9 +1,9 @@
-//! Scalar registers that vector operations may read late.
+//! Scalar registers that may be read late.
 
 use super::facts::Facts;
 use super::violation::Finding;
+use flipwave_isa::Register;
 use flipwave_isa::hazard::ScalarReads;
-use flipwave_isa::{Opcode, Register};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -25,21 +25,16 @@ impl Scalars {
     pub fn check(&self, facts: &Facts) -> Option<Finding> {
         let (registers, needed) = self.known.late(&facts.inst).next()?;
         let writer = registers.iter().find_map(|own| self.writers.get(&own))?;
+        let needed = self.known.mitigation(needed);
         Some(Finding::ReadLate { registers, needed, writer: writer.instruction() })
     }
 
-    /// Notes that an instruction is executed. What it has read late is not complained about again. The
-    /// chain ends where control leaves by an address: there compilers have waited for what came
-    /// before, and what the call itself writes has arrived (LLVM, `AMDGPUWaitSGPRHazards`).
+    /// Notes that an instruction is executed. What it has read late is not complained about again.
     pub fn push(&mut self, facts: &Arc<Facts>) {
         let inst = &facts.inst;
         self.known = self.known.after(self.known.needed(inst));
         self.known.execute(inst);
-        if inst.flags.call {
-            self.known = self.known.called();
-        } else if inst.operation.opcode() == Opcode::SSetpc {
-            self.known = self.known.after(self.known.pending());
-        }
+        self.known = self.known.left_by(inst);
         let written = facts.inst.writes.iter().flat_map(|range| range.iter());
         for register in written.filter(|own| !own.is_per_lane()) {
             self.writers.insert(register, Arc::clone(facts));

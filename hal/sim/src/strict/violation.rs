@@ -6,7 +6,7 @@ use flipwave_codeobj::SourceLine;
 use flipwave_device::{Address, ModuleId, WaveId};
 use flipwave_isa::clause::Kind;
 use flipwave_isa::counter::Counter;
-use flipwave_isa::hazard::{Hazard, Mitigation, ScalarWait};
+use flipwave_isa::hazard::{Hazard, Mitigation};
 use flipwave_isa::{LaneMask, Pc, RegisterRange, Vgpr};
 use std::collections::HashMap;
 use std::fmt;
@@ -85,7 +85,7 @@ pub enum Finding {
         /// The register.
         registers: RegisterRange,
         /// What must be waited for.
-        needed: ScalarWait,
+        needed: Mitigation,
         /// What wrote it.
         writer: Instruction,
     },
@@ -279,7 +279,7 @@ impl fmt::Display for Finding {
             Finding::ReadLate { registers, needed, writer } => write!(
                 f,
                 "{registers}, which vector operations have read before, is read before what {writer} \
-                 writes has arrived: `{needed}` is needed"
+                 writes has arrived: {needed} needed"
             ),
             Finding::SameBank { sources: [first, second] } => {
                 write!(f, "{first} and {second} are read at once from the same bank")

@@ -100,6 +100,53 @@ fn scalar_registers_that_inserted_code_reads_late_are_found_on_gfx12() {
     holds(&text.replace("+ v_readlane", "+ s_wait_alu depctr_sa_sdst(0)\n+ v_readlane"));
 }
 
+#[test]
+fn masks_that_inserted_code_has_overwritten_late_are_found_on_gfx11() {
+    let holds = |text: &str| Pair::of("gfx1100", text).of_64_lanes().holds();
+    let breaks = |text: &str, wait: &str| {
+        Pair::of("gfx1100", text).of_64_lanes().breaks(CheckRule::Hazards, wait);
+    };
+    let far = "s_mov_b32 s6, s7\n".repeat(200);
+    for (mask, write, read, wait) in [
+        ("s[10:11]", "s_mov_b64 s[10:11], 0", "s_mov_b32 s12, s11", "depctr_sa_sdst(0)"),
+        ("s[10:11]", "v_readfirstlane_b32 s10, v1", "v_mov_b32 v20, s10", "depctr_va_sdst(0)"),
+        ("vcc", "v_cmp_eq_u32 vcc, v0, v1", "s_mov_b32 s12, vcc_lo", "depctr_va_vcc(0)"),
+    ] {
+        // However far apart.
+        let text = |mark: &str, between: &str| {
+            format!(
+                "v_cndmask_b32 v21, v0, v1, {mask}\n{far}{mark} {write}\n{far}{between}\n+ {read}\n\
+                 s_mov_b32 s1, s0"
+            )
+        };
+        for mark in ["+", ""].into_iter().filter(|mark| mask != "vcc" || mark.is_empty()) {
+            breaks(&text(mark, ""), wait);
+            holds(&text(mark, &format!("+ s_waitcnt_depctr {wait}")));
+            // Something else is waited for.
+            breaks(&text(mark, "+ s_waitcnt_depctr depctr_va_vdst(0)"), wait);
+            // Another register was the mask.
+            holds(&text(mark, "").replace(&format!("v0, v1, {mask}\n"), "v0, v1, s[14:15]\n"));
+        }
+    }
+}
+
+#[test]
+fn what_may_have_begun_further_back_than_is_looked_counts() {
+    let far = "s_mov_b32 s6, s7\n".repeat(200);
+    let text = |first: &str, between: &str| {
+        format!("{first}\n{between}\n{far}\n+ v_permlane16_b32 v20, v0, s0, s0\ns_mov_b32 s1, s0")
+    };
+    let compare = "v_cmpx_gt_u32 v1, v0";
+    Pair::of("gfx1100", &text(compare, "")).breaks(CheckRule::Hazards, "v_cmpx");
+    Pair::of("gfx1100", &text(compare, "v_mov_b32 v2, v0")).breaks(CheckRule::Hazards, "v_cmpx");
+    let near = text(compare, "").replace("+ v_perm", "v_mov_b32 v2, v0\n+ v_perm");
+    Pair::of("gfx1100", &near).holds();
+    // Nothing sets it up anywhere.
+    Pair::of("gfx1100", &text("v_mov_b32 v2, v0", "")).holds();
+    // The program's own are kept by its compiler.
+    Pair::of("gfx1100", &text(compare, "").replace("+ v_perm", "v_perm")).holds();
+}
+
 /// What a program does by itself is its compiler's business.
 #[test]
 fn scalar_registers_that_the_program_reads_late_are_not_the_rewriters() {

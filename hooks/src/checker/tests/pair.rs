@@ -17,6 +17,7 @@ pub struct Pair {
     old_directives: String,
     new_directives: String,
     data: &'static str,
+    has_64_lanes: bool,
 }
 
 /// Registers by their names.
@@ -48,7 +49,16 @@ impl Pair {
             old_directives: String::new(),
             new_directives: String::new(),
             data: "",
+            has_64_lanes: false,
         }
+    }
+
+    /// In waves of 64 lanes, where the target has waves of 32 otherwise.
+    pub fn of_64_lanes(mut self) -> Pair {
+        self.has_64_lanes = true;
+        self.old_directives = ".amdhsa_wavefront_size32 0".to_owned();
+        self.new_directives = self.old_directives.clone();
+        self
     }
 
     /// What all inserted code was asked to change.
@@ -81,7 +91,11 @@ impl Pair {
         let new_text: String = self.lines(|mark| mark != '-');
         let original = self.assemble(&old_text, &self.old_directives);
         let new = self.assemble(&new_text, &self.new_directives);
-        let isa = Isa::new(&self.target.parse().unwrap()).unwrap();
+        let target = self.target.parse().unwrap();
+        let isa = match self.has_64_lanes {
+            true => Isa::with_wave_size(&target, 64).unwrap(),
+            false => Isa::new(&target).unwrap(),
+        };
         let new_pcs: Vec<(u64, u64)> = instructions(&isa, &new)
             .iter()
             .map(|inst| (inst.pc.0, inst.pc.0 + u64::from(inst.size)))
@@ -181,6 +195,7 @@ impl Pair {
         let output = Command::new("clang-22")
             .args(["-xassembler", "--target=amdgcn-amd-amdhsa", "-nogpulib"])
             .arg(format!("-mcpu={}", self.target))
+            .args(self.has_64_lanes.then_some("-mwavefrontsize64"))
             .arg("-o")
             .args([&object, &source])
             .output()

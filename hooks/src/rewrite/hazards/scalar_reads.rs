@@ -1,5 +1,5 @@
-//! Waits for scalar registers that vector operations may read late. What was read any time before
-//! counts, so the state of a wave is followed on all ways instead of looking back.
+//! Waits for scalar registers that may be read late. What was read any time before counts, so the
+//! state of a wave is followed on all ways instead of looking back.
 //!
 //! Code from a compiler keeps this by itself. Where the program without inserted code would need a
 //! wait too, none is put.
@@ -8,46 +8,18 @@ use super::PaddingError;
 use super::decoder::Decoder;
 use super::slot::Slot;
 use super::stream::{Item, StreamIndex, Streams};
+use crate::dataflow::{missing_waits, needed_by_program};
 use crate::flow::{Disassembly, IndexVec};
-use flipwave_isa::Opcode;
 use flipwave_isa::hazard::{ScalarReads, ScalarWait};
 use std::collections::BTreeMap;
-use std::rc::Rc;
 
-/// What is known at a point, with what is inserted and without.
-#[derive(Clone, Copy)]
-struct Known {
-    new: ScalarReads,
-    original: ScalarReads,
-}
-
-impl Known {
-    fn of(both: ScalarReads) -> Known {
-        Known { new: both, original: both }
-    }
-
-    fn join(&mut self, other: &Known) -> bool {
-        self.new.join(&other.new) | self.original.join(&other.original)
-    }
-
-    /// What must be put before an instruction; then executes it.
-    fn pass(&mut self, item: &Item<'_>) -> ScalarWait {
-        let inst = item.inst.inst();
-        // LLVM has all arrive before control leaves a function.
-        let leaves = inst.flags.call || inst.operation.opcode() == Opcode::SSetpc;
-        let needed =
-            |state: &ScalarReads| if leaves { state.pending() } else { state.needed(inst) };
-        let mut wait = needed(&self.new);
-        self.new = self.new.after(wait);
-        self.new.execute(inst);
-        if item.is_original() {
-            let by_itself = needed(&self.original);
-            wait = wait.without(by_itself);
-            self.original = self.original.after(by_itself);
-            self.original.execute(inst);
-        }
-        wait
-    }
+/// What an item needs before it; then executes it.
+fn pass(known: &mut ScalarReads, item: &Item<'_>) -> ScalarWait {
+    let inst = item.inst.inst();
+    let wait = if item.is_original() { needed_by_program(known, inst) } else { known.needed(inst) };
+    *known = known.after(wait);
+    known.execute(inst);
+    wait
 }
 
 impl Streams<'_> {
@@ -59,13 +31,22 @@ impl Streams<'_> {
         decoder: &mut Decoder<'_>,
         padding: &mut BTreeMap<Slot, Vec<Vec<u8>>>,
     ) -> Result<(), PaddingError> {
+        let by_itself = missing_waits(program, begin);
         let entries = self.scalar_reads_at_entries(program, begin);
         for (stream, entry) in entries.enumerated() {
             let Some(entry) = entry else { continue };
-            for (at, wait) in self.follow(stream, *entry).1 {
-                let (code, insts) = decoder.assemble(&wait.to_string())?;
+            for (at, mut wait) in self.follow(stream, *entry).1 {
                 let item = &mut self.streams[stream][at];
-                item.padding.extend(insts.iter().map(|own| Rc::clone(&own.inst)));
+                if let Slot::Original(index) = item.slot
+                    && let Some(own) = by_itself.get(&index)
+                {
+                    wait = wait.without(*own);
+                }
+                if wait.is_empty() {
+                    continue;
+                }
+                let (code, insts) = decoder.assemble(&begin.mitigation(wait).text())?;
+                item.padding.extend(insts.iter().cloned());
                 padding.entry(item.slot).or_default().push(code);
             }
         }
@@ -77,7 +58,7 @@ impl Streams<'_> {
         &self,
         program: &Disassembly,
         begin: ScalarReads,
-    ) -> IndexVec<StreamIndex, Option<Known>> {
+    ) -> IndexVec<StreamIndex, Option<ScalarReads>> {
         let mut successors = IndexVec::filled(Vec::new(), self.streams.len());
         for (stream, before) in self.predecessors.enumerated() {
             before.iter().for_each(|own| successors[*own].push(stream));
@@ -86,13 +67,13 @@ impl Streams<'_> {
         let mut entries = IndexVec::filled(None, self.streams.len());
         for (stream, before) in self.predecessors.enumerated() {
             if before.is_empty() {
-                entries[stream] = Some(Known::of(begin.called()));
+                entries[stream] = Some(begin.called());
             }
         }
         for function in &program.functions {
             let first = StreamIndex::from(function.blocks.start);
             let is_kernel = function.kernel.is_some();
-            let own = Known::of(if is_kernel { begin } else { begin.called() });
+            let own = if is_kernel { begin } else { begin.called() };
             entries[first] = Some(own);
             let prologues = self.predecessors[first]
                 .iter()
@@ -103,7 +84,7 @@ impl Streams<'_> {
         }
         // Where a call comes back to may have other ways to it.
         for to in self.returns.values() {
-            let back = Known::of(begin.called());
+            let back = begin.called();
             entries[*to].get_or_insert(back).join(&back);
         }
         let mut waiting: Vec<StreamIndex> =
@@ -128,10 +109,14 @@ impl Streams<'_> {
     }
 
     /// What is known at the end of a stream, and the waits that its items need before them.
-    fn follow(&self, stream: StreamIndex, entry: Known) -> (Known, Vec<(usize, ScalarWait)>) {
+    fn follow(
+        &self,
+        stream: StreamIndex,
+        entry: ScalarReads,
+    ) -> (ScalarReads, Vec<(usize, ScalarWait)>) {
         let (items, jumps) = (&self.streams[stream], &self.jumps[stream]);
         // What comes by branches of inserted code; loops are gone round until nothing changes.
-        let mut arriving: BTreeMap<usize, Known> = BTreeMap::new();
+        let mut arriving: BTreeMap<usize, ScalarReads> = BTreeMap::new();
         loop {
             let mut known = entry;
             let mut waits = Vec::new();
@@ -141,7 +126,7 @@ impl Streams<'_> {
                     known.join(other);
                 }
                 let Some(item) = items.get(at) else { break };
-                let wait = known.pass(item);
+                let wait = pass(&mut known, item);
                 if !wait.is_empty() {
                     waits.push((at, wait));
                 }

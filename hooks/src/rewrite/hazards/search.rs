@@ -4,16 +4,14 @@ use super::PaddingError;
 use super::decoder::Decoder;
 use super::slot::Slot;
 use super::stream::{Item, StreamIndex, Streams};
-use flipwave_isa::hazard::{self, Breach, MOST_WAIT_STATES, Mitigation, Preceding, Roles, Rows};
+use flipwave_isa::hazard::{
+    self, Breach, FAR_WAIT_STATES, MOST_WAIT_STATES, Mitigation, OpenRows, Preceding, Roles, Rows,
+};
 use flipwave_isa::{Inst, Opcode};
 use std::collections::{BTreeMap, VecDeque};
-use std::rc::Rc;
 
 /// Paths back that are followed from one instruction.
 const MOST_PATHS: usize = 1024;
-
-/// Wait states that are looked back over for hazards that distance does not end.
-const FAR: u32 = 64;
 
 /// Blocks and branches that a path goes back over at most: of blocks everything may have been removed.
 const MOST_TURNS: usize = 256;
@@ -48,7 +46,7 @@ impl Streams<'_> {
                     }
                     let (code, insts) = decoder.assemble(text)?;
                     let item = &mut self.streams[stream][at];
-                    item.padding.extend(insts.iter().map(|own| Rc::clone(&own.inst)));
+                    item.padding.extend(insts.iter().cloned());
                     padding.entry(item.slot).or_default().push(code);
                 }
             }
@@ -56,11 +54,13 @@ impl Streams<'_> {
         Ok(padding)
     }
 
-    /// What could have set up a hazard for an instruction from far away: for the program's own, only
-    /// what was inserted, unless what kept it away from another one is gone, or what completes a
-    /// hazard of the two has come in between.
-    fn far(&self, rows: &Rows, victim: &Victim<'_>) -> &Roles {
-        if self.may_pass_over(rows, victim) { &self.inserted } else { &self.all }
+    /// What can have been set up for an instruction however far before it: for the program's own only what
+    /// inserted code has a part in, unless what kept two of them apart is gone.
+    fn open(&self, rows: &Rows, victim: &Victim<'_>) -> OpenRows {
+        match victim.is_original && !self.removes {
+            true => rows.open_to_inserted(victim.roles, &self.all, &self.inserted),
+            false => rows.open(victim.roles, &self.all),
+        }
     }
 
     /// Whether an instruction is the program's, and what the program has before it cannot have become
@@ -77,7 +77,7 @@ impl Streams<'_> {
         if !roles.is_victim() {
             return false;
         }
-        if rows.may_meet_far(roles, self.far(rows, &victim)) {
+        if !self.open(rows, &victim).is_empty() {
             return true;
         }
         let may_pass_over = self.may_pass_over(rows, &victim);
@@ -106,8 +106,8 @@ impl Streams<'_> {
     ) -> Vec<String> {
         let families = rows.families();
         let inst = victim.inst;
-        let is_far = rows.may_meet_far(victim.roles, self.far(rows, victim));
-        let paths = PathSearch::paths(self, is_far, (stream, at));
+        let open = self.open(rows, victim);
+        let paths = PathSearch::paths(self, rows, open, (stream, at));
         let mut instructions: Vec<String> = Vec::new();
         let mut states = 0;
         let mut need = |mitigation: Mitigation, distance: u8| match mitigation {
@@ -117,9 +117,6 @@ impl Streams<'_> {
             }
             Mitigation::Instruction(_) => {}
         };
-        // What may have set one up further back than is looked.
-        let distant = if victim.is_original { &self.inserted } else { &self.all };
-        let may_be_distant = rows.may_meet_far(victim.roles, distant);
         for path in &paths {
             let history: Vec<Preceding<'_>> = path.steps.iter().map(|own| own.preceding).collect();
             for breach in
@@ -131,14 +128,11 @@ impl Streams<'_> {
                     need(breach.needed, trigger.preceding.distance);
                 }
             }
-            if path.is_cut && may_be_distant {
-                let rows = families.iter().copied().flatten();
-                for hazard in rows.filter(|row| row.victim.group.contains(inst)) {
-                    if let hazard::Remedy::Instruction(text) = hazard.remedy
-                        && hazard.may_begin_before(&history)
-                    {
-                        need(Mitigation::Instruction(text(inst)), 0);
-                    }
+            for hazard in rows.hazards(path.open) {
+                if let hazard::Remedy::Instruction(text) = hazard.remedy
+                    && hazard.may_begin_before(&history)
+                {
+                    need(Mitigation::Instruction(text(inst)), 0);
                 }
             }
         }
@@ -174,8 +168,8 @@ struct PathStep<'s> {
 /// The instructions on one path back, the nearest first.
 struct Path<'s> {
     steps: Vec<PathStep<'s>>,
-    /// Whether there is more that was not looked at.
-    is_cut: bool,
+    /// What may have begun before them.
+    open: OpenRows,
 }
 
 impl Path<'_> {
@@ -191,8 +185,7 @@ impl Path<'_> {
 /// Goes back from an instruction on all paths, as far on one as on another.
 struct PathSearch<'s, 'a> {
     streams: &'s Streams<'a>,
-    /// Whether distance does not end what is looked for.
-    is_far: bool,
+    rows: &'s Rows,
     paths: Vec<Path<'s>>,
     waiting: VecDeque<Lead<'s>>,
 }
@@ -205,6 +198,8 @@ struct Lead<'s> {
     /// Blocks and branches that it has gone back over.
     turns: usize,
     distance: u32,
+    /// Hazards that distance does not end, and nothing yet has.
+    open: OpenRows,
     steps: Vec<PathStep<'s>>,
 }
 
@@ -212,12 +207,13 @@ impl<'s, 'a> PathSearch<'s, 'a> {
     /// The paths back from an item of a stream.
     fn paths(
         streams: &'s Streams<'a>,
-        is_far: bool,
+        rows: &'s Rows,
+        open: OpenRows,
         (stream, at): (StreamIndex, usize),
     ) -> Vec<Path<'s>> {
-        let lead = Lead { stream, at, turns: 0, distance: 0, steps: Vec::new() };
+        let lead = Lead { stream, at, turns: 0, distance: 0, open, steps: Vec::new() };
         let (paths, waiting) = (Vec::new(), VecDeque::from([lead]));
-        let mut search = PathSearch { streams, is_far, paths, waiting };
+        let mut search = PathSearch { streams, rows, paths, waiting };
         while let Some(lead) = search.waiting.pop_front() {
             search.follow(lead);
         }
@@ -231,22 +227,22 @@ impl<'s, 'a> PathSearch<'s, 'a> {
             let jumps = self.streams.jumps[lead.stream].iter();
             for (from, _) in jumps.filter(|(_, to)| *to == lead.at) {
                 let mut lead = Lead { at: *from, turns: lead.turns + 1, ..lead.clone() };
-                lead.step(&items[*from]);
+                lead.step(self.rows, &items[*from]);
                 self.put_off(lead);
             }
             let Some(previous) = lead.at.checked_sub(1) else { break };
             if goes_elsewhere(&items[previous]) {
                 return;
             }
-            lead.step(&items[previous]);
+            lead.step(self.rows, &items[previous]);
             lead.at = previous;
-            if self.is_long(&lead) {
-                return self.end(lead, true);
+            if lead.is_long() {
+                return self.end(lead);
             }
         }
         let before = &self.streams.predecessors[lead.stream];
         if before.is_empty() {
-            return self.end(lead, false);
+            return self.end(Lead { open: OpenRows::default(), ..lead });
         }
         for before in before {
             let at = self.streams.streams[*before].len();
@@ -254,34 +250,37 @@ impl<'s, 'a> PathSearch<'s, 'a> {
         }
     }
 
-    fn is_long(&self, lead: &Lead<'_>) -> bool {
-        lead.distance >= if self.is_far { FAR } else { MOST_WAIT_STATES.into() }
-    }
-
     /// A path is followed on after the others, unless it is long enough, or too many are.
     fn put_off(&mut self, lead: Lead<'s>) {
         let are_many = self.paths.len() + self.waiting.len() >= MOST_PATHS;
-        match self.is_long(&lead) || are_many || lead.turns >= MOST_TURNS {
-            true => self.end(lead, true),
+        match lead.is_long() || are_many || lead.turns >= MOST_TURNS {
+            true => self.end(lead),
             false => self.waiting.push_back(lead),
         }
     }
 
-    fn end(&mut self, lead: Lead<'s>, is_cut: bool) {
-        self.paths.push(Path { steps: lead.steps, is_cut });
+    fn end(&mut self, lead: Lead<'s>) {
+        self.paths.push(Path { steps: lead.steps, open: lead.open });
     }
 }
 
 impl<'s> Lead<'s> {
+    /// Whether nothing further back matters, or it is too far.
+    fn is_long(&self) -> bool {
+        let most = if self.open.is_empty() { MOST_WAIT_STATES } else { FAR_WAIT_STATES };
+        self.distance >= most.into()
+    }
+
     /// Adds an item, and what has been put before it.
-    fn step(&mut self, item: &'s Item<'_>) {
-        let inserted = item.padding.iter().rev().map(|inst| (&**inst, false));
-        let own = (item.inst.inst(), item.is_original());
-        for (inst, is_original) in [own].into_iter().chain(inserted) {
+    fn step(&mut self, rows: &Rows, item: &'s Item<'_>) {
+        let inserted = item.padding.iter().rev().map(|own| (&*own.inst, &*own.roles, false));
+        let own = (item.inst.inst(), &*item.roles, item.is_original());
+        for (inst, roles, is_original) in [own].into_iter().chain(inserted) {
             let distance = self.distance.min(u8::MAX.into()) as u8;
             let preceding = Preceding { inst, distance };
             self.steps.push(PathStep { preceding, is_original });
             self.distance += u32::from(hazard::wait_states(inst));
+            rows.pass(&mut self.open, roles);
         }
     }
 }

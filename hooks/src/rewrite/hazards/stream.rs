@@ -18,7 +18,7 @@ pub(super) struct Item<'a> {
     pub states: u8,
     pub slot: Slot,
     /// What has been put before it.
-    pub padding: Vec<Rc<Inst>>,
+    pub padding: Vec<Inserted>,
 }
 
 /// Who has an instruction.

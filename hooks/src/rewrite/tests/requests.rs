@@ -270,9 +270,9 @@ fn inserted_text_stands_beside_its_instruction_and_waits_for_what_it_names() {
     assert!(text.starts_with(&expected.map(str::to_owned)), "{text:#?}");
 }
 
-/// What a kernel of gfx1100 becomes without its third instruction.
-fn without_third(kernel: &str) -> Vec<String> {
-    let object = sample("gfx1100", kernel);
+/// What a kernel becomes without its third instruction.
+fn without_third(processor: &str, kernel: &str) -> Vec<String> {
+    let object = sample(processor, kernel);
     let mut instrumentation = Instrumentation::new(&object).expect("code");
     instrumentation.remove(InstIndex(2));
     let new = instrumentation.rewrite(compiler()).unwrap_or_else(|error| panic!("{error}"));
@@ -290,10 +290,31 @@ fn a_hazard_that_an_instruction_has_ended_is_mitigated_where_that_is_removed_how
         )
     };
     let mitigations = |between: &str| {
-        without_third(&kernel(between)).iter().filter(|own| *own == "v_mov_b32_e32 v3, v3").count()
+        without_third("gfx1100", &kernel(between))
+            .iter()
+            .filter(|own| *own == "v_mov_b32_e32 v3, v3")
+            .count()
     };
     assert_eq!(mitigations("v_mov_b32 v4, v0"), 1);
     assert_eq!(mitigations("v_mov_b32 v4, v0\nv_mov_b32 v4, v0"), 0);
+}
+
+#[test]
+fn a_scalar_register_that_is_late_is_waited_for_where_what_waited_is_removed() {
+    let wait = "s_wait_alu depctr_sa_sdst(0)";
+    let kernel = |third: &str, fourth: &str| {
+        format!(
+            "v_mov_b32 v3, s4\ns_mov_b32 s4, 1\n{third}\n{fourth}\nv_mov_b32 v4, s4\ns_endpgm\n"
+        )
+    };
+    let waits = |third: &str, fourth: &str| {
+        let text = without_third("gfx1201", &kernel(third, fourth));
+        text.iter().filter(|own| *own == wait).count()
+    };
+    assert_eq!(waits(wait, "s_nop 0"), 1);
+    assert_eq!(waits("s_nop 0", wait), 1);
+    // What a program does by itself is its compiler's business.
+    assert_eq!(waits("s_nop 0", "s_nop 0"), 0);
 }
 
 #[test]
@@ -301,7 +322,7 @@ fn a_loop_of_which_everything_is_removed_is_gone_round_only_so_often() {
     let kernel = "v_mov_b32 v3, v0\ns_branch start\nround: s_cbranch_scc0 round\n\
                   v_permlane16_b32 v3, v3, s0, s0\ns_endpgm\n\
                   start: v_cmpx_gt_u32 v1, v0\ns_branch round\n";
-    let text = without_third(kernel);
+    let text = without_third("gfx1100", kernel);
     assert!(text.iter().any(|own| own == "v_mov_b32_e32 v3, v3"), "{text:#?}");
 }
 
@@ -315,7 +336,7 @@ fn what_mitigates_a_hazard_waits_for_what_it_reads() {
         "s_waitcnt_depctr depctr_va_vdst(0)",
         "v_mov_b32_e32 v3, v3",
     ];
-    let text = without_third(kernel);
+    let text = without_third("gfx1100", kernel);
     assert!(text.starts_with(&expected.map(str::to_owned)), "{text:#?}");
 }
 
