@@ -2,10 +2,10 @@
 //! not have arrived, unless the original program alone would.
 
 use super::Question;
-use super::code::{ClaimedCode, ClaimedInst, ClaimedInstIndex};
+use super::code::{ClaimedCode, ClaimedInstIndex};
 use super::finding::{CheckRule, Finding};
 use super::flow::Flow;
-use crate::dataflow::{missing_waits, needed_by_program};
+use crate::dataflow::LateScalars;
 use crate::flow::IndexVec;
 use flipwave_isa::hazard::{ScalarReads, ScalarWait};
 
@@ -17,12 +17,11 @@ pub fn check(
     findings: &mut Vec<Finding>,
 ) {
     let Some(begin) = question.rules.scalar_reads else { return };
-    let by_itself = missing_waits(question.program, begin);
-    let known = entries(begin, code, flow);
+    let late = LateScalars::of(question.program, begin, &|index| flow.is_entered(index));
+    let known = entries(begin, code, flow, &late);
     for (at, item) in code.items().enumerated() {
         let Some(known) = known[at] else { continue };
-        let by_itself = code.original(at).and_then(|index| by_itself.get(&index));
-        let missing = needed(&known, item).without(by_itself.copied().unwrap_or_default());
+        let missing = missing(&known, code, at, &late);
         if !missing.is_empty() {
             let wait = begin.mitigation(missing).text();
             let what = format!("`{}` without `{wait}` before it", item.facts.inst);
@@ -38,6 +37,7 @@ fn entries(
     begin: ScalarReads,
     code: &ClaimedCode,
     flow: &Flow,
+    late: &LateScalars,
 ) -> IndexVec<ClaimedInstIndex, Option<ScalarReads>> {
     let mut known: IndexVec<ClaimedInstIndex, Option<ScalarReads>> =
         IndexVec::filled(None, code.items().len());
@@ -55,7 +55,7 @@ fn entries(
         let Some(mut state) = known[at] else { continue };
         let item = &code.items()[at];
         // Whoever finds a wait missing says so once.
-        state = state.after(needed(&state, item));
+        state = state.after(missing(&state, code, at, late));
         state.execute(&item.facts.inst);
         for next in flow.successors(at) {
             let meets = begins[*next] || flow.predecessors(*next).len() > 1;
@@ -71,7 +71,16 @@ fn entries(
     known
 }
 
-fn needed(state: &ScalarReads, item: &ClaimedInst) -> ScalarWait {
-    let inst = &item.facts.inst;
-    if item.is_inserted() { state.needed(inst) } else { needed_by_program(state, inst) }
+/// What is missing before an instruction, besides what the program itself lacks.
+fn missing(
+    state: &ScalarReads,
+    code: &ClaimedCode,
+    at: ClaimedInstIndex,
+    late: &LateScalars,
+) -> ScalarWait {
+    let inst = &code.items()[at].facts.inst;
+    match code.original(at) {
+        Some(index) => late.missing(index, state, inst),
+        None => state.needed(inst),
+    }
 }

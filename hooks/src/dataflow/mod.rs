@@ -6,6 +6,6 @@ pub(crate) mod liveness;
 mod outstanding;
 
 pub(crate) use index_mode::{IndexMode, index_mode};
-pub(crate) use late_scalars::{missing_waits, needed_by_program};
+pub(crate) use late_scalars::{LateScalars, leaves};
 pub use liveness::{Live, Liveness, RegisterUse, initialised};
 pub use outstanding::{Outstanding, OutstandingLoads};

@@ -55,16 +55,6 @@ impl ScalarWait {
     pub fn is_empty(self) -> bool {
         self == ScalarWait::default()
     }
-
-    /// What is missing here and is not in `other`.
-    #[must_use]
-    pub fn without(self, other: ScalarWait) -> ScalarWait {
-        ScalarWait {
-            by_salu: self.by_salu && !other.by_salu,
-            by_valu: self.by_valu && !other.by_valu,
-            vcc_by_valu: self.vcc_by_valu && !other.vcc_by_valu,
-        }
-    }
 }
 
 impl ScalarReads {
@@ -168,6 +158,18 @@ impl ScalarReads {
             by_salu: self.by_salu != 0 || self.vcc_by_salu,
             by_valu: self.by_valu != 0,
             vcc_by_valu: self.vcc_by_valu,
+        }
+    }
+
+    /// The same without what may not have arrived in `other` either.
+    #[must_use]
+    pub fn beyond(self, other: &ScalarReads) -> ScalarReads {
+        ScalarReads {
+            by_salu: self.by_salu & !other.by_salu,
+            by_valu: self.by_valu & !other.by_valu,
+            vcc_by_salu: self.vcc_by_salu && !other.vcc_by_salu,
+            vcc_by_valu: self.vcc_by_valu && !other.vcc_by_valu,
+            ..self
         }
     }
 

@@ -8,18 +8,49 @@ use super::PaddingError;
 use super::decoder::Decoder;
 use super::slot::Slot;
 use super::stream::{Item, StreamIndex, Streams};
-use crate::dataflow::{missing_waits, needed_by_program};
-use crate::flow::{Disassembly, IndexVec};
+use crate::dataflow::{LateScalars, leaves};
+use crate::flow::{Disassembly, IndexVec, InstIndex};
 use flipwave_isa::hazard::{ScalarReads, ScalarWait};
 use std::collections::BTreeMap;
 
-/// What an item needs before it; then executes it.
-fn pass(known: &mut ScalarReads, item: &Item<'_>) -> ScalarWait {
-    let inst = item.inst.inst();
-    let wait = if item.is_original() { needed_by_program(known, inst) } else { known.needed(inst) };
-    *known = known.after(wait);
-    known.execute(inst);
-    wait
+/// What is known of scalar registers on the ways through a program.
+struct Known<'p> {
+    program: &'p Disassembly,
+    /// Of a wave that begins.
+    begin: ScalarReads,
+    /// What the program alone lacks.
+    late: LateScalars,
+}
+
+impl<'p> Known<'p> {
+    fn new(program: &'p Disassembly, begin: ScalarReads) -> Known<'p> {
+        let late = LateScalars::of(program, begin, &|index| is_entered(program, index));
+        Known { program, begin, late }
+    }
+
+    /// What must be put before an item; then executes it.
+    fn pass(&self, state: &mut ScalarReads, item: &Item<'_>) -> ScalarWait {
+        let inst = item.inst.inst();
+        let at = item.slot.at();
+        if at.is_some_and(|at| is_entered(self.program, at)) {
+            state.join(&self.begin.called());
+        }
+        let wait = match item.slot {
+            Slot::Original(index) => self.late.missing(index, state, inst),
+            _ => state.needed(inst),
+        };
+        *state = state.after(wait);
+        state.execute(inst);
+        if item.is_original() && leaves(inst) {
+            *state = state.after(state.pending());
+        }
+        wait
+    }
+}
+
+/// Whether control may come to an instruction from elsewhere: nobody knows where it goes in its function.
+fn is_entered(program: &Disassembly, index: InstIndex) -> bool {
+    !program.functions[program.function_of(index)].unresolved.is_empty()
 }
 
 impl Streams<'_> {
@@ -31,21 +62,13 @@ impl Streams<'_> {
         decoder: &mut Decoder<'_>,
         padding: &mut BTreeMap<Slot, Vec<Vec<u8>>>,
     ) -> Result<(), PaddingError> {
-        let by_itself = missing_waits(program, begin);
-        let entries = self.scalar_reads_at_entries(program, begin);
+        let known = Known::new(program, begin);
+        let entries = self.scalar_reads_at_entries(&known);
         for (stream, entry) in entries.enumerated() {
             let Some(entry) = entry else { continue };
-            for (at, mut wait) in self.follow(stream, *entry).1 {
-                let item = &mut self.streams[stream][at];
-                if let Slot::Original(index) = item.slot
-                    && let Some(own) = by_itself.get(&index)
-                {
-                    wait = wait.without(*own);
-                }
-                if wait.is_empty() {
-                    continue;
-                }
+            for (at, wait) in self.follow(&known, stream, *entry).1 {
                 let (code, insts) = decoder.assemble(&begin.mitigation(wait).text())?;
+                let item = &mut self.streams[stream][at];
                 item.padding.extend(insts.iter().cloned());
                 padding.entry(item.slot).or_default().push(code);
             }
@@ -56,9 +79,9 @@ impl Streams<'_> {
     /// What is known at the beginning of each stream.
     fn scalar_reads_at_entries(
         &self,
-        program: &Disassembly,
-        begin: ScalarReads,
+        known: &Known<'_>,
     ) -> IndexVec<StreamIndex, Option<ScalarReads>> {
+        let (program, begin) = (known.program, known.begin);
         let mut successors = IndexVec::filled(Vec::new(), self.streams.len());
         for (stream, before) in self.predecessors.enumerated() {
             before.iter().for_each(|own| successors[*own].push(stream));
@@ -91,10 +114,10 @@ impl Streams<'_> {
             self.streams.indices().iter().rev().filter(|own| entries[*own].is_some()).collect();
         while let Some(stream) = waiting.pop() {
             let Some(entry) = entries[stream] else { continue };
-            let (end, _) = self.follow(stream, entry);
+            let (end, _) = self.follow(known, stream, entry);
             for next in &successors[stream] {
                 let is_more = match &mut entries[*next] {
-                    Some(known) => known.join(&end),
+                    Some(own) => own.join(&end),
                     unknown => {
                         *unknown = Some(end);
                         true
@@ -111,6 +134,7 @@ impl Streams<'_> {
     /// What is known at the end of a stream, and the waits that its items need before them.
     fn follow(
         &self,
+        known: &Known<'_>,
         stream: StreamIndex,
         entry: ScalarReads,
     ) -> (ScalarReads, Vec<(usize, ScalarWait)>) {
@@ -118,28 +142,28 @@ impl Streams<'_> {
         // What comes by branches of inserted code; loops are gone round until nothing changes.
         let mut arriving: BTreeMap<usize, ScalarReads> = BTreeMap::new();
         loop {
-            let mut known = entry;
+            let mut state = entry;
             let mut waits = Vec::new();
             let mut goes_round = false;
             for at in 0..=items.len() {
                 if let Some(other) = arriving.get(&at) {
-                    known.join(other);
+                    state.join(other);
                 }
                 let Some(item) = items.get(at) else { break };
-                let wait = pass(&mut known, item);
+                let wait = known.pass(&mut state, item);
                 if !wait.is_empty() {
                     waits.push((at, wait));
                 }
                 for (_, to) in jumps.iter().filter(|(from, _)| *from == at) {
                     let is_more = match arriving.get_mut(to) {
-                        Some(other) => other.join(&known),
-                        None => arriving.insert(*to, known).is_none(),
+                        Some(other) => other.join(&state),
+                        None => arriving.insert(*to, state).is_none(),
                     };
                     goes_round |= is_more && *to <= at;
                 }
             }
             if !goes_round {
-                return (known, waits);
+                return (state, waits);
             }
         }
     }

@@ -23,6 +23,17 @@ pub(super) struct Point {
 }
 
 impl Slot {
+    /// The instruction of the program that it belongs to; none for what runs before functions.
+    pub fn at(self) -> Option<InstIndex> {
+        match self {
+            Slot::Entry(..) => None,
+            Slot::Before(index, _)
+            | Slot::Original(index)
+            | Slot::Instead(index, _)
+            | Slot::After(index, _) => Some(index),
+        }
+    }
+
     /// Puts `padding` before what is in this slot.
     pub fn insert(self, edits: &mut Edits, padding: Vec<Vec<u8>>) {
         let (code, at) = match self {
