@@ -15,8 +15,6 @@ pub struct Flow {
     /// Instructions to which control comes from somewhere that is not followed: device functions
     /// and what is after calls.
     entered_from_elsewhere: HashSet<ClaimedInstIndex>,
-    /// The program's instructions to which that leads, but for those after calls.
-    entered: HashSet<InstIndex>,
     /// First instruction of each kernel, by the kernel's index in the original code object.
     pub kernels: Vec<(usize, ClaimedInstIndex)>,
 }
@@ -33,7 +31,6 @@ impl Flow {
             successors: IndexVec::filled(Vec::new(), code.items().len()),
             predecessors: IndexVec::filled(Vec::new(), code.items().len()),
             entered_from_elsewhere: HashSet::new(),
-            entered: HashSet::new(),
             kernels: Vec::new(),
         };
         let index = |pc: u64| code.index_at(pc);
@@ -66,7 +63,6 @@ impl Flow {
                 SeamOrigin::Flow if !is_function => {}
                 SeamOrigin::Address | SeamOrigin::Flow | SeamOrigin::Old => {
                     flow.entered_from_elsewhere.insert(start);
-                    flow.entered.insert(seam.to);
                 }
             }
         }
@@ -115,12 +111,6 @@ impl Flow {
     /// Where control comes from to an instruction.
     pub fn predecessors(&self, at: ClaimedInstIndex) -> &[ClaimedInstIndex] {
         &self.predecessors[at]
-    }
-
-    /// Whether control comes to an instruction of the program from somewhere that is not followed, other
-    /// than by the return from a call.
-    pub fn is_entered(&self, index: InstIndex) -> bool {
-        self.entered.contains(&index)
     }
 
     /// The instructions after calls and at the beginning of device functions.

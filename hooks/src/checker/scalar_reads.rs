@@ -2,12 +2,11 @@
 //! not have arrived, unless the original program alone would.
 
 use super::Question;
-use super::code::{ClaimedCode, ClaimedInstIndex};
+use super::code::{ClaimedCode, ClaimedInst, ClaimedInstIndex};
 use super::finding::{CheckRule, Finding};
 use super::flow::Flow;
-use crate::dataflow::LateScalars;
 use crate::flow::IndexVec;
-use flipwave_isa::hazard::{ScalarReads, ScalarWait};
+use flipwave_isa::hazard::{Author, MixedReads, ScalarReads};
 
 /// Follows all paths and checks each instruction.
 pub fn check(
@@ -17,11 +16,11 @@ pub fn check(
     findings: &mut Vec<Finding>,
 ) {
     let Some(begin) = question.rules.scalar_reads else { return };
-    let late = LateScalars::of(question.program, begin, &|index| flow.is_entered(index));
-    let known = entries(begin, code, flow, &late);
+    let known = entries(question, begin, code, flow);
     for (at, item) in code.items().enumerated() {
-        let Some(known) = known[at] else { continue };
-        let missing = missing(&known, code, at, &late);
+        let Some(mut known) = known[at] else { continue };
+        pass_removed(&mut known, question, code, at);
+        let missing = known.needed(&item.facts.inst, author(item));
         if !missing.is_empty() {
             let wait = begin.mitigation(missing).text();
             let what = format!("`{}` without `{wait}` before it", item.facts.inst);
@@ -34,18 +33,20 @@ pub fn check(
 
 /// What is known before each instruction that control comes to.
 fn entries(
+    question: &Question<'_>,
     begin: ScalarReads,
     code: &ClaimedCode,
     flow: &Flow,
-    late: &LateScalars,
-) -> IndexVec<ClaimedInstIndex, Option<ScalarReads>> {
-    let mut known: IndexVec<ClaimedInstIndex, Option<ScalarReads>> =
+) -> IndexVec<ClaimedInstIndex, Option<MixedReads>> {
+    let mut known: IndexVec<ClaimedInstIndex, Option<MixedReads>> =
         IndexVec::filled(None, code.items().len());
     // Where paths meet or begin, all of them count; elsewhere it follows from what is before.
     let mut begins = IndexVec::filled(false, code.items().len());
     let mut waiting = Vec::new();
-    let roots = flow.kernels.iter().map(|(_, first)| (*first, begin));
-    let others = flow.entered_from_elsewhere().map(|first| (first, begin.called()));
+    let inserted = code.items().iter().filter(|item| item.is_inserted());
+    let called = MixedReads::called(begin, inserted.map(|item| &item.facts.inst));
+    let roots = flow.kernels.iter().map(|(_, first)| (*first, MixedReads::new(begin)));
+    let others = flow.entered_from_elsewhere().map(|first| (first, called));
     for (first, state) in roots.chain(others) {
         known[first].get_or_insert(state).join(&state);
         begins[first] = true;
@@ -54,9 +55,10 @@ fn entries(
     while let Some(at) = waiting.pop() {
         let Some(mut state) = known[at] else { continue };
         let item = &code.items()[at];
+        pass_removed(&mut state, question, code, at);
         // Whoever finds a wait missing says so once.
-        state = state.after(missing(&state, code, at, late));
-        state.execute(&item.facts.inst);
+        state = state.after(state.needed(&item.facts.inst, author(item)));
+        state.execute(&item.facts.inst, author(item));
         for next in flow.successors(at) {
             let meets = begins[*next] || flow.predecessors(*next).len() > 1;
             let is_more = match &mut known[*next] {
@@ -71,16 +73,26 @@ fn entries(
     known
 }
 
-/// What is missing before an instruction, besides what the program itself lacks.
-fn missing(
-    state: &ScalarReads,
+fn author(item: &ClaimedInst) -> Author {
+    if item.is_inserted() { Author::Rewriter } else { Author::Program }
+}
+
+/// Passes over the instructions of the program that were between one and the last before it, and are gone.
+/// What was inserted in their places stands before the one, and cannot have relied on what they ended.
+fn pass_removed(
+    state: &mut MixedReads,
+    question: &Question<'_>,
     code: &ClaimedCode,
     at: ClaimedInstIndex,
-    late: &LateScalars,
-) -> ScalarWait {
-    let inst = &code.items()[at].facts.inst;
-    match code.original(at) {
-        Some(index) => late.missing(index, state, inst),
-        None => state.needed(inst),
+) {
+    let Some(index) = code.original(at) else { return };
+    let block = question.program.blocks[question.program.block_of(index)].instructions;
+    let mut before = index;
+    while let Some(previous) = before.previous() {
+        if !block.contains(previous) || question.place(previous).is_some() {
+            break;
+        }
+        state.pass_removed(&question.program.instructions[previous]);
+        before = previous;
     }
 }

@@ -1,11 +1,9 @@
 //! What is known at each point of a program, from all paths through it.
 
 mod index_mode;
-mod late_scalars;
 pub(crate) mod liveness;
 mod outstanding;
 
 pub(crate) use index_mode::{IndexMode, index_mode};
-pub(crate) use late_scalars::{LateScalars, leaves};
 pub use liveness::{Live, Liveness, RegisterUse, initialised};
 pub use outstanding::{Outstanding, OutstandingLoads};

@@ -31,7 +31,7 @@ pub struct Roles {
     across: u128,
     /// Rows that it alone ends.
     ends: u128,
-    /// Kinds of instructions that it is of, of which it takes several to end a row.
+    /// The counted kinds of instructions that it is one of.
     counted: u8,
     trigger_registers: RegisterSet,
     victim_registers: RegisterSet,

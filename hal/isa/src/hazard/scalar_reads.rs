@@ -14,13 +14,13 @@ pub struct ScalarReads {
     kind: Kind,
     /// Registers that a vector operation may have read, and those of pairs that one has on every way: a
     /// bit of a state that is on more ways never asks for less.
-    read: u128,
-    surely_read: u128,
+    pub(super) read: u128,
+    pub(super) surely_read: u128,
     /// Such registers that were written since, by unit; VCC stands for itself.
-    by_salu: u128,
-    by_valu: u128,
-    vcc_by_salu: bool,
-    vcc_by_valu: bool,
+    pub(super) by_salu: u128,
+    pub(super) by_valu: u128,
+    pub(super) vcc_by_salu: bool,
+    pub(super) vcc_by_valu: bool,
     /// `ds_nop` in a row.
     nops: u8,
 }
@@ -161,18 +161,6 @@ impl ScalarReads {
         }
     }
 
-    /// The same without what may not have arrived in `other` either.
-    #[must_use]
-    pub fn beyond(self, other: &ScalarReads) -> ScalarReads {
-        ScalarReads {
-            by_salu: self.by_salu & !other.by_salu,
-            by_valu: self.by_valu & !other.by_valu,
-            vcc_by_salu: self.vcc_by_salu && !other.vcc_by_salu,
-            vcc_by_valu: self.vcc_by_valu && !other.vcc_by_valu,
-            ..self
-        }
-    }
-
     /// The same after a wait.
     #[must_use]
     pub fn after(mut self, wait: ScalarWait) -> ScalarReads {
@@ -186,8 +174,26 @@ impl ScalarReads {
         self
     }
 
+    /// The same where a register that may not have arrived has.
+    #[must_use]
+    pub fn arrived(mut self, registers: RegisterRange) -> ScalarReads {
+        for (first, range) in scalars(&[registers]) {
+            self.by_salu &= !bits(first, range.words);
+            self.by_valu &= !bits(first, range.words);
+            self.vcc_by_salu &= !is_vcc(range);
+            self.vcc_by_valu &= !is_vcc(range);
+        }
+        self
+    }
+
     /// Executes an instruction.
     pub fn execute(&mut self, inst: &Inst) {
+        self.step(inst, self.read, true);
+    }
+
+    /// Executes an instruction where what it writes is late if it is among `read`; whether it counts what
+    /// the instruction itself reads.
+    pub(super) fn step(&mut self, inst: &Inst, read: u128, counts_reads: bool) {
         if inst.operation.opcode() == Opcode::SWaitcntDepctr {
             self.nops = 0;
             *self = self.after(ScalarWait {
@@ -198,12 +204,12 @@ impl ScalarReads {
             return;
         }
         match self.kind {
-            Kind::Pairs { forgetting } => self.execute_with_pairs(inst, forgetting),
-            Kind::Masks => self.execute_with_masks(inst),
+            Kind::Pairs { forgetting } => self.step_pairs(inst, read, counts_reads, forgetting),
+            Kind::Masks => self.step_masks(inst, read, counts_reads),
         }
     }
 
-    fn execute_with_pairs(&mut self, inst: &Inst, forgetting: u8) {
+    fn step_pairs(&mut self, inst: &Inst, mut read: u128, counts_reads: bool, forgetting: u8) {
         if inst.operation.opcode() == Opcode::DsNop {
             self.nops = self.nops.saturating_add(1);
             if self.nops >= forgetting {
@@ -226,20 +232,23 @@ impl ScalarReads {
             let pair = bits(first & !1, 2);
             let is_surely_read = self.surely_read & pair != 0;
             if by_valu {
-                self.read |= pair;
                 self.surely_read |= pair;
+                if counts_reads {
+                    self.read |= pair;
+                    read |= pair;
+                }
             } else if is_surely_read && is_vcc(range) {
                 self.vcc_by_valu = false;
             } else if is_surely_read {
                 self.by_valu = 0;
             }
         }
-        if inst.flags.call {
-            (self.read, self.surely_read) = (!0, !0);
+        if inst.flags.call && counts_reads {
+            (self.read, self.surely_read, read) = (!0, !0, !0);
         }
         for (first, range) in scalars(&inst.writes) {
             match (is_vcc(range), by_valu) {
-                _ if self.read & bits(first, 1) == 0 => {}
+                _ if read & bits(first, 1) == 0 => {}
                 (true, _) => (self.vcc_by_salu, self.vcc_by_valu) = (!by_valu, by_valu),
                 (false, true) => self.by_valu |= bits(first, range.words),
                 (false, false) => self.by_salu |= bits(first, range.words),
@@ -247,11 +256,11 @@ impl ScalarReads {
         }
     }
 
-    fn execute_with_masks(&mut self, inst: &Inst) {
+    fn step_masks(&mut self, inst: &Inst, read: u128, counts_reads: bool) {
         let (by_valu, by_salu) = (is_valu(inst), is_salu(inst));
         for (first, range) in scalars(&inst.writes) {
-            let overwritten = self.read & bits(first, range.words);
-            self.read &= !overwritten;
+            let overwritten = read & bits(first, range.words);
+            self.read &= !bits(first, range.words);
             let is_late = overwritten != 0;
             match is_vcc(range) {
                 true => {
@@ -263,7 +272,7 @@ impl ScalarReads {
                 false => {}
             }
         }
-        if READS_MASK.contains(inst) {
+        if counts_reads && READS_MASK.contains(inst) {
             for (first, range) in scalars(&Part::Mask.registers(inst)) {
                 self.read |= bits(first, range.words);
             }

@@ -2,8 +2,8 @@
 
 use super::facts::Facts;
 use super::violation::Finding;
-use flipwave_isa::Register;
 use flipwave_isa::hazard::ScalarReads;
+use flipwave_isa::{Register, RegisterRange};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -32,7 +32,8 @@ impl Scalars {
     /// Notes that an instruction is executed. What it has read late is not complained about again.
     pub fn push(&mut self, facts: &Arc<Facts>) {
         let inst = &facts.inst;
-        self.known = self.known.after(self.known.needed(inst));
+        let late: Vec<RegisterRange> = self.known.late(inst).map(|(own, _)| own).collect();
+        self.known = late.into_iter().fold(self.known, ScalarReads::arrived);
         self.known.execute(inst);
         self.known = self.known.left_by(inst);
         let written = facts.inst.writes.iter().flat_map(|range| range.iter());

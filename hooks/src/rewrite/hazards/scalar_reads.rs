@@ -1,56 +1,32 @@
 //! Waits for scalar registers that may be read late. What was read any time before counts, so the
 //! state of a wave is followed on all ways instead of looking back.
 //!
-//! Code from a compiler keeps this by itself. Where the program without inserted code would need a
-//! wait too, none is put.
+//! Code from a compiler keeps this by itself. Where inserted code has no part in what the program reads
+//! late, no wait is put.
 
 use super::PaddingError;
 use super::decoder::Decoder;
 use super::slot::Slot;
 use super::stream::{Item, StreamIndex, Streams};
-use crate::dataflow::{LateScalars, leaves};
-use crate::flow::{Disassembly, IndexVec, InstIndex};
-use flipwave_isa::hazard::{ScalarReads, ScalarWait};
+use crate::flow::{Disassembly, IndexVec};
+use flipwave_isa::hazard::{Author, MixedReads, ScalarReads, ScalarWait};
 use std::collections::BTreeMap;
 
-/// What is known of scalar registers on the ways through a program.
-struct Known<'p> {
+/// What waves know of scalar registers where they come from outside of what is followed.
+struct Origins<'p> {
     program: &'p Disassembly,
-    /// Of a wave that begins.
-    begin: ScalarReads,
-    /// What the program alone lacks.
-    late: LateScalars,
+    /// Where a wave begins.
+    begin: MixedReads,
+    /// Where control comes from elsewhere.
+    called: MixedReads,
 }
 
-impl<'p> Known<'p> {
-    fn new(program: &'p Disassembly, begin: ScalarReads) -> Known<'p> {
-        let late = LateScalars::of(program, begin, &|index| is_entered(program, index));
-        Known { program, begin, late }
+impl Origins<'_> {
+    /// Whether control may come to an item from elsewhere: nobody knows where it goes in its function.
+    fn is_entered(&self, item: &Item<'_>) -> bool {
+        let function = item.slot.at().map(|at| self.program.function_of(at));
+        function.is_some_and(|own| !self.program.functions[own].unresolved.is_empty())
     }
-
-    /// What must be put before an item; then executes it.
-    fn pass(&self, state: &mut ScalarReads, item: &Item<'_>) -> ScalarWait {
-        let inst = item.inst.inst();
-        let at = item.slot.at();
-        if at.is_some_and(|at| is_entered(self.program, at)) {
-            state.join(&self.begin.called());
-        }
-        let wait = match item.slot {
-            Slot::Original(index) => self.late.missing(index, state, inst),
-            _ => state.needed(inst),
-        };
-        *state = state.after(wait);
-        state.execute(inst);
-        if item.is_original() && leaves(inst) {
-            *state = state.after(state.pending());
-        }
-        wait
-    }
-}
-
-/// Whether control may come to an instruction from elsewhere: nobody knows where it goes in its function.
-fn is_entered(program: &Disassembly, index: InstIndex) -> bool {
-    !program.functions[program.function_of(index)].unresolved.is_empty()
 }
 
 impl Streams<'_> {
@@ -62,11 +38,13 @@ impl Streams<'_> {
         decoder: &mut Decoder<'_>,
         padding: &mut BTreeMap<Slot, Vec<Vec<u8>>>,
     ) -> Result<(), PaddingError> {
-        let known = Known::new(program, begin);
-        let entries = self.scalar_reads_at_entries(&known);
+        let inserted = self.items().filter(|item| !item.is_original());
+        let called = MixedReads::called(begin, inserted.map(|item| item.inst.inst()));
+        let origins = Origins { program, begin: MixedReads::new(begin), called };
+        let entries = self.scalar_reads_at_entries(&origins);
         for (stream, entry) in entries.enumerated() {
             let Some(entry) = entry else { continue };
-            for (at, wait) in self.follow(&known, stream, *entry).1 {
+            for (at, wait) in self.follow(&origins, stream, *entry).1 {
                 let (code, insts) = decoder.assemble(&begin.mitigation(wait).text())?;
                 let item = &mut self.streams[stream][at];
                 item.padding.extend(insts.iter().cloned());
@@ -79,9 +57,9 @@ impl Streams<'_> {
     /// What is known at the beginning of each stream.
     fn scalar_reads_at_entries(
         &self,
-        known: &Known<'_>,
-    ) -> IndexVec<StreamIndex, Option<ScalarReads>> {
-        let (program, begin) = (known.program, known.begin);
+        origins: &Origins<'_>,
+    ) -> IndexVec<StreamIndex, Option<MixedReads>> {
+        let Origins { program, begin, called } = *origins;
         let mut successors = IndexVec::filled(Vec::new(), self.streams.len());
         for (stream, before) in self.predecessors.enumerated() {
             before.iter().for_each(|own| successors[*own].push(stream));
@@ -90,13 +68,13 @@ impl Streams<'_> {
         let mut entries = IndexVec::filled(None, self.streams.len());
         for (stream, before) in self.predecessors.enumerated() {
             if before.is_empty() {
-                entries[stream] = Some(begin.called());
+                entries[stream] = Some(called);
             }
         }
         for function in &program.functions {
             let first = StreamIndex::from(function.blocks.start);
             let is_kernel = function.kernel.is_some();
-            let own = if is_kernel { begin } else { begin.called() };
+            let own = if is_kernel { begin } else { called };
             entries[first] = Some(own);
             let prologues = self.predecessors[first]
                 .iter()
@@ -107,14 +85,13 @@ impl Streams<'_> {
         }
         // Where a call comes back to may have other ways to it.
         for to in self.returns.values() {
-            let back = begin.called();
-            entries[*to].get_or_insert(back).join(&back);
+            entries[*to].get_or_insert(called).join(&called);
         }
         let mut waiting: Vec<StreamIndex> =
             self.streams.indices().iter().rev().filter(|own| entries[*own].is_some()).collect();
         while let Some(stream) = waiting.pop() {
             let Some(entry) = entries[stream] else { continue };
-            let (end, _) = self.follow(known, stream, entry);
+            let (end, _) = self.follow(origins, stream, entry);
             for next in &successors[stream] {
                 let is_more = match &mut entries[*next] {
                     Some(own) => own.join(&end),
@@ -134,13 +111,13 @@ impl Streams<'_> {
     /// What is known at the end of a stream, and the waits that its items need before them.
     fn follow(
         &self,
-        known: &Known<'_>,
+        origins: &Origins<'_>,
         stream: StreamIndex,
-        entry: ScalarReads,
-    ) -> (ScalarReads, Vec<(usize, ScalarWait)>) {
+        entry: MixedReads,
+    ) -> (MixedReads, Vec<(usize, ScalarWait)>) {
         let (items, jumps) = (&self.streams[stream], &self.jumps[stream]);
         // What comes by branches of inserted code; loops are gone round until nothing changes.
-        let mut arriving: BTreeMap<usize, ScalarReads> = BTreeMap::new();
+        let mut arriving: BTreeMap<usize, MixedReads> = BTreeMap::new();
         loop {
             let mut state = entry;
             let mut waits = Vec::new();
@@ -149,11 +126,20 @@ impl Streams<'_> {
                 if let Some(other) = arriving.get(&at) {
                     state.join(other);
                 }
+                let removed = self.removed[stream].iter().filter(|(before, _)| *before == at);
+                removed.for_each(|(_, inst)| state.pass_removed(inst));
                 let Some(item) = items.get(at) else { break };
-                let wait = known.pass(&mut state, item);
+                if origins.is_entered(item) {
+                    state.join(&origins.called);
+                }
+                let inst = item.inst.inst();
+                let author = if item.is_original() { Author::Program } else { Author::Rewriter };
+                let wait = state.needed(inst, author);
                 if !wait.is_empty() {
                     waits.push((at, wait));
                 }
+                state = state.after(wait);
+                state.execute(inst, author);
                 for (_, to) in jumps.iter().filter(|(from, _)| *from == at) {
                     let is_more = match arriving.get_mut(to) {
                         Some(other) => other.join(&state),

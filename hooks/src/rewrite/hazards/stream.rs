@@ -62,6 +62,8 @@ pub(super) struct Streams<'a> {
     pub returns: BTreeMap<BlockIndex, StreamIndex>,
     /// Branches of inserted code within a stream: from an item, to the item that it leads to.
     pub jumps: IndexVec<StreamIndex, Vec<(usize, usize)>>,
+    /// Instructions of the program that are gone: the item of the stream before which each was.
+    pub removed: IndexVec<StreamIndex, Vec<(usize, &'a Inst)>>,
     /// What the last instructions of each stream, and of those before it, can set up.
     pub tails: IndexVec<StreamIndex, Roles>,
     /// What anything at all can set up.
@@ -80,18 +82,20 @@ impl<'a> Streams<'a> {
         decoder: &mut Decoder<'a>,
     ) -> Result<Streams<'a>, PaddingError> {
         let (mut streams, mut all_jumps) = (IndexVec::new(), IndexVec::new());
+        let mut all_removed = IndexVec::new();
         // What runs after calls: what is called runs before it, and not the caller's block.
         let mut after_calls = Vec::new();
         for (index, block) in program.blocks.enumerated() {
             let call = block.instructions.last().filter(|_| block.end == BlockEnd::Call);
             let mut stream = Vec::with_capacity(8 * block.instructions.len());
-            let mut jumps = Vec::new();
+            let (mut jumps, mut removed) = (Vec::new(), Vec::new());
             for (at, inst) in program.insts_of(block.instructions) {
                 if let Some(code) = edits.before.get(&at) {
                     append(&mut stream, &mut jumps, code, decoder, |n| Slot::Before(at, n))?;
                 }
                 match edits.replaced.get(&at) {
                     Some(code) => {
+                        removed.push((stream.len(), inst));
                         append(&mut stream, &mut jumps, code, decoder, |n| Slot::Instead(at, n))?;
                     }
                     None => stream.push(Item {
@@ -114,6 +118,7 @@ impl<'a> Streams<'a> {
             }
             streams.push(stream);
             all_jumps.push(jumps);
+            all_removed.push(removed);
         }
         let count = streams.len() + after_calls.len() + edits.entries.len();
         let mut predecessors = IndexVec::filled(Vec::new(), count);
@@ -130,6 +135,7 @@ impl<'a> Streams<'a> {
         }
         for (caller, stream, jumps) in after_calls {
             all_jumps.push(jumps);
+            all_removed.push(Vec::new());
             let after = streams.push(stream);
             if let Some(to) = returns.insert(caller, after) {
                 predecessors[to].push(after);
@@ -140,6 +146,7 @@ impl<'a> Streams<'a> {
             let (mut stream, mut jumps) = (Vec::new(), Vec::new());
             append(&mut stream, &mut jumps, code, decoder, |n| Slot::Entry(*function, n))?;
             all_jumps.push(jumps);
+            all_removed.push(Vec::new());
             let first = StreamIndex::from(program.functions[*function].blocks.start);
             predecessors[first].push(streams.push(stream));
         }
@@ -151,9 +158,18 @@ impl<'a> Streams<'a> {
                 inserted = inserted.with_triggers(&item.roles).with_across(&item.roles);
             }
         }
-        let (tails, jumps) = (IndexVec::new(), all_jumps);
-        let mut streams =
-            Streams { tails, streams, predecessors, returns, jumps, all, inserted, removes };
+        let (tails, jumps, removed) = (IndexVec::new(), all_jumps, all_removed);
+        let mut streams = Streams {
+            streams,
+            predecessors,
+            returns,
+            jumps,
+            removed,
+            tails,
+            all,
+            inserted,
+            removes,
+        };
         streams.tails = streams.streams.indices().iter().map(|at| streams.tail(at)).collect();
         Ok(streams)
     }
