@@ -60,6 +60,12 @@ impl Inst {
         }
     }
 
+    /// Whether it calls a function, or goes to an address as returns do. Compilers take what came before it
+    /// for done.
+    pub fn leaves_function(&self) -> bool {
+        self.flags.call || self.operation.opcode() == Opcode::SSetpc
+    }
+
     /// Whether it is one of the instructions that a wave ends with.
     pub fn ends_wave(&self) -> bool {
         self.operation.opcode() == Opcode::SEndpgm

@@ -2,7 +2,7 @@
 //! register is read before it has arrived; what inserted code has a part in is the rewriter's.
 
 use super::{ScalarReads, ScalarWait};
-use crate::{Inst, Opcode};
+use crate::Inst;
 
 /// What is known of the scalar registers of a wave, and how much of that inserted code has a part in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl MixedReads {
     pub fn needed(&self, inst: &Inst, author: Author) -> ScalarWait {
         match author {
             Author::Rewriter => self.all.needed(inst),
-            Author::Program if leaves(inst) => self.inserted.pending(),
+            Author::Program if inst.leaves_function() => self.inserted.pending(),
             Author::Program => {
                 let mut late = self.inserted;
                 late.read = self.all.read;
@@ -72,7 +72,7 @@ impl MixedReads {
         self.inserted.surely_read = self.all.surely_read;
         self.inserted.step(inst, read, is_inserted);
         self.all.execute(inst);
-        if !is_inserted && leaves(inst) {
+        if !is_inserted && inst.leaves_function() {
             *self = self.after(self.all.pending());
         }
     }
@@ -93,9 +93,4 @@ impl MixedReads {
     pub fn join(&mut self, other: &MixedReads) -> bool {
         self.all.join(&other.all) | self.inserted.join(&other.inserted)
     }
-}
-
-/// Whether control leaves a function after an instruction.
-fn leaves(inst: &Inst) -> bool {
-    inst.flags.call || inst.operation.opcode() == Opcode::SSetpc
 }

@@ -95,10 +95,9 @@ impl ScalarReads {
     /// arrived. For masks LLVM looks no further back than the beginning of a function.
     #[must_use]
     pub fn left_by(self, inst: &Inst) -> ScalarReads {
-        let is_call = inst.flags.call;
         match self.kind {
-            _ if !is_call && inst.operation.opcode() != Opcode::SSetpc => self,
-            Kind::Pairs { .. } if is_call => self.called(),
+            _ if !inst.leaves_function() => self,
+            Kind::Pairs { .. } if inst.flags.call => self.called(),
             Kind::Pairs { .. } => self.after(self.pending()),
             Kind::Masks => ScalarReads::new(self.kind),
         }

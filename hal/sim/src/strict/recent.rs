@@ -2,7 +2,6 @@
 
 use super::facts::Facts;
 use super::violation::Finding;
-use flipwave_isa::Opcode;
 use flipwave_isa::hazard::{
     Breach, FAR_WAIT_STATES, Hazard, MOST_WAIT_STATES, Mitigation, Preceding, breaches,
 };
@@ -90,7 +89,7 @@ impl Recent {
             self.executed.pop_back();
         }
         // LLVM's recognizer looks no further back than the beginning of a function.
-        if facts.inst.flags.call || facts.inst.operation.opcode() == Opcode::SSetpc {
+        if facts.inst.leaves_function() {
             self.executed.clear();
         } else {
             self.executed.push_front((Arc::clone(facts), self.clock));

@@ -22,9 +22,11 @@ struct Origins<'p> {
 }
 
 impl Origins<'_> {
-    /// Whether control may come to an item from elsewhere: nobody knows where it goes in its function.
-    fn is_entered(&self, item: &Item<'_>) -> bool {
-        let function = item.slot.at().map(|at| self.program.function_of(at));
+    /// Whether control may come to any item of a stream from elsewhere: nobody knows where it goes in the
+    /// stream's function.
+    fn is_entered(&self, stream: &[Item<'_>]) -> bool {
+        let at = stream.first().and_then(|item| item.slot.at());
+        let function = at.map(|at| self.program.function_of(at));
         function.is_some_and(|own| !self.program.functions[own].unresolved.is_empty())
     }
 }
@@ -116,6 +118,7 @@ impl Streams<'_> {
         entry: MixedReads,
     ) -> (MixedReads, Vec<(usize, ScalarWait)>) {
         let (items, jumps) = (&self.streams[stream], &self.jumps[stream]);
+        let is_entered = origins.is_entered(items);
         // What comes by branches of inserted code; loops are gone round until nothing changes.
         let mut arriving: BTreeMap<usize, MixedReads> = BTreeMap::new();
         loop {
@@ -129,7 +132,7 @@ impl Streams<'_> {
                 let removed = self.removed[stream].iter().filter(|(before, _)| *before == at);
                 removed.for_each(|(_, inst)| state.pass_removed(inst));
                 let Some(item) = items.get(at) else { break };
-                if origins.is_entered(item) {
+                if is_entered {
                     state.join(&origins.called);
                 }
                 let inst = item.inst.inst();
