@@ -269,6 +269,7 @@ fn new_page() -> Page {
 /// What the unit tests see of it.
 #[cfg(test)]
 pub mod testing {
+    pub use super::access::Direction;
     pub use super::block::Block;
     pub use super::compiled::{Candidate, Demands, How};
     pub use super::frame::Room;

@@ -1,5 +1,6 @@
 //! Compiled blocks against the interpreter: random operations one after the other, on random registers.
 
+mod batches;
 mod far;
 mod moves;
 mod private;

@@ -18,7 +18,7 @@ mod rows;
 mod scalars;
 mod segment;
 
-use super::access::Access;
+use super::access::{Access, Place};
 use super::compiled::{How, Segment, Site};
 use super::frame::offset;
 use super::plan::{Plan, Source};
@@ -27,7 +27,7 @@ use crate::execute::lane::Kind;
 use crate::instruction::control::Condition;
 use crate::instruction::{Inner, Op, Word};
 use crate::wave::{Machine, RowIndex, ScalarIndex};
-use memory::Group;
+use memory::{Batch, Group};
 use moves::Moved;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
@@ -133,6 +133,15 @@ struct Open {
     loaded: Vec<RowIndex>,
     /// What is known of its accesses.
     groups: Vec<Group>,
+    /// Loads that are put at its end.
+    batches: Vec<Batch>,
+}
+
+impl Open {
+    /// Whether an access of it may fault.
+    fn may_fault(&self) -> bool {
+        self.accesses.iter().any(|own| own.place == Place::Global)
+    }
 }
 
 /// A row of which some lanes have a new value.

@@ -199,7 +199,7 @@ impl Emitter<'_> {
             Word::Row(row) => {
                 let is_written =
                     |open: &Open| open.rows.get(&row).is_some_and(|own| own.is_written);
-                if self.open.as_ref().is_some_and(is_written) {
+                if self.open.as_ref().is_some_and(is_written) || self.is_batched_row(row) {
                     self.close();
                 }
                 // What is undone reads it again.

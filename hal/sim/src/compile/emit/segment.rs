@@ -1,7 +1,6 @@
 //! Segments: how they begin and end, and the rows that they read and write.
 
 use super::{Emitter, Lanes, Open};
-use crate::compile::access::Place;
 use crate::compile::compiled::Segment;
 use crate::compile::frame::{UNDONE, UNSETTLED};
 use crate::compile::value::Value;
@@ -13,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Rows that a segment loads from which on what computes with them is another one.
-const MANY_LOADED: usize = 8;
+pub(super) const MANY_LOADED: usize = 8;
 
 impl Emitter<'_> {
     /// Whether a scalar register gets a word of a lane mask from the open segment.
@@ -47,9 +46,11 @@ impl Emitter<'_> {
             })
         };
         let is_full = self.open.as_ref().is_some_and(|open| {
-            open.rows.len() + 8 > KEPT_ROWS || open.moved.len() + 2 > MOVED_ROWS
+            let rows = open.rows.len() + self.batched_rows().count();
+            rows + 8 > KEPT_ROWS || open.moved.len() + 2 > MOVED_ROWS
         });
-        let takes_own = |(op, _): &(&Op, &[Kind])| self.takes_written_rows(op);
+        let takes_own =
+            |(op, _): &(&Op, &[Kind])| self.takes_written_rows(op) || self.uses_batched_rows(op);
         if is_full
             || operations.iter().any(reads_own)
             || operations.iter().any(overlaps)
@@ -76,6 +77,7 @@ impl Emitter<'_> {
                 accesses: Vec::new(),
                 loaded: Vec::new(),
                 groups: Vec::new(),
+                batches: Vec::new(),
             });
         }
     }
@@ -117,11 +119,34 @@ impl Emitter<'_> {
     }
 
     pub(super) fn load_row(&mut self, row: RowIndex) -> Value {
-        let at = usize::from(row.0) * 256;
-        let place = self.lanes(format_args!("getelementptr i8, ptr %lanes, i64 {at}"));
+        let place = self.row_in_loop(row);
         let words = self.shape.named("W");
         let bytes = self.shape.lanes() * 4;
         self.lanes(format_args!("load {words}, ptr {place}, align {bytes}"))
+    }
+
+    /// Where a row is that the wave has, in the loop.
+    pub(super) fn row_in_loop(&mut self, row: RowIndex) -> Value {
+        let at = usize::from(row.0) * 256;
+        self.lanes(format_args!("getelementptr i8, ptr %lanes, i64 {at}"))
+    }
+
+    /// Has the wave have a new value of a row in the active lanes, where it is known what the others have
+    /// or not.
+    pub(super) fn store_row(&mut self, row: RowIndex, new: Value, old: Option<Value>) {
+        let old = old.unwrap_or_else(|| self.load_row(row));
+        let ([w, m], bytes) =
+            (["W", "M"].map(|name| self.shape.named(name)), self.shape.lanes() * 4);
+        let value = self.lanes(format_args!("select {m} %active, {w} {new}, {w} {old}"));
+        let (place, store) = (self.row_in_loop(row), self.shape.store_selected());
+        self.body(format_args!("  {store} {w} {value}, ptr {place}, align {bytes}"));
+    }
+
+    /// Stores what a row was before the segment as a copy.
+    pub(super) fn store_copy(&mut self, copy: usize, value: Value) {
+        let (w, bytes) = (self.shape.named("W"), self.shape.lanes() * 4);
+        let place = self.lanes(format_args!("getelementptr i8, ptr %copies, i64 {}", copy * 256));
+        self.body(format_args!("  store {w} {value}, ptr {place}, align {bytes}"));
     }
 
     /// Has the interpreter execute the segment where a row may be a NaN and is one.
@@ -162,42 +187,27 @@ impl Emitter<'_> {
         let Some(open) = &self.open else { return };
         let has_doubts = !open.doubts.is_empty() || !open.accesses.is_empty();
         // What is read as it was before, and written; and where an access may fault, all that is written.
-        let may_fault = open.accesses.iter().any(|own| own.place == Place::Global);
-        let keeps_all = may_fault || open.is_second_half;
+        let keeps_all = open.may_fault() || open.is_second_half;
         let is_kept = |row: &RowIndex| has_doubts && (keeps_all || open.before.contains_key(row));
-        let kept: Vec<RowIndex> = written.iter().copied().filter(is_kept).collect();
+        let mut kept: Vec<RowIndex> = written.iter().copied().filter(is_kept).collect();
         for row in &kept {
             self.keep(*row);
         }
         let Some(open) = &self.open else { return };
-        let before = open.before.clone();
-        let [w, m] = ["W", "M"].map(|name| self.shape.named(name));
-        let (lanes, bytes) = (self.shape.lanes(), self.shape.lanes() * 4);
-        for (index, row) in kept.iter().enumerate() {
-            let at = index * 256;
-            let place = self.lanes(format_args!("getelementptr i8, ptr %copies, i64 {at}"));
-            let value = before[row];
-            if let Some(open) = &mut self.open {
-                let _ = writeln!(open.body, "  store {w} {value}, ptr {place}, align {bytes}");
-            }
+        let (before, rows) = (open.before.clone(), open.rows.clone());
+        for (copy, row) in kept.iter().enumerate() {
+            self.store_copy(copy, before[row]);
         }
-        let store = self.shape.store_selected();
         for row in &written {
-            let old = match before.get(row) {
-                Some(value) => *value,
-                None => self.load_row(*row),
-            };
-            let Some(new) = self.open.as_ref().and_then(|open| open.rows.get(row)) else {
-                continue;
-            };
-            let new = new.value;
-            let value = self.lanes(format_args!("select {m} %active, {w} {new}, {w} {old}"));
-            let at = usize::from(row.0) * 256;
-            let place = self.lanes(format_args!("getelementptr i8, ptr %lanes, i64 {at}"));
-            if let Some(open) = &mut self.open {
-                let _ = writeln!(open.body, "  {store} {w} {value}, ptr {place}, align {bytes}");
-            }
+            self.store_row(*row, rows[row].value, before.get(row).copied());
         }
+        let batched: Vec<RowIndex> = self.batched_rows().collect();
+        self.load_batches(keeps_all.then_some(kept.len()));
+        if keeps_all {
+            kept.extend(batched);
+        }
+        let m = self.shape.named("M");
+        let lanes = self.shape.lanes();
         let doubts = self.open.as_ref().map_or_else(Vec::new, |open| open.doubts.clone());
         let mut any_nan = None;
         for nan in doubts {

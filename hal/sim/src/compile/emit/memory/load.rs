@@ -7,9 +7,21 @@ use crate::instruction::{Element, Half, Word};
 use crate::wave::RowIndex;
 
 impl Emitter<'_> {
-    /// Loads an element per lane: where lanes follow each other as a whole, where they agree once, and
-    /// else each by itself.
+    /// Loads an element per lane.
     pub(super) fn load(&mut self, group: Group, add: u64, element: Element, to: RowIndex) {
+        for (word, value) in (0..).zip(self.loaded(group, add, element)) {
+            let row = to.plus(word);
+            let value = self.extended(value, element, row);
+            self.write_row(row, value, false);
+            if let Some(open) = &mut self.open {
+                open.loaded.push(row);
+            }
+        }
+    }
+
+    /// What an element of each lane is in memory, by words: loaded as a whole where lanes follow each other,
+    /// once where they agree, and else each by itself.
+    pub(super) fn loaded(&mut self, group: Group, add: u64, element: Element) -> Vec<Value> {
         let number = self.number();
         let offset = self.lanes(format_args!("add i64 {}, {}", group.start, add as i64));
         let consecutive = group.consecutive;
@@ -31,17 +43,14 @@ impl Emitter<'_> {
 
         self.label("loaded", number);
         let kind = self.kind(element);
-        for (word, ((one, same), each)) in (0..).zip(one.into_iter().zip(same).zip(each)) {
-            let value = self.lanes(format_args!(
-                "phi {kind} [ {one}, %one{number} ], [ {same}, %same{number} ], [ {each}, %each{number} ]"
-            ));
-            let row = to.plus(word);
-            let value = self.extended(value, element, row);
-            self.write_row(row, value, false);
-            if let Some(open) = &mut self.open {
-                open.loaded.push(row);
-            }
-        }
+        let words = one.into_iter().zip(same).zip(each);
+        words
+            .map(|((one, same), each)| {
+                self.lanes(format_args!(
+                    "phi {kind} [ {one}, %one{number} ], [ {same}, %same{number} ], [ {each}, %each{number} ]"
+                ))
+            })
+            .collect()
     }
 
     /// The type of what memory has of an element's word, in all lanes.
@@ -49,7 +58,12 @@ impl Emitter<'_> {
         format!("<{} x {}>", self.shape.lanes(), part_type(element))
     }
 
-    fn load_consecutive(&mut self, group: Group, offset: Value, element: Element) -> Vec<Value> {
+    pub(super) fn load_consecutive(
+        &mut self,
+        group: Group,
+        offset: Value,
+        element: Element,
+    ) -> Vec<Value> {
         let (lanes, words) = (self.shape.lanes(), u32::from(element.words()));
         let (all, part) = (lanes * words, part_type(element));
         let at = self.lanes(format_args!("getelementptr i8, ptr {}, i64 {offset}", group.bytes));
@@ -68,7 +82,12 @@ impl Emitter<'_> {
         (0..words).map(word).collect()
     }
 
-    fn load_same(&mut self, group: Group, offset: Value, element: Element) -> Vec<Value> {
+    pub(super) fn load_same(
+        &mut self,
+        group: Group,
+        offset: Value,
+        element: Element,
+    ) -> Vec<Value> {
         let (kind, part, lanes) = (self.kind(element), part_type(element), self.shape.lanes());
         let at = self.lanes(format_args!("getelementptr i8, ptr {}, i64 {offset}", group.bytes));
         let word = |word| {

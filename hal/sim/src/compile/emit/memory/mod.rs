@@ -5,6 +5,7 @@
 //! stretch of memory that was found when the interpreter last executed the access; where a lane does
 //! not, the segment is undone.
 
+mod batch;
 mod buffer;
 mod load;
 mod private;
@@ -23,6 +24,8 @@ use crate::wave::ScalarIndex;
 use flipwave_isa::RegisterRange;
 use std::fmt::Write;
 use touch::Touched;
+
+pub(super) use batch::Batch;
 
 /// Accesses of one kind whose addresses differ by a constant: what is known of all of them.
 #[derive(Clone, Copy)]
@@ -78,6 +81,7 @@ impl Emitter<'_> {
         let step = access.element.bytes() as u32;
         // Once, since the first element may replace the address.
         let mut group = self.group(op, access, step);
+        let is_batched = self.is_batched(op, access, &group);
         for (element, offset) in (0..access.elements).zip(access.offsets) {
             if element > 0 && access.direction == Direction::Store {
                 // All lanes' first elements are written before any lane's second one.
@@ -95,7 +99,10 @@ impl Emitter<'_> {
                 Direction::Load => {
                     let words = u16::from(access.element.words());
                     let first = op.destination.plus(u16::from(element) * words);
-                    self.load(group, offset, access.element, first);
+                    match is_batched {
+                        true => self.add_to_batch(group, offset, access.element, first),
+                        false => self.load(group, offset, access.element, first),
+                    }
                 }
                 Direction::Store => {
                     if let Some(data) = op.sources[1 + usize::from(element)].row() {
@@ -408,7 +415,7 @@ impl Emitter<'_> {
         self.body(format_args!("  store i64 {all}, ptr %doubts.at"));
     }
 
-    fn body(&mut self, code: std::fmt::Arguments<'_>) {
+    pub(super) fn body(&mut self, code: std::fmt::Arguments<'_>) {
         if let Some(open) = &mut self.open {
             let _ = writeln!(open.body, "{code}");
         }

@@ -1,0 +1,182 @@
+//! Batches: loads of a segment that loads many rows. Nothing else of the segment uses these rows, so that
+//! the loads are put at its end, those of a group together, and mostly look only once whether lanes
+//! follow each other. Each row is written as soon as it is loaded: the host has no registers for so many.
+
+use super::Group;
+use crate::compile::access::{Access, Direction};
+use crate::compile::emit::Emitter;
+use crate::compile::emit::segment::MANY_LOADED;
+use crate::compile::plan::Plan;
+use crate::compile::value::Value;
+use crate::instruction::{Element, Op, Source, Word};
+use crate::wave::RowIndex;
+
+/// Loads of one group.
+pub(in crate::compile::emit) struct Batch {
+    group: Group,
+    loads: Vec<BatchedLoad>,
+}
+
+/// An element of each lane.
+#[derive(Clone, Copy)]
+struct BatchedLoad {
+    /// What is added to the addresses of the group.
+    add: u64,
+    element: Element,
+    to: RowIndex,
+}
+
+impl BatchedLoad {
+    fn rows(&self) -> impl Iterator<Item = RowIndex> + use<> {
+        rows_from(self.to, self.element.words())
+    }
+}
+
+/// How many rows an instruction loads.
+fn rows_loaded(access: Access) -> u8 {
+    access.element.words() * access.elements
+}
+
+fn rows_from(first: RowIndex, count: u8) -> impl Iterator<Item = RowIndex> + use<> {
+    (0..u16::from(count)).map(move |word| first.plus(word))
+}
+
+impl Emitter<'_> {
+    /// Whether the loads of an instruction, all of this group, are to be part of a batch.
+    pub(super) fn is_batched(&self, op: &Op, access: Access, group: &Group) -> bool {
+        let Some(open) = &self.open else { return false };
+        let is_free = |row| !open.rows.contains_key(&row) && !open.before.contains_key(&row);
+        access.direction == Direction::Load
+            && matches!(access.element, Element::Words(_))
+            && group.touched.is_none()
+            && rows_from(op.destination, rows_loaded(access)).all(is_free)
+            && open.loaded.len() + self.rows_loaded_from_here() >= MANY_LOADED
+    }
+
+    /// How many rows are loaded from the present instruction on, before there is something else than
+    /// loads.
+    fn rows_loaded_from_here(&self) -> usize {
+        let mut rows = 0;
+        for plan in &self.source.plans[self.index..] {
+            match plan {
+                Plan::Access(access) if access.direction == Direction::Load => {
+                    rows += usize::from(rows_loaded(*access));
+                }
+                Plan::Nothing => {}
+                _ => break,
+            }
+        }
+        rows
+    }
+
+    /// Has an element loaded where the segment ends.
+    pub(super) fn add_to_batch(&mut self, group: Group, add: u64, element: Element, to: RowIndex) {
+        let Some(open) = &mut self.open else { return };
+        let load = BatchedLoad { add, element, to };
+        open.loaded.extend(load.rows());
+        // Each group has a first address of its own.
+        match open.batches.iter_mut().find(|own| own.group.start == group.start) {
+            Some(batch) => batch.loads.push(load),
+            None => open.batches.push(Batch { group, loads: vec![load] }),
+        }
+    }
+
+    /// The rows that batches of the open segment load.
+    pub(in crate::compile::emit) fn batched_rows(&self) -> impl Iterator<Item = RowIndex> {
+        let batches = self.open.iter().flat_map(|open| &open.batches);
+        batches.flat_map(|batch| &batch.loads).flat_map(BatchedLoad::rows)
+    }
+
+    /// Whether a batch loads a row.
+    pub(in crate::compile::emit) fn is_batched_row(&self, row: RowIndex) -> bool {
+        self.batched_rows().any(|own| own == row)
+    }
+
+    /// Whether an instruction of the segment would use a row that a batch loads, or write it.
+    pub(in crate::compile::emit) fn uses_batched_rows(&self, op: &Op) -> bool {
+        // A source has two words at most, but for what is stored.
+        let (stored, written) = match self.source.plans[self.index] {
+            Plan::Access(access) if access.direction == Direction::Load => (0, rows_loaded(access)),
+            Plan::Access(access) => (access.element.words(), 0),
+            // The halves of it do not say all that they write.
+            Plan::Dual(..) => return self.batched_rows().next().is_some(),
+            // Results are two words at most.
+            _ => (0, 2),
+        };
+        let sources = op.sources.iter().flat_map(|source| source.words);
+        let mut read = sources.filter_map(|word| match word {
+            Word::Row(row) => Some(row),
+            _ => None,
+        });
+        let data = op.sources[1..].iter().filter_map(Source::row);
+        let mut data = data.flat_map(|first| rows_from(first, stored));
+        let is_batched = |row| self.is_batched_row(row);
+        read.any(is_batched)
+            || data.any(is_batched)
+            || rows_from(op.destination, written).any(is_batched)
+    }
+
+    /// Writes the loads of the open segment's batches: after copies of the rows, from a number on, where
+    /// there are to be some.
+    pub(in crate::compile::emit) fn load_batches(&mut self, first_copy: Option<usize>) {
+        let batches = self.open.as_mut().map(|open| std::mem::take(&mut open.batches));
+        let batches = batches.unwrap_or_default();
+        if batches.is_empty() {
+            return;
+        }
+        if let Some(first) = first_copy {
+            let rows = batches.iter().flat_map(|batch| &batch.loads).flat_map(BatchedLoad::rows);
+            for (copy, row) in (first..).zip(rows) {
+                let before = self.load_row(row);
+                self.store_copy(copy, before);
+            }
+        }
+        let (m, lanes) = (self.shape.named("M"), self.shape.lanes());
+        let bits = self.lanes(format_args!("bitcast {m} %active to i{lanes}"));
+        let all = self.lanes(format_args!("icmp eq i{lanes} {bits}, -1"));
+        for Batch { group, loads } in batches {
+            let number = self.number();
+            let [one, same] = [group.consecutive, group.equal]
+                .map(|kind| self.lanes(format_args!("and i1 {all}, {kind}")));
+            self.body(format_args!("  br i1 {one}, label %row{number}, label %norow{number}"));
+            self.label("row", number);
+            self.load_all(&loads, group, |emitter, load, offset| {
+                emitter.load_consecutive(group, offset, load.element)
+            });
+            self.body(format_args!("  br label %batched{number}"));
+            self.label("norow", number);
+            self.body(format_args!("  br i1 {same}, label %word{number}, label %mixed{number}"));
+            self.label("word", number);
+            self.load_all(&loads, group, |emitter, load, offset| {
+                emitter.load_same(group, offset, load.element)
+            });
+            self.body(format_args!("  br label %batched{number}"));
+            self.label("mixed", number);
+            for load in &loads {
+                let words = self.loaded(group, load.add, load.element);
+                for (row, word) in load.rows().zip(words) {
+                    self.store_row(row, word, None);
+                }
+            }
+            self.body(format_args!("  br label %batched{number}"));
+            self.label("batched", number);
+        }
+    }
+
+    /// Loads in one way what all lanes have.
+    fn load_all(
+        &mut self,
+        loads: &[BatchedLoad],
+        group: Group,
+        words: impl Fn(&mut Self, &BatchedLoad, Value) -> Vec<Value>,
+    ) {
+        let (w, bytes) = (self.shape.named("W"), self.shape.lanes() * 4);
+        for load in loads {
+            let offset = self.lanes(format_args!("add i64 {}, {}", group.start, load.add as i64));
+            for (row, word) in load.rows().zip(words(self, load, offset)) {
+                let place = self.row_in_loop(row);
+                self.body(format_args!("  store {w} {word}, ptr {place}, align {bytes}"));
+            }
+        }
+    }
+}
