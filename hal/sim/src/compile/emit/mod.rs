@@ -129,6 +129,9 @@ struct Open {
     moved: Vec<(RowIndex, Moved)>,
     /// What it accesses.
     accesses: Vec<Access>,
+    /// Rows that it writes before the first access that may fault: whatever that does, the interpreter
+    /// writes them again.
+    written_first: Vec<RowIndex>,
     /// Rows that it loads.
     loaded: Vec<RowIndex>,
     /// What is known of its accesses.

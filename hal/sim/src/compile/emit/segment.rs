@@ -75,6 +75,7 @@ impl Emitter<'_> {
                 is_second_half: false,
                 moved: Vec::new(),
                 accesses: Vec::new(),
+                written_first: Vec::new(),
                 loaded: Vec::new(),
                 groups: Vec::new(),
                 batches: Vec::new(),
@@ -186,9 +187,13 @@ impl Emitter<'_> {
         }
         let Some(open) = &self.open else { return };
         let has_doubts = !open.doubts.is_empty() || !open.accesses.is_empty();
-        // What is read as it was before, and written; and where an access may fault, all that is written.
+        // What is read as it was before, and written; and what is written after a fault, if there is one,
+        // or where the first instruction is half done.
         let keeps_all = open.may_fault() || open.is_second_half;
-        let is_kept = |row: &RowIndex| has_doubts && (keeps_all || open.before.contains_key(row));
+        let is_kept = |row: &RowIndex| {
+            let is_written_again = !open.is_second_half && open.written_first.contains(row);
+            has_doubts && (open.before.contains_key(row) || (keeps_all && !is_written_again))
+        };
         let mut kept: Vec<RowIndex> = written.iter().copied().filter(is_kept).collect();
         for row in &kept {
             self.keep(*row);

@@ -140,9 +140,12 @@ impl Emitter<'_> {
 
     /// Notes that the open segment has an access.
     pub(super) fn note(&mut self, access: Access) {
-        if let Some(open) = &mut self.open {
-            open.accesses.push(access);
+        let Some(open) = &mut self.open else { return };
+        if access.place == Place::Global && !open.may_fault() {
+            let written = open.rows.iter().filter(|(_, lanes)| lanes.is_written);
+            open.written_first = written.map(|(row, _)| *row).collect();
         }
+        open.accesses.push(access);
     }
 
     /// The group of an access.
