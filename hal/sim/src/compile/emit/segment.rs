@@ -132,8 +132,7 @@ impl Emitter<'_> {
         self.lanes(format_args!("getelementptr i8, ptr %lanes, i64 {at}"))
     }
 
-    /// Has the wave have a new value of a row in the active lanes, where it is known what the others have
-    /// or not.
+    /// Stores a new value of a row's active lanes; the others keep `old`, or what the wave has.
     pub(super) fn store_row(&mut self, row: RowIndex, new: Value, old: Option<Value>) {
         let old = old.unwrap_or_else(|| self.load_row(row));
         let ([w, m], bytes) =

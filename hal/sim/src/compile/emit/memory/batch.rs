@@ -1,6 +1,6 @@
-//! Batches: loads of a segment that loads many rows. Nothing else of the segment uses these rows, so that
-//! the loads are put at its end, those of a group together, and mostly look only once whether lanes
-//! follow each other. Each row is written as soon as it is loaded: the host has no registers for so many.
+//! Batches: loads of a segment that loads many rows. Nothing else of the segment uses these rows, so the
+//! loads are put at its end, those of a group together: whether lanes follow each other is looked at once
+//! for all of them. Each row is written as soon as it is loaded, as the host has no registers for so many.
 
 use super::Group;
 use crate::compile::access::{Access, Direction};

@@ -138,7 +138,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Notes that the open segment has an access.
+    /// Notes that the open segment has an access, and what it has written before the first that may fault.
     pub(super) fn note(&mut self, access: Access) {
         let Some(open) = &mut self.open else { return };
         if access.place == Place::Global && !open.may_fault() {
