@@ -9,6 +9,7 @@ pub(super) mod avx512;
 mod element;
 mod fused;
 mod lines;
+mod sizes;
 mod tables;
 mod vectors;
 mod wide;
@@ -172,7 +173,7 @@ fn multiply_add<E: Element, const SIZE: usize, const DEPTH: usize, const BLOCKS:
         unsafe { multiply_add_avx2::<E, SIZE, DEPTH, BLOCKS>(wave, op) };
     }
     #[cfg(not(target_arch = "x86_64"))]
-    compute::<E, DEPTH>(wave, op, shape);
+    compute::<E, DEPTH>(wave, op, shape, true);
 }
 
 /// # Safety
@@ -189,13 +190,13 @@ unsafe fn multiply_add_avx2<
     op: &Op,
 ) {
     let shape = Shape { size: SIZE, depth: DEPTH, blocks: BLOCKS };
-    compute::<E, DEPTH>(wave, op, shape);
+    compute::<E, DEPTH>(wave, op, shape, true);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[inline(never)]
 fn compute_any<E: Element>(wave: &mut Wave, op: &Op, shape: Shape) {
-    compute::<E, MOST_DEPTH>(wave, op, shape);
+    compute::<E, MOST_DEPTH>(wave, op, shape, false);
 }
 
 /// So many blocks of products of `size` by `depth` with `depth` by `size` elements.
@@ -207,16 +208,19 @@ struct Shape {
 }
 
 /// Element (i, k) of block b of A lies in lane `i + size * (b + blocks * (k / each))`, the
-/// `k % each`-th of the lane's `each` elements; B likewise with its column for i.
+/// `k % each`-th of the lane's `each` elements; B likewise with its column for i. `saves_steps` says
+/// whether it is looked at whether sums can be made in fewer steps.
 #[inline(always)]
 fn compute<E: Element, const ROOM: usize>(
     wave: &mut Wave,
     op: &Op,
     Shape { size, depth, blocks }: Shape,
+    saves_steps: bool,
 ) {
     let each = depth * size * blocks / LANES;
     let a = elements::<E>(wave, op, 0, each);
     let b = permuted(&elements::<E>(wave, op, 1, each), op.inst.modifiers.blgp);
+    let are_moderate = saves_steps && E::are_moderate(&a, &b);
     let (broadcast, chosen) = (op.inst.modifiers.cbsz & 7, usize::from(op.inst.modifiers.abid));
     let placement = Placement::of::<E>(size, blocks);
     let count = size * size * blocks / LANES;
@@ -247,7 +251,7 @@ fn compute<E: Element, const ROOM: usize>(
         let sign = negation(op, 2);
         let mut sums = std::array::from_fn(|lane| E::initial(joined(&initial, lane) ^ sign));
         for (left, right) in left.chunks(E::GROUP).zip(right.chunks(E::GROUP)) {
-            E::add_all(left, right, &mut sums);
+            E::add_all(left, right, are_moderate, &mut sums);
         }
         for (lane, sum) in sums.into_iter().enumerate() {
             let bits = E::bits(sum);

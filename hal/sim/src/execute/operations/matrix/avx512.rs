@@ -133,7 +133,7 @@ fn multiply_lines<const PARTS: usize>(wave: &mut Wave, op: &Op, product: &Produc
         Some(Lines::read(room, &registers, elements, flushes, layout))
     };
     let (Some(left), Some(right)) = (lines(left, 0), lines(right, 1)) else { return false };
-    Way::all(product, [left.sizes, right.sizes])
+    Way::all(product, [&left, &right])
         .into_iter()
         .flatten()
         .any(|way| sums::make::<PARTS>((wave, op, product), way, (&left, &right)))
@@ -202,7 +202,7 @@ where
         let count = (each * elements.bits()).div_ceil(32);
         let registers = Registers::of(wave, op.sources[side].words, count)?;
         let lines = Lines::read(room, &registers, elements, false, layout);
-        lines.sizes.are_finite.then_some(lines)
+        lines.are_finite.then_some(lines)
     };
     let (Some(left), Some(right)) = (lines(left, 0), lines(right, 1)) else { return false };
     let is_integer = matches!(product.elements[0], Elements::Signed(_) | Elements::Unsigned(_));

@@ -26,9 +26,10 @@
 //! nearest even).
 
 #[cfg(target_arch = "x86_64")]
-use super::avx512::{Elements, Sum};
+use super::avx512::{self, Sum};
 use super::fused::{self, Factor, Rule, sum};
-use super::{LANES, Lanes, MOST_GROUP};
+use super::sizes::{Bounds, Digits, Sizes};
+use super::{Elements, LANES, Lanes, MOST_GROUP};
 use crate::execute::lane::binary16::to_f32;
 use crate::execute::lane::small_float::{SmallFloat, brain_to_single};
 use crate::execute::lane::{Kind, LaneValue, settle};
@@ -57,17 +58,29 @@ pub(super) trait Element {
     const GROUP: usize;
     /// The same for sums in vectors, if they are made so.
     #[cfg(target_arch = "x86_64")]
-    const VECTORS: Option<(Elements, Sum)> = None;
+    const VECTORS: Option<(avx512::Elements, Sum)> = None;
 
     /// The element of these bits.
     fn value(bits: u64) -> Self::Value;
     /// The element of C of these bits.
     fn initial(bits: u64) -> Self::Sum;
+    /// Whether sums of the products of these elements can be made in fewer steps, see
+    /// [`Element::add_all`].
+    #[inline(always)]
+    fn are_moderate(_: &Elements<Self::Value>, _: &Elements<Self::Value>) -> bool {
+        false
+    }
     /// A group of products added to a sum.
     fn add(a: &[Self::Value], b: &[Self::Value], sum: Self::Sum) -> Self::Sum;
-    /// The same in all lanes; `a` and `b` have the products' factors one after the other.
+    /// The same in all lanes; `a` and `b` have the products' factors one after the other, of which it is
+    /// said whether they are moderate.
     #[inline(always)]
-    fn add_all(a: &[Lanes<Self::Value>], b: &[Lanes<Self::Value>], sums: &mut Lanes<Self::Sum>) {
+    fn add_all(
+        a: &[Lanes<Self::Value>],
+        b: &[Lanes<Self::Value>],
+        _are_moderate: bool,
+        sums: &mut Lanes<Self::Sum>,
+    ) {
         for (lane, sum) in sums.iter_mut().enumerate() {
             let of_lane = |factors: &[Lanes<Self::Value>]| -> [Self::Value; MOST_GROUP] {
                 std::array::from_fn(|at| factors.get(at).map_or(Default::default(), |f| f[lane]))
@@ -102,7 +115,7 @@ impl Element for Single {
     const ROWS: usize = 4;
     const GROUP: usize = 1;
     #[cfg(target_arch = "x86_64")]
-    const VECTORS: Option<(Elements, Sum)> = Some((Elements::Single, Sum::Chain));
+    const VECTORS: Option<(avx512::Elements, Sum)> = Some((avx512::Elements::Single, Sum::Chain));
 
     #[inline(always)]
     fn value(bits: u64) -> f32 {
@@ -117,7 +130,7 @@ impl Element for Single {
         settled(a[0].mul_add(b[0], sum), [a[0], b[0], sum])
     }
     #[inline(always)]
-    fn add_all(a: &[Lanes<f32>], b: &[Lanes<f32>], sums: &mut Lanes<f32>) {
+    fn add_all(a: &[Lanes<f32>], b: &[Lanes<f32>], _: bool, sums: &mut Lanes<f32>) {
         for (a, b) in a.iter().zip(b) {
             let before = *sums;
             let mut is_nan = false;
@@ -190,7 +203,8 @@ impl Element for Byte {
     const SUM_TYPE: SumType = SumType::I32;
     const STEP: usize = 1;
     #[cfg(target_arch = "x86_64")]
-    const VECTORS: Option<(Elements, Sum)> = Some((Elements::Signed(8), Sum::Integers));
+    const VECTORS: Option<(avx512::Elements, Sum)> =
+        Some((avx512::Elements::Signed(8), Sum::Integers));
 
     #[inline(always)]
     fn value(bits: u64) -> i32 {
@@ -264,8 +278,8 @@ impl<T: Short, const GROUP: usize, const FLUSHED: bool> Element for Pairwise<T, 
     const ROWS: usize = 4;
     const GROUP: usize = GROUP;
     #[cfg(target_arch = "x86_64")]
-    const VECTORS: Option<(Elements, Sum)> =
-        Some((Elements::Small(T::FORMAT), Sum::Pairwise(GROUP, FLUSHED)));
+    const VECTORS: Option<(avx512::Elements, Sum)> =
+        Some((avx512::Elements::Small(T::FORMAT), Sum::Pairwise(GROUP, FLUSHED)));
 
     #[inline(always)]
     fn value(bits: u64) -> f32 {
@@ -278,19 +292,31 @@ impl<T: Short, const GROUP: usize, const FLUSHED: bool> Element for Pairwise<T, 
     }
     #[inline(always)]
     fn add(a: &[f32], b: &[f32], sum: f32) -> f32 {
-        added::<FLUSHED>(sum, pairwise::<FLUSHED>(a, b))
+        added::<FLUSHED>(sum, pairwise::<GROUP, FLUSHED>(a, b))
     }
     #[inline(always)]
-    fn add_all(a: &[Lanes<f32>], b: &[Lanes<f32>], sums: &mut Lanes<f32>) {
+    fn are_moderate(a: &Elements<f32>, b: &Elements<f32>) -> bool {
+        let sizes = [a, b].map(|own| Sizes::of(own.as_flattened()));
+        Bounds::of([Digits::of(T::FORMAT); 2], sizes).are_moderate()
+    }
+    #[inline(always)]
+    fn add_all(a: &[Lanes<f32>], b: &[Lanes<f32>], are_moderate: bool, sums: &mut Lanes<f32>) {
         let before = *sums;
-        let mut is_nan = false;
-        for lane in 0..LANES {
-            let product = |at: usize| flushed::<FLUSHED>(a[at][lane] * b[at][lane] + 0.0);
-            let pair = |at: usize| flushed::<FLUSHED>(product(at) + product(at + 1));
-            let group = if GROUP == 2 { pair(0) } else { flushed::<FLUSHED>(pair(0) + pair(2)) };
-            sums[lane] = flushed::<FLUSHED>(before[lane] + group);
-            is_nan |= sums[lane].is_nan();
+        let product = |lane: usize, at: usize| a[at][lane] * b[at][lane];
+        if are_moderate {
+            // Products are exact, and no sum is a denormal. Adding zero takes the sign from a zero.
+            for lane in 0..LANES {
+                let group = in_pairs::<GROUP>(|at| product(lane, at), |a, b| a + b);
+                sums[lane] = before[lane] + (group + 0.0);
+            }
+        } else {
+            for lane in 0..LANES {
+                let add = |a: f32, b: f32| flushed::<FLUSHED>(a + b);
+                let group = in_pairs::<GROUP>(|at| add(product(lane, at), 0.0), add);
+                sums[lane] = add(before[lane], group);
+            }
         }
+        let is_nan = sums.iter().fold(false, |is_nan, own| is_nan | own.is_nan());
         // Which NaN it is depends on the order of the sources.
         if is_nan {
             let of_lane = |factors: &[Lanes<f32>], lane: usize| -> [f32; GROUP] {
@@ -310,7 +336,8 @@ impl<T: Short, const GROUP: usize, const FLUSHED: bool> Element for Pairwise<T, 
                 let product = multiplied::<FLUSHED>(a, b);
                 steps.product(first + at, product).unwrap_or(product)
             });
-            sum = added::<FLUSHED>(sum, in_pairs::<FLUSHED>(&products));
+            let group = in_pairs::<GROUP>(|at| products[at], added::<FLUSHED>);
+            sum = added::<FLUSHED>(sum, group);
             sum = steps.sum(first + GROUP - 1, sum);
         }
         sum
@@ -334,8 +361,8 @@ impl<T: Short> Element for Fused<T> {
     const ROWS: usize = 4;
     const GROUP: usize = 8;
     #[cfg(target_arch = "x86_64")]
-    const VECTORS: Option<(Elements, Sum)> =
-        Some((Elements::Small(T::FORMAT), Sum::Fused(Rule::Together, 8)));
+    const VECTORS: Option<(avx512::Elements, Sum)> =
+        Some((avx512::Elements::Small(T::FORMAT), Sum::Fused(Rule::Together, 8)));
 
     #[inline(always)]
     fn value(bits: u64) -> Factor {
@@ -350,7 +377,7 @@ impl<T: Short> Element for Fused<T> {
         sum(Rule::Together, a.iter().copied().zip(b.iter().copied()), 0, before)
     }
     #[inline(always)]
-    fn add_all(a: &[Lanes<Factor>], b: &[Lanes<Factor>], sums: &mut Lanes<f32>) {
+    fn add_all(a: &[Lanes<Factor>], b: &[Lanes<Factor>], _: bool, sums: &mut Lanes<f32>) {
         for (lane, before) in sums.iter_mut().enumerate() {
             let factors = a.iter().zip(b).map(|(a, b)| (a[lane], b[lane]));
             *before = sum(Rule::Together, factors, 0, *before);
@@ -392,19 +419,18 @@ fn multiplied<const FLUSHED: bool>(a: f32, b: f32) -> f32 {
     settled(flushed::<FLUSHED>(product), [a, b, 0.0])
 }
 
-/// The sum of two or four products.
+/// The sum of the products of a group.
 #[inline(always)]
-fn pairwise<const FLUSHED: bool>(a: &[f32], b: &[f32]) -> f32 {
-    let product = |at: usize| multiplied::<FLUSHED>(a[at], b[at]);
-    match a.len() {
-        2 => in_pairs::<FLUSHED>(&[product(0), product(1)]),
-        _ => in_pairs::<FLUSHED>(&[product(0), product(1), product(2), product(3)]),
-    }
+fn pairwise<const GROUP: usize, const FLUSHED: bool>(a: &[f32], b: &[f32]) -> f32 {
+    in_pairs::<GROUP>(|at| multiplied::<FLUSHED>(a[at], b[at]), added::<FLUSHED>)
 }
 
-/// The same of products that are made.
+/// The sum of two or four products, made of sums of two.
 #[inline(always)]
-fn in_pairs<const FLUSHED: bool>(products: &[f32]) -> f32 {
-    let pair = |at: usize| added::<FLUSHED>(products[at], products[at + 1]);
-    if products.len() == 2 { pair(0) } else { added::<FLUSHED>(pair(0), pair(2)) }
+fn in_pairs<const GROUP: usize>(
+    product: impl Fn(usize) -> f32,
+    add: impl Fn(f32, f32) -> f32,
+) -> f32 {
+    let pair = |at: usize| add(product(at), product(at + 1));
+    if GROUP == 2 { pair(0) } else { add(pair(0), pair(2)) }
 }

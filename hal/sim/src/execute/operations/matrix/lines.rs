@@ -3,7 +3,7 @@
 use super::fused::{Factor, PLACES, ZERO_EXPONENT};
 use super::row;
 use super::vectors::{Term, Vector, WIDTH};
-use super::wide::{Format, MOST_ELEMENTS, MOST_WORDS};
+use super::wide::{Format, MOST_WORDS};
 use crate::execute::lane::small_float::SmallFloat;
 use crate::instruction::Op;
 use crate::wave::{LANES, Row, Wave};
@@ -13,19 +13,21 @@ use crate::wave::{LANES, Row, Wave};
 const NOT_FINITE: i32 = 1 << 16;
 
 /// The elements of the rows of A or of the columns of B, the lines: those of all lines for the first
-/// product, then those for the second.
-pub struct Lines {
+/// product, then those for the second. There is room for so many.
+pub struct Lines<const ROOM: usize> {
     /// How many lines there are.
     pub size: usize,
     /// As [`Factor::significand`].
-    pub significands: [i32; MOST_ELEMENTS],
+    pub significands: [i32; ROOM],
     /// As [`Factor::exponent`].
-    pub exponents: [i32; MOST_ELEMENTS],
+    pub exponents: [i32; ROOM],
     /// The greatest of these.
     pub greatest: i32,
+    /// The least of those of elements that are not zero.
+    pub least: i32,
 }
 
-impl Lines {
+impl<const ROOM: usize> Lines<ROOM> {
     /// Those of a source, `from` giving the lane whose elements a lane has.
     #[inline(always)]
     pub fn read(
@@ -35,14 +37,15 @@ impl Lines {
         format: Format,
         (size, depth): (usize, usize),
         from: impl Fn(usize) -> usize,
-    ) -> Lines {
+    ) -> Lines<ROOM> {
         let each = depth * size / LANES;
         let words = words(wave, op, source, each * format.bits(), from);
         let mut lines = Lines {
             size,
-            significands: [0; MOST_ELEMENTS],
-            exponents: [0; MOST_ELEMENTS],
+            significands: [0; ROOM],
+            exponents: [0; ROOM],
             greatest: ZERO_EXPONENT,
+            least: NOT_FINITE,
         };
         match format {
             Format::Small(own) => lines.fill(&words, format, each, |bits| small(own, bits)),
@@ -63,7 +66,7 @@ impl Lines {
         let (size, bits) = (self.size, format.bits());
         let groups = LANES / size;
         let mask = u32::MAX >> (32 - bits);
-        let mut greatest = [ZERO_EXPONENT; WIDTH];
+        let (mut greatest, mut least) = ([ZERO_EXPONENT; WIDTH], [NOT_FINITE; WIDTH]);
         for item in 0..each {
             let (word, shift) = (item * bits / 32, item * bits % 32);
             // An element of six bits may lie in two words.
@@ -84,11 +87,26 @@ impl Lines {
                         significands[lane] = significand;
                         exponents[lane] = exponent;
                         greatest[lane] = greatest[lane].max(exponent);
+                        let own = if significand == 0 { NOT_FINITE } else { exponent };
+                        least[lane] = least[lane].min(own);
                     }
                 }
             }
         }
         self.greatest = greatest.into_iter().max().unwrap_or(ZERO_EXPONENT);
+        self.least = least.into_iter().min().unwrap_or(NOT_FINITE);
+    }
+
+    /// The first elements as numbers, if powers of two that go with them are some of single precision.
+    #[inline(always)]
+    pub fn values(&self, values: &mut [f32]) -> bool {
+        const LEAST: i32 = 1 - 127 + PLACES as i32;
+        let elements = self.significands.iter().zip(&self.exponents);
+        for (value, (significand, exponent)) in values.iter_mut().zip(elements) {
+            let field = (exponent.max(&LEAST) - PLACES as i32 + 127) as u32;
+            *value = *significand as f32 * f32::from_bits(field << 23);
+        }
+        self.least >= LEAST
     }
 
     /// A line's elements for the first products.
@@ -154,7 +172,23 @@ fn single(bits: u32) -> (i32, i32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::execute::lane::small_float::power;
     use flipwave_isa::Float8;
+
+    #[test]
+    fn elements_that_single_precision_does_not_scale_are_no_values() {
+        let lines = |exponent| Lines::<2> {
+            size: 1,
+            significands: [-1536, 0],
+            exponents: [exponent, ZERO_EXPONENT],
+            greatest: exponent,
+            least: exponent,
+        };
+        let mut values = [1.0; 2];
+        assert!(lines(-116).values(&mut values));
+        assert_eq!(values, [(-1.5 * power(-116)) as f32, 0.0]);
+        assert!(!lines(-117).values(&mut values));
+    }
 
     #[test]
     fn elements_in_vectors_are_those_of_factors() {

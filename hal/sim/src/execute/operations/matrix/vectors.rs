@@ -8,8 +8,6 @@ use crate::execute::lane::small_float::power;
 
 /// Sums that are made at a time.
 pub const WIDTH: usize = 16;
-/// Most products that are summed at a time.
-const MOST_GROUP: usize = 16;
 
 /// A value of each sum.
 pub type Vector<T> = [T; WIDTH];
@@ -33,7 +31,12 @@ pub fn are_tame(left: i32, right: i32) -> bool {
 
 /// Terms multiplied with columns of B from `column` on, and added to sums.
 #[inline(always)]
-pub fn add_integers(terms: &[Term], right: &Lines, column: usize, sums: &mut Vector<u32>) {
+pub fn add_integers<const ROOM: usize>(
+    terms: &[Term],
+    right: &Lines<ROOM>,
+    column: usize,
+    sums: &mut Vector<u32>,
+) {
     for term in terms {
         let b = &right.significands[term.product as usize * right.size + column..][..WIDTH];
         for (sum, b) in sums.iter_mut().zip(b) {
@@ -42,42 +45,73 @@ pub fn add_integers(terms: &[Term], right: &Lines, column: usize, sums: &mut Vec
     }
 }
 
+/// Products of `ROWS` rows of A with columns of B added to sums, so many at a time, which are added without
+/// loss to zero and rounded once with the sum so far: see [`Limits`](super::sizes::Limits). Both sides have
+/// the elements of all lines for a product side by side.
+#[inline(always)]
+pub fn add_together<const ROWS: usize>(
+    group: usize,
+    (left, row): (&[f32], usize),
+    (right, column): (&[f32], usize),
+    size: usize,
+    sums: &mut [Vector<f32>; ROWS],
+) {
+    for (left, right) in left.chunks(group * size).zip(right.chunks(group * size)) {
+        let mut parts = [[0.0; WIDTH]; ROWS];
+        for (left, right) in left.chunks_exact(size).zip(right.chunks_exact(size)) {
+            let (left, right) = (&left[row..][..ROWS], &right[column..][..WIDTH]);
+            for (part, left) in parts.iter_mut().zip(left) {
+                for lane in 0..WIDTH {
+                    part[lane] += left * right[lane];
+                }
+            }
+        }
+        for (sum, part) in sums.iter_mut().zip(parts) {
+            for lane in 0..WIDTH {
+                sum[lane] += part[lane];
+            }
+        }
+    }
+}
+
 /// The same as [`sum`], for terms that are tame: see [`are_tame`].
 #[inline(always)]
-pub fn add_fused(
+pub fn add_fused<const ROOM: usize>(
     rule: Rule,
     terms: &[Term],
-    right: &Lines,
+    right: &Lines<ROOM>,
     column: usize,
     scales: &Vector<i32>,
     sums: &mut Vector<f32>,
 ) {
     let before = *sums;
-    let mut digits = [[0; WIDTH]; MOST_GROUP];
-    let mut exponents = [[0; WIDTH]; MOST_GROUP];
-    let mut greatest = [[i32::MIN / 2; WIDTH]; 2];
-    let side = |at: usize| if rule == Rule::EvenAndOdd { at % 2 } else { 0 };
-    for (at, term) in terms.iter().enumerate() {
-        let first = term.product as usize * right.size + column;
-        let significands = &right.significands[first..][..WIDTH];
-        let own = &right.exponents[first..][..WIDTH];
-        let significand = term.significand << (24 - 2 * PLACES);
-        for lane in 0..WIDTH {
-            digits[at][lane] = significand * significands[lane];
-            exponents[at][lane] = term.exponent + own[lane];
-            let greatest = &mut greatest[side(at)][lane];
-            *greatest = (*greatest).max(exponents[at][lane]);
+    let sides = if rule == Rule::EvenAndOdd { 2 } else { 1 };
+    let (mut greatest, mut parts) = ([[i32::MIN / 2; WIDTH]; 2], [[0; WIDTH]; 2]);
+    for side in 0..sides {
+        let terms = || terms[side..].iter().step_by(sides);
+        // Exponents and significands of the elements that a term meets.
+        let met = |term: &Term| -> [&Vector<i32>; 2] {
+            let first = term.product as usize * right.size + column;
+            [&right.exponents, &right.significands].map(|own| &own[first..].as_chunks().0[0])
+        };
+        let mut top = [i32::MIN / 2; WIDTH];
+        for term in terms() {
+            let [exponents, _] = met(term);
+            top = std::array::from_fn(|lane| top[lane].max(term.exponent + exponents[lane]));
         }
-    }
-    let mut parts = [[0; WIDTH]; 2];
-    for at in 0..terms.len() {
-        for lane in 0..WIDTH {
-            let digits = digits[at][lane];
-            let distance = (greatest[side(at)][lane] - exponents[at][lane]).min(31);
-            // A division by a power of two, which cuts towards zero.
-            let below_zero = digits >> 31 & ((1u32 << distance) - 1) as i32;
-            parts[side(at)][lane] += (digits + below_zero) >> distance;
+        let mut part = [0; WIDTH];
+        for term in terms() {
+            let [exponents, significands] = met(term);
+            let significand = term.significand << (24 - 2 * PLACES);
+            part = std::array::from_fn(|lane| {
+                let digits = significand * significands[lane];
+                let distance = (top[lane] - (term.exponent + exponents[lane])).min(31);
+                // A division by a power of two, which cuts towards zero.
+                let below_zero = digits >> 31 & ((1u32 << distance) - 1) as i32;
+                part[lane] + ((digits + below_zero) >> distance)
+            });
         }
+        (greatest[side], parts[side]) = (top, part);
     }
     for lane in 0..WIDTH {
         let bits = before[lane].to_bits();
@@ -101,6 +135,9 @@ pub fn add_fused(
         let third = if has_all { f64::from(third) * 128.0 } else { 0.0 };
         let part = (f64::from(part) * power(7 - (top - of_products))).floor();
         sums[lane] = ((part + third) * power(top - 31)) as f32;
+    }
+    if before.iter().fold(true, |are_finite, own| are_finite & own.is_finite()) {
+        return;
     }
     for lane in 0..WIDTH {
         if !before[lane].is_finite() {
@@ -165,13 +202,14 @@ mod tests {
             let (a, b) = (formats[round % 5], formats[round / 5 % 5]);
             let rule = if round % 2 == 0 { Rule::Together } else { Rule::EvenAndOdd };
             let group = [4, 8, 16][round % 3];
-            let mut right = Lines {
+            let mut right = Lines::<MOST_ELEMENTS> {
                 size: WIDTH,
                 significands: [0; MOST_ELEMENTS],
                 exponents: [0; MOST_ELEMENTS],
                 greatest: 0,
+                least: 0,
             };
-            let mut columns = [[Factor::default(); WIDTH]; MOST_GROUP];
+            let mut columns = [[Factor::default(); WIDTH]; 16];
             for (product, column) in columns[..group].iter_mut().enumerate() {
                 for (lane, factor) in column.iter_mut().enumerate() {
                     *factor = element(b, &mut random);

@@ -11,7 +11,8 @@
 use super::avx512;
 use super::fused::{Factor, Rule, sum, sum_by_steps};
 use super::lines::{Lines, words};
-use super::vectors::{Term, Vector, WIDTH, add_fused, add_integers, are_tame};
+use super::sizes::{Bounds, Digits, Limits, Sizes};
+use super::vectors::{Term, Vector, WIDTH, add_fused, add_integers, add_together, are_tame};
 use super::{permuted_lane, row, sum_row};
 use crate::execute::lane::small_float::SmallFloat;
 use crate::execute::matrix_sum::{
@@ -20,7 +21,7 @@ use crate::execute::matrix_sum::{
 use crate::execute::operand::scalar_word;
 use crate::instruction::{Op, Word};
 use crate::wave::level::at_each_level;
-use crate::wave::{LANES, Row, Wave};
+use crate::wave::{LANES, Level, Row, Wave};
 use flipwave_isa::{Float8, LaneMask};
 
 /// What an element is.
@@ -75,6 +76,14 @@ impl Format {
             Format::Small(format) => format.bits as usize,
             Format::Xf32 => 32,
             Format::Byte => 8,
+        }
+    }
+
+    /// Those of floating-point elements.
+    fn digits(self) -> Digits {
+        match self {
+            Format::Small(format) => Digits::of(format),
+            Format::Xf32 | Format::Byte => Digits::XF32,
         }
     }
 
@@ -172,14 +181,31 @@ at_each_level! {
 
 #[inline(always)]
 fn dense_at_level(wave: &mut Wave, op: &Op, shape: &Shape) {
+    match shape.size * shape.depth {
+        ..=256 => dense_in_room::<256>(wave, op, shape),
+        257..=512 => dense_in_room::<512>(wave, op, shape),
+        _ => dense_in_room::<MOST_ELEMENTS>(wave, op, shape),
+    }
+}
+
+/// The same of elements for which there is so much room.
+#[inline(always)]
+fn dense_in_room<const ROOM: usize>(wave: &mut Wave, op: &Op, shape: &Shape) {
     let Shape { size, depth, a, b, sum } = *shape;
     let blgp = op.inst.modifiers.blgp;
-    let left = Lines::read(wave, op, 0, a, (size, depth), |lane| lane);
-    let right = Lines::read(wave, op, 1, b, (size, depth), |lane| permuted_lane(blgp, lane));
+    let left = Lines::<ROOM>::read(wave, op, 0, a, (size, depth), |lane| lane);
+    let right =
+        Lines::<ROOM>::read(wave, op, 1, b, (size, depth), |lane| permuted_lane(blgp, lane));
     if !are_tame(left.greatest, right.greatest) {
         return dense_one_by_one(wave, op, shape);
     }
     let mut result = addends(wave, op, size);
+    if let Sum::Fused(_, group) = sum
+        && wave.level != Level::Plain
+        && add_all_together(&mut result, shape, group, (&left, &right))
+    {
+        return write(wave, op, &result[..size * size / LANES]);
+    }
     let mut terms = [Term::default(); MOST_DEPTH];
     for row in 0..size {
         let terms = &mut terms[..depth];
@@ -191,11 +217,48 @@ fn dense_at_level(wave: &mut Wave, op: &Op, shape: &Shape) {
     write(wave, op, &result[..size * size / LANES]);
 }
 
+/// Adds all products to the elements of C, by groups that are added together. Gives `false` and does
+/// nothing where that would not give the same bits.
+#[inline(always)]
+fn add_all_together<const ROOM: usize>(
+    result: &mut Registers,
+    shape: &Shape,
+    group: usize,
+    (left, right): (&Lines<ROOM>, &Lines<ROOM>),
+) -> bool {
+    let Shape { size, depth, a, b, .. } = *shape;
+    let mut rooms = [[0.0; ROOM]; 2];
+    let [a_values, b_values] = rooms.each_mut().map(|room| &mut room[..size * depth]);
+    if !left.values(a_values) || !right.values(b_values) {
+        return false;
+    }
+    let sizes = [Sizes::of(a_values), Sizes::of(b_values)];
+    let bounds = Bounds::of([a, b].map(Format::digits), sizes);
+    let limits = if bounds.are_tame() { bounds.limits(group) } else { None };
+    let hold =
+        |limits: &Limits| result[..size * size / LANES].iter().all(|row| limits.hold(&row.0));
+    if !limits.as_ref().is_some_and(hold) {
+        return false;
+    }
+    for row in (0..size).step_by(ROWS) {
+        for column in (0..size).step_by(WIDTH) {
+            let mut sums: [Vector<f32>; ROWS] = std::array::from_fn(|own| {
+                place(result, size, row + own, column).map(f32::from_bits)
+            });
+            add_together(group, (a_values, row), (b_values, column), size, &mut sums);
+            for (own, sums) in sums.into_iter().enumerate() {
+                *place(result, size, row + own, column) = sums.map(f32::to_bits);
+            }
+        }
+    }
+    true
+}
+
 #[inline(always)]
 fn sparse_at_level(wave: &mut Wave, op: &Op, shape: &Shape) {
     let Shape { size, depth, b, sum, .. } = *shape;
     let left = sparse_rows(wave, op, shape);
-    let right = Lines::read(wave, op, 1, b, (size, depth), |lane| lane);
+    let right = Lines::<MOST_ELEMENTS>::read(wave, op, 1, b, (size, depth), |lane| lane);
     let is_finite = |(factor, _): &(Factor, usize)| factor.value.is_finite();
     let greatest = left.iter().map(|(factor, _)| factor.exponent).max().unwrap_or_default();
     if !left.iter().all(is_finite) || !are_tame(greatest, right.greatest) {
@@ -226,8 +289,8 @@ fn scaled_at_level(wave: &mut Wave, op: &Op, size: usize, has_scales: bool) {
     let scale = |side: usize, line: usize, block: usize| {
         scales.map_or(127, |scales| scales[side][line + size * block])
     };
-    let left = Lines::read(wave, op, 0, a, (size, depth), |lane| lane);
-    let right = Lines::read(wave, op, 1, b, (size, depth), |lane| lane);
+    let left = Lines::<MOST_ELEMENTS>::read(wave, op, 0, a, (size, depth), |lane| lane);
+    let right = Lines::<MOST_ELEMENTS>::read(wave, op, 1, b, (size, depth), |lane| lane);
     if !are_tame(left.greatest, right.greatest) {
         return scaled_one_by_one(wave, op, size, (a, b), scale);
     }
@@ -262,7 +325,13 @@ fn scaled_at_level(wave: &mut Wave, op: &Op, size: usize, has_scales: bool) {
 
 /// Adds to sums of a row and of columns from `column` on, which are given by their bits.
 #[inline(always)]
-fn add_in_vectors(rule: Sum, terms: &[Term], right: &Lines, column: usize, bits: &mut Vector<u32>) {
+fn add_in_vectors<const ROOM: usize>(
+    rule: Sum,
+    terms: &[Term],
+    right: &Lines<ROOM>,
+    column: usize,
+    bits: &mut Vector<u32>,
+) {
     match rule {
         Sum::Integers => add_integers(terms, right, column, bits),
         Sum::Fused(rule, group) => {

@@ -1,6 +1,7 @@
 //! Sums of products as fixed-point numbers aligned to the greatest exponent: those of
 //! [`super::super::fused`], in vectors.
 
+use super::super::sizes::LEAST_OF_PRODUCT;
 use super::lines::vector;
 use super::sums::Group;
 use super::{Rule, load};
@@ -94,10 +95,7 @@ fn power_plus(number: i32, more: __m512i) -> __m512 {
 }
 
 /// The exponent of a group of products that are all zeros; that of another one is greater.
-const LEAST_EXPONENT: i16 = -90;
-
-/// The least exponent of a product that is not zero.
-pub const LEAST_OF_PRODUCT: i32 = LEAST_EXPONENT as i32 + PLACES;
+const LEAST_EXPONENT: i16 = (LEAST_OF_PRODUCT - PLACES) as i16;
 
 /// Which of the elements of C are no numbers, infinite, or so great or small that powers of two with which
 /// sums are multiplied here are none of single precision. Sums of others are none of these, either: where

@@ -1,5 +1,6 @@
 //! The rows of A and the columns of B as numbers of single precision.
 
+use super::super::sizes::{Digits, Sizes};
 use super::{CHUNKS, Elements, Registers, WIDTH};
 use crate::execute::lane::small_float::SmallFloat;
 use std::arch::x86_64::*;
@@ -57,15 +58,6 @@ impl<Place: Fn(usize, usize) -> usize> Layout<Place> {
 pub struct Lines<'a> {
     values: Parts<'a, f32>,
     pub sizes: Sizes,
-}
-
-/// How great elements are.
-#[derive(Clone, Copy)]
-pub struct Sizes {
-    /// Bits of the greatest magnitude.
-    pub greatest: u32,
-    /// Bits of the least magnitude that is not zero; all ones if there is none.
-    pub least: u32,
     /// Whether all elements are numbers and not infinite; counts for formats of less than 16 bits,
     /// whose values are wrong where it does not hold.
     pub are_finite: bool,
@@ -169,9 +161,9 @@ impl<'a> Lines<'a> {
         let sizes = Sizes {
             greatest: _mm512_reduce_max_epu32(greatest),
             least: _mm512_reduce_min_epu32(least).saturating_add(1),
-            are_finite: special == 0,
         };
-        Lines { values: Parts { values, depth: layout.depth }, sizes }
+        let values = Parts { values, depth: layout.depth };
+        Lines { values, sizes, are_finite: special == 0 }
     }
 
     /// The numbers in the halves of a source's words. `decode` makes single precision of the low and of
@@ -216,8 +208,8 @@ impl<'a> Lines<'a> {
             less_one => single(less_one + 1),
         };
         let greatest = single(_mm512_reduce_max_epu32(greatest));
-        let sizes = Sizes { greatest, least, are_finite: true };
-        Lines { values: Parts { values, depth: layout.depth }, sizes }
+        let values = Parts { values, depth: layout.depth };
+        Lines { values, sizes: Sizes { greatest, least }, are_finite: true }
     }
 
     /// The elements.
@@ -234,7 +226,7 @@ impl<'a> Lines<'a> {
         elements: Elements,
         room: &'b mut [MaybeUninit<[u32; WIDTH]>],
     ) -> Parts<'b, u32> {
-        let (low, zero) = (least_exponent(elements), super::super::fused::ZERO_EXPONENT);
+        let (low, zero) = (digits(elements).least_exponent, super::super::fused::ZERO_EXPONENT);
         let exponent = |value: &[f32; WIDTH]| {
             let magnitude = _mm512_set1_epi32(i32::MAX);
             let size = _mm512_and_si512(_mm512_castps_si512(vector(value)), magnitude);
@@ -287,11 +279,11 @@ pub fn vector(values: &[f32; WIDTH]) -> __m512 {
     unsafe { _mm512_loadu_ps(values.as_ptr()) }
 }
 
-/// The exponent of the least normal number.
-pub fn least_exponent(elements: Elements) -> i32 {
+/// The digits of floating-point elements.
+pub fn digits(elements: Elements) -> Digits {
     match elements {
-        Elements::Small(format) => format.least_exponent(),
-        _ => SmallFloat::BF16.least_exponent(),
+        Elements::Small(format) => Digits::of(format),
+        _ => Digits::XF32,
     }
 }
 

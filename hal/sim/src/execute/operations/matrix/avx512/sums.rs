@@ -1,9 +1,9 @@
 //! Sums of products, in vectors.
 
-use super::aligned::{LEAST_OF_PRODUCT, add_aligned, doubtful};
-use super::lines::{Lines, Parts, Sizes, least_exponent, vector};
-use super::{CHUNKS, Elements, MOST_REGISTERS, Product, QUAD, Registers, Rule, Sum, WIDTH, write};
-use crate::execute::lane::small_float::power;
+use super::super::sizes::{Bounds, Limits};
+use super::aligned::{add_aligned, doubtful};
+use super::lines::{Lines, Parts, digits, vector};
+use super::{CHUNKS, MOST_REGISTERS, Product, QUAD, Registers, Rule, Sum, WIDTH, write};
 use crate::instruction::Op;
 use crate::wave::{LANES, Row, Wave};
 use std::arch::x86_64::*;
@@ -27,62 +27,27 @@ pub enum Way {
     Aligned(Rule, usize),
 }
 
-/// What makes a sum of products and of a sum so far lose nothing but what one rounding takes. Where it
-/// holds of an element of C, it does of all sums so far: all products are multiples of the unit, so that
-/// sums, which rounding makes multiples of greater powers of two if of any others, are multiples of it;
-/// and groups of products, of which there are 32 at most, come to 1 / 128 of the end each at most.
-#[derive(Clone, Copy)]
-pub struct Limits {
-    /// The sum so far is a multiple of one by this.
-    per_unit: f32,
-    /// The magnitude of an element of C is less, so that that of a sum so far is less than twice this.
-    end: f32,
-}
-
 impl Way {
     /// The ways that products can be made, the fastest first.
-    pub fn all(product: &Product, lines: [Sizes; 2]) -> [Option<Way>; 2] {
-        let exponent = |bits: u32| (bits >> 23) as i32 - 127;
-        // An exponent of the digits, and one less than that of the last digit.
-        let digits =
-            |side: usize, bits: u32| exponent(bits).max(least_exponent(product.elements[side]));
-        let places = |side: usize| match product.elements[side] {
-            Elements::Small(format) => format.mantissa as i32,
-            _ => 10,
-        };
-        let greatest: i32 = [0, 1].map(|side| digits(side, lines[side].greatest)).iter().sum();
-        let has_some = lines.iter().all(|own| own.greatest != 0);
-        let unit: i32 =
-            [0, 1].map(|side| digits(side, lines[side].least) - places(side)).iter().sum();
+    pub fn all(product: &Product, lines: [&Lines<'_>; 2]) -> [Option<Way>; 2] {
+        let bounds = || Bounds::of(product.elements.map(digits), lines.map(|own| own.sizes));
         match product.sum {
             Sum::Chain => [Some(Way::Chain), None],
             Sum::Integers => [Some(Way::Integers), None],
             Sum::Pairwise(group, flushes) => {
                 let group = group.min(product.depth);
-                let is_exact = !has_some || unit >= -100 && greatest <= 120;
                 let stepwise = Way::Stepwise { group, flushes };
                 let exact = Way::Exact { group, flushes };
-                [Some(if is_exact { exact } else { stepwise }), None]
+                [Some(if bounds().are_moderate() { exact } else { stepwise }), None]
             }
             Sum::Fused(rule, group) => {
-                let group = group.min(product.depth);
-                let least: i32 = lines.iter().map(|own| exponent(own.least)).sum();
-                let are_tame = greatest <= 40 && (!has_some || least >= LEAST_OF_PRODUCT);
-                if group < 4
-                    || !are_tame
-                    || !lines.iter().all(|own| own.are_finite && own.greatest < 0x7f80_0000)
-                {
+                let (group, bounds) = (group.min(product.depth), bounds());
+                let are_finite = lines.iter().all(|own| own.are_finite);
+                if group < 4 || !are_finite || !bounds.are_tame() {
                     return [None, None];
                 }
-                let [a, b] = lines.map(|own| f64::from(f32::from_bits(own.greatest)));
-                let holds = group as f64 * a * b <= power(24 + unit);
-                let together = has_some && holds && greatest - unit <= 24 && greatest <= 24;
-                let limits =
-                    Limits { per_unit: power(24 - greatest) as f32, end: power(unit + 31) as f32 };
-                [
-                    together.then_some(Way::Together { group, limits }),
-                    Some(Way::Aligned(rule, group)),
-                ]
+                let together = bounds.limits(group).map(|limits| Way::Together { group, limits });
+                [together, Some(Way::Aligned(rule, group))]
             }
         }
     }
