@@ -131,26 +131,16 @@ impl Emitter<'_> {
                 self.store_copy(copy, before);
             }
         }
-        let (m, lanes) = (self.shape.named("M"), self.shape.lanes());
-        let bits = self.lanes(format_args!("bitcast {m} %active to i{lanes}"));
-        let all = self.lanes(format_args!("icmp eq i{lanes} {bits}, -1"));
+        let all = self.all_active();
         for Batch { group, loads } in batches {
             let number = self.number();
             let [one, same] = [group.consecutive, group.equal]
                 .map(|kind| self.lanes(format_args!("and i1 {all}, {kind}")));
             self.body(format_args!("  br i1 {one}, label %row{number}, label %norow{number}"));
-            self.label("row", number);
-            self.load_all(&loads, group, |emitter, load, offset| {
-                emitter.load_consecutive(group, offset, load.element)
-            });
-            self.body(format_args!("  br label %batched{number}"));
+            self.load_all(("row", number), &loads, group, Self::load_consecutive);
             self.label("norow", number);
             self.body(format_args!("  br i1 {same}, label %word{number}, label %mixed{number}"));
-            self.label("word", number);
-            self.load_all(&loads, group, |emitter, load, offset| {
-                emitter.load_same(group, offset, load.element)
-            });
-            self.body(format_args!("  br label %batched{number}"));
+            self.load_all(("word", number), &loads, group, Self::load_same);
             self.label("mixed", number);
             for load in &loads {
                 let words = self.loaded(group, load.add, load.element);
@@ -163,20 +153,23 @@ impl Emitter<'_> {
         }
     }
 
-    /// Loads in one way what all lanes have.
+    /// The basic block that loads all in one way, where all lanes are active.
     fn load_all(
         &mut self,
+        (label, number): (&str, u32),
         loads: &[BatchedLoad],
         group: Group,
-        words: impl Fn(&mut Self, &BatchedLoad, Value) -> Vec<Value>,
+        words: impl Fn(&mut Self, Group, Value, Element) -> Vec<Value>,
     ) {
+        self.label(label, number);
         let (w, bytes) = (self.shape.named("W"), self.shape.lanes() * 4);
         for load in loads {
             let offset = self.lanes(format_args!("add i64 {}, {}", group.start, load.add as i64));
-            for (row, word) in load.rows().zip(words(self, load, offset)) {
+            for (row, word) in load.rows().zip(words(self, group, offset, load.element)) {
                 let place = self.row_in_loop(row);
                 self.body(format_args!("  store {w} {word}, ptr {place}, align {bytes}"));
             }
         }
+        self.body(format_args!("  br label %batched{number}"));
     }
 }

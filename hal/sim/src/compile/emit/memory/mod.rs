@@ -407,6 +407,13 @@ impl Emitter<'_> {
         self.lanes(format_args!("getelementptr i8, ptr {bytes}, i64 {offset}"))
     }
 
+    /// Whether all lanes of the turn are active.
+    fn all_active(&mut self) -> Value {
+        let (m, lanes) = (self.shape.named("M"), self.shape.lanes());
+        let bits = self.lanes(format_args!("bitcast {m} %active to i{lanes}"));
+        self.lanes(format_args!("icmp eq i{lanes} {bits}, -1"))
+    }
+
     /// Notes lanes whose accesses are left to the interpreter, if they are active.
     fn doubt(&mut self, bad: Value) {
         let (m, lanes) = (self.shape.named("M"), self.shape.lanes());

@@ -14,10 +14,8 @@ impl Emitter<'_> {
         let data: Vec<Value> =
             (0..element.words()).map(|word| self.part(data.plus(word.into()), element)).collect();
         let number = self.number();
-        let lanes = self.shape.lanes();
         let m = self.shape.named("M");
-        let bits = self.lanes(format_args!("bitcast {m} %active to i{lanes}"));
-        let all = self.lanes(format_args!("icmp eq i{lanes} {bits}, -1"));
+        let all = self.all_active();
         // Nothing is stored after an access that is left to the interpreter, which may fault.
         let no_doubts = self.no_doubts();
         let at_once = self.lanes(format_args!("and i1 {all}, {}", group.consecutive));

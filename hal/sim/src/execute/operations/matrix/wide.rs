@@ -79,7 +79,7 @@ impl Format {
         }
     }
 
-    /// Those of floating-point elements.
+    /// The digits of floating-point elements.
     fn digits(self) -> Digits {
         match self {
             Format::Small(format) => Digits::of(format),
