@@ -138,3 +138,4 @@ pub use vary::{CampaignFile, FinishedVariant, Variant, Variants, VariantsReport,
 
 pub use flipwave_harden::Comparing;
 pub use flipwave_injector::{Attendance, Running};
+pub use flipwave_sim::{EnvironmentError, check_environment};

@@ -54,7 +54,34 @@ const FAILED: u8 = 2;
 fn main() -> ExitCode {
     flipwave_jit::serve_if_asked();
     let _service = compiling::start();
-    let result = match Arguments::parse().command {
+    let command = Arguments::parse().command;
+    let result = flipwave_campaigns::check_environment()
+        .map_err(Failure::from)
+        .and_then(|()| execute(command));
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            if let Failure::Ended(code) = failure {
+                return ExitCode::from(code);
+            }
+            match signals::received() {
+                Some(signal) => say(format!("flipwave: ended by {signal}: {failure}")),
+                None => say(format!("flipwave: {failure}")),
+            }
+            ExitCode::from(match failure {
+                Failure::RulesBroken { .. }
+                | Failure::NotSame { .. }
+                | Failure::Escaped { .. }
+                | Failure::Unexpected(_) => BROKEN,
+                _ => FAILED,
+            })
+        }
+    }
+}
+
+/// Does what a command line asks for.
+fn execute(command: Command) -> Result<(), Failure> {
+    match command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Merge(arguments) => shards::merge(&arguments),
         Command::Status(arguments) => shards::status(&arguments),
@@ -80,31 +107,15 @@ fn main() -> ExitCode {
         Command::Schema => schema::schema(),
         Command::Completions(arguments) => completions::completions(&arguments),
         Command::Manual(arguments) => completions::manual(&arguments),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            if let Failure::Ended(code) = failure {
-                return ExitCode::from(code);
-            }
-            match signals::received() {
-                Some(signal) => say(format!("flipwave: ended by {signal}: {failure}")),
-                None => say(format!("flipwave: {failure}")),
-            }
-            ExitCode::from(match failure {
-                Failure::RulesBroken { .. }
-                | Failure::NotSame { .. }
-                | Failure::Escaped { .. }
-                | Failure::Unexpected(_) => BROKEN,
-                _ => FAILED,
-            })
-        }
     }
 }
 
 /// Why a command failed, as the user reads it.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
+    /// An environment that asks for what there is not.
+    #[error("{0}")]
+    Environment(#[from] flipwave_campaigns::EnvironmentError),
     /// A campaign that cannot be run.
     #[error("{0}")]
     Campaign(#[from] CampaignError),

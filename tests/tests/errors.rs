@@ -125,6 +125,24 @@ fn a_missing_file_is_refused_by_its_name() {
 }
 
 #[test]
+fn a_word_in_the_environment_that_asks_for_nothing_is_refused_with_those_that_do() {
+    let bench = Bench::new();
+    let campaign = bench.path().join("add.yaml");
+    std::fs::write(&campaign, &bench.text).expect("the campaign written");
+    let profile = |environment: [(&str, &str); 2]| {
+        flipwave(bench.path(), &["profile", "add.yaml"], &environment)
+    };
+    for (tier, extensions, named) in [
+        ("interpreted", "plain", ["FLIPWAVE_TIER", "`interpreted`, expected `interpreter` or"]),
+        ("interpreter", "AVX2", ["FLIPWAVE_SIMD", "`AVX2`, expected `plain` or `avx2`"]),
+    ] {
+        let environment = [("FLIPWAVE_TIER", tier), ("FLIPWAVE_SIMD", extensions)];
+        assert_refused(&profile(environment), &named);
+    }
+    profile([("FLIPWAVE_TIER", "interpreter"), ("FLIPWAVE_SIMD", "")]).expect_success();
+}
+
+#[test]
 fn an_unknown_kernel_is_refused_with_the_known_ones() {
     let bench = Bench::new();
     let finished = bench.run_with("    name: vector_add", "    name: vector_sub");

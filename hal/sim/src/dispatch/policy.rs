@@ -1,5 +1,6 @@
 //! What a runtime decides about dispatches.
 
+use crate::environment::{self, EnvironmentError};
 use std::sync::OnceLock;
 
 /// What a runtime may do one way or another, none of which a correct program depends on.
@@ -42,16 +43,18 @@ impl Compiling {
     /// `interpreter`, or `compiled-at-once`, which compiles in the process itself.
     pub fn of_process() -> Compiling {
         static ASKED: OnceLock<Option<Compiling>> = OnceLock::new();
-        let asked = ASKED.get_or_init(|| match std::env::var("FLIPWAVE_TIER").as_deref() {
-            Ok("interpreter") => Some(Compiling::Never),
-            Ok("compiled-at-once") => Some(Compiling::AtOnce),
-            _ => None,
-        });
+        let asked = ASKED.get_or_init(|| Compiling::asked().ok().flatten());
         let usual = match flipwave_jit::service() {
             Some(_) => Compiling::WhenHot,
             None => Compiling::Never,
         };
         asked.unwrap_or(usual)
+    }
+
+    /// What the environment asks for.
+    pub(crate) fn asked() -> Result<Option<Compiling>, EnvironmentError> {
+        let words = [("interpreter", Compiling::Never), ("compiled-at-once", Compiling::AtOnce)];
+        environment::asked("FLIPWAVE_TIER", &words)
     }
 }
 

@@ -1,5 +1,7 @@
 //! The vector extensions that the host may have, and functions compiled for each.
 
+use crate::environment::{self, EnvironmentError};
+
 /// Vector extensions of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
@@ -14,7 +16,7 @@ pub enum Level {
 impl Level {
     /// The best level this host has. `FLIPWAVE_SIMD` (`plain`, `avx2`) asks for a lower one.
     pub fn detect() -> Level {
-        let asked = std::env::var("FLIPWAVE_SIMD").unwrap_or_default();
+        let asked = Level::asked().ok().flatten();
         #[cfg(target_arch = "x86_64")]
         {
             let avx2 = is_x86_feature_detected!("avx2")
@@ -25,14 +27,19 @@ impl Level {
                 && is_x86_feature_detected!("avx512bw")
                 && is_x86_feature_detected!("avx512dq")
                 && is_x86_feature_detected!("avx512vl");
-            if avx512 && asked != "plain" && asked != "avx2" {
+            if avx512 && asked.is_none() {
                 return Level::Avx512;
             }
-            if avx2 && asked != "plain" {
+            if avx2 && asked != Some(Level::Plain) {
                 return Level::Avx2;
             }
         }
         Level::Plain
+    }
+
+    /// The lower level that the environment asks for.
+    pub(crate) fn asked() -> Result<Option<Level>, EnvironmentError> {
+        environment::asked("FLIPWAVE_SIMD", &[("plain", Level::Plain), ("avx2", Level::Avx2)])
     }
 }
 
