@@ -15,11 +15,11 @@ pub struct EnvironmentError {
     pub expected: String,
 }
 
-/// Whether the environment asks for what there is. Where it does not, the embedded GPU goes by what it
-/// does without being asked.
+/// Checks `FLIPWAVE_TIER` and `FLIPWAVE_SIMD`. Who does not call this has a word without a meaning
+/// ignored.
 ///
 /// # Errors
-/// The first variable that has another word.
+/// The first of them with such a word.
 pub fn check_environment() -> Result<(), EnvironmentError> {
     Compiling::asked()?;
     Level::asked()?;
