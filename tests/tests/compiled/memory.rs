@@ -140,3 +140,58 @@ fn bytes_and_halves_and_vectors() {
         assert_eq!(program.outputs(), expected);
     });
 }
+
+/// Where private memory is reached by buffer instructions, the register may hold a negative offset that
+/// only the instruction's own makes positive (LLVM, `SelectMUBUFScratchOffen`).
+#[test]
+fn private_arrays_are_indexed_from_the_end() {
+    const ITEMS: usize = 192;
+    const COUNT: usize = 9;
+    let words = random_words(ITEMS * COUNT);
+    let places: Vec<i32> = words.iter().map(|word| 1 + (word >> 33) as i32 % 17).collect();
+    let mut bins = vec![0f64; ITEMS * 17];
+    for (at, row) in places.chunks(ITEMS).enumerate() {
+        for (item, place) in row.iter().enumerate() {
+            bins[item * 17 + 17 - *place as usize] += 1.0 + at as f64;
+        }
+    }
+    at_every_level("private_offsets.cl", &[], |mut program| {
+        let (input, count) = (program.input(&places), scalar(COUNT as u32));
+        let arguments = [input, count, program.output(&vec![0f64; ITEMS * 17])];
+        program.launch("from_the_end", [ITEMS as u32, 1, 1], [64, 1, 1], &arguments);
+        assert_eq!(to_values::<f64>(&program.outputs()[0]), bins);
+    });
+}
+
+#[test]
+fn narrow_private_elements_are_indexed_from_below() {
+    const ITEMS: usize = 128;
+    const COUNT: usize = 7;
+    let words = random_words(ITEMS * COUNT);
+    let places: Vec<i32> = words.iter().map(|word| 2 + (word >> 33) as i32 % 15).collect();
+    let sums = (0..ITEMS).map(|item| {
+        let mut bytes: [u8; 32] = std::array::from_fn(|at| at as u8);
+        let mut halves: [i16; 32] = std::array::from_fn(|at| -(at as i16));
+        let mut triples: [[u32; 3]; 16] =
+            std::array::from_fn(|at| [0, 1, 2].map(|part| 2 * at as u32 + 1 + part));
+        (0..COUNT).fold(0u32, |sum, at| {
+            let below = -places[at * ITEMS + item];
+            let up = |by: i32| (below + by) as usize;
+            bytes[up(20)] = bytes[up(20)].wrapping_add(at as u8);
+            halves[up(30)] ^= i16::from(bytes[up(21)]);
+            triples[up(17)][1] = triples[up(17)][1].wrapping_add(halves[up(31)] as u32);
+            sum.wrapping_mul(31)
+                .wrapping_add(bytes[up(18)].into())
+                .wrapping_add(halves[up(19)] as u32)
+                .wrapping_add(triples[up(17)][1])
+                .wrapping_add(triples[up(18) & 15][2])
+        })
+    });
+    let sums: Vec<u32> = sums.collect();
+    at_every_level("private_offsets.cl", &[], |mut program| {
+        let (input, count) = (program.input(&places), scalar(COUNT as u32));
+        let arguments = [input, count, program.output(&[0u32; ITEMS])];
+        program.launch("from_below", [ITEMS as u32, 1, 1], [64, 1, 1], &arguments);
+        assert_eq!(to_values::<u32>(&program.outputs()[0]), sums);
+    });
+}

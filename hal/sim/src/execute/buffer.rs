@@ -196,6 +196,9 @@ impl Buffer {
             Some(RangeCheck::Empty) => Limits { index: 0, ..none },
             Some(RangeCheck::Bytes) if self.swizzle && self.stride != 0 => in_record,
             Some(RangeCheck::Bytes) => Limits { within: records, ..none },
+            // Neither has private memory a range check from gfx9 on (LLVM,
+            // `privateMemoryResourceIsRangeChecked`).
+            None if self.add_thread && !self.indexed => none,
             None if self.is_structured() && self.swizzle => in_record,
             None if self.is_structured() => Limits { index: records, ..none },
             None => {

@@ -32,7 +32,9 @@ fn reference(
     };
     let first = u128::from(offset);
     let end = first + u128::from(bytes);
-    let fits = if indexed && stride != 0 {
+    let fits = if add_thread && !indexed {
+        end <= 1 << 32
+    } else if indexed && stride != 0 {
         index < records && (!swizzle || end <= stride)
     } else {
         place(end - 1) + 1 + u128::from(scalar_offset) <= records

@@ -136,6 +136,11 @@ pub fn private_offsets(wave: &Wave, op: &Op, space: Space) -> Row {
 }
 
 /// The record and the offset of each lane's element in a buffer.
+///
+/// The offset is the sum of a register and the instruction's own in 32 bits, which wraps: code for
+/// gfx9 and gfx10 reaches private memory with a negative register and a greater offset (LLVM,
+/// `SelectMUBUFScratchOffen`), and range-checked buffers of gfx950 do the same (measured for ROCm's
+/// rocjitsu, rocm-systems pull request 10928).
 #[inline(always)]
 pub fn buffer_operands(wave: &Wave, op: &Op, has_offset: bool, has_index: bool) -> [Row; 2] {
     let row = |is_there: bool, word: usize| match op.sources[0].words[word] {
@@ -145,9 +150,7 @@ pub fn buffer_operands(wave: &Wave, op: &Op, has_offset: bool, has_index: bool) 
     let (indices, added) = (row(has_index, 0), row(has_offset, usize::from(has_index)));
     let mut offsets = Row::splat(op.immediate as u32);
     for lane in 0..LANES {
-        // A sum beyond 32 bits is out of range (LLVM's SIISelLowering.cpp, splitBufferOffsets: a
-        // negative offset in the register is illegal, even if the immediate one makes it positive).
-        offsets.0[lane] = offsets.0[lane].saturating_add(added.0[lane]);
+        offsets.0[lane] = offsets.0[lane].wrapping_add(added.0[lane]);
     }
     [*indices, offsets]
 }

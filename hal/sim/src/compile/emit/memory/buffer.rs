@@ -127,17 +127,14 @@ impl Emitter<'_> {
         Described { base, length, is_known }
     }
 
-    /// The lanes' offsets from the first byte. What lies further than 32 bits reach does not exist, and has
-    /// the greatest one.
+    /// The lanes' offsets from the first byte.
     fn offsets_in_buffer(&mut self, op: &Op) -> Value {
-        let (w, lanes) = (self.shape.named("W"), self.shape.lanes());
+        let w = self.shape.named("W");
         let own = Value::Splat(op.immediate as u32);
         match op.sources[0].words[0] {
             Word::Row(row) => {
                 let row = self.lane_word(Word::Row(row), false);
-                self.lanes(format_args!(
-                    "call {w} @llvm.uadd.sat.v{lanes}i32({w} {row}, {w} {own})"
-                ))
+                self.lanes(format_args!("add {w} {row}, {own}"))
             }
             _ => self.lanes(format_args!("or {w} {own}, zeroinitializer")),
         }

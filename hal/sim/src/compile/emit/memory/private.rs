@@ -25,8 +25,6 @@ struct Private {
     fits: Value,
     /// What each lane has of its own.
     own: Option<Own>,
-    /// What the end must not be beyond, and what is added to it before; nothing if there is no such end.
-    records: Option<[Value; 2]>,
 }
 
 /// A part of offsets that each lane has of its own.
@@ -92,7 +90,7 @@ impl Emitter<'_> {
         self.close();
         let Run::VectorMemory(VectorAccess { space, .. }) = op.run else { return };
         let private = match space {
-            Space::Buffer { .. } => self.in_buffer(op, access),
+            Space::Buffer { .. } => self.in_buffer(op),
             Space::Flat => self.in_window(op),
             _ => self.in_scratch(op),
         };
@@ -272,9 +270,8 @@ impl Emitter<'_> {
         let end = self.value(format_args!("add i64 {end}, {}", self.bytes_of(access)));
         let ends_in = self.value(format_args!("icmp ule i64 {end}, {}", held.length));
         let is_near = self.value(format_args!("icmp ule i64 {end}, {}", i32::MAX));
-        let exists = self.ends_before(highest, access, private.records);
         let is_right = self.all([private.fits, held.is_there, rest, is_low, is_high]);
-        self.all([is_right, begins_in, ends_in, is_near, exists])
+        self.all([is_right, begins_in, ends_in, is_near])
     }
 
     /// Moves the words of lanes whose offsets differ.
@@ -417,21 +414,6 @@ impl Emitter<'_> {
         u32::MAX / (2 * u32::from(self.machine.lanes))
     }
 
-    /// Whether there is room for the words of an access at an offset.
-    fn ends_before(
-        &mut self,
-        offset: Value,
-        access: PrivateAccess,
-        records: Option<[Value; 2]>,
-    ) -> Value {
-        let Some([records, added]) = records else { return Value::Bit(true) };
-        let lanes = self.machine.lanes;
-        let within = self.value(format_args!("mul i64 {offset}, {lanes}"));
-        let end = self.value(format_args!("add i64 {within}, {}", self.bytes_of(access)));
-        let end = self.value(format_args!("add i64 {end}, {added}"));
-        self.value(format_args!("icmp ule i64 {end}, {records}"))
-    }
-
     /// Bytes from the first lane's first word to the last lane's last one.
     fn bytes_of(&self, access: PrivateAccess) -> u64 {
         u64::from(access.words) * u64::from(self.machine.lanes) * 4
@@ -453,7 +435,7 @@ impl Emitter<'_> {
         let is_small = self.value(format_args!("icmp ult i32 {offset}, {}", self.most_offset()));
         let fits = self.all([is_aligned, is_small]);
         let offset = self.value(format_args!("zext i32 {offset} to i64"));
-        Private { address: self.in_wave(offset), offset, fits, own, records: None }
+        Private { address: self.in_wave(offset), offset, fits, own }
     }
 
     /// A flat address in the window that leads to private memory.
@@ -474,7 +456,7 @@ impl Emitter<'_> {
         // Sums that are less than zero are not small either.
         let is_small = self.value(format_args!("icmp ult i64 {offset}, {}", self.most_offset()));
         let fits = self.all([is_private, is_aligned, is_small]);
-        Private { address: self.in_wave(offset), offset, fits, own, records: None }
+        Private { address: self.in_wave(offset), offset, fits, own }
     }
 
     /// The address of lane 0's word at an offset of 64 bits in the wave's private memory.
@@ -485,17 +467,15 @@ impl Emitter<'_> {
         self.value(format_args!("add i64 {base}, {within}"))
     }
 
-    /// An offset in the buffer that private memory is described as.
-    fn in_buffer(&mut self, op: &Op, access: PrivateAccess) -> Private {
-        let Resource { base, high, records, flags, offset: added } = self.resource(op);
-        let mut offset = Value::Wide(u64::from(op.immediate as u32));
+    /// An offset in the buffer that private memory is described as: a sum of 32 bits, which wraps.
+    fn in_buffer(&mut self, op: &Op) -> Private {
+        let Resource { base, high, records, flags, .. } = self.resource(op);
         let own = self.own(op);
-        if let Some(Own { first, .. }) = own {
-            let first = self.value(format_args!("zext i32 {first} to i64"));
-            offset = self.value(format_args!("add i64 {offset}, {first}"));
-        }
-        let rest = self.value(format_args!("and i64 {offset}, {}", !0xffff_fffc_i64));
-        let is_aligned = self.value(format_args!("icmp eq i64 {rest}, 0"));
+        let first = own.map_or(Value::Word(0), |own| own.first);
+        let offset = self.value(format_args!("add i32 {first}, {}", op.immediate as i32));
+        let rest = self.value(format_args!("and i32 {offset}, 3"));
+        let is_aligned = self.value(format_args!("icmp eq i32 {rest}, 0"));
+        let offset = self.value(format_args!("zext i32 {offset} to i64"));
         // Words of records side by side, as many as there are lanes, each the record of its lane.
         let is_swizzled = self.value(format_args!("icmp slt i32 {high}, 0"));
         let index_stride = self.machine.lanes.trailing_zeros() - 3;
@@ -504,21 +484,18 @@ impl Emitter<'_> {
             self.value(format_args!("icmp eq i32 {layout}, {}", ADD_THREAD | index_stride << 21));
         let lanes = u64::from(self.machine.lanes);
         let within = self.value(format_args!("mul i64 {offset}, {lanes}"));
-        let [records, added] =
-            [records, added].map(|word| self.value(format_args!("zext i32 {word} to i64")));
-        let (exists, records) = if self.machine.generation >= Generation::Gfx10 {
-            // What is out of range is chosen; mostly it is nothing.
+        // From gfx10 on it is chosen what is out of range; mostly it is nothing. On gfx9 nothing is.
+        let exists = if self.machine.generation >= Generation::Gfx10 {
             let range = self.value(format_args!("and i32 {flags}, {}", 3 << 28));
             let is_by_none = self.value(format_args!("icmp eq i32 {range}, {}", 2 << 28));
-            let are_records = self.value(format_args!("icmp ne i64 {records}, 0"));
-            (self.all([is_by_none, are_records]), None)
+            let are_records = self.value(format_args!("icmp ne i32 {records}, 0"));
+            self.all([is_by_none, are_records])
         } else {
-            let records = Some([records, added]);
-            (self.ends_before(offset, access, records), records)
+            Value::Bit(true)
         };
         let fits = self.all([is_aligned, is_swizzled, is_by_lane, exists]);
         let address = self.value(format_args!("add i64 {base}, {within}"));
-        Private { address, offset, fits, own, records }
+        Private { address, offset, fits, own }
     }
 
     /// What lanes have of an offset for themselves.
