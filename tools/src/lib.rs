@@ -30,7 +30,7 @@ pub use instruction_count::{Executions, InstructionCount};
 pub use kernel_clock::{KernelClock, WaveClock};
 pub use measure::{DispatchTable, Instrumented, Measurement, measure, measure_beside};
 pub use memory_trace::{MemoryTrace, TracedAccess};
-pub use observed::{Observed, ObservedAccesses, ObservedExecutions, addresses};
+pub use observed::{Observed, ObservedAccesses, ObservedExecutions};
 pub use opcode_histogram::{OpcodeCount, OpcodeHistogram};
 pub use place::{DispatchColumns, InstPlace, WavePosition};
 pub use scope::{ToolRequests, ToolScope};

@@ -30,6 +30,8 @@ pub use dispatch::observer::{Executed, Interest, Observer, StretchObserver, Unob
 pub use dispatch::policy::{Compiling, Policy, Stalls};
 pub use dispatch::wave_state::WaveState;
 pub use environment::{EnvironmentError, check_environment};
+pub use execute::address_rules;
+pub use execute::buffer::rules as buffer_rules;
 pub use execute::lane::small_float::SmallFloat;
 pub use execute::lane::{Accuracy, Denormals, Nans, Numerics, Rounding};
 pub use execute::matrix_sum::{MatrixElement, ProductShape, SumPart, SumType, SummedElement};

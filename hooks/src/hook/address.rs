@@ -1,7 +1,7 @@
 //! The address that an instruction accesses, as an expression over raw inputs.
 
 use super::{InputValue, Passing};
-use flipwave_isa::{Inst, MemoryOperand, MemorySpace, Register, RegisterRange};
+use flipwave_isa::{Encoding, Inst, MemoryOperand, MemorySpace, Register, RegisterRange};
 
 /// Inputs, and what is put into them.
 type Inputs = Vec<(Passing, InputValue)>;
@@ -55,7 +55,7 @@ pub(super) fn of(inst: &Inst) -> Result<(String, Inputs), String> {
     let mut sum = Sum::default();
     let offset = operand.offsets.first().copied().unwrap_or_default();
     if operand.access.space == MemorySpace::Buffer {
-        let expression = buffer(&operand, offset, &mut sum)
+        let expression = buffer(inst, &operand, offset, &mut sum)
             .ok_or_else(|| format!("the buffer of `{inst}` is not in registers"))?;
         return Ok((expression, sum.inputs));
     }
@@ -77,12 +77,21 @@ pub(super) fn of(inst: &Inst) -> Result<(String, Inputs), String> {
     let expression = sum.expression();
     match operand.access.space {
         MemorySpace::Scalar => Ok((format!("({expression}) & ~3ul"), sum.inputs)),
+        // Offsets of 32 bits, whose sum wraps.
+        MemorySpace::Scratch | MemorySpace::Lds => {
+            Ok((format!("(unsigned long)(unsigned)({expression})"), sum.inputs))
+        }
         _ => Ok((expression, sum.inputs)),
     }
 }
 
+/// Whether data are converted on their way.
+fn is_formatted(inst: &Inst) -> bool {
+    inst.encoding == Encoding::Mtbuf || inst.operation.name().contains("_format_")
+}
+
 /// Base, scalar offset, and where the record's byte lies, computed by [`BUFFER_ADDRESS`].
-fn buffer(operand: &MemoryOperand, offset: i64, sum: &mut Sum) -> Option<String> {
+fn buffer(inst: &Inst, operand: &MemoryOperand, offset: i64, sum: &mut Sum) -> Option<String> {
     let resource = sum.input(InputValue::registers(operand.resource?));
     let word = |at| {
         let first = operand.vaddr?.first.offset(at)?;
@@ -100,28 +109,46 @@ fn buffer(operand: &MemoryOperand, offset: i64, sum: &mut Sum) -> Option<String>
     sum.inputs = within.inputs;
     sum.register(operand.soffset);
     let scalar_offset = sum.expression();
+    let (indexed, formatted) = (u8::from(operand.idxen), u8::from(is_formatted(inst)));
     Some(format!(
-        "flipwave_buffer_address({resource}, {index}, (unsigned)({offset}), {scalar_offset})"
+        "flipwave_buffer_address({resource}, {indexed}, {index}, {formatted}, {offset}, \
+         {scalar_offset})"
     ))
 }
 
-/// C that computes the address of a byte of a buffer's record (ISA manual, "Buffer addressing";
-/// swizzling keeps four bytes together since gfx9).
+/// C that computes the address of a byte of a buffer's record. The lane is added to the index, and the
+/// layout swizzled, as the rules of the generation have it; see the embedded GPU's buffer rules.
 pub(super) const BUFFER_ADDRESS: &str = "\
 static inline unsigned long flipwave_buffer_address(
-    flipwave_words_4 resource, unsigned index, unsigned offset, unsigned long scalar_offset)
+    flipwave_words_4 resource, unsigned indexed, unsigned index, unsigned formatted,
+    unsigned long offset, unsigned long scalar_offset)
 {
+    offset &= 0xfffffffful;
     unsigned long base = (resource.x | (unsigned long)resource.y << 32) & 0xfffffffffffful;
     unsigned long stride = resource.y >> 16 & 0x3fff;
-    if (resource.w >> 23 & 1) {
+    unsigned adds_lane = resource.w >> 23 & 1, element = 4;
+#ifdef __GFX9__
+    unsigned swizzles = resource.y >> 31 & adds_lane;
+    adds_lane &= swizzles | !indexed;
+    if (adds_lane && !formatted)
         stride |= (resource.w >> 15 & 0xf) << 14;
+#else
+#ifdef __GFX10__
+    unsigned swizzles = resource.y >> 31;
+#else
+    unsigned swizzles = resource.y >> 30;
+    element = swizzles == 3 ? 16 : 4;
+#endif
+    swizzles = swizzles && (indexed | adds_lane);
+    adds_lane &= !indexed;
+#endif
+    if (adds_lane)
         index += flipwave_lane();
-    }
     unsigned long within = index * stride + offset;
-    if (resource.y >> 31) {
+    if (swizzles) {
         unsigned together = 8u << (resource.w >> 21 & 3);
-        within = (index / together * stride + offset / 4 * 4) * together
-            + index % together * 4 + offset % 4;
+        within = (index / together * stride + offset / element * element) * together
+            + index % together * element + offset % element;
     }
     return base + scalar_offset + within;
 }

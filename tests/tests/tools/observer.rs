@@ -3,7 +3,7 @@
 use flipwave_device::WaveId;
 use flipwave_isa::{Inst, Lane, MemoryOperand, MemorySpace, Pc, Register};
 use flipwave_sim::{Executed, Observer, Watch, WaveState};
-use flipwave_tools::{WavePosition, addresses};
+use flipwave_tools::WavePosition;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// An observer that does not see the first execution of an instruction that `blind` holds for.
@@ -94,14 +94,14 @@ impl Observer for Sites {
         match self.look {
             Look::Nothing => {}
             Look::Lines => {
-                let all = addresses(operand, state).into_iter().flatten();
+                let all = state.accessed().into_iter().flatten();
                 let bytes: Vec<u64> =
                     all.flat_map(|(_, address)| address..address + u64::from(bytes)).collect();
                 site.lines_64 += lines(&bytes, 64);
                 site.lines_128 += lines(&bytes, 128);
             }
             Look::Conflicts if operand.access.space == MemorySpace::Lds && self.exec != 0 => {
-                let elements = addresses(operand, state);
+                let elements = state.accessed();
                 site.lds_accesses += elements.len() as u64;
                 site.conflicts += elements.iter().map(|own| conflicts(own, bytes)).sum::<u64>();
             }

@@ -1,6 +1,5 @@
 //! Which addresses are accessed.
 
-use super::addresses;
 use crate::{InstPlace, ToolScope, TracedAccess, WavePosition};
 use flipwave_device::WaveId;
 use flipwave_isa::{Inst, MemoryOperand, MemorySpace, Pc};
@@ -63,7 +62,7 @@ impl Observer for ObservedAccesses {
         let elements = operand.offsets.len() as u8;
         let Some(bytes) = operand.access.bytes.checked_div(elements) else { return };
         let is_scalar = operand.access.space == MemorySpace::Scalar;
-        for (lane, address) in addresses(operand, state).into_iter().flatten() {
+        for (lane, address) in state.accessed().into_iter().flatten() {
             if self.records.len() == self.room {
                 self.lost += 1;
                 continue;

@@ -2,11 +2,9 @@
 //! nothing of hooks: what hooks are held against.
 
 mod accesses;
-mod address;
 mod executions;
 
 pub use accesses::ObservedAccesses;
-pub use address::addresses;
 pub use executions::ObservedExecutions;
 
 use super::{Options, Tool, ToolScope, WavePosition};

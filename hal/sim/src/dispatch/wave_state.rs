@@ -1,5 +1,6 @@
 //! What an observer sees of a wave and may change.
 
+use crate::execute::accessed;
 use crate::execute::matrix_sum::{MatrixElement, ProductShape, Steps, SummedElement, Touch};
 use crate::execute::operations::find_whole;
 use crate::execute::step::resolved;
@@ -113,6 +114,14 @@ impl<'a> WaveState<'a> {
         if let Some(replacement) = &mut self.replacement {
             **replacement = Some(self.program.decode_altered(self.wave.pc, bytes).map(Box::new));
         }
+    }
+
+    /// Addresses that the instruction at the PC accesses: for each of its elements the active lanes, or
+    /// lane 0 where the wave accesses scalar memory. Of LDS and scratch they are offsets. Accesses of
+    /// buffers are among them whether they are in range or not.
+    pub fn accessed(&self) -> Vec<Vec<(Lane, u64)>> {
+        let op = self.program.fetch(self.wave.pc).ok().and_then(|op| resolved(self.wave, op));
+        op.map_or_else(Vec::new, |op| accessed(self.wave, &op))
     }
 
     /// What the instruction at the PC computes, if it is a product of matrices.

@@ -1,218 +1,314 @@
-//! Buffer resources: where the bytes of a record lie, and which of them exist (ISA manual, "Buffer
-//! resource descriptor", "Buffer addressing", "Range checking").
+//! Buffer resources: where the bytes of a record lie, and which of them exist. [`rules`] has the rules
+//! of each generation.
+
+pub mod rules;
 
 use crate::execute::operand::scalar_word;
 use crate::execute::vector_memory::{Addresses, Placement};
+use crate::instruction::vector_memory::Transfer;
 use crate::instruction::{Op, Word};
 use crate::wave::{LANES, Row, ScalarIndex, Wave, mask_of};
 use flipwave_isa::{BufferFormat, Generation, Lane, LaneMask};
+use rules::{Check, Facts, LaneIndex, Rules, ScalarOffset};
+use std::ops::Range;
 
-/// A buffer resource with the scalar offset of an instruction.
+/// Fields of a buffer resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Buffer {
+pub struct Resource {
     base: u64,
     stride: u32,
-    /// Bytes, or records where the buffer is structured.
-    records: u32,
-    swizzle: bool,
-    /// Bytes that swizzling keeps together, as a power of two.
-    element: u32,
+    /// Bytes or records.
+    records: u64,
+    /// Bytes that swizzling keeps together, as a power of two; `None` if it is off.
+    element: Option<u32>,
     /// Records that swizzling puts side by side, as a power of two.
     index_stride: u32,
-    add_thread: bool,
-    /// What the instruction's scalar offset adds to every address.
-    offset: u32,
-    /// The instruction has an index. Only then does the resource count records in units of its
-    /// stride (the manual does not say so; Mesa and LLVM depend on it).
-    indexed: bool,
-    /// What is out of range, from gfx10 on.
-    range: Option<RangeCheck>,
+    /// `ADD_TID_ENABLE`.
+    adds_lane: bool,
+    /// `OOB_SELECT`; zero before gfx10.
+    mode: u8,
+    /// Upper bits of the stride where the lane is added and nothing is converted: gfx9 has the data
+    /// format in the same place.
+    stride_high: u32,
+    /// Format of the data in memory, for instructions that have none of their own.
+    format: BufferFormat,
+    /// Where each channel of a formatted load comes from: 0 zero, 1 one, 4 to 7 a component.
+    channels: [u8; 4],
+    /// The resource is of another type, such as an image.
+    is_other: bool,
+}
+
+impl Resource {
+    /// Fields of four words.
+    pub fn new(words: [u32; 4], generation: Generation) -> Resource {
+        match generation {
+            Generation::Gfx125 => Resource::gfx125(words),
+            _ if generation >= Generation::Gfx11 => {
+                let [_, high, _, flags] = words;
+                let element = match high >> 30 {
+                    0 => None,
+                    3 => Some(4),
+                    _ => Some(2),
+                };
+                let format = BufferFormat::unified((flags >> 12 & 0x3f) as u8, generation);
+                Resource { element, format, mode: mode(flags), ..Resource::gfx9(words) }
+            }
+            Generation::Gfx10 => {
+                let flags = words[3];
+                let format = BufferFormat::unified((flags >> 12 & 0x7f) as u8, generation);
+                Resource { format, mode: mode(flags), ..Resource::gfx9(words) }
+            }
+            _ => Resource::gfx9(words),
+        }
+    }
+
+    /// gfx9 (GCN 5 and CDNA 1 to 4 ISA, "Buffer resource descriptor"). gfx10 and later share base,
+    /// stride, records, index stride and `ADD_TID_ENABLE`.
+    fn gfx9([low, high, records, flags]: [u32; 4]) -> Resource {
+        Resource {
+            base: u64::from(low) | u64::from(high & 0xffff) << 32,
+            stride: high >> 16 & 0x3fff,
+            records: records.into(),
+            element: (high >> 31 != 0).then_some(2),
+            index_stride: 3 + (flags >> 21 & 3),
+            adds_lane: flags >> 23 & 1 != 0,
+            mode: 0,
+            stride_high: (flags >> 15 & 0xf) << 14,
+            format: BufferFormat {
+                data: (flags >> 15 & 0xf) as u8,
+                number: (flags >> 12 & 7) as u8,
+            },
+            channels: [0, 3, 6, 9].map(|at| (flags >> at & 7) as u8),
+            is_other: false,
+        }
+    }
+
+    /// gfx1250 (CDNA 5 ISA 9.6): a base of 57 bits, records of 45, a stride with a multiplier, one bit
+    /// each that swizzles and that chooses the range check, and a type, which is zero of buffers.
+    fn gfx125([low, high, second_high, flags]: [u32; 4]) -> Resource {
+        let lower = u64::from(low) | u64::from(high) << 32;
+        let upper = u64::from(second_high) | u64::from(flags & 0x3f) << 32;
+        let multiplier = [1, 4, 8, 32][flags as usize >> 26 & 3];
+        Resource {
+            base: lower & ((1 << 57) - 1),
+            stride: (flags >> 12 & 0x3fff) * multiplier,
+            records: lower >> 57 | upper << 7,
+            element: (flags >> 28 & 1 != 0).then_some(4),
+            index_stride: 5,
+            mode: (flags >> 29 & 1) as u8,
+            is_other: flags >> 30 != 0,
+            ..Resource::default()
+        }
+    }
+
+    /// Bytes that scalar loads may read (RDNA 3 and RDNA 4 ISA 8.1.2: the number of records times the
+    /// stride if there is one).
+    pub fn scalar_bytes(&self, generation: Generation) -> u64 {
+        match generation {
+            // Records are bytes there.
+            Generation::Gfx125 => self.records,
+            _ => self.records * u64::from(self.stride.max(1)),
+        }
+    }
+
+    /// The address of its first byte.
+    pub fn base(&self) -> u64 {
+        self.base
+    }
+}
+
+fn mode(flags: u32) -> u8 {
+    (flags >> 28 & 3) as u8
+}
+
+/// How an instruction uses a buffer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Use {
+    /// It has an index.
+    pub indexed: bool,
+    /// It converts what it moves.
+    pub formatted: bool,
+    /// Its scalar offset.
+    pub scalar_offset: u32,
+}
+
+/// A buffer resource as an instruction uses it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Buffer {
+    /// The address that every other part is added to.
+    base: u64,
+    stride: u32,
+    /// How elements are swizzled.
+    swizzle: Option<Swizzle>,
+    /// The lane's number is added to the index.
+    adds_lane: bool,
+    /// The checked index has the lane's number, too.
+    checks_lane: bool,
+    /// Added to each offset before it is swizzled.
+    inner: u32,
+    limits: Limits,
+    /// Sums of offsets have more than 32 bits.
+    pub is_wide: bool,
+    /// The resource is of another type: accesses do nothing.
+    pub is_other: bool,
     /// Format of the data in memory, for instructions that have none of their own.
     pub format: BufferFormat,
     /// Where each channel of a formatted load comes from: 0 zero, 1 one, 4 to 7 a component.
     pub channels: [u8; 4],
 }
 
-/// When an access is out of range (RDNA 2 and RDNA 3 ISA, "Buffer range checking", `OOB_SELECT`). The
-/// scalar offset does not count.
+/// A layout in which elements of the same place in neighbouring records are adjacent. Sizes are powers
+/// of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum RangeCheck {
-    /// By index, and by offset in the record.
-    IndexAndOffset,
-    /// By index.
-    Index,
-    /// Where there is not any record.
-    Empty,
-    /// By byte; of swizzled records as [`RangeCheck::IndexAndOffset`].
-    Bytes,
+struct Swizzle {
+    /// Bytes of an element.
+    element: u32,
+    /// Records side by side.
+    index_stride: u32,
 }
 
-/// What is in range: what is less than all of these.
-#[derive(Clone, Copy)]
+/// An access is in range if each part is less than its limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Limits {
-    /// Of the record.
     index: u64,
-    /// Of the last byte in the record.
-    last: u64,
-    /// Of that byte in the buffer.
-    within: u64,
+    /// Of the last byte in its record, without the scalar offset.
+    record: u64,
+    /// Of the last byte in the buffer, without the scalar offset.
+    buffer: u64,
 }
 
 impl Limits {
-    #[inline(always)]
-    fn contain(self, index: u32, last: u32, within: u64) -> bool {
-        (u64::from(index) < self.index) & (u64::from(last) < self.last) & (within < self.within)
-    }
-}
-
-impl RangeCheck {
-    fn of(flags: u32) -> RangeCheck {
-        match flags >> 28 & 3 {
-            0 => RangeCheck::IndexAndOffset,
-            1 => RangeCheck::Index,
-            2 => RangeCheck::Empty,
-            _ => RangeCheck::Bytes,
+    fn of(check: Check, resource: &Resource, scalar_offset: u32) -> Limits {
+        let all = Limits { index: u64::MAX, record: u64::MAX, buffer: u64::MAX };
+        let (records, stride) = (resource.records, u64::from(resource.stride));
+        let less = |limit: u64| limit.saturating_sub(scalar_offset.into());
+        match check {
+            Check::Nothing => all,
+            Check::AnyRecords if records != 0 => all,
+            Check::AnyRecords => Limits { index: 0, ..all },
+            Check::Index => Limits { index: records, ..all },
+            Check::IndexAndRecord => Limits { index: records, record: stride, ..all },
+            Check::Bytes => Limits { record: less(records), ..all },
+            Check::Address => Limits { buffer: less(records), ..all },
+            Check::AddressAndRecord => {
+                Limits { buffer: less(records), record: less(stride), ..all }
+            }
         }
+    }
+
+    #[inline(always)]
+    fn contain(self, index: u32, in_record: u64, in_buffer: u64) -> bool {
+        (u64::from(index) < self.index) & (in_record < self.record) & (in_buffer < self.buffer)
     }
 }
 
 impl Buffer {
-    /// Bytes that swizzling keeps together on gfx9 and gfx10, as a power of two.
-    const ELEMENT: u32 = 2;
-
     /// The resource in source 2 of an instruction, whose scalar offset is source 3.
-    pub fn read(wave: &Wave, op: &Op, indexed: bool) -> Buffer {
+    pub fn read(wave: &Wave, op: &Op, transfer: Transfer, indexed: bool) -> Buffer {
         let first = match op.sources[2].words[0] {
             Word::Scalar(first) => first.0,
             _ => 0,
         };
         let words = [0, 1, 2, 3].map(|word| wave.scalar(ScalarIndex(first + word)));
-        let offset = scalar_word(wave, op.sources[3].words[0]);
-        match wave.machine.generation {
-            Generation::Gfx125 => Buffer::of_gfx125(words, offset, indexed),
-            generation if generation >= Generation::Gfx10 => {
-                Buffer::of_rdna(words, offset, indexed, generation)
-            }
-            _ => Buffer::new(words, offset, indexed),
-        }
+        let scalar_offset = scalar_word(wave, op.sources[3].words[0]);
+        let access = Use { indexed, formatted: transfer.is_formatted(), scalar_offset };
+        Buffer::new(words, access, wave.machine.generation)
     }
 
-    /// The resource that the four words describe from gfx10 on: data and number format are one, the
-    /// range check is chosen, and from gfx11 on so is what swizzling keeps together (RDNA 2 and RDNA 3
-    /// ISA, "Buffer resource descriptor").
-    fn of_rdna(words: [u32; 4], offset: u32, indexed: bool, generation: Generation) -> Buffer {
-        let [_, high, _, flags] = words;
-        let is_newer = generation >= Generation::Gfx11;
-        let format = flags >> 12 & if is_newer { 0x3f } else { 0x7f };
-        Buffer {
-            stride: high >> 16 & 0x3fff,
-            swizzle: if is_newer { high >> 30 != 0 } else { high >> 31 != 0 },
-            element: if is_newer && high >> 30 == 3 { 4 } else { Buffer::ELEMENT },
-            format: BufferFormat::unified(format as u8, generation),
-            range: Some(RangeCheck::of(flags)),
-            ..Buffer::new(words, offset, indexed)
-        }
+    /// The resource of four words.
+    pub fn new(words: [u32; 4], access: Use, generation: Generation) -> Buffer {
+        Buffer::by_rules(&Resource::new(words, generation), access, Rules::of(generation))
     }
 
-    /// The same on gfx1250: a base of 57 bits, a number of records of 45, a stride in bits 121:108 and
-    /// four flags (LLVM, `lowerPointerAsRsrcIntrin`), of which the choice of the range check is where it
-    /// was. Of swizzles and formats nothing is published: there are none here. Offsets have 32 bits, so
-    /// that more records than fit in those are as good as the most that do.
-    fn of_gfx125(words: [u32; 4], offset: u32, indexed: bool) -> Buffer {
-        let [low, high, second_high, flags] = words;
-        let whole = u64::from(low) | u64::from(high) << 32;
-        let upper = u64::from(second_high) | u64::from(flags & 0x3f) << 32;
-        let records = whole >> 57 | upper << 7;
-        Buffer {
-            base: whole & ((1 << 57) - 1),
-            stride: flags >> 12 & 0x3fff,
-            records: u32::try_from(records).unwrap_or(u32::MAX),
-            element: Buffer::ELEMENT,
-            index_stride: 0,
-            offset,
+    fn by_rules(resource: &Resource, access: Use, rules: &Rules) -> Buffer {
+        let Use { indexed, formatted, scalar_offset } = access;
+        let swizzle = resource.element.filter(|_| rules.swizzle.is_on(resource.adds_lane, indexed));
+        let swizzle =
+            swizzle.map(|element| Swizzle { element, index_stride: resource.index_stride });
+        let adds_lane = resource.adds_lane
+            && match rules.lane_index {
+                LaneIndex::UnlessLinearIndexed => swizzle.is_some() || !indexed,
+                LaneIndex::UnlessIndexed => !indexed,
+                LaneIndex::Never => false,
+            };
+        let has_high_stride =
+            rules.lane_index == LaneIndex::UnlessLinearIndexed && adds_lane && !formatted;
+        let facts = Facts {
+            mode: resource.mode,
+            adds_lane: resource.adds_lane,
             indexed,
-            range: Some(RangeCheck::of(flags)),
-            ..Buffer::default()
-        }
-    }
-
-    /// The resource that the four words describe.
-    pub fn new([low, high, records, flags]: [u32; 4], offset: u32, indexed: bool) -> Buffer {
-        let add_thread = flags >> 23 & 1 != 0;
-        let data = (flags >> 15 & 0xf) as u8;
-        // With the thread added, the data format gives the stride's upper bits.
-        let more = if add_thread { u32::from(data) << 14 } else { 0 };
+            has_stride: resource.stride != 0,
+            is_swizzled: swizzle.is_some(),
+        };
+        let limits = Limits::of(rules.check(facts), resource, scalar_offset);
+        let is_inner = rules.scalar_offset == ScalarOffset::InElement && swizzle.is_some();
+        let outer = if is_inner { 0 } else { u64::from(scalar_offset) };
         Buffer {
-            base: u64::from(low) | u64::from(high & 0xffff) << 32,
-            stride: high >> 16 & 0x3fff | more,
-            records,
-            swizzle: high >> 31 != 0,
-            element: Buffer::ELEMENT,
-            range: None,
-            index_stride: 3 + (flags >> 21 & 3),
-            add_thread,
-            offset,
-            indexed,
-            format: BufferFormat { data, number: (flags >> 12 & 7) as u8 },
-            channels: [0, 3, 6, 9].map(|at| (flags >> at & 7) as u8),
+            base: resource.base.wrapping_add(outer),
+            stride: resource.stride | if has_high_stride { resource.stride_high } else { 0 },
+            swizzle,
+            adds_lane,
+            checks_lane: rules.lane_index == LaneIndex::UnlessIndexed,
+            inner: if is_inner { scalar_offset } else { 0 },
+            limits,
+            is_wide: rules.sum_is_wide,
+            is_other: resource.is_other,
+            format: resource.format,
+            channels: resource.channels,
         }
     }
 
-    /// Whether the buffer is one of records for this instruction, rather than one of bytes.
-    fn is_structured(&self) -> bool {
-        self.indexed && self.stride != 0
+    /// Whether it describes the private memory of lanes, which lies in the launch's: each lane has dwords
+    /// of its own.
+    pub fn is_private(&self, launch: Range<u64>) -> bool {
+        self.adds_lane && self.swizzle.is_some() && launch.contains(&self.base)
     }
 
+    /// The offset in a lane's private memory from `base` on that this buffer's offset 0 is; `None` if it is
+    /// laid out otherwise.
+    pub fn private_start(&self, base: u64, lanes: u8) -> Option<i64> {
+        let is_by_lane =
+            self.swizzle == Some(Swizzle { element: 2, index_stride: lanes.trailing_zeros() });
+        let before = self.base.checked_sub(base)?;
+        let is_whole = before.is_multiple_of(4 * u64::from(lanes)) && before < 1 << 40;
+        (is_by_lane && is_whole).then_some((before / u64::from(lanes)) as i64)
+    }
+
+    /// The sum of an instruction's offset and a register's.
+    pub fn offset(&self, immediate: u32, register: u32) -> u64 {
+        if self.is_wide {
+            u64::from(immediate) + u64::from(register)
+        } else {
+            immediate.wrapping_add(register).into()
+        }
+    }
+
+    /// The index that makes the address, and the one that is checked.
     #[inline(always)]
-    fn index(&self, lane: Lane, index: u32) -> u32 {
-        index.wrapping_add(if self.add_thread { lane.0.into() } else { 0 })
+    fn indices(&self, lane: u8, index: u32) -> [u32; 2] {
+        let added = index.wrapping_add(if self.adds_lane { lane.into() } else { 0 });
+        [added, if self.checks_lane { added } else { index }]
     }
 
     /// Where the byte at `offset` of record `index` lies in the buffer.
     #[inline(always)]
-    fn within(&self, index: u32, offset: u32) -> u64 {
-        if !self.swizzle {
-            return u64::from(index) * u64::from(self.stride) + u64::from(offset);
-        }
-        let low = |word: u32, bits: u32| word & ((1 << bits) - 1);
-        let group = u64::from(index >> self.index_stride) * u64::from(self.stride);
-        let byte = low(offset, self.element);
-        let row = (group + u64::from(offset - byte)) << self.index_stride;
-        row + u64::from((low(index, self.index_stride) << self.element) + byte)
-    }
-
-    /// What is less where all `bytes` bytes from `offset` of record `index` on exist. A buffer of
-    /// bytes is checked where they lie, less the scalar offset; one of records by the index, and if
-    /// it is swizzled also by the offset, which must stay within the record.
-    #[inline(always)]
-    fn limits(&self) -> Limits {
-        let none = Limits { index: u64::MAX, last: u64::MAX, within: u64::MAX };
-        let (records, stride) = (u64::from(self.records), u64::from(self.stride));
-        let in_record = Limits { index: records, last: stride, ..none };
-        match self.range {
-            Some(RangeCheck::IndexAndOffset) => in_record,
-            Some(RangeCheck::Index) => Limits { index: records, ..none },
-            Some(RangeCheck::Empty) if self.records != 0 => none,
-            Some(RangeCheck::Empty) => Limits { index: 0, ..none },
-            Some(RangeCheck::Bytes) if self.swizzle && self.stride != 0 => in_record,
-            Some(RangeCheck::Bytes) => Limits { within: records, ..none },
-            // Neither has private memory a range check from gfx9 on (LLVM,
-            // `privateMemoryResourceIsRangeChecked`).
-            None if self.add_thread && !self.indexed => none,
-            None if self.is_structured() && self.swizzle => in_record,
-            None if self.is_structured() => Limits { index: records, ..none },
-            None => {
-                let within = self.records.saturating_sub(self.offset);
-                Limits { within: within.into(), ..none }
-            }
-        }
+    fn within(&self, index: u32, offset: u64) -> u64 {
+        let Some(Swizzle { element, index_stride }) = self.swizzle else {
+            return (u64::from(index) * u64::from(self.stride)).wrapping_add(offset);
+        };
+        let offset = offset.wrapping_add(self.inner.into());
+        let byte = offset & ((1 << element) - 1);
+        let beside = u64::from(index & ((1 << index_stride) - 1)) << element;
+        let group = u64::from(index >> index_stride) * u64::from(self.stride);
+        (group.wrapping_add(offset - byte) << index_stride).wrapping_add(beside + byte)
     }
 
     /// Whether all `bytes` bytes from `offset` of record `index` on exist.
-    pub fn contains(&self, lane: Lane, index: u32, offset: u32, bytes: u32) -> bool {
-        let index = self.index(lane, index);
-        let last = offset.checked_add(bytes.saturating_sub(1));
-        last.is_some_and(|last| self.limits().contain(index, last, self.within(index, last)))
+    pub fn contains(&self, lane: Lane, index: u32, offset: u64, bytes: u32) -> bool {
+        let [index, checked] = self.indices(lane.0, index);
+        let last = offset.checked_add(bytes.saturating_sub(1).into());
+        last.is_some_and(|last| self.limits.contain(checked, last, self.within(index, last)))
+            && !self.is_other
     }
 
     /// Where the elements of all active lanes lie, `bytes` bytes each that exist by the `granule`;
@@ -225,30 +321,33 @@ impl Buffer {
         bytes: u32,
         granule: u32,
     ) -> Option<Placement> {
-        let chunk = 1 << self.element;
+        if self.is_other || self.inner != 0 {
+            return None;
+        }
         // Words whose addresses are aligned lie one in each chunk of four bytes, or all in one chunk.
-        let (alignment, apart) = match () {
-            () if !self.swizzle => (u32::MAX, 4),
-            () if bytes <= chunk => (chunk - bytes, 4),
-            () if chunk == 4 && granule == 4 => (0, chunk << self.index_stride),
-            () => return None,
+        let (chunk, alignment, apart) = match self.swizzle {
+            None => (1, 0, 4),
+            Some(Swizzle { element, .. }) if bytes <= 1 << element => {
+                (1 << element, (1 << element) - bytes, 4)
+            }
+            Some(Swizzle { element: 2, index_stride }) if granule == 4 => (4, 0, 4 << index_stride),
+            Some(_) => return None,
         };
-        let limits = self.limits();
-        let (before_last, before_next) = (bytes - granule, granule - 1);
-        let further = u64::from(before_last / 4 * apart + before_last % 4);
         let [mut low, mut high, mut inside] = [Row::ZERO; 3];
         let (mut odd, mut outside) = (0, 0);
         for lane in 0..LANES {
-            let (index, offset) = (indices.0[lane], offsets.0[lane]);
-            let index = self.index(Lane(lane as u8), index);
-            let within = self.within(index, offset);
-            let first_end = within + u64::from(before_next);
-            // What would begin anew beyond 32 bits does not exist.
-            let first_offset = offset.wrapping_add(before_next);
-            let last_offset = offset.wrapping_add(bytes - 1);
-            let first = limits.contain(index, first_offset, first_end) & (first_offset >= offset);
-            let last =
-                limits.contain(index, last_offset, first_end + further) & (last_offset >= offset);
+            let offset = offsets.0[lane];
+            let [index, checked] = self.indices(lane as u8, indices.0[lane]);
+            let within = self.within(index, offset.into());
+            let exists = |last: u32| {
+                let (in_record, in_buffer) = (u64::from(offset), within);
+                self.limits.contain(
+                    checked,
+                    in_record + u64::from(last),
+                    in_buffer + u64::from(last),
+                )
+            };
+            let (first, last) = (exists(granule - 1), exists(bytes - 1));
             let is_apart = offset & (chunk - 1) > alignment;
             let exists = u32::from(last).wrapping_neg();
             odd |= u32::from((first != last) | is_apart) & active.0[lane];
@@ -260,15 +359,14 @@ impl Buffer {
             return None;
         }
         let exist = if outside == 0 { lanes } else { LaneMask(mask_of(&inside)) };
-        let base = self.base.wrapping_add(self.offset.into());
-        let addresses = Addresses::after(base, &low, &high, exist);
+        let addresses = Addresses::after(self.base, &low, &high, exist);
         Some(Placement { addresses, apart, void: LaneMask(lanes.0 & !exist.0) })
     }
 
     /// The address of the byte at `offset` of record `index`.
-    pub fn address(&self, lane: Lane, index: u32, offset: u32) -> u64 {
-        let within = self.within(self.index(lane, index), offset);
-        self.base.wrapping_add(self.offset.into()).wrapping_add(within)
+    pub fn address(&self, lane: Lane, index: u32, offset: u64) -> u64 {
+        let [index, _] = self.indices(lane.0, index);
+        self.base.wrapping_add(self.within(index, offset))
     }
 }
 

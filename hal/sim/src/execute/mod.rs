@@ -1,5 +1,7 @@
 //! What instructions do: one module for each kind of them, and the tables of operations.
 
+mod accessed;
+pub mod address_rules;
 pub mod buffer;
 pub mod control;
 mod exchange;
@@ -17,3 +19,5 @@ pub mod step;
 mod tensor;
 pub mod vector;
 pub mod vector_memory;
+
+pub use accessed::accessed;

@@ -2,13 +2,13 @@
 //! made once per wave, whatever EXEC says, at addresses whose two lowest bits are ignored but for bytes
 //! and half words.
 
+use crate::execute::buffer::Resource;
 use crate::execute::operand::scalar_word;
 use crate::instruction::scalar_memory::{ScalarAccess, Space, Transfer};
 use crate::instruction::{Op, Word};
 use crate::memory::{Memory, modify, read_bytes, write_bytes};
 use crate::wave::{ScalarIndex, Wave};
 use flipwave_device::{AccessKind, FaultCause};
-use flipwave_isa::Generation;
 
 /// Executes a scalar memory operation. The immediate is a constant offset.
 pub fn execute(
@@ -75,6 +75,21 @@ pub fn first_address(wave: &Wave, op: &Op, access: ScalarAccess) -> Option<u64> 
     Place::of(wave, op, access).of_word(0, 4)
 }
 
+/// The address of an access, in range or not.
+pub fn address(wave: &Wave, op: &Op, access: ScalarAccess) -> u64 {
+    let place = Place::of(wave, op, access);
+    match access.transfer {
+        Transfer::LoadPart(_) => place.base.wrapping_add_signed(place.offset),
+        _ => (place.base & !3).wrapping_add_signed(place.offset & !3),
+    }
+}
+
+/// The address of an access as its parts add up, before its lowest bits are dropped.
+pub fn unaligned_address(wave: &Wave, op: &Op, access: ScalarAccess) -> u64 {
+    let place = Place::of(wave, op, access);
+    place.base.wrapping_add_signed(place.offset)
+}
+
 /// Where an access begins, and where it must end.
 struct Place {
     base: u64,
@@ -97,9 +112,9 @@ impl Place {
         let offset = register.wrapping_add(op.immediate);
         match space {
             Space::Buffer => {
-                let base_bits = if wave.machine.generation >= Generation::Gfx125 { 57 } else { 48 };
-                let base = base & ((1 << base_bits) - 1);
-                Place { base, offset, limit: Some(buffer_bytes(wave, op)) }
+                let resource = resource(wave, op);
+                let limit = Some(resource.scalar_bytes(wave.machine.generation));
+                Place { base: resource.base(), offset, limit }
             }
             Space::Address | Space::Scratch => Place { base, offset, limit: None },
         }
@@ -141,16 +156,9 @@ fn data(wave: &Wave, op: &Op, word: u8) -> u32 {
     }
 }
 
-/// Bytes of the buffer resource in source 0: records times stride, or records alone for raw
-/// buffers (ISA manual, "Scalar memory operations").
-fn buffer_bytes(wave: &Wave, op: &Op) -> u64 {
-    let Word::Scalar(first) = op.sources[0].words[0] else { return 0 };
-    let word = |n: u8| u64::from(wave.scalar(ScalarIndex(first.0 + n)));
-    if wave.machine.generation >= Generation::Gfx125 {
-        // Where the fields of gfx1250 are: see `Buffer`.
-        let records = word(1) >> 25 | word(2) << 7 | (word(3) & 0x3f) << 39;
-        return records * (word(3) >> 12 & 0x3fff).max(1);
-    }
-    let stride = word(1) >> 16 & 0x3fff;
-    word(2) * stride.max(1)
+/// The buffer resource in source 0.
+fn resource(wave: &Wave, op: &Op) -> Resource {
+    let Word::Scalar(first) = op.sources[0].words[0] else { return Resource::default() };
+    let words = [0, 1, 2, 3].map(|word| wave.scalar(ScalarIndex(first.0 + word)));
+    Resource::new(words, wave.machine.generation)
 }

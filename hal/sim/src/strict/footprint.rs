@@ -2,13 +2,13 @@
 
 use crate::execute::buffer::Buffer;
 use crate::execute::lds;
-use crate::execute::vector_memory::{Addresses, lds_place};
+use crate::execute::vector_memory::{Addresses, BufferOperands, exact_private_offset, lds_place};
+use crate::instruction::Op;
 use crate::instruction::lds::LdsAccess;
 use crate::instruction::vector_memory::{Space, Transfer, VectorAccess};
-use crate::instruction::{Op, Word};
 use crate::memory::aperture;
 use crate::memory::aperture::Window;
-use crate::wave::{LANES, ScalarIndex, Wave};
+use crate::wave::{LANES, ScalarIndex, Wave, private};
 use flipwave_isa::Lane;
 
 /// Consecutive bytes that a lane accesses.
@@ -64,16 +64,11 @@ pub fn device(wave: &Wave, op: &Op, access: VectorAccess) -> Vec<Footprint<u64>>
             exec.lanes().filter_map(place).collect()
         }
         Space::Buffer { offset, index } => {
-            let buffer = Buffer::read(wave, op, index);
-            let word = |word, lane| match op.sources[0].words[word] {
-                Word::Row(row) => wave.row(row).0[lane],
-                _ => 0,
-            };
+            let buffer = Buffer::read(wave, op, access.transfer, index);
+            let operands = BufferOperands::of(wave, op, offset, index);
             let byte = |lane: Lane, byte: u32| {
-                let at = usize::from(lane.0);
-                let offset = if offset { word(usize::from(index), at) } else { 0 };
-                let offset = (op.immediate as u32).wrapping_add(offset).wrapping_add(byte);
-                let record = if index { word(0, at) } else { 0 };
+                let (record, offset) = operands.of_lane(&buffer, lane);
+                let offset = offset + u64::from(byte);
                 let address = buffer.address(lane, record, offset);
                 buffer.contains(lane, record, offset, 1).then_some(Footprint {
                     lane,
@@ -84,6 +79,44 @@ pub fn device(wave: &Wave, op: &Op, access: VectorAccess) -> Vec<Footprint<u64>>
             // Swizzling may put the bytes apart.
             exec.lanes().flat_map(|lane| (0..bytes).filter_map(move |at| byte(lane, at))).collect()
         }
+    }
+}
+
+/// Bytes of the lanes' own private memory that a vector access touches, by their offsets.
+pub fn private(wave: &Wave, op: &Op, access: VectorAccess) -> Vec<Footprint<i64>> {
+    let bytes = transferred(access.transfer).max(1);
+    let exec = wave.exec();
+    let footprint = |lane, address| Footprint { lane, address, bytes };
+    match access.space {
+        Space::Scratch | Space::ScaledScratch { .. } => {
+            let place = |lane| footprint(lane, exact_private_offset(wave, op, access.space, lane));
+            exec.lanes().map(place).collect()
+        }
+        Space::Flat | Space::FlatWithGlobalScratch { .. } => {
+            let addresses = Addresses::of_space(wave, op, exec, access.space);
+            let place = |lane: Lane| match aperture::window(addresses.at(lane.0.into())) {
+                Window::Private(offset) => Some(footprint(lane, i64::from(offset as i32))),
+                _ => None,
+            };
+            exec.lanes().filter_map(place).collect()
+        }
+        Space::Buffer { offset, index } => {
+            let private = &wave.private;
+            let launch = private.launch..private.launch.wrapping_add(private.launch_bytes);
+            let buffer = Buffer::read(wave, op, access.transfer, index);
+            if !buffer.is_private(launch) {
+                return Vec::new();
+            }
+            let operands = BufferOperands::of(wave, op, offset, index);
+            let stride = i64::from(private::stride(wave.machine.lanes));
+            let place = |lane: Lane| {
+                let (record, offset) = operands.of_lane(&buffer, lane);
+                let at = buffer.address(lane, record, offset).wrapping_sub(private.base) as i64;
+                footprint(lane, at.div_euclid(stride) * 4 + at.rem_euclid(4))
+            };
+            exec.lanes().map(place).collect()
+        }
+        _ => Vec::new(),
     }
 }
 

@@ -1,10 +1,11 @@
 //! Where the lanes of a vector memory operation access memory.
 
+use crate::execute::buffer::Buffer;
 use crate::execute::operand::scalar_word;
 use crate::instruction::vector_memory::Space;
 use crate::instruction::{Op, Word};
 use crate::wave::{LANES, Row, ScalarIndex, Wave};
-use flipwave_isa::{Lane, LaneMask};
+use flipwave_isa::{Generation, Lane, LaneMask};
 
 /// A word of a lane's address operand; zero where there is none.
 #[inline(always)]
@@ -135,24 +136,66 @@ pub fn private_offsets(wave: &Wave, op: &Op, space: Space) -> Row {
     offsets
 }
 
-/// The record and the offset of each lane's element in a buffer.
-///
-/// The offset is the sum of a register and the instruction's own in 32 bits, which wraps: code for
-/// gfx9 and gfx10 reaches private memory with a negative register and a greater offset (LLVM,
-/// `SelectMUBUFScratchOffen`), and range-checked buffers of gfx950 do the same (measured for ROCm's
-/// rocjitsu, rocm-systems pull request 10928).
-#[inline(always)]
-pub fn buffer_operands(wave: &Wave, op: &Op, has_offset: bool, has_index: bool) -> [Row; 2] {
-    let row = |is_there: bool, word: usize| match op.sources[0].words[word] {
-        Word::Row(row) if is_there => wave.row(row),
-        _ => &Row::ZERO,
+/// A lane's offset in private memory as its parts add up, before the sum wraps. From gfx12 on registers
+/// are signed; before, hardware wants them unsigned, and their sum must not wrap (LLVM,
+/// `isFlatScratchBaseLegal`, `hasSignedScratchOffsets`).
+pub fn exact_private_offset(wave: &Wave, op: &Op, space: Space, Lane(lane): Lane) -> i64 {
+    let is_signed = wave.machine.generation >= Generation::Gfx12;
+    let number = |word: u32| if is_signed { i64::from(word as i32) } else { i64::from(word) };
+    let base = match op.sources[2].words[0] {
+        Word::Constant(_) => 0,
+        word => number(scalar_word(wave, word)),
     };
-    let (indices, added) = (row(has_index, 0), row(has_offset, usize::from(has_index)));
-    let mut offsets = Row::splat(op.immediate as u32);
-    for lane in 0..LANES {
-        offsets.0[lane] = offsets.0[lane].wrapping_add(added.0[lane]);
+    let shift = match space {
+        Space::ScaledScratch { shift } => shift,
+        _ => 0,
+    };
+    base + op.immediate + (number(address_word(wave, op, 0, lane.into())) << shift)
+}
+
+/// What an access to a buffer adds up.
+pub struct BufferOperands {
+    /// Each lane's record; zeros without an index.
+    pub indices: Row,
+    /// Each lane's register with an offset; zeros without one.
+    registers: Row,
+    /// The instruction's own offset.
+    immediate: u32,
+}
+
+impl BufferOperands {
+    /// Operands of an instruction.
+    #[inline(always)]
+    pub fn of(wave: &Wave, op: &Op, has_offset: bool, has_index: bool) -> BufferOperands {
+        let row = |is_there: bool, word: usize| match op.sources[0].words[word] {
+            Word::Row(row) if is_there => *wave.row(row),
+            _ => Row::ZERO,
+        };
+        BufferOperands {
+            indices: row(has_index, 0),
+            registers: row(has_offset, usize::from(has_index)),
+            immediate: op.immediate as u32,
+        }
     }
-    [*indices, offsets]
+
+    /// The lanes' offsets, in 32 bits, which wrap; `None` if one needs more.
+    #[inline(always)]
+    pub fn offsets(&self, buffer: &Buffer, active: &Row) -> Option<Row> {
+        let mut offsets = Row::ZERO;
+        let mut carried = 0;
+        for lane in 0..LANES {
+            let sum = self.registers.0[lane].wrapping_add(self.immediate);
+            carried |= u32::from(sum < self.immediate) & active.0[lane];
+            offsets.0[lane] = sum;
+        }
+        (carried == 0 || !buffer.is_wide).then_some(offsets)
+    }
+
+    /// A lane's index and offset.
+    pub fn of_lane(&self, buffer: &Buffer, Lane(lane): Lane) -> (u32, u64) {
+        let lane = usize::from(lane);
+        (self.indices.0[lane], buffer.offset(self.immediate, self.registers.0[lane]))
+    }
 }
 
 /// Where a lane's element lies in LDS for moves between memory and LDS: M0 and the instruction's

@@ -1,7 +1,7 @@
 //! Accesses one lane after the other: what faults in one lane, what is rare, and what observers see in
 //! parts. Whatever else there is gives the same.
 
-use super::addresses::{Addresses, buffer_operands, private_offsets};
+use super::addresses::{Addresses, BufferOperands, private_offsets};
 use super::flat::{flat, flat_with_global_scratch, scratch};
 use super::scattered::buffered;
 use super::transfer::transfer;
@@ -44,9 +44,9 @@ pub fn execute(
             flat_with_global_scratch(wave, op, access.transfer, addresses, memory, lds)
         }
         Space::Buffer { offset, index } => {
-            let buffer = Buffer::read(wave, op, index);
-            let [indices, offsets] = buffer_operands(wave, op, offset, index);
-            buffered(wave, op, access.transfer, &buffer, &indices, &offsets, memory, lds)
+            let buffer = Buffer::read(wave, op, access.transfer, index);
+            let operands = BufferOperands::of(wave, op, offset, index);
+            buffered(wave, op, access.transfer, &buffer, &operands, memory, lds)
         }
     }
 }

@@ -12,7 +12,7 @@ mod scattered;
 mod transfer;
 mod whole_wave;
 
-pub use addresses::{Addresses, lds_place};
+pub use addresses::{Addresses, BufferOperands, exact_private_offset, lds_place, private_offsets};
 pub use placement::Placement;
 
 use crate::execute::exchange::Loaded;

@@ -1,6 +1,6 @@
 //! Where the elements of all lanes of an access lie, where they lie alike.
 
-use super::addresses::{Addresses, buffer_operands, private_offsets};
+use super::addresses::{Addresses, BufferOperands, private_offsets};
 use crate::execute::buffer::Buffer;
 use crate::instruction::vector_memory::{Space, Transfer, VectorAccess};
 use crate::instruction::{Element, Op};
@@ -66,11 +66,12 @@ pub fn place(wave: &Wave, op: &Op, access: VectorAccess) -> Option<Place> {
             }
         }
         Space::Buffer { offset, index } => {
-            let buffer = Buffer::read(wave, op, index);
-            let [indices, offsets] = buffer_operands(wave, op, offset, index);
+            let buffer = Buffer::read(wave, op, access.transfer, index);
+            let operands = BufferOperands::of(wave, op, offset, index);
+            let offsets = operands.offsets(&buffer, wave.exec_row())?;
             let granule = access.transfer.granule(&buffer) as u32;
             let bytes = access.transfer.bytes() as u32;
-            buffer.place([&indices, &offsets], (wave.exec_row(), lanes), bytes, granule)?
+            buffer.place([&operands.indices, &offsets], (wave.exec_row(), lanes), bytes, granule)?
         }
     };
     Some(Place::Memory(placement))

@@ -1,7 +1,7 @@
 //! Accesses whose bytes need not lie together: buffers, formatted elements, private memory in odd
 //! places, moves between memory and LDS.
 
-use super::addresses::lds_place;
+use super::addresses::{BufferOperands, lds_place};
 use super::data::{atomic_operands, data_row, write_lane};
 use crate::execute::buffer::Buffer;
 use crate::execute::format::Format;
@@ -9,32 +9,33 @@ use crate::execute::{format, lds};
 use crate::instruction::vector_memory::{Formatted, Part, Transfer};
 use crate::instruction::{Element, Op};
 use crate::memory::{Memory, modify, read_bytes, write_bytes};
-use crate::wave::{Row, ScalarIndex, Wave};
+use crate::wave::{ScalarIndex, Wave};
 use flipwave_device::{AccessKind, FaultCause};
 use flipwave_isa::{Lane, LaneMask};
 
+/// An access to a buffer.
 #[inline(never)]
-#[expect(clippy::too_many_arguments, reason = "what the instruction says and what it touches")]
 pub fn buffered(
     wave: &mut Wave,
     op: &Op,
     what: Transfer,
     buffer: &Buffer,
-    indices: &Row,
-    offsets: &Row,
+    operands: &BufferOperands,
     memory: &mut dyn Memory,
     lds: &mut [u8],
 ) -> Result<(), FaultCause> {
+    if buffer.is_other {
+        return Ok(());
+    }
     let exec = wave.exec();
     let granule = what.granule(buffer) as u32;
     scattered(wave, op, what, exec, buffer, (memory, lds), |lane, byte| {
-        let (index, offset) = (indices.0[usize::from(lane.0)], offsets.0[usize::from(lane.0)]);
-        // Offsets do not begin anew beyond 32 bits: an access at -1, by which compilers and libraries
-        // switch lanes off, has nothing in range.
-        let first = offset.checked_add(byte - byte % granule)?;
+        let (index, offset) = operands.of_lane(buffer, lane);
+        // What follows an offset of 32 bits does not wrap: an access at -1, by which compilers and
+        // libraries switch lanes off, has nothing in range.
         buffer
-            .contains(lane, index, first, granule)
-            .then(|| buffer.address(lane, index, offset + byte))
+            .contains(lane, index, offset + u64::from(byte - byte % granule), granule)
+            .then(|| buffer.address(lane, index, offset + u64::from(byte)))
     })
 }
 
@@ -196,6 +197,14 @@ fn scatter(
 }
 
 impl Transfer {
+    /// Whether data are converted.
+    pub fn is_formatted(self) -> bool {
+        matches!(
+            self,
+            Transfer::LoadFormat(_) | Transfer::StoreFormat(_) | Transfer::LoadFormatToLds(_)
+        )
+    }
+
     /// Bytes that exist all or none: the dwords of a plain access one by one, atomics and
     /// formatted elements as a whole (ISA manual, "Range checking").
     pub fn granule(self, buffer: &Buffer) -> usize {

@@ -106,13 +106,8 @@ impl Emitter<'_> {
         let Resource { base, high, records, flags, offset } = self.resource(op);
         let generation = self.machine.generation;
         let is_older = generation < Generation::Gfx10;
-        let records = match is_older {
-            // Here the scalar offset counts.
-            true => {
-                self.value(format_args!("call i32 @llvm.usub.sat.i32(i32 {records}, i32 {offset})"))
-            }
-            false => records,
-        };
+        let records =
+            self.value(format_args!("call i32 @llvm.usub.sat.i32(i32 {records}, i32 {offset})"));
         let length = self.value(format_args!("zext i32 {records} to i64"));
         let swizzle = if generation >= Generation::Gfx11 { 3 << 30 } else { 1u32 << 31 };
         let swizzle = self.value(format_args!("and i32 {high}, {}", swizzle as i32));

@@ -1,0 +1,346 @@
+//! Rules of buffer addressing, one [`Rules`] per generation. The address of a byte is
+//!
+//! ```text
+//! base + scalar offset + layout(index, offset)
+//! index  = register (idxen), with the lane's number where it is added
+//! offset = register (offen) + instruction's own
+//! layout = index * stride + offset, or swizzled:
+//!          (index / N * stride + offset / E * E) * N + index % N * E + offset % E
+//! ```
+//!
+//! with N records side by side and elements of E bytes.
+
+use flipwave_isa::Generation;
+use std::fmt::Write;
+
+/// How buffers are addressed and checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// Generations that have these rules.
+    pub name: &'static str,
+    /// When `ADD_TID_ENABLE` adds the lane's number to the index.
+    pub lane_index: LaneIndex,
+    /// When the resource's swizzle bit counts.
+    pub swizzle: SwizzleUse,
+    /// Where the scalar offset is added.
+    pub scalar_offset: ScalarOffset,
+    /// The sum of the offsets has more than 32 bits, rather than to wrap.
+    pub sum_is_wide: bool,
+    /// What is in range: the first one whose condition holds.
+    pub range: &'static [RangeRule],
+}
+
+/// When the lane's number is added to the index, if the resource asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LaneIndex {
+    /// Unless a linear buffer is indexed. The stride then has four more bits, in place of the data
+    /// format, if nothing is converted.
+    UnlessLinearIndexed,
+    /// Unless the instruction has an index.
+    UnlessIndexed,
+    /// There is no such bit.
+    Never,
+}
+
+/// When a resource that swizzles is swizzled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SwizzleUse {
+    /// Where the lane's number is added.
+    WithLane,
+    /// Where there is an index, or the lane's number is added.
+    WithIndexOrLane,
+    /// Always.
+    Always,
+}
+
+impl SwizzleUse {
+    /// Whether the swizzle bit counts.
+    pub fn is_on(self, adds_lane: bool, indexed: bool) -> bool {
+        match self {
+            SwizzleUse::WithLane => adds_lane,
+            SwizzleUse::WithIndexOrLane => adds_lane || indexed,
+            SwizzleUse::Always => true,
+        }
+    }
+}
+
+/// Where the scalar offset is added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScalarOffset {
+    /// To the address.
+    Outside,
+    /// To the offset that is swizzled, of a swizzled buffer.
+    InElement,
+}
+
+/// What an access must fulfil to be in range. Loads give zero for what is not, stores drop it. Dwords
+/// are checked one by one, atomics and converted elements as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Check {
+    /// Everything is in range.
+    Nothing,
+    /// There is a record.
+    AnyRecords,
+    /// The index is less than the number of records.
+    Index,
+    /// The same, and offset and size reach no further than the stride.
+    IndexAndRecord,
+    /// Scalar offset, offset and size reach no further than the number of records, in bytes.
+    Bytes,
+    /// Scalar offset, index times stride, offset and size reach no further than the number of records,
+    /// in bytes.
+    Address,
+    /// The same, and scalar offset, offset and size reach no further than the stride.
+    AddressAndRecord,
+}
+
+impl Check {
+    /// In words.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Check::Nothing => "everything",
+            Check::AnyRecords => "NUM_RECORDS != 0",
+            Check::Index => "index < NUM_RECORDS",
+            Check::IndexAndRecord => "index < NUM_RECORDS and offset + size <= STRIDE",
+            Check::Bytes => "SOFFSET + offset + size <= NUM_RECORDS",
+            Check::Address => "SOFFSET + index * STRIDE + offset + size <= NUM_RECORDS",
+            Check::AddressAndRecord => {
+                "SOFFSET + index * STRIDE + offset + size <= NUM_RECORDS and SOFFSET + offset + size \
+                 <= STRIDE"
+            }
+        }
+    }
+}
+
+/// What decides how an access is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// `OOB_SELECT`.
+    pub mode: u8,
+    /// `ADD_TID_ENABLE`.
+    pub adds_lane: bool,
+    /// The instruction has an index.
+    pub indexed: bool,
+    /// The stride is not zero, its upper bits on gfx9 aside.
+    pub has_stride: bool,
+    /// The access is swizzled.
+    pub is_swizzled: bool,
+}
+
+/// A condition on [`Facts`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// The lane is added, and there is no index.
+    LaneWithoutIndex,
+    /// There is an index, and a stride.
+    IndexAndStride,
+    /// This `OOB_SELECT`.
+    Mode(u8),
+    /// This `OOB_SELECT`, swizzled, with a stride.
+    SwizzledMode(u8),
+    /// Swizzled.
+    Swizzled,
+    /// Whatever no other rule is about.
+    Otherwise,
+}
+
+impl When {
+    /// Whether the condition holds.
+    pub fn holds(self, facts: Facts) -> bool {
+        match self {
+            When::LaneWithoutIndex => facts.adds_lane && !facts.indexed,
+            When::IndexAndStride => facts.indexed && facts.has_stride,
+            When::Mode(mode) => facts.mode == mode,
+            When::SwizzledMode(mode) => facts.mode == mode && facts.is_swizzled && facts.has_stride,
+            When::Swizzled => facts.is_swizzled,
+            When::Otherwise => true,
+        }
+    }
+
+    /// In words.
+    pub fn describe(self) -> String {
+        match self {
+            When::LaneWithoutIndex => "ADD_TID_ENABLE, no idxen".into(),
+            When::IndexAndStride => "idxen, STRIDE != 0".into(),
+            When::Mode(mode) => format!("OOB_SELECT {mode}"),
+            When::SwizzledMode(mode) => format!("OOB_SELECT {mode}, swizzled, STRIDE != 0"),
+            When::Swizzled => "swizzled".into(),
+            When::Otherwise => "otherwise".into(),
+        }
+    }
+}
+
+/// What is known of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Measured on a chip.
+    Measured,
+    /// A manual or a driver states it.
+    Documented,
+    /// No source decides it.
+    NotSettled,
+}
+
+impl Standing {
+    /// In words.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Standing::Measured => "measured",
+            Standing::Documented => "documented",
+            Standing::NotSettled => "not settled",
+        }
+    }
+}
+
+/// What is in range where a condition holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RangeRule {
+    /// The condition.
+    pub when: When,
+    /// What is in range.
+    pub check: Check,
+    /// What is known of it.
+    pub standing: Standing,
+    /// Where it is written.
+    pub source: &'static str,
+}
+
+const GFX9: Rules = Rules {
+    name: "gfx9 to gfx950",
+    lane_index: LaneIndex::UnlessLinearIndexed,
+    swizzle: SwizzleUse::WithLane,
+    scalar_offset: ScalarOffset::Outside,
+    sum_is_wide: false,
+    range: &[
+        RangeRule {
+            when: When::LaneWithoutIndex,
+            check: Check::Nothing,
+            standing: Standing::Measured,
+            source: "gfx950, rocm-systems pull request 10928; LLVM, \
+                     `privateMemoryResourceIsRangeChecked`",
+        },
+        RangeRule {
+            when: When::IndexAndStride,
+            check: Check::Index,
+            standing: Standing::Measured,
+            source: "gfx950, rocm-systems pull request 10928; CDNA 3 ISA 9.1.5",
+        },
+        RangeRule {
+            when: When::Otherwise,
+            check: Check::Bytes,
+            standing: Standing::Measured,
+            source: "gfx950, rocm-systems pull request 10928; CDNA 3 ISA 9.1.5",
+        },
+    ],
+};
+
+const RDNA_RANGE: &[RangeRule] = &[
+    RangeRule {
+        when: When::Mode(0),
+        check: Check::IndexAndRecord,
+        standing: Standing::Documented,
+        source: "RDNA 2, 3 and 4 ISA, \"Range checking\"",
+    },
+    RangeRule {
+        when: When::Mode(1),
+        check: Check::Index,
+        standing: Standing::Documented,
+        source: "RDNA 2, 3 and 4 ISA, \"Range checking\"",
+    },
+    RangeRule {
+        when: When::Mode(2),
+        check: Check::AnyRecords,
+        standing: Standing::Documented,
+        source: "RDNA 2, 3 and 4 ISA, \"Range checking\"",
+    },
+    RangeRule {
+        when: When::SwizzledMode(3),
+        check: Check::IndexAndRecord,
+        standing: Standing::Documented,
+        source: "RDNA 2, 3 and 4 ISA, \"Range checking\"",
+    },
+    RangeRule {
+        when: When::Otherwise,
+        check: Check::Bytes,
+        standing: Standing::Documented,
+        source: "rocMLIR pull request 678; ROCm's rocjitsu, `rdna_buffer_range_check_lane`",
+    },
+];
+
+const RDNA: Rules = Rules {
+    name: "gfx10 to gfx12",
+    lane_index: LaneIndex::UnlessIndexed,
+    swizzle: SwizzleUse::WithIndexOrLane,
+    scalar_offset: ScalarOffset::Outside,
+    sum_is_wide: false,
+    range: RDNA_RANGE,
+};
+
+const GFX125: Rules = Rules {
+    name: "gfx1250",
+    lane_index: LaneIndex::Never,
+    swizzle: SwizzleUse::Always,
+    scalar_offset: ScalarOffset::InElement,
+    sum_is_wide: true,
+    range: &[
+        RangeRule {
+            when: When::Swizzled,
+            check: Check::Nothing,
+            standing: Standing::NotSettled,
+            source: "ROCm's rocjitsu checks nothing",
+        },
+        RangeRule {
+            when: When::Mode(1),
+            check: Check::AddressAndRecord,
+            standing: Standing::Documented,
+            source: "CDNA 5 ISA 9.4.1",
+        },
+        RangeRule {
+            when: When::Otherwise,
+            check: Check::Address,
+            standing: Standing::Documented,
+            source: "CDNA 5 ISA 9.4.1",
+        },
+    ],
+};
+
+impl Rules {
+    /// Rules of every generation that is executed.
+    pub const ALL: [&'static Rules; 3] = [&GFX9, &RDNA, &GFX125];
+
+    /// Rules of a generation.
+    pub fn of(generation: Generation) -> &'static Rules {
+        match generation {
+            Generation::Gfx125 => &GFX125,
+            _ if generation >= Generation::Gfx10 => &RDNA,
+            _ => &GFX9,
+        }
+    }
+
+    /// What an access must fulfil.
+    pub fn check(&self, facts: Facts) -> Check {
+        let rule = self.range.iter().find(|rule| rule.when.holds(facts));
+        rule.map_or(Check::Nothing, |rule| rule.check)
+    }
+}
+
+/// The rules as a table of Markdown.
+pub fn table() -> String {
+    let mut text = String::from(
+        "| generations | when | in range | standing | source |\n|---|---|---|---|---|\n",
+    );
+    for rules in Rules::ALL {
+        for rule in rules.range {
+            let _ = writeln!(
+                text,
+                "| {} | {} | {} | {} | {} |",
+                rules.name,
+                rule.when.describe(),
+                rule.check.describe(),
+                rule.standing.describe(),
+                rule.source
+            );
+        }
+    }
+    text
+}
