@@ -11,7 +11,7 @@ use crate::sample::Sample;
 use crate::suspicion::{Suspicion, SuspicionError};
 use flipwave_device::Statistics;
 use flipwave_injector::{Golden, Inquiry, Output, Survey, Workload, instruction_limit, survey};
-use flipwave_sim::strict::Violation;
+use flipwave_sim::strict::{Rule, Violation};
 use sha2::{Digest, Sha256};
 use std::num::NonZeroUsize;
 
@@ -25,7 +25,7 @@ pub(crate) fn golden(
     workload: &Workload,
     formats: &[OutputFormat],
 ) -> Result<Golden, CampaignError> {
-    let golden = golden_within_lds(campaign, workload)?;
+    let golden = golden_within_segments(campaign, workload)?;
     check(campaign, workload, formats, &golden)?;
     Ok(golden)
 }
@@ -77,9 +77,7 @@ pub(crate) fn surveyed(
         threads,
     };
     let (survey, violations) = survey(workload, &inquiry);
-    if !campaign.allow.contains(&Suspicion::OutsideLocalMemory) {
-        refuse(workload, violations)?;
-    }
+    refuse(campaign, workload, violations)?;
     let survey = survey?;
     check(campaign, workload, formats, &survey.golden)?;
     Ok(survey)
@@ -136,26 +134,39 @@ pub(crate) fn check_same(
     Ok(())
 }
 
-/// Runs a workload without a fault, and refuses accesses beyond the LDS of a workgroup.
-pub(crate) fn golden_within_lds(
+/// Runs a workload without a fault, and refuses accesses beyond LDS and private memory.
+pub(crate) fn golden_within_segments(
     campaign: &Campaign,
     workload: &Workload,
 ) -> Result<Golden, CampaignError> {
-    if campaign.allow.contains(&Suspicion::OutsideLocalMemory) {
-        return Ok(workload.golden()?);
-    }
-    let (golden, violations) = workload.golden_within_lds();
-    refuse(workload, violations)?;
+    let (golden, violations) = workload.golden_within_segments();
+    refuse(campaign, workload, violations)?;
     Ok(golden?)
 }
 
-/// Refuses accesses beyond the LDS of a workgroup: where a run fails in consequence, they are the
-/// cause.
-fn refuse(workload: &Workload, violations: Vec<(u32, Violation)>) -> Result<(), CampaignError> {
-    let Some((dispatch, violation)) = violations.into_iter().next() else { return Ok(()) };
+/// Refuses accesses beyond the LDS of a workgroup or the private memory of a work-item: where a run
+/// fails in consequence, they are the cause.
+fn refuse(
+    campaign: &Campaign,
+    workload: &Workload,
+    violations: Vec<(u32, Violation)>,
+) -> Result<(), CampaignError> {
+    let suspicion = |violation: &Violation| match violation.rule() {
+        Rule::PrivateBounds => Suspicion::OutsidePrivateMemory,
+        _ => Suspicion::OutsideLocalMemory,
+    };
+    let refused = violations.into_iter().find(|(_, own)| !campaign.allow.contains(&suspicion(own)));
+    let Some((dispatch, violation)) = refused else { return Ok(()) };
     let kernel = workload.program.dispatches[dispatch as usize].kernel.clone();
+    let suspicion = suspicion(&violation);
     let violation = Box::new(violation);
-    Err(SuspicionError::OutsideLocalMemory { dispatch, kernel, violation }.into())
+    Err(match suspicion {
+        Suspicion::OutsidePrivateMemory => {
+            SuspicionError::OutsidePrivateMemory { dispatch, kernel, violation }
+        }
+        _ => SuspicionError::OutsideLocalMemory { dispatch, kernel, violation },
+    }
+    .into())
 }
 
 /// Refuses an application of which nothing would be compared with its run without a fault.

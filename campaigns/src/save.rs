@@ -4,7 +4,7 @@ use crate::campaign::{Buffer, Campaign};
 use crate::error::CampaignError;
 use crate::expected::{Unexpected, compared};
 use crate::folder::FolderError;
-use crate::golden::golden_within_lds;
+use crate::golden::golden_within_segments;
 use crate::prepare::PrepareError;
 use crate::program::prepare_emulated;
 use serde::Serialize;
@@ -79,7 +79,7 @@ fn save(campaign: &Campaign, all: bool, folder: &Path) -> Result<SavedGolden, Ca
     if all {
         workload.program.outputs.clone_from(&workload.program.buffers);
     }
-    let golden = golden_within_lds(campaign, &workload)?;
+    let golden = golden_within_segments(campaign, &workload)?;
     let compared = compared(kernels, &workload, &golden)?;
     let failed = |path: &Path, reason| FolderError::Access { path: path.to_owned(), reason };
     std::fs::create_dir_all(folder).map_err(|reason| failed(folder, reason))?;

@@ -11,6 +11,8 @@ use serde::Deserialize;
 pub enum Suspicion {
     /// Access LDS beyond what the workgroup has.
     OutsideLocalMemory,
+    /// Access private memory beyond what a work-item has.
+    OutsidePrivateMemory,
     /// Leave an output as it is: of an application all that is compared empty.
     UnwrittenOutput,
     /// Leave no number in an output, only NaN.
@@ -31,6 +33,21 @@ pub enum SuspicionError {
         violation.finding, violation.place, line(violation), violation.wave
     )]
     OutsideLocalMemory {
+        /// Index of the dispatch.
+        dispatch: u32,
+        /// Its kernel.
+        kernel: String,
+        /// The first such access.
+        violation: Box<Violation>,
+    },
+    /// It reads or overwrites what belongs to other work-items.
+    #[error(
+        "the fault-free run leaves its private memory in dispatch {dispatch} (kernel `{kernel}`): {}, \
+         at {}{}, {}; other work-items have theirs there. Mend the index; if the kernel is meant to do \
+         this, say so with `allow: [outside_private_memory]`",
+        violation.finding, violation.place, line(violation), violation.wave
+    )]
+    OutsidePrivateMemory {
         /// Index of the dispatch.
         dispatch: u32,
         /// Its kernel.

@@ -71,7 +71,7 @@ impl Touched {
 }
 
 /// Runs `workload` once without a fault and learns from it what is asked for; besides, the accesses
-/// beyond the LDS of a workgroup, each with the index of its dispatch, however the run ends.
+/// beyond the LDS of a workgroup or the private memory of a work-item, each with the index of its dispatch, however the run ends.
 pub fn survey(
     workload: &Workload,
     inquiry: &Inquiry<'_>,
@@ -202,7 +202,7 @@ pub(crate) fn surveyed(
         }),
     }?;
     let is_as_on_one = footprints.is_none_or(|own| check.end_division(own));
-    violations.extend(device.outside_lds(check).into_iter().map(|mut own| {
+    violations.extend(device.outside_segments(check).into_iter().map(|mut own| {
         let place = WaveLocation { pc: own.place.pc, wave: own.wave };
         own.place.pc = workload.original_place(dispatch, place).pc;
         (index, own)

@@ -112,10 +112,10 @@ impl Workload {
         fidelity
     }
 
-    /// Runs the workload without a fault; besides the accesses beyond the LDS of a workgroup, each
-    /// with the index of its dispatch, however the run ends. The run is the same as
-    /// [`Workload::golden`]'s, where hardware reads zero there and drops what is written.
-    pub fn golden_within_lds(&self) -> (Result<Golden, GoldenError>, Vec<(u32, Violation)>) {
+    /// Runs the workload without a fault; also returns accesses beyond the LDS of a workgroup
+    /// or the private memory of a work-item, each with the index of its dispatch, however the run ends.
+    /// The run is the same as [`Workload::golden`]'s.
+    pub fn golden_within_segments(&self) -> (Result<Golden, GoldenError>, Vec<(u32, Violation)>) {
         let mut violations = Vec::new();
         let golden = self.run_fault_free(|index, device, dispatch| {
             let found = (&mut violations, None);

@@ -150,6 +150,57 @@ fn a_fault_free_run_that_leaves_its_lds_is_refused_everywhere() {
     refused(bench.run(&other), &words);
 }
 
+const BEYOND: &str = "kernel void beyond(global const int *places, global int *out) {
+    size_t i = get_global_id(0);
+    volatile int own[8];
+    for (int at = 0; at < 8; ++at)
+        own[at] = at;
+    out[i] = own[places[i]];
+}";
+
+/// A campaign of `beyond.cl` whose places are all the same.
+fn beyond(target: &str, place: i32, more: &str) -> String {
+    format!(
+        "name: beyond
+target: {target}
+workload:
+  kernel:
+    source: beyond.cl
+    name: beyond
+    options: [-g]
+    grid: 64
+    workgroup: 64
+    args:
+      - {{buffer: places, type: i32, count: 64, init: {{constant: {place}}}}}
+      - {{buffer: out, type: i32, count: 64, output: true}}
+faults: {{model: flip_one_bit, count: 5}}
+{more}
+"
+    )
+}
+
+#[test]
+fn a_fault_free_run_that_leaves_its_private_memory_is_refused() {
+    let bench = Bench::new("beyond.cl", BEYOND);
+    for target in ["gfx90a", "gfx942", "gfx1030", "gfx1201"] {
+        for place in [1000, -100] {
+            let offset = if place < 0 { "4 bytes at offset -" } else { "4 bytes at offset 4" };
+            let words = [
+                "dispatch 0 (kernel `beyond`)",
+                offset,
+                "of private memory",
+                "beyond.cl:6",
+                "workgroup 0,0,0 wave 0",
+                "allow: [outside_private_memory]",
+            ];
+            refused(bench.run(&beyond(target, place, "")), &words);
+            let other = "allow: [outside_local_memory]";
+            refused(bench.run(&beyond(target, place, other)), &words);
+        }
+        bench.run(&beyond(target, 7, "")).expect("a campaign");
+    }
+}
+
 /// What a fault makes of an address is the fault's doing: hardware reads zero, and so it stays.
 #[test]
 fn a_fault_may_leave_the_lds() {

@@ -76,6 +76,9 @@ pub struct Frame<'a, 'tier> {
     touch_each_private: TouchPrivate,
     /// Where lanes are that touch what lies anywhere.
     places: MaybeUninit<[u64; 16]>,
+    /// Device address of the wave's own private memory, and how many bytes all lanes have there.
+    own_private: u64,
+    own_private_bytes: u64,
     /// Where private memory is.
     private: *const PrivateWindows,
     /// Not zero if the window of private memory around what is accessed is not known.
@@ -137,6 +140,8 @@ pub mod offset {
     pub const TOUCH_PRIVATE: usize = offset_of!(Frame<'_, '_>, touch_private);
     pub const TOUCH_EACH_PRIVATE: usize = offset_of!(Frame<'_, '_>, touch_each_private);
     pub const PLACES: usize = offset_of!(Frame<'_, '_>, places);
+    pub const OWN_PRIVATE: usize = offset_of!(Frame<'_, '_>, own_private);
+    pub const OWN_PRIVATE_BYTES: usize = offset_of!(Frame<'_, '_>, own_private_bytes);
     pub const PRIVATE: usize = offset_of!(Frame<'_, '_>, private);
     pub const LACKS_PRIVATE: usize = offset_of!(Frame<'_, '_>, lacks_private);
     pub const PRIVATE_LOAD: usize = offset_of!(PrivateWindows, load);
@@ -245,6 +250,8 @@ impl<'a, 'tier> Frame<'a, 'tier> {
             scalars: wave.scalars.as_mut_ptr(),
             scc: (&raw mut wave.scc).cast(),
             lanes: wave.exec(),
+            own_private: wave.private.base,
+            own_private_bytes: u64::from(wave.private.bytes) * u64::from(wave.machine.lanes),
             wave,
             memory,
             lds: lds.as_mut_ptr(),
@@ -380,6 +387,8 @@ unsafe extern "C" fn call<C: Checker>(frame: *mut Frame<'_, '_>, index: u64) -> 
     let step = if is_seen {
         interpret(wave, (op, place), frame.memory, lds, checker)
     } else {
+        wave.pc = place;
+        checker.leaves(wave, op);
         interpret(wave, (op, place), frame.memory, lds, &mut Unchecked)
     };
     workspace.follow(frame.memory);

@@ -10,7 +10,7 @@ use crate::dispatch::observer::{Observer, Unobserved};
 use crate::fidelity::{self, Fidelity, FidelityCheck};
 use crate::instruction::{Op, Stretch, Traits};
 use crate::memory::{Footprints, Memory};
-use crate::strict::{self, LdsBounds, Strict, Violation};
+use crate::strict::{self, SegmentBounds, Strict, Violation};
 use crate::translate::program::Program;
 use crate::wave::{ScalarIndex, Wave};
 use flipwave_codeobj::{CodeObject, InitialValue, SourceLine};
@@ -23,7 +23,7 @@ pub struct StrictCheck(Strict);
 
 /// What a fault-free run is looked at for, see [`EmbeddedGpu::begin_survey`].
 pub struct SurveyCheck {
-    pub(super) bounds: LdsBounds,
+    pub(super) bounds: SegmentBounds,
     /// What is counted, if anything is.
     pub counter: Option<Counter>,
     /// What several threads have executed.
@@ -34,7 +34,7 @@ impl SurveyCheck {
     /// A check of other workgroups of the same dispatch, whose code is in these programs.
     pub(super) fn new_part(&self, programs: Vec<Arc<Program>>) -> SurveyCheck {
         let counter = self.counter.as_ref().map(Counter::new_part);
-        SurveyCheck { bounds: LdsBounds::new(programs), counter, division: Division::default() }
+        SurveyCheck { bounds: SegmentBounds::new(programs), counter, division: Division::default() }
     }
 }
 
@@ -78,6 +78,11 @@ impl Checker for SurveyCheck {
 
     #[inline(always)]
     fn before(&mut self, wave: &Wave, op: &Op, _: &mut dyn Memory) {
+        self.bounds.look(wave, op);
+    }
+
+    #[inline(always)]
+    fn leaves(&mut self, wave: &Wave, op: &Op) {
         self.bounds.look(wave, op);
     }
 
@@ -206,13 +211,14 @@ impl EmbeddedGpu {
     }
 
     /// What finds in an execution, from its beginning on, accesses beyond the LDS of a workgroup, where
-    /// hardware reads zero and drops what is written. What waves execute is counted besides, and of the
+    /// hardware reads zero and drops what is written, and beyond the private memory of a work-item, where
+    /// other work-items have theirs. What waves execute is counted besides, and of the
     /// lanes of each execution those in `counted`, if there are any.
     pub fn begin_survey(&self, execution: &Execution, counted: Option<LaneMask>) -> SurveyCheck {
         let programs = self.programs_of(execution);
         let home = programs.get(execution.home).cloned();
         let counter = counted.zip(home).map(|(lanes, home)| Counter::new(lanes, home));
-        SurveyCheck { bounds: LdsBounds::new(programs), counter, division: Division::default() }
+        SurveyCheck { bounds: SegmentBounds::new(programs), counter, division: Division::default() }
     }
 
     /// Like [`EmbeddedGpu::advance`], with what [`EmbeddedGpu::begin_survey`] looks for. Execution is the
@@ -240,8 +246,8 @@ impl EmbeddedGpu {
         }
     }
 
-    /// The accesses beyond the LDS of a workgroup that were found.
-    pub fn outside_lds(&self, check: SurveyCheck) -> Vec<Violation> {
+    /// The accesses beyond LDS and private memory that were found.
+    pub fn outside_segments(&self, check: SurveyCheck) -> Vec<Violation> {
         self.with_lines(check.bounds.into_violations())
     }
 

@@ -65,6 +65,11 @@ pub trait Checker {
     /// A wave is about to execute the instruction at its PC.
     fn before(&mut self, wave: &Wave, op: &Op, memory: &mut dyn Memory);
 
+    /// A wave is about to execute an instruction that counts as a part of its stretch, though compiled code
+    /// has left it to the interpreter: what it accesses may lie where compiled code accesses nothing.
+    #[inline(always)]
+    fn leaves(&mut self, _wave: &Wave, _op: &Op) {}
+
     /// Whether it is told of each instruction that was executed, too.
     const SEES_RESULTS: bool = false;
 
@@ -123,6 +128,12 @@ impl<A: Checker, B: Checker> Checker for Both<'_, A, B> {
     #[inline(always)]
     fn allows(&mut self, wave: &Wave, stretch: Stretch<'_>) -> u64 {
         self.0.allows(wave, stretch).min(self.1.allows(wave, stretch))
+    }
+
+    #[inline(always)]
+    fn leaves(&mut self, wave: &Wave, op: &Op) {
+        self.0.leaves(wave, op);
+        self.1.leaves(wave, op);
     }
 
     #[inline(always)]

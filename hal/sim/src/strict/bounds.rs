@@ -1,31 +1,56 @@
-//! Accesses beyond LDS and beyond allocations, and addresses whose lowest bits are dropped.
+//! Accesses beyond LDS, private memory and allocations, and addresses whose lowest bits are dropped.
 
 use super::footprint::{self, Footprint};
 use super::violation::Finding;
+use crate::execute::buffer::Buffer;
 use crate::execute::lds::two_offsets;
 use crate::execute::operand::scalar_word;
+use crate::execute::scalar_memory;
+use crate::execute::vector_memory::{Addresses, BufferOperands};
 use crate::instruction::lds::LdsAccess;
-use crate::instruction::scalar_memory::{ScalarAccess, Space, Transfer};
-use crate::instruction::{Op, Run};
-use crate::memory::Memory;
+use crate::instruction::scalar_memory::{self as scalar, ScalarAccess, Transfer};
+use crate::instruction::vector_memory::{Space, VectorAccess};
+use crate::instruction::{Op, Run, Word};
+use crate::memory::{Memory, aperture};
 use crate::shadow::Shadow;
-use crate::wave::Wave;
+use crate::wave::{Row, Wave};
 use flipwave_device::Address;
 use flipwave_isa::LaneMask;
 
 /// What an instruction accesses where it should not, and the lanes that do.
 pub fn check(wave: &Wave, op: &Op, memory: &dyn Memory) -> Option<(Finding, LaneMask)> {
     match op.run {
-        Run::VectorMemory(access) => {
-            device(&footprint::device(wave, op, access), memory).or_else(|| outside_lds(wave, op))
+        Run::VectorMemory(access) => device(&footprint::device(wave, op, access), memory)
+            .or_else(|| outside_segments(wave, op)),
+        Run::ScalarMemory(access) => {
+            Some((outside_scalar(wave, op, access, memory)?, LaneMask::EMPTY))
         }
-        Run::ScalarMemory(access) => Some((scalar(wave, op, access, memory)?, LaneMask::EMPTY)),
         _ => outside_lds(wave, op),
     }
 }
 
-/// What an instruction accesses beyond the LDS of its workgroup, and the lanes that do.
-pub fn outside_lds(wave: &Wave, op: &Op) -> Option<(Finding, LaneMask)> {
+/// What an instruction accesses beyond the LDS of its workgroup or the private memory of its
+/// work-items, and the lanes that do.
+pub fn outside_segments(wave: &Wave, op: &Op) -> Option<(Finding, LaneMask)> {
+    outside_private(wave, op).or_else(|| outside_lds(wave, op))
+}
+
+fn outside_private(wave: &Wave, op: &Op) -> Option<(Finding, LaneMask)> {
+    let Run::VectorMemory(access) = op.run else { return None };
+    if stays_in_private(wave, op, access) {
+        return None;
+    }
+    let size = wave.private.bytes;
+    let footprints = footprint::private(wave, op, access);
+    let is_outside = |own: &&Footprint<i64>| {
+        own.address < 0 || own.address + i64::from(own.bytes) > i64::from(size)
+    };
+    let Footprint { address, bytes, .. } = *footprints.iter().find(is_outside)?;
+    let finding = Finding::OutsidePrivate { offset: address, bytes, size };
+    Some((finding, lanes(footprints.iter().filter(is_outside))))
+}
+
+fn outside_lds(wave: &Wave, op: &Op) -> Option<(Finding, LaneMask)> {
     match op.run {
         Run::Lds(access) if !stays_in_lds(wave, op, access) => {
             lds(wave, &footprint::lds(wave, op, access))
@@ -33,6 +58,53 @@ pub fn outside_lds(wave: &Wave, op: &Op) -> Option<(Finding, LaneMask)> {
         Run::VectorMemory(access) => lds(wave, &footprint::flat_lds(wave, op, access))
             .or_else(|| lds(wave, &footprint::moved_lds(wave, op, access))),
         _ => None,
+    }
+}
+
+/// Whether a vector access is seen to be inside private memory, or elsewhere, without a look at each
+/// lane's.
+fn stays_in_private(wave: &Wave, op: &Op, access: VectorAccess) -> bool {
+    let active = &wave.exec_row().0;
+    // Registers are no greater than this, and a negative one is great.
+    let highest = |row: &Row| {
+        let words = row.0.iter().zip(active).map(|(word, own)| word & own);
+        i64::from(words.max().unwrap_or(0))
+    };
+    let size = i64::from(wave.private.bytes);
+    let bytes = i64::from(footprint::transferred(access.transfer).max(1));
+    match access.space {
+        Space::Scratch => {
+            let base = match op.sources[2].words[0] {
+                Word::Constant(_) => 0,
+                word => i64::from(scalar_word(wave, word)),
+            };
+            let constant = base + op.immediate;
+            let register = op.sources[0].row().map_or(0, |row| highest(wave.row(row)));
+            constant >= 0 && constant + register + bytes <= size
+        }
+        Space::Flat => {
+            let addresses = Addresses::of(wave, op, wave.exec());
+            let upper = (aperture::PRIVATE >> 32) as u32;
+            let lanes = addresses.high.0.iter().zip(active);
+            lanes.fold(0, |any, (high, own)| any | u32::from(*high == upper) & own) == 0
+        }
+        Space::Buffer { offset, index: false } => {
+            let private = &wave.private;
+            let launch = private.launch..private.launch.wrapping_add(private.launch_bytes);
+            let buffer = Buffer::read(wave, op, access.transfer, false);
+            if !buffer.is_private(launch) {
+                return true;
+            }
+            let operands = BufferOperands::of(wave, op, offset, false);
+            let start = buffer.private_start(private.base, wave.machine.lanes);
+            start
+                .zip(operands.offsets(&buffer, wave.exec_row()))
+                .is_some_and(|(start, offsets)| start + highest(&offsets) + bytes <= size)
+        }
+        Space::Buffer { index: true, .. }
+        | Space::ScaledScratch { .. }
+        | Space::FlatWithGlobalScratch { .. } => false,
+        _ => true,
     }
 }
 
@@ -103,19 +175,23 @@ fn lanes<'a, A: 'a>(footprints: impl Iterator<Item = &'a Footprint<A>>) -> LaneM
 
 /// The address of a scalar load from a 64-bit base, as it is written, and its number of words.
 fn scalar_place(wave: &Wave, op: &Op, access: ScalarAccess) -> Option<(u64, u8)> {
-    let ScalarAccess { space: Space::Address, transfer: Transfer::Load(words), .. } = access else {
+    let ScalarAccess { space: scalar::Space::Address, transfer: Transfer::Load(words), .. } =
+        access
+    else {
         return None;
     };
-    let [low, high] = op.sources[0].words;
-    let base = u64::from(scalar_word(wave, low)) | u64::from(scalar_word(wave, high)) << 32;
-    let offset = scalar_word(wave, op.sources[1].words[0]);
-    let address = base.wrapping_add(offset.into()).wrapping_add(op.immediate as u64);
+    let address = scalar_memory::unaligned_address(wave, op, access);
     Some((address, words))
 }
 
 /// Compilers widen scalar loads beyond the end of an object, and do not use what lies there:
 /// such words are undefined. A load that begins beyond the end is an error.
-fn scalar(wave: &Wave, op: &Op, access: ScalarAccess, memory: &dyn Memory) -> Option<Finding> {
+fn outside_scalar(
+    wave: &Wave,
+    op: &Op,
+    access: ScalarAccess,
+    memory: &dyn Memory,
+) -> Option<Finding> {
     let (address, words) = scalar_place(wave, op, access)?;
     if !address.is_multiple_of(4) {
         return Some(Finding::Misaligned { address: Address(address), alignment: 4 });

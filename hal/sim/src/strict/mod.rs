@@ -7,16 +7,16 @@ mod clause;
 mod facts;
 mod footprint;
 mod lds;
-mod lds_bounds;
 mod recent;
 mod rule;
 mod scalar_reads;
+mod segment_bounds;
 mod split_barrier;
 mod violation;
 mod waits;
 
-pub(crate) use lds_bounds::LdsBounds;
 pub use rule::Rule;
+pub(crate) use segment_bounds::SegmentBounds;
 pub use violation::{Finding, Instruction, Violation};
 
 use crate::dispatch::checker::Checker;

@@ -14,6 +14,8 @@ pub enum Rule {
     UndefinedValue,
     /// An access to LDS beyond what the workgroup has.
     LdsBounds,
+    /// An access to private memory beyond what a work-item has.
+    PrivateBounds,
     /// An access to device memory beyond an allocation, though inside its last page.
     MemoryBounds,
     /// An address whose lowest bits hardware drops.
@@ -36,11 +38,12 @@ pub enum Rule {
 
 impl Rule {
     /// All of them.
-    pub const ALL: [Rule; 13] = [
+    pub const ALL: [Rule; 14] = [
         Rule::WaitCounter,
         Rule::ManualHazard,
         Rule::UndefinedValue,
         Rule::LdsBounds,
+        Rule::PrivateBounds,
         Rule::MemoryBounds,
         Rule::Alignment,
         Rule::RegisterAllocation,
@@ -59,6 +62,7 @@ impl Rule {
             Rule::ManualHazard => "manual-hazard",
             Rule::UndefinedValue => "undefined-value",
             Rule::LdsBounds => "lds-bounds",
+            Rule::PrivateBounds => "private-bounds",
             Rule::MemoryBounds => "memory-bounds",
             Rule::Alignment => "alignment",
             Rule::RegisterAllocation => "register-allocation",
@@ -82,6 +86,7 @@ impl Rule {
             }
             Rule::UndefinedValue => "AMDGPUUsage, \"Initial Kernel Execution State\"",
             Rule::LdsBounds => "the ISA documents, \"LDS out-of-range behavior\"",
+            Rule::PrivateBounds => "AMDGPUUsage, \"Private\"; the kernel descriptor's private size",
             Rule::MemoryBounds => "the host's allocations",
             Rule::Alignment => "the ISA documents, \"Scalar memory operations\"",
             Rule::RegisterAllocation => {
@@ -106,6 +111,7 @@ impl Rule {
                 "write the register or the LDS before, on every path that leads here"
             }
             Rule::LdsBounds => "give the kernel more LDS, or mend the address",
+            Rule::PrivateBounds => "give the kernel more private memory, or mend the address",
             Rule::MemoryBounds => "allocate more, or mend the address",
             Rule::Alignment => "mend the address: the access goes to the dword below it",
             Rule::RegisterAllocation => "allocate more registers in the kernel descriptor",

@@ -110,6 +110,15 @@ pub enum Finding {
         /// Bytes that the workgroup has.
         size: u32,
     },
+    /// An access beyond a work-item's private memory.
+    OutsidePrivate {
+        /// First byte of the access in the work-item's private memory.
+        offset: i64,
+        /// Its length in bytes.
+        bytes: u32,
+        /// Bytes that a work-item has.
+        size: u32,
+    },
     /// An access beyond an allocation.
     OutsideAllocation {
         /// First byte of the access.
@@ -184,6 +193,7 @@ impl Finding {
             Finding::SameBank { .. } => Rule::DualBanks,
             Finding::Undefined { .. } => Rule::UndefinedValue,
             Finding::OutsideLds { .. } => Rule::LdsBounds,
+            Finding::OutsidePrivate { .. } => Rule::PrivateBounds,
             Finding::OutsideAllocation { .. } => Rule::MemoryBounds,
             Finding::Misaligned { .. } => Rule::Alignment,
             Finding::NotAllocated { .. } | Finding::NextNotAllocated { .. } => {
@@ -290,6 +300,11 @@ impl fmt::Display for Finding {
             Finding::OutsideLds { address, bytes, size } => write!(
                 f,
                 "{bytes} bytes at {address:#x} of LDS are accessed; the workgroup has {size} bytes"
+            ),
+            Finding::OutsidePrivate { offset, bytes, size } => write!(
+                f,
+                "{bytes} bytes at offset {offset} of private memory are accessed; a work-item has \
+                 {size} bytes"
             ),
             Finding::OutsideAllocation { address, bytes, allocation: (start, length) } => write!(
                 f,

@@ -7,6 +7,7 @@ use crate::instruction::{Element, Half, Op, Run, Word};
 use crate::memory::aperture;
 use crate::tests::bench::op;
 use crate::tests::operations::Random;
+use crate::wave::private::Private;
 use crate::wave::{Machine, Row, RowIndex, ScalarIndex, Wave};
 use flipwave_device::Address;
 use flipwave_isa::Generation;
@@ -34,6 +35,9 @@ pub fn describe(random: &mut Random, wave: &mut Wave, at: Address) {
     for (word, value) in (0..).zip(words) {
         wave.write_scalar(ScalarIndex(RESOURCE.0 + word), value);
     }
+    // Mostly enough for all, sometimes not.
+    let bytes = [128, 128, 128, 60][bits as usize >> 24 & 3];
+    wave.private = Private { base: at.0, bytes, ..Private::default() };
     wave.write_scalar(ADDED, random.next() as u32 % 16 * 4);
     let flat_scratch = wave.machine.flat_scratch;
     wave.write_scalar_pair(flat_scratch, at.0);

@@ -1,6 +1,7 @@
 //! Accesses to private memory. Dwords of a lane lie as far apart as a wave has lanes, so that the words of
 //! lanes that have the same offset are adjacent; those of others are gathered, or scattered. What is
-//! elsewhere than where the last accesses were is left to the interpreter: waves take turns.
+//! elsewhere than where the last accesses were is left to the interpreter: waves take turns. So is what
+//! lies outside the wave's own private memory.
 
 use super::buffer::{ADD_THREAD, Resource};
 use crate::compile::access::{Access, Direction, PrivateAccess};
@@ -47,6 +48,9 @@ struct Held {
     length: Value,
     is_there: Value,
     start: Value,
+    /// How far that is from the start of the wave's own private memory, and how many bytes that has.
+    own_start: Value,
+    own_length: Value,
 }
 
 /// Where it is noted what is touched of private memory.
@@ -104,7 +108,13 @@ impl Emitter<'_> {
         let is_same = private.own.map_or(Value::Bit(true), |own| own.is_same);
         let noted = self.how.notes.then(|| self.noted_private(held, private.address));
         let begins_line = noted.map_or(Value::Bit(true), |noted| noted.begins_line);
-        let are_adjacent = self.all([private.fits, is_in, is_same, begins_line]);
+        let own_end =
+            self.value(format_args!("add i64 {}, {}", held.own_start, self.bytes_of(access)));
+        let begins_in_own =
+            self.value(format_args!("icmp ule i64 {}, {}", held.own_start, held.own_length));
+        let ends_in_own = self.value(format_args!("icmp ule i64 {own_end}, {}", held.own_length));
+        let is_own = self.all([begins_in_own, ends_in_own]);
+        let are_adjacent = self.all([private.fits, is_in, is_own, is_same, begins_line]);
         let other = if private.own.is_some() { "apart" } else { "elsewhere" };
         let _ = writeln!(
             self.text,
@@ -216,7 +226,10 @@ impl Emitter<'_> {
         let missing = field(offset::WINDOW_MISSING, "i64");
         let start = self.value(format_args!("sub i64 {address}, {first}"));
         let is_there = self.value(format_args!("icmp eq i64 {missing}, 0"));
-        Held { windows, bytes, length, is_there, start }
+        let own = self.field(offset::OWN_PRIVATE, "i64");
+        let own_start = self.value(format_args!("sub i64 {address}, {own}"));
+        let own_length = self.field(offset::OWN_PRIVATE_BYTES, "i64");
+        Held { windows, bytes, length, is_there, start, own_start, own_length }
     }
 
     /// Whether the words of all active lanes, whose offsets differ, are in the window, the first 2 GiB
@@ -262,16 +275,21 @@ impl Emitter<'_> {
         let is_low = self.value(format_args!("icmp sge i64 {lowest}, 0"));
         let highest = self.value(format_args!("add i64 {}, {after}", private.offset));
         let is_high = self.value(format_args!("icmp ult i64 {highest}, {}", self.most_offset()));
-        let begin = self.value(format_args!("mul i64 {before}, {lanes}"));
-        let begin = self.value(format_args!("add i64 {}, {begin}", held.start));
+        let before = self.value(format_args!("mul i64 {before}, {lanes}"));
+        let begin = self.value(format_args!("add i64 {}, {before}", held.start));
         let begins_in = self.value(format_args!("icmp sge i64 {begin}, 0"));
-        let end = self.value(format_args!("mul i64 {after}, {lanes}"));
-        let end = self.value(format_args!("add i64 {}, {end}", held.start));
-        let end = self.value(format_args!("add i64 {end}, {}", self.bytes_of(access)));
+        let after = self.value(format_args!("mul i64 {after}, {lanes}"));
+        let after = self.value(format_args!("add i64 {after}, {}", self.bytes_of(access)));
+        let end = self.value(format_args!("add i64 {}, {after}", held.start));
+        let own_begin = self.value(format_args!("add i64 {}, {before}", held.own_start));
+        let begins_in_own = self.value(format_args!("icmp sge i64 {own_begin}, 0"));
+        let own_end = self.value(format_args!("add i64 {}, {after}", held.own_start));
+        let ends_in_own = self.value(format_args!("icmp sle i64 {own_end}, {}", held.own_length));
+        let is_own = self.all([begins_in_own, ends_in_own]);
         let ends_in = self.value(format_args!("icmp ule i64 {end}, {}", held.length));
         let is_near = self.value(format_args!("icmp ule i64 {end}, {}", i32::MAX));
         let is_right = self.all([private.fits, held.is_there, rest, is_low, is_high]);
-        self.all([is_right, begins_in, ends_in, is_near])
+        self.all([is_right, begins_in, ends_in, is_near, is_own])
     }
 
     /// Moves the words of lanes whose offsets differ.

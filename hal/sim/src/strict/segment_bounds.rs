@@ -1,5 +1,5 @@
-//! The one rule that fault-free runs can be held to on every target, at hardly any cost: no access
-//! beyond the LDS of a workgroup.
+//! The rules that fault-free runs can be held to on every target, at hardly any cost: no access
+//! beyond the LDS of a workgroup or the private memory of a work-item.
 
 use super::bounds;
 use super::violation::{Instruction, Report, Violation};
@@ -10,16 +10,16 @@ use crate::wave::Wave;
 use flipwave_device::ModuleId;
 use std::sync::Arc;
 
-/// Looks for accesses beyond the LDS of a workgroup, for one dispatch.
-pub struct LdsBounds {
+/// Looks for accesses beyond LDS and private memory, for one dispatch.
+pub struct SegmentBounds {
     programs: Vec<Arc<Program>>,
     report: Report,
 }
 
-impl LdsBounds {
+impl SegmentBounds {
     /// A checker for code of these programs.
-    pub(crate) fn new(programs: Vec<Arc<Program>>) -> LdsBounds {
-        LdsBounds { programs, report: Report::default() }
+    pub(crate) fn new(programs: Vec<Arc<Program>>) -> SegmentBounds {
+        SegmentBounds { programs, report: Report::default() }
     }
 
     /// Whether nothing was found.
@@ -39,7 +39,7 @@ impl LdsBounds {
         if !is_near || (wave.mode.skips_vectors() && is_vector(op.run)) {
             return;
         }
-        let Some((finding, lanes)) = bounds::outside_lds(wave, op) else { return };
+        let Some((finding, lanes)) = bounds::outside_segments(wave, op) else { return };
         let program = self.programs.iter().enumerate().find(|(_, own)| own.contains(wave.pc));
         let Some((module, _)) = program else { return };
         let place = Instruction {
