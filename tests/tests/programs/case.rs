@@ -1,6 +1,7 @@
 //! A program that the host has run, to be run on the embedded GPU.
 
 use flipwave_device::ArgumentValue;
+use flipwave_sim::{Compiling, Policy};
 use flipwave_tests::{Form, Machine, TestProgram, assemble_text, device_c};
 use std::path::Path;
 
@@ -15,13 +16,13 @@ pub struct Case {
     pub source: String,
     /// Options for the device alone.
     pub options: Vec<String>,
-    /// The kernel to launch.
-    pub kernel: &'static str,
+    /// Kernels to launch, one after the other.
+    pub kernels: Vec<String>,
     /// Lanes in all.
     pub lanes: u32,
     /// Lanes of a workgroup.
     pub workgroup: u32,
-    /// The kernel's arguments: buffers, by what they hold before.
+    /// Each kernel's arguments: buffers, by what they hold before.
     pub buffers: Vec<Buffer>,
     /// What the outputs hold after it, in their order.
     pub expected: Vec<Vec<u8>>,
@@ -46,12 +47,12 @@ impl Case {
         device_c(machine, &source, &options, form)
     }
 
-    /// Runs a code object made of the program for at most `limit` wave instructions; how many it
-    /// took.
+    /// Runs a code object made of the program for at most `limit` wave instructions of each kernel; how
+    /// many they took.
     ///
     /// # Errors
     /// Where the device's results are not the host's, or there are none.
-    fn check(&self, code_object: &[u8], limit: u64) -> Result<u64, String> {
+    fn check(&self, code_object: &[u8], limit: u64, policy: Policy) -> Result<u64, String> {
         let mut program = TestProgram::new(code_object);
         let arguments: Vec<ArgumentValue> = self
             .buffers
@@ -61,9 +62,14 @@ impl Case {
                 Buffer::Output(bytes) => program.output(&vec![0u8; *bytes]),
             })
             .collect();
-        program.launch(self.kernel, [self.lanes, 1, 1], [self.workgroup, 1, 1], &arguments);
+        for kernel in &self.kernels {
+            program.launch(kernel, [self.lanes, 1, 1], [self.workgroup, 1, 1], &arguments);
+        }
         let mut workload = program.workload();
-        workload.program.dispatches[0].instruction_limit = limit;
+        workload.device.set_policy(policy);
+        for dispatch in &mut workload.program.dispatches {
+            dispatch.instruction_limit = limit;
+        }
         let golden = workload.golden().map_err(|error| error.to_string())?;
         for (output, (found, expected)) in golden.outputs.iter().zip(&self.expected).enumerate() {
             let words = |bytes: &[u8]| -> Vec<u64> {
@@ -81,7 +87,7 @@ impl Case {
                 ));
             }
         }
-        Ok(golden.statistics[0].wave_instructions)
+        Ok(golden.statistics.iter().map(|own| own.wave_instructions).sum())
     }
 
     /// Compiles the program for a machine at a level and runs it.
@@ -90,15 +96,32 @@ impl Case {
     /// Where the device's results are not the host's, or there are none; the message names the program and where its source and its code object
     /// are kept.
     pub fn check_at(&self, machine: Machine, level: &str) -> Result<(), String> {
+        self.check_in(machine, level, Policy::default().compiling)
+    }
+
+    /// Like [`Case::check_at`], with the given code compiled to code of the host.
+    ///
+    /// # Errors
+    /// As [`Case::check_at`].
+    pub fn check_in(
+        &self,
+        machine: Machine,
+        level: &str,
+        compiling: Compiling,
+    ) -> Result<(), String> {
         let code_object = self.compile(machine, level, Form::CodeObject);
-        self.check(&code_object, INSTRUCTION_LIMIT).map(drop).map_err(|error| {
+        let policy = Policy { compiling, ..Policy::default() };
+        self.check(&code_object, INSTRUCTION_LIMIT, policy).map(drop).map_err(|error| {
             let name = format!("{} {machine}", self.name);
             let name = name.replace(|c: char| !c.is_alphanumeric(), "_");
             let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name + level);
             std::fs::write(kept.with_extension("c"), &self.source).expect("the source kept");
             std::fs::write(kept.with_extension("co"), code_object).expect("the code object kept");
             let name = &self.name;
-            format!("{name} {level} on {machine}: {error}; see {}.c and .co", kept.display())
+            format!(
+                "{name} {level} on {machine} ({compiling:?}): {error}; see {}.c and .co",
+                kept.display()
+            )
         })
     }
 
@@ -112,6 +135,6 @@ impl Case {
     /// # Errors
     /// As [`Case::check_at`].
     pub fn check_assembly(&self, machine: Machine, text: &str, limit: u64) -> Result<u64, String> {
-        self.check(&assemble_text(machine, text), limit)
+        self.check(&assemble_text(machine, text), limit, Policy::default())
     }
 }

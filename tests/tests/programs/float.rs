@@ -298,7 +298,7 @@ fn made(seed: u64) -> Case {
         name: format!("float {seed}"),
         source,
         options: Vec::new(),
-        kernel: "entry",
+        kernels: vec!["entry".into()],
         lanes: LANES,
         workgroup: 64,
         buffers: vec![Buffer::Input(inputs), Buffer::Output(LANES as usize * words * 8)],

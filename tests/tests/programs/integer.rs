@@ -35,7 +35,7 @@ fn made(seed: u32) -> Option<Case> {
             .chain(NO_SHORT_DIVISIONS)
             .map(str::to_owned)
             .collect(),
-        kernel: "entry",
+        kernels: vec!["entry".into()],
         lanes,
         workgroup: globals.workgroup(),
         buffers: vec![

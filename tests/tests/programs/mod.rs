@@ -1,6 +1,7 @@
 //! Programs compiled by the same compiler for the host and for the embedded GPU give the same
 //! bits: an oracle that is independent of our reading of the ISA.
 
+mod addressing;
 mod case;
 mod csmith;
 mod float;
