@@ -125,10 +125,9 @@ impl Writer {
         for index in 0..count {
             let element = &ELEMENTS[self.below(ELEMENTS.len())];
             // Two arrays of the same type may be behind one generic pointer.
-            let element = match self.arrays.last() {
-                Some(last) if self.below(2) == 0 => last.element,
-                _ => element,
-            };
+            let repeats = self.below(2) == 0;
+            let last = self.arrays.last().filter(|_| repeats);
+            let element = last.map_or(element, |last| last.element);
             let space = self.one_of(&[Space::Private, Space::Private, Space::Local, Space::Global]);
             let length = match (space, self.below(6)) {
                 (Space::Local, _) => 3 + self.below(10),
