@@ -237,7 +237,7 @@ pub const TABLE: &[Lowering] = &[
         "v_mad_i64_i32",
         "%x = sext W %a to D\n%y = sext W %b to D\n%p = mul D %x, %y\n%r = add D %p, %c\n\
          %one = xor D %p, %r\n%other = xor D %c, %r\n%both = and D %one, %other\n\
-         %s = icmp slt D %both, zeroinitializer",
+         %sign = xor D %both, %r\n%s = icmp slt D %sign, zeroinitializer",
     ),
     any(
         "v_mad_nc_u64_u32",

@@ -1,6 +1,7 @@
 //! Integer operations whose `clamp` modifier saturates the result to the range of its type.
 
 use super::operations;
+use super::wide::signed_sum;
 use crate::execute::lane::{LowHalf, Pair};
 
 operations! {
@@ -60,7 +61,7 @@ operations! {
     }
     "v_mad_i64_i32 clamp" (a: i32, b: i32, c: i64) -> (i64, bool) {
         let product = i64::from(a) * i64::from(b);
-        (product.saturating_add(c), product.checked_add(c).is_none())
+        (product.saturating_add(c), signed_sum(a, b, c).1)
     }
 
     "v_pk_add_u16 clamp" (a: Pair<u16>, b: Pair<u16>) -> Pair<u16> {

@@ -28,6 +28,13 @@ operations! {
         (u64::from(a) * u64::from(b)).overflowing_add(c)
     }
     "v_mad_i64_i32" (a: i32, b: i32, c: i64) -> (i64, bool) {
-        (i64::from(a) * i64::from(b)).overflowing_add(c)
+        signed_sum(a, b, c)
     }
+}
+
+/// A product and a summand, and bit 64 of their sum of 65 bits (RDNA 3 ISA, `V_MAD_I64_I32`): its sign.
+#[inline(always)]
+pub(super) fn signed_sum(a: i32, b: i32, c: i64) -> (i64, bool) {
+    let (sum, overflows) = (i64::from(a) * i64::from(b)).overflowing_add(c);
+    (sum, (sum < 0) != overflows)
 }

@@ -349,10 +349,32 @@ pub fn operations_with_a_carry() {
             let wide = Wide(*sources);
             let exact = wide.s(0, 32) * wide.s(1, 32) + wide.s(2, 64);
             let value = if saturates { clamp_s(exact, 64) } else { exact };
-            Outcome { value: value as u64, mask: clamp_s(exact, 64) != exact }
+            Outcome { value: value as u64, mask: exact < 0 }
         };
         if let Some(difference) = differs(name, DEFAULT_MODE, &samples, expected) {
             panic!("{difference}");
         }
+    }
+}
+
+/// The scalar result is bit 64 of a sum of 65 bits: its sign, which is no overflow.
+#[test]
+fn scalar_result_of_wide_multiply_add_is_bit_64_of_the_sum() {
+    let least = i64::MIN as u64;
+    let minus = |value: u64| u64::from(value.wrapping_neg() as u32);
+    for (name, [a, b, c], value, mask) in [
+        ("v_mad_i64_i32", [minus(1), 1, 0], u64::MAX, true),
+        ("v_mad_i64_i32", [1, 1, 0], 1, false),
+        ("v_mad_i64_i32", [1, 1, i64::MAX as u64], least, false),
+        ("v_mad_i64_i32", [minus(1), 1, least], i64::MAX as u64, true),
+        ("v_mad_i64_i32 clamp", [1, 1, i64::MAX as u64], i64::MAX as u64, false),
+        ("v_mad_i64_i32 clamp", [minus(1), 1, least], least, true),
+        ("v_mad_u64_u32", [minus(1), 1, 0], 0xffff_ffff, false),
+        ("v_mad_u64_u32", [1, 1, u64::MAX], 0, true),
+    ] {
+        let sources: Sources = [a, b, c, 0];
+        let expected = |_: &Sources| Outcome { value, mask };
+        let difference = differs(name, DEFAULT_MODE, &[sources], expected);
+        assert!(difference.is_none(), "{difference:?}");
     }
 }
