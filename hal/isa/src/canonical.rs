@@ -92,6 +92,10 @@ const RENAMED: [(&str, &str); 57] = [
     ("ds_store_addtid_b32", "ds_write_addtid_b32"),
 ];
 
+/// Interpolation with parameters in registers, which is not what gfx9 has under this name. LLVM tells
+/// them apart in the same way.
+const INTERPOLATE: (&str, &str) = ("v_interp_p2_f32", "v_interp_p2_f32_inreg");
+
 /// The canonical name of a printed mnemonic.
 pub(crate) fn name(mnemonic: &str, generation: Generation) -> Cow<'_, str> {
     let suffix = ENCODING_SUFFIXES.iter().find_map(|suffix| mnemonic.strip_suffix(suffix));
@@ -101,6 +105,9 @@ pub(crate) fn name(mnemonic: &str, generation: Generation) -> Cow<'_, str> {
     };
     if generation <= Generation::Gfx8 {
         return Cow::Borrowed(renamed(&GFX8).unwrap_or(name));
+    }
+    if generation >= Generation::Gfx11 && name == INTERPOLATE.0 {
+        return Cow::Borrowed(INTERPOLATE.1);
     }
     if let Some(canonical) = renamed(&RENAMED) {
         return Cow::Borrowed(canonical);

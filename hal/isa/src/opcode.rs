@@ -152,7 +152,6 @@ opcodes! {
     VDivFmas = "v_div_fmas_f32" | "v_div_fmas_f64",
     VFmaF64 = "v_fma_f64" | "v_fmac_f64",
     VDotOfSigns = "v_dot4_i32_iu8" | "v_dot8_i32_iu4",
-    VSatPk = "v_sat_pk_u8_i16",
     VShift64 = "v_lshlrev_b64" | "v_lshrrev_b64" | "v_ashrrev_i64",
 
     // Memory, as far as its kind, space and width do not say all.
@@ -314,6 +313,10 @@ families! {
         Prefix("v_readlane_"),
         Prefix("v_readfirstlane_"),
         Prefix("v_permlane"),
+        Prefix("v_interp_p10_"),
+        Prefix("v_interp_p2_f32_inreg"),
+        Prefix("v_interp_p2_f16_f32"),
+        Prefix("v_interp_p2_rtz_f16_f32"),
         Prefix("ds_permute_"),
         Prefix("ds_bpermute_"),
         Prefix("ds_swizzle_"),

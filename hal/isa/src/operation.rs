@@ -53,6 +53,7 @@ enum Since {
     Always,
     Gfx9,
     Gfx10,
+    Gfx11,
     Never,
 }
 
@@ -126,11 +127,15 @@ impl Operation {
     /// other half of the register alone. On gfx9 the latter are the operations with `op_sel`
     /// that gfx8 lacks (Vega ISA, VOP3a), from gfx10 on all. Of loads of 16-bit values it is the
     /// last register: those of an odd number of values (Vega ISA, "D16").
+    ///
+    /// The width of a result follows from LLVM's register classes, which have halves of registers from
+    /// gfx11 on; a test holds every operation against them.
     pub fn keeps_destination(self, generation: Generation) -> bool {
         match self.0.keeps_destination {
             Since::Always => true,
             Since::Gfx9 => generation >= Generation::Gfx9,
             Since::Gfx10 => generation >= Generation::Gfx10,
+            Since::Gfx11 => generation >= Generation::Gfx11,
             Since::Never => false,
         }
     }
@@ -211,7 +216,14 @@ fn keeps_destination(name: &str, class: Class) -> Since {
     if class == Class::Valu && !is_pair && PARTS.iter().any(|prefix| name.starts_with(prefix)) {
         return Since::Gfx9;
     }
-    if class != Class::Valu || name.starts_with("v_cmp") || name.contains("_pk") {
+    // Small integers, two or four in a half that is a register of its own from gfx11 on.
+    if name.starts_with("v_sat_pk") {
+        return Since::Gfx11;
+    }
+    // Results that are wider than what is compared, summed or interpolated.
+    const WIDER: [&str; 3] = ["v_cmp", "v_sad_", "v_interp_p10_"];
+    let is_wider = WIDER.iter().any(|prefix| name.starts_with(prefix));
+    if class != Class::Valu || is_wider || name.contains("_pk") {
         return Since::Never;
     }
     let result = name
@@ -243,7 +255,9 @@ fn class_of(name: &str) -> Class {
     let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
     if begins(&["v_mfma_", "v_smfmac_", "v_wmma_", "v_swmmac_"]) {
         Class::Matrix
-    } else if begins(&["exp", "v_interp_", "lds_param_", "ds_param_"]) {
+    } else if begins(&["exp", "lds_param_", "ds_param_"])
+        || begins(&["v_interp_"]) && !begins(&INTERPOLATES_IN_QUADS)
+    {
         Class::Graphics
     } else if begins(&["v_"]) {
         Class::Valu
@@ -267,6 +281,11 @@ fn class_of(name: &str) -> Class {
         Class::Salu
     }
 }
+
+/// Interpolation whose parameters are in registers of four lanes, from gfx11 on: vector arithmetic as any
+/// other.
+const INTERPOLATES_IN_QUADS: [&str; 4] =
+    ["v_interp_p10_", "v_interp_p2_f32_inreg", "v_interp_p2_f16_f32", "v_interp_p2_rtz_f16_f32"];
 
 /// Scalar memory: loads, stores, atomics, and what goes to the scalar cache.
 const SMEM: [&str; 11] = [
@@ -419,6 +438,9 @@ mod tests {
             ("s_trap", Class::Message),
             ("image_load", Class::Image),
             ("v_interp_p1_f32", Class::Graphics),
+            ("v_interp_p2_f32", Class::Graphics),
+            ("v_interp_p2_f32_inreg", Class::Valu),
+            ("v_interp_p10_f16_f32", Class::Valu),
             ("exp", Class::Graphics),
         ] {
             assert_eq!(Operation::named(name).class(), class, "{name}");

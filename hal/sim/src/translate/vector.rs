@@ -247,11 +247,6 @@ fn finish(inst: &Inst, row: &VectorOperation, machine: Machine) -> Finish {
         finish.unused = SdwaUnused::Preserve;
         return finish;
     }
-    // Registers have halves with names of their own from gfx11 on.
-    if machine.generation >= Generation::Gfx11 && inst.operation.opcode() == Opcode::VSatPk {
-        finish.select = SdwaSelect::Word0;
-        finish.unused = SdwaUnused::Preserve;
-    }
     if writes_high_half(inst) {
         finish.select = SdwaSelect::Word1;
         finish.unused = SdwaUnused::Preserve;

@@ -2,5 +2,6 @@
 
 mod table;
 mod walk;
+mod widths;
 
 use crate::translate::coverage::{Treatment, treatment};

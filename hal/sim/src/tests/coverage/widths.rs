@@ -1,0 +1,132 @@
+//! What operations write of their destinations: held against LLVM's register classes, and against what
+//! they do.
+
+use super::walk::{SAMPLES, decode, isa};
+use crate::tests::bench::Bench;
+use crate::tests::operations::Random;
+use crate::wave::{LANES, Row, RowIndex};
+use flipwave_isa::{
+    Class, Encoding, Generation, Inst, Register, RegisterRange, Role, Target, Value,
+};
+use std::collections::BTreeSet;
+
+/// Results of which modifiers or the mnemonic say the part, not LLVM's classes, and those in scalar
+/// registers, whose upper half LLVM leaves open.
+const BY_MODIFIERS: [&str; 6] =
+    ["v_fma_mixlo_", "v_fma_mixhi_", "v_cvt_sr_fp8_", "v_cvt_sr_bf8_", "v_ashr_pk_", "v_s_"];
+
+/// The first destination, if it is a vector register.
+fn destination(inst: &Inst) -> Option<(RegisterRange, bool)> {
+    let operand = inst.operands.iter().find(|operand| operand.role == Role::Destination)?;
+    match operand.value {
+        Value::Register(range) if matches!(range.first, Register::Vgpr(_)) => {
+            Some((range, operand.half.is_some()))
+        }
+        _ => None,
+    }
+}
+
+/// Operations of a target's samples whose width is not that of LLVM's class. `keeps` says whether an
+/// operation keeps a part of its destination.
+fn wrong_widths(processor: &str, keeps: impl Fn(&Inst) -> bool) -> (BTreeSet<&'static str>, usize) {
+    let isa = isa(processor);
+    let (mut wrong, mut seen) = (BTreeSet::new(), BTreeSet::new());
+    for words in SAMPLES[processor].values().flatten().copied() {
+        let Some(inst) = decode(&isa, words) else { continue };
+        let name = inst.operation.name();
+        let is_looked_at = inst.class() == Class::Valu && inst.encoding != Encoding::Vopd;
+        let Some((_, is_half)) = destination(&inst).filter(|_| is_looked_at) else { continue };
+        if BY_MODIFIERS.iter().any(|prefix| name.starts_with(prefix)) {
+            continue;
+        }
+        seen.insert(name);
+        if is_half != keeps(&inst) {
+            wrong.insert(name);
+        }
+    }
+    (wrong, seen.len())
+}
+
+#[test]
+fn destination_widths_are_those_of_llvm() {
+    for processor in SAMPLES.keys() {
+        let generation = processor.parse::<Target>().expect("a target").generation();
+        // Before, LLVM has no registers of 16 bits.
+        if generation < Generation::Gfx11 {
+            continue;
+        }
+        let keeps = |inst: &Inst| inst.operation.keeps_destination(generation);
+        let (wrong, seen) = wrong_widths(processor, keeps);
+        assert!(seen > 300, "{processor}: only {seen}");
+        assert!(wrong.is_empty(), "{processor}: {wrong:?}");
+        // The negative control: the width of `v_sad_u16` taken from its name.
+        let (wrong, _) =
+            wrong_widths(processor, |inst| keeps(inst) || inst.operation.name() == "v_sad_u16");
+        assert_eq!(wrong, BTreeSet::from(["v_sad_u16"]), "{processor}");
+    }
+}
+
+/// A register of which something is left after an instruction is among those that it reads, and one that an
+/// operation keeps a part of has something left.
+#[test]
+fn what_is_left_of_a_destination_is_read() {
+    for (processor, samples) in &*SAMPLES {
+        let generation = processor.parse::<Target>().expect("a target").generation();
+        let isa = isa(processor);
+        let mut bench = Bench::of_lanes(processor, 64);
+        if generation >= Generation::Gfx125 {
+            bench = Bench::of_lanes(processor, 32);
+        }
+        let mut random = Random(5);
+        let (mut unread, mut kept, mut keeping) =
+            (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        let mut seen = 0;
+        for words in samples.values().flatten().copied() {
+            let Some(inst) = decode(&isa, words) else { continue };
+            let name = inst.operation.name();
+            // Others write where M0 says.
+            let is_looked_at = inst.class() == Class::Valu && !name.contains("rel");
+            let Some((range, _)) = destination(&inst).filter(|_| is_looked_at) else { continue };
+            let Some(first) = RowIndex::nominal(range.first) else { continue };
+            let is_source = inst.sources().any(|operand| match operand.value {
+                Value::Register(source) => source.overlaps(range),
+                _ => false,
+            });
+            if is_source {
+                continue;
+            }
+            bench.randomize(&mut random);
+            bench.wave.set_exec(bench.wave.machine.all_lanes());
+            let start = bench.wave.clone();
+            let mut results = Vec::new();
+            for word in [0x1234_5678, !0x1234_5678] {
+                bench.wave = start.clone();
+                for at in 0..range.words {
+                    *bench.wave.row_mut(first.plus(at.into())) = Row([word; LANES]);
+                }
+                if bench.step(inst.clone()).is_err() {
+                    break;
+                }
+                let lanes = usize::from(bench.wave.machine.lanes);
+                let rows = (0..range.words).map(|at| bench.wave.row(first.plus(at.into())).0);
+                results.push(rows.map(|row| row[..lanes].to_vec()).collect::<Vec<_>>());
+            }
+            let [one, other] = results.as_slice() else { continue };
+            seen += 1;
+            if inst.operation.keeps_destination(generation) {
+                keeping.insert(name);
+            }
+            if one != other {
+                kept.insert(name);
+                let is_read = inst.reads.iter().any(|own| own.overlaps(range));
+                if !is_read && !inst.flags.tied {
+                    unread.insert(format!("{name}: {}", inst.text));
+                }
+            }
+        }
+        assert!(seen > 500, "{processor}: only {seen}");
+        assert!(unread.is_empty(), "{processor}: {unread:#?}");
+        let whole: Vec<_> = keeping.difference(&kept).collect();
+        assert!(whole.is_empty(), "{processor} writes all of the destination: {whole:?}");
+    }
+}
