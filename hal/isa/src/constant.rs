@@ -39,6 +39,10 @@ pub enum ConstantType {
     SplatF16,
     /// Two bfloat16 numbers: a floating-point constant is the low one, the high one is zero.
     PackedBf16,
+    /// Bfloat16 on gfx1250, one number or two: a floating-point constant is that of single precision, whose
+    /// high half is the number in bfloat16. Operations read it where `op_sel` chooses the high half (LLVM,
+    /// `FeatureBF16InlineConstFromUpperFP32` of later versions).
+    UpperBf16,
     /// Two 32-bit words: a constant is the low one, the high one is zero.
     PackedI32,
     /// Two single-precision numbers: a constant is the low one, the high one is zero. (What
@@ -86,13 +90,19 @@ impl ConstantType {
         generation: Generation,
     ) -> ConstantType {
         let name = operation.name();
+        let is_upper = generation >= Generation::Gfx125 && !operation.is(Family::Wmma);
         match self {
             ConstantType::SplatF16 if generation < Generation::Gfx11 => ConstantType::PackedF16,
             ConstantType::U64 if name.split('_').any(|part| part == "i64") => ConstantType::I64,
             ConstantType::F16 | ConstantType::Bf16 if operation.is(Family::Mixed) => {
                 let halves = modifiers.op_sel_hi.unwrap_or(0);
-                if halves >> source & 1 != 0 { self } else { ConstantType::F32 }
+                match self {
+                    _ if halves >> source & 1 == 0 => ConstantType::F32,
+                    ConstantType::Bf16 if is_upper => ConstantType::UpperBf16,
+                    described => described,
+                }
             }
+            ConstantType::Bf16 | ConstantType::PackedBf16 if is_upper => ConstantType::UpperBf16,
             // LLVM has one type for all of them, that of double precision.
             _ if operation.is(Family::Wmma) => match operation.data_type() {
                 DataType::F32 => ConstantType::F32,

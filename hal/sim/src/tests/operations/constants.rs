@@ -71,7 +71,7 @@ fn bits(code: u32, constant: ConstantType) -> u64 {
         SplatF16 => u64::from(HALF[at]) << 16 | u64::from(HALF[at]),
         Bf16 | PackedBf16 => BRAIN[at].into(),
         U64 | I64 | F64 => DOUBLE[at],
-        I16 | I32 | F32 | PackedI16 | PackedI32 | PackedF32 => SINGLE[at].into(),
+        I16 | I32 | F32 | UpperBf16 | PackedI16 | PackedI32 | PackedF32 => SINGLE[at].into(),
     }
 }
 
@@ -205,8 +205,9 @@ fn described(inst: &Inst, operand: usize) -> Option<ConstantType> {
     let at = source.count();
     if inst.operation.name().contains("_mix") {
         let is_half = inst.modifiers.op_sel_hi.unwrap_or(0) >> at & 1 != 0;
+        // Of the chips, gfx1250 alone has these in bfloat16.
         let is_brain = inst.operation.name().ends_with("bf16");
-        let half = if is_brain { ConstantType::Bf16 } else { ConstantType::F16 };
+        let half = if is_brain { ConstantType::UpperBf16 } else { ConstantType::F16 };
         return Some(if is_half { half } else { ConstantType::F32 });
     }
     inst.operands[operand].constant
