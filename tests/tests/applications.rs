@@ -224,7 +224,7 @@ fn an_instruction_that_no_kernel_can_execute_is_named_with_its_kernel() {
     let finished = run("failing/texture", Compiler::Hipcc, "gfx90a", &[], PATIENCE);
     let stderr = finished.expect("an end").stderr;
     assert!(stderr.contains("HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION"), "{stderr}");
-    let named = "dispatch 0, kernel _Z6samplePf: no compute instruction: `image_sample";
+    let named = "dispatch 0, kernel _Z6samplePf: no instruction of this processor: `image_sample";
     assert!(stderr.contains(named), "{stderr}");
     assert!(stderr.contains("at pc 0x") && stderr.contains("workgroup 0,0,0 wave 0"), "{stderr}");
 }

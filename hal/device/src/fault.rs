@@ -79,12 +79,14 @@ pub enum FaultCause {
     /// Nothing can happen any more, which is certain before the limit is reached. It is filed as what
     /// the watchdog ends.
     Stalled(Box<Stall>),
-    /// An instruction that decodes but that no wave of a compute dispatch can execute: images, and
-    /// what is left to trap handlers and to other processors.
+    /// An instruction that decodes and that is never executed: what the processor lacks, what is left to
+    /// other waves than those of a compute dispatch, and what the embedded GPU has no unit for.
     NotCompute {
         /// The instruction, as the assembler prints it.
         instruction: Box<str>,
-        /// Why not.
+        /// Who lacks it.
+        absence: Absence,
+        /// Why.
         reason: Box<str>,
     },
     /// A gap of the embedded GPU, never an outcome: an instruction it does not execute yet.
@@ -94,6 +96,27 @@ pub enum FaultCause {
         /// What of it is missing.
         reason: Box<str>,
     },
+}
+
+/// Who lacks an instruction that decodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absence {
+    /// The processor: its hardware has no such instruction.
+    FromProcessor,
+    /// Compute waves: the processor has it, for waves of another kind.
+    FromCompute,
+    /// The embedded GPU: compute waves of the processor can execute it.
+    FromTool,
+}
+
+impl fmt::Display for Absence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Absence::FromProcessor => "no instruction of this processor",
+            Absence::FromCompute => "no compute instruction",
+            Absence::FromTool => "gap of the embedded GPU",
+        })
+    }
 }
 
 /// What a driver makes of a fault.
@@ -223,11 +246,11 @@ impl fmt::Display for FaultCause {
                 write!(f, "watchdog: stopped after {executed} wave instructions")
             }
             FaultCause::Stalled(stall) => stall.fmt(f),
-            FaultCause::NotCompute { instruction, reason } => {
-                write!(f, "no compute instruction: `{instruction}`: {reason}")
+            FaultCause::NotCompute { instruction, absence, reason } => {
+                write!(f, "{absence}: `{instruction}`: {reason}")
             }
             FaultCause::Unimplemented { instruction, reason } => {
-                write!(f, "the embedded GPU does not execute `{instruction}`: {reason}")
+                write!(f, "{}: `{instruction}`: {reason}", Absence::FromTool)
             }
         }
     }

@@ -11,7 +11,7 @@ mod packet;
 mod stall;
 
 pub use change::{Change, Patch};
-pub use fault::{AccessKind, DeviceFault, FaultCause, FaultClass, WaveLocation};
+pub use fault::{Absence, AccessKind, DeviceFault, FaultCause, FaultClass, WaveLocation};
 pub use kernarg::{ArgumentValue, KernargError, Layout, layout, layout_beside};
 pub use packet::{KernelPacket, QueuedPacket};
 pub use stall::{Stall, Wait, Waiting};

@@ -81,11 +81,11 @@ impl Variant {
         self.has("-DNEGATED")
     }
 
-    /// Whether denormals of A and B are zeros (MIOpen, "MI200 matrix fused multiply-add (MFMA) behavior
-    /// specifics"; RDNA 2 ISA, "Denormalized and Rounding Modes", of `V_DOT2` operations).
+    /// Returns `true` if denormals of A and B are zeros (MIOpen, "MI200 matrix fused multiply-add (MFMA)
+    /// behavior specifics"; dot products: llvm-project pull request 205101).
     pub fn flushes(&self) -> bool {
         let is_mi200 = self.machine.target().to_string() == "gfx90a";
-        self.a.bits() == 16 && (is_mi200 || self.operation == "fdot2")
+        self.a.bits() == 16 && is_mi200
     }
 
     /// Part of the name of its instructions.

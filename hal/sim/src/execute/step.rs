@@ -47,9 +47,10 @@ pub fn step_in_range(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mu
         Run::Dual => return dual(wave, op, memory, lds),
         Run::OnScalars => return on_scalars(wave, op, memory, lds),
         Run::LdsDirect => return lds_direct(wave, op, memory, lds),
-        Run::NotCompute(reason) => Err(FaultCause::NotCompute {
+        Run::NotCompute(refused) => Err(FaultCause::NotCompute {
             instruction: op.inst.text.as_str().into(),
-            reason: reason.into(),
+            absence: refused.absence,
+            reason: refused.reason.into(),
         }),
         Run::Gap(reason) => Err(FaultCause::Unimplemented {
             instruction: op.inst.text.as_str().into(),

@@ -14,8 +14,8 @@ pub mod vector_memory;
 
 pub use element::{Element, Half};
 pub use op::{
-    Adapt, Dual, Finish, Flow, Inner, Op, Run, ScalarFunction, Source, SourceAdapt, VectorFunction,
-    Word,
+    Adapt, Dual, Finish, Flow, Inner, NotExecuted, Op, Run, ScalarFunction, Source, SourceAdapt,
+    VectorFunction, Word,
 };
 pub use stretch::Stretch;
 pub(crate) use stretch::{StretchMap, Traits};

@@ -7,6 +7,7 @@ use super::scalar_memory::ScalarAccess;
 use super::tensor::Direction;
 use super::vector_memory::VectorAccess;
 use crate::wave::{RowIndex, ScalarIndex, Wave};
+use flipwave_device::Absence;
 use flipwave_isa::{Inst, OutputScale, SdwaSelect, SdwaUnused};
 use std::sync::Arc;
 
@@ -159,6 +160,15 @@ pub struct Dual {
     pub second: Op,
 }
 
+/// Why an instruction that decodes is never executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotExecuted {
+    /// Who lacks it.
+    pub absence: Absence,
+    /// Why.
+    pub reason: &'static str,
+}
+
 /// How an instruction is executed.
 #[derive(Clone, Copy, Debug)]
 pub enum Run {
@@ -184,8 +194,8 @@ pub enum Run {
     OnScalars,
     /// A vector operation, which is in [`Op::inner`], with a word of LDS as a source.
     LdsDirect,
-    /// Decodes, but is nothing that a compute wave can execute, and why.
-    NotCompute(&'static str),
+    /// Decodes, but is nothing that a compute wave executes.
+    NotCompute(NotExecuted),
     /// Decodes, but is not executed yet, and why.
     Gap(&'static str),
 }

@@ -2,10 +2,10 @@
 
 use crate::execute::lane::{Accuracy, Numerics};
 use crate::execute::operations;
-use crate::instruction::{Op, Run};
-use crate::translate::{on_scalars, translate};
+use crate::instruction::{NotExecuted, Op, Run};
+use crate::translate::{memory_floats, on_scalars, translate};
 use crate::wave::{Level, Machine};
-use flipwave_isa::Inst;
+use flipwave_isa::{ConstantType, Inst, Operand, Operation, Register, RegisterRange, Value};
 use std::fmt;
 
 /// How the embedded GPU executes an instruction.
@@ -18,9 +18,8 @@ pub enum Treatment {
     /// As far as it is known. No source settles the rest; what is done there is said, and is the same
     /// on every host.
     Unsettled(&'static str),
-    /// Not: it ends the dispatch with [`flipwave_device::FaultCause::NotCompute`], for this
-    /// reason.
-    NotCompute(&'static str),
+    /// Not: it ends the dispatch with [`flipwave_device::FaultCause::NotCompute`].
+    NotCompute(NotExecuted),
     /// Not yet: a gap, for this reason.
     Gap(&'static str),
 }
@@ -33,7 +32,7 @@ pub fn treatment(inst: &Inst, machine: Machine) -> Treatment {
 /// How the embedded GPU executes an instruction that is ready for it.
 pub(crate) fn treatment_of(op: &Op, machine: Machine) -> Treatment {
     match op.run {
-        Run::NotCompute(reason) => Treatment::NotCompute(reason),
+        Run::NotCompute(refused) => Treatment::NotCompute(refused),
         Run::Gap(reason) => Treatment::Gap(reason),
         _ => executed(&op.inst, machine),
     }
@@ -42,6 +41,8 @@ pub(crate) fn treatment_of(op: &Op, machine: Machine) -> Treatment {
 /// Bits of each word of the results of an instruction that are not settled.
 pub(crate) fn unsettled_bits(op: &Op, machine: Machine) -> u32 {
     let bits = |op: &Op| match treatment_of(op, machine) {
+        // What arithmetic in memory leaves is not followed.
+        _ if op.inst.memory().is_some() => 0,
         Treatment::Unsettled(_) if on_scalars::writes_half(op.inst.operation.name()) => 0xffff_0000,
         Treatment::Unsettled(_) => !0,
         _ => 0,
@@ -51,20 +52,79 @@ pub(crate) fn unsettled_bits(op: &Op, machine: Machine) -> u32 {
 
 /// How exact what is executed is.
 fn executed(inst: &Inst, machine: Machine) -> Treatment {
-    let name = inst.operation.name();
-    if let Some(operation) = operations::find_whole(name, machine) {
-        return operation.unsettled.map_or(Treatment::Exact, Treatment::Unsettled);
+    if let Some(done) = unsettled_operand(inst, machine) {
+        return Treatment::Unsettled(done);
     }
-    let on_scalars = on_scalars::vector_name(name);
-    let row = operations::find_for(on_scalars.as_deref().unwrap_or(name), machine);
-    match row.map(|row| row.numerics) {
-        Some(Numerics { unsettled: Some(done), .. }) => Treatment::Unsettled(done),
-        Some(Numerics { accuracy: Some(accuracy), .. }) => Treatment::Within(accuracy),
+    if let Some(done) = memory_floats::unsettled(inst, machine) {
+        return Treatment::Unsettled(done);
+    }
+    let name = inst.operation.name();
+    match arithmetic(name, machine) {
+        Arithmetic { unsettled: Some(done), .. } => Treatment::Unsettled(done),
+        Arithmetic { accuracy: Some(accuracy), .. } => Treatment::Within(accuracy),
         _ if on_scalars::writes_half(name) => {
             Treatment::Unsettled("the upper half of the result is zero")
         }
         _ => Treatment::Exact,
     }
+}
+
+/// The document or measurement that defines the floating-point results of an exact instruction; `None` if
+/// there is none.
+pub fn source(inst: &Inst, machine: Machine) -> Option<&'static str> {
+    arithmetic(inst.operation.name(), machine).source.or_else(|| memory_floats::source(inst))
+}
+
+/// What is known of an operation's arithmetic.
+#[derive(Default)]
+struct Arithmetic {
+    unsettled: Option<&'static str>,
+    accuracy: Option<Accuracy>,
+    source: Option<&'static str>,
+}
+
+fn arithmetic(name: &str, machine: Machine) -> Arithmetic {
+    if let Some(operation) = operations::find_whole(name, machine) {
+        let (unsettled, source) = (operation.unsettled, operation.source);
+        return Arithmetic { unsettled, accuracy: None, source };
+    }
+    let on_scalars = on_scalars::vector_name(name);
+    let on_scalars =
+        on_scalars.map(|name| Operation::of_mnemonic(&name, machine.generation).name());
+    let compare = name.strip_prefix("v_cmpx_").map(|rest| format!("v_cmp_{rest}"));
+    let row_name = on_scalars.or(compare.as_deref()).unwrap_or(name);
+    let Some(row) = operations::find_for(row_name, machine) else { return Arithmetic::default() };
+    let Numerics { unsettled, accuracy, source, .. } = row.numerics;
+    Arithmetic { unsettled, accuracy, source }
+}
+
+/// What no source settles of a form's operands, and what is done here.
+fn unsettled_operand(inst: &Inst, machine: Machine) -> Option<&'static str> {
+    // The manuals of RDNA have no word on it, and LLVM keeps the register reserved.
+    let is_upper = |range: &RegisterRange| match range.first {
+        Register::ExecHi => true,
+        Register::ExecLo => range.words > 1,
+        _ => false,
+    };
+    let names_upper =
+        |operand: &Operand| matches!(&operand.value, Value::Register(range) if is_upper(range));
+    if machine.lanes == 32 && inst.operands.iter().any(names_upper) {
+        return Some("EXEC_HI is zero in waves of 32 lanes, and not written");
+    }
+    let modifiers = &inst.modifiers;
+    let reads_upper = |(index, operand): (usize, &Operand)| {
+        let low = modifiers.op_sel.unwrap_or(0);
+        let words = match operand.constant {
+            Some(ConstantType::PackedF32) => low | modifiers.op_sel_hi.unwrap_or(u8::MAX),
+            // A move has one word of each source.
+            Some(ConstantType::PackedI32) => low,
+            _ => 0,
+        };
+        // Zero is zero in both words, whatever is repeated.
+        words >> index & 1 != 0 && operand.constant_bits() != Some(0)
+    };
+    let reads_upper = inst.sources().enumerate().any(reads_upper);
+    reads_upper.then_some("the high word of a constant is zero")
 }
 
 impl fmt::Display for Treatment {
@@ -76,7 +136,9 @@ impl fmt::Display for Treatment {
                 write!(f, "within {ulps} ULP (the manual states {stated})")
             }
             Treatment::Unsettled(done) => write!(f, "not settled: {done}"),
-            Treatment::NotCompute(reason) => write!(f, "fault `not_compute`: {reason}"),
+            Treatment::NotCompute(NotExecuted { absence, reason }) => {
+                write!(f, "fault `not_compute`, {absence}: {reason}")
+            }
             Treatment::Gap(reason) => write!(f, "missing: {reason}"),
         }
     }

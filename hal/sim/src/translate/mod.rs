@@ -2,6 +2,7 @@
 
 pub mod coverage;
 mod memory;
+mod memory_floats;
 mod not_compute;
 mod on_scalars;
 mod operands;
@@ -13,9 +14,10 @@ mod vector;
 use crate::execute::lane::Kind;
 use crate::execute::{hardware_register, scalar};
 use crate::instruction::{
-    Dual, Flow, Inner, Op, Run, Source, Word, control, scalar_memory, tensor,
+    Dual, Flow, Inner, NotExecuted, Op, Run, Source, Word, control, scalar_memory, tensor,
 };
 use crate::wave::{Level, Machine, RowIndex, ScalarIndex};
+use flipwave_device::Absence;
 use flipwave_isa::{
     AccVgpr, Encoding, Family, Generation, Inst, Opcode, Operand, Operation, Register,
     RegisterRange, Role, Value, Vgpr,
@@ -286,7 +288,10 @@ fn answer(op: &mut Op) -> Result<Run, Gap> {
             let zero = scalar::find(if wide { "s_mov_b64" } else { "s_mov_b32" });
             zero.map(|operation| Run::Scalar(operation.run)).ok_or(OPERANDS)
         }
-        _ => Ok(Run::NotCompute("no such message is answered")),
+        _ => Ok(Run::NotCompute(NotExecuted {
+            absence: Absence::FromCompute,
+            reason: "only a trap handler sends this message",
+        })),
     }
 }
 

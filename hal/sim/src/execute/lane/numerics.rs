@@ -16,6 +16,8 @@ pub struct Numerics {
     pub accuracy: Option<Accuracy>,
     /// What of it no source settles, and what is done here; `None` if all is known.
     pub unsettled: Option<&'static str>,
+    /// What says that floating-point results are these, to the bit: a document, or a measurement.
+    pub source: Option<&'static str>,
 }
 
 /// What becomes of denormals.

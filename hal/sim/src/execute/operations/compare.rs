@@ -6,7 +6,7 @@
     reason = "the operations with n are defined as negations, true for NaNs"
 )]
 
-use super::operations;
+use super::{operations, sources};
 use crate::execute::lane::binary16::to_f32;
 use half::f16;
 
@@ -44,7 +44,7 @@ macro_rules! float_comparisons {
     ($($table:ident, $suffix:literal, $type:ty, $of:expr, $levels:ident;)*) => {$(
         operations! {
             /// Floating-point comparisons.
-            $table { denormals: ByMode, rounds: Exact, nans: Own, levels: $levels }
+            $table { denormals: ByMode, rounds: Exact, nans: Own, levels: $levels, source: sources::DEFINED }
 
             { concat!("v_cmp_f_", $suffix) } (_a: $type, _b: $type) -> bool { false }
             { concat!("v_cmp_lt_", $suffix) } (a: $type, b: $type) -> bool { $of(a) < $of(b) }
@@ -87,7 +87,7 @@ float_comparisons! {
 operations! {
     /// Whether a number is of one of the classes whose bits are set: signalling NaN, quiet NaN,
     /// then minus infinity to plus infinity. Denormals are seen as they are.
-    CLASS { denormals: Kept, rounds: Exact, nans: Own, levels: of }
+    CLASS { denormals: Kept, rounds: Exact, nans: Own, levels: of, source: sources::DEFINED }
 
     "v_cmp_class_f16" (a: f16, classes: u32) -> bool {
         let bits = u64::from(a.to_bits());

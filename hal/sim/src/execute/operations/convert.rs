@@ -1,13 +1,13 @@
 //! Conversions. To integers they saturate, and NaN gives zero.
 
-use super::operations;
+use super::{operations, sources};
 use crate::execute::lane::binary16::{from_f32, to_f32};
 use crate::execute::lane::{Float, Pair};
 use half::f16;
 
 operations! {
     /// To a format that holds every source.
-    WIDENING { denormals: ByMode, rounds: Exact, nans: Own, levels: of }
+    WIDENING { denormals: ByMode, rounds: Exact, nans: Own, levels: of, source: sources::DEFINED }
 
     "v_cvt_f64_i32" (a: i32) -> f64 { a.into() }
     "v_cvt_f64_u32" (a: u32) -> f64 { a.into() }
@@ -30,7 +30,7 @@ operations! {
 operations! {
     /// To a format that does not. Rounded by the field of the result's format (ISA manual,
     /// `V_CVT_F16_F32`: "Output rounding based on DP rounding mode").
-    NARROWING { denormals: ByMode, rounds: ByMode, nans: Own, levels: of }
+    NARROWING { denormals: ByMode, rounds: ByMode, nans: Own, levels: of, source: sources::ROUNDED_ONCE }
 
     "v_cvt_f32_i32" (a: i32; context) -> f32 { context.round.converted(a, |a| a as f32) }
     "v_cvt_f32_u32" (a: u32; context) -> f32 { context.round.converted(a, |a| a as f32) }
@@ -52,7 +52,7 @@ operations! {
 
 operations! {
     /// To integers, in a way that each names whatever the mode.
-    TO_INTEGER { denormals: ByMode, rounds: Exact, nans: Own, levels: of }
+    TO_INTEGER { denormals: ByMode, rounds: Exact, nans: Own, levels: of, source: sources::DEFINED }
 
     "v_cvt_i32_f32" (a: f32) -> i32 { a as i32 }
     "v_cvt_u32_f32" (a: f32) -> u32 { a as u32 }
@@ -69,7 +69,7 @@ operations! {
 
 operations! {
     /// Conversions of two numbers into one word, to nearest even or as the name says.
-    PACKING { denormals: ByMode, rounds: Fixed, nans: Own, levels: of }
+    PACKING { denormals: ByMode, rounds: Fixed, nans: Own, levels: of, source: sources::DEFINED }
 
     "v_cvt_pkrtz_f16_f32" (a: f32, b: f32) -> Pair<f16> { Pair(truncated(a), truncated(b)) }
     "v_cvt_pknorm_i16_f32" (a: f32, b: f32) -> Pair<i16> {
@@ -103,7 +103,10 @@ operations! {
 operations! {
     /// Conversions of a number into a byte of a word. The manual does not say how they round;
     /// CLRX's description of the instruction set has it that MODE decides.
-    BYTES { denormals: ByMode, rounds: SingleFirst, nans: Own, levels: of_plain }
+    BYTES {
+        denormals: ByMode, rounds: SingleFirst, nans: Own, levels: of_plain,
+        unsettled: "MODE decides how it rounds"
+    }
 
     "v_cvt_pk_u8_f32" (a: f32, byte: u32, rest: u32; context) -> u32 {
         with_byte(context.round.integral(a), byte, rest)

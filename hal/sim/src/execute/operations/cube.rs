@@ -1,11 +1,11 @@
 //! Cube map coordinates. The axis with the greatest magnitude names the face; in a tie z goes
 //! before y, and y before x.
 
-use super::operations;
+use super::{operations, sources};
 
 operations! {
     /// Face and coordinates.
-    COORDINATES { denormals: ByMode, rounds: Exact, nans: Settled, levels: of_plain }
+    COORDINATES { denormals: ByMode, rounds: Exact, nans: Settled, levels: of_plain, source: sources::STEPS }
 
     "v_cubeid_f32" (x: f32, y: f32, z: f32) -> f32 {
         match major(x, y, z) {
@@ -31,7 +31,7 @@ operations! {
 
 operations! {
     /// Twice the coordinate of the major axis.
-    MAJOR { denormals: ByMode, rounds: ByMode, nans: Settled, levels: of_plain }
+    MAJOR { denormals: ByMode, rounds: ByMode, nans: Settled, levels: of_plain, source: sources::STEPS }
 
     "v_cubema_f32" (x: f32, y: f32, z: f32; context) -> f32 {
         let coordinate = match major(x, y, z) {

@@ -4,7 +4,7 @@
 //! iteration neither overflows nor loses bits, scaling back in the last step (`v_div_fmas`), and
 //! putting in what the iteration cannot give (`v_div_fixup`).
 
-use super::operations;
+use super::{operations, sources};
 use crate::execute::lane::LowHalf;
 use crate::execute::lane::binary16::sum_to_odd;
 use crate::execute::lane::rounding::{ByMode, Number, Rounder};
@@ -13,7 +13,7 @@ use half::f16;
 operations! {
     /// The first source scaled: it is the denominator (second source) or the numerator (third).
     /// The mask says that the quotient must be scaled back.
-    SCALE { denormals: ByMode, rounds: ByMode, nans: Own, levels: of }
+    SCALE { denormals: ByMode, rounds: ByMode, nans: Own, levels: of, source: sources::STEPS }
 
     "v_div_scale_f32" (value: f32, denominator: f32, numerator: f32; context) -> (f32, bool) {
         scale(context.round, value, denominator, numerator)
@@ -27,7 +27,7 @@ operations! {
     /// Fused multiply-add; where the mask is set, the quotient is scaled back, and rounded once.
     /// "Input denormals are not flushed but output flushing is allowed" (ISA manual,
     /// `V_DIV_FMAS_F32`).
-    FMAS { denormals: ResultsByMode, rounds: ByMode, nans: Settled, levels: of }
+    FMAS { denormals: ResultsByMode, rounds: ByMode, nans: Settled, levels: of, source: sources::STEPS }
 
     "v_div_fmas_f32" (a: f32, b: f32, c: f32, scaled: bool; context) -> f32 {
         let exponent = if scaled { scale_back(c) } else { 0 };
@@ -54,7 +54,7 @@ operations! {
 
 operations! {
     /// The quotient (first source), with its sign and its special cases.
-    FIXUP { denormals: ByMode, rounds: ByMode, nans: Own, levels: of }
+    FIXUP { denormals: ByMode, rounds: ByMode, nans: Own, levels: of, source: sources::STEPS }
 
     "v_div_fixup_f32" (quotient: f32, denominator: f32, numerator: f32; context) -> f32 {
         fixup(context.round, quotient, denominator, numerator)
@@ -73,7 +73,7 @@ operations! {
 
 operations! {
     /// 53 bits of 2/pi, for reducing a large argument.
-    TRIGONOMETRY { denormals: Kept, rounds: Exact, nans: Own, levels: of_plain }
+    TRIGONOMETRY { denormals: Kept, rounds: Exact, nans: Own, levels: of_plain, source: sources::DEFINED }
 
     "v_trig_preop_f64" (a: f64, segment: u32) -> f64 { two_over_pi_bits(a, segment) }
 }

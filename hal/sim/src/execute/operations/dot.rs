@@ -1,6 +1,6 @@
 //! Dot products of the elements of two words, added to a third.
 
-use super::{operations, single};
+use super::{operations, single, summed_dot};
 use crate::execute::lane::binary16::to_f32;
 use crate::execute::lane::small_float::{Rounding, SmallFloat, brain_to_single, single_to_brain};
 use crate::execute::lane::{LaneValue, LowHalf, Pair, binary16, settle};
@@ -50,44 +50,109 @@ operations! {
     }
 }
 
-operations! {
-    /// Half precision into single precision. MODE does not matter: sums are rounded to nearest
-    /// even, denormal sources and results flushed (ISA manual, "Denormalized and Rounding
-    /// Modes": `V_DOT2` operations "do not support denormal and rounding modes"). Products of
-    /// half-precision numbers are exact in single precision; the sums are rounded one by one in
-    /// the order in which the MI200's manual writes them, low product, high product, third
-    /// source. (Manuals of later chips begin with the third source. No published measurement
-    /// settles it.)
-    FLOAT { denormals: Flushed, rounds: Fixed, nans: Own, levels: of }
+/// What no source settles of sums whose order a manual's formula gives.
+const IN_LINE: &str = "sums are rounded one by one, from left to right as the manual writes them";
+/// The same where the manual gives steps.
+const IN_STEPS: &str = "sums are rounded one by one in the manual's order, the third source first";
 
-    "v_dot2_f32_f16" (a: Pair<f16>, b: Pair<f16>, c: f32) -> f32 { dot2_f16(a, b, c) }
-    "v_dot2c_f32_f16" (a: Pair<f16>, b: Pair<f16>, sum: f32) -> f32 { dot2_f16(a, b, sum) }
+/// Rows of half precision into single precision with a word after their names, and what they do.
+macro_rules! halves {
+    ($($(#[$documentation:meta])* $table:ident $word:literal $denormals:ident $unsettled:expr, $dot:expr;)*) => {$(
+        operations! {
+            $(#[$documentation])*
+            $table {
+                denormals: $denormals, rounds: Fixed, nans: Own, levels: of, unsettled: $unsettled
+            }
+
+            { concat!("v_dot2_f32_f16", $word) } (a: Pair<f16>, b: Pair<f16>, c: f32) -> f32 {
+                $dot(a, b, c)
+            }
+            { concat!("v_dot2c_f32_f16", $word) } (a: Pair<f16>, b: Pair<f16>, sum: f32) -> f32 {
+                $dot(a, b, sum)
+            }
+        }
+    )*};
+}
+
+// MODE does not matter (ISA manual, "Denormalized and Rounding Modes": `V_DOT2` operations "do not support
+// denormal and rounding modes"). Products of half-precision numbers are exact in single precision.
+halves! {
+    /// gfx906, gfx908, gfx10. Denormal sources of half precision are kept: of the chips that AMD tested,
+    /// gfx90a alone flushes them (llvm-project pull request 205101).
+    HALVES "" Flushed IN_LINE, |a, b, c| in_line(kept(a), kept(b), c);
+    /// gfx90a, which flushes them in every mode.
+    HALVES_GFX90A " gfx90a" Flushed IN_LINE, |a, b, c| in_line(flushed(a), flushed(b), c);
+    /// gfx940 and later of its generation.
+    HALVES_GFX940 " gfx940" Kept IN_STEPS, |a, b, c| in_steps(kept(a), kept(b), c);
 }
 
 operations! {
-    /// The same of bfloat16 on gfx950. The manual gives the sum and neither its order nor its roundings.
-    BRAIN {
-        denormals: Flushed, rounds: Fixed, nans: Own, levels: of,
-        unsettled: "sums are rounded one by one, as those of half precision"
+    /// Bfloat16 of gfx950.
+    BRAIN { denormals: Kept, rounds: Fixed, nans: Own, levels: of, unsettled: IN_STEPS }
+
+    "v_dot2_f32_bf16" (a: Pair<u16>, b: Pair<u16>, c: f32) -> f32 {
+        in_steps(brains(a), brains(b), c)
+    }
+    "v_dot2c_f32_bf16" (a: Pair<u16>, b: Pair<u16>, sum: f32) -> f32 {
+        in_steps(brains(a), brains(b), sum)
+    }
+}
+
+/// Rows of a generation whose sums are measured.
+macro_rules! measured {
+    ($($(#[$documentation:meta])* $table:ident $word:literal $dot:ident $source:literal;)*) => {$(
+        operations! {
+            $(#[$documentation])*
+            $table {
+                denormals: Kept, rounds: Fixed, nans: Own, levels: of_plain, source: $source
+            }
+
+            { concat!("v_dot2_f32_f16", $word) } (a: Pair<u16>, b: Pair<u16>, c: f32) -> f32 {
+                summed_dot::$dot(&summed_dot::HALF, a, b, c)
+            }
+            { concat!("v_dot2c_f32_f16", $word) } (a: Pair<u16>, b: Pair<u16>, sum: f32) -> f32 {
+                summed_dot::$dot(&summed_dot::HALF, a, b, sum)
+            }
+            { concat!("v_dot2_f32_bf16", $word) } (a: Pair<u16>, b: Pair<u16>, c: f32) -> f32 {
+                summed_dot::$dot(&summed_dot::BRAIN, a, b, c)
+            }
+            { concat!("v_dot2acc_f32_bf16", $word) } (a: Pair<u16>, b: Pair<u16>, sum: f32) -> f32 {
+                summed_dot::$dot(&summed_dot::BRAIN, a, b, sum)
+            }
+        }
+    )*};
+}
+
+measured! {
+    /// RDNA 3 and 3.5.
+    MEASURED_GFX11 " gfx11" gfx11 "measured on gfx1151 and gfx1100: ROCm/rocm-systems issue 12056";
+    /// RDNA 4.
+    MEASURED_GFX12 " gfx12" gfx12
+        "measured on gfx1201: ROCm/rocm-systems issue 12056 and pull request 12120";
+}
+
+operations! {
+    /// Half precision of RDNA 4 into half precision, which is measured as well.
+    SHORT_GFX12 {
+        denormals: Kept, rounds: Fixed, nans: Own, levels: of_plain,
+        source: "measured on gfx1201: ROCm/rocm-systems issue 12056 and pull request 12120"
     }
 
-    "v_dot2_f32_bf16" (a: Pair<u16>, b: Pair<u16>, c: f32) -> f32 { dot2_bf16(a, b, c) }
-    "v_dot2c_f32_bf16" (a: Pair<u16>, b: Pair<u16>, sum: f32) -> f32 { dot2_bf16(a, b, sum) }
+    "v_dot2_f16_f16 gfx12" (a: Pair<u16>, b: Pair<u16>, c: f16; context) -> LowHalf<f16> {
+        LowHalf(summed_dot::gfx12_half(a, b, c, context.mode))
+    }
 }
 
 operations! {
-    /// Bfloat16 and half precision of gfx11 and later, in the order of the manual: the third source,
-    /// the low product, the high product (RDNA 3 ISA, `V_DOT2_F32_BF16`). No document says how the
-    /// steps round and what becomes of denormals: here each step is fused, rounded to nearest even in
-    /// the format of the result, and denormals are kept. Where gfx950 has a row of the same name, this
-    /// one ends in `gfx11`.
+    /// Sums in the order of the manual: the third source, the low product, the high product (RDNA 3 ISA,
+    /// `V_DOT2_F16_F16`). No document says how the steps round and what becomes of denormals. Of bfloat16
+    /// public sources differ: Triton takes `V_DOT2_BF16_BF16` for products that are rounded to nearest
+    /// even, AMD's rocjitsu has gfx1201 cut them.
     NEWER {
         denormals: Kept, rounds: Fixed, nans: Own, levels: of_plain,
         unsettled: "each step is rounded once, denormals are kept"
     }
 
-    "v_dot2_f32_bf16 gfx11" (a: Pair<u16>, b: Pair<u16>, c: f32) -> f32 { fused_dot2(a, b, c) }
-    "v_dot2acc_f32_bf16" (a: Pair<u16>, b: Pair<u16>, sum: f32) -> f32 { fused_dot2(a, b, sum) }
     "v_dot2_bf16_bf16" (a: Pair<u16>, b: Pair<u16>, c: u16) -> LowHalf<u16> {
         let step = |sum: u16, a: u16, b: u16| {
             let [a, b, sum] = [a, b, sum].map(brain_to_single);
@@ -109,6 +174,9 @@ operations! {
             settle(binary16::multiply_add(a, b, sum), first_nan)
         };
         LowHalf(step(step(c, a.0, b.0), a.1, b.1))
+    }
+    "v_dot2acc_f32_bf16" (a: Pair<u16>, b: Pair<u16>, sum: f32) -> f32 {
+        in_steps(brains(a), brains(b), sum)
     }
     "v_dot4_f32_fp8_fp8" (a: u32, b: u32, c: f32) -> f32 { dot4(a, b, c, FP8, FP8) }
     "v_dot4_f32_fp8_bf8" (a: u32, b: u32, c: f32) -> f32 { dot4(a, b, c, FP8, BF8) }
@@ -180,10 +248,10 @@ fn fused_step(sum: f32, a: f32, b: f32) -> f32 {
     settle(a.mul_add(b, sum), first_nan)
 }
 
+/// The products added to the third source, the low one first.
 #[inline(always)]
-fn fused_dot2(a: Pair<u16>, b: Pair<u16>, c: f32) -> f32 {
-    let low = fused_step(c, brain_to_single(a.0), brain_to_single(b.0));
-    fused_step(low, brain_to_single(a.1), brain_to_single(b.1))
+fn in_steps(a: [f32; 2], b: [f32; 2], c: f32) -> f32 {
+    fused_step(fused_step(c, a[0], b[0]), a[1], b[1])
 }
 
 #[inline(always)]
@@ -223,21 +291,26 @@ fn dot_unsigned<const BITS: u32>(a: u32, b: u32, c: u32) -> u64 {
 }
 
 #[inline(always)]
-fn dot2_f16(a: Pair<f16>, b: Pair<f16>, c: f32) -> f32 {
-    sum_of_products([a.0, a.1, b.0, b.1].map(|half| to_f32(binary16::flush(half))), c)
+fn kept(halves: Pair<f16>) -> [f32; 2] {
+    [halves.0, halves.1].map(to_f32)
 }
 
 #[inline(always)]
-fn dot2_bf16(a: Pair<u16>, b: Pair<u16>, c: f32) -> f32 {
-    let single = |brain: u16| single::flush(brain_to_single(brain));
-    sum_of_products([a.0, a.1, b.0, b.1].map(single), c)
+fn flushed(halves: Pair<f16>) -> [f32; 2] {
+    [halves.0, halves.1].map(|half| to_f32(binary16::flush(half)))
 }
 
 #[inline(always)]
-fn sum_of_products([a0, a1, b0, b1]: [f32; 4], c: f32) -> f32 {
+fn brains(brains: Pair<u16>) -> [f32; 2] {
+    [brains.0, brains.1].map(brain_to_single)
+}
+
+/// The low product, the high one and the third source, denormals of single precision flushed.
+#[inline(always)]
+fn in_line(a: [f32; 2], b: [f32; 2], c: f32) -> f32 {
     let c = single::flush(c);
-    let first_nan = [a0, b0, a1, b1, c].into_iter().find_map(LaneValue::quiet_nan);
-    single::flush(settle(a0 * b0 + a1 * b1 + c, first_nan))
+    let first_nan = [a[0], b[0], a[1], b[1], c].into_iter().find_map(LaneValue::quiet_nan);
+    single::flush(settle(a[0] * b[0] + a[1] * b[1] + c, first_nan))
 }
 
 #[inline(always)]

@@ -1,8 +1,8 @@
 //! Double precision.
 
 use super::choice::{maximum, minimum};
-use super::operations;
 use super::single::fraction;
+use super::{operations, sources};
 
 /// The greatest number below one.
 const BELOW_ONE: f64 = f64::from_bits(0x3fef_ffff_ffff_ffff);
@@ -17,7 +17,7 @@ fn normalised(value: f64) -> (f64, i32) {
 
 operations! {
     /// Sums, products, and what scales or cuts.
-    ARITHMETIC { denormals: ByMode, rounds: ByMode, nans: Settled, levels: of }
+    ARITHMETIC { denormals: ByMode, rounds: ByMode, nans: Settled, levels: of, source: sources::ROUNDED_ONCE }
 
     "v_add_f64" (a: f64, b: f64; context) -> f64 { context.round.sum(a, b) }
     "v_mul_f64" (a: f64, b: f64; context) -> f64 { context.round.product(a, b) }
@@ -31,7 +31,7 @@ operations! {
 
 operations! {
     /// Integral numbers, and the mantissa.
-    EXACT { denormals: ByMode, rounds: Exact, nans: Settled, levels: of }
+    EXACT { denormals: ByMode, rounds: Exact, nans: Settled, levels: of, source: sources::DEFINED }
 
     "v_floor_f64" (a: f64) -> f64 { a.floor() }
     "v_ceil_f64" (a: f64) -> f64 { a.ceil() }
@@ -45,7 +45,7 @@ operations! {
 
 operations! {
     /// One of the sources.
-    CHOICE { denormals: ByMode, rounds: Exact, nans: Own, levels: of }
+    CHOICE { denormals: ByMode, rounds: Exact, nans: Own, levels: of, source: sources::DEFINED }
 
     "v_min_f64" (a: f64, b: f64; context) -> f64 { minimum(a, b, context.mode) }
     "v_max_f64" (a: f64, b: f64; context) -> f64 { maximum(a, b, context.mode) }
@@ -53,7 +53,7 @@ operations! {
 
 operations! {
     /// Exponents as integers.
-    PARTS { denormals: ByMode, rounds: Exact, nans: Own, levels: of }
+    PARTS { denormals: ByMode, rounds: Exact, nans: Own, levels: of, source: sources::DEFINED }
 
     "v_frexp_exp_i32_f64" (a: f64) -> i32 {
         let (normal, scale) = normalised(a);

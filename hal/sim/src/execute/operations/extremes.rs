@@ -5,13 +5,13 @@
 use super::choice::{
     maximum_number, maximum_or_nan, median_number, minimum_number, minimum_or_nan,
 };
-use super::operations;
+use super::{operations, sources};
 use crate::execute::lane::{LowHalf, Pair};
 use half::f16;
 
 operations! {
     /// Single precision.
-    SINGLE { denormals: ByMode, rounds: Exact, nans: Own, levels: of }
+    SINGLE { denormals: ByMode, rounds: Exact, nans: Own, levels: of, source: sources::DEFINED_BY_RDNA4 }
 
     "v_min_num_f32" (a: f32, b: f32) -> f32 { minimum_number(a, b) }
     "v_max_num_f32" (a: f32, b: f32) -> f32 { maximum_number(a, b) }
@@ -34,7 +34,7 @@ operations! {
 
 operations! {
     /// Double precision.
-    DOUBLE { denormals: ByMode, rounds: Exact, nans: Own, levels: of }
+    DOUBLE { denormals: ByMode, rounds: Exact, nans: Own, levels: of, source: sources::DEFINED_BY_RDNA4 }
 
     "v_min_num_f64" (a: f64, b: f64) -> f64 { minimum_number(a, b) }
     "v_max_num_f64" (a: f64, b: f64) -> f64 { maximum_number(a, b) }
@@ -44,7 +44,7 @@ operations! {
 
 operations! {
     /// Half precision.
-    HALF { denormals: ByMode, rounds: Exact, nans: Own, levels: of_plain }
+    HALF { denormals: ByMode, rounds: Exact, nans: Own, levels: of_plain, source: sources::DEFINED_BY_RDNA4 }
 
     "v_min_num_f16" (a: f16, b: f16) -> LowHalf<f16> { LowHalf(minimum_number(a, b)) }
     "v_max_num_f16" (a: f16, b: f16) -> LowHalf<f16> { LowHalf(maximum_number(a, b)) }
@@ -79,7 +79,7 @@ operations! {
 
 operations! {
     /// Pairs of half-precision numbers.
-    PACKED { denormals: ByMode, rounds: Exact, nans: Own, levels: of }
+    PACKED { denormals: ByMode, rounds: Exact, nans: Own, levels: of, source: sources::DEFINED_BY_RDNA4 }
 
     "v_pk_min_num_f16" (a: Pair<f16>, b: Pair<f16>) -> Pair<f16> {
         Pair(minimum_number(a.0, b.0), minimum_number(a.1, b.1))

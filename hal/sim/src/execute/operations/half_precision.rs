@@ -2,8 +2,8 @@
 //! keep the high half of the destination; the others clear it.
 
 use super::choice::{maximum, median, minimum};
-use super::operations;
 use super::single::fraction;
+use super::{operations, sources};
 use crate::execute::lane::LowHalf;
 use crate::execute::lane::binary16::{flush, from_f32, to_f32};
 use crate::execute::lane::rounding::{Number, Rounder};
@@ -14,7 +14,7 @@ const BELOW_ONE: f16 = f16::from_bits(0x3bff);
 
 operations! {
     /// Sums, products, and what scales or cuts.
-    ARITHMETIC { denormals: ByMode, rounds: ByMode, nans: Settled, levels: of }
+    ARITHMETIC { denormals: ByMode, rounds: ByMode, nans: Settled, levels: of, source: sources::ROUNDED_ONCE }
 
     "v_add_f16" (a: f16, b: f16; context) -> f16 { context.round.sum(a, b) }
     "v_sub_f16" (a: f16, b: f16; context) -> f16 { context.round.sum(a, -b) }
@@ -41,7 +41,7 @@ operations! {
 
 operations! {
     /// Integral numbers, and the mantissa.
-    EXACT { denormals: ByMode, rounds: Exact, nans: Settled, levels: of }
+    EXACT { denormals: ByMode, rounds: Exact, nans: Settled, levels: of, source: sources::DEFINED }
 
     "v_floor_f16" (a: f16) -> f16 { a.rounded_down() }
     "v_ceil_f16" (a: f16) -> f16 { from_f32(to_f32(a).ceil()) }
@@ -63,7 +63,7 @@ fn multiply_then_add(round: impl Rounder, a: f16, b: f16, c: f16) -> f16 {
 
 operations! {
     /// Multiply-add with two roundings (ISA manual, `V_MAD_F16`: "denormals are flushed").
-    UNFUSED { denormals: Flushed, rounds: ByMode, nans: Settled, levels: of }
+    UNFUSED { denormals: Flushed, rounds: ByMode, nans: Settled, levels: of, source: sources::DEFINED }
 
     "v_mad_f16" (a: f16, b: f16, c: f16; context) -> LowHalf<f16> {
         LowHalf(multiply_then_add(context.round, a, b, c))
@@ -84,7 +84,7 @@ operations! {
 
 operations! {
     /// One of the sources.
-    CHOICE { denormals: ByMode, rounds: Exact, nans: Own, levels: of }
+    CHOICE { denormals: ByMode, rounds: Exact, nans: Own, levels: of, source: sources::DEFINED }
 
     "v_min_f16" (a: f16, b: f16; context) -> f16 { minimum(a, b, context.mode) }
     "v_max_f16" (a: f16, b: f16; context) -> f16 { maximum(a, b, context.mode) }
@@ -107,7 +107,7 @@ operations! {
 
 operations! {
     /// Exponents as integers.
-    PARTS { denormals: ByMode, rounds: Exact, nans: Own, levels: of }
+    PARTS { denormals: ByMode, rounds: Exact, nans: Own, levels: of, source: sources::DEFINED }
 
     "v_frexp_exp_i16_f16" (a: f16) -> i16 {
         let wide = to_f32(a);

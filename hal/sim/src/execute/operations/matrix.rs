@@ -14,7 +14,7 @@ mod tables;
 mod vectors;
 mod wide;
 
-use super::{MatrixProduct, WholeWaveOperation};
+use super::{MatrixProduct, WholeWaveOperation, sources};
 use crate::execute::matrix_sum::{MatrixElement, ProductShape, Steps, SummedElement};
 use crate::execute::operand::scalar_word;
 use crate::instruction::{Op, Word};
@@ -37,6 +37,7 @@ macro_rules! matrix_operations {
             ],
             function: multiply_add::<$element, $size, $depth, $blocks>,
             unsettled: $unsettled,
+            source: Some(sources::MATRICES),
             matrix: Some(MatrixProduct {
                 shape: shape_of::<$element>($size, $depth, $blocks),
                 sum: |wave, op, element, steps| {

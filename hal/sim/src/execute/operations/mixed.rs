@@ -3,14 +3,14 @@
 //! these for `fptrunc (fma ...)`. The second rounding is that of half precision, and overflows
 //! only if the first did not.
 
-use super::operations;
+use super::{operations, sources};
 use crate::execute::lane::binary16::from_f32;
 use crate::execute::lane::rounding::Rounder;
 use crate::execute::lane::{HighHalf, LaneValue, LowHalf, Mixed, settle};
 
 operations! {
     /// Mixed precision.
-    TABLE { denormals: ByMode, rounds: SingleFirst, nans: Own, levels: of }
+    TABLE { denormals: ByMode, rounds: SingleFirst, nans: Own, levels: of, source: sources::MIXED }
 
     "v_fma_mix_f32" (a: Mixed, b: Mixed, c: Mixed; context) -> f32 {
         fused(context.round, a, b, c)

@@ -31,6 +31,8 @@ mod short;
 mod single;
 mod small_float;
 mod small_matrix;
+pub mod sources;
+mod summed_dot;
 pub mod transcendental;
 mod wave_matrix;
 mod wide;
@@ -51,13 +53,14 @@ use std::sync::LazyLock;
 ///
 /// The attributes say what holds for all its rows: what becomes of denormals, what decides how
 /// they round and which NaN comes out (see [`Numerics`]), which constructor of
-/// [`VectorOperation`] compiles them, and how far from exact they may be.
+/// [`VectorOperation`] compiles them, how far from exact they may be, and what says that they are exact
+/// where they are and compute with floating-point numbers.
 macro_rules! operations {
     (
         $(#[$documentation:meta])*
         $table:ident {
             denormals: $denormals:ident, rounds: $rounds:ident, nans: $nans:ident, levels: $of:ident
-            $(, accuracy: $accuracy:expr)? $(, unsettled: $unsettled:expr)?
+            $(, accuracy: $accuracy:expr)? $(, unsettled: $unsettled:expr)? $(, source: $source:expr)?
         }
         $($name:tt ($($argument:ident: $type:ty),* $(; $context:ident)?) -> $result:ty $body:block)*
     ) => {
@@ -73,6 +76,10 @@ macro_rules! operations {
                 },
                 unsettled: {
                     const STATED: &[&str] = &[$($unsettled)?];
+                    STATED.first().copied()
+                },
+                source: {
+                    const STATED: &[&str] = &[$($source)?];
                     STATED.first().copied()
                 },
             };
@@ -126,7 +133,12 @@ pub static TABLES: &[&[VectorOperation]] = &[
     division::FIXUP,
     division::TRIGONOMETRY,
     dot::INTEGER,
-    dot::FLOAT,
+    dot::HALVES,
+    dot::HALVES_GFX90A,
+    dot::HALVES_GFX940,
+    dot::MEASURED_GFX11,
+    dot::MEASURED_GFX12,
+    dot::SHORT_GFX12,
     dot::NEWER,
     dot::MIXED_BYTES,
     dot::MIXED_NIBBLES,
@@ -195,16 +207,23 @@ pub fn find(name: &str) -> Option<&'static VectorOperation> {
     BY_NAME.get(name).copied()
 }
 
-/// The same, as a machine has it. Rows of what other machines do otherwise have a word after the name.
+/// The operation of a canonical name, as a machine has it. Rows of what some machines do otherwise have a
+/// word after the name.
 pub fn find_for(name: &str, machine: Machine) -> Option<&'static VectorOperation> {
-    let word = if machine.float8 == Float8::Fnuz {
-        "fnuz"
-    } else if machine.generation >= Generation::Gfx11 {
-        "gfx11"
-    } else {
-        return find(name);
-    };
-    find(&format!("{name} {word}")).or_else(|| find(name))
+    let mut words = words(machine).iter();
+    words.find_map(|word| find(&format!("{name} {word}"))).or_else(|| find(name))
+}
+
+/// Words after the names of rows that a machine has, the first that there is.
+fn words(machine: Machine) -> &'static [&'static str] {
+    match machine.generation {
+        Generation::Gfx90a => &["gfx90a"],
+        Generation::Gfx940 if machine.float8 == Float8::Fnuz => &["fnuz", "gfx940"],
+        Generation::Gfx940 => &["gfx940"],
+        Generation::Gfx11 => &["gfx11"],
+        Generation::Gfx12 => &["gfx12"],
+        _ => &[],
+    }
 }
 
 /// What holds of the arithmetic of a vector operation; `None` if there is no such operation, or
@@ -230,6 +249,8 @@ pub struct WholeWaveOperation {
     pub function: ScalarFunction,
     /// What of it no source settles, and what is done here; `None` if all is known.
     pub unsettled: Option<&'static str>,
+    /// What says that its floating-point results are these, to the bit.
+    pub source: Option<&'static str>,
     /// What a product of matrices is made of.
     pub matrix: Option<MatrixProduct>,
 }
@@ -251,7 +272,7 @@ impl WholeWaveOperation {
         sources: &'static [Kind],
         function: ScalarFunction,
     ) -> WholeWaveOperation {
-        WholeWaveOperation { name, sources, function, unsettled: None, matrix: None }
+        WholeWaveOperation { name, sources, function, unsettled: None, source: None, matrix: None }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Packed operations: the same on two elements.
 
 use super::choice::{maximum, minimum};
-use super::operations;
+use super::{operations, sources};
 use crate::execute::lane::rounding::{Number, Rounder};
 use crate::execute::lane::{Float, LaneValue, Pair, settle};
 use half::f16;
@@ -65,7 +65,7 @@ operations! {
 
 operations! {
     /// Pairs of half-precision numbers.
-    HALF { denormals: ByMode, rounds: ByMode, nans: Own, levels: of }
+    HALF { denormals: ByMode, rounds: ByMode, nans: Own, levels: of, source: sources::ROUNDED_ONCE }
 
     "v_pk_add_f16" (a: Pair<f16>, b: Pair<f16>; context) -> Pair<f16> {
         both_settled(a, b, |a, b| context.round.sum(a, b))
@@ -83,7 +83,7 @@ operations! {
 
 operations! {
     /// One of each two half-precision numbers.
-    CHOICE { denormals: ByMode, rounds: Exact, nans: Own, levels: of }
+    CHOICE { denormals: ByMode, rounds: Exact, nans: Own, levels: of, source: sources::DEFINED }
 
     "v_pk_min_f16" (a: Pair<f16>, b: Pair<f16>; context) -> Pair<f16> {
         Pair(minimum(a.0, b.0, context.mode), minimum(a.1, b.1, context.mode))
@@ -95,7 +95,7 @@ operations! {
 
 operations! {
     /// Pairs of single-precision numbers.
-    SINGLE { denormals: ByMode, rounds: ByMode, nans: Own, levels: of }
+    SINGLE { denormals: ByMode, rounds: ByMode, nans: Own, levels: of, source: sources::ROUNDED_ONCE }
 
     "v_pk_add_f32" (a: Pair<f32>, b: Pair<f32>; context) -> Pair<f32> {
         both_settled(a, b, |a, b| context.round.sum(a, b))

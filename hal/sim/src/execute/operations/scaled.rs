@@ -5,8 +5,8 @@
 //!
 //! Results that are a byte go to the byte that `op_sel` selects.
 
-use super::operations;
 use super::small_float::clamps;
+use super::{operations, sources};
 use crate::execute::lane::binary16::to_f32;
 use crate::execute::lane::rounding::Rounder;
 use crate::execute::lane::small_float::{Rounding, SmallFloat, brain_to_single, power, widened};
@@ -20,7 +20,7 @@ const BF8: SmallFloat = SmallFloat::bf8(Float8::Ocp);
 
 operations! {
     /// To 8 and 4 bits.
-    NARROWING { denormals: ByMode, rounds: Fixed, nans: Own, levels: of_plain }
+    NARROWING { denormals: ByMode, rounds: Fixed, nans: Own, levels: of_plain, source: sources::SCALED }
 
     "v_cvt_scalef32_pk_fp8_f32" (a: f32, b: f32, scale: u32; context) -> LowHalf<u16> {
         bytes(FP8, [a, b], scale, context.mode)
@@ -44,7 +44,7 @@ operations! {
 
 operations! {
     /// The same from bfloat16, whose denormals are kept.
-    NARROWING_BRAIN { denormals: Kept, rounds: Fixed, nans: Own, levels: of_plain }
+    NARROWING_BRAIN { denormals: Kept, rounds: Fixed, nans: Own, levels: of_plain, source: sources::SCALED }
 
     "v_cvt_scalef32_pk_fp8_bf16" (a: Pair<u16>, scale: u32; context) -> LowHalf<u16> {
         bytes(FP8, brains(a), scale, context.mode)
@@ -104,7 +104,7 @@ operations! {
 
 operations! {
     /// From 8 and 4 bits to single precision and bfloat16. MODE does not matter.
-    WIDENING { denormals: Kept, rounds: Fixed, nans: Own, levels: of_plain }
+    WIDENING { denormals: Kept, rounds: Fixed, nans: Own, levels: of_plain, source: sources::SCALED }
 
     "v_cvt_scalef32_f32_fp8" (a: u32, scale: u32) -> f32 { single(FP8, a & 0xff, scale) }
     "v_cvt_scalef32_f32_bf8" (a: u32, scale: u32) -> f32 { single(BF8, a & 0xff, scale) }
@@ -122,7 +122,7 @@ operations! {
 
 operations! {
     /// From 8 and 4 bits to half precision, to nearest even.
-    TO_HALVES { denormals: Kept, rounds: Fixed, nans: Own, levels: of_plain }
+    TO_HALVES { denormals: Kept, rounds: Fixed, nans: Own, levels: of_plain, source: sources::SCALED }
 
     "v_cvt_scalef32_f16_fp8" (a: u32, scale: u32; context) -> LowHalf<f16> {
         LowHalf(context.round.nearest_half(product(FP8, a & 0xff, scale)))

@@ -1,7 +1,7 @@
 //! Single precision.
 
 use super::choice::{maximum, median, minimum};
-use super::operations;
+use super::{operations, sources};
 use crate::execute::lane::rounding::{Number, Rounder};
 
 /// A denormal becomes zero of its sign.
@@ -43,7 +43,7 @@ const BELOW_ONE: f32 = f32::from_bits(0x3f7f_ffff);
 
 operations! {
     /// Sums, products, and what scales or cuts.
-    ARITHMETIC { denormals: ByMode, rounds: ByMode, nans: Settled, levels: of }
+    ARITHMETIC { denormals: ByMode, rounds: ByMode, nans: Settled, levels: of, source: sources::ROUNDED_ONCE }
 
     "v_add_f32" (a: f32, b: f32; context) -> f32 { context.round.sum(a, b) }
     "v_sub_f32" (a: f32, b: f32; context) -> f32 { context.round.sum(a, -b) }
@@ -75,7 +75,7 @@ operations! {
 
 operations! {
     /// Integral numbers, and the mantissa.
-    EXACT { denormals: ByMode, rounds: Exact, nans: Settled, levels: of }
+    EXACT { denormals: ByMode, rounds: Exact, nans: Settled, levels: of, source: sources::DEFINED }
 
     "v_floor_f32" (a: f32) -> f32 { a.floor() }
     "v_ceil_f32" (a: f32) -> f32 { a.ceil() }
@@ -91,7 +91,7 @@ operations! {
 operations! {
     /// Multiply-add with two roundings. It flushes denormals whatever the mode (ISA manual,
     /// `V_MAD_F16`); LLVM selects it only where the function flushes them.
-    UNFUSED { denormals: Flushed, rounds: ByMode, nans: Settled, levels: of }
+    UNFUSED { denormals: Flushed, rounds: ByMode, nans: Settled, levels: of, source: sources::DEFINED }
 
     "v_mad_f32" (a: f32, b: f32, c: f32; context) -> f32 {
         multiply_then_add(context.round, a, b, c)
@@ -113,7 +113,7 @@ operations! {
 
 operations! {
     /// One of the sources, NaNs as [`super::choice`] has it.
-    CHOICE { denormals: ByMode, rounds: Exact, nans: Own, levels: of }
+    CHOICE { denormals: ByMode, rounds: Exact, nans: Own, levels: of, source: sources::DEFINED }
 
     "v_min_f32" (a: f32, b: f32; context) -> f32 { minimum(a, b, context.mode) }
     "v_max_f32" (a: f32, b: f32; context) -> f32 { maximum(a, b, context.mode) }
@@ -134,7 +134,7 @@ operations! {
 
 operations! {
     /// Exponents as integers.
-    PARTS { denormals: ByMode, rounds: Exact, nans: Own, levels: of }
+    PARTS { denormals: ByMode, rounds: Exact, nans: Own, levels: of, source: sources::DEFINED }
 
     "v_frexp_exp_i32_f32" (a: f32) -> i32 {
         let exponent = (f64::from(a).to_bits() >> 52 & 0x7ff) as i32 - 1022;

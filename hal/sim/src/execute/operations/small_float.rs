@@ -4,7 +4,7 @@
 //!
 //! Rows that end in `fnuz` are those of targets with [`Float8::Fnuz`].
 
-use super::operations;
+use super::{operations, sources};
 use crate::execute::lane::binary16::{from_f32, to_f32};
 use crate::execute::lane::small_float::{Rounding, SmallFloat, single_to_brain, widened};
 use crate::execute::lane::{LowHalf, Pair};
@@ -17,7 +17,7 @@ macro_rules! from_bytes {
     ($($(#[$documentation:meta])* $table:ident: $single:literal $pair:literal $format:expr;)*) => {$(
         operations! {
             $(#[$documentation])*
-            $table { denormals: Kept, rounds: Exact, nans: Own, levels: of_plain }
+            $table { denormals: Kept, rounds: Exact, nans: Own, levels: of_plain, source: sources::BYTES }
 
             $single (a: u32) -> f32 { $format.decode(a & 0xff) }
             $pair (a: u32) -> Pair<f32> {
@@ -55,7 +55,7 @@ operations! {
 
 operations! {
     /// The same in formats whose NaN has no sign, and in bfloat16.
-    SETTLED_PAIRS { denormals: ByMode, rounds: Fixed, nans: Own, levels: of_plain }
+    SETTLED_PAIRS { denormals: ByMode, rounds: Fixed, nans: Own, levels: of_plain, source: sources::BYTES }
 
     "v_cvt_pk_fp8_f32 fnuz" (a: f32, b: f32; context) -> LowHalf<u16> {
         bytes(SmallFloat::fp8(Float8::Fnuz), a, b, context.mode)
@@ -76,7 +76,7 @@ operations! {
 
 operations! {
     /// Pairs in half precision. LLVM has the direction from MODE.
-    HALVES { denormals: ByMode, rounds: ByMode, nans: Own, levels: of_plain }
+    HALVES { denormals: ByMode, rounds: ByMode, nans: Own, levels: of_plain, source: sources::BY_MODE }
 
     "v_cvt_pk_f16_f32" (a: f32, b: f32; context) -> Pair<f16> {
         Pair(
@@ -117,7 +117,7 @@ operations! {
 operations! {
     /// Between 8 bits and half precision, and two numbers stochastically rounded (gfx1250). The number
     /// is exact in half precision; the byte or half that is read is the instruction's affair.
-    FROM_BYTES_TO_HALVES { denormals: Kept, rounds: Exact, nans: Own, levels: of_plain }
+    FROM_BYTES_TO_HALVES { denormals: Kept, rounds: Exact, nans: Own, levels: of_plain, source: sources::BYTES }
 
     "v_cvt_f16_fp8" (a: u32) -> LowHalf<f16> { LowHalf(half(FP8, a)) }
     "v_cvt_f16_bf8" (a: u32) -> LowHalf<f16> { LowHalf(half(BF8, a)) }
@@ -168,7 +168,7 @@ operations! {
 
 operations! {
     /// From bfloat16.
-    FROM_BRAIN { denormals: Kept, rounds: Exact, nans: Own, levels: of_plain }
+    FROM_BRAIN { denormals: Kept, rounds: Exact, nans: Own, levels: of_plain, source: sources::DEFINED }
 
     "v_cvt_f32_bf16" (a: u16) -> f32 { SmallFloat::BF16.decode(a.into()) }
 }

@@ -119,6 +119,7 @@ macro_rules! wave_matrices {
                     Sum::I32 => None,
                     _ => Some("fused steps in the order of k, denormals kept, the first NaN"),
                 },
+                source: None,
                 matrix: Some(MatrixProduct {
                     shape: SHAPE.steps(),
                     sum: |wave, op, element, steps| {

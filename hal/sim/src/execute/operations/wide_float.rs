@@ -3,10 +3,10 @@
 //! Conversions"). What a scale does is in [`scaled`](super::scaled). On gfx1250 there are eight or
 //! sixteen numbers, which may have eight, six or four bits (LLVM, `VOP3Instructions.td`).
 
-use super::WholeWaveOperation;
 use super::scaled::{divided, next_random, product, single};
 use super::single::flush;
 use super::small_float::{BF8, FP8, clamps};
+use super::{WholeWaveOperation, sources};
 use crate::execute::lane::Kind;
 use crate::execute::lane::binary16::{self, from_f64, to_f32};
 use crate::execute::lane::small_float::{Rounding, SmallFloat, brain_to_single};
@@ -34,6 +34,7 @@ macro_rules! conversions {
      $($name:literal $wide:ident $count:literal $format:expr;)*) => {
         const $table: &[WholeWaveOperation] = &[$(WholeWaveOperation {
             unsettled: $unsettled,
+            source: Some(sources::SCALED),
             ..WholeWaveOperation::new(
                 $name,
                 &[Kind::Word; 3],
@@ -51,7 +52,10 @@ conversions! {
     "v_cvt_scalef32_pk32_bf6_f16"   Half 32 SmallFloat::BF6;
     "v_cvt_scalef32_pk32_fp6_bf16"  Brain 32 SmallFloat::FP6;
     "v_cvt_scalef32_pk32_bf6_bf16"  Brain 32 SmallFloat::BF6;
-    // gfx1250.
+}
+
+conversions! {
+    NARROWING_GFX1250 by nearest, unsettled Some("as the conversions of gfx950 do");
     "v_cvt_scalef32_pk8_fp8_f32" Single 8 FP8;
     "v_cvt_scalef32_pk8_fp8_f16" Half 8 FP8;
     "v_cvt_scalef32_pk8_fp8_bf16" Brain 8 FP8;
@@ -107,7 +111,7 @@ conversions! {
 
 /// All of them.
 pub(super) fn operations() -> impl Iterator<Item = &'static WholeWaveOperation> {
-    [NARROWING, STOCHASTIC, WIDENING].into_iter().flatten()
+    [NARROWING, NARROWING_GFX1250, STOCHASTIC, WIDENING].into_iter().flatten()
 }
 
 /// A word of a source that may have many.

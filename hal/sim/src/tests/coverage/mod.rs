@@ -4,4 +4,4 @@ mod table;
 mod walk;
 mod widths;
 
-use crate::translate::coverage::{Treatment, treatment};
+use crate::translate::coverage::{Treatment, source, treatment};

@@ -2,11 +2,12 @@
 //! `docs/instructions/`.
 
 use super::walk::{SAMPLES, decode, isa, neighbours, of_pages};
-use super::{Treatment, treatment};
+use super::{Treatment, source, treatment};
 use crate::execute::lane::Accuracy;
 use crate::wave::Machine;
 use flipwave_depth::cases;
-use flipwave_isa::{Encoding, Inst, OutputScale, Target};
+use flipwave_device::Absence;
+use flipwave_isa::{Class, Encoding, Inst, MemoryKind, OutputScale, Target};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
@@ -45,8 +46,50 @@ const GROUPS: [(Encoding, &str); 24] = [
 struct Row {
     /// Indices into [`GROUPS`].
     encodings: BTreeSet<usize>,
+    /// Of the form that is executed best.
     treatment: Treatment,
+    /// Of other forms, what is not settled and what is missing.
+    others: BTreeSet<String>,
+    /// Whether it computes with floating-point numbers.
+    is_float: bool,
+    /// What says that its results are exact.
+    source: Option<&'static str>,
     modifiers: BTreeSet<String>,
+}
+
+impl Row {
+    /// Adds a form of the instruction. Forms that no compute wave can execute count where there are no
+    /// others.
+    fn add(&mut self, treatment: Treatment) {
+        let [own, other] = [self.treatment, treatment].map(rank);
+        let (best, rest) =
+            if other > own { (treatment, self.treatment) } else { (self.treatment, treatment) };
+        self.treatment = best;
+        if best != rest && matches!(rest, Treatment::Unsettled(_) | Treatment::Gap(_)) {
+            self.others.insert(rest.to_string());
+        }
+    }
+
+    /// What the page says of how it is executed.
+    fn execution(&self) -> String {
+        let mut text = self.treatment.to_string();
+        if !self.others.is_empty() {
+            let others: Vec<_> = self.others.iter().cloned().collect();
+            let _ = write!(text, " (other forms: {})", others.join("; "));
+        }
+        text
+    }
+}
+
+/// How well a form is executed, the greatest best.
+fn rank(treatment: Treatment) -> u8 {
+    match treatment {
+        Treatment::Exact => 4,
+        Treatment::Within(_) => 3,
+        Treatment::Unsettled(_) => 2,
+        Treatment::Gap(_) => 1,
+        Treatment::NotCompute(_) => 0,
+    }
 }
 
 /// Names of the modifiers that an instruction has.
@@ -122,16 +165,14 @@ fn rows(processor: &str) -> Rows {
         let row = rows.entry(inst.operation.name()).or_insert_with(|| Row {
             encodings: BTreeSet::new(),
             treatment,
+            others: BTreeSet::new(),
+            is_float: computes_with_floats(&inst),
+            source: source(&inst, machine),
             modifiers: BTreeSet::new(),
         });
         row.encodings.insert(group.unwrap_or(GROUPS.len() - 1));
         row.modifiers.append(&mut modifiers(&inst));
-        // Single operands may be refused; gaps show in any case.
-        if matches!(row.treatment, Treatment::NotCompute(_))
-            || matches!(treatment, Treatment::Gap(_))
-        {
-            row.treatment = treatment;
-        }
+        row.add(treatment);
     }
     rows
 }
@@ -140,19 +181,26 @@ fn rows(processor: &str) -> Rows {
 static ROWS: LazyLock<BTreeMap<&'static str, Rows>> = LazyLock::new(|| of_pages(rows));
 
 /// How many instructions there are of each kind, and of all.
-fn totals(rows: &Rows) -> [(&'static str, usize); 6] {
+fn totals(rows: &Rows) -> [(&'static str, usize); 7] {
     let count = |is: fn(&Treatment) -> bool| rows.values().filter(|row| is(&row.treatment)).count();
     [
         ("exact", count(|treatment| matches!(treatment, Treatment::Exact))),
         ("within a stated error", count(|treatment| matches!(treatment, Treatment::Within(_)))),
         ("not settled", count(|treatment| matches!(treatment, Treatment::Unsettled(_)))),
-        (
-            "typed fault: no compute instruction",
-            count(|treatment| matches!(treatment, Treatment::NotCompute(_))),
-        ),
-        ("missing", count(|treatment| matches!(treatment, Treatment::Gap(_)))),
+        ("no instruction of the processor", count(|own| is_absent(own, Absence::FromProcessor))),
+        ("no compute instruction", count(|own| is_absent(own, Absence::FromCompute))),
+        ("missing", count(is_missing)),
         ("all", rows.len()),
     ]
+}
+
+fn is_absent(treatment: &Treatment, absence: Absence) -> bool {
+    matches!(treatment, Treatment::NotCompute(own) if own.absence == absence)
+}
+
+/// Whether compute waves of the processor can execute it, and the embedded GPU cannot.
+fn is_missing(treatment: &Treatment) -> bool {
+    matches!(treatment, Treatment::Gap(_)) || is_absent(treatment, Absence::FromTool)
 }
 
 /// The page that leads to the others.
@@ -164,16 +212,17 @@ fn index() -> String {
          from the code that executes them.\n\n",
     );
     let headings = totals(&Rows::new()).map(|(what, _)| what).join(" | ");
-    let _ = writeln!(page, "| processor | {headings} |\n|---|---:|---:|---:|---:|---:|---:|");
+    let _ = writeln!(page, "| processor | {headings} |\n|---|---:|---:|---:|---:|---:|---:|---:|");
     for (processor, all) in PAGES {
         let numbers = totals(&ROWS[processor]).map(|(_, number)| number.to_string()).join(" | ");
         let _ = writeln!(page, "| [{all}](instructions/{processor}.md) | {numbers} |");
     }
     page.push_str(
-        "\nExact means the bits that the ISA defines. Where it leaves them open, an error of so \
-         many units in the last place is kept. Not settled means that neither AMD's documents nor \
-         published measurements say what some bits are; the page says what they are here. In all cases they \
-         are the same on every host.\n",
+        "\nExact means the bits that the ISA defines; for floating-point operations each page names the \
+         document or the measurement. Where the ISA leaves bits open, an error of so many units in the last \
+         place is kept. Not settled means that neither AMD's documents nor published measurements say what \
+         some bits are; the page says what they are here. In all cases they are the same on every host. \
+         Where some forms of an instruction are executed otherwise than the others, the page says how.\n",
     );
     page
 }
@@ -210,15 +259,117 @@ fn page(processor: &str, all: &str) -> String {
             let others = row.encodings.iter().skip(1).map(|other| short(GROUPS[*other].0));
             let others = others.collect::<Vec<_>>().join(", ");
             let modifiers = row.modifiers.iter().cloned().collect::<Vec<_>>().join(", ");
-            let treatment = row.treatment;
-            let _ = writeln!(page, "| `{name}` | {treatment} | {others} | {modifiers} |");
+            let execution = row.execution();
+            let _ = writeln!(page, "| `{name}` | {execution} | {others} | {modifiers} |");
         }
+    }
+    page.push_str(
+        "\n## Sources\n\nWhat says that exact floating-point results are these.\n\n\
+         | source | instructions |\n|---|---|\n",
+    );
+    for (source, names) in sources(rows) {
+        let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        let _ = writeln!(page, "| {source} | {} |", names.join(", "));
     }
     page
 }
 
+/// Sources of exact floating-point results, and the instructions that name them.
+fn sources(rows: &Rows) -> BTreeMap<&'static str, Vec<&'static str>> {
+    let mut sources: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for (name, row) in
+        rows.iter().filter(|(_, row)| row.treatment == Treatment::Exact && row.is_float)
+    {
+        if let Some(source) = row.source {
+            sources.entry(source).or_default().push(*name);
+        }
+    }
+    sources
+}
+
 fn short(encoding: Encoding) -> String {
     format!("{encoding:?}").to_uppercase()
+}
+
+/// Whether an instruction computes with floating-point numbers: its name has a format, and it does more than
+/// to move the bits.
+fn computes_with_floats(inst: &Inst) -> bool {
+    const MOVES: [&str; 3] = ["v_pack_b32_f16", "s_pack_", "v_pk_mov_"];
+    let name = inst.operation.name();
+    let formats =
+        ["f16", "bf16", "f32", "f64", "fp8", "bf8", "fp6", "bf6", "fp4", "xf32", "f8f6f4"];
+    let has_format =
+        name.split('_').any(|part| formats.iter().any(|format| part.ends_with(format)));
+    let computes = match inst.class() {
+        Class::Valu | Class::Matrix | Class::Salu => true,
+        _ => inst.memory().is_some_and(|access| access.kind == MemoryKind::Atomic),
+    };
+    computes && has_format && !MOVES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Nothing is exact because nobody has doubted it.
+#[test]
+fn exact_floating_point_instructions_name_their_source() {
+    let mut without = BTreeSet::new();
+    let mut named = 0;
+    for rows in ROWS.values() {
+        let exact =
+            rows.iter().filter(|(_, row)| row.treatment == Treatment::Exact && row.is_float);
+        for (name, row) in exact {
+            named += usize::from(row.source.is_some());
+            if row.source.is_none() {
+                without.insert(*name);
+            }
+        }
+    }
+    assert!(named > 300, "only {named}");
+    assert!(without.is_empty(), "exact without a source: {without:#?}");
+}
+
+/// The word for an instruction depends on its operands where these are what is not settled.
+#[test]
+fn unsettled_operands_make_the_instruction_unsettled() {
+    for (processor, lanes, text, is_settled) in [
+        ("gfx90a", 64, "v_pk_mul_f32 v[0:1], v[2:3], 1.0 op_sel_hi:[1,0]", true),
+        ("gfx90a", 64, "v_pk_mul_f32 v[0:1], v[2:3], 1.0", false),
+        ("gfx90a", 64, "v_pk_mul_f32 v[0:1], v[2:3], v[4:5]", true),
+        ("gfx90a", 64, "v_pk_add_f32 v[0:1], v[2:3], 0", true),
+        ("gfx90a", 64, "v_pk_mov_b32 v[0:1], v[2:3], 1 op_sel:[0,1]", false),
+        ("gfx90a", 64, "v_pk_mov_b32 v[0:1], v[2:3], 1", true),
+        ("gfx1100", 32, "s_mov_b32 exec_hi, s0", false),
+        ("gfx1100", 32, "s_mov_b32 s0, exec_hi", false),
+        ("gfx1100", 32, "s_mov_b32 exec_lo, s0", true),
+        ("gfx1100", 64, "s_mov_b32 exec_hi, s0", true),
+        ("gfx90a", 64, "global_atomic_add_f32 v0, v1, s[0:1]", false),
+        ("gfx942", 64, "global_atomic_add_f32 v0, v1, s[0:1]", true),
+    ] {
+        let target: Target = processor.parse().expect("a target");
+        let isa = flipwave_isa::Isa::with_wave_size(&target, lanes).expect("LLVM has it");
+        let bytes = isa.assemble(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let inst = isa.decode(&bytes, flipwave_isa::Pc(0)).expect("an instruction");
+        let treatment = treatment(&inst, Machine::new(&target, lanes));
+        assert_eq!(treatment == Treatment::Exact, is_settled, "{processor}: {text}: {treatment}");
+    }
+}
+
+/// The negative control: a floating-point operation of which nothing is known, and integers.
+#[test]
+fn instruction_without_source_is_noticed() {
+    let isa = isa("gfx90a");
+    let inst = |text: &str| {
+        let bytes = isa.assemble(text).expect("an instruction");
+        isa.decode(&bytes, flipwave_isa::Pc(0)).expect("an instruction")
+    };
+    let mut unknown = inst("v_add_f32 v0, v1, v2");
+    assert!(computes_with_floats(&unknown) && source(&unknown, Machine::default()).is_some());
+    unknown.operation = flipwave_isa::Operation::named("v_sideways_f32");
+    assert!(computes_with_floats(&unknown) && source(&unknown, Machine::default()).is_none());
+    for text in ["v_add_u32 v0, v1, v2", "ds_add_u32 v0, v1", "global_load_dword v0, v[2:3], off"] {
+        assert!(!computes_with_floats(&inst(text)), "{text}");
+    }
+    for text in ["ds_add_f32 v0, v1", "v_cvt_i32_f32 v0, v1", "v_cmp_lt_f64 vcc, v[0:1], v[2:3]"] {
+        assert!(computes_with_floats(&inst(text)), "{text}");
+    }
 }
 
 /// Run with `FLIPWAVE_TESTS=full FLIPWAVE_BLESS=1` to write the pages anew.
@@ -266,6 +417,9 @@ fn the_table_has_a_row_for_what_every_encoding_brings() {
         ("gfx942", "v_mfma_f32_16x16x32_fp8_fp8", true),
         ("gfx950", "v_mfma_f32_16x16x32_fp8_fp8", false),
         ("gfx942", "v_smfmac_f32_16x16x32_f16", false),
+        ("gfx90a", "v_dot2_f32_f16", false),
+        ("gfx1100", "v_dot2_f32_f16", true),
+        ("gfx1100", "v_interp_p10_f32", true),
         ("gfx942", "v_cvt_pk_fp8_f32", true),
         ("gfx950", "v_cvt_pk_fp8_f32", false),
         ("gfx1100", "v_dot4_i32_iu8", true),
@@ -281,15 +435,21 @@ fn the_table_has_a_row_for_what_every_encoding_brings() {
         ("gfx90a", 0),
         ("gfx942", 0),
         ("gfx950", 0),
-        ("gfx1030", 4),
+        ("gfx1030", 0),
         ("gfx1100", 0),
         ("gfx1150", 0),
         ("gfx1201", 0),
     ] {
         let Some(rows) = ROWS.get(processor) else { continue };
-        let is_missing = |row: &&Row| matches!(row.treatment, Treatment::Gap(_));
-        assert_eq!(rows.values().filter(is_missing).count(), missing, "{processor}");
+        let is_gap = |row: &&Row| matches!(row.treatment, Treatment::Gap(_));
+        assert_eq!(rows.values().filter(is_gap).count(), missing, "{processor}");
     }
     let image = &rows["image_load"].treatment;
-    assert!(matches!(image, Treatment::NotCompute(_)), "{image}");
+    assert!(is_absent(image, Absence::FromProcessor), "{image}");
+    assert!(rows["v_pk_mul_f32"].execution().contains("other forms"));
+    if let Some(rows) = ROWS.get("gfx1250") {
+        let scaled = &rows["v_wmma_scale_f32_16x16x128_f8f6f4"];
+        assert!(matches!(scaled.treatment, Treatment::Unsettled(_)), "{}", scaled.treatment);
+        assert!(scaled.execution().contains("missing"), "{}", scaled.execution());
+    }
 }

@@ -119,6 +119,23 @@ fn what_no_compute_wave_can_execute_is_refused_by_type() {
         let fault = bench.run(text).unwrap_err();
         assert!(matches!(fault, FaultCause::NotCompute { .. }), "{text}: {fault}");
     }
+    // Who lacks it is in the message.
+    for (processor, text, begins) in [
+        (
+            "gfx90a",
+            "image_load v0, v[2:3], s[0:7] dmask:0x1 unorm",
+            "no instruction of this processor: ",
+        ),
+        ("gfx906", "image_load v0, v[2:3], s[0:7] dmask:0x1 unorm", "gap of the embedded GPU: "),
+        ("gfx90a", "s_rfe_b64 s[2:3]", "no compute instruction: "),
+        ("gfx1201", "s_alloc_vgpr 64", "gap of the embedded GPU: "),
+        ("gfx1201", "s_barrier_init m0", "no instruction of this processor: "),
+        ("gfx1100", "s_sendmsg_rtn_b32 s0, sendmsg(MSG_RTN_SAVE_WAVE)", "no compute instruction: "),
+    ] {
+        let lanes = if processor.starts_with("gfx9") { 64 } else { 32 };
+        let fault = Bench::of_lanes(processor, lanes).run(text).unwrap_err().to_string();
+        assert!(fault.starts_with(begins), "{processor}: {fault}");
+    }
     // v_add_u32 v0, src_lds_direct, v1
     let fault = bench.run_bytes(&0x6800_02fe_u32.to_le_bytes()).unwrap_err();
     assert!(matches!(fault, FaultCause::NotCompute { .. }), "{fault}");

@@ -3,7 +3,7 @@
 
 use super::{
     choice, compare, convert, cross_lane, cube, division, float, integer, matrix, modifiers,
-    newest, packed, rdna, small_float, tables, transcendental,
+    newest, packed, rdna, small_float, summed_dots, tables, transcendental,
 };
 use crate::tests::scalar;
 use crate::wave::Mode;
@@ -257,7 +257,8 @@ const COMPARISONS: &[fn()] = &[
     rdna::dot_products_of_mixed_signs,
     rdna::pairs_of_integers_from_numbers,
     rdna::newer_dot_products,
-    packed::dot_products_of_brains,
+    summed_dots::sums_are_those_of_the_chips,
+    summed_dots::results_of_no_numbers_are_those_of_the_chips,
     tables::tables_of_three_bits,
     small_float::every_byte_is_the_number_of_the_table,
     small_float::bytes_are_the_nearest_numbers,
@@ -291,6 +292,13 @@ const COMPARISONS: &[fn()] = &[
 const ELSEWHERE: &[&str] = &[
     // Nothing by itself.
     "v_mfma_ld_scale_b32",
+    // Lanes of a group.
+    "v_interp_p10_f32",
+    "v_interp_p2_f32_inreg",
+    "v_interp_p10_f16_f32",
+    "v_interp_p2_f16_f32",
+    "v_interp_p10_rtz_f16_f32",
+    "v_interp_p2_rtz_f16_f32",
     "v_permlane16_b32",
     "v_permlanex16_b32",
     "v_movrels_b32",

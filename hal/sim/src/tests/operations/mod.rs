@@ -18,6 +18,7 @@ mod newest;
 mod packed;
 mod rdna;
 mod small_float;
+mod summed_dots;
 mod tables;
 mod transcendental;
 

@@ -132,41 +132,41 @@ pub fn mixed_precision() {
     }
 }
 
-/// To nearest even and without denormals in every mode.
-fn dot_products(names: [&str; 2], widened: fn(u64) -> u64) {
-    let rule = Rule::nearest(SINGLE);
-    for name in names {
-        for mode in MODES {
-            check(name, mode, &samples(operation(name), 2000), |s| {
-                let [a0, b0, a1, b1] =
-                    [s[0], s[1], s[0] >> 16, s[1] >> 16].map(|bits| widened(bits & 0xffff));
-                let third = SINGLE.flush(s[2]);
-                let sources = [a0, b0, a1, b1, third];
-                if let Some(nan) = sources.into_iter().find(|bits| SINGLE.is_nan(*bits)) {
-                    return nan | SINGLE.quiet_bit();
-                }
-                let products = sum(rule, ONE_SINGLE, product(rule, a0, b0), product(rule, a1, b1));
-                SINGLE.flush(sum(rule, ONE_SINGLE, products, third))
-            });
-        }
+/// Half precision as single precision.
+pub fn widened(bits: u64) -> u64 {
+    let sign = (bits & 0x8000) << 16;
+    if HALF.is_nan(bits) {
+        sign | 0x7fc0_0000 | (bits & 0x3ff) << 13
+    } else if HALF.is_infinite(bits) {
+        sign | 0x7f80_0000
+    } else if bits & 0x7fff == 0 {
+        sign
+    } else {
+        Rule::nearest(SINGLE).rounded(&[HALF.term(bits)])
     }
 }
 
+/// The low product, the high one, the third source, to nearest even and without denormals of single
+/// precision in every mode. Denormals of half precision are flushed on gfx90a.
 #[test]
 pub fn dot_products_of_halves() {
-    dot_products(["v_dot2_f32_f16", "v_dot2c_f32_f16"], |bits| {
-        let sign = (bits & 0x8000) << 16;
-        if HALF.is_nan(bits) {
-            sign | 0x7fc0_0000 | (bits & 0x3ff) << 13
-        } else if HALF.is_infinite(bits) {
-            sign | 0x7f80_0000
-        } else {
-            Rule::nearest(SINGLE).rounded(&[HALF.term(HALF.flush(bits))])
+    let rule = Rule::nearest(SINGLE);
+    for (word, flushes) in [("", false), (" gfx90a", true)] {
+        for name in ["v_dot2_f32_f16", "v_dot2c_f32_f16"].map(|name| format!("{name}{word}")) {
+            for mode in MODES {
+                check(&name, mode, &samples(operation(&name), 2000), |s| {
+                    let [a0, b0, a1, b1] = [s[0], s[1], s[0] >> 16, s[1] >> 16]
+                        .map(|bits| widened(flushed_if(flushes, HALF, bits & 0xffff)));
+                    let third = SINGLE.flush(s[2]);
+                    let sources = [a0, b0, a1, b1, third];
+                    if let Some(nan) = sources.into_iter().find(|bits| SINGLE.is_nan(*bits)) {
+                        return nan | SINGLE.quiet_bit();
+                    }
+                    let products =
+                        sum(rule, ONE_SINGLE, product(rule, a0, b0), product(rule, a1, b1));
+                    SINGLE.flush(sum(rule, ONE_SINGLE, products, third))
+                });
+            }
         }
-    });
-}
-
-#[test]
-pub fn dot_products_of_brains() {
-    dot_products(["v_dot2_f32_bf16", "v_dot2c_f32_bf16"], |bits| SINGLE.flush(bits << 16));
+    }
 }

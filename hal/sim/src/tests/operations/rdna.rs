@@ -2,6 +2,7 @@
 
 use super::exact::{Format, HALF, Rule, SINGLE};
 use super::float::fused;
+use super::packed::widened;
 use super::small_float::{BF8, FP8, Table};
 use super::{DEFAULT_MODE, Sources, check, operation, samples};
 
@@ -50,10 +51,18 @@ pub fn pairs_of_integers_from_numbers() {
 #[test]
 pub fn newer_dot_products() {
     let half = |bits: u64, at: u32| bits >> (16 * at) & 0xffff;
-    for name in ["v_dot2_f32_bf16 gfx11", "v_dot2acc_f32_bf16"] {
+    type Widen = fn(u64) -> u64;
+    let brain: Widen = |bits| bits << 16;
+    for (name, widen) in [
+        ("v_dot2_f32_bf16", brain),
+        ("v_dot2c_f32_bf16", brain),
+        ("v_dot2acc_f32_bf16", brain),
+        ("v_dot2_f32_f16 gfx940", widened),
+        ("v_dot2c_f32_f16 gfx940", widened),
+    ] {
         check(name, DEFAULT_MODE, &samples(operation(name), 3000), |s| {
             let step = |sum, at| {
-                let [a, b] = [s[0], s[1]].map(|bits| half(bits, at) << 16);
+                let [a, b] = [s[0], s[1]].map(|bits| widen(half(bits, at)));
                 fused(Rule::nearest(SINGLE), a, b, sum)
             };
             step(step(s[2], 0), 1)

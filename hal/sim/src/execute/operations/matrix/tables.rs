@@ -5,7 +5,7 @@ use super::wide::{
     Format, Shape, Sum, dense, dense_sum, scaled, scaled_steps, scaled_sum, sparse, sparse_sum,
 };
 use crate::execute::lane::Kind;
-use crate::execute::operations::{MatrixProduct, WholeWaveOperation};
+use crate::execute::operations::{MatrixProduct, WholeWaveOperation, sources};
 use flipwave_isa::Float8;
 
 const SOURCES: &[Kind] = &[Kind::Word; 4];
@@ -44,6 +44,7 @@ macro_rules! operations {
             };
             WholeWaveOperation {
                 unsettled: $unsettled,
+                source: Some(sources::MATRICES),
                 matrix: Some(MatrixProduct {
                     shape: SHAPE.steps($depth / $share),
                     sum: |wave, op, element, steps| {

@@ -1,0 +1,26 @@
+//! What says that floating-point results are those bits. A row that computes with floating-point numbers is
+//! exact where it names one of these, or a measurement of its own; without, it is not.
+
+/// One operation, correctly rounded. MODE has the direction, and what becomes of denormals.
+pub const ROUNDED_ONCE: &str =
+    "IEEE 754; MODE: Instinct MI200 ISA, \"Denormalized and Rounding Modes\"";
+/// Results that the manual's definition gives without rounding: choices, comparisons, parts of numbers, and
+/// conversions to formats that hold all sources.
+pub const DEFINED: &str = "Instinct MI200 ISA, \"Instructions\": the operation's definition";
+/// The same of what came with RDNA 4.
+pub const DEFINED_BY_RDNA4: &str = "RDNA 4 ISA, \"Instructions\": the operation's definition";
+/// Steps that the manual gives one by one.
+pub const STEPS: &str = "Instinct MI200 ISA, the operation's functional example";
+/// Two roundings: LLVM selects these for a fused multiply-add that is then made shorter.
+pub const MIXED: &str =
+    "Instinct MI200 ISA, `V_FMA_MIX_F32`; LLVM selects it for `fptrunc (fma ...)`";
+/// Conversions of 8-bit formats.
+pub const BYTES: &str = "OCP 8-bit Floating Point Specification; CDNA 3 ISA, \"BF8 / FP8\"";
+/// Conversions with a scale.
+pub const SCALED: &str =
+    "OCP Microscaling Formats; CDNA 4 ISA, \"BF8 / FP8 and Smaller Formats and Conversions\"";
+/// Conversions whose direction LLVM has from MODE.
+pub const BY_MODE: &str = "IEEE 754; LLVM, `FPDPRounding` of the operation";
+/// Products of matrices.
+pub const MATRICES: &str =
+    "AMD, MIOpen, \"MI200 MFMA behavior specifics\"; measured: MMA-Sim, arXiv:2511.10909";
