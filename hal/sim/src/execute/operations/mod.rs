@@ -20,6 +20,7 @@ pub mod elementary;
 mod extremes;
 mod half_precision;
 mod integer;
+mod interpolation;
 mod lane_groups;
 mod matrix;
 mod media;
@@ -288,6 +289,7 @@ pub fn whole_wave_operations(
     cross_lane::TABLE
         .iter()
         .chain(lane_groups::TABLE)
+        .chain(interpolation::TABLE)
         .chain(wide_float::operations())
         .chain(matrices)
 }

@@ -4,6 +4,7 @@ mod atomics;
 mod buffers;
 mod cdna;
 mod control;
+mod interpolation;
 mod lds;
 mod newest;
 mod scalar_memory;
