@@ -86,7 +86,7 @@ pub(crate) fn words(
         data.half = operation.data_half();
     }
     let preserves = printed.modifiers.sdwa.is_some_and(|sdwa| sdwa.unused == SdwaUnused::Preserve);
-    if preserves || operation.keeps_destination(generation) {
+    if preserves || accumulates(operation) || operation.keeps_destination(generation) {
         for operand in operands.iter().filter(|operand| operand.role == Role::Destination) {
             if let Value::Register(range) = operand.value {
                 // Of several registers that are loaded only the last is not full.
@@ -316,6 +316,11 @@ fn include(set: &mut Vec<RegisterRange>, range: RegisterRange) {
     }
 }
 
+/// Returns `true` if the destination is added to although LLVM does not say that it is read.
+fn accumulates(operation: Operation) -> bool {
+    operation.opcode() == Opcode::VPkFmac
+}
+
 fn flags(description: &Description, operation: Operation) -> Flags {
     let has = |bit| description.flags & bit != 0;
     Flags {
@@ -330,6 +335,7 @@ fn flags(description: &Description, operation: Operation) -> Flags {
         barrier: has(flag::BARRIER),
         // LLVM marks the destinations of some that write a byte as written early instead.
         tied: operation.is(Family::ConvertToByte)
+            || accumulates(operation)
             || description
                 .operands
                 .iter()

@@ -151,6 +151,7 @@ opcodes! {
     VSubbrevCo = "v_subbrev_co_u32",
     VDivFmas = "v_div_fmas_f32" | "v_div_fmas_f64",
     VFmaF64 = "v_fma_f64" | "v_fmac_f64",
+    VPkFmac = "v_pk_fmac_f16",
     VDotOfSigns = "v_dot4_i32_iu8" | "v_dot8_i32_iu4",
     VShift64 = "v_lshlrev_b64" | "v_lshrrev_b64" | "v_ashrrev_i64",
 

@@ -57,7 +57,7 @@ fn destination_widths_are_those_of_llvm() {
         }
         let keeps = |inst: &Inst| inst.operation.keeps_destination(generation);
         let (wrong, seen) = wrong_widths(processor, keeps);
-        assert!(seen > 300, "{processor}: only {seen}");
+        assert!(seen > 250, "{processor}: only {seen}");
         assert!(wrong.is_empty(), "{processor}: {wrong:?}");
         // The negative control: the width of `v_sad_u16` taken from its name.
         let (wrong, _) =
@@ -70,6 +70,7 @@ fn destination_widths_are_those_of_llvm() {
 /// operation keeps a part of has something left.
 #[test]
 fn what_is_left_of_a_destination_is_read() {
+    let mut wrong = BTreeSet::new();
     for (processor, samples) in &*SAMPLES {
         let generation = processor.parse::<Target>().expect("a target").generation();
         let isa = isa(processor);
@@ -120,13 +121,13 @@ fn what_is_left_of_a_destination_is_read() {
                 kept.insert(name);
                 let is_read = inst.reads.iter().any(|own| own.overlaps(range));
                 if !is_read && !inst.flags.tied {
-                    unread.insert(format!("{name}: {}", inst.text));
+                    unread.insert(format!("{name} is left out: {}", inst.text));
                 }
             }
         }
         assert!(seen > 500, "{processor}: only {seen}");
-        assert!(unread.is_empty(), "{processor}: {unread:#?}");
-        let whole: Vec<_> = keeping.difference(&kept).collect();
-        assert!(whole.is_empty(), "{processor} writes all of the destination: {whole:?}");
+        let whole = keeping.difference(&kept).map(|name| format!("{name} writes all of it"));
+        wrong.extend(unread.into_iter().chain(whole).map(|own| format!("{processor}: {own}")));
     }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
