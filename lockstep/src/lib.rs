@@ -28,7 +28,7 @@ use flipwave_hooks::dataflow::Live;
 use flipwave_hooks::flow::{Disassembly, InstIndex};
 use flipwave_isa::{Pc, RegisterSet};
 use flipwave_sim::strict::Violation;
-use flipwave_sim::{EmbeddedGpu, Policy, Progress};
+use flipwave_sim::{EmbeddedGpu, Leads, Policy, Progress};
 use recorder::{Recorder, Role};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -168,7 +168,7 @@ impl Lockstep<'_> {
             Some(kernel.descriptor.private_segment_fixed_size)
         };
         let private_bytes = bytes(self.original).max(bytes(self.instrumented)).unwrap_or_default();
-        Policy { private_bytes, wave_turn: LONG_TURN, ..Policy::default() }
+        Policy { private_bytes, wave_turn: LONG_TURN, leads: Leads::ANY, ..Policy::default() }
     }
 
     fn pc(&self, index: InstIndex) -> Pc {

@@ -6,8 +6,8 @@ use flipwave_device::{Address, ArgumentValue, Completion, Device, Dispatch, Stat
 use flipwave_injector::Workload;
 use flipwave_isa::{Lane, Register, Vgpr};
 use flipwave_sim::{
-    ByteSet, Compiling, EmbeddedGpu, Executed, Execution, Footprints, Observer, Policy, Progress,
-    Stalls, Unobserved, Watch, WaveState,
+    ByteSet, Compiling, EmbeddedGpu, Executed, Execution, Footprints, Leads, Observer, Policy,
+    Progress, Stalls, Unobserved, Watch, WaveState,
 };
 use flipwave_tests::{MACHINES, TestProgram, assemble, assemble_for, compile, examples};
 use rand_chacha::ChaCha8Rng;
@@ -174,6 +174,7 @@ const TAKES_TURNS: Policy = Policy {
     private_bytes: 0,
     wave_turn: 17,
     first_turn: Some(5),
+    leads: Leads { write: 3, read: 11 },
     workgroup_turn: 2,
     resident_workgroups: 0,
     stalls: Stalls::Ignore,

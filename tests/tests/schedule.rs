@@ -2,8 +2,8 @@
 
 use flipwave_device::{Completion, Device, FaultCause, WaveId};
 use flipwave_isa::{Inst, LaneMask, Operation, Pc};
-use flipwave_sim::{Executed, Interest, Observer, Policy, Watch, WaveState};
-use flipwave_tests::{Machine, TestProgram, compile, compile_for, to_values};
+use flipwave_sim::{Compiling, Executed, Interest, Leads, Observer, Policy, Watch, WaveState};
+use flipwave_tests::{Machine, TestProgram, compile, compile_for, scalar, to_values};
 
 fn waiting() -> Vec<u8> {
     compile("waiting.cl", &["-O3"])
@@ -38,24 +38,73 @@ fn waiting_for_ever_ends_at_the_instruction_limit() {
     assert_eq!(fault.cause, FaultCause::Watchdog { executed: 12_345 });
 }
 
-/// With turns that are long from the start it shows: the negative control.
+/// Outputs of a program with another policy, as words.
+fn words(program: &TestProgram, change: impl Fn(Policy) -> Policy) -> Vec<u32> {
+    let mut workload = program.workload();
+    workload.device.set_policy(change(workload.device.policy()));
+    let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
+    to_values::<u32>(&golden.outputs[0].bytes())
+}
+
+/// Waves that are never held up show the race: the negative control.
 #[test]
-fn waves_after_a_barrier_have_read_what_the_first_one_then_overwrites() {
+fn waves_have_read_what_the_first_one_overwrites_without_a_barrier() {
     for machine in [Machine::new("gfx90a", 64), Machine::new("gfx1100", 32)] {
         let mut program = TestProgram::new(&compile_for(machine, "race.cl", &["-O3"]));
         let rounds = program.input(&[100u32]);
         let seen = program.output(&[0u32; 256]);
         program.launch("overwrites_what_all_read", [256, 1, 1], [256, 1, 1], &[rounds, seen]);
-        let of_all = |first_turn| {
-            let mut workload = program.workload();
-            workload.device.set_policy(Policy { first_turn, ..workload.device.policy() });
-            let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
-            to_values::<u32>(&golden.outputs[0].bytes())
-        };
-        let seen = of_all(Some(1));
+        let seen = words(&program, |policy| policy);
         assert_eq!(seen, [seen[0]; 256], "{machine:?}");
-        let seen = of_all(None);
+        let seen = words(&program, |policy| Policy { leads: Leads::ANY, ..policy });
         assert_ne!(seen, [seen[0]; 256], "{machine:?}");
+    }
+}
+
+/// What `refill.cl` computes where all waves read a tile before it is refilled.
+fn sums_of_tiles(tiles: &[u32], workgroup: usize, rounds: usize) -> Vec<u32> {
+    let sum = |item: usize| {
+        tiles.chunks(workgroup).take(rounds).fold(0u32, |sum, tile| {
+            (0..40).fold(sum, |sum, read| {
+                let word = tile[(item + read * (workgroup / 8) + read) % workgroup];
+                sum.wrapping_mul(31).wrapping_add(word)
+            })
+        })
+    };
+    (0..workgroup).map(sum).collect()
+}
+
+#[test]
+fn waves_refill_lds_once_all_have_read_it() {
+    let machines = ["gfx942", "gfx950", "gfx1100"].map(|name| match name {
+        "gfx1100" => Machine::new(name, 32),
+        _ => Machine::new(name, 64),
+    });
+    for machine in machines {
+        let by_loads = (machine.lanes == 64).then_some("refills_by_loads");
+        for level in ["-O1", "-O3"] {
+            let code = compile_for(machine, "refill.cl", &[level]);
+            for kernel in ["refills", "refills_unrolled"].into_iter().chain(by_loads) {
+                for workgroup in [64_usize, 128, 192, 256, 512, 1024] {
+                    let mut program = TestProgram::new(&code);
+                    let tiles: Vec<u32> = (0..10 * workgroup as u32)
+                        .map(|word| word.wrapping_mul(0x9e37_79b9) >> 7)
+                        .collect();
+                    let input = program.input(&tiles);
+                    let sums = program.output(&vec![0u32; workgroup]);
+                    let items = [workgroup as u32, 1, 1];
+                    program.launch(kernel, items, items, &[input, sums, scalar(8u32)]);
+                    let expected = sums_of_tiles(&tiles, workgroup, 8);
+                    let place = format!("{machine:?} {level} {kernel} {workgroup}");
+                    for compiling in [Compiling::Never, Compiling::AtOnce] {
+                        let sums = words(&program, |policy| Policy { compiling, ..policy });
+                        assert!(sums == expected, "{place} {compiling:?}");
+                    }
+                    let far = words(&program, |policy| Policy { leads: Leads::ANY, ..policy });
+                    assert_eq!(far == expected, workgroup <= machine.lanes, "{place}");
+                }
+            }
+        }
     }
 }
 

@@ -28,6 +28,7 @@ pub use device::{EmbeddedGpu, StrictCheck, SurveyCheck, Unsupported};
 pub use dispatch::execution::{Execution, Progress, StallReport};
 pub use dispatch::observer::{Executed, Interest, Observer, StretchObserver, Unobserved, Watch};
 pub use dispatch::policy::{Compiling, Policy, Stalls};
+pub use dispatch::turns::Leads;
 pub use dispatch::wave_state::WaveState;
 pub use environment::{EnvironmentError, check_environment};
 pub use execute::address_rules;

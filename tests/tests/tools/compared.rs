@@ -6,7 +6,7 @@ use flipwave_device::{Address, Completion, Device, DeviceError, Dispatch, Module
 use flipwave_hooks::flow::{Disassembly, InstIndex};
 use flipwave_injector::Workload;
 use flipwave_isa::{Class, Inst, MemorySpace, Register, Target};
-use flipwave_sim::{EmbeddedGpu, Observer, Policy, Unobserved};
+use flipwave_sim::{EmbeddedGpu, Leads, Observer, Policy, Unobserved};
 use flipwave_tests::hook_compiler;
 use flipwave_tools::{
     AddressDivergence, BankConflicts, BranchCounts, BranchDivergence, ConflictCounts, InstPlace,
@@ -134,7 +134,7 @@ impl<T: Compared> Watched<T> {
         let object = self.gpu.code_object(instrumented.module).expect("a loaded module");
         let kernel = object.kernels().iter().find(|own| *own.name == *instrumented.kernel);
         let private_bytes = kernel.expect("a kernel").descriptor.private_segment_fixed_size;
-        Policy { private_bytes, wave_turn: 1 << 24, ..Policy::default() }
+        Policy { private_bytes, wave_turn: 1 << 24, leads: Leads::ANY, ..Policy::default() }
     }
 
     /// Where a code object's own data are in two modules.

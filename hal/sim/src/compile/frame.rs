@@ -6,6 +6,7 @@ use super::execute::interpret;
 use super::plan::Plan;
 use super::workspace::{CachedWindow, Logged, PrivateWindows, Workspace};
 use crate::dispatch::checker::{Checker, Counting, Unchecked};
+use crate::dispatch::turns::TurnEnd;
 use crate::execute::control::Step;
 use crate::execute::vector_memory;
 use crate::instruction::{Run, Traits};
@@ -47,6 +48,10 @@ pub struct Frame<'a, 'tier> {
     chain_until: u64,
     /// Instructions after which it must stop where it leaves a page of code.
     leave_from: u64,
+    /// Instructions after which it must not begin a run of writes to LDS.
+    write_until: u64,
+    /// The same of reads.
+    read_until: u64,
     /// Where the wave continues.
     pub pc: u64,
     /// Which instruction of the block was reached, where the block was not executed to its end.
@@ -118,6 +123,8 @@ pub mod offset {
     pub const CHAIN_UNTIL: usize = offset_of!(Frame<'_, '_>, chain_until);
     pub const BRANCH_FROM: usize = offset_of!(Frame<'_, '_>, branch_from);
     pub const LEAVE_FROM: usize = offset_of!(Frame<'_, '_>, leave_from);
+    pub const WRITE_UNTIL: usize = offset_of!(Frame<'_, '_>, write_until);
+    pub const READ_UNTIL: usize = offset_of!(Frame<'_, '_>, read_until);
     pub const HAS: usize = offset_of!(Frame<'_, '_>, has);
     pub const CURRENT: usize = offset_of!(Frame<'_, '_>, current);
     pub const PC: usize = offset_of!(Frame<'_, '_>, pc);
@@ -193,12 +200,8 @@ pub const UNSETTLED: u32 = 3;
 pub struct Room {
     /// Instructions that it may have executed at most: [`LAST`](super::compiled::LAST), at most.
     pub until: u64,
-    /// Instructions after which it must stop where it branches, see
-    /// [`TurnEnd::branch_from`](crate::dispatch::turns::TurnEnd::branch_from).
-    pub branch_from: u64,
-    /// The same where it leaves a page of code, see
-    /// [`TurnEnd::leave_from`](crate::dispatch::turns::TurnEnd::leave_from).
-    pub leave_from: u64,
+    /// Where its turn ends.
+    pub turn: TurnEnd,
     /// How a checker counts blocks: where it asks before each, the wave must not go on to others.
     pub counting: Counting,
 }
@@ -239,8 +242,10 @@ impl<'a, 'tier> Frame<'a, 'tier> {
             lane_operations: 0,
             until: room.until,
             chain_until: if room.counting == Counting::Each { 0 } else { room.until },
-            branch_from: room.branch_from,
-            leave_from: room.leave_from,
+            branch_from: room.turn.branch_from,
+            leave_from: room.turn.leave_from,
+            write_until: room.turn.write_until,
+            read_until: room.turn.read_until,
             pc: wave.pc,
             index: 0,
             doubts: 0,

@@ -96,6 +96,10 @@ impl Tier {
         let chains = counting != Counting::Each;
         let tier = std::ptr::from_ref(self) as usize;
         while let Some(compiled) = self.compiled(program, wave.pc, (compiling, notes)) {
+            end.begin_run(compiled.block.source.begins_run(), wave.executed);
+            if end.is_over {
+                break;
+            }
             let until = until.min(LAST);
             if wave.executed + compiled.length > until {
                 break;
@@ -112,8 +116,7 @@ impl Tier {
             }
             let most = times.saturating_mul(compiled.length).min(counting.most());
             let until = until.min(wave.executed.saturating_add(most));
-            let TurnEnd { branch_from, leave_from, .. } = *end;
-            let room = Room { until, branch_from, leave_from, counting };
+            let room = Room { until, turn: *end, counting };
             if let Some(last) = last.take() {
                 last.go_on_to(wave.pc, compiled);
             }
@@ -122,7 +125,10 @@ impl Tier {
                 Ending::Done(own) => {
                     compiled.note_done();
                     match own.flow {
-                        Flow::Parts => end.branch(wave.executed),
+                        Flow::Parts => {
+                            end.branch(wave.executed);
+                            end.arrive(program, wave);
+                        }
                         Flow::LastOfPage => end.leave(wave.executed),
                         Flow::Waits => wave.wait(Status::AtBarrier, own.last),
                         Flow::Inside => {}

@@ -10,7 +10,7 @@ use crate::execute::vector::VectorOperation;
 use crate::instruction::control::{Condition, Control};
 use crate::instruction::lds::LdsAccess;
 use crate::instruction::scalar_memory::{ScalarAccess, Space, Transfer};
-use crate::instruction::{Flow, Inner, Op, Run, SourceAdapt, Word};
+use crate::instruction::{Flow, Inner, Op, Run, Shared, SourceAdapt, Word};
 use crate::translate::program::Program;
 use crate::translate::vector_row;
 use crate::wave::{Machine, RowIndex, ScalarIndex};
@@ -29,6 +29,8 @@ pub struct Source {
     pub plans: Vec<Plan>,
     /// The device address of each, and that after the last one.
     pub places: Vec<u64>,
+    /// Runs of accesses to LDS that begin where waves go on, see [`Source::exits`].
+    pub next_runs: [Shared; 2],
 }
 
 /// How an instruction is compiled.
@@ -179,7 +181,8 @@ impl Source {
             let is_branch = matches!(op.run, Run::Control(Control::Branch(_)));
             // What is executed is counted with EXEC as it is at the beginning, and with one other.
             let has_other_exec = has_new_exec && (!is_straight(op, machine) || writes_exec(op));
-            if !is_branch && (op.flow == Flow::Parts || has_other_exec) {
+            let begins_run = op.begins_run && !ops.is_empty();
+            if begins_run || !is_branch && (op.flow == Flow::Parts || has_other_exec) {
                 break;
             }
             ops.push(op.clone());
@@ -191,7 +194,9 @@ impl Source {
             }
         }
         let plans = ops.iter().map(|op| Plan::of(op, machine)).collect();
-        (!ops.is_empty()).then_some(Source { start, ops, plans, places })
+        let mut source = Source { start, ops, plans, places, next_runs: Default::default() };
+        source.next_runs = source.exits().map(|exit| source.run_at(program, exit));
+        (!source.ops.is_empty()).then_some(source)
     }
 }
 
@@ -207,6 +212,20 @@ impl Source {
             _ => next,
         };
         [next, target]
+    }
+
+    /// The run of accesses to LDS that begins where waves go on: wherever they branch to an access, and
+    /// else with its first one.
+    fn run_at(&self, program: &Program, exit: u64) -> Shared {
+        let op = program.contains(exit).then(|| program.fetch(exit).ok()).flatten();
+        let begins = |op: &&Op| op.begins_run || self.flow() == Flow::Parts;
+        op.filter(begins).map_or(Shared::Nothing, |op| op.shared)
+    }
+
+    /// The run of accesses to LDS that begins with its first instruction.
+    pub fn begins_run(&self) -> Shared {
+        let first = self.ops.first().filter(|op| op.begins_run);
+        first.map_or(Shared::Nothing, |op| op.shared)
     }
 
     /// That of its last instruction: a branch, if that parts blocks.

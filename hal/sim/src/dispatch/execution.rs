@@ -48,6 +48,8 @@ pub struct Position {
     pub workgroups: usize,
     /// Rounds that the first workgroup has had in its turn.
     pub round: u32,
+    /// Whether a turn of this round has ended early, so that others could catch up.
+    pub is_short: bool,
     /// Its wave.
     pub wave: usize,
     /// When the wave's turn ends, if that has begun.

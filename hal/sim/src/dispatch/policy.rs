@@ -1,5 +1,6 @@
 //! What a runtime decides about dispatches.
 
+use crate::dispatch::turns::Leads;
 use crate::environment::{self, EnvironmentError};
 use std::sync::OnceLock;
 
@@ -16,6 +17,8 @@ pub struct Policy {
     /// waves branch. Nothing, the default, gives all turns the same length: the order of waves then
     /// hardly depends on hooks.
     pub first_turn: Option<u64>,
+    /// How far the waves of a workgroup may be apart where they access LDS.
+    pub leads: Leads,
     /// Rounds of turns that a workgroup has before the next one's turn, where few are resident.
     pub workgroup_turn: u32,
     /// Workgroups that are resident at least, whatever the kernel allocates.
@@ -77,6 +80,7 @@ impl Default for Policy {
             private_bytes: 0,
             wave_turn: 1024,
             first_turn: None,
+            leads: Leads::CLOSE,
             workgroup_turn: 64,
             resident_workgroups: 0,
             stalls: Stalls::Ignore,

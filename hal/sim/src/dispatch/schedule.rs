@@ -22,7 +22,7 @@ use crate::dispatch::workgroup::{Common, Workgroup};
 use crate::dispatch::workgroup_barrier::WorkgroupBarrier;
 use crate::execute::control::Step;
 use crate::execute::step::step;
-use crate::instruction::control::Control;
+use crate::instruction::control::{Control, SplitBarrier};
 use crate::instruction::{Flow, Run};
 use crate::memory::{AlignedBytes, Footprints, Memory, Recording};
 use crate::translate::program::Program;
@@ -228,6 +228,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
             waves,
             watched,
             short_turns: 0,
+            round_from: 0,
             lds: AlignedBytes::new(launch.lds_bytes as usize),
             barrier: WorkgroupBarrier::new(count),
             statistics: Statistics { waves: count.into(), ..Statistics::default() },
@@ -281,12 +282,13 @@ impl<'a, C: Checker> Scheduler<'a, C> {
             }
             let passes = workgroup.pass_barrier(self.checker) | workgroup.pass_split_barrier();
             execution.position.wave = 0;
+            let is_short = mem::take(&mut execution.position.is_short);
             if passes {
                 workgroup.begin_together();
                 execution.position.round += 1;
             } else if execution.policy.short_turn(workgroup.short_turns).is_some() {
                 workgroup.short_turns += 1;
-            } else {
+            } else if !is_short || workgroup.has_whole_round(execution.policy.wave_turn) {
                 execution.position.round += 1;
             }
         }
@@ -301,28 +303,40 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         memory: &mut dyn Memory,
     ) -> Result<(), DeviceFault> {
         let index = execution.position.wave;
+        let slowest = workgroup.slowest_beside(index);
         let Workgroup { waves, watched, short_turns, lds, barrier, statistics, .. } = workgroup;
         let mut common = Common { lds, barrier, statistics };
         let (wave, watched) = (&mut waves[index], &mut watched[index]);
         if wave.status == Status::AtGlobalSync && execution.sync.take_released(wave.id) {
             wave.status = Status::Ready;
+            wave.set_progress(slowest.unwrap_or(0));
         }
         if wave.status != Status::Ready {
             return Ok(());
         }
         let mut end = match execution.position.end {
             Some(end) => end,
-            None => execution.policy.turn_end(wave.executed, *short_turns),
+            None => {
+                let end = execution.policy.turn_end(wave.executed, *short_turns);
+                match slowest {
+                    None => end,
+                    Some(slowest) => {
+                        let place = (&*self.programs[execution.home], &*wave);
+                        end.beside(place, slowest, execution.policy.leads)
+                    }
+                }
+            }
         };
         let left =
             self.pause.min(execution.limit).saturating_sub(execution.statistics.wave_instructions);
         let until = wave.executed.saturating_add(left);
+        let is_held = end.is_over;
         let turn = (until, &mut end);
         if *watched {
             execution.search.give_up();
             let watch = self.run_wave::<true>(execution, &mut common, wave, memory, turn)?;
             *watched = watch == Watch::On;
-        } else if execution.search.looks_at(wave.id) {
+        } else if !is_held && execution.search.looks_at(wave.id) {
             self.look_for_loop(execution, &mut common, wave, memory, turn)?;
         }
         // A wave that is not watched any more has the rest of its turn, so that watching does not
@@ -330,6 +344,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         if !*watched && wave.status == Status::Ready {
             self.run_wave::<false>(execution, &mut common, wave, memory, (until, &mut end))?;
         }
+        execution.position.is_short |= end.is_over && wave.executed < end.leave_from;
         execution.position.end = Some(end);
         Ok(())
     }
@@ -410,7 +425,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
                     let mut watched = Watched { checker, stretches };
                     own.run(program, wave, (memory, lds), (workspace, &mut watched), turn, how);
                 }
-                if outcome.fault.is_some() || wave.status != Status::Ready {
+                if outcome.fault.is_some() || wave.status != Status::Ready || end.is_over {
                     break;
                 }
                 if wave.executed != before {
@@ -433,6 +448,12 @@ impl<'a, C: Checker> Scheduler<'a, C> {
                     }
                 },
             };
+            if op.begins_run {
+                end.begin_run(op.shared, wave.executed);
+                if end.is_over {
+                    break;
+                }
+            }
             self.checker.before(wave, op, memory);
             let is_called = match interest {
                 None => false,
@@ -474,6 +495,9 @@ impl<'a, C: Checker> Scheduler<'a, C> {
                             Run::Control(Control::Branch(_)) => end.branch(wave.executed),
                             _ => end.leave(wave.executed),
                         }
+                        if op.flow == Flow::Parts {
+                            end.arrive(program, wave);
+                        }
                     }
                 }
                 Step::Banks => {
@@ -486,6 +510,9 @@ impl<'a, C: Checker> Scheduler<'a, C> {
                     has_arrived = true;
                     if !barrier.request(wave, request) {
                         wave.wait(Status::AtSplitBarrier, pc);
+                    } else if request.operation == SplitBarrier::Wait {
+                        // The others, which it has waited for or which wait for it, come with it.
+                        end.is_over = true;
                     }
                 }
                 Step::Sync(request) => {

@@ -1,11 +1,20 @@
 //! How long the turns of workgroups and waves are.
 
 use crate::dispatch::policy::Policy;
+use crate::instruction::Shared;
+use crate::translate::program::Program;
+use crate::wave::{Status, Wave};
 
 /// Workgroups that are started one by one, and have whole turns beside each other.
 pub const FEW: usize = 8;
 /// Rounds of the shortest turn of a workgroup: bringing its state into the host's caches takes less.
 const SHORTEST_TURN: u32 = 4;
+
+/// The progress of the slowest of some waves that can execute; nothing where there is none.
+pub(crate) fn slowest<'a>(waves: impl IntoIterator<Item = &'a Wave>) -> Option<u64> {
+    let ready = waves.into_iter().filter(|wave| wave.status == Status::Ready);
+    ready.map(Wave::progress).min()
+}
 
 /// Rounds of a workgroup's turn beside so many others, where `whole` are those of a whole turn.
 pub fn turn(whole: u32, resident: usize) -> u32 {
@@ -16,6 +25,33 @@ pub fn turn(whole: u32, resident: usize) -> u32 {
     whole.min(SHORTEST_TURN.max(share as u32))
 }
 
+/// How many instructions a wave may be ahead of another one of its workgroup that does not wait, where it
+/// begins a run of accesses to LDS.
+///
+/// Waves of a compute unit execute side by side, and programs rely on it: one refills LDS once it has
+/// read what it needs of it, without a barrier, and the others have read it by then, too. A wave that is
+/// further ahead therefore leaves the rest of its turn to the others. The slowest one never does, so that
+/// waves that wait for each other in loops go on. Atomic operations are not held up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leads {
+    /// Before it writes.
+    pub write: u64,
+    /// Before it reads.
+    pub read: u64,
+}
+
+impl Leads {
+    /// The default: before a write, the others have executed as much; before a read a wave may be further
+    /// ahead, as what is read was mostly written long before.
+    pub const CLOSE: Leads = Leads { write: 0, read: 128 };
+    /// Waves are never held up.
+    pub const ANY: Leads = Leads { write: u64::MAX, read: u64::MAX };
+}
+
+/// Instructions in which a wave writes whatever others do that has begun a turn with a write: else it would
+/// stop at each write among others that are not next to each other.
+const RUN: u64 = 16;
+
 /// When a wave's turn ends, by instructions that the wave has executed. It ends only where compiled
 /// blocks end whatever the turns are, so that waves do not begin in the middle of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,11 +60,53 @@ pub struct TurnEnd {
     pub branch_from: u64,
     /// The same where it jumps in another way, or leaves a page of code.
     pub leave_from: u64,
+    /// It ends in front of a run of writes to LDS if the wave has executed more than this.
+    pub write_until: u64,
+    /// The same of reads.
+    pub read_until: u64,
     /// Whether it has ended.
     pub is_over: bool,
 }
 
 impl TurnEnd {
+    /// That of a turn without end.
+    #[cfg(test)]
+    pub const NEVER: TurnEnd = TurnEnd {
+        branch_from: u64::MAX,
+        leave_from: u64::MAX,
+        write_until: u64::MAX,
+        read_until: u64::MAX,
+        is_over: false,
+    };
+
+    /// Ends the turn of a wave that has executed so many instructions if it is too far ahead for a run of
+    /// accesses that begins now.
+    #[inline(always)]
+    pub fn begin_run(&mut self, shared: Shared, executed: u64) {
+        self.is_over |= match shared {
+            Shared::Nothing => false,
+            Shared::Read => executed > self.read_until,
+            Shared::Write => executed > self.write_until,
+        };
+    }
+
+    /// Ends the turn of a wave that has branched if it is too far ahead for the access to LDS at its PC.
+    #[inline(always)]
+    pub fn arrive(&mut self, program: &Program, wave: &Wave) {
+        if self.write_until != u64::MAX {
+            self.begin_run(access_at(program, wave.pc), wave.executed);
+        }
+    }
+
+    /// The same where a turn begins.
+    fn begin(&mut self, program: &Program, wave: &Wave) {
+        let shared = access_at(program, wave.pc);
+        self.begin_run(shared, wave.executed);
+        if shared == Shared::Write && !self.is_over {
+            self.write_until = self.write_until.max(wave.executed.saturating_add(RUN));
+        }
+    }
+
     /// Ends the turn of a wave that has executed so many instructions, a branch the last of them, if it
     /// has had enough of it.
     #[inline(always)]
@@ -50,7 +128,8 @@ impl Policy {
         let leave_from = executed.saturating_add(self.wave_turn);
         let branch_from =
             executed.saturating_add(self.short_turn(short_turns).unwrap_or(self.wave_turn));
-        TurnEnd { branch_from, leave_from, is_over: false }
+        let (write_until, read_until) = (u64::MAX, u64::MAX);
+        TurnEnd { branch_from, leave_from, write_until, read_until, is_over: false }
     }
 
     /// The length of the turn after so many short ones, if that is short as well.
@@ -58,4 +137,31 @@ impl Policy {
         let factor = 1_u64.checked_shl(short_turns)?;
         Some(self.first_turn?.saturating_mul(factor)).filter(|own| *own < self.wave_turn)
     }
+}
+
+impl TurnEnd {
+    /// The same turn of a wave that is not to be further ahead of the slowest of the others, which has
+    /// this progress, than `leads` says.
+    pub(crate) fn beside(
+        self,
+        (program, wave): (&Program, &Wave),
+        slowest: u64,
+        leads: Leads,
+    ) -> TurnEnd {
+        let until = |lead: u64| {
+            let most = slowest.saturating_add(lead);
+            wave.executed.saturating_add(most).saturating_sub(wave.progress())
+        };
+        let (write_until, read_until) = (until(leads.write), until(leads.read));
+        let mut end = TurnEnd { write_until, read_until, ..self };
+        end.begin(program, wave);
+        end
+    }
+}
+
+/// The access to LDS of the instruction at a device address, if there is one.
+#[inline(always)]
+fn access_at(program: &Program, pc: u64) -> Shared {
+    let op = program.contains(pc).then(|| program.fetch(pc));
+    op.and_then(Result::ok).map_or(Shared::Nothing, |op| op.shared)
 }

@@ -1,6 +1,7 @@
 //! A workgroup under way.
 
 use crate::dispatch::checker::Checker;
+use crate::dispatch::turns::slowest;
 use crate::dispatch::workgroup_barrier::WorkgroupBarrier;
 use crate::memory::AlignedBytes;
 use crate::wave::copy::WaveCopy;
@@ -24,6 +25,8 @@ pub struct Workgroup {
     /// Turns that its waves have had since they started or passed a barrier together, as long as these
     /// are shorter than others.
     pub short_turns: u32,
+    /// What it had executed at the end of the last whole round of turns.
+    pub round_from: u64,
     /// Its LDS.
     pub lds: AlignedBytes,
     /// Its barrier, where signal and wait are instructions of their own.
@@ -48,12 +51,33 @@ impl Workgroup {
         self.short_turns = if self.waves.len() > 1 { 0 } else { NO_SHORT_TURN };
     }
 
+    /// The progress of the slowest wave besides one, of those that can execute; nothing where there is
+    /// none, or no LDS that it could share.
+    pub fn slowest_beside(&self, index: usize) -> Option<u64> {
+        let [before, after] = [&self.waves[..index], &self.waves[index + 1..]];
+        if self.lds.is_empty() { None } else { slowest(before.iter().chain(after)) }
+    }
+
+    /// Whether its waves that can execute have had whole turns, of so many instructions, since this was
+    /// last so, in however many turns.
+    pub fn has_whole_round(&mut self, wave_turn: u64) -> bool {
+        let ready = self.waves.iter().filter(|wave| wave.status == Status::Ready).count();
+        let executed = self.statistics.wave_instructions;
+        let is_whole = executed - self.round_from >= wave_turn.saturating_mul(ready as u64);
+        if is_whole {
+            self.round_from = executed;
+        }
+        is_whole
+    }
+
     /// Lets the waves go on that wait at a split barrier which has completed; whether there are any.
     pub fn pass_split_barrier(&mut self) -> bool {
         let mut passes = false;
+        let slowest = slowest(&self.waves).unwrap_or(0);
         for wave in &mut self.waves {
             if wave.status == Status::AtSplitBarrier && self.barrier.let_pass(wave) {
                 wave.status = Status::Ready;
+                wave.set_progress(slowest);
                 passes = true;
             }
         }
@@ -70,6 +94,7 @@ impl Workgroup {
         for wave in &mut self.waves {
             if wave.status == Status::AtBarrier {
                 wave.status = Status::Ready;
+                wave.set_progress(0);
             }
         }
         true
@@ -84,6 +109,7 @@ pub struct WorkgroupCopy {
     slot: usize,
     waves: Vec<WaveCopy>,
     short_turns: u32,
+    round_from: u64,
     lds: AlignedBytes,
     barrier: WorkgroupBarrier,
     /// What it has executed.
@@ -98,6 +124,7 @@ impl WorkgroupCopy {
             slot: workgroup.slot,
             waves: workgroup.waves.iter().map(WaveCopy::of).collect(),
             short_turns: workgroup.short_turns,
+            round_from: workgroup.round_from,
             lds: workgroup.lds.clone(),
             barrier: workgroup.barrier,
             statistics: workgroup.statistics,
@@ -127,6 +154,7 @@ impl WorkgroupCopy {
             watched: vec![false; self.waves.len()],
             waves: self.waves.iter().map(restore).collect(),
             short_turns: self.short_turns,
+            round_from: self.round_from,
             lds: self.lds.clone(),
             barrier: self.barrier,
             statistics: self.statistics,

@@ -7,6 +7,7 @@ pub mod lane_move;
 pub mod lds;
 mod op;
 pub mod scalar_memory;
+mod shared;
 mod stretch;
 pub mod sync;
 pub mod tensor;
@@ -17,5 +18,6 @@ pub use op::{
     Adapt, Dual, Finish, Flow, Inner, NotExecuted, Op, Run, ScalarFunction, Source, SourceAdapt,
     VectorFunction, Word,
 };
+pub use shared::Shared;
 pub use stretch::Stretch;
 pub(crate) use stretch::{StretchMap, Traits};

@@ -4,6 +4,7 @@ use super::control::Control;
 use super::lane_move::LaneMove;
 use super::lds::LdsAccess;
 use super::scalar_memory::ScalarAccess;
+use super::shared::Shared;
 use super::tensor::Direction;
 use super::vector_memory::VectorAccess;
 use crate::wave::{RowIndex, ScalarIndex, Wave};
@@ -50,6 +51,11 @@ pub struct Op {
     pub writes_exec: bool,
     /// How it stands to blocks of compiled code.
     pub flow: Flow,
+    /// Its access to LDS.
+    pub shared: Shared,
+    /// Whether that is the first of a run: the instruction before it in memory has no access of the same
+    /// kind. Blocks of compiled code begin with it.
+    pub begins_run: bool,
     /// The operations that an instruction is made of.
     pub inner: Option<Box<Inner>>,
     /// The sources.
@@ -96,6 +102,8 @@ impl Op {
             mask_destination: [ScalarIndex::DROPPED; 2],
             writes_exec: false,
             flow: Flow::Inside,
+            shared: Shared::of(run),
+            begins_run: false,
             sources: [Source::NONE; 4],
             adapt: None,
             immediate: inst.immediate.unwrap_or_default(),

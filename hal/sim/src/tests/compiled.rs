@@ -12,6 +12,7 @@ use crate::compile::testing::{
     Stored, VectorPlan, Workspace, lowerings, of_pairs, scalar_lowerings,
 };
 use crate::dispatch::checker::{Counting, Unchecked};
+use crate::dispatch::turns::TurnEnd;
 use crate::execute::control::Step;
 use crate::execute::lane::{Kind, ResultKind};
 use crate::execute::operations::{TABLES, find, find_whole};
@@ -582,8 +583,7 @@ fn execute(
         if wave.pc == START {
             workspace.prepare(1, compiled.sites.len());
             let until = wave.executed + block.len() as u64;
-            let (branch_from, leave_from) = (u64::MAX, u64::MAX);
-            let room = Room { until, branch_from, leave_from, counting: Counting::Nothing };
+            let room = Room { until, turn: TurnEnd::NEVER, counting: Counting::Nothing };
             workspace.follow(space);
             let has = Demands::of_wave(wave, lds, workspace);
             let state = (&mut *workspace, &mut Unchecked);
@@ -630,7 +630,7 @@ fn difference(
     let (ops, plans): (Vec<Op>, Vec<Plan>) = operations.into_iter().unzip();
     let names: Vec<String> = ops.iter().zip(&plans).map(|(op, plan)| text(op, plan)).collect();
     let places = (0..=ops.len() as u64).map(|index| START + 4 * index).collect();
-    let source = Source { start: START, ops, plans, places };
+    let source = Source { start: START, ops, plans, places, next_runs: Default::default() };
     let candidate = Candidate::new(Block::new(source, 0, machine));
     // Of some blocks flat accesses have led elsewhere before, all or some of them.
     let parts_flat = random.next() & 1 != 0;
@@ -856,7 +856,13 @@ fn arithmetic_that_settles_nans_is_not_undone_by_them() {
             op.per_lane = true;
             let plan = Plan::Vector(VectorPlan { row: row_of, lowering });
             let places = vec![START, START + 4];
-            let source = Source { start: START, ops: vec![op], plans: vec![plan], places };
+            let source = Source {
+                start: START,
+                ops: vec![op],
+                plans: vec![plan],
+                places,
+                next_runs: Default::default(),
+            };
             let candidate = Candidate::new(Block::new(source, 0, machine));
             let how = How { settles_nans, ..How::default() };
             candidate.compile(machine, Level::detect(), how, &mut flipwave_jit::Here);
@@ -885,7 +891,13 @@ fn flat_accesses_that_lead_to_private_memory_do_so_without_the_interpreter() {
         op.immediate = 8;
         let plan = Plan::of(&op, machine);
         let places = vec![START, START + 4];
-        let source = Source { start: START, ops: vec![op], plans: vec![plan], places };
+        let source = Source {
+            start: START,
+            ops: vec![op],
+            plans: vec![plan],
+            places,
+            next_runs: Default::default(),
+        };
         let candidate = Candidate::new(Block::new(source, 0, machine));
         candidate.block.note_elsewhere(0);
         let [apart, undone] = [true, false].map(|parts_flat| {

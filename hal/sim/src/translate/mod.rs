@@ -14,7 +14,7 @@ mod vector;
 use crate::execute::lane::Kind;
 use crate::execute::{hardware_register, scalar};
 use crate::instruction::{
-    Dual, Flow, Inner, NotExecuted, Op, Run, Source, Word, control, scalar_memory, tensor,
+    Dual, Flow, Inner, NotExecuted, Op, Run, Shared, Source, Word, control, scalar_memory, tensor,
 };
 use crate::wave::{Level, Machine, RowIndex, ScalarIndex};
 use flipwave_device::Absence;
@@ -37,6 +37,7 @@ pub fn translate(inst: Inst, level: Level, machine: Machine) -> Op {
     };
     op.per_lane = op.run.is_per_lane();
     op.flow = flow(&op);
+    op.shared = Shared::of(op.run);
     if machine.accum_offset().is_some() {
         place_rows(&mut op, machine);
     }

@@ -1,7 +1,7 @@
 //! Loaded code: instructions are decoded when they are first reached, and kept.
 
 use crate::compile::Tier;
-use crate::instruction::Op;
+use crate::instruction::{Op, Shared};
 use crate::translate::order::{Reached, reached};
 use crate::translate::slots::Slots;
 use crate::translate::translate;
@@ -199,8 +199,23 @@ impl Program {
             return Ok(op);
         }
         let bytes = self.bytes.get(offset as usize..).ok_or_else(violation)?;
-        let op = self.decode_bytes(pc, bytes)?;
+        let mut op = self.decode_bytes(pc, bytes)?;
+        op.begins_run = op.shared != Shared::Nothing && !self.continues_run(offset, op.shared);
         slots.put(index, op).ok_or_else(violation)
+    }
+
+    /// Whether an access to LDS of the same kind ends where the instruction at an offset begins. It is
+    /// found in memory, so that it does not depend on how a wave arrives.
+    fn continues_run(&self, offset: u64, shared: Shared) -> bool {
+        // Bytes of instructions that access LDS.
+        [8, 12].into_iter().any(|size| {
+            let start = offset.checked_sub(size);
+            let bytes = start.and_then(|start| self.bytes.get(start as usize..offset as usize));
+            bytes.is_some_and(|bytes| {
+                let before = self.decode_bytes(self.base + offset - size, bytes);
+                before.is_ok_and(|op| u64::from(op.size) == size && op.shared == shared)
+            })
+        })
     }
 
     /// How many rows of each half of the vector registers the instructions executed so far can

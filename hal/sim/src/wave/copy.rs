@@ -29,6 +29,7 @@ pub struct WaveCopy {
     status: Status,
     waits_at: u64,
     executed: u64,
+    aligned_at: u64,
 }
 
 impl WaveCopy {
@@ -56,6 +57,7 @@ impl WaveCopy {
             status: wave.status,
             waits_at: wave.waits_at,
             executed: wave.executed,
+            aligned_at: wave.aligned_at,
         }
     }
 
@@ -94,5 +96,6 @@ impl WaveCopy {
         wave.status = self.status;
         wave.waits_at = self.waits_at;
         wave.executed = self.executed;
+        wave.aligned_at = self.aligned_at;
     }
 }

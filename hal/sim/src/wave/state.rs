@@ -61,6 +61,8 @@ pub struct Wave {
     pub waits_at: u64,
     /// Instructions executed.
     pub executed: u64,
+    /// Instructions executed where its [progress](Wave::progress) begins.
+    pub aligned_at: u64,
 }
 
 impl Clone for Wave {
@@ -132,6 +134,7 @@ impl Wave {
             status: Status::Ended,
             waits_at: 0,
             executed: 0,
+            aligned_at: 0,
         }
     }
 
@@ -157,7 +160,19 @@ impl Wave {
         self.status = Status::Ready;
         self.waits_at = 0;
         self.executed = 0;
+        self.aligned_at = 0;
         self.set_exec(LaneMask::EMPTY);
+    }
+
+    /// Instructions executed since its workgroup started or passed a barrier: what waves of a workgroup
+    /// are compared by.
+    pub fn progress(&self) -> u64 {
+        self.executed.wrapping_sub(self.aligned_at)
+    }
+
+    /// Has its progress be another one, after a wait.
+    pub fn set_progress(&mut self, progress: u64) {
+        self.aligned_at = self.executed.wrapping_sub(progress);
     }
 
     /// It waits from now on, at the instruction at a device address.

@@ -6,7 +6,7 @@ use crate::compile::compiled::Demands;
 use crate::compile::frame::offset;
 use crate::compile::plan::writes_exec;
 use crate::compile::value::Value;
-use crate::instruction::Flow;
+use crate::instruction::{Flow, Shared};
 use std::fmt::Write;
 
 /// Which of the places a block goes on at: after its last instruction, and where that branches to.
@@ -63,6 +63,7 @@ impl Emitter<'_> {
             let has_room = self.value(format_args!("icmp ule i64 {again}, {until}"));
             let may_branch = self.has_executed_less(offset::BRANCH_FROM);
             let loops = self.value(format_args!("and i1 {has_room}, {may_branch}"));
+            let loops = self.and_may_begin_run(loops, TARGET);
             let _ = write!(self.text, "  br i1 {loops}, label %top, label %done\ndone:\n");
         }
         self.leave(TARGET);
@@ -92,6 +93,19 @@ impl Emitter<'_> {
         self.value(format_args!("icmp ult i64 %executed, {from}"))
     }
 
+    /// A condition, and that the wave may begin the run of accesses to LDS with which the code at an exit
+    /// begins.
+    fn and_may_begin_run(&mut self, condition: Value, exit: usize) -> Value {
+        let field = match self.source.next_runs[exit] {
+            Shared::Nothing => return condition,
+            Shared::Read => offset::READ_UNTIL,
+            Shared::Write => offset::WRITE_UNTIL,
+        };
+        let until = self.field(field, "i64");
+        let may_begin = self.value(format_args!("icmp ule i64 %executed, {until}"));
+        self.value(format_args!("and i1 {condition}, {may_begin}"))
+    }
+
     /// Goes on to one of the next blocks, or comes back.
     fn leave(&mut self, exit: usize) {
         let at = offset::LINK_NEXT + exit * size_of::<usize>();
@@ -111,6 +125,7 @@ impl Emitter<'_> {
             let has_turn = self.has_executed_less(field);
             goes_on = self.value(format_args!("and i1 {goes_on}, {has_turn}"));
         }
+        let goes_on = self.and_may_begin_run(goes_on, exit);
         let has = self.field(offset::HAS, "i64");
         let place = self.after(next, offset::LINK_DEMANDS);
         let demands = self.value(format_args!("load i64, ptr {place}"));

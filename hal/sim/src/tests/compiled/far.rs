@@ -104,7 +104,13 @@ fn lanes_reach_all_of_a_window_that_is_longer_than_their_offsets() {
             for by_offset in [false, true] {
                 let (op, plan) = access(transfer, by_offset);
                 let places = vec![START, START + 4];
-                let source = Source { start: START, ops: vec![op], plans: vec![plan], places };
+                let source = Source {
+                    start: START,
+                    ops: vec![op],
+                    plans: vec![plan],
+                    places,
+                    next_runs: Default::default(),
+                };
                 let candidate = Candidate::new(Block::new(source, 0, machine));
                 let how = How::default();
                 candidate.compile(machine, Level::detect(), how, &mut flipwave_jit::Here);
