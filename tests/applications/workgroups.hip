@@ -1,10 +1,11 @@
 // Kernels of many workgroups: some whose order leaves nothing that can be seen, and some whose order
 // decides what they compute. Says which of them several threads of this process have executed, by
-// the time that these have taken, and what came out of those that depend on their order.
+// whether these have executed at all, and what came out of those that depend on their order.
 #include "check.h"
 
 #include <cstring>
 #include <dirent.h>
+#include <unistd.h>
 
 const unsigned int size = 256, blocks = 600, all = size * blocks;
 
@@ -51,27 +52,55 @@ __global__ void mixing(unsigned int *out, unsigned int rounds) {
     atomicXor(out, value >> 3);
 }
 
-// Nanoseconds that threads of this process have been executed which share dispatches.
-unsigned long long time_shared() {
-    unsigned long long sum = 0;
+// A thread of this process that shares dispatches.
+struct Helper {
+    bool sleeps;
+    unsigned long long nanoseconds;
+};
+
+std::string content(const std::string &file) {
+    char text[512];
+    size_t length = 0;
+    if (FILE *opened = fopen(file.c_str(), "r")) {
+        length = fread(text, 1, sizeof text, opened);
+        fclose(opened);
+    }
+    return std::string(text, length);
+}
+
+std::vector<Helper> helpers() {
+    std::vector<Helper> found;
     DIR *tasks = opendir("/proc/self/task");
     while (dirent *task = readdir(tasks)) {
         std::string folder = std::string("/proc/self/task/") + task->d_name;
-        char name[64] = "";
-        unsigned long long time = 0;
-        if (FILE *opened = fopen((folder + "/comm").c_str(), "r")) {
-            if (!fgets(name, sizeof name, opened))
-                name[0] = 0;
-            fclose(opened);
-        }
-        if (FILE *opened = fopen((folder + "/schedstat").c_str(), "r")) {
-            if (std::string(name) == "flipwave share\n" && fscanf(opened, "%llu", &time) == 1)
-                sum += time;
-            fclose(opened);
-        }
+        if (content(folder + "/comm") != "flipwave share\n")
+            continue;
+        // The state follows the name in parentheses. It is read first: the time of a thread that sleeps
+        // no longer changes.
+        std::string state = content(folder + "/stat");
+        bool sleeps = state.find(") S") != std::string::npos;
+        found.push_back({sleeps, strtoull(content(folder + "/schedstat").c_str(), nullptr, 10)});
     }
     closedir(tasks);
-    return sum;
+    return found;
+}
+
+// Nanoseconds that these have executed, once all of them sleep. Until then the kernel has not accounted
+// for all of it, and they may still look for work, for long on a machine that has other things to do.
+unsigned long long time_shared() {
+    for (int attempt = 0; attempt < 100000; attempt++) {
+        unsigned long long sum = 0;
+        bool all_sleep = true;
+        for (Helper helper : helpers()) {
+            sum += helper.nanoseconds;
+            all_sleep &= helper.sleeps;
+        }
+        if (all_sleep)
+            return sum;
+        usleep(1000);
+    }
+    printf("threads that share dispatches do not sleep\n");
+    exit(1);
 }
 
 // Launches a kernel on zeroed memory, and gives what is there afterwards.
@@ -82,8 +111,8 @@ std::vector<T> launched(const char *name, Kernel kernel, unsigned int rounds) {
     kernel<<<blocks, size>>>(out, rounds);
     HIP(hipGetLastError());
     HIP(hipDeviceSynchronize());
-    // They look for work for some microseconds after they have done the last.
-    bool shared = time_shared() - before > 1000000;
+    // Each has something to do where a dispatch is shared, and else sleeps on.
+    bool shared = time_shared() > before;
     std::vector<T> found = from_device(out, all);
     uint32_t digest = 0;
     for (T value : found) {
