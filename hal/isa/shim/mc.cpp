@@ -467,3 +467,12 @@ uint32_t flipwave_register_count(const FlipwaveSession *Session) {
 const char *flipwave_register_name(const FlipwaveSession *Session, uint32_t Number) {
   return Session->Registers->getName(Number);
 }
+
+uint32_t flipwave_feature_count(const FlipwaveSession *Session) {
+  return Session->Subtarget->getAllProcessorFeatures().size();
+}
+
+FlipwaveFeature flipwave_feature(const FlipwaveSession *Session, uint32_t Number) {
+  const SubtargetFeatureKV &Feature = Session->Subtarget->getAllProcessorFeatures()[Number];
+  return {Feature.Key, Feature.Desc, Session->Subtarget->hasFeature(Feature.Value)};
+}

@@ -80,4 +80,15 @@ int flipwave_assemble(FlipwaveSession *session, const char *text, size_t length,
 // LLVM's registers: their numbers are below the count, names are static.
 uint32_t flipwave_register_count(const FlipwaveSession *session);
 const char *flipwave_register_name(const FlipwaveSession *session, uint32_t number);
+
+// One of LLVM's subtarget features. Both strings are static.
+struct FlipwaveFeature {
+  const char *name;
+  const char *description;
+  uint8_t enabled; // by the session's processor or its feature string
+};
+
+// LLVM's subtarget features: their numbers are below the count.
+uint32_t flipwave_feature_count(const FlipwaveSession *session);
+FlipwaveFeature flipwave_feature(const FlipwaveSession *session, uint32_t number);
 }

@@ -49,6 +49,13 @@ struct RawAssembled {
     column: u32,
 }
 
+#[repr(C)]
+struct RawFeature {
+    name: *const c_char,
+    description: *const c_char,
+    enabled: u8,
+}
+
 unsafe extern "C" {
     fn flipwave_open(processor: *const c_char, features: *const c_char) -> *mut RawSession;
     fn flipwave_close(session: *mut RawSession);
@@ -67,6 +74,8 @@ unsafe extern "C" {
     ) -> c_int;
     fn flipwave_register_count(session: *const RawSession) -> u32;
     fn flipwave_register_name(session: *const RawSession, number: u32) -> *const c_char;
+    fn flipwave_feature_count(session: *const RawSession) -> u32;
+    fn flipwave_feature(session: *const RawSession, number: u32) -> RawFeature;
     // llvm-sys has the others and lacks this one.
     fn LLVMInitializeAMDGPUDisassembler();
 }
@@ -81,6 +90,17 @@ pub(crate) mod flag {
     pub const TERMINATOR: u32 = 1 << 5;
     pub const BARRIER: u32 = 1 << 6;
     pub const SIDE_EFFECTS: u32 = 1 << 7;
+}
+
+/// A subtarget feature of LLVM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SubtargetFeature {
+    /// Name as in `-mattr`.
+    pub name: &'static str,
+    /// Description in `-mattr=help`.
+    pub description: &'static str,
+    /// Whether the target has it.
+    pub is_enabled: bool,
 }
 
 /// What LLVM says of one instruction.
@@ -251,6 +271,25 @@ impl Session {
                 line: assembled.line,
                 column: assembled.column,
             })
+        }
+    }
+
+    /// LLVM's subtarget features.
+    pub fn features(&self) -> Vec<SubtargetFeature> {
+        // SAFETY: the session is open; the numbers asked for are below the count, and both strings
+        // are static and end in a null byte.
+        unsafe {
+            (0..flipwave_feature_count(self.raw.as_ptr()))
+                .map(|number| {
+                    let raw = flipwave_feature(self.raw.as_ptr(), number);
+                    let text = |text| CStr::from_ptr::<'static>(text).to_str().unwrap_or_default();
+                    SubtargetFeature {
+                        name: text(raw.name),
+                        description: text(raw.description),
+                        is_enabled: raw.enabled != 0,
+                    }
+                })
+                .collect()
         }
     }
 

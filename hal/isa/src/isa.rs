@@ -1,7 +1,7 @@
 //! Decoding and assembling for one target.
 
 use crate::cache::Cache;
-use crate::ffi::{self, Description, McOperand, Session};
+use crate::ffi::{self, Description, McOperand, Session, SubtargetFeature};
 use crate::inst::{Inst, Pc};
 use crate::{
     Generation, Register, RegisterRange, Setting, Target, Vgpr, decode, exact, source, survived,
@@ -78,6 +78,11 @@ impl Isa {
     /// Lanes of a wave: 32 or 64.
     pub fn wave_size(&self) -> u8 {
         self.wave_size
+    }
+
+    /// Subtarget features that LLVM knows, with whether this target has each.
+    pub fn features(&self) -> Vec<SubtargetFeature> {
+        self.session.features()
     }
 
     /// Decodes the instruction at the beginning of `bytes`, which lie at `pc`. What follows the

@@ -21,6 +21,7 @@
 mod banks;
 mod cache;
 mod canonical;
+pub mod chip_bug;
 pub mod clause;
 mod coherence;
 mod constant;
@@ -55,9 +56,11 @@ mod unified;
 mod unused;
 
 pub use banks::VgprBanks;
+pub use chip_bug::ChipBug;
 pub use constant::ConstantType;
 pub use control::Control;
 pub use exec::{ExecChange, LanesWritten};
+pub use ffi::SubtargetFeature;
 pub use inst::{
     BufferFormat, Dpp, DppControl, Encoding, Flags, Half, Inst, InstWords, Modifiers, Operand,
     OutputScale, Pc, Role, Sdwa, SdwaSelect, SdwaUnused, Value,

@@ -149,6 +149,8 @@ opcodes! {
     VAddcCo = "v_addc_co_u32",
     VSubbCo = "v_subb_co_u32",
     VSubbrevCo = "v_subbrev_co_u32",
+    VDivFixup = "v_div_fixup_f16" | "v_div_fixup_f32" | "v_div_fixup_f64" | "v_div_fixup_legacy_f16",
+    VRcpIflag = "v_rcp_iflag_f32",
     VDivFmas = "v_div_fmas_f32" | "v_div_fmas_f64",
     VFmaF64 = "v_fma_f64" | "v_fmac_f64",
     VPkFmac = "v_pk_fmac_f16",
@@ -200,6 +202,23 @@ families! {
     CompareClass = [Prefix("v_cmp_class"), Prefix("v_cmpx_class")],
     /// `v_cvt`.
     Convert = [Prefix("v_cvt")],
+    /// Conversions to integers.
+    ConvertToInteger = [
+        Prefix("v_cvt_i16_"),
+        Prefix("v_cvt_u16_"),
+        Prefix("v_cvt_i32_"),
+        Prefix("v_cvt_u32_"),
+        Prefix("v_cvt_rpi_"),
+        Prefix("v_cvt_flr_"),
+        Prefix("v_cvt_nearest_"),
+        Prefix("v_cvt_floor_"),
+        Prefix("v_cvt_pk_i16_"),
+        Prefix("v_cvt_pk_u16_"),
+        Prefix("v_cvt_pk_u8_"),
+        Prefix("v_cvt_norm_"),
+        Prefix("s_cvt_i32_"),
+        Prefix("s_cvt_u32_"),
+    ],
     /// Conversions to and from small floating-point formats whose `op_sel` selects parts of the first
     /// source and of the destination.
     ConvertSmall = [
@@ -262,6 +281,22 @@ families! {
         Prefix("v_sin_"),
         Prefix("v_cos_"),
     ],
+    /// Operations in double precision that LLVM counts among the core ones in expert scheduling mode.
+    CoreF64 = [Prefix("v_add_f64"), Prefix("v_mul_f64"), Prefix("v_cvt_f64_")],
+    /// Vector operations with a double among operands or results.
+    AnyF64 = [Contains("_f64")],
+    /// `v_s_rcp_f16` and the like: transcendental operations on scalar registers, in half precision.
+    ScalarTranscendentalF16 = [
+        Prefix("v_s_rcp_f16"),
+        Prefix("v_s_rsq_f16"),
+        Prefix("v_s_sqrt_f16"),
+        Prefix("v_s_exp_f16"),
+        Prefix("v_s_log_f16"),
+    ],
+    /// `v_mad_u64_u32` and `v_mad_i64_i32`.
+    Mad64 = [Prefix("v_mad_u64_u32"), Prefix("v_mad_i64_i32")],
+    /// One 8-bit float becomes one of 32 bits.
+    ConvertFromFloat8 = [Prefix("v_cvt_f32_fp8"), Prefix("v_cvt_f32_bf8")],
     /// `v_permlane`.
     Permlane = [Prefix("v_permlane")],
     /// `v_accvgpr`.
@@ -418,7 +453,7 @@ mod tests {
                 "v_cmpx_class_f32",
                 &[Family::Compare, Family::CompareToExec, Family::CompareClass][..],
             ),
-            ("v_mfma_f64_16x16x4f64", &[Family::Mfma, Family::MfmaF64]),
+            ("v_mfma_f64_16x16x4f64", &[Family::AnyF64, Family::Mfma, Family::MfmaF64]),
             ("v_readlane_b32", &[Family::OtherLanes]),
             (
                 "s_movreld_b32",

@@ -15,7 +15,7 @@ pub struct Rules {
     /// registers.
     pub hazards: &'static [&'static [Hazard]],
     /// Whether all hazards are in the table that code from anywhere may meet. They are not for gfx1010
-    /// to gfx1013, where images with scattered addresses need more: the rest holds for what is
+    /// to gfx1013, where accesses to LDS that are not aligned need more: the rest holds for what is
     /// inserted, but proves nothing of a whole program.
     pub are_whole: bool,
     /// Where instructions may see old values of scalar registers, what is known of a wave that begins.

@@ -4,10 +4,11 @@
 //! says what compilers honour of it.
 
 mod counted;
+pub mod expert;
 
 pub use counted::VECTOR_MEMORY;
 
-use crate::{Generation, Inst, Opcode, Register, Value};
+use crate::{Class, Generation, Inst, Opcode, Register, Value};
 use std::fmt;
 
 /// A counter of operations of a wave that are under way.
@@ -143,6 +144,9 @@ fn mask(width: u32) -> u8 {
 #[derive(Clone, Copy, Debug)]
 pub struct Counters {
     waits: Waits,
+    /// Whether VALU that names half of a vector register touches all of it (LLVM,
+    /// `FeatureD16Writes32BitVgpr`): only then are there waits for halves at all.
+    valu_merges_halves: bool,
 }
 
 /// How a generation waits.
@@ -186,7 +190,14 @@ impl Counters {
             Generation::Gfx12 => Waits::Apart,
             Generation::Gfx125 => return None,
         };
-        Some(Counters { waits })
+        Some(Counters { waits, valu_merges_halves: generation >= Generation::Gfx11 })
+    }
+
+    /// Returns `true` if an instruction that names half of a vector register must also wait for what
+    /// is on its way to the other half: VALU reads and writes the whole register, so a load that
+    /// arrives in between would be lost. Memory instructions access the half alone.
+    pub fn waits_for_whole_registers(&self, inst: &Inst) -> bool {
+        self.valu_merges_halves && matches!(inst.class(), Class::Valu | Class::Matrix)
     }
 
     /// The counters that there are.

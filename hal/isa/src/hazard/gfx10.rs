@@ -5,7 +5,7 @@ use super::group::*;
 use super::{End, Hazard, Meeting, Part, hazard, mitigated, side};
 use crate::{Inst, Value};
 
-/// gfx1010 to gfx1013. Not in the table: images with scattered addresses before buffers.
+/// gfx1010 to gfx1013.
 pub(super) const GFX10_1: &[&[Hazard]] = &[
     DENORMAL_MODE,
     PERMLANE_BEHIND_COMPARE,
@@ -13,6 +13,7 @@ pub(super) const GFX10_1: &[&[Hazard]] = &[
     VECTOR_WRITE_BEHIND_SMEM,
     EXEC_WRITE_BEHIND_READ,
     super::pattern::LDS_BRANCH_MEMORY,
+    BUFFER_BEHIND_IMAGE,
 ];
 /// gfx1030 to gfx1036.
 pub(super) const GFX10_3: &[&[Hazard]] = &[DENORMAL_MODE];
@@ -60,6 +61,14 @@ const EXEC_WRITE_BEHIND_READ: &[Hazard] = &[
         ],
         "an instruction other than VALU reads EXEC, VALU overwrites it",
         side(READS_EXEC, Part::Nothing), side(VALU_WRITES_EXEC, Part::Nothing), Meeting::Always),
+];
+
+/// LLVM's feature NSAtoVMEMBug.
+#[rustfmt::skip]
+const BUFFER_BEHIND_IMAGE: &[Hazard] = &[
+    hazard(1, "a long image instruction with scattered addresses, a buffer access with bit 1 or 2 of its \
+            offset set follows",
+        side(SCATTERED_IMAGE, Part::Nothing), side(BUFFER_AT_ODD_OFFSET, Part::Nothing), Meeting::Always),
 ];
 
 fn move_of_source(victim: &Inst) -> String {

@@ -121,6 +121,14 @@ pub(super) const VALU_WRITES_SCALAR: Group = group("VALU that writes a scalar re
 pub(super) const SALU_WRITES_EXEC: Group =
     group("SALU that writes EXEC", |inst| is_salu(inst) && writes(inst, Register::ExecLo));
 pub(super) const BRANCH: Group = group("a branch", |inst| inst.flags.branch);
+/// Image instructions of four words and more have scattered addresses.
+pub(super) const SCATTERED_IMAGE: Group = group("image instruction of four words", |inst| {
+    inst.encoding == Encoding::Mimg && inst.size >= 16
+});
+pub(super) const BUFFER_AT_ODD_OFFSET: Group =
+    group("buffer access with bit 1 or 2 of its offset set", |inst| {
+        matches!(inst.encoding, Encoding::Mubuf | Encoding::Mtbuf) && inst.modifiers.offset & 6 != 0
+    });
 pub(super) const READS_MASK: Group = group("VALU that reads a scalar register as a mask", |inst| {
     matches!(
         inst.operation.opcode(),

@@ -87,6 +87,31 @@ fn around_branches() -> Vec<Vec<&'static str>> {
     sequences
 }
 
+/// Images with scattered addresses, of four words and of three, and buffers with several offsets.
+fn buffers_behind_images() -> Vec<Vec<&'static str>> {
+    let images = [
+        "$vgpr0 = IMAGE_SAMPLE_D_V1_V6_nsa_gfx10 $vgpr3, $vgpr5, $vgpr7, $vgpr9, $vgpr11, $vgpr13, \
+         $sgpr0_sgpr1_sgpr2_sgpr3_sgpr4_sgpr5_sgpr6_sgpr7, $sgpr8_sgpr9_sgpr10_sgpr11, 1, 1, -1, 0, 0, \
+         0, 0, 0, 0, implicit $exec :: (load (s128))",
+        "$vgpr0 = IMAGE_SAMPLE_V1_V3_nsa_gfx10 $vgpr3, $vgpr5, $vgpr7, \
+         $sgpr0_sgpr1_sgpr2_sgpr3_sgpr4_sgpr5_sgpr6_sgpr7, $sgpr8_sgpr9_sgpr10_sgpr11, 1, 2, -1, 0, 0, \
+         0, 0, 0, 0, implicit $exec :: (load (s128))",
+    ];
+    let buffers = [
+        "$vgpr1 = BUFFER_LOAD_DWORD_OFFEN $vgpr4, $sgpr4_sgpr5_sgpr6_sgpr7, 0, 6, 0, 0, implicit $exec",
+        "$vgpr1 = BUFFER_LOAD_DWORD_OFFEN $vgpr4, $sgpr4_sgpr5_sgpr6_sgpr7, 0, 4, 0, 0, implicit $exec",
+        "$vgpr1 = BUFFER_LOAD_DWORD_OFFEN $vgpr4, $sgpr4_sgpr5_sgpr6_sgpr7, 0, 8, 0, 0, implicit $exec",
+    ];
+    let mut sequences = Vec::new();
+    for image in images {
+        for buffer in buffers {
+            sequences.push(vec![image, buffer]);
+            sequences.push(vec![image, "S_NOP 0", buffer]);
+        }
+    }
+    sequences
+}
+
 fn table(processor: &str) -> (Isa, Rules, Vec<Recognized>) {
     let isa = isa(processor);
     let rules = Rules::of(isa.target(), 32).expect("rules");
@@ -99,6 +124,9 @@ fn table(processor: &str) -> (Isa, Rules, Vec<Recognized>) {
         }
     }
     sequences.extend(around_branches());
+    if processor == "gfx1010" {
+        sequences.extend(buffers_behind_images());
+    }
     // Where memory faults are replayed, there are other rules besides.
     let options: &[&str] = if processor == "gfx1010" { &["-mattr=-xnack"] } else { &[] };
     let recognized = recognized(&isa, options, &sequences);

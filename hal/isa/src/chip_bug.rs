@@ -1,0 +1,308 @@
+//! Hardware bugs that a single instruction triggers. LLVM's subtarget features name them; a test
+//! compares which processors have each. Bugs that need several instructions are in the tables of
+//! [`hazard`](crate::hazard). `docs/strict.md` lists all of them.
+
+use crate::{
+    Encoding, Family, Generation, Inst, Opcode, Operand, Register, RegisterRange, Target, Value,
+};
+
+/// A hardware bug.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ChipBug {
+    /// gfx9: a scratch access with a scalar offset and a negative immediate offset faults.
+    NegativeScratchOffset,
+    /// gfx10.1: a scratch access with a vector offset and a negative immediate offset that is not a
+    /// multiple of 4 goes elsewhere.
+    NegativeUnalignedScratchOffset,
+    /// gfx908: MFMA reads an inline constant as its addend wrongly.
+    MfmaInlineLiteral,
+    /// gfx940 to gfx942: the VOP1 form of conversions from 8-bit floats is unreliable.
+    ConvertFloat8,
+    /// gfx1100 to gfx1103: `v_mad_u64_u32` and `v_mad_i64_i32` write a source before they read it.
+    MadIntraForwarding,
+    /// gfx940 and gfx11: DOT instructions ignore `op_sel`.
+    DotOpSel,
+    /// gfx12: transcendental operations on scalar registers read an inline constant wrongly in half
+    /// precision.
+    ScalarTranscendentalConstant,
+    /// gfx10.1: a flat access to global memory ignores the immediate offset.
+    FlatSegmentOffset,
+    /// gfx10.1: `s_inst_prefetch` can hang the wave.
+    InstPrefetch,
+    /// gfx11: a scratch access with vector and scalar offsets goes elsewhere where the two lowest bits
+    /// of the offsets carry.
+    ScratchSwizzle,
+    /// gfx1100 and gfx1102, waves of 32 lanes: scalar registers are not set up if a kernel starts with
+    /// fewer than 16.
+    UserSgprInit16,
+}
+
+impl ChipBug {
+    /// All of them.
+    pub const ALL: [ChipBug; 11] = [
+        ChipBug::NegativeScratchOffset,
+        ChipBug::NegativeUnalignedScratchOffset,
+        ChipBug::MfmaInlineLiteral,
+        ChipBug::ConvertFloat8,
+        ChipBug::MadIntraForwarding,
+        ChipBug::DotOpSel,
+        ChipBug::ScalarTranscendentalConstant,
+        ChipBug::FlatSegmentOffset,
+        ChipBug::InstPrefetch,
+        ChipBug::ScratchSwizzle,
+        ChipBug::UserSgprInit16,
+    ];
+
+    /// LLVM's name for it: a subtarget feature as in `-mattr`, or a method of its `GCNSubtarget`.
+    pub fn llvm_name(self) -> &'static str {
+        match self {
+            ChipBug::NegativeScratchOffset => "negative-scratch-offset-bug",
+            ChipBug::NegativeUnalignedScratchOffset => "negative-unaligned-scratch-offset-bug",
+            ChipBug::MfmaInlineLiteral => "mfma-inline-literal-bug",
+            ChipBug::ConvertFloat8 => "cvt-fp8-vop1-bug",
+            ChipBug::MadIntraForwarding => "mad-intra-fwd-bug",
+            ChipBug::DotOpSel => "hasDOTOpSelHazard",
+            ChipBug::ScalarTranscendentalConstant => "hasNoF16PseudoScalarTransInlineConstants",
+            ChipBug::FlatSegmentOffset => "flat-segment-offset-bug",
+            ChipBug::InstPrefetch => "inst-fwd-prefetch-bug",
+            ChipBug::ScratchSwizzle => "hasFlatScratchSVSSwizzleBug",
+            ChipBug::UserSgprInit16 => "user-sgpr-init16-bug",
+        }
+    }
+
+    /// What goes wrong, as reports say it.
+    pub fn effect(self) -> &'static str {
+        match self {
+            ChipBug::NegativeScratchOffset => {
+                "a scratch access with a scalar offset and a negative immediate offset faults"
+            }
+            ChipBug::NegativeUnalignedScratchOffset => {
+                "a scratch access with a negative immediate offset that is not a multiple of 4 goes \
+                 to another address"
+            }
+            ChipBug::MfmaInlineLiteral => "MFMA reads a constant addend wrongly",
+            ChipBug::ConvertFloat8 => {
+                "the VOP1 form of this conversion is unreliable; its SDWA and VOP3 forms are not"
+            }
+            ChipBug::MadIntraForwarding => {
+                "the destination overlaps a source, which is overwritten before it is read"
+            }
+            ChipBug::DotOpSel => "op_sel does not work for DOT instructions",
+            ChipBug::ScalarTranscendentalConstant => {
+                "an inline constant is read wrongly by this instruction"
+            }
+            ChipBug::FlatSegmentOffset => "the offset is ignored in accesses to global memory",
+            ChipBug::InstPrefetch => "the instruction can hang the wave",
+            ChipBug::ScratchSwizzle => {
+                "the two lowest bits of the vector offset and of the scalar one, with the immediate \
+                 offset, carry, and the access goes to another address"
+            }
+            ChipBug::UserSgprInit16 => {
+                "scalar registers are not set up, as the kernel starts with fewer than 16 of them"
+            }
+        }
+    }
+
+    /// Returns `true` if waves of a target can meet it.
+    pub fn affects(self, target: &Target) -> bool {
+        let generation = target.generation();
+        let processor = target.processor();
+        match self {
+            ChipBug::NegativeScratchOffset => {
+                matches!(generation, Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940)
+            }
+            ChipBug::NegativeUnalignedScratchOffset
+            | ChipBug::FlatSegmentOffset
+            | ChipBug::InstPrefetch => target.is_gfx10_1(),
+            ChipBug::MfmaInlineLiteral => processor == "gfx908",
+            ChipBug::ConvertFloat8 => matches!(processor, "gfx940" | "gfx941" | "gfx942"),
+            ChipBug::MadIntraForwarding => {
+                processor.starts_with("gfx110") || processor == "gfx11-generic"
+            }
+            ChipBug::DotOpSel => matches!(generation, Generation::Gfx940 | Generation::Gfx11),
+            ChipBug::ScalarTranscendentalConstant => generation == Generation::Gfx12,
+            ChipBug::ScratchSwizzle => generation == Generation::Gfx11,
+            ChipBug::UserSgprInit16 => {
+                matches!(processor, "gfx1100" | "gfx1102" | "gfx11-generic")
+            }
+        }
+    }
+
+    /// The bug that an instruction triggers whatever its registers hold.
+    pub fn of(target: &Target, inst: &Inst) -> Option<ChipBug> {
+        ChipBug::ALL.into_iter().find(|bug| bug.affects(target) && bug.is_triggered_by(inst))
+    }
+
+    fn is_triggered_by(self, inst: &Inst) -> bool {
+        let is_scratch = inst.encoding == Encoding::Scratch;
+        let offset = inst.modifiers.offset;
+        match self {
+            ChipBug::NegativeScratchOffset => is_scratch && offset < 0 && has_scalar_offset(inst),
+            ChipBug::NegativeUnalignedScratchOffset => {
+                is_scratch && offset < 0 && offset % 4 != 0 && vector_address(inst).is_some()
+            }
+            ChipBug::MfmaInlineLiteral => {
+                let addend = inst.sources().nth(2);
+                inst.operation.is(Family::Mfma) && addend.is_some_and(is_constant)
+            }
+            ChipBug::ConvertFloat8 => {
+                inst.encoding == Encoding::Vop1 && inst.operation.is(Family::ConvertFromFloat8)
+            }
+            ChipBug::MadIntraForwarding => {
+                let written = inst.destinations().next().and_then(vector_register);
+                // Where the upper register of the addend alone is overwritten, compilers have left it
+                // undefined.
+                let low =
+                    |source: &Operand| Some(RegisterRange::new(vector_register(source)?.first, 1));
+                let is_overwritten = |source: &Operand| {
+                    low(source).zip(written).is_some_and(|(low, written)| low.overlaps(written))
+                };
+                inst.operation.is(Family::Mad64) && inst.sources().any(is_overwritten)
+            }
+            ChipBug::DotOpSel => {
+                let modifiers = &inst.modifiers;
+                inst.encoding == Encoding::Vop3p
+                    && inst.operation.is(Family::Dot)
+                    && (modifiers.op_sel.is_some_and(|low| low != 0)
+                        || modifiers.op_sel_hi.is_some_and(|high| high & 7 != 7))
+            }
+            ChipBug::ScalarTranscendentalConstant => {
+                inst.operation.is(Family::ScalarTranscendentalF16)
+                    && inst.sources().any(is_inline_constant)
+            }
+            ChipBug::FlatSegmentOffset => inst.encoding == Encoding::Flat && offset != 0,
+            ChipBug::InstPrefetch => inst.operation.opcode() == Opcode::SInstPrefetch,
+            // These depend on what registers hold, or on the kernel.
+            ChipBug::ScratchSwizzle | ChipBug::UserSgprInit16 => false,
+        }
+    }
+}
+
+fn is_constant(operand: &Operand) -> bool {
+    is_inline_constant(operand)
+        || matches!(operand.value, Value::Literal(_) | Value::WideLiteral(_))
+}
+
+fn is_inline_constant(operand: &Operand) -> bool {
+    matches!(operand.value, Value::Integer(_) | Value::Float(_))
+}
+
+fn vector_register(operand: &Operand) -> Option<RegisterRange> {
+    match operand.value {
+        Value::Register(range) if range.first.is_per_lane() => Some(range),
+        _ => None,
+    }
+}
+
+/// The vector register that holds an access's address.
+fn vector_address(inst: &Inst) -> Option<RegisterRange> {
+    inst.sources().next().and_then(vector_register)
+}
+
+/// Returns `true` if a scratch access adds a scalar register to its offset.
+fn has_scalar_offset(inst: &Inst) -> bool {
+    inst.sources().any(|operand| {
+        matches!(operand.value, Value::Register(range) if matches!(range.first,
+            Register::Sgpr(_) | Register::VccLo | Register::VccHi | Register::M0))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::inst;
+    use crate::{Isa, Pc};
+
+    /// Processors as LLVM's subtarget features have them; waves of either size.
+    #[test]
+    fn bugs_affect_the_processors_that_llvm_says() {
+        for name in Target::names() {
+            let target: Target = name.parse().unwrap();
+            let Ok(isa) = Isa::new(&target) else { continue };
+            let features = isa.features();
+            for bug in ChipBug::ALL {
+                let feature = features.iter().find(|own| own.name == bug.llvm_name());
+                let Some(feature) = feature else {
+                    assert!(bug.llvm_name().starts_with("has"), "LLVM has no {bug:?}");
+                    continue;
+                };
+                assert_eq!(bug.affects(&target), feature.is_enabled, "{name} {bug:?}");
+            }
+        }
+    }
+
+    /// For each bug an instruction that triggers it, and one that does not.
+    #[test]
+    fn instructions_that_trigger_bugs_are_recognised() {
+        for (target, bug, wrong, right) in [
+            (
+                "gfx942",
+                ChipBug::NegativeScratchOffset,
+                "scratch_load_dword v0, off, s4 offset:-4",
+                "scratch_load_dword v0, v1, off offset:-4",
+            ),
+            (
+                "gfx1010",
+                ChipBug::NegativeUnalignedScratchOffset,
+                "scratch_load_dword v0, v1, off offset:-3",
+                "scratch_load_dword v0, v1, off offset:-4",
+            ),
+            (
+                "gfx942",
+                ChipBug::ConvertFloat8,
+                "v_cvt_f32_fp8_e32 v0, v1",
+                "v_cvt_f32_fp8_sdwa v0, v1 src0_sel:BYTE_0",
+            ),
+            (
+                "gfx1100",
+                ChipBug::MadIntraForwarding,
+                "v_mad_u64_u32 v[0:1], null, v1, v2, v[4:5]",
+                "v_mad_u64_u32 v[0:1], null, v2, v3, v[4:5]",
+            ),
+            (
+                "gfx1100",
+                ChipBug::DotOpSel,
+                "v_dot2_f32_f16 v0, v1, v2, v3 op_sel:[1,0,0]",
+                "v_dot2_f32_f16 v0, v1, v2, v3",
+            ),
+            (
+                "gfx1201",
+                ChipBug::ScalarTranscendentalConstant,
+                "v_s_rcp_f16 s0, 2.0",
+                "v_s_rcp_f16 s0, s1",
+            ),
+            (
+                "gfx1010",
+                ChipBug::FlatSegmentOffset,
+                "flat_load_dword v0, v[2:3] offset:4",
+                "flat_load_dword v0, v[2:3]",
+            ),
+            (
+                "gfx1100",
+                ChipBug::MadIntraForwarding,
+                "v_mad_u64_u32 v[0:1], null, s2, s3, v[1:2]",
+                "v_mad_u64_u32 v[1:2], null, s2, s3, v[0:1]",
+            ),
+            ("gfx1010", ChipBug::InstPrefetch, "s_inst_prefetch 0x1", "s_nop 0"),
+        ] {
+            let found = |line| ChipBug::of(&target.parse().unwrap(), &inst(target, line));
+            assert_eq!(found(wrong), Some(bug), "{target} {wrong}");
+            assert_eq!(found(right), None, "{target} {right}");
+        }
+    }
+
+    /// Assemblers refuse it: the words are those of an instruction with a register, which bits 26:18 of
+    /// the second word name.
+    #[test]
+    fn mfma_with_a_constant_addend_is_recognised() {
+        let target: Target = "gfx908".parse().unwrap();
+        let isa = Isa::new(&target).unwrap();
+        let mut bytes = isa.assemble("v_mfma_f32_4x4x1f32 a[0:3], v0, v1, a[0:3]").unwrap();
+        let found = |bytes: &[u8]| ChipBug::of(&target, &isa.decode(bytes, Pc(0)).unwrap());
+        assert_eq!(found(&bytes), None);
+        let word = u32::from_le_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]);
+        let zero = word & !(0x1ff << 18) | 128 << 18;
+        bytes[4..8].copy_from_slice(&zero.to_le_bytes());
+        assert_eq!(found(&bytes), Some(ChipBug::MfmaInlineLiteral));
+    }
+}
