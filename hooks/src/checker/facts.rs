@@ -2,7 +2,7 @@
 
 use flipwave_isa::counter::{Counter, Counters, Queue, WaitCounts};
 use flipwave_isa::hazard::wait_states;
-use flipwave_isa::{DecodeError, Inst, Isa, Opcode, Pc, RegisterSet, Target};
+use flipwave_isa::{ChipBug, DecodeError, Inst, Isa, Opcode, Pc, RegisterSet, Target};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -29,6 +29,8 @@ pub struct Facts {
     pub loads_in_order: bool,
     /// Wait states it takes.
     pub wait_states: u8,
+    /// The hardware bug that it triggers.
+    pub chip_bug: Option<ChipBug>,
 }
 
 impl Facts {
@@ -44,6 +46,7 @@ impl Facts {
             settles: counters.settles(&inst),
             loads_in_order: counters.loads_in_order(&inst),
             wait_states: wait_states(&inst),
+            chip_bug: ChipBug::of(target, &inst),
             inst,
         }
     }

@@ -21,6 +21,8 @@ pub enum CheckRule {
     Groups,
     /// Kernels have the registers and the scratch that their code names.
     Allocation,
+    /// No inserted instruction triggers a known bug of the processor.
+    ChipBugs,
 }
 
 impl CheckRule {
@@ -34,6 +36,7 @@ impl CheckRule {
             CheckRule::Hazards => "hazards",
             CheckRule::Groups => "groups",
             CheckRule::Allocation => "allocation",
+            CheckRule::ChipBugs => "chip-bugs",
         }
     }
 }

@@ -24,12 +24,14 @@
 //! 6. **Groups.** Clauses are whole; a delay hint is followed by the instructions it is about.
 //! 7. **Allocation.** Each kernel's descriptor has all registers that the code reachable from it
 //!    names, and the scratch that it uses.
+//! 8. **Chip bugs.** No inserted instruction triggers a known bug of the processor.
 //!
 //! It trusts decoding, [`crate::flow`] and [`crate::dataflow`], which have proofs of their own,
 //! and that inserted code's stores do not meet the scratch slots it keeps guest values in. What
 //! hooks do to memory is theirs.
 
 mod allocation;
+mod chip_bugs;
 mod code;
 mod entry;
 mod facts;
@@ -156,6 +158,7 @@ pub fn check(
     proof.hazards = hazards::check(&question, &code, &flow, &mut findings);
     scalar_reads::check(&question, &code, &flow, &mut findings);
     groups::check(&question, &code, &mut findings);
+    chip_bugs::check(&code, &mut findings);
     allocation::check(&question, &code, &flow, &mut findings);
     let is_inserted = |owner: Owner| matches!(owner, Owner::Inserted(_));
     proof.inserted = code.items().iter().filter(|item| is_inserted(item.owner)).count();

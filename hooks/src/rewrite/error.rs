@@ -18,6 +18,15 @@ pub enum RewriteError {
     /// Its target.
     #[error(transparent)]
     NoRules(#[from] NoRules),
+    /// Code in which inserted instructions would need waits that are not known.
+    #[error(
+        "the code turns on expert scheduling mode at {pc}, in which hooks would need waits that \
+         Flipwave does not insert: compile it without `-amdgpu-expert-scheduling-mode`"
+    )]
+    ExpertMode {
+        /// The instruction that turns it on.
+        pc: Pc,
+    },
     /// A source that was not added.
     #[error("a hook is asked for of source {index}, which was not added")]
     NoSource {

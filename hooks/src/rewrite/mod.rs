@@ -29,7 +29,8 @@ use crate::hook::{Argument, HookCompiler, HookData, HookSource, Mask};
 use crate::layout::{CodeLayout, Placement};
 use crate::registers::{Component, RegisterRun, components};
 use flipwave_codeobj::{CodeObject, LineTable};
-use flipwave_isa::{Pc, RegisterRange, Rules};
+use flipwave_isa::counter::expert::may_turn_on;
+use flipwave_isa::{Generation, Inst, Pc, RegisterRange, Rules};
 use std::collections::BTreeMap;
 
 /// When a hook runs.
@@ -126,9 +127,16 @@ impl<'a> Instrumentation<'a> {
     ///
     /// # Errors
     /// [`RewriteError::Flow`] for code that cannot be read, [`RewriteError::NoRules`] for code that may
-    /// not be changed since the rules that it must keep are not known.
+    /// not be changed since the rules that it must keep are not known, and
+    /// [`RewriteError::ExpertMode`].
     pub fn new(object: &'a CodeObject) -> Result<Instrumentation<'a>, RewriteError> {
         let program = Disassembly::read(object)?;
+        if program.target.generation() >= Generation::Gfx12 {
+            let turns_on = program.instructions.iter().find(|own| may_turn_on(own));
+            if let Some(Inst { pc, .. }) = turns_on {
+                return Err(RewriteError::ExpertMode { pc: *pc });
+            }
+        }
         Ok(Instrumentation {
             rules: program.rules()?,
             components: components(object, &program),

@@ -2,6 +2,7 @@
 //! rule has a pair that keeps it and pairs in which one thing is left out.
 
 mod allocation;
+mod chip_bugs;
 mod control;
 mod groups;
 mod hazards;

@@ -113,3 +113,17 @@ fn after_a_call_inserted_code_touches_only_what_the_program_reads_next() {
     let ways = "+ v_mov_b32 v12, v12\n+ s_cbranch_scc0 next\n+ s_nop 0\nnext:";
     pair(&text.replace("+ v_mov_b32 v12, v12", ways)).breaks(CheckRule::Waits, "v12");
 }
+
+/// v_mov_b16 of halves, as numbers, since the assembler has no names for halves: v20.l, v10.l.
+#[test]
+fn inserted_code_that_names_the_other_half_of_a_register_must_wait() {
+    let text = "global_load_d16_hi_b16 v10, v1, s[2:3]
+        + s_waitcnt vmcnt(0)
+        + v_mov_b16 v20.l, v10.l
+        s_waitcnt vmcnt(0)
+        v_mov_b32 v0, v1";
+    let text = text.replace("v_mov_b16 v20.l, v10.l", ".long 0x7e28390a");
+    Pair::of("gfx1100", &text).holds();
+    let wrong = text.replacen("+ s_waitcnt vmcnt(0)", "", 1);
+    Pair::of("gfx1100", &wrong).breaks(CheckRule::Waits, "v10");
+}

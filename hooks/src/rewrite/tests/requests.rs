@@ -373,3 +373,14 @@ fn hooks_get_others_than_reserved_registers() {
     assert_eq!(reserved.len(), 20);
     assert!(reserved.iter().all(|own| !named.meets(*own)), "{reserved:?}");
 }
+
+#[test]
+fn code_in_expert_scheduling_mode_is_refused() {
+    let with = |value: u32| {
+        let mode = format!("s_setreg_imm32_b32 hwreg(HW_REG_WAVE_SCHED_MODE, 0, 2), {value}\n");
+        sample("gfx1201", &format!("{mode}{KERNEL}"))
+    };
+    let error = Instrumentation::new(&with(2)).err().map(|error| error.to_string());
+    assert!(error.is_some_and(|own| own.contains("expert scheduling mode")));
+    assert!(Instrumentation::new(&with(0)).is_ok());
+}
