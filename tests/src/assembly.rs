@@ -2,7 +2,7 @@
 
 use crate::{MACHINES, Machine};
 use flipwave_codeobj::CodeObject;
-use flipwave_isa::{AccVgprs, Generation, Pc};
+use flipwave_isa::{AccVgprs, ChipBug, Generation, Pc};
 use std::path::Path;
 use std::process::Command;
 
@@ -42,6 +42,17 @@ pub fn assemble_for(machine: Machine, body: &str) -> Assembly {
     let lacks = |line: &str| line.contains("accum_offset") || line.contains("kernarg_preload");
     let lines = text.lines().filter(|line| is_unified || !lacks(line));
     let text: String = lines.map(|line| format!("{line}\n")).collect();
+    // With the workgroup's index 16 scalar registers, without which some processors set up none.
+    let needs_sixteen = ChipBug::UserSgprInit16.affects(&machine.target());
+    let text = if needs_sixteen {
+        let pointer = "    .amdhsa_user_sgpr_kernarg_segment_ptr 1\n";
+        let count = "    .amdhsa_user_sgpr_count user_sgprs\n";
+        let default = "    .ifndef user_sgprs\n    .set user_sgprs, 15\n    .endif\n";
+        let text = text.replace(pointer, &format!("{pointer}    {count}"));
+        text.replace("    .rodata\n", &format!("{default}    .rodata\n"))
+    } else {
+        text
+    };
     std::fs::write(&frame, text).expect("the frame written");
     std::fs::write(folder.path().join("body.s"), body).expect("the kernel's body written");
     // The last version that every runtime reads.

@@ -268,27 +268,38 @@ fn what_is_undefined_or_not_allocated_is_found_on_every_machine() {
 }
 
 #[test]
-fn halves_of_a_register_are_waited_for_one_by_one_from_gfx11_on() {
+fn memory_waits_for_halves_and_valu_for_whole_registers_from_gfx11_on() {
     let lds = ".set lds_bytes, 256\n ds_store_b32 v1, v0\n";
     let low = "ds_load_u16_d16 v2, v1\n";
     let high = "ds_load_u16_d16_hi v2, v1\n";
+    let device_high = "global_load_d16_hi_b16 v2, v1, s[2:3]\n";
     // As numbers, since the assembler has no names for halves: v_mov_b16 v3.l, v2.l; v3.l, v2.h;
     // v2.h, v0.l.
     let [move_low, move_high, move_over] =
         [".long 0x7e063902", ".long 0x7e063982", ".long 0x7f043900"];
-    for (processor, wait) in [("gfx1100", "s_waitcnt lgkmcnt(0)"), ("gfx1201", "s_wait_dscnt 0x0")]
-    {
+    for (processor, wait, wait_device) in [
+        ("gfx1100", "s_waitcnt lgkmcnt(0)", "s_waitcnt vmcnt(0)"),
+        ("gfx1201", "s_wait_dscnt 0x0", "s_wait_loadcnt 0x0"),
+    ] {
         for machine in machines(processor) {
+            // Loads of one queue into different halves, and stores of the half that has arrived.
             keeps(machine, 64, &format!("{lds}{low}{high}{wait}\nv_mov_b32 v3, v2\n"));
-            keeps(machine, 64, &format!("{lds}{low}{wait}\n{high}{move_low}\n"));
             keeps(machine, 64, &format!("{lds}{low}{wait}\n{high}ds_store_b16 v1, v2\n"));
-            for (before, after) in [
-                (high, "v_mov_b32 v3, v2"),
-                (high, move_high),
-                (high, "ds_store_b16_d16_hi v1, v2"),
-                (high, move_over),
-                (high, "ds_load_u16_d16_hi v2, v1"),
-                (low, "ds_load_u16 v2, v1"),
+            keeps(machine, 64, &format!("{lds}{low}{wait}\n{high}{wait}\n{move_low}\n"));
+            for (before, wait, after) in [
+                (high, wait, "v_mov_b32 v3, v2"),
+                (high, wait, move_high),
+                (high, wait, "ds_store_b16_d16_hi v1, v2"),
+                (high, wait, move_over),
+                (high, wait, "ds_load_u16_d16_hi v2, v1"),
+                (low, wait, "ds_load_u16 v2, v1"),
+                // The half that is not on its way.
+                (high, wait, move_low),
+                (low, wait, move_high),
+                (low, wait, move_over),
+                (device_high, wait_device, move_low),
+                // Loads of different queues write the register in any order.
+                (device_high, wait_device, low.trim()),
             ] {
                 let with = |wait: &str| format!("{lds}{before}{wait}\nwrong: {after}\n");
                 breaks(machine, Rule::WaitCounter, 64, &with(""), &with(wait));

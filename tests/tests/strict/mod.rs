@@ -1,11 +1,14 @@
 //! The strict level: each rule fires where it is broken and nowhere else, and what compilers emit
 //! breaks none.
 
+mod chip_bugs;
 mod clean;
 mod deletion;
+mod expert;
 mod generations;
 mod gfx12;
 mod planted;
+mod private;
 mod report;
 mod rules;
 

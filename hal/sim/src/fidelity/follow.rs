@@ -2,11 +2,11 @@
 
 use super::DispatchCheck;
 use super::executions::Instruction;
-use super::memory::MarkedMemory;
-use super::{scalar_memory, vector_memory};
+use super::scalar_memory;
 use crate::instruction::vector_memory::Transfer;
 use crate::instruction::{Op, Run};
-use crate::shadow::{Decision, LdsMarks, Shadow};
+use crate::shadow::vector_memory::{self, Memories};
+use crate::shadow::{Decision, LdsMarks, MarkedMemory, Shadow};
 use crate::wave::{Row, RowIndex, Wave};
 use flipwave_device::Dim3;
 use rustc_hash::FxHashMap;
@@ -66,7 +66,8 @@ impl DispatchCheck {
                     );
                 let mut none = LdsMarks::clear(0);
                 let lds = if uses_lds { of_workgroup(lds, wave) } else { &mut none };
-                vector_memory::follow(shadow, ghost, (memory, lds), wave, op, access);
+                let memories = Memories { device: memory, lds };
+                vector_memory::follow(shadow, ghost, memories, wave, op, access);
             }
             Run::Lds(access) => {
                 of_workgroup(lds, wave).follow(shadow, ghost, wave, op, access);

@@ -10,10 +10,8 @@
 mod course;
 mod executions;
 mod follow;
-mod memory;
 mod report;
 mod scalar_memory;
-mod vector_memory;
 
 pub use report::{Fidelity, OperationFidelity, UnsettledDecision};
 
@@ -25,13 +23,12 @@ use crate::execute::step::is_vector;
 use crate::instruction::control::Control;
 use crate::instruction::{Op, Run, Stretch, Traits};
 use crate::memory::Memory;
-use crate::shadow::{LdsMarks, Shadow};
+use crate::shadow::{LdsMarks, MarkedMemory, Shadow};
 use crate::translate::program::Program;
 use crate::wave::{Level, Machine, Wave};
 use executions::Executions;
 use flipwave_device::{Dim3, FaultCause, WaveId};
 use flipwave_isa::LaneMask;
-use memory::MarkedMemory;
 use report::Findings;
 use rustc_hash::FxHashMap;
 use std::mem;

@@ -1,11 +1,10 @@
 //! How marks go through accesses to memory by the wave, as in
-//! [`vector_memory`](super::vector_memory).
+//! [`vector_memory`](crate::shadow::vector_memory).
 
-use super::memory::MarkedMemory;
 use crate::execute::scalar_memory::execute;
 use crate::instruction::scalar_memory::{ScalarAccess, Transfer};
 use crate::instruction::{Op, Word};
-use crate::shadow::{Named, Shadow, stand_in};
+use crate::shadow::{MarkedMemory, Named, Shadow, stand_in};
 use crate::wave::{ScalarIndex, Wave};
 use std::ops::Range;
 

@@ -34,11 +34,6 @@ impl LdsMarks {
         LdsMarks { bits: vec![0; bytes as usize] }
     }
 
-    /// Nothing is marked any more.
-    pub fn unmark(&mut self) {
-        self.bits.fill(0);
-    }
-
     /// Follows an LDS instruction: it is executed with marks for data, at the addresses
     /// that it has.
     pub fn follow(

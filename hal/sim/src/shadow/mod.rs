@@ -3,12 +3,15 @@
 
 mod decision;
 mod lds;
+mod memory;
 mod named;
 mod registers;
 mod slot;
+pub mod vector_memory;
 
 pub use decision::{Decision, Purpose, decided_by};
 pub use lds::{LdsMarks, destination_words};
+pub use memory::MarkedMemory;
 pub use named::Named;
 pub use registers::{Shadow, stand_in};
 pub use slot::{SlotSet, Slots};

@@ -37,9 +37,12 @@ impl Slots {
     /// Whether the two have a register, or half of one, in common.
     pub fn overlap(&self, other: &Slots) -> bool {
         let are_apart = matches!((self.half, other.half), (Some(own), Some(its)) if own != its);
-        self.numbers.start < other.numbers.end
-            && other.numbers.start < self.numbers.end
-            && !are_apart
+        self.meet(other) && !are_apart
+    }
+
+    /// Whether the two have a register in common, of which they may name different halves.
+    pub fn meet(&self, other: &Slots) -> bool {
+        self.numbers.start < other.numbers.end && other.numbers.start < self.numbers.end
     }
 
     /// The rows of vector registers.

@@ -5,11 +5,12 @@ use crate::shadow::Named;
 use crate::wave::Machine;
 use flipwave_device::ModuleId;
 use flipwave_isa::clause;
+use flipwave_isa::counter::expert::{AluWait, Pipe};
 use flipwave_isa::counter::{Counter, Queue, WaitCounts};
 use flipwave_isa::dual::bank_conflict;
 use flipwave_isa::hazard::{amount_in_last_register, wait_states};
 use flipwave_isa::message::deallocates_vgprs;
-use flipwave_isa::{Inst, RegisterRange, Rules, Target, Vgpr};
+use flipwave_isa::{ChipBug, Inst, RegisterRange, Rules, Target, Vgpr};
 
 /// What the rules need of an instruction.
 #[derive(Debug)]
@@ -42,6 +43,14 @@ pub struct Facts {
     pub deallocates: bool,
     /// A vector load that may follow another one into the same registers.
     pub loads_in_order: bool,
+    /// Whether it waits for both halves of a register of which it names one.
+    pub waits_for_whole_registers: bool,
+    /// What expert scheduling mode counts it with.
+    pub pipe: Option<Pipe>,
+    /// What it waits for in expert scheduling mode.
+    pub alu_wait: Option<AluWait>,
+    /// The hardware bug that it triggers whatever its registers hold.
+    pub chip_bug: Option<ChipBug>,
 }
 
 /// What an instruction is to clauses.
@@ -83,6 +92,10 @@ impl Facts {
             },
             deallocates: deallocates_vgprs(target, inst),
             loads_in_order: rules.counters.loads_in_order(inst),
+            waits_for_whole_registers: rules.counters.waits_for_whole_registers(inst),
+            pipe: Pipe::of(inst),
+            alu_wait: AluWait::of(inst),
+            chip_bug: ChipBug::of(target, inst),
         };
         for (number, hazard) in rules.hazards.iter().copied().flatten().enumerate() {
             facts.triggers |= u64::from(hazard.trigger.group.contains(inst)) << number;

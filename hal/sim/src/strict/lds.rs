@@ -5,12 +5,9 @@ use super::facts::Facts;
 use super::footprint::Footprint;
 use super::violation::Finding;
 use super::waits::Operation;
-use crate::execute::lds;
-use crate::instruction::vector_memory::Transfer;
-use crate::instruction::{Element, Op};
-use crate::shadow::{LdsMarks, Shadow};
+use crate::shadow::LdsMarks;
 use flipwave_device::WaveId;
-use flipwave_isa::{Lane, LaneMask};
+use flipwave_isa::LaneMask;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -103,55 +100,5 @@ impl LdsState {
                     Finding::UnderWayAtBarrier { address: *address, operation, wave: other.wave };
                 Some((finding, LaneMask(1 << lane.0)))
             })
-    }
-
-    /// Follows the LDS side of a flat access.
-    pub fn follow_flat(
-        &mut self,
-        shadow: &mut Shadow,
-        op: &Op,
-        transfer: Transfer,
-        footprints: &[Footprint<u32>],
-    ) {
-        for Footprint { lane: Lane(lane), address, bytes } in footprints {
-            let lane = usize::from(*lane);
-            let load = |undefined: &[u8], element: Element, shadow: &mut Shadow| {
-                let loaded = lds::read(undefined, *address, element.bytes());
-                for word in 0..u16::from(element.words()) {
-                    let at = usize::from(word) * 4;
-                    let loaded = [0, 1, 2, 3].map(|byte| loaded[at + byte]);
-                    let row = usize::from(op.destination.plus(word).0);
-                    let old = shadow.rows[row].0[lane];
-                    shadow.rows[row].0[lane] = element.extend(u32::from_le_bytes(loaded), old);
-                }
-            };
-            let store = |undefined: &mut [u8], element: Element, shadow: &Shadow| {
-                let Some(data) = op.sources[1].row() else { return };
-                let mut stored = [0; 16];
-                for word in 0..u16::from(element.words()) {
-                    let bits = element.part(shadow.row(data, word).0[lane]);
-                    stored[usize::from(word) * 4..][..4].copy_from_slice(&bits.to_le_bytes());
-                }
-                lds::write(undefined, *address, &stored[..element.bytes()]);
-            };
-            match transfer {
-                Transfer::Load(element) => load(&self.undefined.bits, element, shadow),
-                Transfer::Store(element) => store(&mut self.undefined.bits, element, shadow),
-                // Flat accesses are not formatted, and take no way around registers.
-                Transfer::LoadBlock
-                | Transfer::StoreBlock
-                | Transfer::LoadFormat(_)
-                | Transfer::StoreFormat(_)
-                | Transfer::LoadToLds(_)
-                | Transfer::LoadFormatToLds(_)
-                | Transfer::StoreFromLds(_) => {}
-                Transfer::Atomic { returns, .. } => {
-                    let element = Element::Words((bytes / 4) as u8);
-                    if returns {
-                        load(&self.undefined.bits, element, shadow);
-                    }
-                }
-            }
-        }
     }
 }

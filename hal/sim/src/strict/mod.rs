@@ -3,7 +3,9 @@
 
 mod allocation;
 mod bounds;
+mod chip_bug;
 mod clause;
+mod expert;
 mod facts;
 mod footprint;
 mod lds;
@@ -15,6 +17,7 @@ mod split_barrier;
 mod violation;
 mod waits;
 
+pub use expert::AluCounter;
 pub use rule::Rule;
 pub(crate) use segment_bounds::SegmentBounds;
 pub use violation::{Finding, Instruction, Violation};
@@ -23,17 +26,20 @@ use crate::dispatch::checker::Checker;
 use crate::dispatch::launch::Launch;
 use crate::execute::step::is_vector;
 use crate::instruction::control::Control;
-use crate::instruction::vector_memory::Transfer;
+use crate::instruction::vector_memory::{Space, Transfer, VectorAccess};
 use crate::instruction::{Op, Run};
 use crate::memory::Memory;
-use crate::shadow::{Decision, Shadow, destination_words};
+use crate::shadow::vector_memory::{self, Memories};
+use crate::shadow::{Decision, MarkedMemory, Shadow, destination_words};
 use crate::translate::program::Program;
+use crate::wave::private::{Private, stride};
 use crate::wave::{Machine, RowIndex, Status, Wave};
 use clause::Clause;
+use expert::Expert;
 use facts::Facts;
 use flipwave_device::{Dim3, FaultCause, ModuleId, WaveId};
 use flipwave_isa::counter::{Queue, VECTOR_MEMORY};
-use flipwave_isa::{LaneMask, Rules, Target};
+use flipwave_isa::{ChipBug, LaneMask, Rules, Target};
 use lds::{LdsState, Unfinished};
 use recent::Recent;
 use rustc_hash::FxHashMap;
@@ -62,6 +68,8 @@ pub struct Strict {
     waves: FxHashMap<WaveId, Box<WaveState>>,
     /// By position of the workgroup.
     lds: FxHashMap<Dim3, LdsState>,
+    /// Bits of private memory that nothing has written.
+    private: MarkedMemory,
     /// A wave on which operations are tried.
     ghost: Wave,
     report: Report,
@@ -83,6 +91,9 @@ struct WaveState {
     split_barrier: Phase,
     /// Where vector operations may read scalar registers late.
     scalar_reads: Option<Scalars>,
+    expert: Expert,
+    /// A bug that the wave met when it started; reported at its first instruction.
+    bug_at_start: Option<ChipBug>,
 }
 
 impl Strict {
@@ -102,6 +113,7 @@ impl Strict {
             facts: FxHashMap::default(),
             waves: FxHashMap::default(),
             lds: FxHashMap::default(),
+            private: MarkedMemory::default(),
             ghost: Wave::new(level),
             report: Report::default(),
         }
@@ -145,7 +157,13 @@ impl Checker for Strict {
             barrier: None,
             split_barrier: Phase::default(),
             scalar_reads: self.rules.scalar_reads.map(Scalars::new),
+            expert: Expert::default(),
+            bug_at_start: (ChipBug::UserSgprInit16.affects(&self.target)
+                && self.machine.lanes == 32
+                && launch.initial_sgprs() < 16)
+                .then_some(ChipBug::UserSgprInit16),
         };
+        self.forget_private(wave);
         self.waves.insert(wave.id, Box::new(state));
         let lds = || LdsState::new(launch.lds_bytes);
         self.lds.entry(wave.id.workgroup).or_insert_with(lds);
@@ -162,6 +180,9 @@ impl Checker for Strict {
         found.extend(
             allocation::check(wave, op, &facts, state.sgprs, state.is_deallocated).map(wide),
         );
+        let bugs = facts.chip_bug.into_iter().chain(state.bug_at_start.take());
+        found.extend(bugs.map(|bug| wide(Finding::ChipBug(bug))));
+        found.extend(chip_bug::scratch_swizzle(&self.target, wave, op));
         found.extend(facts.bank_conflict.map(|sources| wide(Finding::SameBank { sources })));
         found.extend(state.clause.follow(&facts).map(wide));
         if facts.deallocates {
@@ -171,6 +192,7 @@ impl Checker for Strict {
             state.is_deallocated = true;
         }
         found.extend(state.under_way.check(self.rules.counters, &facts).into_iter().map(wide));
+        found.extend(state.expert.check(&facts, &state.under_way).map(wide));
         found.extend(state.recent.check(&facts, self.rules.hazards).map(wide));
         found.extend(state.scalar_reads.as_ref().and_then(|own| own.check(&facts)).map(wide));
         found.extend(state.shadow.decision(wave, op).map(undefined));
@@ -244,7 +266,7 @@ impl Strict {
         memory: &mut dyn Memory,
         found: &mut Vec<(Finding, LaneMask)>,
     ) {
-        let Strict { rules, ghost, waves, lds, .. } = self;
+        let Strict { rules, ghost, waves, lds, private, .. } = self;
         let lds = lds.get_mut(&wave.id.workgroup);
         if let Some(counts) = facts.waits {
             state.under_way.wait(rules.counters, counts);
@@ -284,20 +306,18 @@ impl Strict {
                 bounds::forget_beyond(&mut state.shadow, wave, op, access, memory);
             }
             Run::VectorMemory(access) => {
-                define_loaded(&mut state.shadow, wave, op, access.transfer);
                 let footprints = footprint::flat_lds(wave, op, access);
                 // From gfx10 on the two counters are decremented in order, wherever it goes.
                 let is_undecided = counted.iter().any(|(_, queue)| *queue == Queue::Flat);
                 if is_undecided && footprints.is_empty() {
                     counted = VECTOR_MEMORY;
                 }
-                if let Some(lds) = lds {
-                    lds.follow_flat(&mut state.shadow, op, access.transfer, &footprints);
-                    // Where exactly such loads go is not followed.
-                    let transfer = access.transfer;
-                    if matches!(transfer, Transfer::LoadToLds(_) | Transfer::LoadFormatToLds(_)) {
-                        lds.undefined.unmark();
+                match lds {
+                    Some(lds) if may_meet_marks(access, private) => {
+                        let memories = Memories { device: private, lds: &mut lds.undefined };
+                        vector_memory::follow(&mut state.shadow, ghost, memories, wave, op, access);
                     }
+                    _ => define_loaded(&mut state.shadow, wave, op, access.transfer),
                 }
             }
             Run::Lds(access) => {
@@ -320,11 +340,36 @@ impl Strict {
             // Tensors are moved by targets without rules alone.
             Run::Tensor(_) | Run::NotCompute(_) | Run::Gap(_) => {}
         }
-        state.under_way.issue(rules.counters, facts, counted, touched);
+        let operation = state.under_way.issue(rules.counters, facts, counted, touched);
+        state.expert.push(wave, op, facts, operation);
+    }
+
+    /// Nothing has written the private memory of a wave that starts, whoever had it before.
+    fn forget_private(&mut self, wave: &Wave) {
+        let Private { base, bytes, launch, launch_bytes, .. } = wave.private;
+        if bytes == 0 {
+            return;
+        }
+        if self.private.is_empty() {
+            self.private = MarkedMemory::within(launch..launch.saturating_add(launch_bytes));
+        }
+        let dwords = u64::from(bytes.div_ceil(4));
+        self.private.mark(base..base + dwords * u64::from(stride(wave.machine.lanes)));
     }
 }
 
-/// What vector memory delivers is defined.
+/// Whether a vector memory instruction may access LDS, or private memory whose marks are followed.
+fn may_meet_marks(access: VectorAccess, private: &MarkedMemory) -> bool {
+    let moves_lds = matches!(
+        access.transfer,
+        Transfer::LoadToLds(_) | Transfer::LoadFormatToLds(_) | Transfer::StoreFromLds(_)
+    );
+    let is_private =
+        matches!(access.space, Space::Scratch | Space::ScaledScratch { .. } | Space::Buffer { .. });
+    moves_lds || access.space.is_flat() || is_private && !private.is_empty()
+}
+
+/// What vector memory delivers from device memory is defined.
 fn define_loaded(shadow: &mut Shadow, wave: &Wave, op: &Op, transfer: Transfer) {
     use crate::instruction::{Element, Half};
     let (words, bits) = match transfer {

@@ -34,6 +34,8 @@ pub enum Rule {
     Deallocation,
     /// The two operations of a dual instruction read from the same bank of registers.
     DualBanks,
+    /// An instruction triggers a known bug of the processor.
+    ChipBug,
 }
 
 impl Rule {
@@ -53,6 +55,7 @@ impl Rule {
         Rule::Clause,
         Rule::Deallocation,
         Rule::DualBanks,
+        Rule::ChipBug,
     ];
 
     /// Its name in reports.
@@ -72,6 +75,7 @@ impl Rule {
             Rule::Clause => "clause",
             Rule::Deallocation => "deallocation",
             Rule::DualBanks => "dual-banks",
+            Rule::ChipBug => "chip-bug",
         }
     }
 
@@ -96,6 +100,9 @@ impl Rule {
             Rule::Clause => "RDNA ISA documents, \"S_CLAUSE\"; LLVM, SIInsertHardClauses",
             Rule::Deallocation => "LLVM, SIInsertWaitcnts, MSG_DEALLOC_VGPRS",
             Rule::DualBanks => "RDNA ISA documents, \"VOPD\"",
+            Rule::ChipBug => {
+                "LLVM, features and methods of `GCNSubtarget` (docs/strict.md lists them)"
+            }
             Rule::DifferentBarriers | Rule::BarrierNotReached => "the ISA documents, \"S_BARRIER\"",
         }
     }
@@ -108,7 +115,8 @@ impl Rule {
                 "put what is needed, or other independent instructions, between the two"
             }
             Rule::UndefinedValue => {
-                "write the register or the LDS before, on every path that leads here"
+                "write the register, the LDS or the private memory before, on every path that leads \
+                 here"
             }
             Rule::LdsBounds => "give the kernel more LDS, or mend the address",
             Rule::PrivateBounds => "give the kernel more private memory, or mend the address",
@@ -123,6 +131,7 @@ impl Rule {
                 "take other registers, whose numbers differ in their lowest two bits, or two \
                  instructions"
             }
+            Rule::ChipBug => "use another instruction or another operand",
             Rule::Deallocation => "take the s_sendmsg away, or wait for the stores before it",
         }
     }

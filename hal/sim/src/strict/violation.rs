@@ -1,5 +1,6 @@
 //! What strict execution reports.
 
+use super::expert::AluCounter;
 use super::rule::Rule;
 use crate::shadow::Purpose;
 use flipwave_codeobj::SourceLine;
@@ -7,7 +8,7 @@ use flipwave_device::{Address, ModuleId, WaveId};
 use flipwave_isa::clause::Kind;
 use flipwave_isa::counter::Counter;
 use flipwave_isa::hazard::{Hazard, Mitigation};
-use flipwave_isa::{LaneMask, Pc, RegisterRange, Vgpr};
+use flipwave_isa::{ChipBug, LaneMask, Pc, RegisterRange, Vgpr};
 use std::collections::HashMap;
 use std::fmt;
 
@@ -66,6 +67,20 @@ pub enum Finding {
         /// The operation under way.
         operation: Instruction,
     },
+    /// In expert scheduling mode, a result of vector arithmetic, or a source of a memory instruction,
+    /// that the hardware does not wait for.
+    NotWaitedByExpert {
+        /// The register.
+        register: Vgpr,
+        /// The instruction that writes the result or reads the source.
+        operation: Instruction,
+        /// What `s_wait_alu` must wait for.
+        needed: AluCounter,
+        /// The highest count that proves it.
+        count: u8,
+    },
+    /// A known bug of the processor.
+    ChipBug(ChipBug),
     /// Two instructions too close to each other.
     TooClose {
         /// The row of the table.
@@ -188,7 +203,10 @@ impl Finding {
     /// The rule that it breaks.
     pub fn rule(&self) -> Rule {
         match self {
-            Finding::NotWaited { .. } | Finding::StillASource { .. } => Rule::WaitCounter,
+            Finding::NotWaited { .. }
+            | Finding::StillASource { .. }
+            | Finding::NotWaitedByExpert { .. } => Rule::WaitCounter,
+            Finding::ChipBug(_) => Rule::ChipBug,
             Finding::TooClose { .. } | Finding::ReadLate { .. } => Rule::ManualHazard,
             Finding::SameBank { .. } => Rule::DualBanks,
             Finding::Undefined { .. } => Rule::UndefinedValue,
@@ -275,6 +293,16 @@ impl fmt::Display for Finding {
                 "{registers} is overwritten before {operation} has taken it; it has once {wait} is \
                  passed"
             ),
+            Finding::NotWaitedByExpert { register: Vgpr(number), operation, needed, count } => {
+                write!(
+                    f,
+                    "in expert scheduling mode, v{number} is {} before {operation} has {} it; it has \
+                     once s_wait_alu depctr_{needed}({count}) is passed",
+                    if *needed == AluCounter::VaVdst { "accessed" } else { "overwritten" },
+                    if *needed == AluCounter::VaVdst { "written" } else { "read" },
+                )
+            }
+            Finding::ChipBug(bug) => write!(f, "{} ({})", bug.effect(), bug.llvm_name()),
             Finding::TooClose { hazard, registers, distance, needed, trigger } => {
                 write!(f, "{}", hazard.name)?;
                 if !registers.is_empty() {

@@ -19,6 +19,13 @@ pub struct UnderWay {
     issued: u64,
 }
 
+/// What an instruction does with a register.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Read,
+    Write,
+}
+
 /// An operation under way.
 #[derive(Debug)]
 pub struct Operation {
@@ -35,16 +42,16 @@ pub struct Operation {
 }
 
 impl UnderWay {
-    /// Issues an operation.
+    /// Issues an operation; its number if it is counted.
     pub fn issue(
         &mut self,
         counters: Counters,
         facts: &Arc<Facts>,
         counted: &[(Counter, Queue)],
         lds: Vec<Range<u32>>,
-    ) {
+    ) -> Option<u64> {
         if counted.is_empty() {
-            return;
+            return None;
         }
         self.issued += 1;
         self.operations.push(Operation {
@@ -58,6 +65,7 @@ impl UnderWay {
         for (counter, _) in counted {
             self.prove(*counter, counters.most(*counter).into());
         }
+        Some(self.issued)
     }
 
     /// Notes what a wait for counters proves.
@@ -126,25 +134,26 @@ impl UnderWay {
             if !operation.delivers {
                 continue;
             }
-            let awaited = |slots| {
-                operation
-                    .facts
-                    .named
-                    .writes
-                    .iter()
-                    .any(|(_, destination)| destination.overlap(slots))
+            // Loads of one queue write their halves of a register without regard to each other.
+            let same_queue = facts.counted == operation.facts.counted;
+            let awaited = |slots: &Slots, access: Access| {
+                let is_whole = facts.waits_for_whole_registers
+                    || access == Access::Write && !facts.counted.is_empty() && !same_queue;
+                operation.facts.named.writes.iter().any(|(_, destination)| {
+                    if is_whole { destination.meet(slots) } else { destination.overlap(slots) }
+                })
             };
             // Loads that come back in order may follow each other into the same registers; a load
             // into half a register names the register as a source too.
             let in_order = facts.loads_in_order
                 && operation.counted.iter().all(|(_, queue)| *queue == Queue::VectorMemory);
             let is_destination = |slots| facts.named.writes.iter().any(|(_, own)| own == slots);
-            let read = facts
-                .named
-                .reads
-                .iter()
-                .find(|(_, slots)| awaited(slots) && !(in_order && is_destination(slots)));
-            let written = facts.named.writes.iter().find(|(_, slots)| awaited(slots) && !in_order);
+            let read = facts.named.reads.iter().find(|(_, slots)| {
+                awaited(slots, Access::Read) && !(in_order && is_destination(slots))
+            });
+            let written = facts.named.writes.iter();
+            let written =
+                written.into_iter().find(|(_, slots)| awaited(slots, Access::Write) && !in_order);
             let Some((registers, _)) = read.or(written) else { continue };
             let counts = self.needed(index);
             findings.push(Finding::NotWaited {

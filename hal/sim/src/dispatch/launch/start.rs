@@ -185,6 +185,18 @@ impl Launch {
         self.descriptor.rsrc1.sgprs
     }
 
+    /// Number of user SGPRs and of those with the workgroup's position.
+    pub fn initial_sgprs(&self) -> u8 {
+        let rsrc2 = &self.descriptor.rsrc2;
+        let system = [
+            rsrc2.workgroup_id_x,
+            rsrc2.workgroup_id_y,
+            rsrc2.workgroup_id_z,
+            rsrc2.workgroup_info,
+        ];
+        rsrc2.user_sgprs + system.into_iter().filter(|is_set| *is_set).count() as u8
+    }
+
     /// User and system SGPRs.
     fn scalars(&self) -> Vec<(ScalarIndex, Scalar)> {
         let mut scalars = Vec::new();

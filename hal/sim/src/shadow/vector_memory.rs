@@ -1,12 +1,11 @@
 //! How marks go through accesses to memory by lanes: such an instruction is executed on a ghost of
 //! its wave whose data are marks, at the addresses that the wave has, on a memory of marks.
 
-use super::memory::MarkedMemory;
+use super::{LdsMarks, MarkedMemory, Shadow, destination_words, stand_in};
 use crate::execute::vector_memory::execute;
 use crate::instruction::vector_memory::{Formatted, Part, Transfer, VectorAccess};
 use crate::instruction::{Element, Op, Word};
 use crate::memory::Memory;
-use crate::shadow::{LdsMarks, Shadow, destination_words, stand_in};
 use crate::wave::{LANES, Row, RowIndex, Wave};
 
 /// Rows of the ghost that hold the operands: far enough from each other for the widest, a block of
@@ -15,20 +14,31 @@ const DATA: RowIndex = RowIndex(0);
 const DESTINATION: RowIndex = RowIndex(32);
 const ADDRESS: RowIndex = RowIndex(64);
 
+/// The memories that vector memory instructions access.
+pub struct Memories<'a> {
+    /// Device memory.
+    pub device: &'a mut MarkedMemory,
+    /// The workgroup's LDS.
+    pub lds: &'a mut LdsMarks,
+}
+
 /// Follows an access.
 pub fn follow(
     shadow: &mut Shadow,
     ghost: &mut Wave,
-    (memory, lds): (&mut MarkedMemory, &mut LdsMarks),
+    memories: Memories<'_>,
     wave: &Wave,
     op: &Op,
     access: VectorAccess,
 ) {
+    let Memories { device: memory, lds } = memories;
     let mut access = Access::new(shadow, ghost, lds, wave, op, access);
     match access.access.transfer {
         // Nothing is stored where nothing ever was.
         Transfer::Store(_) | Transfer::StoreBlock
-            if memory.is_empty() && access.data_marks().0 == [0; LANES] => {}
+            if memory.is_empty()
+                && !access.access.space.is_flat()
+                && access.data_marks().0 == [0; LANES] => {}
         Transfer::LoadFormat(_) => access.load_format(memory),
         Transfer::StoreFormat(format) => access.store_format(format, memory),
         Transfer::Atomic { atomic, returns } => {

@@ -1,0 +1,162 @@
+//! Expert scheduling mode of gfx12: `s_wait_alu` must keep vector arithmetic and memory instructions
+//! apart that meet in vector registers. What was issued before a wave entered the mode is not
+//! looked at.
+
+use super::facts::Facts;
+use super::violation::{Finding, Instruction};
+use super::waits::UnderWay;
+use crate::execute::operand::scalar_word;
+use crate::instruction::Op;
+use crate::wave::Wave;
+use flipwave_isa::counter::expert::{AluWait, EXPERT, Pipe, sched_mode_bits};
+use flipwave_isa::{Generation, Vgpr};
+use rustc_hash::FxHashMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// What `s_wait_alu` waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AluCounter {
+    /// Results of vector arithmetic.
+    VaVdst,
+    /// Sources of memory instructions.
+    VmVsrc,
+}
+
+impl fmt::Display for AluCounter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            AluCounter::VaVdst => "va_vdst",
+            AluCounter::VmVsrc => "vm_vsrc",
+        })
+    }
+}
+
+/// What is known of a wave's expert scheduling mode.
+#[derive(Debug, Default)]
+pub struct Expert {
+    /// SCHED_MODE.
+    mode: u32,
+    /// Instructions of each pipe that were issued.
+    issued: [u64; Pipe::COUNT],
+    /// Memory instructions that have not come back.
+    outstanding: Vec<Outstanding>,
+    /// The last instruction of each pipe that has come back: those before it have read their sources.
+    returned: [u64; Pipe::COUNT],
+    /// By register: what writes or reads it, the last one of each pipe.
+    accesses: FxHashMap<usize, Vec<Access>>,
+}
+
+/// An instruction that has not written its result, or read its source.
+#[derive(Debug)]
+struct Access {
+    pipe: Pipe,
+    /// Its number in the pipe, from 1 on.
+    number: u64,
+    facts: Arc<Facts>,
+}
+
+/// A memory instruction that has not come back.
+#[derive(Debug)]
+struct Outstanding {
+    pipe: Pipe,
+    number: u64,
+    /// Its number among the memory operations under way.
+    operation: u64,
+}
+
+impl Expert {
+    fn is_on(&self) -> bool {
+        self.mode & 3 == EXPERT
+    }
+
+    /// What an instruction accesses too early.
+    pub fn check(&mut self, facts: &Facts, under_way: &UnderWay) -> Option<Finding> {
+        if !self.is_on() {
+            return None;
+        }
+        let Expert { outstanding, returned, .. } = self;
+        outstanding.retain(|own| {
+            let is_back = !under_way.contains(own.operation);
+            if is_back {
+                let last = &mut returned[own.pipe as usize];
+                *last = own.number.max(*last);
+            }
+            !is_back
+        });
+        let is_valu = facts.pipe.is_some_and(Pipe::is_valu);
+        let reads = facts.named.reads.iter().map(|(_, slots)| (slots, false));
+        let writes = facts.named.writes.iter().map(|(_, slots)| (slots, true));
+        for (slots, is_write) in reads.chain(writes) {
+            for row in slots.rows() {
+                let own = self.accesses.get(&row).into_iter().flatten();
+                let meets = |access: &&Access| {
+                    let is_awaited = if access.pipe.is_valu() { !is_valu } else { is_write };
+                    is_awaited && access.number > self.returned[access.pipe as usize]
+                };
+                if let Some(access) = own.into_iter().find(meets) {
+                    return Some(self.finding(row, access));
+                }
+            }
+        }
+        None
+    }
+
+    fn finding(&self, row: usize, access: &Access) -> Finding {
+        let (needed, most) = match access.pipe.is_valu() {
+            true => (AluCounter::VaVdst, 14),
+            false => (AluCounter::VmVsrc, 6),
+        };
+        let later = self.issued[access.pipe as usize] - access.number;
+        let operation: Instruction = access.facts.instruction();
+        Finding::NotWaitedByExpert {
+            register: Vgpr(row as u16),
+            operation,
+            needed,
+            count: later.min(most) as u8,
+        }
+    }
+
+    /// Notes that an instruction is executed. `operation` is its number among the memory operations
+    /// under way.
+    pub fn push(&mut self, wave: &Wave, op: &Op, facts: &Arc<Facts>, operation: Option<u64>) {
+        let has_mode = wave.machine.generation >= Generation::Gfx12;
+        if has_mode && let Some((position, mask)) = sched_mode_bits(&facts.inst) {
+            let value = scalar_word(wave, op.sources[0].words[0]);
+            self.mode = self.mode & !mask | value << position & mask;
+            self.accesses.clear();
+            self.outstanding.clear();
+        }
+        if !self.is_on() {
+            return;
+        }
+        if let Some(AluWait { va_vdst, vm_vsrc }) = facts.alu_wait {
+            self.prove(true, va_vdst);
+            self.prove(false, vm_vsrc);
+        }
+        let Some(pipe) = facts.pipe else { return };
+        self.issued[pipe as usize] += 1;
+        let number = self.issued[pipe as usize];
+        let named = if pipe.is_valu() { &facts.named.writes } else { &facts.named.reads };
+        for row in named.iter().flat_map(|(_, slots)| slots.rows()) {
+            let own = self.accesses.entry(row).or_default();
+            own.retain(|access| access.pipe != pipe);
+            own.push(Access { pipe, number, facts: Arc::clone(facts) });
+        }
+        let outstanding = operation.map(|operation| Outstanding { pipe, number, operation });
+        self.outstanding.extend(outstanding);
+    }
+
+    /// At most `count` instructions of the pipes that a counter counts are left.
+    fn prove(&mut self, is_valu: bool, count: Option<u8>) {
+        let Some(count) = count.map(u64::from) else { return };
+        let issued = self.issued;
+        self.accesses.retain(|_, own| {
+            own.retain(|access| {
+                let later = issued[access.pipe as usize] - access.number;
+                access.pipe.is_valu() != is_valu || count > 0 && later < count
+            });
+            !own.is_empty()
+        });
+    }
+}
