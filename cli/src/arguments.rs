@@ -437,9 +437,9 @@ pub struct ProfileArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Runs the program once without faults. An operation is exact, within a stated error, or not settled: \
-no document says all of its bits. What comes of results that are not settled is followed through \
-registers and memory to where it is used as an address, or decides a branch or which lanes are \
-active.")]
+no document says all of its bits. Results that are not settled are followed through registers and \
+memory to where they are used as an address, or decide a branch or which lanes are active; results \
+within a stated error through registers, also to comparisons and conversions to integers.")]
 pub struct FidelityArguments {
     /// The campaign file (YAML)
     pub file: PathBuf,

@@ -5,7 +5,7 @@ use crate::long_runs::LongRuns;
 use crate::output::say;
 use crate::table::{row, table};
 use crate::{Failure, campaign, output};
-use flipwave_injector::{DecisionRecord, FidelityRecord};
+use flipwave_injector::{DecisionRecord, DoubtRecord, FidelityRecord};
 use std::io::Write;
 
 pub fn fidelity(arguments: &FidelityArguments) -> Result<(), Failure> {
@@ -36,10 +36,14 @@ pub fn text(fidelity: &FidelityRecord) -> String {
 
 /// What is decided, on two lines.
 fn decision(own: &DecisionRecord) -> String {
-    let DecisionRecord { kernel, pc, line, instruction, registers, decides, times } = own;
+    let DecisionRecord { fidelity, kernel, pc, line, instruction, registers, decides, times } = own;
+    let doubt = match fidelity {
+        DoubtRecord::NotSettled => "that is not settled",
+        DoubtRecord::WithinError => "within a stated error",
+    };
     let line = line.as_ref().map_or(String::new(), |line| format!(", {line}"));
     format!(
-        "a result that is not settled {decides}: {} in {instruction}\n  at {pc} of {kernel}{line}; \
+        "a result {doubt} {decides}: {} in {instruction}\n  at {pc} of {kernel}{line}; \
          times met: {times}\n",
         registers.join(", ")
     )

@@ -49,7 +49,8 @@ pub use fault::{
 };
 pub use fault_observer::FaultObserver;
 pub use fidelity::{
-    DecisionRecord, Exactness, FidelityCounts, FidelityRecord, NoExactness, OperationRecord,
+    DecisionRecord, DoubtRecord, Exactness, FidelityCounts, FidelityRecord, NoExactness,
+    OperationRecord,
 };
 pub use foresight::foresee;
 pub use golden::{Golden, GoldenError, instruction_limit};

@@ -14,7 +14,7 @@ use crate::survey::surveyed;
 use flipwave_codeobj::LineTable;
 use flipwave_device::{
     Address, Completion, Device, DeviceError, DeviceFault, Dispatch, FaultCause, KernelPacket,
-    WaveLocation,
+    WaveId, WaveLocation,
 };
 use flipwave_isa::{AccVgpr, Register, RegisterRange, Sgpr, Target, Vgpr};
 use flipwave_sim::strict::Violation;
@@ -106,7 +106,8 @@ impl Workload {
         let mut fidelity = self.device.fidelity(check);
         for own in &mut fidelity.decisions {
             if let Some(guest) = self.guests.get(&own.module.0) {
-                own.pc = guest.place(WaveLocation { pc: own.pc, wave: own.wave }).pc;
+                let wave = own.wave.unwrap_or(WaveId { workgroup: [0; 3], wave: 0 });
+                own.pc = guest.place(WaveLocation { pc: own.pc, wave }).pc;
             }
         }
         fidelity

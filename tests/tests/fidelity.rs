@@ -4,8 +4,11 @@
 use flipwave_campaigns::{Campaign, prepare};
 use flipwave_device::Completion;
 use flipwave_injector::{FidelityRecord, Workload};
-use flipwave_sim::{Fidelity, FidelityCheck, Progress, Purpose, Treatment, Unobserved};
-use flipwave_tests::{Assembly, MACHINES, Machine, TestProgram, assemble_for, examples_folder};
+use flipwave_sim::{Doubt, Fidelity, FidelityCheck, Progress, Purpose, Treatment, Unobserved};
+use flipwave_tests::{
+    Assembly, MACHINES, Machine, TestProgram, assemble_for, compile_for, examples_folder, machines,
+    scalar,
+};
 
 /// An instruction of MI300 whose result is not settled; it marks v4.
 const UNSETTLED: &str = "v_cvt_sr_fp8_f32 v4, v1, v1\ns_nop 1\n";
@@ -202,6 +205,110 @@ fn what_one_dispatch_leaves_in_memory_the_next_is_followed_with() {
     );
     assert_eq!(decided(&body, 1), []);
     assert_eq!(decided(&body, 2), [Purpose::Address]);
+}
+
+/// An instruction whose result is within an error; it marks v4.
+const WITHIN_ERROR: &str = "v_rcp_f32 v4, v1\ns_nop 1\n";
+
+#[test]
+fn results_within_an_error_are_reported_where_they_decide_something() {
+    for (way, purposes) in [
+        ("here: v_cvt_u32_f32 v5, v4\n", &[Purpose::Integer][..]),
+        ("here: v_cmp_lt_f32 vcc, 0, v4\n", &[Purpose::Comparison]),
+        (AS_ADDRESS, &[Purpose::Address]),
+        (
+            "v_add_f32 v5, v4, v4\nv_readfirstlane_b32 s4, v5\ns_cmp_eq_u32 s4, 0\n\
+             here: s_cbranch_scc1 end\n",
+            &[Purpose::Condition],
+        ),
+        // What an integer decides that was made of one is not followed.
+        (
+            "here: v_cvt_u32_f32 v4, v4\nv_and_b32 v5, 0xfc, v4\n\
+             global_load_dword v6, v5, s[2:3]\ns_waitcnt vmcnt(0)\n",
+            &[Purpose::Integer],
+        ),
+        // A quotient that is corrected is exact, unless what is divided is not.
+        ("v_div_fixup_f32 v4, v4, v1, v1\nv_cmp_lt_f32 vcc, 0, v4\nhere: s_nop 0\n", &[]),
+        ("v_div_fixup_f32 v4, v1, v1, v4\nhere: v_cmp_lt_f32 vcc, 0, v4\n", &[Purpose::Comparison]),
+        ("global_store_dword v1, v4, s[2:3]\nhere: s_nop 0\n", &[]),
+        ("v_mov_b32 v4, v1\nv_cmp_lt_f32 vcc, 0, v4\nhere: s_nop 0\n", &[]),
+    ] {
+        assert_eq!(decided(&format!("{WITHIN_ERROR}{way}"), 1), purposes, "{way}");
+        assert_eq!(decided(&format!("{SETTLED}{way}"), 1), [], "{way}");
+    }
+    let mask = "v_cmp_lt_f32 vcc, 0, v4\ns_and_saveexec_b64 s[4:5], vcc\n";
+    let fidelity = run(&assemble_for(gfx942(), &format!("{WITHIN_ERROR}{mask}")), 3);
+    let found: Vec<_> = fidelity.decisions.iter().map(|own| (own.purpose, own.count)).collect();
+    assert_eq!(found, [(Purpose::Comparison, 3), (Purpose::Exec, 3)]);
+    assert!(fidelity.decisions.iter().all(|own| own.doubt == Doubt::WithinError));
+}
+
+/// Compilers build quotients of integers on `v_rcp_iflag_f32`, and correct them.
+#[test]
+fn quotients_of_integers_are_reported_as_what_they_are() {
+    for machine in machines() {
+        let code = compile_for(machine, "quotients.cl", &["-O3"]);
+        let mut program = TestProgram::new(&code);
+        let values: Vec<u32> = (1..65).collect();
+        let table = program.input(&values);
+        let out = program.output(&[0u32; 64]);
+        program.launch("quotients", [64, 1, 1], [64, 1, 1], &[out, table, scalar(7u32)]);
+        let (_, fidelity) = program.workload().golden_with_fidelity().expect("a fault-free run");
+        let purposes: Vec<Purpose> = fidelity.decisions.iter().map(|own| own.purpose).collect();
+        assert_eq!(purposes, [Purpose::Quotient], "{machine}: {:?}", fidelity.decisions);
+        let line = FidelityRecord::of(&fidelity).to_string();
+        let end = "of which a result is the estimate of a quotient of integers at 1 instruction";
+        assert!(line.ends_with(end), "{machine}: {line}");
+    }
+}
+
+/// The quotient of integers as compilers compute it (LLVM, `expandDivRem32`), from a reciprocal that is
+/// `error` units in the last place off.
+fn quotient(dividend: u32, divisor: u32, error: i32) -> u32 {
+    let high = |a: u32, b: u32| (u64::from(a) * u64::from(b) >> 32) as u32;
+    let reciprocal = f32::from_bits((1.0 / divisor as f32).to_bits().wrapping_add_signed(error));
+    // The conversion saturates, as `v_cvt_u32_f32` does.
+    let estimate = (reciprocal * f32::from_bits(0x4f7f_fffe)) as u32;
+    let lacking = high(estimate, divisor.wrapping_neg().wrapping_mul(estimate));
+    let mut quotient = high(dividend, estimate.wrapping_add(lacking));
+    let mut rest = dividend.wrapping_sub(quotient.wrapping_mul(divisor));
+    for _ in 0..2 {
+        if rest >= divisor {
+            quotient = quotient.wrapping_add(1);
+            rest = rest.wrapping_sub(divisor);
+        }
+    }
+    quotient
+}
+
+#[test]
+fn quotients_of_integers_are_exact_for_reciprocals_within_the_error_and_not_for_others() {
+    let ends = [1, 2, 3, 7, 10, 0xffff, 0x1_0000, 0x7fff_ffff, 0x8000_0000, u32::MAX - 1, u32::MAX];
+    let mut state = 1u64;
+    let mut random = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 32) as u32 >> (state >> 27 & 31)
+    };
+    let pairs: Vec<[u32; 2]> = ends
+        .into_iter()
+        .flat_map(|dividend| ends.map(|divisor| [dividend, divisor]))
+        .chain((0..200_000).map(|_| [random(), random().max(1)]))
+        .collect();
+    // No further than a unit from the reciprocal itself, which is not rounded.
+    let is_within = |divisor: u32, error: i32| {
+        let rounded = (1.0 / divisor as f32).to_bits();
+        let own = |off: i32| f64::from(f32::from_bits(rounded.wrapping_add_signed(off)));
+        (own(error) - 1.0 / f64::from(divisor)).abs() <= own(error + 1) - own(error)
+    };
+    let wrong = |error: i32, is_allowed: bool| {
+        let own = pairs.iter().filter(|[_, divisor]| is_within(*divisor, error) == is_allowed);
+        own.filter(|[dividend, divisor]| quotient(*dividend, *divisor, error) != dividend / divisor)
+            .count()
+    };
+    for error in -1..=1 {
+        assert_eq!(wrong(error, true), 0, "{error} units");
+    }
+    assert!(wrong(1, false) > 0 && wrong(2, false) > 0);
 }
 
 /// Whether it is seen in code that results which are not settled decide nothing.

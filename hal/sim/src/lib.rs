@@ -37,7 +37,7 @@ pub use execute::lane::small_float::SmallFloat;
 pub use execute::lane::{Accuracy, Denormals, Nans, Numerics, Rounding};
 pub use execute::matrix_sum::{MatrixElement, ProductShape, SumPart, SumType, SummedElement};
 pub use execute::operations::{matrix_shape, numerics};
-pub use fidelity::{Fidelity, FidelityCheck, OperationFidelity, UnsettledDecision};
+pub use fidelity::{Doubt, DoubtfulDecision, Fidelity, FidelityCheck, OperationFidelity};
 pub use instruction::{NotExecuted, Stretch};
 pub use memory::{AddressSpace, ByteSet, Footprint, FootprintUnion, Footprints, WrittenByte};
 pub use shadow::Purpose;

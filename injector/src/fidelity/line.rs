@@ -1,6 +1,6 @@
 //! The fidelity of a run in one line.
 
-use super::{Exactness, FidelityRecord};
+use super::{DoubtRecord, Exactness, FidelityRecord};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -23,6 +23,21 @@ impl FidelityRecord {
     }
 }
 
+impl FidelityRecord {
+    /// What results in this doubt decide, and at how many instructions.
+    fn decided(&self, doubt: DoubtRecord) -> Option<String> {
+        let mut decided: BTreeMap<&str, usize> = BTreeMap::new();
+        let own = self.decisions.iter().filter(|own| own.fidelity == doubt);
+        own.for_each(|own| *decided.entry(&own.decides).or_default() += 1);
+        let decided = decided.iter().map(|(decides, count)| match count {
+            1 => format!("{decides} at 1 instruction"),
+            count => format!("{decides} at {count} instructions"),
+        });
+        let decided = decided.collect::<Vec<_>>().join(", ");
+        (!decided.is_empty()).then_some(decided)
+    }
+}
+
 impl fmt::Display for FidelityRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = self.operations.len();
@@ -39,19 +54,17 @@ impl fmt::Display for FidelityRecord {
         if !within.is_empty() {
             write!(f, ", {} within a stated error ({})", within.len(), names(&within))?;
         }
+        let decided = |doubt| self.decided(doubt);
+        if let Some(decided) = decided(DoubtRecord::WithinError) {
+            write!(f, ", of which a result {decided}")?;
+        }
         if unsettled.is_empty() {
             return Ok(());
         }
         write!(f, ", {} not settled ({}), ", unsettled.len(), names(&unsettled))?;
-        let mut decided: BTreeMap<&str, usize> = BTreeMap::new();
-        self.decisions.iter().for_each(|own| *decided.entry(&own.decides).or_default() += 1);
-        if decided.is_empty() {
-            return f.write_str("whose results decide no address, branch or active lanes");
+        match decided(DoubtRecord::NotSettled) {
+            Some(decided) => write!(f, "a result of which {decided}"),
+            None => f.write_str("whose results decide no address, branch or active lanes"),
         }
-        let decided = decided.iter().map(|(decides, count)| match count {
-            1 => format!("{decides} at 1 instruction"),
-            count => format!("{decides} at {count} instructions"),
-        });
-        write!(f, "a result of which {}", decided.collect::<Vec<_>>().join(", "))
     }
 }

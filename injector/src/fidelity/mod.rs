@@ -1,12 +1,12 @@
 //! How exact a run is executed, for files, tables and other processes: which operations are exact,
-//! and what results that no document settles decide.
+//! and what results decide that no document settles, or that are within an error.
 
 mod exactness;
 mod line;
 
 pub use exactness::{Exactness, NoExactness};
 
-use flipwave_sim::{Fidelity, OperationFidelity, UnsettledDecision};
+use flipwave_sim::{Doubt, DoubtfulDecision, Fidelity, OperationFidelity};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 
@@ -18,7 +18,8 @@ pub struct FidelityRecord {
     pub executions: FidelityCounts,
     /// The operations executed, the least certain ones first, then in the order of their names.
     pub operations: Vec<OperationRecord>,
-    /// What results that are not settled decide, in the order in which it was met.
+    /// What results that are not settled decide, in the order in which it was met, and what results
+    /// within an error may decide.
     pub decisions: Vec<DecisionRecord>,
 }
 
@@ -44,9 +45,22 @@ pub struct OperationRecord {
     pub fidelity: Exactness,
 }
 
-/// An instruction that results decide which are not settled.
+/// Why results are in doubt, as files have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum DoubtRecord {
+    /// No document settles all bits.
+    #[serde(rename = "not settled")]
+    NotSettled,
+    /// They are within an error that is stated.
+    #[serde(rename = "within a stated error")]
+    WithinError,
+}
+
+/// An instruction that results in doubt decide.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DecisionRecord {
+    /// Why they are in doubt.
+    pub fidelity: DoubtRecord,
     /// The kernel that met it first.
     pub kernel: String,
     /// Its address in the code object.
@@ -91,6 +105,7 @@ impl FidelityRecord {
                 None => self.decisions.push(new),
             }
         }
+        self.decisions.sort_by_key(|own| own.fidelity);
     }
 }
 
@@ -126,8 +141,8 @@ impl OperationRecord {
 
 impl DecisionRecord {
     /// What is counted as one: the same instruction of a kernel, of which the same is decided.
-    fn identity(&self) -> [&str; 4] {
-        [&self.kernel, &self.pc, &self.instruction, &self.decides]
+    fn identity(&self) -> (DoubtRecord, [&str; 4]) {
+        (self.fidelity, [&self.kernel, &self.pc, &self.instruction, &self.decides])
     }
 }
 
@@ -139,8 +154,12 @@ fn operation(own: &OperationFidelity) -> OperationRecord {
     }
 }
 
-fn decision(own: &UnsettledDecision) -> DecisionRecord {
+fn decision(own: &DoubtfulDecision) -> DecisionRecord {
     DecisionRecord {
+        fidelity: match own.doubt {
+            Doubt::NotSettled => DoubtRecord::NotSettled,
+            Doubt::WithinError => DoubtRecord::WithinError,
+        },
         kernel: own.kernel.clone(),
         pc: own.pc.to_string(),
         line: own.line.as_ref().map(|line| format!("{}:{}", line.file, line.line)),
@@ -164,6 +183,7 @@ mod tests {
             fidelity: Exactness::try_from(own.2.to_owned()).expect("a word"),
         };
         let decision = |own: &(&str, &str, u64)| DecisionRecord {
+            fidelity: DoubtRecord::NotSettled,
             kernel: own.0.to_owned(),
             pc: own.1.to_owned(),
             line: None,
@@ -216,7 +236,7 @@ mod tests {
             r#"{"operation":"a","executions":3,"fidelity":"not settled: so"},"#,
             r#"{"operation":"b","executions":2,"fidelity":"within 1 ULP"},"#,
             r#"{"operation":"c","executions":1,"fidelity":"exact"}],"decisions":["#,
-            r#"{"kernel":"k","pc":"0x10","line":null,"instruction":"s_cbranch_scc1 4","#,
+            r#"{"fidelity":"not settled","kernel":"k","pc":"0x10","line":null,"instruction":"s_cbranch_scc1 4","#,
             r#""registers":["scc"],"decides":"decides a branch","times":5}]}"#,
         );
         assert_eq!(text, expected);

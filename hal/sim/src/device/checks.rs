@@ -151,7 +151,9 @@ impl EmbeddedGpu {
     /// Has a dispatch of `kernel` followed, from its beginning on, by what follows the fidelity of a
     /// run. The dispatch that it followed before has ended.
     pub fn begin_fidelity(&self, kernel: &str, execution: &Execution, check: &mut FidelityCheck) {
-        check.begin(kernel, execution.launch.machine, self.programs_of(execution));
+        let launch = &execution.launch;
+        let programs = self.programs_of(execution);
+        check.begin_kernel(kernel, launch.machine, programs, launch.start, execution.home);
     }
 
     /// Whether the course of all waves of a dispatch is for sure the same whatever the results are that are

@@ -1,18 +1,72 @@
-//! Whether results that are not settled may decide the course of waves, as far as the code shows: then
-//! there is nothing to follow. What may be marked is followed through the code in all ways that waves may
-//! take, wherever values may get: what is stored to memory, or to LDS, may be loaded by any load.
+//! What results in doubt may decide, as far as the code shows. They are followed through the code in all
+//! ways that waves may take, through registers; where they may be in memory, or in LDS, any load may load
+//! them.
+//!
+//! Of results that are not settled it is enough to know whether they may decide anything: if not, there is
+//! nothing to follow when the code is executed. Of results within an error all that they may decide is
+//! found here, and what is executed only counts it.
 
 use crate::execute::hardware_register::mode_bits;
 use crate::instruction::control::Control;
 use crate::instruction::lds::LdsAccess;
 use crate::instruction::vector_memory::{self, Transfer};
-use crate::instruction::{Op, Run, scalar_memory};
-use crate::shadow::{Named, SlotSet, decided_by};
-use crate::translate::coverage::unsettled_bits;
+use crate::instruction::{Op, Run, Word, scalar_memory};
+use crate::shadow::{Named, Purpose, SlotSet, decided_by, register};
+use crate::translate::coverage::{is_within_error, unsettled_bits};
 use crate::translate::program::Program;
 use crate::wave::{Machine, ScalarIndex};
-use flipwave_isa::{Control as Course, ExecChange, Family};
+use flipwave_isa::{
+    Control as Course, ExecChange, Family, Opcode, Pc, Register, RegisterRange, Value,
+};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// Why a result is in doubt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Doubt {
+    /// No document settles all of its bits.
+    NotSettled,
+    /// It is within an error.
+    WithinError,
+}
+
+/// Results that are followed through code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sources {
+    /// Those that are not settled.
+    NotSettled,
+    /// Those within an error, but for [`Sources::Quotients`].
+    WithinError,
+    /// Results of `v_rcp_iflag_f32`, which compilers use for quotients of integers alone.
+    Quotients,
+}
+
+impl Sources {
+    fn contain(self, op: &Op, machine: Machine) -> bool {
+        let is_quotient = op.inst.operation.opcode() == Opcode::VRcpIflag;
+        match self {
+            Sources::NotSettled => unsettled_bits(op, machine) != 0,
+            Sources::WithinError => !is_quotient && is_within_error(op, machine),
+            Sources::Quotients => is_quotient && is_within_error(op, machine),
+        }
+    }
+}
+
+/// What results may decide: an instruction, and what about it; with the registers that hold them.
+pub type Consequences = BTreeMap<(Pc, Purpose), Vec<RegisterRange>>;
+
+/// What results within an error may decide in a kernel that starts at a device address. They are followed
+/// through registers, from the instruction that computes them to integers: what these decide is not
+/// followed. Nor is what is behind calls, or loaded from memory.
+pub fn consequences(program: &Program, start: u64) -> Consequences {
+    let mut found = Consequences::new();
+    for sources in [Sources::WithinError, Sources::Quotients] {
+        let mut walk = Walk { program, sources, marks: Marks::default(), found: Some(&mut found) };
+        // It goes as far as the code is understood.
+        _ = walk.walk(start, State::START);
+    }
+    found
+}
 
 /// Whether the course of all waves of a kernel that starts at a device address is the same whatever the
 /// results are that are not settled: of its own operations, and in memory, if earlier dispatches may have
@@ -26,20 +80,31 @@ pub fn is_settled(
 ) -> bool {
     let mut begin = State::START;
     pointers.into_iter().for_each(|index| begin.pointers.insert_scalar(index));
-    let mut marks = Marks { memory: memory_may_be_marked, lds: false };
+    let marks = Marks { memory: memory_may_be_marked, lds: false };
+    let mut walk = Walk { program, sources: Sources::NotSettled, marks, found: None };
     loop {
-        let before = marks;
-        if walk(program, start, begin, &mut marks).is_none() {
+        let before = walk.marks;
+        if walk.walk(start, begin).is_none() {
             return false;
         }
-        if marks == before {
+        if walk.marks == before {
             return true;
         }
     }
 }
 
+/// A walk through code.
+struct Walk<'a> {
+    program: &'a Program,
+    sources: Sources,
+    /// What may be marked beside registers.
+    marks: Marks,
+    /// What marks decide; where it is nobody's to know, the walk ends at the first decision.
+    found: Option<&'a mut Consequences>,
+}
+
 /// What may be marked beside registers, wherever in the code waves are.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Marks {
     memory: bool,
     lds: bool,
@@ -71,82 +136,143 @@ impl State {
     }
 }
 
-/// Goes all ways that waves may take from `start` on; nothing if it is not sure that marks decide nothing
-/// there.
-fn walk(program: &Program, start: u64, begin: State, marks: &mut Marks) -> Option<()> {
-    let generation = program.machine().generation;
-    let mut known = FxHashMap::from_iter([(start, begin)]);
-    let mut waiting = vec![start];
-    while let Some(pc) = waiting.pop() {
-        // Where nothing can be decoded execution ends.
-        let Ok(op) = program.fetch(pc) else { continue };
-        let state = after(op, program.machine(), known[&pc], marks)?;
-        let course = op.inst.control(generation);
-        let target = op.inst.branch_target.map(|target| program.device_address(target));
-        let next = course.may_go_on().then_some(pc.wrapping_add(op.size.into()));
-        for place in target.into_iter().chain(next) {
-            let joined = match known.get(&place) {
-                None => state,
-                Some(own) => own.joined(state),
+impl Walk<'_> {
+    /// Goes all ways that waves may take from `start` on; nothing if it is not sure that marks decide
+    /// nothing there, and nobody collects what they decide.
+    fn walk(&mut self, start: u64, begin: State) -> Option<()> {
+        let generation = self.program.machine().generation;
+        let mut known = FxHashMap::from_iter([(start, begin)]);
+        let mut waiting = vec![start];
+        while let Some(pc) = waiting.pop() {
+            // Where nothing can be decoded execution ends.
+            let Ok(op) = self.program.fetch(pc) else { continue };
+            let Some(state) = self.after(op, known[&pc]) else {
+                if self.found.is_some() {
+                    continue;
+                }
+                return None;
             };
-            if known.insert(place, joined) != Some(joined) {
-                waiting.push(place);
+            let course = op.inst.control(generation);
+            let target = op.inst.branch_target.map(|target| self.program.device_address(target));
+            let next = course.may_go_on().then_some(pc.wrapping_add(op.size.into()));
+            for place in target.into_iter().chain(next) {
+                let joined = match known.get(&place) {
+                    None => state,
+                    Some(own) => own.joined(state),
+                };
+                if known.insert(place, joined) != Some(joined) {
+                    waiting.push(place);
+                }
             }
         }
+        Some(())
     }
-    Some(())
-}
 
-/// What may be marked after an instruction; nothing if it is not sure that marks decide nothing at it, or
-/// where waves are then.
-fn after(op: &Op, machine: Machine, mut state: State, marks: &mut Marks) -> Option<State> {
-    if !is_understood(op, machine) {
-        return None;
+    /// Notes a decision by marks; nothing if the walk ends there.
+    fn decide(&mut self, op: &Op, purpose: Purpose, registers: Vec<RegisterRange>) -> Option<()> {
+        let found = self.found.as_mut()?;
+        found.entry((op.inst.pc, purpose)).or_insert(registers);
+        Some(())
     }
-    let (_, words) = decided_by(op, machine).unzip();
-    if words.into_iter().flatten().any(|word| state.active.has_word(word)) {
-        return None;
-    }
-    let named = Named::of(&op.inst, machine);
-    let keeps_to_lanes = keeps_to_lanes(op);
-    let read = match keeps_to_lanes {
-        true => state.active,
-        false => state.active.union(state.resting),
-    };
-    let reads_marks = named.reads.iter().any(|(_, slots)| read.has_any(slots));
-    let is_loaded = loads(op, &state, marks, reads_marks);
-    let is_marked = reads_marks || is_loaded || unsettled_bits(op, machine) != 0;
-    if is_marked && matches!(op.run, Run::Control(_)) {
-        return None;
-    }
-    let is_pointer = matches!(op.run, Run::Scalar(_))
-        && !named.reads.is_empty()
-        && named.reads.iter().all(|(_, slots)| state.pointers.has_all(slots));
-    for (_, slots) in &named.writes {
-        match is_pointer && !is_marked {
-            true => state.pointers.insert(slots),
-            false => state.pointers.remove(slots),
-        }
-        if is_marked {
-            state.active.insert(slots);
-            if !keeps_to_lanes {
-                state.resting.insert(slots);
-            }
-        } else if keeps_to_lanes && slots.are_whole() {
-            state.active.remove(slots);
-        }
-    }
-    state.resting = state.resting.vectors();
-    if let Some(change) = op.inst.exec_change() {
-        if is_marked {
+
+    /// What may be marked after an instruction; nothing if it is not sure that marks decide nothing at it,
+    /// or where waves are then.
+    fn after(&mut self, op: &Op, mut state: State) -> Option<State> {
+        let machine = self.program.machine();
+        if !is_understood(op, machine) {
             return None;
         }
-        state.resting = state.resting.union(state.active.vectors());
-        if change != ExecChange::Narrows {
-            state.active = state.active.union(state.resting);
+        if let Some((purpose, words)) = decided_by(op, machine) {
+            let words = words.into_iter().filter(|word| state.active.has_word(*word));
+            let words: Vec<Word> = words.collect();
+            if !words.is_empty() {
+                let registers = words.into_iter().filter_map(|word| register(word, machine));
+                let mut registers: Vec<RegisterRange> =
+                    registers.map(|register| RegisterRange::new(register, 1)).collect();
+                registers.dedup();
+                self.decide(op, purpose, registers)?;
+            }
         }
+        let named = Named::of(&op.inst, machine);
+        let keeps_to_lanes = keeps_to_lanes(op);
+        let read = match keeps_to_lanes {
+            true => state.active,
+            false => state.active.union(state.resting),
+        };
+        let marked = named.reads.iter().filter(|(_, slots)| read.has_any(slots));
+        let marked: Vec<RegisterRange> = marked.map(|(range, _)| *range).collect();
+        let reads_marks = !marked.is_empty();
+        let is_loaded = match self.sources {
+            Sources::NotSettled => loads(op, &state, &mut self.marks, reads_marks),
+            Sources::WithinError | Sources::Quotients => false,
+        };
+        let mut is_marked = reads_marks || is_loaded || self.sources.contain(op, machine);
+        if self.found.is_some() && reads_marks {
+            is_marked &= self.passes_on(op, marked)?;
+        }
+        if is_marked && matches!(op.run, Run::Control(_)) && self.found.is_none() {
+            return None;
+        }
+        let is_pointer = matches!(op.run, Run::Scalar(_))
+            && !named.reads.is_empty()
+            && named.reads.iter().all(|(_, slots)| state.pointers.has_all(slots));
+        for (_, slots) in &named.writes {
+            match is_pointer && !is_marked {
+                true => state.pointers.insert(slots),
+                false => state.pointers.remove(slots),
+            }
+            if is_marked {
+                state.active.insert(slots);
+                if !keeps_to_lanes {
+                    state.resting.insert(slots);
+                }
+            } else if keeps_to_lanes && slots.are_whole() {
+                state.active.remove(slots);
+            }
+        }
+        state.resting = state.resting.vectors();
+        if let Some(change) = op.inst.exec_change() {
+            if is_marked {
+                let exec = RegisterRange::new(Register::ExecLo, 2);
+                self.decide(op, Purpose::Exec, vec![exec])?;
+                // It is what it is from there on.
+                let exec = named.writes.iter().filter(|(range, _)| {
+                    range.contains(Register::ExecLo) || range.contains(Register::ExecHi)
+                });
+                exec.for_each(|(_, slots)| state.active.remove(slots));
+            }
+            state.resting = state.resting.union(state.active.vectors());
+            if change != ExecChange::Narrows {
+                state.active = state.active.union(state.resting);
+            }
+        }
+        Some(state)
     }
-    Some(state)
+
+    /// Whether the result of an instruction that reads results within an error, in these registers, is to
+    /// be followed; notes what they decide in it.
+    fn passes_on(&mut self, op: &Op, marked: Vec<RegisterRange>) -> Option<bool> {
+        let operation = op.inst.operation;
+        if operation.is(Family::ConvertToInteger) {
+            let purpose = match self.sources {
+                Sources::Quotients => Purpose::Quotient,
+                _ => Purpose::Integer,
+            };
+            self.decide(op, purpose, marked)?;
+            return Some(false);
+        }
+        if operation.is(Family::Compare) {
+            self.decide(op, Purpose::Comparison, marked)?;
+            return Some(true);
+        }
+        // The quotient that it is given is corrected to the last bit whatever reciprocal it began with.
+        let is_quotient_alone = operation.opcode() == Opcode::VDivFixup
+            && op.inst.sources().skip(1).all(|source| {
+                !matches!(source.value, Value::Register(range)
+                    if marked.iter().any(|own| own.overlaps(range)))
+            });
+        Some(!is_quotient_alone)
+    }
 }
 
 /// The bits of MODE that say how numbers are rounded and the like: others say which registers

@@ -1,11 +1,14 @@
-//! Fidelity: which of the operations that a run executes are exact, and what results that no
-//! document settles decide in it.
+//! Fidelity: which of the operations that a run executes are exact, and what results decide in it that no
+//! document settles, or that are within an error.
 //!
 //! The results of operations that are not settled are marked, and the marks followed through
 //! registers, LDS and device memory, from dispatch to dispatch. Where a marked value is used as an
 //! address, or decides a branch or which lanes are active, a processor whose bits are others may
 //! run another course; elsewhere it computes other values on the same course. Marks are not put on
 //! what was computed on a course that marked values chose.
+//!
+//! Results within an error are everywhere, and so are followed in the code alone ([`course`]): it says
+//! which instructions they may decide, and executions of these are counted.
 
 mod course;
 mod executions;
@@ -13,9 +16,9 @@ mod follow;
 mod report;
 mod scalar_memory;
 
-pub use report::{Fidelity, OperationFidelity, UnsettledDecision};
+pub use report::{DoubtfulDecision, Fidelity, OperationFidelity};
 
-pub use course::is_settled;
+pub use course::{Doubt, is_settled};
 
 use crate::dispatch::checker::{Checker, Counting};
 use crate::dispatch::launch::Launch;
@@ -23,11 +26,12 @@ use crate::execute::step::is_vector;
 use crate::instruction::control::Control;
 use crate::instruction::{Op, Run, Stretch, Traits};
 use crate::memory::Memory;
-use crate::shadow::{LdsMarks, MarkedMemory, Shadow};
+use crate::shadow::{LdsMarks, MarkedMemory, Purpose, Shadow};
 use crate::translate::program::Program;
 use crate::wave::{Level, Machine, Wave};
-use executions::Executions;
-use flipwave_device::{Dim3, FaultCause, WaveId};
+use course::{Consequences, consequences};
+use executions::{Executions, Instruction};
+use flipwave_device::{Dim3, FaultCause, ModuleId, WaveId};
 use flipwave_isa::LaneMask;
 use report::Findings;
 use rustc_hash::FxHashMap;
@@ -43,12 +47,16 @@ pub struct FidelityCheck {
     dispatch: Option<DispatchCheck>,
     /// Whether nothing is followed any more.
     only_counts: bool,
+    /// What results within an error may decide in kernels, by where they start.
+    consequences: FxHashMap<u64, Arc<Consequences>>,
 }
 
 /// What is followed of a dispatch under way.
 struct DispatchCheck {
     kernel: String,
     machine: Machine,
+    /// What results within an error may decide, and the code object that has the kernel.
+    consequences: Option<(Arc<Consequences>, ModuleId)>,
     executions: Executions,
     /// What others have counted that have ended.
     parts: Vec<Executions>,
@@ -70,13 +78,33 @@ impl FidelityCheck {
         FidelityCheck::default()
     }
 
+    /// A dispatch begins of a kernel that starts at a device address, in the program of this index.
+    pub(crate) fn begin_kernel(
+        &mut self,
+        kernel: &str,
+        machine: Machine,
+        programs: Vec<Arc<Program>>,
+        start: u64,
+        home: usize,
+    ) {
+        let own = programs.get(home).map(|program| {
+            let known = self.consequences.entry(start);
+            Arc::clone(known.or_insert_with(|| Arc::new(consequences(program, start))))
+        });
+        self.begin(kernel, machine, programs);
+        if let Some(dispatch) = &mut self.dispatch {
+            dispatch.consequences = own.map(|own| (own, ModuleId(home as u32)));
+        }
+    }
+
     /// A dispatch of a kernel of these programs begins.
-    pub(crate) fn begin(&mut self, kernel: &str, machine: Machine, programs: Vec<Arc<Program>>) {
+    fn begin(&mut self, kernel: &str, machine: Machine, programs: Vec<Arc<Program>>) {
         self.end();
         let level = programs.first().map_or_else(Level::detect, |program| program.level());
         self.dispatch = Some(DispatchCheck {
             kernel: kernel.to_owned(),
             machine,
+            consequences: None,
             executions: Executions::new(programs),
             parts: Vec::new(),
             shadows: FxHashMap::default(),
@@ -130,7 +158,17 @@ impl FidelityCheck {
     fn end(&mut self) {
         if let Some(dispatch) = self.dispatch.take() {
             for executions in dispatch.parts.into_iter().chain([dispatch.executions]) {
-                self.findings.count(executions.into_counts(dispatch.machine));
+                let counts: Vec<_> = executions.into_counts(dispatch.machine).collect();
+                if let Some((consequences, home)) = &dispatch.consequences {
+                    count_consequences(
+                        &mut self.findings,
+                        &dispatch.kernel,
+                        &counts,
+                        consequences,
+                        *home,
+                    );
+                }
+                self.findings.count(counts.into_iter());
             }
         }
     }
@@ -139,6 +177,23 @@ impl FidelityCheck {
     pub(crate) fn take(&mut self) -> Fidelity {
         self.end();
         mem::take(&mut self.findings).into_fidelity()
+    }
+}
+
+/// Adds executions of instructions that results within an error may decide.
+fn count_consequences(
+    findings: &mut Findings,
+    kernel: &str,
+    counts: &[(Arc<Instruction>, u64)],
+    consequences: &Consequences,
+    home: ModuleId,
+) {
+    for (instruction, executions) in counts.iter().filter(|(own, _)| own.module == home) {
+        let pc = instruction.pc;
+        let own = consequences.range((pc, Purpose::FIRST)..=(pc, Purpose::LAST));
+        for ((_, purpose), registers) in own {
+            findings.may_have_decided(kernel, instruction, *executions, *purpose, registers);
+        }
     }
 }
 
@@ -189,7 +244,8 @@ impl Checker for FidelityCheck {
     }
 
     fn before(&mut self, wave: &Wave, op: &Op, _: &mut dyn Memory) {
-        let FidelityCheck { findings, memory, dispatch: Some(dispatch), only_counts } = self else {
+        let FidelityCheck { findings, memory, dispatch: Some(dispatch), only_counts, .. } = self
+        else {
             return;
         };
         if wave.mode.skips_vectors() && is_vector(op.run) {

@@ -1,5 +1,6 @@
 //! What is found of the fidelity of a run.
 
+use super::course::Doubt;
 use super::executions::Instruction;
 use crate::shadow::{Decision, Purpose};
 use crate::translate::coverage::Treatment;
@@ -17,8 +18,9 @@ pub struct Fidelity {
     /// The operations executed: those that are not settled first, then those with an error; in the
     /// order of their names.
     pub operations: Vec<OperationFidelity>,
-    /// What results that are not settled decided, in the order in which it was met.
-    pub decisions: Vec<UnsettledDecision>,
+    /// What results that are not settled decided, in the order in which it was met; then what results
+    /// within an error may have decided, by kernel and address.
+    pub decisions: Vec<DoubtfulDecision>,
 }
 
 /// How exact an operation is.
@@ -32,9 +34,11 @@ pub struct OperationFidelity {
     pub executions: u64,
 }
 
-/// What values decide that come from results which are not settled.
+/// What values decide that come from results in doubt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnsettledDecision {
+pub struct DoubtfulDecision {
+    /// Why the results are in doubt.
+    pub doubt: Doubt,
     /// The kernel of the dispatch that met it first.
     pub kernel: String,
     /// The code object of the instruction.
@@ -49,8 +53,8 @@ pub struct UnsettledDecision {
     pub purpose: Purpose,
     /// The registers that hold the values, the first time.
     pub registers: Vec<RegisterRange>,
-    /// The wave that met it first.
-    pub wave: WaveId,
+    /// The wave that met it first; `None` where all executions of the instruction count.
+    pub wave: Option<WaveId>,
     /// How often it was met.
     pub count: u64,
 }
@@ -59,9 +63,9 @@ pub struct UnsettledDecision {
 #[derive(Default)]
 pub struct Findings {
     operations: BTreeMap<String, (Treatment, u64)>,
-    decisions: Vec<UnsettledDecision>,
+    decisions: Vec<DoubtfulDecision>,
     /// The index of each decision.
-    known: FxHashMap<(ModuleId, Pc, Purpose), usize>,
+    known: FxHashMap<(ModuleId, Pc, Purpose, Doubt), usize>,
 }
 
 impl Findings {
@@ -90,23 +94,51 @@ impl Findings {
         wave: WaveId,
         decision: Decision,
     ) {
-        let Instruction { module, pc, .. } = *instruction;
         let Decision { registers, purpose, .. } = decision;
-        let index = *self.known.entry((module, pc, purpose)).or_insert_with(|| {
-            self.decisions.push(UnsettledDecision {
+        let own = self.decision(kernel, instruction, Doubt::NotSettled, purpose, || registers);
+        own.wave.get_or_insert(wave);
+        own.count += 1;
+    }
+
+    /// Adds executions of an instruction in which results within an error may have decided something.
+    pub fn may_have_decided(
+        &mut self,
+        kernel: &str,
+        instruction: &Instruction,
+        executions: u64,
+        purpose: Purpose,
+        registers: &[RegisterRange],
+    ) {
+        let registers = || registers.to_vec();
+        let own = self.decision(kernel, instruction, Doubt::WithinError, purpose, registers);
+        own.count += executions;
+    }
+
+    fn decision(
+        &mut self,
+        kernel: &str,
+        instruction: &Instruction,
+        doubt: Doubt,
+        purpose: Purpose,
+        registers: impl FnOnce() -> Vec<RegisterRange>,
+    ) -> &mut DoubtfulDecision {
+        let Instruction { module, pc, .. } = *instruction;
+        let index = *self.known.entry((module, pc, purpose, doubt)).or_insert_with(|| {
+            self.decisions.push(DoubtfulDecision {
+                doubt,
                 kernel: kernel.to_owned(),
                 module,
                 pc,
                 text: instruction.text.clone(),
                 line: None,
                 purpose,
-                registers,
-                wave,
+                registers: registers(),
+                wave: None,
                 count: 0,
             });
             self.decisions.len() - 1
         });
-        self.decisions[index].count += 1;
+        &mut self.decisions[index]
     }
 
     /// All of it.
@@ -120,7 +152,9 @@ impl Findings {
             })
             .collect();
         operations.sort_by_key(|own| Reverse(rank(&own.treatment)));
-        Fidelity { operations, decisions: self.decisions }
+        let mut decisions = self.decisions;
+        decisions.sort_by_key(|own| own.doubt);
+        Fidelity { operations, decisions }
     }
 }
 

@@ -35,6 +35,19 @@ pub enum Purpose {
     Target,
     /// Which register is accessed.
     Index,
+    /// Which integer a number becomes.
+    Integer,
+    /// The estimate of a quotient of integers.
+    Quotient,
+    /// What a comparison gives.
+    Comparison,
+}
+
+impl Purpose {
+    /// The first one in their order.
+    pub const FIRST: Purpose = Purpose::Address;
+    /// The last one.
+    pub const LAST: Purpose = Purpose::Comparison;
 }
 
 impl fmt::Display for Purpose {
@@ -45,6 +58,9 @@ impl fmt::Display for Purpose {
             Purpose::Condition => "decides a branch",
             Purpose::Target => "is where a jump goes",
             Purpose::Index => "selects a register",
+            Purpose::Integer => "is converted to an integer",
+            Purpose::Quotient => "is the estimate of a quotient of integers",
+            Purpose::Comparison => "is compared",
         })
     }
 }
@@ -185,7 +201,7 @@ fn index_bits(wave: &Wave) -> u32 {
 }
 
 /// The register that a word of a source names.
-fn register(word: Word, machine: Machine) -> Option<Register> {
+pub fn register(word: Word, machine: Machine) -> Option<Register> {
     let sgprs = if machine.generation < Generation::Gfx10 { 102 } else { 106 };
     match word {
         Word::Row(RowIndex(row)) => Some(match row.checked_sub(machine.accumulation.0) {

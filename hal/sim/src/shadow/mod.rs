@@ -9,7 +9,7 @@ mod registers;
 mod slot;
 pub mod vector_memory;
 
-pub use decision::{Decision, Purpose, decided_by};
+pub use decision::{Decision, Purpose, decided_by, register};
 pub use lds::{LdsMarks, destination_words};
 pub use memory::MarkedMemory;
 pub use named::Named;

@@ -50,6 +50,11 @@ pub(crate) fn unsettled_bits(op: &Op, machine: Machine) -> u32 {
     op.parts().fold(0, |all, own| all | bits(own))
 }
 
+/// Whether a result of an instruction is within an error.
+pub(crate) fn is_within_error(op: &Op, machine: Machine) -> bool {
+    op.parts().any(|own| matches!(treatment_of(own, machine), Treatment::Within(_)))
+}
+
 /// How exact what is executed is.
 fn executed(inst: &Inst, machine: Machine) -> Treatment {
     if let Some(done) = unsettled_operand(inst, machine) {
