@@ -23,12 +23,14 @@ include/libdrm/amdgpu_drm.h libdrm-dev
 csmith csmith
 llvm-22/lib/clang/22/lib/linux libclang-rt-22-dev
 '
-# of these tests say so and do without: a browser that opens reports, what reads their tables, and what
-# makes an environment for the Python package
+# of these tests say so and do without: a browser that opens reports, what reads their tables, what makes
+# an environment for the Python package, and MPI, whose ranks are processes with a GPU each
 useful_to_tests='
 chromium-headless-shell chromium-headless-shell
 python3/dist-packages/pandas python3-pandas
 share/doc/python3-venv python3-venv
+mpirun openmpi-bin
+mpicxx libopenmpi-dev
 '
 wanted_by_benchmarks='
 libOpenCL.so.1 ocl-icd-libopencl1

@@ -2,6 +2,7 @@
 
 use crate::devices::{DevicesError, devices_folder};
 use crate::reaper::{Family, die_by, signals};
+use crate::run_files::RunFiles;
 use crate::session::{Session, VARIABLE};
 use crate::tool::{TOOLS, ToolPath, tools_environment};
 use std::ffi::OsString;
@@ -147,7 +148,9 @@ impl Library {
         // A session is plain data.
         let text = serde_json::to_string(session).unwrap_or_default();
         let own = path.map(|_| tools_environment(&self.file, tools));
-        std::iter::once((VARIABLE, text.into())).chain(own.into_iter().flatten()).collect()
+        let processes = session.processes.as_deref().map(RunFiles::variable);
+        let all = std::iter::once((VARIABLE, text.into())).chain(processes);
+        all.chain(own.into_iter().flatten()).collect()
     }
 }
 
@@ -170,14 +173,14 @@ const TICK: Duration = Duration::from_millis(100);
 /// left ends. Calls `look` now and then meanwhile, and when it is over. Signals that are sent to this
 /// process are the application's as long as it runs; so is what the terminal sends to both, Ctrl-C
 /// for example. Addresses are not randomised, so that runs of a program are alike. If this process is
-/// killed, so is the application, and `report`, alone in its folder, is removed with that.
+/// killed, so is the application, and its files are removed with their folder.
 ///
 /// # Errors
 /// If it cannot be started, or waited for.
 pub fn run_application(
     command: &[OsString],
     environment: &[(&str, OsString)],
-    report: Option<&Path>,
+    files: &RunFiles,
     mut look: impl FnMut(),
 ) -> std::io::Result<ExitStatus> {
     let (program, arguments) =
@@ -193,7 +196,7 @@ pub fn run_application(
         Ok(())
     };
     // SAFETY: `unblock` makes a system call and nothing else.
-    let mut family = unsafe { Family::start_with(application, report, unblock) }?;
+    let mut family = unsafe { Family::start_with(application, Some(files.folder()), unblock) }?;
     let forwarding = Forwarding::to(family.program);
     drop(held);
     // SAFETY: makes a new file, or fails.

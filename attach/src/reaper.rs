@@ -8,7 +8,7 @@
 //! nobody but the reaper waits for its children.
 
 use crate::launch::exit_code;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::mem::MaybeUninit;
@@ -46,8 +46,8 @@ impl Family {
         unsafe { Family::start_with(command, None, prepare) }
     }
 
-    /// The same with a file, alone in its folder, which the reaper removes with it if this process is
-    /// gone when the family has ended.
+    /// The same with a folder, which the reaper removes with the files in it if this process is gone
+    /// when the family has ended.
     ///
     /// # Errors
     /// As [`Family::start`].
@@ -56,10 +56,11 @@ impl Family {
     /// As [`Family::start`].
     pub unsafe fn start_with(
         mut command: Command,
-        file: Option<&Path>,
+        folder: Option<&Path>,
         mut prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
     ) -> io::Result<Family> {
-        let left = Left { owner: std::process::id(), places: file.map(places).unwrap_or_default() };
+        let folder = folder.and_then(|folder| CString::new(folder.as_os_str().as_bytes()).ok());
+        let left = Left { owner: std::process::id(), folder };
         let ([held, hold], [born, birth]) = (pipe()?, pipe()?);
         let (held_end, birth_end) = (held.as_raw_fd(), birth.as_raw_fd());
         // SAFETY: `part` makes system calls and nothing else; the rest is promised by the caller.
@@ -108,27 +109,23 @@ fn pipe() -> io::Result<[OwnedFd; 2]> {
 /// What is to be removed when a process is gone.
 struct Left {
     owner: u32,
-    /// A file, and its folder.
-    places: Vec<CString>,
-}
-
-fn places(file: &Path) -> Vec<CString> {
-    let place = |path: &Path| CString::new(path.as_os_str().as_bytes()).ok();
-    [Some(file), file.parent()].into_iter().flatten().filter_map(place).collect()
+    /// A folder of files.
+    folder: Option<CString>,
 }
 
 impl Left {
     /// Removes it if the process is gone, whose child this one is.
     fn remove(&self) {
-        // SAFETY: system calls; paths end with a zero.
+        // SAFETY: system calls; names end with a zero.
         unsafe {
             if libc::getppid() as u32 == self.owner {
                 return;
             }
-            for place in &self.places {
-                // A file, or an empty folder.
-                libc::unlink(place.as_ptr());
-                libc::rmdir(place.as_ptr());
+            if let Some(folder) = &self.folder {
+                entries(folder, |place, name| {
+                    libc::unlinkat(place, name.as_ptr(), 0);
+                });
+                libc::rmdir(folder.as_ptr());
             }
         }
     }
@@ -257,19 +254,33 @@ unsafe fn close(first: libc::c_uint, last: libc::c_uint) {
 
 /// Kills each child of this process, by the list of all processes; whether there is one.
 unsafe fn kill_children() -> bool {
+    // SAFETY: system calls.
+    let own = unsafe { libc::getpid() };
+    // SAFETY: nothing else is done with what is killed.
+    unsafe {
+        entries(c"/proc", |_, name| {
+            let process = number(name.to_bytes());
+            if process.is_some_and(|process| parent(process) == Some(own)) {
+                libc::kill(process.unwrap_or(0).max(1), libc::SIGKILL);
+            }
+        })
+    }
+}
+
+/// Calls `each` with each name in a folder, and the folder; whether it can be read.
+unsafe fn entries(folder: &CStr, mut each: impl FnMut(RawFd, &CStr)) -> bool {
     // SAFETY: system calls that write to what is on the stack.
     unsafe {
-        let list = libc::open(c"/proc".as_ptr(), libc::O_RDONLY | libc::O_DIRECTORY);
+        let list = libc::open(folder.as_ptr(), libc::O_RDONLY | libc::O_DIRECTORY);
         if list < 0 {
             return false;
         }
-        let own = libc::getpid();
         // `struct linux_dirent64` of getdents(2): length at 16, name from 19 on.
-        let mut entries = [0u8; 4096];
+        let mut buffer = [0u8; 4096];
         loop {
             let length =
-                libc::syscall(libc::SYS_getdents64, list, entries.as_mut_ptr(), entries.len());
-            let Some(mut rest) = entries.get(..usize::try_from(length).unwrap_or(0)) else { break };
+                libc::syscall(libc::SYS_getdents64, list, buffer.as_mut_ptr(), buffer.len());
+            let Some(mut rest) = buffer.get(..usize::try_from(length).unwrap_or(0)) else { break };
             if rest.is_empty() {
                 break;
             }
@@ -277,9 +288,8 @@ unsafe fn kill_children() -> bool {
                 let (entry, others) = rest
                     .split_at(usize::from(u16::from_ne_bytes([*low, *high])).clamp(19, rest.len()));
                 rest = others;
-                let process = number(&entry[19..]);
-                if process.is_some_and(|process| parent(process) == Some(own)) {
-                    libc::kill(process.unwrap_or(0).max(1), libc::SIGKILL);
+                if let Ok(name) = CStr::from_bytes_until_nul(&entry[19..]) {
+                    each(list, name);
                 }
             }
         }

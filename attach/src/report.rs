@@ -1,16 +1,66 @@
 //! What the library reports to the program that has started the application: one event per line, as
-//! JSON, written when it happens, so that it is there whatever becomes of the application.
+//! JSON, written when it happens, so that it is there whatever becomes of the application. All
+//! processes of an application write to one report.
 
 use flipwave_injector::{FidelityRecord, Struck};
+use flipwave_processes::Place;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+/// An event, and the process in which it happened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reported {
+    /// The process's place in the tree of the application.
+    #[serde(with = "place_text")]
+    pub process: Place,
+    /// What happened.
+    pub event: Event,
+}
+
+/// Places as text.
+mod place_text {
+    use flipwave_processes::Place;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub fn serialize<S: Serializer>(place: &Place, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(place)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Place, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}
+
 /// Something that happened in the application.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
+    /// A program has opened a GPU.
+    Opened {
+        /// The process's number.
+        pid: u32,
+        /// The program and its arguments.
+        command: String,
+    },
+    /// A program dispatches a kernel of its own for the first time.
+    Dispatches,
+    /// A program dispatches a kernel for the first time, where a tool looks at kernels.
+    Kernel {
+        /// Its name.
+        name: String,
+    },
+    /// What a tool has to say beside its table.
+    Remark {
+        /// In words.
+        text: String,
+    },
+    /// A process writes its table or its capture to a file.
+    Writes {
+        /// The file.
+        file: PathBuf,
+    },
     /// The fault was injected: the value before and after, and how many words were struck.
     Struck {
         /// The first value struck, as it was.
@@ -85,25 +135,27 @@ impl Event {
     }
 }
 
-/// A report being written.
-#[derive(Debug, Default)]
+/// A report being written by one process.
+#[derive(Debug)]
 pub struct Report {
     file: Option<File>,
+    process: Place,
 }
 
 impl Report {
-    /// A report to a file; to nowhere without one.
+    /// A report of a process to a file; to nowhere without one.
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn to(file: Option<&Path>) -> std::io::Result<Report> {
+    pub fn to(file: Option<&Path>, process: Place) -> std::io::Result<Report> {
         let open = |file| File::options().create(true).append(true).open(file);
-        Ok(Report { file: file.map(open).transpose()? })
+        Ok(Report { file: file.map(open).transpose()?, process })
     }
 
     /// Adds an event. What cannot be written is lost; whoever reads sees that it is missing.
     pub fn add(&mut self, event: &Event) {
-        if let (Some(file), Ok(mut line)) = (&mut self.file, serde_json::to_vec(event)) {
+        let reported = Reported { process: self.process.clone(), event: event.clone() };
+        if let (Some(file), Ok(mut line)) = (&mut self.file, serde_json::to_vec(&reported)) {
             line.push(b'\n');
             // One write, so that events of several threads do not mix.
             let _ = file.write_all(&line);
@@ -129,7 +181,7 @@ impl Follower {
     ///
     /// # Errors
     /// If the file cannot be read.
-    pub fn news(&mut self) -> std::io::Result<Vec<Event>> {
+    pub fn news(&mut self) -> std::io::Result<Vec<Reported>> {
         let mut file = match File::open(&self.file) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
             file => file?,
@@ -149,7 +201,7 @@ impl Follower {
 ///
 /// # Errors
 /// If the file cannot be read. One that is not there has no events.
-pub fn read_report(file: &Path) -> std::io::Result<Vec<Event>> {
+pub fn read_report(file: &Path) -> std::io::Result<Vec<Reported>> {
     Follower::new(file.to_owned()).news()
 }
 
@@ -163,9 +215,13 @@ mod tests {
         let path = folder.path().join("report");
         let mut follower = Follower::new(path.clone());
         assert_eq!(follower.news().expect("nothing yet"), []);
-        let event = |text: &str| Event::Refused { text: text.to_owned() };
-        let mut report = Report::to(Some(&path)).expect("a report");
-        report.add(&event("one"));
+        let process: Place = "rank1.0".parse().expect("a place");
+        let event = |text: &str| Reported {
+            process: process.clone(),
+            event: Event::Refused { text: text.to_owned() },
+        };
+        let mut report = Report::to(Some(&path), process.clone()).expect("a report");
+        report.add(&event("one").event);
         assert_eq!(follower.news().expect("read"), [event("one")]);
         assert_eq!(follower.news().expect("read"), []);
         let mut line = serde_json::to_vec(&event("\u{3b1}")).expect("a line");
@@ -177,7 +233,7 @@ mod tests {
         assert_eq!(follower.news().expect("read"), []);
         assert_eq!(read_report(&path).expect("read"), [event("one")]);
         file.write_all(&line[cut..]).expect("written");
-        report.add(&event("three"));
+        report.add(&event("three").event);
         assert_eq!(follower.news().expect("read"), [event("\u{3b1}"), event("three")]);
     }
 }

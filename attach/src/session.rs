@@ -4,6 +4,7 @@ use crate::hooked::HookedSession;
 use crate::tool::{ToolPath, ToolSession};
 use flipwave_isa::Target;
 use flipwave_jit::ServiceAddress;
+use flipwave_processes::Place;
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -20,6 +21,8 @@ pub struct Session {
     pub task: Task,
     /// Where the library reports what happened, see [`crate::Event`]; nowhere if not said.
     pub report: Option<PathBuf>,
+    /// The table of the application's processes, see [`flipwave_processes::Table`].
+    pub processes: Option<PathBuf>,
     /// Whether each dispatch is reported.
     pub counts: bool,
     /// The service that compiles code of the embedded GPU, if there is one, see [`flipwave_jit::Service`].
@@ -45,13 +48,15 @@ pub enum Task {
     Fidelity,
     /// The run is recorded.
     Capture {
-        /// The file, which must not be there yet.
+        /// The file, which must not be there yet. Processes after the first write to files beside it.
         file: PathBuf,
         /// The application and its arguments, as they are written into the file.
         command: String,
     },
     /// A fault is injected.
     Inject {
+        /// The process that is struck.
+        process: StruckProcess,
         /// Its site, as text.
         site: String,
         /// A file with the watchdogs of dispatches, by number: a JSON list of wave instructions.
@@ -62,6 +67,34 @@ pub enum Task {
     InjectByHooks(HookedSession),
     /// A tool looks at the kernels.
     Tool(ToolSession),
+}
+
+/// The process of an application that is struck: the first to dispatch a kernel of its own, of those
+/// that are meant.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StruckProcess {
+    /// All are.
+    #[default]
+    Any,
+    /// Those of this MPI rank.
+    Rank(u32),
+    /// Those whose program and arguments contain this.
+    Command(String),
+    /// The one at this place in the tree, as text.
+    Place(String),
+}
+
+impl StruckProcess {
+    /// Whether a process is meant.
+    pub fn is(&self, process: &Place, command: &str) -> bool {
+        match self {
+            StruckProcess::Any => true,
+            StruckProcess::Rank(rank) => process.rank == Some(*rank),
+            StruckProcess::Command(part) => command.contains(part),
+            StruckProcess::Place(place) => *place == process.to_string(),
+        }
+    }
 }
 
 impl Task {
@@ -85,7 +118,7 @@ impl Session {
     /// compiler.
     pub fn new(gpus: Vec<String>) -> Session {
         let compiler = flipwave_jit::service().cloned();
-        Session { gpus, task: Task::Run, report: None, counts: false, compiler }
+        Session { gpus, task: Task::Run, report: None, processes: None, counts: false, compiler }
     }
 
     /// The session of this process.

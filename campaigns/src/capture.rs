@@ -300,7 +300,7 @@ impl<'a> Builder<'a> {
             attendance: Attendance::default(),
         };
         let origin = Origin::Recording { warnings };
-        let prepared = Prepared { workload, formats, labels, origin };
+        let prepared = Prepared { workload, formats, labels, process: None, origin };
         Ok(Replayed { prepared, recorded: self.recorded, outputs: self.read })
     }
 }

@@ -6,6 +6,8 @@ use crate::error::CampaignError;
 use crate::faults::Faults;
 use crate::golden::{Reference, check_same};
 use crate::outcome::Classifier;
+use crate::prepare::Prepared;
+use crate::process_site::ProcessSite;
 use crate::row::row;
 use crate::runners::{Inject, Runner};
 use crate::sample::Scheme;
@@ -172,6 +174,11 @@ impl<'a> Experiment<'a> {
         taken.or_else(|ended| ended.map_or(Ok(()), Err))
     }
 
+    /// The index of the process that is struck, where several dispatch kernels.
+    pub fn process(&self) -> Option<u32> {
+        self.runner.prepared().process
+    }
+
     /// One injection of the plan. A panic is the tool's failure, not the campaign's loss: it
     /// becomes an error that names the site.
     ///
@@ -196,9 +203,10 @@ impl<'a> Experiment<'a> {
         let verdict = classifier.verdict(&injected, planned.fate());
         let verdict = verdict.judged(judge, index, &injected)?;
         let row = row(index, planned, stratum, &injected.struck, &verdict);
-        let labels = &self.runner.prepared().labels;
+        let Prepared { labels, process, .. } = self.runner.prepared();
         let label = row.dispatch.and_then(|dispatch| labels.get(dispatch as usize)?.clone());
-        Ok(Row { label, ..row })
+        let site = ProcessSite { process: *process, site: planned.site }.to_string();
+        Ok(Row { site, label, ..row })
     }
 }
 

@@ -146,6 +146,7 @@ pub(crate) fn application(
         device: kernels.device,
         command: CommandLine { program, arguments: arguments.map(str::to_owned).to_vec() },
         directory: std::env::current_dir().unwrap_or_default(),
+        process: None,
         environment: BTreeMap::from([("FLIPWAVE_CACHE".to_owned(), cache)]),
         input: Vec::new(),
         stdin: None,

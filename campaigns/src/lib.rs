@@ -45,6 +45,7 @@ mod number;
 mod object_file;
 mod outcome;
 mod prepare;
+mod process_site;
 mod profile;
 mod program;
 mod progress;
@@ -78,7 +79,7 @@ mod yaml;
 pub use about::{AboutError, about};
 pub use application::{
     Application, ApplicationError, ApplicationGolden, CommandLine, Compared, Comparison, Ended,
-    Format, Judged, Limits, Nondeterminism, Output, Pattern, Ran, Similarity,
+    Format, Judged, Limits, Nondeterminism, Output, Pattern, ProcessChoice, Ran, Similarity,
 };
 pub use attached::AttachError;
 pub use buffers::Init;
@@ -111,6 +112,7 @@ pub use number::Number;
 pub use object_file::{ObjectFileError, map_code_object, read_code_object};
 pub use outcome::{Classifier, CompletedRun, MaskedCause, Verdict};
 pub use prepare::{Origin, PrepareError, Prepared, prepare};
+pub use process_site::ProcessSite;
 pub use profile::profile;
 pub use progress::{Phase, Progress, Silent};
 pub use record::{Record, Status, Timings, Versions};

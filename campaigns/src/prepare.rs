@@ -24,6 +24,8 @@ pub struct Prepared {
     pub formats: Vec<OutputFormat>,
     /// What each dispatch is a part of, by its index; of those beyond the end nothing is said.
     pub labels: Vec<Option<String>>,
+    /// The index of the process that is struck, of an application in which several dispatch kernels.
+    pub process: Option<u32>,
     /// What it was made from.
     pub origin: Origin,
 }
@@ -126,7 +128,8 @@ pub(crate) fn prepare_beside_software(
     let (guests, attendance) = (BTreeMap::new(), campaign.attendance.clone());
     let workload = Workload { device, program, guests, attendance };
     let labels = kernels.launches.iter().map(|launch| launch.label.clone()).collect();
-    Ok((Prepared { workload, formats, labels, origin: Origin::Kernels { compiler } }, software))
+    let origin = Origin::Kernels { compiler };
+    Ok((Prepared { workload, formats, labels, process: None, origin }, software))
 }
 
 /// A campaign's kernels and buffers on a device.

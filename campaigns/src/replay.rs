@@ -5,10 +5,11 @@ use crate::error::CampaignError;
 use crate::golden::golden;
 use crate::outcome::{Classifier, RunEnd, Verdict};
 use crate::prepare::Prepared;
+use crate::process_site::{ProcessSite, site_in};
 use crate::runners::{InjectionPath, in_this_process};
 use crate::severity::Judge;
 use flipwave_device::DeviceFault;
-use flipwave_injector::{Accelerations, Site, Struck, foresee};
+use flipwave_injector::{Accelerations, Struck, foresee};
 
 /// What one injection did.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,11 +29,12 @@ pub struct Replay {
 /// or never comes to the site.
 pub fn replay(
     campaign: &Campaign,
-    site: &Site,
+    site: impl Into<ProcessSite>,
     path: InjectionPath,
 ) -> Result<Replay, CampaignError> {
     let runner = in_this_process(campaign, path)?;
     let Prepared { workload, formats, .. } = runner.prepared();
+    let site = &site_in(campaign, runner.prepared(), site.into())?;
     let golden = golden(campaign, workload, formats)?;
     let injector = runner.injector(&golden, None, Accelerations::NONE)?;
     let injected = campaign.unless_stopped(injector.inject(site))?;

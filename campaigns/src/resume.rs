@@ -3,6 +3,7 @@
 use crate::error::CampaignError;
 use crate::folder::{FolderError, RESULTS};
 use crate::lock::FolderLock;
+use crate::process_site::ProcessSite;
 use flipwave_analysis::{Course, Row, whole_lines};
 use flipwave_injector::{Plan, PlanError};
 use std::fs::File;
@@ -32,7 +33,7 @@ pub enum ResumeError {
 const COMPARED: u64 = 1 << 14;
 
 /// Counts the rows that an earlier run has left in `course`, and gives them to `take`, one after another.
-/// `plan` gives the plan that they must be of. A last line that was cut off is removed from the file, so that others can be
+/// `plan` gives the plan that they must be of, whose sites are in `process`. A last line that was cut off is removed from the file, so that others can be
 /// written after them. Without a file there are none.
 ///
 /// # Errors
@@ -40,6 +41,7 @@ const COMPARED: u64 = 1 << 14;
 pub(crate) fn rows_left<'p>(
     lock: &FolderLock,
     course: &mut Course,
+    process: Option<u32>,
     plan: impl FnOnce(&Course) -> Result<Plan<'p>, PlanError>,
     mut take: impl FnMut(&Row),
 ) -> Result<(), CampaignError> {
@@ -80,7 +82,7 @@ pub(crate) fn rows_left<'p>(
     let sites = sites.noted();
     let planned = plan.faults(sites.iter().map(|(index, _)| *index))?;
     for ((index, site), planned) in sites.into_iter().zip(planned) {
-        if site != planned.site.to_string() {
+        if site != (ProcessSite { process, site: planned.site }).to_string() {
             return Err(not_planned(&path, index).into());
         }
     }

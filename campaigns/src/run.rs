@@ -189,7 +189,8 @@ impl Run<'_> {
         let mut course = experiment.scheme.course();
         if options.resume {
             let plan = |course: &Course| experiment.plan(course);
-            rows_left(lock, &mut course, plan, |row| record.done.add(row.outcome))?;
+            let process = experiment.process();
+            rows_left(lock, &mut course, process, plan, |row| record.done.add(row.outcome))?;
         }
         let done_before = course.count();
         let mut state = State { lock, record, course, file: None, recorded, self_test: None };

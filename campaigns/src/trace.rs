@@ -5,6 +5,7 @@ use crate::error::CampaignError;
 use crate::folder::FolderError;
 use crate::golden::golden;
 use crate::prepare::Prepared;
+use crate::process_site::{ProcessSite, site_in};
 use crate::program::prepare_emulated;
 use flipwave_analysis::{PropagationRow, Workgroup, propagation_svg};
 use flipwave_injector::{Site, Spread, Step, Trace, TraceEnding, What, trace as follow};
@@ -30,8 +31,10 @@ pub struct Traced {
 /// # Errors
 /// [`CampaignError`] if the program cannot be put together, does not complete without a fault,
 /// never comes to the site, or has emulated instructions.
-pub fn trace(campaign: &Campaign, site: &Site) -> Result<Traced, CampaignError> {
-    let Prepared { workload, formats, .. } = prepare_emulated(campaign)?;
+pub fn trace(campaign: &Campaign, site: impl Into<ProcessSite>) -> Result<Traced, CampaignError> {
+    let prepared = prepare_emulated(campaign)?;
+    let site = &site_in(campaign, &prepared, site.into())?;
+    let Prepared { workload, formats, .. } = prepared;
     let limits = golden(campaign, &workload, &formats)?.instruction_limits();
     let trace = campaign.unless_stopped(follow(&workload, site, &limits).map_err(Into::into))?;
     let kernels = workload.program.dispatches.into_iter().map(|dispatch| dispatch.kernel).collect();

@@ -8,8 +8,8 @@ use crate::results_arguments::{
 use crate::tool_arguments::{InspectArguments, ToolArguments};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use flipwave_campaigns::{InjectionPath, Part};
-use flipwave_injector::{Accelerations, Site};
+use flipwave_campaigns::{InjectionPath, Part, ProcessSite};
+use flipwave_injector::Accelerations;
 use std::ffi::OsString;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
@@ -113,7 +113,7 @@ pub struct ManualArguments {
 pub struct SiteArguments {
     /// The fault site, as in the column `site` of results.csv
     #[arg(long, value_name = "SITE", required_unless_present = "row")]
-    pub site: Option<Site>,
+    pub site: Option<ProcessSite>,
     /// The row of results.csv with this index, in place of its site
     #[arg(long, value_name = "N", conflicts_with = "site")]
     pub row: Option<u64>,

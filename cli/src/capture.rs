@@ -1,10 +1,11 @@
 //! `flipwave capture`.
 
 use crate::arguments::CaptureArguments;
-use crate::exec::cannot_start;
+use crate::exec::{cannot_start, run_files};
 use crate::output::say;
+use crate::process_files::{numbered_files, place_captures};
 use crate::{Failure, output};
-use flipwave_attach::{Library, Session, Task, exit_code, run_application};
+use flipwave_attach::{Library, Processes, Session, Task, exit_code, read_report, run_application};
 use flipwave_capture::{Capture, Step};
 use flipwave_device::Change;
 use flipwave_hooks::hook::cache_folder;
@@ -33,18 +34,30 @@ fn record(arguments: &CaptureArguments) -> Result<(), Failure> {
     // The application may run in another folder.
     let task = Task::Capture { file: std::path::absolute(&file)?, command: words.join(" ") };
     let library = Library::find(&cache_folder())?;
-    let session = Session { task, ..Session::new(vec![arguments.gpu.clone()]) };
+    let files = run_files()?;
+    let session = Session {
+        task,
+        report: Some(files.report()),
+        processes: Some(files.processes()),
+        ..Session::new(vec![arguments.gpu.clone()])
+    };
     let environment = library.environment(&session)?;
-    let status = run_application(&arguments.command, &environment, None, || {})
+    let status = run_application(&arguments.command, &environment, &files, || {})
         .map_err(|reason| cannot_start(&arguments.command, reason))?;
-    let name = file.display();
-    if !file.exists() {
+    let processes = Processes::of(&read_report(&files.report())?);
+    let placed = place_captures(&processes, &file)?;
+    if placed.is_empty() {
+        let name = file.display();
         say(format!("flipwave: the application did not use a GPU; {name} was not written"));
-    } else {
-        let capture = Capture::open(&file)?;
+    }
+    for file in &placed {
+        let capture = Capture::open(file)?;
         let count = capture.dispatches()?.len();
         let end = if capture.is_complete()? { "" } else { ", until the application was ended" };
-        say(format!("flipwave: {count} dispatches recorded in {name}{end}"));
+        say(format!("flipwave: {count} dispatches recorded in {}{end}", file.display()));
+    }
+    if processes.are_several() {
+        say(&processes);
     }
     match exit_code(status) {
         0 => Ok(()),
@@ -68,6 +81,14 @@ fn prepared(file: &Path, replace: bool) -> io::Result<PathBuf> {
         }
         file = file.canonicalize()?;
         flipwave_output::remove(&file)?;
+    }
+    // Those of an application with several processes.
+    for own in numbered_files(&file)? {
+        if !replace {
+            let reason = format!("{} is there already; --force replaces it", own.display());
+            return Err(io::Error::other(reason));
+        }
+        flipwave_output::remove(&own)?;
     }
     // The library in the application makes it when the application comes to its GPU.
     File::create_new(&file)?;

@@ -6,21 +6,20 @@ use crate::fidelity;
 use crate::output::say;
 use crate::table::{row, table};
 use flipwave_attach::{
-    Event, Follower, Library, Session, Task, end_as, exit_code, run_application,
+    Event, Follower, Library, Place, Processes, Reported, RunFiles, Session, Task, end_as,
+    exit_code, run_application,
 };
 use flipwave_hooks::hook::cache_folder;
 use flipwave_injector::FidelityRecord;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fmt;
 use std::num::NonZeroUsize;
 
 pub fn exec(arguments: &ExecArguments) -> Result<(), Failure> {
     let library = Library::find(&cache_folder())?;
-    let folder = tempfile::tempdir().map_err(|reason| Failure::File {
-        file: std::env::temp_dir().display().to_string(),
-        reason: reason.to_string(),
-    })?;
-    let report = folder.path().join("report");
+    let files = run_files()?;
+    let report = files.report();
     let mut session = Session::new(arguments.gpus.all());
     let processors = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let threads = arguments.threads.unwrap_or_else(processors);
@@ -32,22 +31,29 @@ pub fn exec(arguments: &ExecArguments) -> Result<(), Failure> {
         session.task = Task::Fidelity;
     }
     session.report = Some(report.clone());
+    session.processes = Some(files.processes());
     session.counts = arguments.count;
-    let (mut follower, mut heard) = (Follower::new(report.clone()), Heard::default());
+    let (mut follower, mut heard) = (Follower::new(report), Heard::default());
     let look = || heard.hear(follower.news().unwrap_or_default());
     let environment = library.environment(&session)?;
-    let status = run_application(&arguments.command, &environment, Some(&report), look)
+    let status = run_application(&arguments.command, &environment, &files, look)
         .map_err(|reason| cannot_start(&arguments.command, reason))?;
     // The signal that may end this process now does not remove it.
-    drop(folder);
+    drop(files);
     let counted = arguments.count.then(|| heard.counted());
     let fidelity = arguments.fidelity.then(|| fidelity::text(&heard.fidelity));
     let tables: Vec<String> = counted.into_iter().chain(fidelity).collect();
     if !tables.is_empty() {
         say(tables.join("\n").trim_end());
     }
-    for violation in &heard.violations {
-        say(format_args!("{violation}\n"));
+    for (process, violation) in &heard.violations {
+        match heard.index(process) {
+            Some(index) => say(format_args!("process {index}: {violation}\n")),
+            None => say(format_args!("{violation}\n")),
+        }
+    }
+    if heard.processes.are_several() && (arguments.count || !heard.violations.is_empty()) {
+        say(&heard.processes);
     }
     let code = if arguments.strict { exit_code(status) } else { end_as(status) };
     match (code, heard.violations.len()) {
@@ -57,59 +63,102 @@ pub fn exec(arguments: &ExecArguments) -> Result<(), Failure> {
     }
 }
 
+/// New files for a run of an application.
+pub fn run_files() -> Result<RunFiles, Failure> {
+    RunFiles::new().map_err(|reason| Failure::File {
+        file: std::env::temp_dir().display().to_string(),
+        reason: reason.to_string(),
+    })
+}
+
 /// An application that cannot be started.
 pub fn cannot_start(command: &[OsString], reason: std::io::Error) -> Failure {
     let program = command.first().map(|program| program.display().to_string());
     Failure::Application { program: program.unwrap_or_default(), reason }
 }
 
-/// What the application's process has reported.
+/// What the application's processes have reported.
 #[derive(Default)]
 struct Heard {
-    /// How the rules of the hardware were broken.
-    violations: Vec<String>,
-    /// Dispatches and wave instructions by kernel.
-    executed: BTreeMap<String, (u64, u64)>,
+    processes: Processes,
+    /// How the rules of the hardware were broken, and where.
+    violations: Vec<(Place, String)>,
+    /// Dispatches and wave instructions by process and kernel.
+    executed: BTreeMap<(Place, String), (u64, u64)>,
     /// How exact what was executed is.
     fidelity: FidelityRecord,
 }
 
 impl Heard {
     /// Prints what is to be known at once, and keeps the rest.
-    fn hear(&mut self, events: Vec<Event>) {
-        for event in events {
+    fn hear(&mut self, reported: Vec<Reported>) {
+        for reported in reported {
+            self.processes.note(&reported);
+            let Reported { process, event } = reported;
             match event {
                 Event::Running { dispatch, kernel, instructions, milliseconds } => {
                     let name = name(dispatch, &kernel);
                     let progress = progress(instructions, milliseconds);
-                    say(format_args!("flipwave: {name} {progress}"));
+                    self.say_of(&process, format_args!("{name} {progress}"));
                 }
                 Event::Fault { dispatch: None, kernel, text, .. } if kernel.is_empty() => {
-                    say(format_args!("flipwave: {text}"));
+                    self.say_of(&process, format_args!("{text}"));
                 }
                 Event::Fault { dispatch, kernel, text, .. } => {
-                    say(format_args!("flipwave: {}: {text}", name(dispatch, &kernel)));
+                    self.say_of(&process, format_args!("{}: {text}", name(dispatch, &kernel)));
                 }
-                Event::Refused { text } => say(format_args!("flipwave: {text}")),
-                Event::Violation { text } => self.violations.push(text),
+                Event::Refused { text } => self.say_of(&process, format_args!("{text}")),
+                Event::Violation { text } => self.violations.push((process, text)),
                 Event::Executed { kernel, instructions, .. } => {
-                    let (dispatches, all) = self.executed.entry(kernel).or_default();
+                    let (dispatches, all) = self.executed.entry((process, kernel)).or_default();
                     *dispatches += 1;
                     *all += instructions;
                 }
                 Event::Fidelity(found) => self.fidelity.add(found),
-                // The library says itself that it has failed; nothing is struck here.
-                Event::Failed { .. } | Event::Struck { .. } | Event::NotStruck { .. } => {}
+                // The library says itself that it has failed; nothing is struck here, and no tool
+                // looks.
+                Event::Failed { .. }
+                | Event::Struck { .. }
+                | Event::NotStruck { .. }
+                | Event::Opened { .. }
+                | Event::Dispatches
+                | Event::Writes { .. }
+                | Event::Kernel { .. }
+                | Event::Remark { .. } => {}
             }
         }
     }
 
-    /// What was executed.
+    /// Prints a line about a process, which is named where there are several so far.
+    fn say_of(&self, process: &Place, text: fmt::Arguments<'_>) {
+        let mut all = self.processes.all();
+        match all.find(|(place, _)| *place == process).filter(|_| self.processes.all().count() > 1)
+        {
+            Some((_, record)) => say(format_args!("flipwave: pid {}: {text}", record.pid)),
+            None => say(format_args!("flipwave: {text}")),
+        }
+    }
+
+    /// The index of a process, where several have dispatched kernels.
+    fn index(&self, process: &Place) -> Option<usize> {
+        self.processes.index(process).filter(|_| self.processes.are_several())
+    }
+
+    /// What was executed; by process where several have dispatched kernels.
     fn counted(&self) -> String {
-        let mut rows = vec![row(&["kernel", "dispatches", "instructions"])];
-        rows.extend(self.executed.iter().map(|(kernel, (dispatches, instructions))| {
+        let head: &[&str] = if self.processes.are_several() { &["process"] } else { &[] };
+        let mut rows = vec![row(&[head, &["kernel", "dispatches", "instructions"]].concat())];
+        rows.extend(self.executed.iter().map(|((process, kernel), (dispatches, instructions))| {
+            let index = self.index(process).map(|index| index.to_string());
             let kernel = if kernel.is_empty() { RUNTIME } else { kernel };
-            row(&[kernel, &dispatches.to_string(), &instructions.to_string()])
+            let head: &[&str] = match &index {
+                Some(index) => &[index],
+                // The runtime of a process that has dispatched nothing.
+                None if self.processes.are_several() => &["-"],
+                None => &[],
+            };
+            let numbers = [dispatches.to_string(), instructions.to_string()];
+            row(&[head, &[kernel, &numbers[0], &numbers[1]]].concat())
         }));
         table(&rows)
     }
@@ -147,7 +196,8 @@ mod tests {
     fn what_was_executed_is_counted_by_kernel() {
         let mut heard = Heard::default();
         for (dispatch, kernel) in [(Some(0), "b"), (None, ""), (Some(1), "a"), (Some(2), "b")] {
-            heard.hear(vec![Event::Executed { dispatch, kernel: kernel.into(), instructions: 10 }]);
+            let event = Event::Executed { dispatch, kernel: kernel.into(), instructions: 10 };
+            heard.hear(vec![Reported { process: Place::default(), event }]);
         }
         let text = "kernel               dispatches  instructions\n\
                     (the runtime's own)           1            10\n\

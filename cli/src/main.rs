@@ -22,6 +22,7 @@ mod inspect;
 mod launch;
 mod long_runs;
 mod output;
+mod process_files;
 mod profile;
 mod rates;
 mod replay;

@@ -11,7 +11,7 @@ use std::io::Write as _;
 pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
     let ReplayArguments { file, site, seed, variant, by } = arguments;
     let (campaign, site) = campaign_and_site(file, variant, *seed, site)?;
-    let replay = flipwave_campaigns::replay(&campaign, &site, (*by).into())?;
+    let replay = flipwave_campaigns::replay(&campaign, site, (*by).into())?;
     write!(output::stdout(), "site:           {site}\n{}", description(&replay))?;
     Ok(())
 }

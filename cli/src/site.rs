@@ -2,8 +2,7 @@
 
 use crate::arguments::{SiteArguments, VariantArgument};
 use crate::{Failure, campaign, run};
-use flipwave_campaigns::Campaign;
-use flipwave_injector::Site;
+use flipwave_campaigns::{Campaign, ProcessSite};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
@@ -15,7 +14,7 @@ pub fn campaign_and_site(
     variant: &VariantArgument,
     seed: Option<u64>,
     arguments: &SiteArguments,
-) -> Result<(Campaign, Site), Failure> {
+) -> Result<(Campaign, ProcessSite), Failure> {
     let mut campaign = campaign::read(file, variant, seed)?;
     let Some(row) = arguments.row else {
         // One of the two is there, or the command line is refused.
@@ -32,7 +31,7 @@ pub fn campaign_and_site(
 }
 
 /// The site of the row with this index.
-fn site_of(index: u64, table: &Path) -> Result<Site, Failure> {
+fn site_of(index: u64, table: &Path) -> Result<ProcessSite, Failure> {
     let wrong = |reason: String| failed(table, reason);
     let text = File::open(table).map_err(|reason| wrong(reason.to_string()))?;
     let rows = flipwave_analysis::rows(BufReader::new(text));

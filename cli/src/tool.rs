@@ -1,11 +1,15 @@
 //! `flipwave tool`.
 
-use crate::exec::cannot_start;
+use crate::exec::{cannot_start, run_files};
 use crate::output::{self, say};
+use crate::process_files::merge_tables;
 use crate::tool_arguments::{ByArgument, PerArgument, PlacementArgument, ToolArguments, ToolName};
 use crate::{Failure, campaign};
 use clap::ValueEnum;
-use flipwave_attach::{Library, Session, Task, ToolPath, ToolSession, end_as, run_application};
+use flipwave_attach::{
+    Event, Library, Processes, Reported, Session, Task, ToolPath, ToolSession, end_as, read_report,
+    run_application,
+};
 use flipwave_campaigns::CampaignError;
 use flipwave_hooks::hook::{HookCompiler, cache_folder};
 use flipwave_hooks::layout::Placement;
@@ -15,6 +19,8 @@ use flipwave_tools::{
 };
 use nix::sys::signal::Signal;
 use serde::Serialize;
+use std::collections::BTreeSet;
+use std::fs::File;
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -61,7 +67,9 @@ fn on_application(arguments: &ToolArguments) -> Result<(), Failure> {
         HookCompiler::find()
             .map_err(|error| CampaignError::from(Box::new(ToolError::from(error))))?;
     }
+    let files = run_files()?;
     let out = arguments.out.as_deref().map(std::path::absolute).transpose()?;
+    let out = out.unwrap_or_else(|| files.table());
     let tool = ToolSession {
         name,
         options: options(arguments),
@@ -70,26 +78,70 @@ fn on_application(arguments: &ToolArguments) -> Result<(), Failure> {
             ByArgument::Embedded => ToolPath::Embedded,
             ByArgument::Hardware => ToolPath::Hardware,
         },
-        out,
+        out: out.clone(),
     };
-    let session = Session { task: Task::Tool(tool), ..Session::new(arguments.gpus.all()) };
+    let session = Session {
+        task: Task::Tool(tool),
+        report: Some(files.report()),
+        processes: Some(files.processes()),
+        ..Session::new(arguments.gpus.all())
+    };
     let library = Library::find(&cache_folder())?;
     let environment = library.environment(&session)?;
-    let status = run_application(&arguments.command, &environment, None, || {})
+    let status = run_application(&arguments.command, &environment, &files, || {})
         .map_err(|reason| cannot_start(&arguments.command, reason))?;
+    let reported = read_report(&files.report())?;
+    let processes = Processes::of(&reported);
+    let failed =
+        |reason: std::io::Error| Failure::Table { file: out.clone(), reason: reason.into() };
+    merge_tables(&processes, &out).map_err(failed)?;
+    let is_kept = arguments.out.is_none() && out.exists();
+    if is_kept {
+        let mut table = File::open(&out)?;
+        // Nobody is left to hear of failures.
+        _ = std::io::copy(&mut table, &mut std::io::stderr().lock());
+    }
+    say_remarks(&reported, arguments.kernel.as_deref());
+    if processes.are_several() {
+        say(&processes);
+    }
     if let Some(signal) = status.signal() {
         let table = match &arguments.out {
             Some(file) => format!("the table in {} may lack its last dispatches", file.display()),
-            None => "there is no table; with --out there would be one so far".to_owned(),
+            None if is_kept => "the table may lack its last dispatches".to_owned(),
+            None => "there is no table".to_owned(),
         };
         say(format_args!(
             "flipwave: the application was ended by {}: {table}",
             signal_name(signal)
         ));
     }
+    // The signal that may end this process now does not remove them.
+    drop(files);
     match end_as(status) {
         0 => Ok(()),
         code => Err(Failure::Ended(code)),
+    }
+}
+
+/// Prints what the tool has to say beside its table. `wanted` is the only kernel that it looks at.
+fn say_remarks(reported: &[Reported], wanted: Option<&str>) {
+    let (mut remarks, mut kernels) = (BTreeSet::new(), BTreeSet::new());
+    for Reported { event, .. } in reported {
+        match event {
+            Event::Remark { text } => drop(remarks.insert(text.as_str())),
+            Event::Kernel { name } => drop(kernels.insert(name.as_str())),
+            _ => {}
+        }
+    }
+    for remark in remarks {
+        say(format_args!("flipwave: {remark}"));
+    }
+    if let Some(wanted) = wanted.filter(|wanted| !kernels.contains(wanted)) {
+        let dispatched = Vec::from_iter(kernels).join(", ");
+        say(format_args!(
+            "flipwave: kernel `{wanted}` is not dispatched; dispatched are: {dispatched}"
+        ));
     }
 }
 

@@ -19,7 +19,7 @@ const ROWS: usize = 12;
 pub fn trace(arguments: &TraceArguments) -> Result<(), Failure> {
     let TraceArguments { file, site, out, seed, variant } = arguments;
     let (campaign, site) = campaign_and_site(file, variant, *seed, site)?;
-    let traced = flipwave_campaigns::trace(&campaign, &site)?;
+    let traced = flipwave_campaigns::trace(&campaign, site)?;
     if let Some(folder) = out {
         traced.write(folder)?;
     }

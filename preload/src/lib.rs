@@ -6,6 +6,8 @@
 //! paths lead. A device is a file in memory, so that what programs do with it, duplicating and closing,
 //! needs nothing of us. It is known again by its number among the system's files.
 //!
+//! Each process enters itself in the table of the application's process tree when it starts.
+//!
 //! There is little in here, as it is in every process that an application starts. The embedded GPU
 //! is in another library, which is loaded when a device is opened.
 
@@ -14,6 +16,7 @@ mod directory;
 mod driver;
 mod open;
 mod paths;
+mod processes;
 mod ranges;
 mod real;
 mod status;

@@ -6,6 +6,7 @@ use flipwave_isa::Target;
 use std::collections::BTreeSet;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -129,6 +130,28 @@ pub fn application_for(name: &str, compiler: Compiler, targets: &[&str]) -> Path
         targets.iter().skip(1).map(|target| format!("--offload-arch={target}")).collect();
     let options: Vec<&str> = options.iter().map(String::as_str).collect();
     build(&source(name), compiler, targets[0], &[], &options, &["-lamdhip64"])
+}
+
+/// Builds a program that uses MPI, as `mpicxx` says how, unless that was done before; its path.
+/// Nothing where there is no MPI, which is said whether or not the test's output is shown.
+pub fn mpi_application(name: &str, target: &str) -> Option<PathBuf> {
+    let words = |question: &str| {
+        let answer = Command::new("mpicxx").arg(question).output().ok()?;
+        Some(String::from_utf8_lossy(&answer.stdout).trim().to_owned())
+    };
+    let has_launcher = Command::new("mpirun").arg("--version").output().is_ok();
+    let options = words("--showme:compile").filter(|_| has_launcher);
+    let Some((options, libraries)) = options.zip(words("--showme:link")) else {
+        let _ = writeln!(
+            std::io::stderr(),
+            "SKIPPED: there is no Open MPI here, so no MPI ranks are run; `./dependencies.sh test` \
+             installs it where apt has it"
+        );
+        return None;
+    };
+    let options: Vec<&str> = options.split_whitespace().collect();
+    let libraries: Vec<&str> = libraries.split_whitespace().chain(["-lamdhip64"]).collect();
+    Some(build(&source(name), Compiler::Hipcc, target, &[], &options, &libraries))
 }
 
 /// Builds the code object that a program loads by itself (`module.kernel` for `module`), unless that

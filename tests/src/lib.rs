@@ -25,7 +25,7 @@ mod tiers;
 
 pub use application::{
     Compiler, application, application_for, application_module, applications, benchmark,
-    benchmarks, failing_applications,
+    benchmarks, failing_applications, mpi_application,
 };
 pub use assembly::{Assembly, assemble, assemble_for};
 pub use browser::Browser;

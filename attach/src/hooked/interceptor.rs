@@ -3,8 +3,9 @@
 
 use super::plan::{HookPlan, HookedSession, PlannedCode};
 use crate::codes::HookedCodes;
-use crate::inside::{end, fail, report_event};
+use crate::inside::{end, fail, is_struck, report_dispatches, report_event};
 use crate::report::Event;
+use crate::session::StruckProcess;
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Address, FaultCause};
 use flipwave_injector::{LaunchShape, Site, SiteHooks};
@@ -12,12 +13,16 @@ use flipwave_rocr::HsaError;
 use flipwave_rocr::tools::{CodeId, Dispatch, Interceptor, Memory, Replacement, Version};
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// Strikes at a site.
 pub struct HookedFault {
+    /// The process that is struck.
+    process: StruckProcess,
+    /// Whether it is this one, once it has dispatched a kernel.
+    is_own: OnceLock<bool>,
     site: Site,
     planned: Vec<Planned>,
     codes: HookedCodes<Code>,
@@ -54,6 +59,8 @@ impl HookedFault {
         let HookPlan(codes) = json(&session.plan)?;
         let planned = codes.into_iter().map(Planned::read).collect::<Result<_, _>>()?;
         Ok(HookedFault {
+            process: session.process.clone(),
+            is_own: OnceLock::new(),
             site,
             planned,
             codes: HookedCodes::default(),
@@ -80,7 +87,8 @@ impl HookedFault {
 
     /// Whether the fault can strike in a dispatch.
     fn is_struck(&self, dispatch: &Dispatch) -> bool {
-        self.site.event().is_none_or(|event| event.dispatch == dispatch.number)
+        let is_own = self.is_own.get_or_init(|| is_struck(&self.process));
+        *is_own && self.site.event().is_none_or(|event| event.dispatch == dispatch.number)
     }
 
     /// What the hooks' variables have to hold while a dispatch runs.
@@ -168,6 +176,7 @@ impl Interceptor for HookedFault {
     }
 
     fn begin(&self, dispatch: &Dispatch, memory: &Memory) {
+        report_dispatches();
         let code = self.codes.of(dispatch.code, &dispatch.kernel);
         let Some(code) = code else { return };
         let variables = if self.is_struck(dispatch) {

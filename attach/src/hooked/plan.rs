@@ -1,5 +1,6 @@
 //! What the library needs about the hooks, as whoever has planned the fault leaves it.
 
+use crate::session::StruckProcess;
 use crate::tool::ToolPath;
 use flipwave_injector::SiteHooks;
 use serde::{Deserialize, Serialize};
@@ -10,6 +11,8 @@ use std::time::Duration;
 /// A fault by hooks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HookedSession {
+    /// The process that is struck.
+    pub process: StruckProcess,
     /// The site, as text.
     pub site: String,
     /// The file with the [`HookPlan`], as JSON.

@@ -1,7 +1,8 @@
 //! Executes with a fault at one site.
 
-use super::{end, report_event, report_fault};
+use super::{end, is_struck, report_event, report_fault};
 use crate::report::Event;
+use crate::session::StruckProcess;
 use flipwave_device::{Completion, DeviceError, DeviceFault};
 use flipwave_injector::{FaultObserver, Site, instruction_limit};
 use flipwave_isa::Target;
@@ -10,6 +11,10 @@ use flipwave_sim::{EmbeddedGpu, Execution, Progress, Unobserved};
 use std::path::Path;
 
 pub struct Injection {
+    /// The process that is struck.
+    process: StruckProcess,
+    /// Whether it is this one, once that is decided.
+    is_struck: Option<bool>,
     site: &'static Site,
     observer: FaultObserver<'static>,
     limits: Vec<u64>,
@@ -20,7 +25,12 @@ pub struct Injection {
 
 impl Injection {
     /// An injection at a site, with the watchdogs of a file.
-    pub fn new(site: &str, limits: &Path, target: &Target) -> Result<Injection, String> {
+    pub fn new(
+        process: &StruckProcess,
+        site: &str,
+        limits: &Path,
+        target: &Target,
+    ) -> Result<Injection, String> {
         let site: Site = site.parse().map_err(|error| format!("the site {site}: {error}"))?;
         // It is needed as long as the process runs.
         let site: &'static Site = Box::leak(Box::new(site));
@@ -28,7 +38,9 @@ impl Injection {
         let text = std::fs::read_to_string(limits).map_err(|error| format!("{name}: {error}"))?;
         let limits = serde_json::from_str(&text).map_err(|error| format!("{name}: {error}"))?;
         let observer = FaultObserver::in_application(site, target);
-        Ok(Injection { site, observer, limits, is_watched: false, is_reported: false })
+        let (process, is_struck) = (process.clone(), None);
+        let (is_watched, is_reported) = (false, false);
+        Ok(Injection { process, is_struck, site, observer, limits, is_watched, is_reported })
     }
 
     /// Reports what was struck, once all that can be struck has been.
@@ -47,8 +59,10 @@ impl Injection {
 
 impl Driver for Injection {
     fn limit(&self, dispatch: &KernelDispatch) -> u64 {
-        // The runtime's own code does not depend on what kernels compute.
-        let Some(kernel) = &dispatch.kernel else { return u64::MAX };
+        // The runtime's own code does not depend on what kernels compute. How long kernels of other
+        // processes take is not known: a run that does not end for them ends when its time is over.
+        let kernel = dispatch.kernel.as_ref().filter(|_| self.is_struck != Some(false));
+        let Some(kernel) = kernel else { return u64::MAX };
         let own = self.limits.get(kernel.number as usize);
         let longest = self.limits.iter().max();
         own.or(longest).copied().unwrap_or_else(|| instruction_limit(0))
@@ -62,8 +76,9 @@ impl Driver for Injection {
     fn begin(&mut self, _: &Machine, dispatch: &KernelDispatch) -> Result<(), DeviceError> {
         let number = dispatch.kernel.as_ref().map(|kernel| kernel.number);
         let event = self.site.event();
-        self.is_watched =
-            number.is_some() && event.is_none_or(|event| Some(event.dispatch) == number);
+        self.is_watched = number.is_some()
+            && *self.is_struck.get_or_insert_with(|| is_struck(&self.process))
+            && event.is_none_or(|event| Some(event.dispatch) == number);
         if self.is_watched {
             let packet = &dispatch.packet;
             let workgroups = [0, 1].map(|dimension| {

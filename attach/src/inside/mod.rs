@@ -2,6 +2,7 @@
 
 mod driver_calls;
 mod fidelity;
+mod identity;
 mod injection;
 mod plain;
 mod recorder;
@@ -9,14 +10,16 @@ mod shadow;
 mod strict;
 mod watching;
 
+use crate::processes::beside;
 use crate::report::{Event, Report};
-use crate::session::{Session, Task};
+use crate::session::{Session, StruckProcess, Task};
 use crate::tool::{ToolPath, observing};
 use flipwave_device::{DeviceError, DeviceFault};
 use flipwave_kfd::{CopyWatch, Driver, KernelDispatch, Machine};
 use flipwave_sim::EmbeddedGpu;
 use std::io::Write;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Exit code of the application where the tool fails, or ends it.
 const ENDED: i32 = 2;
@@ -30,8 +33,22 @@ extern "C" fn attach() {
 #[unsafe(link_section = ".init_array")]
 static ATTACH: extern "C" fn() = attach;
 
-/// The report of this process.
-static REPORT: OnceLock<Mutex<Report>> = OnceLock::new();
+pub use identity::Identity;
+
+/// The report of a process.
+struct OwnReport {
+    pid: u32,
+    report: Report,
+    /// Whether it says that a kernel was dispatched.
+    says_dispatches: bool,
+}
+
+/// The report of this process, or of the one from which it was forked.
+static REPORT: Mutex<Option<OwnReport>> = Mutex::new(None);
+
+fn own_report() -> MutexGuard<'static, Option<OwnReport>> {
+    REPORT.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The machine for the runtime of this process.
 fn open() -> Option<Arc<Machine>> {
@@ -59,11 +76,11 @@ fn start() -> Result<Arc<Machine>, String> {
         }
         Task::Strict => Box::new(strict::Strict::default()),
         Task::Fidelity => Box::new(fidelity::Fidelity::default()),
-        Task::Inject { site, limits } => {
+        Task::Inject { process, site, limits } => {
             let [target] = &targets[..] else {
                 return Err(format!("a fault on {} GPUs: expected 1", targets.len()));
             };
-            Box::new(injection::Injection::new(site, limits, target)?)
+            Box::new(injection::Injection::new(process, site, limits, target)?)
         }
         Task::Capture { file, command } => {
             let recorder = recorder::Recorder::create(file, &session, command)?;
@@ -89,19 +106,61 @@ fn start() -> Result<Arc<Machine>, String> {
 
 /// Opens the report of this process, if it is not open.
 pub fn open_report(session: &Session) -> Result<(), String> {
-    if REPORT.get().is_none() {
-        let report = Report::to(session.report.as_deref())
-            .map_err(|error| format!("cannot write the report: {error}"))?;
-        let _ = REPORT.set(Mutex::new(report));
+    let pid = std::process::id();
+    let mut own = own_report();
+    if own.as_ref().is_none_or(|own| own.pid != pid) {
+        let place = Identity::of_process().place.clone();
+        let report = Report::to(session.report.as_deref(), place);
+        let mut report = report.map_err(|error| format!("cannot write the report: {error}"))?;
+        report.add(&Event::Opened { pid, command: identity::command() });
+        *own = Some(OwnReport { pid, report, says_dispatches: false });
     }
     Ok(())
 }
 
 /// Reports an event to the program that has started the application.
 pub fn report_event(event: &Event) {
-    if let Some(report) = REPORT.get() {
-        report.lock().unwrap_or_else(PoisonError::into_inner).add(event);
+    if let Some(own) = &mut *own_report() {
+        own.report.add(event);
     }
+}
+
+/// Reports, once, that this process dispatches a kernel of its own.
+pub fn report_dispatches() {
+    if let Some(own) = &mut *own_report()
+        && !std::mem::replace(&mut own.says_dispatches, true)
+    {
+        own.report.add(&Event::Dispatches);
+    }
+}
+
+/// Whether this process is the one that a fault strikes. To be asked when it dispatches a kernel: of
+/// several that are meant, it is the first.
+pub fn is_struck(process: &StruckProcess) -> bool {
+    let own = Identity::of_process();
+    process.is(&own.place, &identity::command()) && own.is_struck()
+}
+
+/// The file to which this process writes what the application is to write to `output`: the first
+/// process writes there, others beside it. `output` has to be a regular file for that.
+///
+/// # Errors
+/// In words, if it is none.
+pub fn output_file(output: &Path) -> Result<PathBuf, String> {
+    let identity = Identity::of_process();
+    let file = if identity.is_writer() {
+        output.to_owned()
+    } else if flipwave_output::check(output).is_ok() {
+        beside(output, &identity.place)
+    } else {
+        return Err(format!(
+            "several processes of the application use a GPU, and {} cannot hold what all of them \
+             write: expected a regular file",
+            output.display()
+        ));
+    };
+    report_event(&Event::Writes { file: file.clone() });
+    Ok(file)
 }
 
 /// Reports a dispatch that was stopped.

@@ -1,7 +1,8 @@
 //! Records the run: what is in memory that no kernel has written, and the dispatches.
 
-use super::fail;
+use super::identity::{self, Identity};
 use super::shadow::Shadow;
+use super::{fail, output_file};
 use crate::session::Session;
 use flipwave_capture::{CaptureError, CodeObjectId, RecordedDispatch, Step, Writer};
 use flipwave_codeobj::CodeObject;
@@ -12,7 +13,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The node of the only GPU.
 const NODE: u32 = 1;
@@ -36,15 +37,14 @@ struct Recording {
 }
 
 /// The recording of a process, for its end, and the process.
-static RECORDING: OnceLock<(u32, Arc<Mutex<Recording>>)> = OnceLock::new();
+static RECORDING: Mutex<Option<(u32, Arc<Mutex<Recording>>)>> = Mutex::new(None);
 
 extern "C" fn finish() {
-    let Some((process, recording)) = RECORDING.get() else { return };
+    let own = RECORDING.lock().unwrap_or_else(PoisonError::into_inner).take();
     // A process that was forked from it has a copy, and no end of the recording.
-    if *process != std::process::id() {
-        return;
-    }
-    let writer = lock(recording).writer.take();
+    let own = own.filter(|(process, _)| *process == std::process::id());
+    let Some((_, recording)) = own else { return };
+    let writer = lock(&recording).writer.take();
     if let Some(Err(error)) = writer.map(Writer::finish) {
         fail(&error.to_string());
     }
@@ -61,13 +61,20 @@ impl Recorder {
             let count = session.gpus.len();
             return Err(format!("a run on {count} GPUs cannot be captured: expected 1"));
         };
-        let writer = Writer::create(file, gpu, command).map_err(|e| e.to_string())?;
+        let file = output_file(file)?;
+        // The others have commands of their own.
+        let own = (!Identity::of_process().is_first()).then(identity::command);
+        let command = own.as_deref().unwrap_or(command);
+        let writer = Writer::create(&file, gpu, command).map_err(|e| e.to_string())?;
         let (shadow, code_objects) = Default::default();
         let recording = Recording { writer: Some(writer), shadow, code_objects };
         let recording = Arc::new(Mutex::new(recording));
-        let _ = RECORDING.set((std::process::id(), Arc::clone(&recording)));
-        // SAFETY: registers a function for the process's orderly end.
-        unsafe { libc::atexit(finish) };
+        let own = (std::process::id(), Arc::clone(&recording));
+        let before = RECORDING.lock().unwrap_or_else(PoisonError::into_inner).replace(own);
+        if before.is_none() {
+            // SAFETY: registers a function for the process's orderly end.
+            unsafe { libc::atexit(finish) };
+        }
         Ok(Recorder { recording, footprints: None })
     }
 }

@@ -1,6 +1,6 @@
 //! Reports how long dispatches take and what they executed, whatever else is done with them.
 
-use super::report_event;
+use super::{report_dispatches, report_event};
 use crate::report::Event;
 use flipwave_device::{Completion, DeviceError};
 use flipwave_kfd::{Driver, KernelDispatch, Machine, Refusal};
@@ -89,6 +89,9 @@ fn lock(underway: &Mutex<Option<Underway>>) -> MutexGuard<'_, Option<Underway>> 
 
 impl Driver for Watching {
     fn begin(&mut self, machine: &Machine, dispatch: &KernelDispatch) -> Result<(), DeviceError> {
+        if dispatch.kernel.is_some() {
+            report_dispatches();
+        }
         *lock(&self.underway) = Some(Underway::of(dispatch));
         self.driver.begin(machine, dispatch)
     }

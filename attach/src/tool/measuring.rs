@@ -2,6 +2,7 @@
 
 use super::output::Output;
 use crate::codes::HookedCodes;
+use crate::inside::report_dispatches;
 use flipwave_codeobj::CodeObject;
 use flipwave_hooks::flow::Disassembly;
 use flipwave_hooks::hook::Variables;
@@ -237,6 +238,7 @@ impl<T: Tool + Send + Sync> Interceptor for Measuring<T> {
     }
 
     fn begin(&self, dispatch: &Dispatch, memory: &Memory) {
+        report_dispatches();
         self.output.dispatched(&dispatch.kernel);
         let Some(code) = self.code(dispatch) else { return };
         if let Err(reason) = code.reset(dispatch, memory) {

@@ -1,41 +1,33 @@
 //! The table of a tool.
 
+use crate::inside::{output_file, report_event};
+use crate::report::Event;
 use crate::tool::ToolSession;
 use flipwave_tools::DispatchColumns;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Where rows go.
-enum Sink {
-    /// As they come, so that nothing is lost where the application does not end in order.
-    File {
-        path: PathBuf,
-        file: File,
-        /// Its bytes.
-        length: u64,
-    },
-    /// Standard error, which is the application's until its end.
-    Kept(Vec<u8>),
+/// Where rows go as they come, so that nothing is lost where the application does not end in order.
+struct Sink {
+    path: PathBuf,
+    file: File,
+    /// Its bytes.
+    length: u64,
 }
 
 impl Sink {
     /// Appends whole lines, or nothing.
     fn append(&mut self, lines: &[u8]) -> Result<(), String> {
-        match self {
-            Sink::File { path, file, length } => {
-                if let Err(reason) = file.write_all(lines) {
-                    // What there was room for; devices cannot be made shorter.
-                    let _ = file.set_len(*length);
-                    return Err(format!("cannot write to {}: {reason}", path.display()));
-                }
-                *length += lines.len() as u64;
-            }
-            Sink::Kept(kept) => kept.extend_from_slice(lines),
+        if let Err(reason) = self.file.write_all(lines) {
+            // What there was room for; devices cannot be made shorter.
+            let _ = self.file.set_len(self.length);
+            return Err(format!("cannot write to {}: {reason}", self.path.display()));
         }
+        self.length += lines.len() as u64;
         Ok(())
     }
 }
@@ -52,10 +44,10 @@ struct Open {
     /// Whether all rows have been written so far. None is after one that is missing.
     is_complete: bool,
     remarks: BTreeSet<String>,
-    /// The only kernel that is looked at, and whether it has been dispatched.
-    kernel: Option<(String, bool)>,
     /// Kernels that have been dispatched.
     kernels: BTreeSet<String>,
+    /// The process whose table it is: one that was forked from it has a copy, and nothing to write.
+    pid: u32,
 }
 
 impl Output {
@@ -64,22 +56,17 @@ impl Output {
     /// # Errors
     /// In words, if its file cannot be made.
     pub fn new(session: &ToolSession) -> Result<Output, String> {
-        let sink = match &session.out {
-            Some(path) => {
-                let file = flipwave_output::stream(path).map_err(|reason| {
-                    format!("cannot write the table to {}: {reason}", path.display())
-                })?;
-                Sink::File { path: path.clone(), file, length: 0 }
-            }
-            None => Sink::Kept(Vec::new()),
-        };
+        let path = output_file(&session.out)?;
+        let file = flipwave_output::stream(&path)
+            .map_err(|reason| format!("cannot write the table to {}: {reason}", path.display()))?;
+        let sink = Sink { path, file, length: 0 };
         let open = Open {
             sink,
             has_header: false,
             is_complete: true,
             remarks: BTreeSet::new(),
-            kernel: session.options.kernel.clone().map(|kernel| (kernel, false)),
             kernels: BTreeSet::new(),
+            pid: std::process::id(),
         };
         Ok(Output { open: Mutex::new(Some(open)) })
     }
@@ -119,9 +106,7 @@ impl Output {
         let Some(own) = open.as_mut() else { return };
         if !own.kernels.contains(kernel) {
             own.kernels.insert(kernel.to_owned());
-        }
-        if let Some((wanted, seen)) = &mut own.kernel {
-            *seen |= wanted == kernel;
+            report_event(&Event::Kernel { name: kernel.to_owned() });
         }
     }
 
@@ -132,24 +117,11 @@ impl Output {
         }
     }
 
-    /// Writes what is to be written at the end of the application.
+    /// Reports what is to be said at the end of the application.
     pub fn finish(&self) {
-        let Some(own) = self.open().take() else { return };
-        let mut errors = io::stderr().lock();
-        // Nobody is left to hear of failures.
-        if let Sink::Kept(table) = own.sink {
-            _ = errors.write_all(&table);
-        }
-        for remark in &own.remarks {
-            _ = writeln!(errors, "flipwave: {remark}");
-        }
-        if let Some((wanted, false)) = &own.kernel {
-            let kernels: Vec<&str> = own.kernels.iter().map(String::as_str).collect();
-            let dispatched = kernels.join(", ");
-            _ = writeln!(
-                errors,
-                "flipwave: kernel `{wanted}` is not dispatched; dispatched are: {dispatched}"
-            );
+        let open = self.open().take().filter(|own| own.pid == std::process::id());
+        for text in open.into_iter().flat_map(|own| own.remarks) {
+            report_event(&Event::Remark { text });
         }
     }
 }

@@ -14,8 +14,8 @@ pub struct ToolSession {
     pub options: Options,
     /// How it finds out.
     pub by: ToolPath,
-    /// The file for the table; without, it goes to standard error when the application ends.
-    pub out: Option<PathBuf>,
+    /// The file for the table. Processes after the first write to files beside it.
+    pub out: PathBuf,
 }
 
 /// The tools.

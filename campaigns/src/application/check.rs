@@ -5,7 +5,7 @@ use super::comparison::{Comparison, Format, Output};
 use super::quantity;
 use super::schema::{self, MEMORY, OUTPUT};
 use super::text::Pattern;
-use super::{Application, Nondeterminism};
+use super::{Application, Nondeterminism, ProcessChoice};
 use crate::check_launches::check_shape;
 use crate::compare::Tolerance;
 use crate::context::Context;
@@ -64,6 +64,10 @@ pub(crate) fn check(
     Ok(Application {
         device,
         command,
+        process: match own.process {
+            None => None,
+            Some(process) => Some(ProcessChoice::of(process, &at("process"))?),
+        },
         environment: own.environment,
         input: own.input,
         stdin,

@@ -6,6 +6,7 @@
 //!   app:
 //!     command: [./matmul, "128"]      # found from `directory`, or in PATH; or a program alone
 //!     directory: .                    # default; relative to the file
+//!     process: {rank: 1}              # or {index: 1}, {command: ./solver}; of several the one struck
 //!     environment: {OMP_NUM_THREADS: "1"}   # added to PATH, HOME, TMPDIR, LANG, LC_ALL and TZ
 //!     input: [data.txt, inputs/]      # in `directory`; copied into the folder of each run
 //!     stdin: numbers.txt              # default: nothing
@@ -46,6 +47,7 @@ mod golden;
 mod judge;
 mod memory;
 mod process;
+mod process_choice;
 mod quantity;
 mod run;
 mod runtime_errors;
@@ -63,6 +65,7 @@ pub use error::ApplicationError;
 pub use golden::ApplicationGolden;
 pub use judge::Judged;
 pub use process::{Ended, Limits};
+pub use process_choice::ProcessChoice;
 pub use run::Ran;
 pub use text::Pattern;
 
@@ -84,6 +87,8 @@ pub struct Application {
     /// The user's folder, an absolute path: programs and inputs are found from there. No run
     /// writes to it.
     pub directory: PathBuf,
+    /// The process that is struck, if the campaign file says.
+    pub process: Option<ProcessChoice>,
     /// Variables that the campaign file adds to the environment.
     pub environment: BTreeMap<String, String>,
     /// Files and folders in the user's folder that each run gets copies of.

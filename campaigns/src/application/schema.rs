@@ -21,6 +21,8 @@ pub(crate) struct Application {
     /// Where programs and inputs are found. No run writes there.
     #[serde(default)]
     pub directory: PathBuf,
+    /// The process that faults strike, of an application in which several dispatch kernels.
+    pub process: Option<Process>,
     /// Variables added to PATH, HOME, TMPDIR, LANG, LC_ALL and TZ.
     #[serde(default, deserialize_with = "unique_keys")]
     #[schemars(with = "BTreeMap<String, Text>")]
@@ -48,6 +50,20 @@ pub(crate) struct Application {
     /// What it means that runs without a fault differ.
     #[serde(default)]
     pub nondeterminism: Nondeterminism,
+}
+
+/// A process of an application, by one of its properties.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[serde(expecting = "a mapping with one of `rank`, `index` and `command`")]
+#[schemars(extend("minProperties" = 1, "maxProperties" = 1))]
+pub(crate) struct Process {
+    /// The MPI rank.
+    pub rank: Option<u32>,
+    /// The index among those that dispatch kernels, in the order in which they start.
+    pub index: Option<u32>,
+    /// A part of its program and arguments.
+    pub command: Option<String>,
 }
 
 /// Memory that a run may take if the file does not say.

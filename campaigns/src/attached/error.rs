@@ -1,7 +1,8 @@
 //! Why an application cannot be run under AMD's runtime.
 
 use crate::application::ApplicationError;
-use flipwave_attach::Event;
+use crate::process_site::ProcessSite;
+use flipwave_attach::{Event, Reported};
 use flipwave_injector::Site;
 use std::path::PathBuf;
 
@@ -49,6 +50,47 @@ pub enum AttachError {
         "the application did not use a GPU: it is not linked with AMD's runtime, or ended before"
     )]
     NoGpu,
+    /// Several processes, of which none is named.
+    #[error(
+        "several processes of the application dispatch kernels; name the one that is struck in `app`, \
+         with `process: {{index: 0}}`, `process: {{rank: 0}}` or `process: {{command: ...}}`:\n{list}"
+    )]
+    SeveralProcesses {
+        /// The processes.
+        list: String,
+    },
+    /// No process is the one that is named.
+    #[error("no process that dispatches kernels is `process: {choice}`; there are:\n{list}")]
+    NoProcess {
+        /// What is named.
+        choice: String,
+        /// The processes.
+        list: String,
+    },
+    /// Several processes are the one that is named.
+    #[error(
+        "several processes that dispatch kernels are `process: {choice}`; name one by its index, \
+         for example `process: {{index: 0}}`:\n{list}"
+    )]
+    AmbiguousProcess {
+        /// What is named.
+        choice: String,
+        /// The processes.
+        list: String,
+    },
+    /// A site in another process than the one that is struck.
+    #[error(
+        "{site} is in process {found}, and the campaign strikes {struck}; change `process` in the \
+         campaign file, or the site"
+    )]
+    OtherProcess {
+        /// The site.
+        site: Box<ProcessSite>,
+        /// The process of the site.
+        found: u32,
+        /// The one that is struck, in words.
+        struck: String,
+    },
     /// The library failed inside of the application.
     #[error("inside of the application: {0}")]
     Failed(String),
@@ -82,11 +124,11 @@ pub enum AttachError {
 impl AttachError {
     /// Why a run without a fault did not end as it must, if the device has stopped it.
     pub(super) fn stopped_golden(
-        events: &[Event],
+        events: &[Reported],
         error: &ApplicationError,
     ) -> Option<AttachError> {
         let ApplicationError::GoldenEnded { .. } = error else { return None };
-        let fault = events.iter().find_map(|event| match event {
+        let fault = events.iter().find_map(|reported| match &reported.event {
             Event::Fault { dispatch: Some(dispatch), kernel, text, .. } => {
                 Some(format!("in dispatch {dispatch}, kernel {kernel}: {text}"))
             }

@@ -1,7 +1,7 @@
 //! Hooks for a program in another process: files with its code rewritten, and how it is used.
 
 use super::{AttachError, Attached};
-use flipwave_attach::{HookPlan, HookedSession, PlannedCode};
+use flipwave_attach::{HookPlan, HookedSession, PlannedCode, StruckProcess};
 use flipwave_injector::{HookedCode, Site};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,13 +18,14 @@ impl HookFiles {
     /// data.
     pub fn write(
         attached: &Attached<'_>,
-        site: &Site,
+        (process, site): (&StruckProcess, &Site),
         codes: &[HookedCode],
         (buffers, time_limit): (Option<PathBuf>, Duration),
     ) -> Result<HookFiles, AttachError> {
         let folder = attached.run_file("hooks");
         let plan = folder.join("plan.json");
         let session = HookedSession {
+            process: process.clone(),
             site: site.to_string(),
             plan: plan.clone(),
             buffers,

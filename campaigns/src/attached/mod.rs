@@ -5,8 +5,11 @@
 pub(crate) mod error;
 mod hooks;
 pub(crate) mod process;
+mod processes;
 
 pub use error::AttachError;
+
+use processes::{Chosen, choose};
 
 use crate::application::{Application, ApplicationGolden, Limits, Ran};
 use crate::campaign::{Campaign, CaptureSource};
@@ -14,7 +17,10 @@ use crate::capture::prepare_checked;
 use crate::error::CampaignError;
 use crate::golden::check_application;
 use crate::prepare::{Origin, Prepared};
-use flipwave_attach::{Event, Follower, Library, Session, Task, ToolPath, read_report};
+use flipwave_attach::{
+    Event, Follower, Library, Processes, Reported, Session, StruckProcess, Table, Task, ToolPath,
+    read_report,
+};
 use flipwave_hooks::hook::cache_folder;
 use flipwave_injector::{Attendance, Running};
 use std::borrow::Cow;
@@ -58,6 +64,14 @@ pub(crate) struct Attached<'a> {
     runs: AtomicU64,
 }
 
+/// A recorded run of a program.
+pub(crate) struct RecordedRun {
+    /// The process that is struck, as a workload.
+    pub prepared: Prepared,
+    /// How that process is known in other runs.
+    pub process: StruckProcess,
+}
+
 impl<'a> Attached<'a> {
     pub fn new(
         campaign: &Campaign,
@@ -74,8 +88,13 @@ impl<'a> Attached<'a> {
         })
     }
 
-    fn session(&self, task: Task, report: Option<PathBuf>) -> Session {
-        Session { task, report, ..Session::new(vec![self.gpu.clone()]) }
+    /// A session of one run, which reports to a file and has its table of processes beside that.
+    fn session(&self, task: Task, report: &Path) -> Result<Session, AttachError> {
+        let processes = report.with_extension("processes");
+        let has = |name: &str| self.application.environment.contains_key(name);
+        Table::create(&processes, has).map_err(|reason| self.files(reason))?;
+        let (report, processes) = (Some(report.to_owned()), Some(processes));
+        Ok(Session { task, report, processes, ..Session::new(vec![self.gpu.clone()]) })
     }
 
     /// How the tools library sees what a program does.
@@ -131,12 +150,11 @@ impl<'a> Attached<'a> {
         interrupt: &AtomicBool,
     ) -> Result<ApplicationGolden, CampaignError> {
         let report = self.run_file("report");
-        let environment = environment(&self.session(Task::Run, Some(report.clone())))?;
+        let environment = environment(&self.session(Task::Run, &report)?)?;
         let golden = attended(&campaign.attendance, &report, || {
             self.application.golden(&environment, interrupt)
         });
-        let events = read_report(&report).map_err(|reason| self.files(reason))?;
-        let _ = std::fs::remove_file(&report);
+        let events = self.take_report(&report)?;
         let golden =
             golden.map_err(|error| match AttachError::stopped_golden(&events, &error) {
                 Some(stopped) => CampaignError::from(stopped),
@@ -152,18 +170,18 @@ impl<'a> Attached<'a> {
         campaign: &Campaign,
         golden: &ApplicationGolden,
         interrupt: &AtomicBool,
-    ) -> Result<Prepared, CampaignError> {
+    ) -> Result<RecordedRun, CampaignError> {
         let file = self.folder.path().join("golden.capture");
         let report = self.folder.path().join("golden.report");
         let command = self.application.command.to_string();
         let task = Task::Capture { file: file.clone(), command };
-        let environment = self.embedded(&self.session(task, Some(report.clone())))?;
+        let environment = self.embedded(&self.session(task, &report)?)?;
         let limits = Limits { timeout: golden.limits.timeout * RECORDING, ..golden.limits };
         let ran = attended(&campaign.attendance, &report, || {
             self.application.run(&environment, &limits, interrupt)
         })?;
-        self.events(&report)?;
-        if !file.exists() {
+        let processes = Processes::of(&self.events(&report)?);
+        if processes.all().next().is_none() {
             return Err(AttachError::NoGpu.into());
         }
         if let Err(cause) = self.application.judge(golden, &ran, interrupt)?.completed() {
@@ -174,9 +192,12 @@ impl<'a> Attached<'a> {
         if !self.application.device.is_hardware() {
             self.application.confirm(golden, &ran, interrupt)?;
         }
+        let Chosen { capture: file, index, process } =
+            choose(&processes, self.application.process.as_ref())?;
         let prepared = prepare_checked(campaign, &CaptureSource { file, dispatches: None })?;
         // It ended as the others did, be that without an orderly end.
-        Ok(Prepared { origin: Origin::Recording { warnings: Vec::new() }, ..prepared })
+        let origin = Origin::Recording { warnings: Vec::new() };
+        Ok(RecordedRun { prepared: Prepared { process: index, origin, ..prepared }, process })
     }
 
     /// One run with a fault, and what the library reported in it.
@@ -185,9 +206,9 @@ impl<'a> Attached<'a> {
         task: Task,
         limits: &Limits,
         interrupt: &AtomicBool,
-    ) -> Result<(Ran, Vec<Event>), CampaignError> {
+    ) -> Result<(Ran, Vec<Reported>), CampaignError> {
         let report = self.run_file("report");
-        let environment = self.environment(&self.session(task, Some(report.clone())))?;
+        let environment = self.environment(&self.session(task, &report)?)?;
         let ran = self.application.run(&environment, limits, interrupt)?;
         Ok((ran, self.events(&report)?))
     }
@@ -201,11 +222,20 @@ impl<'a> Attached<'a> {
         AttachError::Files { folder: self.folder.path().to_owned(), reason }
     }
 
-    /// What the library reported, and no more than once.
-    fn events(&self, report: &Path) -> Result<Vec<Event>, AttachError> {
+    /// Reads the report of a run, and removes it with the table of processes.
+    fn take_report(&self, report: &Path) -> Result<Vec<Reported>, AttachError> {
         let events = read_report(report).map_err(|reason| self.files(reason))?;
-        let _ = std::fs::remove_file(report);
-        let failure = events.iter().find_map(|event| match event {
+        for file in [report, &report.with_extension("processes")] {
+            // They are in a folder that is removed later, if they cannot be now.
+            let _ = std::fs::remove_file(file);
+        }
+        Ok(events)
+    }
+
+    /// What the library reported, and no more than once.
+    fn events(&self, report: &Path) -> Result<Vec<Reported>, AttachError> {
+        let events = self.take_report(report)?;
+        let failure = events.iter().find_map(|reported| match &reported.event {
             Event::Failed { reason } => Some(reason.clone()),
             _ => None,
         });
@@ -233,8 +263,9 @@ fn attended<T>(attendance: &Attendance, report: &Path, run: impl FnOnce() -> T) 
 }
 
 /// What an event says of a dispatch of the application that takes long.
-fn running(event: Event) -> Option<Running> {
-    let Event::Running { dispatch: Some(_), kernel, instructions, milliseconds } = event else {
+fn running(reported: Reported) -> Option<Running> {
+    let Event::Running { dispatch: Some(_), kernel, instructions, milliseconds } = reported.event
+    else {
         return None;
     };
     let elapsed = Duration::from_millis(milliseconds);
@@ -253,5 +284,5 @@ pub(crate) fn recorded(
     let attached = Attached::new(campaign, Cow::Borrowed(application))?;
     let environment = |session: &Session| attached.embedded(session);
     let golden = attached.golden_in(campaign, environment, interrupt)?;
-    attached.record(campaign, &golden, interrupt)
+    Ok(attached.record(campaign, &golden, interrupt)?.prepared)
 }

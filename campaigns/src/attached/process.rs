@@ -7,7 +7,7 @@ use crate::campaign::Campaign;
 use crate::compare::Difference;
 use crate::error::CampaignError;
 use crate::outcome::{Injected, RunEnd};
-use flipwave_attach::{Event, Task};
+use flipwave_attach::{Event, Reported, StruckProcess, Task};
 use flipwave_device::FaultCause;
 use flipwave_injector::{Accelerations, Golden, HookedCode, Planned, Site, Struck};
 use std::path::PathBuf;
@@ -35,6 +35,8 @@ pub(crate) struct ProcessRuns<'a> {
     pub attached: Attached<'a>,
     /// Its runs without a fault.
     pub golden: ApplicationGolden,
+    /// Which of its processes is struck.
+    pub process: StruckProcess,
 }
 
 /// What came of a run with a fault before its outputs are looked at.
@@ -68,7 +70,7 @@ impl<'a> ProcessRuns<'a> {
             }
             error => error,
         })?;
-        Ok(ProcessRuns { attached, golden })
+        Ok(ProcessRuns { attached, golden, process: StruckProcess::Any })
     }
 
     /// Writes down what dispatches may execute in runs with faults inside of the embedded GPU.
@@ -90,7 +92,8 @@ impl<'a> ProcessRuns<'a> {
     /// # Errors
     /// [`CampaignError`] if the program cannot be run, or the fault did not take place.
     pub fn inject(&self, site: &Site, interrupt: &AtomicBool) -> Result<StruckRun, CampaignError> {
-        let task = Task::Inject { site: site.to_string(), limits: self.limits_file() };
+        let (process, limits) = (self.process.clone(), self.limits_file());
+        let task = Task::Inject { process, site: site.to_string(), limits };
         let (ran, events) = self.attached.run(task, &self.golden.limits, interrupt)?;
         StruckRun::new(*site, ran, &events)
     }
@@ -109,7 +112,8 @@ impl<'a> ProcessRuns<'a> {
     ) -> Result<StruckRun, CampaignError> {
         // A dispatch may take as long as a run, and a hung one shows by that.
         let limit = self.golden.limits.timeout;
-        let files = HookFiles::write(&self.attached, site, codes, (addresses, limit))?;
+        let files =
+            HookFiles::write(&self.attached, (&self.process, site), codes, (addresses, limit))?;
         let limits = Limits { timeout: limit * 2, ..self.golden.limits };
         let task = Task::InjectByHooks(files.session.clone());
         let (ran, events) = self.attached.run(task, &limits, interrupt)?;
@@ -118,7 +122,7 @@ impl<'a> ProcessRuns<'a> {
 }
 
 impl StruckRun {
-    fn new(site: Site, ran: Ran, events: &[Event]) -> Result<StruckRun, CampaignError> {
+    fn new(site: Site, ran: Ran, events: &[Reported]) -> Result<StruckRun, CampaignError> {
         Ok(StruckRun { struck: struck(events, site)?, fault: fault(events)?, ran })
     }
 }
@@ -138,8 +142,8 @@ pub(crate) fn foreseen(planned: &Planned, accelerations: Accelerations) -> Optio
 }
 
 /// Why the device has stopped a dispatch, if it has.
-fn fault(events: &[Event]) -> Result<Option<&'static str>, AttachError> {
-    let name = events.iter().find_map(|event| match event {
+fn fault(events: &[Reported]) -> Result<Option<&'static str>, AttachError> {
+    let name = events.iter().find_map(|reported| match &reported.event {
         Event::Fault { cause, .. } => Some(cause.as_str()),
         _ => None,
     });
@@ -151,10 +155,10 @@ fn fault(events: &[Event]) -> Result<Option<&'static str>, AttachError> {
 }
 
 /// What was struck.
-fn struck(events: &[Event], site: Site) -> Result<Struck, AttachError> {
+fn struck(events: &[Reported], site: Site) -> Result<Struck, AttachError> {
     let site = Box::new(site);
-    for event in events {
-        match event {
+    for reported in events {
+        match &reported.event {
             Event::Struck { before, after, words, absorbed } => {
                 return Ok(Struck {
                     before: *before,

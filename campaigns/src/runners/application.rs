@@ -4,8 +4,8 @@
 use super::hooked::HookInjectors;
 use super::runner::{Inject, InjectionPath, Runner};
 use crate::application::{Application, Comparison, Format};
-use crate::attached::Attached;
 use crate::attached::process::{ProcessRuns, StruckRun, foreseen};
+use crate::attached::{Attached, RecordedRun};
 use crate::campaign::Campaign;
 use crate::element::ElementType;
 use crate::error::CampaignError;
@@ -31,9 +31,11 @@ impl<'a> ApplicationRunner<'a> {
         path: InjectionPath,
     ) -> Result<Self, CampaignError> {
         let attached = Attached::new(campaign, Cow::Borrowed(application))?;
-        let runs = ProcessRuns::new(campaign, attached, false)?;
+        let mut runs = ProcessRuns::new(campaign, attached, false)?;
         let interrupt = campaign.attendance.stopped();
-        let prepared = runs.attached.record(campaign, &runs.golden, interrupt)?;
+        let RecordedRun { prepared, process } =
+            runs.attached.record(campaign, &runs.golden, interrupt)?;
+        runs.process = process;
         Ok(ApplicationRunner { campaign, path, runs, prepared })
     }
 }
@@ -44,7 +46,7 @@ impl Runner for ApplicationRunner<'_> {
     }
 
     fn shown_outputs<'a>(&self, _: &'a Golden) -> Result<Vec<ShownOutput<'a>>, CampaignError> {
-        let ProcessRuns { attached, golden } = &self.runs;
+        let ProcessRuns { attached, golden, .. } = &self.runs;
         let contents = attached.application.compared_outputs(&golden.first)?;
         let outputs = attached.application.comparisons.iter().filter_map(|own| match own {
             Comparison::Output { output, format } => Some((output, format)),
@@ -99,7 +101,7 @@ impl Inject for InApplication<'_> {
         if let Some(cause) = fault {
             return Ok(Injected { struck, end: RunEnd::Stopped { cause, fault: None } });
         }
-        let ProcessRuns { attached, golden } = self.runs;
+        let ProcessRuns { attached, golden, .. } = self.runs;
         let judged = attached.application.judge(golden, &ran, self.interrupt)?;
         let end = match judged.completed() {
             Err(cause) => RunEnd::Stopped { cause, fault: None },

@@ -1,0 +1,129 @@
+//! The files that the processes of an application have written, put where the user wants them.
+
+use flipwave_attach::{ProcessRecord, Processes};
+use flipwave_output::{finish, unfinished};
+use std::fs::{self, File};
+use std::io::{self, BufReader};
+use std::path::{Path, PathBuf};
+
+/// Puts the tables of all processes in the place of the one in `table`. Those of several have the
+/// column `process`, with the index of the process.
+///
+/// # Errors
+/// If a file cannot be read or written.
+pub fn merge_tables(processes: &Processes, table: &Path) -> io::Result<()> {
+    if !processes.are_several() {
+        return keep_one(processes, table);
+    }
+    let table = fs::canonicalize(table)?;
+    let merged = unfinished(table.parent().unwrap_or(Path::new(".")))?;
+    let mut writer = csv::Writer::from_writer(merged.reopen()?);
+    let mut has_header = false;
+    for (index, (_, record)) in processes.dispatching().enumerate() {
+        let Some(file) = &record.output else { continue };
+        let mut reader = csv::ReaderBuilder::new()
+            .has_headers(false)
+            .from_reader(BufReader::new(File::open(file)?));
+        for (number, row) in reader.records().enumerate() {
+            let (row, is_header) = (row?, number == 0);
+            if is_header && std::mem::replace(&mut has_header, true) {
+                continue;
+            }
+            let process = if is_header { "process".to_owned() } else { index.to_string() };
+            writer.write_record(std::iter::once(process.as_str()).chain(&row))?;
+        }
+    }
+    writer.flush()?;
+    finish(merged, &table)?;
+    remove_others(processes, &table)
+}
+
+/// Gives the captures of several processes names with their index, and the capture of one the name
+/// that is wanted; where they are, with the index, in order.
+///
+/// # Errors
+/// If a file cannot be renamed.
+pub fn place_captures(processes: &Processes, wanted: &Path) -> io::Result<Vec<PathBuf>> {
+    if !processes.are_several() {
+        keep_one(processes, wanted)?;
+        return Ok(Vec::from_iter(wanted.exists().then(|| wanted.to_owned())));
+    }
+    let mut placed = Vec::new();
+    for (index, (_, record)) in processes.dispatching().enumerate() {
+        if let Some(file) = &record.output {
+            let own = numbered(wanted, index);
+            fs::rename(file, &own)?;
+            placed.push(own);
+        }
+    }
+    remove_others(processes, Path::new(""))?;
+    Ok(placed)
+}
+
+/// The captures of processes that there are from a run before, beside the file `wanted`.
+///
+/// # Errors
+/// If its folder cannot be read.
+pub fn numbered_files(wanted: &Path) -> io::Result<Vec<PathBuf>> {
+    let folder = wanted.parent().filter(|folder| *folder != Path::new(""));
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder.unwrap_or(Path::new(".")))? {
+        let name = entry?.file_name();
+        let numbers = name.to_str().into_iter().flat_map(|name| name.split('.'));
+        let index = numbers.filter_map(|part| part.parse::<usize>().ok());
+        let file = index.map(|index| numbered(wanted, index));
+        found.extend(file.filter(|file| file.file_name() == Some(&name)));
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// The file of a process: `run.1.capture` for `run.capture`.
+fn numbered(wanted: &Path, index: usize) -> PathBuf {
+    let mut name = wanted.file_stem().unwrap_or_default().to_owned();
+    name.push(format!(".{index}"));
+    if let Some(extension) = wanted.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    wanted.with_file_name(name)
+}
+
+/// Puts the file of the only process that has dispatched kernels where it is wanted.
+fn keep_one(processes: &Processes, wanted: &Path) -> io::Result<()> {
+    let kept = processes.dispatching().next().and_then(|(_, record)| record.output.as_ref());
+    if let Some(kept) = kept.filter(|kept| *kept != wanted) {
+        // What a link leads to is replaced, not the link.
+        fs::rename(kept, fs::canonicalize(wanted).unwrap_or_else(|_| wanted.to_owned()))?;
+    }
+    remove_others(processes, wanted)
+}
+
+/// Removes files of processes but for one.
+fn remove_others(processes: &Processes, kept: &Path) -> io::Result<()> {
+    let outputs = processes.all().filter_map(|(_, ProcessRecord { output, .. })| output.as_ref());
+    for file in outputs.filter(|file| *file != kept && file.exists()) {
+        flipwave_output::remove(file)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_processes_are_numbered_before_their_extension() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = |name: &str| folder.path().join(name);
+        assert_eq!(numbered(&file("a.b.capture"), 12), file("a.b.12.capture"));
+        assert_eq!(numbered(&file("run"), 0), file("run.0"));
+        for name in
+            ["run.0.capture", "run.10.capture", "run.1.x.capture", "run.capture", "o.1.capture"]
+        {
+            File::create(file(name)).expect("a file");
+        }
+        let found = numbered_files(&file("run.capture")).expect("read");
+        assert_eq!(found, [file("run.0.capture"), file("run.10.capture")]);
+    }
+}
