@@ -9,8 +9,8 @@ use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
-use std::sync::atomic::{AtomicI32, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::time::{Duration, Instant};
 
 /// The library's file.
 const FILE: &str = "libflipwave_attach.so";
@@ -166,13 +166,26 @@ fn same_addresses() {
     }
 }
 
+/// What becomes of an application that goes on when it was asked to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// It goes on: signals are its own.
+    GoesOn,
+    /// It is killed with all that it has started, 1.5 seconds later.
+    IsKilled,
+}
+
+/// How long an application may take to end in good order when it was asked to.
+const GRACE: Duration = Duration::from_millis(1500);
+
 /// How often whoever runs an application looks at it.
 const TICK: Duration = Duration::from_millis(100);
 
 /// Runs the application, and waits until it and all that it has started have ended: with it, what is
 /// left ends. Calls `look` now and then meanwhile, and when it is over. Signals that are sent to this
 /// process are the application's as long as it runs; so is what the terminal sends to both, Ctrl-C
-/// for example. Addresses are not randomised, so that runs of a program are alike. If this process is
+/// for example. `asked` says what becomes of it when it goes on after one that asks it to end.
+/// Addresses are not randomised, so that runs of a program are alike. If this process is
 /// killed, so is the application, and its files are removed with their folder.
 ///
 /// # Errors
@@ -181,6 +194,7 @@ pub fn run_application(
     command: &[OsString],
     environment: &[(&str, OsString)],
     files: &RunFiles,
+    asked: Asked,
     mut look: impl FnMut(),
 ) -> std::io::Result<ExitStatus> {
     let (program, arguments) =
@@ -202,11 +216,18 @@ pub fn run_application(
     // SAFETY: makes a new file, or fails.
     let end = unsafe { libc::syscall(libc::SYS_pidfd_open, family.reaper.id(), 0) } as libc::c_int;
     let mut wait = libc::pollfd { fd: end, events: libc::POLLIN, revents: 0 };
+    let mut deadline = None;
     let status = loop {
         // SAFETY: one entry is read and written. Without a file it is a sleep.
         unsafe { libc::poll(&raw mut wait, 1, TICK.as_millis() as libc::c_int) };
         if let Some(status) = family.reaper.try_wait()? {
             break status;
+        }
+        if asked == Asked::IsKilled && IS_ASKED_TO_END.load(Ordering::Acquire) {
+            deadline.get_or_insert_with(|| Instant::now() + GRACE);
+        }
+        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            family.kill();
         }
         look();
     };
@@ -214,6 +235,9 @@ pub fn run_application(
     look();
     Ok(status)
 }
+
+/// Whether a signal has come that asks a program to end.
+static IS_ASKED_TO_END: AtomicBool = AtomicBool::new(false);
 
 /// Who gets the signals that are sent to this process; 0 for nobody else.
 static APPLICATION: AtomicI32 = AtomicI32::new(0);
@@ -289,6 +313,9 @@ impl Drop for Forwarding {
 extern "C" fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     /// From a terminal: the application has it, too.
     const KERNEL: libc::c_int = 0x80;
+    if matches!(signal, libc::SIGINT | libc::SIGTERM | libc::SIGHUP) {
+        IS_ASKED_TO_END.store(true, Ordering::Release);
+    }
     let application = APPLICATION.load(Ordering::Acquire);
     // SAFETY: the kernel gives what it says of the signal.
     unsafe {

@@ -17,7 +17,7 @@ pub use devices::DevicesError;
 pub use flipwave_kfd::processors;
 pub use flipwave_processes::{Place, Table};
 pub use hooked::{HookPlan, HookedSession, PlannedCode};
-pub use launch::{Environment, Library, LibraryError, end_as, exit_code, run_application};
+pub use launch::{Asked, Environment, Library, LibraryError, end_as, exit_code, run_application};
 pub use processes::{ProcessRecord, Processes};
 pub use reaper::Family;
 pub use report::{Event, Follower, Reported, read_report};

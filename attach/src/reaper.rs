@@ -78,13 +78,18 @@ impl Family {
         Ok(Family { reaper, program: i32::from_ne_bytes(number), hold: Some(hold) })
     }
 
+    /// Has what is left of the family killed, which is not waited for.
+    pub fn kill(&mut self) {
+        self.hold = None;
+    }
+
     /// Kills what is left of the family and waits until it has ended; how the program ended, nothing
     /// if the family has not after `patience`.
     ///
     /// # Errors
     /// If it cannot be waited for.
     pub fn end(&mut self, patience: Duration) -> io::Result<Option<ExitStatus>> {
-        self.hold = None;
+        self.kill();
         let clock = Instant::now();
         loop {
             let status = self.reaper.try_wait()?;

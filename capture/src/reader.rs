@@ -36,11 +36,17 @@ impl Capture {
     }
 
     fn about<T: rusqlite::types::FromSql>(&self, name: &str) -> Result<T, CaptureError> {
+        let value = self.about_if_said(name)?;
+        value.ok_or_else(|| self.damaged(format!("it does not say its {name}")))
+    }
+
+    fn about_if_said<T: rusqlite::types::FromSql>(
+        &self,
+        name: &str,
+    ) -> Result<Option<T>, CaptureError> {
         let query = "SELECT value FROM about WHERE name = ?1";
         let value = self.database.query_row(query, [name], |row| row.get(0)).optional();
-        value
-            .map_err(CaptureError::database(&self.file))?
-            .ok_or_else(|| self.damaged(format!("it does not say its {name}")))
+        value.map_err(CaptureError::database(&self.file))
     }
 
     fn damaged(&self, what: String) -> CaptureError {
@@ -61,6 +67,14 @@ impl Capture {
     /// [`CaptureError`].
     pub fn command(&self) -> Result<String, CaptureError> {
         self.about("command")
+    }
+
+    /// The MPI rank of the process, if it was one of several.
+    ///
+    /// # Errors
+    /// [`CaptureError`].
+    pub fn rank(&self) -> Result<Option<u32>, CaptureError> {
+        self.about_if_said("rank")
     }
 
     /// Whether the run ended as it should. If not, what was recorded until then is there.
@@ -249,6 +263,12 @@ mod tests {
     fn a_capture_is_read_as_it_was_written_and_data_are_stored_once() {
         let folder = tempfile::tempdir().unwrap();
         let capture = Capture::open(&written(folder.path())).unwrap();
+        assert_eq!(capture.rank().unwrap(), None);
+        let ranked = Writer::create(&folder.path().join("ranked"), "gfx90a", "./a").unwrap();
+        ranked.set_rank(3).unwrap();
+        ranked.finish().unwrap();
+        let ranked = Capture::open(&folder.path().join("ranked")).unwrap();
+        assert_eq!(ranked.rank().unwrap(), Some(3));
         assert_eq!(capture.steps().unwrap(), steps());
         let code = RecordedCode { bias: 0x2000, elf: b"\x7fELF".to_vec() };
         assert_eq!(capture.code_objects().unwrap(), [(CodeObjectId(1), code)]);

@@ -52,6 +52,14 @@ impl Writer {
         Ok(writer)
     }
 
+    /// Notes the MPI rank of the process whose run it is.
+    ///
+    /// # Errors
+    /// [`CaptureError::Database`].
+    pub fn set_rank(&self, rank: u32) -> Result<(), CaptureError> {
+        self.set("rank", rank)
+    }
+
     fn execute(&self, statement: &str, values: impl rusqlite::Params) -> Result<(), CaptureError> {
         let run = || self.database.prepare_cached(statement)?.execute(values);
         run().map(|_| ()).map_err(|reason| {

@@ -5,7 +5,9 @@ use crate::exec::{cannot_start, run_files};
 use crate::output::say;
 use crate::process_files::{numbered_files, place_captures};
 use crate::{Failure, output};
-use flipwave_attach::{Library, Processes, Session, Task, exit_code, read_report, run_application};
+use flipwave_attach::{
+    Asked, Library, Processes, Session, Task, exit_code, read_report, run_application,
+};
 use flipwave_capture::{Capture, Step};
 use flipwave_device::Change;
 use flipwave_hooks::hook::cache_folder;
@@ -42,7 +44,7 @@ fn record(arguments: &CaptureArguments) -> Result<(), Failure> {
         ..Session::new(vec![arguments.gpu.clone()])
     };
     let environment = library.environment(&session)?;
-    let status = run_application(&arguments.command, &environment, &files, || {})
+    let status = run_application(&arguments.command, &environment, &files, Asked::IsKilled, || {})
         .map_err(|reason| cannot_start(&arguments.command, reason))?;
     let processes = Processes::of(&read_report(&files.report())?);
     let placed = place_captures(&processes, &file)?;
@@ -109,7 +111,8 @@ fn list(file: &Path) -> Result<(), Failure> {
     let capture = Capture::open(file)?;
     let mut out = output::stdout();
     let state = if capture.is_complete()? { "" } else { " (the application was ended)" };
-    writeln!(out, "{} on {}{state}", capture.command()?, capture.gpu()?)?;
+    let rank = capture.rank()?.map(|rank| format!(", rank {rank}")).unwrap_or_default();
+    writeln!(out, "{} on {}{rank}{state}", capture.command()?, capture.gpu()?)?;
     for (id, code) in capture.code_objects()? {
         writeln!(out, "code object {}: {} bytes at {:#x}", id.0, code.elf.len(), code.bias)?;
     }

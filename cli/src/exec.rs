@@ -6,7 +6,7 @@ use crate::fidelity;
 use crate::output::say;
 use crate::table::{row, table};
 use flipwave_attach::{
-    Event, Follower, Library, Place, Processes, Reported, RunFiles, Session, Task, end_as,
+    Asked, Event, Follower, Library, Place, Processes, Reported, RunFiles, Session, Task, end_as,
     exit_code, run_application,
 };
 use flipwave_hooks::hook::cache_folder;
@@ -36,7 +36,7 @@ pub fn exec(arguments: &ExecArguments) -> Result<(), Failure> {
     let (mut follower, mut heard) = (Follower::new(report), Heard::default());
     let look = || heard.hear(follower.news().unwrap_or_default());
     let environment = library.environment(&session)?;
-    let status = run_application(&arguments.command, &environment, &files, look)
+    let status = run_application(&arguments.command, &environment, &files, Asked::GoesOn, look)
         .map_err(|reason| cannot_start(&arguments.command, reason))?;
     // The signal that may end this process now does not remove it.
     drop(files);

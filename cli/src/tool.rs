@@ -7,8 +7,8 @@ use crate::tool_arguments::{ByArgument, PerArgument, PlacementArgument, ToolArgu
 use crate::{Failure, campaign};
 use clap::ValueEnum;
 use flipwave_attach::{
-    Event, Library, Processes, Reported, Session, Task, ToolPath, ToolSession, end_as, read_report,
-    run_application,
+    Asked, Event, Library, Processes, Reported, Session, Task, ToolPath, ToolSession, end_as,
+    read_report, run_application,
 };
 use flipwave_campaigns::CampaignError;
 use flipwave_hooks::hook::{HookCompiler, cache_folder};
@@ -88,7 +88,7 @@ fn on_application(arguments: &ToolArguments) -> Result<(), Failure> {
     };
     let library = Library::find(&cache_folder())?;
     let environment = library.environment(&session)?;
-    let status = run_application(&arguments.command, &environment, &files, || {})
+    let status = run_application(&arguments.command, &environment, &files, Asked::IsKilled, || {})
         .map_err(|reason| cannot_start(&arguments.command, reason))?;
     let reported = read_report(&files.report())?;
     let processes = Processes::of(&reported);

@@ -2,9 +2,11 @@
 //! ranks, and what a process becomes by exec.
 
 use flipwave_analysis::{Outcome, Row, read_rows};
-use flipwave_tests::{Compiler, Finished, application, flipwave_within, mpi_application};
+use flipwave_tests::{
+    Compiler, Finished, RunningProgram, Straggler, application, flipwave_within, mpi_application,
+};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -67,8 +69,7 @@ impl Tree {
     }
 
     /// A campaign on an application, with keys of `app` beside the command.
-    #[track_caller]
-    fn campaign(&self, command: &[&str], keys: &str, options: &[&str]) -> Finished {
+    fn write_campaign(&self, command: &[&str], keys: &str) {
         let command = serde_json::to_string(command).expect("text");
         let text = format!(
             "name: tree\nseed: 5\nworkload:\n  app:\n    command: {command}\n    \
@@ -76,6 +77,11 @@ impl Tree {
              model: {{flip_mask: 0x40000000}}\n  opcodes: [v_fma_f32]\n  count: 2\n"
         );
         std::fs::write(self.file("campaign.yaml"), text).expect("written");
+    }
+
+    #[track_caller]
+    fn campaign(&self, command: &[&str], keys: &str, options: &[&str]) -> Finished {
+        self.write_campaign(command, keys);
         let run =
             ["run", "campaign.yaml", "--out", "results", "--force", "--without", "dead-values"];
         flipwave_within(PATIENCE, self.path(), &[&run, options].concat()).expect("an end")
@@ -108,6 +114,10 @@ const SEQUENTIAL: &str = "./worker 1; ./worker 2";
 /// The second is born later and starts first.
 const CONCURRENT: &str = "sh -c 'sleep 0.4; exec ./worker 1' & ./worker 2 & wait";
 
+/// Workers of a Python program, which does not wait for one before it starts the next.
+const PYTHON: &str = "exec python3 -c 'import subprocess as s; \
+                      [w.wait() for w in [s.Popen([\"./worker\", n]) for n in \"12\"]]'";
+
 #[test]
 fn a_tool_has_the_rows_of_each_process() {
     let tree = Tree::new();
@@ -122,7 +132,7 @@ fn a_tool_has_the_rows_of_each_process() {
     assert!(one.starts_with("dispatch,"), "{one}");
     std::fs::remove_file(tree.file("alone.csv")).expect("there");
     for by in ["hook", "embedded"] {
-        for script in [SEQUENTIAL, CONCURRENT] {
+        for script in [SEQUENTIAL, CONCURRENT, PYTHON] {
             let tool = ["tool", "instruction-count", "--out", "table.csv", "--by", by];
             let finished = tree.script(&tool, script).expect_success();
             let table = tree.text("table.csv");
@@ -384,5 +394,76 @@ fn mpi_ranks_are_processes_by_their_number() {
     for row in tree.results() {
         assert!(row.site.starts_with("process=2 dispatch=0 "), "{}", row.site);
         assert_eq!(row.outcome, Outcome::Sdc, "{}", row.site);
+    }
+}
+
+/// A tree whose processes go on when they are asked to end, and one that runs from it.
+fn stubborn(straggler: &Straggler) -> String {
+    format!("trap '' TERM INT HUP; {}; sleep 600 & sleep 600", straggler.command())
+}
+
+#[test]
+fn a_tree_that_goes_on_when_asked_to_end_is_killed() {
+    let tree = Tree::new();
+    let straggler = Straggler::new(tree.path());
+    let script = stubborn(&straggler);
+    let application = ["--", "sh", "-c", &script];
+    for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
+        for (command, end) in [
+            (&["capture", "--out", "none.capture"][..], Ok(128 + libc::SIGKILL)),
+            (&["tool", "instruction-count", "--out", "none.csv"], Err(libc::SIGKILL)),
+        ] {
+            let arguments = [command, &application].concat();
+            let mut run = RunningProgram::start(tree.path(), &arguments, "stderr");
+            run.wait_until(|| straggler.has_started());
+            let asked = Instant::now();
+            run.send(signal);
+            assert_eq!(run.end(), end, "{command:?}: {}", run.stderr());
+            // Two seconds, on a machine that does little else.
+            assert!(asked.elapsed() < Duration::from_secs(20), "{command:?}");
+            straggler.expect_gone();
+        }
+    }
+    // Signals are the application's under `exec`.
+    let mut run =
+        RunningProgram::start(tree.path(), &[&["exec"][..], &application].concat(), "stderr");
+    run.wait_until(|| straggler.has_started());
+    run.send(libc::SIGTERM);
+    let asked = Instant::now();
+    run.wait_until(|| asked.elapsed() > Duration::from_secs(3));
+}
+
+/// Whatever of the application runs: itself, without a fault or with one, or a check of what it left.
+#[test]
+fn a_campaign_on_a_tree_that_goes_on_when_asked_to_end_is_ended_in_every_phase() {
+    let tree = Tree::new();
+    let straggler = Straggler::new(tree.path());
+    let script = stubborn(&straggler);
+    let count = tree.file("count");
+    // Runs are counted: the first is golden, the second is recorded, the third has a fault.
+    let counting = |run: u32| {
+        let count = count.display();
+        format!(
+            "echo x >> {count}; ./worker 1; [ $(wc -l < {count}) -lt {run} ] || {{ {script}; }}"
+        )
+    };
+    let check = format!("    timeout: 500 s\ncompare: [{{check: [sh, -c, {script:?}]}}]\n");
+    for (run, keys) in [
+        (1, "    timeout: 500 s\n"),
+        (2, "    timeout: 500 s\n"),
+        (3, "    timeout: 500 s\n"),
+        (9, &check),
+    ] {
+        let _ = std::fs::remove_file(&count);
+        tree.write_campaign(&["sh", "-c", &counting(run)], keys);
+        let command = ["run", "campaign.yaml", "--out", "results", "--force", "--workers", "1"];
+        let mut run = RunningProgram::start(tree.path(), &command, "stderr");
+        run.wait_until(|| straggler.has_started());
+        let asked = Instant::now();
+        run.send(libc::SIGTERM);
+        assert_eq!(run.end(), Ok(2), "{}", run.stderr());
+        assert!(asked.elapsed() < Duration::from_secs(20), "{}", run.stderr());
+        assert!(run.stderr().contains("ended by SIGTERM"), "{}", run.stderr());
+        straggler.expect_gone();
     }
 }

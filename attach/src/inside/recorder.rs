@@ -63,9 +63,13 @@ impl Recorder {
         };
         let file = output_file(file)?;
         // The others have commands of their own.
-        let own = (!Identity::of_process().is_first()).then(identity::command);
+        let identity = Identity::of_process();
+        let own = (!identity.is_first()).then(identity::command);
         let command = own.as_deref().unwrap_or(command);
         let writer = Writer::create(&file, gpu, command).map_err(|e| e.to_string())?;
+        if let Some(rank) = identity.place.rank {
+            writer.set_rank(rank).map_err(|e| e.to_string())?;
+        }
         let (shadow, code_objects) = Default::default();
         let recording = Recording { writer: Some(writer), shadow, code_objects };
         let recording = Arc::new(Mutex::new(recording));
