@@ -54,7 +54,8 @@ fn reachable(
     reachable
 }
 
-/// Where a call may go: to the function that flow says, or to any that is no kernel.
+/// Where a call may go: to the functions that flow says. A call that is not the program's may go to
+/// any place that is entered from elsewhere.
 fn callees(
     question: &Question<'_>,
     code: &ClaimedCode,
@@ -62,14 +63,15 @@ fn callees(
     at: ClaimedInstIndex,
 ) -> Vec<ClaimedInstIndex> {
     let program = question.program;
-    let own = code.original(at);
-    let call = program.functions.iter().flat_map(|function| &function.calls);
-    let known = call.into_iter().find(|call| Some(call.at) == own).and_then(|call| call.callee);
-    match known {
-        Some(callee) => {
-            let place = question.place(program.functions[callee].instructions.start);
-            let first = place.and_then(|place| code.index_at(place.0));
-            first.into_iter().collect()
+    let original = code.original(at);
+    let mut calls = program.functions.iter().flat_map(|function| &function.calls);
+    match calls.find(|call| Some(call.at) == original) {
+        Some(call) => {
+            let starts = program.callees(call).into_iter().filter_map(|callee| {
+                let place = question.place(program.functions[callee].instructions.start)?;
+                code.index_at(place.0)
+            });
+            starts.collect()
         }
         None => flow.entered_from_elsewhere().collect(),
     }

@@ -1,7 +1,7 @@
 //! Where GPR-index mode may be on (gfx8 and gfx9): vector arithmetic then reads and writes
 //! registers at a distance from those it names, by M0 (Vega ISA, "VGPR indexing").
 
-use crate::flow::{BlockIndex, Disassembly, Function, IndexVec, InstIndex};
+use crate::flow::{BlockIndex, Disassembly, Function, Groups, IndexVec, InstIndex};
 use flipwave_isa::{Generation, Inst, Opcode};
 
 /// The mode where an instruction is to run.
@@ -41,8 +41,8 @@ impl IndexMode {
     }
 }
 
-/// By instruction: the mode when it runs. It is off where functions begin; in those that are not
-/// understood it may be on anywhere.
+/// By instruction: the mode when it runs. It is off where functions begin. In functions that control
+/// enters from unknown places it may be on anywhere, if anything in their group switches it on.
 pub fn index_mode(program: &Disassembly) -> IndexVec<InstIndex, IndexMode> {
     let mut modes = IndexVec::filled(IndexMode::Off, program.instructions.len());
     let has_mode = (Generation::Gfx8..=Generation::Gfx940).contains(&program.target.generation());
@@ -50,11 +50,23 @@ pub fn index_mode(program: &Disassembly) -> IndexVec<InstIndex, IndexMode> {
     if !has_mode || !program.instructions.iter().any(switches_on) {
         return modes;
     }
+    let groups = Groups::of(program);
+    let may_switch: Vec<bool> = groups
+        .iter()
+        .map(|group| {
+            let functions = group.iter().map(|own| &program.functions[*own]);
+            let mut insts = functions.flat_map(|own| &program.instructions[own.instructions]);
+            insts.any(switches_on)
+        })
+        .collect();
     let mut entries = IndexVec::filled(None, program.blocks.len());
-    for function in &program.functions {
-        match function.unresolved.is_empty() {
-            true => mark(program, function, &mut entries, &mut modes),
-            false => modes[function.instructions].fill(IndexMode::Unknown),
+    for (index, function) in program.functions.enumerated() {
+        if !may_switch[groups.number(index)] {
+            continue;
+        }
+        match function.has_unknown_control() {
+            false => mark(program, function, &mut entries, &mut modes),
+            true => modes[function.instructions].fill(IndexMode::Unknown),
         }
     }
     modes

@@ -1,9 +1,12 @@
 //! What is known at each point of a program, from all paths through it.
 
 mod index_mode;
+mod indexed;
+mod known_bits;
 pub(crate) mod liveness;
 mod outstanding;
 
 pub(crate) use index_mode::{IndexMode, index_mode};
+pub(crate) use indexed::IndexedRegisters;
 pub use liveness::{Live, Liveness, RegisterUse, initialised};
 pub use outstanding::{Outstanding, OutstandingLoads};

@@ -4,9 +4,7 @@ use super::{
     Block, BlockIndex, Call, Disassembly, Function, FunctionIndex, IndexRange, InstIndex, Key,
     NoRules, Unresolved,
 };
-use flipwave_isa::{
-    Class, Control, Family, Generation, Inst, Isa, IsaError, Pc, RegisterSet, Rules,
-};
+use flipwave_isa::{Control, Inst, Isa, IsaError, Pc, RegisterSet, Rules};
 use std::collections::BTreeSet;
 
 impl Block {
@@ -140,32 +138,6 @@ impl Disassembly {
         let functions = functions.iter().map(|own| &self.functions[*own]);
         let insts = functions.flat_map(|own| &self.instructions[own.instructions]);
         insts.flat_map(|inst| inst.reads.iter().chain(&inst.writes)).copied().collect()
-    }
-
-    /// Registers that are reached although no instruction names them: all VGPRs where any
-    /// instruction reaches some by an index, and all SGPRs likewise.
-    pub fn registers_indexed(&self) -> RegisterSet {
-        let has_mode = (Generation::Gfx8..=Generation::Gfx940).contains(&self.target.generation());
-        let indexed = |inst: &Inst| {
-            // The mode is switched by scalar instructions, and is one of vector arithmetic.
-            let is_mode = has_mode && inst.operation.is(Family::GprIndex);
-            match inst.class() {
-                _ if is_mode => self.vectors_indexed(),
-                _ if !inst.indexes_registers() => RegisterSet::EMPTY,
-                Class::Salu => RegisterSet::SGPRS,
-                _ => self.vectors_indexed(),
-            }
-        };
-        let files = self.instructions.iter().map(indexed);
-        files.fold(RegisterSet::EMPTY, RegisterSet::union)
-    }
-
-    /// The registers that an index of VGPRs may reach.
-    pub fn vectors_indexed(&self) -> RegisterSet {
-        match self.accum_offset {
-            Some(_) => RegisterSet::VGPRS.union(RegisterSet::ACC_VGPRS),
-            None => RegisterSet::VGPRS,
-        }
     }
 
     /// Everything that could not be understood, by ascending address.

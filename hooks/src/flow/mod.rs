@@ -6,6 +6,7 @@ mod draft;
 mod error;
 mod extent;
 mod findings;
+mod groups;
 mod index;
 mod loops;
 mod read;
@@ -19,12 +20,13 @@ mod value;
 pub(crate) mod tests;
 
 pub use error::{FlowError, NoRules};
+pub use groups::Groups;
 pub(crate) use index::keys;
 pub use index::{BlockIndex, FunctionIndex, IndexRange, IndexVec, InstIndex, Key};
 
 pub use survey::Survey;
 
-use flipwave_isa::{Inst, Pc, Register, Target};
+use flipwave_isa::{Inst, Pc, Register, RegisterSet, Target};
 use std::sync::Arc;
 
 /// The code of a code object.
@@ -109,6 +111,8 @@ pub struct Function {
     pub name: Arc<str>,
     /// Index into [`flipwave_codeobj::CodeObject::kernels`] where it is a kernel.
     pub kernel: Option<usize>,
+    /// Registers that the descriptor gives its waves, where it is a kernel.
+    pub allocated: Option<RegisterSet>,
     /// Its instructions; never none.
     pub instructions: IndexRange<InstIndex>,
     /// Its blocks; the first is the entry.
@@ -150,8 +154,21 @@ pub struct Loop {
 pub struct Unresolved {
     /// The instruction.
     pub at: InstIndex,
+    /// What that means for control.
+    pub kind: UnresolvedKind,
     /// What is not known about it.
     pub reason: String,
+}
+
+/// Consequence of an unresolved place for control flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum UnresolvedKind {
+    /// None: the function cannot be moved, but where control goes is known.
+    Address,
+    /// Control leaves for an unknown place.
+    Exit,
+    /// Control may enter here from an unknown place.
+    Entry,
 }
 
 /// An address computed from the PC: `s_getpc_b64`, then a sum with a literal in each half. The

@@ -5,8 +5,9 @@ use super::loops::loops;
 use super::survey::{FunctionParts, Survey};
 use super::{
     AddressChain, Block, BlockIndex, Call, Disassembly, Edge, FlowError, Function, FunctionIndex,
-    IndexRange, IndexVec, InstIndex, Key, Loop, Unresolved,
+    IndexRange, IndexVec, InstIndex, Key, Loop, Unresolved, UnresolvedKind,
 };
+use crate::registers::Allocation;
 use flipwave_codeobj::CodeObject;
 use flipwave_isa::{Opcode, Pc};
 use std::collections::BTreeMap;
@@ -85,6 +86,9 @@ impl Survey<'_> {
             program.functions.push(Function {
                 name: draft.extent.name.clone(),
                 kernel: draft.extent.kernel,
+                allocated: draft.extent.kernel.map(|own| {
+                    Allocation::of(&self.object.kernels()[own], &program.target).registers()
+                }),
                 instructions: IndexRange::new(inst(0), inst(draft.insts.len())),
                 blocks: IndexRange::new(block(0), block(part.blocks.blocks.len())),
                 calls,
@@ -92,7 +96,7 @@ impl Survey<'_> {
                 loops: loops.collect(),
                 unresolved: unresolved(&draft, part, entries)
                     .into_iter()
-                    .map(|(at, reason)| Unresolved { at: inst(at), reason })
+                    .map(|(at, (kind, reason))| Unresolved { at: inst(at), kind, reason })
                     .collect(),
             });
             program.addresses.extend(part.findings.chains.iter().map(|chain| AddressChain {
@@ -159,7 +163,8 @@ impl Survey<'_> {
                 let unresolved = &mut program.functions[own].unresolved;
                 if !is_known && !unresolved.iter().any(|own| own.at == at) {
                     let reason = "its address is taken, and it is not known who goes there";
-                    unresolved.push(Unresolved { at, reason: reason.to_owned() });
+                    let kind = UnresolvedKind::Entry;
+                    unresolved.push(Unresolved { at, kind, reason: reason.to_owned() });
                     unresolved.sort_by_key(|own| own.at);
                 }
             }
@@ -172,10 +177,13 @@ fn unresolved(
     draft: &Draft,
     part: &FunctionParts,
     entries: &BTreeMap<Pc, usize>,
-) -> BTreeMap<usize, String> {
-    let mut all = part.findings.unresolved.clone();
+) -> BTreeMap<usize, (UnresolvedKind, String)> {
+    let address = |reason: String| (UnresolvedKind::Address, reason);
+    let found = part.findings.unresolved.iter();
+    let mut all: BTreeMap<usize, (UnresolvedKind, String)> =
+        found.map(|(at, reason)| (*at, address(reason.clone()))).collect();
     for gap in &draft.gaps {
-        all.insert(*gap, "bytes after it are no instruction that is known".to_owned());
+        all.insert(*gap, address("bytes after it are no instruction that is known".to_owned()));
     }
     let code = draft.extent.start..draft.extent.end;
     for chain in &part.findings.chains {
@@ -185,9 +193,10 @@ fn unresolved(
                 "it gives the address {} within the code, where no instruction begins",
                 chain.target
             );
-            all.insert(chain.getpc as usize, reason);
+            all.insert(chain.getpc as usize, address(reason));
         }
     }
-    all.extend(part.blocks.unresolved.clone());
+    let exits = part.blocks.unresolved.iter();
+    all.extend(exits.map(|(at, reason)| (*at, (UnresolvedKind::Exit, reason.clone()))));
     all
 }

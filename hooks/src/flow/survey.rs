@@ -420,8 +420,10 @@ impl<'a> Survey<'a> {
             escaped.iter().copied().chain(data.map(|(_, address)| *address)).collect();
         let functions = self.functions.iter().filter(|own| own.extent.kernel.is_none());
         let functions: BTreeSet<u64> = functions.map(|own| own.extent.start).collect();
+        // A kernel does not return, and is no target of a call.
+        let taken: BTreeSet<u64> = taken.intersection(&functions).copied().collect();
         // Pointers come from somewhere: if it is not seen where from, they may be any.
-        if taken.is_disjoint(&functions) { functions } else { taken }
+        if taken.is_empty() { functions } else { taken }
     }
 
     fn labels(&self) -> BTreeMap<Pc, BTreeSet<Option<usize>>> {

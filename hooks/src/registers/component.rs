@@ -5,12 +5,12 @@
 //! together, since any of them may be on its way in a shared function.
 
 use super::Allocation;
-use crate::flow::{Disassembly, FunctionIndex, Key};
+use crate::dataflow::IndexedRegisters;
+use crate::flow::{Disassembly, FunctionIndex, Groups};
 use flipwave_codeobj::{CodeObject, Kernel};
 use flipwave_isa::{
     AccVgprs, FlatScratch, Opcode, Register, RegisterRange, RegisterSet, Target, Vgpr,
 };
-use petgraph::unionfind::UnionFind;
 
 /// Functions connected by calls.
 #[derive(Clone, Debug)]
@@ -53,49 +53,25 @@ impl Component {
 
 /// The components of a program, by the lowest function of each.
 pub fn components(object: &CodeObject, program: &Disassembly) -> Vec<Component> {
-    let mut classes: UnionFind<usize> = UnionFind::new(program.functions.len());
-    for (caller, function) in program.functions.enumerated() {
-        for call in &function.calls {
-            match call.callee {
-                Some(callee) => _ = classes.union(caller.number(), callee.number()),
-                // It may call whatever is not a kernel.
-                None => {
-                    for (other, callee) in program.functions.enumerated() {
-                        if callee.kernel.is_none() {
-                            classes.union(caller.number(), other.number());
-                        }
-                    }
-                }
-            }
-        }
-    }
-    let mut components: Vec<(usize, Component)> = Vec::new();
-    for (index, function) in program.functions.enumerated() {
-        let own = classes.find_mut(index.number());
-        let at = components.iter().position(|(leader, _)| *leader == own).unwrap_or_else(|| {
-            components.push((own, Component::new(&program.target)));
-            components.len() - 1
-        });
-        let (_, component) = &mut components[at];
-        component.functions.push(index);
-        if let Some(kernel) = function.kernel {
+    let groups = Groups::of(program);
+    let indexed = IndexedRegisters::of(program, &groups);
+    let component = |group: &[FunctionIndex]| {
+        let mut component = Component::new(&program.target);
+        component.functions = group.to_vec();
+        for kernel in group.iter().filter_map(|own| program.functions[*own].kernel) {
             component.add_kernel(kernel, &object.kernels()[kernel], &program.target);
         }
-    }
-    let mut components: Vec<Component> =
-        components.into_iter().map(|(_, component)| component).collect();
-    let indexed = program.registers_indexed();
-    for component in &mut components {
         if let Some(offset) = program.accum_offset {
             component.keep_below(offset);
         }
-        component.named = program.registers_named(&component.functions);
-        component.touched = component.named.union(indexed);
-        let functions = component.functions.iter().map(|own| &program.functions[*own]);
+        component.named = program.registers_named(group);
+        component.touched = component.named.union(indexed.of_functions(program, group));
+        let functions = group.iter().map(|own| &program.functions[*own]);
         let mut insts = functions.flat_map(|own| &program.instructions[own.instructions]);
         component.resizes = insts.any(|own| own.operation.opcode() == Opcode::SAllocVgpr);
-    }
-    components
+        component
+    };
+    groups.iter().map(component).collect()
 }
 
 impl Component {

@@ -2,6 +2,8 @@
 
 #[path = "../compiled/control.rs"]
 mod control;
+#[path = "../compiled/indirect.rs"]
+mod indirect;
 #[path = "../compiled/lanes.rs"]
 mod lanes;
 #[path = "../compiled/memory.rs"]

@@ -111,6 +111,11 @@ impl<'a> Liveness<'a> {
         }
     }
 
+    /// Registers that the instructions of some functions reach by an index.
+    pub fn indexed(&self, functions: &[FunctionIndex]) -> RegisterSet {
+        self.transfers.indexed().of_functions(self.program, functions)
+    }
+
     /// The program.
     pub fn program(&self) -> &'a Disassembly {
         self.program

@@ -25,7 +25,7 @@ pub fn solve(
             if is_known || !executable.contains(&index) {
                 transfers.nothing()
             } else {
-                transfers.everything()
+                transfers.everything(index)
             }
         })
         .collect();
@@ -127,11 +127,11 @@ pub fn leaving(
             .map(|edge| entries[edge.to])
             .fold(transfers.nothing(), Live::union),
         BlockEnd::EndOfProgram => transfers.nothing(),
-        BlockEnd::Unknown => transfers.everything(),
+        BlockEnd::Unknown => transfers.everything(block.function),
         BlockEnd::Return => exits[block.function],
         BlockEnd::Call | BlockEnd::TailCall => match callee(program, block) {
             Some(callee) => entries[program.functions[callee].blocks.start],
-            None => transfers.everything(),
+            None => transfers.everything(block.function),
         },
     }
 }

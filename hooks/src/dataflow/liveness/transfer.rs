@@ -1,8 +1,8 @@
 //! What one instruction makes of what is live after it.
 
 use super::{Live, always};
-use crate::dataflow::index_mode::{IndexMode, index_mode};
-use crate::flow::{Disassembly, FunctionIndex, IndexVec, InstIndex};
+use crate::dataflow::indexed::{IndexedRegisters, numbered};
+use crate::flow::{Disassembly, FunctionIndex, Groups, IndexVec, InstIndex};
 use flipwave_isa::{
     Class, ExecChange, Family, Inst, LanesWritten, Opcode, Operand, Register, RegisterRange,
     RegisterSet, Value,
@@ -16,12 +16,12 @@ struct Transfer {
     reads_other_lanes: bool,
     /// Whether LLVM counts the destination as read only since some of its lanes are kept.
     keeps_lanes: bool,
-    /// Which files it reaches into by an index in M0.
-    indexes: Option<IndexedFiles>,
+    /// The files that it reaches into by an index in M0.
+    indexes: Option<IndexedFile>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum IndexedFiles {
+enum IndexedFile {
     Vector,
     Scalar,
 }
@@ -32,29 +32,23 @@ pub struct Transfers {
     transfers: IndexVec<InstIndex, Transfer>,
     lanes: u8,
     always: RegisterSet,
-    /// Registers that anything of the code object can want.
-    reachable: RegisterSet,
-}
-
-/// All that have numbers.
-fn numbered() -> RegisterSet {
-    RegisterSet::VGPRS.union(RegisterSet::ACC_VGPRS).union(RegisterSet::SGPRS)
+    indexed: IndexedRegisters,
+    groups: Groups,
+    /// By group: registers that its functions can want.
+    reachable: Vec<RegisterSet>,
 }
 
 impl Transfers {
     /// The transfers of all instructions.
     pub fn of(program: &Disassembly) -> Transfers {
-        let modes = index_mode(program);
+        let groups = Groups::of(program);
+        let indexed = IndexedRegisters::of(program, &groups);
         let skips = program.instructions.iter().any(|i| i.operation.opcode() == Opcode::SSetvskip);
-        let transfer = |inst: &Inst, in_index_mode: bool| {
-            let class = inst.class();
-            let is_vector = matches!(class, Class::Valu | Class::Matrix);
-            let by_name = inst.indexes_registers();
-            let indexes = match class {
-                _ if is_vector && (by_name || in_index_mode) => Some(IndexedFiles::Vector),
-                Class::Salu if by_name => Some(IndexedFiles::Scalar),
-                _ => None,
-            };
+        let transfer = |(index, inst): (InstIndex, &Inst)| {
+            let indexes = indexed.at(index).map(|_| match inst.class() {
+                Class::Salu => IndexedFile::Scalar,
+                _ => IndexedFile::Vector,
+            });
             // After s_setvskip a vector instruction may be none at all.
             let written = if skips { LanesWritten::Some } else { inst.lanes_written() };
             Transfer {
@@ -67,22 +61,31 @@ impl Transfers {
         };
         let mut everywhere = RegisterSet::EMPTY;
         always(&mut everywhere);
-        let transfers: IndexVec<InstIndex, Transfer> = program
-            .instructions
-            .iter()
-            .zip(&modes)
-            .map(|(inst, mode)| transfer(inst, *mode != IndexMode::Off))
-            .collect();
-        let all: Vec<FunctionIndex> = program.functions.indices().iter().collect();
-        let knows_all = program.unresolved().next().is_none()
-            && transfers.iter().all(|transfer| transfer.indexes.is_none());
+        let transfers: IndexVec<InstIndex, Transfer> = program.insts().map(transfer).collect();
+        // What no instruction of a group names or indexes is live nowhere in it, whoever calls whom.
+        let reachable = groups.iter().map(|group| {
+            let is_known = |own: &FunctionIndex| !program.functions[*own].has_unknown_control();
+            match group.iter().all(is_known) {
+                true => {
+                    let indexed = indexed.of_functions(program, group);
+                    program.registers_named(group).union(indexed).intersection(numbered())
+                }
+                false => numbered(),
+            }
+        });
         Transfers {
-            // What no instruction names is live nowhere, whoever calls whom.
-            reachable: if knows_all { program.registers_named(&all) } else { numbered() },
+            reachable: reachable.collect(),
             transfers,
             lanes: program.wave_size,
             always: everywhere,
+            indexed,
+            groups,
         }
+    }
+
+    /// Registers that instructions reach by an index.
+    pub fn indexed(&self) -> &IndexedRegisters {
+        &self.indexed
     }
 
     /// What is live where the program ends.
@@ -90,8 +93,8 @@ impl Transfers {
         Live { active: self.always, masked: RegisterSet::EMPTY }
     }
 
-    /// What is live where nothing is known.
-    pub fn everything(&self) -> Live {
+    /// What is live in a function where nothing is known.
+    pub fn everything(&self, function: FunctionIndex) -> Live {
         const STATE: [Register; 8] = [
             Register::VccLo,
             Register::VccHi,
@@ -102,8 +105,9 @@ impl Transfers {
             Register::M0,
             Register::Scc,
         ];
-        let masked = RegisterSet::VGPRS.union(RegisterSet::ACC_VGPRS).intersection(self.reachable);
-        let sgprs = RegisterSet::SGPRS.intersection(self.reachable);
+        let reachable = self.reachable[self.groups.number(function)];
+        let masked = RegisterSet::VGPRS.union(RegisterSet::ACC_VGPRS).intersection(reachable);
+        let sgprs = RegisterSet::SGPRS.intersection(reachable);
         let state: RegisterSet = STATE.into_iter().collect();
         let active = masked.union(sgprs).union(state).union(self.always);
         Live { active, masked }
@@ -125,24 +129,17 @@ impl Transfers {
                 self.read(transfer, *range, live);
             }
         }
-        match transfer.indexes {
-            Some(IndexedFiles::Vector) => {
-                live.active = live.active.union(program.vectors_indexed());
-                live.active.insert(Register::M0);
-            }
-            Some(IndexedFiles::Scalar) => {
-                live.active = live.active.union(RegisterSet::SGPRS);
-                self.read(transfer, RegisterRange::new(Register::VccLo, 2), live);
-            }
-            None => {}
+        if let Some(indexed) = self.indexed.at(index).filter(|_| transfer.indexes.is_some()) {
+            live.active = live.active.union(indexed);
+            live.active.insert(Register::M0);
         }
     }
 
     fn write(&self, transfer: &Transfer, range: RegisterRange, live: &mut Live) {
         let is_per_lane = range.first.is_per_lane();
         let kills = match (transfer.indexes, transfer.written) {
-            (Some(IndexedFiles::Vector), _) => !is_per_lane,
-            (Some(IndexedFiles::Scalar), _) => {
+            (Some(IndexedFile::Vector), _) => !is_per_lane,
+            (Some(IndexedFile::Scalar), _) => {
                 !matches!(range.first, Register::Sgpr(_) | Register::VccLo | Register::VccHi)
             }
             (None, LanesWritten::Some) => !is_per_lane,

@@ -27,7 +27,7 @@ impl RegisterUse {
         let program = liveness.program();
         let allocated = allocation.registers();
         let reachable = program.reachable(function);
-        let touched = program.registers_named(&reachable).union(program.registers_indexed());
+        let touched = program.registers_named(&reachable).union(liveness.indexed(&reachable));
         let mut persistent = allocated;
         for function in reachable {
             for index in program.functions[function].instructions.iter() {

@@ -106,6 +106,7 @@ fn program(object: &CodeObject, isa: &Isa) -> Disassembly {
         functions.push(Function {
             name: symbol.name.clone(),
             kernel: kernels.clone().position(|kernel| kernel.entry().0 == symbol.address),
+            allocated: None,
             instructions: IndexRange::new(start, instructions.next_index()),
             blocks: IndexRange::new(BlockIndex(0), BlockIndex(0)),
             calls: Vec::new(),

@@ -98,7 +98,7 @@ fn a_tail_call_returns_to_the_caller_s_caller() {
 }
 
 #[test]
-fn in_index_mode_any_register_may_be_read_and_none_is_surely_written() {
+fn an_unknown_index_reaches_all_registers_of_the_wave_and_kills_none() {
     let body = "v_mov_b32 v9, 0
         s_set_gpr_idx_on s3, gpr_idx(DST)
         v_mov_b32 v1, v2
@@ -108,16 +108,83 @@ fn in_index_mode_any_register_may_be_read_and_none_is_surely_written() {
         s_endpgm";
     let indexed = program("gfx90a", &[("kernel", body)], "");
     let live = before(&indexed, "s_set_gpr_idx_on").any();
-    assert!(has(live, &["v1", "v77", "s3"]));
+    assert!(has(live, &["v0", "v1", "v63", "s3"]) && has_none(live, &["v64", "v77"]), "{live}");
     // The negative control.
     let plain = body
         .replace("s_set_gpr_idx_on s3, gpr_idx(DST)", "s_nop 1")
         .replace("s_set_gpr_idx_off", "s_nop 2");
     let plain = program("gfx90a", &[("kernel", &plain)], "");
-    assert!(has_none(before(&plain, "s_nop 1").any(), &["v1", "v77"]));
+    assert!(has_none(before(&plain, "s_nop 1").any(), &["v1", "v63"]));
     let moved =
         program("gfx1030", &[("kernel", "v_movreld_b32 v1, v2\n v_mov_b32 v3, 0\n s_endpgm")], "");
-    assert!(has(before(&moved, "v_movreld_b32").any(), &["v1", "v77", "m0"]));
+    let live = before(&moved, "v_movreld_b32").any();
+    assert!(has(live, &["v0", "v1", "v63", "m0"]) && has_none(live, &["v64", "v77"]), "{live}");
+}
+
+#[test]
+fn an_index_of_known_bits_reaches_only_as_far() {
+    let mode = "s_and_b32 s3, s3, 7
+        s_cbranch_scc1 more
+        s_mov_b32 s3, 2
+        more: s_set_gpr_idx_on s3, gpr_idx(SRC0)
+        v_mov_b32 v20, v4
+        s_set_gpr_idx_off
+        global_store_dword v[30:31], v20, off
+        s_endpgm";
+    let live = |processor, body: &str, at| before(&program(processor, &[("kernel", body)], ""), at);
+    let known = live("gfx90a", mode, "s_set_gpr_idx_on").any();
+    assert!(has(known, &["v4", "v11"]) && has_none(known, &["v0", "v3", "v12"]), "{known}");
+    // The index is a byte without a sign, whatever is known of it.
+    let unknown = mode.replace("s_and_b32 s3, s3, 7", "s_nop 1");
+    let unknown = live("gfx90a", &unknown, "s_set_gpr_idx_on").any();
+    assert!(has(unknown, &["v0", "v4", "v63"]) && has_none(unknown, &["v3", "v64"]), "{unknown}");
+    let moved = "s_and_b32 m0, s3, 3
+        v_movrels_b32 v20, v4
+        global_store_dword v[30:31], v20, off
+        s_endpgm";
+    for processor in ["gfx1030", "gfx1100", "gfx1201"] {
+        let known = live(processor, moved, "v_movrels_b32").any();
+        assert!(has(known, &["v4", "v7"]) && has_none(known, &["v3", "v8"]), "{known}");
+        // A loop that adds to the index.
+        let grows = moved
+            .replace("s_and_b32 m0, s3, 3", "s_mov_b32 m0, 0\n again: s_nop 1")
+            .replace("s_endpgm", "s_add_u32 m0, m0, 1\n s_cbranch_scc0 again\n s_endpgm");
+        let grown = live(processor, &grows, "v_movrels_b32").any();
+        assert!(has(grown, &["v3", "v63"]), "{grown}");
+    }
+    let scalar = "s_and_b32 m0, s3, 3\n s_movrels_b32 s5, s10\n s_store_dword s5, s[0:1], 0x0\n \
+                  s_endpgm";
+    let known = live("gfx90a", scalar, "s_movrels_b32").any();
+    assert!(has(known, &["s10", "s13"]) && has_none(known, &["s9", "s14"]), "{known}");
+}
+
+/// A kernel is reached by no call, and what it indexes matters to no other.
+#[test]
+fn a_call_by_a_pointer_wants_only_what_its_callees_may_name() {
+    let calling = "v_mov_b32 v0, 0
+        s_load_dwordx2 s[4:5], s[0:1], 0x0
+        s_waitcnt lgkmcnt(0)
+        s_swappc_b64 s[30:31], s[4:5]
+        s_endpgm";
+    let indexing = "s_set_gpr_idx_on s3, gpr_idx(SRC0)
+        v_mov_b32 v20, v4
+        s_set_gpr_idx_off
+        global_store_dword v[30:31], v20, off
+        s_endpgm";
+    let callee = "v_add_u32 v1, v1, v2\n s_setpc_b64 s[30:31]";
+    let functions = [("calling", calling), ("indexing", indexing), ("callee", callee)];
+    let more = descriptor("gfx90a", "indexing") + ".data\n.quad callee\n.quad indexing\n";
+    let program = program("gfx90a", &functions, &more);
+    let live = before(&program, "s_swappc_b64").any();
+    assert!(has(live, &["v1", "v2"]) && has_none(live, &["v4", "v20", "v30", "v63"]), "{live}");
+    assert!(!program.named("indexing").address_taken && program.named("callee").address_taken);
+    // The negative control: the same indices in the callee.
+    let inside = indexing.replace("s_endpgm", "s_setpc_b64 s[30:31]");
+    let functions = [("calling", calling), ("callee", &inside)];
+    let program =
+        crate::flow::tests::assembled::program("gfx90a", &functions, ".data\n.quad callee\n");
+    let live = before(&program, "s_swappc_b64").any();
+    assert!(has(live, &["v4", "v20", "v63"]), "{live}");
 }
 
 #[test]
