@@ -120,6 +120,11 @@ pub enum Event {
     },
     /// A dispatch has ended, where that is followed: how exact what it executed is.
     Fidelity(FidelityRecord),
+    /// A tool could not count all.
+    NotCounted {
+        /// What it did not count: how many sites, or which kernel.
+        what: String,
+    },
     /// The tool failed.
     Failed {
         /// Why.

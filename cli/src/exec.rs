@@ -120,6 +120,7 @@ impl Heard {
                 Event::Failed { .. }
                 | Event::Struck { .. }
                 | Event::NotStruck { .. }
+                | Event::NotCounted { .. }
                 | Event::Opened { .. }
                 | Event::Dispatches
                 | Event::Writes { .. }

@@ -47,7 +47,7 @@ use output::say;
 use std::process::ExitCode;
 
 /// The exit code of a program that does not keep the rules of the hardware, or computes something
-/// else than its other version.
+/// else than its other version, and of a table that lacks some of its numbers.
 const BROKEN: u8 = 1;
 /// The exit code of everything that was not done as asked.
 const FAILED: u8 = 2;
@@ -73,6 +73,7 @@ fn main() -> ExitCode {
                 Failure::RulesBroken { .. }
                 | Failure::NotSame { .. }
                 | Failure::Escaped { .. }
+                | Failure::NotCounted { .. }
                 | Failure::Unexpected(_) => BROKEN,
                 _ => FAILED,
             })
@@ -174,6 +175,9 @@ enum Failure {
     /// A machine that campaigns cannot run on.
     #[error("the embedded GPU cannot run campaigns here; what is missing stands above")]
     NotReady,
+    /// A table without some of its numbers.
+    #[error("the table is not complete, its rows say `not counted`: {what}")]
+    NotCounted { what: String },
     /// A tool that needs hooks.
     #[error(
         "--by embedded is for instruction-count, opcode-histogram and memory-trace; leave it out, \

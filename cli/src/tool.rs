@@ -14,11 +14,11 @@ use flipwave_campaigns::CampaignError;
 use flipwave_hooks::hook::{HookCompiler, cache_folder};
 use flipwave_hooks::layout::Placement;
 use flipwave_tools::{
-    AddressDivergence, BankConflicts, BranchDivergence, DispatchColumns, InstructionCount,
-    KernelClock, Measurement, MemoryTrace, OpcodeHistogram, Options, Per, Tool, ToolError,
+    AddressDivergence, BankConflicts, BranchDivergence, DispatchColumns, Header, InstructionCount,
+    KernelClock, Measurement, MemoryTrace, OpcodeHistogram, Options, Per, Tool, ToolError, lines,
+    refusal_reasons, refused_sites,
 };
 use nix::sys::signal::Signal;
-use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Write;
@@ -116,10 +116,18 @@ fn on_application(arguments: &ToolArguments) -> Result<(), Failure> {
             signal_name(signal)
         ));
     }
+    let not_counted: Vec<&str> = reported
+        .iter()
+        .filter_map(|Reported { event, .. }| match event {
+            Event::NotCounted { what } => Some(what.as_str()),
+            _ => None,
+        })
+        .collect();
     // The signal that may end this process now does not remove them.
     drop(files);
     match end_as(status) {
-        0 => Ok(()),
+        0 if not_counted.is_empty() => Ok(()),
+        0 => Err(Failure::NotCounted { what: not_counted.join(", ") }),
         code => Err(Failure::Ended(code)),
     }
 }
@@ -171,24 +179,29 @@ fn on_campaign<T: Tool>(arguments: &ToolArguments, file: &Path) -> Result<(), Fa
     let file = arguments.out.as_deref().unwrap_or(Path::new("standard output"));
     let write = || -> Result<(), csv::Error> {
         match &arguments.out {
-            Some(file) => write(&found, flipwave_output::stream(file)?),
-            None => write(&found, output::stdout()),
+            Some(file) => write::<T>(&found, flipwave_output::stream(file)?),
+            None => write::<T>(&found, output::stdout()),
         }
     };
-    write().map_err(|reason| Failure::Table { file: file.to_owned(), reason })
+    write().map_err(|reason| Failure::Table { file: file.to_owned(), reason })?;
+    let refused = found.instrumented.iter().map(|own| &own.rewritten.report.refused);
+    match refused.map(|own| refused_sites(own)).sum() {
+        0 => Ok(()),
+        sites => Err(Failure::NotCounted { what: format!("{sites} sites") }),
+    }
 }
 
-fn write<R: Serialize>(found: &Measurement<R>, output: impl Write) -> Result<(), csv::Error> {
-    let mut writer = csv::Writer::from_writer(output);
+fn write<T: Tool>(found: &Measurement<T::Row>, mut output: impl Write) -> Result<(), csv::Error> {
+    let mut header = Header::Written;
     for table in &found.tables {
-        for row in &table.rows {
-            writer.serialize((
-                DispatchColumns { dispatch: table.dispatch, kernel: &table.kernel },
-                row,
-            ))?;
+        let of = DispatchColumns { dispatch: table.dispatch, kernel: &table.kernel };
+        let lines = lines::<T>(of, &table.rows, &table.not_counted, header)?;
+        if !lines.is_empty() {
+            header = Header::Omitted;
         }
+        output.write_all(&lines)?;
     }
-    Ok(writer.flush()?)
+    Ok(output.flush()?)
 }
 
 fn say_what_is_missing<R>(found: &Measurement<R>) {
@@ -198,12 +211,7 @@ fn say_what_is_missing<R>(found: &Measurement<R>) {
             table.dispatch, table.kernel, table.lost
         ));
     }
-    for refused in found.instrumented.iter().flat_map(|own| &own.rewritten.report.refused) {
-        say(format!(
-            "not counted: pc {} `{}`: {}",
-            refused.pc,
-            refused.instruction.trim(),
-            refused.reason
-        ));
+    for own in &found.instrumented {
+        refusal_reasons(&own.rewritten.report.refused).into_iter().for_each(say);
     }
 }

@@ -42,6 +42,9 @@ fn is_counted(inst: &Inst) -> bool {
 impl Tool for AddressDivergence {
     type Row = (InstPlace, LineCounts);
 
+    const COLUMNS: &[&str] =
+        &["function", "pc", "instruction", "accesses", "lines_64", "lines_128"];
+
     fn ask(asking: &mut ToolRequests<'_, '_>) -> Result<AddressDivergence, ToolError> {
         let sites = asking.scope().select(is_counted);
         for line in LINES {

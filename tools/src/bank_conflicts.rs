@@ -42,6 +42,8 @@ fn access(inst: &Inst) -> Option<MemoryOperand> {
 impl Tool for BankConflicts {
     type Row = (InstPlace, ConflictCounts);
 
+    const COLUMNS: &[&str] = &["function", "pc", "instruction", "accesses", "conflicts"];
+
     fn ask(asking: &mut ToolRequests<'_, '_>) -> Result<BankConflicts, ToolError> {
         let program = asking.scope().program();
         let sites = asking.scope().select(|inst| access(inst).is_some());

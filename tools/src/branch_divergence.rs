@@ -66,6 +66,8 @@ fn new_exec(inst: &Inst) -> Option<NewExec> {
 impl Tool for BranchDivergence {
     type Row = (InstPlace, BranchCounts);
 
+    const COLUMNS: &[&str] = &["function", "pc", "instruction", "executions", "divergent"];
+
     fn ask(asking: &mut ToolRequests<'_, '_>) -> Result<BranchDivergence, ToolError> {
         let program = asking.scope().program();
         let sites = asking.scope().select(|inst| new_exec(inst).is_some());

@@ -40,6 +40,8 @@ impl InstructionCount {
 impl Tool for InstructionCount {
     type Row = (InstPlace, Executions);
 
+    const COLUMNS: &[&str] = &["function", "pc", "instruction", "executions"];
+
     fn ask(asking: &mut ToolRequests<'_, '_>) -> Result<InstructionCount, ToolError> {
         let scope = asking.scope();
         let counted: Vec<IndexRange<InstIndex>> = match asking.options().per {
@@ -66,6 +68,12 @@ impl Tool for InstructionCount {
         variables: &[Variables<'_>],
     ) -> Result<Vec<(InstPlace, Executions)>, ToolError> {
         Ok(rows(scope, self.counts(scope, variables)?))
+    }
+
+    fn counted_at(&self, at: InstIndex) -> IndexRange<InstIndex> {
+        let single = IndexRange::new(at, at.next());
+        let found = self.counted.binary_search_by_key(&at, |own| own.start);
+        found.map_or(single, |own| self.counted[own])
     }
 }
 

@@ -1,7 +1,7 @@
 //! How long each wave runs.
 
 use super::scope::{first, wave};
-use super::{Tool, ToolError, ToolRequests, ToolScope, WavePosition};
+use super::{Cells, Tool, ToolError, ToolRequests, ToolScope, WavePosition, marked_dispatch};
 use flipwave_hooks::flow::InstIndex;
 use flipwave_hooks::hook::{Argument, Mask, Record, Variables};
 use flipwave_hooks::rewrite::When;
@@ -65,6 +65,19 @@ impl Tool for KernelClock {
     /// By ascending number of the wave. A wave that does not come to an `s_endpgm` has no row.
     type Row = (WavePosition, WaveClock);
 
+    const COLUMNS: &[&str] = &[
+        "workgroup_x",
+        "workgroup_y",
+        "workgroup_z",
+        "wave",
+        "cycles",
+        "ticks",
+        "begin_cycles",
+        "end_cycles",
+        "begin_ticks",
+        "end_ticks",
+    ];
+
     fn ask(asking: &mut ToolRequests<'_, '_>) -> Result<KernelClock, ToolError> {
         let scope = asking.scope();
         let program = scope.program();
@@ -111,6 +124,11 @@ impl Tool for KernelClock {
             .collect();
         rows.sort_by_key(|(wave, _)| *wave);
         Ok(rows)
+    }
+
+    /// Which waves are missing is not known.
+    fn marked(scope: &ToolScope<'_>) -> Vec<Cells> {
+        scope.not_counted().take(1).map(|_| marked_dispatch::<KernelClock>()).collect()
     }
 
     fn lost(&self, variables: &[Variables<'_>]) -> Result<u64, ToolError> {

@@ -14,11 +14,13 @@ mod instruction_count;
 mod kernel_clock;
 mod measure;
 mod memory_trace;
+mod not_counted;
 mod observed;
 mod opcode_histogram;
 mod place;
 mod scope;
 mod substitute;
+mod table;
 
 pub use address_divergence::{AddressDivergence, LineCounts};
 pub use bank_conflicts::{BankConflicts, ConflictCounts};
@@ -30,12 +32,17 @@ pub use instruction_count::{Executions, InstructionCount};
 pub use kernel_clock::{KernelClock, WaveClock};
 pub use measure::{DispatchTable, Instrumented, Measurement, measure, measure_beside};
 pub use memory_trace::{MemoryTrace, TracedAccess};
+pub use not_counted::{
+    Cells, NOT_COUNTED, NotCounted, marked_dispatch, refusal_reasons, refused_sites,
+};
 pub use observed::{Observed, ObservedAccesses, ObservedExecutions};
 pub use opcode_histogram::{OpcodeCount, OpcodeHistogram};
 pub use place::{DispatchColumns, InstPlace, WavePosition};
 pub use scope::{ToolRequests, ToolScope};
 pub use substitute::{Beside, Replacement, Substitute, Substitutes};
+pub use table::{Header, lines};
 
+use flipwave_hooks::flow::{IndexRange, InstIndex};
 use flipwave_hooks::hook::Variables;
 use flipwave_hooks::layout::Placement;
 use serde::{Deserialize, Serialize};
@@ -44,6 +51,9 @@ use serde::{Deserialize, Serialize};
 pub trait Tool: Sized {
     /// A row of its table.
     type Row: Serialize;
+
+    /// The columns of a row, after those of [`DispatchColumns`].
+    const COLUMNS: &[&str];
 
     /// Asks for its hooks.
     ///
@@ -61,6 +71,16 @@ pub trait Tool: Sized {
         scope: &ToolScope<'_>,
         variables: &[Variables<'_>],
     ) -> Result<Vec<Self::Row>, ToolError>;
+
+    /// The instructions that a hook at an instruction counts.
+    fn counted_at(&self, at: InstIndex) -> IndexRange<InstIndex> {
+        IndexRange::new(at, at.next())
+    }
+
+    /// Rows for what could not be counted in a dispatch, [`NOT_COUNTED`] in place of numbers.
+    fn marked(scope: &ToolScope<'_>) -> Vec<Cells> {
+        not_counted::marked_places::<Self>(scope)
+    }
 
     /// How many records found no place, and are missing in the table.
     ///

@@ -1,6 +1,8 @@
 //! A tool in all code of a list of dispatches.
 
-use super::{Beside, Options, Substitutes, Tool, ToolError, ToolRequests, ToolScope};
+use super::{
+    Beside, Cells, NotCounted, Options, Substitutes, Tool, ToolError, ToolRequests, ToolScope,
+};
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Completion, Device, DeviceFault, Dispatch, ModuleId, Statistics};
 use flipwave_hooks::flow::Disassembly;
@@ -37,6 +39,8 @@ pub struct DispatchTable<R> {
     pub kernel: String,
     /// The rows.
     pub rows: Vec<R>,
+    /// Rows for what could not be counted, see [`Tool::marked`].
+    pub not_counted: Vec<Cells>,
     /// Records that found no place and are missing in the rows.
     pub lost: u64,
     /// What was executed, hooks included.
@@ -49,6 +53,7 @@ struct Running<'a, T> {
     object: &'a CodeObject,
     program: Disassembly,
     substitutes: Substitutes,
+    not_counted: NotCounted,
     code: Instrumented,
 }
 
@@ -142,8 +147,9 @@ fn instrument<'a, T: Tool>(
         own.look_at(&program, &rewritten.report)?;
     }
     let module = device.load(&rewritten.object)?;
+    let not_counted = NotCounted::of(&tool, &program, &rewritten.report.refused);
     let code = Instrumented { original, module, rewritten };
-    Ok(Running { tool, object, program, substitutes, code })
+    Ok(Running { tool, object, program, substitutes, not_counted, code })
 }
 
 impl<T: Tool> Running<'_, T> {
@@ -163,14 +169,16 @@ impl<T: Tool> Running<'_, T> {
             dispatch: index,
             kernel: dispatch.kernel.clone(),
             rows: Vec::new(),
+            not_counted: Vec::new(),
             lost: 0,
             statistics,
         };
         let scope = ToolScope::new(self.object, &self.program, Some(&dispatch.kernel));
-        let scope = scope.with(&self.substitutes);
+        let scope = scope.with(&self.substitutes).without(&self.not_counted);
         let read = |data| Variables::read(device, self.code.module, data);
         let variables = self.code.rewritten.data.iter().map(read).collect::<Result<Vec<_>, _>>()?;
         table.rows = self.tool.rows(&scope, &variables)?;
+        table.not_counted = T::marked(&scope);
         table.lost = self.tool.lost(&variables)?;
         Ok(table)
     }

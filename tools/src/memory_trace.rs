@@ -80,6 +80,19 @@ impl Tool for MemoryTrace {
     /// In the order of each wave; which wave comes first is up to the device.
     type Row = (InstPlace, WavePosition, TracedAccess);
 
+    const COLUMNS: &[&str] = &[
+        "function",
+        "pc",
+        "instruction",
+        "workgroup_x",
+        "workgroup_y",
+        "workgroup_z",
+        "wave",
+        "lane",
+        "address",
+        "bytes",
+    ];
+
     fn ask(asking: &mut ToolRequests<'_, '_>) -> Result<MemoryTrace, ToolError> {
         let program = asking.scope().program();
         let sites = asking.scope().select(|inst| elements(inst).is_some());

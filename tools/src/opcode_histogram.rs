@@ -1,13 +1,13 @@
 //! How often each operation is executed.
 
 use super::{
-    InstructionCount, Observed, ObservedExecutions, Options, Tool, ToolError, ToolRequests,
-    ToolScope,
+    Cells, InstructionCount, NOT_COUNTED, Observed, ObservedExecutions, Options, Tool, ToolError,
+    ToolRequests, ToolScope,
 };
-use flipwave_hooks::flow::InstIndex;
+use flipwave_hooks::flow::{IndexRange, InstIndex};
 use flipwave_hooks::hook::Variables;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Counts the executions of each operation by waves.
 #[derive(Clone, Debug)]
@@ -27,6 +27,8 @@ pub struct OpcodeCount {
 impl Tool for OpcodeHistogram {
     type Row = OpcodeCount;
 
+    const COLUMNS: &[&str] = &["operation", "executions"];
+
     fn ask(asking: &mut ToolRequests<'_, '_>) -> Result<OpcodeHistogram, ToolError> {
         Ok(OpcodeHistogram { count: InstructionCount::ask(asking)? })
     }
@@ -38,6 +40,20 @@ impl Tool for OpcodeHistogram {
     ) -> Result<Vec<OpcodeCount>, ToolError> {
         Ok(histogram(scope, self.count.counts(scope, variables)?))
     }
+
+    fn counted_at(&self, at: InstIndex) -> IndexRange<InstIndex> {
+        self.count.counted_at(at)
+    }
+
+    fn marked(scope: &ToolScope<'_>) -> Vec<Cells> {
+        let operations = unknown(scope).into_iter();
+        operations.map(|own| vec![own.to_owned(), NOT_COUNTED.to_owned()]).collect()
+    }
+}
+
+/// Operations of instructions that were not counted: how often they are executed is not known.
+fn unknown<'a>(scope: &ToolScope<'a>) -> BTreeSet<&'a str> {
+    scope.not_counted().filter_map(|at| scope.operation(at)).collect()
 }
 
 impl Observed for OpcodeHistogram {
@@ -60,6 +76,8 @@ fn histogram(scope: &ToolScope<'_>, counts: Vec<(InstIndex, u64)>) -> Vec<Opcode
             *operations.entry(operation).or_default() += count;
         }
     }
+    let unknown = unknown(scope);
+    operations.retain(|operation, _| !unknown.contains(operation));
     let row = |(operation, executions): (&str, u64)| OpcodeCount {
         operation: operation.to_owned(),
         executions,

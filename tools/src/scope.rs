@@ -1,6 +1,6 @@
 //! Which code a tool looks at, and how it asks for hooks there.
 
-use super::{InstPlace, Options, Substitute, Substitutes, ToolError};
+use super::{InstPlace, NotCounted, Options, Substitute, Substitutes, ToolError};
 use flipwave_codeobj::CodeObject;
 use flipwave_hooks::flow::{Disassembly, FunctionIndex, InstIndex};
 use flipwave_hooks::hook::{Argument, HookCompiler, Mask, VariableError, Variables, library};
@@ -13,6 +13,7 @@ pub struct ToolScope<'a> {
     program: &'a Disassembly,
     functions: Vec<FunctionIndex>,
     substitutes: Option<&'a Substitutes>,
+    not_counted: Option<&'a NotCounted>,
 }
 
 impl<'a> ToolScope<'a> {
@@ -29,13 +30,25 @@ impl<'a> ToolScope<'a> {
             let function = index.and_then(|index| program.kernel(index));
             function.map(|function| program.reachable(function)).unwrap_or_default()
         });
-        ToolScope { program, functions, substitutes: None }
+        ToolScope { program, functions, substitutes: None, not_counted: None }
     }
 
     /// The same code, in which some instructions stand for others.
     #[must_use]
     pub fn with(self, substitutes: &'a Substitutes) -> ToolScope<'a> {
         ToolScope { substitutes: Some(substitutes), ..self }
+    }
+
+    /// The same code, of which some instructions were not counted.
+    #[must_use]
+    pub fn without(self, not_counted: &'a NotCounted) -> ToolScope<'a> {
+        ToolScope { not_counted: Some(not_counted), ..self }
+    }
+
+    /// Its instructions that were not counted, by ascending address.
+    pub fn not_counted(&self) -> impl Iterator<Item = InstIndex> + '_ {
+        let all = self.not_counted.into_iter().flat_map(NotCounted::iter);
+        all.filter(|at| self.contains(*at))
     }
 
     fn substitute(&self, at: InstIndex) -> Option<&'a Substitute> {
@@ -71,8 +84,14 @@ impl<'a> ToolScope<'a> {
         self.substitute(at).map(|own| own.operation.as_str()).or_else(own)
     }
 
-    /// An instruction as rows name it; nothing where it is not in the scope.
+    /// A counted instruction as rows name it; nothing where it is not in the scope.
     pub fn place(&self, at: InstIndex) -> Option<InstPlace> {
+        let is_counted = self.not_counted.is_none_or(|own| !own.contains(at));
+        self.named(at).filter(|_| is_counted)
+    }
+
+    /// An instruction as rows name it, counted or not.
+    pub(super) fn named(&self, at: InstIndex) -> Option<InstPlace> {
         if !self.contains(at) {
             return None;
         }

@@ -11,8 +11,10 @@ use flipwave_hooks::rewrite::{Instrumentation, Rewritten, alone};
 use flipwave_isa::Pc;
 use flipwave_rocr::HsaError;
 use flipwave_rocr::tools::{CodeId, Dispatch, Interceptor, Memory, Replacement, Version};
-use flipwave_tools::{Options, Tool, ToolError, ToolRequests, ToolScope};
-use std::collections::BTreeMap;
+use flipwave_tools::{
+    NotCounted, Options, Tool, ToolError, ToolRequests, ToolScope, refusal_reasons, refused_sites,
+};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// A tool at work.
@@ -21,6 +23,8 @@ pub struct Measuring<T> {
     output: Arc<Output>,
     compiler: OnceLock<HookCompiler>,
     codes: HookedCodes<Code<T>>,
+    /// Kernels without hooks that were to have them.
+    without: Mutex<BTreeSet<(CodeId, Arc<str>)>>,
 }
 
 /// A code object with the tool in it.
@@ -28,6 +32,7 @@ struct Code<T> {
     tool: T,
     original: CodeObject,
     program: Disassembly,
+    not_counted: NotCounted,
     /// The variables of its hooks.
     data: Vec<(Pc, HookData)>,
     /// Of each: how many bytes may be others than at the start. Nothing while that is not known;
@@ -49,7 +54,13 @@ enum NoRows {
 
 impl<T: Tool> Measuring<T> {
     pub fn new(options: Options, output: Arc<Output>) -> Measuring<T> {
-        Measuring { options, output, compiler: OnceLock::new(), codes: HookedCodes::default() }
+        Measuring {
+            options,
+            output,
+            compiler: OnceLock::new(),
+            codes: HookedCodes::default(),
+            without: Mutex::default(),
+        }
     }
 
     fn wants(&self, kernel: &str) -> bool {
@@ -110,18 +121,16 @@ impl<T: Tool> Measuring<T> {
         let mut asking = ToolRequests::new(&mut instrumentation, compiler, &self.options, scope);
         let tool = T::ask(&mut asking)?;
         let rewritten = instrumentation.rewrite(compiler)?;
-        for refused in &rewritten.report.refused {
-            self.output.remark(format!(
-                "not counted: pc {} `{}`: {}",
-                refused.pc,
-                refused.instruction.trim(),
-                refused.reason
-            ));
+        let refused = &rewritten.report.refused;
+        if !refused.is_empty() {
+            let what = format!("{} sites", refused_sites(refused));
+            self.output.not_counted(what, refusal_reasons(refused));
         }
+        let not_counted = NotCounted::of(&tool, &program, refused);
         let (original, data) = (object.clone(), rewritten.data.clone());
         let changed = Mutex::new(Some(vec![0; data.len()]));
         let version = Version::Named;
-        Ok((Code { tool, original, program, data, changed, version }, rewritten))
+        Ok((Code { tool, original, program, not_counted, data, changed, version }, rewritten))
     }
 
     /// The code of a dispatch, if hooks run in it.
@@ -142,12 +151,35 @@ impl<T: Tool> Measuring<T> {
             data.zip(bytes).map(|(data, bytes)| Variables::new(data, bytes)).collect();
         let lost = code.tool.lost(&variables)?;
         self.output.lost(dispatch.number, &dispatch.kernel, lost);
-        let scope = ToolScope::new(&code.original, &code.program, Some(&dispatch.kernel));
+        let scope = code.scope(&dispatch.kernel);
         Ok(code.tool.rows(&scope, &variables)?)
+    }
+
+    /// Notes that a kernel has no hooks, and why.
+    fn lacks(&self, id: CodeId, kernel: &Arc<str>, reason: &dyn std::fmt::Display) {
+        self.without().insert((id, Arc::clone(kernel)));
+        let remark = format!("not counted: kernel {kernel}: {reason}");
+        self.output.not_counted(format!("kernel {kernel}"), [remark]);
+    }
+
+    /// Notes that the kernels of a code object have no hooks, and why.
+    fn all_lack(&self, id: CodeId, object: &CodeObject, reason: &dyn std::fmt::Display) {
+        for kernel in object.kernels().iter().filter(|own| self.wants(&own.name)) {
+            self.lacks(id, &kernel.name, reason);
+        }
+    }
+
+    fn without(&self) -> MutexGuard<'_, BTreeSet<(CodeId, Arc<str>)>> {
+        self.without.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<T> Code<T> {
+    /// What is looked at of a kernel.
+    fn scope(&self, kernel: &str) -> ToolScope<'_> {
+        ToolScope::new(&self.original, &self.program, Some(kernel)).without(&self.not_counted)
+    }
+
     fn changed(&self) -> MutexGuard<'_, Option<Vec<usize>>> {
         self.changed.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -198,7 +230,7 @@ impl<T: Tool + Send + Sync> Interceptor for Measuring<T> {
                 Some(replacement)
             }
             Err(reason) => {
-                self.output.remark(not_counted(object, &reason));
+                self.all_lack(id, object, &reason);
                 None
             }
         }
@@ -214,7 +246,7 @@ impl<T: Tool + Send + Sync> Interceptor for Measuring<T> {
                 Some(rewritten)
             }
             Err(reason) => {
-                self.output.remark(format!("not counted: kernel {kernel}: {reason}"));
+                self.lacks(id, kernel, &reason);
                 None
             }
         }
@@ -222,13 +254,13 @@ impl<T: Tool + Send + Sync> Interceptor for Measuring<T> {
 
     fn refused_beside(&self, id: CodeId, kernel: &Arc<str>, reason: &HsaError) {
         if self.codes.remove(id, Some(Arc::clone(kernel))).is_some() {
-            self.output.remark(format!("not counted: kernel {kernel}: {reason}"));
+            self.lacks(id, kernel, reason);
         }
     }
 
     fn refused(&self, id: CodeId, reason: &HsaError) {
         if let Some(code) = self.codes.remove(id, None) {
-            self.output.remark(not_counted(&code.original, reason));
+            self.all_lack(id, &code.original, reason);
         }
     }
 
@@ -247,20 +279,28 @@ impl<T: Tool + Send + Sync> Interceptor for Measuring<T> {
     }
 
     fn end(&self, dispatch: &Dispatch, memory: &Memory) {
-        let code = self.code(dispatch).filter(|_| self.wants(&dispatch.kernel));
-        let Some(code) = code else { return };
+        let (number, kernel) = (dispatch.number, &dispatch.kernel);
+        let code = self.code(dispatch).filter(|_| self.wants(kernel));
+        let Some(code) = code else {
+            if self.without().contains(&(dispatch.code, Arc::clone(kernel))) {
+                self.output.marked::<T>(number, kernel);
+            }
+            return;
+        };
         match self.rows(&code, dispatch, memory) {
-            Ok(rows) => self.output.rows(dispatch.number, &dispatch.kernel, &rows),
-            Err(reason) => self.output.remark(format!("dispatch {}: {reason}", dispatch.number)),
+            Ok(rows) => {
+                let not_counted = T::marked(&code.scope(kernel));
+                self.output.rows::<T>(number, kernel, &rows, &not_counted);
+            }
+            Err(reason) => {
+                self.output.marked::<T>(number, kernel);
+                let remark = format!("not counted: dispatch {number}: {reason}");
+                self.output.not_counted(format!("kernel {kernel}"), [remark]);
+            }
         }
     }
 
     fn finish(&self) {
         self.output.finish();
     }
-}
-
-fn not_counted(object: &CodeObject, reason: &dyn std::fmt::Display) -> String {
-    let kernels: Vec<&str> = object.kernels().iter().map(|kernel| &*kernel.name).collect();
-    format!("not counted: kernels {}: {reason}", kernels.join(", "))
 }

@@ -112,8 +112,12 @@ impl<T: Observed> Driver for Observing<T> {
             let DispatchedKernel { number, name, .. } = kernel;
             self.output.lost(*number, name, T::unrecorded(&seen));
             match self.rows(kernel, &seen) {
-                Ok(rows) => self.output.rows(*number, name, &rows),
-                Err(reason) => self.output.remark(format!("dispatch {number}: {reason}")),
+                Ok(rows) => self.output.rows::<T>(*number, name, &rows, &[]),
+                Err(reason) => {
+                    self.output.marked::<T>(*number, name);
+                    let remark = format!("not counted: dispatch {number}: {reason}");
+                    self.output.not_counted(format!("kernel {name}"), [remark]);
+                }
             }
         }
         Ok(())

@@ -3,8 +3,7 @@
 use crate::inside::{output_file, report_event};
 use crate::report::Event;
 use crate::tool::ToolSession;
-use flipwave_tools::DispatchColumns;
-use serde::Serialize;
+use flipwave_tools::{Cells, DispatchColumns, Header, Tool, lines, marked_dispatch};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Write;
@@ -75,19 +74,34 @@ impl Output {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes the rows of a dispatch.
-    pub fn rows<R: Serialize>(&self, number: u32, kernel: &str, rows: &[R]) {
+    /// Writes the rows of a dispatch, then those for what could not be counted.
+    pub fn rows<T: Tool>(&self, number: u32, kernel: &str, rows: &[T::Row], not_counted: &[Cells]) {
         let mut open = self.open();
         let Some(own) = open.as_mut().filter(|own| own.is_complete) else { return };
         let of = DispatchColumns { dispatch: number as usize, kernel };
-        let written = lines(of, rows, !own.has_header).and_then(|lines| own.sink.append(&lines));
-        own.has_header |= !rows.is_empty();
+        let header = if own.has_header { Header::Omitted } else { Header::Written };
+        let lines = lines::<T>(of, rows, not_counted, header);
+        let written = lines.map_err(|reason| reason.to_string());
+        own.has_header |= written.as_ref().is_ok_and(|lines| !lines.is_empty());
+        let written = written.and_then(|lines| own.sink.append(&lines));
         if let Err(reason) = written {
             own.is_complete = false;
             own.remarks.insert(format!(
                 "the table is not complete, it ends before dispatch {number}: {reason}"
             ));
         }
+    }
+
+    /// Marks a dispatch of which nothing was counted.
+    pub fn marked<T: Tool>(&self, number: u32, kernel: &str) {
+        self.rows::<T>(number, kernel, &[], &[marked_dispatch::<T>()]);
+    }
+
+    /// Has it said at the end, and to the program that has started the application, that something
+    /// was not counted: how many sites, or which kernel.
+    pub fn not_counted(&self, what: String, remarks: impl IntoIterator<Item = String>) {
+        remarks.into_iter().for_each(|text| self.remark(text));
+        report_event(&Event::NotCounted { what });
     }
 
     /// Has it said at the end if records of a dispatch found no place.
@@ -124,16 +138,4 @@ impl Output {
             report_event(&Event::Remark { text });
         }
     }
-}
-
-/// The rows of a dispatch as lines of CSV.
-fn lines<R: Serialize>(
-    of: DispatchColumns<'_>,
-    rows: &[R],
-    with_header: bool,
-) -> Result<Vec<u8>, String> {
-    let mut csv = csv::WriterBuilder::new().has_headers(with_header).from_writer(Vec::new());
-    let written = rows.iter().try_for_each(|row| csv.serialize((of, row)));
-    written.map_err(|reason| reason.to_string())?;
-    csv.into_inner().map_err(|reason| reason.to_string())
 }

@@ -17,6 +17,7 @@ mod command;
 mod compared;
 mod controlled;
 mod cost;
+mod not_counted;
 mod observer;
 mod records;
 mod sliding;
