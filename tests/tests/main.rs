@@ -48,6 +48,7 @@ mod moved;
 mod other_rocm;
 mod outcomes;
 mod outputs;
+mod packets;
 mod process_trees;
 mod profile;
 mod programs;

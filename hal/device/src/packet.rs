@@ -38,13 +38,19 @@ impl KernelPacket {
     pub const SIZE: usize = 64;
     /// `HSA_PACKET_TYPE_KERNEL_DISPATCH`.
     pub const TYPE: u8 = 2;
+    /// The first two bytes: the type, the barrier bit (8), and fences that acquire (bits 9 and 10) and
+    /// release (11 and 12) in the scope of the system, `HSA_FENCE_SCOPE_SYSTEM`. So AMD's HIP runtime
+    /// dispatches by default.
+    pub const HEADER: u16 = KernelPacket::TYPE as u16 | 1 << 8 | 2 << 9 | 2 << 11;
+    /// The next two: the number of dimensions.
+    const SETUP: u16 = 3;
 
-    /// The packet in bytes, without barrier and fences.
+    /// The packet in bytes, with [`KernelPacket::HEADER`].
     pub fn to_bytes(&self) -> [u8; KernelPacket::SIZE] {
         let mut bytes = [0; KernelPacket::SIZE];
         let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
-        put(0, &u16::from(KernelPacket::TYPE).to_le_bytes());
-        put(2, &3u16.to_le_bytes());
+        put(0, &KernelPacket::HEADER.to_le_bytes());
+        put(2, &KernelPacket::SETUP.to_le_bytes());
         for dimension in 0..3 {
             put(4 + 2 * dimension, &(self.workgroup[dimension] as u16).to_le_bytes());
             put(12 + 4 * dimension, &self.grid[dimension].to_le_bytes());

@@ -223,6 +223,7 @@ impl Run<'_> {
             }
             None => {
                 let module = load_apart(device, self.workload, self.rewriting)?;
+                device.stand_in(module, dispatch.module)?;
                 loaded.insert(dispatch.module.0, module);
                 module
             }

@@ -14,7 +14,7 @@ pub use unsupported::Unsupported;
 use crate::dispatch::checker::{Checker, Unchecked};
 use crate::dispatch::execution::{Execution, Progress};
 use crate::dispatch::global_sync::GlobalSync;
-use crate::dispatch::launch::Launch;
+use crate::dispatch::launch::{Launch, PlacedKernel};
 use crate::dispatch::observer::{Observer, Unobserved};
 use crate::dispatch::policy::Policy;
 use crate::dispatch::schedule::Scheduler;
@@ -30,6 +30,7 @@ use flipwave_isa::{Pc, Residency, Target};
 use helpers::Helpers;
 use module::Module;
 use parallel::Lengths;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -42,6 +43,8 @@ pub struct EmbeddedGpu {
     space: AddressSpace,
     policy: Policy,
     modules: Vec<Arc<Module>>,
+    /// Modules that run in place of others, by their indices.
+    stand_ins: BTreeMap<usize, usize>,
     /// The code of each module, by the module's index; for each wave size of the target, in the
     /// order of [`Target::wave_sizes`].
     programs: Vec<Vec<Arc<Program>>>,
@@ -79,6 +82,7 @@ impl EmbeddedGpu {
             space: AddressSpace::default(),
             policy: Policy::default(),
             modules: Vec::new(),
+            stand_ins: BTreeMap::new(),
             spare: Spares::default(),
             sync: GlobalSync::default(),
             helpers: Helpers::default(),
@@ -173,8 +177,25 @@ impl EmbeddedGpu {
         }
         let (policy, target, space) = (self.policy, &self.target, &mut self.space);
         let start = at(kernel.start());
-        let launch = Launch::prepare(dispatch, kernel, start, target, policy, space)?;
+        let replaced = self.stand_ins.get(&index).and_then(|own| self.modules.get(*own));
+        let replaced = replaced.and_then(|own| Some((own.bias, own.kernel(&dispatch.kernel)?)));
+        let (bias, named) = replaced.unwrap_or((module.bias, kernel));
+        let named_at = Address(bias.wrapping_add(named.descriptor.address));
+        let placed = PlacedKernel { kernel, start, named: &named.descriptor, named_at };
+        let launch = Launch::prepare(dispatch, placed, target, policy, space)?;
         Ok(Execution::new(index, launch, policy, dispatch.instruction_limit))
+    }
+
+    /// Lets kernels of `module` run in place of those of `original`: their packets say what those of
+    /// the original kernels would, so that a program that reads them finds nothing else.
+    ///
+    /// # Errors
+    /// [`DeviceError::Internal`] if a module is not this device's.
+    pub fn stand_in(&mut self, module: ModuleId, original: ModuleId) -> Result<(), DeviceError> {
+        self.module(module)?;
+        self.module(original)?;
+        self.stand_ins.insert(module.0 as usize, original.0 as usize);
+        Ok(())
     }
 
     /// How many workgroups of a dispatch are resident at once.

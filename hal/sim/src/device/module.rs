@@ -2,7 +2,7 @@
 
 use super::EmbeddedGpu;
 use crate::translate::program::Program;
-use flipwave_codeobj::{CodeObject, FileBytes, LineTable};
+use flipwave_codeobj::{CodeObject, FileBytes, Kernel, LineTable};
 use flipwave_device::{Address, DeviceError, ModuleId};
 use flipwave_isa::{Isa, Pc};
 use std::ops::Range;
@@ -26,6 +26,12 @@ impl Module {
         // Code runs as well where its line table cannot be read.
         let lines = code_object.lines().unwrap_or_default();
         Module { code_object: Some(code_object.clone()), bias, image, lines }
+    }
+
+    /// Its kernel of a name.
+    pub fn kernel(&self, name: &str) -> Option<&Kernel> {
+        let kernels = self.code_object.as_ref()?.kernels();
+        kernels.iter().find(|kernel| *kernel.name == *name)
     }
 
     /// Code that came without a code object, at these addresses.

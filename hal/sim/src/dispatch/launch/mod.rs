@@ -71,6 +71,19 @@ pub struct Places {
     pub dispatch_id: u64,
 }
 
+/// A kernel in the device's memory.
+#[derive(Clone, Copy, Debug)]
+pub struct PlacedKernel<'a> {
+    /// The kernel.
+    pub kernel: &'a Kernel,
+    /// Device address of the first instruction that waves execute.
+    pub start: u64,
+    /// The descriptor that its packet names: another kernel's where it runs in place of that.
+    pub named: &'a Descriptor,
+    /// Device address of that descriptor.
+    pub named_at: Address,
+}
+
 #[derive(Clone, Copy, Debug, Default)]
 struct Scratch {
     base: Address,
@@ -86,12 +99,12 @@ impl Launch {
     /// [`DeviceError::BadLaunch`], [`DeviceError::OutOfMemory`].
     pub fn prepare(
         dispatch: &Dispatch,
-        kernel: &Kernel,
-        start: u64,
+        placed: PlacedKernel<'_>,
         target: &Target,
         policy: Policy,
         space: &mut AddressSpace,
     ) -> Result<Launch, DeviceError> {
+        let PlacedKernel { kernel, start, named, named_at } = placed;
         let refuse =
             |reason: String| DeviceError::BadLaunch { kernel: kernel.name.to_string(), reason };
         check_shape(dispatch, kernel).map_err(refuse)?;
@@ -114,7 +127,7 @@ impl Launch {
         };
         let places = Places {
             kernarg: space.allocate(dispatch.kernarg.len().max(1) as u64)?,
-            packet: space.allocate(KernelPacket::SIZE as u64)?,
+            packet: space.allocate((KernelPacket::SIZE + Signal::SIZE) as u64)?,
             queue: space.allocate(256)?,
             dispatch_id: 0,
         };
@@ -126,7 +139,18 @@ impl Launch {
         }
         let mut launch = placed?;
         launch.owned.extend(own);
-        space.write(places.packet, &launch.packet().to_bytes())?;
+        let completion = Address(places.packet.0 + KernelPacket::SIZE as u64);
+        let packet = KernelPacket {
+            workgroup: launch.workgroup,
+            grid: launch.grid,
+            private_bytes: private_bytes_of(named, policy.private_bytes),
+            lds_bytes: launch.lds_bytes,
+            kernel: named_at,
+            kernarg: places.kernarg,
+            completion,
+        };
+        space.write(places.packet, &packet.to_bytes())?;
+        space.write(completion, &Signal::PENDING)?;
         space.write(Address(places.queue.0 + 0x40), &aperture_bytes())?;
         Ok(launch)
     }
@@ -254,10 +278,7 @@ impl Launch {
         private_bytes: u32,
         space: &mut AddressSpace,
     ) -> Result<(), DeviceError> {
-        let mut bytes_per_lane = self.descriptor.private_segment_fixed_size.max(private_bytes);
-        if self.descriptor.properties.uses_dynamic_stack {
-            bytes_per_lane = bytes_per_lane.saturating_add(DYNAMIC_STACK_BYTES);
-        }
+        let bytes_per_lane = private_bytes_of(&self.descriptor, private_bytes);
         // Waves start at multiples of 1 KiB (AMDGPUUsage, "COMPUTE_TMPRING_SIZE").
         let wave =
             (u64::from(bytes_per_lane) * u64::from(self.machine.lanes)).next_multiple_of(1024);
@@ -277,17 +298,6 @@ impl Launch {
         let base = if bytes > 0 { space.reserve(bytes, wave)? } else { Address(0) };
         self.scratch = Scratch { base, bytes, bytes_per_lane, bytes_per_wave: wave };
         Ok(())
-    }
-
-    fn packet(&self) -> KernelPacket {
-        KernelPacket {
-            workgroup: self.workgroup,
-            grid: self.grid,
-            private_bytes: self.scratch.bytes_per_lane,
-            lds_bytes: self.lds_bytes,
-            kernarg: self.places.kernarg,
-            ..KernelPacket::default()
-        }
     }
 
     /// Workgroups per dimension; the last one of a dimension may be partial.
@@ -350,6 +360,30 @@ impl Launch {
         // Less than all private memory.
         ((slot as u64 * waves + u64::from(index)) * self.scratch.bytes_per_wave) as u32
     }
+}
+
+/// Private memory of a work-item of a kernel that has at least so many bytes.
+fn private_bytes_of(descriptor: &Descriptor, least: u32) -> u32 {
+    let bytes = descriptor.private_segment_fixed_size.max(least);
+    match descriptor.properties.uses_dynamic_stack {
+        true => bytes.saturating_add(DYNAMIC_STACK_BYTES),
+        false => bytes,
+    }
+}
+
+/// The signal that a packet names for its completion (`amd_signal_t`).
+struct Signal;
+
+impl Signal {
+    /// Size in bytes.
+    const SIZE: usize = 64;
+    /// `AMD_SIGNAL_KIND_USER` with the value 1: the dispatch has not ended.
+    const PENDING: [u8; Signal::SIZE] = {
+        let mut bytes = [0; Signal::SIZE];
+        bytes[0] = 1;
+        bytes[8] = 1;
+        bytes
+    };
 }
 
 /// `group_segment_aperture_base_hi` and `private_segment_aperture_base_hi` of `amd_queue_t`.

@@ -1,0 +1,18 @@
+// The packet of the dispatch as the kernel sees it, and what the packet's addresses lead to.
+kernel void packet(global uint *seen) {
+    if (get_global_id(0) + get_global_id(1) != 0)
+        return;
+    const uint *packet = (const uint *)__builtin_amdgcn_dispatch_ptr();
+    for (int i = 0; i < 16; ++i)
+        seen[i] = packet[i];
+    const uint *descriptor = (const uint *)*(const ulong *)(packet + 8);
+    for (int i = 0; i < 16; ++i)
+        seen[16 + i] = descriptor[i];
+    const uint *arguments = (const uint *)*(const ulong *)(packet + 10);
+    seen[32] = arguments[0];
+    seen[33] = arguments[1];
+    *(global ulong *)(seen + 34) = (ulong)seen;
+    const uint *signal = (const uint *)*(const ulong *)(packet + 14);
+    for (int i = 0; i < 4; ++i)
+        seen[36 + i] = signal[i];
+}
