@@ -5,6 +5,7 @@ use crate::compare::{OutputFormat, OutputRole, Tolerance};
 use crate::element::ElementType;
 use crate::error::CampaignError;
 use crate::prepare::{Origin, Prepared};
+use crate::runners::InjectionPath;
 use flipwave_capture::{Capture, CaptureError, CodeObjectId, RecordedDispatch, Step};
 use flipwave_codeobj::{CodeObject, CodeObjectError};
 use flipwave_device::{Address, Change, DeviceError, Dispatch, KernelPacket, ModuleId};
@@ -300,7 +301,8 @@ impl<'a> Builder<'a> {
             attendance: Attendance::default(),
         };
         let origin = Origin::Recording { warnings };
-        let prepared = Prepared { workload, formats, labels, process: None, origin };
+        let path = InjectionPath::Embedded;
+        let prepared = Prepared { workload, formats, labels, path, process: None, origin };
         Ok(Replayed { prepared, recorded: self.recorded, outputs: self.read })
     }
 }

@@ -5,7 +5,7 @@ use crate::location::{Field, Wrong, wrong};
 use crate::sample::{Sample, check_sample};
 use flipwave_injector::{
     Counting, Duration, Fault, FaultModel, FaultTarget, Group, Intermittent, Lines, Scope,
-    Selection, Stratification, WrittenFaultModel,
+    Selection, Stratification, Unreached, WrittenFaultModel,
 };
 use flipwave_isa::{LaneMask, Pc, Register, RegisterRange};
 use std::num::{NonZeroU8, NonZeroU32, NonZeroU64};
@@ -368,6 +368,7 @@ fn check_selection(
         group => Ok(group),
     };
     Ok(Selection {
+        unreached: Unreached::default(),
         kernels: list(&faults.kernels, &field.key("kernels"), |name, _| Ok(name.clone()))?,
         runtime_kernels: faults.runtime_kernels,
         dispatches: range(faults.dispatches, &field.key("dispatches"))?,

@@ -7,11 +7,17 @@ use crate::error::CampaignError;
 use crate::expected;
 use crate::faults::Faults;
 use crate::prepare::Prepared;
+use crate::runners::InjectionPath;
 use crate::sample::Sample;
 use crate::suspicion::{Suspicion, SuspicionError};
 use flipwave_device::Statistics;
-use flipwave_injector::{Golden, Inquiry, Output, Survey, Workload, instruction_limit, survey};
+use flipwave_hooks::hook::HookCompiler;
+use flipwave_injector::{
+    Golden, Inquiry, Output, Selection, Survey, Unreached, Workload, instruction_limit, survey,
+    unreached_by_hooks,
+};
 use flipwave_sim::strict::{Rule, Violation};
+use flipwave_tools::ToolError;
 use sha2::{Digest, Sha256};
 use std::num::NonZeroUsize;
 
@@ -64,7 +70,18 @@ pub(crate) fn surveyed(
 ) -> Result<Survey, CampaignError> {
     let Faults { fault, selection, stratification, counting, sample, .. } = campaign.faults()?;
     let (stratification, counting) = (*stratification, *counting);
-    let Prepared { workload, formats, .. } = prepared;
+    let Prepared { workload, formats, path, .. } = prepared;
+    let unreached = match path {
+        InjectionPath::Embedded => Unreached::default(),
+        InjectionPath::Hook => {
+            let compiler = HookCompiler::find().map_err(ToolError::from);
+            let found = compiler.and_then(|compiler| {
+                Ok(unreached_by_hooks(workload, fault, selection, &compiler)?)
+            });
+            found.map_err(Box::new)?
+        }
+    };
+    let selection = &Selection { unreached, ..selection.clone() };
     let Sample { draw, known_masked, .. } = *sample;
     let inquiry = Inquiry {
         fault,

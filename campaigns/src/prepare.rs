@@ -5,6 +5,7 @@ use crate::campaign::{Argument, BufferRole, Campaign, Code, Kernels, Launch};
 use crate::compare::{OutputFormat, OutputRole};
 use crate::compile::{CompileError, Compiler};
 use crate::object_file::{ObjectFileError, read_code_object};
+use crate::runners::InjectionPath;
 use flipwave_codeobj::{CodeObject, Kernel};
 use flipwave_device::{
     Address, ArgumentValue, Device, DeviceError, Dispatch, KernargError, ModuleId, layout_beside,
@@ -26,6 +27,8 @@ pub struct Prepared {
     pub labels: Vec<Option<String>>,
     /// The index of the process that is struck, of an application in which several dispatch kernels.
     pub process: Option<u32>,
+    /// How faults are injected into it.
+    pub path: InjectionPath,
     /// What it was made from.
     pub origin: Origin,
 }
@@ -128,8 +131,8 @@ pub(crate) fn prepare_beside_software(
     let (guests, attendance) = (BTreeMap::new(), campaign.attendance.clone());
     let workload = Workload { device, program, guests, attendance };
     let labels = kernels.launches.iter().map(|launch| launch.label.clone()).collect();
-    let origin = Origin::Kernels { compiler };
-    Ok((Prepared { workload, formats, labels, process: None, origin }, software))
+    let (path, origin) = (InjectionPath::Embedded, Origin::Kernels { compiler });
+    Ok((Prepared { workload, formats, labels, path, process: None, origin }, software))
 }
 
 /// A campaign's kernels and buffers on a device.

@@ -2,6 +2,8 @@
 
 use crate::arguments::RunArguments;
 use crate::display::Display;
+use crate::output::say;
+use crate::run::not_reached;
 use crate::{Failure, output, strict};
 use flipwave_campaigns::{Campaign, CampaignFile, DryRun, RunOptions};
 use std::io::Write;
@@ -33,6 +35,10 @@ fn one(campaign: &Campaign, options: &RunOptions, arguments: &RunArguments) -> R
         &own;
     let mut output = output::stdout();
     writeln!(output, "population: {} places of {fault}, {counted}", population.places)?;
+    if let Some(line) = not_reached(population) {
+        say(&line);
+        writeln!(output, "{line}")?;
+    }
     let at_most = if *ends_early { "at most " } else { "" };
     writeln!(output, "injections: {at_most}{planned}")?;
     writeln!(output, "fault-free run: {}", seconds(*golden))?;

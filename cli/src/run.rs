@@ -2,11 +2,12 @@
 
 use crate::arguments::RunArguments;
 use crate::display::Display;
+use crate::output::say;
 use crate::{Failure, campaign, dry_run, output, shards, strict, variants};
 use flipwave_campaigns::{
     Campaign, CampaignError, CampaignFile, Report, RunOptions, SelfTest, Status,
 };
-use flipwave_injector::demangled_kernel;
+use flipwave_injector::{Population, demangled_kernel};
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -61,6 +62,10 @@ pub fn print(report: &Report, folder: &Path) -> Result<(), Failure> {
     writeln!(output, "{}", summary.table())?;
     let (places, fault) = (record.population.places, &record.campaign.fault);
     writeln!(output, "population: {places} places of {fault}, {}", record.counted)?;
+    if let Some(line) = not_reached(&record.population) {
+        say(&line);
+        writeln!(output, "{line}")?;
+    }
     if let Some(known) = record.design.known.get("all") {
         let percent = 100.0 * known.rate();
         writeln!(output, "known to be masked, and not sampled: {percent:.2} % of the places")?;
@@ -78,6 +83,15 @@ pub fn print(report: &Report, folder: &Path) -> Result<(), Failure> {
         writeln!(output, "besides: {}", others.join(" "))?;
     }
     check_complete(report, folder)
+}
+
+/// What is said where hooks do not reach all of a fault space.
+pub fn not_reached(population: &Population) -> Option<String> {
+    let percent = 100.0 * population.share_left_out();
+    let left_out = population.left_out;
+    (left_out > 0).then(|| {
+        format!("not reached by hooks, and not drawn: {left_out} places, {percent:.3} % of all")
+    })
 }
 
 /// Fails where a campaign was asked to stop.

@@ -40,6 +40,7 @@ pub use boundaries::Boundaries;
 pub use change::Changes;
 pub use device_side::{
     HookInjector, HookedCode, LaunchShape, OrderError, Refusal, SiteHooks, supports,
+    unreached_by_hooks,
 };
 pub use fate::Fate;
 pub use fault::{
@@ -63,7 +64,7 @@ pub use population::{
     Allocation, Counting, Draw, DrawnPlace, EmptyPopulation, Foresight, Group, GroupPopulation,
     InstructionPopulation, KnownMasked, KnownPlaces, Lines, Plan, PlanError, Planned, Population,
     Profile, ProfileError, Sampling, Selection, Stage, Stratification, Stratum, StruckWorkgroups,
-    UnknownGroup, UnknownStratification, profile,
+    UnknownGroup, UnknownStratification, Unreached, profile,
 };
 pub use program::{Buffer, Program};
 pub use rehearsal::{Rehearsal, RehearsalLimits};

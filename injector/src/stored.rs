@@ -34,6 +34,7 @@ struct StoredInstruction {
     executions: u64,
     hittable: u64,
     places: u64,
+    left_out: u64,
     known: Option<KnownPlaces>,
 }
 
@@ -67,6 +68,7 @@ impl StoredProfile {
             executions: own.executions,
             hittable: own.hittable,
             places: own.places,
+            left_out: own.left_out,
             known: own.known,
         };
         let stratum = |own: &StratumPlaces| StoredStratum {
@@ -108,6 +110,7 @@ impl StoredProfile {
             executions: own.executions,
             hittable: own.hittable,
             places: own.places,
+            left_out: own.left_out,
             known: own.known,
         };
         let instructions: Vec<_> = self.instructions.into_iter().map(instruction).collect();

@@ -76,6 +76,7 @@ mod tier;
 mod tools;
 mod trace;
 mod triton;
+mod unreached;
 mod until;
 mod vary;
 mod wave_state;

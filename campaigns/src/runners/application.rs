@@ -19,7 +19,6 @@ use std::sync::atomic::AtomicBool;
 /// An application. Faults are planned on one recorded run of it.
 pub(super) struct ApplicationRunner<'a> {
     campaign: &'a Campaign,
-    path: InjectionPath,
     runs: ProcessRuns<'a>,
     prepared: Prepared,
 }
@@ -36,7 +35,8 @@ impl<'a> ApplicationRunner<'a> {
         let RecordedRun { prepared, process } =
             runs.attached.record(campaign, &runs.golden, interrupt)?;
         runs.process = process;
-        Ok(ApplicationRunner { campaign, path, runs, prepared })
+        let prepared = Prepared { path, ..prepared };
+        Ok(ApplicationRunner { campaign, runs, prepared })
     }
 }
 
@@ -69,7 +69,7 @@ impl Runner for ApplicationRunner<'_> {
         _states: Option<SavedStates>,
         accelerations: Accelerations,
     ) -> Result<Box<dyn Inject + 'a>, CampaignError> {
-        let hooks = match self.path {
+        let hooks = match self.prepared.path {
             InjectionPath::Embedded => None,
             InjectionPath::Hook => Some(HookInjectors::new(&self.prepared.workload, golden)?),
         };

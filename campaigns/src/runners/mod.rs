@@ -59,6 +59,7 @@ pub(crate) fn in_this_process<'a>(
 
 /// The runner of a program that is put together, in this process on the embedded GPU.
 pub(crate) fn of_prepared<'a>(prepared: Prepared, path: InjectionPath) -> Box<dyn Runner + 'a> {
+    let prepared = Prepared { path, ..prepared };
     match path {
         InjectionPath::Embedded => Box::new(EmbeddedRunner { prepared }),
         InjectionPath::Hook => Box::new(HookRunner { prepared }),

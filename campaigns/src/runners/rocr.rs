@@ -1,7 +1,7 @@
 //! Kernels on this machine's own GPU, through AMD's runtime: each run is one of `flipwave launch`.
 
 use super::hooked::HookInjectors;
-use super::runner::{Inject, Runner};
+use super::runner::{Inject, InjectionPath, Runner};
 use crate::application::{Ended, Output, Ran};
 use crate::attached::process::{ProcessRuns, StruckRun, foreseen};
 use crate::attached::{AttachError, Attached};
@@ -29,7 +29,7 @@ impl<'a> RocrRunner<'a> {
         let attached = Attached::new(campaign, Cow::Owned(application))?;
         let runs = ProcessRuns::new(campaign, attached, true)?;
         // Hardware takes no instructions that are to be emulated.
-        let prepared = prepare(campaign)?;
+        let prepared = Prepared { path: InjectionPath::Hook, ..prepare(campaign)? };
         Ok(RocrRunner { campaign, runs, outputs: launch::outputs(kernels), prepared })
     }
 }

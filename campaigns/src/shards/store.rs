@@ -8,6 +8,7 @@ use crate::faults::Faults;
 use crate::folder::FolderError;
 use crate::golden::{Reference, surveyed};
 use crate::prepare::Prepared;
+use crate::runners::InjectionPath;
 use flipwave_device::Statistics;
 use flipwave_injector::{FidelityRecord, Profile, Recorded, StoredProfile, StoredTouched, Survey};
 use serde::{Deserialize, Serialize};
@@ -53,7 +54,9 @@ pub(super) fn survey(
     (touches, threads): (bool, NonZeroUsize),
 ) -> Result<Surveyed, CampaignError> {
     // Records of an application need not be the same on all machines.
-    let is_kept = !matches!(campaign.workload, CampaignWorkload::Application(_));
+    // What hooks reach is not kept.
+    let is_kept = !matches!(campaign.workload, CampaignWorkload::Application(_))
+        && prepared.path == InjectionPath::Embedded;
     let path = folder.golden(key);
     if let Some(kept) = is_kept.then(|| fs::read(&path).ok()).flatten().and_then(|own| open(&own)) {
         return Ok(kept.surveyed(campaign.faults()?));

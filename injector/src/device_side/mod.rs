@@ -18,6 +18,7 @@ mod found;
 mod launch;
 mod library;
 mod orders;
+mod reach;
 pub(crate) mod refusal;
 mod request;
 mod rewriting;
@@ -25,6 +26,7 @@ mod site_hooks;
 mod variables;
 
 pub use launch::LaunchShape;
+pub use reach::unreached_by_hooks;
 pub use refusal::{Refusal, supports};
 pub use site_hooks::{HookedCode, OrderError, SiteHooks};
 

@@ -47,6 +47,7 @@ pub(crate) struct Count {
     pub executions: u64,
     pub hittable: u64,
     pub places: u64,
+    pub left_out: u64,
     pub known: KnownPlaces,
 }
 
@@ -144,6 +145,7 @@ impl<'a> Census<'a> {
         let instruction = self.instructions.get(number);
         let places = instruction.places.count(lanes);
         let count = &mut self.counts[number];
+        count.left_out += instruction.left_out(|own| own.count(lanes));
         count.hittable += u64::from(places > 0);
         if let Some(units) = &mut self.units {
             units.count(instruction, execution, lanes);
@@ -211,7 +213,9 @@ impl<'a> Census<'a> {
                 if !is_selected {
                     continue;
                 }
-                let Instruction { stratum, places, .. } = self.instructions.get(number);
+                let instruction = self.instructions.get(number);
+                count.left_out += instruction.left_out(|own| own.sum(&executed).1);
+                let Instruction { stratum, places, .. } = instruction;
                 let (hittable, places) = places.sum(&executed);
                 count.hittable += hittable;
                 count.places += places;

@@ -79,6 +79,7 @@ impl Collected {
                 executions: count.executions,
                 hittable: count.hittable,
                 places: count.places,
+                left_out: count.left_out,
                 known: (frame.known_masked == KnownMasked::Counted).then_some(count.known),
             };
             let key = (module, kernel.to_owned(), instruction.pc.0);
@@ -106,6 +107,7 @@ impl Collected {
                     executions: 0,
                     hittable: 0,
                     places: 0,
+                    left_out: 0,
                     known,
                     ..own.clone()
                 }
@@ -113,6 +115,7 @@ impl Collected {
             known.executions += own.executions;
             known.hittable += own.hittable;
             known.places += own.places;
+            known.left_out += own.left_out;
             if let (Some(sum), Some(own)) = (&mut known.known, own.known) {
                 sum.add(own);
             }

@@ -68,6 +68,16 @@ pub(crate) struct Instruction {
     pub stratum: usize,
     /// Empty for instructions that are not selected.
     pub places: Places,
+    /// The places with those that are left out, where there are such.
+    pub all_places: Option<Places>,
+}
+
+impl Instruction {
+    /// Places that are left out, where `count` says how many there are of some.
+    pub fn left_out(&self, count: impl Fn(&Places) -> u64) -> u64 {
+        let all = self.all_places.as_ref().map_or(0, &count);
+        all.saturating_sub(if self.all_places.is_some() { count(&self.places) } else { 0 })
+    }
 }
 
 impl<'a> Instructions<'a> {
@@ -116,19 +126,26 @@ impl<'a> Instructions<'a> {
         let group = Group::primary(inst);
         let opcode = inst.operation.name();
         let resources = self.resources.get_or_insert_default();
+        let make = |words, fault: &Fault| match draw {
+            Draw::Bits => Places::new(words, fault),
+            Draw::Instructions => Places::of_executions(words, fault, by_lane(inst)),
+        };
+        let mut all_places = None;
         let places = if selection.has_instruction(inst, line.as_ref()) {
             let fault = Fault { model: fault.model.of_opcode(opcode), ..fault.clone() };
-            let words = match fault.target.part_of_sum() {
+            let mut words = match fault.target.part_of_sum() {
                 None => words(inst, &fault, resources, &selection.registers),
                 Some(part) => match flipwave_sim::matrix_shape(inst, self.target) {
                     Some(shape) => words_of_sums(part, &shape, &fault.model),
                     None => Vec::new(),
                 },
             };
-            match draw {
-                Draw::Bits => Places::new(words, &fault),
-                Draw::Instructions => Places::of_executions(words, &fault, by_lane(inst)),
+            let left_out = &selection.unreached;
+            if left_out.has_instruction(self.kernel, inst.pc) {
+                all_places = Some(make(words.clone(), &fault));
+                words.retain(|own| !left_out.contains(self.kernel, inst.pc, own.first));
             }
+            make(words, &fault)
         } else {
             Places::none(fault)
         };
@@ -153,6 +170,7 @@ impl<'a> Instructions<'a> {
             line,
             stratum,
             places,
+            all_places,
         });
         number
     }

@@ -20,6 +20,7 @@ mod selection;
 mod size;
 mod strata;
 mod struck;
+mod unreached;
 mod unread;
 mod words;
 
@@ -35,6 +36,7 @@ pub use selection::{Lines, Selection};
 pub use size::{EmptyPopulation, GroupPopulation, InstructionPopulation, KnownPlaces, Population};
 pub use strata::{Allocation, Stratification, UnknownStratification};
 pub use struck::StruckWorkgroups;
+pub use unreached::Unreached;
 
 pub(crate) use census::Census;
 #[cfg(test)]
@@ -42,4 +44,6 @@ pub(crate) use census::Execution;
 pub(crate) use permanent::workgroups;
 pub use places::Draw;
 pub(crate) use places::Places;
-pub(crate) use words::{Resources, can_be_struck, destination_registers, result_word};
+pub(crate) use words::{
+    Resources, Words, can_be_struck, destination_registers, result_word, words,
+};

@@ -361,7 +361,7 @@ pub(crate) mod tests {
         assert_eq!(of(0x11c), (5, 5, 5 * 33));
         assert_eq!(of(0x120), (5, 0, 0));
 
-        let Population { places, hittable, executed, groups } = &profile.population;
+        let Population { places, hittable, executed, groups, .. } = &profile.population;
         assert_eq!(*places, profile.instructions.iter().map(|entry| entry.places).sum::<u64>());
         assert_eq!((*hittable, *executed), (24, 35));
         assert_eq!(groups.iter().map(|group| group.places).sum::<u64>(), *places);

@@ -1,6 +1,6 @@
 //! Which part of a program a campaign strikes.
 
-use super::Group;
+use super::{Group, Unreached};
 use crate::kernel_name::kernel_is_called;
 use flipwave_codeobj::SourceLine;
 use flipwave_device::WaveId;
@@ -34,6 +34,8 @@ pub struct Selection {
     pub lines: Vec<Lines>,
     /// Registers, for faults that strike registers.
     pub registers: Vec<RegisterRange>,
+    /// Words that the way of injecting does not reach: they are counted, and not drawn.
+    pub unreached: Unreached,
     /// Executions of the instruction by its wave, counted from 0; of an instruction in a loop that
     /// is entered once, the loop's iterations.
     pub occurrences: Option<RangeInclusive<u64>>,
@@ -187,6 +189,7 @@ mod tests {
             pcs: vec![Pc(0x100)],
             lines: lines("kernels/sum.cl", 7..=9),
             registers: Vec::new(),
+            unreached: Unreached::default(),
             occurrences: Some(5..=5),
             window: Some(0..=100),
         };

@@ -14,6 +14,10 @@ use std::fmt;
 pub struct Population {
     /// Places: the number of faults a plan chooses from, each with the same probability.
     pub places: u64,
+    /// Places of what is selected that the way of injecting does not reach, and that no plan chooses
+    /// from.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left_out: u64,
     /// Wave instructions executed that offer at least one place: selected, with a word of the
     /// target, and on at least one lane where each has its own.
     pub hittable: u64,
@@ -58,6 +62,9 @@ pub struct InstructionPopulation {
     pub hittable: u64,
     /// Its places over all executions.
     pub places: u64,
+    /// Its places that the way of injecting does not reach.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub left_out: u64,
     /// Those of them that are known to be masked, where they were counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub known: Option<KnownPlaces>,
@@ -78,6 +85,10 @@ impl KnownPlaces {
         self.overwritten += other.overwritten;
         self.dead += other.dead;
     }
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 fn as_text<S: Serializer>(pc: &Pc, serializer: S) -> Result<S::Ok, S::Error> {
@@ -103,6 +114,7 @@ impl Population {
         let groups: Vec<GroupPopulation> = groups.into_values().collect();
         Population {
             places: groups.iter().map(|group| group.places).sum(),
+            left_out: instructions.iter().map(|own| own.left_out).sum(),
             hittable: groups.iter().map(|group| group.hittable).sum(),
             executed: groups.iter().map(|group| group.executed).sum(),
             groups,
@@ -111,6 +123,14 @@ impl Population {
 }
 
 impl Population {
+    /// The share of the places of what is selected that no plan chooses from.
+    pub fn share_left_out(&self) -> f64 {
+        match self.left_out {
+            0 => 0.0,
+            left_out => left_out as f64 / (left_out as f64 + self.places as f64),
+        }
+    }
+
     /// Adds places of a group that are not those of one instruction.
     pub(crate) fn add_places(&mut self, group: Group, places: u64) {
         self.places += places;

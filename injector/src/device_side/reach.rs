@@ -1,0 +1,189 @@
+//! Which places of a program hooks do not reach.
+
+use super::calls::{Call, calls};
+use super::request::{Instructions, Request};
+use super::rewriting::{Rewritten, rewrite};
+use super::{BRANCH_REACH, WORKGROUP_WAVES, library};
+use crate::Workload;
+use crate::fault::{Duration, Fault, FaultModel, Scope};
+use crate::population::{Resources, Selection, Unreached, Words, can_be_struck, words};
+use crate::site::Place;
+use flipwave_codeobj::CodeObject;
+use flipwave_device::ModuleId;
+use flipwave_hooks::hook::HookCompiler;
+use flipwave_hooks::rewrite::{Instrumentation, RewriteError, alone};
+use flipwave_isa::{Inst, Pc};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The words that `fault` can strike in what is selected of a program, and hooks cannot: of
+/// permanent faults none, which strike all instructions of an operation together.
+///
+/// # Errors
+/// [`RewriteError`] for code that cannot be read or hooks that do not compile.
+pub fn unreached_by_hooks(
+    workload: &Workload,
+    fault: &Fault,
+    selection: &Selection,
+    compiler: &HookCompiler,
+) -> Result<Unreached, RewriteError> {
+    let mut unreached = Unreached::default();
+    if matches!(fault.duration, Duration::Permanent(_)) {
+        return Ok(unreached);
+    }
+    let mut seen = BTreeSet::new();
+    for (index, dispatch) in (0..).zip(&workload.program.dispatches) {
+        let (module, kernel) = (dispatch.module, dispatch.kernel.as_str());
+        let is_guest = workload.guests.contains_key(&module.0);
+        if is_guest || !selection.has_dispatch(index, kernel) || !seen.insert((module.0, kernel)) {
+            continue;
+        }
+        let Some(object) = workload.device.code_object(module) else { continue };
+        let lines = workload.lines(dispatch);
+        let is_selected = |inst: &Inst| {
+            let line = lines.and_then(|own| own.lookup(inst.pc));
+            selection.has_instruction(inst, line.as_ref())
+        };
+        let single = single_kernel(object, kernel)?;
+        let search = Search {
+            object: single.as_ref().unwrap_or(object),
+            module,
+            kernel,
+            fault,
+            selection,
+            compiler,
+        };
+        for (pc, place) in search.unreached(is_selected)? {
+            unreached.insert(kernel, pc, place);
+        }
+    }
+    Ok(unreached)
+}
+
+/// The kernel of a large library by itself, as its hooks go into it.
+fn single_kernel(object: &CodeObject, kernel: &str) -> Result<Option<CodeObject>, RewriteError> {
+    let is_large = object.text().map(|own| own.size).sum::<u64>() > BRANCH_REACH;
+    let index = object.kernels().iter().position(|own| *own.name == *kernel);
+    match index.filter(|_| is_large && object.can_be_reduced()) {
+        Some(index) => alone(object, index),
+        None => Ok(None),
+    }
+}
+
+/// Looks for what hooks do not reach in one kernel and what it may call.
+struct Search<'a> {
+    object: &'a CodeObject,
+    module: ModuleId,
+    kernel: &'a str,
+    fault: &'a Fault,
+    selection: &'a Selection,
+    compiler: &'a HookCompiler,
+}
+
+/// A word that hooks may reach.
+struct Candidate {
+    request: Request,
+    pc: Pc,
+    place: Place,
+    calls: Vec<Call>,
+}
+
+impl Search<'_> {
+    fn unreached(
+        &self,
+        is_selected: impl Fn(&Inst) -> bool,
+    ) -> Result<Vec<(Pc, Place)>, RewriteError> {
+        let instrumentation = Instrumentation::new(self.object)?;
+        let program = instrumentation.program();
+        let index = self.object.kernels().iter().position(|own| *own.name == *self.kernel);
+        let Some(function) = index.and_then(|own| program.kernel(own)) else {
+            return Ok(Vec::new());
+        };
+        let mut unreached = Vec::new();
+        // Hooks of one source go into the code together.
+        let mut candidates: BTreeMap<String, Vec<Candidate>> = BTreeMap::new();
+        for function in program.reachable(function) {
+            for (_, inst) in program.insts_of(program.functions[function].instructions) {
+                if !is_selected(inst) {
+                    continue;
+                }
+                for request in self.requests(inst) {
+                    let (pc, place) = (inst.pc, request.place);
+                    let is_wide_scalar = request.words() > 1 && !request.is_per_lane;
+                    match calls(program, &request) {
+                        Ok(_) if is_wide_scalar => unreached.push((pc, place)),
+                        Ok(calls) => {
+                            let source = library::source(&request, WORKGROUP_WAVES);
+                            let key = format!("{} {:?}", source.name, request.format);
+                            let own = Candidate { request, pc, place, calls };
+                            candidates.entry(key).or_default().push(own);
+                        }
+                        Err(_) => unreached.push((pc, place)),
+                    }
+                }
+            }
+        }
+        for group in candidates.values() {
+            unreached.extend(self.refused(group)?);
+        }
+        Ok(unreached)
+    }
+
+    /// What a fault asks hooks for at an instruction, as far as hooks can strike its target at all.
+    fn requests(&self, inst: &Inst) -> Vec<Request> {
+        let model = self.fault.model.of_opcode(inst.operation.name());
+        let fault = Fault { model, ..self.fault.clone() };
+        if fault.target.part_of_sum().is_some() {
+            return Vec::new();
+        }
+        // Registers that the instruction does not name are like each other, as are words of memory.
+        let registers = inst.reads.iter().chain(&inst.writes).copied().collect();
+        let resources = Resources { registers, lds_bytes: 4, buffers: vec![4], scratch_bytes: 0 };
+        let words = words(inst, &fault, &resources, &self.selection.registers);
+        let is_number = matches!(fault.model, FaultModel::RelativeError(_));
+        let request = |word: Words| {
+            let place = word.first;
+            let is_possible = match place {
+                Place::Register(register) | Place::Source(register) => can_be_struck(register),
+                Place::Lds(_) | Place::Memory { .. } | Place::Branch => true,
+                _ => false,
+            };
+            is_possible.then(|| Request {
+                module: self.module,
+                kernel: None,
+                at: Instructions::At(inst.pc),
+                place,
+                is_per_lane: place.is_per_lane(),
+                is_active: place.is_per_lane() && fault.scope == Scope::Workgroup,
+                format: word.format.filter(|_| is_number),
+            })
+        };
+        words.into_iter().filter_map(request).collect()
+    }
+
+    /// What the engine refuses of these. Those that it refuses together are tried one by one.
+    fn refused(&self, candidates: &[Candidate]) -> Result<Vec<(Pc, Place)>, RewriteError> {
+        let Some(first) = candidates.first() else { return Ok(Vec::new()) };
+        let mut instrumentation = Instrumentation::new(self.object)?;
+        instrumentation.set_checked(false);
+        let wave_size = instrumentation.program().wave_size;
+        let source = library::source(&first.request, WORKGROUP_WAVES);
+        let source = self.compiler.read(&source, self.object.target(), wave_size)?;
+        instrumentation.add_source(source);
+        for (at, when, call) in candidates.iter().flat_map(|own| &own.calls) {
+            instrumentation.call(*at, *when, call.clone());
+        }
+        let refused = match instrumentation.rewrite(self.compiler) {
+            Ok(rewritten) => rewritten.report.refused.iter().map(|own| own.pc).collect(),
+            // So many hooks at once may not fit where one does.
+            Err(_) => candidates.iter().map(|own| own.pc).collect::<BTreeSet<Pc>>(),
+        };
+        let mut unreached = Vec::new();
+        for own in candidates.iter().filter(|own| refused.contains(&own.pc)) {
+            let alone = rewrite(self.object, &own.request, WORKGROUP_WAVES, self.compiler);
+            if matches!(alone, Ok(Rewritten::Refused(_)) | Err(_)) {
+                unreached.push((own.pc, own.place));
+            }
+        }
+        Ok(unreached)
+    }
+}

@@ -1,0 +1,89 @@
+//! A campaign by hook draws only what hooks reach, and says how much that leaves out.
+
+use flipwave_tests::flipwave;
+use std::path::Path;
+
+/// A function that is called computes its address from the PC, which no hook strikes.
+const KERNEL: &str = "
+__attribute__((noinline)) int twice(int value) { return 2 * value + 1; }
+
+kernel void calls(global int *values) {
+    int item = get_global_id(0);
+    values[item] = twice(values[item] + item) ^ item;
+}
+";
+
+const PLAIN: &str = "
+kernel void calls(global int *values) {
+    int item = get_global_id(0);
+    values[item] = 2 * values[item] + item;
+}
+";
+
+const CAMPAIGN: &str = "
+name: calls
+seed: 11
+target: gfx90a
+workload:
+  kernel:
+    source: calls.cl
+    name: calls
+    grid: 64
+    workgroup: 64
+    args: [{buffer: values, type: i32, count: 64, init: {uniform: [0, 100]}, output: true}]
+faults: {model: flip_one_bit, target: destination_register, count: 60, groups: [salu]}
+";
+
+/// The rows of a run, and what it printed on both streams.
+fn run(folder: &Path, by: &str, workers: &str) -> (String, [String; 2]) {
+    let out = format!("{by}{workers}");
+    let line = ["run", "calls.yaml", "--by", by, "--workers", workers, "--out", &out];
+    let finished = flipwave(folder, &line, &[]).expect_success();
+    let rows = std::fs::read_to_string(folder.join(&out).join("results.csv")).expect("the rows");
+    (rows, [finished.stdout, finished.stderr])
+}
+
+fn write(folder: &Path, kernel: &str) {
+    std::fs::write(folder.join("calls.cl"), kernel).expect("written");
+    std::fs::write(folder.join("calls.yaml"), CAMPAIGN).expect("written");
+}
+
+#[test]
+fn places_that_hooks_do_not_reach_are_not_drawn_and_said() {
+    let folder = tempfile::tempdir().expect("a folder");
+    write(folder.path(), KERNEL);
+    let (rows, said) = run(folder.path(), "hook", "1");
+    for text in said {
+        assert!(text.contains("not reached by hooks, and not drawn: "), "{text}");
+        assert!(text.contains(" % of all"), "{text}");
+    }
+    assert_eq!(rows.lines().count(), 61);
+    assert!(!rows.contains("s_getpc_b64"), "{rows}");
+    // The plan depends on no number of workers.
+    let (again, _) = run(folder.path(), "hook", "2");
+    assert_eq!(again, rows);
+    // The embedded GPU draws from all.
+    let (embedded, said) = run(folder.path(), "embedded", "1");
+    assert!(said.iter().all(|text| !text.contains("not reached")), "{said:?}");
+    assert!(embedded.contains("s_getpc_b64"), "the test needs more faults:\n{embedded}");
+    // A site gives the same row either way.
+    let line = rows.lines().nth(1).expect("a row");
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(line.as_bytes());
+    let row = reader.records().next().expect("a row").expect("cells");
+    let site = row.get(1).expect("a site");
+    let replay = |by| {
+        let line = ["replay", "calls.yaml", "--by", by, "--site", site];
+        flipwave(folder.path(), &line, &[]).expect_success().stdout
+    };
+    assert_eq!(replay("hook"), replay("embedded"));
+}
+
+/// The negative control: where hooks reach all, both ways have the same rows.
+#[test]
+fn where_hooks_reach_all_the_plan_is_the_embedded_gpu_s() {
+    let folder = tempfile::tempdir().expect("a folder");
+    write(folder.path(), PLAIN);
+    let (by_hook, said) = run(folder.path(), "hook", "1");
+    assert!(said.iter().all(|text| !text.contains("not reached")), "{said:?}");
+    assert_eq!(run(folder.path(), "embedded", "1").0, by_hook);
+}
