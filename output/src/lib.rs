@@ -4,10 +4,16 @@
 //! never removed: it is refused, or, where a table can as well go through a pipe, written to as it is.
 //! A symbolic link is followed: what it leads to is written, and the link stays.
 
+mod cells;
+mod shown;
+
+pub use cells::{Cells, marked, unmarked};
+pub use shown::{shown, shown_lines};
+
 use rustix::fs::OFlags;
 use std::fs::{self, File, FileType, Metadata, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
@@ -45,6 +51,18 @@ pub fn create(path: &Path) -> io::Result<File> {
     let file = options.write(true).create(true).truncate(false).custom_flags(no_wait).open(path)?;
     regular(&file.metadata()?)?;
     file.set_len(0)?;
+    Ok(file)
+}
+
+/// Opens a file to add to it, and makes it if there is none.
+///
+/// # Errors
+/// As [`create`].
+pub fn append(path: &Path) -> io::Result<File> {
+    let no_wait = OFlags::NONBLOCK.bits().cast_signed();
+    check(path)?;
+    let file = OpenOptions::new().append(true).create(true).custom_flags(no_wait).open(path)?;
+    regular(&file.metadata()?)?;
     Ok(file)
 }
 
@@ -116,11 +134,20 @@ pub fn unfinished(folder: &Path) -> io::Result<NamedTempFile> {
     tempfile::Builder::new().prefix(UNFINISHED).permissions(mode).tempfile_in(folder)
 }
 
-/// Gives a file of [`unfinished`] its name, when it is on disk, in the place of the one that is there.
+/// Gives a file of [`unfinished`] its name, when it is on disk, in the place of the one that is there, or
+/// that a symbolic link of this name leads to.
 ///
 /// # Errors
 /// If it cannot be written.
-pub fn finish(unfinished: NamedTempFile, path: &Path) -> io::Result<()> {
+pub fn finish(mut unfinished: NamedTempFile, path: &Path) -> io::Result<()> {
+    let path = &target(path)?;
+    let of = |path: &Path| fs::metadata(folder(path)).map(|folder| folder.dev());
+    if of(unfinished.path())? != of(path)? {
+        // The link leads to another file system.
+        let mut content = unfinished.reopen()?;
+        unfinished = self::unfinished(&folder(path))?;
+        io::copy(&mut content, &mut unfinished)?;
+    }
     unfinished.as_file().sync_all()?;
     let bytes = unfinished.as_file().metadata()?.len();
     let unfinished = unfinished.into_temp_path();
@@ -151,13 +178,13 @@ fn target(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// Removes an output, if there is one.
+/// Removes an output, if there is one. A symbolic link stays, what it leads to is removed.
 ///
 /// # Errors
 /// If something else than a regular file is there, which stays as it is.
 pub fn remove(path: &Path) -> io::Result<()> {
     check(path)?;
-    match fs::remove_file(path) {
+    match fs::remove_file(target(path)?) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         result => result,
     }
