@@ -1,6 +1,5 @@
 //! Files that are not read before something of them is looked at.
 
-use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::Path;
@@ -22,12 +21,12 @@ unsafe impl Send for MappedFile {}
 unsafe impl Sync for MappedFile {}
 
 impl MappedFile {
-    /// Shows a file.
+    /// Shows a regular file.
     ///
     /// # Errors
     /// Where it cannot be opened or shown.
     pub fn open(path: &Path) -> io::Result<MappedFile> {
-        let file = File::open(path)?;
+        let file = flipwave_input::open(path)?;
         let length = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
         if length == 0 {
             return Ok(MappedFile { place: NonNull::dangling(), length });

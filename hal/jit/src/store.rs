@@ -1,14 +1,15 @@
 //! Object code on disk, by the digest of what it was made from.
 
+use flipwave_cache::Cache;
 use sha2::{Digest, Sha256};
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// A folder with object code.
 pub struct Store {
-    folder: PathBuf,
+    cache: Cache,
 }
 
 /// Most bytes that are kept.
@@ -28,25 +29,21 @@ impl Key {
         }
         Key(hash.finalize().into())
     }
+
+    fn name(self) -> String {
+        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
 }
 
 impl Store {
     /// The store in a folder, which need not be there yet.
     pub fn new(folder: PathBuf) -> Store {
-        Store { folder }
-    }
-
-    fn file(&self, key: Key) -> PathBuf {
-        let name: String = key.0.iter().map(|byte| format!("{byte:02x}")).collect();
-        self.folder.join(name)
+        Store { cache: Cache::at(folder) }
     }
 
     /// What is kept under a key; nothing if there is none, or it is damaged.
     pub fn get(&self, key: Key) -> Option<Vec<u8>> {
-        let mut bytes = fs::read(self.file(key)).ok()?;
-        let end = bytes.len().checked_sub(size_of::<Key>())?;
-        let digest = bytes.split_off(end);
-        (Sha256::digest(&bytes).as_slice() == digest).then_some(bytes)
+        self.cache.get(&key.name())
     }
 
     /// Keeps something under a key.
@@ -54,13 +51,7 @@ impl Store {
     /// # Errors
     /// If it cannot be written; then nothing is kept.
     pub fn put(&self, key: Key, bytes: &[u8]) -> io::Result<()> {
-        fs::create_dir_all(&self.folder)?;
-        // Nobody sees half a file.
-        let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
-        file.write_all(bytes)?;
-        file.write_all(&Sha256::digest(bytes))?;
-        file.persist(self.file(key)).map_err(|error| error.error)?;
-        Ok(())
+        self.cache.put(&key.name(), bytes)
     }
 
     /// Removes what is oldest, where more is kept than should be.
@@ -69,7 +60,7 @@ impl Store {
     }
 
     fn trim_to(&self, most: u64) {
-        let mut files: Vec<(SystemTime, u64, PathBuf)> = fs::read_dir(&self.folder)
+        let mut files: Vec<(SystemTime, u64, PathBuf)> = fs::read_dir(self.cache.folder())
             .into_iter()
             .flatten()
             .filter_map(|entry| described(&entry.ok()?.path()))
@@ -104,11 +95,11 @@ mod tests {
         store.put(own, b"object").expect("it can be written");
         assert_eq!(store.get(own).as_deref(), Some(&b"object"[..]));
         assert_eq!(store.get(other), None);
-        let mut bytes = fs::read(store.file(own)).expect("the file");
+        let mut bytes = fs::read(store.cache.path(&own.name())).expect("the file");
         bytes[2] ^= 1;
-        fs::write(store.file(own), &bytes).expect("it can be written");
+        fs::write(store.cache.path(&own.name()), &bytes).expect("it can be written");
         assert_eq!(store.get(own), None);
-        fs::write(store.file(own), b"short").expect("it can be written");
+        fs::write(store.cache.path(&own.name()), b"short").expect("it can be written");
         assert_eq!(store.get(own), None);
     }
 

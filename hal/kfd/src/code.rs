@@ -142,10 +142,11 @@ fn read(uri: &Uri, is_wanted: impl FnOnce(&[u8]) -> bool) -> Option<Vec<u8>> {
         let bytes = read_bytes(uri.offset, usize::try_from(uri.size?).ok()?)?;
         return is_wanted(&bytes).then_some(bytes);
     };
-    let mut file = std::fs::File::open(path).ok()?;
+    let mut file = flipwave_input::open(path.as_ref()).ok()?;
     file.seek(SeekFrom::Start(uri.offset)).ok()?;
     let mut bytes = Vec::new();
-    file.take(uri.size.unwrap_or(u64::MAX)).read_to_end(&mut bytes).ok()?;
+    let size = uri.size.unwrap_or(u64::MAX).min(flipwave_input::BINARY);
+    file.take(size).read_to_end(&mut bytes).ok()?;
     is_wanted(&bytes).then_some(bytes)
 }
 

@@ -6,9 +6,11 @@ use super::signal::Signal;
 use super::{Dispatch, TOOLS, Version};
 use crate::HsaError;
 use flipwave_device::{FaultCause, KernelPacket};
+use hsa_sys::HSA_STATUS_ERROR_OUT_OF_RESOURCES;
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::Builder;
 use std::time::Instant;
 
 /// A dispatch on its way.
@@ -46,11 +48,20 @@ pub struct Gate {
 impl Gate {
     /// Lets a job come to the gate when everything before it is done.
     pub fn expect(&self, job: &Arc<Job>) -> Result<(), HsaError> {
-        let events = self.events.get_or_init(|| {
-            let (sender, receiver) = channel();
-            std::thread::spawn(move || keep(&receiver));
-            sender
-        });
+        let events = match self.events.get() {
+            Some(events) => events,
+            None => {
+                let (sender, receiver) = channel();
+                let keeper = Builder::new().name("flipwave gate".into());
+                let none = |_| HsaError {
+                    call: "pthread_create",
+                    status: HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+                };
+                keeper.spawn(move || keep(&receiver)).map_err(none)?;
+                // Where two threads come first, the keeper whose sender is dropped ends.
+                self.events.get_or_init(|| sender)
+            }
+        };
         let send = |event: fn(Arc<Job>) -> Event| {
             let (events, job) = (events.clone(), Arc::clone(job));
             // Nobody is there any more only when the process ends.

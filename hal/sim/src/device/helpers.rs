@@ -40,16 +40,21 @@ impl Helpers {
         [here].into_iter().chain(ends.into_iter().flatten()).collect()
     }
 
-    /// At least so many threads; nothing if the system does not have them.
+    /// So many threads, or fewer if the system does not have them; nothing if it has none.
     fn pool(&self, threads: usize) -> Option<Arc<ThreadPool>> {
         let mut pool = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if pool.as_ref().is_none_or(|own| own.current_num_threads() < threads) && threads > 0 {
+        let present = pool.as_ref().map_or(0, |own| own.current_num_threads());
+        if present < threads {
             let start = |thread: rayon_core::ThreadBuilder| {
                 // Signals are the program's that has this device.
                 spawn("flipwave share", move || thread.run())
             };
-            let builder = ThreadPoolBuilder::new().num_threads(threads).spawn_handler(start);
-            *pool = Some(Arc::new(builder.build().ok()?));
+            let build = |threads| {
+                ThreadPoolBuilder::new().num_threads(threads).spawn_handler(start).build().ok()
+            };
+            let fewer = std::iter::successors(Some(threads), |threads| Some(threads / 2));
+            let larger = fewer.take_while(|threads| *threads > present).find_map(build);
+            *pool = larger.map(Arc::new).or(pool.take());
         }
         pool.clone()
     }

@@ -13,7 +13,9 @@ use flipwave_device::{Completion, DeviceError, DeviceFault, Statistics};
 use rustc_hash::FxHashMap;
 use std::num::NonZeroUsize;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 /// Wave instructions that a dispatch executes on one thread before it is divided, if it is not known how
@@ -199,28 +201,37 @@ impl EmbeddedGpu {
         execution: &Execution,
         threads: NonZeroUsize,
     ) -> Result<Completion, DeviceError> {
-        let parts = execution.split(threads.get());
-        let ends: Vec<Result<Completion, DeviceError>> = thread::scope(|scope| {
-            let start = |mut part: Execution| {
-                // What other threads write is not seen here.
-                part.policy.stalls = Stalls::Ignore;
-                let mut device = self.clone();
-                scope.spawn(move || {
-                    loop {
-                        match device.advance(&mut part, &mut Unobserved, u64::MAX)? {
-                            Progress::Ended(completion) => return Ok(completion),
-                            Progress::Paused => {}
-                        }
-                    }
-                })
-            };
-            let threads: Vec<_> = parts.into_iter().map(start).collect();
-            threads.into_iter().map(|own| own.join().map_err(|_| panicked()).flatten()).collect()
+        let parts = execution.split(threads.get()).into_iter().map(|mut part| {
+            // What other threads write is not seen here.
+            part.policy.stalls = Stalls::Ignore;
+            (self.clone(), part)
         });
+        let parts: Vec<_> = parts.enumerate().collect();
+        let others = parts.len().saturating_sub(1);
+        let parts = Mutex::new(parts);
+        let work = || {
+            let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let mut ends = Vec::new();
+            while let Some((place, (mut device, mut part))) = next() {
+                let end =
+                    AssertUnwindSafe(|| device.finish(&mut part, &mut Unobserved, &mut Unchecked));
+                ends.push((place, catch_unwind(end).map_err(|_| panicked()).flatten()));
+            }
+            ends
+        };
+        let mut ends = thread::scope(|scope| {
+            // Where the system has no more threads, those that there are execute all parts.
+            let start = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
+            let threads: Vec<_> = (0..others).map_while(start).collect();
+            let mut ends = work();
+            ends.extend(threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()));
+            ends
+        });
+        ends.sort_by_key(|(place, _)| *place);
         execution.release(&mut self.space)?;
         let mut statistics = Statistics::default();
         let mut first: Option<DeviceFault> = None;
-        for end in ends {
+        for (_, end) in ends {
             match end? {
                 Completion::Completed(own) => add(&mut statistics, own),
                 // Parts are in the order of the grid.
