@@ -7,7 +7,9 @@
 //! that lie in memory stay right.
 
 mod error;
+mod memory;
 mod reader;
+mod schema;
 mod step;
 mod writer;
 

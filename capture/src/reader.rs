@@ -1,20 +1,32 @@
 //! A capture being read.
 
 use crate::step::{CodeObjectId, RecordedCode, RecordedDispatch, Step, decode_runs};
-use crate::{CaptureError, FORMAT};
+use crate::{CaptureError, FORMAT, memory, schema};
 use flate2::read::ZlibDecoder;
 use flipwave_device::{Address, Change, KernelPacket, Patch, QueuedPacket};
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row};
+use sha2::{Digest, Sha256};
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Most bytes of one piece of data.
-const LARGEST: u64 = 16 << 30;
+/// Bytes of a text at most: a kernel's name, a command line.
+const LONGEST_TEXT: usize = 1 << 20;
 
-/// A capture.
+/// Addresses end here: those of a process have 57 bits at most.
+const ADDRESSES: u64 = 1 << 57;
+
+/// A capture. The file may be anybody's: nothing in it is trusted.
 pub struct Capture {
     file: PathBuf,
     database: Connection,
+    /// Bytes of memory that its data may take.
+    available: u64,
+    /// Bytes of those that are left.
+    left: Cell<u64>,
 }
 
 impl Capture {
@@ -23,10 +35,28 @@ impl Capture {
     /// # Errors
     /// [`CaptureError`].
     pub fn open(file: &Path) -> Result<Capture, CaptureError> {
-        let failed = CaptureError::database(file);
-        let database =
-            Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(&failed)?;
-        let capture = Capture { file: file.to_owned(), database };
+        let open = |reason| CaptureError::Open { file: file.to_owned(), reason };
+        let failed = |reason: rusqlite::Error| match reason.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase) => {
+                let what = "it is no capture".to_owned();
+                CaptureError::NoCapture { file: file.to_owned(), what }
+            }
+            _ => CaptureError::database(file)(reason),
+        };
+        // SQLite would wait for the writer of a FIFO.
+        drop(flipwave_input::open(file).map_err(open)?);
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+            | OpenFlags::SQLITE_OPEN_URI
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let database = Connection::open_with_flags(address(file), flags).map_err(failed)?;
+        schema::defend(&database).map_err(failed)?;
+        if let Some(object) = schema::difference(&database).map_err(failed)? {
+            let what = format!("its {object} is not as in a capture");
+            return Err(CaptureError::NoCapture { file: file.to_owned(), what });
+        }
+        let available = memory::available();
+        let left = Cell::new(available);
+        let capture = Capture { file: file.to_owned(), database, available, left };
         let found: i64 = capture.about("format")?;
         if found != FORMAT {
             let file = file.to_owned();
@@ -58,7 +88,7 @@ impl Capture {
     /// # Errors
     /// [`CaptureError`].
     pub fn gpu(&self) -> Result<String, CaptureError> {
-        self.about("gpu")
+        self.checked_text("gpu", self.about("gpu")?)
     }
 
     /// The application and its arguments.
@@ -66,7 +96,7 @@ impl Capture {
     /// # Errors
     /// [`CaptureError`].
     pub fn command(&self) -> Result<String, CaptureError> {
-        self.about("command")
+        self.checked_text("command", self.about("command")?)
     }
 
     /// The MPI rank of the process, if it was one of several.
@@ -85,6 +115,15 @@ impl Capture {
         self.about("is_complete")
     }
 
+    fn checked_text(&self, name: &str, text: String) -> Result<String, CaptureError> {
+        if text.len() > LONGEST_TEXT || text.contains('\0') {
+            return Err(
+                self.damaged(format!("its {name} is no text of at most {LONGEST_TEXT} bytes"))
+            );
+        }
+        Ok(text)
+    }
+
     fn data(&self, digest: &[u8]) -> Result<Vec<u8>, CaptureError> {
         let query = "SELECT bytes, compressed FROM data WHERE digest = ?1";
         let found: Option<(i64, Vec<u8>)> = self
@@ -95,14 +134,39 @@ impl Capture {
             })
             .map_err(CaptureError::database(&self.file))?;
         let (size, compressed) = found.ok_or_else(|| self.damaged("data are missing".into()))?;
-        let size = size as u64;
+        let undone = || self.damaged("data cannot be decompressed".into());
+        let size = u64::try_from(size).map_err(|_| undone())?;
+        let bytes = self.decompressed(&compressed, size)?;
+        if Sha256::digest(&bytes).as_slice() != digest {
+            return Err(self.damaged("data have another digest than they say".into()));
+        }
+        Ok(bytes)
+    }
+
+    /// Decompresses data that say how many bytes they are. A few bytes can say that they are very many,
+    /// and the same ones can be named any number of times.
+    fn decompressed(&self, compressed: &[u8], size: u64) -> Result<Vec<u8>, CaptureError> {
+        let too_large = || {
+            let (file, available) = (self.file.clone(), self.available);
+            CaptureError::TooLarge { file, available }
+        };
+        self.left.set(self.left.get().checked_sub(size).ok_or_else(too_large)?);
         let mut bytes = Vec::new();
-        let read =
-            ZlibDecoder::new(&*compressed).take(size.min(LARGEST) + 1).read_to_end(&mut bytes);
+        let capacity = usize::try_from(size).map_err(|_| too_large())?;
+        bytes.try_reserve_exact(capacity).map_err(|_| too_large())?;
+        let read = ZlibDecoder::new(compressed).take(size + 1).read_to_end(&mut bytes);
         if read.is_err() || bytes.len() as u64 != size {
             return Err(self.damaged("data cannot be decompressed".into()));
         }
         Ok(bytes)
+    }
+
+    /// Checks that bytes from an address on are addresses.
+    fn check_range(&self, address: u64, bytes: u64) -> Result<(), CaptureError> {
+        if address.checked_add(bytes).is_some_and(|end| end <= ADDRESSES) {
+            return Ok(());
+        }
+        Err(self.damaged(format!("{bytes} bytes from 0x{address:x} on are no place in memory")))
     }
 
     /// The code objects, in the order in which kernels of them were first dispatched.
@@ -132,43 +196,49 @@ impl Capture {
     /// # Errors
     /// [`CaptureError`].
     pub fn dispatches(&self) -> Result<Vec<RecordedDispatch>, CaptureError> {
-        let failed = CaptureError::database(&self.file);
-        let query = "SELECT number, stream, kernel, code_object, packet, packet_address, \
-                     queue_address, queue_number, instructions, written, range \
-                     FROM dispatch ORDER BY step";
-        let mut query = self.database.prepare(query).map_err(&failed)?;
-        let rows = query.query_map((), |row| self.dispatch(row)).map_err(&failed)?;
-        let mut all = Vec::new();
-        for row in rows {
-            let row = row.map_err(&failed)?;
-            all.push(row.ok_or_else(|| self.damaged("a dispatch cannot be read".into()))?);
-        }
-        Ok(all)
+        Ok(self.dispatches_by_step()?.into_iter().map(|(_, dispatch)| dispatch).collect())
     }
 
-    fn dispatch(&self, row: &Row<'_>) -> rusqlite::Result<Option<RecordedDispatch>> {
-        let number = |index: usize| row.get::<_, i64>(index).map(|value| value as u64);
-        let packet: Vec<u8> = row.get(4)?;
-        let written: Vec<u8> = row.get(9)?;
-        let packet = <&[u8; KernelPacket::SIZE]>::try_from(&*packet).ok();
-        let (Some(packet), Some(written)) = (packet, decode_runs(&written)) else {
-            return Ok(None);
-        };
-        Ok(Some(RecordedDispatch {
-            number: row.get(0)?,
-            stream: number(1)?,
-            kernel: row.get(2)?,
-            range: row.get(10)?,
-            code_object: CodeObjectId(row.get(3)?),
-            packet: KernelPacket::from_bytes(packet),
-            queued: QueuedPacket {
-                packet: Address(number(5)?),
-                queue: Address(number(6)?),
-                number: number(7)?,
-            },
-            instructions: number(8)?,
-            written,
-        }))
+    fn code_object_ids(&self) -> Result<BTreeSet<CodeObjectId>, CaptureError> {
+        let failed = CaptureError::database(&self.file);
+        let mut query = self.database.prepare("SELECT id FROM code_object").map_err(&failed)?;
+        let rows = query.query_map((), |row| row.get(0).map(CodeObjectId)).map_err(&failed)?;
+        rows.collect::<rusqlite::Result<_>>().map_err(failed)
+    }
+
+    /// The dispatches, each with the number of its step.
+    fn dispatches_by_step(&self) -> Result<Vec<(i64, RecordedDispatch)>, CaptureError> {
+        let failed = CaptureError::database(&self.file);
+        let query = "SELECT number, stream, kernel, code_object, packet, packet_address, \
+                     queue_address, queue_number, instructions, written, range, step \
+                     FROM dispatch ORDER BY step";
+        let mut query = self.database.prepare(query).map_err(&failed)?;
+        let rows = query.query_map((), |row| Ok((row.get(11)?, dispatch(row)?)));
+        let rows = rows.map_err(&failed)?;
+        let known = self.code_object_ids()?;
+        let mut all = Vec::new();
+        for row in rows {
+            let (step, row) = row.map_err(&failed)?;
+            let row = row.ok_or_else(|| self.damaged("a dispatch cannot be read".into()))?;
+            self.checked_text("kernel", row.kernel.clone())?;
+            self.checked_text("range", row.range.clone().unwrap_or_default())?;
+            if !known.contains(&row.code_object) {
+                let id = row.code_object.0;
+                return Err(
+                    self.damaged(format!("a dispatch is of code object {id}, which is missing"))
+                );
+            }
+            let mut end = 0;
+            for (address, bytes) in &row.written {
+                self.check_range(address.0, *bytes)?;
+                if address.0 < end {
+                    return Err(self.damaged("what a dispatch has written is not in order".into()));
+                }
+                end = address.0 + bytes;
+            }
+            all.push((step, row));
+        }
+        Ok(all)
     }
 
     /// All steps, in order.
@@ -177,45 +247,138 @@ impl Capture {
     /// [`CaptureError`].
     pub fn steps(&self) -> Result<Vec<Step>, CaptureError> {
         let failed = CaptureError::database(&self.file);
-        let mut dispatches = self.dispatches()?.into_iter();
-        let query = "SELECT kind, address, other, bytes, runs, digest FROM step ORDER BY id";
+        let mut dispatches = self.dispatches_by_step()?.into_iter();
+        let query = "SELECT id, kind, address, other, bytes, runs, digest FROM step ORDER BY id";
         let mut query = self.database.prepare(query).map_err(&failed)?;
         let rows = query.query_map((), |row| {
+            // Addresses may have any bit.
             let number = |index: usize| {
                 row.get::<_, Option<i64>>(index).map(|value| value.unwrap_or(0) as u64)
             };
-            let blob = |index: usize| row.get::<_, Option<Vec<u8>>>(index);
-            let numbers = [number(1)?, number(2)?, number(3)?];
-            Ok((row.get::<_, String>(0)?, numbers, blob(4)?, blob(5)?))
+            let blob =
+                |index: usize| row.get::<_, Option<Vec<u8>>>(index).map(Option::unwrap_or_default);
+            Ok(StepRow {
+                id: row.get(0)?,
+                kind: row.get(1)?,
+                address: number(2)?,
+                other: number(3)?,
+                bytes: number(4)?,
+                runs: blob(5)?,
+                digest: blob(6)?,
+            })
         });
         let mut steps = Vec::new();
         for row in rows.map_err(&failed)? {
-            let (kind, [address, other, bytes], runs, digest) = row.map_err(&failed)?;
-            let at = Address(address);
-            steps.push(match kind.as_str() {
-                "map" => Step::Change(Change::Map { address: at, bytes }),
-                "unmap" => Step::Change(Change::Unmap { address: at }),
-                "copy" => Step::Change(Change::Copy { from: at, to: Address(other), bytes }),
-                "read" => {
-                    Step::Read { address: at, bytes: self.data(&digest.unwrap_or_default())? }
-                }
-                "write" => {
-                    let runs = decode_runs(&runs.unwrap_or_default());
-                    let runs = runs.ok_or_else(|| self.damaged("a write cannot be read".into()))?;
-                    let bytes = self.data(&digest.unwrap_or_default())?;
-                    let other = || self.damaged("a write has other bytes than it says".into());
-                    Step::Change(Change::Write(Patch::of(runs, bytes).ok_or_else(other)?))
-                }
-                "dispatch" => {
-                    let next = dispatches.next();
-                    let missing = || self.damaged("a dispatch is missing".into());
-                    Step::Dispatch(Box::new(next.ok_or_else(missing)?))
-                }
-                other => return Err(self.damaged(format!("a step `{other}` is not known"))),
-            });
+            let row = row.map_err(&failed)?;
+            steps.push(self.step(row, &mut dispatches)?);
         }
-        Ok(steps)
+        match dispatches.next() {
+            Some(_) => Err(self.damaged("a dispatch has no step".into())),
+            None => Ok(steps),
+        }
     }
+
+    fn step(
+        &self,
+        row: StepRow,
+        dispatches: &mut impl Iterator<Item = (i64, RecordedDispatch)>,
+    ) -> Result<Step, CaptureError> {
+        let StepRow { id, kind, address, other, bytes, runs, digest } = row;
+        let at = Address(address);
+        Ok(match kind.as_str() {
+            "map" => {
+                self.check_range(address, bytes)?;
+                Step::Change(Change::Map { address: at, bytes })
+            }
+            "unmap" => Step::Change(Change::Unmap { address: at }),
+            "copy" => {
+                self.check_range(address, bytes)?;
+                self.check_range(other, bytes)?;
+                Step::Change(Change::Copy { from: at, to: Address(other), bytes })
+            }
+            "read" => {
+                self.check_range(address, bytes)?;
+                let read = self.data(&digest)?;
+                if read.len() as u64 != bytes {
+                    return Err(self.damaged("a read has other bytes than it says".into()));
+                }
+                Step::Read { address: at, bytes: read }
+            }
+            "write" => {
+                let runs = decode_runs(&runs);
+                let runs = runs.ok_or_else(|| self.damaged("a write cannot be read".into()))?;
+                for (address, bytes) in &runs {
+                    self.check_range(address.0, *bytes)?;
+                }
+                let bytes = self.data(&digest)?;
+                let other = || self.damaged("a write has other bytes than it says".into());
+                Step::Change(Change::Write(Patch::of(runs, bytes).ok_or_else(other)?))
+            }
+            "dispatch" => {
+                let (_, dispatch) = dispatches
+                    .next()
+                    .filter(|(step, _)| *step == id)
+                    .ok_or_else(|| self.damaged("a dispatch is missing".into()))?;
+                Step::Dispatch(Box::new(dispatch))
+            }
+            _ => return Err(self.damaged(format!("step {id} is of an unknown kind"))),
+        })
+    }
+}
+
+/// A row of the table of steps.
+struct StepRow {
+    id: i64,
+    kind: String,
+    address: u64,
+    other: u64,
+    bytes: u64,
+    runs: Vec<u8>,
+    digest: Vec<u8>,
+}
+
+/// A row as a dispatch; `None` if its packet or what it has written is none.
+fn dispatch(row: &Row<'_>) -> rusqlite::Result<Option<RecordedDispatch>> {
+    // Addresses may have any bit.
+    let address = |index: usize| row.get::<_, i64>(index).map(|value| Address(value as u64));
+    let count = |index: usize| {
+        let value: i64 = row.get(index)?;
+        let wrong = |_| rusqlite::Error::IntegralValueOutOfRange(index, value);
+        u64::try_from(value).map_err(wrong)
+    };
+    let packet: Vec<u8> = row.get(4)?;
+    let written: Vec<u8> = row.get(9)?;
+    let packet = <&[u8; KernelPacket::SIZE]>::try_from(&*packet).ok();
+    let (Some(packet), Some(written)) = (packet, decode_runs(&written)) else {
+        return Ok(None);
+    };
+    Ok(Some(RecordedDispatch {
+        number: row.get(0)?,
+        stream: count(1)?,
+        kernel: row.get(2)?,
+        range: row.get(10)?,
+        code_object: CodeObjectId(row.get(3)?),
+        packet: KernelPacket::from_bytes(packet),
+        queued: QueuedPacket { packet: address(5)?, queue: address(6)?, number: count(7)? },
+        instructions: count(8)?,
+        written,
+    }))
+}
+
+/// A file as SQLite is asked for it: nothing beside the file is looked at, as a journal or a log of a
+/// stranger would be played.
+fn address(file: &Path) -> PathBuf {
+    let mut text = String::from("file:");
+    for byte in file.as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' => text.push(char::from(*byte)),
+            byte if byte.is_ascii_alphanumeric() => text.push(char::from(*byte)),
+            // Writing to a string cannot fail.
+            byte => drop(write!(text, "%{byte:02X}")),
+        }
+    }
+    text.push_str("?immutable=1");
+    text.into()
 }
 
 #[cfg(test)]
@@ -298,5 +461,115 @@ mod tests {
         database.execute("UPDATE about SET value = 1 WHERE name = 'format'", ()).unwrap();
         let error = Capture::open(&file).err().unwrap().to_string();
         assert!(error.contains("format 1, expected 2"), "{error}");
+    }
+
+    /// What is said of a capture after these statements.
+    fn said_after(statements: &str) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let file = written(folder.path());
+        Connection::open(&file).unwrap().execute_batch(statements).expect(statements);
+        let read = || -> Result<(), CaptureError> {
+            let capture = Capture::open(&file)?;
+            (capture.gpu()?, capture.command()?, capture.is_complete()?);
+            capture.code_objects()?;
+            capture.dispatches()?;
+            capture.steps().map(drop)
+        };
+        let error = read().expect_err(statements).to_string();
+        assert!(error.starts_with(file.to_str().unwrap()), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+        error
+    }
+
+    #[test]
+    fn another_schema_is_refused_before_anything_of_it_is_used() {
+        for (statements, object) in [
+            ("CREATE VIEW more AS SELECT 1", "view `more`"),
+            ("CREATE TRIGGER more AFTER INSERT ON about BEGIN SELECT 1; END", "trigger `more`"),
+            ("CREATE TABLE more (x)", "table `more`"),
+            ("CREATE INDEX more ON step (kind)", "index `more`"),
+            ("DROP TABLE dispatch", "table `dispatch`"),
+            ("ALTER TABLE data ADD COLUMN more", "table `data`"),
+            (
+                "ALTER TABLE step RENAME TO hidden; CREATE VIEW step AS SELECT * FROM hidden",
+                "`hidden`",
+            ),
+            ("DROP TABLE about; CREATE TABLE about (name TEXT, value)", "table `about`"),
+        ] {
+            let said = said_after(statements);
+            for words in [object, "not as in a capture", "expected a file of `flipwave capture`"] {
+                assert!(said.contains(words), "{words}: {said}");
+            }
+        }
+    }
+
+    #[test]
+    fn fields_that_cannot_be_are_refused() {
+        for (statements, words) in [
+            ("UPDATE data SET bytes = -1", "data cannot be decompressed"),
+            ("UPDATE data SET bytes = bytes + 1", "data cannot be decompressed"),
+            ("UPDATE data SET compressed = x'00'", "data cannot be decompressed"),
+            ("UPDATE data SET bytes = 1 << 60", "memory that are left"),
+            (
+                "UPDATE data SET compressed = (SELECT compressed FROM data WHERE bytes = 4),
+                 bytes = 4 WHERE bytes = 16",
+                "another digest",
+            ),
+            ("UPDATE step SET digest = zeroblob(32)", "data are missing"),
+            ("UPDATE step SET address = -4096 WHERE kind = 'map'", "no place in memory"),
+            ("UPDATE step SET bytes = -1 WHERE kind = 'copy'", "no place in memory"),
+            ("UPDATE step SET other = 1 << 60 WHERE kind = 'copy'", "no place in memory"),
+            ("UPDATE step SET bytes = 15 WHERE kind = 'read'", "other bytes than it says"),
+            ("UPDATE step SET runs = x'00' WHERE kind = 'write'", "a write cannot be read"),
+            ("UPDATE step SET kind = 'x' || char(27) WHERE kind = 'map'", "an unknown kind"),
+            ("UPDATE step SET kind = 'dispatch' WHERE kind = 'unmap'", "a dispatch is missing"),
+            ("UPDATE step SET kind = 'unmap' WHERE kind = 'dispatch'", "has no step"),
+            ("UPDATE dispatch SET step = 99", "a dispatch is missing"),
+            ("UPDATE dispatch SET code_object = 77", "code object 77"),
+            ("UPDATE dispatch SET packet = zeroblob(63)", "a dispatch cannot be read"),
+            ("UPDATE dispatch SET written = zeroblob(8)", "a dispatch cannot be read"),
+            (
+                "UPDATE dispatch SET written = x'00100000000000000400000000000000020000000000000004\
+                 00000000000000'",
+                "not in order",
+            ),
+            ("UPDATE dispatch SET kernel = zeroblob(3)", "kernel"),
+            (
+                "UPDATE dispatch SET kernel = CAST(zeroblob(2000000) AS TEXT)",
+                "its kernel is no text",
+            ),
+            ("UPDATE dispatch SET instructions = -1", "-1"),
+            ("UPDATE dispatch SET number = 1 << 40", "1099511627776"),
+            ("UPDATE about SET value = 2 WHERE name = 'command'", "value"),
+            ("UPDATE about SET value = 'x' WHERE name = 'is_complete'", "value"),
+            ("DELETE FROM about WHERE name = 'gpu'", "does not say its gpu"),
+        ] {
+            let said = said_after(statements);
+            assert!(said.contains(words), "{statements}: {said}");
+        }
+    }
+
+    /// The same data can be named again and again, and a few bytes can be very many.
+    #[test]
+    fn data_take_no_more_memory_than_there_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let capture = Capture::open(&written(folder.path())).unwrap();
+        // Of the patch, twice, and of the output.
+        capture.left.set(5003 + 5003 + 16);
+        assert!(capture.steps().is_ok());
+        capture.left.set(5003 + 5003 + 15);
+        assert!(matches!(capture.steps(), Err(CaptureError::TooLarge { .. })));
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_refused_and_names_may_have_any_byte() {
+        let folder = tempfile::tempdir().unwrap();
+        let fifo = folder.path().join("fifo");
+        assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+        let error = Capture::open(&fifo).err().unwrap().to_string();
+        assert!(error.contains("it is a FIFO; expected a regular file"), "{error}");
+        let named = folder.path().join("a ?#%41&mode=memory\u{e4}.capture");
+        std::fs::rename(written(folder.path()), &named).unwrap();
+        assert_eq!(Capture::open(&named).unwrap().steps().unwrap(), steps());
     }
 }

@@ -1,7 +1,7 @@
 //! A capture being written.
 
 use crate::step::{CodeObjectId, RecordedDispatch, Step, encode_runs};
-use crate::{CaptureError, FORMAT};
+use crate::{CaptureError, FORMAT, schema};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use flipwave_device::Change;
@@ -10,22 +10,8 @@ use sha2::{Digest, Sha256};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-const SCHEMA: &str = "
-PRAGMA journal_mode = MEMORY;
-PRAGMA synchronous = OFF;
-CREATE TABLE about (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
-CREATE TABLE data (digest BLOB PRIMARY KEY, bytes INTEGER NOT NULL, compressed BLOB NOT NULL);
-CREATE TABLE code_object (
-  id INTEGER PRIMARY KEY, bias INTEGER NOT NULL, digest BLOB NOT NULL REFERENCES data);
-CREATE TABLE step (
-  id INTEGER PRIMARY KEY, kind TEXT NOT NULL, address INTEGER, other INTEGER, bytes INTEGER,
-  runs BLOB, digest BLOB REFERENCES data);
-CREATE TABLE dispatch (
-  step INTEGER PRIMARY KEY REFERENCES step, number INTEGER NOT NULL, stream INTEGER NOT NULL,
-  kernel TEXT NOT NULL, range TEXT, code_object INTEGER NOT NULL REFERENCES code_object,
-  packet BLOB NOT NULL, packet_address INTEGER NOT NULL, queue_address INTEGER NOT NULL,
-  queue_number INTEGER NOT NULL, instructions INTEGER NOT NULL, written BLOB NOT NULL);
-";
+/// Nobody needs half a capture after a power failure.
+const QUICKLY: &str = "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF;";
 
 /// A capture being written. What was added is in the file when [`Writer::save`] was called; if
 /// something cannot be written, what was added since is not.
@@ -42,7 +28,8 @@ impl Writer {
     pub fn create(file: &Path, gpu: &str, command: &str) -> Result<Writer, CaptureError> {
         let failed = CaptureError::database(file);
         let database = Connection::open(file).map_err(&failed)?;
-        database.execute_batch(SCHEMA).map_err(&failed)?;
+        database.execute_batch(QUICKLY).map_err(&failed)?;
+        database.execute_batch(schema::TABLES).map_err(&failed)?;
         let writer = Writer { file: file.to_owned(), database };
         writer.set("format", FORMAT)?;
         writer.set("gpu", gpu)?;

@@ -38,20 +38,25 @@ fn read(file: &Path) -> Result<(), CaptureError> {
 }
 
 /// The columns of a capture.
-const COLUMNS: [(&str, &str); 22] = [
+const COLUMNS: [(&str, &str); 27] = [
     ("about", "name"),
     ("about", "value"),
     ("data", "digest"),
     ("data", "bytes"),
     ("data", "compressed"),
+    ("code_object", "id"),
     ("code_object", "bias"),
     ("code_object", "digest"),
+    ("step", "id"),
     ("step", "kind"),
     ("step", "address"),
     ("step", "other"),
     ("step", "bytes"),
     ("step", "runs"),
     ("step", "digest"),
+    ("dispatch", "step"),
+    ("dispatch", "range"),
+    ("dispatch", "queue_number"),
     ("dispatch", "number"),
     ("dispatch", "stream"),
     ("dispatch", "kernel"),
@@ -63,9 +68,24 @@ const COLUMNS: [(&str, &str); 22] = [
     ("dispatch", "written"),
 ];
 
-/// Puts other values into some places.
+/// Statements that make another schema of a capture's.
+const OTHER_SCHEMA: [&str; 7] = [
+    "CREATE VIEW more AS SELECT 1",
+    "CREATE TRIGGER more AFTER INSERT ON about BEGIN DELETE FROM data; END",
+    "CREATE TABLE more (x)",
+    "CREATE INDEX more ON step (kind)",
+    "DROP TABLE code_object",
+    "ALTER TABLE data ADD COLUMN more",
+    "ALTER TABLE step RENAME TO hidden; CREATE VIEW step AS SELECT * FROM hidden",
+];
+
+/// Puts other values into some places, and something else into the schema now and then.
 fn damage(file: &Path, choices: &mut Choices<'_>) {
     let database = Connection::open(file).expect("a capture");
+    if choices.below(8) == 0 {
+        database.execute_batch(choices.pick(&OTHER_SCHEMA)).expect("another schema");
+        assert!(matches!(Capture::open(file), Err(CaptureError::NoCapture { .. })));
+    }
     // Nobody needs it after a power failure.
     let quickly = "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; BEGIN";
     database.execute_batch(quickly).expect("settings");
