@@ -5,6 +5,7 @@ mod rank;
 pub use rank::{Correlation, spearman};
 
 use crate::{Outcome, Share};
+use flipwave_output::Cells;
 use rank::Redrawn;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -183,7 +184,7 @@ impl OutcomeAgreement {
 /// # Errors
 /// What the writer fails with.
 pub fn write_agreement(all: &[OutcomeAgreement], output: impl Write) -> csv::Result<()> {
-    let mut table = csv::Writer::from_writer(output);
+    let mut table = csv::Writer::from_writer(Cells::new(output));
     table.write_record([
         "workload",
         "outcome",

@@ -1,6 +1,7 @@
 //! The results of a campaign: one row per injection.
 
 use crate::{ErrorShape, Outcome, Severity, hexadecimal};
+use flipwave_output::unmarked;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io::Read;
@@ -242,7 +243,15 @@ pub fn rows<R: Read>(
         let found = header.iter().collect::<Vec<_>>().join(",");
         return Err(ResultsError::Header { found });
     }
-    Ok(reader.into_deserialize().map(|row| row.map_err(ResultsError::from)))
+    Ok(reader.into_deserialize().map(|row| row.map(with_names).map_err(ResultsError::from)))
+}
+
+/// A row with its names as they are, without the mark that keeps spreadsheets from running them.
+fn with_names(mut row: Row) -> Row {
+    for name in [&mut row.kernel, &mut row.label, &mut row.line, &mut row.measures] {
+        *name = name.take().map(|name| unmarked(&name).to_owned());
+    }
+    row
 }
 
 #[cfg(test)]

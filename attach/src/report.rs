@@ -153,7 +153,7 @@ impl Report {
     /// # Errors
     /// If the file cannot be written.
     pub fn to(file: Option<&Path>, process: Place) -> std::io::Result<Report> {
-        let open = |file| File::options().create(true).append(true).open(file);
+        let open = flipwave_output::append;
         Ok(Report { file: file.map(open).transpose()?, process })
     }
 
@@ -187,7 +187,7 @@ impl Follower {
     /// # Errors
     /// If the file cannot be read.
     pub fn news(&mut self) -> std::io::Result<Vec<Reported>> {
-        let mut file = match File::open(&self.file) {
+        let mut file = match flipwave_input::open(&self.file) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
             file => file?,
         };

@@ -2,16 +2,13 @@
 
 use crate::folder::{RECORD, RESULTS};
 use crate::record::CampaignIdentity;
-use crate::regular_file;
 use flipwave_analysis::{About, ComparedOutput, Confidence, SampleDesign, StatisticsError};
 use flipwave_injector::{FidelityRecord, Population};
+use flipwave_input::BoundedLines;
 use serde::Deserialize;
 use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-
-/// Bytes of a record.
-const LARGEST: u64 = 256 << 20;
 
 /// A folder of which there is nothing to report.
 #[derive(Debug, thiserror::Error)]
@@ -86,25 +83,21 @@ struct RecordedVersions {
 ///
 /// # Errors
 /// [`AboutError`].
-pub fn about(folder: &Path) -> Result<(About, File), AboutError> {
+pub fn about(folder: &Path) -> Result<(About, BoundedLines<File>), AboutError> {
     let path = || folder.to_owned();
     if !folder.is_dir() {
         return Err(AboutError::NoFolder { path: path() });
     }
-    let open = |name: &'static str| {
-        let file = folder.join(name);
-        match regular_file::size(&file).and_then(|_| File::open(&file)) {
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                Err(AboutError::NoResults { path: path(), file: name })
-            }
-            opened => opened.map_err(|reason| AboutError::Unread { path: file, reason }),
+    let failed = |file: &'static str| {
+        move |reason: std::io::Error| match reason.kind() {
+            ErrorKind::NotFound => AboutError::NoResults { path: folder.to_owned(), file },
+            _ => AboutError::Unread { path: folder.join(file), reason },
         }
     };
-    let table = open(RESULTS)?;
-    let mut text = String::new();
+    let table = flipwave_input::open_lines(&folder.join(RESULTS)).map_err(failed(RESULTS))?;
     let record = folder.join(RECORD);
-    let unread = |reason| AboutError::Unread { path: record.clone(), reason };
-    open(RECORD)?.take(LARGEST).read_to_string(&mut text).map_err(unread)?;
+    let text =
+        flipwave_input::read_text(&record, flipwave_input::RECORD).map_err(failed(RECORD))?;
     let recorded: Recorded = serde_json::from_str(&text)
         .map_err(|reason| AboutError::Other { path: record.clone(), reason })?;
     let given = recorded

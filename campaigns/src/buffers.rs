@@ -2,7 +2,6 @@
 
 use crate::element::ElementType;
 use crate::number::Number;
-use crate::regular_file;
 use crate::schema;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -124,10 +123,11 @@ pub(crate) fn elements_of_file(
 ) -> Result<Vec<u8>, String> {
     let size = element.bytes_of(count as u64);
     let failed = |error| format!("cannot read {}: {error}", path.display());
-    let found = regular_file::size(path).map_err(failed)?;
-    let bytes = match size == Some(found) {
-        true => regular_file::read(path).map_err(failed)?,
-        false => Vec::new(),
+    let found = flipwave_input::size(path).map_err(failed)?;
+    let bytes = if size == Some(found) {
+        flipwave_input::read(path, found).map_err(failed)?
+    } else {
+        Vec::new()
     };
     match size {
         Some(size) if bytes.len() as u64 == size => Ok(bytes),

@@ -8,7 +8,7 @@ use crate::element::ElementType;
 use crate::extents::Extents;
 use crate::faults::Faults;
 use crate::schema::ResultsFormat;
-use crate::severity::JudgeSource;
+use crate::severity::JudgeSettings;
 use crate::suspicion::Suspicion;
 use flipwave_device::Dim3;
 use flipwave_emulator::Instruction;
@@ -35,7 +35,7 @@ pub struct Campaign {
     /// What the fault-free run may do though it is suspicious.
     pub allow: Vec<Suspicion>,
     /// Who judges how bad SDC is; nobody where the file says nothing of that.
-    pub severity: Option<JudgeSource>,
+    pub severity: Option<JudgeSettings>,
     /// In what form rows are written.
     pub format: ResultsFormat,
     /// SHA-256 of the file, in hexadecimal.

@@ -1,5 +1,6 @@
 //! Checking a campaign file: every value in range, every name known, nothing missing.
 
+use crate::application::quantity;
 use crate::application::{self, Application, CommandLine, Nondeterminism};
 use crate::campaign::{Campaign, CampaignWorkload, CaptureSource, Kernels, Launch};
 use crate::check_launches::KernelsInProgress;
@@ -8,7 +9,7 @@ use crate::device::CampaignDevice;
 use crate::faults::{check_faults, range};
 use crate::location::{Field, Wrong, wrong};
 use crate::schema::{self, Compare};
-use crate::severity::JudgeSource;
+use crate::severity::{JudgeSettings, JudgeSource};
 use flipwave_emulator::{Binding, Instruction, Lanes, Matching};
 use flipwave_hooks::hook::Source;
 use flipwave_injector::Attendance;
@@ -45,7 +46,7 @@ pub(crate) fn check(
         Ok(target) => target,
         Err(error) => return wrong(&root.key("target"), error.to_string()),
     };
-    let context = Context { directory, target: &target };
+    let context = Context { directory, target: &target, allow: &file.allow };
     let mut faults = file.faults.map(|own| check_faults(own, directory)).transpose()?;
     let workload = match file.workload {
         schema::Workload { app: Some(own), kernel: None, dispatches: None, capture: None } => {
@@ -159,7 +160,7 @@ fn check_severity(
     own: schema::Severity,
     workload: &CampaignWorkload,
     directory: &Path,
-) -> Result<JudgeSource, Wrong> {
+) -> Result<JudgeSettings, Wrong> {
     let field = Field::root().key("severity");
     match workload {
         CampaignWorkload::Kernels(kernels) if kernels.device.is_hardware() => {
@@ -175,7 +176,10 @@ fn check_severity(
         let directory = Path::new(".").join(directory);
         Ok(JudgeSource::Command { command, directory })
     };
-    match (own.python, own.command, own.socket) {
+    let timeout = own.timeout.unwrap_or_else(|| schema::JUDGE_TIMEOUT.to_owned());
+    let timeout =
+        quantity::time(&timeout).or_else(|message| wrong(&field.key("timeout"), message))?;
+    let source = match (own.python, own.command, own.socket) {
         (Some(function), None, None) => {
             let field = field.key("python");
             let Some((file, name)) = function.rsplit_once(':') else {
@@ -192,7 +196,8 @@ fn check_severity(
         (None, Some(words), None) => command(words, &field.key("command")),
         (None, None, Some(path)) => Ok(JudgeSource::Socket(directory.join(path))),
         _ => wrong(&field, "expected exactly one of `python`, `command` and `socket`"),
-    }
+    };
+    Ok(JudgeSettings { source: source?, timeout })
 }
 
 /// The Python that calls functions of campaigns: `FLIPWAVE_PYTHON`, a path from where the program was

@@ -3,15 +3,16 @@
 use crate::buffers::Init;
 use crate::campaign::{Argument, Buffer, BufferRole, Code, Launch};
 use crate::compare::Tolerance;
+use crate::compiler_options;
 use crate::context::Context;
 use crate::element::ElementType;
 use crate::extents::Extents;
 use crate::location::{Field, Wrong, wrong};
 use crate::schema::{self, GOLDEN_INSTRUCTION_LIMIT, Grid, OPTIONS};
+use crate::suspicion::Suspicion;
 use crate::triton::{Scratch, TritonMetadata};
 use flipwave_device::Dim3;
 use std::collections::BTreeMap;
-use std::path::Path;
 
 /// Work-items of a workgroup that every AMD GPU allows at most.
 const MAX_WORKGROUP: u64 = 1024;
@@ -65,7 +66,7 @@ impl KernelsInProgress {
         context: Context<'_>,
         field: &Field,
     ) -> Result<(), Wrong> {
-        let code = check_code(&launch, context.directory, field)?;
+        let code = check_code(&launch, context, field)?;
         let metadata = match &launch.metadata {
             None => None,
             Some(path) => match TritonMetadata::read(&context.directory.join(path), context.target)
@@ -357,7 +358,8 @@ fn refuse_keys(
     Ok(())
 }
 
-fn check_code(launch: &schema::Launch, directory: &Path, field: &Field) -> Result<Code, Wrong> {
+fn check_code(launch: &schema::Launch, context: Context<'_>, field: &Field) -> Result<Code, Wrong> {
+    let directory = context.directory;
     match (&launch.source, &launch.code_object) {
         (Some(_), None) if launch.metadata.is_some() => {
             wrong(&field.key("metadata"), "is of a code object that Triton has made: `code_object`")
@@ -365,6 +367,15 @@ fn check_code(launch: &schema::Launch, directory: &Path, field: &Field) -> Resul
         (Some(source), None) => {
             let options = launch.options.clone();
             let options = options.unwrap_or_else(|| OPTIONS.map(str::to_owned).to_vec());
+            if !context.allow.contains(&Suspicion::CompilerPlugins)
+                && let Some((place, option)) = compiler_options::first_unsafe(&options)
+            {
+                let message = format!(
+                    "`{option}` may have the compiler write other files or load code; if it is \
+                     meant, say so with `allow: [compiler_plugins]`"
+                );
+                return wrong(&field.key("options").index(place), message);
+            }
             Ok(Code::Source { path: directory.join(source), options })
         }
         (None, Some(_)) if launch.options.is_some() => {

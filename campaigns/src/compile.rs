@@ -7,12 +7,13 @@
 
 use crate::device_libraries;
 use crate::digest::hexadecimal;
+use flipwave_cache::Cache;
+use flipwave_child::ChildError;
 use flipwave_hooks::hook::{HEADER, clang_major, clang_path, clang_version, stands_alone};
 use flipwave_isa::Target;
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -68,6 +69,12 @@ pub enum CompileError {
         /// Why not.
         reason: std::io::Error,
     },
+    /// A compiler was ended with the program that called it.
+    #[error("interrupted while the compiler `{}` was running", clang.display())]
+    Interrupted {
+        /// The program.
+        clang: PathBuf,
+    },
     /// Device libraries that have to be adapted to the compiler, and nothing to do it.
     #[error(
         "the compiler has no `{}` beside it, by which device libraries before ROCm 6.3 are adapted \
@@ -116,6 +123,17 @@ pub enum CompileError {
     },
 }
 
+impl CompileError {
+    /// The error of a program of the compiler that has no result.
+    pub(crate) fn of_child(program: &Path, error: ChildError) -> CompileError {
+        let clang = program.to_owned();
+        match error {
+            ChildError::Run(reason) => CompileError::Clang { clang, reason },
+            ChildError::Interrupted => CompileError::Interrupted { clang },
+        }
+    }
+}
+
 /// The compiler, its device libraries, and the folder where code objects are kept.
 #[derive(Clone, Debug)]
 pub struct Compiler {
@@ -123,7 +141,7 @@ pub struct Compiler {
     version: String,
     device_libraries: PathBuf,
     rocm: PathBuf,
-    cache: PathBuf,
+    cache: Cache,
     /// The folder of the header that kernels may include.
     include: PathBuf,
 }
@@ -137,16 +155,16 @@ impl Compiler {
     /// [`CompileError::Clang`], [`CompileError::DeviceLibraries`].
     pub fn find() -> Result<Compiler, CompileError> {
         let clang = clang_path();
-        let version = clang_version(&clang)
-            .map_err(|reason| CompileError::Clang { clang: clang.clone(), reason })?;
-        let cache = flipwave_hooks::hook::cache_folder();
+        let version =
+            clang_version(&clang).map_err(|error| CompileError::of_child(&clang, error))?;
+        let cache = Cache::find();
         let digest = hexadecimal(&Sha256::digest(HEADER));
         Ok(Compiler {
             device_libraries: device_libraries::installed(&version)?,
             version,
             clang,
             rocm: find_rocm(),
-            include: cache.join(format!("include-{}", &digest[..16])),
+            include: cache.folder().join(format!("include-{}", &digest[..16])),
             cache,
         })
     }
@@ -169,26 +187,22 @@ impl Compiler {
         target: &Target,
     ) -> Result<Vec<u8>, CompileError> {
         let language = Language::of(source)?;
-        std::fs::File::open(source)
+        flipwave_input::open(source)
             .map_err(|reason| CompileError::Source { source_file: source.to_owned(), reason })?;
         let target = &compiled_for(options, target);
         let libraries = self.device_libraries(target)?;
         self.write_header()?;
         let arguments = self.arguments(language, options, target, &libraries);
-        let kept = self.cache.join(format!("{}.co", self.digest(source, options, &arguments)?));
-        let failed = |reason| CompileError::Cache { path: kept.clone(), reason };
-        match std::fs::read(&kept) {
-            Ok(code_object) => return Ok(code_object),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(failed(error)),
+        let kept = format!("{}.co", self.digest(source, options, &arguments)?);
+        if let Some(code_object) = self.cache.get(&kept) {
+            return Ok(code_object);
         }
-        std::fs::create_dir_all(&self.cache).map_err(failed)?;
-        // Written beside and renamed: no other run ever sees half a file.
-        let unfinished = tempfile::NamedTempFile::new_in(&self.cache).map_err(failed)?;
-        let output: [OsString; 2] = ["-o".into(), unfinished.path().into()];
-        self.run(source, &arguments, &output)?;
-        let code_object = std::fs::read(unfinished.path()).map_err(failed)?;
-        unfinished.persist(&kept).map_err(|error| failed(error.error))?;
+        let failed = |reason| CompileError::Cache { path: self.cache.path(&kept), reason };
+        let folder = tempfile::tempdir().map_err(failed)?;
+        let made = folder.path().join("made.co");
+        self.run(source, &arguments, &["-o".into(), made.clone().into()])?;
+        let code_object = flipwave_input::read(&made, flipwave_input::BINARY).map_err(failed)?;
+        self.cache.put(&kept, &code_object).map_err(failed)?;
         Ok(code_object)
     }
 
@@ -259,18 +273,12 @@ impl Compiler {
 
     /// Puts the header where kernels find it.
     fn write_header(&self) -> Result<(), CompileError> {
-        let path = self.include.join("flipwave.h");
-        if std::fs::read(&path).is_ok_and(|kept| kept == HEADER.as_bytes()) {
-            return Ok(());
-        }
-        let write = || -> std::io::Result<()> {
-            std::fs::create_dir_all(&self.include)?;
-            let mut unfinished = tempfile::NamedTempFile::new_in(&self.include)?;
-            unfinished.write_all(HEADER.as_bytes())?;
-            unfinished.persist(&path)?;
-            Ok(())
-        };
-        write().map_err(|reason| CompileError::Cache { path: path.clone(), reason })
+        let folder = self.include.file_name().unwrap_or_default().to_string_lossy();
+        let name = format!("{folder}/flipwave.h");
+        self.cache
+            .file(&name, HEADER.as_bytes())
+            .map(drop)
+            .map_err(|reason| CompileError::Cache { path: self.include.clone(), reason })
     }
 
     /// Digest of everything a code object is made from.
@@ -281,7 +289,7 @@ impl Compiler {
         arguments: &[OsString],
     ) -> Result<String, CompileError> {
         let unread = |reason| CompileError::Source { source_file: source.to_owned(), reason };
-        let text = std::fs::read(source).map_err(unread)?;
+        let text = flipwave_input::read(source, flipwave_input::TEXT).map_err(unread)?;
         let stands_alone = Language::of(source)? == Language::OpenClC
             && options.iter().all(|option| names_no_file(option))
             && str::from_utf8(&text).is_ok_and(stands_alone);
@@ -317,14 +325,11 @@ impl Compiler {
             Some(folder) if folder != Path::new("") => folder,
             _ => Path::new("."),
         };
-        let output = Command::new(&self.clang)
-            .current_dir(folder)
-            .args(arguments)
-            .args(more)
-            .arg("--")
-            .arg(source.file_name().unwrap_or_default())
-            .output()
-            .map_err(|reason| CompileError::Clang { clang: self.clang.clone(), reason })?;
+        let mut command = Command::new(&self.clang);
+        command.current_dir(folder).args(arguments).args(more).arg("--");
+        command.arg(source.file_name().unwrap_or_default());
+        let output = flipwave_child::run(&mut command, b"")
+            .map_err(|error| CompileError::of_child(&self.clang, error))?;
         if !output.status.success() {
             let messages = String::from_utf8_lossy(&output.stderr).trim_end().to_owned();
             return Err(CompileError::Rejected {
@@ -418,7 +423,7 @@ mod tests {
         std::fs::write(&source, KERNEL).expect("written");
         std::fs::write(folder.path().join("value.h"), "#define VALUE 1\n").expect("written");
         let mut compiler = Compiler::find().expect("a compiler");
-        compiler.cache = folder.path().join("cache");
+        compiler.cache = Cache::at(folder.path().join("cache"));
         (folder, compiler, source)
     }
 
@@ -427,9 +432,12 @@ mod tests {
     }
 
     /// The code objects that are kept, beside which there may be device libraries.
-    fn kept(folder: &tempfile::TempDir) -> usize {
+    fn kept(folder: &tempfile::TempDir) -> Vec<String> {
         let entries = std::fs::read_dir(folder.path().join("cache")).expect("a folder");
-        entries.filter(|entry| entry.as_ref().is_ok_and(|own| own.path().is_file())).count()
+        let names = entries.flatten().map(|own| own.file_name().to_string_lossy().into_owned());
+        let mut names: Vec<String> = names.filter(|name| name.ends_with(".co.kept")).collect();
+        names.sort();
+        names
     }
 
     #[test]
@@ -442,23 +450,25 @@ mod tests {
         let first = compile(&["-O3"]);
         assert_eq!(first[..4], *b"\x7fELF");
         assert_eq!(compile(&["-O3"]), first);
-        assert_eq!(kept(&folder), 1);
+        assert_eq!(kept(&folder).len(), 1);
         compile(&["-O0"]);
-        assert_eq!(kept(&folder), 2);
+        assert_eq!(kept(&folder).len(), 2);
         std::fs::write(folder.path().join("value.h"), "#define VALUE 2\n").expect("written");
         assert_ne!(compile(&["-O3"]), first);
-        assert_eq!(kept(&folder), 3);
+        assert_eq!(kept(&folder).len(), 3);
     }
 
     #[test]
-    fn the_kept_code_object_is_used() {
+    fn the_kept_code_object_is_used_unless_it_is_damaged() {
         let (folder, compiler, source) = compiler();
         let options = ["-O3".to_owned()];
-        compiler.compile(&source, &options, &gfx90a()).expect("compiles");
-        let mut entries = std::fs::read_dir(folder.path().join("cache")).expect("a folder");
-        let file = entries.find(|entry| entry.as_ref().is_ok_and(|own| own.path().is_file()));
-        std::fs::write(file.expect("a file").expect("a file").path(), b"kept").expect("written");
-        assert_eq!(compiler.compile(&source, &options, &gfx90a()).expect("kept"), b"kept");
+        let compile = || compiler.compile(&source, &options, &gfx90a()).expect("compiles");
+        let first = compile();
+        let name = kept(&folder).remove(0);
+        compiler.cache.put(name.trim_end_matches(".kept"), b"kept").expect("written");
+        assert_eq!(compile(), b"kept");
+        std::fs::write(folder.path().join("cache").join(name), &first).expect("damaged");
+        assert_eq!(compile(), first);
     }
 
     #[test]
@@ -475,7 +485,7 @@ mod tests {
         let one = compile(&compiler, "-O3").expect("compiles");
         write(2);
         assert_ne!(compile(&compiler, "-O3").expect("compiles"), one);
-        assert_eq!(kept(&folder), 2);
+        assert_eq!(kept(&folder).len(), 2);
         write(1);
         compiler.clang = "/nowhere/clang".into();
         assert_eq!(compile(&compiler, "-O3").expect("kept"), one);
@@ -491,7 +501,7 @@ mod tests {
         std::fs::write(&source, "kernel void broken( {}\n").expect("written");
         let error = compiler.compile(&source, &[], &gfx90a()).expect_err("does not compile");
         assert!(error.to_string().contains("set.cl:1:"), "{error}");
-        assert_eq!(kept(&folder), 0);
+        assert_eq!(kept(&folder).len(), 0);
     }
 
     #[test]

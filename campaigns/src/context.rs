@@ -1,5 +1,6 @@
 //! What the values of a campaign file depend on beside themselves.
 
+use crate::suspicion::Suspicion;
 use flipwave_isa::Target;
 use std::path::Path;
 
@@ -10,4 +11,6 @@ pub(crate) struct Context<'a> {
     pub directory: &'a Path,
     /// The campaign's GPU, by which some types are named.
     pub target: &'a Target,
+    /// What the campaign may do though it is suspicious.
+    pub allow: &'a [Suspicion],
 }

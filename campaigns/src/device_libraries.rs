@@ -13,10 +13,12 @@
 
 use crate::compile::{CompileError, package};
 use crate::digest::hexadecimal;
+use flipwave_cache::Cache;
 use flipwave_hooks::hook::clang_major;
 use flipwave_isa::Target;
 use sha2::{Digest, Sha256};
 use std::cmp::Reverse;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -104,7 +106,7 @@ pub(crate) fn adapted(
     target: &Target,
     clang: &Path,
     version: &str,
-    cache: &Path,
+    cache: &Cache,
 ) -> Result<PathBuf, CompileError> {
     let name = format!("oclc_isa_version_{}.bc", number(target));
     let are_older = clang_major(version).is_some_and(|major| major >= 20)
@@ -113,44 +115,56 @@ pub(crate) fn adapted(
         return Ok(libraries.to_owned());
     }
     let origin = [libraries.as_os_str().as_encoded_bytes(), version.as_bytes(), MAKING].join(&0);
-    let folder = cache.join("device-libraries").join(hexadecimal(&Sha256::digest(origin)));
-    let has_abi = |folder: &Path| folder.join(ABI).is_file();
-    let lacks_abi = target.is_generic() && !has_abi(libraries);
-    if folder.join(&name).is_file() && (!lacks_abi || has_abi(&folder)) {
-        return Ok(folder);
-    }
+    let origin = hexadecimal(&Sha256::digest(origin));
+    let folder = cache.folder().join("device-libraries").join(&origin);
     let failed = |reason| CompileError::Cache { path: folder.clone(), reason };
-    std::fs::create_dir_all(&folder).map_err(failed)?;
-    let work = tempfile::tempdir_in(cache).map_err(failed)?;
+    let work = tempfile::tempdir().map_err(failed)?;
     let tools = Tools { clang, version, work: work.path() };
-    let made = tools.version_library(target, are_older.then_some(libraries))?;
-    let abi = if lacks_abi { Some(tools.abi_library()?) } else { None };
-    let renamed = match are_older {
-        true => Some(tools.rewritten(&libraries.join(OPENCL), GENERIC_POINTER)?),
-        false => None,
+    let keep = |name: &str, make: &dyn Fn() -> Result<PathBuf, CompileError>| {
+        let key = format!("library-{origin}-{name}");
+        let kept = cache.get(&key).map(Ok);
+        let content = kept.unwrap_or_else(|| {
+            let content = flipwave_input::read(&make()?, flipwave_input::BINARY).map_err(failed)?;
+            cache.put(&key, &content).map_err(failed)?;
+            Ok(content)
+        })?;
+        let path = format!("device-libraries/{origin}/{name}");
+        cache.file(&path, &content).map_err(failed)
     };
+    keep(&name, &|| tools.version_library(target, are_older.then_some(libraries)))?;
+    if target.is_generic() && !libraries.join(ABI).is_file() {
+        keep(ABI, &|| tools.abi_library())?;
+    }
+    if are_older {
+        keep(OPENCL, &|| tools.rewritten(&libraries.join(OPENCL), GENERIC_POINTER))?;
+    }
     for entry in std::fs::read_dir(libraries).map_err(failed)? {
         let library = entry.map_err(failed)?;
         let own = library.file_name();
-        if are_older && (own == OPENCL || own.to_string_lossy().starts_with("oclc_isa_version_")) {
-            continue;
-        }
-        match std::os::unix::fs::symlink(library.path(), folder.join(own)) {
-            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
-                return Err(failed(error));
-            }
-            _ => {}
+        let is_made = own == name.as_str()
+            || are_older
+                && (own == OPENCL || own.to_string_lossy().starts_with("oclc_isa_version_"));
+        if !is_made {
+            link(&library.path(), &folder.join(own)).map_err(failed)?;
         }
     }
-    // Renamed, so that no other run sees half a library; the one that is looked for comes last.
-    if let Some(renamed) = renamed {
-        std::fs::rename(renamed, folder.join(OPENCL)).map_err(failed)?;
-    }
-    if let Some(abi) = abi {
-        std::fs::rename(abi, folder.join(ABI)).map_err(failed)?;
-    }
-    std::fs::rename(made, folder.join(&name)).map_err(failed)?;
     Ok(folder)
+}
+
+/// Makes a symbolic link at `place`, in the place of another one.
+fn link(target: &Path, place: &Path) -> std::io::Result<()> {
+    if std::fs::read_link(place).is_ok_and(|found| found == target) {
+        return Ok(());
+    }
+    match std::fs::remove_file(place) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    match std::os::unix::fs::symlink(target, place) {
+        // Another run has made the same.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        result => result,
+    }
 }
 
 /// How libraries are made here; another word where that changes, so that kept ones are made anew.
@@ -248,8 +262,8 @@ impl Tools<'_> {
     /// What a program prints.
     fn run(&self, mut command: Command, source: &Path) -> Result<Vec<u8>, CompileError> {
         let program = PathBuf::from(command.get_program());
-        let output =
-            command.output().map_err(|reason| CompileError::Clang { clang: program, reason })?;
+        let output = flipwave_child::run(&mut command, b"")
+            .map_err(|error| CompileError::of_child(&program, error))?;
         if !output.status.success() {
             return Err(CompileError::Rejected {
                 source_file: source.to_owned(),

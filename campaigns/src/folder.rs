@@ -3,7 +3,6 @@
 use crate::lock::{BESIDE, FolderLock, LOCK, LockError};
 use flipwave_output::UNFINISHED;
 use serde_json::Value;
-use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -107,7 +106,7 @@ pub(crate) fn check_files(path: &Path) -> Result<(), FolderError> {
 pub(crate) fn check_no_results(path: &Path) -> Result<(), FolderError> {
     let file = path.join(RESULTS);
     let failed = |reason| FolderError::Access { path: file.clone(), reason };
-    let text = match File::open(&file) {
+    let text = match flipwave_input::open(&file) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         file => BufReader::new(file.map_err(failed)?),
     };
@@ -156,7 +155,7 @@ pub(crate) fn check(path: &Path, content: &str, seed: u64) -> Result<(), FolderE
     if is_free {
         return Ok(());
     }
-    let Ok(text) = std::fs::read_to_string(path.join(RECORD)) else {
+    let Ok(text) = flipwave_input::read_text(&path.join(RECORD), flipwave_input::RECORD) else {
         return occupied("holds files that are no results of Flipwave");
     };
     let record: Value = serde_json::from_str(&text).unwrap_or_default();

@@ -18,6 +18,7 @@ mod check_launches;
 mod compare;
 mod compared;
 mod compile;
+mod compiler_options;
 mod context;
 mod device;
 mod device_libraries;
@@ -51,7 +52,6 @@ mod program;
 mod progress;
 mod read;
 mod record;
-mod regular_file;
 mod reorder;
 mod replay;
 mod results;
@@ -124,7 +124,7 @@ pub use sample::{Allocation, Per, Sample, SampleSize};
 pub use save::{SavedComparison, SavedGolden, SavedOutput, save_golden};
 pub use schema::ResultsFormat;
 pub use self_test::SelfTest;
-pub use severity::{JudgeSource, Judgement, SeverityError};
+pub use severity::{JudgeSettings, JudgeSource, Judgement, SeverityError};
 pub use shards::{
     AttemptState, FolderStatus, MergeOptions, Merged, MergedFolder, Part, PartState, PartStatus,
     ShardError, ShardOptions, ShardPlan, ShardReport, ShardsStatus, VariantShard, VariantStatus,

@@ -1,7 +1,7 @@
 //! Compiled kernels in files; relocatable ones are linked.
 
 use crate::compile::hint;
-use crate::regular_file;
+use flipwave_child::ChildError;
 use flipwave_codeobj::{CodeObject, CodeObjectError, MappedFile, open_linked};
 use flipwave_hooks::hook::{clang_path, clang_version};
 use flipwave_isa::Target;
@@ -52,7 +52,7 @@ pub fn read_code_object(
     path: &Path,
     target: Option<&Target>,
 ) -> Result<CodeObject, ObjectFileError> {
-    open(path, target, regular_file::read(path))
+    open(path, target, flipwave_input::read(path, flipwave_input::BINARY))
 }
 
 /// The same of a file that is not read but where something of it is looked at, for a program that
@@ -64,7 +64,7 @@ pub fn map_code_object(
     path: &Path,
     target: Option<&Target>,
 ) -> Result<CodeObject, ObjectFileError> {
-    open(path, target, regular_file::size(path).and_then(|_| MappedFile::open(path)))
+    open(path, target, MappedFile::open(path))
 }
 
 fn open(
@@ -108,22 +108,22 @@ fn link(object: &[u8]) -> Result<Vec<u8>, OpenError> {
     let [from, to] = ["object.o", "linked.co"].map(|name| folder.path().join(name));
     std::fs::write(&from, object).map_err(failed)?;
     let clang = clang_path();
-    let output = Command::new(&clang)
-        .arg("--target=amdgcn-amd-amdhsa")
-        .arg("-o")
-        .args([&to, &from])
-        .output()
-        .map_err(|reason| {
+    let mut command = Command::new(&clang);
+    command.arg("--target=amdgcn-amd-amdhsa").arg("-o").args([&to, &from]);
+    let output = flipwave_child::run(&mut command, b"").map_err(|error| match error {
+        ChildError::Run(reason) => {
             let clang = clang.display();
             OpenError::Link(format!(
                 "cannot run `{clang}`: {reason}; install Debian's packages clang-22 and lld-22, or \
                  others from clang-18 on, or set FLIPWAVE_CLANG to clang's path"
             ))
-        })?;
+        }
+        ChildError::Interrupted => OpenError::Link("interrupted".to_owned()),
+    })?;
     if !output.status.success() {
         let messages = String::from_utf8_lossy(&output.stderr).trim_end().to_owned();
         let hint = hint(&messages, &clang_version(&clang).unwrap_or_default());
         return Err(OpenError::Link(format!("{messages}{hint}")));
     }
-    std::fs::read(&to).map_err(failed)
+    flipwave_input::read(&to, flipwave_input::BINARY).map_err(failed)
 }

@@ -12,6 +12,7 @@ use flipwave_device::{
 };
 use flipwave_injector::{Buffer, Changes, Program, Workload, demangled_kernel, kernel_is_called};
 use flipwave_isa::Target;
+use flipwave_output::shown;
 use flipwave_sim::EmbeddedGpu;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -157,6 +158,16 @@ pub(crate) fn place<D: Device>(
         modules.load(&launch.code, &campaign.target, device)?;
     }
 
+    let dispatches = |launches: &[Launch], addresses: &[Address]| {
+        let launches = launches.iter().enumerate();
+        let dispatch = |(index, launch)| modules.dispatch(index, launch, addresses);
+        launches.map(dispatch).collect::<Result<Vec<Dispatch>, PrepareError>>()
+    };
+    // A launch that cannot be is refused before its buffers take time and memory.
+    let nowhere = vec![Address(0); kernels.buffers.len()];
+    dispatches(&kernels.launches, &nowhere)?;
+    dispatches(&kernels.software, &nowhere)?;
+
     let mut addresses = Vec::new();
     let (mut buffers, mut outputs) = (Vec::new(), Vec::new());
     let mut formats = Vec::new();
@@ -182,11 +193,8 @@ pub(crate) fn place<D: Device>(
         buffers.push(memory);
     }
 
-    let dispatches = |launches: &[Launch]| -> Result<Vec<Dispatch>, PrepareError> {
-        let launches = launches.iter().enumerate();
-        launches.map(|(index, launch)| modules.dispatch(index, launch, &addresses)).collect()
-    };
-    let (dispatches, software) = (dispatches(&kernels.launches)?, dispatches(&kernels.software)?);
+    let software = dispatches(&kernels.software, &addresses)?;
+    let dispatches = dispatches(&kernels.launches, &addresses)?;
     let compiler = modules.compiler.map(|compiler| compiler.version().to_owned());
     let program = Program { dispatches, changes: Changes::default(), buffers, outputs };
     Ok(Placed { program, software, formats, compiler })
@@ -290,7 +298,7 @@ impl Modules {
             present: module
                 .map_or(&[][..], |module| module.object.kernels())
                 .iter()
-                .map(|kernel| demangled_kernel(&kernel.name).into_owned())
+                .map(|kernel| shown(&demangled_kernel(&kernel.name)).into_owned())
                 .collect(),
         })
     }

@@ -8,11 +8,7 @@ use crate::vary::CampaignFile;
 use crate::yaml;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use std::io::Read;
 use std::path::Path;
-
-/// Bytes of a YAML file at most.
-const MOST_TEXT: u64 = 16 << 20;
 
 impl Campaign {
     /// Reads a campaign file that has no variants. Paths in it are relative to the file.
@@ -42,15 +38,8 @@ pub(crate) fn text(path: &Path) -> Result<String, FileError> {
         position: None,
         message: format!("cannot read the file: {reason}"),
     };
-    let file = std::fs::File::open(path).map_err(|error| failed(error.to_string()))?;
-    let mut text = String::new();
-    // A pipe is as good as a file, as long as it ends.
-    let read = file.take(MOST_TEXT + 1).read_to_string(&mut text);
-    let bytes = read.map_err(|error| failed(error.to_string()))?;
-    if bytes as u64 > MOST_TEXT {
-        return Err(failed(format!("it has more than {} MiB", MOST_TEXT >> 20)));
-    }
-    Ok(text)
+    flipwave_input::read_text_or_pipe(path, flipwave_input::TEXT)
+        .map_err(|error| failed(error.to_string()))
 }
 
 /// SHA-256 of a file's text.
@@ -83,9 +72,10 @@ fn content(text: &str) -> String {
                 !["count", "margin", "confidence", "until", "intervals"].contains(&key.as_str())
             });
         }
-        // Where a server listens says nothing of what it says.
-        if let Some(socket) = said.pointer_mut("/severity/socket") {
-            *socket = Value::Null;
+        // Where a server listens, and how long it is waited for, says nothing of what it says.
+        if let Some(severity) = said.get_mut("severity").and_then(Value::as_object_mut) {
+            severity.remove("timeout");
+            severity.entry("socket").and_modify(|socket| *socket = Value::Null);
         }
         // Keys are in the order of their names.
         said.to_string()
@@ -106,6 +96,7 @@ mod tests {
         Counting, Fault, FaultModel, FaultTarget, Group, KnownMasked, Scope, Stratification,
     };
     use std::path::PathBuf;
+    use std::time::Duration;
 
     const GOOD: &str = "\
 name: add
@@ -325,7 +316,12 @@ compare: {sum: {relative: 1.0e-5}}
         let with = |own: &str| format!("severity: {own}\nfaults: ");
         let judge = |own: &str| parse(&GOOD.replacen("faults: ", &with(own), 1));
         let socket = judge("{socket: judge.socket}").expect("good");
-        assert_eq!(socket.severity, Some(JudgeSource::Socket("campaigns/judge.socket".into())));
+        let settings = socket.severity.clone().expect("a judge");
+        assert_eq!(settings.source, JudgeSource::Socket("campaigns/judge.socket".into()));
+        assert_eq!(settings.timeout, Duration::from_secs(600));
+        let limited = judge("{socket: judge.socket, timeout: 90 s}").expect("good");
+        assert_eq!(limited.severity.map(|own| own.timeout), Some(Duration::from_secs(90)));
+        assert_eq!(limited.content, socket.content);
         // Where it listens says nothing of what it says.
         let other = judge("{socket: other.socket}").expect("good");
         assert_eq!(socket.content, other.content);
@@ -335,6 +331,8 @@ compare: {sum: {relative: 1.0e-5}}
             ("{command: []}", "[]", "names no program"),
             ("{command: [no-such-program]}", "[no", "PATH"),
             ("{python: model.py}", "model.py", "FILE.py:FUNCTION"),
+            ("{socket: s, timeout: soon}", "soon", "60 s"),
+            ("{timeout: 60 s}", "{timeout", "exactly one"),
             ("{python: 'model.py:verdict'}", "'model.py", "cannot find"),
         ] {
             assert_error("faults: ", &with(own), at, &["severity", word]);

@@ -4,8 +4,9 @@ use crate::folder::{FolderError, PARQUET, RATES, RESULTS, SUMMARY};
 use crate::lock::FolderLock;
 use crate::schema::ResultsFormat;
 use flipwave_analysis::{ParquetWriter, ResultsError, Row, Summary, rates_svg};
+use flipwave_output::Cells;
 use std::fs::File;
-use std::io::{BufReader, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -40,7 +41,7 @@ impl<'a> ResultsFile<'a> {
     pub(crate) fn append(lock: &'a FolderLock) -> Result<ResultsFile<'a>, FolderError> {
         let path = lock.folder()?.join(RESULTS);
         let open = || {
-            let file = File::options().append(true).open(&path)?;
+            let file = flipwave_output::append(&path)?;
             let length = file.metadata()?.len();
             Ok((file, length))
         };
@@ -59,7 +60,7 @@ impl<'a> ResultsFile<'a> {
 
     fn append_line(
         &mut self,
-        line: impl FnOnce(&mut csv::Writer<Vec<u8>>) -> csv::Result<()>,
+        line: impl FnOnce(&mut csv::Writer<Cells<Vec<u8>>>) -> csv::Result<()>,
     ) -> Result<(), FolderError> {
         let bytes = self::line(line).map_err(|reason| failed(&self.path, reason))?;
         if let Err(reason) = self.file.write_all(&bytes) {
@@ -82,7 +83,7 @@ pub(crate) fn write_columns(lock: &FolderLock, format: ResultsFormat) -> Result<
     let write = || -> std::io::Result<()> {
         let unfinished = flipwave_output::unfinished(folder)?;
         let mut table = ParquetWriter::new(unfinished.as_file()).map_err(std::io::Error::other)?;
-        let rows = flipwave_analysis::rows(BufReader::new(File::open(&from)?));
+        let rows = flipwave_analysis::rows(flipwave_input::open_lines(&from)?);
         for row in rows.map_err(std::io::Error::other)? {
             let row = row.map_err(std::io::Error::other)?;
             table.write(&row).map_err(std::io::Error::other)?;
@@ -96,11 +97,11 @@ pub(crate) fn write_columns(lock: &FolderLock, format: ResultsFormat) -> Result<
 
 /// A line of a table as it is in the file.
 pub(crate) fn line(
-    write: impl FnOnce(&mut csv::Writer<Vec<u8>>) -> csv::Result<()>,
+    write: impl FnOnce(&mut csv::Writer<Cells<Vec<u8>>>) -> csv::Result<()>,
 ) -> std::io::Result<Vec<u8>> {
-    let mut csv = csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
+    let mut csv = csv::WriterBuilder::new().has_headers(false).from_writer(Cells::new(Vec::new()));
     write(&mut csv)?;
-    csv.into_inner().map_err(|error| error.into_error())
+    csv.into_inner().map(Cells::into_inner).map_err(|error| error.into_error())
 }
 
 /// Writes `summary.csv` and `rates.svg`.

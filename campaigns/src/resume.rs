@@ -6,8 +6,8 @@ use crate::lock::FolderLock;
 use crate::process_site::ProcessSite;
 use flipwave_analysis::{Course, Row, whole_lines};
 use flipwave_injector::{Plan, PlanError};
-use std::fs::File;
-use std::io::{BufReader, ErrorKind, Read, Seek};
+use flipwave_input::BoundedLines;
+use std::io::{ErrorKind, Read, Seek};
 use std::path::{Path, PathBuf};
 
 /// Results that cannot be gone on with.
@@ -33,7 +33,8 @@ pub enum ResumeError {
 const COMPARED: u64 = 1 << 14;
 
 /// Counts the rows that an earlier run has left in `course`, and gives them to `take`, one after another.
-/// `plan` gives the plan that they must be of, whose sites are in `process`. A last line that was cut off is removed from the file, so that others can be
+/// `plan` gives the plan that they must be of, whose sites are in `process`. A last line that was cut off is
+/// removed from the file, so that others can be
 /// written after them. Without a file there are none.
 ///
 /// # Errors
@@ -47,7 +48,7 @@ pub(crate) fn rows_left<'p>(
 ) -> Result<(), CampaignError> {
     let path = lock.folder().map_err(FolderError::from)?.join(RESULTS);
     let failed = |reason| FolderError::Access { path: path.clone(), reason };
-    let mut file = match File::options().read(true).write(true).open(&path) {
+    let mut file = match flipwave_input::open_writable(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         file => file.map_err(failed)?,
     };
@@ -59,7 +60,7 @@ pub(crate) fn rows_left<'p>(
     file.rewind().map_err(failed)?;
     let mut sites = Sites::default();
     let mut count = 0;
-    let rows = flipwave_analysis::rows(BufReader::new((&file).take(whole)));
+    let rows = flipwave_analysis::rows(BoundedLines::new((&file).take(whole)));
     for row in rows.map_err(|error| other(error.to_string()))? {
         let row = row.map_err(|error| other(error.to_string()))?;
         if row.index != count {

@@ -39,7 +39,7 @@ pub(crate) struct File {
     pub workload: Workload,
     /// What to inject. `flipwave tool` and `flipwave emulate` need none.
     pub faults: Option<Faults>,
-    /// What the fault-free run may do though it is suspicious.
+    /// What the campaign may do though it is suspicious.
     #[serde(default)]
     pub allow: Vec<Suspicion>,
     /// Instructions that the target lacks.
@@ -62,7 +62,9 @@ pub(crate) struct File {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "a mapping with one of `python`, `command` and `socket`")]
-#[schemars(extend("minProperties" = 1, "maxProperties" = 1))]
+#[schemars(extend(
+    "oneOf" = [{"required": ["python"]}, {"required": ["command"]}, {"required": ["socket"]}]
+))]
 pub(crate) struct Severity {
     /// A function of Python, `FILE.py:FUNCTION`, which the package `flipwave` calls.
     pub python: Option<String>,
@@ -71,7 +73,13 @@ pub(crate) struct Severity {
     pub command: Option<Vec<String>>,
     /// The Unix socket of a server.
     pub socket: Option<PathBuf>,
+    /// How long an answer may take, the first one with the start of the program.
+    #[schemars(extend("default" = JUDGE_TIMEOUT))]
+    pub timeout: Option<String>,
 }
+
+/// How long an answer of a judge may take where the file does not say: it may load a model first.
+pub(crate) const JUDGE_TIMEOUT: &str = "10 min";
 
 /// What varies: by the name of each dimension its values. That is a list of values of the field that the
 /// dimension is called after, like `faults.model`, or a mapping from names to mappings from fields to

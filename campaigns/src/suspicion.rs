@@ -4,7 +4,7 @@ use flipwave_sim::strict::Violation;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// What a fault-free run may do only if the campaign file says so, under `allow`.
+/// What a campaign may do only if its file says so, under `allow`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[serde(expecting = "the name of what is allowed, for example `unwritten_output`")]
@@ -19,6 +19,8 @@ pub enum Suspicion {
     NanOutput,
     /// Have a tolerance that calls every number right.
     UnlimitedTolerance,
+    /// Have `options` with which the compiler writes other files or loads code.
+    CompilerPlugins,
 }
 
 /// A fault-free run beside which outcomes would mean nothing.

@@ -9,6 +9,7 @@ use crate::process_site::{ProcessSite, site_in};
 use crate::program::prepare_emulated;
 use flipwave_analysis::{PropagationRow, Workgroup, propagation_svg};
 use flipwave_injector::{Site, Spread, Step, Trace, TraceEnding, What, trace as follow};
+use flipwave_output::Cells;
 use std::path::Path;
 
 /// How a fault went through a campaign's program.
@@ -89,7 +90,7 @@ impl Traced {
         let rows = self.rows();
         let file = folder.join("trace.csv");
         let write = || -> Result<(), csv::Error> {
-            let mut writer = csv::Writer::from_writer(flipwave_output::create(&file)?);
+            let mut writer = csv::Writer::from_writer(Cells::new(flipwave_output::create(&file)?));
             rows.iter().try_for_each(|row| writer.serialize(row))?;
             Ok(writer.flush()?)
         };

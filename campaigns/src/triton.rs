@@ -1,6 +1,5 @@
 //! What Triton's compiler says of a kernel that it has made, in the JSON file beside the code object.
 
-use crate::regular_file;
 use flipwave_isa::{Generation, Target};
 use serde::Deserialize;
 use std::path::Path;
@@ -56,9 +55,6 @@ struct WrittenTarget {
     warp_size: u32,
 }
 
-/// Bytes of such a file at most.
-const MOST: u64 = 16 << 20;
-
 impl TritonMetadata {
     /// Reads the file at `path`, of a kernel for `target`.
     ///
@@ -67,10 +63,7 @@ impl TritonMetadata {
     pub fn read(path: &Path, target: &Target) -> Result<TritonMetadata, String> {
         let failed = |reason: String| format!("{}: {reason}", path.display());
         let cannot = |error: std::io::Error| failed(format!("cannot read it: {error}"));
-        if regular_file::size(path).map_err(cannot)? > MOST {
-            return Err(failed(format!("has more than {MOST} bytes; expected Triton's JSON")));
-        }
-        let bytes = regular_file::read(path).map_err(cannot)?;
+        let bytes = flipwave_input::read(path, flipwave_input::TEXT).map_err(cannot)?;
         TritonMetadata::parse(&bytes, target).map_err(failed)
     }
 

@@ -7,7 +7,6 @@ use crate::{Failure, output, report};
 use flipwave_analysis::{
     Compared, Correlation, OutcomeAgreement, agreement as agree, read_published, write_agreement,
 };
-use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
@@ -17,7 +16,7 @@ pub fn agreement(arguments: &AgreementArguments) -> Result<(), Failure> {
         Failure::File { file, reason: reason.to_string() }
     };
     let path = arguments.published.as_path();
-    let file = File::open(path).map_err(|error| failed(path, &error))?;
+    let file = flipwave_input::open_lines(path).map_err(|error| failed(path, &error))?;
     let published = read_published(file).map_err(|error| failed(path, &error))?;
     let mut measured = Vec::new();
     for folder in &arguments.folders {

@@ -8,9 +8,10 @@ use crate::{Failure, output};
 use flipwave_attach::{
     Asked, Library, Processes, Session, Task, exit_code, read_report, run_application,
 };
+use flipwave_cache::cache_folder;
 use flipwave_capture::{Capture, Step};
 use flipwave_device::Change;
-use flipwave_hooks::hook::cache_folder;
+use flipwave_output::shown;
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -112,7 +113,8 @@ fn list(file: &Path) -> Result<(), Failure> {
     let mut out = output::stdout();
     let state = if capture.is_complete()? { "" } else { " (the application was ended)" };
     let rank = capture.rank()?.map(|rank| format!(", rank {rank}")).unwrap_or_default();
-    writeln!(out, "{} on {}{rank}{state}", capture.command()?, capture.gpu()?)?;
+    let (command, gpu) = (capture.command()?, capture.gpu()?);
+    writeln!(out, "{} on {}{rank}{state}", shown(&command), shown(&gpu))?;
     for (id, code) in capture.code_objects()? {
         writeln!(out, "code object {}: {} bytes at {:#x}", id.0, code.elf.len(), code.bias)?;
     }
@@ -140,7 +142,7 @@ fn list(file: &Path) -> Result<(), Failure> {
                     "dispatch  {} {} grid={} workgroup={} stream={} code_object={} \
                      instructions={} written={written}",
                     own.number,
-                    own.kernel,
+                    shown(&own.kernel),
                     shape(own.packet.grid),
                     shape(own.packet.workgroup),
                     own.stream,
@@ -148,7 +150,7 @@ fn list(file: &Path) -> Result<(), Failure> {
                     own.instructions,
                 )?;
                 match &own.range {
-                    Some(range) => writeln!(out, " range={range}")?,
+                    Some(range) => writeln!(out, " range={}", shown(range))?,
                     None => writeln!(out)?,
                 }
             }

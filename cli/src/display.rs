@@ -1,12 +1,14 @@
 //! Progress on a terminal, or as quiet lines where there is none.
 
 use crate::long_runs::LongRuns;
-use crate::output::say;
+use crate::output::{complain, say};
 use flipwave_analysis::{Look, Outcome};
 use flipwave_campaigns::{Attendance, Phase, Progress};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::Builder;
 use std::time::Duration;
 
 /// Shows progress on standard error.
@@ -19,6 +21,27 @@ pub struct Display {
     counts: [u64; Outcome::ALL.len()],
     /// Until faults are injected, which are counted.
     long_runs: Option<LongRuns>,
+    /// Draws the bar that is shown now.
+    ticker: Option<Ticker>,
+}
+
+/// Draws a bar again and again until it is dropped. The bar's own thread would end the program where the
+/// system has no more of them.
+struct Ticker {
+    _end: Sender<()>,
+}
+
+impl Ticker {
+    /// Nothing where the system has no thread for it: then the bar is drawn when something happens.
+    fn start(tick: impl Fn() + Send + 'static) -> Option<Ticker> {
+        let (end, ended) = channel::<()>();
+        let run = move || {
+            while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(REFRESH) {
+                tick();
+            }
+        };
+        Builder::new().name("progress".into()).spawn(run).ok().map(|_| Ticker { _end: end })
+    }
 }
 
 /// How often the bar is drawn even if nothing happens.
@@ -37,12 +60,14 @@ impl Display {
             bar,
             planned: 0,
             counts: [0; Outcome::ALL.len()],
+            ticker: None,
         }
     }
 
     /// Takes the bar off the terminal.
     pub fn finish(&mut self) {
         self.long_runs = None;
+        self.ticker = None;
         own(&self.bar).finish_and_clear();
     }
 
@@ -86,7 +111,12 @@ impl Progress for Display {
             _ => ProgressBar::new_spinner().with_style(style("{spinner} {msg}")),
         };
         bar.set_message(step);
-        bar.enable_steady_tick(REFRESH);
+        let tick = {
+            let bar = bar.clone();
+            move || bar.tick()
+        };
+        drop(bar);
+        self.ticker = Ticker::start(tick);
     }
 
     fn injected(&mut self, outcome: Outcome) {
@@ -108,7 +138,7 @@ impl Progress for Display {
     }
 
     fn warn(&mut self, text: &str) {
-        own(&self.bar).suspend(|| say(format!("warning: {text}")));
+        own(&self.bar).suspend(|| complain(format!("warning: {text}")));
     }
 }
 

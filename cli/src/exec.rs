@@ -9,7 +9,7 @@ use flipwave_attach::{
     Asked, Event, Follower, Library, Place, Processes, Reported, RunFiles, Session, Task, end_as,
     exit_code, run_application,
 };
-use flipwave_hooks::hook::cache_folder;
+use flipwave_cache::cache_folder;
 use flipwave_injector::FidelityRecord;
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -1,6 +1,7 @@
 //! Looking for what runs long.
 
 use flipwave_campaigns::{Attendance, Running};
+use flipwave_output::shown;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -21,7 +22,7 @@ impl LongRuns {
     pub fn of(attendance: &Attendance, report: impl Fn(String) + Send + 'static) -> LongRuns {
         let (end, ended) = channel();
         let attendance = attendance.clone();
-        let thread = std::thread::spawn(move || {
+        let look = move || {
             let (mut pause, mut last) = (FIRST, attendance.running());
             while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(pause) {
                 let now = attendance.running();
@@ -32,8 +33,10 @@ impl LongRuns {
                 }
                 last = now;
             }
-        });
-        LongRuns { end: Some(end), thread: Some(thread) }
+        };
+        // Where the system has no thread for it, nothing is said.
+        let thread = std::thread::Builder::new().name("long runs".into()).spawn(look).ok();
+        LongRuns { end: Some(end), thread }
     }
 }
 
@@ -58,7 +61,8 @@ fn line(last: Option<&Running>, now: &Running) -> String {
     let rate = executed as f64 / elapsed.as_secs_f64() / 1e6;
     format!(
         "running kernel `{}`: {} wave instructions so far, {rate:.1} million a second",
-        now.kernel, now.wave_instructions
+        shown(&now.kernel),
+        now.wave_instructions
     )
 }
 

@@ -43,7 +43,7 @@ mod variants;
 use arguments::{Arguments, Command};
 use clap::Parser;
 use flipwave_campaigns::CampaignError;
-use output::say;
+use output::{complain, say};
 use std::process::ExitCode;
 
 /// The exit code of a program that does not keep the rules of the hardware, or computes something
@@ -54,8 +54,19 @@ const FAILED: u8 = 2;
 
 fn main() -> ExitCode {
     flipwave_jit::serve_if_asked();
-    let _service = compiling::start();
+    flipwave_cache::on_damage(|damage| {
+        let (file, reason) = (damage.path.display(), &damage.reason);
+        say(format!("warning: {file} is not used: {reason}; it is made again"));
+    });
     let command = Arguments::parse().command;
+    let code = run_command(command);
+    flipwave_cache::remove_private_folder();
+    code
+}
+
+/// Does what a command line asks for, and reports why it could not be done.
+fn run_command(command: Command) -> ExitCode {
+    let _service = compiling::start();
     let result = flipwave_campaigns::check_environment()
         .map_err(Failure::from)
         .and_then(|()| execute(command));
@@ -66,8 +77,8 @@ fn main() -> ExitCode {
                 return ExitCode::from(code);
             }
             match signals::received() {
-                Some(signal) => say(format!("flipwave: ended by {signal}: {failure}")),
-                None => say(format!("flipwave: {failure}")),
+                Some(signal) => complain(format!("flipwave: ended by {signal}: {failure}")),
+                None => complain(format!("flipwave: {failure}")),
             }
             ExitCode::from(match failure {
                 Failure::RulesBroken { .. }
@@ -164,8 +175,11 @@ enum Failure {
     #[error("{0}")]
     Compare(#[from] flipwave_analysis::CompareError),
     /// Signals cannot be caught.
-    #[error("cannot listen for Ctrl-C: {0}")]
-    Signal(nix::errno::Errno),
+    #[error(
+        "cannot start a thread that listens for Ctrl-C: {0}; this process needs one, raise the limit of \
+         processes (`ulimit -u`, `pids.max`)"
+    )]
+    Signal(std::io::Error),
     /// The library that is loaded into applications cannot be used.
     #[error("{0}")]
     Library(#[from] flipwave_attach::LibraryError),

@@ -2,7 +2,7 @@
 
 use flipwave_attach::{ProcessRecord, Processes};
 use flipwave_output::{finish, unfinished};
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ pub fn merge_tables(processes: &Processes, table: &Path) -> io::Result<()> {
         let Some(file) = &record.output else { continue };
         let mut reader = csv::ReaderBuilder::new()
             .has_headers(false)
-            .from_reader(BufReader::new(File::open(file)?));
+            .from_reader(BufReader::new(flipwave_input::open(file)?));
         for (number, row) in reader.records().enumerate() {
             let (row, is_header) = (row?, number == 0);
             if is_header && std::mem::replace(&mut has_header, true) {

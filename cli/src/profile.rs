@@ -6,6 +6,7 @@ use crate::output::say;
 use crate::table::{row, table};
 use crate::{Failure, campaign, output, strict};
 use flipwave_injector::{InstructionPopulation, KnownPlaces, Profile, demangled_kernel};
+use flipwave_output::Cells;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -98,7 +99,7 @@ fn text(profile: &Profile) -> String {
 
 /// One line for each instruction.
 fn write_csv(profile: &Profile, path: &Path) -> csv::Result<()> {
-    let mut table = csv::Writer::from_writer(Vec::new());
+    let mut table = csv::Writer::from_writer(Cells::new(Vec::new()));
     table.write_record([
         "kernel",
         "pc",
@@ -121,6 +122,6 @@ fn write_csv(profile: &Profile, path: &Path) -> csv::Result<()> {
             known,
         ))?;
     }
-    let bytes = table.into_inner().map_err(|error| error.into_error())?;
+    let bytes = table.into_inner().map_err(|error| error.into_error())?.into_inner();
     Ok(flipwave_output::replace(path, &bytes)?)
 }

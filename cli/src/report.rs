@@ -3,8 +3,8 @@
 use crate::results_arguments::ReportArguments;
 use crate::{Failure, output};
 use flipwave_analysis::{About, Aggregates, Reported, Sources, report_html, write_aggregates};
-use std::fs::File;
 use std::io::Write;
+use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
 
 /// The table for programs.
@@ -49,7 +49,11 @@ fn read(folder: &Path, given: &[PathBuf]) -> Result<Reported, Failure> {
 }
 
 /// Counts the results of a folder, of which `about` and its open table are known.
-pub fn counted(folder: &Path, about: About, table: File) -> Result<Aggregates, Failure> {
+pub fn counted(
+    folder: &Path,
+    about: About,
+    table: impl Read + Seek,
+) -> Result<Aggregates, Failure> {
     let file = folder.join("results.csv").display().to_string();
     Aggregates::new(about, table)
         .map_err(|reason| Failure::File { file, reason: reason.to_string() })

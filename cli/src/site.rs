@@ -3,7 +3,6 @@
 use crate::arguments::{SiteArguments, VariantArgument};
 use crate::{Failure, campaign, run};
 use flipwave_campaigns::{Campaign, ProcessSite};
-use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
@@ -33,7 +32,7 @@ pub fn campaign_and_site(
 /// The site of the row with this index.
 fn site_of(index: u64, table: &Path) -> Result<ProcessSite, Failure> {
     let wrong = |reason: String| failed(table, reason);
-    let text = File::open(table).map_err(|reason| wrong(reason.to_string()))?;
+    let text = flipwave_input::open_lines(table).map_err(|reason| wrong(reason.to_string()))?;
     let rows = flipwave_analysis::rows(BufReader::new(text));
     let mut count = 0;
     for row in rows.map_err(|reason| wrong(reason.to_string()))? {
@@ -48,7 +47,8 @@ fn site_of(index: u64, table: &Path) -> Result<ProcessSite, Failure> {
 
 /// The seed that results were made with.
 fn recorded_seed(record: &Path) -> Result<u64, Failure> {
-    let text = std::fs::read(record).map_err(|reason| failed(record, reason))?;
+    let text = flipwave_input::read(record, flipwave_input::RECORD)
+        .map_err(|reason| failed(record, reason))?;
     let record_of: serde_json::Value =
         serde_json::from_slice(&text).map_err(|reason| failed(record, reason))?;
     let seed = record_of["campaign"]["seed"].as_u64();

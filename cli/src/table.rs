@@ -1,10 +1,13 @@
 //! Tables for the terminal.
 
+use flipwave_output::shown;
 use std::fmt::Write as _;
 
 /// Columns as wide as what is in them, the first lines of which are their names; numbers to the
 /// right.
 pub fn table(rows: &[Vec<String>]) -> String {
+    let escaped = |row: &Vec<String>| row.iter().map(|cell| shown(cell).into_owned()).collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(escaped).collect();
     let columns = rows.first().map_or(0, Vec::len);
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
@@ -15,7 +18,7 @@ pub fn table(rows: &[Vec<String>]) -> String {
         cells.into_iter().all(|cell| cell.parse::<f64>().is_ok())
     };
     let mut text = String::new();
-    for row in rows {
+    for row in &rows {
         let mut line = String::new();
         for (column, cell) in row.iter().enumerate().take(columns) {
             let width = width(column);

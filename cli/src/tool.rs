@@ -10,9 +10,11 @@ use flipwave_attach::{
     Asked, Event, Library, Processes, Reported, Session, Task, ToolPath, ToolSession, end_as,
     read_report, run_application,
 };
+use flipwave_cache::cache_folder;
 use flipwave_campaigns::CampaignError;
-use flipwave_hooks::hook::{HookCompiler, cache_folder};
+use flipwave_hooks::hook::HookCompiler;
 use flipwave_hooks::layout::Placement;
+use flipwave_output::{shown, shown_lines};
 use flipwave_tools::{
     AddressDivergence, BankConflicts, BranchDivergence, DispatchColumns, Header, InstructionCount,
     KernelClock, Measurement, MemoryTrace, OpcodeHistogram, Options, Per, Tool, ToolError, lines,
@@ -20,7 +22,6 @@ use flipwave_tools::{
 };
 use nix::sys::signal::Signal;
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -97,9 +98,10 @@ fn on_application(arguments: &ToolArguments) -> Result<(), Failure> {
     merge_tables(&processes, &out).map_err(failed)?;
     let is_kept = arguments.out.is_none() && out.exists();
     if is_kept {
-        let mut table = File::open(&out)?;
+        let table = flipwave_input::read(&out, flipwave_input::BINARY)?;
+        let text = String::from_utf8_lossy(&table);
         // Nobody is left to hear of failures.
-        _ = std::io::copy(&mut table, &mut std::io::stderr().lock());
+        _ = std::io::stderr().lock().write_all(shown_lines(&text).as_bytes());
     }
     say_remarks(&reported, arguments.kernel.as_deref());
     if processes.are_several() {
@@ -180,7 +182,7 @@ fn on_campaign<T: Tool>(arguments: &ToolArguments, file: &Path) -> Result<(), Fa
     let write = || -> Result<(), csv::Error> {
         match &arguments.out {
             Some(file) => write::<T>(&found, flipwave_output::stream(file)?),
-            None => write::<T>(&found, output::stdout()),
+            None => write::<T>(&found, output::raw_stdout()),
         }
     };
     write().map_err(|reason| Failure::Table { file: file.to_owned(), reason })?;
@@ -208,7 +210,9 @@ fn say_what_is_missing<R>(found: &Measurement<R>) {
     for table in found.tables.iter().filter(|table| table.lost > 0) {
         say(format!(
             "dispatch {} (kernel `{}`): {} records found no place; --records makes more room",
-            table.dispatch, table.kernel, table.lost
+            table.dispatch,
+            shown(&table.kernel),
+            table.lost
         ));
     }
     for own in &found.instrumented {

@@ -23,6 +23,8 @@ pub struct Attendance(Arc<State>);
 #[derive(Debug, Default)]
 struct State {
     stopped: Arc<AtomicBool>,
+    /// Whether somebody has seen that runs are to stop.
+    is_heeded: AtomicBool,
     running: Mutex<Option<Running>>,
 }
 
@@ -57,7 +59,16 @@ impl Attendance {
 
     /// Whether runs are to stop.
     pub fn is_stopped(&self) -> bool {
-        self.stopped().load(Ordering::Relaxed)
+        let is_stopped = self.stopped().load(Ordering::Relaxed);
+        if is_stopped {
+            self.0.is_heeded.store(true, Ordering::Relaxed);
+        }
+        is_stopped
+    }
+
+    /// Whether somebody has seen that runs are to stop, and is about to end in good order.
+    pub fn is_heeded(&self) -> bool {
+        self.0.is_heeded.load(Ordering::Relaxed)
     }
 
     /// The dispatch that was last seen under way, after a few milliseconds or more of it; it may have

@@ -21,7 +21,8 @@ pub fn lines<T: Tool>(
     not_counted: &[Cells],
     header: Header,
 ) -> Result<Vec<u8>, csv::Error> {
-    let mut writer = csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
+    let sink = flipwave_output::Cells::new(Vec::new());
+    let mut writer = csv::WriterBuilder::new().has_headers(false).from_writer(sink);
     let has_rows = !(rows.is_empty() && not_counted.is_empty());
     if header == Header::Written && has_rows {
         writer.write_record(["dispatch", "kernel"].iter().chain(T::COLUMNS))?;
@@ -34,5 +35,6 @@ pub fn lines<T: Tool>(
         let first = [dispatch.as_str(), of.kernel];
         writer.write_record(first.into_iter().chain(cells.iter().map(String::as_str)))?;
     }
-    writer.into_inner().map_err(|error| csv::Error::from(error.into_error()))
+    let sink = writer.into_inner().map_err(|error| csv::Error::from(error.into_error()))?;
+    Ok(sink.into_inner())
 }

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
-use std::io::Read;
+use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
 /// Files that are looked at in one folder, and how deep.
@@ -130,12 +130,12 @@ fn list(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
 
 fn text(path: &Path) -> Result<String, Missing> {
     let failed = |reason: std::io::Error| Missing::Unread(path.to_owned(), reason.to_string());
-    let mut bytes = Vec::new();
-    let file = fs::File::open(path).map_err(failed)?;
-    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(failed)?;
-    match bytes.len() as u64 > LARGEST {
-        true => Err(Missing::TooLarge(path.to_owned())),
-        false => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+    match flipwave_input::read(path, LARGEST) {
+        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        Err(error) if error.kind() == ErrorKind::FileTooLarge => {
+            Err(Missing::TooLarge(path.to_owned()))
+        }
+        Err(error) => Err(failed(error)),
     }
 }
 

@@ -144,7 +144,8 @@ impl Planned {
 }
 
 fn bytes(file: &Path) -> Result<Vec<u8>, String> {
-    std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))
+    flipwave_input::read(file, flipwave_input::BINARY)
+        .map_err(|error| format!("{}: {error}", file.display()))
 }
 
 fn json<T: DeserializeOwned>(file: &Path) -> Result<T, String> {

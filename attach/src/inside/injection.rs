@@ -35,7 +35,8 @@ impl Injection {
         // It is needed as long as the process runs.
         let site: &'static Site = Box::leak(Box::new(site));
         let name = limits.display();
-        let text = std::fs::read_to_string(limits).map_err(|error| format!("{name}: {error}"))?;
+        let text = flipwave_input::read_text(limits, flipwave_input::TEXT)
+            .map_err(|error| format!("{name}: {error}"))?;
         let limits = serde_json::from_str(&text).map_err(|error| format!("{name}: {error}"))?;
         let observer = FaultObserver::in_application(site, target);
         let (process, is_struck) = (process.clone(), None);

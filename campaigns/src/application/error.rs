@@ -26,6 +26,14 @@ pub enum ApplicationError {
         /// Why not.
         reason: io::Error,
     },
+    /// What is to be standard input cannot be read.
+    #[error("cannot read {}, the standard input of the application: {reason}", path.display())]
+    Stdin {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        reason: io::Error,
+    },
     /// The disk is full: what a program does then is not the fault's doing.
     #[error(
         "no space is left on the disk with the folders of runs, {}: make room there, or set \

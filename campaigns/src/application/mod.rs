@@ -48,7 +48,7 @@ mod judge;
 mod memory;
 mod process;
 mod process_choice;
-mod quantity;
+pub(crate) mod quantity;
 mod run;
 mod runtime_errors;
 pub(crate) mod schema;

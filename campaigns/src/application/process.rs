@@ -13,7 +13,6 @@ use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, pidfd_open, setrlimit, 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
-use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
@@ -153,8 +152,8 @@ fn start(
 ) -> Result<Family, ApplicationError> {
     let stdin = match stdin {
         None => Stdio::null(),
-        Some(path) => File::open(path)
-            .map_err(|reason| ApplicationError::Read { path: path.to_owned(), reason })?
+        Some(path) => flipwave_input::open(path)
+            .map_err(|reason| ApplicationError::Stdin { path: path.to_owned(), reason })?
             .into(),
     };
     let mut program = Command::new(&command.program);

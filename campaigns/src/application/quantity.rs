@@ -15,7 +15,7 @@ const LONGEST: f64 = 31_536_000.0;
 ///
 /// # Errors
 /// Says what was expected.
-pub(super) fn time(text: &str) -> Result<Duration, String> {
+pub(crate) fn time(text: &str) -> Result<Duration, String> {
     match quantity(text, &TIMES) {
         Some(seconds) if seconds > 0.0 && seconds <= LONGEST => {
             Ok(Duration::from_secs_f64(seconds))
@@ -30,7 +30,7 @@ pub(super) fn time(text: &str) -> Result<Duration, String> {
 ///
 /// # Errors
 /// Says what was expected.
-pub(super) fn size(text: &str) -> Result<u64, String> {
+pub(crate) fn size(text: &str) -> Result<u64, String> {
     match quantity(text, &SIZES) {
         Some(bytes) if bytes >= 1.0 && bytes.is_finite() => Ok(bytes as u64),
         _ => Err(format!(

@@ -37,13 +37,12 @@ impl Ran {
             Output::Stderr => return Ok(Some(Cow::from(&self.stderr))),
             Output::File(path) => self.scratch.files().join(path),
         };
-        // What is no file may never end.
-        if !path.is_file() {
-            return Ok(None);
-        }
-        match std::fs::read(&path) {
+        match flipwave_input::read(&path, flipwave_input::BINARY) {
             Ok(bytes) => Ok(Some(Cow::from(bytes))),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            // A FIFO or a device is no output either.
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidInput) => {
+                Ok(None)
+            }
             Err(reason) => Err(ApplicationError::Read { path, reason }),
         }
     }

@@ -21,7 +21,7 @@ use flipwave_attach::{
     Event, Follower, Library, Processes, Reported, Session, StruckProcess, Table, Task, ToolPath,
     read_report,
 };
-use flipwave_hooks::hook::cache_folder;
+use flipwave_cache::cache_folder;
 use flipwave_injector::{Attendance, Running};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -248,14 +248,16 @@ impl<'a> Attached<'a> {
 fn attended<T>(attendance: &Attendance, report: &Path, run: impl FnOnce() -> T) -> T {
     let (end, ended) = channel::<()>();
     std::thread::scope(|scope| {
-        scope.spawn(move || {
+        let follow = move || {
             let mut follower = Follower::new(report.to_owned());
             while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(LOOK) {
                 // A report that cannot be read is an error when all of it is read.
                 let running = follower.news().unwrap_or_default().into_iter().filter_map(running);
                 running.for_each(|own| attendance.see(own));
             }
-        });
+        };
+        // Where the system has no thread for it, nobody sees them.
+        let _ = std::thread::Builder::new().spawn_scoped(scope, follow);
         let result = run();
         drop(end);
         result

@@ -8,7 +8,6 @@ use crate::error::CampaignError;
 use flipwave_analysis::{Coverage, Outcome, Row, rows};
 use flipwave_injector::{Duration, FaultTarget, Scope};
 use flipwave_isa::{Pc, Register};
-use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
@@ -36,7 +35,8 @@ impl Reruns {
             reason,
         };
         let open = |file: &Path| {
-            let table = File::open(file).map_err(|error| failed(file, error.to_string()))?;
+            let table = flipwave_input::open_lines(file)
+                .map_err(|error| failed(file, error.to_string()))?;
             rows(BufReader::new(table)).map_err(|error| failed(file, error.to_string()))
         };
         let (mut one, mut other) = (open(plain)?, open(hardened)?);

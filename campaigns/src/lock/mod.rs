@@ -32,6 +32,9 @@ pub(crate) const LOCK: &str = "flipwave.lock";
 /// How names of other files begin that serve to take the lock.
 pub(crate) const BESIDE: &str = "flipwave.lock.";
 
+/// Bytes of what an owner says of itself at most.
+const LARGEST: u64 = 1 << 16;
+
 /// How often it is tried again where another process is doing the same.
 const ATTEMPTS: u32 = 200;
 /// How long is waited before.
@@ -284,7 +287,7 @@ fn tip(folder: &Path) -> io::Result<Option<(PathBuf, Owner)>> {
 
 /// What a file says of its owner; nothing if there is no such file.
 fn read(place: &Path) -> io::Result<Option<Owner>> {
-    match fs::read(place) {
+    match flipwave_input::read(place, LARGEST) {
         Ok(text) => Ok(Some(serde_json::from_slice(&text).unwrap_or_default())),
         // As a file server says it of a file that was removed meanwhile.
         Err(error)
@@ -292,14 +295,14 @@ fn read(place: &Path) -> io::Result<Option<Owner>> {
         {
             Ok(None)
         }
-        Err(error) => Err(error),
+        Err(error) => Err(io::Error::new(error.kind(), format!("{}: {error}", place.display()))),
     }
 }
 
 /// Whether somebody has a file locked.
 fn file_lock(place: &Path) -> FileLock {
     // File servers want it open for writing.
-    let Ok(file) = OpenOptions::new().read(true).write(true).open(place) else {
+    let Ok(file) = flipwave_input::open_writable(place) else {
         return FileLock::Unknown;
     };
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {

@@ -1,11 +1,13 @@
 //! Who holds a lock: written for people, and for those who ask whether it is still there.
 
 use crate::digest::hexadecimal;
+use flipwave_input::{TEXT, read_text};
 use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::io;
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A process on a machine.
@@ -59,7 +61,8 @@ pub(crate) enum Life {
 impl Owner {
     /// This process.
     pub fn this() -> io::Result<Owner> {
-        let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+        let read =
+            |path: &str| read_text(Path::new(path), TEXT).unwrap_or_default().trim().to_owned();
         let process = std::process::id().cast_signed();
         let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
         let words: Vec<String> =
@@ -122,7 +125,7 @@ fn is_running(process: i32, started: u64) -> bool {
 /// When a process started, in clock ticks since the machine did; nothing if none is there, or one that
 /// has ended and was not waited for.
 fn running_since(process: i32) -> Option<u64> {
-    let text = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let text = read_text(format!("/proc/{process}/stat").as_ref(), TEXT).ok()?;
     // The second field, a name in brackets, may hold anything.
     let (_, after) = text.rsplit_once(')')?;
     let mut fields = after.split_ascii_whitespace();

@@ -2,31 +2,63 @@
 
 use super::message::{Answer, Greeting, Question};
 use super::{JudgeSource, Judgement};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 use serde::Serialize;
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How often it is looked at whether to stop while an answer is waited for.
-const PATIENCE: Duration = Duration::from_millis(200);
+const LOOK: Duration = Duration::from_millis(100);
 
 /// How long a program may take to end when nothing more is asked of it.
 const TO_END: Duration = Duration::from_secs(2);
 
 /// Bytes of an answer at most.
-const LONGEST_ANSWER: u64 = 1 << 20;
+const LONGEST_ANSWER: usize = 1 << 20;
+
+/// How long a judge is waited for.
+#[derive(Clone, Debug)]
+pub(super) struct Patience {
+    /// Becomes true when nobody wants an answer any more.
+    pub stopped: Arc<AtomicBool>,
+    /// How long an answer may take.
+    pub timeout: Duration,
+}
+
+impl Patience {
+    /// Checks that there is still time for an answer that began to be waited for at `start`.
+    fn check(&self, start: Instant) -> Result<(), String> {
+        if self.stopped.load(Ordering::Relaxed) {
+            return Err("interrupted".to_owned());
+        }
+        if start.elapsed() < self.timeout {
+            return Ok(());
+        }
+        Err(format!(
+            "gave no answer within {} s; if it needs longer, give it more with `severity.timeout`",
+            self.timeout.as_secs_f64()
+        ))
+    }
+}
 
 /// One connection to a judge.
 pub(super) struct Connection {
     stream: BufReader<UnixStream>,
     child: Option<Child>,
-    stopped: Arc<AtomicBool>,
+    patience: Patience,
+    /// When the answer that is waited for began to be.
+    start: Instant,
+    /// Whether the judge is not waited for when it is to end.
+    is_given_up: bool,
 }
 
 impl Connection {
@@ -36,16 +68,12 @@ impl Connection {
     /// Says why it cannot be asked.
     pub fn open<'a>(
         source: &JudgeSource,
-        stopped: &Arc<AtomicBool>,
+        patience: Patience,
         greeting: &Greeting,
         golden: impl Iterator<Item = &'a [u8]>,
     ) -> Result<Connection, String> {
         let (stream, child) = match source {
-            JudgeSource::Socket(path) => {
-                let stream = UnixStream::connect(path)
-                    .map_err(|error| format!("cannot be reached: {error}"))?;
-                (stream, None)
-            }
+            JudgeSource::Socket(path) => (connect(path, &patience)?, None),
             JudgeSource::Command { command, directory } => {
                 let failed = |error: std::io::Error| format!("cannot be started: {error}");
                 let (own, other) = UnixStream::pair().map_err(failed)?;
@@ -62,11 +90,16 @@ impl Connection {
                 (own, Some(child))
             }
         };
-        let timeouts = stream.set_read_timeout(Some(PATIENCE));
-        let timeouts = timeouts.and_then(|()| stream.set_write_timeout(Some(PATIENCE)));
+        let timeouts = stream.set_read_timeout(Some(LOOK));
+        let timeouts = timeouts.and_then(|()| stream.set_write_timeout(Some(LOOK)));
         timeouts.map_err(|error| error.to_string())?;
-        let stopped = Arc::clone(stopped);
-        let mut connection = Connection { stream: BufReader::new(stream), child, stopped };
+        let mut connection = Connection {
+            stream: BufReader::new(stream),
+            child,
+            patience,
+            start: Instant::now(),
+            is_given_up: false,
+        };
         connection.send(greeting, golden)?;
         let answer = connection.answer()?;
         Answer::ready(&answer)?;
@@ -82,6 +115,7 @@ impl Connection {
         question: &Question,
         outputs: impl Iterator<Item = &'a [u8]>,
     ) -> Result<Judgement, String> {
+        self.start = Instant::now();
         self.expect_silence()?;
         self.send(question, outputs)?;
         let answer = self.answer()?;
@@ -140,25 +174,40 @@ impl Connection {
     fn answer(&mut self) -> Result<String, String> {
         let mut line = Vec::new();
         while line.last() != Some(&b'\n') {
-            let left = LONGEST_ANSWER - line.len() as u64;
-            match self.stream.by_ref().take(left).read_until(b'\n', &mut line) {
-                Ok(0) if left == 0 => {
-                    return Err(format!("its answer is longer than {LONGEST_ANSWER} bytes"));
+            let said = match self.stream.fill_buf() {
+                Ok(said) => said,
+                Err(error) => {
+                    self.wait_on(&error)?;
+                    continue;
                 }
-                Ok(0) => return Err(self.lost()),
-                Ok(_) => {}
-                Err(error) => self.wait_on(&error)?,
+            };
+            let end = said.iter().position(|byte| *byte == b'\n').map(|end| end + 1);
+            let taken = end.unwrap_or(said.len());
+            line.extend_from_slice(&said[..taken]);
+            self.stream.consume(taken);
+            if taken == 0 {
+                return Err(self.lost());
             }
+            if line.len() > LONGEST_ANSWER {
+                return Err(format!("its answer is longer than {LONGEST_ANSWER} bytes"));
+            }
+            // One that says a little again and again is no reason to wait longer.
+            self.check_patience()?;
         }
         String::from_utf8(line).map_err(|_| "its answer is no UTF-8".to_owned())
     }
 
-    /// Goes on waiting where nothing has come yet and nobody wants to stop.
+    fn check_patience(&mut self) -> Result<(), String> {
+        let checked = self.patience.check(self.start);
+        self.is_given_up |= checked.is_err();
+        checked
+    }
+
+    /// Goes on waiting where nothing has come yet and there is still time.
     fn wait_on(&mut self, error: &std::io::Error) -> Result<(), String> {
         match error.kind() {
-            ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
-                if !self.stopped.load(Ordering::Relaxed) =>
-            {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => {
+                self.check_patience()?;
                 let ended = self.child.as_mut().map(Child::try_wait);
                 // Its own children may still have its end of the connection.
                 if matches!(ended, Some(Ok(Some(_)))) { Err(self.lost()) } else { Ok(()) }
@@ -170,7 +219,7 @@ impl Connection {
 
     /// Why the judge says no more.
     fn lost(&mut self) -> String {
-        let status = self.child.as_mut().and_then(|child| end(child).ok());
+        let status = self.child.as_mut().and_then(|child| end(child, TO_END).ok());
         match status {
             Some(status) => format!(
                 "ended without an answer, {status}; what it printed stands above, on standard error"
@@ -180,11 +229,34 @@ impl Connection {
     }
 }
 
+/// Connects to a server, which may be busy.
+fn connect(path: &Path, patience: &Patience) -> Result<UnixStream, String> {
+    let failed = |error: Errno| format!("cannot be reached: {error}");
+    let address = SocketAddrUnix::new(path).map_err(failed)?;
+    let start = Instant::now();
+    loop {
+        // A plain connection would wait for as long as the server is busy.
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None);
+        let socket = socket.map_err(failed)?;
+        match rustix::net::connect(&socket, &address) {
+            Ok(()) => {
+                let stream = UnixStream::from(socket);
+                stream.set_nonblocking(false).map_err(|error| error.to_string())?;
+                return Ok(stream);
+            }
+            Err(Errno::AGAIN) => patience.check(start)?,
+            Err(error) => return Err(failed(error)),
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
 /// Waits a little for a program that has nothing more to do, then ends it.
-fn end(child: &mut Child) -> std::io::Result<std::process::ExitStatus> {
+fn end(child: &mut Child, patience: Duration) -> std::io::Result<std::process::ExitStatus> {
     let start = Instant::now();
     let mut status = child.try_wait()?;
-    while status.is_none() && start.elapsed() < TO_END {
+    while status.is_none() && start.elapsed() < patience {
         std::thread::sleep(Duration::from_millis(5));
         status = child.try_wait()?;
     }
@@ -198,7 +270,8 @@ impl Drop for Connection {
     fn drop(&mut self) {
         self.close();
         if let Some(child) = &mut self.child {
-            let _ = end(child);
+            let is_hurried = self.is_given_up || self.patience.stopped.load(Ordering::Relaxed);
+            let _ = end(child, if is_hurried { Duration::ZERO } else { TO_END });
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::application::CommandLine;
 use crate::campaign::Campaign;
 use crate::element::ElementType;
 use crate::extents::Extents;
-use connection::Connection;
+use connection::{Connection, Patience};
 use flipwave_analysis::Severity;
 use flipwave_injector::Output;
 use message::{Greeting, OutputDescription, Question};
@@ -21,6 +21,16 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// The judge of a campaign, as its file describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JudgeSettings {
+    /// Who judges.
+    pub source: JudgeSource,
+    /// How long an answer may take.
+    pub timeout: Duration,
+}
 
 /// Who judges.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,7 +93,7 @@ impl<'a> ShownOutput<'a> {
 
 /// The judge of a campaign, for all of its workers.
 pub(crate) struct Judge<'a> {
-    source: &'a JudgeSource,
+    settings: &'a JudgeSettings,
     greeting: Greeting,
     golden: Vec<Cow<'a, [u8]>>,
     /// Which of a run's outputs it is shown.
@@ -95,12 +105,12 @@ pub(crate) struct Judge<'a> {
 impl<'a> Judge<'a> {
     /// The judge of a campaign, who is shown `outputs`; nothing where it has none. Nobody is asked yet.
     pub fn of(campaign: &'a Campaign, outputs: Vec<ShownOutput<'a>>) -> Option<Judge<'a>> {
-        let source = campaign.severity.as_ref()?;
+        let settings = campaign.severity.as_ref()?;
         let places = outputs.iter().map(|own| own.place).collect();
         let (described, golden) =
             outputs.into_iter().map(|own| (own.description, own.golden)).unzip();
         Some(Judge {
-            source,
+            settings,
             greeting: Greeting::new(&campaign.name, described),
             golden,
             places,
@@ -123,7 +133,11 @@ impl<'a> Judge<'a> {
                 Some(connection) => connection,
                 None => {
                     let golden = self.golden.iter().map(|own| &**own);
-                    Connection::open(self.source, self.stopped, &self.greeting, golden)?
+                    let patience = Patience {
+                        stopped: Arc::clone(self.stopped),
+                        timeout: self.settings.timeout,
+                    };
+                    Connection::open(&self.settings.source, patience, &self.greeting, golden)?
                 }
             };
             let question = Question { index, bytes: self.greeting.other_lengths(&shown) };
@@ -131,7 +145,10 @@ impl<'a> Judge<'a> {
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
             Ok(judgement)
         };
-        ask().map_err(|reason: String| SeverityError { judge: self.source.to_string(), reason })
+        ask().map_err(|reason: String| SeverityError {
+            judge: self.settings.source.to_string(),
+            reason,
+        })
     }
 }
 

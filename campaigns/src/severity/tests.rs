@@ -2,6 +2,13 @@
 
 use super::*;
 use crate::severity::message::Greeting;
+use std::os::unix::net::UnixStream;
+use std::time::Instant;
+
+/// More than any of these judges needs.
+fn patience() -> Patience {
+    Patience { stopped: Arc::default(), timeout: Duration::from_secs(60) }
+}
 
 /// A judge in the shell's language: it says what `script` says after it has read the greeting line and
 /// eight bytes of an output.
@@ -27,10 +34,9 @@ fn greeting() -> Greeting {
 }
 
 fn ask(source: &JudgeSource) -> Result<Judgement, String> {
-    let stopped = Arc::default();
     let output = [1_u8, 2, 3, 4, 5, 6, 7, 8];
     let outputs = || [output.as_slice()].into_iter();
-    let mut connection = Connection::open(source, &stopped, &greeting(), outputs())?;
+    let mut connection = Connection::open(source, patience(), &greeting(), outputs())?;
     connection.ask(&Question { index: 17, bytes: None }, outputs())
 }
 
@@ -59,7 +65,7 @@ fn a_judge_learns_the_length_of_outputs_where_it_is_another() {
     let source = judge(&format!("{READY}{answer}"));
     let golden = [[0_u8; 8].as_slice()];
     let mut connection =
-        Connection::open(&source, &Arc::default(), &greeting, golden.into_iter()).expect("ready");
+        Connection::open(&source, patience(), &greeting, golden.into_iter()).expect("ready");
     let question = Question { index: 1, bytes: Some(vec![3]) };
     let judgement = connection.ask(&question, [[0_u8; 3].as_slice()].into_iter());
     assert_eq!(judgement, Ok(Judgement { severity: Severity::Tolerable, measures: None }));
@@ -80,10 +86,43 @@ fn a_judge_that_fails_says_why() {
 fn nobody_waits_for_a_judge_when_the_campaign_is_to_stop() {
     let source = judge(&format!("{READY} exec sleep 600"));
     let stopped = Arc::new(AtomicBool::new(false));
+    let patience = Patience { stopped: Arc::clone(&stopped), ..patience() };
     let output = [0_u8; 8];
     let outputs = || [output.as_slice()].into_iter();
     let mut connection =
-        Connection::open(&source, &stopped, &greeting(), outputs()).expect("ready");
+        Connection::open(&source, patience, &greeting(), outputs()).expect("ready");
     stopped.store(true, std::sync::atomic::Ordering::Relaxed);
+    let start = Instant::now();
     assert!(connection.ask(&Question { index: 0, bytes: None }, outputs()).is_err());
+    drop(connection);
+    assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
+}
+
+/// One that hangs, one that never comes to the end of a line, and a server that takes no connection.
+#[test]
+fn a_judge_that_gives_no_answer_in_time_is_an_error() {
+    let patience = || Patience { stopped: Arc::default(), timeout: Duration::from_millis(300) };
+    let output = [0_u8; 8];
+    let outputs = || [output.as_slice()].into_iter();
+    let words = ["gave no answer within 0.3 s", "`severity.timeout`"];
+    let check = |error: String| words.map(|own| assert!(error.contains(own), "{error}"));
+    let silent = judge(&format!("{READY} exec sleep 600"));
+    let mut connection =
+        Connection::open(&silent, patience(), &greeting(), outputs()).expect("ready");
+    let question = Question { index: 0, bytes: None };
+    check(connection.ask(&question, outputs()).expect_err("silence"));
+    let start = Instant::now();
+    drop(connection);
+    assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
+    let talking = judge("while :; do printf . >&0; sleep 0.02; done");
+    let open = |source: &JudgeSource| {
+        Connection::open(source, patience(), &greeting(), outputs()).err().expect("no judge")
+    };
+    check(open(&talking));
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("socket");
+    let listener = std::os::unix::net::UnixListener::bind(&path).expect("a socket");
+    rustix::net::listen(&listener, 0).expect("a short queue");
+    let _waiting = UnixStream::connect(&path).expect("the one that has room");
+    check(open(&JudgeSource::Socket(path)));
 }

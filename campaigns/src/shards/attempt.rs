@@ -112,7 +112,9 @@ impl OwnAttempt {
 impl Attempt {
     /// The attempts in a folder, those that can be read, by when they began.
     pub fn all(folder: &SharedFolder) -> Result<Vec<Attempt>, FolderError> {
-        let read = |path: PathBuf| serde_json::from_slice(&std::fs::read(path).ok()?).ok();
+        let read = |path: PathBuf| {
+            serde_json::from_slice(&flipwave_input::read(&path, flipwave_input::RECORD).ok()?).ok()
+        };
         let mut all: Vec<Attempt> = folder.attempts()?.into_iter().filter_map(read).collect();
         // Of two of the same second, the one that has not ended is the later.
         let order = |own: &Attempt| (own.owner.since.clone(), own.state == AttemptState::Running);

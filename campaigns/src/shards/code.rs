@@ -40,7 +40,7 @@ pub(super) fn compiled(
         if let Code::Source { path, options } = &launch.code {
             let kept = kept(folder, path, options, &campaign.target)?;
             let version = kept.with_extension("compiler");
-            let text = fs::read_to_string(&version);
+            let text = flipwave_input::read_text(&version, flipwave_input::TEXT);
             let text = text.map_err(|reason| FolderError::Unread { path: version, reason })?;
             compiled.compiler = Some(text);
             launch.code = Code::Object { path: kept };
@@ -57,7 +57,7 @@ fn kept(
     target: &Target,
 ) -> Result<PathBuf, CampaignError> {
     let failed = |error: CompileError| CampaignError::from(PrepareError::Compile(error));
-    let text = fs::read(source).map_err(|reason| {
+    let text = flipwave_input::read(source, flipwave_input::TEXT).map_err(|reason| {
         failed(CompileError::Source { source_file: source.to_owned(), reason })
     })?;
     let target_name = target.to_string();

@@ -42,6 +42,9 @@ const FORMAT: u32 = 1;
 /// Bytes of a last line at most: 64 digits and two numbers.
 const LONGEST_TAIL: u64 = 256;
 
+/// Bytes of a line at most. Sites and measures of a row have hundreds.
+const LONGEST_LINE: u64 = 16 << 20;
+
 /// Of which campaign rows are.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Of<'a> {
@@ -138,7 +141,7 @@ impl ShardReader {
         range: &Range<u64>,
     ) -> Result<ShardReader, ShardError> {
         let path = folder.rows(range);
-        let file = File::open(&path);
+        let file = flipwave_input::open(&path);
         let file = file.map_err(|reason| FolderError::Unread { path: path.clone(), reason })?;
         let input = BufReader::with_capacity(1 << 16, file);
         let (digest, line) = (Sha256::new(), Vec::new());
@@ -185,7 +188,7 @@ impl ShardReader {
 
     fn next_line(&mut self) -> Result<(), ShardError> {
         self.line.clear();
-        let read = self.input.read_until(b'\n', &mut self.line);
+        let read = self.input.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut self.line);
         read.map_err(|reason| FolderError::Unread { path: self.path.clone(), reason })?;
         if self.line.last() != Some(&b'\n') {
             return Err(self.damaged("it ends in the middle".to_owned()));
@@ -225,11 +228,11 @@ pub(super) fn finished(folder: &SharedFolder) -> Result<Vec<Range<u64>>, FolderE
 
 fn has_tail(path: &Path, rows: u64) -> bool {
     let read = || -> io::Result<Option<(u64, Tail)>> {
-        let mut file = File::open(path)?;
+        let mut file = flipwave_input::open(path)?;
         let length = file.metadata()?.len();
         file.seek(SeekFrom::Start(length.saturating_sub(LONGEST_TAIL)))?;
         let mut end = Vec::new();
-        file.read_to_end(&mut end)?;
+        file.take(LONGEST_TAIL).read_to_end(&mut end)?;
         let Some(text) = end.strip_suffix(b"\n") else { return Ok(None) };
         let start = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let bytes = length - (end.len() - start) as u64;

@@ -8,14 +8,14 @@ use super::plan::ShardPlan;
 use super::rows::Shards;
 use crate::folder::FolderError;
 use flipwave_analysis::Look;
-use std::fs;
 
 /// The looks that were found out so far, in their order.
 pub(super) fn known(folder: &SharedFolder, plan: &ShardPlan) -> Vec<Look> {
     let sizes = plan.until.iter().flat_map(|until| &until.looks);
     let read = |size: &u64| -> Option<Look> {
+        let path = folder.look(plan.count, *size);
         // What is not whole is found out again.
-        serde_json::from_slice(&fs::read(folder.look(plan.count, *size)).ok()?).ok()
+        serde_json::from_slice(&flipwave_input::read(&path, flipwave_input::RECORD).ok()?).ok()
     };
     sizes.map_while(read).collect()
 }

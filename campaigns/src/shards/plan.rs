@@ -9,7 +9,6 @@ use crate::schema::ResultsFormat;
 use flipwave_analysis::{ComparedOutput, Course, Pilot, SampleDesign, Until, stage_ends};
 use flipwave_injector::{FidelityRecord, Population};
 use serde::{Deserialize, Serialize};
-use std::fs;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
@@ -80,7 +79,7 @@ impl ShardPlan {
     /// The plan of this many injections; nothing where there is none.
     fn read(folder: &SharedFolder, count: u64) -> Result<Option<ShardPlan>, ShardError> {
         let path = folder.plan(count);
-        let text = match fs::read(&path) {
+        let text = match flipwave_input::read(&path, flipwave_input::RECORD) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             text => text.map_err(|reason| FolderError::Unread { path: path.clone(), reason })?,
         };

@@ -10,7 +10,6 @@ use crate::runners::InjectionPath;
 use flipwave_device::{Device, DeviceError};
 use flipwave_injector::Workload;
 use sha2::{Digest, Sha256};
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -123,7 +122,7 @@ fn files<'a>(all: impl IntoIterator<Item = &'a Path>) -> Result<String, FolderEr
     let mut block = vec![0; BLOCK];
     for path in all {
         let mut read = || -> io::Result<()> {
-            let mut file = File::open(path)?;
+            let mut file = flipwave_input::open(path)?;
             digest.update(file.metadata()?.len().to_le_bytes());
             loop {
                 match file.read(&mut block)? {

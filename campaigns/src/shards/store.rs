@@ -13,7 +13,6 @@ use flipwave_device::Statistics;
 use flipwave_injector::{FidelityRecord, Profile, Recorded, StoredProfile, StoredTouched, Survey};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::fs;
 use std::num::NonZeroUsize;
 
 /// What is kept.
@@ -58,7 +57,11 @@ pub(super) fn survey(
     let is_kept = !matches!(campaign.workload, CampaignWorkload::Application(_))
         && prepared.path == InjectionPath::Embedded;
     let path = folder.golden(key);
-    if let Some(kept) = is_kept.then(|| fs::read(&path).ok()).flatten().and_then(|own| open(&own)) {
+    if let Some(kept) = is_kept
+        .then(|| flipwave_input::read(&path, flipwave_input::BINARY).ok())
+        .flatten()
+        .and_then(|own| open(&own))
+    {
         return Ok(kept.surveyed(campaign.faults()?));
     }
     let Survey { golden, profile, fidelity, recorded } =
@@ -117,6 +120,7 @@ fn open(bytes: &[u8]) -> Option<Kept> {
 mod tests {
     use super::*;
     use crate::prepare::prepare;
+    use std::fs;
     use std::path::Path;
 
     #[test]

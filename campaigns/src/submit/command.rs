@@ -1,6 +1,7 @@
 //! Engines' own programs.
 
 use super::error::SubmitError;
+use flipwave_child::ChildError;
 use std::process::Command;
 
 /// Runs a program to its successful end, and gives what it printed. `hint` says what to do where there
@@ -13,10 +14,14 @@ pub(super) fn output(
     arguments: &[String],
     hint: &'static str,
 ) -> Result<String, SubmitError> {
-    let output = Command::new(program)
-        .args(arguments)
-        .output()
-        .map_err(|reason| SubmitError::Missing { program: program.to_owned(), reason, hint })?;
+    let mut command = Command::new(program);
+    let output =
+        flipwave_child::run(command.args(arguments), b"").map_err(|error| match error {
+            ChildError::Run(reason) => {
+                SubmitError::Missing { program: program.to_owned(), reason, hint }
+            }
+            ChildError::Interrupted => SubmitError::Interrupted { program: program.to_owned() },
+        })?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }

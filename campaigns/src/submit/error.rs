@@ -19,6 +19,12 @@ pub enum SubmitError {
         /// What to do.
         hint: &'static str,
     },
+    /// The engine's program was ended with this one.
+    #[error("interrupted while `{program}` was running")]
+    Interrupted {
+        /// The program.
+        program: String,
+    },
     /// The engine refused.
     #[error("`{command}` failed: {message}")]
     Refused {
@@ -26,6 +32,15 @@ pub enum SubmitError {
         command: String,
         /// What it said.
         message: String,
+    },
+    /// A path that cannot be part of a script.
+    #[error(
+        "{path:?} has a line end, another control character, or bytes that are no UTF-8, which no script \
+         of a batch system can have; choose another folder"
+    )]
+    Lines {
+        /// The path.
+        path: PathBuf,
     },
     /// A script cannot be written.
     #[error("cannot write {}: {reason}", path.display())]

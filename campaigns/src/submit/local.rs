@@ -7,7 +7,6 @@ use crate::error::CampaignError;
 use crate::shards::{MergeOptions, MergedFolder, merge_folder};
 use flipwave_injector::Attendance;
 use rustix::process::{Pid, Signal, kill_process};
-use std::fs::File;
 use std::io;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Mutex;
@@ -28,22 +27,24 @@ pub(super) fn run(
     let at_once = options.at_once.map_or(at_once, u64::from).min(options.shards.get());
     let next = AtomicU64::new(1);
     let given_up = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for _ in 0..at_once {
-            scope.spawn(|| {
-                while !attendance.is_stopped() {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    if number > options.shards.get() {
-                        break;
-                    }
-                    let ended = shard(attendance, scripts, number);
-                    let is_done = ended.is_ok_and(|status| status.success());
-                    if let (false, Ok(mut given_up)) = (is_done, given_up.lock()) {
-                        given_up.push(number);
-                    }
-                }
-            });
+    let work = || {
+        while !attendance.is_stopped() {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number > options.shards.get() {
+                break;
+            }
+            let ended = shard(attendance, scripts, number);
+            let is_done = ended.is_ok_and(|status| status.success());
+            if let (false, Ok(mut given_up)) = (is_done, given_up.lock()) {
+                given_up.push(number);
+            }
         }
+    };
+    std::thread::scope(|scope| {
+        // Where the system has no more threads, those that there are run all shards.
+        let start = |_| std::thread::Builder::new().spawn_scoped(scope, work).ok();
+        let _others: Vec<_> = (1..at_once).map_while(start).collect();
+        work();
     });
     if attendance.is_stopped() {
         return Err(CampaignError::Interrupted);
@@ -61,7 +62,7 @@ pub(super) fn run(
 /// Runs a shard to its end; it is asked to stop when the campaign is.
 fn shard(attendance: &Attendance, scripts: &Scripts, number: u64) -> io::Result<ExitStatus> {
     let log = scripts.log(&format!("{number}.txt"));
-    let log = File::options().append(true).create(true).open(log)?;
+    let log = flipwave_output::append(&log)?;
     let mut child = Command::new(scripts.path("shard.sh"))
         .arg(number.to_string())
         .stdin(Stdio::null())

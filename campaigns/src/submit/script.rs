@@ -21,9 +21,15 @@ impl Scripts {
     /// Writes what does a shard and what merges them.
     pub fn write(own: &CampaignFile, options: &SubmitOptions) -> Result<Scripts, SubmitError> {
         let absolute = |path: &Path| {
-            fs::canonicalize(path)
-                .map_err(|reason| SubmitError::Script { path: path.to_owned(), reason })
+            let failed = |reason| SubmitError::Script { path: path.to_owned(), reason };
+            let path = fs::canonicalize(path).map_err(failed)?;
+            check_lines(&path)?;
+            Ok(path)
         };
+        [Some(&options.program), options.container.as_ref()]
+            .into_iter()
+            .flatten()
+            .try_for_each(|path| check_lines(path))?;
         let out = absolute(&options.folder)?;
         let (path, seed, variant) = match own {
             CampaignFile::Plain(campaign) => (&campaign.file, Some(campaign.seed), None),
@@ -144,6 +150,15 @@ impl Scripts {
             self.name,
             quoted(&self.folder),
         )
+    }
+}
+
+/// Checks that a path is part of a line: batch systems read lines of scripts as options, whatever a shell
+/// makes of quotes.
+fn check_lines(path: &Path) -> Result<(), SubmitError> {
+    match path.to_str() {
+        Some(text) if !text.contains(char::is_control) => Ok(()),
+        _ => Err(SubmitError::Lines { path: path.to_owned() }),
     }
 }
 

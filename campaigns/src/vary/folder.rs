@@ -63,7 +63,7 @@ impl VariantList {
     pub fn read(folder: &Path) -> Result<Option<VariantList>, FolderError> {
         let path = folder.join(LIST);
         let failed = |reason| FolderError::Unread { path: path.clone(), reason };
-        let text = match std::fs::read(&path) {
+        let text = match flipwave_input::read(&path, flipwave_input::RECORD) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             text => text.map_err(failed)?,
         };

@@ -5,6 +5,7 @@ use super::folder::VariantList;
 use crate::folder::{FolderError, RESULTS, SUMMARY};
 use crate::lock::FolderLock;
 use csv::ByteRecord;
+use flipwave_input::BoundedLines;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
@@ -64,7 +65,8 @@ fn write(lock: &FolderLock, list: &VariantList, from: &str, to: &str) -> Result<
             }
         }
         let before = [&own.name].into_iter().chain(&own.values);
-        let before: ByteRecord = before.map(String::as_bytes).collect();
+        let before = before.map(|cell| flipwave_output::marked(cell).into_bytes());
+        let before: ByteRecord = before.collect();
         let mut row = ByteRecord::new();
         while rows.read_byte_record(&mut row).map_err(|error| unread(error.into()))? {
             let all = before.iter().chain(row.iter());
@@ -77,6 +79,7 @@ fn write(lock: &FolderLock, list: &VariantList, from: &str, to: &str) -> Result<
     flipwave_output::finish(unfinished, &path).map_err(failed)
 }
 
-fn open(path: &Path) -> io::Result<csv::Reader<File>> {
-    Ok(csv::ReaderBuilder::new().buffer_capacity(1 << 20).from_reader(File::open(path)?))
+fn open(path: &Path) -> io::Result<csv::Reader<BoundedLines<File>>> {
+    let table = flipwave_input::open_lines(path)?;
+    Ok(csv::ReaderBuilder::new().buffer_capacity(1 << 20).from_reader(table))
 }

@@ -1,13 +1,14 @@
 //! Running clang.
 
 use super::HookError;
+use flipwave_child::ChildError;
 use flipwave_isa::Target;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Write};
+use std::io;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 use std::sync::{Mutex, PoisonError};
 
 /// What all sources of hooks are compiled with.
@@ -70,20 +71,21 @@ pub fn clang_major(version: &str) -> Option<u32> {
 ///
 /// # Errors
 /// If it does not run, or is too old.
-pub fn clang_version(program: &Path) -> io::Result<String> {
+pub fn clang_version(program: &Path) -> Result<String, ChildError> {
     static VERSIONS: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::new());
     let mut versions = VERSIONS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(version) = versions.get(program) {
         return Ok(version.clone());
     }
-    let output = Command::new(program).arg("--version").output()?;
+    let output = flipwave_child::run(Command::new(program).arg("--version"), b"")?;
     let text = String::from_utf8_lossy(&output.stdout);
     let version = text.lines().next().unwrap_or_default().to_owned();
     if clang_major(&version).is_some_and(|major| major < *MAJORS.start()) {
         let oldest = MAJORS.start();
         return Err(io::Error::other(format!(
             "it is {version}, and {oldest} is the oldest that does"
-        )));
+        ))
+        .into());
     }
     versions.insert(program.to_owned(), version.clone());
     Ok(version)
@@ -107,7 +109,7 @@ impl Clang {
     pub fn at(program: PathBuf) -> Result<Clang, HookError> {
         match clang_version(&program) {
             Ok(version) => Ok(Clang { program, version }),
-            Err(reason) => Err(HookError::Clang { clang: program, reason }),
+            Err(error) => Err(failed(&program, error)),
         }
     }
 
@@ -132,28 +134,21 @@ impl Clang {
         options: &[OsString],
         text: &str,
     ) -> Result<Result<Vec<u8>, String>, HookError> {
-        let failed = |reason| HookError::Clang { clang: self.program.clone(), reason };
-        let mut child = Command::new(&self.program)
-            .args(options)
-            .args(["-o", "-", "-"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(failed)?;
-        let stdin = child.stdin.take();
-        let Output { status, stdout, stderr } = std::thread::scope(|scope| {
-            scope.spawn(move || {
-                // A compiler that stops reading says itself why.
-                stdin.map(|mut stdin| stdin.write_all(text.as_bytes()))
-            });
-            child.wait_with_output()
-        })
-        .map_err(failed)?;
+        let mut command = Command::new(&self.program);
+        command.args(options).args(["-o", "-", "-"]);
+        let Output { status, stdout, stderr } = flipwave_child::run(&mut command, text.as_bytes())
+            .map_err(|error| failed(&self.program, error))?;
         if status.success() {
             return Ok(Ok(stdout));
         }
         Ok(Err(String::from_utf8_lossy(&stderr).trim_end().to_owned()))
+    }
+}
+
+fn failed(clang: &Path, error: ChildError) -> HookError {
+    match error {
+        ChildError::Run(reason) => HookError::Clang { clang: clang.to_owned(), reason },
+        ChildError::Interrupted => HookError::Interrupted { clang: clang.to_owned() },
     }
 }
 

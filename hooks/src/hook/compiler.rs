@@ -1,12 +1,13 @@
 //! From C to bodies.
 
 use super::alone::stands_alone;
-use super::cache::{Cache, digest};
 use super::clang::Clang;
 use super::object::Object;
 use super::signature::{Declarations, Signature};
 use super::{Body, EntryPoint, HookData, HookError, body, wrapper};
+use flipwave_cache::Cache;
 use flipwave_isa::{Isa, Target};
+use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -34,7 +35,7 @@ impl Source {
     /// # Errors
     /// [`HookError::Source`].
     pub fn read(file: &Path) -> Result<Source, HookError> {
-        let text = std::fs::read_to_string(file)
+        let text = flipwave_input::read_text(file, flipwave_input::TEXT)
             .map_err(|reason| HookError::Source { file: file.to_owned(), reason })?;
         Ok(Source {
             name: file.display().to_string(),
@@ -150,7 +151,9 @@ impl HookCompiler {
     ) -> Result<HookSource, HookError> {
         let options = Clang::options(target, wave_size);
         let header = format!("include-{}/flipwave.h", &digest([HEADER.as_bytes()])[..16]);
-        let header = self.cache.file(&header, HEADER.as_bytes())?;
+        let header = self.cache.file(&header, HEADER.as_bytes()).map_err(|reason| {
+            HookError::Cache { path: self.cache.folder().join(&header), reason }
+        })?;
         let mut preprocess = options.clone();
         preprocess.extend(["-xc".into(), "-E".into(), "-include".into(), header.clone().into()]);
         for folder in source.include.iter().map(PathBuf::as_path).chain(header.parent()) {
@@ -249,7 +252,14 @@ impl HookCompiler {
         let name = digest(
             parts.into_iter().chain(arguments.iter().map(|argument| argument.as_encoded_bytes())),
         );
-        self.cache.get(&format!("{name}.{suffix}"), || self.run(source, arguments, text))
+        let name = format!("{name}.{suffix}");
+        if let Some(kept) = self.cache.get(&name) {
+            return Ok(kept);
+        }
+        let made = self.run(source, arguments, text)?;
+        let failed = |reason| HookError::Cache { path: self.cache.path(&name), reason };
+        self.cache.put(&name, &made).map_err(failed)?;
+        Ok(made)
     }
 
     fn run(
@@ -270,6 +280,16 @@ impl HookSource {
     fn output(&self, reason: &dyn std::fmt::Display) -> HookError {
         HookError::Output { source_name: self.name.clone(), reason: reason.to_string() }
     }
+}
+
+/// A name for what is made from `parts`: their digest in hexadecimal.
+fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
+    let mut digest = Sha256::new();
+    for part in parts {
+        digest.update((part.len() as u64).to_le_bytes());
+        digest.update(part);
+    }
+    digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Tells sizes that do not fit, which the compiler alone knows, from other complaints.

@@ -26,6 +26,12 @@ pub enum HookError {
         /// Why not.
         reason: std::io::Error,
     },
+    /// The compiler was ended with the program that called it.
+    #[error("interrupted while the compiler `{}` was running", clang.display())]
+    Interrupted {
+        /// The program.
+        clang: PathBuf,
+    },
     /// Compiled hooks cannot be kept.
     #[error(
         "cannot keep compiled hooks in {}: {reason}; set FLIPWAVE_CACHE to another folder",

@@ -9,7 +9,6 @@ mod address;
 mod alone;
 mod argument;
 mod body;
-mod cache;
 mod channel;
 mod clang;
 mod compiler;
@@ -34,7 +33,6 @@ pub use alone::stands_alone;
 pub use argument::{
     Argument, ArgumentShape, EntryPoint, EntryValue, Form, InputValue, LoweredCall,
 };
-pub use cache::cache_folder;
 pub use channel::{Channel, ChannelError, Record};
 pub use clang::{clang_major, clang_path, clang_version};
 pub use compiler::{CompiledHooks, HEADER, HookCompiler, HookSource, Source};

@@ -40,7 +40,7 @@ pub enum Rule {
 
 impl Rule {
     /// All of them.
-    pub const ALL: [Rule; 14] = [
+    pub const ALL: [Rule; 15] = [
         Rule::WaitCounter,
         Rule::ManualHazard,
         Rule::UndefinedValue,

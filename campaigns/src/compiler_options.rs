@@ -1,0 +1,238 @@
+//! Options of the compiler that can do no more than compile.
+//!
+//! A compiler takes options with which it writes other files or loads code: plugins, profiles,
+//! time traces, response files. Those known to do neither are listed here, as new ones of the other
+//! kind come with every version.
+
+/// Beginnings of options that only say how code is compiled, or where headers are.
+const PLAIN: [&str; 28] = [
+    "-D",
+    "-U",
+    "-I",
+    "-O",
+    "-W",
+    "-f",
+    "-g",
+    "-m",
+    "-cl-",
+    "-std=",
+    "-isystem",
+    "-iquote",
+    "-idirafter",
+    "-include",
+    "-nogpulib",
+    "-nogpuinc",
+    "-nostdinc",
+    "-ansi",
+    "-pedantic",
+    "-pipe",
+    "-pthread",
+    "-w",
+    "--offload-arch=",
+    "--rocm-path=",
+    "--rocm-device-lib-path=",
+    "--hip-path=",
+    "--cuda-path=",
+    "--gpu-",
+];
+
+/// Beginnings of options among [`PLAIN`] that hand text to another program or to LLVM.
+const PASSED_ON: [&str; 7] =
+    ["-Wl,", "-Wa,", "-Wp,", "-mllvm", "-mmlir", "-mlink-", "-include-pch"];
+
+/// Parts of names of options with `-f` and `-g` that write or load files.
+const FILES: [&str; 29] = [
+    "plugin",
+    "profile",
+    "coverage",
+    "record",
+    "trace",
+    "module",
+    "pch",
+    "dump",
+    "crash",
+    "report",
+    "stats",
+    "usage",
+    "lto",
+    "use-ld",
+    "embed",
+    "file",
+    "dir",
+    "index",
+    "path",
+    "log",
+    "cache",
+    "session",
+    "split-dwarf",
+    "codegen-data",
+    "save",
+    "emit",
+    "sections=list",
+    "xray",
+    "deps",
+];
+
+/// Options whose value is the next word, which is no option then.
+const WITH_VALUE: [&str; 7] = ["-D", "-U", "-I", "-isystem", "-iquote", "-idirafter", "-include"];
+
+/// The first option, and its place, that is not known to do no more than compile.
+pub(crate) fn first_unsafe(options: &[String]) -> Option<(usize, &str)> {
+    let mut is_value = false;
+    options.iter().enumerate().map(|(place, option)| (place, option.as_str())).find(
+        |(_, option)| {
+            // Response files are read before anything else, also in the place of a value.
+            let is_safe = !option.starts_with('@') && (is_value || is_plain(option));
+            is_value = !is_value && WITH_VALUE.contains(option);
+            !is_safe
+        },
+    )
+}
+
+fn is_plain(option: &str) -> bool {
+    let begins = |starts: &[&str]| starts.iter().any(|start| option.starts_with(start));
+    let names_files = ["-f", "-g"].iter().any(|start| option.starts_with(start))
+        && !option.starts_with("-fno-")
+        && FILES.iter().any(|part| option.contains(part));
+    begins(&PLAIN) && !begins(&PASSED_ON) && !names_files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use std::path::Path;
+    use std::process::Command;
+
+    fn found<'a>(options: &[&'a str]) -> Option<(usize, &'a str)> {
+        let all: Vec<String> = options.iter().map(|own| (*own).to_owned()).collect();
+        first_unsafe(&all).map(|(place, _)| (place, options[place]))
+    }
+
+    #[test]
+    fn options_that_write_files_or_load_code_are_found_where_they_stand() {
+        for option in [
+            "-o",
+            "-oother",
+            "--output=x",
+            "-save-temps",
+            "--save-temps=obj",
+            "-MD",
+            "-MF",
+            "-MJ",
+            "-fplugin=x.so",
+            "-fpass-plugin=x.so",
+            "-fplugin-arg-x-y",
+            "-Xclang",
+            "-load",
+            "-mllvm",
+            "-mllvm=-load=x.so",
+            "-fprofile-generate=x",
+            "-fprofile-instr-generate",
+            "-fcs-profile-generate",
+            "-fprofile-use=x",
+            "-ftest-coverage",
+            "--coverage",
+            "-ftime-trace",
+            "-ftime-trace=x",
+            "-fsave-optimization-record",
+            "-foptimization-record-file=x",
+            "-fcrash-diagnostics-dir=x",
+            "-fmodules-cache-path=x",
+            "-gsplit-dwarf",
+            "-fstack-usage",
+            "-Wl,-o,x",
+            "-Wa,x",
+            "-Wp,-MD,x",
+            "-Xlinker",
+            "-B.",
+            "-fuse-ld=./x",
+            "--ld-path=x",
+            "--config=x",
+            "@x",
+            "x.c",
+            "-index-store-path",
+            "-serialize-diagnostics",
+            "-include-pch",
+            "-dumpdir",
+            "-cc1",
+            "-###",
+            "-E",
+            "-S",
+            "--gcc-toolchain=x",
+            "-resource-dir=x",
+            "-working-directory=x",
+            "-ccc-install-dir",
+            "",
+        ] {
+            assert_eq!(found(&["-O3", option]), Some((1, option)), "{option}");
+        }
+        assert_eq!(found(&["-I", "@x"]), Some((1, "@x")), "a response file");
+        assert_eq!(found(&["-I", "-D", "x.c"]), Some((2, "x.c")), "the value was `-D`");
+    }
+
+    #[test]
+    fn options_that_only_compile_are_taken() {
+        for options in [
+            &["-O3", "-DA=-o", "-D", "B", "-I", "include", "-Iinclude", "-include", "a.h"][..],
+            &["-cl-fast-relaxed-math", "-cl-std=CL3.0", "-std=c++20", "-Wall", "-Wno-unused", "-w"],
+            &["-ffast-math", "-ffp-contract=off", "-fgpu-rdc", "-fno-gpu-rdc", "-funroll-loops"],
+            &["-mwavefrontsize64", "-mno-wavefrontsize64", "-mcumode", "-munsafe-fp-atomics"],
+            &["-mcpu=gfx9-4-generic", "--offload-arch=gfx90a", "--rocm-path=/opt/rocm", "-g"],
+            &["-gline-tables-only", "-fno-profile-generate", "-fdenormal-fp-math=ieee", "-g3"],
+        ] {
+            assert_eq!(found(options), None, "{options:?}");
+        }
+    }
+
+    /// Runs the installed compiler with each of its options that would be taken, in a folder of its
+    /// own, and looks what it leaves there.
+    #[test]
+    fn no_option_of_the_installed_compiler_that_is_taken_writes_a_file() {
+        let clang = flipwave_hooks::hook::clang_path();
+        let folder = tempfile::tempdir().expect("a folder");
+        let work = folder.path().join("work");
+        std::fs::create_dir(&work).expect("a folder");
+        std::fs::write(folder.path().join("a.cl"), "kernel void f(global int *a) { *a = 1; }\n")
+            .expect("written");
+        let left = || -> BTreeSet<String> {
+            let entries = std::fs::read_dir(&work).expect("a folder").flatten();
+            entries.map(|own| own.file_name().to_string_lossy().into_owned()).collect()
+        };
+        let run = |option: &str| {
+            let mut command = Command::new(&clang);
+            command.current_dir(&work).args(["-xcl", "--target=amdgcn-amd-amdhsa", "-mcpu=gfx90a"]);
+            command.args(["-nogpulib", "-c", option, "-o", "/dev/null", "../a.cl"]);
+            command.output().expect("the compiler");
+            let left = left();
+            left.iter().for_each(|own| drop(std::fs::remove_file(Path::new(&work).join(own))));
+            left
+        };
+        // The search finds what it should: these do write files.
+        for option in ["-ftime-trace=x", "-save-temps", "-fstack-usage"] {
+            assert!(!run(option).is_empty(), "{option}");
+        }
+        let help = Command::new(&clang).arg("--help-hidden").output().expect("the compiler");
+        let help = String::from_utf8_lossy(&help.stdout).into_owned();
+        let names = help.lines().filter_map(|line| line.trim().split_whitespace().next());
+        let risky = ["<file", "<path", "<dir", "=<value", "<pathname", "<dsopath"];
+        let mut count = 0;
+        for name in names.filter(|name| name.starts_with("-f") || name.starts_with("-g")) {
+            let option = match risky.iter().find_map(|part| name.find(part)) {
+                Some(at) => format!("{}x", name[..at].trim_end_matches('=').to_owned() + "="),
+                None => name.to_owned(),
+            };
+            let option = option.split('<').next().unwrap_or_default().to_owned();
+            let says = help.lines().find(|line| line.trim().starts_with(name)).unwrap_or_default();
+            let may_write =
+                ["file", "output", "write", "emit", "save", "generate", "record", "path"]
+                    .iter()
+                    .any(|word| says.to_lowercase().contains(word));
+            if may_write && is_plain(&option) {
+                count += 1;
+                assert_eq!(run(&option), BTreeSet::new(), "{option}");
+            }
+        }
+        assert!(count > 20, "{count} options looked at");
+    }
+}
