@@ -186,3 +186,68 @@ fn every_file_that_the_page_on_architecture_names_is_there() {
     }
     assert!(seen > 40, "{seen} files found");
 }
+
+/// Crates whose idea is to open files, and those that users do not run.
+const OPENERS: [&str; 5] = ["input", "output", "tests", "tests/depth", "fuzz"];
+
+/// Ways to open a file of which nobody knows what it is: a FIFO waits for ever, a device never ends.
+const OPENING: [&str; 7] = [
+    "File::open(",
+    "File::options(",
+    "OpenOptions::new(",
+    "fs::read(",
+    "fs::read_to_string(",
+    "fs::copy(",
+    "Reader::from_path(",
+];
+
+/// Files in which something else is opened than what users, or strangers, have written.
+const OTHERS: [(&str, &str); 3] = [
+    ("hal/kfd/src/ioctl/share.rs", "a file of another process, found by its number"),
+    ("campaigns/src/doctor.rs", "the driver, to see whether it is there"),
+    ("campaigns/src/application/scratch.rs", "copies what a walk found to be regular files"),
+];
+
+/// The lines of a file that open something by themselves.
+fn openings(text: &str) -> Vec<String> {
+    let text = product(text);
+    // The system's own files, and new ones.
+    let is_known = |line: &str| {
+        ["\"/proc", "\"/sys", "\"/dev/urandom", "create_new(true)"]
+            .iter()
+            .any(|own| line.contains(own))
+    };
+    let opens = |line: &&str| OPENING.iter().any(|own| line.contains(own)) && !is_known(line);
+    text.lines().filter(opens).map(|line| line.trim().to_owned()).collect()
+}
+
+#[test]
+fn files_are_opened_in_one_place() {
+    let own = root();
+    let others: Vec<PathBuf> = OPENERS.iter().map(|name| own.join(name)).collect();
+    let mut seen = 0;
+    for folder in crates().into_iter().filter(|folder| !others.contains(folder)) {
+        for (module, text) in modules(&folder.join("src")) {
+            let file = folder.join("src").join(module.join("/")).with_extension("rs");
+            let is_other = OTHERS.iter().any(|(name, _)| file == own.join(name));
+            let openings = if is_other { Vec::new() } else { openings(&text) };
+            assert!(
+                openings.is_empty(),
+                "{} opens files by itself: {openings:#?}; `flipwave_input` and `flipwave_output` do",
+                file.display()
+            );
+            seen += 1;
+        }
+    }
+    assert!(seen > 500, "{seen} files looked at");
+}
+
+#[test]
+fn a_file_that_is_opened_somewhere_else_is_found() {
+    let text = "fn f() {\n    let a = std::fs::read(path)?;\n    let b = File::open(\"/proc/self/maps\")?;\n    \
+                let c = File::options().read(true).open(path); // fs::read(d)\n}\n\
+                #[cfg(test)]\nmod tests { fs::read(e) }";
+    let found = openings(text);
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].contains("fs::read(path)") && found[1].contains("File::options()"));
+}

@@ -10,6 +10,7 @@ use std::fs::{File, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// More than there is memory for, and than anyone waits for.
 const FAULTS: &str = "{model: flip_one_bit, count: 1000000000000}";
@@ -338,4 +339,87 @@ fn a_killed_campaign_goes_on_after_its_last_whole_row() {
     let run = ["run".as_ref(), "--out".as_ref(), "stopped".as_ref(), "--resume".as_ref()];
     let refused = flipwave(folder.path(), &[&run[..], &[file.as_os_str()]].concat(), &[]);
     refused.expect_refused(&["is not the injection that is planned"]);
+}
+
+/// How long a signal may take to end anything, on a machine that is busy.
+const AT_ONCE: Duration = Duration::from_secs(2);
+
+/// Processes of a name that run now.
+fn runs(marker: &str) -> bool {
+    let entries = std::fs::read_dir("/proc").expect("processes").flatten();
+    entries
+        .flat_map(|own| std::fs::read(own.path().join("cmdline")))
+        .any(|line| line.windows(marker.len()).any(|part| part == marker.as_bytes()))
+}
+
+/// Starts a command, sends it a signal when something is so, and demands that it ends at once, with
+/// all that has this word in its command line.
+#[track_caller]
+fn expect_end_at_once(mut command: Command, folder: &Path, marker: &str, what: &str) {
+    command.env("FLIPWAVE_CACHE", folder.join("cache"));
+    let mut run = RunningProgram::of(command, folder, "stderr");
+    run.wait_until(|| runs(marker));
+    let start = Instant::now();
+    run.send(libc::SIGTERM);
+    let end = run.end();
+    let elapsed = start.elapsed();
+    assert!(elapsed < AT_ONCE, "{what}: {elapsed:?}\n{}", run.stderr());
+    assert_eq!(end, Ok(2), "{what}: {}", run.stderr());
+    assert!(run.stderr().contains("ended by SIGTERM"), "{what}: {}", run.stderr());
+    let patience = Instant::now() + Duration::from_secs(5);
+    while runs(marker) {
+        assert!(Instant::now() < patience, "{what}: something of it still runs");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_compiler_that_hangs_ends_with_a_signal_and_so_does_all_that_it_has_started() {
+    let folder = tempfile::tempdir().expect("a folder");
+    example("vector_add", FAULTS, folder.path());
+    for (when, number) in [("' -o '", 61701), ("' -E '", 61702), ("'--version'", 61703)] {
+        // A child of its own, which ignores the signals that a terminal sends.
+        let sleep = format!("sleep {number}");
+        let script = format!(
+            "#!/bin/sh\ncase \" $* \" in *{when}*) trap '' TERM INT; {sleep} & wait; {sleep};; esac\n\
+             exec clang-22 \"$@\"\n"
+        );
+        let compiler = executable(folder.path(), &script);
+        for arguments in [
+            &["run", "vector_add.yaml"][..],
+            &["profile", "vector_add.yaml"],
+            &["tool", "instruction-count", "vector_add.yaml"],
+        ] {
+            // A source that includes nothing is not preprocessed.
+            if when == "' -E '" && arguments[0] != "tool" {
+                continue;
+            }
+            let mut command = Command::new(program());
+            command.args(arguments).env("FLIPWAVE_CLANG", &compiler);
+            let marker = format!("sleep\0{number}");
+            expect_end_at_once(command, folder.path(), &marker, &format!("{when} {arguments:?}"));
+            let _ = std::fs::remove_dir_all(folder.path().join("cache"));
+        }
+    }
+}
+
+#[test]
+fn a_judge_that_hangs_ends_with_a_signal_and_at_its_time_limit() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = example("vector_add", "{model: flip_one_bit, count: 100}", folder.path());
+    let text = std::fs::read_to_string(&file).expect("the campaign");
+    let judged = |severity: &str| {
+        std::fs::write(&file, format!("{text}severity: {severity}\n")).expect("written");
+    };
+    judged("{command: [sh, -c, 'sleep 61711 & sleep 61711']}");
+    let mut command = Command::new(program());
+    command.args(["run", "vector_add.yaml", "--out", "out"]);
+    expect_end_at_once(command, folder.path(), "sleep\061711", "a judge");
+    judged("{command: [sh, -c, 'sleep 61712'], timeout: 200 ms}");
+    let finished = flipwave(folder.path(), &["run", "vector_add.yaml", "--out", "limited"], &[]);
+    finished.expect_refused(&[
+        "severity: `sh -c",
+        "gave no answer within 0.2 s",
+        "severity.timeout",
+    ]);
 }

@@ -37,6 +37,7 @@ mod golden;
 mod hardened;
 mod hooks;
 mod host_calls;
+mod hostile;
 mod inspect;
 mod instructions;
 mod interrupt;

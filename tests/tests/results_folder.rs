@@ -215,3 +215,32 @@ fn interleaved_processes_leave_the_table_of_one_that_was_left_alone() {
 fn fifty_interleavings_leave_the_table_of_one_that_was_left_alone() {
     expect_undisturbed(0..50);
 }
+
+#[test]
+fn results_that_are_links_stay_links_and_what_they_lead_to_is_replaced() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let elsewhere = tempfile::tempdir().expect("another folder");
+    campaign(folder, 30);
+    run(folder, &[]).expect_success();
+    let whole = table(folder);
+    let link = folder.join("results/results.csv");
+    let target = elsewhere.path().join("rows.csv");
+    std::fs::rename(&link, &target).expect("moved");
+    std::os::unix::fs::symlink(&target, &link).expect("a link");
+    let is_link = || std::fs::symlink_metadata(&link).expect("it is there").is_symlink();
+    run(folder, &[]).expect_refused(&["rows: 30"]);
+    campaign(folder, 12);
+    run(folder, &["--force"]).expect_success();
+    let part: String = whole.split_inclusive('\n').take(13).collect();
+    assert!(is_link(), "the link is gone");
+    assert_eq!(std::fs::read_to_string(&target).expect("rows"), part);
+    campaign(folder, 30);
+    run(folder, &["--resume"]).expect_success();
+    assert!(is_link(), "the link is gone");
+    assert_eq!(std::fs::read_to_string(&target).expect("rows"), whole);
+    // A link to nothing is one to a file that is made.
+    std::fs::remove_file(&target).expect("removed");
+    run(folder, &["--force"]).expect_success();
+    assert_eq!((is_link(), std::fs::read_to_string(&target).expect("rows")), (true, whole));
+}
