@@ -171,7 +171,7 @@ workload:
     grid: 64
     workgroup: 64
     args:
-      - {{buffer: places, type: i32, count: 64, init: {{constant: {place}}}}}
+      - {{buffer: places, type: i32, count: 64, init: {{value: {place}}}}}
       - {{buffer: out, type: i32, count: 64, output: true}}
 faults: {{model: flip_one_bit, count: 5}}
 {more}

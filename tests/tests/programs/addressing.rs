@@ -31,8 +31,6 @@ enum Space {
 }
 
 impl Space {
-    const ALL: [Space; 3] = [Space::Private, Space::Local, Space::Global];
-
     /// The macro for pointers, and the part of functions' names.
     fn names(self) -> (&'static str, &'static str) {
         match self {
@@ -454,13 +452,15 @@ fn compare(seeds: &[u32], runs: impl Fn(u32) -> Vec<(Machine, &'static str)> + S
     let results = in_parallel(seeds, |&seed| {
         let case = case(seed);
         let check = |(machine, level)| {
-            let result = [Compiling::Never, Compiling::AtOnce]
-                .into_iter()
-                .try_for_each(|compiling| case.check_in(machine, level, compiling));
+            let tiers = [Compiling::Never, Compiling::AtOnce];
+            let result = case.check_in(machine, level, &tiers);
             done.fetch_add(PROGRAMS, Ordering::Relaxed);
             result
         };
-        runs(seed).into_iter().map(check).collect::<Vec<_>>()
+        let results: Vec<_> = runs(seed).into_iter().map(check).collect();
+        let wrong = results.iter().filter(|result| result.is_err()).count();
+        println!("{}: {wrong} of {} runs are wrong", case.name, results.len());
+        results
     });
     println!("{} runs of kernels on both tiers", done.load(Ordering::Relaxed));
     let wrong: Vec<String> = results.into_iter().flatten().filter_map(Result::err).collect();

@@ -96,10 +96,10 @@ impl Case {
     /// Where the device's results are not the host's, or there are none; the message names the program and where its source and its code object
     /// are kept.
     pub fn check_at(&self, machine: Machine, level: &str) -> Result<(), String> {
-        self.check_in(machine, level, Policy::default().compiling)
+        self.check_in(machine, level, &[Policy::default().compiling])
     }
 
-    /// Like [`Case::check_at`], with the given code compiled to code of the host.
+    /// Like [`Case::check_at`], once for each choice of the code that is compiled to code of the host.
     ///
     /// # Errors
     /// As [`Case::check_at`].
@@ -107,22 +107,25 @@ impl Case {
         &self,
         machine: Machine,
         level: &str,
-        compiling: Compiling,
+        tiers: &[Compiling],
     ) -> Result<(), String> {
         let code_object = self.compile(machine, level, Form::CodeObject);
-        let policy = Policy { compiling, ..Policy::default() };
-        self.check(&code_object, INSTRUCTION_LIMIT, policy).map(drop).map_err(|error| {
-            let name = format!("{} {machine}", self.name);
-            let name = name.replace(|c: char| !c.is_alphanumeric(), "_");
-            let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name + level);
-            std::fs::write(kept.with_extension("c"), &self.source).expect("the source kept");
-            std::fs::write(kept.with_extension("co"), code_object).expect("the code object kept");
-            let name = &self.name;
-            format!(
-                "{name} {level} on {machine} ({compiling:?}): {error}; see {}.c and .co",
-                kept.display()
-            )
-        })
+        for &compiling in tiers {
+            let policy = Policy { compiling, ..Policy::default() };
+            self.check(&code_object, INSTRUCTION_LIMIT, policy).map_err(|error| {
+                let name = format!("{} {machine}", self.name);
+                let name = name.replace(|c: char| !c.is_alphanumeric(), "_");
+                let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name + level);
+                std::fs::write(kept.with_extension("c"), &self.source).expect("the source kept");
+                std::fs::write(kept.with_extension("co"), &code_object)
+                    .expect("the code object kept");
+                let (name, kept) = (&self.name, kept.display());
+                format!(
+                    "{name} {level} on {machine} ({compiling:?}): {error}; see {kept}.c and .co"
+                )
+            })?;
+        }
+        Ok(())
     }
 
     /// The program's assembly at a level.
