@@ -46,7 +46,10 @@ fn outside_private(wave: &Wave, op: &Op) -> Option<(Finding, LaneMask)> {
         own.address < 0 || own.address + i64::from(own.bytes) > i64::from(size)
     };
     let Footprint { address, bytes, .. } = *footprints.iter().find(is_outside)?;
-    let finding = Finding::OutsidePrivate { offset: address, bytes, size };
+    // Code means a negative offset where the sum is that large.
+    let is_negative = (1 << 31..1 << 32).contains(&address);
+    let offset = if is_negative { address - (1 << 32) } else { address };
+    let finding = Finding::OutsidePrivate { offset, bytes, size };
     Some((finding, lanes(footprints.iter().filter(is_outside))))
 }
 
