@@ -142,9 +142,14 @@ fn roles_and_registers_of_other_targets() {
         ("v_cmpx_eq_u32 v0, v1", "v_cmpx_eq_u32", "", "v0 v1", "exec_lo v0 v1", "exec_lo"),
         ("v_add_co_ci_u32 v0, vcc_lo, v1, v2, vcc_lo", "v_addc_co_u32", "v0 vcc_lo", "v1 v2 vcc_lo", "exec_lo v1 v2 vcc_lo", "v0 vcc_lo"),
         ("v_add_f16 v0, v1, v2", "v_add_f16", "v0", "v1 v2", "exec_lo mode v0 v1 v2", "v0"),
+        ("v_pk_fmac_f16 v0, v1, v2", "v_pk_fmac_f16", "v0", "v1 v2", "exec_lo mode v0 v1 v2", "v0"),
+        ("v_sad_u16 v0, v1, v2, v3", "v_sad_u16", "v0", "v1 v2 v3", "exec_lo v1 v2 v3", "v0"),
+        ("v_sat_pk_u8_i16 v0, v1", "v_sat_pk_u8_i16", "v0", "v1", "exec_lo v1", "v0"),
     ]);
     check(&isa("gfx1100"), &[
         ("global_load_b32 v0, v[2:3], off", "global_load_dword", "v0", "v[2:3] off", "exec_lo v[2:3]", "v0"),
+        ("v_sat_pk_u8_i16 v0.l, v1", "v_sat_pk_u8_i16", "v0", "v1", "exec_lo v0 v1", "v0"),
+        ("v_interp_p2_f32 v0, v1, v2, v3", "v_interp_p2_f32_inreg", "v0", "v1 v2 v3", "exec_lo mode v1 v2 v3", "v0"),
         ("v_dual_mov_b32 v0, v1 :: v_dual_mov_b32 v1, v0", "v_dual_mov_b32 :: v_dual_mov_b32", "v0 v1", "v1 v0", "exec_lo v0 v1", "v0 v1"),
         ("v_dual_mov_b32 v0, v1 :: v_dual_add_f32 v3, v4, v5", "v_dual_mov_b32 :: v_dual_add_f32", "v0 v3", "v1 v4 v5", "exec_lo mode v1 v4 v5", "v0 v3"),
         // The second accumulator is even or odd as the first is not.
@@ -426,6 +431,9 @@ fn constants_have_the_types_of_their_operands() {
         ("gfx90a", "v_madak_f16 v0, v1, v2, 0x1121", vec![F16]),
         ("gfx90a", "ds_read_b32 v0, v1 offset:16", vec![]),
         ("gfx1100", "v_dot2_bf16_bf16 v0, 1.0, v1, 2.0", vec![PackedBf16, Bf16]),
+        ("gfx1250", "v_pk_fma_bf16 v0, 1.0, v1, 2.0", vec![UpperBf16, UpperBf16]),
+        ("gfx1250", "v_fma_mix_f32_bf16 v0, 1.0, 2.0, v1 op_sel_hi:[0,1,0]", vec![F32, UpperBf16]),
+        ("gfx1250", "v_rcp_bf16 v0, 1.0", vec![UpperBf16]),
         ("gfx1100", "v_dual_fmaak_f32 v0, 1.0, v2, 0x11 :: v_dual_add_f32 v1, 2, v3", vec![F32; 3]),
     ] {
         assert_eq!(types(processor, line), expected, "{line}");

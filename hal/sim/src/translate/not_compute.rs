@@ -10,9 +10,10 @@ pub fn reason(inst: &Inst, generation: Generation) -> Option<NotExecuted> {
     let absent = |absence, reason| Some(NotExecuted { absence, reason });
     let lacks_units = matches!(generation, Generation::Gfx90a | Generation::Gfx940);
     if inst.encoding == Encoding::Mimg && !name.starts_with("tensor_") {
-        return match lacks_units {
-            true => absent(Absence::FromProcessor, "the processor has no image unit"),
-            false => absent(Absence::FromTool, "images are not there yet"),
+        return if lacks_units {
+            absent(Absence::FromProcessor, "it has no image unit")
+        } else {
+            absent(Absence::FromTool, "images are not executed")
         };
     }
     if inst.class() == Class::Graphics || name == "s_endpgm_ordered_ps_done" {
@@ -31,7 +32,7 @@ pub fn reason(inst: &Inst, generation: Generation) -> Option<NotExecuted> {
         );
     }
     if name.starts_with("ds_bvh_stack") {
-        return absent(Absence::FromTool, "ray tracing is not there yet");
+        return absent(Absence::FromTool, "ray tracing is not executed");
     }
     // VGT_GS_MAX_WAVE_ID is in its definition (RDNA 4 ISA).
     if name == "global_atomic_ordered_add_b64" {
@@ -45,7 +46,7 @@ pub fn reason(inst: &Inst, generation: Generation) -> Option<NotExecuted> {
         );
     }
     if name == "s_alloc_vgpr" {
-        return absent(Absence::FromTool, "dynamic vector registers are not there yet");
+        return absent(Absence::FromTool, "vector registers are not allocated dynamically");
     }
     let has_barriers = generation >= Generation::Gfx125;
     if !has_barriers && matches!(name, "s_barrier_init" | "s_barrier_join" | "s_barrier_leave") {

@@ -119,9 +119,9 @@ fn sampled(is_brain: bool) -> Vec<Sources> {
 }
 
 fn terms(s: &Sources, is_brain: bool, third: f64) -> Terms {
-    let value = |bits: u64| match is_brain {
-        true => bf16::from_bits(bits as u16).to_f64(),
-        false => f16::from_bits(bits as u16).to_f64(),
+    let value = |bits: u64| {
+        let bits = bits as u16;
+        if is_brain { bf16::from_bits(bits).to_f64() } else { f16::from_bits(bits).to_f64() }
     };
     let factors = [[s[0], s[1]], [s[0] >> 16, s[1] >> 16]].map(|own| own.map(value));
     Terms { factors, least: if is_brain { -126 } else { -14 }, third }
