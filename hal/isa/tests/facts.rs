@@ -149,7 +149,7 @@ fn roles_and_registers_of_other_targets() {
     check(&isa("gfx1100"), &[
         ("global_load_b32 v0, v[2:3], off", "global_load_dword", "v0", "v[2:3] off", "exec_lo v[2:3]", "v0"),
         ("v_sat_pk_u8_i16 v0.l, v1", "v_sat_pk_u8_i16", "v0", "v1", "exec_lo v0 v1", "v0"),
-        ("v_interp_p2_f32 v0, v1, v2, v3", "v_interp_p2_f32_inreg", "v0", "v1 v2 v3", "exec_lo mode v1 v2 v3", "v0"),
+        ("v_interp_p2_f32 v0, v1, v2, v3", "v_interp_p2_f32_inreg", "v0", "v1 v2 v3", "exec_lo m0 mode v1 v2 v3", "v0"),
         ("v_dual_mov_b32 v0, v1 :: v_dual_mov_b32 v1, v0", "v_dual_mov_b32 :: v_dual_mov_b32", "v0 v1", "v1 v0", "exec_lo v0 v1", "v0 v1"),
         ("v_dual_mov_b32 v0, v1 :: v_dual_add_f32 v3, v4, v5", "v_dual_mov_b32 :: v_dual_add_f32", "v0 v3", "v1 v4 v5", "exec_lo mode v1 v4 v5", "v0 v3"),
         // The second accumulator is even or odd as the first is not.
