@@ -43,7 +43,10 @@ pub enum Task {
         any_order: bool,
     },
     /// What breaks the rules of the hardware is reported.
-    Strict,
+    Strict {
+        /// Data races, too.
+        races: bool,
+    },
     /// How exact the operations executed are is reported, and what the others decide.
     Fidelity,
     /// The run is recorded.
@@ -105,7 +108,7 @@ impl Task {
             Task::InjectByHooks(hooked) => Some(hooked.by),
             Task::Run
             | Task::Parallel { .. }
-            | Task::Strict
+            | Task::Strict { .. }
             | Task::Fidelity
             | Task::Capture { .. }
             | Task::Inject { .. } => None,

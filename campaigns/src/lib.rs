@@ -100,6 +100,7 @@ pub use extents::Extents;
 pub use failures::failures;
 pub use faults::Faults;
 pub use fidelity::fidelity;
+pub use flipwave_sim::strict::StrictOptions;
 pub use folder::FolderError;
 pub use harden::{
     Escape, HardenOptions, HardeningError, Hardenings, InStep, RankedInstruction, harden,

@@ -132,6 +132,9 @@ pub struct ExecArguments {
     /// Also report what breaks the rules of the hardware, when the application has ended
     #[arg(long)]
     pub strict: bool,
+    /// With --strict, also report data races between waves
+    #[arg(long, requires = "strict")]
+    pub races: bool,
     /// Also print, when the application has ended, which of the operations executed are exact, and
     /// what the others decide
     #[arg(long, conflicts_with_all = ["strict", "threads"])]
@@ -463,6 +466,9 @@ pub struct StrictArgument {
     /// nothing does
     #[arg(long)]
     pub strict: bool,
+    /// With --strict, also look for data races between waves
+    #[arg(long, requires = "strict")]
+    pub races: bool,
 }
 
 #[cfg(test)]

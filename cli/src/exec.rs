@@ -25,7 +25,7 @@ pub fn exec(arguments: &ExecArguments) -> Result<(), Failure> {
     let threads = arguments.threads.unwrap_or_else(processors);
     session.task = Task::Parallel { threads, any_order: arguments.any_order };
     if arguments.strict {
-        session.task = Task::Strict;
+        session.task = Task::Strict { races: arguments.races };
     }
     if arguments.fidelity {
         session.task = Task::Fidelity;

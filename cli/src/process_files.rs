@@ -121,7 +121,7 @@ mod tests {
         for name in
             ["run.0.capture", "run.10.capture", "run.1.x.capture", "run.capture", "o.1.capture"]
         {
-            File::create(file(name)).expect("a file");
+            fs::write(file(name), "").expect("a file");
         }
         let found = numbered_files(&file("run.capture")).expect("read");
         assert_eq!(found, [file("run.0.capture"), file("run.10.capture")]);

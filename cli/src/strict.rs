@@ -1,9 +1,9 @@
-//! `--strict`.
+//! `--strict` and `--races`.
 
 use crate::Failure;
 use crate::arguments::StrictArgument;
 use crate::output::say;
-use flipwave_campaigns::Campaign;
+use flipwave_campaigns::{Campaign, StrictOptions};
 
 /// Prints what breaks the rules of the hardware, if that is asked for.
 ///
@@ -13,7 +13,8 @@ pub fn check(argument: &StrictArgument, campaign: &Campaign) -> Result<(), Failu
     if !argument.strict {
         return Ok(());
     }
-    let violations = flipwave_campaigns::strict(campaign)?;
+    let options = StrictOptions { races: argument.races };
+    let violations = flipwave_campaigns::strict(campaign, options)?;
     for violation in &violations {
         say(format!("{violation}\n"));
     }

@@ -3,7 +3,7 @@
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Address, Completion, Device, DeviceError, Dispatch, ModuleId};
 use flipwave_isa::Target;
-use flipwave_sim::strict::Violation;
+use flipwave_sim::strict::{StrictOptions, Violation};
 use flipwave_sim::{EmbeddedGpu, Execution, Footprints, Observer, Progress, Unobserved};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -116,8 +116,9 @@ impl Attendance {
         kernel: &str,
         device: &mut EmbeddedGpu,
         execution: &mut Execution,
+        options: StrictOptions,
     ) -> Result<(Completion, Vec<Violation>), DeviceError> {
-        let mut check = device.begin_check(execution)?;
+        let mut check = device.begin_check(execution, options)?;
         let completion = self.carry_on(kernel, execution, |execution, until| {
             device.advance_checked(execution, &mut check, until)
         })?;

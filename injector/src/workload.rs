@@ -17,7 +17,7 @@ use flipwave_device::{
     WaveId, WaveLocation,
 };
 use flipwave_isa::{AccVgpr, Register, RegisterRange, Sgpr, Target, Vgpr};
-use flipwave_sim::strict::Violation;
+use flipwave_sim::strict::{StrictOptions, Violation};
 use flipwave_sim::{
     ByteSet, EmbeddedGpu, Fidelity, FidelityCheck, Footprints, Observer, Policy, Stalls,
     Unobserved, WaveState,
@@ -55,11 +55,23 @@ impl Workload {
     /// # Errors
     /// As [`Workload::golden`].
     pub fn golden_strict(&self) -> Result<(Golden, Vec<Violation>), GoldenError> {
+        self.golden_strict_with(StrictOptions::default())
+    }
+
+    /// Like [`Workload::golden_strict`], with options.
+    ///
+    /// # Errors
+    /// As [`Workload::golden`].
+    pub fn golden_strict_with(
+        &self,
+        options: StrictOptions,
+    ) -> Result<(Golden, Vec<Violation>), GoldenError> {
         let mut violations = Vec::new();
         let golden = self.run_fault_free(|_, device, dispatch| {
             let mut execution = device.begin(dispatch)?;
+            let kernel = &dispatch.kernel;
             let (end, found) =
-                self.attendance.finish_strict(&dispatch.kernel, device, &mut execution)?;
+                self.attendance.finish_strict(kernel, device, &mut execution, options)?;
             violations.extend(found);
             Ok(end)
         })?;

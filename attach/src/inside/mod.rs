@@ -17,6 +17,7 @@ use crate::tool::{ToolPath, observing};
 use flipwave_device::{DeviceError, DeviceFault};
 use flipwave_kfd::{CopyWatch, Driver, KernelDispatch, Machine};
 use flipwave_sim::EmbeddedGpu;
+use flipwave_sim::strict::StrictOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -74,7 +75,7 @@ fn start() -> Result<Arc<Machine>, String> {
             let (threads, any_order) = (*threads, *any_order);
             Box::new(plain::Plain { threads, any_order, ..plain::Plain::default() })
         }
-        Task::Strict => Box::new(strict::Strict::default()),
+        Task::Strict { races } => Box::new(strict::Strict::new(StrictOptions { races: *races })),
         Task::Fidelity => Box::new(fidelity::Fidelity::default()),
         Task::Inject { process, site, limits } => {
             let [target] = &targets[..] else {

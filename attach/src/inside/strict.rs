@@ -4,17 +4,25 @@ use super::{report_event, report_fault};
 use crate::report::Event;
 use flipwave_device::{Completion, DeviceError};
 use flipwave_kfd::{Driver, KernelDispatch, Machine};
+use flipwave_sim::strict::StrictOptions;
 use flipwave_sim::{EmbeddedGpu, Execution, Progress, StrictCheck, Unobserved};
 use std::collections::HashSet;
 
-#[derive(Default)]
 pub struct Strict {
+    options: StrictOptions,
     /// Whether the dispatch is one of a code object: the runtime's own code is hand-written
     /// assembly, and not the application's.
     is_checked: bool,
     check: Option<StrictCheck>,
     /// What was reported already: kernels run often.
     reported: HashSet<String>,
+}
+
+impl Strict {
+    /// Reports what is looked for with these options.
+    pub fn new(options: StrictOptions) -> Strict {
+        Strict { options, is_checked: false, check: None, reported: HashSet::new() }
+    }
 }
 
 impl Driver for Strict {
@@ -24,7 +32,8 @@ impl Driver for Strict {
     }
 
     fn start(&mut self, gpu: &EmbeddedGpu, execution: &Execution) -> Result<(), DeviceError> {
-        self.check = self.is_checked.then(|| gpu.begin_check(execution)).transpose()?;
+        let check = || gpu.begin_check(execution, self.options);
+        self.check = self.is_checked.then(check).transpose()?;
         Ok(())
     }
 

@@ -9,6 +9,7 @@ mod generations;
 mod gfx12;
 mod planted;
 mod private;
+mod races;
 mod report;
 mod rules;
 

@@ -10,7 +10,7 @@ use crate::dispatch::observer::{Observer, Unobserved};
 use crate::fidelity::{self, Fidelity, FidelityCheck};
 use crate::instruction::{Op, Stretch, Traits};
 use crate::memory::{Footprints, Memory};
-use crate::strict::{self, SegmentBounds, Strict, Violation};
+use crate::strict::{self, Finding, SegmentBounds, Strict, StrictOptions, Violation};
 use crate::translate::program::Program;
 use crate::wave::{ScalarIndex, Wave};
 use flipwave_codeobj::{CodeObject, InitialValue, SourceLine};
@@ -105,21 +105,37 @@ impl EmbeddedGpu {
     /// # Errors
     /// As [`EmbeddedGpu::dispatch_observed`]; [`Unsupported::StrictLevel`](super::Unsupported) for a processor whose
     /// rules are not known here.
+    pub fn dispatch_strict_with(
+        &mut self,
+        dispatch: &Dispatch,
+        options: StrictOptions,
+    ) -> Result<(Completion, Vec<Violation>), DeviceError> {
+        let mut execution = self.begin(dispatch)?;
+        let mut check = self.begin_check(&execution, options)?;
+        let end = self.finish(&mut execution, &mut Unobserved, &mut check.0)?;
+        Ok((end, self.violations(check)))
+    }
+
+    /// Like [`EmbeddedGpu::dispatch_strict_with`], without options.
+    ///
+    /// # Errors
+    /// As [`EmbeddedGpu::dispatch_strict_with`].
     pub fn dispatch_strict(
         &mut self,
         dispatch: &Dispatch,
     ) -> Result<(Completion, Vec<Violation>), DeviceError> {
-        let mut execution = self.begin(dispatch)?;
-        let mut check = self.begin_check(&execution)?;
-        let end = self.finish(&mut execution, &mut Unobserved, &mut check.0)?;
-        Ok((end, self.violations(check)))
+        self.dispatch_strict_with(dispatch, StrictOptions::default())
     }
 
     /// What finds in an execution, from its beginning on, what breaks the rules of the hardware.
     ///
     /// # Errors
     /// [`Unsupported::StrictLevel`](super::Unsupported) for a processor whose rules are not known here.
-    pub fn begin_check(&self, execution: &Execution) -> Result<StrictCheck, DeviceError> {
+    pub fn begin_check(
+        &self,
+        execution: &Execution,
+        options: StrictOptions,
+    ) -> Result<StrictCheck, DeviceError> {
         let machine = execution.launch.machine;
         let rules = strict::rules(&self.target, machine.lanes);
         let rules = rules.ok_or_else(|| Unsupported::StrictLevel {
@@ -127,7 +143,7 @@ impl EmbeddedGpu {
             known: Target::modelled().filter(|own| has_strict_level(own)).collect(),
         })?;
         let programs = self.programs_of(execution);
-        Ok(StrictCheck(Strict::new(rules, &self.target, machine, programs)))
+        Ok(StrictCheck(Strict::new(rules, &self.target, machine, programs, options)))
     }
 
     /// Like [`EmbeddedGpu::advance`], checked; and much slower.
@@ -257,6 +273,9 @@ impl EmbeddedGpu {
     fn with_lines(&self, mut violations: Vec<Violation>) -> Vec<Violation> {
         for violation in &mut violations {
             violation.line = self.line_at(violation.place.module, violation.place.pc);
+            if let Finding::Race { other, other_line, .. } = &mut violation.finding {
+                *other_line = self.line_at(other.module, other.pc);
+            }
         }
         violations
     }

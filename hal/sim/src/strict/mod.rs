@@ -9,6 +9,7 @@ mod expert;
 mod facts;
 mod footprint;
 mod lds;
+mod races;
 mod recent;
 mod rule;
 mod scalar_reads;
@@ -20,7 +21,7 @@ mod waits;
 pub use expert::AluCounter;
 pub use rule::Rule;
 pub(crate) use segment_bounds::SegmentBounds;
-pub use violation::{Finding, Instruction, Violation};
+pub use violation::{Finding, Instruction, SharedMemory, Violation};
 
 use crate::dispatch::checker::Checker;
 use crate::dispatch::launch::Launch;
@@ -41,6 +42,7 @@ use flipwave_device::{Dim3, FaultCause, ModuleId, WaveId};
 use flipwave_isa::counter::{Queue, VECTOR_MEMORY};
 use flipwave_isa::{ChipBug, LaneMask, Rules, Target};
 use lds::{LdsState, Unfinished};
+use races::Races;
 use recent::Recent;
 use rustc_hash::FxHashMap;
 use scalar_reads::Scalars;
@@ -54,6 +56,13 @@ use waits::UnderWay;
 /// not whole.
 pub(crate) fn rules(target: &Target, wave_size: u8) -> Option<Rules> {
     Rules::of(target, wave_size).filter(|rules| rules.are_whole)
+}
+
+/// What the strict level looks for besides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StrictOptions {
+    /// Data races. This takes several times as long.
+    pub races: bool,
 }
 
 /// The checker of the strict level, for one dispatch.
@@ -70,6 +79,8 @@ pub struct Strict {
     lds: FxHashMap<Dim3, LdsState>,
     /// Bits of private memory that nothing has written.
     private: MarkedMemory,
+    /// What is known of accesses, where races are looked for.
+    races: Option<Races>,
     /// A wave on which operations are tried.
     ghost: Wave,
     report: Report,
@@ -103,6 +114,7 @@ impl Strict {
         target: &Target,
         machine: Machine,
         programs: Vec<Arc<Program>>,
+        options: StrictOptions,
     ) -> Strict {
         let level = programs.first().map_or_else(crate::wave::Level::detect, |p| p.level());
         Strict {
@@ -114,6 +126,7 @@ impl Strict {
             waves: FxHashMap::default(),
             lds: FxHashMap::default(),
             private: MarkedMemory::default(),
+            races: options.races.then(Races::default),
             ghost: Wave::new(level),
             report: Report::default(),
         }
@@ -167,6 +180,9 @@ impl Checker for Strict {
         self.waves.insert(wave.id, Box::new(state));
         let lds = || LdsState::new(launch.lds_bytes);
         self.lds.entry(wave.id.workgroup).or_insert_with(lds);
+        if let Some(races) = &mut self.races {
+            races.start(wave.id);
+        }
     }
 
     fn before(&mut self, wave: &Wave, op: &Op, memory: &mut dyn Memory) {
@@ -197,6 +213,10 @@ impl Checker for Strict {
         found.extend(state.scalar_reads.as_ref().and_then(|own| own.check(&facts)).map(wide));
         found.extend(state.shadow.decision(wave, op).map(undefined));
         found.extend(bounds::check(wave, op, memory));
+        if let Some(races) = &mut self.races {
+            let program = self.programs.iter().find(|program| program.contains(wave.pc));
+            found.extend(races.follow(wave, op, &facts, program.map(|own| &**own)));
+        }
         self.follow(&mut state, wave, op, &facts, memory, &mut found);
         for (finding, lanes) in found {
             self.report.add(facts.instruction(), wave.id, lanes, finding);
@@ -209,6 +229,10 @@ impl Checker for Strict {
     }
 
     fn passes_barrier(&mut self, waves: &[Wave]) {
+        if let Some(races) = &mut self.races {
+            let waiting = waves.iter().filter(|wave| wave.status == Status::AtBarrier);
+            races.pass_barrier(waiting.map(|wave| wave.id));
+        }
         let waiting: Vec<_> = waves
             .iter()
             .filter(|wave| wave.status == Status::AtBarrier)
@@ -266,7 +290,7 @@ impl Strict {
         memory: &mut dyn Memory,
         found: &mut Vec<(Finding, LaneMask)>,
     ) {
-        let Strict { rules, ghost, waves, lds, private, .. } = self;
+        let Strict { rules, ghost, waves, lds, private, races, .. } = self;
         let lds = lds.get_mut(&wave.id.workgroup);
         if let Some(counts) = facts.waits {
             state.under_way.wait(rules.counters, counts);
@@ -297,6 +321,9 @@ impl Strict {
                     && let Some(lds) = lds
                     && names_workgroup(wave, op, operation)
                 {
+                    if let Some(races) = races {
+                        races.split_barrier(wave.id, operation);
+                    }
                     let other = split_barrier::follow(state, lds, wave.id, operation, facts);
                     found.extend(other.map(wide));
                 }

@@ -36,11 +36,13 @@ pub enum Rule {
     DualBanks,
     /// An instruction triggers a known bug of the processor.
     ChipBug,
+    /// Two waves access the same bytes, one of them writes, and nothing orders the two.
+    DataRace,
 }
 
 impl Rule {
     /// All of them.
-    pub const ALL: [Rule; 15] = [
+    pub const ALL: [Rule; 16] = [
         Rule::WaitCounter,
         Rule::ManualHazard,
         Rule::UndefinedValue,
@@ -56,6 +58,7 @@ impl Rule {
         Rule::Deallocation,
         Rule::DualBanks,
         Rule::ChipBug,
+        Rule::DataRace,
     ];
 
     /// Its name in reports.
@@ -76,6 +79,7 @@ impl Rule {
             Rule::Deallocation => "deallocation",
             Rule::DualBanks => "dual-banks",
             Rule::ChipBug => "chip-bug",
+            Rule::DataRace => "data-race",
         }
     }
 
@@ -103,6 +107,7 @@ impl Rule {
             Rule::ChipBug => {
                 "LLVM, features and methods of `GCNSubtarget` (docs/strict.md lists them)"
             }
+            Rule::DataRace => "AMDGPUUsage, \"Memory Model\"",
             Rule::DifferentBarriers | Rule::BarrierNotReached => "the ISA documents, \"S_BARRIER\"",
         }
     }
@@ -132,6 +137,7 @@ impl Rule {
                  instructions"
             }
             Rule::ChipBug => "use another instruction or another operand",
+            Rule::DataRace => "put a barrier between the two, or make both atomic operations",
             Rule::Deallocation => "take the s_sendmsg away, or wait for the stores before it",
         }
     }

@@ -187,6 +187,23 @@ pub enum Finding {
         /// What the clause is of; `None` for the first instruction of it.
         kind: Option<Kind>,
     },
+    /// An access that nothing orders with that of another wave.
+    Race {
+        /// The memory.
+        space: SharedMemory,
+        /// A dword that both access.
+        address: u64,
+        /// Whether this access writes.
+        is_write: bool,
+        /// The earlier access.
+        other: Instruction,
+        /// Its source line, where the code object has line tables.
+        other_line: Option<SourceLine>,
+        /// Whether that one writes.
+        other_is_write: bool,
+        /// Its wave.
+        wave: WaveId,
+    },
     /// A private store under way when vector registers are given back.
     StoresUnderWay {
         /// The store.
@@ -197,6 +214,15 @@ pub enum Finding {
         /// A wave that waits here.
         wave: WaveId,
     },
+}
+
+/// Memory that waves share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SharedMemory {
+    /// LDS.
+    Lds,
+    /// Device memory.
+    Memory,
 }
 
 impl Finding {
@@ -222,6 +248,7 @@ impl Finding {
             Finding::Waiting { .. } => Rule::BarrierNotReached,
             Finding::BreaksClause { .. } => Rule::Clause,
             Finding::StoresUnderWay { .. } => Rule::Deallocation,
+            Finding::Race { .. } => Rule::DataRace,
         }
     }
 }
@@ -370,6 +397,19 @@ impl fmt::Display for Finding {
             }
             Finding::StoresUnderWay { operation } => {
                 write!(f, "{operation} may still be under way")
+            }
+            Finding::Race { space, address, is_write, other, other_line, other_is_write, wave } => {
+                let verb = |is_write: bool| if is_write { "writes" } else { "reads" };
+                let space = match space {
+                    SharedMemory::Lds => "LDS",
+                    SharedMemory::Memory => "memory",
+                };
+                let (own, others) = (verb(*is_write), verb(*other_is_write));
+                write!(f, "it {own} {address:#x} of {space}, which {other}")?;
+                if let Some(line) = other_line {
+                    write!(f, " ({}:{})", line.file, line.line)?;
+                }
+                write!(f, " of {wave} {others}; no barrier and no atomic operation orders the two")
             }
             Finding::Waiting { wave } => write!(
                 f,

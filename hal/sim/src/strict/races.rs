@@ -1,0 +1,258 @@
+//! Data races: two waves access the same bytes, one of them writes, and nothing orders the two.
+//!
+//! Barriers order the waves of a workgroup: what a wave did before its signal comes before what others do
+//! after their wait. Atomic operations, global wave sync and loads that see other workgroups order waves of
+//! the whole dispatch: what a wave did before it released comes before what others do after they have
+//! acquired later. A wave releases by atomic operations, and by a store whose bytes another one acquires;
+//! it acquires by operations that return what others wrote. These count whatever their address and memory
+//! order: a race behind one can be missed, but what it orders is not reported.
+//!
+//! Not reported either: lanes of one wave among themselves; atomic operations and loads that see other
+//! workgroups; waves that store the same value; loads in a loop that waits for another value.
+
+mod clocks;
+mod history;
+mod spin;
+
+use super::facts::Facts;
+use super::footprint::{self, Footprint};
+use super::violation::{Finding, SharedMemory};
+use crate::instruction::control::{Control, SplitBarrier};
+use crate::instruction::lds::LdsAccess;
+use crate::instruction::vector_memory::Transfer;
+use crate::instruction::{Element, Op, Run};
+use crate::translate::program::Program;
+use crate::wave::Wave;
+use clocks::{Clocks, WaveNumber};
+use flipwave_device::{Dim3, WaveId};
+use flipwave_isa::{Lane, LaneMask};
+use history::{Access, Conflict, History, Kind};
+use rustc_hash::FxHashMap;
+use spin::waits_for_change;
+use std::sync::Arc;
+
+/// What is known of the accesses of a dispatch.
+#[derive(Default)]
+pub struct Races {
+    clocks: Clocks,
+    memory: History,
+    /// By workgroup.
+    lds: FxHashMap<Dim3, History>,
+    sites: Vec<Arc<Facts>>,
+    /// The place of an instruction among the sites, by its device address.
+    site_numbers: FxHashMap<u64, usize>,
+    /// Whether loads wait for another wave, by their device addresses.
+    waiting: FxHashMap<u64, bool>,
+}
+
+/// Bytes that an instruction accesses.
+struct Accessed {
+    space: SharedMemory,
+    kind: Kind,
+    footprints: Vec<Footprint<u64>>,
+    /// What each lane stores, where that is known.
+    stored: Option<Element>,
+}
+
+impl Races {
+    /// A wave has started.
+    pub fn start(&mut self, wave: WaveId) {
+        self.clocks.start(wave);
+    }
+
+    /// Waves of a workgroup pass a barrier together.
+    pub fn pass_barrier(&mut self, waves: impl Iterator<Item = WaveId>) {
+        let waves: Vec<WaveNumber> = waves.filter_map(|id| self.clocks.goes_on(id)).collect();
+        waves.iter().for_each(|wave| self.clocks.signal(*wave));
+        waves.iter().for_each(|wave| self.clocks.wait(*wave));
+    }
+
+    /// A wave executes an operation on the barrier of its workgroup.
+    pub fn split_barrier(&mut self, wave: WaveId, operation: SplitBarrier) {
+        let Some(wave) = self.clocks.goes_on(wave) else { return };
+        match operation {
+            SplitBarrier::Signal | SplitBarrier::SignalIsFirst => self.clocks.signal(wave),
+            SplitBarrier::Wait => self.clocks.wait(wave),
+            SplitBarrier::State | SplitBarrier::Init | SplitBarrier::Join => {}
+        }
+    }
+
+    /// A wave is about to execute an instruction; the race that this is in with an earlier access.
+    pub fn follow(
+        &mut self,
+        wave: &Wave,
+        op: &Op,
+        facts: &Arc<Facts>,
+        program: Option<&Program>,
+    ) -> Option<(Finding, LaneMask)> {
+        let number = self.clocks.goes_on(wave.id)?;
+        if matches!(op.run, Run::Control(Control::Sync(_))) {
+            self.clocks.release(number);
+            self.clocks.acquire_later(number);
+            return None;
+        }
+        let is_atomic = is_atomic(op);
+        let acquires = op.inst.sees_other_workgroups(wave.machine.generation)
+            || is_atomic && op.inst.destinations().next().is_some();
+        if is_atomic {
+            self.clocks.release(number);
+        }
+        let mut first = None;
+        if !is_atomic {
+            let waits = op.inst.flags.loads && self.waits_for_change(wave.pc, op, program);
+            for mut accessed in accessed(wave, op) {
+                if accessed.kind == Kind::Read && (acquires || waits) {
+                    accessed.kind = Kind::Acquire;
+                }
+                let found = self.touch(wave, number, op, facts, &accessed);
+                first = first.or(found);
+            }
+            if waits {
+                self.clocks.acquire(number);
+            }
+        }
+        if acquires {
+            self.clocks.acquire(number);
+        }
+        first
+    }
+
+    fn waits_for_change(&mut self, pc: u64, op: &Op, program: Option<&Program>) -> bool {
+        let waits = || program.is_some_and(|program| waits_for_change(program, pc, op));
+        *self.waiting.entry(pc).or_insert_with(waits)
+    }
+
+    /// Adds the bytes that an instruction accesses, and finds the first that another wave has accessed.
+    fn touch(
+        &mut self,
+        wave: &Wave,
+        number: WaveNumber,
+        op: &Op,
+        facts: &Arc<Facts>,
+        accessed: &Accessed,
+    ) -> Option<(Finding, LaneMask)> {
+        let Accessed { space, kind, ref footprints, stored } = *accessed;
+        let site = *self.site_numbers.entry(wave.pc).or_insert_with(|| {
+            self.sites.push(Arc::clone(facts));
+            self.sites.len() - 1
+        });
+        let history = match space {
+            SharedMemory::Memory => &mut self.memory,
+            SharedMemory::Lds => self.lds.entry(wave.id.workgroup).or_default(),
+        };
+        let mut first: Option<(u64, Lane, Conflict)> = None;
+        for own in footprints {
+            let data = stored.map(|element| data(wave, op, element, own.lane));
+            for (address, bytes, value) in dwords(own, data.as_deref()) {
+                let access = Access { moment: self.clocks.now(number), site, bytes, value };
+                let conflict = history.touch(&mut self.clocks, address, kind, access);
+                first = first.or(conflict.map(|own_conflict| (address, own.lane, own_conflict)));
+            }
+        }
+        let (address, lane, Conflict { earlier, kind: other }) = first?;
+        let finding = Finding::Race {
+            space,
+            address,
+            is_write: kind == Kind::Write,
+            other: self.sites[earlier.site].instruction(),
+            other_line: None,
+            other_is_write: other == Kind::Write,
+            wave: self.clocks.id(earlier.moment.wave),
+        };
+        Some((finding, LaneMask(1 << lane.0)))
+    }
+}
+
+/// Whether an instruction is an atomic operation.
+fn is_atomic(op: &Op) -> bool {
+    match op.run {
+        Run::VectorMemory(access) => matches!(access.transfer, Transfer::Atomic { .. }),
+        Run::Lds(access) => matches!(
+            access,
+            LdsAccess::Atomic { .. }
+                | LdsAccess::Exchange2 { .. }
+                | LdsAccess::ExchangeIf
+                | LdsAccess::Count { .. }
+        ),
+        _ => false,
+    }
+}
+
+/// What an instruction accesses that is no atomic operation.
+fn accessed(wave: &Wave, op: &Op) -> Vec<Accessed> {
+    let wide = |footprints: Vec<Footprint<u32>>| -> Vec<Footprint<u64>> {
+        let wide = |own: Footprint<u32>| Footprint {
+            lane: own.lane,
+            address: own.address.into(),
+            bytes: own.bytes,
+        };
+        footprints.into_iter().map(wide).collect()
+    };
+    let kind = |stores: bool| if stores { Kind::Write } else { Kind::Read };
+    match op.run {
+        Run::Lds(access) => {
+            let (stores, stored) = match access {
+                LdsAccess::Write(element) => (true, Some(element)),
+                LdsAccess::Write2 { .. } | LdsAccess::WriteByThread => (true, None),
+                _ => (false, None),
+            };
+            let footprints = wide(footprint::lds(wave, op, access));
+            vec![Accessed { space: SharedMemory::Lds, kind: kind(stores), footprints, stored }]
+        }
+        Run::VectorMemory(access) => {
+            let (stores, stored) = match access.transfer {
+                Transfer::Store(element) => (true, Some(element)),
+                Transfer::StoreFormat(_) | Transfer::StoreBlock | Transfer::StoreFromLds(_) => {
+                    (true, None)
+                }
+                _ => (false, None),
+            };
+            let device = footprint::device(wave, op, access);
+            let flat = wide(footprint::flat_lds(wave, op, access));
+            let moved = wide(footprint::moved_lds(wave, op, access));
+            let of = |space, stores, footprints, stored| Accessed {
+                space,
+                kind: kind(stores),
+                footprints,
+                stored,
+            };
+            vec![
+                of(SharedMemory::Memory, stores, device, stored),
+                of(SharedMemory::Lds, stores, flat, stored),
+                of(SharedMemory::Lds, !stores, moved, None),
+            ]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The bytes that a lane stores.
+fn data(wave: &Wave, op: &Op, element: Element, lane: Lane) -> Vec<u8> {
+    let Some(first) = op.sources[1].row() else { return Vec::new() };
+    let word = |word: u16| element.part(wave.row(first.plus(word)).0[usize::from(lane.0)]);
+    let words = (0..u16::from(element.words())).map(word);
+    words.flat_map(u32::to_le_bytes).take(element.bytes()).collect()
+}
+
+/// The dwords in which an access lies: the address of each, a bit for each byte, and what is stored.
+fn dwords<'a>(
+    own: &Footprint<u64>,
+    data: Option<&'a [u8]>,
+) -> impl Iterator<Item = (u64, u8, Option<u32>)> + use<'a> {
+    let (start, end) = (own.address, own.address.saturating_add(own.bytes.into()));
+    let at = move |byte: u64| {
+        let index = byte.checked_sub(start).filter(|_| byte < end)?;
+        Some(data.and_then(|data| data.get(index as usize)).copied())
+    };
+    (start / 4..end.div_ceil(4)).map(move |dword| {
+        let (mut bytes, mut value) = (0, Some(0));
+        for byte in 0..4 {
+            if let Some(stored) = at(dword * 4 + byte) {
+                bytes |= 1 << byte;
+                let with = |(value, stored): (u32, u8)| value | u32::from(stored) << (8 * byte);
+                value = value.zip(stored).map(with);
+            }
+        }
+        (dword * 4, bytes, value)
+    })
+}
