@@ -246,7 +246,8 @@ fn results_within_an_error_are_reported_where_they_decide_something() {
 /// Compilers build quotients of integers on `v_rcp_iflag_f32`, and correct them.
 #[test]
 fn quotients_of_integers_are_reported_as_what_they_are() {
-    for machine in machines() {
+    // Code of gfx1250 sets the high bits of register numbers, and is not followed from there on.
+    for machine in machines().filter(|machine| machine.has_strict_level()) {
         let code = compile_for(machine, "quotients.cl", &["-O3"]);
         let mut program = TestProgram::new(&code);
         let values: Vec<u32> = (1..65).collect();
