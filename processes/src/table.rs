@@ -38,9 +38,6 @@ struct Header {
     struck: AtomicU32,
     /// The program that writes to the output; others write to files of their own.
     writer: AtomicU32,
-    /// Entries that have become ready.
-    entered: AtomicU32,
-    unused: AtomicU32,
 }
 
 #[repr(C)]
@@ -171,8 +168,7 @@ impl Table {
 
     /// The last entry that is ready and of which `is_it` holds.
     fn find(&self, is_it: impl Fn(&Entry) -> bool) -> Option<Slot> {
-        let is_ready = |entry: &Entry| entry.is_ready.load(Ordering::Acquire) == 1;
-        let place = self.entries().iter().rposition(|entry| is_ready(entry) && is_it(entry))?;
+        let place = self.entries().iter().rposition(|entry| entry.is_ready() && is_it(entry))?;
         Some(Slot(place as u32))
     }
 
@@ -224,7 +220,6 @@ impl Table {
         entry.number.store(number, Ordering::Relaxed);
         entry.rank.store(self.rank().map_or(0, |rank| rank + 1), Ordering::Relaxed);
         entry.is_ready.store(1, Ordering::Release);
-        self.header().entered.fetch_add(1, Ordering::AcqRel);
         Some(Slot(place))
     }
 
@@ -244,7 +239,7 @@ impl Table {
     /// of its ancestors that has entered itself.
     fn born_before(&self, own: Birth, parent: u32, ancestor: Option<Slot>) -> u32 {
         let ancestor = ancestor.map_or(0, |slot| slot.0 + 1);
-        let entered = || self.header().entered.load(Ordering::Acquire);
+        let entered = || self.entries().iter().filter(|entry| entry.is_ready()).count();
         let mut number = 0;
         for _ in 0..ATTEMPTS {
             let before = entered();
@@ -261,7 +256,7 @@ impl Table {
     /// come to it.
     fn older(&self, own: Birth, parent: u32, ancestor: u32) -> u32 {
         let is_older = |entry: &Entry| {
-            entry.is_ready.load(Ordering::Acquire) == 1
+            entry.is_ready()
                 && entry.parent.load(Ordering::Relaxed) == ancestor
                 && entry.birth() < own
         };
@@ -332,6 +327,10 @@ impl Table {
 }
 
 impl Entry {
+    fn is_ready(&self) -> bool {
+        self.is_ready.load(Ordering::Acquire) == 1
+    }
+
     fn birth(&self) -> Birth {
         Birth { tick: self.tick.load(Ordering::Relaxed), pid: self.pid.load(Ordering::Relaxed) }
     }

@@ -69,9 +69,9 @@ impl Driver for Injection {
         own.or(longest).copied().unwrap_or_else(|| instruction_limit(0))
     }
 
-    /// The limit decides, as in runs of kernels alone.
+    /// Where there is a limit, it decides, as in runs of kernels alone.
     fn ends_stalls(&self) -> bool {
-        false
+        self.is_struck == Some(false)
     }
 
     fn begin(&mut self, _: &Machine, dispatch: &KernelDispatch) -> Result<(), DeviceError> {
