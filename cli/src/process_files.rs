@@ -91,6 +91,8 @@ fn numbered(wanted: &Path, index: usize) -> PathBuf {
 
 /// Puts the file of the only process that has dispatched kernels where it is wanted.
 fn keep_one(processes: &Processes, wanted: &Path) -> io::Result<()> {
+    // As the files of processes are named.
+    let wanted = &std::path::absolute(wanted)?;
     let kept = processes.dispatching().next().and_then(|(_, record)| record.output.as_ref());
     if let Some(kept) = kept.filter(|kept| *kept != wanted) {
         // What a link leads to is replaced, not the link.

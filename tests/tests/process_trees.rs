@@ -168,7 +168,9 @@ fn exec_counts_by_process() {
     let lines: Vec<&str> = finished.stderr.lines().collect();
     let counts = |process: &str| {
         let begin = format!("{process} ");
-        let work = lines.iter().find(|line| line.starts_with(&begin) && line.contains("work"));
+        let work = lines
+            .iter()
+            .find(|line| line.trim_start().starts_with(&begin) && line.contains("work"));
         let words = work.map(|line| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
         words.unwrap_or_default()
     };
