@@ -11,6 +11,7 @@ use crate::harden::error::HardeningError;
 use crate::launch::LaunchError;
 use crate::location::FileError;
 use crate::prepare::PrepareError;
+use crate::process_site::OtherProcessError;
 use crate::resume::ResumeError;
 use crate::severity::SeverityError;
 use crate::shards::error::ShardError;
@@ -51,6 +52,9 @@ pub enum CampaignError {
     /// An application cannot be run on the embedded GPU.
     #[error(transparent)]
     Attach(#[from] AttachError),
+    /// A site in another process.
+    #[error(transparent)]
+    OtherProcess(#[from] OtherProcessError),
     /// What only the embedded GPU can do.
     #[error(
         "{0} takes the embedded GPU: the campaign's device is rocr, where faults are injected by \

@@ -113,7 +113,7 @@ pub use number::Number;
 pub use object_file::{ObjectFileError, map_code_object, read_code_object};
 pub use outcome::{Classifier, CompletedRun, MaskedCause, Verdict};
 pub use prepare::{Origin, PrepareError, Prepared, prepare};
-pub use process_site::ProcessSite;
+pub use process_site::{OtherProcessError, ProcessSite};
 pub use profile::profile;
 pub use progress::{Phase, Progress, Silent};
 pub use record::{Record, Status, Timings, Versions};

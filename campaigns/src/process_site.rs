@@ -1,8 +1,5 @@
 //! Fault sites in applications with several processes.
 
-use crate::attached::AttachError;
-use crate::campaign::{Campaign, CampaignWorkload};
-use crate::prepare::Prepared;
 use flipwave_injector::{Site, SiteError};
 use std::fmt;
 use std::str::FromStr;
@@ -49,25 +46,37 @@ impl FromStr for ProcessSite {
     }
 }
 
-/// A site in the process that a campaign strikes. That of a capture is the process that was recorded.
-///
-/// # Errors
-/// [`AttachError::OtherProcess`] if the site names another.
-pub(crate) fn site_in(
-    campaign: &Campaign,
-    prepared: &Prepared,
-    own: ProcessSite,
-) -> Result<Site, AttachError> {
-    let is_capture = matches!(campaign.workload, CampaignWorkload::Capture(_));
-    match own.process {
-        Some(found) if prepared.process != Some(found) && !is_capture => {
-            let struck = match prepared.process {
-                Some(process) => format!("process {process}"),
-                None => "the only process that dispatches kernels".to_owned(),
-            };
-            Err(AttachError::OtherProcess { site: Box::new(own), found, struck })
+/// A site in another process than the one that a campaign strikes.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{site} is in process {found}, and the campaign strikes {}; change `process` in the campaign \
+     file, or the site", struck(*own)
+)]
+pub struct OtherProcessError {
+    /// The site.
+    pub site: Box<ProcessSite>,
+    /// The process of the site.
+    pub found: u32,
+    /// The process that is struck; nothing for the only one that dispatches kernels.
+    pub own: Option<u32>,
+}
+
+fn struck(process: Option<u32>) -> String {
+    process.map_or_else(
+        || "the only process that dispatches kernels".to_owned(),
+        |process| format!("process {process}"),
+    )
+}
+
+impl ProcessSite {
+    /// The site in the process that a campaign strikes, which is also that of a site without one.
+    pub(crate) fn in_process(self, own: Option<u32>) -> Result<Site, OtherProcessError> {
+        match self.process {
+            Some(found) if own != Some(found) => {
+                Err(OtherProcessError { site: Box::new(self), found, own })
+            }
+            _ => Ok(self.site),
         }
-        _ => Ok(own.site),
     }
 }
 

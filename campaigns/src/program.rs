@@ -6,6 +6,8 @@ use crate::capture;
 use crate::emulate::install;
 use crate::error::CampaignError;
 use crate::prepare::{Prepared, prepare};
+use crate::process_site::{OtherProcessError, ProcessSite};
+use flipwave_injector::Site;
 
 /// Puts a campaign's program together: its instructions that the target lacks replaced by what
 /// emulates them; an application as one run of it that is recorded.
@@ -23,5 +25,20 @@ pub(crate) fn prepare_emulated(campaign: &Campaign) -> Result<Prepared, Campaign
             }
             Ok(prepared)
         }
+    }
+}
+
+/// A site in the process that a campaign strikes; a capture is that of the process.
+///
+/// # Errors
+/// [`OtherProcessError`] if the site names another.
+pub(crate) fn site_in(
+    campaign: &Campaign,
+    prepared: &Prepared,
+    site: ProcessSite,
+) -> Result<Site, OtherProcessError> {
+    match campaign.workload {
+        CampaignWorkload::Capture(_) => Ok(site.site),
+        _ => site.in_process(prepared.process),
     }
 }

@@ -1,7 +1,6 @@
 //! Why an application cannot be run under AMD's runtime.
 
 use crate::application::ApplicationError;
-use crate::process_site::ProcessSite;
 use flipwave_attach::{Event, Reported};
 use flipwave_injector::Site;
 use std::path::PathBuf;
@@ -77,19 +76,6 @@ pub enum AttachError {
         choice: String,
         /// The processes.
         list: String,
-    },
-    /// A site in another process than the one that is struck.
-    #[error(
-        "{site} is in process {found}, and the campaign strikes {struck}; change `process` in the \
-         campaign file, or the site"
-    )]
-    OtherProcess {
-        /// The site.
-        site: Box<ProcessSite>,
-        /// The process of the site.
-        found: u32,
-        /// The one that is struck, in words.
-        struck: String,
     },
     /// The library failed inside of the application.
     #[error("inside of the application: {0}")]
