@@ -7,7 +7,7 @@ __global__ void refused(int *values) {
     shared[own] = values[own];
     __syncthreads();
     int zero = 0;
-    asm volatile("s_setreg_b32 hwreg(HW_REG_MODE, 27, 1), %0" : : "s"(zero));
+    asm volatile("s_setreg_b32 hwreg(HW_REG_MODE, 27, 1), %0" : : "s"(zero) : "memory");
     int other = shared[own ^ 1];
     if (other & 1)
         values[own] = other * 3;
