@@ -2,17 +2,17 @@
 kernel void packet(global uint *seen) {
     if (get_global_id(0) + get_global_id(1) != 0)
         return;
-    const uint *packet = (const uint *)__builtin_amdgcn_dispatch_ptr();
+    constant const uint *packet = (constant const uint *)__builtin_amdgcn_dispatch_ptr();
     for (int i = 0; i < 16; ++i)
         seen[i] = packet[i];
-    const uint *descriptor = (const uint *)*(const ulong *)(packet + 8);
+    global const uint *descriptor = (global const uint *)*(constant const ulong *)(packet + 8);
     for (int i = 0; i < 16; ++i)
         seen[16 + i] = descriptor[i];
-    const uint *arguments = (const uint *)*(const ulong *)(packet + 10);
+    global const uint *arguments = (global const uint *)*(constant const ulong *)(packet + 10);
     seen[32] = arguments[0];
     seen[33] = arguments[1];
     *(global ulong *)(seen + 34) = (ulong)seen;
-    const uint *signal = (const uint *)*(const ulong *)(packet + 14);
+    global const uint *signal = (global const uint *)*(constant const ulong *)(packet + 14);
     for (int i = 0; i < 4; ++i)
         seen[36 + i] = signal[i];
 }
