@@ -2,15 +2,23 @@
 
 use std::io::{self, Read, Seek, SeekFrom};
 
+/// Bytes of a line at most.
+const LONGEST: u64 = 16 << 20;
+
 /// Bytes of a file up to the end of its last whole line. A run that was killed may have left a part of
 /// another.
 ///
 /// # Errors
-/// If it cannot be read.
+/// If it cannot be read, or ends in a part of a line that is longer than a line can be.
 pub fn whole_lines(file: &mut (impl Read + Seek)) -> io::Result<u64> {
     let mut block = vec![0; 1 << 16];
-    let mut end = file.seek(SeekFrom::End(0))?;
+    let length = file.seek(SeekFrom::End(0))?;
+    let mut end = length;
     while end > 0 {
+        if length - end > LONGEST {
+            let what = format!("it has a line of more than {} MiB", LONGEST >> 20);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+        }
         let start = end.saturating_sub(block.len() as u64);
         let part = &mut block[..(end - start) as usize];
         file.seek(SeekFrom::Start(start))?;

@@ -106,7 +106,7 @@ pub(crate) fn check_files(path: &Path) -> Result<(), FolderError> {
 pub(crate) fn check_no_results(path: &Path) -> Result<(), FolderError> {
     let file = path.join(RESULTS);
     let failed = |reason| FolderError::Access { path: file.clone(), reason };
-    let text = match flipwave_input::open(&file) {
+    let text = match flipwave_input::open_lines(&file) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         file => BufReader::new(file.map_err(failed)?),
     };

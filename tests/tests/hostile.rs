@@ -120,7 +120,7 @@ fn no_file_that_has_no_end_holds_a_command_up() {
         ("a.capture", &["run", "capture.yaml", "--out", "other"], Some("capture")),
         ("a.capture", &["capture", "--list", "a.capture"], Some("capture")),
         ("results/flipwave.lock", &["run", "add.yaml", "--out", "results", "--resume"], None),
-        ("results/results.csv", &["run", "add.yaml", "--out", "results", "--resume"], Some("")),
+        ("results/results.csv", &["run", "add.yaml", "--out", "results", "--resume"], Some(long)),
         ("results/results.csv", &["rates", "results"], Some(long)),
         ("results/run.json", &["rates", "results"], None),
         ("results/run.json", &["report", "results", "--out", "page.html"], None),
