@@ -358,6 +358,7 @@ mod tests {
     fn fork(own: impl FnOnce() -> i32) -> libc::pid_t {
         // SAFETY: the child makes system calls, and ends.
         match unsafe { libc::fork() } {
+            // SAFETY: `_exit` ends the child without running handlers of the parent.
             0 => unsafe { libc::_exit(own()) },
             child => child,
         }

@@ -35,7 +35,7 @@ impl NotCounted {
 
 /// A row for each instruction that could not be counted: its place, and a mark in every other
 /// column.
-pub(super) fn marked_places<T: Tool + ?Sized>(scope: &ToolScope<'_>) -> Vec<Cells> {
+pub(super) fn marked_places<T: Tool>(scope: &ToolScope<'_>) -> Vec<Cells> {
     let row = |at| {
         let place = scope.named(at)?;
         let mut cells = vec![place.function, place.pc.to_string(), place.instruction];

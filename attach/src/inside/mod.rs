@@ -189,11 +189,7 @@ fn fault_text(gpu: &EmbeddedGpu, dispatch: &KernelDispatch, fault: &DeviceFault)
 pub fn fail(reason: &str) -> ! {
     report_event(&Event::Failed { reason: reason.to_owned() });
     // Nobody may be there to read it.
-    let _ = writeln!(
-        std::io::stderr(),
-        "flipwave: {}",
-        flipwave_output::shown_lines(&reason.to_string())
-    );
+    let _ = writeln!(std::io::stderr(), "flipwave: {}", flipwave_output::shown_lines(reason));
     end()
 }
 
