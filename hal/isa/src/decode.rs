@@ -318,7 +318,7 @@ fn include(set: &mut Vec<RegisterRange>, range: RegisterRange) {
 
 /// Returns `true` if the destination is added to although LLVM does not say that it is read.
 fn accumulates(operation: Operation) -> bool {
-    operation.opcode() == Opcode::VPkFmac
+    matches!(operation.opcode(), Opcode::VPkFmac | Opcode::VCvtPkAccum)
 }
 
 fn flags(description: &Description, operation: Operation) -> Flags {

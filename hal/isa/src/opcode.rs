@@ -154,6 +154,7 @@ opcodes! {
     VDivFmas = "v_div_fmas_f32" | "v_div_fmas_f64",
     VFmaF64 = "v_fma_f64" | "v_fmac_f64",
     VPkFmac = "v_pk_fmac_f16",
+    VCvtPkAccum = "v_cvt_pkaccum_u8_f32",
     VDotOfSigns = "v_dot4_i32_iu8" | "v_dot8_i32_iu4",
     VShift64 = "v_lshlrev_b64" | "v_lshrrev_b64" | "v_ashrrev_i64",
 

@@ -232,9 +232,11 @@ fn keeps_destination(name: &str, class: Class) -> Since {
     if !matches!(result, Some("f16" | "bf16" | "i16" | "u16" | "b16")) {
         return Since::Never;
     }
-    const SINCE_GFX9: [&str; 10] = [
+    const SINCE_GFX9: [&str; 12] = [
         "v_bitop3_b16",
         "v_mad_",
+        "v_madak_",
+        "v_madmk_",
         "v_fma_",
         "v_div_fixup_",
         "v_interp_p2_",
