@@ -76,7 +76,10 @@ pub(super) fn of(inst: &Inst) -> Result<(String, Inputs), String> {
     sum.offset(offset);
     let expression = sum.expression();
     match operand.access.space {
-        MemorySpace::Scalar => Ok((format!("({expression}) & ~3ul"), sum.inputs)),
+        // Loads of less than a dword keep the lowest bits of their address.
+        MemorySpace::Scalar if operand.access.bytes >= 4 => {
+            Ok((format!("({expression}) & ~3ul"), sum.inputs))
+        }
         // Offsets of 32 bits, whose sum wraps.
         MemorySpace::Scratch | MemorySpace::Lds => {
             Ok((format!("(unsigned long)(unsigned)({expression})"), sum.inputs))
