@@ -84,7 +84,7 @@ pub enum FaultCause {
     NotCompute {
         /// The instruction, as the assembler prints it.
         instruction: Box<str>,
-        /// Who lacks it.
+        /// Whether the processor or the embedded GPU lacks the instruction.
         absence: Absence,
         /// Why.
         reason: Box<str>,
@@ -98,7 +98,7 @@ pub enum FaultCause {
     },
 }
 
-/// Who lacks an instruction that decodes.
+/// Reasons why an instruction that decodes is not executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Absence {
     /// The processor: its hardware has no such instruction.

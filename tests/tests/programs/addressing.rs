@@ -12,7 +12,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// As `addressing.h` has them.
+/// Layouts declared in `addressing.h`.
 const LANES: u32 = 64;
 const TABLE_WORDS: usize = 4096;
 const MEMORY_BYTES: usize = 65536;

@@ -3,7 +3,7 @@
 
 use std::ops::RangeInclusive;
 
-/// What is added up, and how wide the sum is.
+/// Operands of an address sum, and its width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sum {
     /// A pair of vector registers and the constant, in 64 bits.
@@ -47,11 +47,11 @@ pub struct AddressRule {
     pub processors: &'static [&'static str],
     /// An instruction, with `CONSTANT` in place of the number.
     pub example: &'static str,
-    /// What is added up.
+    /// Operands of the sum.
     pub sum: Sum,
     /// The constants that its encoding holds.
     pub constants: RangeInclusive<i64>,
-    /// Where it is written.
+    /// Document or code that states the rule.
     pub source: &'static str,
 }
 

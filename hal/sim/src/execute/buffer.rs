@@ -32,7 +32,7 @@ pub struct Resource {
     stride_high: u32,
     /// Format of the data in memory, for instructions that have none of their own.
     format: BufferFormat,
-    /// Where each channel of a formatted load comes from: 0 zero, 1 one, 4 to 7 a component.
+    /// Source of each channel of a formatted load: 0 zero, 1 one, 4 to 7 a component.
     channels: [u8; 4],
     /// The resource is of another type, such as an image.
     is_other: bool,
@@ -121,7 +121,7 @@ fn mode(flags: u32) -> u8 {
     (flags >> 28 & 3) as u8
 }
 
-/// How an instruction uses a buffer.
+/// Properties of an instruction that affect buffer addressing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Use {
     /// It has an index.
@@ -138,7 +138,7 @@ pub struct Buffer {
     /// The address that every other part is added to.
     base: u64,
     stride: u32,
-    /// How elements are swizzled.
+    /// The swizzled layout; `None` if the buffer is linear.
     swizzle: Option<Swizzle>,
     /// The lane's number is added to the index.
     adds_lane: bool,
@@ -153,7 +153,7 @@ pub struct Buffer {
     pub is_other: bool,
     /// Format of the data in memory, for instructions that have none of their own.
     pub format: BufferFormat,
-    /// Where each channel of a formatted load comes from: 0 zero, 1 one, 4 to 7 a component.
+    /// Source of each channel of a formatted load: 0 zero, 1 one, 4 to 7 a component.
     pub channels: [u8; 4],
 }
 

@@ -171,7 +171,7 @@ pub struct Dual {
 /// Why an instruction that decodes is never executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotExecuted {
-    /// Who lacks it.
+    /// Whether the processor or the embedded GPU lacks the instruction.
     pub absence: Absence,
     /// Why.
     pub reason: &'static str,

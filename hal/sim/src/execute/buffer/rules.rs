@@ -13,7 +13,7 @@
 use flipwave_isa::Generation;
 use std::fmt::Write;
 
-/// How buffers are addressed and checked.
+/// Buffer addressing and range checks of a generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// Generations that have these rules.
@@ -22,11 +22,11 @@ pub struct Rules {
     pub lane_index: LaneIndex,
     /// When the resource's swizzle bit counts.
     pub swizzle: SwizzleUse,
-    /// Where the scalar offset is added.
+    /// Position of the scalar offset in the address.
     pub scalar_offset: ScalarOffset,
     /// The sum of the offsets has more than 32 bits, rather than to wrap.
     pub sum_is_wide: bool,
-    /// What is in range: the first one whose condition holds.
+    /// Range checks; the first one whose condition holds applies.
     pub range: &'static [RangeRule],
 }
 
@@ -45,7 +45,7 @@ pub enum LaneIndex {
 /// When a resource that swizzles is swizzled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SwizzleUse {
-    /// Where the lane's number is added.
+    /// The lane number is added.
     WithLane,
     /// Where there is an index, or the lane's number is added.
     WithIndexOrLane,
@@ -54,7 +54,7 @@ pub enum SwizzleUse {
 }
 
 impl SwizzleUse {
-    /// Whether the swizzle bit counts.
+    /// Returns `true` if the swizzle bit takes effect.
     pub fn is_on(self, adds_lane: bool, indexed: bool) -> bool {
         match self {
             SwizzleUse::WithLane => adds_lane,
@@ -64,7 +64,7 @@ impl SwizzleUse {
     }
 }
 
-/// Where the scalar offset is added.
+/// Position of the scalar offset in the address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScalarOffset {
     /// To the address.
@@ -112,7 +112,7 @@ impl Check {
     }
 }
 
-/// What decides how an access is checked.
+/// Properties of an access that select its range check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// `OOB_SELECT`.
@@ -145,7 +145,7 @@ pub enum When {
 }
 
 impl When {
-    /// Whether the condition holds.
+    /// Returns `true` if the condition holds.
     pub fn holds(self, facts: Facts) -> bool {
         match self {
             When::LaneWithoutIndex => facts.adds_lane && !facts.indexed,
@@ -170,7 +170,7 @@ impl When {
     }
 }
 
-/// What is known of a rule.
+/// Evidence for a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// Measured on a chip.
@@ -192,16 +192,16 @@ impl Standing {
     }
 }
 
-/// What is in range where a condition holds.
+/// A range check and the condition under which it applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RangeRule {
     /// The condition.
     pub when: When,
-    /// What is in range.
+    /// The range check.
     pub check: Check,
-    /// What is known of it.
+    /// Evidence for the rule.
     pub standing: Standing,
-    /// Where it is written.
+    /// Document or code that states the rule.
     pub source: &'static str,
 }
 
@@ -317,7 +317,7 @@ impl Rules {
         }
     }
 
-    /// What an access must fulfil.
+    /// The range check.
     pub fn check(&self, facts: Facts) -> Check {
         let rule = self.range.iter().find(|rule| rule.when.holds(facts));
         rule.map_or(Check::Nothing, |rule| rule.check)

@@ -160,7 +160,7 @@ fn of_special(factors: [[Factor; 2]; 2], c: u32) -> Option<u32> {
     }
 }
 
-/// So many units of `2^grid`.
+/// An integer number of units of `2^grid`.
 struct Sum {
     units: i64,
     grid: i32,
