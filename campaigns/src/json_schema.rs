@@ -73,7 +73,7 @@ name: application
 device: rocr
 workload: {app: {command: [sh, -c, 'true', 1], directory: etc, environment: {THREADS: 1},
   input: [passwd], stdin: /etc/group, exit_code: 3, timeout: 60 s, memory: 2 GiB, output: 4 MiB,
-  golden_runs: 5, nondeterminism: allow}}
+  golden_runs: 5, nondeterminism: allow, process: {rank: 1}}}
 compare:
   - stdout: {ignore: ['^time: '], tolerance: {relative: 1.0e-6}}
   - stderr: exact

@@ -34,17 +34,20 @@ fn executed(finished: &Finished) -> u64 {
     operations(&finished.stderr).values().map(|(executed, _)| executed).sum()
 }
 
-/// Wave instructions by kernel, from the table of `--count`, which looks at none of them.
+/// Wave instructions by kernel, in all processes, from the table of `--count`, which looks at none of
+/// them. Of several processes each has its lines, which begin with its number.
 fn counts(finished: &Finished) -> BTreeMap<String, u64> {
-    let lines = finished.stderr.lines();
-    let rows = lines.skip_while(|line| !line.starts_with("kernel ")).skip(1);
-    rows.take_while(|line| !line.is_empty())
-        .map(|line| {
-            let cells: Vec<&str> = line.split_whitespace().collect();
-            let [name @ .., _, instructions] = &cells[..] else { panic!("{line}") };
-            (name.join(" "), instructions.parse().expect("a number"))
-        })
-        .collect()
+    let is_head = |line: &&str| line.contains("kernel ") && line.contains(" dispatches ");
+    let mut lines = finished.stderr.lines().skip_while(|line| !is_head(line));
+    let first_cell = usize::from(lines.next().is_some_and(|line| line.starts_with("process ")));
+    let mut counts = BTreeMap::new();
+    for line in lines.take_while(|line| !line.is_empty()) {
+        let cells: Vec<&str> = line.split_whitespace().skip(first_cell).collect();
+        let [name @ .., _, instructions] = &cells[..] else { panic!("{line}") };
+        let instructions: u64 = instructions.parse().expect("a number");
+        *counts.entry(name.join(" ")).or_default() += instructions;
+    }
+    counts
 }
 
 /// Demands that what a program executed is in the table, with a word for each operation; its run.

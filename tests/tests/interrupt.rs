@@ -7,7 +7,8 @@ use flipwave_injector::{Attendance, Attended};
 use flipwave_sim::EmbeddedGpu;
 use flipwave_tests::{Finished, RunningProgram, assemble, example, flipwave, gfx90a, program};
 use std::fs::{File, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::io::Write;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -205,7 +206,8 @@ fn a_signal_leaves_no_unfinished_file() {
 }
 
 fn files_below(folder: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(folder).expect("a folder").map(|own| own.expect("an entry"));
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    let entries = entries.map(|own| own.expect("an entry"));
     let below = |entry: std::fs::DirEntry| match entry.path() {
         path if path.is_dir() => files_below(&path),
         _ => vec![entry.file_name().into_string().expect("text")],
@@ -236,19 +238,26 @@ fn a_fault_free_run_has_a_limit() {
     assert!(finished.stderr.contains("instruction_limit"), "{}", finished.stderr);
 }
 
-/// Also where the program does nothing but wait for another.
+/// The first one ends the compiler, and the program has only to say so: to a pipe that is full and that
+/// nobody reads.
 #[test]
 fn a_second_signal_ends_the_program_at_once() {
     let folder = tempfile::tempdir().expect("a folder");
     example("vector_add", FAULTS, folder.path());
     let script = "#!/bin/sh\ntouch started\nexec sleep 30\n";
     let compiler = executable(folder.path(), script);
+    let pipe = folder.path().join("stderr");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo(1)").success());
+    let mut options = File::options();
+    options.read(true).write(true).custom_flags(libc::O_NONBLOCK);
+    let mut pipe = options.open(pipe).expect("a pipe");
+    while pipe.write(&[b'x'; 512]).is_ok() {}
     let mut command = Command::new(program());
     command.args(["run", "vector_add.yaml"]).env("FLIPWAVE_CLANG", &compiler);
     let mut run = RunningProgram::of(command, folder.path(), "stderr");
     run.wait_until(|| folder.path().join("started").exists());
     run.send(libc::SIGINT);
-    std::thread::sleep(std::time::Duration::from_millis(50));
+    std::thread::sleep(std::time::Duration::from_millis(300));
     run.send(libc::SIGTERM);
     assert_eq!(run.end(), Err(libc::SIGTERM));
 }

@@ -51,7 +51,7 @@ workload:
     grid: 64
     workgroup: 64
     args: [{buffer: seen, type: u32, count: 40, output: true}]
-faults: {model: flip_one_bit, target: source_register, count: 40}
+faults: {model: flip_one_bit, target: source_operand, count: 40}
 ";
 
 /// Rewritten code runs in place of the kernel that the packet names: that is what is seen.
