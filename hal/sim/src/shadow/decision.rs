@@ -219,7 +219,7 @@ pub fn register(word: Word, machine: Machine) -> Option<Register> {
             Register::ExecHi,
         ]
         .into_iter()
-        .find(|register| ScalarIndex::of(*register) == Some(index)),
+        .find(|register| machine.scalar(*register) == Some(index)),
         Word::Scc => Some(Register::Scc),
         _ => None,
     }

@@ -23,7 +23,7 @@ impl Slots {
             Register::Scc => SCC,
             own => match machine.row(own) {
                 Some(row) => row.0,
-                None => FIRST_SCALAR + u16::from(ScalarIndex::of(own)?.0),
+                None => FIRST_SCALAR + u16::from(machine.scalar(own)?.0),
             },
         };
         Some(Slots { numbers: first..first + u16::from(range.words), half: None })

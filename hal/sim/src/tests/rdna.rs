@@ -8,7 +8,7 @@ use crate::memory::AddressSpace;
 use crate::tests::operations::Random;
 use crate::wave::{Level, Mode, RowIndex, ScalarIndex, Wave};
 use flipwave_device::FaultCause;
-use flipwave_isa::LaneMask;
+use flipwave_isa::{Lane, LaneMask, Register};
 
 fn scalar(wave: &Wave, index: u8) -> u32 {
     wave.scalar(ScalarIndex(index))
@@ -26,6 +26,19 @@ fn eight_selects_read_zero_from_lanes_that_are_not_active() {
     };
     assert_eq!(moved("v_mov_b32_dpp v0, v1 dpp8:[7,6,5,4,3,2,1,0]"), [0, 106, 99]);
     assert_eq!(moved("v_mov_b32_dpp v0, v1 dpp8:[7,6,5,4,3,2,1,0] fi:1"), [107, 106, 99]);
+}
+
+/// From gfx10 on FLAT_SCRATCH has no number among the scalar operands: SGPRs have its old one.
+#[test]
+fn flat_scratch_is_no_sgpr() {
+    for processor in ["gfx1030", "gfx1100", "gfx1201"] {
+        let mut wave = wave(processor, 32, "s_mov_b32 s102, 5\ns_mov_b32 s103, 6", |_| {});
+        for register in [Register::FlatScratchLo, Register::FlatScratchHi] {
+            assert_eq!(wave.read_register(register, Lane(0)), Some(0), "{processor}");
+            assert!(wave.write_register(register, Lane(0), 7));
+        }
+        assert_eq!([102, 103].map(|index| scalar(&wave, index)), [5, 6], "{processor}");
+    }
 }
 
 #[test]

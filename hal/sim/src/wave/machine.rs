@@ -77,6 +77,21 @@ impl Machine {
         }
     }
 
+    /// Where a scalar register is kept: `None` for registers that have no storage of this kind.
+    pub fn scalar(self, register: Register) -> Option<ScalarIndex> {
+        match register {
+            Register::FlatScratchLo => Some(self.flat_scratch),
+            Register::FlatScratchHi => Some(ScalarIndex(self.flat_scratch.0 + 1)),
+            // SGPRs have its place.
+            Register::XnackMaskLo | Register::XnackMaskHi
+                if self.generation >= Generation::Gfx10 =>
+            {
+                None
+            }
+            _ => ScalarIndex::of(register),
+        }
+    }
+
     /// Where a row is whose number is nominal: that of an AccVGPR where these begin in the upper half.
     pub fn place(self, nominal: RowIndex) -> RowIndex {
         match nominal.0.checked_sub(RowIndex::UPPER_HALF.0) {

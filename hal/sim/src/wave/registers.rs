@@ -149,7 +149,8 @@ impl ScalarIndex {
     /// Scalar indices that can be written down.
     pub const COUNT: usize = 256;
 
-    /// The index of a scalar register, `None` for registers that have no storage of this kind.
+    /// The index that operands have of a scalar register: `None` for registers of another kind. Where
+    /// it is kept is for [`Machine::scalar`](super::Machine::scalar) to say.
     pub fn of(register: Register) -> Option<ScalarIndex> {
         let next = |index: ScalarIndex| ScalarIndex(index.0 + 1);
         Some(match register {

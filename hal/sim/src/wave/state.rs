@@ -335,7 +335,7 @@ impl Wave {
         match register {
             Register::Scc => Some(self.scc.into()),
             Register::Mode => Some(self.mode.0),
-            other => ScalarIndex::of(other).map(|index| self.scalar(index)),
+            other => self.machine.scalar(other).map(|index| self.scalar(index)),
         }
     }
 
@@ -358,7 +358,7 @@ impl Wave {
         match register {
             Register::Scc => self.scc = value & 1 != 0,
             Register::Mode => self.mode = Mode(value),
-            other => match ScalarIndex::of(other) {
+            other => match self.machine.scalar(other) {
                 Some(index) => self.write_scalar(index, value),
                 None => return false,
             },

@@ -20,7 +20,6 @@ use crate::compile::frame::offset;
 use crate::compile::value::Value;
 use crate::instruction::{Op, Word};
 use crate::memory::WindowAccess;
-use crate::wave::ScalarIndex;
 use flipwave_isa::RegisterRange;
 use std::fmt::Write;
 use touch::Touched;
@@ -265,7 +264,7 @@ impl Emitter<'_> {
     fn is_address(&self, op: &Op, range: RegisterRange) -> bool {
         (0..range.words).filter_map(|word| range.first.offset(word)).any(|register| {
             let row = self.machine.row(register).map(Word::Row);
-            let scalar = ScalarIndex::of(register).map(Word::Scalar);
+            let scalar = self.machine.scalar(register).map(Word::Scalar);
             let mut words = op.sources[0].words.into_iter().chain(op.sources[2].words);
             words.any(|word| Some(word) == row || Some(word) == scalar)
         })
