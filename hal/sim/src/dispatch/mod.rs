@@ -5,6 +5,7 @@ pub mod checker;
 pub mod execution;
 pub mod global_sync;
 pub mod launch;
+pub mod leads;
 pub mod observer;
 pub mod policy;
 pub mod schedule;

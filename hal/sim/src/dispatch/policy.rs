@@ -1,6 +1,6 @@
 //! What a runtime decides about dispatches.
 
-use crate::dispatch::turns::Leads;
+use crate::dispatch::leads::Leads;
 use crate::environment::{self, EnvironmentError};
 use std::sync::OnceLock;
 
