@@ -1,7 +1,7 @@
 //! Code objects with room for code: assembled once, filled many times.
 
 use flipwave_codeobj::CodeObject;
-use flipwave_isa::AccVgprs;
+use flipwave_isa::{AccVgprs, ChipBug};
 use flipwave_tests::{Machine, Once};
 use std::process::Command;
 use std::sync::Arc;
@@ -87,6 +87,10 @@ impl Frame {
             text += &format!(
                 ".amdhsa_private_segment_fixed_size {SCRATCH}\n.amdhsa_enable_private_segment 1\n"
             );
+        }
+        if ChipBug::UserSgprInit16.affects(&target) {
+            // With the workgroup's number 16, as compilers have it.
+            text += ".amdhsa_user_sgpr_count 15\n";
         }
         text += &format!(
             ".amdhsa_next_free_sgpr 44\n.amdhsa_user_sgpr_kernarg_segment_ptr 1\n\
