@@ -52,6 +52,7 @@ pub fn place_captures(processes: &Processes, wanted: &Path) -> io::Result<Vec<Pa
     for (index, (_, record)) in processes.dispatching().enumerate() {
         if let Some(file) = &record.output {
             let own = numbered(wanted, index);
+            flipwave_output::check(&own)?;
             fs::rename(file, &own)?;
             placed.push(own);
         }
@@ -95,6 +96,7 @@ fn keep_one(processes: &Processes, wanted: &Path) -> io::Result<()> {
     let wanted = &std::path::absolute(wanted)?;
     let kept = processes.dispatching().next().and_then(|(_, record)| record.output.as_ref());
     if let Some(kept) = kept.filter(|kept| *kept != wanted) {
+        flipwave_output::check(wanted)?;
         // What a link leads to is replaced, not the link.
         fs::rename(kept, fs::canonicalize(wanted).unwrap_or_else(|_| wanted.to_owned()))?;
     }

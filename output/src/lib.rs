@@ -117,7 +117,7 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
 /// [`UNFINISHED`]. How many bytes were written.
 ///
 /// # Errors
-/// If it cannot be read or written.
+/// If it cannot be read; as [`finish`].
 pub fn publish(path: &Path, mut content: impl Read) -> io::Result<u64> {
     let mut unfinished = unfinished(&folder(path))?;
     let bytes = io::copy(&mut content, &mut unfinished)?;
@@ -138,8 +138,9 @@ pub fn unfinished(folder: &Path) -> io::Result<NamedTempFile> {
 /// that a symbolic link of this name leads to.
 ///
 /// # Errors
-/// If it cannot be written.
+/// If something else than a regular file is there, which stays as it is; if it cannot be written.
 pub fn finish(mut unfinished: NamedTempFile, path: &Path) -> io::Result<()> {
+    check(path)?;
     let path = &target(path)?;
     let of = |path: &Path| fs::metadata(folder(path)).map(|folder| folder.dev());
     if of(unfinished.path())? != of(path)? {

@@ -37,8 +37,13 @@ fn what_is_no_regular_file_is_refused_and_stays() {
     let others = others(folder.path());
     let before = kinds(&others);
     for own in &others {
-        let refusals =
-            [check(own).err(), create(own).err(), replace(own, b"text").err(), remove(own).err()];
+        let refusals = [
+            check(own).err(),
+            create(own).err(),
+            replace(own, b"text").err(),
+            publish(own, &b"text"[..]).err(),
+            remove(own).err(),
+        ];
         for refusal in refusals {
             let refusal = refusal.expect("refused").to_string();
             assert!(refusal.contains("expected a regular file"), "{refusal}");
