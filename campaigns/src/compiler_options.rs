@@ -220,7 +220,7 @@ mod tests {
         }
         let help = Command::new(&clang).arg("--help-hidden").output().expect("the compiler");
         let help = String::from_utf8_lossy(&help.stdout).into_owned();
-        let names = help.lines().filter_map(|line| line.trim().split_whitespace().next());
+        let names = help.lines().filter_map(|line| line.split_whitespace().next());
         let risky = ["<file", "<path", "<dir", "=<value", "<pathname", "<dsopath"];
         let mut count = 0;
         for name in names.filter(|name| name.starts_with('-')) {

@@ -266,7 +266,7 @@ fn quotients_of_integers_are_reported_as_what_they_are() {
 /// The quotient of integers as compilers compute it (LLVM, `expandDivRem32`), from a reciprocal that is
 /// `error` units in the last place off.
 fn quotient(dividend: u32, divisor: u32, error: i32) -> u32 {
-    let high = |a: u32, b: u32| (u64::from(a) * u64::from(b) >> 32) as u32;
+    let high = |a: u32, b: u32| ((u64::from(a) * u64::from(b)) >> 32) as u32;
     let reciprocal = f32::from_bits((1.0 / divisor as f32).to_bits().wrapping_add_signed(error));
     // The conversion saturates, as `v_cvt_u32_f32` does.
     let estimate = (reciprocal * f32::from_bits(0x4f7f_fffe)) as u32;

@@ -65,8 +65,11 @@ impl Bench {
     }
 }
 
+/// Puts something in the place of a file.
+type Put<'a> = Box<dyn Fn() + 'a>;
+
 /// What may be in the place of a file, and what is said of it.
-fn in_place(path: &Path) -> [(&'static str, Box<dyn Fn() + '_>); 3] {
+fn in_place(path: &Path) -> [(&'static str, Put<'_>); 3] {
     let clear = move || drop(fs::remove_file(path));
     [
         (
@@ -267,7 +270,7 @@ fn without_a_home_the_cache_is_nobody_else_s() {
     bench.run_as(command, &["run", "add.yaml", "--out", "results"]).expect_success();
     let left: Vec<PathBuf> =
         fs::read_dir(&shared).expect("a folder").map(|own| own.expect("an entry").path()).collect();
-    assert_eq!(left, [trap.clone()], "something is left");
+    assert_eq!(left, std::slice::from_ref(&trap), "something is left");
     assert_eq!(fs::read_dir(trap).expect("a folder").count(), 0, "what others can change was used");
 }
 

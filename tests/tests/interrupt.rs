@@ -423,7 +423,7 @@ fn a_judge_that_hangs_ends_with_a_signal_and_at_its_time_limit() {
     judged("{command: [sh, -c, 'sleep 61711 & sleep 61711']}");
     let mut command = Command::new(program());
     command.args(["run", "vector_add.yaml", "--out", "out"]);
-    expect_end_at_once(command, folder.path(), "sleep\061711", "a judge");
+    expect_end_at_once(command, folder.path(), "sleep\x0061711", "a judge");
     judged("{command: [sh, -c, 'sleep 61712'], timeout: 200 ms}");
     let finished = flipwave(folder.path(), &["run", "vector_add.yaml", "--out", "limited"], &[]);
     finished.expect_refused(&[

@@ -356,7 +356,7 @@ fn a_child_that_crashes_leaves_what_it_had_and_the_others_are_whole() {
 }
 
 /// Runs `mpirun` with four ranks.
-fn ranks<'a>(program: &'a str) -> Vec<&'a str> {
+fn ranks(program: &str) -> Vec<&str> {
     let mut command = vec!["env"];
     command.extend(["OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"]);
     command.extend(["mpirun", "--oversubscribe", "-n", "4", program]);
