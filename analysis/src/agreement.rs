@@ -70,7 +70,10 @@ pub enum AgreementError {
 /// [`AgreementError`] of the first thing that is not so.
 pub fn read_published(table: impl Read) -> Result<Vec<Published>, AgreementError> {
     let mut published: Vec<Published> = Vec::new();
-    for (line, row) in (2..).zip(csv::Reader::from_reader(table).deserialize()) {
+    let mut reader = csv::Reader::from_reader(table);
+    // Rows alone would hide that this line cannot be read.
+    reader.headers()?;
+    for (line, row) in (2..).zip(reader.deserialize()) {
         let Published { workload, outcome, rate, source } = row?;
         if !(0.0..=1.0).contains(&rate) {
             return Err(AgreementError::Rate { line, workload, outcome, rate });
