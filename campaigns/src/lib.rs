@@ -38,6 +38,7 @@ mod fidelity;
 mod folder;
 mod golden;
 mod harden;
+mod injection_path;
 mod json_schema;
 mod launch;
 mod location;
@@ -105,6 +106,7 @@ pub use folder::FolderError;
 pub use harden::{
     Escape, HardenOptions, HardeningError, Hardenings, InStep, RankedInstruction, harden,
 };
+pub use injection_path::InjectionPath;
 pub use json_schema::json_schema;
 pub use launch::{LaunchError, Launched, launch};
 pub use location::FileError;
@@ -120,7 +122,6 @@ pub use record::{Record, Status, Timings, Versions};
 pub use replay::{Replay, replay};
 pub use resume::ResumeError;
 pub use run::{Report, RunOptions, run};
-pub use runners::InjectionPath;
 pub use sample::{Allocation, Per, Sample, SampleSize};
 pub use save::{SavedComparison, SavedGolden, SavedOutput, save_golden};
 pub use schema::ResultsFormat;

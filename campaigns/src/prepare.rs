@@ -4,8 +4,8 @@
 use crate::campaign::{Argument, BufferRole, Campaign, Code, Kernels, Launch};
 use crate::compare::{OutputFormat, OutputRole};
 use crate::compile::{CompileError, Compiler};
+use crate::injection_path::InjectionPath;
 use crate::object_file::{ObjectFileError, read_code_object};
-use crate::runners::InjectionPath;
 use flipwave_codeobj::{CodeObject, Kernel};
 use flipwave_device::{
     Address, ArgumentValue, Device, DeviceError, Dispatch, KernargError, ModuleId, layout_beside,

@@ -3,11 +3,12 @@
 use crate::campaign::Campaign;
 use crate::error::CampaignError;
 use crate::golden::golden;
+use crate::injection_path::InjectionPath;
 use crate::outcome::{Classifier, RunEnd, Verdict};
 use crate::prepare::Prepared;
 use crate::process_site::ProcessSite;
 use crate::program::site_in;
-use crate::runners::{InjectionPath, in_this_process};
+use crate::runners::in_this_process;
 use crate::severity::Judge;
 use flipwave_device::DeviceFault;
 use flipwave_injector::{Accelerations, Struck, foresee};

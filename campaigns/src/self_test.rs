@@ -174,7 +174,8 @@ fn encoding(workload: &Workload, text: &str) -> Option<u32> {
 mod tests {
     use super::*;
     use crate::campaign::Campaign;
-    use crate::runners::{InjectionPath, in_this_process};
+    use crate::injection_path::InjectionPath;
+    use crate::runners::in_this_process;
     use flipwave_injector::Accelerations;
     use std::path::Path;
 

@@ -2,13 +2,14 @@
 //! machine's own.
 
 use super::hooked::HookInjectors;
-use super::runner::{Inject, InjectionPath, Runner};
+use super::runner::{Inject, Runner};
 use crate::application::{Application, Comparison, Format};
 use crate::attached::process::{ProcessRuns, StruckRun, foreseen};
 use crate::attached::{Attached, RecordedRun};
 use crate::campaign::Campaign;
 use crate::element::ElementType;
 use crate::error::CampaignError;
+use crate::injection_path::InjectionPath;
 use crate::outcome::{Injected, RunEnd};
 use crate::prepare::Prepared;
 use crate::severity::ShownOutput;

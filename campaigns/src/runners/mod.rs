@@ -11,11 +11,11 @@ mod hooked;
 mod rocr;
 mod runner;
 
-pub use runner::InjectionPath;
 pub(crate) use runner::{Inject, Runner};
 
 use crate::campaign::{Campaign, CampaignWorkload};
 use crate::error::CampaignError;
+use crate::injection_path::InjectionPath;
 use crate::prepare::Prepared;
 use crate::program::prepare_emulated;
 use application::ApplicationRunner;

@@ -1,12 +1,13 @@
 //! Kernels on this machine's own GPU, through AMD's runtime: each run is one of `flipwave launch`.
 
 use super::hooked::HookInjectors;
-use super::runner::{Inject, InjectionPath, Runner};
+use super::runner::{Inject, Runner};
 use crate::application::{Ended, Output, Ran};
 use crate::attached::process::{ProcessRuns, StruckRun, foreseen};
 use crate::attached::{AttachError, Attached};
 use crate::campaign::{Campaign, Kernels};
 use crate::error::CampaignError;
+use crate::injection_path::InjectionPath;
 use crate::launch;
 use crate::outcome::{Injected, RunEnd, beside};
 use crate::prepare::{Prepared, prepare};

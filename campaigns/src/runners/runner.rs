@@ -7,16 +7,6 @@ use crate::prepare::Prepared;
 use crate::severity::ShownOutput;
 use flipwave_injector::{Accelerations, Golden, Output, Planned, SavedStates, Site};
 
-/// How faults are injected. Both ways strike the same sites with the same result.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum InjectionPath {
-    /// Inside of the embedded GPU.
-    #[default]
-    Embedded,
-    /// By hooks in rewritten code, as on any device.
-    Hook,
-}
-
 /// Runs a campaign's program.
 pub(crate) trait Runner: Sync {
     /// The program as a workload of the embedded GPU: faults are planned on that, whatever runs it.
