@@ -11,6 +11,7 @@ use flipwave_attach::{
 };
 use flipwave_cache::cache_folder;
 use flipwave_injector::FidelityRecord;
+use flipwave_output::shown;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
@@ -173,7 +174,7 @@ fn name(dispatch: Option<u32>, kernel: &str) -> String {
     match (dispatch, kernel) {
         (None, _) => "a kernel of the runtime's own".to_owned(),
         (Some(dispatch), "") => format!("dispatch {dispatch}"),
-        (Some(dispatch), kernel) => format!("dispatch {dispatch}, kernel {kernel}"),
+        (Some(dispatch), kernel) => format!("dispatch {dispatch}, kernel {}", shown(kernel)),
     }
 }
 

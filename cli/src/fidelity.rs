@@ -6,6 +6,7 @@ use crate::output::say;
 use crate::table::{row, table};
 use crate::{Failure, campaign, output};
 use flipwave_injector::{DecisionRecord, DoubtRecord, FidelityRecord};
+use flipwave_output::shown;
 use std::io::Write;
 
 pub fn fidelity(arguments: &FidelityArguments) -> Result<(), Failure> {
@@ -42,6 +43,7 @@ fn decision(own: &DecisionRecord) -> String {
         DoubtRecord::WithinError => "within a stated error",
     };
     let line = line.as_ref().map_or(String::new(), |line| format!(", {line}"));
+    let (kernel, line) = (shown(kernel), shown(&line));
     format!(
         "a result {doubt} {decides}: {} in {instruction}\n  at {pc} of {kernel}{line}; \
          times met: {times}\n",

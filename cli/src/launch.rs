@@ -3,6 +3,7 @@
 use crate::arguments::LaunchArguments;
 use crate::{Failure, campaign, output};
 use flipwave_campaigns::Launched;
+use flipwave_output::shown;
 use std::io::Write;
 
 pub fn launch(arguments: &LaunchArguments) -> Result<(), Failure> {
@@ -10,9 +11,9 @@ pub fn launch(arguments: &LaunchArguments) -> Result<(), Failure> {
     let Launched { target, kernels, outputs } =
         flipwave_campaigns::launch(&campaign, &arguments.out)?;
     let mut out = output::stdout();
-    writeln!(out, "completed on {target}: {}", kernels.join(", "))?;
+    writeln!(out, "completed on {target}: {}", shown(&kernels.join(", ")))?;
     for (buffer, file) in outputs {
-        writeln!(out, "{buffer}: {}", file.display())?;
+        writeln!(out, "{}: {}", shown(&buffer), file.display())?;
     }
     Ok(())
 }

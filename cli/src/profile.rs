@@ -7,6 +7,7 @@ use crate::table::{row, table};
 use crate::{Failure, campaign, output, strict};
 use flipwave_injector::{InstructionPopulation, KnownPlaces, Profile, demangled_kernel};
 use flipwave_output::Cells;
+use flipwave_output::shown;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -82,7 +83,7 @@ fn text(profile: &Profile) -> String {
             kernel = &own.kernel;
             text += &format!(
                 "\n{}\n{:>8} {:>14} {:>16} {:<8} instruction\n",
-                demangled_kernel(kernel),
+                shown(&demangled_kernel(kernel)),
                 "pc",
                 "executed",
                 "places",

@@ -10,6 +10,7 @@ use flipwave_campaigns::{
     ShardOptions, ShardReport, ShardsStatus, SubmitOptions, folder_status,
 };
 use flipwave_injector::demangled_kernel;
+use flipwave_output::shown;
 use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
@@ -128,7 +129,8 @@ fn campaign_status(status: &ShardsStatus) -> Result<(), Failure> {
     writeln!(
         output,
         "{}, seed {}: {done} of {planned} injections done ({share:.1} %), in {files} files",
-        campaign.name, campaign.seed
+        shown(&campaign.name),
+        campaign.seed
     )?;
     for look in &status.looks {
         writeln!(output, "{look}")?;
@@ -216,7 +218,7 @@ pub fn submit(arguments: &SubmitArguments) -> Result<(), Failure> {
         }
         _ => String::new(),
     };
-    writeln!(output, "{}: {count} injections{of} in {shards} shards", file.name())?;
+    writeln!(output, "{}: {count} injections{of} in {shards} shards", shown(file.name()))?;
     for script in &submitted.scripts {
         writeln!(output, "script: {}", script.display())?;
     }

@@ -7,6 +7,7 @@ use crate::{Failure, output};
 use flipwave_analysis::PropagationRow;
 use flipwave_campaigns::Traced;
 use flipwave_injector::{Gone, Step, TraceEnding, TraceEvent, What, Wrong, WrongOutput};
+use flipwave_output::shown;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
@@ -64,7 +65,8 @@ fn place(traced: &Traced, event: &TraceEvent) -> String {
     let Step { dispatch, wave, pc, text, line, .. } = &event.step;
     let kernel = traced.kernels.get(*dispatch as usize).map_or("", String::as_str);
     let line = line.as_ref().map(|line| format!(" ({}:{})", file_name(&line.file), line.line));
-    let line = line.unwrap_or_default();
+    let (kernel, line) = (shown(kernel), line.unwrap_or_default());
+    let line = shown(&line);
     format!("dispatch {dispatch} {kernel}, {wave}, {pc}{line}: {text}")
 }
 
