@@ -21,17 +21,16 @@ pub struct LdsState {
     waits: BTreeMap<u32, (WaveId, Arc<Facts>)>,
 }
 
-/// An access that was under way when its wave passed a barrier.
+/// An access that was under way when its wave passed a barrier. That its wave waits for it afterwards is no
+/// help to others: nothing orders their accesses after that, until the next barrier.
 pub struct Unfinished {
     /// Its wave.
     pub wave: WaveId,
-    /// Its number among the operations of that wave.
-    pub number: u64,
     /// The instruction.
     pub facts: Arc<Facts>,
     /// The bytes it touches.
     pub bytes: Vec<Range<u32>>,
-    /// Other waves are ordered after it once they have waited for a split barrier so often.
+    /// Other waves may meet it when they have waited for a split barrier so often.
     pub phase: u32,
 }
 
@@ -40,7 +39,6 @@ impl Unfinished {
     pub fn of(wave: WaveId, operation: &Operation, phase: u32) -> Unfinished {
         Unfinished {
             wave,
-            number: operation.number,
             facts: Arc::clone(&operation.facts),
             bytes: operation.lds.clone(),
             phase,
@@ -63,9 +61,10 @@ impl LdsState {
         self.unfinished = unfinished;
     }
 
-    /// Notes the accesses that are under way when a wave signals a split barrier.
-    pub fn signal(&mut self, wave: WaveId, unfinished: Vec<Unfinished>) {
-        self.unfinished.retain(|other| other.wave != wave);
+    /// Notes the accesses that are under way when a wave signals a split barrier for the time of this
+    /// number. Others may not have come to the one before yet.
+    pub fn signal(&mut self, wave: WaveId, signals: u32, unfinished: Vec<Unfinished>) {
+        self.unfinished.retain(|other| other.wave != wave || other.phase + 1 >= signals);
         self.unfinished.extend(unfinished);
     }
 
@@ -77,19 +76,19 @@ impl LdsState {
         (*first, Arc::clone(place))
     }
 
-    /// An access of another wave that may still be under way and touches these bytes, one of the
-    /// two being a write.
+    /// An access of another wave that may still be under way for a wave that has waited for a split barrier
+    /// so often, and touches these bytes, one of the two being a write.
     pub fn conflict(
         &self,
         wave: WaveId,
         facts: &Facts,
         footprints: &[Footprint<u32>],
-        is_under_way: impl Fn(&Unfinished) -> bool,
+        waits: u32,
     ) -> Option<(Finding, LaneMask)> {
         let others = self.unfinished.iter().filter(|other| other.wave != wave);
         others
             .filter(|other| facts.inst.flags.stores || other.facts.inst.flags.stores)
-            .filter(|other| is_under_way(other))
+            .filter(|other| other.phase == waits)
             .find_map(|other| {
                 let Footprint { lane, address, .. } = footprints.iter().find(|own| {
                     let end = own.address.saturating_add(own.bytes);

@@ -290,7 +290,7 @@ impl Strict {
         memory: &mut dyn Memory,
         found: &mut Vec<(Finding, LaneMask)>,
     ) {
-        let Strict { rules, ghost, waves, lds, private, races, .. } = self;
+        let Strict { rules, ghost, lds, private, races, .. } = self;
         let lds = lds.get_mut(&wave.id.workgroup);
         if let Some(counts) = facts.waits {
             state.under_way.wait(rules.counters, counts);
@@ -350,13 +350,8 @@ impl Strict {
             Run::Lds(access) => {
                 let footprints = footprint::lds(wave, op, access);
                 if let Some(lds) = lds {
-                    let passed = state.split_barrier.waits;
-                    found.extend(lds.conflict(wave.id, facts, &footprints, |other| {
-                        other.phase <= passed
-                            && waves
-                                .get(&other.wave)
-                                .is_some_and(|state| state.under_way.contains(other.number))
-                    }));
+                    let waits = state.split_barrier.waits;
+                    found.extend(lds.conflict(wave.id, facts, &footprints, waits));
                     lds.undefined.follow(&mut state.shadow, ghost, wave, op, access);
                 }
                 let range = |own: footprint::Footprint<u32>| {

@@ -40,7 +40,8 @@ pub fn follow(
             phase.signals += 1;
             let signals = phase.signals;
             let unfinished = state.under_way.lds();
-            lds.signal(wave, unfinished.map(|own| Unfinished::of(wave, own, signals)).collect());
+            let unfinished = unfinished.map(|own| Unfinished::of(wave, own, signals)).collect();
+            lds.signal(wave, signals, unfinished);
             None
         }
         SplitBarrier::Wait => {
