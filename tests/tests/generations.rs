@@ -10,6 +10,7 @@ use flipwave_injector::{Fault, FaultModel, Lanes, Place, Site};
 use flipwave_isa::{Generation, Register};
 use flipwave_tests::{
     MACHINES, Machine, cases, examples_folder, kernels_mut, machines, plan_of, profile_of, rows,
+    timeless_rows,
 };
 use std::num::NonZeroUsize;
 
@@ -73,9 +74,7 @@ fn faults_by_hook_end_as_they_do_on_the_embedded_gpu_on_gfx12() {
             let options = RunOptions::new(folder.path().to_owned(), NonZeroUsize::MIN);
             let options = RunOptions { path: Some(path), ..options };
             run(&campaign, &options, &mut Silent).unwrap_or_else(|error| panic!("{error}"));
-            // Hooks are instructions, too: how many more were executed is not said.
-            let timeless = |row: Row| Row { instructions: None, timing_changed: None, ..row };
-            rows(folder.path()).into_iter().map(timeless).collect::<Vec<_>>()
+            timeless_rows(folder.path())
         });
         assert_eq!(embedded.len(), 60);
         assert_eq!(embedded, hooked, "{machine}");

@@ -251,13 +251,13 @@ fn a_second_signal_ends_the_program_at_once() {
     let mut options = File::options();
     options.read(true).write(true).custom_flags(libc::O_NONBLOCK);
     let mut pipe = options.open(pipe).expect("a pipe");
-    while pipe.write(&[b'x'; 512]).is_ok() {}
     let mut command = Command::new(program());
     command.args(["run", "vector_add.yaml"]).env("FLIPWAVE_CLANG", &compiler);
     let mut run = RunningProgram::of(command, folder.path(), "stderr");
     run.wait_until(|| folder.path().join("started").exists());
+    while pipe.write(&[b'x'; 512]).is_ok() {}
     run.send(libc::SIGINT);
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    std::thread::sleep(Duration::from_millis(300));
     run.send(libc::SIGTERM);
     assert_eq!(run.end(), Err(libc::SIGTERM));
 }
