@@ -219,13 +219,13 @@ impl Source {
     fn run_at(&self, program: &Program, exit: u64) -> Shared {
         let op = program.contains(exit).then(|| program.fetch(exit).ok()).flatten();
         let begins = |op: &&Op| op.begins_run || self.flow() == Flow::Parts;
-        op.filter(begins).map_or(Shared::Nothing, |op| op.shared)
+        op.filter(begins).map_or(Shared::Nothing, |op| op.held)
     }
 
     /// The run of accesses to LDS that begins with its first instruction.
     pub fn begins_run(&self) -> Shared {
         let first = self.ops.first().filter(|op| op.begins_run);
-        first.map_or(Shared::Nothing, |op| op.shared)
+        first.map_or(Shared::Nothing, |op| op.held)
     }
 
     /// That of its last instruction: a branch, if that parts blocks.

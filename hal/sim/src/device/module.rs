@@ -34,6 +34,12 @@ impl Module {
         kernels.iter().find(|kernel| *kernel.name == *name)
     }
 
+    /// Where its kernels start: ELF virtual addresses.
+    pub fn starts(&self) -> Vec<Pc> {
+        let kernels = self.code_object.iter().flat_map(CodeObject::kernels);
+        kernels.map(|kernel| kernel.descriptor.entry).collect()
+    }
+
     /// Code that came without a code object, at these addresses.
     pub fn bare(image: Range<u64>) -> Module {
         Module { code_object: None, bias: 0, image, lines: LineTable::default() }
@@ -88,7 +94,8 @@ impl EmbeddedGpu {
         for size in self.target.wave_sizes() {
             let isa = Isa::with_wave_size(&self.target, *size)
                 .map_err(|error| DeviceError::Load(error.to_string()))?;
-            decoded.push(Program::new(isa, self.level, place.0, virtual_place.0, code.clone()));
+            let program = Program::new(isa, self.level, place.0, virtual_place.0, code.clone());
+            decoded.push(program.with_starts(module.starts()));
         }
         for (programs, program) in self.programs.iter_mut().zip(decoded) {
             programs.push(Arc::new(program));

@@ -449,7 +449,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
                 },
             };
             if op.begins_run {
-                end.begin_run(op.shared, wave.executed);
+                end.begin_run(op.held, wave.executed);
                 if end.is_over {
                     break;
                 }

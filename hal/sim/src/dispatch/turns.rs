@@ -137,9 +137,10 @@ impl TurnEnd {
     }
 }
 
-/// The access to LDS of the instruction at a device address, if there is one.
+/// The access to LDS of the instruction at a device address for which a wave may be too early, if there is
+/// one.
 #[inline(always)]
 fn access_at(program: &Program, pc: u64) -> Shared {
     let op = program.contains(pc).then(|| program.fetch(pc));
-    op.and_then(Result::ok).map_or(Shared::Nothing, |op| op.shared)
+    op.and_then(Result::ok).map_or(Shared::Nothing, |op| op.held)
 }

@@ -53,6 +53,9 @@ pub struct Op {
     pub flow: Flow,
     /// Its access to LDS.
     pub shared: Shared,
+    /// The same where a wave may be too early for it, as barriers do not keep it apart from the accesses of
+    /// the others.
+    pub held: Shared,
     /// Whether that is the first of a run: the instruction before it in memory has no access of the same
     /// kind. Blocks of compiled code begin with it.
     pub begins_run: bool,
@@ -103,6 +106,7 @@ impl Op {
             writes_exec: false,
             flow: Flow::Inside,
             shared: Shared::of(run),
+            held: Shared::of(run),
             begins_run: false,
             sources: [Source::NONE; 4],
             adapt: None,

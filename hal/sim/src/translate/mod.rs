@@ -1,6 +1,7 @@
 //! From a decoded instruction to one that is ready for execution.
 
 pub mod coverage;
+mod kept_apart;
 mod memory;
 mod memory_floats;
 mod not_compute;
@@ -38,6 +39,7 @@ pub fn translate(inst: Inst, level: Level, machine: Machine) -> Op {
     op.per_lane = op.run.is_per_lane();
     op.flow = flow(&op);
     op.shared = Shared::of(op.run);
+    op.held = op.shared;
     if machine.accum_offset().is_some() {
         place_rows(&mut op, machine);
     }

@@ -2,6 +2,7 @@
 
 use crate::compile::Tier;
 use crate::instruction::{Op, Shared};
+use crate::translate::kept_apart::kept_apart;
 use crate::translate::order::{Reached, reached};
 use crate::translate::slots::Slots;
 use crate::translate::translate;
@@ -9,6 +10,7 @@ use crate::wave::{Level, Machine, RowIndex};
 use flipwave_codeobj::FileBytes;
 use flipwave_device::{AccessKind, Address, FaultCause};
 use flipwave_isa::{DecodeError, Family, Inst, Isa, Pc, VgprBanks};
+use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -52,6 +54,10 @@ pub struct Program {
     tier: OnceLock<Option<Tier>>,
     /// By where kernels start.
     reached: Mutex<BTreeMap<u64, Reached>>,
+    /// Where kernels start, ascending: ELF virtual addresses.
+    starts: Arc<[Pc]>,
+    /// The accesses to LDS that barriers keep apart, by where kernels start.
+    kept_apart: Mutex<BTreeMap<u64, FxHashSet<u64>>>,
 }
 
 impl Program {
@@ -89,7 +95,15 @@ impl Program {
             others,
             tier: OnceLock::new(),
             reached: Mutex::default(),
+            starts: Arc::default(),
+            kept_apart: Mutex::default(),
         }
+    }
+
+    /// The same with kernels that start at these ELF virtual addresses.
+    pub fn with_starts(self, mut starts: Vec<Pc>) -> Program {
+        starts.sort_unstable();
+        Program { starts: starts.into(), ..self }
     }
 
     /// What is seen of the code that a kernel can reach which starts at a device address.
@@ -111,7 +125,7 @@ impl Program {
             let Program { base, virtual_base, ref bytes, ref isa, level, machine, .. } = *self;
             let place = Place { base, virtual_base, bytes: bytes.clone() };
             let program = Program::made(place, Slots::default(), Arc::clone(isa), level, machine);
-            Program { banks, ..program }
+            Program { banks, starts: Arc::clone(&self.starts), ..program }
         })
     }
 
@@ -127,7 +141,8 @@ impl Program {
             let Program { base, virtual_base, ref bytes, ref isa, level, .. } = **self;
             let place = Place { base, virtual_base, bytes: bytes.clone() };
             let slots = if is_home { Slots::of(bytes) } else { Slots::default() };
-            Arc::new(Program::made(place, slots, Arc::clone(isa), level, machine))
+            let program = Program::made(place, slots, Arc::clone(isa), level, machine);
+            Arc::new(Program { starts: Arc::clone(&self.starts), ..program })
         });
         Arc::clone(other)
     }
@@ -200,8 +215,35 @@ impl Program {
         }
         let bytes = self.bytes.get(offset as usize..).ok_or_else(violation)?;
         let mut op = self.decode_bytes(pc, bytes)?;
-        op.begins_run = op.shared != Shared::Nothing && !self.continues_run(offset, op.shared);
+        if op.shared != Shared::Nothing && self.is_kept_apart(pc) {
+            op.held = Shared::Nothing;
+        }
+        op.begins_run = op.held != Shared::Nothing && !self.continues_run(offset, op.shared);
         slots.put(index, op).ok_or_else(violation)
+    }
+
+    /// Whether barriers keep the access to LDS at a device address apart from those of other waves, in the
+    /// kernel that starts last before it.
+    fn is_kept_apart(&self, pc: u64) -> bool {
+        let before = self.starts.partition_point(|start| self.device_address(*start) <= pc);
+        let Some(start) = before.checked_sub(1).map(|last| self.device_address(self.starts[last]))
+        else {
+            return false;
+        };
+        let mut known = self.kept_apart.lock().unwrap_or_else(PoisonError::into_inner);
+        known.entry(start).or_insert_with(|| kept_apart(self, start)).contains(&pc)
+    }
+
+    /// The instruction at a device address, whatever is around it.
+    ///
+    /// # Errors
+    /// As [`Program::fetch`].
+    pub(super) fn alone(&self, pc: u64) -> Result<Op, FaultCause> {
+        if let Some(op) = self.slots.get(self.index_of(pc)) {
+            return Ok(op.clone());
+        }
+        let bytes = self.bytes.get(pc.wrapping_sub(self.base) as usize..).unwrap_or_default();
+        self.decode_bytes(pc, bytes)
     }
 
     /// Whether an access to LDS of the same kind ends where the instruction at an offset begins. It is
