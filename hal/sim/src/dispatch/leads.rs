@@ -6,7 +6,8 @@
 /// Waves of a compute unit execute side by side, and programs rely on it: one refills LDS once it has
 /// read what it needs of it, without a barrier, and the others have read it by then, too. A wave that is
 /// further ahead therefore leaves the rest of its turn to the others. The slowest one never does, so that
-/// waves that wait for each other in loops go on. Atomic operations are not held up.
+/// waves that wait for each other in loops go on. Atomic operations are not held up, nor are accesses that
+/// barriers keep apart from those of the other kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leads {
     /// Before it writes.
