@@ -7,7 +7,7 @@
 /// read what it needs of it, without a barrier, and the others have read it by then, too. A wave that is
 /// further ahead therefore leaves the rest of its turn to the others. The slowest one never does, so that
 /// waves that wait for each other in loops go on. Atomic operations are not held up, nor are accesses that
-/// barriers keep apart from those of the other kind.
+/// barriers order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leads {
     /// Before it writes.

@@ -53,8 +53,7 @@ pub struct Op {
     pub flow: Flow,
     /// Its access to LDS.
     pub shared: Shared,
-    /// The same where a wave may be too early for it, as barriers do not keep it apart from the accesses of
-    /// the others.
+    /// The same access if no barrier orders it, so that a wave may be too early for it.
     pub held: Shared,
     /// Whether that is the first of a run: the instruction before it in memory has no access of the same
     /// kind. Blocks of compiled code begin with it.

@@ -1,7 +1,7 @@
 //! From a decoded instruction to one that is ready for execution.
 
+mod barrier_order;
 pub mod coverage;
-mod kept_apart;
 mod memory;
 mod memory_floats;
 mod not_compute;

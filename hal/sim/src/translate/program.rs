@@ -2,7 +2,7 @@
 
 use crate::compile::Tier;
 use crate::instruction::{Op, Shared};
-use crate::translate::kept_apart::kept_apart;
+use crate::translate::barrier_order::ordered_by_barriers;
 use crate::translate::order::{Reached, reached};
 use crate::translate::slots::Slots;
 use crate::translate::translate;
@@ -56,8 +56,8 @@ pub struct Program {
     reached: Mutex<BTreeMap<u64, Reached>>,
     /// Where kernels start, ascending: ELF virtual addresses.
     starts: Arc<[Pc]>,
-    /// The accesses to LDS that barriers keep apart, by where kernels start.
-    kept_apart: Mutex<BTreeMap<u64, FxHashSet<u64>>>,
+    /// LDS accesses that barriers order, by where kernels start.
+    ordered: Mutex<BTreeMap<u64, FxHashSet<u64>>>,
 }
 
 impl Program {
@@ -96,7 +96,7 @@ impl Program {
             tier: OnceLock::new(),
             reached: Mutex::default(),
             starts: Arc::default(),
-            kept_apart: Mutex::default(),
+            ordered: Mutex::default(),
         }
     }
 
@@ -215,26 +215,26 @@ impl Program {
         }
         let bytes = self.bytes.get(offset as usize..).ok_or_else(violation)?;
         let mut op = self.decode_bytes(pc, bytes)?;
-        if op.shared != Shared::Nothing && self.is_kept_apart(pc) {
+        if op.shared != Shared::Nothing && self.is_ordered(pc) {
             op.held = Shared::Nothing;
         }
         op.begins_run = op.held != Shared::Nothing && !self.continues_run(offset, op.shared);
         slots.put(index, op).ok_or_else(violation)
     }
 
-    /// Whether barriers keep the access to LDS at a device address apart from those of other waves, in the
-    /// kernel that starts last before it.
-    fn is_kept_apart(&self, pc: u64) -> bool {
+    /// Returns `true` if barriers order the LDS access at a device address, in the kernel that starts last
+    /// before it.
+    fn is_ordered(&self, pc: u64) -> bool {
         let before = self.starts.partition_point(|start| self.device_address(*start) <= pc);
         let Some(start) = before.checked_sub(1).map(|last| self.device_address(self.starts[last]))
         else {
             return false;
         };
-        let mut known = self.kept_apart.lock().unwrap_or_else(PoisonError::into_inner);
-        known.entry(start).or_insert_with(|| kept_apart(self, start)).contains(&pc)
+        let mut known = self.ordered.lock().unwrap_or_else(PoisonError::into_inner);
+        known.entry(start).or_insert_with(|| ordered_by_barriers(self, start)).contains(&pc)
     }
 
-    /// The instruction at a device address, whatever is around it.
+    /// Decodes the instruction at a device address without looking at its neighbours.
     ///
     /// # Errors
     /// As [`Program::fetch`].

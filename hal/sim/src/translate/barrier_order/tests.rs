@@ -1,4 +1,4 @@
-use super::kept_apart;
+use super::ordered_by_barriers;
 use crate::translate::program::Program;
 use crate::wave::Level;
 use flipwave_codeobj::FileBytes;
@@ -8,8 +8,8 @@ const START: u64 = 0x1000;
 const READ: &str = "ds_read_b32 v1, v0";
 const WRITE: &str = "ds_write_b32 v0, v1";
 
-/// Which of these lines, each an access to LDS or something else, are kept apart, by number.
-fn apart(processor: &str, lines: &[&str]) -> Vec<usize> {
+/// Which of these lines, each an access to LDS or something else, are ordered, by number.
+fn ordered(processor: &str, lines: &[&str]) -> Vec<usize> {
     let isa = Isa::new(&processor.parse().expect("a target")).expect("LLVM has it");
     let code: Vec<Vec<u8>> = lines
         .iter()
@@ -24,45 +24,45 @@ fn apart(processor: &str, lines: &[&str]) -> Vec<usize> {
         })
         .collect();
     let program = Program::new(isa, Level::Plain, START, 0, FileBytes::whole(code.concat()));
-    let apart = kept_apart(&program, START);
-    (0..lines.len()).filter(|line| apart.contains(&places[*line])).collect()
+    let ordered = ordered_by_barriers(&program, START);
+    (0..lines.len()).filter(|line| ordered.contains(&places[*line])).collect()
 }
 
 #[test]
-fn a_barrier_keeps_accesses_of_other_kinds_apart() {
+fn a_barrier_orders_accesses_of_different_kinds() {
     let tile = [WRITE, "s_barrier", READ, READ, "s_barrier", "s_cbranch_scc0 65527", "s_endpgm"];
-    assert_eq!(apart("gfx90a", &tile), [0, 2, 3]);
+    assert_eq!(ordered("gfx90a", &tile), [0, 2, 3]);
     // The same without the second barrier: what is written is read by others, on the way back, too.
     let open = [WRITE, "s_barrier", READ, READ, "s_nop 0", "s_cbranch_scc0 65527", "s_endpgm"];
-    assert_eq!(apart("gfx90a", &open), [2, 3]);
-    assert_eq!(apart("gfx90a", &[READ, WRITE, READ, "s_endpgm"]), [0]);
-    assert_eq!(apart("gfx90a", &[WRITE, WRITE, READ, "s_endpgm"]), [0, 1]);
+    assert_eq!(ordered("gfx90a", &open), [2, 3]);
+    assert_eq!(ordered("gfx90a", &[READ, WRITE, READ, "s_endpgm"]), [0]);
+    assert_eq!(ordered("gfx90a", &[WRITE, WRITE, READ, "s_endpgm"]), [0, 1]);
 }
 
 #[test]
 fn every_way_needs_a_barrier() {
     // The branch leaves the barrier out.
     let lines = [READ, "s_cbranch_scc0 1", "s_barrier", WRITE, "s_endpgm"];
-    assert_eq!(apart("gfx90a", &lines), [0]);
+    assert_eq!(ordered("gfx90a", &lines), [0]);
     let lines = [READ, "s_cbranch_scc0 1", "s_nop 0", "s_barrier", WRITE, "s_endpgm"];
-    assert_eq!(apart("gfx90a", &lines), [0, 4]);
+    assert_eq!(ordered("gfx90a", &lines), [0, 4]);
 }
 
 #[test]
 fn what_stands_between_a_signal_and_its_wait_is_not_ordered() {
     let (read, write) = ("ds_load_b32 v1, v0", "ds_store_b32 v0, v1");
     let (signal, wait) = ("s_barrier_signal -1", "s_barrier_wait -1");
-    assert_eq!(apart("gfx1201", &[read, signal, wait, write, "s_endpgm"]), [0, 3]);
-    assert_eq!(apart("gfx1201", &[signal, read, wait, write, "s_endpgm"]), [1]);
-    assert_eq!(apart("gfx1201", &[read, signal, write, wait, "s_endpgm"]), [0]);
-    assert_eq!(apart("gfx1250", &[read, "s_barrier_signal 1", wait, write, "s_endpgm"]), [0]);
+    assert_eq!(ordered("gfx1201", &[read, signal, wait, write, "s_endpgm"]), [0, 3]);
+    assert_eq!(ordered("gfx1201", &[signal, read, wait, write, "s_endpgm"]), [1]);
+    assert_eq!(ordered("gfx1201", &[read, signal, write, wait, "s_endpgm"]), [0]);
+    assert_eq!(ordered("gfx1250", &[read, "s_barrier_signal 1", wait, write, "s_endpgm"]), [0]);
 }
 
 #[test]
 fn calls_and_jumps_leave_nothing_known() {
     let call = ["s_swappc_b64 s[2:3], s[4:5]", WRITE, "s_barrier", READ, "s_endpgm"];
-    assert_eq!(apart("gfx90a", &call), [3]);
+    assert_eq!(ordered("gfx90a", &call), [3]);
     let jump = ["s_cbranch_scc0 1", "s_setpc_b64 s[2:3]", WRITE, "s_endpgm"];
-    assert_eq!(apart("gfx90a", &jump), [0; 0]);
-    assert_eq!(apart("gfx90a", &["s_cbranch_scc0 1", "s_nop 0", WRITE, "s_endpgm"]), [2]);
+    assert_eq!(ordered("gfx90a", &jump), [0; 0]);
+    assert_eq!(ordered("gfx90a", &["s_cbranch_scc0 1", "s_nop 0", WRITE, "s_endpgm"]), [2]);
 }

@@ -1,0 +1,182 @@
+//! LDS accesses that barriers order.
+//!
+//! Most kernels have a barrier between a read of LDS and a write to it. If there is one on every path, the
+//! order of waves does not matter, and no wave is held up ([`Leads`](crate::Leads)).
+
+use crate::instruction::control::{Control, SplitBarrier};
+use crate::instruction::{Op, Run, Shared, Word};
+use crate::translate::program::Program;
+use flipwave_isa::Control as Course;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::hash_map::Entry;
+
+/// Kinds of accesses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Kinds {
+    read: bool,
+    write: bool,
+}
+
+impl Kinds {
+    const BOTH: Kinds = Kinds { read: true, write: true };
+
+    fn and(self, other: Kinds) -> Kinds {
+        Kinds { read: self.read || other.read, write: self.write || other.write }
+    }
+
+    fn of(shared: Shared) -> Kinds {
+        Kinds { read: shared == Shared::Read, write: shared == Shared::Write }
+    }
+}
+
+/// Accesses that may precede an instruction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Before {
+    /// Since the last barrier.
+    since_barrier: Kinds,
+    /// Since the last signal of a split barrier; the wait does not order these.
+    since_signal: Kinds,
+}
+
+impl Before {
+    const ANY: Before = Before { since_barrier: Kinds::BOTH, since_signal: Kinds::BOTH };
+
+    fn and(self, other: Before) -> Before {
+        Before {
+            since_barrier: self.since_barrier.and(other.since_barrier),
+            since_signal: self.since_signal.and(other.since_signal),
+        }
+    }
+
+    /// The accesses before the next instruction, after one with this effect.
+    fn after(self, effect: Effect) -> Before {
+        match effect {
+            Effect::Access(own) => self.and(Before { since_barrier: own, since_signal: own }),
+            Effect::Barrier => Before::default(),
+            Effect::Signal => Before { since_signal: Kinds::default(), ..self },
+            Effect::Wait => Before { since_barrier: self.since_signal, ..self },
+            Effect::Call => Before::ANY,
+        }
+    }
+}
+
+/// Effect of an instruction on the order of accesses.
+#[derive(Clone, Copy, Debug)]
+enum Effect {
+    /// It accesses LDS in these ways, or not at all.
+    Access(Kinds),
+    /// All waves meet.
+    Barrier,
+    /// The wave signals the barrier of the workgroup.
+    Signal,
+    /// The wave waits for that.
+    Wait,
+    /// A function is called, which may do anything.
+    Call,
+}
+
+impl Effect {
+    fn of(op: &Op) -> Effect {
+        match op.run {
+            Run::Control(Control::Barrier) => Effect::Barrier,
+            Run::Control(Control::SplitBarrier(operation)) if is_of_workgroup(op, operation) => {
+                match operation {
+                    SplitBarrier::Signal | SplitBarrier::SignalIsFirst => Effect::Signal,
+                    SplitBarrier::Wait => Effect::Wait,
+                    SplitBarrier::State | SplitBarrier::Init | SplitBarrier::Join => {
+                        Effect::Access(Kinds::default())
+                    }
+                }
+            }
+            _ => Effect::Access(Kinds::of(op.shared)),
+        }
+    }
+}
+
+/// Returns `true` if an instruction refers to the barrier of the workgroup, number -1.
+fn is_of_workgroup(op: &Op, operation: SplitBarrier) -> bool {
+    match op.sources[0].words[0] {
+        _ if operation == SplitBarrier::Wait => op.immediate as i16 == -1,
+        Word::Constant(number) => number as i32 == -1,
+        _ => false,
+    }
+}
+
+/// The part of an instruction that decides the order of accesses.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    effect: Effect,
+    /// Device addresses of what may follow it: its target, and what stands after it.
+    next: [Option<u64>; 2],
+}
+
+/// The control flow of a kernel is not known.
+struct UnknownFlow;
+
+impl Step {
+    /// Reads the instruction at a device address; `None` if none can be decoded, which ends execution.
+    fn at(program: &Program, pc: u64) -> Result<Option<Step>, UnknownFlow> {
+        let Ok(op) = program.alone(pc) else { return Ok(None) };
+        let course = op.inst.control(program.machine().generation);
+        let effect = match course {
+            Course::Jump | Course::Unknown(_) => return Err(UnknownFlow),
+            _ if matches!(op.run, Run::Control(Control::AddPc)) => return Err(UnknownFlow),
+            Course::Call => Effect::Call,
+            _ => Effect::of(&op),
+        };
+        let target = op.inst.branch_target.map(|target| program.device_address(target));
+        let following = course.may_go_on().then(|| pc.wrapping_add(op.size.into()));
+        Ok(Some(Step { effect, next: [target, following] }))
+    }
+}
+
+/// Most instructions of a kernel that are walked; of larger ones, which compilers do not emit, no access counts
+/// as ordered.
+const MOST: usize = 1 << 20;
+
+/// Finds the LDS accesses of a kernel that are ordered against each access of the other kind, read or write,
+/// by a barrier on every path from `start`. Returns their device addresses. Accesses after a call are not
+/// ordered; if a jump has an unknown target, none is.
+pub fn ordered_by_barriers(program: &Program, start: u64) -> FxHashSet<u64> {
+    let Ok((steps, before)) = walk(program, start) else { return FxHashSet::default() };
+    let is_ordered = |pc: &u64| {
+        let Some(Some(Step { effect: Effect::Access(own), .. })) = steps.get(pc) else {
+            return false;
+        };
+        let Kinds { read, write } = before[pc].since_barrier;
+        own.read && !write || own.write && !read
+    };
+    before.keys().copied().filter(is_ordered).collect()
+}
+
+type Steps = FxHashMap<u64, Option<Step>>;
+
+/// Walks the code that waves can reach. Returns its instructions, and the accesses that may precede each.
+fn walk(program: &Program, start: u64) -> Result<(Steps, FxHashMap<u64, Before>), UnknownFlow> {
+    let mut steps = Steps::default();
+    let mut before = FxHashMap::from_iter([(start, Before::default())]);
+    let mut waiting = vec![start];
+    while let Some(pc) = waiting.pop() {
+        let step = match steps.entry(pc) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => *new.insert(Step::at(program, pc)?),
+        };
+        if steps.len() > MOST {
+            return Err(UnknownFlow);
+        }
+        let Some(Step { effect, next }) = step else { continue };
+        let after = before[&pc].after(effect);
+        for place in next.into_iter().flatten() {
+            let known = before.get(&place).copied();
+            let all = known.map_or(after, |known| known.and(after));
+            if known != Some(all) {
+                before.insert(place, all);
+                waiting.push(place);
+            }
+        }
+    }
+    Ok((steps, before))
+}
+
+#[cfg(test)]
+mod tests;
