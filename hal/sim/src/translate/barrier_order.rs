@@ -5,8 +5,7 @@
 
 use crate::instruction::control::{Control, SplitBarrier};
 use crate::instruction::{Op, Run, Shared, Word};
-use crate::translate::program::Program;
-use flipwave_isa::Control as Course;
+use flipwave_isa::{Control as Course, Generation};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
 
@@ -114,20 +113,29 @@ struct Step {
 struct UnknownFlow;
 
 impl Step {
-    /// Reads the instruction at a device address; `None` if none can be decoded, which ends execution.
-    fn at(program: &Program, pc: u64) -> Result<Option<Step>, UnknownFlow> {
-        let Ok(op) = program.alone(pc) else { return Ok(None) };
-        let course = op.inst.control(program.machine().generation);
+    /// Reads an instruction of code for a generation.
+    fn of(instruction: &Placed, generation: Generation) -> Result<Step, UnknownFlow> {
+        let Placed { op, pc, target } = instruction;
+        let course = op.inst.control(generation);
         let effect = match course {
             Course::Jump | Course::Unknown(_) => return Err(UnknownFlow),
             _ if matches!(op.run, Run::Control(Control::AddPc)) => return Err(UnknownFlow),
             Course::Call => Effect::Call,
-            _ => Effect::of(&op),
+            _ => Effect::of(op),
         };
-        let target = op.inst.branch_target.map(|target| program.device_address(target));
         let following = course.may_go_on().then(|| pc.wrapping_add(op.size.into()));
-        Ok(Some(Step { effect, next: [target, following] }))
+        Ok(Step { effect, next: [*target, following] })
     }
+}
+
+/// An instruction and its place in device memory.
+pub struct Placed {
+    /// The instruction.
+    pub op: Op,
+    /// Its device address.
+    pub pc: u64,
+    /// The device address that it may branch to.
+    pub target: Option<u64>,
 }
 
 /// Most instructions of a kernel that are walked; of larger ones, which compilers do not emit, no access counts
@@ -136,9 +144,15 @@ const MOST: usize = 1 << 20;
 
 /// Finds the LDS accesses of a kernel that are ordered against each access of the other kind, read or write,
 /// by a barrier on every path from `start`. Returns their device addresses. Accesses after a call are not
-/// ordered; if a jump has an unknown target, none is.
-pub fn ordered_by_barriers(program: &Program, start: u64) -> FxHashSet<u64> {
-    let Ok((steps, before)) = walk(program, start) else { return FxHashSet::default() };
+/// ordered; if a jump has an unknown target, none is. `code`
+/// decodes the instruction at a device address; `None` ends execution there.
+pub fn ordered_by_barriers(
+    start: u64,
+    generation: Generation,
+    code: impl Fn(u64) -> Option<Placed>,
+) -> FxHashSet<u64> {
+    let step = |pc| code(pc).map(|own| Step::of(&own, generation)).transpose();
+    let Ok((steps, before)) = walk(start, step) else { return FxHashSet::default() };
     let is_ordered = |pc: &u64| {
         let Some(Some(Step { effect: Effect::Access(own), .. })) = steps.get(pc) else {
             return false;
@@ -152,14 +166,17 @@ pub fn ordered_by_barriers(program: &Program, start: u64) -> FxHashSet<u64> {
 type Steps = FxHashMap<u64, Option<Step>>;
 
 /// Walks the code that waves can reach. Returns its instructions, and the accesses that may precede each.
-fn walk(program: &Program, start: u64) -> Result<(Steps, FxHashMap<u64, Before>), UnknownFlow> {
+fn walk(
+    start: u64,
+    step: impl Fn(u64) -> Result<Option<Step>, UnknownFlow>,
+) -> Result<(Steps, FxHashMap<u64, Before>), UnknownFlow> {
     let mut steps = Steps::default();
     let mut before = FxHashMap::from_iter([(start, Before::default())]);
     let mut waiting = vec![start];
     while let Some(pc) = waiting.pop() {
         let step = match steps.entry(pc) {
             Entry::Occupied(known) => *known.get(),
-            Entry::Vacant(new) => *new.insert(Step::at(program, pc)?),
+            Entry::Vacant(new) => *new.insert(step(pc)?),
         };
         if steps.len() > MOST {
             return Err(UnknownFlow);

@@ -2,7 +2,7 @@
 
 use crate::compile::Tier;
 use crate::instruction::{Op, Shared};
-use crate::translate::barrier_order::ordered_by_barriers;
+use crate::translate::barrier_order::{Placed, ordered_by_barriers};
 use crate::translate::order::{Reached, reached};
 use crate::translate::slots::Slots;
 use crate::translate::translate;
@@ -231,19 +231,18 @@ impl Program {
             return false;
         };
         let mut known = self.ordered.lock().unwrap_or_else(PoisonError::into_inner);
-        known.entry(start).or_insert_with(|| ordered_by_barriers(self, start)).contains(&pc)
+        known.entry(start).or_insert_with(|| self.ordered_from(start)).contains(&pc)
     }
 
-    /// Decodes the instruction at a device address without looking at its neighbours.
-    ///
-    /// # Errors
-    /// As [`Program::fetch`].
-    pub(super) fn alone(&self, pc: u64) -> Result<Op, FaultCause> {
-        if let Some(op) = self.slots.get(self.index_of(pc)) {
-            return Ok(op.clone());
-        }
-        let bytes = self.bytes.get(pc.wrapping_sub(self.base) as usize..).unwrap_or_default();
-        self.decode_bytes(pc, bytes)
+    /// The LDS accesses that barriers order in the kernel that starts at a device address.
+    pub(super) fn ordered_from(&self, start: u64) -> FxHashSet<u64> {
+        ordered_by_barriers(start, self.machine.generation, |pc| {
+            // Not fetched: what is kept of an access depends on the result.
+            let bytes = self.bytes.get(pc.wrapping_sub(self.base) as usize..)?;
+            let op = self.decode_bytes(pc, bytes).ok()?;
+            let target = op.inst.branch_target.map(|target| self.device_address(target));
+            Some(Placed { op, pc, target })
+        })
     }
 
     /// Whether an access to LDS of the same kind ends where the instruction at an offset begins. It is

@@ -1,4 +1,3 @@
-use super::ordered_by_barriers;
 use crate::translate::program::Program;
 use crate::wave::Level;
 use flipwave_codeobj::FileBytes;
@@ -24,7 +23,7 @@ fn ordered(processor: &str, lines: &[&str]) -> Vec<usize> {
         })
         .collect();
     let program = Program::new(isa, Level::Plain, START, 0, FileBytes::whole(code.concat()));
-    let ordered = ordered_by_barriers(&program, START);
+    let ordered = program.ordered_from(START);
     (0..lines.len()).filter(|line| ordered.contains(&places[*line])).collect()
 }
 
