@@ -138,15 +138,23 @@ static inline void flipwave_count(uint64_t *counter, uint64_t number)
 }
 
 /* The word at a byte offset in the LDS that the kernel's workgroup has; offsets are multiples of
- * four. Beyond its end reads give zero and writes do nothing. */
+ * four. Beyond its end reads give zero and writes do nothing. Both are atomic operations: other accesses
+ * would be part of the program's sharing of LDS, on which the order of waves depends. */
 static inline uint32_t flipwave_read_lds(uint32_t offset)
 {
-    return *(volatile __attribute__((address_space(3))) uint32_t *)offset;
+    volatile __attribute__((address_space(3))) uint32_t *word =
+        (volatile __attribute__((address_space(3))) uint32_t *)offset;
+    uint32_t nothing = 0;
+    /* The compiler makes a load of an operation that it knows to change nothing. */
+    __asm__ volatile("" : "+v"(nothing));
+    return __scoped_atomic_fetch_or(word, nothing, __ATOMIC_RELAXED, __MEMORY_SCOPE_WRKGRP);
 }
 
 static inline void flipwave_write_lds(uint32_t offset, uint32_t value)
 {
-    *(volatile __attribute__((address_space(3))) uint32_t *)offset = value;
+    volatile __attribute__((address_space(3))) uint32_t *word =
+        (volatile __attribute__((address_space(3))) uint32_t *)offset;
+    (void)__scoped_atomic_exchange_n(word, value, __ATOMIC_RELAXED, __MEMORY_SCOPE_WRKGRP);
 }
 
 /* The head of a channel. */

@@ -6,7 +6,7 @@
 use crate::instruction::control::{Control, SplitBarrier};
 use crate::instruction::{Op, Run, Shared, Word};
 use flipwave_isa::{Control as Course, Generation};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 
 /// Kinds of accesses.
@@ -142,25 +142,26 @@ pub struct Placed {
 /// as ordered.
 const MOST: usize = 1 << 20;
 
-/// Finds the LDS accesses of a kernel that are ordered against each access of the other kind, read or write,
-/// by a barrier on every path from `start`. Returns their device addresses. Accesses after a call are not
-/// ordered; if a jump has an unknown target, none is. `code`
-/// decodes the instruction at a device address; `None` ends execution there.
+/// Finds the LDS accesses of a kernel, by device address: `true` for those that are ordered against each access
+/// of the other kind, read or write, by a barrier on every path from `start`. Accesses after a call are not
+/// ordered; if a jump has an unknown target, there are none. `code` decodes the instruction at a device
+/// address; `None` ends execution there.
 pub fn ordered_by_barriers(
     start: u64,
     generation: Generation,
     code: impl Fn(u64) -> Option<Placed>,
-) -> FxHashSet<u64> {
+) -> FxHashMap<u64, bool> {
     let step = |pc| code(pc).map(|own| Step::of(&own, generation)).transpose();
-    let Ok((steps, before)) = walk(start, step) else { return FxHashSet::default() };
-    let is_ordered = |pc: &u64| {
-        let Some(Some(Step { effect: Effect::Access(own), .. })) = steps.get(pc) else {
-            return false;
-        };
-        let Kinds { read, write } = before[pc].since_barrier;
-        own.read && !write || own.write && !read
+    let Ok((steps, before)) = walk(start, step) else { return FxHashMap::default() };
+    let accesses = steps.iter().filter_map(|(pc, step)| match step.as_ref()?.effect {
+        Effect::Access(own) if own != Kinds::default() => Some((*pc, own)),
+        _ => None,
+    });
+    let is_ordered = |(pc, own): (u64, Kinds)| {
+        let Kinds { read, write } = before[&pc].since_barrier;
+        (pc, own.read && !write || own.write && !read)
     };
-    before.keys().copied().filter(is_ordered).collect()
+    accesses.map(is_ordered).collect()
 }
 
 type Steps = FxHashMap<u64, Option<Step>>;

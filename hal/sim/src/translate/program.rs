@@ -10,11 +10,14 @@ use crate::wave::{Level, Machine, RowIndex};
 use flipwave_codeobj::FileBytes;
 use flipwave_device::{AccessKind, Address, FaultCause};
 use flipwave_isa::{DecodeError, Family, Inst, Isa, Pc, VgprBanks};
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// Most kernels of a code object all of which are searched for an instruction.
+const MOST_SEARCHED: usize = 64;
 
 /// A place for the code of waves with each setting of the high bits of vector registers.
 type Banked = Box<[OnceLock<Program>]>;
@@ -56,8 +59,8 @@ pub struct Program {
     reached: Mutex<BTreeMap<u64, Reached>>,
     /// Where kernels start, ascending: ELF virtual addresses.
     starts: Arc<[Pc]>,
-    /// LDS accesses that barriers order, by where kernels start.
-    ordered: Mutex<BTreeMap<u64, FxHashSet<u64>>>,
+    /// LDS accesses, `true` for those that barriers order, by where kernels start.
+    ordered: Mutex<BTreeMap<u64, FxHashMap<u64, bool>>>,
 }
 
 impl Program {
@@ -222,20 +225,23 @@ impl Program {
         slots.put(index, op).ok_or_else(violation)
     }
 
-    /// Returns `true` if barriers order the LDS access at a device address, in the kernel that starts last
-    /// before it.
+    /// Returns `true` if barriers order the LDS access at a device address, in the kernel that has it. That is
+    /// mostly the one that starts last before it, but rewritten kernels have parts elsewhere.
     fn is_ordered(&self, pc: u64) -> bool {
-        let before = self.starts.partition_point(|start| self.device_address(*start) <= pc);
-        let Some(start) = before.checked_sub(1).map(|last| self.device_address(self.starts[last]))
-        else {
-            return false;
-        };
+        let nearest = self.starts.partition_point(|start| self.device_address(*start) <= pc);
+        let nearest = nearest.checked_sub(1).map(|last| self.starts[last]);
+        let others = if self.starts.len() <= MOST_SEARCHED { &self.starts[..] } else { &[] };
         let mut known = self.ordered.lock().unwrap_or_else(PoisonError::into_inner);
-        known.entry(start).or_insert_with(|| self.ordered_from(start)).contains(&pc)
+        let found = nearest.into_iter().chain(others.iter().copied()).find_map(|start| {
+            let start = self.device_address(start);
+            let accesses = known.entry(start).or_insert_with(|| self.ordered_from(start));
+            accesses.get(&pc).copied()
+        });
+        found.unwrap_or(false)
     }
 
-    /// The LDS accesses that barriers order in the kernel that starts at a device address.
-    pub(super) fn ordered_from(&self, start: u64) -> FxHashSet<u64> {
+    /// The LDS accesses of the kernel that starts at a device address; `true` for those that barriers order.
+    pub(super) fn ordered_from(&self, start: u64) -> FxHashMap<u64, bool> {
         ordered_by_barriers(start, self.machine.generation, |pc| {
             // Not fetched: what is kept of an access depends on the result.
             let bytes = self.bytes.get(pc.wrapping_sub(self.base) as usize..)?;
