@@ -4,7 +4,7 @@
 //! time traces, response files. Those known to do neither are listed here, as new ones of the other
 //! kind come with every version.
 
-/// Options that only say how code is compiled, whole.
+/// Complete options that only affect code generation or header search.
 const WHOLE: [&str; 10] = [
     "-nogpulib",
     "-nogpuinc",

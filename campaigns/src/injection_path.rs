@@ -1,11 +1,11 @@
-//! The ways to inject faults.
+//! Injection inside the embedded GPU or with hooks.
 
-/// How faults are injected. Both ways strike the same sites with the same result.
+/// Injection mechanism. Both accept the same fault sites.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InjectionPath {
-    /// Inside of the embedded GPU.
+    /// Inside the embedded GPU.
     #[default]
     Embedded,
-    /// By hooks in rewritten code, as on any device.
+    /// With hooks in rewritten code, as on any device.
     Hook,
 }

@@ -138,14 +138,14 @@ static inline void flipwave_count(uint64_t *counter, uint64_t number)
 }
 
 /* The word at a byte offset in the LDS that the kernel's workgroup has; offsets are multiples of
- * four. Beyond its end reads give zero and writes do nothing. Both are atomic operations: other accesses
- * would be part of the program's sharing of LDS, on which the order of waves depends. */
+ * four. Beyond its end reads give zero and writes do nothing. Both are atomic operations,
+ * which do not affect the order of waves; plain accesses would. */
 static inline uint32_t flipwave_read_lds(uint32_t offset)
 {
     volatile __attribute__((address_space(3))) uint32_t *word =
         (volatile __attribute__((address_space(3))) uint32_t *)offset;
     uint32_t nothing = 0;
-    /* The compiler makes a load of an operation that it knows to change nothing. */
+    /* Hides the zero: LLVM turns an OR with a constant zero into a plain load. */
     __asm__ volatile("" : "+v"(nothing));
     return __scoped_atomic_fetch_or(word, nothing, __ATOMIC_RELAXED, __MEMORY_SCOPE_WRKGRP);
 }

@@ -92,8 +92,7 @@ pub fn example(name: &str, faults: &str, folder: &Path) -> PathBuf {
     file
 }
 
-/// The rows of a results folder without what hooks do not measure: they are instructions, too, so how many
-/// more were executed is not said.
+/// Rows of a results folder without the instruction count and timing, which runs with hooks do not report.
 pub fn timeless_rows(folder: &Path) -> Vec<Row> {
     let timeless = |row| Row { instructions: None, timing_changed: None, ..row };
     rows(folder).into_iter().map(timeless).collect()

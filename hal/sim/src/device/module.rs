@@ -34,7 +34,7 @@ impl Module {
         kernels.iter().find(|kernel| *kernel.name == *name)
     }
 
-    /// Where its kernels start: ELF virtual addresses.
+    /// ELF virtual addresses of kernel entries.
     pub fn starts(&self) -> Vec<Pc> {
         let kernels = self.code_object.iter().flat_map(CodeObject::kernels);
         kernels.map(|kernel| kernel.descriptor.entry).collect()

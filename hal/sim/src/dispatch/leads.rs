@@ -1,7 +1,7 @@
-//! How far the waves of a workgroup may be apart where they share memory.
+//! Limits on the distance between waves of a workgroup that share LDS.
 
-/// How many instructions a wave may be ahead of another one of its workgroup that does not wait, where it
-/// begins a run of accesses to LDS.
+/// Most instructions that a wave may be ahead of another runnable wave of its workgroup when it begins a run of
+/// LDS accesses.
 ///
 /// Waves of a compute unit execute side by side, and programs rely on it: one refills LDS once it has
 /// read what it needs of it, without a barrier, and the others have read it by then, too. A wave that is

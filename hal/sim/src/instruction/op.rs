@@ -53,7 +53,7 @@ pub struct Op {
     pub flow: Flow,
     /// Its access to LDS.
     pub shared: Shared,
-    /// The same access if no barrier orders it, so that a wave may be too early for it.
+    /// LDS access that no barrier orders. The scheduler may hold a wave before it.
     pub held: Shared,
     /// Whether that is the first of a run: the instruction before it in memory has no access of the same
     /// kind. Blocks of compiled code begin with it.

@@ -21,8 +21,8 @@ pub struct LdsState {
     waits: BTreeMap<u32, (WaveId, Arc<Facts>)>,
 }
 
-/// An access that was under way when its wave passed a barrier. That its wave waits for it afterwards is no
-/// help to others: nothing orders their accesses after that, until the next barrier.
+/// An access that was under way when its wave passed a barrier. A later wait of its own wave does not order
+/// the accesses of other waves after it; only the next barrier does.
 pub struct Unfinished {
     /// Its wave.
     pub wave: WaveId,
@@ -30,7 +30,7 @@ pub struct Unfinished {
     pub facts: Arc<Facts>,
     /// The bytes it touches.
     pub bytes: Vec<Range<u32>>,
-    /// Other waves may meet it when they have waited for a split barrier so often.
+    /// Number of split-barrier waits after which other waves may conflict with it.
     pub phase: u32,
 }
 
@@ -61,8 +61,8 @@ impl LdsState {
         self.unfinished = unfinished;
     }
 
-    /// Notes the accesses that are under way when a wave signals a split barrier for the time of this
-    /// number. Others may not have come to the one before yet.
+    /// Records the accesses under way when a wave signals a split barrier for the `signals`-th time. Keeps those
+    /// of the previous signal, because slower waves may still conflict with them.
     pub fn signal(&mut self, wave: WaveId, signals: u32, unfinished: Vec<Unfinished>) {
         self.unfinished.retain(|other| other.wave != wave || other.phase + 1 >= signals);
         self.unfinished.extend(unfinished);
@@ -76,8 +76,8 @@ impl LdsState {
         (*first, Arc::clone(place))
     }
 
-    /// An access of another wave that may still be under way for a wave that has waited for a split barrier
-    /// so often, and touches these bytes, one of the two being a write.
+    /// Finds an access of another wave that may still be under way and overlaps these bytes, if one of the two
+    /// is a write. `waits` is the number of split-barrier waits of the accessing wave.
     pub fn conflict(
         &self,
         wave: WaveId,

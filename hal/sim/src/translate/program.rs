@@ -57,7 +57,7 @@ pub struct Program {
     tier: OnceLock<Option<Tier>>,
     /// By where kernels start.
     reached: Mutex<BTreeMap<u64, Reached>>,
-    /// Where kernels start, ascending: ELF virtual addresses.
+    /// ELF virtual addresses of kernel entries, ascending.
     starts: Arc<[Pc]>,
     /// LDS accesses, `true` for those that barriers order, by where kernels start.
     ordered: Mutex<BTreeMap<u64, FxHashMap<u64, bool>>>,
@@ -103,7 +103,7 @@ impl Program {
         }
     }
 
-    /// The same with kernels that start at these ELF virtual addresses.
+    /// Sets the ELF virtual addresses of kernel entries.
     pub fn with_starts(self, mut starts: Vec<Pc>) -> Program {
         starts.sort_unstable();
         Program { starts: starts.into(), ..self }

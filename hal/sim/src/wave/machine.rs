@@ -77,12 +77,12 @@ impl Machine {
         }
     }
 
-    /// Where a scalar register is kept: `None` for registers that have no storage of this kind.
+    /// Storage of a scalar register; `None` for other registers.
     pub fn scalar(self, register: Register) -> Option<ScalarIndex> {
         match register {
             Register::FlatScratchLo => Some(self.flat_scratch),
             Register::FlatScratchHi => Some(ScalarIndex(self.flat_scratch.0 + 1)),
-            // SGPRs have its place.
+            // From gfx10 on, SGPRs have these operand numbers.
             Register::XnackMaskLo | Register::XnackMaskHi
                 if self.generation >= Generation::Gfx10 =>
             {

@@ -149,8 +149,8 @@ impl ScalarIndex {
     /// Scalar indices that can be written down.
     pub const COUNT: usize = 256;
 
-    /// The index that operands have of a scalar register: `None` for registers of another kind. Where
-    /// it is kept is for [`Machine::scalar`](super::Machine::scalar) to say.
+    /// Operand index of a scalar register; `None` for other registers. For its storage use
+    /// [`Machine::scalar`](super::Machine::scalar).
     pub fn of(register: Register) -> Option<ScalarIndex> {
         let next = |index: ScalarIndex| ScalarIndex(index.0 + 1);
         Some(match register {

@@ -54,8 +54,8 @@ fn is_address(program: &Program, load: &Op, range: RegisterRange) -> bool {
     let row = program.machine().row(range.first);
     (0..range.words).any(|word| {
         let is_row = |own: u16| row.is_some_and(|row| row.plus(word.into()).0 == own);
-        let index = program.machine().scalar(range.first).map(|low| low.0.checked_add(word));
-        let is_scalar = |own: ScalarIndex| row.is_none() && index == Some(Some(own.0));
+        let first = program.machine().scalar(range.first);
+        let is_scalar = |own: ScalarIndex| first.is_some_and(|low| low.0 + word == own.0);
         [0, 2, 3].into_iter().flat_map(|source: usize| load.sources[source].words).any(|own| {
             match own {
                 Word::Row(own) => is_row(own.0),

@@ -7,7 +7,7 @@ const START: u64 = 0x1000;
 const READ: &str = "ds_read_b32 v1, v0";
 const WRITE: &str = "ds_write_b32 v0, v1";
 
-/// Which of these lines, each an access to LDS or something else, are ordered, by number.
+/// Indices of the lines that are ordered LDS accesses.
 fn ordered(processor: &str, lines: &[&str]) -> Vec<usize> {
     let isa = Isa::new(&processor.parse().expect("a target")).expect("LLVM has it");
     let code: Vec<Vec<u8>> = lines
