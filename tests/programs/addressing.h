@@ -5,7 +5,7 @@
 #define NOINLINE static __attribute__((noinline))
 #define LANES 64
 // Words of the table, which all lanes read.
-#define TABLE_WORDS 4096
+#define TABLE_WORDS 65536
 // Bytes of a lane's memory.
 #define MEMORY_BYTES 65536
 
@@ -98,6 +98,27 @@ static inline vector fill_vector(uint64_t x) {
 }
 static inline uint64_t word_vector(vector e) {
     return e.x ^ (uint64_t)e.y << 5 ^ (uint64_t)e.z << 14 ^ (uint64_t)e.w << 29;
+}
+
+// A scalar base `bytes` before the table, which the compiler cannot undo.
+static inline GLOBAL const char *before_table(GLOBAL const uint32_t *table, uint32_t bytes) {
+    uint64_t before = (uint64_t)table - bytes;
+    uint32_t high = opaque_uniform(before >> 32);
+    before = opaque_uniform(before) | (uint64_t)high << 32;
+    return (GLOBAL const char *)before;
+}
+static inline uint32_t word_at(GLOBAL const char *base, uint32_t offset) {
+#ifdef __gfx1250__
+    // LLVM 22 takes 32-bit offsets there for signed ones (llvm-project pull request 217195).
+    uint64_t wide = offset;
+    __asm__ volatile("" : "+v"(wide));
+    return *(GLOBAL const uint32_t *)(base + wide);
+#else
+    return *(GLOBAL const uint32_t *)(base + offset);
+#endif
+}
+static inline uint32_t scalar_word_at(GLOBAL const char *base, uint32_t offset) {
+    return *(CONSTANT const uint32_t *)((CONSTANT const char *)base + offset);
 }
 
 #define MIX(s, word) (((s) ^ (word)) * 0x9e3779b97f4a7c15u + ((s) >> 29))

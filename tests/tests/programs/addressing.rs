@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Layouts declared in `addressing.h`.
 const LANES: u32 = 64;
-const TABLE_WORDS: usize = 4096;
+const TABLE_WORDS: usize = 65536;
 const MEMORY_BYTES: usize = 65536;
 /// Results of a program.
 const WORDS: usize = 6;
@@ -314,7 +314,7 @@ impl Writer {
     fn table(&mut self) -> String {
         let far = self.below(TABLE_WORDS / 2);
         let near = self.below(TABLE_WORDS / 2);
-        let text = match self.below(4) {
+        let text = match self.below(7) {
             0 => format!("((CONSTANT const uint32_t *)table)[opaque_uniform({far}) + {near}]"),
             1 => format!(
                 "((CONSTANT const uint32_t *)table)[{} - opaque_uniform({near})]",
@@ -324,21 +324,51 @@ impl Writer {
                 let unknown = self.unknown(TABLE_WORDS / 2);
                 format!("(table + {far})[{unknown}]")
             }
-            _ => {
-                let (bytes, scalar) = (4 * self.below(TABLE_WORDS), 4 * self.below(64));
+            3 => {
+                // A 32-bit offset from a scalar base, which may lie far before the table.
                 let unknown = self.unknown(TABLE_WORDS);
-                let more = self.one_of(&[0, 4, 1020, 4092, 4096, 4100]);
-                let offset = format!("4u * {unknown} + {more}");
-                // Some lanes are switched off.
-                let offset = match self.below(2) {
-                    0 => offset,
-                    _ => format!("(in->r[{}] & 1 ? {offset} : ~0u)", self.below(8)),
-                };
-                let scalar = format!("opaque_uniform({scalar})");
-                format!("buffer_dword(table, {bytes}, {offset}, {scalar})")
+                let ends = [0, 4, 1 << 16, (1 << 31) - 4, 1 << 31, (1 << 31) + 4096, 3 << 30];
+                let before: u32 = self.one_of(&ends);
+                format!("word_at(before_table(table, {before}), opaque({before}u + 4u * {unknown}))")
             }
+            4 => {
+                // A scalar offset, with a constant or without one.
+                let constant = self.one_of(&[0, 0, 4, 1020, 4092, 65536, (1 << 20) - 4]);
+                let offset = 4 * self.below(TABLE_WORDS) + constant;
+                format!("scalar_word_at(before_table(table, {constant}), opaque_uniform({offset}))")
+            }
+            5 => {
+                // A scalar offset to which a constant is added.
+                let constant = self.one_of(&[4, 1020, 4092, 65536, (1 << 20) - 4]);
+                let offset = 4 * self.below(TABLE_WORDS);
+                format!(
+                    "scalar_word_at(before_table(table, {constant}) + {constant}, \
+                     opaque_uniform({offset}))"
+                )
+            }
+            _ => self.buffer_load(),
         };
         format!("s = MIX(s, {text});")
+    }
+
+    /// A load of the table by a buffer of its first bytes.
+    fn buffer_load(&mut self) -> String {
+        let (bytes, scalar) = (4 * self.below(TABLE_WORDS), 4 * self.below(64));
+        let unknown = self.unknown(TABLE_WORDS);
+        let constant = self.one_of(&[0, 4, 1020, 4092, 4096, 4100]);
+        let register = match self.below(3) {
+            0 => format!("4u * {unknown}"),
+            1 => format!("opaque(4u * {unknown})"),
+            // The sum of the register and the constant wraps.
+            _ => format!("opaque(4u * {unknown} - {constant})"),
+        };
+        let offset = format!("{register} + {constant}");
+        // Some lanes are switched off.
+        let offset = match self.below(2) {
+            0 => offset,
+            _ => format!("(in->r[{}] & 1 ? {offset} : ~0u)", self.below(8)),
+        };
+        format!("buffer_dword(table, {bytes}, {offset}, opaque_uniform({scalar}))")
     }
 
     fn statement(&mut self) -> String {
