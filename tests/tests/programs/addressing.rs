@@ -21,7 +21,7 @@ const WORDS: usize = 6;
 /// Programs of a source.
 const PROGRAMS: usize = 20;
 /// Statements of a program.
-const STATEMENTS: usize = 10;
+const STATEMENTS: usize = 12;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Space {
@@ -314,7 +314,7 @@ impl Writer {
     fn table(&mut self) -> String {
         let far = self.below(TABLE_WORDS / 2);
         let near = self.below(TABLE_WORDS / 2);
-        let text = match self.below(7) {
+        let text = match self.below(10) {
             0 => format!("((CONSTANT const uint32_t *)table)[opaque_uniform({far}) + {near}]"),
             1 => format!(
                 "((CONSTANT const uint32_t *)table)[{} - opaque_uniform({near})]",
@@ -355,7 +355,7 @@ impl Writer {
     fn buffer_load(&mut self) -> String {
         let (bytes, scalar) = (4 * self.below(TABLE_WORDS), 4 * self.below(64));
         let unknown = self.unknown(TABLE_WORDS);
-        let constant = self.one_of(&[0, 4, 1020, 4092, 4096, 4100]);
+        let constant = self.one_of(&[0, 4, 1020, 2048, 4092, 4096]);
         let register = match self.below(3) {
             0 => format!("4u * {unknown}"),
             1 => format!("opaque(4u * {unknown})"),
@@ -374,7 +374,7 @@ impl Writer {
     fn statement(&mut self) -> String {
         let array = self.below(self.arrays.len());
         let kind = self.arrays[array].element.name;
-        match self.below(12) {
+        match self.below(14) {
             0..=2 => format!("s = MIX(s, (uint64_t){});", self.place(array)),
             3 | 4 => format!("{} = s >> {};", self.place(array), self.below(40)),
             5 => format!("{} += {};", self.place(array), self.unknown(100)),
