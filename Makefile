@@ -10,15 +10,15 @@ FUZZED := site campaign code_object metadata capture rewriter tiers queues
 .PHONY: quickstart suite dependencies test-dependencies bench-dependencies dist-dependencies build test test-python wheel dist test-dist test-long test-cluster test-rocm test-rocm-long lint bench fuzz $(FUZZED:%=fuzz-%)
 
 quickstart: dependencies build
-	target/release/flipwave run campaigns/examples/quickstart.yaml --out target/quickstart --force
+	target/release/flipwave run examples/campaigns/quickstart.yaml --out target/quickstart --force
 	target/release/flipwave report target/quickstart --out target/quickstart.html
 
 # Programs of which rates are published, and others; their rates beside those. Some seconds.
 suite: build
-	for file in campaigns/suite/*.yaml; do \
+	for file in examples/suite/*.yaml; do \
 		target/release/flipwave run $$file --out target/suite/$$(basename $$file .yaml) --force || exit; \
 	done
-	target/release/flipwave agreement target/suite/* --published campaigns/suite/published.csv
+	target/release/flipwave agreement target/suite/* --published examples/suite/published.csv
 
 # The picture of that page in the README.
 docs/report.png: quickstart
@@ -53,11 +53,11 @@ test-python: build
 # The Python package with the archive's program in it: target/wheels.
 wheel: dist
 	python/environment.sh
-	dist/wheel.sh
+	packaging/wheel.sh
 
 # An archive that runs on any Debian from 12 on, with LLVM in it: target/dist/flipwave-VERSION-x86_64-linux.tar.xz.
 dist: dist-dependencies
-	dist/archive.sh
+	packaging/archive.sh
 
 dist-dependencies:
 	./dependencies.sh dist

@@ -5,7 +5,7 @@ set -eu
 target=$1
 cd "$(dirname "$0")"
 corpus=libfuzzer/corpus/$target
-sources=../hal/codeobj/tests/sources
+sources=../hal/amdgpu/codeobj/tests/sources
 mkdir -p "$corpus"
 
 opencl() {
@@ -42,7 +42,7 @@ site() {
 
 case $target in
 site) site ;;
-campaign) cp ../campaigns/examples/*.yaml ../emulator/examples/*.yaml "$corpus" ;;
+campaign) cp ../examples/campaigns/*.yaml ../examples/emulation/*.yaml "$corpus" ;;
 code_object)
   code_objects "$corpus"
   bundle -output="$corpus/plain.bundle"

@@ -97,12 +97,12 @@ for suite; do
             grep -q "^MISSING compiler .*clang-22" $work/doctor
             grep -q "^MISSING device libraries .*" $work/doctor
             grep -q "^ok  *LLVM" $work/doctor
-            grep -q "^ok  *for applications  *$here/lib/libflipwave_attach.so" $work/doctor'
+            grep -q "^ok  *for applications  *$here/lib/libflipwave_agent.so" $work/doctor'
         passes "$suite, bare: code is inspected" in_root "$bare" '
-            $here/bin/flipwave inspect --cfg $here/campaigns/examples/kernels/vector_add.co |
+            $here/bin/flipwave inspect --cfg $here/examples/campaigns/kernels/vector_add.co |
                 grep -q global_load'
         passes "$suite, bare: a campaign on compiled code, replayed and reported" in_root "$bare" '
-            cd $here/campaigns/examples
+            cd $here/examples/campaigns
             results=$work/results-$suite
             flipwave=$here/bin/flipwave
             $flipwave run compiled.yaml --out $results
@@ -114,8 +114,8 @@ for suite; do
             cmp "$first/results.csv" "$work/results-$suite/results.csv"
         passes "$suite, bare: without its libraries, the archive is said to lack them" in_root "$bare" '
             if $work/broken/bin/flipwave exec -- true 2>$work/said-of-it; then exit 1; fi
-            grep libflipwave_attach.so $work/said-of-it
-            $work/broken/bin/flipwave doctor | grep "^without for applications .*libflipwave_attach.so"'
+            grep libflipwave_agent.so $work/said-of-it
+            $work/broken/bin/flipwave doctor | grep "^without for applications .*libflipwave_agent.so"'
         if [ -x "$work/usual/flipwave" ]; then
             passes "$suite, bare: the usual build finds no LLVM, so the archive is needed" \
                 in_root "$bare" '
@@ -136,12 +136,12 @@ for suite; do
         passes "$suite, with ${compiling%% *}: the quickstart and its page" \
             in_root "$roots/dist-$suite-clang" '
             cd $here
-            bin/flipwave run campaigns/examples/quickstart.yaml --out $work/quickstart-$suite
+            bin/flipwave run examples/campaigns/quickstart.yaml --out $work/quickstart-$suite
             bin/flipwave report $work/quickstart-$suite --out $work/quickstart-$suite.html'
         passes "$suite, with ${compiling%% *}: an emulated instruction" \
             in_root "$roots/dist-$suite-clang" '
             cd $here
-            bin/flipwave emulate emulator/examples/fft32.yaml'
+            bin/flipwave emulate examples/emulation/fft32.yaml'
     fi
 
     if root "$suite" "$suite" "$roots/$suite"; then

@@ -5,7 +5,7 @@ mod rank;
 pub use rank::{Correlation, spearman};
 
 use crate::{Outcome, Share};
-use flipwave_output::Cells;
+use flipwave_host::output::Cells;
 use rank::Redrawn;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;

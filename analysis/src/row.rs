@@ -1,7 +1,7 @@
 //! The results of a campaign: one row per injection.
 
 use crate::{ErrorShape, Outcome, Severity, hexadecimal};
-use flipwave_output::unmarked;
+use flipwave_host::output::unmarked;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io::Read;

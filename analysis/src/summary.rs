@@ -4,7 +4,7 @@ use crate::estimate::{Found, estimate};
 use crate::{
     Confidence, Interval, IntervalMethod, Known, Outcome, ResultsError, Row, SampleDesign, Severity,
 };
-use flipwave_output::Cells;
+use flipwave_host::output::Cells;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -1,7 +1,7 @@
 //! A summary as a table for the terminal.
 
 use crate::{Outcome, Scope, ScopeSummary, Severity, Share, Summary};
-use flipwave_output::shown;
+use flipwave_host::output::shown;
 use std::fmt::Write;
 
 impl Summary {

@@ -3,8 +3,8 @@
 use crate::folder::{RECORD, RESULTS};
 use crate::record::CampaignIdentity;
 use flipwave_analysis::{About, ComparedOutput, Confidence, SampleDesign, StatisticsError};
+use flipwave_host::input::BoundedLines;
 use flipwave_injector::{FidelityRecord, Population};
-use flipwave_input::BoundedLines;
 use serde::Deserialize;
 use std::fs::File;
 use std::io::ErrorKind;
@@ -94,10 +94,10 @@ pub fn about(folder: &Path) -> Result<(About, BoundedLines<File>), AboutError> {
             _ => AboutError::Unread { path: folder.join(file), reason },
         }
     };
-    let table = flipwave_input::open_lines(&folder.join(RESULTS)).map_err(failed(RESULTS))?;
+    let table = flipwave_host::input::open_lines(&folder.join(RESULTS)).map_err(failed(RESULTS))?;
     let record = folder.join(RECORD);
-    let text =
-        flipwave_input::read_text(&record, flipwave_input::RECORD).map_err(failed(RECORD))?;
+    let text = flipwave_host::input::read_text(&record, flipwave_host::input::RECORD)
+        .map_err(failed(RECORD))?;
     let recorded: Recorded = serde_json::from_str(&text)
         .map_err(|reason| AboutError::Other { path: record.clone(), reason })?;
     let given = recorded

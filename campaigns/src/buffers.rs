@@ -123,9 +123,9 @@ pub(crate) fn elements_of_file(
 ) -> Result<Vec<u8>, String> {
     let size = element.bytes_of(count as u64);
     let failed = |error| format!("cannot read {}: {error}", path.display());
-    let found = flipwave_input::size(path).map_err(failed)?;
+    let found = flipwave_host::input::size(path).map_err(failed)?;
     let bytes = if size == Some(found) {
-        flipwave_input::read(path, found).map_err(failed)?
+        flipwave_host::input::read(path, found).map_err(failed)?
     } else {
         Vec::new()
     };

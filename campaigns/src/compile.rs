@@ -7,9 +7,9 @@
 
 use crate::device_libraries;
 use crate::digest::hexadecimal;
-use flipwave_cache::Cache;
-use flipwave_child::ChildError;
 use flipwave_hooks::hook::{HEADER, clang_major, clang_path, clang_version, stands_alone};
+use flipwave_host::cache::Cache;
+use flipwave_host::child::ChildError;
 use flipwave_isa::Target;
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
@@ -187,7 +187,7 @@ impl Compiler {
         target: &Target,
     ) -> Result<Vec<u8>, CompileError> {
         let language = Language::of(source)?;
-        flipwave_input::open(source)
+        flipwave_host::input::open(source)
             .map_err(|reason| CompileError::Source { source_file: source.to_owned(), reason })?;
         let target = &compiled_for(options, target);
         let libraries = self.device_libraries(target)?;
@@ -201,7 +201,8 @@ impl Compiler {
         let folder = tempfile::tempdir().map_err(failed)?;
         let made = folder.path().join("made.co");
         self.run(source, &arguments, &["-o".into(), made.clone().into()])?;
-        let code_object = flipwave_input::read(&made, flipwave_input::BINARY).map_err(failed)?;
+        let code_object =
+            flipwave_host::input::read(&made, flipwave_host::input::BINARY).map_err(failed)?;
         self.cache.put(&kept, &code_object).map_err(failed)?;
         Ok(code_object)
     }
@@ -289,7 +290,8 @@ impl Compiler {
         arguments: &[OsString],
     ) -> Result<String, CompileError> {
         let unread = |reason| CompileError::Source { source_file: source.to_owned(), reason };
-        let text = flipwave_input::read(source, flipwave_input::TEXT).map_err(unread)?;
+        let text =
+            flipwave_host::input::read(source, flipwave_host::input::TEXT).map_err(unread)?;
         let stands_alone = Language::of(source)? == Language::OpenClC
             && options.iter().all(|option| names_no_file(option))
             && str::from_utf8(&text).is_ok_and(stands_alone);
@@ -328,7 +330,7 @@ impl Compiler {
         let mut command = Command::new(&self.clang);
         command.current_dir(folder).args(arguments).args(more).arg("--");
         command.arg(source.file_name().unwrap_or_default());
-        let output = flipwave_child::run(&mut command, b"")
+        let output = flipwave_host::child::run(&mut command, b"")
             .map_err(|error| CompileError::of_child(&self.clang, error))?;
         if !output.status.success() {
             let messages = String::from_utf8_lossy(&output.stderr).trim_end().to_owned();

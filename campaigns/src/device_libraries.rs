@@ -13,8 +13,8 @@
 
 use crate::compile::{CompileError, package};
 use crate::digest::hexadecimal;
-use flipwave_cache::Cache;
 use flipwave_hooks::hook::clang_major;
+use flipwave_host::cache::Cache;
 use flipwave_isa::Target;
 use sha2::{Digest, Sha256};
 use std::cmp::Reverse;
@@ -124,7 +124,8 @@ pub(crate) fn adapted(
         let key = format!("library-{origin}-{name}");
         let kept = cache.get(&key).map(Ok);
         let content = kept.unwrap_or_else(|| {
-            let content = flipwave_input::read(&make()?, flipwave_input::BINARY).map_err(failed)?;
+            let content = flipwave_host::input::read(&make()?, flipwave_host::input::BINARY)
+                .map_err(failed)?;
             cache.put(&key, &content).map_err(failed)?;
             Ok(content)
         })?;
@@ -262,7 +263,7 @@ impl Tools<'_> {
     /// What a program prints.
     fn run(&self, mut command: Command, source: &Path) -> Result<Vec<u8>, CompileError> {
         let program = PathBuf::from(command.get_program());
-        let output = flipwave_child::run(&mut command, b"")
+        let output = flipwave_host::child::run(&mut command, b"")
             .map_err(|error| CompileError::of_child(&program, error))?;
         if !output.status.success() {
             return Err(CompileError::Rejected {

@@ -8,9 +8,9 @@ use crate::injection_path::InjectionPath;
 use crate::progress::Silent;
 use crate::run::{RunOptions, run};
 use crate::schema::default_target;
-use flipwave_attach::Library;
-use flipwave_cache::cache_folder;
+use flipwave_agent::Library;
 use flipwave_hooks::hook::{clang_path, clang_version};
+use flipwave_host::cache::cache_folder;
 use flipwave_isa::{Isa, Rules, Target, UnknownTarget};
 use flipwave_rocr::RocrDevice;
 use flipwave_sim::EmbeddedGpu;
@@ -71,10 +71,10 @@ fn linker() -> Result<String, String> {
     let clang = clang_path();
     let package = package("lld", &clang_version(&clang).unwrap_or_default());
     let missing = |reason: String| format!("{reason}; install Debian's package {package}");
-    let said = flipwave_child::run(Command::new(clang).arg("--print-prog-name=ld.lld"), b"");
+    let said = flipwave_host::child::run(Command::new(clang).arg("--print-prog-name=ld.lld"), b"");
     let said = said.map_err(|error| format!("the compiler does not say where it is: {error}"))?;
     let path = PathBuf::from(String::from_utf8_lossy(&said.stdout).trim());
-    let version = flipwave_child::run(Command::new(&path).arg("--version"), b"");
+    let version = flipwave_host::child::run(Command::new(&path).arg("--version"), b"");
     let version = version.map_err(|error| missing(format!("{}: {error}", path.display())))?;
     let text = String::from_utf8_lossy(&version.stdout);
     let line = text.lines().next().filter(|_| version.status.success());
@@ -192,7 +192,7 @@ fn has_rules(target: &Target) -> bool {
 fn hipcc() -> Result<String, String> {
     let missing = "not in PATH; programs in HIP are built with it (Debian: hipcc), campaigns on \
                    kernels need none";
-    let found = flipwave_child::run(Command::new("hipcc").arg("--version"), b"");
+    let found = flipwave_host::child::run(Command::new("hipcc").arg("--version"), b"");
     let text = found.map_err(|_| missing.to_owned())?;
     let text = String::from_utf8_lossy(&text.stdout).into_owned();
     text.lines().next().map(str::to_owned).ok_or_else(|| missing.to_owned())

@@ -77,7 +77,7 @@ fn digits(text: &str) -> Option<&str> {
 
 /// The names of a table's columns, and its rows with their lines.
 fn read(path: &Path) -> Result<(StringRecord, Vec<(u64, StringRecord)>), String> {
-    let text = flipwave_input::read(path, flipwave_input::RECORD);
+    let text = flipwave_host::input::read(path, flipwave_host::input::RECORD);
     let text = text.map_err(|error| format!("{}: {error}", path.display()))?;
     let mut table = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_slice());
     let wrong = |error: csv::Error| format!("{}: {error}", path.display());

@@ -1,7 +1,7 @@
 //! The folder that a campaign's results go to, and whose results may be replaced.
 
 use crate::lock::{BESIDE, FolderLock, LOCK, LockError};
-use flipwave_output::UNFINISHED;
+use flipwave_host::output::UNFINISHED;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -88,12 +88,12 @@ pub(crate) fn check_files(path: &Path) -> Result<(), FolderError> {
     };
     for name in FILES {
         let file = path.join(name);
-        flipwave_output::check(&file).map_err(failed(&file))?;
+        flipwave_host::output::check(&file).map_err(failed(&file))?;
     }
     for entry in std::fs::read_dir(path).map_err(failed(path))? {
         let entry = entry.map_err(failed(path))?;
         if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
-            flipwave_output::remove(&entry.path()).map_err(failed(&entry.path()))?;
+            flipwave_host::output::remove(&entry.path()).map_err(failed(&entry.path()))?;
         }
     }
     Ok(())
@@ -106,7 +106,7 @@ pub(crate) fn check_files(path: &Path) -> Result<(), FolderError> {
 pub(crate) fn check_no_results(path: &Path) -> Result<(), FolderError> {
     let file = path.join(RESULTS);
     let failed = |reason| FolderError::Access { path: file.clone(), reason };
-    let text = match flipwave_input::open_lines(&file) {
+    let text = match flipwave_host::input::open_lines(&file) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         file => BufReader::new(file.map_err(failed)?),
     };
@@ -155,7 +155,9 @@ pub(crate) fn check(path: &Path, content: &str, seed: u64) -> Result<(), FolderE
     if is_free {
         return Ok(());
     }
-    let Ok(text) = flipwave_input::read_text(&path.join(RECORD), flipwave_input::RECORD) else {
+    let Ok(text) =
+        flipwave_host::input::read_text(&path.join(RECORD), flipwave_host::input::RECORD)
+    else {
         return occupied("holds files that are no results of Flipwave");
     };
     let record: Value = serde_json::from_str(&text).unwrap_or_default();
@@ -173,7 +175,7 @@ pub(crate) fn check(path: &Path, content: &str, seed: u64) -> Result<(), FolderE
 pub(crate) fn clear(lock: &FolderLock) -> Result<(), FolderError> {
     for name in FILES {
         let file = lock.folder()?.join(name);
-        let removed = flipwave_output::remove(&file);
+        let removed = flipwave_host::output::remove(&file);
         removed.map_err(|reason| FolderError::Access { path: file, reason })?;
     }
     Ok(())

@@ -250,7 +250,8 @@ mod tests {
     /// A program that does not do the same twice has no outcomes.
     #[test]
     fn two_runs_that_differ_are_told_apart_by_outputs_and_by_instructions() {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/vector_add.yaml");
+        let file =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/campaigns/vector_add.yaml");
         let campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
         let prepared = prepare(&campaign).unwrap_or_else(|error| panic!("{error}"));
         let survey = surveyed(&campaign, &prepared, false, NonZeroUsize::MIN);

@@ -112,7 +112,7 @@ faults: {model: {relative_error: 0.5}, margin: 0.05, confidence: 0.9}
     /// The examples, and files with the keys that they lack: where they are, and what they say.
     fn files() -> Vec<(PathBuf, Value)> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let folders = ["campaigns/examples", "emulator/examples"].map(|own| root.join(own));
+        let folders = ["examples/campaigns", "examples/emulation"].map(|own| root.join(own));
         let entries = folders.iter().flat_map(|own| std::fs::read_dir(own).expect("a folder"));
         let paths = entries.map(|entry| entry.expect("an entry").path());
         let yaml = paths.filter(|path| path.extension().is_some_and(|end| end == "yaml"));

@@ -7,8 +7,8 @@ use crate::campaign::{BufferRole, Campaign, Kernels};
 use crate::error::CampaignError;
 use crate::folder::FolderError;
 use crate::prepare::{Placed, PrepareError, place};
-use flipwave_cache::cache_folder;
 use flipwave_device::{Completion, Device, DeviceFault};
+use flipwave_host::cache::cache_folder;
 use flipwave_injector::{Buffer, Program};
 use flipwave_rocr::{OpenError, RocrDevice};
 use std::collections::BTreeMap;
@@ -107,7 +107,7 @@ fn run(campaign: &Campaign, folder: &Path) -> Result<Launched, CampaignError> {
 }
 
 fn write(file: &Path, bytes: &[u8]) -> Result<(), FolderError> {
-    flipwave_output::replace(file, bytes).map_err(|reason| failed(file, reason))
+    flipwave_host::output::replace(file, bytes).map_err(|reason| failed(file, reason))
 }
 
 fn failed(path: &Path, reason: std::io::Error) -> FolderError {

@@ -1,9 +1,9 @@
 //! Compiled kernels in files; relocatable ones are linked.
 
 use crate::compile::hint;
-use flipwave_child::ChildError;
 use flipwave_codeobj::{CodeObject, CodeObjectError, MappedFile, open_linked};
 use flipwave_hooks::hook::{clang_path, clang_version};
+use flipwave_host::child::ChildError;
 use flipwave_isa::Target;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -52,7 +52,7 @@ pub fn read_code_object(
     path: &Path,
     target: Option<&Target>,
 ) -> Result<CodeObject, ObjectFileError> {
-    open(path, target, flipwave_input::read(path, flipwave_input::BINARY))
+    open(path, target, flipwave_host::input::read(path, flipwave_host::input::BINARY))
 }
 
 /// The same of a file that is not read but where something of it is looked at, for a program that
@@ -110,7 +110,7 @@ fn link(object: &[u8]) -> Result<Vec<u8>, OpenError> {
     let clang = clang_path();
     let mut command = Command::new(&clang);
     command.arg("--target=amdgcn-amd-amdhsa").arg("-o").args([&to, &from]);
-    let output = flipwave_child::run(&mut command, b"").map_err(|error| match error {
+    let output = flipwave_host::child::run(&mut command, b"").map_err(|error| match error {
         ChildError::Run(reason) => {
             let clang = clang.display();
             OpenError::Link(format!(
@@ -125,5 +125,5 @@ fn link(object: &[u8]) -> Result<Vec<u8>, OpenError> {
         let hint = hint(&messages, &clang_version(&clang).unwrap_or_default());
         return Err(OpenError::Link(format!("{messages}{hint}")));
     }
-    flipwave_input::read(&to, flipwave_input::BINARY).map_err(failed)
+    flipwave_host::input::read(&to, flipwave_host::input::BINARY).map_err(failed)
 }

@@ -10,9 +10,9 @@ use flipwave_codeobj::{CodeObject, Kernel};
 use flipwave_device::{
     Address, ArgumentValue, Device, DeviceError, Dispatch, KernargError, ModuleId, layout_beside,
 };
+use flipwave_host::output::shown;
 use flipwave_injector::{Buffer, Changes, Program, Workload, demangled_kernel, kernel_is_called};
 use flipwave_isa::Target;
-use flipwave_output::shown;
 use flipwave_sim::EmbeddedGpu;
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -38,7 +38,7 @@ pub(crate) fn text(path: &Path) -> Result<String, FileError> {
         position: None,
         message: format!("cannot read the file: {reason}"),
     };
-    flipwave_input::read_text_or_pipe(path, flipwave_input::TEXT)
+    flipwave_host::input::read_text_or_pipe(path, flipwave_host::input::TEXT)
         .map_err(|error| failed(error.to_string()))
 }
 

@@ -207,6 +207,6 @@ impl Record {
         let failed = |reason| FolderError::Access { path: path.clone(), reason };
         let mut text = serde_json::to_string_pretty(self).map_err(|error| failed(error.into()))?;
         text.push('\n');
-        flipwave_output::replace(&path, text.as_bytes()).map_err(failed)
+        flipwave_host::output::replace(&path, text.as_bytes()).map_err(failed)
     }
 }

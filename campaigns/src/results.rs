@@ -4,7 +4,7 @@ use crate::folder::{FolderError, PARQUET, RATES, RESULTS, SUMMARY};
 use crate::lock::FolderLock;
 use crate::schema::ResultsFormat;
 use flipwave_analysis::{ParquetWriter, ResultsError, Row, Summary, rates_svg};
-use flipwave_output::Cells;
+use flipwave_host::output::Cells;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ impl<'a> ResultsFile<'a> {
     /// Makes the file, with its header.
     pub(crate) fn create(lock: &'a FolderLock) -> Result<ResultsFile<'a>, FolderError> {
         let path = lock.folder()?.join(RESULTS);
-        let file = flipwave_output::create(&path).map_err(|reason| failed(&path, reason))?;
+        let file = flipwave_host::output::create(&path).map_err(|reason| failed(&path, reason))?;
         let mut results = ResultsFile { path, file, length: 0, lock, next_look: Instant::now() };
         // With the header written here, a campaign that is stopped before its first row leaves
         // a table too.
@@ -41,7 +41,7 @@ impl<'a> ResultsFile<'a> {
     pub(crate) fn append(lock: &'a FolderLock) -> Result<ResultsFile<'a>, FolderError> {
         let path = lock.folder()?.join(RESULTS);
         let open = || {
-            let file = flipwave_output::append(&path)?;
+            let file = flipwave_host::output::append(&path)?;
             let length = file.metadata()?.len();
             Ok((file, length))
         };
@@ -81,16 +81,16 @@ pub(crate) fn write_columns(lock: &FolderLock, format: ResultsFormat) -> Result<
     let folder = lock.folder()?;
     let (from, to) = (folder.join(RESULTS), folder.join(PARQUET));
     let write = || -> std::io::Result<()> {
-        let unfinished = flipwave_output::unfinished(folder)?;
+        let unfinished = flipwave_host::output::unfinished(folder)?;
         let mut table = ParquetWriter::new(unfinished.as_file()).map_err(std::io::Error::other)?;
-        let rows = flipwave_analysis::rows(flipwave_input::open_lines(&from)?);
+        let rows = flipwave_analysis::rows(flipwave_host::input::open_lines(&from)?);
         for row in rows.map_err(std::io::Error::other)? {
             let row = row.map_err(std::io::Error::other)?;
             table.write(&row).map_err(std::io::Error::other)?;
         }
         table.finish().map_err(std::io::Error::other)?;
         lock.folder().map_err(std::io::Error::other)?;
-        flipwave_output::finish(unfinished, &to)
+        flipwave_host::output::finish(unfinished, &to)
     };
     write().map_err(|reason| failed(&to, reason))
 }
@@ -120,10 +120,10 @@ pub(crate) fn write_summary(
         };
         failed(&table, reason)
     })?;
-    flipwave_output::replace(&table, &text).map_err(|reason| failed(&table, reason))?;
+    flipwave_host::output::replace(&table, &text).map_err(|reason| failed(&table, reason))?;
     let plot = folder.join(RATES);
     let svg = rates_svg(summary, name);
-    flipwave_output::replace(&plot, svg.as_bytes()).map_err(|reason| failed(&plot, reason))
+    flipwave_host::output::replace(&plot, svg.as_bytes()).map_err(|reason| failed(&plot, reason))
 }
 
 fn failed(path: &Path, reason: std::io::Error) -> FolderError {

@@ -5,8 +5,8 @@ use crate::folder::{FolderError, RESULTS};
 use crate::lock::FolderLock;
 use crate::process_site::ProcessSite;
 use flipwave_analysis::{Course, Row, whole_lines};
+use flipwave_host::input::BoundedLines;
 use flipwave_injector::{Plan, PlanError};
-use flipwave_input::BoundedLines;
 use std::io::{ErrorKind, Read, Seek};
 use std::path::{Path, PathBuf};
 
@@ -48,7 +48,7 @@ pub(crate) fn rows_left<'p>(
 ) -> Result<(), CampaignError> {
     let path = lock.folder().map_err(FolderError::from)?.join(RESULTS);
     let failed = |reason| FolderError::Access { path: path.clone(), reason };
-    let mut file = match flipwave_input::open_writable(&path) {
+    let mut file = match flipwave_host::input::open_writable(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         file => file.map_err(failed)?,
     };

@@ -90,7 +90,7 @@ fn save(campaign: &Campaign, all: bool, folder: &Path) -> Result<SavedGolden, Ca
         };
         let file = file_name(buffer, outputs.len());
         let path = folder.join(&file);
-        flipwave_output::replace(&path, &content.bytes())
+        flipwave_host::output::replace(&path, &content.bytes())
             .map_err(|reason| failed(&path, reason))?;
         let own = compared.iter().find(|own| own.buffer.name == buffer.name);
         outputs.push(SavedOutput {
@@ -117,7 +117,8 @@ fn save(campaign: &Campaign, all: bool, folder: &Path) -> Result<SavedGolden, Ca
     // Strings and numbers are always JSON.
     let mut text = serde_json::to_string_pretty(&saved).unwrap_or_default();
     text.push('\n');
-    flipwave_output::replace(&index, text.as_bytes()).map_err(|reason| failed(&index, reason))?;
+    flipwave_host::output::replace(&index, text.as_bytes())
+        .map_err(|reason| failed(&index, reason))?;
     Ok(saved)
 }
 

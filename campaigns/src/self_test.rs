@@ -182,7 +182,8 @@ mod tests {
     /// A test that accepts everything would be none.
     #[test]
     fn an_outcome_that_is_not_the_planted_one_fails_the_self_test() {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/vector_add.yaml");
+        let file =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/campaigns/vector_add.yaml");
         let campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
         let runner = in_this_process(&campaign, InjectionPath::Embedded)
             .unwrap_or_else(|error| panic!("{error}"));

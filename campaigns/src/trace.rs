@@ -8,8 +8,8 @@ use crate::prepare::Prepared;
 use crate::process_site::ProcessSite;
 use crate::program::{prepare_emulated, site_in};
 use flipwave_analysis::{PropagationRow, Workgroup, propagation_svg};
+use flipwave_host::output::Cells;
 use flipwave_injector::{Site, Spread, Step, Trace, TraceEnding, What, trace as follow};
-use flipwave_output::Cells;
 use std::path::Path;
 
 /// How a fault went through a campaign's program.
@@ -90,7 +90,8 @@ impl Traced {
         let rows = self.rows();
         let file = folder.join("trace.csv");
         let write = || -> Result<(), csv::Error> {
-            let mut writer = csv::Writer::from_writer(Cells::new(flipwave_output::create(&file)?));
+            let mut writer =
+                csv::Writer::from_writer(Cells::new(flipwave_host::output::create(&file)?));
             rows.iter().try_for_each(|row| writer.serialize(row))?;
             Ok(writer.flush()?)
         };
@@ -98,7 +99,7 @@ impl Traced {
         let file = folder.join("trace.svg");
         let title = format!("{}: a fault and what it made wrong", self.name);
         let svg = propagation_svg(&rows, &title, &self.site.to_string());
-        flipwave_output::replace(&file, svg.as_bytes()).map_err(failed(&file))?;
+        flipwave_host::output::replace(&file, svg.as_bytes()).map_err(failed(&file))?;
         Ok(())
     }
 }

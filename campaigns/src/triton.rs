@@ -63,7 +63,7 @@ impl TritonMetadata {
     pub fn read(path: &Path, target: &Target) -> Result<TritonMetadata, String> {
         let failed = |reason: String| format!("{}: {reason}", path.display());
         let cannot = |error: std::io::Error| failed(format!("cannot read it: {error}"));
-        let bytes = flipwave_input::read(path, flipwave_input::TEXT).map_err(cannot)?;
+        let bytes = flipwave_host::input::read(path, flipwave_host::input::TEXT).map_err(cannot)?;
         TritonMetadata::parse(&bytes, target).map_err(failed)
     }
 

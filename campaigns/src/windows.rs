@@ -137,7 +137,8 @@ mod tests {
     /// says, and few windows stay.
     #[test]
     fn faults_far_into_a_plan_are_found_without_those_before() {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/vector_add.yaml");
+        let file =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/campaigns/vector_add.yaml");
         let campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
         let prepared = prepare(&campaign).unwrap_or_else(|error| panic!("{error}"));
         let survey = surveyed(&campaign, &prepared, false, NonZeroUsize::MIN);

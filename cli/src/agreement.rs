@@ -16,7 +16,7 @@ pub fn agreement(arguments: &AgreementArguments) -> Result<(), Failure> {
         Failure::File { file, reason: reason.to_string() }
     };
     let path = arguments.published.as_path();
-    let file = flipwave_input::open_lines(path).map_err(|error| failed(path, &error))?;
+    let file = flipwave_host::input::open_lines(path).map_err(|error| failed(path, &error))?;
     let published = read_published(file).map_err(|error| failed(path, &error))?;
     let mut measured = Vec::new();
     for folder in &arguments.folders {
@@ -36,7 +36,7 @@ pub fn agreement(arguments: &AgreementArguments) -> Result<(), Failure> {
     if let Some(path) = &arguments.csv {
         let mut table = Vec::new();
         write_agreement(&all, &mut table).map_err(|error| failed(path, &error))?;
-        flipwave_output::replace(path, &table).map_err(|error| failed(path, &error))?;
+        flipwave_host::output::replace(path, &table).map_err(|error| failed(path, &error))?;
         writeln!(output, "table: {}", path.display())?;
     }
     Ok(())

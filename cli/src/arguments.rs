@@ -180,7 +180,7 @@ pub struct CaptureArguments {
 
 /// The GPUs that AMD's runtime can be given.
 pub fn gpus() -> PossibleValuesParser {
-    PossibleValuesParser::new(flipwave_attach::processors())
+    PossibleValuesParser::new(flipwave_agent::processors())
 }
 
 #[derive(Debug, Args)]

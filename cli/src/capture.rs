@@ -5,13 +5,13 @@ use crate::exec::{cannot_start, run_files};
 use crate::output::say;
 use crate::process_files::{numbered_files, place_captures};
 use crate::{Failure, output};
-use flipwave_attach::{
+use flipwave_agent::{
     Asked, Library, Processes, Session, Task, exit_code, read_report, run_application,
 };
-use flipwave_cache::cache_folder;
 use flipwave_capture::{Capture, Step};
 use flipwave_device::Change;
-use flipwave_output::shown;
+use flipwave_host::cache::cache_folder;
+use flipwave_host::output::shown;
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -71,7 +71,7 @@ fn record(arguments: &CaptureArguments) -> Result<(), Failure> {
 /// Checks that a file can be written before the application runs, and removes one that is to be
 /// replaced: the file, which is what a link leads to.
 fn prepared(file: &Path, replace: bool) -> io::Result<PathBuf> {
-    flipwave_output::check(file)?;
+    flipwave_host::output::check(file)?;
     let folder = file.parent().filter(|folder| *folder != Path::new(""));
     if let Some(folder) = folder.filter(|folder| !folder.exists()) {
         let reason = format!("there is no folder {}; make it first", folder.display());
@@ -83,7 +83,7 @@ fn prepared(file: &Path, replace: bool) -> io::Result<PathBuf> {
             return Err(io::Error::other("it is there already; --force replaces it"));
         }
         file = file.canonicalize()?;
-        flipwave_output::remove(&file)?;
+        flipwave_host::output::remove(&file)?;
     }
     // Those of an application with several processes.
     for own in numbered_files(&file)? {
@@ -91,11 +91,11 @@ fn prepared(file: &Path, replace: bool) -> io::Result<PathBuf> {
             let reason = format!("{} is there already; --force replaces it", own.display());
             return Err(io::Error::other(reason));
         }
-        flipwave_output::remove(&own)?;
+        flipwave_host::output::remove(&own)?;
     }
     // The library in the application makes it when the application comes to its GPU.
     File::create_new(&file)?;
-    flipwave_output::remove(&file)?;
+    flipwave_host::output::remove(&file)?;
     Ok(file)
 }
 

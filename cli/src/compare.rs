@@ -23,7 +23,7 @@ pub fn compare(arguments: &CompareArguments) -> Result<(), Failure> {
     let mut output = output::stdout();
     writeln!(output, "{}", comparison.table())?;
     let page = &arguments.out;
-    flipwave_output::replace(page, comparison.html().as_bytes()).map_err(failed(page))?;
+    flipwave_host::output::replace(page, comparison.html().as_bytes()).map_err(failed(page))?;
     writeln!(output, "page: {}", page.display())?;
     if let Some(folder) = &arguments.csv {
         std::fs::create_dir_all(folder).map_err(failed(folder))?;
@@ -32,7 +32,7 @@ pub fn compare(arguments: &CompareArguments) -> Result<(), Failure> {
         comparison
             .write_csv(&mut table)
             .map_err(|error| failed(&file)(std::io::Error::other(error)))?;
-        flipwave_output::replace(&file, &table).map_err(failed(&file))?;
+        flipwave_host::output::replace(&file, &table).map_err(failed(&file))?;
         writeln!(output, "table: {}", file.display())?;
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! The service that compiles what the embedded GPU executes often.
 
-use flipwave_cache::cache_folder;
+use flipwave_host::cache::cache_folder;
 use flipwave_jit::Service;
 use std::path::PathBuf;
 

@@ -6,7 +6,7 @@ use crate::output::say;
 use crate::run::not_reached;
 use crate::{Failure, output, strict};
 use flipwave_campaigns::{Campaign, CampaignFile, DryRun, RunOptions};
-use flipwave_output::shown;
+use flipwave_host::output::shown;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::time::Duration;

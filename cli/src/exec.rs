@@ -5,13 +5,13 @@ use crate::arguments::ExecArguments;
 use crate::fidelity;
 use crate::output::say;
 use crate::table::{row, table};
-use flipwave_attach::{
+use flipwave_agent::{
     Asked, Event, Follower, Library, Place, Processes, Reported, RunFiles, Session, Task, end_as,
     exit_code, run_application,
 };
-use flipwave_cache::cache_folder;
+use flipwave_host::cache::cache_folder;
+use flipwave_host::output::shown;
 use flipwave_injector::FidelityRecord;
-use flipwave_output::shown;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;

@@ -39,7 +39,7 @@ pub fn failures(arguments: &FailuresArguments) -> Result<(), Failure> {
         };
         let mut table = Vec::new();
         failures.write_csv(&mut table).map_err(|error| failed(&error))?;
-        flipwave_output::replace(path, &table).map_err(|error| failed(&error))?;
+        flipwave_host::output::replace(path, &table).map_err(|error| failed(&error))?;
         writeln!(output, "table: {}", path.display())?;
     }
     Ok(())

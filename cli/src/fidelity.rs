@@ -5,8 +5,8 @@ use crate::long_runs::LongRuns;
 use crate::output::say;
 use crate::table::{row, table};
 use crate::{Failure, campaign, output};
+use flipwave_host::output::shown;
 use flipwave_injector::{DecisionRecord, DoubtRecord, FidelityRecord};
-use flipwave_output::shown;
 use std::io::Write;
 
 pub fn fidelity(arguments: &FidelityArguments) -> Result<(), Failure> {

@@ -2,7 +2,7 @@
 
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Args};
-use flipwave_attach::processors;
+use flipwave_agent::processors;
 use std::ffi::OsStr;
 use std::str::FromStr;
 

@@ -3,7 +3,7 @@
 use crate::arguments::LaunchArguments;
 use crate::{Failure, campaign, output};
 use flipwave_campaigns::Launched;
-use flipwave_output::shown;
+use flipwave_host::output::shown;
 use std::io::Write;
 
 pub fn launch(arguments: &LaunchArguments) -> Result<(), Failure> {

@@ -1,7 +1,7 @@
 //! Looking for what runs long.
 
 use flipwave_campaigns::{Attendance, Running};
-use flipwave_output::shown;
+use flipwave_host::output::shown;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;

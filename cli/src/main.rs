@@ -54,13 +54,13 @@ const FAILED: u8 = 2;
 
 fn main() -> ExitCode {
     flipwave_jit::serve_if_asked();
-    flipwave_cache::on_damage(|damage| {
+    flipwave_host::cache::on_damage(|damage| {
         let (file, reason) = (damage.path.display(), &damage.reason);
         say(format!("warning: {file} is not used: {reason}; it is made again"));
     });
     let command = Arguments::parse().command;
     let code = run_command(command);
-    flipwave_cache::remove_private_folder();
+    flipwave_host::cache::remove_private_folder();
     code
 }
 
@@ -182,7 +182,7 @@ enum Failure {
     Signal(std::io::Error),
     /// The library that is loaded into applications cannot be used.
     #[error("{0}")]
-    Library(#[from] flipwave_attach::LibraryError),
+    Library(#[from] flipwave_agent::LibraryError),
     /// An application that cannot be started.
     #[error("cannot run {program}: {reason}")]
     Application { program: String, reason: std::io::Error },

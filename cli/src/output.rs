@@ -1,7 +1,7 @@
 //! Standard output and standard error. Whoever reads them may leave at any time: what was begun goes
 //! on, and what nobody reads is not printed.
 
-use flipwave_output::shown_lines;
+use flipwave_host::output::shown_lines;
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, StdoutLock, Write};
 

@@ -1,7 +1,7 @@
 //! The files that the processes of an application have written, put where the user wants them.
 
-use flipwave_attach::{ProcessRecord, Processes};
-use flipwave_output::{finish, unfinished};
+use flipwave_agent::{ProcessRecord, Processes};
+use flipwave_host::output::{finish, unfinished};
 use std::fs;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ pub fn merge_tables(processes: &Processes, table: &Path) -> io::Result<()> {
         let Some(file) = &record.output else { continue };
         let mut reader = csv::ReaderBuilder::new()
             .has_headers(false)
-            .from_reader(BufReader::new(flipwave_input::open(file)?));
+            .from_reader(BufReader::new(flipwave_host::input::open(file)?));
         for (number, row) in reader.records().enumerate() {
             let (row, is_header) = (row?, number == 0);
             if is_header && std::mem::replace(&mut has_header, true) {
@@ -52,7 +52,7 @@ pub fn place_captures(processes: &Processes, wanted: &Path) -> io::Result<Vec<Pa
     for (index, (_, record)) in processes.dispatching().enumerate() {
         if let Some(file) = &record.output {
             let own = numbered(wanted, index);
-            flipwave_output::check(&own)?;
+            flipwave_host::output::check(&own)?;
             fs::rename(file, &own)?;
             placed.push(own);
         }
@@ -96,7 +96,7 @@ fn keep_one(processes: &Processes, wanted: &Path) -> io::Result<()> {
     let wanted = &std::path::absolute(wanted)?;
     let kept = processes.dispatching().next().and_then(|(_, record)| record.output.as_ref());
     if let Some(kept) = kept.filter(|kept| *kept != wanted) {
-        flipwave_output::check(wanted)?;
+        flipwave_host::output::check(wanted)?;
         // What a link leads to is replaced, not the link.
         fs::rename(kept, fs::canonicalize(wanted).unwrap_or_else(|_| wanted.to_owned()))?;
     }
@@ -107,7 +107,7 @@ fn keep_one(processes: &Processes, wanted: &Path) -> io::Result<()> {
 fn remove_others(processes: &Processes, kept: &Path) -> io::Result<()> {
     let outputs = processes.all().filter_map(|(_, ProcessRecord { output, .. })| output.as_ref());
     for file in outputs.filter(|file| *file != kept && file.exists()) {
-        flipwave_output::remove(file)?;
+        flipwave_host::output::remove(file)?;
     }
     Ok(())
 }

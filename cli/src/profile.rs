@@ -5,9 +5,9 @@ use crate::long_runs::LongRuns;
 use crate::output::say;
 use crate::table::{row, table};
 use crate::{Failure, campaign, output, strict};
+use flipwave_host::output::Cells;
+use flipwave_host::output::shown;
 use flipwave_injector::{InstructionPopulation, KnownPlaces, Profile, demangled_kernel};
-use flipwave_output::Cells;
-use flipwave_output::shown;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -124,5 +124,5 @@ fn write_csv(profile: &Profile, path: &Path) -> csv::Result<()> {
         ))?;
     }
     let bytes = table.into_inner().map_err(|error| error.into_error())?.into_inner();
-    Ok(flipwave_output::replace(path, &bytes)?)
+    Ok(flipwave_host::output::replace(path, &bytes)?)
 }

@@ -22,7 +22,7 @@ pub fn report(arguments: &ReportArguments) -> Result<(), Failure> {
     let mut output = output::stdout();
     let page = &arguments.out;
     let html = report_html(&reported);
-    flipwave_output::replace(page, html.as_bytes()).map_err(failed(page))?;
+    flipwave_host::output::replace(page, html.as_bytes()).map_err(failed(page))?;
     writeln!(output, "report: {}", page.display())?;
     if let Some(folder) = &arguments.csv {
         std::fs::create_dir_all(folder).map_err(failed(folder))?;
@@ -30,7 +30,7 @@ pub fn report(arguments: &ReportArguments) -> Result<(), Failure> {
         let mut table = Vec::new();
         write_aggregates(&reported, &mut table)
             .map_err(|error| failed(&file)(std::io::Error::other(error)))?;
-        flipwave_output::replace(&file, &table).map_err(failed(&file))?;
+        flipwave_host::output::replace(&file, &table).map_err(failed(&file))?;
         writeln!(output, "table: {}", file.display())?;
     }
     Ok(())

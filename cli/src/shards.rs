@@ -9,8 +9,8 @@ use flipwave_campaigns::{
     CampaignFile, FolderStatus, MergeOptions, Merged, MergedFolder, Part, PartState, PartStatus,
     ShardOptions, ShardReport, ShardsStatus, SubmitOptions, folder_status,
 };
+use flipwave_host::output::shown;
 use flipwave_injector::demangled_kernel;
-use flipwave_output::shown;
 use std::io::Write;
 use std::path::Path;
 use std::time::Duration;

@@ -36,7 +36,7 @@ pub fn listen(attendance: &Attendance) -> io::Result<()> {
                 end(signal);
             }
             attendance.stop();
-            flipwave_child::end_all();
+            flipwave_host::child::end_all();
             let attendance = attendance.clone();
             let wait = move || {
                 thread::sleep(PATIENCE);

@@ -32,7 +32,8 @@ pub fn campaign_and_site(
 /// The site of the row with this index.
 fn site_of(index: u64, table: &Path) -> Result<ProcessSite, Failure> {
     let wrong = |reason: String| failed(table, reason);
-    let text = flipwave_input::open_lines(table).map_err(|reason| wrong(reason.to_string()))?;
+    let text =
+        flipwave_host::input::open_lines(table).map_err(|reason| wrong(reason.to_string()))?;
     let rows = flipwave_analysis::rows(BufReader::new(text));
     let mut count = 0;
     for row in rows.map_err(|reason| wrong(reason.to_string()))? {
@@ -47,7 +48,7 @@ fn site_of(index: u64, table: &Path) -> Result<ProcessSite, Failure> {
 
 /// The seed that results were made with.
 fn recorded_seed(record: &Path) -> Result<u64, Failure> {
-    let text = flipwave_input::read(record, flipwave_input::RECORD)
+    let text = flipwave_host::input::read(record, flipwave_host::input::RECORD)
         .map_err(|reason| failed(record, reason))?;
     let record_of: serde_json::Value =
         serde_json::from_slice(&text).map_err(|reason| failed(record, reason))?;

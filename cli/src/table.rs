@@ -1,6 +1,6 @@
 //! Tables for the terminal.
 
-use flipwave_output::shown;
+use flipwave_host::output::shown;
 use std::fmt::Write as _;
 
 /// Columns as wide as what is in them, the first lines of which are their names; numbers to the

@@ -6,15 +6,15 @@ use crate::process_files::merge_tables;
 use crate::tool_arguments::{ByArgument, PerArgument, PlacementArgument, ToolArguments, ToolName};
 use crate::{Failure, campaign};
 use clap::ValueEnum;
-use flipwave_attach::{
+use flipwave_agent::{
     Asked, Event, Library, Processes, Reported, Session, Task, ToolPath, ToolSession, end_as,
     read_report, run_application,
 };
-use flipwave_cache::cache_folder;
 use flipwave_campaigns::CampaignError;
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_hooks::layout::Placement;
-use flipwave_output::{shown, shown_lines};
+use flipwave_host::cache::cache_folder;
+use flipwave_host::output::{shown, shown_lines};
 use flipwave_tools::{
     AddressDivergence, BankConflicts, BranchDivergence, DispatchColumns, Header, InstructionCount,
     KernelClock, Measurement, MemoryTrace, OpcodeHistogram, Options, Per, Tool, ToolError, lines,
@@ -57,7 +57,7 @@ fn options(arguments: &ToolArguments) -> Options {
 
 /// Runs an application with a tool in its kernels.
 fn on_application(arguments: &ToolArguments) -> Result<(), Failure> {
-    let name = flipwave_attach::ToolName::from(arguments.name);
+    let name = flipwave_agent::ToolName::from(arguments.name);
     if arguments.by == ByArgument::Embedded && !name.is_observed() {
         let value = arguments.name.to_possible_value();
         let tool = value.map(|value| value.get_name().to_owned()).unwrap_or_default();
@@ -98,7 +98,7 @@ fn on_application(arguments: &ToolArguments) -> Result<(), Failure> {
     merge_tables(&processes, &out).map_err(failed)?;
     let is_kept = arguments.out.is_none() && out.exists();
     if is_kept {
-        let table = flipwave_input::read(&out, flipwave_input::BINARY)?;
+        let table = flipwave_host::input::read(&out, flipwave_host::input::BINARY)?;
         let text = String::from_utf8_lossy(&table);
         // Nobody is left to hear of failures.
         _ = std::io::stderr().lock().write_all(shown_lines(&text).as_bytes());
@@ -159,16 +159,16 @@ fn signal_name(number: i32) -> String {
     Signal::try_from(number).map_or_else(|_| format!("signal {number}"), |own| own.to_string())
 }
 
-impl From<ToolName> for flipwave_attach::ToolName {
-    fn from(name: ToolName) -> flipwave_attach::ToolName {
+impl From<ToolName> for flipwave_agent::ToolName {
+    fn from(name: ToolName) -> flipwave_agent::ToolName {
         match name {
-            ToolName::InstructionCount => flipwave_attach::ToolName::InstructionCount,
-            ToolName::OpcodeHistogram => flipwave_attach::ToolName::OpcodeHistogram,
-            ToolName::MemoryTrace => flipwave_attach::ToolName::MemoryTrace,
-            ToolName::AddressDivergence => flipwave_attach::ToolName::AddressDivergence,
-            ToolName::BranchDivergence => flipwave_attach::ToolName::BranchDivergence,
-            ToolName::BankConflicts => flipwave_attach::ToolName::BankConflicts,
-            ToolName::KernelClock => flipwave_attach::ToolName::KernelClock,
+            ToolName::InstructionCount => flipwave_agent::ToolName::InstructionCount,
+            ToolName::OpcodeHistogram => flipwave_agent::ToolName::OpcodeHistogram,
+            ToolName::MemoryTrace => flipwave_agent::ToolName::MemoryTrace,
+            ToolName::AddressDivergence => flipwave_agent::ToolName::AddressDivergence,
+            ToolName::BranchDivergence => flipwave_agent::ToolName::BranchDivergence,
+            ToolName::BankConflicts => flipwave_agent::ToolName::BankConflicts,
+            ToolName::KernelClock => flipwave_agent::ToolName::KernelClock,
         }
     }
 }
@@ -181,7 +181,7 @@ fn on_campaign<T: Tool>(arguments: &ToolArguments, file: &Path) -> Result<(), Fa
     let file = arguments.out.as_deref().unwrap_or(Path::new("standard output"));
     let write = || -> Result<(), csv::Error> {
         match &arguments.out {
-            Some(file) => write::<T>(&found, flipwave_output::stream(file)?),
+            Some(file) => write::<T>(&found, flipwave_host::output::stream(file)?),
             None => write::<T>(&found, output::raw_stdout()),
         }
     };

@@ -6,8 +6,8 @@ use crate::table::{row, table};
 use crate::{Failure, output};
 use flipwave_analysis::PropagationRow;
 use flipwave_campaigns::Traced;
+use flipwave_host::output::shown;
 use flipwave_injector::{Gone, Step, TraceEnding, TraceEvent, What, Wrong, WrongOutput};
-use flipwave_output::shown;
 use std::fmt::Write as _;
 use std::io::Write as _;
 

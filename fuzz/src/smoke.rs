@@ -65,7 +65,7 @@ fn sites() {
 
 #[test]
 fn campaigns() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../campaigns/examples");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/campaigns");
     let files = std::fs::read_dir(folder).expect("the examples");
     let mut paths: Vec<_> = files.map(|file| file.expect("an example").path()).collect();
     paths.retain(|path| path.extension().is_some_and(|end| end == "yaml"));

@@ -153,7 +153,7 @@ def test_a_written_campaign_is_the_same_one(campaign: Any, tmp_path: Path) -> No
 
 
 def test_campaigns_of_the_repository_run_as_they_are() -> None:
-    examples = REPOSITORY / "campaigns" / "examples"
+    examples = REPOSITORY / "examples" / "campaigns"
     own = flipwave.Campaign.from_yaml(examples / "vector_add.yaml")
     assert len(own.run(count=50)) == 50
     golden = own.golden(all=True)
@@ -211,7 +211,7 @@ SCRIPT = """
 @pytest.mark.parametrize("send", [os.kill, os.killpg], ids=["notebook", "terminal"])
 def test_control_c_ends_the_program_with_what_is_done(tmp_path: Path, send: Any) -> None:
     """A notebook sends it to Python alone, a terminal to all that run there, and the program once."""
-    file = REPOSITORY / "campaigns" / "examples" / "vector_add.yaml"
+    file = REPOSITORY / "examples" / "campaigns" / "vector_add.yaml"
     command = [sys.executable, "-c", textwrap.dedent(SCRIPT), str(file), str(tmp_path / "out")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as python:
         results = tmp_path / "out" / "results.csv"
@@ -255,8 +255,8 @@ def test_a_bar_counts_the_rows(campaign: Any, tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_file_that_varies_gives_one_table(tmp_path: Path) -> None:
-    kernel = REPOSITORY / "campaigns" / "examples" / "kernels" / "vector_add.cl"
-    text = (REPOSITORY / "campaigns" / "examples" / "vector_add.yaml").read_text()
+    kernel = REPOSITORY / "examples" / "campaigns" / "kernels" / "vector_add.cl"
+    text = (REPOSITORY / "examples" / "campaigns" / "vector_add.yaml").read_text()
     text = text.replace("kernels/vector_add.cl", str(kernel)).replace("count: 1000", "count: 20")
     (tmp_path / "varied.yaml").write_text(text + "\nvary:\n  seed: [1, 2]\n")
     both = flipwave.Campaign.from_yaml(tmp_path / "varied.yaml")

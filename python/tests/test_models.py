@@ -13,7 +13,7 @@ import pytest
 import flipwave
 
 pytest.importorskip("triton")
-EXAMPLE = Path(__file__).parents[1] / "examples" / "models"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "python" / "models"
 
 FAULTS = {"model": "flip_one_bit", "count": 60}
 

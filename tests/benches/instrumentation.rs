@@ -23,7 +23,7 @@ const SOURCES: [&str; 5] = [
     "tests/kernels/control.cl",
     "tests/kernels/lanes.hip",
     "tests/kernels/pressure.hip",
-    "campaigns/examples/kernels/matmul_tiled.cl",
+    "examples/campaigns/kernels/matmul_tiled.cl",
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -123,7 +123,7 @@ fn rewriting(
 
 /// Counts the instructions that the tiled matrix multiplication executes with and without hooks.
 fn executed(per: Per, compiler: &HookCompiler) -> Result<(), Box<dyn Error>> {
-    let campaign = Campaign::read(&root().join("campaigns/examples/matmul.yaml"))?;
+    let campaign = Campaign::read(&root().join("examples/campaigns/matmul.yaml"))?;
     let workload = prepare(&campaign)?.workload;
     let mut device = workload.device.clone();
     let without =

@@ -49,8 +49,8 @@ same_as_one_worker() {
 }
 
 # Jacobi iterations: some thousand injections a second.
-sed -e 's/^name: .*/name: campaign/' -e "s|source: kernels|source: $repository/campaigns/examples/kernels|" \
+sed -e 's/^name: .*/name: campaign/' -e "s|source: kernels|source: $repository/examples/campaigns/kernels|" \
   -e "s/^faults: .*/faults: {model: flip_one_bit, target: destination_register, count: ${FLIPWAVE_INJECTIONS:-80000}}/" \
-  "$repository/campaigns/examples/jacobi.yaml" >"$campaign"
+  "$repository/examples/campaigns/jacobi.yaml" >"$campaign"
 grep -q 'count: [0-9]*}$' "$campaign"
 "$flipwave" run "$campaign" --out "$work/one" >/dev/null 2>&1

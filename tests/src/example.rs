@@ -1,4 +1,4 @@
-//! The campaigns in `campaigns/examples`.
+//! The campaigns in `examples/campaigns`.
 
 use crate::{Element, Machine, to_values};
 use flipwave_analysis::{Row, read_rows};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// Their folder.
 pub fn examples_folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../campaigns/examples")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/campaigns")
 }
 
 /// All of them, by name.
@@ -19,7 +19,7 @@ pub fn examples() -> Vec<PathBuf> {
 
 /// The folder of programs with emulated instructions.
 pub fn emulated_folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../emulator/examples")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/emulation")
 }
 
 /// All of these, by name.
@@ -29,7 +29,7 @@ pub fn emulated_examples() -> Vec<PathBuf> {
 
 /// The campaigns of the suite, by name.
 pub fn suite() -> Vec<PathBuf> {
-    yaml_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../campaigns/suite"))
+    yaml_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/suite"))
 }
 
 fn yaml_files(folder: &Path) -> Vec<PathBuf> {

@@ -188,7 +188,7 @@ fn every_file_that_the_page_on_architecture_names_is_there() {
 }
 
 /// Crates whose idea is to open files, and those that users do not run.
-const OPENERS: [&str; 5] = ["input", "output", "tests", "tests/depth", "fuzz"];
+const OPENERS: [&str; 4] = ["host", "tests", "tests/depth", "fuzz"];
 
 /// Ways to open a file of which nobody knows what it is: a FIFO waits for ever, a device never ends.
 const OPENING: [&str; 7] = [
@@ -210,7 +210,7 @@ const OTHERS: [(&str, &str); 3] = [
 
 /// The lines of a file that open something by themselves.
 fn openings(text: &str) -> Vec<String> {
-    // Memory of a file, which opens it through `flipwave_input`.
+    // Memory of a file, which opens it through `flipwave_host::input`.
     let text = product(text).replace("MappedFile::open(", "");
     // The system's own files, and new ones.
     let is_known = |line: &str| {
@@ -234,7 +234,7 @@ fn files_are_opened_in_one_place() {
             let openings = if is_other { Vec::new() } else { openings(&text) };
             assert!(
                 openings.is_empty(),
-                "{} opens files by itself: {openings:#?}; `flipwave_input` and `flipwave_output` do",
+                "{} opens files by itself: {openings:#?}; `flipwave_host::input` and `flipwave_host::output` do",
                 file.display()
             );
             seen += 1;

@@ -11,7 +11,7 @@ use std::process::Command;
 fn all_that_the_program_uses_of_llvm_is_in_what_the_archive_is_linked_with() {
     let folder = tempfile::tempdir().expect("a folder");
     let prefix = folder.path().join("llvm");
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../dist/llvm.sh");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/llvm.sh");
     printed(script, [&prefix]);
     // The text of a linker's script: `GROUP(FILE ...)`.
     let group = std::fs::read_to_string(prefix.join("lib/libLLVM-22.so")).expect("a script");

@@ -24,7 +24,7 @@ fn campaign(folder: &Path, opcode: &str, shape: &str) -> Vec<Row> {
 
 /// The shapes of SDC by faults in a line with `text`.
 fn shapes(rows: &[Row], text: &str) -> BTreeSet<Option<ErrorShape>> {
-    let source = include_str!("../../campaigns/examples/kernels/matmul_tiled.cl");
+    let source = include_str!("../../examples/campaigns/kernels/matmul_tiled.cl");
     let number = source.lines().position(|line| line.contains(text)).expect(text) + 1;
     let end = format!("matmul_tiled.cl:{number}");
     let is_there = |row: &&Row| {

@@ -78,7 +78,7 @@ fn every_program_of_the_suite_computes_what_plain_rust_computes() {
 fn the_rates_beside_published_ones_are_those_of_the_book() {
     let folder = tempfile::tempdir().expect("a folder");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let published = root.join("campaigns/suite/published.csv");
+    let published = root.join("examples/suite/published.csv");
     let text = std::fs::read_to_string(&published).expect("rates");
     let files = suite();
     let name = |file: &Path| file.file_stem().expect("a name").to_string_lossy().into_owned();

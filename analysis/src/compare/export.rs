@@ -2,7 +2,7 @@
 
 use super::{ComparedRate, Comparison};
 use crate::{ResultsError, Share};
-use flipwave_output::Cells;
+use flipwave_host::output::Cells;
 use serde::Serialize;
 use std::io::Write;
 

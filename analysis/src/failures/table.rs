@@ -2,7 +2,7 @@
 
 use super::{Estimate, FailureKind, Structure, failure_rate};
 use crate::{Confidence, Outcome, ResultsError};
-use flipwave_output::Cells;
+use flipwave_host::output::Cells;
 use serde::Serialize;
 use std::io::Write;
 

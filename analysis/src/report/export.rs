@@ -3,7 +3,7 @@
 use super::aggregates::Aggregates;
 use super::page::Reported;
 use crate::{Outcome, ResultsError, ScopeSummary, Share};
-use flipwave_output::Cells;
+use flipwave_host::output::Cells;
 use serde::Serialize;
 use std::io::Write;
 

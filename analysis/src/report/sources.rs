@@ -130,7 +130,7 @@ fn list(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
 
 fn text(path: &Path) -> Result<String, Missing> {
     let failed = |reason: std::io::Error| Missing::Unread(path.to_owned(), reason.to_string());
-    match flipwave_input::read(path, LARGEST) {
+    match flipwave_host::input::read(path, LARGEST) {
         Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
         Err(error) if error.kind() == ErrorKind::FileTooLarge => {
             Err(Missing::TooLarge(path.to_owned()))

@@ -5,7 +5,7 @@ use super::command::CommandLine;
 use super::error::ApplicationError;
 use super::memory;
 use super::scratch::Scratch;
-use flipwave_attach::Family;
+use flipwave_agent::Family;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
@@ -152,7 +152,7 @@ fn start(
 ) -> Result<Family, ApplicationError> {
     let stdin = match stdin {
         None => Stdio::null(),
-        Some(path) => flipwave_input::open(path)
+        Some(path) => flipwave_host::input::open(path)
             .map_err(|reason| ApplicationError::Stdin { path: path.to_owned(), reason })?
             .into(),
     };

@@ -2,7 +2,7 @@
 
 use super::schema;
 use crate::location::{Field, Wrong, wrong};
-use flipwave_attach::{Place, ProcessRecord};
+use flipwave_agent::{Place, ProcessRecord};
 use std::fmt;
 
 /// Which of the processes that dispatch kernels is struck.

@@ -37,7 +37,7 @@ impl Ran {
             Output::Stderr => return Ok(Some(Cow::from(&self.stderr))),
             Output::File(path) => self.scratch.files().join(path),
         };
-        match flipwave_input::read(&path, flipwave_input::BINARY) {
+        match flipwave_host::input::read(&path, flipwave_host::input::BINARY) {
             Ok(bytes) => Ok(Some(Cow::from(bytes))),
             // A FIFO or a device is no output either.
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidInput) => {

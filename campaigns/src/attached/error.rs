@@ -1,7 +1,7 @@
 //! Why an application cannot be run under AMD's runtime.
 
 use crate::application::ApplicationError;
-use flipwave_attach::{Event, Reported};
+use flipwave_agent::{Event, Reported};
 use flipwave_injector::Site;
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 pub enum AttachError {
     /// The library that is loaded into it.
     #[error(transparent)]
-    Library(#[from] flipwave_attach::LibraryError),
+    Library(#[from] flipwave_agent::LibraryError),
     /// The program that runs kernels.
     #[error(
         "{} is not the program `flipwave`, which is needed to run kernels in processes of their \

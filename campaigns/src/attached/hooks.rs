@@ -1,7 +1,7 @@
 //! Hooks for a program in another process: files with its code rewritten, and how it is used.
 
 use super::{AttachError, Attached};
-use flipwave_attach::{HookPlan, HookedSession, PlannedCode, StruckProcess};
+use flipwave_agent::{HookPlan, HookedSession, PlannedCode, StruckProcess};
 use flipwave_injector::{HookedCode, Site};
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -17,11 +17,11 @@ use crate::capture::prepare_checked;
 use crate::error::CampaignError;
 use crate::golden::check_application;
 use crate::prepare::{Origin, Prepared};
-use flipwave_attach::{
+use flipwave_agent::{
     Event, Follower, Library, Processes, Reported, Session, StruckProcess, Table, Task, ToolPath,
     read_report,
 };
-use flipwave_cache::cache_folder;
+use flipwave_host::cache::cache_folder;
 use flipwave_injector::{Attendance, Running};
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -7,7 +7,7 @@ use crate::campaign::Campaign;
 use crate::compare::Difference;
 use crate::error::CampaignError;
 use crate::outcome::{Injected, RunEnd};
-use flipwave_attach::{Event, Reported, StruckProcess, Task};
+use flipwave_agent::{Event, Reported, StruckProcess, Task};
 use flipwave_device::FaultCause;
 use flipwave_injector::{Accelerations, Golden, HookedCode, Planned, Site, Struck};
 use std::path::PathBuf;

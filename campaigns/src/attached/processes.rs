@@ -2,7 +2,7 @@
 
 use super::AttachError;
 use crate::application::ProcessChoice;
-use flipwave_attach::{Processes, StruckProcess};
+use flipwave_agent::{Processes, StruckProcess};
 use std::path::PathBuf;
 
 /// The process that is struck.

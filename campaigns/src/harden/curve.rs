@@ -35,7 +35,7 @@ impl Reruns {
             reason,
         };
         let open = |file: &Path| {
-            let table = flipwave_input::open_lines(file)
+            let table = flipwave_host::input::open_lines(file)
                 .map_err(|error| failed(file, error.to_string()))?;
             rows(BufReader::new(table)).map_err(|error| failed(file, error.to_string()))
         };

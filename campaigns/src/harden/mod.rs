@@ -204,5 +204,5 @@ fn check(campaign: &Campaign, budgets: &[f64]) -> Result<(), CampaignError> {
 fn put(lock: &FolderLock, file: &Path, bytes: &[u8]) -> Result<(), FolderError> {
     lock.folder()?;
     let failed = |reason| FolderError::Access { path: file.to_owned(), reason };
-    flipwave_output::replace(file, bytes).map_err(failed)
+    flipwave_host::output::replace(file, bytes).map_err(failed)
 }

@@ -289,7 +289,8 @@ fn parts_of_sdc(
     holds_out: bool,
 ) -> Result<BTreeMap<InstructionOf, f64>, CampaignError> {
     let failed = |reason: String| HardeningError::Rows { file: rows.display().to_string(), reason };
-    let table = flipwave_input::open_lines(rows).map_err(|error| failed(error.to_string()))?;
+    let table =
+        flipwave_host::input::open_lines(rows).map_err(|error| failed(error.to_string()))?;
     let table = read_rows(table).map_err(|error| failed(error.to_string()))?;
     let dispatches = &plain.prepared.workload.program.dispatches;
     let mut parts: BTreeMap<InstructionOf, f64> = BTreeMap::new();

@@ -6,7 +6,7 @@ use crate::error::CampaignError;
 use crate::folder::FolderError;
 use crate::lock::FolderLock;
 use flipwave_analysis::{HardenedPoint, Outcome, curve_svg};
-use flipwave_output::Cells;
+use flipwave_host::output::Cells;
 use std::path::PathBuf;
 
 const CURVE: &str = "curve.csv";

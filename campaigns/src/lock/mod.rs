@@ -287,7 +287,7 @@ fn tip(folder: &Path) -> io::Result<Option<(PathBuf, Owner)>> {
 
 /// What a file says of its owner; nothing if there is no such file.
 fn read(place: &Path) -> io::Result<Option<Owner>> {
-    match flipwave_input::read(place, LARGEST) {
+    match flipwave_host::input::read(place, LARGEST) {
         Ok(text) => Ok(Some(serde_json::from_slice(&text).unwrap_or_default())),
         // As a file server says it of a file that was removed meanwhile.
         Err(error)
@@ -302,7 +302,7 @@ fn read(place: &Path) -> io::Result<Option<Owner>> {
 /// Whether somebody has a file locked.
 fn file_lock(place: &Path) -> FileLock {
     // File servers want it open for writing.
-    let Ok(file) = flipwave_input::open_writable(place) else {
+    let Ok(file) = flipwave_host::input::open_writable(place) else {
         return FileLock::Unknown;
     };
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {

@@ -1,7 +1,7 @@
 //! Who holds a lock: written for people, and for those who ask whether it is still there.
 
 use crate::digest::hexadecimal;
-use flipwave_input::{TEXT, read_text};
+use flipwave_host::input::{TEXT, read_text};
 use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};

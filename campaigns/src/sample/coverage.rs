@@ -41,7 +41,7 @@ impl Truth {
         let results = folder.path().join("results");
         let options = RunOptions::new(results.clone(), NonZeroUsize::new(2).expect("workers"));
         run(&campaign, &options, &mut Silent).unwrap_or_else(|error| panic!("{error}"));
-        let table = flipwave_input::open(&results.join("results.csv")).expect("a table");
+        let table = flipwave_host::input::open(&results.join("results.csv")).expect("a table");
         let rows = read_rows(table).expect("rows");
         let rows = rows.into_iter().map(|row| (row.site.clone(), row)).collect();
         Truth { folder, rows }

@@ -103,7 +103,7 @@ impl OwnAttempt {
         let write = || -> io::Result<()> {
             let mut text = serde_json::to_vec_pretty(&self.record)?;
             text.push(b'\n');
-            flipwave_output::replace(&self.path, &text)
+            flipwave_host::output::replace(&self.path, &text)
         };
         write().map_err(|reason| FolderError::Access { path: self.path.clone(), reason })
     }
@@ -113,7 +113,10 @@ impl Attempt {
     /// The attempts in a folder, those that can be read, by when they began.
     pub fn all(folder: &SharedFolder) -> Result<Vec<Attempt>, FolderError> {
         let read = |path: PathBuf| {
-            serde_json::from_slice(&flipwave_input::read(&path, flipwave_input::RECORD).ok()?).ok()
+            serde_json::from_slice(
+                &flipwave_host::input::read(&path, flipwave_host::input::RECORD).ok()?,
+            )
+            .ok()
         };
         let mut all: Vec<Attempt> = folder.attempts()?.into_iter().filter_map(read).collect();
         // Of two of the same second, the one that has not ended is the later.

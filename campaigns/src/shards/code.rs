@@ -40,7 +40,7 @@ pub(super) fn compiled(
         if let Code::Source { path, options } = &launch.code {
             let kept = kept(folder, path, options, &campaign.target)?;
             let version = kept.with_extension("compiler");
-            let text = flipwave_input::read_text(&version, flipwave_input::TEXT);
+            let text = flipwave_host::input::read_text(&version, flipwave_host::input::TEXT);
             let text = text.map_err(|reason| FolderError::Unread { path: version, reason })?;
             compiled.compiler = Some(text);
             launch.code = Code::Object { path: kept };
@@ -57,9 +57,10 @@ fn kept(
     target: &Target,
 ) -> Result<PathBuf, CampaignError> {
     let failed = |error: CompileError| CampaignError::from(PrepareError::Compile(error));
-    let text = flipwave_input::read(source, flipwave_input::TEXT).map_err(|reason| {
-        failed(CompileError::Source { source_file: source.to_owned(), reason })
-    })?;
+    let text =
+        flipwave_host::input::read(source, flipwave_host::input::TEXT).map_err(|reason| {
+            failed(CompileError::Source { source_file: source.to_owned(), reason })
+        })?;
     let target_name = target.to_string();
     let name = source.file_name().unwrap_or_default().as_encoded_bytes();
     let mut words: Vec<&[u8]> = vec![b"code", target_name.as_bytes(), name, &text];
@@ -74,7 +75,7 @@ fn kept(
     let code = compiler.compile(source, options, target).map_err(failed)?;
     let version = path.with_extension("compiler");
     for (path, content) in [(&version, compiler.version().as_bytes()), (&path, &code)] {
-        flipwave_output::publish(path, content)
+        flipwave_host::output::publish(path, content)
             .map_err(|reason| FolderError::Access { path: path.clone(), reason })?;
     }
     Ok(path)

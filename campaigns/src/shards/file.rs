@@ -108,7 +108,7 @@ impl ShardWriter {
         finish(&mut self.file).map_err(|reason| self.failed(reason))?;
         let path = folder.rows(&self.rows);
         let local = self.file.get_mut().as_file_mut();
-        flipwave_output::publish(&path, local)
+        flipwave_host::output::publish(&path, local)
             .map_err(|reason| FolderError::Access { path, reason })
     }
 
@@ -141,7 +141,7 @@ impl ShardReader {
         range: &Range<u64>,
     ) -> Result<ShardReader, ShardError> {
         let path = folder.rows(range);
-        let file = flipwave_input::open(&path);
+        let file = flipwave_host::input::open(&path);
         let file = file.map_err(|reason| FolderError::Unread { path: path.clone(), reason })?;
         let input = BufReader::with_capacity(1 << 16, file);
         let (digest, line) = (Sha256::new(), Vec::new());
@@ -228,7 +228,7 @@ pub(super) fn finished(folder: &SharedFolder) -> Result<Vec<Range<u64>>, FolderE
 
 fn has_tail(path: &Path, rows: u64) -> bool {
     let read = || -> io::Result<Option<(u64, Tail)>> {
-        let mut file = flipwave_input::open(path)?;
+        let mut file = flipwave_host::input::open(path)?;
         let length = file.metadata()?.len();
         file.seek(SeekFrom::Start(length.saturating_sub(LONGEST_TAIL)))?;
         let mut end = Vec::new();

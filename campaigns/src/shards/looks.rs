@@ -15,7 +15,10 @@ pub(super) fn known(folder: &SharedFolder, plan: &ShardPlan) -> Vec<Look> {
     let read = |size: &u64| -> Option<Look> {
         let path = folder.look(plan.count, *size);
         // What is not whole is found out again.
-        serde_json::from_slice(&flipwave_input::read(&path, flipwave_input::RECORD).ok()?).ok()
+        serde_json::from_slice(
+            &flipwave_host::input::read(&path, flipwave_host::input::RECORD).ok()?,
+        )
+        .ok()
     };
     sizes.map_while(read).collect()
 }
@@ -49,7 +52,7 @@ pub(super) fn look(folder: &SharedFolder, plan: &ShardPlan) -> Result<Vec<Look>,
         let path = folder.look(plan.count, look.injections);
         let failed = |reason| FolderError::Access { path: path.clone(), reason };
         let text = serde_json::to_vec(look).map_err(|error| failed(error.into()))?;
-        flipwave_output::publish(&path, text.as_slice()).map_err(failed)?;
+        flipwave_host::output::publish(&path, text.as_slice()).map_err(failed)?;
     }
     Ok(course.looks().to_vec())
 }

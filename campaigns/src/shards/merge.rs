@@ -171,7 +171,7 @@ fn write_table(
     let folder = lock.folder().map_err(FolderError::from)?;
     let path = folder.join(RESULTS);
     let failed = |reason| FolderError::Access { path: path.clone(), reason };
-    let unfinished = flipwave_output::unfinished(folder).map_err(failed)?;
+    let unfinished = flipwave_host::output::unfinished(folder).map_err(failed)?;
     let mut table = BufWriter::with_capacity(1 << 20, unfinished);
     let header = line(|csv| csv.write_record(Row::COLUMNS)).map_err(failed)?;
     table.write_all(&header).map_err(failed)?;
@@ -206,6 +206,6 @@ fn write_table(
     }
     let unfinished = table.into_inner().map_err(|error| failed(error.into_error()))?;
     lock.folder().map_err(FolderError::from)?;
-    flipwave_output::finish(unfinished, &path).map_err(failed)?;
+    flipwave_host::output::finish(unfinished, &path).map_err(failed)?;
     Ok(looks.unwrap_or_default())
 }

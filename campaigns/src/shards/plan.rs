@@ -79,7 +79,7 @@ impl ShardPlan {
     /// The plan of this many injections; nothing where there is none.
     fn read(folder: &SharedFolder, count: u64) -> Result<Option<ShardPlan>, ShardError> {
         let path = folder.plan(count);
-        let text = match flipwave_input::read(&path, flipwave_input::RECORD) {
+        let text = match flipwave_host::input::read(&path, flipwave_host::input::RECORD) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             text => text.map_err(|reason| FolderError::Unread { path: path.clone(), reason })?,
         };
@@ -108,7 +108,7 @@ impl ShardPlan {
         let failed = |reason| FolderError::Access { path: path.clone(), reason };
         let mut text = serde_json::to_vec_pretty(self).map_err(|error| failed(error.into()))?;
         text.push(b'\n');
-        flipwave_output::publish(&path, text.as_slice()).map_err(failed)?;
+        flipwave_host::output::publish(&path, text.as_slice()).map_err(failed)?;
         // Another campaign may have come meanwhile.
         self.is_there(folder).map(|_| ())
     }

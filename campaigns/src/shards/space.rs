@@ -122,7 +122,7 @@ fn files<'a>(all: impl IntoIterator<Item = &'a Path>) -> Result<String, FolderEr
     let mut block = vec![0; BLOCK];
     for path in all {
         let mut read = || -> io::Result<()> {
-            let mut file = flipwave_input::open(path)?;
+            let mut file = flipwave_host::input::open(path)?;
             digest.update(file.metadata()?.len().to_le_bytes());
             loop {
                 match file.read(&mut block)? {

@@ -182,7 +182,8 @@ fn rate(attempts: &[Attempt]) -> Option<f64> {
 }
 
 fn is_merged(path: &Path, count: u64) -> bool {
-    let text = flipwave_input::read(&path.join(RECORD), flipwave_input::RECORD).unwrap_or_default();
+    let text = flipwave_host::input::read(&path.join(RECORD), flipwave_host::input::RECORD)
+        .unwrap_or_default();
     let record: Value = serde_json::from_slice(&text).unwrap_or_default();
     let done: u64 =
         record["done"].as_object().into_iter().flatten().filter_map(|own| own.1.as_u64()).sum();

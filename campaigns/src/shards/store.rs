@@ -58,7 +58,7 @@ pub(super) fn survey(
         && prepared.path == InjectionPath::Embedded;
     let path = folder.golden(key);
     if let Some(kept) = is_kept
-        .then(|| flipwave_input::read(&path, flipwave_input::BINARY).ok())
+        .then(|| flipwave_host::input::read(&path, flipwave_host::input::BINARY).ok())
         .flatten()
         .and_then(|own| open(&own))
     {
@@ -81,7 +81,7 @@ pub(super) fn survey(
         };
         let failed = |reason| FolderError::Access { path: path.clone(), reason };
         let bytes = seal(&kept).map_err(|error| failed(std::io::Error::other(error)))?;
-        flipwave_output::publish(&path, bytes.as_slice()).map_err(failed)?;
+        flipwave_host::output::publish(&path, bytes.as_slice()).map_err(failed)?;
     }
     Ok(Surveyed { reference, profile, fidelity, recorded, is_new: true })
 }
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn the_fault_free_run_is_made_once_and_what_is_damaged_again() {
-        let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+        let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/campaigns");
         let own = tempfile::tempdir().expect("a folder");
         let folder = SharedFolder::new(own.path());
         folder.make().expect("a folder");

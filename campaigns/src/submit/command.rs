@@ -1,7 +1,7 @@
 //! Engines' own programs.
 
 use super::error::SubmitError;
-use flipwave_child::ChildError;
+use flipwave_host::child::ChildError;
 use std::process::Command;
 
 /// Runs a program to its successful end, and gives what it printed. `hint` says what to do where there
@@ -16,7 +16,7 @@ pub(super) fn output(
 ) -> Result<String, SubmitError> {
     let mut command = Command::new(program);
     let output =
-        flipwave_child::run(command.args(arguments), b"").map_err(|error| match error {
+        flipwave_host::child::run(command.args(arguments), b"").map_err(|error| match error {
             ChildError::Run(reason) => {
                 SubmitError::Missing { program: program.to_owned(), reason, hint }
             }

@@ -62,7 +62,7 @@ pub(super) fn run(
 /// Runs a shard to its end; it is asked to stop when the campaign is.
 fn shard(attendance: &Attendance, scripts: &Scripts, number: u64) -> io::Result<ExitStatus> {
     let log = scripts.log(&format!("{number}.txt"));
-    let log = flipwave_output::append(&log)?;
+    let log = flipwave_host::output::append(&log)?;
     let mut child = Command::new(scripts.path("shard.sh"))
         .arg(number.to_string())
         .stdin(Stdio::null())

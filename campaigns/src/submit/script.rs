@@ -75,7 +75,7 @@ impl Scripts {
     pub fn add(&mut self, name: &str, text: &str) -> Result<(), SubmitError> {
         let path = self.path(name);
         let write = || {
-            flipwave_output::publish(&path, text.as_bytes())?;
+            flipwave_host::output::publish(&path, text.as_bytes())?;
             fs::set_permissions(&path, Permissions::from_mode(0o755))
         };
         write().map_err(|reason| SubmitError::Script { path: path.clone(), reason })?;

@@ -63,7 +63,7 @@ impl VariantList {
     pub fn read(folder: &Path) -> Result<Option<VariantList>, FolderError> {
         let path = folder.join(LIST);
         let failed = |reason| FolderError::Unread { path: path.clone(), reason };
-        let text = match flipwave_input::read(&path, flipwave_input::RECORD) {
+        let text = match flipwave_host::input::read(&path, flipwave_host::input::RECORD) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             text => text.map_err(failed)?,
         };
@@ -108,7 +108,7 @@ impl VariantList {
         let failed = |reason| FolderError::Access { path: path.clone(), reason };
         let mut text = serde_json::to_vec_pretty(self).map_err(|error| failed(error.into()))?;
         text.push(b'\n');
-        flipwave_output::publish(&path, text.as_slice()).map_err(failed)?;
+        flipwave_host::output::publish(&path, text.as_slice()).map_err(failed)?;
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use super::folder::VariantList;
 use crate::folder::{FolderError, RESULTS, SUMMARY};
 use crate::lock::FolderLock;
 use csv::ByteRecord;
-use flipwave_input::BoundedLines;
+use flipwave_host::input::BoundedLines;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
@@ -30,7 +30,7 @@ pub(crate) fn write_tables(lock: &FolderLock, list: &VariantList) -> Result<(), 
 pub(crate) fn remove_tables(lock: &FolderLock) -> Result<(), FolderError> {
     for name in [RESULTS, VARIANTS] {
         let path = lock.folder()?.join(name);
-        let removed = flipwave_output::remove(&path);
+        let removed = flipwave_host::output::remove(&path);
         removed.map_err(|reason| FolderError::Access { path, reason })?;
     }
     Ok(())
@@ -41,7 +41,7 @@ fn write(lock: &FolderLock, list: &VariantList, from: &str, to: &str) -> Result<
     let folder = lock.folder()?;
     let path = folder.join(to);
     let failed = |reason| FolderError::Access { path: path.clone(), reason };
-    let unfinished = flipwave_output::unfinished(folder).map_err(failed)?;
+    let unfinished = flipwave_host::output::unfinished(folder).map_err(failed)?;
     let mut table = csv::Writer::from_writer(BufWriter::with_capacity(1 << 20, unfinished));
     let mut header: Option<ByteRecord> = None;
     for own in &list.variants {
@@ -65,7 +65,7 @@ fn write(lock: &FolderLock, list: &VariantList, from: &str, to: &str) -> Result<
             }
         }
         let before = [&own.name].into_iter().chain(&own.values);
-        let before = before.map(|cell| flipwave_output::marked(cell).into_bytes());
+        let before = before.map(|cell| flipwave_host::output::marked(cell).into_bytes());
         let before: ByteRecord = before.collect();
         let mut row = ByteRecord::new();
         while rows.read_byte_record(&mut row).map_err(|error| unread(error.into()))? {
@@ -76,10 +76,10 @@ fn write(lock: &FolderLock, list: &VariantList, from: &str, to: &str) -> Result<
     let buffered = table.into_inner().map_err(|error| failed(error.into_error()))?;
     let unfinished = buffered.into_inner().map_err(|error| failed(error.into_error()))?;
     lock.folder()?;
-    flipwave_output::finish(unfinished, &path).map_err(failed)
+    flipwave_host::output::finish(unfinished, &path).map_err(failed)
 }
 
 fn open(path: &Path) -> io::Result<csv::Reader<BoundedLines<File>>> {
-    let table = flipwave_input::open_lines(path)?;
+    let table = flipwave_host::input::open_lines(path)?;
     Ok(csv::ReaderBuilder::new().buffer_capacity(1 << 20).from_reader(table))
 }

@@ -4,7 +4,7 @@ use crate::tool_arguments::InspectArguments;
 use flipwave_hooks::inspect::{
     BlockFacts, Counts, FunctionFacts, Inspector, InstFacts, KernelFacts, RegisterFacts,
 };
-use flipwave_output::shown;
+use flipwave_host::output::shown;
 use std::io::{self, Write};
 
 pub fn write(

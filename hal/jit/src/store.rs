@@ -1,6 +1,6 @@
 //! Object code on disk, by the digest of what it was made from.
 
-use flipwave_cache::Cache;
+use flipwave_host::cache::Cache;
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::io;

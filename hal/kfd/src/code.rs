@@ -142,10 +142,10 @@ fn read(uri: &Uri, is_wanted: impl FnOnce(&[u8]) -> bool) -> Option<Vec<u8>> {
         let bytes = read_bytes(uri.offset, usize::try_from(uri.size?).ok()?)?;
         return is_wanted(&bytes).then_some(bytes);
     };
-    let mut file = flipwave_input::open(path.as_ref()).ok()?;
+    let mut file = flipwave_host::input::open(path.as_ref()).ok()?;
     file.seek(SeekFrom::Start(uri.offset)).ok()?;
     let mut bytes = Vec::new();
-    let size = uri.size.unwrap_or(u64::MAX).min(flipwave_input::BINARY);
+    let size = uri.size.unwrap_or(u64::MAX).min(flipwave_host::input::BINARY);
     file.take(size).read_to_end(&mut bytes).ok()?;
     is_wanted(&bytes).then_some(bytes)
 }

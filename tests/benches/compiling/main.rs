@@ -53,7 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     if is_wanted("quickstart") {
-        measure("quickstart", &root().join("campaigns/examples/quickstart.yaml"), None)?;
+        measure("quickstart", &root().join("examples/campaigns/quickstart.yaml"), None)?;
     }
     Ok(())
 }

@@ -23,7 +23,7 @@ const FAULTS: u64 = 1000;
 
 /// Files of campaigns, in the repository.
 const PROGRAMS: [&str; 6] = [
-    "campaigns/examples/quickstart.yaml",
+    "examples/campaigns/quickstart.yaml",
     "tests/benches/throughput/workloads/matmul_tiled.yaml",
     "tests/benches/throughput/workloads/gemm_f16_gfx90a.yaml",
     "tests/benches/throughput/workloads/gemm_f16_gfx1100.yaml",

@@ -287,7 +287,7 @@ impl Observer for Waiting {
 /// Injections per second of the quickstart campaign on one worker, golden run and planning left
 /// out.
 fn injections_per_second() -> Result<f64, Box<dyn Error>> {
-    let campaign = Campaign::read(&root().join("campaigns/examples/quickstart.yaml"))?;
+    let campaign = Campaign::read(&root().join("examples/campaigns/quickstart.yaml"))?;
     let folder = std::env::temp_dir().join(format!("flipwave-bench-{}", std::process::id()));
     let options = RunOptions { force: true, ..RunOptions::new(folder.clone(), NonZeroUsize::MIN) };
     let report = run(&campaign, &options, &mut Silent)?;

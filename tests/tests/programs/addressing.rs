@@ -329,7 +329,9 @@ impl Writer {
                 let unknown = self.unknown(TABLE_WORDS);
                 let ends = [0, 4, 1 << 16, (1 << 31) - 4, 1 << 31, (1 << 31) + 4096, 3 << 30];
                 let before: u32 = self.one_of(&ends);
-                format!("word_at(before_table(table, {before}), opaque({before}u + 4u * {unknown}))")
+                format!(
+                    "word_at(before_table(table, {before}), opaque({before}u + 4u * {unknown}))"
+                )
             }
             4 => {
                 // A scalar offset, with a constant or without one.

@@ -314,12 +314,12 @@ fn what_stands_after_a_program_is_illegal() {
 
 /// The corpora of the instruction decoder: samples of what each target has.
 const CORPORA: [(&str, &str, &[&str]); 6] = [
-    ("gfx906", include_str!("../../../isa/tests/corpus/gfx906.s"), &[]),
-    ("gfx908", include_str!("../../../isa/tests/corpus/gfx908.s"), &[]),
-    ("gfx942", include_str!("../../../isa/tests/corpus/gfx942.s"), &[]),
-    ("gfx950", include_str!("../../../isa/tests/corpus/gfx942.s"), &[]),
-    ("gfx1030", include_str!("../../../isa/tests/corpus/gfx1030.s"), &[]),
-    ("gfx1100", include_str!("../../../isa/tests/corpus/gfx1100.s"), &[]),
+    ("gfx906", include_str!("../../../amdgpu/isa/tests/corpus/gfx906.s"), &[]),
+    ("gfx908", include_str!("../../../amdgpu/isa/tests/corpus/gfx908.s"), &[]),
+    ("gfx942", include_str!("../../../amdgpu/isa/tests/corpus/gfx942.s"), &[]),
+    ("gfx950", include_str!("../../../amdgpu/isa/tests/corpus/gfx942.s"), &[]),
+    ("gfx1030", include_str!("../../../amdgpu/isa/tests/corpus/gfx1030.s"), &[]),
+    ("gfx1100", include_str!("../../../amdgpu/isa/tests/corpus/gfx1100.s"), &[]),
 ];
 
 /// How instructions begin that no target executes yet, or that no compute program has.

@@ -5,7 +5,7 @@ use flipwave_isa::{Isa, Pc};
 #[test]
 fn every_instruction_of_the_corpus_is_executed_or_refused_by_type() {
     let isa = Isa::new(&"gfx90a".parse().unwrap()).unwrap();
-    let corpus = include_str!("../../../isa/tests/corpus/gfx90a.s");
+    let corpus = include_str!("../../../amdgpu/isa/tests/corpus/gfx90a.s");
     let mut gaps = Vec::new();
     let mut executed = 0;
     for line in corpus.lines().filter(|line| !line.trim_start().starts_with("//")) {

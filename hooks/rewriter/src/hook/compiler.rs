@@ -1,0 +1,329 @@
+//! From C to bodies.
+
+use super::alone::stands_alone;
+use super::clang::Clang;
+use super::object::Object;
+use super::signature::{Declarations, Signature};
+use super::{Body, EntryPoint, HookData, HookError, body, wrapper};
+use flipwave_host::cache::Cache;
+use flipwave_isa::{Isa, Target};
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The header that hooks are written with.
+pub const HEADER: &str = include_str!("../../include/flipwave.h");
+
+/// A source of hooks as its author wrote it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Source {
+    /// Its name in messages.
+    pub name: String,
+    /// The text.
+    pub text: String,
+    /// Where files that it includes are looked for.
+    pub include: Vec<PathBuf>,
+    /// Macros, by name, and what they stand for.
+    pub defines: Vec<(String, String)>,
+}
+
+impl Source {
+    /// A source file; what it includes is looked for beside it.
+    ///
+    /// # Errors
+    /// [`HookError::Source`].
+    pub fn read(file: &Path) -> Result<Source, HookError> {
+        let text = flipwave_host::input::read_text(file, flipwave_host::input::TEXT)
+            .map_err(|reason| HookError::Source { file: file.to_owned(), reason })?;
+        Ok(Source {
+            name: file.display().to_string(),
+            text,
+            include: file.parent().map(Path::to_owned).into_iter().collect(),
+            defines: Vec::new(),
+        })
+    }
+}
+
+/// A source read for a target: its functions are known.
+#[derive(Clone, Debug)]
+pub struct HookSource {
+    name: String,
+    target: Target,
+    wave_size: u8,
+    options: Vec<OsString>,
+    /// With everything that it includes.
+    text: String,
+    functions: Vec<Signature>,
+}
+
+impl HookSource {
+    /// The function of this name.
+    ///
+    /// # Errors
+    /// [`HookError::NoFunction`].
+    pub fn function(&self, name: &str) -> Result<&Signature, HookError> {
+        self.functions().find(|function| function.name == name).ok_or_else(|| {
+            HookError::NoFunction {
+                source_name: self.name.clone(),
+                function: name.to_owned(),
+                present: self.functions().map(|function| function.name.clone()).collect(),
+            }
+        })
+    }
+
+    /// Functions that the source defines, those of the header left out.
+    pub fn functions(&self) -> impl Iterator<Item = &Signature> {
+        self.functions.iter().filter(|function| !function.name.starts_with("flipwave_"))
+    }
+
+    /// What it is compiled for.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Lanes of the waves that it is compiled for.
+    pub fn wave_size(&self) -> u8 {
+        self.wave_size
+    }
+}
+
+/// Hooks compiled for a target.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CompiledHooks {
+    /// The body of each entry point, in their order.
+    pub bodies: Vec<Body>,
+    /// The variables and constants of the source, which all bodies share.
+    pub data: HookData,
+}
+
+/// Compiles hooks with clang, and keeps what was compiled.
+#[derive(Clone, Debug)]
+pub struct HookCompiler {
+    clang: Clang,
+    cache: Cache,
+    /// What was read so far, by source, target and lanes of a wave; clones share it. To read a source
+    /// takes clang as long as to compile it.
+    read: Arc<Mutex<ReadSources>>,
+}
+
+type ReadSources = HashMap<(Source, String, u8), HookSource>;
+
+impl HookCompiler {
+    /// Finds clang (`FLIPWAVE_CLANG`, or `clang-22` in PATH) and the folder of what was compiled
+    /// (`FLIPWAVE_CACHE`, or `flipwave` in the user's cache folder).
+    ///
+    /// # Errors
+    /// [`HookError::Clang`].
+    pub fn find() -> Result<HookCompiler, HookError> {
+        Ok(HookCompiler { clang: Clang::find()?, cache: Cache::find(), read: Arc::default() })
+    }
+
+    /// Reads a source for waves of `wave_size` lanes of `target`: its functions and their
+    /// parameters. One that was read before is the same, whatever has become of files that it includes.
+    ///
+    /// # Errors
+    /// [`HookError::Rejected`] where it does not compile, [`HookError::Unsupported`] where it has
+    /// variables in LDS, [`HookError::Clang`] and [`HookError::Cache`].
+    pub fn read(
+        &self,
+        source: &Source,
+        target: &Target,
+        wave_size: u8,
+    ) -> Result<HookSource, HookError> {
+        let all = || self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (source.clone(), target.to_string(), wave_size);
+        let known = all().get(&key).cloned();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let read = self.read_anew(source, target, wave_size)?;
+        all().insert(key, read.clone());
+        Ok(read)
+    }
+
+    fn read_anew(
+        &self,
+        source: &Source,
+        target: &Target,
+        wave_size: u8,
+    ) -> Result<HookSource, HookError> {
+        let options = Clang::options(target, wave_size);
+        let header = format!("include-{}/flipwave.h", &digest([HEADER.as_bytes()])[..16]);
+        let header = self.cache.file(&header, HEADER.as_bytes()).map_err(|reason| {
+            HookError::Cache { path: self.cache.folder().join(&header), reason }
+        })?;
+        let mut preprocess = options.clone();
+        preprocess.extend(["-xc".into(), "-E".into(), "-include".into(), header.clone().into()]);
+        for folder in source.include.iter().map(PathBuf::as_path).chain(header.parent()) {
+            preprocess.extend(["-I".into(), folder.into()]);
+        }
+        for (name, value) in &source.defines {
+            preprocess.push(format!("-D{name}={value}").into());
+        }
+        let mut read = HookSource {
+            name: source.name.clone(),
+            target: target.clone(),
+            wave_size,
+            options,
+            text: format!("# 1 {:?}\n{}\n", source.name, source.text),
+            functions: Vec::new(),
+        };
+        let text = match stands_alone(&source.text) {
+            true => self.kept(&read, "i", preprocess, &read.text)?,
+            false => self.run(&read, preprocess, &read.text)?,
+        };
+        // Hooks are parts of their wrappers, whatever the compiler thinks of their size, and
+        // nothing on their own.
+        read.text = format!(
+            "#pragma clang attribute push(__attribute__((always_inline)), apply_to = function)\n\
+             #pragma clang attribute push(__attribute__((internal_linkage)), apply_to = function)\n\
+             {}\n#pragma clang attribute pop\n#pragma clang attribute pop\n",
+            String::from_utf8_lossy(&text)
+        );
+        let declarations =
+            self.made(&read, "json", &["-fsyntax-only", "-Xclang", "-ast-dump=json"], "")?;
+        let declarations =
+            Declarations::parse(&declarations).map_err(|error| read.output(&error))?;
+        if let Some(variable) = declarations.lds.first() {
+            return Err(HookError::Unsupported {
+                function: variable.clone(),
+                reason: "lies in LDS: the LDS of a kernel is its own, and hooks have none".into(),
+            });
+        }
+        read.functions = declarations.functions;
+        Ok(read)
+    }
+
+    /// Compiles entry points of a source.
+    ///
+    /// # Errors
+    /// [`HookError`]: what a hook does that hooks cannot do, and all that [`HookCompiler::read`]
+    /// may complain of.
+    pub fn compile(
+        &self,
+        source: &HookSource,
+        entries: &[EntryPoint],
+    ) -> Result<CompiledHooks, HookError> {
+        let called: Vec<(&EntryPoint, &Signature)> = entries
+            .iter()
+            .map(|entry| Ok((entry, source.function(&entry.function)?)))
+            .collect::<Result<_, HookError>>()?;
+        let wrappers = wrapper::text(&called)?;
+        let bytes =
+            self.made(source, "o", &["-c"], &wrappers).map_err(|error| explain(error, &called))?;
+        let object = Object::parse(&bytes).map_err(|error| source.output(&error))?;
+        let isa = Isa::with_wave_size(&source.target, source.wave_size)?;
+        let mut bodies = Vec::new();
+        for (index, entry) in entries.iter().enumerate() {
+            let code = object.code(&wrapper::name(index)).map_err(|error| source.output(&error))?;
+            bodies.push(body::build(&isa, &entry.function, code, entry.pins()?)?);
+        }
+        Ok(CompiledHooks { bodies, data: object.data })
+    }
+
+    /// What the compiler makes of a source with `more` after it, kept under a name that ends in
+    /// `suffix`.
+    fn made(
+        &self,
+        source: &HookSource,
+        suffix: &str,
+        options: &[&str],
+        more: &str,
+    ) -> Result<Vec<u8>, HookError> {
+        let mut arguments = source.options.clone();
+        arguments.push("-xcpp-output".into());
+        arguments.extend(options.iter().map(OsString::from));
+        let text = format!("{}{more}", source.text);
+        self.kept(source, suffix, arguments, &text)
+    }
+
+    /// What the compiler makes of a text that includes nothing, kept under a name that ends in
+    /// `suffix`.
+    fn kept(
+        &self,
+        source: &HookSource,
+        suffix: &str,
+        arguments: Vec<OsString>,
+        text: &str,
+    ) -> Result<Vec<u8>, HookError> {
+        let parts = [self.clang.version.as_bytes(), text.as_bytes()];
+        let name = digest(
+            parts.into_iter().chain(arguments.iter().map(|argument| argument.as_encoded_bytes())),
+        );
+        let name = format!("{name}.{suffix}");
+        if let Some(kept) = self.cache.get(&name) {
+            return Ok(kept);
+        }
+        let made = self.run(source, arguments, text)?;
+        let failed = |reason| HookError::Cache { path: self.cache.path(&name), reason };
+        self.cache.put(&name, &made).map_err(failed)?;
+        Ok(made)
+    }
+
+    fn run(
+        &self,
+        source: &HookSource,
+        options: Vec<OsString>,
+        text: &str,
+    ) -> Result<Vec<u8>, HookError> {
+        self.clang.run(&options, text)?.map_err(|messages| HookError::Rejected {
+            source_name: source.name.clone(),
+            target: source.target.to_string(),
+            messages,
+        })
+    }
+}
+
+impl HookSource {
+    fn output(&self, reason: &dyn std::fmt::Display) -> HookError {
+        HookError::Output { source_name: self.name.clone(), reason: reason.to_string() }
+    }
+}
+
+/// A name for what is made from `parts`: their digest in hexadecimal.
+fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
+    let mut digest = Sha256::new();
+    for part in parts {
+        digest.update((part.len() as u64).to_le_bytes());
+        digest.update(part);
+    }
+    digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Tells sizes that do not fit, which the compiler alone knows, from other complaints.
+fn explain(error: HookError, called: &[(&EntryPoint, &Signature)]) -> HookError {
+    let HookError::Rejected { messages, .. } = &error else { return error };
+    let Some((_, rest)) = messages.split_once("flipwave: ") else { return error };
+    let mut words = rest.split([' ', '\n']);
+    let called = words
+        .next()
+        .and_then(|index| index.parse::<usize>().ok())
+        .and_then(|index| called.get(index));
+    let Some((entry, signature)) = called else { return error };
+    // "expression evaluates to '4 == 2'": words of the type, words given.
+    let sizes = messages
+        .split_once("expression evaluates to '")
+        .and_then(|(_, sizes)| sizes.split_once('\''))
+        .and_then(|(sizes, _)| sizes.split_once(" == "));
+    let Some((type_words, given)) = sizes else { return error };
+    let function = entry.function.clone();
+    match (words.next(), words.next().and_then(|at| at.trim_end_matches('"').parse().ok())) {
+        (Some("argument"), Some(at)) => {
+            let parameter = signature.parameters.get::<usize>(at).map(ToString::to_string);
+            HookError::Argument {
+                function,
+                parameter: parameter.unwrap_or_default(),
+                reason: format!("takes {type_words} registers, {given} are given"),
+            }
+        }
+        _ => HookError::Results {
+            function,
+            reason: format!(
+                "returns {}, {type_words} registers, its result is to go to {given}",
+                signature.result
+            ),
+        },
+    }
+}

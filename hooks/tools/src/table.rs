@@ -1,0 +1,40 @@
+//! Tables as CSV.
+
+use super::{Cells, DispatchColumns, Tool};
+
+/// Whether names of columns come first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Header {
+    /// They do, if there are any rows.
+    Written,
+    /// They do not.
+    Omitted,
+}
+
+/// The lines of one dispatch: its rows, then those for what could not be counted.
+///
+/// # Errors
+/// Where a row is not a flat list of cells.
+pub fn lines<T: Tool>(
+    of: DispatchColumns<'_>,
+    rows: &[T::Row],
+    not_counted: &[Cells],
+    header: Header,
+) -> Result<Vec<u8>, csv::Error> {
+    let sink = flipwave_host::output::Cells::new(Vec::new());
+    let mut writer = csv::WriterBuilder::new().has_headers(false).from_writer(sink);
+    let has_rows = !(rows.is_empty() && not_counted.is_empty());
+    if header == Header::Written && has_rows {
+        writer.write_record(["dispatch", "kernel"].iter().chain(T::COLUMNS))?;
+    }
+    for row in rows {
+        writer.serialize((of, row))?;
+    }
+    let dispatch = of.dispatch.to_string();
+    for cells in not_counted {
+        let first = [dispatch.as_str(), of.kernel];
+        writer.write_record(first.into_iter().chain(cells.iter().map(String::as_str)))?;
+    }
+    let sink = writer.into_inner().map_err(|error| csv::Error::from(error.into_error()))?;
+    Ok(sink.into_inner())
+}
