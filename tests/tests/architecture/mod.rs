@@ -1,0 +1,179 @@
+//! What docs/architecture.md says of the code, and how the files of a crate use each other.
+
+mod modules;
+
+use modules::{circles, texts};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Files of a crate that may use each other in a circle.
+const MOST_IN_A_CIRCLE: usize = 4;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the repository")
+}
+
+/// The crates of the workspace, by folder.
+fn crates() -> Vec<PathBuf> {
+    let manifest = std::fs::read_to_string(root().join("Cargo.toml")).expect("the workspace");
+    let members = manifest.split_once("members = [").and_then(|(_, rest)| rest.split_once(']'));
+    let (members, _) = members.expect("members");
+    let names = members.split(',').map(|name| name.trim().trim_matches('"'));
+    names.filter(|name| !name.is_empty()).map(|name| root().join(name)).collect()
+}
+
+/// The text without comments and without a test module at its end.
+fn product(text: &str) -> String {
+    let text = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+    let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn no_more_than_four_files_of_a_crate_use_each_other_in_a_circle() {
+    let mut found = Vec::new();
+    for folder in crates() {
+        let circles = circles(&texts(&folder.join("src"))).into_iter();
+        found.extend(
+            circles
+                .filter(|circle| circle.len() > MOST_IN_A_CIRCLE)
+                .map(|circle| format!("{} of {circle:?}", folder.display())),
+        );
+    }
+    assert!(
+        found.is_empty(),
+        "circles of more than {MOST_IN_A_CIRCLE} files:\n{}",
+        found.join("\n")
+    );
+}
+
+/// A search that finds no circle anywhere would prove nothing.
+#[test]
+fn circles_are_found_through_imports_paths_macros_and_re_exports() {
+    let files = [
+        ("", "mod a; mod b; mod c; mod d; mod e; mod f; pub use f::Six;"),
+        ("a", "use crate::{\n    b::{self, Two},\n    Six,\n};"),
+        ("b", "fn two() -> crate::c::Three { todo!() }"),
+        ("c", "mod inner; pub use inner::Three;"),
+        ("c::inner", "use super::super::d::{Four as Other, five}; pub struct Three;"),
+        ("d", "pub use crate::e::*; pub struct Four;"),
+        ("e", "pub fn five() { format!(\"{}\", crate::a::ONE) }"),
+        ("f", "// use crate::a;\npub struct Six;\n#[cfg(test)]\nmod tests { use crate::a; }"),
+    ];
+    // Definitions that the files above name.
+    let more = [("a", "pub const ONE: u8 = 1;"), ("b", "pub struct Two;")];
+    let text = |name: &str, text: &str| {
+        let more = more.iter().filter(|(module, _)| *module == name).map(|(_, text)| *text);
+        [text].into_iter().chain(more).collect::<Vec<_>>().join("\n")
+    };
+    let module = |name: &str| -> Vec<String> {
+        name.split("::").filter(|part| !part.is_empty()).map(str::to_owned).collect()
+    };
+    let texts = files.map(|(name, content)| (module(name), text(name, content)));
+    assert_eq!(circles(&BTreeMap::from(texts)), [["a", "b", "c::inner", "e"]]);
+}
+
+#[test]
+fn circles_through_items_of_a_parent_are_found() {
+    let files = [
+        (vec![], "mod checker;"),
+        (vec!["checker"], "mod state; mod step; pub struct Error; fn f() { step::run(); }"),
+        (vec!["checker", "state"], "use super::Error; pub struct State(Error);"),
+        (vec!["checker", "step"], "use super::state::State; pub fn run() { let _: State; }"),
+    ];
+    let texts = files
+        .map(|(module, text)| (module.into_iter().map(str::to_owned).collect(), text.to_owned()));
+    let circle = ["checker", "checker::state", "checker::step"];
+    assert_eq!(circles(&BTreeMap::from(texts)), [circle]);
+}
+
+/// Whoever follows the page must find the file. A name is below the folder that the page named last,
+/// or below one around that.
+#[test]
+fn every_file_that_the_page_on_architecture_names_is_there() {
+    let page = std::fs::read_to_string(root().join("docs/architecture.md")).expect("the page");
+    let mut around = root();
+    let mut seen = 0;
+    for line in page.lines() {
+        for name in line.split('`').skip(1).step_by(2).filter(|name| !name.contains(' ')) {
+            let is_path = [".rs", ".md", ".cpp", "/"].iter().any(|end| name.ends_with(end));
+            let folders = around.ancestors().take_while(|folder| folder.starts_with(root()));
+            let mut paths =
+                folders.flat_map(|folder| [folder.join(name), folder.join("src").join(name)]);
+            match paths.find(|path| path.exists()) {
+                Some(path) => {
+                    seen += usize::from(is_path);
+                    around = path;
+                }
+                None => assert!(!is_path, "docs/architecture.md names `{name}` in: {line}"),
+            }
+        }
+    }
+    assert!(seen > 40, "{seen} files found");
+}
+
+/// Crates whose idea is to open files, and those that users do not run.
+const OPENERS: [&str; 4] = ["host", "tests", "tests/depth", "fuzz"];
+
+/// Ways to open a file of which nobody knows what it is: a FIFO waits for ever, a device never ends.
+const OPENING: [&str; 7] = [
+    "File::open(",
+    "File::options(",
+    "OpenOptions::new(",
+    "fs::read(",
+    "fs::read_to_string(",
+    "fs::copy(",
+    "Reader::from_path(",
+];
+
+/// Files in which something else is opened than what users, or strangers, have written.
+const OTHERS: [(&str, &str); 3] = [
+    ("hal/kfd/src/ioctl/share.rs", "a file of another process, found by its number"),
+    ("campaigns/src/doctor.rs", "the driver, to see whether it is there"),
+    ("campaigns/src/application/scratch.rs", "copies what a walk found to be regular files"),
+];
+
+/// The lines of a file that open something by themselves.
+fn openings(text: &str) -> Vec<String> {
+    // Memory of a file, which opens it through `flipwave_host::input`.
+    let text = product(text).replace("MappedFile::open(", "");
+    // The system's own files, and new ones.
+    let is_known = |line: &str| {
+        ["\"/proc", "\"/sys", "\"/dev/urandom", "create_new(true)"]
+            .iter()
+            .any(|own| line.contains(own))
+    };
+    let opens = |line: &&str| OPENING.iter().any(|own| line.contains(own)) && !is_known(line);
+    text.lines().filter(opens).map(|line| line.trim().to_owned()).collect()
+}
+
+#[test]
+fn files_are_opened_in_one_place() {
+    let own = root();
+    let others: Vec<PathBuf> = OPENERS.iter().map(|name| own.join(name)).collect();
+    let mut seen = 0;
+    for folder in crates().into_iter().filter(|folder| !others.contains(folder)) {
+        for (module, text) in texts(&folder.join("src")) {
+            let file = folder.join("src").join(module.join("/")).with_extension("rs");
+            let is_other = OTHERS.iter().any(|(name, _)| file == own.join(name));
+            let openings = if is_other { Vec::new() } else { openings(&text) };
+            assert!(
+                openings.is_empty(),
+                "{} opens files by itself: {openings:#?}; `flipwave_host::input` and `flipwave_host::output` do",
+                file.display()
+            );
+            seen += 1;
+        }
+    }
+    assert!(seen > 500, "{seen} files looked at");
+}
+
+#[test]
+fn a_file_that_is_opened_somewhere_else_is_found() {
+    let text = "fn f() {\n    let a = std::fs::read(path)?;\n    let b = File::open(\"/proc/self/maps\")?;\n    \
+                let c = File::options().read(true).open(path); // fs::read(d)\n}\n\
+                #[cfg(test)]\nmod tests { fs::read(e) }";
+    let found = openings(text);
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].contains("fs::read(path)") && found[1].contains("File::options()"));
+}
