@@ -7,125 +7,77 @@
 //! happens, and to the campaign's [`Attendance`] what runs; that can also stop it.
 //! [`json_schema()`] is what a file may say.
 
-mod about;
 mod application;
 mod attached;
-mod buffers;
-mod campaign;
-mod capture;
-mod check;
-mod check_launches;
-mod compare;
-mod compared;
-mod compile;
-mod compiler_options;
-mod context;
-mod device;
-mod device_libraries;
+mod commands;
 mod digest;
-mod doctor;
-mod dry_run;
-mod element;
-mod emulate;
 mod error;
-mod expected;
-mod experiment;
-mod extents;
-mod failures;
-mod fault_tables;
-mod faults;
-mod fidelity;
-mod folder;
+mod file;
 mod golden;
 mod harden;
-mod injection_path;
-mod json_schema;
-mod launch;
-mod location;
-mod lock;
-mod number;
-mod object_file;
-mod outcome;
-mod prepare;
-mod process_site;
-mod profile;
+mod outputs;
 mod program;
-mod progress;
-mod read;
-mod record;
-mod reorder;
-mod replay;
 mod results;
-mod resume;
-mod row;
 mod run;
-mod runners;
 mod sample;
-mod save;
-mod schema;
-mod self_test;
 mod severity;
 mod shards;
-mod strict;
 mod submit;
-mod suspicion;
-mod tool;
-mod trace;
-mod triton;
 mod vary;
-mod windows;
-mod workers;
-mod yaml;
 
-pub use about::{AboutError, about};
 pub use application::{
     Application, ApplicationError, ApplicationGolden, CommandLine, Compared, Comparison, Ended,
     Format, Judged, Limits, Nondeterminism, Output, Pattern, ProcessChoice, Ran, Similarity,
 };
 pub use attached::AttachError;
-pub use buffers::Init;
-pub use campaign::{
+pub use commands::doctor::{Finding, doctor};
+pub use commands::dry_run::{DryRun, dry_run};
+pub use commands::emulate::{EmulatedInstruction, Emulation, Executed, emulate};
+pub use commands::fidelity::fidelity;
+pub use commands::profile::profile;
+pub use commands::replay::{Replay, replay};
+pub use commands::strict::strict;
+pub use commands::tool::measure;
+pub use commands::trace::{Traced, trace};
+pub use error::CampaignError;
+pub use file::campaign::{
     Argument, Buffer, BufferRole, Campaign, CampaignWorkload, CaptureSource, Code, Kernels, Launch,
 };
-pub use capture::ReplayError;
-pub use compare::{Difference, OutputFormat, OutputRole, Tolerance};
-pub use compile::{CompileError, Compiler, Language};
-pub use device::CampaignDevice;
-pub use doctor::{Finding, doctor};
-pub use dry_run::{DryRun, dry_run};
-pub use element::ElementType;
-pub use emulate::{EmulatedInstruction, Emulation, Executed, emulate};
-pub use error::CampaignError;
-pub use expected::Unexpected;
-pub use extents::Extents;
-pub use failures::failures;
-pub use faults::Faults;
-pub use fidelity::fidelity;
+pub use file::device::CampaignDevice;
+pub use file::element::ElementType;
+pub use file::failures::failures;
+pub use file::faults::Faults;
+pub use file::json_schema::json_schema;
+pub use file::location::FileError;
+pub use file::number::Number;
+pub use file::schema::ResultsFormat;
 pub use flipwave_sim::strict::StrictOptions;
-pub use folder::FolderError;
+pub use golden::expected::Unexpected;
+pub use golden::save::{SavedComparison, SavedGolden, SavedOutput, save_golden};
+pub use golden::suspicion::{Suspicion, SuspicionError};
 pub use harden::{
     Escape, HardenOptions, HardeningError, Hardenings, InStep, RankedInstruction, harden,
 };
-pub use injection_path::InjectionPath;
-pub use json_schema::json_schema;
-pub use launch::{LaunchError, Launched, launch};
-pub use location::FileError;
-pub use lock::LockError;
-pub use number::Number;
-pub use object_file::{ObjectFileError, map_code_object, read_code_object};
-pub use outcome::{Classifier, CompletedRun, MaskedCause, Verdict};
-pub use prepare::{Origin, PrepareError, Prepared, prepare};
-pub use process_site::{OtherProcessError, ProcessSite};
-pub use profile::profile;
-pub use progress::{Phase, Progress, Silent};
-pub use record::{Record, Status, Timings, Versions};
-pub use replay::{Replay, replay};
-pub use resume::ResumeError;
+pub use outputs::compare::{Difference, OutputFormat, OutputRole, Tolerance};
+pub use outputs::extents::Extents;
+pub use program::buffers::Init;
+pub use program::capture::ReplayError;
+pub use program::compile::{CompileError, Compiler, Language};
+pub use program::launch::{LaunchError, Launched, launch};
+pub use program::object_file::{ObjectFileError, map_code_object, read_code_object};
+pub use program::prepare::{Origin, PrepareError, Prepared, prepare};
+pub use results::about::{AboutError, about};
+pub use results::folder::FolderError;
+pub use results::lock::LockError;
+pub use results::record::{Record, Status, Timings, Versions};
+pub use run::injection_path::InjectionPath;
+pub use run::outcome::{Classifier, CompletedRun, MaskedCause, Verdict};
+pub use run::process_site::{OtherProcessError, ProcessSite};
+pub use run::progress::{Phase, Progress, Silent};
+pub use run::resume::ResumeError;
+pub use run::self_test::SelfTest;
 pub use run::{Report, RunOptions, run};
 pub use sample::{Allocation, Per, Sample, SampleSize};
-pub use save::{SavedComparison, SavedGolden, SavedOutput, save_golden};
-pub use schema::ResultsFormat;
-pub use self_test::SelfTest;
 pub use severity::{JudgeSettings, JudgeSource, Judgement, SeverityError};
 pub use shards::{
     AttemptState, FolderStatus, MergeOptions, Merged, MergedFolder, Part, PartState, PartStatus,
@@ -133,11 +85,7 @@ pub use shards::{
     VariantsStatus, folder_status, merge, merge_folder, run_shard, run_variant_shards,
     shards_status,
 };
-pub use strict::strict;
 pub use submit::{Engine, SubmitError, SubmitOptions, Submitted, submit};
-pub use suspicion::{Suspicion, SuspicionError};
-pub use tool::measure;
-pub use trace::{Traced, trace};
 pub use vary::{CampaignFile, FinishedVariant, Variant, Variants, VariantsReport, run_variants};
 
 pub use flipwave_harden::Comparing;

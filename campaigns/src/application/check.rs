@@ -6,12 +6,12 @@ use super::quantity;
 use super::schema::{self, MEMORY, OUTPUT};
 use super::text::Pattern;
 use super::{Application, Nondeterminism, ProcessChoice};
-use crate::check_launches::check_shape;
-use crate::compare::Tolerance;
-use crate::context::Context;
-use crate::device::CampaignDevice;
-use crate::element::ElementType;
-use crate::location::{Field, Wrong, wrong};
+use crate::file::check_launches::check_shape;
+use crate::file::context::Context;
+use crate::file::device::CampaignDevice;
+use crate::file::element::ElementType;
+use crate::file::location::{Field, Wrong, wrong};
+use crate::outputs::compare::Tolerance;
 use std::path::{Component, Path, PathBuf};
 
 /// The most runs without a fault that make sense.
@@ -194,7 +194,7 @@ fn check_comparison(
 /// How an output is compared. What is said of it stands at `field`.
 fn format(
     ignore: Option<Vec<String>>,
-    tolerance: Option<crate::schema::Tolerance>,
+    tolerance: Option<crate::file::schema::Tolerance>,
     (element, shape): (Option<ElementType>, Option<Vec<u64>>),
     field: &Field,
 ) -> Result<Format, Wrong> {

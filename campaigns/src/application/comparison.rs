@@ -2,9 +2,9 @@
 
 use super::command::CommandLine;
 use super::text::{Pattern, compare_text, is_all_ignored};
-use crate::compare::{Difference, Tolerance, compare_in, first_wrong};
-use crate::element::ElementType;
-use crate::extents::Extents;
+use crate::file::element::ElementType;
+use crate::outputs::compare::{Difference, Tolerance, compare_in, first_wrong};
+use crate::outputs::extents::Extents;
 use std::fmt;
 use std::path::PathBuf;
 

@@ -6,7 +6,7 @@ use super::golden::ApplicationGolden;
 use super::process::Ended;
 use super::run::Ran;
 use super::{Application, runtime_errors, verify};
-use crate::compare::Difference;
+use crate::outputs::compare::Difference;
 use std::sync::atomic::AtomicBool;
 
 /// What a run came to.

@@ -69,7 +69,7 @@ pub use process_choice::ProcessChoice;
 pub use run::Ran;
 pub use text::Pattern;
 
-use crate::device::CampaignDevice;
+use crate::file::device::CampaignDevice;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! The process of an application that faults strike.
 
 use super::schema;
-use crate::location::{Field, Wrong, wrong};
+use crate::file::location::{Field, Wrong, wrong};
 use flipwave_agent::{Place, ProcessRecord};
 use std::fmt;
 

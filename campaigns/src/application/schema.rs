@@ -1,8 +1,8 @@
 //! An application and its comparisons as the campaign file writes them.
 
-use crate::element::ElementName;
-use crate::schema::Tolerance;
-use crate::yaml::unique_keys;
+use crate::file::element::ElementName;
+use crate::file::schema::Tolerance;
+use crate::file::yaml::unique_keys;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor, value};
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,8 @@
 //! Texts compared line by line, numbers in them as numbers.
 
 use super::comparison::Compared;
-use crate::compare::{Difference, Tolerance, compare};
-use crate::element::ElementType;
+use crate::file::element::ElementType;
+use crate::outputs::compare::{Difference, Tolerance, compare};
 use regex_lite::Regex;
 use std::sync::LazyLock;
 

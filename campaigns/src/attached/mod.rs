@@ -12,11 +12,11 @@ pub use error::AttachError;
 use processes::{Chosen, choose};
 
 use crate::application::{Application, ApplicationGolden, Limits, Ran};
-use crate::campaign::{Campaign, CaptureSource};
-use crate::capture::prepare_checked;
 use crate::error::CampaignError;
+use crate::file::campaign::{Campaign, CaptureSource};
 use crate::golden::check_application;
-use crate::prepare::{Origin, Prepared};
+use crate::program::capture::prepare_checked;
+use crate::program::prepare::{Origin, Prepared};
 use flipwave_agent::{
     Event, Follower, Library, Processes, Reported, Session, StruckProcess, Table, Task, ToolPath,
     read_report,

@@ -3,10 +3,10 @@
 use super::hooks::HookFiles;
 use super::{AttachError, Attached};
 use crate::application::{ApplicationError, ApplicationGolden, Limits, Ran};
-use crate::campaign::Campaign;
-use crate::compare::Difference;
 use crate::error::CampaignError;
-use crate::outcome::{Injected, RunEnd};
+use crate::file::campaign::Campaign;
+use crate::outputs::compare::Difference;
+use crate::run::outcome::{Injected, RunEnd};
 use flipwave_agent::{Event, Reported, StruckProcess, Task};
 use flipwave_device::FaultCause;
 use flipwave_injector::{Accelerations, Golden, HookedCode, Planned, Site, Struck};

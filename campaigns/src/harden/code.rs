@@ -2,12 +2,12 @@
 
 use super::InStep;
 use super::error::HardeningError;
-use crate::campaign::Campaign;
-use crate::compare::{OutputFormat, OutputRole};
-use crate::element::ElementType;
 use crate::error::CampaignError;
+use crate::file::campaign::Campaign;
+use crate::file::element::ElementType;
 use crate::golden::golden;
-use crate::prepare::{Prepared, prepare};
+use crate::outputs::compare::{OutputFormat, OutputRole};
+use crate::program::prepare::{Prepared, prepare};
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Address, Device, Dispatch, ModuleId};
 use flipwave_harden::{Comparing, DETECTED, Hardened, Hardening, harden};

@@ -3,8 +3,8 @@
 use super::code::Version;
 use super::error::HardeningError;
 use super::is_ranked;
-use crate::campaign::Campaign;
 use crate::error::CampaignError;
+use crate::file::campaign::Campaign;
 use flipwave_analysis::{Coverage, Outcome, Row, rows};
 use flipwave_injector::{Duration, FaultTarget, Scope};
 use flipwave_isa::{Pc, Register};

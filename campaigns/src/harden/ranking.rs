@@ -3,8 +3,8 @@
 use super::code::{Plain, Version};
 use super::error::HardeningError;
 use super::is_ranked;
-use crate::campaign::Campaign;
 use crate::error::CampaignError;
+use crate::file::campaign::Campaign;
 use flipwave_analysis::{Outcome, Row, read_rows};
 use flipwave_codeobj::LineTable;
 use flipwave_harden::{Candidate, Candidates, Comparing};

@@ -1,10 +1,10 @@
 //! The files of a hardening: what each budget brings, and which instructions it buys.
 
 use super::{Hardenings, put};
-use crate::campaign::Campaign;
 use crate::error::CampaignError;
-use crate::folder::FolderError;
-use crate::lock::FolderLock;
+use crate::file::campaign::Campaign;
+use crate::results::folder::FolderError;
+use crate::results::lock::FolderLock;
 use flipwave_analysis::{HardenedPoint, Outcome, curve_svg};
 use flipwave_host::output::Cells;
 use std::path::PathBuf;

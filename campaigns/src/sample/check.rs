@@ -2,9 +2,9 @@
 
 use super::written;
 use super::{Allocation, Per, Sample, SampleSize};
-use crate::faults::list;
-use crate::faults::written::{Counting, Duration, Faults};
-use crate::location::{Field, Wrong, wrong};
+use crate::file::faults::list;
+use crate::file::faults::written::{Counting, Duration, Faults};
+use crate::file::location::{Field, Wrong, wrong};
 use flipwave_analysis::{Confidence, Outcome};
 use flipwave_injector::{Draw, Fault, KnownMasked, Stratification};
 

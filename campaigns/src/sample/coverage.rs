@@ -2,10 +2,10 @@
 //! beside a campaign over every fault there is.
 
 use super::Scheme;
-use crate::campaign::Campaign;
+use crate::file::campaign::Campaign;
 use crate::golden::surveyed;
-use crate::prepare::{Prepared, prepare};
-use crate::progress::Silent;
+use crate::program::prepare::{Prepared, prepare};
+use crate::run::progress::Silent;
 use crate::run::{RunOptions, run};
 use flipwave_analysis::{Course, Interval, Outcome, Row, read_rows};
 use flipwave_depth::Depth;

@@ -2,7 +2,7 @@
 
 use super::{Allocation, Per, Sample, SampleSize};
 use crate::error::CampaignError;
-use crate::faults::Faults;
+use crate::file::faults::Faults;
 use flipwave_analysis::{
     Course, Goal, Known, Looks, Pilot, SampleDesign, Scope, Until, sample_size, stage_ends,
 };

@@ -10,9 +10,9 @@ mod message;
 mod tests;
 
 use crate::application::CommandLine;
-use crate::campaign::Campaign;
-use crate::element::ElementType;
-use crate::extents::Extents;
+use crate::file::campaign::Campaign;
+use crate::file::element::ElementType;
+use crate::outputs::extents::Extents;
 use connection::{Connection, Patience};
 use flipwave_analysis::Severity;
 use flipwave_injector::Output;

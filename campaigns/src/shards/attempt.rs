@@ -3,8 +3,8 @@
 
 use super::layout::SharedFolder;
 use super::part::Part;
-use crate::folder::FolderError;
-use crate::lock::{FileLock, Life, Owner};
+use crate::results::folder::FolderError;
+use crate::results::lock::{FileLock, Life, Owner};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::PathBuf;

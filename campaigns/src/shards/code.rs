@@ -1,11 +1,11 @@
 //! Compiled kernels, kept for all shards: the others need no compiler, and do not start one.
 
 use super::layout::SharedFolder;
-use crate::campaign::{Campaign, CampaignWorkload, Code};
-use crate::compile::{CompileError, Compiler};
 use crate::error::CampaignError;
-use crate::folder::FolderError;
-use crate::prepare::PrepareError;
+use crate::file::campaign::{Campaign, CampaignWorkload, Code};
+use crate::program::compile::{CompileError, Compiler};
+use crate::program::prepare::PrepareError;
+use crate::results::folder::FolderError;
 use flipwave_isa::Target;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! Why parts of a campaign cannot be put together.
 
-use crate::folder::FolderError;
+use crate::results::folder::FolderError;
 use std::path::PathBuf;
 
 /// Parts of a campaign that cannot be put together.

@@ -4,7 +4,7 @@
 use super::error::ShardError;
 use super::layout::SharedFolder;
 use crate::digest::hexadecimal;
-use crate::folder::FolderError;
+use crate::results::folder::FolderError;
 use crate::results::line;
 use flipwave_analysis::Row;
 use serde::{Deserialize, Serialize};

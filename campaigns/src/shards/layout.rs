@@ -1,7 +1,7 @@
 //! What is where in a results folder that shards write to.
 
 use super::part::Part;
-use crate::folder::{FolderError, PLANS, is_passing};
+use crate::results::folder::{FolderError, PLANS, is_passing};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::ops::Range;

@@ -6,7 +6,7 @@ use super::layout::SharedFolder;
 use super::part::gaps;
 use super::plan::ShardPlan;
 use super::rows::Shards;
-use crate::folder::FolderError;
+use crate::results::folder::FolderError;
 use flipwave_analysis::Look;
 
 /// The looks that were found out so far, in their order.

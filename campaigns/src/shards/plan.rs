@@ -3,9 +3,9 @@
 
 use super::error::ShardError;
 use super::layout::SharedFolder;
-use crate::folder::FolderError;
-use crate::record::{CampaignIdentity, Versions};
-use crate::schema::ResultsFormat;
+use crate::file::schema::ResultsFormat;
+use crate::results::folder::FolderError;
+use crate::results::record::{CampaignIdentity, Versions};
 use flipwave_analysis::{ComparedOutput, Course, Pilot, SampleDesign, Until, stage_ends};
 use flipwave_injector::{FidelityRecord, Population};
 use serde::{Deserialize, Serialize};

@@ -2,11 +2,11 @@
 //! comes of it, but the seed.
 
 use crate::application::Application;
-use crate::campaign::{Campaign, CampaignWorkload};
 use crate::digest::hexadecimal;
-use crate::folder::FolderError;
-use crate::injection_path::InjectionPath;
-use crate::prepare::Prepared;
+use crate::file::campaign::{Campaign, CampaignWorkload};
+use crate::program::prepare::Prepared;
+use crate::results::folder::FolderError;
+use crate::run::injection_path::InjectionPath;
 use flipwave_device::{Device, DeviceError};
 use flipwave_injector::Workload;
 use sha2::{Digest, Sha256};

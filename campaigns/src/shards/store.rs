@@ -2,13 +2,13 @@
 //! shard makes it, whoever that is, and the others read it.
 
 use super::layout::SharedFolder;
-use crate::campaign::{Campaign, CampaignWorkload};
 use crate::error::CampaignError;
-use crate::faults::Faults;
-use crate::folder::FolderError;
+use crate::file::campaign::{Campaign, CampaignWorkload};
+use crate::file::faults::Faults;
 use crate::golden::{Reference, surveyed};
-use crate::injection_path::InjectionPath;
-use crate::prepare::Prepared;
+use crate::program::prepare::Prepared;
+use crate::results::folder::FolderError;
+use crate::run::injection_path::InjectionPath;
 use flipwave_device::Statistics;
 use flipwave_injector::{FidelityRecord, Profile, Recorded, StoredProfile, StoredTouched, Survey};
 use serde::{Deserialize, Serialize};
@@ -119,7 +119,7 @@ fn open(bytes: &[u8]) -> Option<Kept> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prepare::prepare;
+    use crate::program::prepare::prepare;
     use std::fs;
     use std::path::Path;
 

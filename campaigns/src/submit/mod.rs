@@ -17,7 +17,7 @@ pub use error::SubmitError;
 pub use options::{Engine, SubmitOptions, Submitted};
 
 use crate::error::CampaignError;
-use crate::progress::Progress;
+use crate::run::progress::Progress;
 use crate::shards::{ShardPlan, plan_shards, plan_variant_shards};
 use crate::vary::CampaignFile;
 use script::Scripts;

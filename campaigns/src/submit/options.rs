@@ -1,6 +1,6 @@
 //! How a campaign is handed over, and what was.
 
-use crate::injection_path::InjectionPath;
+use crate::run::injection_path::InjectionPath;
 use crate::shards::MergedFolder;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;

@@ -2,7 +2,7 @@
 
 use super::error::{ATTEMPTS, SubmitError};
 use super::options::{MERGE_WAIT, SubmitOptions};
-use crate::injection_path::InjectionPath;
+use crate::run::injection_path::InjectionPath;
 use crate::vary::CampaignFile;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;

@@ -2,7 +2,7 @@
 
 use super::name::{label, labels};
 use super::tree::Node;
-use crate::location::{Field, Wrong, wrong};
+use crate::file::location::{Field, Wrong, wrong};
 use flipwave_analysis::Row;
 
 /// Variants of a file at most: each has a folder of its own, and is run without a fault by every shard.

@@ -8,7 +8,7 @@
 //! ```
 
 use super::Variants;
-use crate::folder::{FolderError, is_passing};
+use crate::results::folder::{FolderError, is_passing};
 use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
 use std::path::Path;

@@ -15,12 +15,12 @@ pub use run::{FinishedVariant, VariantsReport, run_variants};
 
 pub(crate) use table::{remove_tables, write_tables};
 
-use crate::campaign::Campaign;
 use crate::error::CampaignError;
-use crate::location::{Field, FileError, Wrong};
-use crate::read;
-use crate::schema;
-use crate::yaml;
+use crate::file::campaign::Campaign;
+use crate::file::location::{Field, FileError, Wrong};
+use crate::file::read;
+use crate::file::schema;
+use crate::file::yaml;
 use dimensions::{Dimension, Setting, dimensions};
 use flipwave_injector::Attendance;
 use std::collections::HashMap;

@@ -4,10 +4,10 @@ use super::folder::VariantList;
 use super::table::{remove_tables, write_tables};
 use super::{Variant, Variants};
 use crate::error::CampaignError;
-use crate::folder::{self, FolderError};
-use crate::lock::FolderLock;
-use crate::progress::Progress;
-use crate::record::Status;
+use crate::results::folder::{self, FolderError};
+use crate::results::lock::FolderLock;
+use crate::results::record::Status;
+use crate::run::progress::Progress;
 use crate::run::{Report, RunOptions, run};
 
 /// What a run of variants came to.

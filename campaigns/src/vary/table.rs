@@ -2,8 +2,8 @@
 //! variant and what its dimensions are. They are written row by row.
 
 use super::folder::VariantList;
-use crate::folder::{FolderError, RESULTS, SUMMARY};
-use crate::lock::FolderLock;
+use crate::results::folder::{FolderError, RESULTS, SUMMARY};
+use crate::results::lock::FolderLock;
 use csv::ByteRecord;
 use flipwave_host::input::BoundedLines;
 use std::fs::File;

@@ -1,7 +1,7 @@
 //! A campaign file as a tree whose scalars are as they were written: `0x10` stays `0x10`, as a program
 //! may get it as text. What is changed in it is a text again that says the same but for that.
 
-use crate::location::{Field, Step};
+use crate::file::location::{Field, Step};
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, de::DeserializeOwned};
 use std::fmt::{self, Write};

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::application::{Comparison, Format, Nondeterminism, Output};
-use crate::compare::Tolerance;
-use crate::element::ElementType;
+use crate::file::element::ElementType;
+use crate::outputs::compare::Tolerance;
 
 const GOOD: &str = "\
 name: app
@@ -158,9 +158,10 @@ fn kernels_and_applications_do_not_mix() {
 #[test]
 fn an_application_is_not_put_together_like_kernels() {
     let campaign = read(GOOD).expect("good");
-    let error = crate::prepare::prepare(&campaign).err().expect("no kernels");
+    let error = crate::program::prepare::prepare(&campaign).err().expect("no kernels");
     assert!(error.to_string().contains("`dispatches`"), "{error}");
-    let error = crate::launch::launch(&campaign, Path::new("/nowhere")).expect_err("no kernels");
+    let error =
+        crate::program::launch::launch(&campaign, Path::new("/nowhere")).expect_err("no kernels");
     assert!(error.to_string().contains("`dispatches`"), "{error}");
 }
 

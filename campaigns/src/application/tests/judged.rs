@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::application::{Ended, Judged};
-use crate::compare::Difference;
+use crate::outputs::compare::Difference;
 use std::ffi::OsString;
 
 /// Judges a run of `script` with the variable FAULT set to `fault`, beside runs without it.

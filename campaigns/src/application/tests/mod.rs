@@ -7,8 +7,8 @@ mod killed;
 mod runs;
 
 use super::{Application, ApplicationError, Limits, Ran};
-use crate::campaign::{Campaign, CampaignWorkload};
-use crate::location::FileError;
+use crate::file::campaign::{Campaign, CampaignWorkload};
+use crate::file::location::FileError;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

@@ -1,6 +1,6 @@
 //! What hooks found: the structures `wave` of `fault.c`.
 
-use crate::injection::Struck;
+use crate::inject::injection::Struck;
 use flipwave_hooks::hook::{VariableError, Variables};
 
 /// The variable with all of them.

@@ -30,8 +30,8 @@ pub use reach::unreached_by_hooks;
 pub use refusal::{Refusal, supports};
 pub use site_hooks::{HookedCode, OrderError, SiteHooks};
 
-use crate::injection::Struck;
-use crate::run::{check, conclude, run};
+use crate::inject::injection::Struck;
+use crate::inject::run::{check, conclude, run};
 use crate::site::{Place, When};
 use crate::{Injection, InjectionError, Site, Workload};
 use flipwave_device::{Address, Completion, Device, DeviceError, Dispatch, ModuleId};

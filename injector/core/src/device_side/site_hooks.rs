@@ -6,7 +6,7 @@ use super::orders::orders;
 use super::place_of;
 use super::refusal::Refusal;
 use super::rewriting::Rewriting;
-use crate::injection::Struck;
+use crate::inject::injection::Struck;
 use crate::site::{Place, Site, Unit};
 use flipwave_codeobj::CodeObject;
 use flipwave_device::Address;

@@ -1,6 +1,6 @@
 //! Fault masks with the frequencies that a study found, for instance in RTL simulation.
 
-use crate::stream::Stream;
+use crate::resolve::stream::Stream;
 use std::num::NonZeroU64;
 
 /// Masks of bits that faults invert together, and how often each was seen.

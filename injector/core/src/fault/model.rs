@@ -1,7 +1,7 @@
 //! Fault models: which faults a value can suffer, and what each does to it.
 
 use super::{Action, FaultTarget, FloatFormat, MaskDistribution, MeasuredValues, RelativeError};
-use crate::stream::Stream;
+use crate::resolve::stream::Stream;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::fmt;

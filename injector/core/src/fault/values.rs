@@ -1,7 +1,7 @@
 //! Right and wrong results of instructions as a study saw them, for instance in RTL simulation.
 
 use super::{Action, FloatFormat, RelativeError};
-use crate::stream::Stream;
+use crate::resolve::stream::Stream;
 use flipwave_isa::{DataType, Operation};
 use std::num::NonZeroU64;
 

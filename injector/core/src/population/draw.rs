@@ -4,8 +4,8 @@ use super::Planned;
 use super::permutation::Permutation;
 use super::plan::{PlanError, Sampling, Stage};
 use super::profile::{Profile, StratumPlaces};
+use crate::resolve::stream::Stream;
 use crate::site::{Site, When};
-use crate::stream::Stream;
 use std::num::NonZeroU64;
 
 /// Places drawn for one injection before an approximate profile is given up.

@@ -1,7 +1,7 @@
 //! The places of a stratum in random order: draws without replacement, of which each is a function of
 //! its number.
 
-use crate::stream::Stream;
+use crate::resolve::stream::Stream;
 use std::num::NonZeroU64;
 
 /// Bits of the numbers that are permuted at least. Of fewer, a network of this kind reaches only some

@@ -2,8 +2,8 @@
 
 use super::words::Words;
 use crate::fault::{Action, Fault, FaultModel, FloatFormat, Scope, lanes_at_offset};
+use crate::resolve::stream::Stream;
 use crate::site::{Lanes, Place};
-use crate::stream::Stream;
 use flipwave_isa::{LaneMask, Register};
 use flipwave_sim::InstructionCount;
 use std::num::NonZeroU64;

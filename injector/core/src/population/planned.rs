@@ -1,8 +1,8 @@
 //! One injection of a plan.
 
 use super::Group;
-use crate::fate::Fate;
-use crate::injection::Struck;
+use crate::inject::injection::Struck;
+use crate::resolve::fate::Fate;
 use crate::site::{Lanes, Site};
 
 /// One injection of a plan.

@@ -1,7 +1,7 @@
 //! Which part of a program a campaign strikes.
 
 use super::{Group, Unreached};
-use crate::kernel_name::kernel_is_called;
+use crate::workload::kernel_name::kernel_is_called;
 use flipwave_codeobj::SourceLine;
 use flipwave_device::WaveId;
 use flipwave_isa::{Inst, LaneMask, Pc, RegisterRange};

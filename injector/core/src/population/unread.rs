@@ -1,7 +1,7 @@
 //! Values that nothing has read yet, of all registers that faults can strike: what becomes of each is
 //! known as soon as an instruction reads or overwrites it, or its wave ends.
 
-use crate::fate::{Effect, Fate, can_be_followed};
+use crate::resolve::fate::{Effect, Fate, can_be_followed};
 use flipwave_device::WaveId;
 use flipwave_isa::{LaneMask, Opcode, Register};
 use std::collections::{BTreeMap, HashMap};

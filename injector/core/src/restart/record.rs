@@ -3,9 +3,9 @@
 use super::alone::Alone;
 use super::states::{Keeper, StatesUnderWay};
 use super::{SavedDispatch, SavedState, SavedStates, SavedWorkgroup};
+use crate::golden::survey::Touched;
+use crate::inject::run::run_from;
 use crate::population::StruckWorkgroups;
-use crate::run::run_from;
-use crate::survey::Touched;
 use crate::{Golden, Workload};
 use flipwave_device::{Address, Change, DeviceError, Dispatch, Statistics};
 use flipwave_sim::{EmbeddedGpu, Execution, Footprints, Progress, Unobserved};

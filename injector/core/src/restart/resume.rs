@@ -2,12 +2,12 @@
 
 use super::record::changed;
 use super::{SavedDispatch, SavedState, SavedStates, Time};
-use crate::fault_observer::FaultObserver;
-use crate::injection::{Ending, Injection, InjectionError};
+use crate::inject::fault_observer::FaultObserver;
+use crate::inject::injection::{Ending, Injection, InjectionError};
+use crate::inject::run::{conclude, inject, run_from};
 use crate::population::workgroups;
-use crate::program::Program;
-use crate::run::{conclude, inject, run_from};
 use crate::site::Event;
+use crate::workload::program::Program;
 use crate::{Golden, Site, Workload};
 use flipwave_device::{Address, Completion, DeviceError, Dispatch, Statistics};
 use flipwave_sim::{ByteSet, EmbeddedGpu, Execution, Footprints, Progress};

@@ -28,9 +28,9 @@ mod workgroups;
 pub use event::{Event, Gone, Step, What, Wrong};
 pub use spread::{Sample, Spread};
 
-use crate::fault_observer::FaultObserver;
-use crate::injection::{InjectionError, Struck};
-use crate::run::check;
+use crate::inject::fault_observer::FaultObserver;
+use crate::inject::injection::{InjectionError, Struck};
+use crate::inject::run::check;
 use crate::{Site, Workload};
 use flipwave_device::{DeviceError, DeviceFault, Dispatch};
 use reach::reach;

@@ -1,8 +1,8 @@
 //! The way to the fault, which both runs go alike.
 
 use super::TraceError;
-use crate::fault_observer::FaultObserver;
-use crate::injection::InjectionError;
+use crate::inject::fault_observer::FaultObserver;
+use crate::inject::injection::InjectionError;
 use crate::population::workgroups;
 use crate::{Site, Workload};
 use flipwave_device::Completion;

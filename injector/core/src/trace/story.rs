@@ -2,7 +2,7 @@
 
 use super::spread::Series;
 use super::{Event, LeftOut, Spread, Step, Trace, TraceEnding, What};
-use crate::injection::Struck;
+use crate::inject::injection::Struck;
 use flipwave_device::WaveId;
 use std::collections::HashSet;
 use std::mem::{Discriminant, discriminant};

@@ -11,7 +11,7 @@ use super::story::Story;
 use super::waves::Waves;
 use super::workgroups::Workgroups;
 use super::{Spread, Step, What, Wrong};
-use crate::fault_observer::FaultObserver;
+use crate::inject::fault_observer::FaultObserver;
 use crate::{Buffer, Site};
 use flipwave_codeobj::LineTable;
 use flipwave_device::{Address, DeviceError, WaveId};

@@ -1,0 +1,54 @@
+//! One injection again.
+
+use crate::error::CampaignError;
+use crate::file::campaign::Campaign;
+use crate::golden::golden;
+use crate::program::prepare::Prepared;
+use crate::program::site_in;
+use crate::run::injection_path::InjectionPath;
+use crate::run::outcome::{Classifier, RunEnd, Verdict};
+use crate::run::process_site::ProcessSite;
+use crate::run::runners::in_this_process;
+use crate::severity::Judge;
+use flipwave_device::DeviceFault;
+use flipwave_injector::{Accelerations, Struck, foresee};
+
+/// What one injection did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Replay {
+    /// What was struck.
+    pub struck: Struck,
+    /// The outcome.
+    pub verdict: Verdict,
+    /// The dispatch that the device stopped, and why and where, if it did.
+    pub fault: Option<(u32, DeviceFault)>,
+}
+
+/// Runs a campaign's program with one fault at `site`.
+///
+/// # Errors
+/// [`CampaignError`] if the program cannot be put together, does not complete without a fault,
+/// or never comes to the site.
+pub fn replay(
+    campaign: &Campaign,
+    site: impl Into<ProcessSite>,
+    path: InjectionPath,
+) -> Result<Replay, CampaignError> {
+    let runner = in_this_process(campaign, path)?;
+    let Prepared { workload, formats, .. } = runner.prepared();
+    let site = &site_in(campaign, runner.prepared(), site.into())?;
+    let golden = golden(campaign, workload, formats)?;
+    let injector = runner.injector(&golden, None, Accelerations::NONE)?;
+    let injected = campaign.unless_stopped(injector.inject(site))?;
+    let threshold = campaign.faults.as_ref().map_or(0.0, |faults| faults.timing_threshold);
+    let classifier = Classifier { golden: &golden, timing_threshold: threshold };
+    let foreseen = foresee(workload, site)?;
+    let verdict = classifier.verdict(&injected, foreseen.and_then(|own| own.fate));
+    let judge = Judge::of(campaign, runner.shown_outputs(&golden)?);
+    let verdict = verdict.judged(judge.as_ref(), 0, &injected)?;
+    let fault = match injected.end {
+        RunEnd::Completed { .. } => None,
+        RunEnd::Stopped { fault, .. } => fault,
+    };
+    Ok(Replay { struck: injected.struck, verdict, fault })
+}

@@ -1,0 +1,38 @@
+//! Tools on a campaign's program.
+
+use crate::error::CampaignError;
+use crate::file::campaign::Campaign;
+use crate::golden::golden;
+use crate::program::prepare::{Prepared, prepare};
+use flipwave_emulator::Emulator;
+use flipwave_hooks::hook::HookCompiler;
+use flipwave_injector::Attended;
+use flipwave_tools::{Beside, Measurement, Options, Tool, ToolError, measure_beside};
+
+/// Runs a campaign's program once without faults, with a tool in its kernels. Instructions that
+/// are emulated are single instructions to it.
+///
+/// # Errors
+/// [`CampaignError`] if the program cannot be put together or does not complete, if the tool cannot
+/// be put into it, or if all runs were to stop.
+pub fn measure<T: Tool>(
+    campaign: &Campaign,
+    options: &Options,
+) -> Result<Measurement<T::Row>, CampaignError> {
+    let Prepared { workload, formats, .. } = prepare(campaign)?;
+    // Proxies compute something else than what is in their places.
+    let instructions = campaign.instructions();
+    if instructions.is_empty() {
+        golden(campaign, &workload, &formats)?;
+    }
+    let mut device = workload.device.clone();
+    let mut device = Attended { device: &mut device, attendance: &campaign.attendance };
+    let compiler = HookCompiler::find().map_err(|error| Box::new(ToolError::Hook(error)))?;
+    let code_of = |module| workload.device.code_object(module);
+    let emulator = Emulator { instructions, compiler: &compiler };
+    let beside = (!instructions.is_empty()).then_some(&emulator as &dyn Beside);
+    let dispatches = &workload.program.dispatches;
+    let found =
+        measure_beside::<T, _>(&mut device, code_of, dispatches, options, &compiler, beside);
+    campaign.unless_stopped(found.map_err(|error| Box::new(error).into()))
+}

@@ -1,0 +1,152 @@
+//! One fault followed through a campaign's program.
+
+use crate::error::CampaignError;
+use crate::file::campaign::Campaign;
+use crate::golden::golden;
+use crate::program::prepare::Prepared;
+use crate::program::{prepare_emulated, site_in};
+use crate::results::folder::FolderError;
+use crate::run::process_site::ProcessSite;
+use flipwave_analysis::{PropagationRow, Workgroup, propagation_svg};
+use flipwave_host::output::Cells;
+use flipwave_injector::{Site, Spread, Step, Trace, TraceEnding, What, trace as follow};
+use std::path::Path;
+
+/// How a fault went through a campaign's program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Traced {
+    /// The campaign's name.
+    pub name: String,
+    /// The fault.
+    pub site: Site,
+    /// What came of it.
+    pub trace: Trace,
+    /// The kernel of each dispatch.
+    pub kernels: Vec<String>,
+    /// The name of each output.
+    pub outputs: Vec<String>,
+}
+
+/// Runs a campaign's program with a fault at `site` beside itself without one.
+///
+/// # Errors
+/// [`CampaignError`] if the program cannot be put together, does not complete without a fault,
+/// never comes to the site, or has emulated instructions.
+pub fn trace(campaign: &Campaign, site: impl Into<ProcessSite>) -> Result<Traced, CampaignError> {
+    let prepared = prepare_emulated(campaign)?;
+    let site = &site_in(campaign, &prepared, site.into())?;
+    let Prepared { workload, formats, .. } = prepared;
+    let limits = golden(campaign, &workload, &formats)?.instruction_limits();
+    let trace = campaign.unless_stopped(follow(&workload, site, &limits).map_err(Into::into))?;
+    let kernels = workload.program.dispatches.into_iter().map(|dispatch| dispatch.kernel).collect();
+    let outputs = workload.program.outputs.into_iter().map(|output| output.name).collect();
+    Ok(Traced { name: campaign.name.clone(), site: *site, trace, kernels, outputs })
+}
+
+impl Traced {
+    /// What differed over time: a row for each event and for each time at which the numbers
+    /// changed, the last one for the end of the run.
+    pub fn rows(&self) -> Vec<PropagationRow> {
+        let Trace { events, samples, time, .. } = &self.trace;
+        let is_event = |time: u64| events.iter().any(|event| event.step.time == time);
+        let samples = samples.iter().filter(|sample| !is_event(sample.step.time));
+        let mut rows: Vec<PropagationRow> =
+            samples.map(|sample| row(&sample.step, sample.spread, "")).collect();
+        rows.extend(events.iter().map(|own| row(&own.step, own.spread, event(&own.what))));
+        // Rows of the same time stay in their order.
+        rows.sort_by_key(|row| row.time);
+        let last = rows.last().cloned().unwrap_or_default();
+        let (dispatch, pc) = match &self.trace.ending {
+            TraceEnding::Faulted { dispatch, fault } => (Some(*dispatch), Some(fault.place.pc.0)),
+            _ => (None, None),
+        };
+        let (opcode, event) = (String::new(), ending(&self.trace.ending).to_owned());
+        let (workgroup, wave) = (None, None);
+        // Where nothing differs any more the run need not be followed.
+        let is_dead = self.trace.ending == TraceEnding::Died;
+        rows.push(PropagationRow {
+            time: if is_dead { last.time } else { *time },
+            dispatch,
+            workgroup,
+            wave,
+            pc,
+            opcode,
+            event,
+            ..last
+        });
+        rows
+    }
+
+    /// Writes `trace.csv` and `trace.svg` into a folder, which is made if it is not there.
+    ///
+    /// # Errors
+    /// [`CampaignError::Folder`].
+    pub fn write(&self, folder: &Path) -> Result<(), CampaignError> {
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |reason| FolderError::Access { path, reason }
+        };
+        std::fs::create_dir_all(folder).map_err(failed(folder))?;
+        let rows = self.rows();
+        let file = folder.join("trace.csv");
+        let write = || -> Result<(), csv::Error> {
+            let mut writer =
+                csv::Writer::from_writer(Cells::new(flipwave_host::output::create(&file)?));
+            rows.iter().try_for_each(|row| writer.serialize(row))?;
+            Ok(writer.flush()?)
+        };
+        write().map_err(|error| failed(&file)(std::io::Error::other(error)))?;
+        let file = folder.join("trace.svg");
+        let title = format!("{}: a fault and what it made wrong", self.name);
+        let svg = propagation_svg(&rows, &title, &self.site.to_string());
+        flipwave_host::output::replace(&file, svg.as_bytes()).map_err(failed(&file))?;
+        Ok(())
+    }
+}
+
+fn row(step: &Step, spread: Spread, event: &str) -> PropagationRow {
+    PropagationRow {
+        time: step.time,
+        dispatch: Some(step.dispatch),
+        workgroup: Some(Workgroup(step.wave.workgroup)),
+        wave: Some(step.wave.wave),
+        pc: Some(step.pc.0),
+        opcode: step.operation.name().to_owned(),
+        wrong_words: spread.words,
+        wrong_registers: spread.registers,
+        wrong_lanes: spread.lanes,
+        wrong_waves: spread.waves,
+        waves_on_other_path: spread.waves_on_other_path,
+        wrong_workgroups: spread.workgroups,
+        wrong_lds_bytes: spread.lds_bytes,
+        wrong_memory_bytes: spread.memory_bytes,
+        wrong_scratch_bytes: spread.scratch_bytes,
+        event: event.to_owned(),
+    }
+}
+
+/// What an event is called in the table.
+fn event(what: &What) -> &'static str {
+    match what {
+        What::Fault(_) => "fault",
+        What::Value(_) => "value",
+        What::Masked => "masked",
+        What::Wave => "wave",
+        What::Lds(_) => "lds",
+        What::Path { .. } => "path",
+        What::Escape { .. } => "escape",
+        What::Missing(_) => "missing",
+        What::Output { .. } => "output",
+        What::Gone(_) => "gone",
+    }
+}
+
+/// What an ending is called in the table.
+fn ending(ending: &TraceEnding) -> &'static str {
+    match ending {
+        TraceEnding::Died => "died",
+        TraceEnding::Contained { .. } => "contained",
+        TraceEnding::Escaped(_) => "escaped",
+        TraceEnding::Faulted { .. } => "faulted",
+    }
+}

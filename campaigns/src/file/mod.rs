@@ -1,0 +1,18 @@
+//! Campaign files: reading, checking, and what they say.
+
+pub mod campaign;
+pub mod check;
+pub mod check_launches;
+pub mod compiler_options;
+pub mod context;
+pub mod device;
+pub mod element;
+pub mod failures;
+pub mod fault_tables;
+pub mod faults;
+pub mod json_schema;
+pub mod location;
+pub mod number;
+pub mod read;
+pub mod schema;
+pub mod yaml;

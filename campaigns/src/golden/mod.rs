@@ -1,0 +1,277 @@
+//! The fault-free run, and what of it would make outcomes mean nothing.
+
+pub mod expected;
+pub mod save;
+pub mod suspicion;
+
+use crate::application::{Application, Ran};
+use crate::error::CampaignError;
+use crate::file::campaign::{Campaign, CampaignWorkload};
+use crate::file::faults::Faults;
+use crate::golden::suspicion::{Suspicion, SuspicionError};
+use crate::outputs::compare::{OutputFormat, OutputRole, accepts_everything, is_all_nan};
+use crate::program::prepare::Prepared;
+use crate::run::injection_path::InjectionPath;
+use crate::sample::Sample;
+use flipwave_device::Statistics;
+use flipwave_hooks::hook::HookCompiler;
+use flipwave_injector::{
+    Golden, Inquiry, Output, Selection, Survey, Unreached, Workload, instruction_limit, survey,
+    unreached_by_hooks,
+};
+use flipwave_sim::strict::{Rule, Violation};
+use flipwave_tools::ToolError;
+use sha2::{Digest, Sha256};
+use std::num::NonZeroUsize;
+
+/// Runs a workload of a campaign without a fault; `formats` are its outputs'.
+///
+/// # Errors
+/// [`CampaignError::Golden`] if it does not complete; [`CampaignError::Suspicion`] if outcomes beside
+/// it would mean nothing and the campaign file does not allow it.
+pub(crate) fn golden(
+    campaign: &Campaign,
+    workload: &Workload,
+    formats: &[OutputFormat],
+) -> Result<Golden, CampaignError> {
+    let golden = golden_within_segments(campaign, workload)?;
+    check(campaign, workload, formats, &golden)?;
+    Ok(golden)
+}
+
+/// Refuses a fault-free run beside which outcomes would mean nothing.
+fn check(
+    campaign: &Campaign,
+    workload: &Workload,
+    formats: &[OutputFormat],
+    golden: &Golden,
+) -> Result<(), CampaignError> {
+    match &campaign.workload {
+        CampaignWorkload::Kernels(kernels) => {
+            check_outputs(campaign, workload, formats, golden)?;
+            let compared = expected::compared(kernels, workload, golden)?;
+            match compared.into_iter().find_map(|own| own.unexpected) {
+                Some(unexpected) => Err(unexpected.into()),
+                None => Ok(()),
+            }
+        }
+        // What the host of an application reads is its own affair; what it makes of it is compared.
+        CampaignWorkload::Application(_) | CampaignWorkload::Capture(_) => Ok(()),
+    }
+}
+
+/// Runs a workload of a campaign without a fault, on so many threads at most, and counts what the
+/// campaign's faults can strike. `touched` says whether to record what workgroups touch.
+///
+/// # Errors
+/// As [`golden`]; [`CampaignError::Profile`].
+pub(crate) fn surveyed(
+    campaign: &Campaign,
+    prepared: &Prepared,
+    touched: bool,
+    threads: NonZeroUsize,
+) -> Result<Survey, CampaignError> {
+    let Faults { fault, selection, stratification, counting, sample, .. } = campaign.faults()?;
+    let (stratification, counting) = (*stratification, *counting);
+    let Prepared { workload, formats, path, .. } = prepared;
+    let unreached = match path {
+        InjectionPath::Embedded => Unreached::default(),
+        InjectionPath::Hook => {
+            let compiler = HookCompiler::find().map_err(ToolError::from);
+            let found = compiler.and_then(|compiler| {
+                Ok(unreached_by_hooks(workload, fault, selection, &compiler)?)
+            });
+            found.map_err(Box::new)?
+        }
+    };
+    let selection = &Selection { unreached, ..selection.clone() };
+    let Sample { draw, known_masked, .. } = *sample;
+    let inquiry = Inquiry {
+        fault,
+        selection,
+        stratification,
+        counting,
+        draw,
+        known_masked,
+        touched,
+        threads,
+    };
+    let (survey, violations) = survey(workload, &inquiry);
+    refuse(campaign, workload, violations)?;
+    let survey = survey?;
+    check(campaign, workload, formats, &survey.golden)?;
+    Ok(survey)
+}
+
+/// A fault-free run, as others are compared with it: of its outputs digests are enough.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Reference {
+    /// What each dispatch executed.
+    pub statistics: Vec<Statistics>,
+    /// SHA-256 of each output afterwards.
+    pub outputs: Vec<[u8; 32]>,
+}
+
+impl Reference {
+    pub fn of(golden: &Golden) -> Reference {
+        let digest = |output: &Output| Sha256::digest(output.bytes()).into();
+        let outputs = golden.outputs.iter().map(digest).collect();
+        Reference { statistics: golden.statistics.clone(), outputs }
+    }
+
+    /// What the run executed, per dispatch.
+    pub fn wave_instructions(&self) -> Vec<u64> {
+        self.statistics.iter().map(|executed| executed.wave_instructions).collect()
+    }
+
+    /// The watchdog of each dispatch in faulty runs, in wave instructions.
+    pub fn instruction_limits(&self) -> Vec<u64> {
+        self.wave_instructions().into_iter().map(instruction_limit).collect()
+    }
+}
+
+/// Checks that a second fault-free run is the same as the first.
+///
+/// # Errors
+/// [`CampaignError::NotDeterministic`].
+pub(crate) fn check_same(
+    workload: &Workload,
+    first: &Reference,
+    second: &Golden,
+) -> Result<(), CampaignError> {
+    let second = Reference::of(second);
+    let outputs = first.outputs.iter().zip(&second.outputs).zip(&workload.program.outputs);
+    for ((first, second), output) in outputs {
+        if first != second {
+            let difference = format!("output `{}`", output.name);
+            return Err(CampaignError::NotDeterministic { difference });
+        }
+    }
+    if *first != second {
+        let difference = "the instructions executed".to_owned();
+        return Err(CampaignError::NotDeterministic { difference });
+    }
+    Ok(())
+}
+
+/// Runs a workload without a fault, and refuses accesses beyond LDS and private memory.
+pub(crate) fn golden_within_segments(
+    campaign: &Campaign,
+    workload: &Workload,
+) -> Result<Golden, CampaignError> {
+    let (golden, violations) = workload.golden_within_segments();
+    refuse(campaign, workload, violations)?;
+    Ok(golden?)
+}
+
+/// Refuses accesses beyond the LDS of a workgroup or the private memory of a work-item: where a run
+/// fails in consequence, they are the cause.
+fn refuse(
+    campaign: &Campaign,
+    workload: &Workload,
+    violations: Vec<(u32, Violation)>,
+) -> Result<(), CampaignError> {
+    let suspicion = |violation: &Violation| match violation.rule() {
+        Rule::PrivateBounds => Suspicion::OutsidePrivateMemory,
+        _ => Suspicion::OutsideLocalMemory,
+    };
+    let refused = violations.into_iter().find(|(_, own)| !campaign.allow.contains(&suspicion(own)));
+    let Some((dispatch, violation)) = refused else { return Ok(()) };
+    let kernel = workload.program.dispatches[dispatch as usize].kernel.clone();
+    let suspicion = suspicion(&violation);
+    let violation = Box::new(violation);
+    Err(match suspicion {
+        Suspicion::OutsidePrivateMemory => {
+            SuspicionError::OutsidePrivateMemory { dispatch, kernel, violation }
+        }
+        _ => SuspicionError::OutsideLocalMemory { dispatch, kernel, violation },
+    }
+    .into())
+}
+
+/// Refuses an application of which nothing would be compared with its run without a fault.
+///
+/// # Errors
+/// [`CampaignError::Suspicion`], [`CampaignError::Application`].
+pub(crate) fn check_application(
+    campaign: &Campaign,
+    application: &Application,
+    first: &Ran,
+) -> Result<(), CampaignError> {
+    if campaign.allow.contains(&Suspicion::UnwrittenOutput) {
+        return Ok(());
+    }
+    match application.compares_nothing(first)? {
+        Some(outputs) => Err(SuspicionError::NothingCompared { outputs }.into()),
+        None => Ok(()),
+    }
+}
+
+fn check_outputs(
+    campaign: &Campaign,
+    workload: &Workload,
+    formats: &[OutputFormat],
+    golden: &Golden,
+) -> Result<(), CampaignError> {
+    let is_refused = |suspicion| !campaign.allow.contains(&suspicion);
+    let initial =
+        workload.read_outputs(&workload.device).map_err(flipwave_injector::GoldenError::from)?;
+    // Which are written is looked for only where one has not changed.
+    let mut written = None;
+    let outputs =
+        workload.program.outputs.iter().zip(formats).zip(golden.outputs.iter().zip(initial));
+    for (index, ((output, format), (golden, initial))) in outputs.enumerate() {
+        let OutputRole::Result(tolerance) = &format.role else { continue };
+        let (buffer, golden) = (output.name.clone(), golden.bytes());
+        if is_refused(Suspicion::UnwrittenOutput) && *golden == *initial {
+            let written = match &written {
+                Some(written) => written,
+                None => written.insert(workload.written_outputs()?),
+            };
+            if !written[index] {
+                return Err(SuspicionError::UnwrittenOutput { buffer }.into());
+            }
+        }
+        if is_refused(Suspicion::NanOutput) && is_all_nan(format.element, &golden) {
+            return Err(SuspicionError::NanOutput { buffer }.into());
+        }
+        if is_refused(Suspicion::UnlimitedTolerance)
+            && accepts_everything(format.element, tolerance, &golden)
+        {
+            return Err(SuspicionError::UnlimitedTolerance { buffer }.into());
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::prepare::prepare;
+    use std::path::Path;
+
+    /// A program that does not do the same twice has no outcomes.
+    #[test]
+    fn two_runs_that_differ_are_told_apart_by_outputs_and_by_instructions() {
+        let file =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/campaigns/vector_add.yaml");
+        let campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
+        let prepared = prepare(&campaign).unwrap_or_else(|error| panic!("{error}"));
+        let survey = surveyed(&campaign, &prepared, false, NonZeroUsize::MIN);
+        let golden = survey.unwrap_or_else(|error| panic!("{error}")).golden;
+        let check = |other: &Golden| {
+            let same = check_same(&prepared.workload, &Reference::of(&golden), other);
+            same.map_err(|error| error.to_string())
+        };
+        assert_eq!(check(&golden), Ok(()));
+        let name = &prepared.workload.program.outputs[0].name;
+        let mut other = golden.clone();
+        let mut bytes = other.outputs[0].bytes().into_owned();
+        bytes[5] ^= 1;
+        other.outputs[0] = bytes.into();
+        assert!(check(&other).is_err_and(|error| error.contains(name.as_str())));
+        let mut other = golden.clone();
+        other.statistics[0].wave_instructions += 1;
+        assert!(check(&other).is_err_and(|error| error.contains("the instructions executed")));
+    }
+}

@@ -1,0 +1,522 @@
+//! Kernels compiled on the fly by clang, and kept.
+//!
+//! A code object is kept under a digest of everything it is made from: the preprocessed source
+//! (so every header counts), the flags, the compiler's version and the device libraries. A
+//! changed header or a new compiler therefore never meets an old code object. What includes nothing
+//! is not preprocessed first: to start the compiler takes longer than many a fault.
+
+use crate::digest::hexadecimal;
+use crate::program::device_libraries;
+use flipwave_hooks::hook::{HEADER, clang_major, clang_path, clang_version, stands_alone};
+use flipwave_host::cache::Cache;
+use flipwave_host::child::ChildError;
+use flipwave_isa::Target;
+use sha2::{Digest, Sha256};
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// What a kernel is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// OpenCL C, files `.cl`.
+    OpenClC,
+    /// HIP, files `.hip`.
+    Hip,
+}
+
+impl Language {
+    /// The language of a source file, by its name.
+    ///
+    /// # Errors
+    /// [`CompileError::UnknownLanguage`].
+    pub fn of(source: &Path) -> Result<Language, CompileError> {
+        match source.extension().and_then(|extension| extension.to_str()) {
+            Some("cl") => Ok(Language::OpenClC),
+            Some("hip") => Ok(Language::Hip),
+            _ => Err(CompileError::UnknownLanguage { source_file: source.to_owned() }),
+        }
+    }
+}
+
+/// A kernel that cannot be compiled.
+#[derive(Debug, thiserror::Error)]
+pub enum CompileError {
+    /// A file name that does not say the language.
+    #[error("{}: the name does not end in .cl (OpenCL C) or .hip (HIP)", source_file.display())]
+    UnknownLanguage {
+        /// The file.
+        source_file: PathBuf,
+    },
+    /// No source.
+    #[error("cannot read the kernel's source {}: {reason}", source_file.display())]
+    Source {
+        /// The file.
+        source_file: PathBuf,
+        /// Why not.
+        reason: std::io::Error,
+    },
+    /// No compiler.
+    #[error(
+        "cannot use the compiler `{}`: {reason}; install Debian's packages clang-22 and lld-22, or \
+         others from clang-18 on, or set FLIPWAVE_CLANG to clang's path",
+        clang.display()
+    )]
+    Clang {
+        /// The program.
+        clang: PathBuf,
+        /// Why not.
+        reason: std::io::Error,
+    },
+    /// A compiler was ended with the program that called it.
+    #[error("interrupted while the compiler `{}` was running", clang.display())]
+    Interrupted {
+        /// The program.
+        clang: PathBuf,
+    },
+    /// Device libraries that have to be adapted to the compiler, and nothing to do it.
+    #[error(
+        "the compiler has no `{}` beside it, by which device libraries before ROCm 6.3 are adapted \
+         to it; install Debian's package {package}",
+        program.display()
+    )]
+    Tool {
+        /// The program.
+        program: PathBuf,
+        /// What has it.
+        package: String,
+    },
+    /// No device libraries.
+    #[error(
+        "no AMDGPU device libraries (ockl.bc and others), which kernels in OpenCL C and HIP need, in \
+         {}; install Debian's package rocm-device-libs (rocm-device-libs-17 in Debian 13, -21 in \
+         testing), or set FLIPWAVE_DEVICE_LIBS to the folder that has them",
+        searched.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+    )]
+    DeviceLibraries {
+        /// Where they were looked for.
+        searched: Vec<PathBuf>,
+    },
+    /// The compiler refused.
+    #[error("{} does not compile ({status}):\n{messages}{hint}", source_file.display())]
+    Rejected {
+        /// The source.
+        source_file: PathBuf,
+        /// How the compiler ended.
+        status: std::process::ExitStatus,
+        /// What it printed.
+        messages: String,
+        /// What to do, where the messages give the reason.
+        hint: String,
+    },
+    /// Compiled code cannot be kept.
+    #[error(
+        "cannot keep compiled kernels in {}: {reason}; set FLIPWAVE_CACHE to another folder",
+        path.display()
+    )]
+    Cache {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why not.
+        reason: std::io::Error,
+    },
+}
+
+impl CompileError {
+    /// The error of a program of the compiler that has no result.
+    pub(crate) fn of_child(program: &Path, error: ChildError) -> CompileError {
+        let clang = program.to_owned();
+        match error {
+            ChildError::Run(reason) => CompileError::Clang { clang, reason },
+            ChildError::Interrupted => CompileError::Interrupted { clang },
+        }
+    }
+}
+
+/// The compiler, its device libraries, and the folder where code objects are kept.
+#[derive(Clone, Debug)]
+pub struct Compiler {
+    clang: PathBuf,
+    version: String,
+    device_libraries: PathBuf,
+    rocm: PathBuf,
+    cache: Cache,
+    /// The folder of the header that kernels may include.
+    include: PathBuf,
+}
+
+impl Compiler {
+    /// Finds clang ([`clang_path`]), the device libraries
+    /// (`FLIPWAVE_DEVICE_LIBS`, or where distributions and ROCm put them) and the cache folder
+    /// (`FLIPWAVE_CACHE`, or `flipwave` in the user's cache folder).
+    ///
+    /// # Errors
+    /// [`CompileError::Clang`], [`CompileError::DeviceLibraries`].
+    pub fn find() -> Result<Compiler, CompileError> {
+        let clang = clang_path();
+        let version =
+            clang_version(&clang).map_err(|error| CompileError::of_child(&clang, error))?;
+        let cache = Cache::find();
+        let digest = hexadecimal(&Sha256::digest(HEADER));
+        Ok(Compiler {
+            device_libraries: device_libraries::installed(&version)?,
+            version,
+            clang,
+            rocm: find_rocm(),
+            include: cache.folder().join(format!("include-{}", &digest[..16])),
+            cache,
+        })
+    }
+
+    /// The compiler's own words for its version.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// The code object of `source` for `target`, or for the generic target that `options` name,
+    /// compiled with `options` unless that was done before. The compiler runs in the source's folder, so that include paths are relative to
+    /// it.
+    ///
+    /// # Errors
+    /// [`CompileError`].
+    pub fn compile(
+        &self,
+        source: &Path,
+        options: &[String],
+        target: &Target,
+    ) -> Result<Vec<u8>, CompileError> {
+        let language = Language::of(source)?;
+        flipwave_host::input::open(source)
+            .map_err(|reason| CompileError::Source { source_file: source.to_owned(), reason })?;
+        let target = &compiled_for(options, target);
+        let libraries = self.device_libraries(target)?;
+        self.write_header()?;
+        let arguments = self.arguments(language, options, target, &libraries);
+        let kept = format!("{}.co", self.digest(source, options, &arguments)?);
+        if let Some(code_object) = self.cache.get(&kept) {
+            return Ok(code_object);
+        }
+        let failed = |reason| CompileError::Cache { path: self.cache.path(&kept), reason };
+        let folder = tempfile::tempdir().map_err(failed)?;
+        let made = folder.path().join("made.co");
+        self.run(source, &arguments, &["-o".into(), made.clone().into()])?;
+        let code_object =
+            flipwave_host::input::read(&made, flipwave_host::input::BINARY).map_err(failed)?;
+        self.cache.put(&kept, &code_object).map_err(failed)?;
+        Ok(code_object)
+    }
+
+    /// The folder with the device libraries for a target, as the compiler links them.
+    ///
+    /// # Errors
+    /// As [`Compiler::compile`].
+    pub fn device_libraries(&self, target: &Target) -> Result<PathBuf, CompileError> {
+        let libraries = &self.device_libraries;
+        device_libraries::adapted(libraries, target, &self.clang, &self.version, &self.cache)
+    }
+
+    fn arguments(
+        &self,
+        language: Language,
+        options: &[String],
+        target: &Target,
+        libraries: &Path,
+    ) -> Vec<OsString> {
+        let mut arguments: Vec<OsString> = match language {
+            Language::OpenClC => [
+                "-xcl",
+                "-cl-std=CL2.0",
+                "-Xclang",
+                "-finclude-default-header",
+                "--target=amdgcn-amd-amdhsa",
+            ]
+            .map(OsString::from)
+            .into(),
+            Language::Hip => {
+                let rocm = self.rocm.display();
+                // Without the bundle, the output is the code object itself.
+                ["-xhip", "--cuda-device-only", "--no-gpu-bundle-output"]
+                    .map(OsString::from)
+                    .into_iter()
+                    .chain([format!("--rocm-path={rocm}").into()])
+                    .collect()
+            }
+        };
+        arguments.push(match language {
+            Language::OpenClC => format!("-mcpu={target}").into(),
+            Language::Hip => format!("--offload-arch={target}").into(),
+        });
+        arguments.push(format!("--rocm-device-lib-path={}", libraries.display()).into());
+        // clang 22 writes version 6 by itself, for which device libraries before ROCm 6.3 have no
+        // constant. Generic targets are none of version 5.
+        let version = if target.is_generic() { 6 } else { 5 };
+        arguments.push(format!("-mcode-object-version={version}").into());
+        let wide = options.iter().rev().find_map(|option| match &**option {
+            "-mwavefrontsize64" => Some(64),
+            "-mno-wavefrontsize64" => Some(32),
+            _ => None,
+        });
+        let lanes = wide.unwrap_or_else(|| target.default_wave_size());
+        if language == Language::Hip {
+            // HIP's headers ask for it until 6.4; clang had it until 21.
+            arguments.push(format!("-D__AMDGCN_WAVEFRONT_SIZE={lanes}").into());
+        }
+        // Line tables give where a fault struck and leave the code as it is. They name files
+        // relative to the source, so that the code object does not depend on where it lies.
+        arguments.extend(["-gline-tables-only".into(), "-ffile-compilation-dir=.".into()]);
+        // flipwave.h, for those that include it.
+        arguments.extend(["-idirafter".into(), self.include.clone().into()]);
+        let others = options.iter().filter(|option| named_target(option).is_none());
+        arguments.extend(others.map(OsString::from));
+        arguments
+    }
+
+    /// Puts the header where kernels find it.
+    fn write_header(&self) -> Result<(), CompileError> {
+        let folder = self.include.file_name().unwrap_or_default().to_string_lossy();
+        let name = format!("{folder}/flipwave.h");
+        self.cache
+            .file(&name, HEADER.as_bytes())
+            .map(drop)
+            .map_err(|reason| CompileError::Cache { path: self.include.clone(), reason })
+    }
+
+    /// Digest of everything a code object is made from.
+    fn digest(
+        &self,
+        source: &Path,
+        options: &[String],
+        arguments: &[OsString],
+    ) -> Result<String, CompileError> {
+        let unread = |reason| CompileError::Source { source_file: source.to_owned(), reason };
+        let text =
+            flipwave_host::input::read(source, flipwave_host::input::TEXT).map_err(unread)?;
+        let stands_alone = Language::of(source)? == Language::OpenClC
+            && options.iter().all(|option| names_no_file(option))
+            && str::from_utf8(&text).is_ok_and(stands_alone);
+        let text = match stands_alone {
+            true => text,
+            false => self.run(source, arguments, &["-E".into()])?.stdout,
+        };
+        let mut digest = Sha256::new();
+        let mut add = |bytes: &[u8]| {
+            digest.update((bytes.len() as u64).to_le_bytes());
+            digest.update(bytes);
+        };
+        add(self.version.as_bytes());
+        // What is compiled, and whether that was preprocessed: then it has the source's name in it.
+        add(&[u8::from(stands_alone)]);
+        add(source.file_name().unwrap_or_default().as_encoded_bytes());
+        add(&text);
+        for argument in arguments {
+            add(argument.as_encoded_bytes());
+        }
+        add(library_versions(&self.device_libraries).as_bytes());
+        Ok(hexadecimal(&digest.finalize()))
+    }
+
+    /// Runs the compiler on `source` to its successful end.
+    fn run(
+        &self,
+        source: &Path,
+        arguments: &[OsString],
+        more: &[OsString],
+    ) -> Result<Output, CompileError> {
+        let folder = match source.parent() {
+            Some(folder) if folder != Path::new("") => folder,
+            _ => Path::new("."),
+        };
+        let mut command = Command::new(&self.clang);
+        command.current_dir(folder).args(arguments).args(more).arg("--");
+        command.arg(source.file_name().unwrap_or_default());
+        let output = flipwave_host::child::run(&mut command, b"")
+            .map_err(|error| CompileError::of_child(&self.clang, error))?;
+        if !output.status.success() {
+            let messages = String::from_utf8_lossy(&output.stderr).trim_end().to_owned();
+            return Err(CompileError::Rejected {
+                source_file: source.to_owned(),
+                status: output.status,
+                hint: hint(&messages, &self.version),
+                messages,
+            });
+        }
+        Ok(output)
+    }
+}
+
+/// The generic target that an option names.
+fn named_target(option: &str) -> Option<Target> {
+    let name = ["-mcpu=", "--offload-arch="].iter().find_map(|own| option.strip_prefix(own))?;
+    name.parse().ok().filter(Target::is_generic)
+}
+
+/// What is compiled for: the device's target, or a generic one that the options name.
+fn compiled_for(options: &[String], target: &Target) -> Target {
+    options.iter().rev().find_map(|option| named_target(option)).unwrap_or_else(|| target.clone())
+}
+
+/// Whether an option is one of those, common with kernels, that name no file, and no time.
+fn names_no_file(option: &str) -> bool {
+    ["-D", "-O", "-cl-", "-m"].iter().any(|start| option.starts_with(start)) && stands_alone(option)
+}
+
+/// Debian's package of what goes with a compiler of this version: `lld-22` for example.
+pub(crate) fn package(name: &str, version: &str) -> String {
+    format!("{name}-{}", clang_major(version).unwrap_or(22))
+}
+
+/// What to install, where the messages of a compiler of this version show that something is missing.
+pub(crate) fn hint(messages: &str, version: &str) -> String {
+    let package = if messages.contains("ld.lld") {
+        package("lld", version)
+    } else if messages.contains("HIP runtime") || messages.contains("hip/hip_") {
+        "libamdhip64-dev".to_owned()
+    } else if messages.contains("'cmath' file not found") {
+        "libstdc++-12-dev".to_owned()
+    } else {
+        return String::new();
+    };
+    format!("\nInstall Debian's package {package}.")
+}
+
+/// The folder whose `include/hip` has HIP's headers: ROCM_PATH as AMD's tools read it, else
+/// where packages put them.
+fn find_rocm() -> PathBuf {
+    let installed: Option<PathBuf> = std::env::var_os("ROCM_PATH").map(PathBuf::from);
+    installed
+        .into_iter()
+        .chain(["/usr".into(), "/opt/rocm".into()])
+        .find(|folder| folder.join("include/hip/hip_runtime.h").is_file())
+        // clang then says itself what it misses.
+        .unwrap_or_else(|| "/usr".into())
+}
+
+/// Names, sizes and times of the device libraries: other ones give another text.
+fn library_versions(folder: &Path) -> String {
+    let mut lines: Vec<String> = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| {
+            let mut line = entry.file_name().to_string_lossy().into_owned();
+            if let Ok(metadata) = std::fs::metadata(entry.path()) {
+                // Writing to a string cannot fail.
+                let _ = write!(line, " {} {:?}", metadata.len(), metadata.modified().ok());
+            }
+            line
+        })
+        .collect();
+    lines.sort();
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KERNEL: &str = "#include \"value.h\"\n\
+        kernel void set(global int *out) { out[get_global_id(0)] = VALUE; }\n";
+
+    /// A folder with a kernel and its header, and a compiler that keeps code objects in it.
+    fn compiler() -> (tempfile::TempDir, Compiler, PathBuf) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let source = folder.path().join("set.cl");
+        std::fs::write(&source, KERNEL).expect("written");
+        std::fs::write(folder.path().join("value.h"), "#define VALUE 1\n").expect("written");
+        let mut compiler = Compiler::find().expect("a compiler");
+        compiler.cache = Cache::at(folder.path().join("cache"));
+        (folder, compiler, source)
+    }
+
+    fn gfx90a() -> Target {
+        "gfx90a".parse().expect("a target")
+    }
+
+    /// The code objects that are kept, beside which there may be device libraries.
+    fn kept(folder: &tempfile::TempDir) -> Vec<String> {
+        let entries = std::fs::read_dir(folder.path().join("cache")).expect("a folder");
+        let names = entries.flatten().map(|own| own.file_name().to_string_lossy().into_owned());
+        let mut names: Vec<String> = names.filter(|name| name.ends_with(".co.kept")).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn code_is_compiled_once_and_again_when_anything_changes() {
+        let (folder, compiler, source) = compiler();
+        let compile = |options: &[&str]| {
+            let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
+            compiler.compile(&source, &options, &gfx90a()).expect("compiles")
+        };
+        let first = compile(&["-O3"]);
+        assert_eq!(first[..4], *b"\x7fELF");
+        assert_eq!(compile(&["-O3"]), first);
+        assert_eq!(kept(&folder).len(), 1);
+        compile(&["-O0"]);
+        assert_eq!(kept(&folder).len(), 2);
+        std::fs::write(folder.path().join("value.h"), "#define VALUE 2\n").expect("written");
+        assert_ne!(compile(&["-O3"]), first);
+        assert_eq!(kept(&folder).len(), 3);
+    }
+
+    #[test]
+    fn the_kept_code_object_is_used_unless_it_is_damaged() {
+        let (folder, compiler, source) = compiler();
+        let options = ["-O3".to_owned()];
+        let compile = || compiler.compile(&source, &options, &gfx90a()).expect("compiles");
+        let first = compile();
+        let name = kept(&folder).remove(0);
+        compiler.cache.put(name.trim_end_matches(".kept"), b"kept").expect("written");
+        assert_eq!(compile(), b"kept");
+        std::fs::write(folder.path().join("cache").join(name), &first).expect("damaged");
+        assert_eq!(compile(), first);
+    }
+
+    #[test]
+    fn what_includes_nothing_is_found_again_without_the_compiler() {
+        let (folder, mut compiler, source) = compiler();
+        let write = |value| {
+            let text = format!("kernel void set(global int *out) {{ *out = {value}; }}\n");
+            std::fs::write(&source, text).expect("written");
+        };
+        let compile = |compiler: &Compiler, option: &str| {
+            compiler.compile(&source, &[option.to_owned()], &gfx90a())
+        };
+        write(1);
+        let one = compile(&compiler, "-O3").expect("compiles");
+        write(2);
+        assert_ne!(compile(&compiler, "-O3").expect("compiles"), one);
+        assert_eq!(kept(&folder).len(), 2);
+        write(1);
+        compiler.clang = "/nowhere/clang".into();
+        assert_eq!(compile(&compiler, "-O3").expect("kept"), one);
+        // Another option is another code object, and an option that names a file is looked at.
+        for option in ["-O1", "-includevalue.h", "-DNOW=__TIME__"] {
+            compile(&compiler, option).expect_err("no compiler");
+        }
+    }
+
+    #[test]
+    fn the_compiler_s_messages_are_shown() {
+        let (folder, compiler, source) = compiler();
+        std::fs::write(&source, "kernel void broken( {}\n").expect("written");
+        let error = compiler.compile(&source, &[], &gfx90a()).expect_err("does not compile");
+        assert!(error.to_string().contains("set.cl:1:"), "{error}");
+        assert_eq!(kept(&folder).len(), 0);
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let (_folder, mut compiler, source) = compiler();
+        compiler.clang = "/nowhere/clang".into();
+        let error = compiler.compile(&source, &[], &gfx90a()).expect_err("no compiler");
+        assert!(error.to_string().contains("clang-22"), "{error}");
+        let error = compiler.compile(Path::new("kernel.cu"), &[], &gfx90a()).expect_err("no HIP");
+        assert!(error.to_string().contains(".hip"), "{error}");
+        let without_linker = "error: unable to execute command: Executable \"ld.lld\"";
+        for (version, package) in [("clang version 19.1.7", "lld-19"), ("AMD's own", "lld-22")] {
+            assert!(hint(without_linker, version).contains(package), "{version}");
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! The AMDGPU device libraries, and compilers and processors that are younger than they.
+//!
+//! A compiler asks for one small library per processor, which holds a single constant: the
+//! processor's version. Distributions ship libraries without gfx942 and gfx11, while the code in
+//! them asks that constant alone. Where it is missing it is made, in a folder that has links to the
+//! other libraries.
+//!
+//! Compilers changed what they link, too. Since 20, clang mangles generic pointers without their
+//! address space, so that it does not find the functions of OpenCL C that take one; it links neither
+//! the library with HIP's own functions nor the constant that says whether denormals are zero. For
+//! libraries before ROCm 6.3 (the first with code object version 6) these are renamed and put into
+//! the library that every program is linked with.
+
+use crate::digest::hexadecimal;
+use crate::program::compile::{CompileError, package};
+use flipwave_hooks::hook::clang_major;
+use flipwave_host::cache::Cache;
+use flipwave_isa::Target;
+use sha2::{Digest, Sha256};
+use std::cmp::Reverse;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The folder with the device libraries for a compiler of this version: `FLIPWAVE_DEVICE_LIBS`, or where
+/// distributions and ROCm put them.
+///
+/// # Errors
+/// [`CompileError::DeviceLibraries`].
+pub(crate) fn installed(version: &str) -> Result<PathBuf, CompileError> {
+    find(match std::env::var_os("FLIPWAVE_DEVICE_LIBS") {
+        Some(folder) => vec![folder.into()],
+        None => usual_folders(version),
+    })
+}
+
+/// The first of the folders that has device libraries.
+///
+/// # Errors
+/// [`CompileError::DeviceLibraries`].
+fn find(candidates: Vec<PathBuf>) -> Result<PathBuf, CompileError> {
+    match candidates.iter().find(|folder| folder.join("ockl.bc").is_file()) {
+        Some(folder) => Ok(folder.clone()),
+        None => Err(CompileError::DeviceLibraries { searched: candidates }),
+    }
+}
+
+/// Folders where Debian and ROCm put the device libraries, for a compiler of this version: those of
+/// compilers first, from its own on down, as what a younger one has written it cannot read.
+fn usual_folders(version: &str) -> Vec<PathBuf> {
+    let youngest = clang_major(version).unwrap_or(u32::MAX);
+    let mut of_compilers: Vec<(u32, PathBuf)> = folders_in("/usr/lib")
+        .filter_map(|folder| {
+            let name = folder.file_name()?.to_str()?.strip_prefix("llvm-")?;
+            let major: u32 = name.parse().ok()?;
+            Some((major, folder.join(format!("lib/clang/{major}/amdgcn/bitcode"))))
+        })
+        .filter(|(major, folder)| *major <= youngest && folder.is_dir())
+        .collect();
+    of_compilers.sort_by_key(|(major, _)| Reverse(*major));
+    // One of Debian's folders has the host's architecture in its name.
+    let mut of_hosts: Vec<PathBuf> = folders_in("/usr/lib")
+        .map(|folder| folder.join("amdgcn/bitcode"))
+        .filter(|folder| folder.is_dir())
+        .collect();
+    of_hosts.sort();
+    let others = ["/usr/lib/amdgcn/bitcode".into(), "/opt/rocm/amdgcn/bitcode".into()];
+    of_compilers.into_iter().map(|(_, folder)| folder).chain(of_hosts).chain(others).collect()
+}
+
+fn folders_in(folder: &str) -> impl Iterator<Item = PathBuf> {
+    std::fs::read_dir(folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()))
+}
+
+/// The processor's number as libraries are named after it: `90a` of gfx90a.
+fn number(target: &Target) -> &'static str {
+    target.processor().trim_start_matches("gfx")
+}
+
+/// The processor's version as the libraries have it: 9010 for gfx90a, 11000 for gfx1100, 9400 for
+/// gfx9-4-generic (`__oclc_ISA_version` in ROCm-Device-Libs, "oclc").
+fn version(target: &Target) -> u32 {
+    let digit = |text: &str| u32::from_str_radix(text, 16).unwrap_or_default();
+    let (major, rest) = match number(target).strip_suffix("-generic") {
+        Some(generic) => {
+            let (major, minor) = generic.split_once('-').unwrap_or((generic, "0"));
+            (major, digit(minor) << 4)
+        }
+        // The last two digits are the minor version and the stepping.
+        None => {
+            let (major, rest) = number(target).split_at(number(target).len() - 2);
+            (major, digit(rest))
+        }
+    };
+    major.parse().unwrap_or(0) * 1000 + (rest >> 4) * 100 + (rest & 15)
+}
+
+/// A folder with the libraries of `libraries` as `clang` links them for the target: the same folder
+/// where nothing is missing, else one in `cache`.
+///
+/// # Errors
+/// [`CompileError::Cache`] where it cannot be written, [`CompileError::Clang`] and
+/// [`CompileError::Rejected`] where clang, or a program of LLVM beside it, fails.
+pub(crate) fn adapted(
+    libraries: &Path,
+    target: &Target,
+    clang: &Path,
+    version: &str,
+    cache: &Cache,
+) -> Result<PathBuf, CompileError> {
+    let name = format!("oclc_isa_version_{}.bc", number(target));
+    let are_older = clang_major(version).is_some_and(|major| major >= 20)
+        && !libraries.join("oclc_abi_version_600.bc").is_file();
+    if !are_older && libraries.join(&name).is_file() {
+        return Ok(libraries.to_owned());
+    }
+    let origin = [libraries.as_os_str().as_encoded_bytes(), version.as_bytes(), MAKING].join(&0);
+    let origin = hexadecimal(&Sha256::digest(origin));
+    let folder = cache.folder().join("device-libraries").join(&origin);
+    let failed = |reason| CompileError::Cache { path: folder.clone(), reason };
+    let work = tempfile::tempdir().map_err(failed)?;
+    let tools = Tools { clang, version, work: work.path() };
+    let keep = |name: &str, make: &dyn Fn() -> Result<PathBuf, CompileError>| {
+        let key = format!("library-{origin}-{name}");
+        let kept = cache.get(&key).map(Ok);
+        let content = kept.unwrap_or_else(|| {
+            let content = flipwave_host::input::read(&make()?, flipwave_host::input::BINARY)
+                .map_err(failed)?;
+            cache.put(&key, &content).map_err(failed)?;
+            Ok(content)
+        })?;
+        let path = format!("device-libraries/{origin}/{name}");
+        cache.file(&path, &content).map_err(failed)
+    };
+    keep(&name, &|| tools.version_library(target, are_older.then_some(libraries)))?;
+    if target.is_generic() && !libraries.join(ABI).is_file() {
+        keep(ABI, &|| tools.abi_library())?;
+    }
+    if are_older {
+        keep(OPENCL, &|| tools.rewritten(&libraries.join(OPENCL), GENERIC_POINTER))?;
+    }
+    for entry in std::fs::read_dir(libraries).map_err(failed)? {
+        let library = entry.map_err(failed)?;
+        let own = library.file_name();
+        let is_made = own == name.as_str()
+            || are_older
+                && (own == OPENCL || own.to_string_lossy().starts_with("oclc_isa_version_"));
+        if !is_made {
+            link(&library.path(), &folder.join(own)).map_err(failed)?;
+        }
+    }
+    Ok(folder)
+}
+
+/// Makes a symbolic link at `place`, in the place of another one.
+fn link(target: &Path, place: &Path) -> std::io::Result<()> {
+    if std::fs::read_link(place).is_ok_and(|found| found == target) {
+        return Ok(());
+    }
+    match std::fs::remove_file(place) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    match std::os::unix::fs::symlink(target, place) {
+        // Another run has made the same.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        result => result,
+    }
+}
+
+/// How libraries are made here; another word where that changes, so that kept ones are made anew.
+const MAKING: &[u8] = b"renamed, with HIP's";
+
+/// The constant for code objects of version 6, of which all for generic targets are.
+const ABI: &str = "oclc_abi_version_600.bc";
+
+/// The functions of OpenCL C.
+const OPENCL: &str = "opencl.bc";
+
+/// The address space of a generic pointer in mangled names, before clang 20 and since.
+const GENERIC_POINTER: (&str, &str) = ("PU3AS0", "P");
+
+/// The compiler, the programs of LLVM beside it, and a folder for what they write.
+struct Tools<'a> {
+    clang: &'a Path,
+    version: &'a str,
+    work: &'a Path,
+}
+
+impl Tools<'_> {
+    /// Makes the library with the version of a target; with what else compilers no longer link, of
+    /// the libraries in the folder `with`.
+    fn version_library(
+        &self,
+        target: &Target,
+        with: Option<&Path>,
+    ) -> Result<PathBuf, CompileError> {
+        let mut text = format!("const __constant int __oclc_ISA_version = {};\n", version(target));
+        if with.is_some() {
+            text.push_str("const __constant bool __oclc_daz_opt = false;\n");
+        }
+        let made = self.compiled("version", &text)?;
+        let Some(libraries) = with else { return Ok(made) };
+        // Functions that may be left out would be: nothing here calls them.
+        let hip = self.rewritten(&libraries.join("hip.bc"), ("linkonce_odr ", "weak_odr "))?;
+        let linked = self.work.join("linked.bc");
+        let mut command = self.program("llvm-link")?;
+        command.arg("-o").arg(&linked).arg(&made).arg(&hip);
+        self.run(command, &hip)?;
+        Ok(linked)
+    }
+
+    /// Makes the library with the version of the ABI that code objects of version 6 have.
+    fn abi_library(&self) -> Result<PathBuf, CompileError> {
+        self.compiled("abi", "const __constant int __oclc_ABI_version = 600;\n")
+    }
+
+    /// A library of a text, which goes with code objects of every version.
+    fn compiled(&self, name: &str, text: &str) -> Result<PathBuf, CompileError> {
+        let source = self.write(&format!("{name}.cl"), text)?;
+        let made = self.work.join(format!("{name}.bc"));
+        const NO_VERSION: [&str; 2] = ["-Xclang", "-mcode-object-version=none"];
+        let mut command = Command::new(self.clang);
+        command.args(["-xcl", "--target=amdgcn-amd-amdhsa", "-nogpulib"]).args(NO_VERSION);
+        command.args(["-emit-llvm", "-c", "-o"]).arg(&made).arg(&source);
+        self.run(command, &source)?;
+        Ok(made)
+    }
+
+    /// A library with another text in place of one.
+    fn rewritten(&self, library: &Path, (old, new): (&str, &str)) -> Result<PathBuf, CompileError> {
+        let mut command = self.program("llvm-dis")?;
+        command.args(["-o", "-"]).arg(library);
+        let text = self.run(command, library)?;
+        let source = self.write("library.ll", &String::from_utf8_lossy(&text).replace(old, new))?;
+        let made = self.work.join(library.file_name().unwrap_or_default());
+        let mut command = self.program("llvm-as")?;
+        command.arg("-o").arg(&made).arg(&source);
+        self.run(command, &source)?;
+        Ok(made)
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<PathBuf, CompileError> {
+        let path = self.work.join(name);
+        std::fs::write(&path, text)
+            .map_err(|reason| CompileError::Cache { path: path.clone(), reason })?;
+        Ok(path)
+    }
+
+    /// A program of LLVM, which the compiler finds.
+    fn program(&self, name: &str) -> Result<Command, CompileError> {
+        let mut command = Command::new(self.clang);
+        command.arg(format!("--print-prog-name={name}"));
+        let path = self.run(command, Path::new(name))?;
+        let program = PathBuf::from(String::from_utf8_lossy(&path).trim());
+        // What it does not find it calls by its name alone.
+        if !program.is_absolute() {
+            return Err(CompileError::Tool { program, package: package("llvm", self.version) });
+        }
+        Ok(Command::new(program))
+    }
+
+    /// What a program prints.
+    fn run(&self, mut command: Command, source: &Path) -> Result<Vec<u8>, CompileError> {
+        let program = PathBuf::from(command.get_program());
+        let output = flipwave_host::child::run(&mut command, b"")
+            .map_err(|error| CompileError::of_child(&program, error))?;
+        if !output.status.success() {
+            return Err(CompileError::Rejected {
+                source_file: source.to_owned(),
+                status: output.status,
+                messages: String::from_utf8_lossy(&output.stderr).into_owned(),
+                hint: String::new(),
+            });
+        }
+        Ok(output.stdout)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_those_of_the_libraries() {
+        for (processor, expected) in [
+            ("gfx906", 9006),
+            ("gfx90a", 9010),
+            ("gfx942", 9402),
+            ("gfx1030", 10300),
+            ("gfx1100", 11000),
+            ("gfx1201", 12001),
+            ("gfx9-4-generic", 9400),
+            ("gfx12-generic", 12000),
+        ] {
+            let target: Target = processor.parse().expect("a target");
+            assert_eq!(version(&target), expected, "{processor}");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let error = find(vec!["/nowhere".into()]).expect_err("no libraries");
+        assert!(error.to_string().contains("rocm-device-libs"), "{error}");
+    }
+}

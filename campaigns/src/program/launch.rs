@@ -1,0 +1,161 @@
+//! Kernels on this machine's GPU, through AMD's runtime: run once by a program of its own, which
+//! campaigns treat like an application.
+
+use crate::application::{Application, CommandLine, Comparison, Format, Nondeterminism, Output};
+use crate::attached::error::AttachError;
+use crate::error::CampaignError;
+use crate::file::campaign::{BufferRole, Campaign, Kernels};
+use crate::program::prepare::{Placed, PrepareError, place};
+use crate::results::folder::FolderError;
+use flipwave_device::{Completion, Device, DeviceFault};
+use flipwave_host::cache::cache_folder;
+use flipwave_injector::{Buffer, Program};
+use flipwave_rocr::{OpenError, RocrDevice};
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The file with the addresses of a run's buffers, beside its outputs.
+pub(crate) const ADDRESSES: &str = "addresses.json";
+
+/// Runs without a fault of a campaign whose kernels run on hardware.
+const GOLDEN_RUNS: u32 = 2;
+
+/// A program that has run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launched {
+    /// What the device executes.
+    pub target: String,
+    /// The kernels, in order.
+    pub kernels: Vec<String>,
+    /// The outputs: the buffer's name, and the file with its content.
+    pub outputs: Vec<(String, PathBuf)>,
+}
+
+/// Kernels that cannot be run through AMD's runtime.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// No device.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// Another device than the campaign's.
+    #[error("the GPU is a {found}, and the campaign's target is {wanted}")]
+    OtherTarget {
+        /// The campaign's.
+        wanted: String,
+        /// The device's.
+        found: String,
+    },
+    /// The device has stopped a dispatch.
+    #[error("dispatch {dispatch} (kernel `{kernel}`) was stopped: {fault}")]
+    Faulted {
+        /// Its number.
+        dispatch: usize,
+        /// Its kernel.
+        kernel: String,
+        /// Why.
+        fault: DeviceFault,
+    },
+}
+
+/// Runs the kernels of a campaign once on this machine's first GPU, and writes what the outputs
+/// hold then to a folder.
+///
+/// # Errors
+/// [`CampaignError`] if there is no GPU, if the program cannot be put together or does not complete,
+/// if files cannot be written, or if all runs were to stop.
+pub fn launch(campaign: &Campaign, folder: &Path) -> Result<Launched, CampaignError> {
+    campaign.unless_stopped(run(campaign, folder))
+}
+
+fn run(campaign: &Campaign, folder: &Path) -> Result<Launched, CampaignError> {
+    let kernels = campaign.kernels().ok_or(PrepareError::Application)?;
+    let mut device = RocrDevice::open(0).map_err(LaunchError::from)?;
+    let (found, wanted) = (device.target().to_string(), campaign.target.to_string());
+    if device.target().processor() != campaign.target.processor() {
+        return Err(LaunchError::OtherTarget { wanted, found }.into());
+    }
+    // Whoever waits for a campaign's run ends it.
+    device.set_time_limit(Duration::MAX);
+    device.set_stopped(Arc::clone(campaign.attendance.stopped()));
+    let Placed { program, .. } = place(campaign, kernels, &mut device)?;
+    let Program { dispatches, buffers, outputs, .. } = program;
+    std::fs::create_dir_all(folder).map_err(|reason| failed(folder, reason))?;
+    let addresses: Vec<u64> = buffers.iter().map(|buffer| buffer.address.0).collect();
+    // Numbers are always JSON.
+    let text = serde_json::to_string(&addresses).unwrap_or_default();
+    write(&folder.join(ADDRESSES), text.as_bytes())?;
+    for (number, dispatch) in dispatches.iter().enumerate() {
+        let end = device.dispatch(dispatch).map_err(PrepareError::from)?;
+        if let Completion::Faulted(fault) = end {
+            let (dispatch, kernel) = (number, dispatch.kernel.clone());
+            return Err(LaunchError::Faulted { dispatch, kernel, fault }.into());
+        }
+    }
+    let mut files = Vec::new();
+    for (number, Buffer { name, address, bytes }) in outputs.into_iter().enumerate() {
+        let mut content = vec![0; bytes];
+        device.read(address, &mut content).map_err(PrepareError::from)?;
+        let file = folder.join(output_file(number));
+        write(&file, &content)?;
+        files.push((name, file));
+    }
+    let kernels = dispatches.into_iter().map(|dispatch| dispatch.kernel).collect();
+    Ok(Launched { target: found, kernels, outputs: files })
+}
+
+fn write(file: &Path, bytes: &[u8]) -> Result<(), FolderError> {
+    flipwave_host::output::replace(file, bytes).map_err(|reason| failed(file, reason))
+}
+
+fn failed(path: &Path, reason: std::io::Error) -> FolderError {
+    FolderError::Access { path: path.to_owned(), reason }
+}
+
+fn output_file(number: usize) -> String {
+    format!("output-{number}.bin")
+}
+
+/// The outputs of a campaign's kernels, as [`launch`] leaves them in the folder that it runs in.
+pub(crate) fn outputs(kernels: &Kernels) -> Vec<Output> {
+    let all = kernels.buffers.iter().filter(|buffer| buffer.role != BufferRole::Data);
+    all.enumerate().map(|(number, _)| Output::File(output_file(number).into())).collect()
+}
+
+/// The program that runs a campaign's `kernels`, `flipwave launch`.
+///
+/// # Errors
+/// [`AttachError::NoProgram`].
+pub(crate) fn application(
+    campaign: &Campaign,
+    kernels: &Kernels,
+) -> Result<Application, AttachError> {
+    let program = std::env::current_exe().unwrap_or_default();
+    if program.file_name() != Some(OsStr::new("flipwave")) {
+        return Err(AttachError::NoProgram { found: program });
+    }
+    let file = std::path::absolute(&campaign.file).unwrap_or_else(|_| campaign.file.clone());
+    let seed = campaign.seed.to_string();
+    let arguments = ["launch", &file.to_string_lossy(), "--seed", &seed, "--out", "."];
+    let same = |output| Comparison::Output { output, format: Format::Exact };
+    // What is compiled once is kept for all runs.
+    let cache = cache_folder().to_string_lossy().into_owned();
+    Ok(Application {
+        device: kernels.device,
+        command: CommandLine { program, arguments: arguments.map(str::to_owned).to_vec() },
+        directory: std::env::current_dir().unwrap_or_default(),
+        process: None,
+        environment: BTreeMap::from([("FLIPWAVE_CACHE".to_owned(), cache)]),
+        input: Vec::new(),
+        stdin: None,
+        exit_code: 0,
+        timeout: None,
+        memory: u64::MAX,
+        output: u64::MAX,
+        golden_runs: GOLDEN_RUNS,
+        nondeterminism: Nondeterminism::Error,
+        comparisons: outputs(kernels).into_iter().map(same).collect(),
+    })
+}

@@ -1,0 +1,52 @@
+//! A campaign's program, whichever kind of workload it is.
+
+pub mod buffers;
+pub mod capture;
+pub mod compile;
+pub mod device_libraries;
+pub mod launch;
+pub mod object_file;
+pub mod prepare;
+pub mod triton;
+
+use crate::attached::recorded;
+use crate::commands::emulate::install;
+use crate::error::CampaignError;
+use crate::file::campaign::{Campaign, CampaignWorkload};
+use crate::program::prepare::{Prepared, prepare};
+use crate::run::process_site::{OtherProcessError, ProcessSite};
+use flipwave_injector::Site;
+
+/// Puts a campaign's program together: its instructions that the target lacks replaced by what
+/// emulates them; an application as one run of it that is recorded.
+///
+/// # Errors
+/// [`CampaignError`].
+pub(crate) fn prepare_emulated(campaign: &Campaign) -> Result<Prepared, CampaignError> {
+    match &campaign.workload {
+        CampaignWorkload::Application(application) => recorded(campaign, application),
+        CampaignWorkload::Capture(source) => capture::prepare_checked(campaign, source),
+        CampaignWorkload::Kernels(kernels) => {
+            let mut prepared = prepare(campaign)?;
+            if !kernels.instructions.is_empty() {
+                install(&kernels.instructions, &mut prepared.workload)?;
+            }
+            Ok(prepared)
+        }
+    }
+}
+
+/// A site in the process that a campaign strikes; a capture is that of the process.
+///
+/// # Errors
+/// [`OtherProcessError`] if the site names another.
+pub(crate) fn site_in(
+    campaign: &Campaign,
+    prepared: &Prepared,
+    site: ProcessSite,
+) -> Result<Site, OtherProcessError> {
+    match campaign.workload {
+        CampaignWorkload::Capture(_) => Ok(site.site),
+        _ => site.in_process(prepared.process),
+    }
+}

@@ -1,0 +1,305 @@
+//! From a campaign to a program ready to run: code compiled and loaded, buffers filled, kernel
+//! arguments laid out.
+
+use crate::file::campaign::{Argument, BufferRole, Campaign, Code, Kernels, Launch};
+use crate::outputs::compare::{OutputFormat, OutputRole};
+use crate::program::compile::{CompileError, Compiler};
+use crate::program::object_file::{ObjectFileError, read_code_object};
+use crate::run::injection_path::InjectionPath;
+use flipwave_codeobj::{CodeObject, Kernel};
+use flipwave_device::{
+    Address, ArgumentValue, Device, DeviceError, Dispatch, KernargError, ModuleId, layout_beside,
+};
+use flipwave_host::output::shown;
+use flipwave_injector::{Buffer, Changes, Program, Workload, demangled_kernel, kernel_is_called};
+use flipwave_isa::Target;
+use flipwave_sim::EmbeddedGpu;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// A campaign's program, ready to run.
+#[derive(Clone)]
+pub struct Prepared {
+    /// The device with everything in place, and the launches.
+    pub workload: Workload,
+    /// How each of the workload's outputs is read and compared, in their order.
+    pub formats: Vec<OutputFormat>,
+    /// What each dispatch is a part of, by its index; of those beyond the end nothing is said.
+    pub labels: Vec<Option<String>>,
+    /// The index of the process that is struck, of an application in which several dispatch kernels.
+    pub process: Option<u32>,
+    /// How faults are injected into it.
+    pub path: InjectionPath,
+    /// What it was made from.
+    pub origin: Origin,
+}
+
+/// What a program that is ready to run was made from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Kernels.
+    Kernels {
+        /// The compiler's version, if one was needed.
+        compiler: Option<String>,
+    },
+    /// A recorded run.
+    Recording {
+        /// What people should be aware of in what results will mean.
+        warnings: Vec<String>,
+    },
+}
+
+/// A campaign whose program cannot be put together.
+#[derive(Debug, thiserror::Error)]
+pub enum PrepareError {
+    /// An application, or its capture, for what takes kernels and buffers.
+    #[error(
+        "the workload is an application or a capture, and this takes a workload of kernels, \
+         `kernel` or `dispatches`"
+    )]
+    Application,
+    /// A source that cannot be compiled.
+    #[error(transparent)]
+    Compile(#[from] CompileError),
+    /// A file that no code object can be taken from.
+    #[error(transparent)]
+    ObjectFile(#[from] ObjectFileError),
+    /// A code object that the device does not take.
+    #[error("{}: {reason}", path.display())]
+    Load {
+        /// The source or code object.
+        path: PathBuf,
+        /// Why not.
+        reason: DeviceError,
+    },
+    /// No such kernel.
+    #[error("{} has no kernel `{wanted}`; {}", path.display(), kernel_list(present))]
+    UnknownKernel {
+        /// The source or code object.
+        path: PathBuf,
+        /// The name asked for.
+        wanted: String,
+        /// The names there are.
+        present: Vec<String>,
+    },
+    /// Arguments that do not fit the kernel.
+    #[error("launch {launch}: {reason}")]
+    Arguments {
+        /// Index of the launch, from 0.
+        launch: usize,
+        /// What does not fit.
+        reason: KernargError,
+    },
+    /// A buffer that cannot be filled.
+    #[error("buffer `{buffer}`: {reason}")]
+    Buffer {
+        /// The buffer.
+        buffer: String,
+        /// Why not.
+        reason: String,
+    },
+    /// The device refused a request.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+fn kernel_list(present: &[String]) -> String {
+    match present {
+        [] => "it has no kernels at all".to_owned(),
+        names => format!("it has: {}", names.join(", ")),
+    }
+}
+
+/// Puts a campaign's program together.
+///
+/// # Errors
+/// [`PrepareError`].
+pub fn prepare(campaign: &Campaign) -> Result<Prepared, PrepareError> {
+    Ok(prepare_beside_software(campaign)?.0)
+}
+
+/// Puts a campaign's program together, and beside it the launches of the same work without emulated
+/// instructions, on the same device.
+///
+/// # Errors
+/// [`PrepareError`].
+pub(crate) fn prepare_beside_software(
+    campaign: &Campaign,
+) -> Result<(Prepared, Vec<Dispatch>), PrepareError> {
+    let kernels = campaign.kernels().ok_or(PrepareError::Application)?;
+    let mut device = EmbeddedGpu::new(campaign.target.clone())?;
+    let Placed { program, software, formats, compiler } = place(campaign, kernels, &mut device)?;
+    let (guests, attendance) = (BTreeMap::new(), campaign.attendance.clone());
+    let workload = Workload { device, program, guests, attendance };
+    let labels = kernels.launches.iter().map(|launch| launch.label.clone()).collect();
+    let (path, origin) = (InjectionPath::Embedded, Origin::Kernels { compiler });
+    Ok((Prepared { workload, formats, labels, path, process: None, origin }, software))
+}
+
+/// A campaign's kernels and buffers on a device.
+pub(crate) struct Placed {
+    pub program: Program,
+    pub software: Vec<Dispatch>,
+    pub formats: Vec<OutputFormat>,
+    pub compiler: Option<String>,
+}
+
+/// Loads the code of a campaign's `kernels` into a device, and fills the buffers.
+///
+/// # Errors
+/// [`PrepareError`].
+pub(crate) fn place<D: Device>(
+    campaign: &Campaign,
+    kernels: &Kernels,
+    device: &mut D,
+) -> Result<Placed, PrepareError> {
+    let mut modules = Modules::default();
+    for launch in kernels.launches.iter().chain(&kernels.software) {
+        modules.load(&launch.code, &campaign.target, device)?;
+    }
+
+    let dispatches = |launches: &[Launch], addresses: &[Address]| {
+        let launches = launches.iter().enumerate();
+        let dispatch = |(index, launch)| modules.dispatch(index, launch, addresses);
+        launches.map(dispatch).collect::<Result<Vec<Dispatch>, PrepareError>>()
+    };
+    // A launch that cannot be is refused before its buffers take time and memory.
+    let nowhere = vec![Address(0); kernels.buffers.len()];
+    dispatches(&kernels.launches, &nowhere)?;
+    dispatches(&kernels.software, &nowhere)?;
+
+    let mut addresses = Vec::new();
+    let (mut buffers, mut outputs) = (Vec::new(), Vec::new());
+    let mut formats = Vec::new();
+    for buffer in &kernels.buffers {
+        let bytes = buffer
+            .contents(campaign.seed)
+            .map_err(|reason| PrepareError::Buffer { buffer: buffer.name.clone(), reason })?;
+        let address = device.allocate(bytes.len() as u64)?;
+        device.write(address, &bytes)?;
+        addresses.push(address);
+        let (name, bytes) = (buffer.name.clone(), bytes.len());
+        let memory = Buffer { name, address, bytes };
+        let role = match buffer.role {
+            BufferRole::Data => None,
+            BufferRole::Output(tolerance) => Some(OutputRole::Result(tolerance)),
+            BufferRole::Detector => Some(OutputRole::Detector(buffer.name.clone())),
+        };
+        if let Some(role) = role {
+            outputs.push(memory.clone());
+            let (element, extents) = (buffer.element, buffer.extents);
+            formats.push(OutputFormat { element, extents, role });
+        }
+        buffers.push(memory);
+    }
+
+    let software = dispatches(&kernels.software, &addresses)?;
+    let dispatches = dispatches(&kernels.launches, &addresses)?;
+    let compiler = modules.compiler.map(|compiler| compiler.version().to_owned());
+    let program = Program { dispatches, changes: Changes::default(), buffers, outputs };
+    Ok(Placed { program, software, formats, compiler })
+}
+
+/// The code objects loaded so far.
+#[derive(Default)]
+struct Modules {
+    /// Found when the first source needs it.
+    compiler: Option<Compiler>,
+    loaded: Vec<Module>,
+}
+
+struct Module {
+    code: Code,
+    object: CodeObject,
+    id: ModuleId,
+}
+
+impl Modules {
+    /// Loads `code` unless an earlier launch uses it too.
+    fn load<D: Device>(
+        &mut self,
+        code: &Code,
+        target: &Target,
+        device: &mut D,
+    ) -> Result<(), PrepareError> {
+        if self.find(code).is_some() {
+            return Ok(());
+        }
+        let (path, object) = match code {
+            Code::Source { path, options } => {
+                let compiler = match self.compiler.take() {
+                    Some(compiler) => compiler,
+                    None => Compiler::find()?,
+                };
+                let bytes = self.compiler.insert(compiler).compile(path, options, target)?;
+                let failed = |reason| ObjectFileError::CodeObject { path: path.clone(), reason };
+                (path, CodeObject::parse(&bytes).map_err(failed)?)
+            }
+            Code::Object { path } => (path, read_code_object(path, Some(target))?),
+        };
+        let id = device
+            .load(&object)
+            .map_err(|reason| PrepareError::Load { path: path.clone(), reason })?;
+        self.loaded.push(Module { code: code.clone(), object, id });
+        Ok(())
+    }
+
+    fn find(&self, code: &Code) -> Option<&Module> {
+        self.loaded.iter().find(|module| module.code == *code)
+    }
+
+    fn dispatch(
+        &self,
+        index: usize,
+        launch: &Launch,
+        addresses: &[Address],
+    ) -> Result<Dispatch, PrepareError> {
+        let (module, kernel) = self.kernel(launch)?;
+        let values: Vec<ArgumentValue> = launch
+            .arguments
+            .iter()
+            .map(|argument| match argument {
+                Argument::Buffer(buffer) => ArgumentValue::Buffer(addresses[*buffer]),
+                Argument::Null => ArgumentValue::Null,
+                Argument::Scalar(bytes) => ArgumentValue::Bytes(bytes.clone()),
+                Argument::LocalMemory(bytes) => ArgumentValue::DynamicLds(*bytes),
+            })
+            .collect();
+        let Launch { grid, workgroup, local_memory, .. } = *launch;
+        let layout = layout_beside(kernel, &values, grid, workgroup, local_memory)
+            .map_err(|reason| PrepareError::Arguments { launch: index, reason })?;
+        Ok(Dispatch {
+            module,
+            kernel: kernel.name.to_string(),
+            grid,
+            workgroup,
+            kernarg: layout.kernarg,
+            dynamic_lds: layout.dynamic_lds,
+            instruction_limit: launch.instruction_limit,
+            queued: None,
+        })
+    }
+
+    fn kernel(&self, launch: &Launch) -> Result<(ModuleId, &Kernel), PrepareError> {
+        let module = self.find(&launch.code);
+        let kernel = module.and_then(|module| {
+            let exact = module.object.kernel(&launch.kernel);
+            let is_called = |own: &&Kernel| kernel_is_called(&own.name, &launch.kernel);
+            let mut called = module.object.kernels().iter().filter(is_called);
+            // A name that several have in the source is that of none.
+            let only = called.next().filter(|_| called.next().is_none());
+            Some((module.id, exact.or(only)?))
+        });
+        kernel.ok_or_else(|| PrepareError::UnknownKernel {
+            path: match &launch.code {
+                Code::Source { path, .. } | Code::Object { path } => path.clone(),
+            },
+            wanted: launch.kernel.clone(),
+            present: module
+                .map_or(&[][..], |module| module.object.kernels())
+                .iter()
+                .map(|kernel| shown(&demangled_kernel(&kernel.name)).into_owned())
+                .collect(),
+        })
+    }
+}

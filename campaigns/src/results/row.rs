@@ -1,0 +1,129 @@
+//! The line of `results.csv` for an injection.
+
+use crate::run::outcome::Verdict;
+use flipwave_analysis::{Outcome, Row, Workgroup};
+use flipwave_injector::{Lanes, Place, Planned, Struck};
+
+/// The line of `results.csv` for an injection.
+pub(crate) fn row(
+    index: u64,
+    planned: &Planned,
+    stratum: &str,
+    struck: &Struck,
+    verdict: &Verdict,
+) -> Row {
+    let site = &planned.site;
+    let event = site.event();
+    let run = verdict.run();
+    let is_masked = verdict.outcome() == Outcome::Masked;
+    Row {
+        index,
+        site: site.to_string(),
+        kernel: planned.kernel.clone(),
+        dispatch: event.map(|event| event.dispatch),
+        // Programs have them, sites have none.
+        label: None,
+        workgroup: event.map(|event| Workgroup(event.workgroup)),
+        wave: event.and_then(|event| event.wave),
+        lane: match site.lanes {
+            Some(Lanes::One(lane)) => Some(lane.0),
+            _ => None,
+        },
+        pc: event.map(|event| event.pc.0),
+        opcode: planned.opcode.to_owned(),
+        group: planned.group.to_string(),
+        line: planned.line.clone(),
+        occurrence: event.map(|event| event.occurrence),
+        place: match site.place {
+            Place::Register(register) | Place::Source(register) => register.to_string(),
+            place => place.to_string(),
+        },
+        mask: struck.mask(),
+        before: struck.before,
+        after: struck.after,
+        words: struck.words,
+        stratum: (!stratum.is_empty()).then(|| stratum.to_owned()),
+        weight: planned.weight,
+        outcome: verdict.outcome(),
+        cause: verdict.cause().map(str::to_owned),
+        severity: verdict.judgement().map(|own| own.severity),
+        elements_wrong: run.map(|run| run.difference.elements_wrong),
+        max_abs_error: run.map(|run| run.difference.max_abs_error),
+        max_rel_error: run.map(|run| run.difference.max_rel_error),
+        shape: run.and_then(|run| run.difference.shape),
+        nan: run.map(|run| run.difference.nan),
+        inf: run.map(|run| run.difference.inf),
+        measures: verdict.judgement().and_then(|own| own.measures.clone()),
+        instructions: run.and_then(|run| run.instructions),
+        timing_changed: run.filter(|_| is_masked).and_then(|run| run.timing_changed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outputs::compare::Difference;
+    use crate::run::outcome::{CompletedRun, MaskedCause};
+    use crate::severity::Judgement;
+    use flipwave_analysis::{ErrorShape, Severity};
+    use flipwave_injector::Group;
+
+    fn planned() -> Planned {
+        let site = "dispatch=1 workgroup=3,1,0 wave=2 pc=0x1a9c occurrence=5 lane=17 \
+                    register=v4 flip=0x00000400";
+        Planned {
+            site: site.parse().expect("a site"),
+            kernel: Some("matmul".to_owned()),
+            opcode: "v_fma_f32",
+            group: Group::Valu,
+            line: None,
+            stratum: 0,
+            weight: 1.0,
+            foresight: None,
+        }
+    }
+
+    fn row_of(verdict: &Verdict) -> Row {
+        let struck = Struck { before: 0x400, after: 0, words: 1, absorbed: false };
+        row(7, &planned(), "", &struck, verdict)
+    }
+
+    #[test]
+    fn a_row_repeats_the_site_and_states_the_verdict() {
+        let difference = Difference {
+            elements_wrong: 3,
+            max_abs_error: 0.5,
+            max_rel_error: f64::INFINITY,
+            shape: Some(ErrorShape::Row),
+            nan: 2,
+            inf: 1,
+        };
+        let run = CompletedRun { difference, instructions: Some(5), timing_changed: Some(true) };
+        let judgement =
+            Some(Judgement { severity: Severity::Critical, measures: Some("top1=0".to_owned()) });
+        let row = row_of(&Verdict::Sdc { run, judgement });
+        assert_eq!(row.severity, Some(Severity::Critical));
+        assert_eq!(row.measures.as_deref(), Some("top1=0"));
+        assert_eq!(row.site, planned().site.to_string());
+        assert_eq!((row.index, row.dispatch, row.wave, row.lane), (7, Some(1), Some(2), Some(17)));
+        assert_eq!((row.mask, row.before, row.after), (0x400, 0x400, 0));
+        assert_eq!((row.outcome, row.cause.as_deref()), (Outcome::Sdc, None));
+        assert_eq!(row.elements_wrong, Some(3));
+        assert_eq!((row.instructions, row.timing_changed), (Some(5), None), "no right outputs");
+        assert_eq!((row.max_abs_error, row.max_rel_error), (Some(0.5), Some(f64::INFINITY)));
+        assert_eq!((row.shape, row.nan, row.inf), (Some(ErrorShape::Row), Some(2), Some(1)));
+    }
+
+    #[test]
+    fn a_stopped_run_has_a_cause_and_no_errors() {
+        let row = row_of(&Verdict::Due { cause: "watchdog" });
+        assert_eq!((row.outcome, row.cause.as_deref()), (Outcome::Due, Some("watchdog")));
+        assert_eq!((row.elements_wrong, row.max_abs_error, row.max_rel_error), (None, None, None));
+        assert_eq!((row.shape, row.nan, row.inf), (None, None, None));
+        assert_eq!((row.instructions, row.timing_changed), (None, None));
+        let cause = MaskedCause::Dead;
+        let masked = row_of(&Verdict::Masked { cause, run: CompletedRun::default() });
+        assert_eq!((masked.cause.as_deref(), masked.timing_changed), (Some("dead"), None));
+        assert_eq!((masked.shape, masked.nan, masked.inf), (None, Some(0), Some(0)));
+    }
+}

@@ -1,0 +1,375 @@
+//! A campaign from its file to its results.
+
+pub mod experiment;
+pub mod injection_path;
+pub mod outcome;
+pub mod process_site;
+pub mod progress;
+pub mod reorder;
+pub mod resume;
+pub mod runners;
+pub mod self_test;
+pub mod windows;
+pub mod workers;
+
+use crate::error::CampaignError;
+use crate::file::campaign::Campaign;
+use crate::file::faults::Faults;
+use crate::file::schema::ResultsFormat;
+use crate::golden::surveyed;
+use crate::outputs::compared::compared;
+use crate::program::prepare::Origin;
+use crate::results::folder::{self, FolderError, PARQUET, RATES, RECORD, RESULTS, SUMMARY};
+use crate::results::lock::FolderLock;
+use crate::results::record::{CampaignIdentity, Counts, Host, Record, Status, Timings, Versions};
+use crate::results::{ResultsFile, write_columns, write_summary};
+use crate::run::experiment::{Experiment, Injecting, Rehearsed};
+use crate::run::injection_path::InjectionPath;
+use crate::run::progress::{Phase, Progress};
+use crate::run::resume::rows_left;
+use crate::run::runners::{Runner, runner};
+use crate::run::self_test::SelfTest;
+use crate::run::windows::Windows;
+use flipwave_analysis::{Course, Outcome, Summary};
+use flipwave_injector::{Accelerations, Plan, Recorded};
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::thread;
+use std::time::Instant;
+
+/// How a campaign is run. None of it changes `results.csv`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunOptions {
+    /// Where the results go.
+    pub folder: PathBuf,
+    /// Worker threads.
+    pub workers: NonZeroUsize,
+    /// Go on with what an earlier run of the same campaign has left in the folder.
+    pub resume: bool,
+    /// Replace results in the folder, of whichever campaign.
+    pub force: bool,
+    /// Take the folder from another run that cannot be seen from this machine.
+    pub take_over: bool,
+    /// The ways to be faster that are taken.
+    pub accelerations: Accelerations,
+    /// How faults are injected, if not as the campaign's device does it.
+    pub path: Option<InjectionPath>,
+    /// First inject faults whose outcomes are known.
+    pub self_test: bool,
+}
+
+impl RunOptions {
+    /// A run into `folder` as the program does it by default.
+    pub fn new(folder: PathBuf, workers: NonZeroUsize) -> RunOptions {
+        RunOptions {
+            folder,
+            workers,
+            resume: false,
+            force: false,
+            take_over: false,
+            accelerations: Accelerations::ALL,
+            path: None,
+            self_test: false,
+        }
+    }
+}
+
+/// What a run came to.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// How it went, as in `run.json`.
+    pub record: Record,
+    /// Rates, as in `summary.csv`.
+    pub summary: Summary,
+    /// What the self-test did, if one was asked for.
+    pub self_test: Option<SelfTest>,
+    /// The files that it wrote, the table of injections first.
+    pub files: Vec<PathBuf>,
+}
+
+/// Runs a campaign. Each injection is in `results.csv` as soon as all before it are.
+///
+/// When the campaign's attendance stops all runs, injections under way end without an outcome, and
+/// the report says that the run was interrupted.
+///
+/// # Errors
+/// [`CampaignError`]. If an injection fails, the rows before it stay on disk, and `run.json`
+/// says what failed. Where runs are to stop before the first injection, the error of the run under
+/// way, which says where it was, or [`CampaignError::Interrupted`].
+pub fn run(
+    campaign: &Campaign,
+    options: &RunOptions,
+    progress: &mut dyn Progress,
+) -> Result<Report, CampaignError> {
+    let path = injection_path(campaign, options.path)?;
+    run_on(campaign, options, progress, || runner(campaign, path))
+}
+
+/// The same on the runner that `make` gives.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn run_on<'r>(
+    campaign: &Campaign,
+    options: &RunOptions,
+    progress: &mut dyn Progress,
+    make: impl FnOnce() -> Result<Box<dyn Runner + 'r>, CampaignError>,
+) -> Result<Report, CampaignError> {
+    let faults = campaign.faults()?;
+    let lock = FolderLock::take(&options.folder, options.take_over).map_err(FolderError::from)?;
+    folder::check_files(&options.folder)?;
+    if !options.force || options.resume {
+        folder::check(&options.folder, &campaign.content, campaign.seed)?;
+    }
+    if !options.force && !options.resume {
+        folder::check_no_results(&options.folder)?;
+    }
+    if options.self_test && campaign.device().is_hardware() {
+        return Err(CampaignError::OnlyEmbedded("the self-test"));
+    }
+    let mut timings = Timings::default();
+    progress.phase(Phase::Preparing);
+    let runner = timed(&mut timings.prepare, make)?;
+    if let Origin::Recording { warnings } = &runner.prepared().origin {
+        warnings.iter().for_each(|warning| progress.warn(warning));
+    }
+    progress.phase(Phase::Golden);
+    let takes_states = options.accelerations.saved_states && runner.takes_states();
+    let survey = timed(&mut timings.golden, || {
+        surveyed(campaign, runner.prepared(), takes_states, options.workers)
+    })?;
+    let (experiment, recorded) = Experiment::of_survey(campaign, &*runner, survey)?;
+    progress.phase(Phase::Planning);
+    let run = Run { campaign, faults, options, runner: &*runner, experiment: &experiment };
+    let record = Record { timings, ..run.record() };
+    run.inject_all(&lock, recorded, record, progress)
+}
+
+/// The way of injecting on a campaign's device, `path` if that is said.
+///
+/// # Errors
+/// [`CampaignError::OnlyEmbedded`], [`CampaignError::NotByHook`].
+pub(crate) fn injection_path(
+    campaign: &Campaign,
+    path: Option<InjectionPath>,
+) -> Result<InjectionPath, CampaignError> {
+    let path = match (campaign.device().is_hardware(), path) {
+        (false, path) => path.unwrap_or_default(),
+        (true, Some(InjectionPath::Embedded)) => {
+            return Err(CampaignError::OnlyEmbedded("injections inside of the GPU"));
+        }
+        (true, _) => InjectionPath::Hook,
+    };
+    match campaign.faults.as_ref().map(|faults| faults.fault.target) {
+        Some(target) if path == InjectionPath::Hook && target.part_of_sum().is_some() => {
+            Err(CampaignError::NotByHook(target))
+        }
+        _ => Ok(path),
+    }
+}
+
+/// A run of a whole campaign.
+struct Run<'a> {
+    campaign: &'a Campaign,
+    faults: &'a Faults,
+    options: &'a RunOptions,
+    runner: &'a dyn Runner,
+    experiment: &'a Experiment<'a>,
+}
+
+/// How far a run is.
+struct State<'a> {
+    lock: &'a FolderLock,
+    record: Record,
+    course: Course,
+    /// The rows; nothing before the first injection.
+    file: Option<ResultsFile<'a>>,
+    recorded: Option<Recorded>,
+    self_test: Option<SelfTest>,
+}
+
+impl Run<'_> {
+    /// Injects what the folder has no rows of yet.
+    fn inject_all(
+        &self,
+        lock: &FolderLock,
+        recorded: Option<Recorded>,
+        mut record: Record,
+        progress: &mut dyn Progress,
+    ) -> Result<Report, CampaignError> {
+        let Run { campaign, options, experiment, .. } = *self;
+        let mut course = experiment.scheme.course();
+        if options.resume {
+            let plan = |course: &Course| experiment.plan(course);
+            let process = experiment.process();
+            rows_left(lock, &mut course, process, plan, |row| record.done.add(row.outcome))?;
+        }
+        let done_before = course.count();
+        let mut state = State { lock, record, course, file: None, recorded, self_test: None };
+        let injected = loop {
+            let plan = experiment.plan(&state.course)?;
+            let was_known = state.course.deviations().is_some();
+            let injected = match (self.inject_some(&plan, &mut state, progress), &state.file) {
+                // Nothing was written, and nothing need be said of it.
+                (Err(error), None) => return Err(error),
+                (injected, _) => injected,
+            };
+            // The pilot shows how the others are drawn.
+            let goes_on = state.course.deviations().is_some() && !was_known;
+            if injected.is_err() || !goes_on || state.course.is_enough() {
+                break injected;
+            }
+        };
+        let State { mut record, course, self_test, .. } = state;
+        let done = record.done.total();
+        record.injections_per_second = (done - done_before) as f64 / record.timings.inject;
+        record.looks = course.looks().to_vec();
+        let injected = match injected {
+            Err(CampaignError::Interrupted) => Ok(()),
+            injected => injected,
+        };
+        record.status = match &injected {
+            Err(_) => Status::Failed,
+            Ok(()) if done < record.planned && !course.is_enough() => Status::Interrupted,
+            Ok(()) => Status::Complete,
+        };
+        record.error = injected.as_ref().err().map(CampaignError::to_string);
+        let summary = course.summary();
+        let summarised = write_summary(lock, &campaign.name, &summary);
+        let columns = match record.status {
+            Status::Complete => write_columns(lock, campaign.format),
+            _ => Ok(()),
+        };
+        let recorded = record.write(lock);
+        // A full disk, or a folder that was taken over, stops all four: the first is what stopped the
+        // campaign.
+        injected?;
+        summarised?;
+        columns?;
+        recorded?;
+        let has_columns =
+            campaign.format == ResultsFormat::Parquet && record.status == Status::Complete;
+        let names = [RESULTS, SUMMARY, RATES, RECORD].into_iter();
+        let names = names.chain(has_columns.then_some(PARQUET));
+        let files = names.map(|name| options.folder.join(name)).collect();
+        Ok(Report { record, summary, self_test, files })
+    }
+
+    /// Injects the faults of a plan that have no rows yet, until enough is known.
+    fn inject_some(
+        &self,
+        plan: &Plan<'_>,
+        state: &mut State<'_>,
+        progress: &mut dyn Progress,
+    ) -> Result<(), CampaignError> {
+        let Run { campaign, options, runner, experiment, .. } = *self;
+        let part = state.course.count()..plan.count();
+        let recorded = match plan.count() < experiment.scheme.count() {
+            true => state.recorded.clone(),
+            false => state.recorded.take(),
+        };
+        let mut seconds = 0.0;
+        let rehearsed = timed(&mut seconds, || {
+            experiment.rehearse(plan, Windows::first(&part), recorded, options.workers)
+        });
+        state.record.timings.rehearsal += seconds;
+        let Rehearsed { golden, states, faults } = rehearsed?;
+        let injector = runner.injector(&golden, states, options.accelerations)?;
+        let (classifier, judge) = (experiment.classifier(&golden), experiment.judge(&golden)?);
+        let file = match &mut state.file {
+            Some(file) => file,
+            none => {
+                let record = &mut state.record;
+                if options.self_test {
+                    progress.phase(Phase::SelfTest);
+                    let prepared = runner.prepared();
+                    let tested = self_test::self_test(prepared, plan, &*injector, classifier);
+                    // What was stopped came out in no way.
+                    state.self_test = Some(campaign.unless_stopped(tested)?);
+                }
+                campaign.unless_stopped(Ok(()))?;
+                none.insert(begin(state.lock, record, progress)?)
+            }
+        };
+        if state.course.is_enough() {
+            return Ok(());
+        }
+        let clock = Instant::now();
+        let (judge, workers) = (judge.as_ref(), options.workers);
+        let injecting = Injecting { injector: &*injector, classifier, judge, workers };
+        let (course, done) = (&mut state.course, &mut state.record.done);
+        let injected = thread::scope(|scope| {
+            let windows = Windows::new(plan, part, scope);
+            windows.put_first(faults);
+            experiment.inject(&windows, injecting, |row| {
+                file.write(&row)?;
+                progress.injected(row.outcome);
+                done.add(row.outcome);
+                let looks = course.looks().len();
+                course.add(&row);
+                course.looks()[looks..].iter().for_each(|look| progress.look(look));
+                Ok(match course.is_enough() {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                })
+            })
+        });
+        state.record.timings.inject += clock.elapsed().as_secs_f64();
+        injected
+    }
+
+    /// What is known before it injects.
+    fn record(&self) -> Record {
+        let Experiment { reference, fidelity, profile, .. } = self.experiment;
+        Record {
+            status: Status::Running,
+            error: None,
+            campaign: CampaignIdentity::of(self.campaign, self.faults),
+            file: self.campaign.file.clone(),
+            compared: compared(self.campaign, self.runner.prepared()),
+            versions: Versions::of(self.runner.prepared()),
+            host: Host::this(),
+            workers: self.options.workers.get(),
+            population: profile.population.clone(),
+            counted: profile.counted(),
+            fidelity: fidelity.clone(),
+            golden_wave_instructions: reference.wave_instructions(),
+            instruction_limits: reference.instruction_limits(),
+            planned: self.experiment.scheme.count(),
+            confidence: self.faults.sample.confidence.probability(),
+            design: self.experiment.scheme.design.clone(),
+            looks: Vec::new(),
+            done: Counts::default(),
+            timings: Timings::default(),
+            injections_per_second: 0.0,
+        }
+    }
+}
+
+/// Opens the table: the first row comes next.
+fn begin<'a>(
+    lock: &'a FolderLock,
+    record: &Record,
+    progress: &mut dyn Progress,
+) -> Result<ResultsFile<'a>, CampaignError> {
+    let is_new = record.done.total() == 0;
+    if is_new {
+        folder::clear(lock)?;
+    }
+    record.write(lock)?;
+    progress.phase(Phase::Injecting { count: record.planned });
+    let file = if is_new { ResultsFile::create(lock)? } else { ResultsFile::append(lock)? };
+    for outcome in Outcome::ALL {
+        (0..record.done.of(outcome)).for_each(|_| progress.injected(outcome));
+    }
+    Ok(file)
+}
+
+/// Does `step` and says in `seconds` how long it took.
+fn timed<T>(seconds: &mut f64, step: impl FnOnce() -> T) -> T {
+    let clock = Instant::now();
+    let result = step();
+    *seconds = clock.elapsed().as_secs_f64();
+    result
+}

@@ -1,0 +1,129 @@
+//! Applications: each run is one of the program under AMD's runtime, on the embedded GPU or on this
+//! machine's own.
+
+use super::hooked::HookInjectors;
+use super::runner::{Inject, Runner};
+use crate::application::{Application, Comparison, Format};
+use crate::attached::process::{ProcessRuns, StruckRun, foreseen};
+use crate::attached::{Attached, RecordedRun};
+use crate::error::CampaignError;
+use crate::file::campaign::Campaign;
+use crate::file::element::ElementType;
+use crate::program::prepare::Prepared;
+use crate::run::injection_path::InjectionPath;
+use crate::run::outcome::{Injected, RunEnd};
+use crate::severity::ShownOutput;
+use flipwave_injector::{Accelerations, Golden, Planned, SavedStates, Site};
+use std::borrow::Cow;
+use std::sync::atomic::AtomicBool;
+
+/// An application. Faults are planned on one recorded run of it.
+pub(super) struct ApplicationRunner<'a> {
+    campaign: &'a Campaign,
+    runs: ProcessRuns<'a>,
+    prepared: Prepared,
+}
+
+impl<'a> ApplicationRunner<'a> {
+    pub fn new(
+        campaign: &'a Campaign,
+        application: &'a Application,
+        path: InjectionPath,
+    ) -> Result<Self, CampaignError> {
+        let attached = Attached::new(campaign, Cow::Borrowed(application))?;
+        let mut runs = ProcessRuns::new(campaign, attached, false)?;
+        let interrupt = campaign.attendance.stopped();
+        let RecordedRun { prepared, process } =
+            runs.attached.record(campaign, &runs.golden, interrupt)?;
+        runs.process = process;
+        let prepared = Prepared { path, ..prepared };
+        Ok(ApplicationRunner { campaign, runs, prepared })
+    }
+}
+
+impl Runner for ApplicationRunner<'_> {
+    fn prepared(&self) -> &Prepared {
+        &self.prepared
+    }
+
+    fn shown_outputs<'a>(&self, _: &'a Golden) -> Result<Vec<ShownOutput<'a>>, CampaignError> {
+        let ProcessRuns { attached, golden, .. } = &self.runs;
+        let contents = attached.application.compared_outputs(&golden.first)?;
+        let outputs = attached.application.comparisons.iter().filter_map(|own| match own {
+            Comparison::Output { output, format } => Some((output, format)),
+            Comparison::Check(_) => None,
+        });
+        let shown =
+            outputs.zip(contents).enumerate().map(|(place, ((output, format), content))| {
+                let elements = match format {
+                    Format::Elements { element, extents, .. } => (*element, *extents),
+                    Format::Exact | Format::Text { .. } => (ElementType::U8, None),
+                };
+                ShownOutput::new((place, output.to_string()), elements, Cow::from(content))
+            });
+        Ok(shown.collect())
+    }
+
+    fn injector<'a>(
+        &'a self,
+        golden: &'a Golden,
+        _states: Option<SavedStates>,
+        accelerations: Accelerations,
+    ) -> Result<Box<dyn Inject + 'a>, CampaignError> {
+        let hooks = match self.prepared.path {
+            InjectionPath::Embedded => None,
+            InjectionPath::Hook => Some(HookInjectors::new(&self.prepared.workload, golden)?),
+        };
+        self.runs.write_limits(golden)?;
+        let (runs, interrupt) = (&self.runs, self.campaign.attendance.stopped());
+        let is_judged = self.campaign.severity.is_some();
+        Ok(Box::new(InApplication { runs, hooks, accelerations, is_judged, interrupt }))
+    }
+}
+
+struct InApplication<'a> {
+    runs: &'a ProcessRuns<'a>,
+    hooks: Option<HookInjectors<'a>>,
+    accelerations: Accelerations,
+    /// Whether somebody is shown what wrong runs leave.
+    is_judged: bool,
+    interrupt: &'a AtomicBool,
+}
+
+impl Inject for InApplication<'_> {
+    fn inject(&self, site: &Site) -> Result<Injected, CampaignError> {
+        let StruckRun { struck, fault, ran } = match &self.hooks {
+            None => self.runs.inject(site, self.interrupt)?,
+            Some(hooks) => {
+                let codes = hooks.code(site).map_err(Box::new)?;
+                self.runs.inject_by_hooks(site, &codes, None, self.interrupt)?
+            }
+        };
+        if let Some(cause) = fault {
+            return Ok(Injected { struck, end: RunEnd::Stopped { cause, fault: None } });
+        }
+        let ProcessRuns { attached, golden, .. } = self.runs;
+        let judged = attached.application.judge(golden, &ran, self.interrupt)?;
+        let end = match judged.completed() {
+            Err(cause) => RunEnd::Stopped { cause, fault: None },
+            Ok((is_right, difference)) => {
+                let outputs = (self.is_judged && !is_right)
+                    .then(|| attached.application.compared_outputs(&ran))
+                    .transpose()?
+                    .map(|outputs| outputs.into_iter().map(Into::into).collect());
+                RunEnd::Completed {
+                    is_right,
+                    difference,
+                    detector: None,
+                    wave_instructions: None,
+                    outputs,
+                }
+            }
+        };
+        Ok(Injected { struck, end })
+    }
+
+    fn inject_planned(&self, planned: &Planned) -> Result<Injected, CampaignError> {
+        foreseen(planned, self.accelerations).map_or_else(|| self.inject(&planned.site), Ok)
+    }
+}

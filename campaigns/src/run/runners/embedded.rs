@@ -1,0 +1,52 @@
+//! The embedded GPU, which strikes inside of itself.
+
+use super::runner::{Inject, Runner};
+use crate::error::CampaignError;
+use crate::program::prepare::Prepared;
+use crate::run::outcome::{Injected, beside};
+use flipwave_injector::{Accelerations, Golden, Injector, Planned, SavedStates, Site, inject};
+
+/// The embedded GPU.
+pub(super) struct EmbeddedRunner {
+    pub prepared: Prepared,
+}
+
+impl Runner for EmbeddedRunner {
+    fn prepared(&self) -> &Prepared {
+        &self.prepared
+    }
+
+    fn takes_states(&self) -> bool {
+        true
+    }
+
+    fn injector<'a>(
+        &'a self,
+        golden: &'a Golden,
+        states: Option<SavedStates>,
+        accelerations: Accelerations,
+    ) -> Result<Box<dyn Inject + 'a>, CampaignError> {
+        let prepared = &self.prepared;
+        let injector = Injector::with_states(&prepared.workload, golden, states, accelerations);
+        Ok(Box::new(Embedded { prepared, golden, injector, limits: golden.instruction_limits() }))
+    }
+}
+
+struct Embedded<'a> {
+    prepared: &'a Prepared,
+    golden: &'a Golden,
+    injector: Injector<'a>,
+    limits: Vec<u64>,
+}
+
+impl Inject for Embedded<'_> {
+    fn inject(&self, site: &Site) -> Result<Injected, CampaignError> {
+        let injection = inject(&self.prepared.workload, site, &self.limits).map_err(Box::new)?;
+        Ok(beside(self.golden, &self.prepared.formats, injection))
+    }
+
+    fn inject_planned(&self, planned: &Planned) -> Result<Injected, CampaignError> {
+        let injection = self.injector.inject(planned).map_err(Box::new)?;
+        Ok(beside(self.golden, &self.prepared.formats, injection))
+    }
+}

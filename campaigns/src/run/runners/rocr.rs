@@ -1,0 +1,110 @@
+//! Kernels on this machine's own GPU, through AMD's runtime: each run is one of `flipwave launch`.
+
+use super::hooked::HookInjectors;
+use super::runner::{Inject, Runner};
+use crate::application::{Ended, Output, Ran};
+use crate::attached::process::{ProcessRuns, StruckRun, foreseen};
+use crate::attached::{AttachError, Attached};
+use crate::error::CampaignError;
+use crate::file::campaign::{Campaign, Kernels};
+use crate::program::launch;
+use crate::program::prepare::{Prepared, prepare};
+use crate::run::injection_path::InjectionPath;
+use crate::run::outcome::{Injected, RunEnd, beside};
+use flipwave_injector::{Accelerations, Ending, Golden, Injection, Planned, SavedStates, Site};
+use std::borrow::Cow;
+use std::sync::atomic::AtomicBool;
+
+/// Kernels on this machine's GPU.
+pub(super) struct RocrRunner<'a> {
+    campaign: &'a Campaign,
+    runs: ProcessRuns<'a>,
+    /// Where a run leaves the outputs.
+    outputs: Vec<Output>,
+    prepared: Prepared,
+}
+
+impl<'a> RocrRunner<'a> {
+    pub fn new(campaign: &'a Campaign, kernels: &Kernels) -> Result<Self, CampaignError> {
+        let application = launch::application(campaign, kernels)?;
+        let attached = Attached::new(campaign, Cow::Owned(application))?;
+        let runs = ProcessRuns::new(campaign, attached, true)?;
+        // Hardware takes no instructions that are to be emulated.
+        let prepared = Prepared { path: InjectionPath::Hook, ..prepare(campaign)? };
+        Ok(RocrRunner { campaign, runs, outputs: launch::outputs(kernels), prepared })
+    }
+}
+
+impl Runner for RocrRunner<'_> {
+    fn prepared(&self) -> &Prepared {
+        &self.prepared
+    }
+
+    fn outputs(&self) -> Result<Option<Vec<flipwave_injector::Output>>, CampaignError> {
+        contents(&self.outputs, &self.runs.golden.first).map(Some)
+    }
+
+    fn injector<'a>(
+        &'a self,
+        golden: &'a Golden,
+        _states: Option<SavedStates>,
+        accelerations: Accelerations,
+    ) -> Result<Box<dyn Inject + 'a>, CampaignError> {
+        let hooks = HookInjectors::new(&self.prepared.workload, golden)?;
+        let interrupt = self.campaign.attendance.stopped();
+        Ok(Box::new(OnHardware { runner: self, golden, hooks, accelerations, interrupt }))
+    }
+}
+
+struct OnHardware<'a> {
+    runner: &'a RocrRunner<'a>,
+    golden: &'a Golden,
+    hooks: HookInjectors<'a>,
+    accelerations: Accelerations,
+    interrupt: &'a AtomicBool,
+}
+
+impl Inject for OnHardware<'_> {
+    fn inject(&self, site: &Site) -> Result<Injected, CampaignError> {
+        let RocrRunner { runs, outputs, prepared, .. } = self.runner;
+        let codes = self.hooks.code(site).map_err(Box::new)?;
+        let addresses = Some(launch::ADDRESSES.into());
+        let run = runs.inject_by_hooks(site, &codes, addresses, self.interrupt)?;
+        let StruckRun { struck, fault, ran } = run;
+        let stopped = |cause| Injected { struck, end: RunEnd::Stopped { cause, fault: None } };
+        match (fault, ran.ended) {
+            (Some(cause), _) => Ok(stopped(cause)),
+            (None, Ended::Exited(0)) => {
+                let (outputs, statistics) = (contents(outputs, &ran)?, Vec::new());
+                let ending = Ending::Completed { outputs, statistics };
+                let injection = Injection { struck, ending };
+                let injected = beside(self.golden, &prepared.formats, injection);
+                Ok(injected.without_instructions())
+            }
+            // The program is Flipwave's own, whose exit code says that it failed itself.
+            (None, Ended::Exited(_)) => {
+                let message = String::from_utf8_lossy(&ran.stderr);
+                Err(AttachError::Failed(message.trim().to_owned()).into())
+            }
+            (None, ended) => Ok(stopped(ended.cause())),
+        }
+    }
+
+    fn inject_planned(&self, planned: &Planned) -> Result<Injected, CampaignError> {
+        foreseen(planned, self.accelerations).map_or_else(|| self.inject(&planned.site), Ok)
+    }
+}
+
+/// What a run has left of the outputs.
+fn contents(
+    outputs: &[Output],
+    ran: &Ran,
+) -> Result<Vec<flipwave_injector::Output>, CampaignError> {
+    let content = |output: &Output| {
+        let bytes = ran.output(output)?;
+        // A program that ends well has written all of them.
+        let bytes = bytes.ok_or_else(|| AttachError::Failed(format!("{output} is missing")))?;
+        Ok(bytes.into_owned().into())
+    };
+    outputs.iter().map(content).collect()
+}

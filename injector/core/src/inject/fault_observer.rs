@@ -1,0 +1,468 @@
+//! A fault inside of the embedded GPU: an observer that strikes when the site is reached.
+
+use crate::inject::cell::Cells;
+use crate::inject::injection::{InjectionError, Struck};
+use crate::population::result_word;
+use crate::site::{Event, Place, Site, SumPlace, Unit, When};
+use flipwave_device::WaveId;
+use flipwave_isa::{Inst, Lane, LaneMask, Pc, Register, Target};
+use flipwave_sim::{
+    Executed, Interest, Observer, Stretch, StretchObserver, SummedElement, Watch, WaveState,
+};
+use std::collections::HashMap;
+
+/// Waits for the site and strikes.
+pub struct FaultObserver<'a> {
+    site: &'a Site,
+    cells: Cells<'a>,
+    /// Workgroups of the dispatch in x and y.
+    workgroups: [u32; 2],
+    /// SIMDs of a compute unit and lanes of a SIMD.
+    simds: (u8, u8),
+    /// Executions of the site's instruction by each wave so far.
+    occurrences: HashMap<WaveId, u64>,
+    /// Instructions that the wave has executed before the site's execution, where that is known
+    /// and the wave may be under way already.
+    time: Option<u64>,
+    /// What is to be changed back after an instruction.
+    borrowed: Vec<Borrowed>,
+    /// An element whose sum was struck, to be written after the instruction, and what was struck of it.
+    summed: Option<(SummedElement, [u64; 2])>,
+    /// Dispatches so far.
+    dispatches: u32,
+    /// The wave that the outcome's values are of.
+    first: Option<WaveNumber>,
+    outcome: Option<Result<Struck, InjectionError>>,
+}
+
+/// Orders waves: by dispatch, by the number of the workgroup, x fastest, by the number in it.
+type WaveNumber = (u32, [u32; 3], u32);
+
+/// A source operand's value while the instruction reads another.
+struct Borrowed {
+    register: Register,
+    lane: Lane,
+    value: u32,
+}
+
+impl<'a> FaultObserver<'a> {
+    /// Nothing struck yet, in a program that runs by itself on a device of this target: its dispatches
+    /// come one after another, and whoever runs it shows those that the site can be in. There are no
+    /// buffers: sites in memory are never struck.
+    pub fn in_application(site: &'a Site, target: &Target) -> FaultObserver<'a> {
+        FaultObserver::new(site, Cells { buffers: &[] }, Unit::simds(target))
+    }
+
+    /// Nothing struck yet.
+    pub(crate) fn new(site: &'a Site, cells: Cells<'a>, simds: (u8, u8)) -> FaultObserver<'a> {
+        FaultObserver {
+            site,
+            cells,
+            workgroups: [1, 1],
+            simds,
+            occurrences: HashMap::new(),
+            time: None,
+            borrowed: Vec::new(),
+            summed: None,
+            dispatches: 0,
+            first: None,
+            outcome: None,
+        }
+    }
+
+    /// The same for a wave that may be under way: the site's execution is the one before which the
+    /// wave has executed this many instructions.
+    pub(crate) fn at_time(self, time: u64) -> FaultObserver<'a> {
+        FaultObserver { time: Some(time), ..self }
+    }
+
+    /// A dispatch with this many workgroups in x and y begins.
+    pub fn begin(&mut self, workgroups: [u32; 2]) {
+        self.workgroups = workgroups;
+        self.occurrences.clear();
+        self.dispatches += 1;
+    }
+
+    /// What was struck so far, if anything was.
+    pub fn so_far(&self) -> Option<&Result<Struck, InjectionError>> {
+        self.outcome.as_ref()
+    }
+
+    /// How many words were struck so far.
+    pub(crate) fn words(&self) -> u64 {
+        self.outcome.as_ref().and_then(|own| own.as_ref().ok()).map_or(0, |struck| struck.words)
+    }
+
+    /// What was struck, if anything was.
+    pub(crate) fn outcome(self) -> Option<Result<Struck, InjectionError>> {
+        self.outcome
+    }
+
+    /// Which execution of the site's instruction this is.
+    fn occurrence(&self, wave: WaveId) -> u64 {
+        self.occurrences.get(&wave).copied().unwrap_or(0)
+    }
+
+    /// Counts executions by a wave, if they are of the site's instruction.
+    fn pass(&mut self, wave: WaveId, inst: &Inst, times: u64) {
+        if self.site.event().is_some_and(|event| event.pc == inst.pc) {
+            *self.occurrences.entry(wave).or_default() += times;
+        }
+    }
+
+    /// Whether the execution that begins, or has just ended, is struck: `executed` are the
+    /// instructions of the wave before it.
+    fn is_struck(&self, pc: Pc, wave: WaveId, executed: u64) -> bool {
+        let Some(event) = self.site.event() else { return false };
+        event.pc == pc
+            && match self.time {
+                Some(time) => time == executed,
+                None => event.strikes(self.occurrence(wave)),
+            }
+    }
+
+    /// Whether nothing of a wave is struck any more, so that an execution that is carried on need not
+    /// be watched again.
+    fn is_over(&self, event: &Event, wave: WaveId) -> bool {
+        match self.time {
+            Some(_) => self.outcome.is_some(),
+            None => self.occurrence(wave) > event.last(),
+        }
+    }
+
+    fn strike(&mut self, place: Place, lanes: LaneMask, wave: WaveId, state: &mut WaveState<'_>) {
+        for lane in lanes.lanes() {
+            let struck = self.strike_one(place, lane, state);
+            self.note(wave, struck);
+        }
+    }
+
+    fn strike_one(
+        &self,
+        place: Place,
+        lane: Lane,
+        state: &mut WaveState<'_>,
+    ) -> Result<Struck, InjectionError> {
+        let site = *self.site;
+        let words = site.action.words();
+        let missing = || InjectionError::NoSuchPlace { place, site: Box::new(site) };
+        let before = self.cells.read(state, place, lane, words).ok_or_else(missing)?;
+        let wanted = site.action.apply(before);
+        if !self.cells.write(state, place, lane, words, wanted) {
+            return Err(missing());
+        }
+        let found = self.cells.read(state, place, lane, words).ok_or_else(missing)?;
+        // The PC has no two lowest bits; they can be struck, and nothing comes of it.
+        let is_kept = match place {
+            Place::ProgramCounter(0) => found & !3 == wanted & !3,
+            _ => found == wanted,
+        };
+        if !is_kept {
+            return Err(InjectionError::NotKept { site: Box::new(site), wanted, found });
+        }
+        Ok(Struck { before, after: wanted, words: 1, absorbed: false })
+    }
+
+    /// The first value struck of the wave with the lowest number stands for all, whatever order
+    /// waves run in; an error stands above all.
+    fn note(&mut self, wave: WaveId, struck: Result<Struck, InjectionError>) {
+        let [x, y, z] = wave.workgroup;
+        let number = (self.dispatches, [z, y, x], wave.wave);
+        let is_first = self.first.is_none_or(|first| number < first);
+        if is_first {
+            self.first = Some(number);
+        }
+        self.outcome = Some(match (self.outcome.take(), struck) {
+            (Some(Err(error)), _) | (_, Err(error)) => Err(error),
+            (Some(Ok(sum)), Ok(own)) => {
+                let words = sum.words + own.words;
+                Ok(Struck { words, ..if is_first { own } else { sum } })
+            }
+            (None, own) => own,
+        });
+    }
+
+    /// The lanes of the site, of an instruction that runs on `active`.
+    fn lanes(&self, active: LaneMask, state: &WaveState<'_>) -> LaneMask {
+        // What lanes share is struck once.
+        self.site.lanes.map_or(LaneMask(1), |lanes| lanes.of(active, state.all_lanes()))
+    }
+
+    /// Changes a source operand before an instruction.
+    fn lend(&mut self, register: Register, wave: WaveId, state: &mut WaveState<'_>) {
+        let lanes = self.lanes(state.exec(), state);
+        for lane in lanes.lanes() {
+            let words = self.site.action.words();
+            for word in 0..words {
+                if let Some(register) = register.offset(word)
+                    && let Some(value) = state.read(register, lane)
+                {
+                    self.borrowed.push(Borrowed { register, lane, value });
+                }
+            }
+        }
+        self.strike(Place::Source(register), lanes, wave, state);
+    }
+
+    /// Gives source operands back their values, where the instruction did not write them.
+    fn give_back(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) {
+        for Borrowed { register, lane, value } in self.borrowed.drain(..) {
+            let is_written = executed.inst.writes.iter().any(|range| range.contains(register))
+                && (!register.is_per_lane() || executed.lanes.contains(lane));
+            if !is_written {
+                state.write(register, lane, value);
+            }
+        }
+    }
+
+    /// Computes an element of a product of matrices with a part of its sum struck, before the
+    /// instruction overwrites what it is made of.
+    fn sum_up(&mut self, place: SumPlace, inst: &Inst, wave: WaveId, state: &WaveState<'_>) {
+        let site = *self.site;
+        let shape = state.matrix_shape();
+        if !shape.is_some_and(|shape| place.is_of(&shape, site.action.words())) {
+            let (text, site) = (inst.text.trim().to_owned(), Box::new(site));
+            self.note(wave, Err(InjectionError::NoSuchSum { text, shape, site }));
+            return;
+        }
+        let mut struck = None;
+        let summed = state.sum_matrix_element(place.element, &mut |part, step, bits| {
+            if (part, step) != (place.part, place.step) {
+                return bits;
+            }
+            let shift = 32 * u32::from(place.word);
+            let mask = u64::MAX >> (64 - 32 * u32::from(site.action.words()));
+            let before = bits >> shift & mask;
+            let after = site.action.apply(before) & mask;
+            struck = Some([before, after]);
+            bits & !(mask << shift) | after << shift
+        });
+        self.summed = summed.zip(struck);
+        if self.summed.is_none() {
+            let error = InjectionError::NoSuchPlace { place: site.place, site: Box::new(site) };
+            self.note(wave, Err(error));
+        }
+    }
+
+    /// Writes the element.
+    fn write_summed(&mut self, wave: WaveId, state: &mut WaveState<'_>) {
+        if let Some((element, [before, after])) = self.summed.take() {
+            let absorbed = !state.write_matrix_element(&element);
+            self.note(wave, Ok(Struck { before, after, words: 1, absorbed }));
+        }
+    }
+
+    /// Changes a dword of the instruction that is about to be executed.
+    fn alter(&mut self, word: u8, inst: &Inst, wave: WaveId, state: &mut WaveState<'_>) {
+        let site = *self.site;
+        let dwords = inst.size / 4;
+        if u32::from(word) >= u32::from(dwords) {
+            // What stands there is another instruction's.
+            let error = InjectionError::NoSuchDword {
+                text: inst.text.trim().to_owned(),
+                dwords: dwords.into(),
+                site: Box::new(site),
+            };
+            self.note(wave, Err(error));
+            return;
+        }
+        let before = state.code(word);
+        let altered = before.map(|before| site.action.apply(before.into()) as u32);
+        let struck = match (before, altered) {
+            (Some(before), Some(after)) => {
+                let first = (0..word).filter_map(|word| state.code(word));
+                let bytes: Vec<u8> = first.chain([after]).flat_map(u32::to_le_bytes).collect();
+                state.replace_instruction(&bytes);
+                Ok(Struck { before: before.into(), after: after.into(), words: 1, absorbed: false })
+            }
+            _ => Err(InjectionError::NoSuchPlace { place: site.place, site: Box::new(site) }),
+        };
+        self.note(wave, struck);
+    }
+
+    /// Changes where a branch goes that was just executed.
+    fn decide(&mut self, inst: &Inst, wave: WaveId, state: &mut WaveState<'_>) {
+        let site = *self.site;
+        let missing = InjectionError::NoSuchPlace { place: site.place, site: Box::new(site) };
+        let Some(target) = inst.branch_target.filter(|_| inst.flags.conditional) else {
+            self.note(wave, Err(missing));
+            return;
+        };
+        let next = Pc(inst.pc.0.wrapping_add(inst.size.into()));
+        let before = u64::from(state.pc() == target);
+        let after = site.action.apply(before) & 1;
+        state.set_pc(if after == 1 { target } else { next });
+        self.note(wave, Ok(Struck { before, after, words: 1, absorbed: false }));
+    }
+
+    /// Strikes the result of an instruction on the unit of a permanent fault.
+    fn strike_result(&mut self, unit: &Unit, executed: &Executed<'_>, state: &mut WaveState<'_>) {
+        let Place::Destination(number) = self.site.place else { return };
+        let Some(register) = result_word(executed.inst, number) else { return };
+        if register.is_per_lane() != unit.slot.is_some() {
+            return;
+        }
+        let lanes = match unit.slot {
+            Some(_) => LaneMask(unit.lanes(self.simds.1).0 & executed.lanes.0),
+            None => LaneMask(1),
+        };
+        self.strike(Place::Register(register), lanes, executed.wave, state);
+    }
+}
+
+/// Of waves that one event strikes.
+impl StretchObserver for FaultObserver<'_> {
+    fn allows(&mut self, wave: WaveId, executed: u64, stretch: Stretch<'_>) -> u64 {
+        let Some(event) = self.site.event() else { return 0 };
+        match self.time {
+            Some(time) => time.saturating_sub(executed) / stretch.instructions().len() as u64,
+            None if stretch.instructions().all(|inst| inst.pc != event.pc) => u64::MAX,
+            None => event.occurrence.saturating_sub(self.occurrence(wave)),
+        }
+    }
+
+    fn executed(&mut self, wave: WaveId, stretch: Stretch<'_>, times: u64, _: [LaneMask; 2]) {
+        for (inst, _) in stretch.parts() {
+            self.pass(wave, inst, times);
+        }
+    }
+
+    fn executed_one(&mut self, wave: WaveId, inst: &Inst, _: LaneMask) {
+        self.pass(wave, inst, 1);
+    }
+}
+
+impl Observer for FaultObserver<'_> {
+    fn watches(&mut self, wave: WaveId) -> bool {
+        match &self.site.when {
+            When::At(event) => event.strikes_wave(wave) && !self.is_over(event, wave),
+            When::Always(unit) => unit.runs(wave, self.workgroups, self.simds.0),
+        }
+    }
+
+    fn interest(&self) -> Interest {
+        match &self.site.when {
+            When::At(event) => Interest::Address(event.pc),
+            When::Always(unit) => Interest::Operation(unit.opcode),
+        }
+    }
+
+    fn of_stretches(&mut self) -> Option<&mut dyn StretchObserver> {
+        match &self.site.when {
+            When::At(_) => Some(self),
+            When::Always(_) => None,
+        }
+    }
+
+    fn before(&mut self, inst: &Inst, wave: WaveId, state: &mut WaveState<'_>) {
+        if !self.site.place.is_struck_before() || !self.is_struck(inst.pc, wave, state.executed()) {
+            return;
+        }
+        match self.site.place {
+            Place::Source(register) => self.lend(register, wave, state),
+            Place::Encoding(word) => self.alter(word, inst, wave, state),
+            Place::Sum(place) => self.sum_up(place, inst, wave, state),
+            _ => {}
+        }
+    }
+
+    fn after(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) -> Watch {
+        let event = match &self.site.when {
+            When::At(event) => event,
+            When::Always(unit) => {
+                if executed.inst.operation == unit.opcode {
+                    self.strike_result(unit, executed, state);
+                }
+                return Watch::On;
+            }
+        };
+        if executed.inst.pc != event.pc {
+            return Watch::On;
+        }
+        let time = state.executed().saturating_sub(1);
+        if self.is_struck(executed.inst.pc, executed.wave, time) {
+            match self.site.place {
+                Place::Source(_) => self.give_back(executed, state),
+                Place::Encoding(_) => {}
+                Place::Sum(_) => self.write_summed(executed.wave, state),
+                Place::Branch => self.decide(executed.inst, executed.wave, state),
+                place => {
+                    let lanes = self.lanes(executed.lanes, state);
+                    self.strike(place, lanes, executed.wave, state);
+                }
+            }
+        }
+        let occurrence = self.occurrence(executed.wave);
+        self.pass(executed.wave, executed.inst, 1);
+        let is_over = match self.time {
+            Some(own) => own <= time,
+            None => occurrence >= event.last(),
+        };
+        if is_over { Watch::Off } else { Watch::On }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::wave;
+
+    fn site() -> Site {
+        "dispatch=0 workgroup=1,0,0 wave=0 pc=0x104 occurrence=2 register=s6 flip=0x00000001"
+            .parse()
+            .unwrap()
+    }
+
+    #[test]
+    fn only_the_wave_named_is_watched() {
+        let site = site();
+        let mut strike = FaultObserver::new(&site, Cells { buffers: &[] }, (4, 16));
+        assert!(strike.watches(wave(1, 0)));
+        assert!(!strike.watches(wave(0, 0)) && !strike.watches(wave(1, 1)));
+    }
+
+    #[test]
+    fn only_the_execution_named_is_the_sites() {
+        let site = site();
+        let mut strike = FaultObserver::new(&site, Cells { buffers: &[] }, (4, 16));
+        let pc = Pc(0x104);
+        for (occurrence, expected) in [(0, false), (1, false), (2, true), (3, false)] {
+            strike.occurrences.insert(wave(1, 0), occurrence);
+            assert_eq!(strike.is_struck(pc, wave(1, 0), 9), expected);
+            assert!(!strike.is_struck(Pc(0x100), wave(1, 0), 9));
+        }
+        let strike = strike.at_time(9);
+        assert!(strike.is_struck(pc, wave(1, 0), 9) && !strike.is_struck(pc, wave(1, 0), 10));
+    }
+
+    /// Waves may run in another order where code has hooks in it.
+    #[test]
+    fn the_values_are_of_the_same_wave_whatever_order_waves_run_in() {
+        let site = site();
+        let waves = [(wave(1, 0), 5), (wave(0, 2), 6), (wave(0, 1), 7), (wave(0, 1), 8)];
+        for order in [[0, 1, 2, 3], [2, 3, 1, 0], [2, 0, 3, 1]] {
+            let mut strike = FaultObserver::new(&site, Cells { buffers: &[] }, (4, 16));
+            for (wave, before) in order.map(|at| waves[at]) {
+                strike.note(wave, Ok(Struck { before, after: 0, words: 1, absorbed: false }));
+            }
+            let Some(Ok(sum)) = strike.outcome() else { panic!("nothing struck") };
+            assert_eq!((sum.before, sum.words), (7, 4), "{order:?}");
+        }
+    }
+
+    /// The first value stands for all that were struck, and an error for everything.
+    #[test]
+    fn nothing_hides_an_error() {
+        let site = site();
+        let mut strike = FaultObserver::new(&site, Cells { buffers: &[] }, (4, 16));
+        let struck = |before| Ok(Struck { before, after: 0, words: 1, absorbed: false });
+        strike.note(wave(0, 0), struck(5));
+        strike.note(wave(0, 0), struck(6));
+        let Some(Ok(sum)) = &strike.outcome else { panic!("nothing struck") };
+        assert_eq!((sum.before, sum.words), (5, 2));
+        let missing = InjectionError::NoSuchPlace { place: site.place, site: Box::new(site) };
+        strike.note(wave(0, 0), Err(missing));
+        strike.note(wave(0, 0), struck(7));
+        assert!(matches!(strike.outcome(), Some(Err(_))));
+    }
+}

@@ -1,0 +1,107 @@
+//! What the fault-free run says of one site.
+
+use crate::inject::cell::Cells;
+use crate::population::Foresight;
+use crate::resolve::fate::{Effect, Fate, Fates, can_be_followed};
+use crate::site::{Event, Place, Site};
+use crate::{GoldenError, Workload};
+use flipwave_device::WaveId;
+use flipwave_isa::{Inst, Lane, LaneMask, Register};
+use flipwave_sim::{Executed, Observer, Watch, WaveState};
+
+/// Runs `workload` without a fault and finds out what it says of a fault at `site`, as a plan does
+/// for its own; nothing of sites that are not reached, and of faults that do not strike one
+/// execution by one wave.
+///
+/// # Errors
+/// [`GoldenError`] if the run does not complete.
+pub fn foresee(workload: &Workload, site: &Site) -> Result<Option<Foresight>, GoldenError> {
+    let event = match site.event() {
+        Some(event) if event.is_single() => *event,
+        _ => return Ok(None),
+    };
+    let mut look = Look {
+        site,
+        event,
+        occurrences: 0,
+        exec: LaneMask::EMPTY,
+        fates: Fates::default(),
+        found: None,
+    };
+    workload.run_fault_free(|index, device, dispatch| {
+        if index == event.dispatch {
+            workload.observe(device, dispatch, &mut look)
+        } else {
+            workload.dispatch(device, dispatch)
+        }
+    })?;
+    let decided = look.fates.into_decided();
+    let mut found = look.found;
+    if let (Some(Foresight { fate: Some(fate), .. }), Some((_, own))) =
+        (&mut found, decided.first())
+    {
+        *fate = *own;
+    }
+    Ok(found)
+}
+
+/// A site's value where nothing has struck it yet: what it is, and the register and the lanes by
+/// which it can be followed.
+pub(crate) fn value_at(
+    site: &Site,
+    active: LaneMask,
+    all: LaneMask,
+    value: &mut dyn FnMut(Place, Lane, u8) -> Option<u64>,
+) -> Option<(u64, Option<(Register, LaneMask)>)> {
+    let Place::Register(register) = site.place else { return None };
+    let lanes = site.lanes.map_or(LaneMask(1), |lanes| lanes.of(active, all));
+    let words = site.action.words();
+    let before = value(site.place, lanes.nth(0).unwrap_or(Lane(0)), words)?;
+    let followed = (words == 1 && can_be_followed(register)).then_some((register, lanes));
+    Some((before, followed))
+}
+
+/// Looks for the site, and then at what becomes of its value.
+struct Look<'a> {
+    site: &'a Site,
+    event: Event,
+    /// Executions of the site's instruction by its wave so far.
+    occurrences: u64,
+    /// EXEC before the current instruction.
+    exec: LaneMask,
+    fates: Fates,
+    found: Option<Foresight>,
+}
+
+impl Observer for Look<'_> {
+    fn watches(&mut self, wave: WaveId) -> bool {
+        self.event.strikes_wave(wave)
+    }
+
+    fn before(&mut self, _: &Inst, _: WaveId, state: &mut WaveState<'_>) {
+        self.exec = state.exec();
+    }
+
+    fn after(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) -> Watch {
+        let Executed { inst, wave, lanes } = *executed;
+        self.fates.see(wave, &Effect { inst, exec: self.exec, written: lanes });
+        if self.found.is_none() && inst.pc == self.event.pc {
+            if self.event.strikes(self.occurrences) {
+                let all = state.all_lanes();
+                let time = state.executed().saturating_sub(1);
+                let cells = Cells { buffers: &[] };
+                let mut read = |place, lane, words| cells.read(state, place, lane, words);
+                let value = value_at(self.site, lanes, all, &mut read);
+                if let Some((_, Some((register, lanes)))) = value {
+                    self.fates.follow(0, wave, register, lanes);
+                }
+                let before = value.map(|(before, _)| before);
+                let fate = before.map(|_| Fate::Read);
+                self.found = Some(Foresight { time, fate, before });
+            }
+            self.occurrences += 1;
+        }
+        let is_over = self.found.is_some() && !self.fates.follows(wave);
+        if is_over { Watch::Off } else { Watch::On }
+    }
+}

@@ -1,0 +1,250 @@
+//! The fault-free run again, when it is known which faults are injected: it shows where they strike,
+//! and that the workload does the same twice. States are saved in it from which faulty runs begin.
+//!
+//! Where the device is known as each dispatch found it, only the dispatches are executed that are struck,
+//! and of those whose struck workgroups have nothing to do with others, only these.
+
+use crate::golden::boundaries::{Boundaries, Boundary};
+use crate::golden::survey::Recorded;
+use crate::population::{FaultsOfWaves, Plan, PlanError, Planned, Search};
+use crate::restart::{Alone, AloneEnd, Part, Recorder, SavedStates};
+use crate::{Golden, GoldenError, Workload};
+use flipwave_device::{Completion, DeviceError, Dim3, Dispatch, Statistics};
+use flipwave_sim::{EmbeddedGpu, Execution};
+use std::collections::HashMap;
+use std::num::NonZeroUsize;
+use std::panic::resume_unwind;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+/// Wave instructions for which a further thread is started.
+const WORTH_A_THREAD: u64 = 1 << 16;
+
+/// What the second fault-free run has shown.
+pub struct Rehearsal {
+    /// The run, which is to be the same as the first.
+    pub golden: Golden,
+    /// The faults asked for, in ascending order of their indices.
+    pub faults: Vec<Planned>,
+    /// States from which faults begin in the workgroups that the plan strikes; nothing if they were
+    /// not wanted, or would need too much memory.
+    pub states: Option<SavedStates>,
+}
+
+/// What a second run may take.
+#[derive(Clone, Copy, Debug)]
+pub struct RehearsalLimits {
+    /// Bytes of the states that are saved.
+    pub state_bytes: u64,
+    /// Threads; what is found and the outcome of each fault are the same with any number.
+    pub threads: NonZeroUsize,
+}
+
+impl Plan<'_> {
+    /// Runs the workload, whose dispatches execute `statistics` without a fault, once more, or what of it
+    /// is enough, and finds the faults of these indices. Where it is known what workgroups touch, states
+    /// are saved.
+    ///
+    /// # Errors
+    /// As [`Plan::faults`]; [`PlanError::NotTheSame`].
+    pub fn rehearse(
+        &self,
+        indices: impl IntoIterator<Item = u64>,
+        statistics: &[Statistics],
+        recorded: Option<Recorded>,
+        RehearsalLimits { state_bytes, threads }: RehearsalLimits,
+    ) -> Result<Rehearsal, PlanError> {
+        let workload = self.workload();
+        let wanted = self.drawn(indices)?;
+        let search = self.search(&wanted)?;
+        let struck = self.struck_workgroups();
+        let (touched, boundaries) = match recorded {
+            Some(Recorded { touched, boundaries }) => (Some(touched), boundaries),
+            None => (None, None),
+        };
+        let recorder = Recorder::new(workload, statistics, struck, touched, state_bytes);
+        let mut run = SecondRun { workload, search, recorder, threads };
+        let struck = run.recorder.dispatches();
+        let is_enough = |own: &Boundaries| {
+            run.search.dispatches().all(|index| struck.contains(&index))
+                && struck.iter().all(|index| own.dispatches.contains_key(index))
+        };
+        let golden = match boundaries.filter(is_enough) {
+            Some(boundaries) => run.between(&struck, boundaries)?,
+            None => run.whole()?,
+        };
+        let faults = self.complete(wanted, run.search.found)?;
+        Ok(Rehearsal { golden, faults, states: run.recorder.finish() })
+    }
+}
+
+/// The second run.
+struct SecondRun<'a> {
+    workload: &'a Workload,
+    search: Search<'a>,
+    recorder: Recorder,
+    threads: NonZeroUsize,
+}
+
+impl SecondRun<'_> {
+    /// All of it.
+    fn whole(&mut self) -> Result<Golden, PlanError> {
+        // Saved states go on as faulty runs do: their policy is the device's own.
+        let device = self.workload.start().map_err(GoldenError::from)?;
+        let golden = self.workload.run_on(device, |index, device, dispatch| {
+            let of = (index, dispatch);
+            let mut execution = self.recorder.begin(of, device)?;
+            let end = self.carry_on(of, device, &mut execution)?;
+            device.share_memory();
+            self.recorder.end(device);
+            Ok(end)
+        })?;
+        Ok(golden)
+    }
+
+    /// Of these dispatches, what is struck.
+    fn between(
+        &mut self,
+        struck: &[u32],
+        Boundaries { golden, mut dispatches }: Boundaries,
+    ) -> Result<Golden, PlanError> {
+        let workload = self.workload;
+        for index in struck {
+            let Some(boundary) = dispatches.remove(index) else { continue };
+            let Boundary { mut before, after } = boundary.of_faulty_runs(workload);
+            let dispatch = &workload.program.dispatches[*index as usize];
+            let of = (*index, dispatch);
+            let mut execution = self.recorder.begin(of, &mut before).map_err(GoldenError::from)?;
+            if !self.execute_alone(of, &after)? {
+                let end = self.carry_on(of, &mut before, &mut execution);
+                match end.map_err(GoldenError::from)? {
+                    Completion::Completed(own)
+                        if own == golden.statistics[*index as usize]
+                            && before.is_in_state_of(&after) => {}
+                    Completion::Completed(_) => {
+                        return Err(PlanError::NotTheSame { dispatch: *index, workgroup: None });
+                    }
+                    Completion::Faulted(fault) => {
+                        let fault = workload.original(dispatch, fault);
+                        return Err(workload.failed(*index, fault).into());
+                    }
+                }
+            }
+            self.recorder.end(&after);
+        }
+        Ok(golden)
+    }
+
+    /// Executes a whole dispatch that has begun.
+    fn carry_on(
+        &mut self,
+        of: (u32, &Dispatch),
+        device: &mut EmbeddedGpu,
+        execution: &mut Execution,
+    ) -> Result<Completion, DeviceError> {
+        let SecondRun { workload, search, recorder, .. } = self;
+        let (_, dispatch) = of;
+        search.look(of, |observer| {
+            workload.as_it_was(dispatch, observer, |observer| {
+                workload.attendance.carry_on(&dispatch.kernel, execution, |execution, until| {
+                    recorder.advance(device, execution, until, |device, execution, until| {
+                        device.advance(execution, observer, until)
+                    })
+                })
+            })
+        })
+    }
+
+    /// Executes the struck workgroups of a dispatch that has begun, each alone, on several threads; not
+    /// if one of them needs others. `after` is the device after the dispatch.
+    fn execute_alone(
+        &mut self,
+        of: (u32, &Dispatch),
+        after: &EmbeddedGpu,
+    ) -> Result<bool, PlanError> {
+        let SecondRun { search, recorder, threads, .. } = self;
+        let Some(alone) = recorder.alone() else { return Ok(false) };
+        let threads = alone.instructions().div_ceil(WORTH_A_THREAD).min(threads.get() as u64);
+        let shares = shares(alone.workgroups(), search.take(of.0), threads.max(1) as usize);
+        let (workload, shares) = (self.workload, Mutex::new(shares));
+        let next = || shares.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let execute = || {
+            let mut found = Vec::new();
+            while let Some(share) = next() {
+                found.append(&mut execute_share(workload, of, &alone, search, share, after)?);
+            }
+            Ok(found)
+        };
+        let found: Vec<Result<Vec<(u64, Planned)>, PlanError>> = thread::scope(|scope| {
+            let start = |_| thread::Builder::new().spawn_scoped(scope, execute).ok();
+            // Where the system has no more threads, those that there are do all.
+            let others: Vec<_> = (1..threads).map_while(start).collect();
+            let own = execute();
+            let others = others
+                .into_iter()
+                .map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            [own].into_iter().chain(others).collect()
+        });
+        for found in found {
+            search.found.append(&mut found?);
+        }
+        Ok(true)
+    }
+}
+
+/// What a thread executes of a dispatch.
+#[derive(Default)]
+struct Share {
+    workgroups: Vec<Part>,
+    faults: FaultsOfWaves,
+}
+
+/// Divides workgroups among threads.
+fn shares(workgroups: &[Part], faults: FaultsOfWaves, threads: usize) -> Vec<Share> {
+    let mut shares: Vec<Share> = (0..threads).map(|_| Share::default()).collect();
+    let mut share_of: HashMap<Dim3, usize> = HashMap::new();
+    for (part, share) in workgroups.iter().zip((0..threads).cycle()) {
+        shares[share].workgroups.push(*part);
+        share_of.insert(part.position, share);
+    }
+    for (wave, own) in faults {
+        if let Some(share) = share_of.get(&wave.workgroup) {
+            shares[*share].faults.insert(wave, own);
+        }
+    }
+    shares
+}
+
+/// Executes workgroups of a dispatch, each alone, and finds the faults that are drawn in them.
+fn execute_share(
+    workload: &Workload,
+    (index, dispatch): (u32, &Dispatch),
+    alone: &Alone<'_>,
+    search: &Search<'_>,
+    Share { workgroups, faults }: Share,
+    after: &EmbeddedGpu,
+) -> Result<Vec<(u64, Planned)>, PlanError> {
+    let mut resolver = search.resolver((index, dispatch), faults);
+    let mut device = alone.device();
+    let (kernel, attendance) = (&dispatch.kernel, &workload.attendance);
+    for part in workgroups {
+        let end = workload.as_it_was(dispatch, &mut resolver, |observer| {
+            alone.execute(part, (&mut device, after), |device, execution, until| {
+                attendance.carry_to(kernel, execution, until, |execution, until| {
+                    device.advance(execution, observer, until)
+                })
+            })
+        });
+        match end.map_err(GoldenError::from)? {
+            AloneEnd::Same => {}
+            AloneEnd::Other => {
+                let workgroup = Some(part.position);
+                return Err(PlanError::NotTheSame { dispatch: index, workgroup });
+            }
+            AloneEnd::Faulted(fault) => {
+                return Err(workload.failed(index, workload.original(dispatch, fault)).into());
+            }
+        }
+    }
+    Ok(resolver.finish())
+}

@@ -1,0 +1,422 @@
+//! A program ready to run: a device with code and data in place.
+
+pub mod change;
+pub mod kernel_name;
+pub mod output;
+pub mod program;
+
+use crate::attendance::Attendance;
+use crate::golden::survey::surveyed;
+use crate::golden::{Golden, GoldenError};
+use crate::inject::cell::Cells;
+use crate::inject::injection::Ending;
+use crate::inject::run::run;
+use crate::population::Resources;
+use crate::site::Unit;
+use crate::workload::change::apply;
+use crate::workload::output::Output;
+use crate::workload::program::{Buffer, Program};
+use flipwave_codeobj::LineTable;
+use flipwave_device::{
+    Address, Completion, Device, DeviceError, DeviceFault, Dispatch, FaultCause, KernelPacket,
+    WaveId, WaveLocation,
+};
+use flipwave_isa::{AccVgpr, Register, RegisterRange, Sgpr, Target, Vgpr};
+use flipwave_sim::strict::{StrictOptions, Violation};
+use flipwave_sim::{
+    ByteSet, EmbeddedGpu, Fidelity, FidelityCheck, Footprints, Observer, Policy, Stalls,
+    Unobserved, WaveState,
+};
+use flipwave_tools::Guest;
+use std::collections::BTreeMap;
+use std::iter;
+use std::sync::Arc;
+
+/// A prepared workload. Each run starts from a clone of the device, so runs cannot see each
+/// other.
+#[derive(Clone)]
+pub struct Workload {
+    /// The device with code objects loaded and buffers filled.
+    pub device: EmbeddedGpu,
+    /// What it launches, and what it leaves.
+    pub program: Program,
+    /// Code that was rewritten, as it was, by module: faults are injected into that.
+    pub guests: BTreeMap<u32, Arc<Guest>>,
+    /// Who looks after its runs.
+    pub attendance: Attendance,
+}
+
+impl Workload {
+    /// Runs the workload without a fault.
+    ///
+    /// # Errors
+    /// [`GoldenError`] if a dispatch does not complete or the device refuses a request.
+    pub fn golden(&self) -> Result<Golden, GoldenError> {
+        self.run_fault_free(|_, device, dispatch| self.dispatch(device, dispatch))
+    }
+
+    /// Runs the workload without a fault, and reports what breaks the rules of the hardware.
+    ///
+    /// # Errors
+    /// As [`Workload::golden`].
+    pub fn golden_strict(&self) -> Result<(Golden, Vec<Violation>), GoldenError> {
+        self.golden_strict_with(StrictOptions::default())
+    }
+
+    /// Like [`Workload::golden_strict`], with options.
+    ///
+    /// # Errors
+    /// As [`Workload::golden`].
+    pub fn golden_strict_with(
+        &self,
+        options: StrictOptions,
+    ) -> Result<(Golden, Vec<Violation>), GoldenError> {
+        let mut violations = Vec::new();
+        let golden = self.run_fault_free(|_, device, dispatch| {
+            let mut execution = device.begin(dispatch)?;
+            let kernel = &dispatch.kernel;
+            let (end, found) =
+                self.attendance.finish_strict(kernel, device, &mut execution, options)?;
+            violations.extend(found);
+            Ok(end)
+        })?;
+        Ok((golden, violations))
+    }
+
+    /// Runs the workload without a fault; besides, which of the operations executed are exact, and
+    /// what results that are not settled decide. The run is the same as [`Workload::golden`]'s.
+    ///
+    /// # Errors
+    /// As [`Workload::golden`].
+    pub fn golden_with_fidelity(&self) -> Result<(Golden, Fidelity), GoldenError> {
+        let mut check = FidelityCheck::new();
+        let settled_from = self.settled_from();
+        let golden = self.run_fault_free(|index, device, dispatch| {
+            if index == settled_from {
+                check.only_count();
+            }
+            let mut execution = device.begin(dispatch)?;
+            device.begin_fidelity(&dispatch.kernel, &execution, &mut check);
+            self.attendance.carry_on(&dispatch.kernel, &mut execution, |execution, until| {
+                device.advance_with_fidelity(execution, &mut Unobserved, &mut check, until)
+            })
+        })?;
+        Ok((golden, self.fidelity(&mut check)))
+    }
+
+    /// The dispatch from which on, as far as the code shows, nothing is decided by results that are not
+    /// settled.
+    pub(crate) fn settled_from(&self) -> u32 {
+        let mut known = BTreeMap::new();
+        for (index, dispatch) in self.program.dispatches.iter().enumerate().rev() {
+            let is_first = index == 0;
+            let known = known.entry((dispatch.module.0, &dispatch.kernel, is_first));
+            if !*known.or_insert_with(|| self.device.has_settled_course(dispatch, !is_first)) {
+                return index as u32 + 1;
+            }
+        }
+        0
+    }
+
+    /// What was found of the fidelity of a run.
+    pub(crate) fn fidelity(&self, check: &mut FidelityCheck) -> Fidelity {
+        let mut fidelity = self.device.fidelity(check);
+        for own in &mut fidelity.decisions {
+            if let Some(guest) = self.guests.get(&own.module.0) {
+                let wave = own.wave.unwrap_or(WaveId { workgroup: [0; 3], wave: 0 });
+                own.pc = guest.place(WaveLocation { pc: own.pc, wave }).pc;
+            }
+        }
+        fidelity
+    }
+
+    /// Runs the workload without a fault; also returns accesses beyond the LDS of a workgroup
+    /// or the private memory of a work-item, each with the index of its dispatch, however the run ends.
+    /// The run is the same as [`Workload::golden`]'s.
+    pub fn golden_within_segments(&self) -> (Result<Golden, GoldenError>, Vec<(u32, Violation)>) {
+        let mut violations = Vec::new();
+        let golden = self.run_fault_free(|index, device, dispatch| {
+            let found = (&mut violations, None);
+            let (end, _) = surveyed(self, (index, dispatch), device, None, None, found)?;
+            Ok(end)
+        });
+        (golden, violations)
+    }
+
+    /// Whether the workload without a fault writes a byte of each output, in their order. What
+    /// happens to memory between dispatches does not count.
+    ///
+    /// # Errors
+    /// As [`Workload::golden`].
+    pub fn written_outputs(&self) -> Result<Vec<bool>, GoldenError> {
+        let sets = self
+            .program
+            .outputs
+            .iter()
+            .map(|output| ByteSet::of_runs([(output.address, output.bytes as u64)]));
+        let mut outputs: Vec<(ByteSet, bool)> = sets.map(|bytes| (bytes, false)).collect();
+        self.run_fault_free(|_, device, dispatch| {
+            let mut touched = Footprints::default();
+            let end = self.run(device, dispatch, &mut Unobserved, Some(&mut touched))?;
+            for (bytes, is_written) in &mut outputs {
+                *is_written |= touched.iter().any(|(_, own)| own.written.intersects(bytes));
+            }
+            Ok(end)
+        })?;
+        Ok(outputs.into_iter().map(|(_, is_written)| is_written).collect())
+    }
+
+    /// Runs a dispatch of the workload on a clone of its device.
+    pub(crate) fn dispatch(
+        &self,
+        device: &mut EmbeddedGpu,
+        dispatch: &Dispatch,
+    ) -> Result<Completion, DeviceError> {
+        self.run(device, dispatch, &mut Unobserved, None)
+    }
+
+    /// Runs a dispatch of the workload on a clone of its device, watched.
+    pub(crate) fn observe(
+        &self,
+        device: &mut EmbeddedGpu,
+        dispatch: &Dispatch,
+        observer: &mut dyn Observer,
+    ) -> Result<Completion, DeviceError> {
+        self.as_it_was(dispatch, observer, |observer| self.run(device, dispatch, observer, None))
+    }
+
+    /// Runs a dispatch by `run` under an observer that shows `observer` its code as it was.
+    pub(crate) fn as_it_was<T>(
+        &self,
+        dispatch: &Dispatch,
+        observer: &mut dyn Observer,
+        run: impl FnOnce(&mut dyn Observer) -> T,
+    ) -> T {
+        match self.guests.get(&dispatch.module.0) {
+            Some(guest) => run(&mut guest.observe(observer)),
+            None => run(observer),
+        }
+    }
+
+    /// Runs a dispatch, its code as it is, watched; adds to `footprints`, if there are any, what its
+    /// workgroups touch.
+    pub(crate) fn run(
+        &self,
+        device: &mut EmbeddedGpu,
+        dispatch: &Dispatch,
+        observer: &mut dyn Observer,
+        footprints: Option<&mut Footprints>,
+    ) -> Result<Completion, DeviceError> {
+        let mut execution = device.begin(dispatch)?;
+        self.attendance.finish(&dispatch.kernel, device, &mut execution, observer, footprints)
+    }
+
+    /// A fault in a dispatch's code, where it would be in the code as it was.
+    pub(crate) fn original(&self, dispatch: &Dispatch, fault: DeviceFault) -> DeviceFault {
+        fault.map_places(|place| self.original_place(dispatch, place))
+    }
+
+    /// A place in a dispatch's code, where it would be in the code as it was.
+    pub(crate) fn original_place(&self, dispatch: &Dispatch, place: WaveLocation) -> WaveLocation {
+        match self.guests.get(&dispatch.module.0) {
+            Some(guest) => guest.place(place),
+            None => place,
+        }
+    }
+
+    /// The GPU.
+    pub(crate) fn target(&self) -> &Target {
+        self.device.target()
+    }
+
+    /// SIMDs of a compute unit and lanes of a SIMD.
+    pub(crate) fn simds(&self) -> (u8, u8) {
+        Unit::simds(self.target())
+    }
+
+    pub(crate) fn wave_lanes(&self, dispatch: &Dispatch) -> u8 {
+        let object = self.device.code_object(dispatch.module);
+        let kernel = object.and_then(|object| object.kernel(&dispatch.kernel));
+        match kernel.map(|kernel| kernel.descriptor.wavefront_size()) {
+            Some(32) => 32,
+            _ => 64,
+        }
+    }
+
+    /// The words that faults strike.
+    pub(crate) fn cells(&self) -> Cells<'_> {
+        Cells { buffers: &self.program.buffers }
+    }
+
+    /// The source lines of a dispatch's code as it was, where it says them.
+    pub(crate) fn lines(&self, dispatch: &Dispatch) -> Option<&LineTable> {
+        let lines = match self.guests.get(&dispatch.module.0) {
+            Some(guest) => guest.lines(),
+            None => self.device.lines(dispatch.module)?,
+        };
+        (!lines.is_empty()).then_some(lines)
+    }
+
+    /// What the waves of a dispatch have, one of which is in `state`.
+    pub(crate) fn resources(&self, dispatch: &Dispatch, state: &WaveState<'_>) -> Resources {
+        let rows = |first: Register| {
+            let next = |register: &Register| register.offset(1);
+            let all = std::iter::successors(Some(first), next);
+            all.take_while(|register| state.lanes(*register).is_some()).collect::<Vec<_>>()
+        };
+        let object = self.device.code_object(dispatch.module);
+        let kernel = object.and_then(|object| object.kernel(&dispatch.kernel));
+        let sgprs = kernel.map_or(0, |kernel| kernel.descriptor.rsrc1.sgprs);
+        // Up to gfx9 the highest six of an allocation are VCC, FLAT_SCRATCH and XNACK_MASK
+        // (AMDGPUUsage, "GRANULATED_WAVEFRONT_SGPR_COUNT"); from gfx10 on 106 are numbered.
+        let numbered = if sgprs >= 128 { 106 } else { sgprs.saturating_sub(6).min(102) };
+        let mut registers = Vec::new();
+        for file in [rows(Register::Vgpr(Vgpr(0))), rows(Register::AccVgpr(AccVgpr(0)))] {
+            // A range has at most 255 registers.
+            let ranges = file.chunks(255).map(|some| RegisterRange::new(some[0], some.len() as u8));
+            registers.extend(ranges);
+        }
+        let halves = if state.wave_lanes() == 64 { 2 } else { 1 };
+        registers.push(RegisterRange::new(Register::Sgpr(Sgpr(0)), numbered as u8));
+        registers.push(RegisterRange::new(Register::VccLo, halves));
+        registers.push(RegisterRange::new(Register::ExecLo, halves));
+        registers.push(RegisterRange::new(Register::M0, 1));
+        registers.push(RegisterRange::new(Register::Scc, 1));
+        Resources {
+            registers,
+            lds_bytes: state.lds_bytes() as u64,
+            scratch_bytes: state.private_bytes().into(),
+            buffers: self.program.buffers.iter().map(|buffer| buffer.bytes as u64).collect(),
+        }
+    }
+
+    /// Runs the workload on a clone of the device, each dispatch by `dispatch_one`, which gets
+    /// its index. Waves that go round in loops for ever end it.
+    pub(crate) fn run_fault_free(
+        &self,
+        dispatch_one: impl FnMut(u32, &mut EmbeddedGpu, &Dispatch) -> Result<Completion, DeviceError>,
+    ) -> Result<Golden, GoldenError> {
+        let mut device = self.start()?;
+        device.set_policy(Policy { stalls: Stalls::End, ..device.policy() });
+        self.run_on(device, dispatch_one)
+    }
+
+    /// Runs the workload without a fault on a device as its first dispatch finds it, each dispatch by
+    /// `dispatch_one`, which gets its index.
+    pub(crate) fn run_on(
+        &self,
+        device: EmbeddedGpu,
+        mut dispatch_one: impl FnMut(
+            u32,
+            &mut EmbeddedGpu,
+            &Dispatch,
+        ) -> Result<Completion, DeviceError>,
+    ) -> Result<Golden, GoldenError> {
+        let limits: Vec<u64> =
+            self.program.dispatches.iter().map(|own| own.instruction_limit).collect();
+        let ended = run(self, &limits, device, |index, device, own| {
+            check_packet(index, device, own)?;
+            Ok::<_, GoldenError>(dispatch_one(index, device, own)?)
+        });
+        match ended? {
+            Ending::Completed { outputs, statistics } => Ok(Golden { outputs, statistics }),
+            Ending::Faulted { dispatch, fault } => Err(self.failed(dispatch, fault)),
+        }
+    }
+
+    /// A fault that ends a dispatch without a fault injected.
+    pub(crate) fn failed(&self, dispatch: u32, fault: DeviceFault) -> GoldenError {
+        let own = &self.program.dispatches[dispatch as usize];
+        let (kernel, place) = (own.kernel.clone(), fault.place);
+        match fault.cause {
+            FaultCause::Watchdog { executed } if self.attendance.is_stopped() => {
+                GoldenError::Stopped { dispatch, kernel, executed, place }
+            }
+            FaultCause::Watchdog { executed } if executed >= own.instruction_limit => {
+                GoldenError::TooLong { dispatch, kernel, executed, place }
+            }
+            _ => GoldenError::Faulted { dispatch, kernel, fault },
+        }
+    }
+
+    /// A clone of the device, as the first dispatch finds it.
+    pub(crate) fn start(&self) -> Result<EmbeddedGpu, DeviceError> {
+        let mut device = self.device.clone();
+        self.change(&mut device, 0)?;
+        Ok(device)
+    }
+
+    /// Changes memory as it changes before dispatch number `index`, or after the last.
+    ///
+    /// # Errors
+    /// None on a device that has run what comes before.
+    pub(crate) fn change(&self, device: &mut EmbeddedGpu, index: usize) -> Result<(), DeviceError> {
+        self.program.changes.before(index).iter().try_for_each(|change| apply(change, device))
+    }
+
+    /// The outputs as they are in the memory of `device`, a clone of the workload's own.
+    ///
+    /// # Errors
+    /// [`DeviceError`] where the device has no such memory.
+    pub fn read_outputs(&self, device: &EmbeddedGpu) -> Result<Vec<Vec<u8>>, DeviceError> {
+        let read = |output: &Buffer| {
+            let mut bytes = vec![0; output.bytes];
+            device.read(output.address, &mut bytes)?;
+            Ok(bytes)
+        };
+        self.program.outputs.iter().map(read).collect()
+    }
+
+    /// The same as what a run has left.
+    pub(crate) fn outputs(&self, device: &EmbeddedGpu) -> Result<Vec<Output>, DeviceError> {
+        Ok(self.read_outputs(device)?.into_iter().map(Output::from).collect())
+    }
+
+    /// The same beside the fault-free run, which has left `after`, where that is there: the outputs share what
+    /// is the same.
+    pub(crate) fn outputs_beside(
+        &self,
+        device: &EmbeddedGpu,
+        golden: &Golden,
+        after: Option<&EmbeddedGpu>,
+    ) -> Result<Vec<Output>, DeviceError> {
+        let beside = |(buffer, golden): (&Buffer, &Output)| {
+            let (start, length) = (buffer.address, buffer.bytes as u64);
+            let parts = after.map(|after| device.unshared_with(after, start, length));
+            let parts = parts.unwrap_or_else(|| iter::once(0..length).collect());
+            const BLOCK: u64 = Output::BLOCK as u64;
+            let (mut changed, mut next, mut block) = (Vec::new(), 0, Vec::new());
+            for part in parts {
+                for number in next.max(part.start / BLOCK)..part.end.div_ceil(BLOCK) {
+                    let first = number * BLOCK;
+                    block.resize(BLOCK.min(length - first) as usize, 0);
+                    device.read(Address(start.0 + first), &mut block)?;
+                    if golden.block(number as usize) != block {
+                        changed.push((number as usize, block.clone()));
+                    }
+                    next = number + 1;
+                }
+            }
+            Ok(golden.with(changed))
+        };
+        self.program.outputs.iter().zip(&golden.outputs).map(beside).collect()
+    }
+}
+
+/// Checks that a packet in memory, which the device executes, agrees with the record, which is used
+/// where there is no device.
+fn check_packet(index: u32, device: &EmbeddedGpu, own: &Dispatch) -> Result<(), GoldenError> {
+    let Some(queued) = own.queued else { return Ok(()) };
+    let mut bytes = [0; KernelPacket::SIZE];
+    device.read(queued.packet, &mut bytes)?;
+    let packet = KernelPacket::from_bytes(&bytes);
+    let Dispatch { grid, workgroup, dynamic_lds, .. } = *own;
+    let kernel = device.code_object(own.module).and_then(|object| object.kernel(&own.kernel));
+    let declared = kernel.map_or(0, |kernel| kernel.descriptor.group_segment_fixed_size);
+    let lds_bytes = declared.saturating_add(dynamic_lds);
+    if (packet.grid, packet.workgroup, packet.lds_bytes) == (grid, workgroup, lds_bytes) {
+        return Ok(());
+    }
+    let (dispatch, kernel) = (index, own.kernel.clone());
+    Err(GoldenError::OtherPacket { dispatch, kernel, grid, workgroup, lds_bytes, packet })
+}
