@@ -1,7 +1,7 @@
 //! A campaign's program in its plain and its hardened versions.
 
-use super::InStep;
 use super::error::HardeningError;
+use super::hardenings::InStep;
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
 use crate::file::element::ElementType;

@@ -2,7 +2,7 @@
 
 use super::code::Version;
 use super::error::HardeningError;
-use super::is_ranked;
+use super::ranking::is_ranked;
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
 use flipwave_analysis::{Coverage, Outcome, Row, rows};

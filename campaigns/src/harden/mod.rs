@@ -8,10 +8,12 @@
 mod code;
 mod curve;
 pub(crate) mod error;
+mod hardenings;
 mod ranking;
 mod tables;
 
 pub use error::HardeningError;
+pub use hardenings::{Escape, Hardenings, InStep};
 pub use ranking::RankedInstruction;
 
 use crate::error::CampaignError;
@@ -21,14 +23,13 @@ use crate::results::lock::FolderLock;
 use crate::run::injection_path::InjectionPath;
 use crate::run::progress::Progress;
 use crate::run::runners::of_prepared;
-use crate::run::{Report, RunOptions, run, run_on};
+use crate::run::{RunOptions, run, run_on};
 use crate::sample::{Allocation, SampleSize};
 use code::Plain;
 use curve::Reruns;
 use flipwave_analysis::{HardenedPoint, Outcome};
 use flipwave_harden::Comparing;
 use ranking::{Bought, Ranking};
-use std::path::{Path, PathBuf};
 
 /// The folder of the campaign on the plain program, in that of a hardening.
 const PLAIN: &str = "plain";
@@ -43,49 +44,6 @@ pub struct HardenOptions {
     pub holds_out: bool,
     /// How results are compared.
     pub comparing: Comparing,
-}
-
-/// What a hardening came to.
-#[derive(Clone, Debug)]
-pub struct Hardenings {
-    /// The campaign on the plain program.
-    pub plain: Report,
-    /// Each budget.
-    pub points: Vec<HardenedPoint>,
-    /// Budgets that are too small for anything, each with the least that protects an instruction.
-    pub too_small: Vec<(f64, f64)>,
-    /// The instructions that the program executes and that can be executed twice, those that bring most
-    /// for what they cost first.
-    pub ranking: Vec<RankedInstruction>,
-    /// What running plain and hardened code side by side has compared, for each budget.
-    pub steps: Vec<InStep>,
-    /// Faults in results that are executed twice and compared, and are SDC all the same: there must
-    /// be none.
-    pub escapes: Vec<Escape>,
-    /// The files that were written, tables and code objects.
-    pub files: Vec<PathBuf>,
-}
-
-/// What was compared of plain and hardened code side by side.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct InStep {
-    /// Instructions that both executed.
-    pub instructions: u64,
-    /// Values of registers that were compared before them.
-    pub registers: u64,
-    /// The first register that held something else, of a kernel that ended there.
-    pub differing: Option<String>,
-}
-
-/// A fault that a comparison should have seen.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Escape {
-    /// The budget of the hardened program.
-    pub budget: f64,
-    /// Its injection.
-    pub index: u64,
-    /// Its site.
-    pub site: String,
 }
 
 /// Hardens a campaign's program for each budget, and injects the campaign's faults into each version, with
@@ -132,7 +90,7 @@ pub fn harden(
         hardenings.steps.push(plain.keep_step(&version)?);
         for (number, module) in version.modules.values().enumerate() {
             let file = options.folder.join(format!("{name}-{number}.hsaco"));
-            put(&lock, &file, module.hardened.rewritten.object.bytes())?;
+            tables::put(&lock, &file, module.hardened.rewritten.object.bytes())?;
             hardenings.files.push(file);
         }
         let own = of(&name);
@@ -169,11 +127,6 @@ pub fn harden(
     Ok(hardenings)
 }
 
-/// Whether a fault is one of those that instructions are ranked by, where some are held out.
-fn is_ranked(index: u64) -> bool {
-    index.is_multiple_of(2)
-}
-
 /// Checks that the same faults can be injected into another version, and that budgets are some.
 fn check(campaign: &Campaign, budgets: &[f64]) -> Result<(), CampaignError> {
     let sample = &campaign.faults()?.sample;
@@ -198,11 +151,4 @@ fn check(campaign: &Campaign, budgets: &[f64]) -> Result<(), CampaignError> {
         Some(at) => Err(HardeningError::SameBudget { budget: budgets[at] }.into()),
         None => Ok(()),
     }
-}
-
-/// Writes a file of a folder that is locked, whole or not at all.
-fn put(lock: &FolderLock, file: &Path, bytes: &[u8]) -> Result<(), FolderError> {
-    lock.folder()?;
-    let failed = |reason| FolderError::Access { path: file.to_owned(), reason };
-    flipwave_host::output::replace(file, bytes).map_err(failed)
 }

@@ -1,13 +1,13 @@
 //! The files of a hardening: what each budget brings, and which instructions it buys.
 
-use super::{Hardenings, put};
+use super::hardenings::Hardenings;
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
 use crate::results::folder::FolderError;
 use crate::results::lock::FolderLock;
 use flipwave_analysis::{HardenedPoint, Outcome, curve_svg};
 use flipwave_host::output::Cells;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const CURVE: &str = "curve.csv";
 const PLOT: &str = "curve.svg";
@@ -65,4 +65,11 @@ fn curve(points: &[HardenedPoint]) -> csv::Result<Vec<u8>> {
         table.write_record(cells)?;
     }
     table.into_inner().map(Cells::into_inner).map_err(|error| error.into_error().into())
+}
+
+/// Writes a file of a folder that is locked, whole or not at all.
+pub fn put(lock: &FolderLock, file: &Path, bytes: &[u8]) -> Result<(), FolderError> {
+    lock.folder()?;
+    let failed = |reason| FolderError::Access { path: file.to_owned(), reason };
+    flipwave_host::output::replace(file, bytes).map_err(failed)
 }

@@ -1,6 +1,7 @@
 //! The fault-free run.
 
 pub mod boundaries;
+mod run;
 pub mod stored;
 pub mod survey;
 
