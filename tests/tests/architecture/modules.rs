@@ -4,6 +4,8 @@
 //! an item that a `mod.rs` re-exports is a use of the item's file, and a use of an item that a `mod.rs` defines
 //! is a use of that `mod.rs`. A re-export by itself is no use.
 
+use petgraph::graph::NodeIndex;
+use petgraph::visit::EdgeRef;
 use proc_macro2::{TokenStream, TokenTree};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -42,11 +44,19 @@ pub fn texts(source: &Path) -> BTreeMap<ModulePath, String> {
     modules
 }
 
+/// Files that use each other in a circle.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Circle {
+    pub files: Vec<String>,
+    /// The uses within the circle, `user -> used`.
+    pub uses: Vec<String>,
+}
+
 /// The groups of files that use each other in a circle, largest first.
 ///
 /// # Panics
 /// Panics on files that are not Rust.
-pub fn circles(texts: &BTreeMap<ModulePath, String>) -> Vec<Vec<String>> {
+pub fn circles(texts: &BTreeMap<ModulePath, String>) -> Vec<Circle> {
     let modules: Modules = texts
         .iter()
         .map(|(path, text)| {
@@ -69,13 +79,21 @@ pub fn circles(texts: &BTreeMap<ModulePath, String>) -> Vec<Vec<String>> {
         }
     }
     let name = |path: &ModulePath| if path.is_empty() { "lib".into() } else { path.join("::") };
-    let mut circles: Vec<Vec<String>> = petgraph::algo::tarjan_scc(&graph)
-        .into_iter()
-        .filter(|files| files.len() > 1)
-        .map(|files| files.into_iter().map(|node| name(graph[node])).collect())
-        .collect();
-    circles.iter_mut().for_each(|circle| circle.sort());
-    circles.sort_by_key(|circle| std::cmp::Reverse(circle.len()));
+    let circle = |nodes: Vec<NodeIndex>| {
+        let mut files: Vec<String> = nodes.iter().map(|node| name(graph[*node])).collect();
+        let edges = graph.edge_references();
+        let within =
+            edges.filter(|edge| nodes.contains(&edge.source()) && nodes.contains(&edge.target()));
+        let mut uses: Vec<String> = within
+            .map(|edge| [edge.source(), edge.target()].map(|node| name(graph[node])).join(" -> "))
+            .collect();
+        files.sort();
+        uses.sort();
+        Circle { files, uses }
+    };
+    let groups = petgraph::algo::tarjan_scc(&graph).into_iter().filter(|files| files.len() > 1);
+    let mut circles: Vec<Circle> = groups.map(circle).collect();
+    circles.sort_by_key(|circle| std::cmp::Reverse(circle.files.len()));
     circles
 }
 

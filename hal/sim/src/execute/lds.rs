@@ -2,59 +2,22 @@
 //! Reads outside the workgroup's allocation give zero, writes there are dropped (ISA manual,
 //! "LDS out-of-range behavior").
 
+mod bytes;
+mod operands;
 mod whole_wave;
 
+pub use bytes::{modify, read, write};
+pub use operands::{addresses, by_thread, two_offsets};
 pub use whole_wave::{at_once, load, store};
 
 use crate::execute::exchange::Loaded;
 use crate::execute::vector_memory;
 use crate::instruction::lds::LdsAccess;
 use crate::instruction::{Element, Op};
-use crate::memory::atomic::Atomic;
 use crate::wave::level::at_each_level;
 use crate::wave::{LANES, Row, RowIndex, ScalarIndex, Wave};
-use flipwave_device::{Address, FaultCause};
-use flipwave_isa::Lane;
-
-/// Bytes at an LDS address, zero where they are out of range.
-pub fn read(lds: &[u8], at: u32, length: usize) -> [u8; 16] {
-    let mut bytes = [0; 16];
-    let start = at as usize;
-    if let Some(range) = start.checked_add(length).and_then(|end| lds.get(start..end)) {
-        bytes[..length].copy_from_slice(range);
-    }
-    bytes
-}
-
-/// Writes at an LDS address, if in range.
-pub fn write(lds: &mut [u8], at: u32, bytes: &[u8]) {
-    let start = at as usize;
-    if let Some(range) = start.checked_add(bytes.len()).and_then(|end| lds.get_mut(start..end)) {
-        range.copy_from_slice(bytes);
-    }
-}
-
-/// Reads, modifies and writes one LDS word; gives the old value. The operands are the data and
-/// what is compared with or cleared.
-pub fn modify(
-    lds: &mut [u8],
-    at: u32,
-    lane: Lane,
-    atomic: Atomic,
-    [data, second]: [u64; 2],
-) -> Result<u64, FaultCause> {
-    let length = usize::from(atomic.bytes);
-    if !(at as usize).is_multiple_of(length) {
-        return Err(FaultCause::Misaligned {
-            address: Address(crate::memory::aperture::SHARED + u64::from(at)),
-            alignment: u32::from(atomic.bytes),
-            lane: Some(lane),
-        });
-    }
-    let old = u64_of(&read(lds, at, length));
-    write(lds, at, &atomic.apply(old, data, second).to_le_bytes()[..length]);
-    Ok(old)
-}
+use bytes::u64_of;
+use flipwave_device::FaultCause;
 
 at_each_level! {
     /// Executes an LDS operation.
@@ -200,39 +163,11 @@ pub fn lane_by_lane(
 }
 
 /// The first eight bytes.
-fn u64_of(bytes: &[u8; 16]) -> u64 {
-    u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|byte| bytes[byte]))
-}
-
 fn write_lane(wave: &mut Wave, destination: RowIndex, lane: usize, value: u64, bytes: u8) {
     wave.row_mut(destination).0[lane] = value as u32;
     if bytes == 8 {
         wave.row_mut(destination.plus(1)).0[lane] = (value >> 32) as u32;
     }
-}
-
-/// The address of each lane where M0 has the first: M0[15:0] and the offset, then four bytes per
-/// lane (ISA manual, "DS_READ_ADDTID_B32").
-pub fn by_thread(wave: &Wave, op: &Op) -> Row {
-    let first = (wave.scalar(ScalarIndex::M0) & 0xffff).wrapping_add(op.immediate as u32);
-    Row(std::array::from_fn(|lane| first.wrapping_add(4 * lane as u32)))
-}
-
-/// The two offsets that some operations have in the place of one.
-#[inline(always)]
-pub fn two_offsets(op: &Op) -> [u32; 2] {
-    [op.immediate as u32 & 0xff, op.immediate as u32 >> 8 & 0xff]
-}
-
-/// The address of each lane.
-#[inline(always)]
-pub fn addresses(wave: &Wave, op: &Op, offset: u32) -> Row {
-    let Some(row) = op.sources[0].row() else { return Row::splat(offset) };
-    let (row, mut addresses) = (wave.row(row), Row::ZERO);
-    for lane in 0..LANES {
-        addresses.0[lane] = row.0[lane].wrapping_add(offset);
-    }
-    addresses
 }
 
 /// Reads elements of `words` words into the destination, one after the other: each lies so many

@@ -1,6 +1,6 @@
 //! Moves, logic, shifts and bit fields of words.
 
-use super::{Lowering, any, by_lane, call};
+use super::lowering::{Lowering, any, by_lane, call};
 
 pub const TABLE: &[Lowering] = &[
     any("v_mov_b32", "%r = or W %a, zeroinitializer"),

@@ -1,6 +1,6 @@
 //! Operations on the bytes of words, and on each bit by a table.
 
-use super::{Lowering, any, low_half};
+use super::lowering::{Lowering, any, low_half};
 use std::fmt::Write;
 use std::sync::LazyLock;
 

@@ -1,6 +1,6 @@
 //! Comparisons.
 
-use super::{Lowering, any};
+use super::lowering::{Lowering, any};
 
 /// A comparison of half words with signs.
 macro_rules! signed_halves {

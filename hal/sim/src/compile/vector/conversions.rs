@@ -1,6 +1,6 @@
 //! Conversions, and what packs two results into a word.
 
-use super::{Lowering, any, half, halves, line, numbers, propagates};
+use super::lowering::{Lowering, any, half, halves, line, numbers, propagates};
 
 /// A number of single precision without what half precision does not hold: a multiple of its least one, and
 /// of as many digits.

@@ -1,7 +1,7 @@
 //! The steps of a correctly rounded division. What they do, and why, is said where the interpreter has
 //! them.
 
-use super::{Lowering, any, doubtful, propagates};
+use super::lowering::{Lowering, any, doubtful, propagates};
 use std::sync::LazyLock;
 
 /// A format of numbers, as the steps of a division have it.

@@ -1,6 +1,6 @@
 //! Minima, maxima and medians, of numbers: where one is a NaN, the interpreter has them.
 
-use super::{Lowering, half, line, low_half, numbers};
+use super::lowering::{Lowering, half, line, low_half, numbers};
 
 /// One of two that are no NaNs, minus zero being less than plus zero: the first if it is on that side of
 /// the other, or if neither is and `$bits`, which is one of them, has a minus sign.

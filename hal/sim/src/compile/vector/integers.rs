@@ -1,6 +1,6 @@
 //! Integers of 16, 32 and 64 bits.
 
-use super::{Lowering, any, call, half, low_half};
+use super::lowering::{Lowering, any, call, half, low_half};
 
 /// The one in the middle of three.
 macro_rules! median {

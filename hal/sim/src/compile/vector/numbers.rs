@@ -1,6 +1,6 @@
 //! Sums, products, what scales or cuts, and the parts of numbers.
 
-use super::{Lowering, any, call, doubtful, half, high_half, low_half, propagates};
+use super::lowering::{Lowering, any, call, doubtful, half, high_half, low_half, propagates};
 
 /// A number times a power of two: exact in double precision, and rounded once.
 const SCALED: &str = "%least = call W @llvm.smax.W(W %b, W #-300)\n\

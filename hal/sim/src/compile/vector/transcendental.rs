@@ -1,7 +1,7 @@
 //! Reciprocals, roots, exponentials, logarithms, sines and cosines. How they are computed, and why, is said
 //! where the interpreter has them; the factors of its polynomials are these.
 
-use super::{Lowering, half, propagates};
+use super::lowering::{Lowering, half, propagates};
 use crate::execute::operations::elementary::{
     COSINE, EXPONENTIAL, GREATEST_EXPONENT, LOGARITHM, SINE, WHOLE,
 };

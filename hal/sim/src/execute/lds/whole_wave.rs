@@ -1,7 +1,7 @@
 //! LDS operations on all lanes at once. `false`, and nothing is done that would not be done again, where
 //! an element is out of range or misaligned.
 
-use super::{addresses, by_thread, two_offsets};
+use super::operands::{addresses, by_thread, two_offsets};
 use crate::execute::lane_access::{self, Part, Placed};
 use crate::instruction::lds::LdsAccess;
 use crate::instruction::{Element, Op};

@@ -1,6 +1,6 @@
 //! Moves, logic, shifts and bit fields of 32-bit words.
 
-use super::operations;
+use super::row::operations;
 use super::scaled::next_random;
 use crate::execute::lane::LowHalf;
 

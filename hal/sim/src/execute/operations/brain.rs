@@ -3,7 +3,7 @@
 
 use super::choice::{maximum_number, minimum_number};
 use super::elementary::{exp2, log2};
-use super::operations;
+use super::row::operations;
 use super::transcendental::{cosine, reciprocal, reciprocal_root, sine};
 use crate::execute::lane::rounding::Rounder;
 use crate::execute::lane::small_float::{Rounding, SmallFloat, brain_to_single, single_to_brain};

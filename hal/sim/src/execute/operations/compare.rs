@@ -6,7 +6,8 @@
     reason = "the operations with n are defined as negations, true for NaNs"
 )]
 
-use super::{operations, sources};
+use super::row::operations;
+use super::sources;
 use crate::execute::lane::binary16::to_f32;
 use half::f16;
 

@@ -1,6 +1,7 @@
 //! Conversions. To integers they saturate, and NaN gives zero.
 
-use super::{operations, sources};
+use super::row::operations;
+use super::sources;
 use crate::execute::lane::binary16::{from_f32, to_f32};
 use crate::execute::lane::{Float, Pair};
 use half::f16;

@@ -1,8 +1,8 @@
 //! Operations that are not lane by lane: moves between lanes and scalars, exchanges, and results
 //! wider than two words.
 
-use super::WholeWaveOperation;
 use super::media::masked_difference;
+use super::row::WholeWaveOperation;
 use crate::execute::lane::Kind;
 use crate::execute::operand::scalar_word;
 use crate::instruction::Op;

@@ -1,7 +1,8 @@
 //! Cube map coordinates. The axis with the greatest magnitude names the face; in a tie z goes
 //! before y, and y before x.
 
-use super::{operations, sources};
+use super::row::operations;
+use super::sources;
 
 operations! {
     /// Face and coordinates.

@@ -4,7 +4,8 @@
 //! iteration neither overflows nor loses bits, scaling back in the last step (`v_div_fmas`), and
 //! putting in what the iteration cannot give (`v_div_fixup`).
 
-use super::{operations, sources};
+use super::row::operations;
+use super::sources;
 use crate::execute::lane::LowHalf;
 use crate::execute::lane::binary16::sum_to_odd;
 use crate::execute::lane::rounding::{ByMode, Number, Rounder};

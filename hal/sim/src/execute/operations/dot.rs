@@ -1,6 +1,7 @@
 //! Dot products of the elements of two words, added to a third.
 
-use super::{operations, single, summed_dot};
+use super::row::operations;
+use super::{single, summed_dot};
 use crate::execute::lane::binary16::to_f32;
 use crate::execute::lane::small_float::{Rounding, SmallFloat, brain_to_single, single_to_brain};
 use crate::execute::lane::{LaneValue, LowHalf, Pair, binary16, settle};

@@ -1,8 +1,9 @@
 //! Double precision.
 
 use super::choice::{maximum, minimum};
+use super::row::operations;
 use super::single::fraction;
-use super::{operations, sources};
+use super::sources;
 
 /// The greatest number below one.
 const BELOW_ONE: f64 = f64::from_bits(0x3fef_ffff_ffff_ffff);

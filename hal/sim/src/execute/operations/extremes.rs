@@ -5,7 +5,8 @@
 use super::choice::{
     maximum_number, maximum_or_nan, median_number, minimum_number, minimum_or_nan,
 };
-use super::{operations, sources};
+use super::row::operations;
+use super::sources;
 use crate::execute::lane::{LowHalf, Pair};
 use half::f16;
 

@@ -2,8 +2,9 @@
 //! keep the high half of the destination; the others clear it.
 
 use super::choice::{maximum, median, minimum};
+use super::row::operations;
 use super::single::fraction;
-use super::{operations, sources};
+use super::sources;
 use crate::execute::lane::LowHalf;
 use crate::execute::lane::binary16::{flush, from_f32, to_f32};
 use crate::execute::lane::rounding::{Number, Rounder};

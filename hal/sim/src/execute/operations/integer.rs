@@ -1,6 +1,6 @@
 //! 32-bit integer arithmetic.
 
-use super::operations;
+use super::row::operations;
 
 /// A 24-bit unsigned factor: the low bits of a word.
 #[inline(always)]

@@ -2,7 +2,7 @@
 //! multiply-adds that take sources from lanes of their group of four, active or not. A parameter P0 is in
 //! lane 0 of the group, P10 in lane 1, P20 in lane 2.
 
-use super::WholeWaveOperation;
+use super::row::WholeWaveOperation;
 use crate::execute::lane::binary16::{from_f32, to_f32};
 use crate::execute::lane::rounding::{ByMode, Rounder};
 use crate::execute::lane::{Kind, LaneResult, LaneValue, settle};

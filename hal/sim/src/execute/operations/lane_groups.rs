@@ -1,7 +1,7 @@
 //! Moves between the lanes of a group, of which a scalar says how many lanes it has (gfx1250; CDNA 5
 //! ISA, 15.14, as public tests restate it). Sources: what is moved, by how much, and the group's width.
 
-use super::WholeWaveOperation;
+use super::row::WholeWaveOperation;
 use crate::execute::lane::Kind;
 use crate::execute::operand::scalar_word;
 use crate::instruction::Op;

@@ -9,18 +9,22 @@ pub(super) mod avx512;
 mod element;
 mod fused;
 mod lines;
+mod registers;
 mod sizes;
 mod tables;
 mod vectors;
 mod wide;
 
-use super::{MatrixProduct, WholeWaveOperation, sources};
+use super::row::{MatrixProduct, WholeWaveOperation};
+use super::sources;
 use crate::execute::matrix_sum::{MatrixElement, ProductShape, Steps, SummedElement};
-use crate::execute::operand::scalar_word;
-use crate::instruction::{Op, Word};
+use crate::instruction::Op;
 use crate::wave::{LANES, Level, Machine, Row, Wave};
 use element::{Brain, Byte, Double, Element, Fused, Half, Pairwise, Single};
-use flipwave_isa::{Family, Float8, Generation, LaneMask};
+use flipwave_isa::{Float8, Generation, LaneMask};
+#[cfg(target_arch = "x86_64")]
+use registers::MOST_DEPTH;
+use registers::{Elements, MOST_ELEMENTS, MOST_ROWS, joined, negation, permuted, row};
 
 /// Rows of a table: name, element type, rows and columns, products per sum, matrices side by
 /// side.
@@ -133,23 +137,6 @@ pub(super) fn operations(machine: Machine) -> impl Iterator<Item = &'static Whol
     let wide = wide.then(|| tables::operations(machine.float8));
     SHARED.iter().chain(short).chain(wide.into_iter().flatten())
 }
-
-/// The most elements of A or B that a lane holds.
-const MOST_ELEMENTS: usize = 4;
-/// The most products of a sum.
-#[cfg(target_arch = "x86_64")]
-const MOST_DEPTH: usize = 16;
-/// The most words of C or D that a lane holds.
-const MOST_ROWS: usize = 32;
-
-/// What each lane holds of A or B.
-type Elements<T> = [[T; MOST_ELEMENTS]; LANES];
-
-/// A value of each lane.
-type Lanes<T> = [T; LANES];
-
-/// Most products that are summed one lane after another.
-const MOST_GROUP: usize = 4;
 
 /// D = A * B + C: for hosts with fused multiply-add compiled for each shape, and for x86-64 hosts
 /// without, which are few, once for all shapes of a type.
@@ -308,12 +295,6 @@ fn sum_by_steps<E: Element>(
     Some(SummedElement::words(row, lane, E::SUM_WORDS, value))
 }
 
-/// The sign bit of a double, if a source is negated, which only double precision can have.
-#[inline(always)]
-fn negation(op: &Op, source: usize) -> u64 {
-    u64::from(op.inst.modifiers.negated_sources >> source & 1) << 63
-}
-
 /// A lane's elements of a source, which is one word or two.
 #[inline(always)]
 fn elements<E: Element>(wave: &Wave, op: &Op, source: usize, each: usize) -> Elements<E::Value> {
@@ -337,50 +318,6 @@ fn sum_rows<E: Element>(wave: &Wave, op: &Op, index: usize) -> [Row; 2] {
         None => row(wave, op.sources[2].words[at]),
     };
     [word(0), if E::SUM_WORDS == 2 { word(1) } else { Row::ZERO }]
-}
-
-/// The word of C that holds the `index`-th element of each lane, where a sum is a word; the word of D
-/// where the operation names no other register for it.
-fn sum_row(wave: &Wave, op: &Op, index: usize) -> Row {
-    if op.inst.operation.is(Family::SparseMfma) {
-        return *wave.row(op.destination.plus(index as u16));
-    }
-    match op.sources[2].row() {
-        Some(first) => *wave.row(first.plus(index as u16)),
-        None => row(wave, op.sources[2].words[0]),
-    }
-}
-
-/// A word of a source in all lanes.
-#[inline(always)]
-fn row(wave: &Wave, word: Word) -> Row {
-    match word {
-        Word::Row(row) => *wave.row(row),
-        other => Row::splat(scalar_word(wave, other)),
-    }
-}
-
-/// A lane's two words.
-#[inline(always)]
-fn joined(rows: &[Row; 2], lane: usize) -> u64 {
-    u64::from(rows[0].0[lane]) | u64::from(rows[1].0[lane]) << 32
-}
-
-/// The lanes of B as `blgp` rearranges them (ISA manual, "BLGP").
-#[inline(always)]
-fn permuted<T: Copy>(elements: &Elements<T>, pattern: u8) -> Elements<T> {
-    std::array::from_fn(|lane| elements[permuted_lane(pattern, lane)])
-}
-
-#[inline(always)]
-fn permuted_lane(pattern: u8, lane: usize) -> usize {
-    match pattern & 7 {
-        0 => lane,
-        1 => lane % 32,
-        2 => lane % 32 + 32,
-        3 => (lane + 16) % LANES,
-        pattern => lane % 16 + 16 * usize::from(pattern - 4),
-    }
 }
 
 /// Where elements of C and D lie. Rows of a matrix go down the registers of a lane a few at a

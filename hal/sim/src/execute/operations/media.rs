@@ -1,6 +1,6 @@
 //! Sums of absolute differences and other byte-wise operations.
 
-use super::operations;
+use super::row::operations;
 
 operations! {
     /// Byte-wise operations.

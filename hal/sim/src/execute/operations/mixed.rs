@@ -3,7 +3,8 @@
 //! these for `fptrunc (fma ...)`. The second rounding is that of half precision, and overflows
 //! only if the first did not.
 
-use super::{operations, sources};
+use super::row::operations;
+use super::sources;
 use crate::execute::lane::binary16::from_f32;
 use crate::execute::lane::rounding::Rounder;
 use crate::execute::lane::{HighHalf, LaneValue, LowHalf, Mixed, settle};

@@ -1,7 +1,8 @@
 //! Packed operations: the same on two elements.
 
 use super::choice::{maximum, minimum};
-use super::{operations, sources};
+use super::row::operations;
+use super::sources;
 use crate::execute::lane::rounding::{Number, Rounder};
 use crate::execute::lane::{Float, LaneValue, Pair, settle};
 use half::f16;

@@ -1,6 +1,6 @@
 //! Integer operations whose `clamp` modifier saturates the result to the range of its type.
 
-use super::operations;
+use super::row::operations;
 use super::wide::signed_sum;
 use crate::execute::lane::{LowHalf, Pair};
 

@@ -5,8 +5,9 @@
 //!
 //! Results that are a byte go to the byte that `op_sel` selects.
 
+use super::row::operations;
 use super::small_float::clamps;
-use super::{operations, sources};
+use super::sources;
 use crate::execute::lane::binary16::to_f32;
 use crate::execute::lane::rounding::Rounder;
 use crate::execute::lane::small_float::{Rounding, SmallFloat, brain_to_single, power, widened};

@@ -1,7 +1,7 @@
 //! 16-bit integers. Operations that came with gfx9 keep the high half of the destination, the
 //! older ones clear it.
 
-use super::operations;
+use super::row::operations;
 use crate::execute::lane::LowHalf;
 
 operations! {

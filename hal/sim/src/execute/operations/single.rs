@@ -1,7 +1,8 @@
 //! Single precision.
 
 use super::choice::{maximum, median, minimum};
-use super::{operations, sources};
+use super::row::operations;
+use super::sources;
 use crate::execute::lane::rounding::{Number, Rounder};
 
 /// A denormal becomes zero of its sign.

@@ -4,7 +4,8 @@
 //!
 //! Rows that end in `fnuz` are those of targets with [`Float8::Fnuz`].
 
-use super::{operations, sources};
+use super::row::operations;
+use super::sources;
 use crate::execute::lane::binary16::{from_f32, to_f32};
 use crate::execute::lane::small_float::{Rounding, SmallFloat, single_to_brain, widened};
 use crate::execute::lane::{LowHalf, Pair};

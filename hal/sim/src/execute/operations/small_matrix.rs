@@ -9,7 +9,7 @@
 //! In what order and with what roundings products are summed is not published: here each product is
 //! added in the order of k, beginning with C, and each sum is rounded to single precision.
 
-use super::{MatrixProduct, WholeWaveOperation};
+use super::row::{MatrixProduct, WholeWaveOperation};
 use crate::execute::lane::Kind;
 use crate::execute::lane::small_float::{SmallFloat, power};
 use crate::execute::matrix_sum::{MatrixElement, ProductShape, Steps, SummedElement};

@@ -10,7 +10,7 @@
 //! manual, functional examples of `V_LOG_F32`, `V_SQRT_F32`, `V_SIN_F32`).
 
 use super::elementary::{cosine_of_part, exp2, log2, sine_of_part};
-use super::operations;
+use super::row::operations;
 use super::single::flush;
 use crate::execute::lane::Accuracy;
 use crate::execute::lane::binary16::to_f64;

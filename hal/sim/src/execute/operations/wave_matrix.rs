@@ -9,7 +9,7 @@
 //! with C; denormals are kept, MODE does not matter, and results of 16 bits are rounded to nearest even
 //! once, at the end. Sums of integers are exact, and wrap or saturate.
 
-use super::{MatrixProduct, WholeWaveOperation};
+use super::row::{MatrixProduct, WholeWaveOperation};
 use crate::execute::lane::small_float::{SmallFloat, brain_to_single, single_to_brain};
 use crate::execute::lane::{Kind, binary16};
 use crate::execute::matrix_sum::{

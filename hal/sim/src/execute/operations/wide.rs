@@ -1,6 +1,6 @@
 //! 64-bit integers.
 
-use super::operations;
+use super::row::operations;
 
 operations! {
     /// 64-bit integers.

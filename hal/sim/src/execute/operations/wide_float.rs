@@ -3,10 +3,11 @@
 //! Conversions"). What a scale does is in [`scaled`](super::scaled). On gfx1250 there are eight or
 //! sixteen numbers, which may have eight, six or four bits (LLVM, `VOP3Instructions.td`).
 
+use super::row::WholeWaveOperation;
 use super::scaled::{divided, next_random, product, single};
 use super::single::flush;
 use super::small_float::{BF8, FP8, clamps};
-use super::{WholeWaveOperation, sources};
+use super::sources;
 use crate::execute::lane::Kind;
 use crate::execute::lane::binary16::{self, from_f64, to_f32};
 use crate::execute::lane::small_float::{Rounding, SmallFloat, brain_to_single};

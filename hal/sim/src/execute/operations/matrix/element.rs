@@ -28,13 +28,14 @@
 #[cfg(target_arch = "x86_64")]
 use super::avx512::{self, Sum};
 use super::fused::{self, Factor, Rule, sum};
+use super::registers::{Elements, Lanes, MOST_GROUP};
 use super::sizes::{Bounds, Digits, Sizes};
-use super::{Elements, LANES, Lanes, MOST_GROUP};
 use crate::execute::lane::binary16::to_f32;
 use crate::execute::lane::small_float::{SmallFloat, brain_to_single};
 use crate::execute::lane::{Kind, LaneValue, settle};
 use crate::execute::matrix_sum::{Steps, SumType, chain, integers};
 use crate::execute::operations::single;
+use crate::wave::LANES;
 use half::f16;
 use std::marker::PhantomData;
 

@@ -1,7 +1,7 @@
 //! The rows of A and the columns of B as vectors of the host take them.
 
 use super::fused::{Factor, PLACES, ZERO_EXPONENT};
-use super::row;
+use super::registers::row;
 use super::vectors::{Term, Vector, WIDTH};
 use super::wide::{Format, MOST_WORDS};
 use crate::execute::lane::small_float::SmallFloat;

@@ -5,7 +5,8 @@ use super::wide::{
     Format, Shape, Sum, dense, dense_sum, scaled, scaled_steps, scaled_sum, sparse, sparse_sum,
 };
 use crate::execute::lane::Kind;
-use crate::execute::operations::{MatrixProduct, WholeWaveOperation, sources};
+use crate::execute::operations::row::{MatrixProduct, WholeWaveOperation};
+use crate::execute::operations::sources;
 use flipwave_isa::Float8;
 
 const SOURCES: &[Kind] = &[Kind::Word; 4];

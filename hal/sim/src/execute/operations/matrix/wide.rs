@@ -11,9 +11,9 @@
 use super::avx512;
 use super::fused::{Factor, Rule, sum, sum_by_steps};
 use super::lines::{Lines, words};
+use super::registers::{permuted_lane, row, sum_row};
 use super::sizes::{Bounds, Digits, Limits, Sizes};
 use super::vectors::{Term, Vector, WIDTH, add_fused, add_integers, add_together, are_tame};
-use super::{permuted_lane, row, sum_row};
 use crate::execute::lane::small_float::SmallFloat;
 use crate::execute::matrix_sum::{
     MatrixElement, ProductShape, Steps, SumType, SummedElement, integers,

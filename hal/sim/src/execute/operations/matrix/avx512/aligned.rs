@@ -1,10 +1,11 @@
 //! Sums of products as fixed-point numbers aligned to the greatest exponent: those of
 //! [`super::super::fused`], in vectors.
 
+use super::super::fused::Rule;
 use super::super::sizes::LEAST_OF_PRODUCT;
 use super::lines::vector;
+use super::product::load;
 use super::sums::Group;
-use super::{Rule, load};
 use std::arch::x86_64::*;
 
 /// The products of a group, and the exponents that go with what they are made of, two in a word.

@@ -1,7 +1,7 @@
 //! The rows of A and the columns of B as numbers of single precision.
 
 use super::super::sizes::{Digits, Sizes};
-use super::{CHUNKS, Elements, Registers, WIDTH};
+use super::product::{CHUNKS, Elements, Registers, WIDTH};
 use crate::execute::lane::small_float::SmallFloat;
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;

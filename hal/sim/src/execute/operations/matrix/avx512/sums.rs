@@ -1,9 +1,10 @@
 //! Sums of products, in vectors.
 
+use super::super::fused::Rule;
 use super::super::sizes::{Bounds, Limits};
 use super::aligned::{add_aligned, doubtful};
 use super::lines::{Lines, Parts, digits, vector};
-use super::{CHUNKS, MOST_REGISTERS, Product, QUAD, Registers, Rule, Sum, WIDTH, write};
+use super::product::{CHUNKS, MOST_REGISTERS, Product, QUAD, Registers, Sum, WIDTH, write};
 use crate::instruction::Op;
 use crate::wave::{LANES, Row, Wave};
 use std::arch::x86_64::*;
