@@ -6,14 +6,15 @@ use crate::outputs::compare::{OutputFormat, OutputRole, Tolerance};
 use crate::program::prepare::Prepared;
 use flipwave_analysis::ComparedOutput;
 use flipwave_injector::Buffer;
+use flipwave_host::output::float_text;
 use std::fmt;
 
 impl fmt::Display for Tolerance {
     /// `exactly`, `relative 1e-5`, `absolute 0.5 or relative 1e-5`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let limits = [
-            self.absolute.map(|limit| format!("absolute {limit:?}")),
-            self.relative.map(|limit| format!("relative {limit:?}")),
+            self.absolute.map(|limit| format!("absolute {}", float_text(limit))),
+            self.relative.map(|limit| format!("relative {}", float_text(limit))),
             self.ulp.map(|limit| format!("{limit} ULP")),
         ];
         let limits: Vec<String> = limits.into_iter().flatten().collect();

@@ -5,9 +5,11 @@
 //! A symbolic link is followed: what it leads to is written, and the link stays.
 
 mod cells;
+mod float_text;
 mod shown;
 
 pub use cells::{Cells, marked, unmarked};
+pub use float_text::float_text;
 pub use shown::{shown, shown_lines};
 
 use rustix::fs::OFlags;

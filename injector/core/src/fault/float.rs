@@ -1,7 +1,9 @@
 //! Errors relative to a floating-point value.
 
+use flipwave_host::output::float_text;
 use rustc_apfloat::ieee::{BFloat, Double, Half};
 use rustc_apfloat::{Float, FloatConvert};
+use std::fmt;
 
 /// How a floating-point number lies in a register, or in a pair of registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,6 +42,12 @@ impl RelativeError {
     pub(crate) fn apply(self, format: FloatFormat, before: u64) -> u64 {
         let old = format.number(before);
         if old.is_nan() { before } else { format.with(before, old * (1.0 + self.value())) }
+    }
+}
+
+impl fmt::Display for RelativeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&float_text(self.value()))
     }
 }
 

@@ -240,7 +240,7 @@ impl fmt::Display for FaultModel {
             FaultModel::OnesValue => f.write_str("ones_value"),
             FaultModel::StuckAtZero => f.write_str("stuck_at_zero"),
             FaultModel::StuckAtOne => f.write_str("stuck_at_one"),
-            FaultModel::RelativeError(error) => write!(f, "relative_error {:?}", error.value()),
+            FaultModel::RelativeError(error) => write!(f, "relative_error {error}"),
         }
     }
 }

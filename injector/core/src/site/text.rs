@@ -108,7 +108,7 @@ impl fmt::Display for Action {
             Action::StuckAtOne(mask) => write!(f, "stuck_at_one={mask:#010x}"),
             Action::Relative(format, error) => {
                 let key = RELATIVES.iter().find(|(own, _)| own == format);
-                write!(f, "{}={:?}", key.map_or("?", |(_, key)| key), error.value())
+                write!(f, "{}={error}", key.map_or("?", |(_, key)| key))
             }
         }
     }
