@@ -16,6 +16,7 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// What a kernel is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -392,7 +393,9 @@ fn find_rocm() -> PathBuf {
         .unwrap_or_else(|| "/usr".into())
 }
 
-/// Names, sizes and times of the device libraries: other ones give another text.
+/// Names, sizes and times of the device libraries, one line each: `opencl.bc 123456 1700000000000000000`.
+/// Times are in nanoseconds since 1970, negative before, and missing where the system gives none. The
+/// text goes into the digest that code objects are kept under.
 fn library_versions(folder: &Path) -> String {
     let mut lines: Vec<String> = std::fs::read_dir(folder)
         .into_iter()
@@ -402,13 +405,25 @@ fn library_versions(folder: &Path) -> String {
             let mut line = entry.file_name().to_string_lossy().into_owned();
             if let Ok(metadata) = std::fs::metadata(entry.path()) {
                 // Writing to a string cannot fail.
-                let _ = write!(line, " {} {:?}", metadata.len(), metadata.modified().ok());
+                let _ = write!(line, " {}", metadata.len());
+                if let Ok(time) = metadata.modified() {
+                    let _ = write!(line, " {}", nanoseconds(time));
+                }
             }
             line
         })
         .collect();
     lines.sort();
     lines.join("\n")
+}
+
+/// Nanoseconds since 1970.
+fn nanoseconds(time: SystemTime) -> i128 {
+    let count = |duration: Duration| i128::try_from(duration.as_nanos()).unwrap_or(i128::MAX);
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(since) => count(since),
+        Err(error) => -count(error.duration()),
+    }
 }
 
 #[cfg(test)]
@@ -495,6 +510,22 @@ mod tests {
         for option in ["-O1", "-includevalue.h", "-DNOW=__TIME__"] {
             compile(&compiler, option).expect_err("no compiler");
         }
+    }
+
+    #[test]
+    fn library_versions_have_a_fixed_text() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let times = [
+            ("b.bc", UNIX_EPOCH + Duration::new(1_700_000_000, 5)),
+            ("a.bc", UNIX_EPOCH - Duration::new(1, 500_000_000)),
+        ];
+        for (name, time) in times {
+            let file = std::fs::File::create(folder.path().join(name)).expect("created");
+            file.set_len(7).expect("grown");
+            file.set_modified(time).expect("a time");
+        }
+        let expected = "a.bc 7 -1500000000\nb.bc 7 1700000000000000005";
+        assert_eq!(library_versions(folder.path()), expected);
     }
 
     #[test]

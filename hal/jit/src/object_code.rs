@@ -79,12 +79,13 @@ fn identity(extensions: Extensions) -> String {
     // SAFETY: the numbers are written.
     unsafe { LLVMGetVersion(&mut major, &mut minor, &mut patch) };
     // What was kept before may have the mistake of `masked_logic`.
-    let version = format!("LLVM {major}.{minor}.{patch} without masked logic {extensions:?}");
+    let version = format!("LLVM {major}.{minor}.{patch} without masked logic");
+    // Keys depend on these names.
     match extensions {
-        Extensions::Avx2 => version,
+        Extensions::Avx2 => format!("{version} Avx2"),
         Extensions::Avx512 => {
             let [name, with] = [&HOST.name, &HOST.features].map(|own| own.to_string_lossy());
-            format!("{version} {name} {with}")
+            format!("{version} Avx512 {name} {with}")
         }
     }
 }

@@ -12,7 +12,7 @@ const TOPOLOGY: &str = "sys/devices/virtual/kfd/kfd/topology";
 const AMD: u32 = 0x1002;
 
 /// A file of the driver's.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceFile {
     /// Where it is, from the root on.
     pub path: String,
@@ -21,7 +21,7 @@ pub struct DeviceFile {
 }
 
 /// What a file of the driver's is.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileContent {
     /// A file with this text; a device is an empty one.
     Text(String),

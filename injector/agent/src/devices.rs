@@ -2,7 +2,7 @@
 
 use crate::session::Session;
 use flipwave_kfd::{DeviceFile, FileContent, device_files};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use sha2::{Digest, Sha256};
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -31,9 +31,7 @@ pub fn devices_folder(session: &Session, cache: &Path) -> Result<PathBuf, Device
     let targets = session.targets().map_err(DevicesError::Machine)?;
     let files = device_files(&targets);
     let files = files.map_err(|error| DevicesError::Machine(error.to_string()))?;
-    let mut hasher = DefaultHasher::new();
-    files.hash(&mut hasher);
-    let folder = cache.join(format!("devices-{:016x}", hasher.finish()));
+    let folder = cache.join(format!("devices-{}", digest(&files)));
     if !folder.is_dir() {
         let own = cache.join(format!("devices-{}.part", std::process::id()));
         let failed = |reason| DevicesError::Folder { folder: own.clone(), reason };
@@ -44,6 +42,22 @@ pub fn devices_folder(session: &Session, cache: &Path) -> Result<PathBuf, Device
         }
     }
     Ok(folder)
+}
+
+/// Sixteen hexadecimal digits of a digest of all that files are: the name of the folder that keeps them.
+fn digest(files: &[DeviceFile]) -> String {
+    let mut digest = Sha256::new();
+    for DeviceFile { path, content } in files {
+        let (kind, text) = match content {
+            FileContent::Text(text) => ("text", text),
+            FileContent::Link(place) => ("link", place),
+        };
+        for part in [path, kind, text] {
+            digest.update((part.len() as u64).to_le_bytes());
+            digest.update(part);
+        }
+    }
+    digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn write(files: &[DeviceFile], folder: &Path) -> io::Result<()> {
@@ -58,4 +72,17 @@ fn write(files: &[DeviceFile], folder: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_digest_of_files_is_fixed() {
+        let text = [DeviceFile { path: "a/b".into(), content: FileContent::Text("c".into()) }];
+        let link = [DeviceFile { path: "a/b".into(), content: FileContent::Link("c".into()) }];
+        assert_eq!(digest(&text), "b6411767189e7b28");
+        assert_ne!(digest(&text), digest(&link));
+    }
 }

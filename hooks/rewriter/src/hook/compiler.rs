@@ -167,7 +167,7 @@ impl HookCompiler {
             target: target.clone(),
             wave_size,
             options,
-            text: format!("# 1 {:?}\n{}\n", source.name, source.text),
+            text: format!("# 1 {}\n{}\n", c_string(&source.name), source.text),
             functions: Vec::new(),
         };
         let text = match stands_alone(&source.text) {
@@ -292,6 +292,12 @@ fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
     digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// A text as a string literal of C, for a line marker.
+fn c_string(text: &str) -> String {
+    let escaped = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    format!("\"{escaped}\"")
+}
+
 /// Tells sizes that do not fit, which the compiler alone knows, from other complaints.
 fn explain(error: HookError, called: &[(&EntryPoint, &Signature)]) -> HookError {
     let HookError::Rejected { messages, .. } = &error else { return error };
@@ -325,5 +331,16 @@ fn explain(error: HookError, called: &[(&EntryPoint, &Signature)]) -> HookError 
                 signature.result
             ),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_sources_are_literals_of_c() {
+        assert_eq!(c_string("bits_register.c"), r#""bits_register.c""#);
+        assert_eq!(c_string("a \"b\"\\c.c"), r#""a \"b\"\\c.c""#);
     }
 }

@@ -3,8 +3,9 @@
 use super::{report_event, report_fault};
 use crate::report::Event;
 use flipwave_device::{Completion, DeviceError};
+use flipwave_isa::Pc;
 use flipwave_kfd::{Driver, KernelDispatch, Machine};
-use flipwave_sim::strict::StrictOptions;
+use flipwave_sim::strict::{Rule, StrictOptions};
 use flipwave_sim::{EmbeddedGpu, Execution, Progress, StrictCheck, Unobserved};
 use std::collections::HashSet;
 
@@ -15,7 +16,7 @@ pub struct Strict {
     is_checked: bool,
     check: Option<StrictCheck>,
     /// What was reported already: kernels run often.
-    reported: HashSet<String>,
+    reported: HashSet<(Rule, Pc, String)>,
 }
 
 impl Strict {
@@ -61,8 +62,8 @@ impl Driver for Strict {
             for violation in gpu.violations(check) {
                 let text = format!("kernel {kernel}: {violation}");
                 // How often is a matter of how far the run is.
-                let place = (violation.finding.rule(), violation.place.pc, kernel);
-                if self.reported.insert(format!("{place:?}")) {
+                let (rule, pc) = (violation.finding.rule(), violation.place.pc);
+                if self.reported.insert((rule, pc, kernel.to_owned())) {
                     report_event(&Event::Violation { text });
                 }
             }

@@ -5,7 +5,7 @@ use super::request::{Instructions, Request};
 use super::rewriting::{Rewritten, rewrite};
 use super::{BRANCH_REACH, WORKGROUP_WAVES, library};
 use crate::Workload;
-use crate::fault::{Duration, Fault, FaultModel, Scope};
+use crate::fault::{Duration, Fault, FaultModel, FloatFormat, Scope};
 use crate::population::{Resources, Selection, Unreached, Words, can_be_struck, words};
 use crate::site::Place;
 use flipwave_codeobj::CodeObject;
@@ -100,7 +100,8 @@ impl Search<'_> {
         };
         let mut unreached = Vec::new();
         // Hooks of one source go into the code together.
-        let mut candidates: BTreeMap<String, Vec<Candidate>> = BTreeMap::new();
+        let mut candidates: BTreeMap<(String, Option<FloatFormat>), Vec<Candidate>> =
+            BTreeMap::new();
         for function in program.reachable(function) {
             for (_, inst) in program.insts_of(program.functions[function].instructions) {
                 if !is_selected(inst) {
@@ -113,7 +114,7 @@ impl Search<'_> {
                         Ok(_) if is_wide_scalar => unreached.push((pc, place)),
                         Ok(calls) => {
                             let source = library::source(&request, WORKGROUP_WAVES);
-                            let key = format!("{} {:?}", source.name, request.format);
+                            let key = (source.name, request.format);
                             let own = Candidate { request, pc, place, calls };
                             candidates.entry(key).or_default().push(own);
                         }
