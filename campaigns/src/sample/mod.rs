@@ -2,6 +2,7 @@
 //! checked, and carried out beside a profile.
 
 mod check;
+mod draws;
 mod scheme;
 pub(crate) mod written;
 
@@ -12,7 +13,7 @@ pub(crate) use check::check_sample;
 pub(crate) use scheme::Scheme;
 
 use flipwave_analysis::{Confidence, IntervalMethod, Outcome};
-use flipwave_injector::{Draw, KnownMasked, Stratification};
+use flipwave_injector::{Draw, KnownMasked};
 use std::num::NonZeroU64;
 
 /// How many faults a campaign injects, and how they are drawn.
@@ -111,18 +112,6 @@ impl Sample {
                 Err(format!("has a pilot of {pilot}"))
             }
             _ => Ok(Sample { size, ..self.clone() }),
-        }
-    }
-
-    /// How sites are drawn from a population, as far as that of an index depends on it. Without strata
-    /// a longer plan begins with the shorter one; with them, how many each gets depends on all.
-    pub(crate) fn draws(&self, stratification: Stratification) -> String {
-        let Sample { size, confidence, allocation, .. } = self;
-        match (size, stratification) {
-            (SampleSize::Exhaustive, _) => "exhaustive".to_owned(),
-            (_, Stratification::None) => "random".to_owned(),
-            (SampleSize::Count(count), _) => format!("{count} {allocation:?}"),
-            (size, _) => format!("{size:?} {allocation:?} {confidence}"),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Why parts of a campaign cannot be put together.
 
+use super::plan::ShardPlan;
 use crate::results::folder::FolderError;
 use std::path::PathBuf;
 
@@ -16,12 +17,24 @@ pub enum ShardError {
         path: PathBuf,
     },
     /// A plan that cannot be read.
-    #[error("{} is no plan that can be used: {what}", path.display())]
+    #[error("{}: invalid shard plan: {what}", path.display())]
     Plan {
         /// The file.
         path: PathBuf,
         /// What is wrong.
         what: String,
+    },
+    /// The plan is of another format.
+    #[error(
+        "{}: unsupported shard plan format {format}, expected {}; start the campaign again in a new \
+         folder with --out, or finish it with the Flipwave version that began it",
+        path.display(), ShardPlan::FORMAT
+    )]
+    PlanFormat {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        format: u32,
     },
     /// The folder is another campaign's.
     #[error(

@@ -51,9 +51,18 @@ pub struct ShardPlan {
     pub fidelity: Option<FidelityRecord>,
 }
 
+/// The field that plans of all formats have.
+#[derive(Deserialize)]
+struct Format {
+    format: u32,
+}
+
 impl ShardPlan {
-    /// Another where older programs would misread what is in the folder.
-    pub const FORMAT: u32 = 2;
+    /// The format of a folder of shards: its plans, and the files that go with one plan, which are
+    /// attempts, looks and the space in rows. Raised where another version would misread or mix them.
+    ///
+    /// Format 3 takes the text of `Sample::draws` into the digest of the space.
+    pub const FORMAT: u32 = 3;
 
     /// The campaign before its first row.
     pub(super) fn course(&self) -> Course {
@@ -68,7 +77,7 @@ impl ShardPlan {
     /// The plan with most injections; nothing where there is none.
     ///
     /// # Errors
-    /// [`ShardError::Plan`] for a file that is none, [`ShardError::Folder`].
+    /// [`ShardError::Plan`] for an invalid file, [`ShardError::PlanFormat`], [`ShardError::Folder`].
     pub(super) fn latest(folder: &SharedFolder) -> Result<Option<ShardPlan>, ShardError> {
         match folder.plans()?.last() {
             Some(count) => ShardPlan::read(folder, *count),
@@ -84,15 +93,13 @@ impl ShardPlan {
             text => text.map_err(|reason| FolderError::Unread { path: path.clone(), reason })?,
         };
         let wrong = |what: String| ShardError::Plan { path: path.clone(), what };
-        let plan: ShardPlan =
+        // Plans of other formats may lack fields of this one.
+        let Format { format } =
             serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
-        match plan.format {
-            ShardPlan::FORMAT => Ok(Some(plan)),
-            other => Err(wrong(format!(
-                "its format is {other}, and this program writes {}",
-                ShardPlan::FORMAT
-            ))),
+        if format != ShardPlan::FORMAT {
+            return Err(ShardError::PlanFormat { path, format });
         }
+        serde_json::from_slice(&text).map(Some).map_err(|error| wrong(error.to_string()))
     }
 
     /// Checks that a folder's other plans are of the same campaign, and puts this one there unless it
