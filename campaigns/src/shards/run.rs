@@ -10,7 +10,7 @@ use super::part::{Part, gaps};
 use super::plan::ShardPlan;
 use super::rows::Shards;
 use super::space::Space;
-use super::store::{Surveyed, survey};
+use super::store::{self, Surveyed, survey};
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
 use crate::outputs::compared::compared;
@@ -167,7 +167,7 @@ impl<'a> Ready<'a> {
         let faults = campaign.faults()?;
         let drawn = faults.sample.draws(faults.stratification);
         let space = Space::of(campaign, prepared, path, &drawn)?;
-        let key = space.survey(campaign, touches);
+        let key = space.survey(campaign, store::FORMAT, touches);
         let Surveyed { reference, profile, fidelity, recorded, is_new } =
             survey(folder, &key, campaign, prepared, (touches, threads))?;
         let experiment = Experiment::new(campaign, runner, (reference, fidelity), profile)?;

@@ -42,20 +42,27 @@ impl Space {
             CampaignWorkload::Capture(source) => files([source.file.as_path()])?,
             CampaignWorkload::Application(application) => of_application(application)?,
         };
-        let path = match path {
-            InjectionPath::Embedded => "embedded",
-            InjectionPath::Hook => "hook",
-        };
-        let sites = words(&["sites", &campaign.content, &program, path, drawn]);
+        let sites = sites(&campaign.content, &program, path, drawn);
         Ok(Space { program, sites })
     }
 
-    /// What the fault-free run of a campaign is kept under, with what was counted in it.
-    pub fn survey(&self, campaign: &Campaign, touched: bool) -> String {
+    /// The name that the golden run of a campaign is kept under, which is in format `format`.
+    pub fn survey(&self, campaign: &Campaign, format: u32, touched: bool) -> String {
         let touched = if touched { "touched" } else { "" };
-        let version = env!("CARGO_PKG_VERSION");
-        words(&["survey", version, &campaign.content, &self.program, touched])
+        let (version, format) = (env!("CARGO_PKG_VERSION"), format.to_string());
+        words(&["survey", version, &format, &campaign.content, &self.program, touched])
     }
+}
+
+/// Digest of all that determines rows but the seed: the content of the campaign file, the digest of the
+/// program, how faults are injected, and how sites are drawn. It stays the same from version to version,
+/// or [`ShardPlan::FORMAT`](super::ShardPlan::FORMAT) is raised.
+pub(crate) fn sites(content: &str, program: &str, path: InjectionPath, drawn: &str) -> String {
+    let path = match path {
+        InjectionPath::Embedded => "embedded",
+        InjectionPath::Hook => "hook",
+    };
+    words(&["sites", content, program, path, drawn])
 }
 
 /// Digest of texts.

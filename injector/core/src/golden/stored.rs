@@ -1,5 +1,8 @@
 //! What a fault-free run has shown, in a form that can be kept: others who run the same workload begin
 //! with it.
+//!
+//! Kept golden runs (`campaigns/src/shards/store.rs`) have these types without names: fields by their
+//! order, variants by their number. Whoever changes either raises the format number there.
 
 use crate::fault::Fault;
 use crate::golden::survey::Touched;
@@ -214,4 +217,105 @@ fn bytes(runs: &Runs) -> ByteSet {
         end = start.saturating_add(*bytes);
         (Address(start), *bytes)
     }))
+}
+
+/// A change of these bytes needs another format number: `FORMAT` in `campaigns/src/shards/store.rs`.
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fidelity::{
+        DecisionRecord, DoubtRecord, Exactness, FidelityCounts, FidelityRecord, OperationRecord,
+    };
+    use std::fmt::Debug;
+
+    /// Checks the bytes of a value, in hexadecimal with any blanks, and that they are read again.
+    fn check<T>(value: &T, hexadecimal: &str)
+    where
+        T: Serialize + for<'de> Deserialize<'de> + PartialEq + Debug,
+    {
+        let bytes = postcard::to_stdvec(value).expect("bytes");
+        let found: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let expected: Vec<&str> = hexadecimal.split_whitespace().collect();
+        assert_eq!(found.join(" "), expected.join(" "));
+        assert_eq!(postcard::from_bytes::<T>(&bytes).expect("the value"), *value);
+    }
+
+    #[test]
+    fn kept_profiles_have_fixed_bytes() {
+        let instruction = StoredInstruction {
+            kernel: "k".to_owned(),
+            pc: 1,
+            text: "t".to_owned(),
+            opcode: "o".to_owned(),
+            group: Group::ScalarRegister,
+            line: Some("l".to_owned()),
+            executions: 2,
+            hittable: 3,
+            places: 4,
+            left_out: 5,
+            known: Some(KnownPlaces { overwritten: 6, dead: 7 }),
+        };
+        let wave = StoredWave { dispatch: 8, workgroup: [9, 10, 11], wave: 12, places: 13 };
+        let profile = StoredProfile {
+            counted: 14,
+            dispatches: 15,
+            instructions: vec![instruction],
+            strata: vec![StoredStratum { name: "s".to_owned(), waves: vec![wave] }],
+        };
+        check(
+            &profile,
+            "0e 0f 01 01 6b 01 01 74 01 6f 0f 01 01 6c 02 03 04 05 01 06 07 \
+             01 01 73 01 08 09 0a 0b 0c 0d",
+        );
+    }
+
+    #[test]
+    fn kept_footprints_have_fixed_bytes() {
+        let footprint = StoredFootprint {
+            workgroup: [1, 2, 3],
+            slot: 4,
+            statistics: [5, 6, 7],
+            read: vec![(8, 9)],
+            written: vec![(10, 11)],
+            private: vec![(12, 13)],
+            uses_global_sync: true,
+        };
+        check(
+            &StoredTouched(BTreeMap::from([(14, vec![footprint])])),
+            "01 0e 01 01 02 03 04 05 06 07 01 08 09 01 0a 0b 01 0c 0d 01",
+        );
+    }
+
+    #[test]
+    fn kept_fidelity_has_fixed_bytes() {
+        let operation =
+            |fidelity| OperationRecord { operation: "o".to_owned(), executions: 4, fidelity };
+        let decision = |fidelity| DecisionRecord {
+            fidelity,
+            kernel: "k".to_owned(),
+            pc: "p".to_owned(),
+            line: Some("l".to_owned()),
+            instruction: "i".to_owned(),
+            registers: vec!["r".to_owned()],
+            decides: "d".to_owned(),
+            times: 5,
+        };
+        let fidelity = FidelityRecord {
+            executions: FidelityCounts { exact: 1, within_error: 2, not_settled: 3 },
+            operations: vec![
+                operation(Exactness::Exact),
+                operation(Exactness::WithinError("within 1 ULP".to_owned())),
+                operation(Exactness::NotSettled("not settled: r".to_owned())),
+            ],
+            decisions: vec![decision(DoubtRecord::NotSettled), decision(DoubtRecord::WithinError)],
+        };
+        check(
+            &fidelity,
+            "01 02 03 03 01 6f 04 05 65 78 61 63 74 \
+             01 6f 04 0c 77 69 74 68 69 6e 20 31 20 55 4c 50 \
+             01 6f 04 0e 6e 6f 74 20 73 65 74 74 6c 65 64 3a 20 72 \
+             02 00 01 6b 01 70 01 01 6c 01 69 01 01 72 01 64 05 \
+             01 01 6b 01 70 01 01 6c 01 69 01 01 72 01 64 05",
+        );
+    }
 }

@@ -199,6 +199,19 @@ mod tests {
         format!("{}: {}", Group::primary(&inst), names[1..].join(" "))
     }
 
+    /// Files have the names, and kept golden runs the numbers.
+    #[test]
+    fn groups_have_fixed_names_and_numbers() {
+        assert_eq!(
+            serde_json::to_string(&Group::ALL).expect("JSON"),
+            "[\"all\",\"valu\",\"salu\",\"vmem\",\"smem\",\"lds\",\"atomic\",\"matrix\",\"fp64\",\
+             \"fp32\",\"fp16\",\"integer\",\"load\",\"compare\",\"vector_register\",\
+             \"scalar_register\"]"
+        );
+        let numbers = postcard::to_stdvec(&Group::ALL).expect("bytes");
+        assert_eq!(numbers, (0..16).collect::<Vec<u8>>());
+    }
+
     #[test]
     fn instructions_are_in_the_documented_groups() {
         for (text, expected) in [
