@@ -13,6 +13,8 @@ mod commands;
 mod digest;
 mod error;
 mod file;
+#[cfg(test)]
+mod format_tests;
 mod golden;
 mod harden;
 mod outputs;

@@ -308,3 +308,31 @@ fn compare_software(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format_tests::csv_text;
+
+    #[test]
+    fn tables_have_fixed_columns() {
+        let instruction = EmulatedInstruction {
+            instruction: "v_new".to_owned(),
+            dispatch: 1,
+            kernel: "add".to_owned(),
+            function: "helper".to_owned(),
+            pc: "0x100".to_owned(),
+            line: "add.cl:3".to_owned(),
+            executions: 4,
+        };
+        assert_eq!(
+            csv_text(&instruction),
+            "instruction,dispatch,kernel,function,pc,line,executions\n\
+             v_new,1,add,helper,0x100,add.cl:3,4\n"
+        );
+        assert_eq!(
+            csv_text(&Executed::new("software", (1, "add"), 2, 5)),
+            "version,dispatch,kernel,waves,instructions,per_wave\nsoftware,1,add,2,5,2.5\n"
+        );
+    }
+}

@@ -10,7 +10,7 @@ use crate::results::folder::FolderError;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// The file that says what the others are.
+/// The file that says what the others are, for programs of users. It has no version: fields keep their names.
 const INDEX: &str = "golden.json";
 
 /// What a fault-free run has computed.
@@ -128,5 +128,35 @@ fn file_name(buffer: &Buffer, number: usize) -> PathBuf {
     match buffer.name.chars().all(is_plain) {
         true => format!("{}.bin", buffer.name).into(),
         false => format!("buffer.{number}.bin").into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format_tests::check_json;
+
+    #[test]
+    fn the_index_of_saved_outputs_has_a_fixed_text() {
+        let output = SavedOutput {
+            name: "sum".to_owned(),
+            element: "f32".to_owned(),
+            count: 256,
+            shape: Some(vec![16, 16]),
+            file: "sum.bin".into(),
+            expected: Some(SavedComparison {
+                elements_wrong: 1,
+                max_abs_error: 0.5,
+                max_rel_error: 0.25,
+            }),
+        };
+        let saved = SavedGolden {
+            campaign: "add".to_owned(),
+            target: "gfx90a".to_owned(),
+            wave_instructions: vec![40],
+            outputs: vec![output],
+            unexpected: Vec::new(),
+        };
+        check_json("golden.json", &saved);
     }
 }

@@ -315,3 +315,28 @@ fn line(lines: &LineTable, pc: Pc) -> String {
 pub fn is_ranked(index: u64) -> bool {
     index.is_multiple_of(2)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format_tests::csv_text;
+
+    #[test]
+    fn the_table_of_instructions_has_fixed_columns() {
+        let instruction = RankedInstruction {
+            module: 1,
+            function: "add".to_owned(),
+            pc: "0x100".to_owned(),
+            line: "add.cl:3".to_owned(),
+            instruction: "v_add_f32 v0, v1, v2".to_owned(),
+            executions: 4,
+            part_of_sdc: 0.5,
+            budget: Some(1.1),
+        };
+        assert_eq!(
+            csv_text(&instruction),
+            "module,function,pc,line,instruction,executions,part_of_sdc,budget\n\
+             1,add,0x100,add.cl:3,\"v_add_f32 v0, v1, v2\",4,0.5,1.1\n"
+        );
+    }
+}

@@ -1,5 +1,8 @@
 //! `run.json`: how a run of a campaign went. The only result file that depends on time and
 //! host.
+//!
+//! The file outlives the run, and later versions read it (`about.rs`, `folder.rs`). It has no version:
+//! fields keep their names, and readers accept records without fields that came later.
 
 use crate::file::campaign::Campaign;
 use crate::file::faults::Faults;

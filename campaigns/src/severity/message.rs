@@ -157,6 +157,28 @@ fn excerpt(line: &str) -> String {
 mod tests {
     use super::*;
 
+    /// Judges are programs of users.
+    #[test]
+    fn messages_have_a_fixed_text() {
+        let output = OutputDescription {
+            name: "logits".to_owned(),
+            element: "f32",
+            count: 2,
+            shape: Some(vec![1, 2]),
+            bytes: 8,
+        };
+        let greeting = Greeting::new("model", vec![output]);
+        assert_eq!(
+            serde_json::to_string(&greeting).expect("JSON"),
+            "{\"flipwave_severity\":1,\"campaign\":\"model\",\"outputs\":[{\"name\":\"logits\",\
+             \"type\":\"f32\",\"count\":2,\"shape\":[1,2],\"bytes\":8}]}"
+        );
+        let question = |bytes| serde_json::to_string(&Question { index: 17, bytes }).expect("JSON");
+        assert_eq!(question(None), r#"{"index":17}"#);
+        assert_eq!(question(Some(vec![3])), r#"{"index":17,"bytes":[3]}"#);
+        // Names in answers are pinned by the tests below.
+    }
+
     #[test]
     fn a_judgement_has_its_measures_by_name() {
         let line = r#"{"severity": "critical", "measures": {"top1": false, "cosine": 0.25, "loss": "nan", "n": 3}}"#;

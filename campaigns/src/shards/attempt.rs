@@ -141,3 +141,40 @@ impl Attempt {
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempts_have_a_fixed_text() {
+        let attempt = Attempt {
+            part: "3/200".to_owned(),
+            owner: Owner { host: "node17".to_owned(), token: "t".to_owned(), ..Owner::default() },
+            state: AttemptState::Failed,
+            done: 5,
+            start_seconds: 0.5,
+            seconds: 2.5,
+            began: 1_700_000_000,
+            seen: 1_700_000_003,
+            error: Some("no memory".to_owned()),
+        };
+        let text = serde_json::to_string(&attempt).expect("JSON");
+        assert_eq!(
+            text,
+            "{\"part\":\"3/200\",\"owner\":{\"host\":\"node17\",\"machine\":\"\",\"boot\":\"\",\
+             \"pid_namespace\":\"\",\"process\":0,\"started\":0,\"command\":\"\",\"since\":\"\",\
+             \"token\":\"t\"},\"state\":\"failed\",\"done\":5,\"start_seconds\":0.5,\
+             \"seconds\":2.5,\"began\":1700000000,\"seen\":1700000003,\"error\":\"no memory\"}"
+        );
+        assert_eq!(serde_json::from_str::<Attempt>(&text).expect("an attempt"), attempt);
+        let states = [
+            AttemptState::Running,
+            AttemptState::Done,
+            AttemptState::Interrupted,
+            AttemptState::Failed,
+        ];
+        let text = serde_json::to_string(&states).expect("JSON");
+        assert_eq!(text, r#"["running","done","interrupted","failed"]"#);
+    }
+}

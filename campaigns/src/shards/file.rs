@@ -37,6 +37,7 @@ struct Tail {
     sha256: String,
 }
 
+/// The version of files of rows, in their first line.
 const FORMAT: u32 = 1;
 
 /// Bytes of a last line at most: 64 digits and two numbers.
@@ -271,4 +272,36 @@ pub(super) fn checked(
 /// Whether a file that was listed is not there, as far as its server knows.
 pub(super) fn is_absent(reason: &io::Error) -> bool {
     matches!(reason.kind(), io::ErrorKind::NotFound | io::ErrorKind::StaleNetworkFileHandle)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shards::rows::RowParser;
+
+    const ROW: &str = "5,site,add,0,,\"3,1,0\",2,17,0x1a9c,v_add_f32,valu,,0,v0,0x00000001,\
+                       0x00000000,0x00000001,1,,1.0,sdc,,critical,1,0.25,3.4e38,single,0,1,,-3,\n";
+
+    const SHA256: &str = "73fe3ce9e041ed031535ca8583142a43f9ac3a007053a05003c8f8de5c37596b";
+
+    #[test]
+    fn files_of_rows_have_a_fixed_text() {
+        let own = tempfile::tempdir().expect("a folder");
+        let folder = SharedFolder::new(own.path());
+        folder.make().expect("a folder");
+        let of = Of { space: "space digest", seed: 7 };
+        let mut writer = ShardWriter::create(own.path(), of, 5).expect("a file");
+        writer.write(&RowParser::new().parse(ROW.as_bytes()).expect("a row")).expect("written");
+        writer.publish(&folder).expect("published");
+        let range = 5..6;
+        let text = std::fs::read_to_string(folder.rows(&range)).expect("the file");
+        assert_eq!(
+            text,
+            format!(
+                "{{\"format\":1,\"space\":\"space digest\",\"seed\":7,\"first\":5}}\n{ROW}\
+                 {{\"rows\":1,\"bytes\":194,\"sha256\":\"{SHA256}\"}}\n"
+            )
+        );
+        ShardReader::open(&folder, of, &range).and_then(ShardReader::check).expect("right");
+    }
 }

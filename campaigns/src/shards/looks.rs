@@ -56,3 +56,21 @@ pub(super) fn look(folder: &SharedFolder, plan: &ShardPlan) -> Result<Vec<Look>,
     }
     Ok(course.looks().to_vec())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::format_tests;
+    use flipwave_analysis::Look;
+
+    #[test]
+    fn looks_have_a_fixed_text() {
+        let look = format_tests::look();
+        let text = serde_json::to_string(&look).expect("JSON");
+        assert_eq!(
+            text,
+            "{\"injections\":500,\"rates\":4,\"narrow\":3,\"widest\":\"kernel:add sdc\",\
+             \"half_width\":0.04}"
+        );
+        assert_eq!(serde_json::from_str::<Look>(&text).expect("a look"), look);
+    }
+}

@@ -14,6 +14,9 @@
 //! attempts/3-of-200.TOKEN.json          who did what, for people (attempt.rs)
 //! ```
 //!
+//! All of these files outlive the process that wrote them. [`ShardPlan::FORMAT`] is the version of plans,
+//! attempts and looks; files of rows (file.rs) and golden runs (store.rs) have versions of their own.
+//!
 //! A part that is done twice has the same bytes twice; what is torn, or not yet seen from another
 //! machine, is done again. A merge is the only thing with a lock: it writes the table that one worker
 //! would have written, into a folder that may be the same.

@@ -172,3 +172,78 @@ impl ShardPlan {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format_tests::{check_json, compared, design, fidelity, identity, population};
+    use flipwave_analysis::{Goal, Outcome, Scope};
+
+    fn plan() -> ShardPlan {
+        let scopes = [
+            Scope::All,
+            Scope::Group("valu".to_owned()),
+            Scope::Kernel("add".to_owned()),
+            Scope::Label("layer0".to_owned()),
+            Scope::Opcode("v_add_f32".to_owned()),
+            Scope::Stratum("add".to_owned()),
+        ];
+        ShardPlan {
+            format: ShardPlan::FORMAT,
+            campaign: identity(),
+            file: "campaigns/add.yaml".into(),
+            compared: compared(),
+            space: "space digest".to_owned(),
+            count: 5000,
+            results: ResultsFormat::Parquet,
+            versions: Versions {
+                flipwave: "0.1.0".to_owned(),
+                compiler: Some("clang version 22".to_owned()),
+            },
+            population: population(),
+            counted: "all dispatches".to_owned(),
+            design: design(),
+            until: Some(Until {
+                goal: Goal {
+                    margin: 0.01,
+                    outcomes: Outcome::ALL.to_vec(),
+                    scopes: scopes.to_vec(),
+                },
+                looks: vec![500, 5000],
+            }),
+            pilot: Some(Pilot { count: 100, outcomes: vec![Outcome::Sdc] }),
+            golden_wave_instructions: vec![40],
+            instruction_limits: vec![4000],
+            fidelity: Some(fidelity()),
+        }
+    }
+
+    #[test]
+    fn plans_have_a_fixed_text() {
+        check_json("plan.json", &plan());
+        let read: ShardPlan =
+            serde_json::from_str(include_str!("../format_tests/plan.json")).expect("a plan");
+        assert_eq!(read, plan());
+        let formats = [ResultsFormat::Csv, ResultsFormat::Parquet];
+        assert_eq!(serde_json::to_string(&formats).expect("JSON"), r#"["csv","parquet"]"#);
+    }
+
+    #[test]
+    fn plans_of_another_format_are_refused_with_what_to_do() {
+        let own = tempfile::tempdir().expect("a folder");
+        let folder = SharedFolder::new(own.path());
+        folder.make().expect("a folder");
+        for format in [ShardPlan::FORMAT - 1, ShardPlan::FORMAT + 1] {
+            let text = format!("{{\"format\": {format}, \"of_another_version\": true}}");
+            std::fs::write(folder.plan(5000), text).expect("written");
+            let error = ShardPlan::latest(&folder).expect_err("another format").to_string();
+            let expected = format!("format {format}, expected {}", ShardPlan::FORMAT);
+            for word in [expected.as_str(), "000000005000.json", "new folder with --out"] {
+                assert!(error.contains(word), "{error}");
+            }
+        }
+        std::fs::write(folder.plan(5000), "{}").expect("written");
+        let error = ShardPlan::latest(&folder).expect_err("no plan").to_string();
+        assert!(error.contains("invalid shard plan: missing field `format`"), "{error}");
+    }
+}

@@ -199,3 +199,82 @@ pub(super) fn missing_text(missing: &[Range<u64>]) -> String {
     let more = if more > 0 { format!(" and {more} more ranges") } else { String::new() };
     shown.join(", ") + &more
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format_tests::{check_json, identity, look};
+    use crate::shards::variants::{FolderStatus, VariantStatus, VariantsStatus};
+
+    fn status() -> ShardsStatus {
+        let part = PartStatus {
+            part: "3/200".to_owned(),
+            state: PartState::Lost,
+            attempts: 3,
+            failures: 1,
+            lost: 1,
+            host: "node17".to_owned(),
+            process: 4711,
+            since: "2026-11-22T06:35:44Z".to_owned(),
+            done: 5,
+            error: Some("no memory".to_owned()),
+        };
+        ShardsStatus {
+            campaign: identity(),
+            planned: 5000,
+            done: 4975,
+            files: 199,
+            missing: std::iter::once(50..75).collect(),
+            rows_per_second: Some(12.5),
+            longest_start_seconds: 0.5,
+            merged: false,
+            looks: vec![look()],
+            parts: vec![part],
+        }
+    }
+
+    #[test]
+    fn the_status_has_a_fixed_text() {
+        check_json("status.json", &FolderStatus::Campaign(Box::new(status())));
+        let variant = VariantStatus {
+            variant: "size=small".to_owned(),
+            values: vec!["small".to_owned()],
+            status: None,
+        };
+        let variants = VariantsStatus {
+            name: "add".to_owned(),
+            dimensions: vec!["size".to_owned()],
+            planned: 10,
+            done: 5,
+            merged: true,
+            variants: vec![variant],
+        };
+        let text = serde_json::to_string(&FolderStatus::Variants(variants)).expect("JSON");
+        assert_eq!(
+            text,
+            "{\"name\":\"add\",\"dimensions\":[\"size\"],\"planned\":10,\"done\":5,\"merged\":true,\
+             \"variants\":[{\"variant\":\"size=small\",\"values\":[\"small\"],\"status\":null}]}"
+        );
+        let states = [
+            PartState::Done,
+            PartState::Running,
+            PartState::Interrupted,
+            PartState::Lost,
+            PartState::Failed,
+        ];
+        let text = serde_json::to_string(&states).expect("JSON");
+        assert_eq!(text, r#"["done","running","interrupted","lost","failed"]"#);
+    }
+
+    /// The pinned record has ten injections.
+    #[test]
+    fn a_merge_is_seen_by_the_record_of_the_run() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let record = include_str!("../format_tests/run.json");
+        let write = |text: &str| std::fs::write(folder.path().join(RECORD), text).expect("written");
+        write(record);
+        assert!(!is_merged(folder.path(), 10), "it failed");
+        write(&record.replace("\"failed\"", "\"complete\""));
+        assert!(is_merged(folder.path(), 10) && !is_merged(folder.path(), 11));
+    }
+}

@@ -39,7 +39,7 @@ pub(crate) struct ListedVariant {
 }
 
 impl VariantList {
-    /// Another where older programs would misread what is in the folder.
+    /// The format of the list, raised where another version would misread it.
     const FORMAT: u32 = 1;
 
     /// All variants of a file.
@@ -72,7 +72,7 @@ impl VariantList {
         match list.format {
             VariantList::FORMAT => Ok(Some(list)),
             other => Err(failed(std::io::Error::other(format!(
-                "its format is {other}, and this program writes {}",
+                "unsupported format {other}, expected {}; choose a new folder with --out",
                 VariantList::FORMAT
             )))),
         }
@@ -155,6 +155,16 @@ mod tests {
         let error = other.claim(&folder, false).expect_err("another").to_string();
         assert!(error.contains("campaign add by seed"), "{error}");
         other.claim(&folder, true).expect("replaced");
+    }
+
+    #[test]
+    fn lists_have_a_fixed_text() {
+        let text = serde_json::to_string(&list(&["1"])).expect("JSON");
+        assert_eq!(
+            text,
+            "{\"format\":1,\"name\":\"add\",\"dimensions\":[\"seed\"],\
+             \"variants\":[{\"name\":\"seed=1\",\"values\":[\"1\"]}]}"
+        );
     }
 
     #[test]

@@ -179,3 +179,14 @@ fn a_variant_is_taken_by_its_name() {
     let mut plain = CampaignFile::parse(plain, Path::new("x")).expect("a campaign");
     assert!(plain.choose(Some("seed=1"), None).is_err());
 }
+
+/// Names are those of folders, and contents what shards and `--resume` go by.
+#[test]
+fn variants_have_fixed_names_and_contents() {
+    let vary = "  seed: [3]\n  workload.kernel.source: [a/b.cl]\n  faults.model: [zero_value]\n";
+    let variants = variants(vary);
+    assert_eq!(names(&variants), ["seed=3,source=a_b.cl~01c8c78d,model=zero_value"]);
+    let contents: Vec<&str> =
+        variants.all.iter().map(|own| own.campaign.content.as_str()).collect();
+    assert_eq!(contents, ["0a9b29ae05acf4d46b9743e3aab49d720478c98f7204907c811d3b1355f7a20c"]);
+}

@@ -10,7 +10,8 @@ use std::io;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A process on a machine.
+/// A process on a machine. The file of a lock may outlive the process, and other versions may read it: fields
+/// keep their names, and missing ones are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Owner {
@@ -181,6 +182,29 @@ mod tests {
 
     fn this() -> Owner {
         Owner::this().expect("this process")
+    }
+
+    #[test]
+    fn owners_have_a_fixed_text() {
+        let owner = Owner {
+            host: "node17".to_owned(),
+            machine: "machine".to_owned(),
+            boot: "boot".to_owned(),
+            pid_namespace: "pid:[1]".to_owned(),
+            process: 4711,
+            started: 99,
+            command: "flipwave run".to_owned(),
+            since: "2026-11-22T06:35:44Z".to_owned(),
+            token: "token".to_owned(),
+        };
+        let text = serde_json::to_string(&owner).expect("JSON");
+        assert_eq!(
+            text,
+            "{\"host\":\"node17\",\"machine\":\"machine\",\"boot\":\"boot\",\
+             \"pid_namespace\":\"pid:[1]\",\"process\":4711,\"started\":99,\
+             \"command\":\"flipwave run\",\"since\":\"2026-11-22T06:35:44Z\",\"token\":\"token\"}"
+        );
+        assert_eq!(serde_json::from_str::<Owner>(&text).expect("an owner"), owner);
     }
 
     #[test]

@@ -1,0 +1,69 @@
+//! `run.json`, as it is written and as it is read again.
+
+use super::{check_json, compared, design, fidelity, identity, look, population};
+use crate::about::about;
+use crate::folder::{self, RECORD, RESULTS};
+use crate::record::{Counts, Host, Record, Status, Timings, Versions};
+
+fn record() -> Record {
+    Record {
+        status: Status::Failed,
+        error: Some("no memory".to_owned()),
+        campaign: identity(),
+        file: "campaigns/add.yaml".into(),
+        compared: compared(),
+        versions: Versions {
+            flipwave: "0.1.0".to_owned(),
+            compiler: Some("clang version 22".to_owned()),
+        },
+        host: Host { system: "linux", architecture: "x86_64", threads: 8 },
+        workers: 4,
+        population: population(),
+        counted: "all dispatches".to_owned(),
+        fidelity: Some(fidelity()),
+        golden_wave_instructions: vec![40],
+        instruction_limits: vec![4000],
+        planned: 5000,
+        confidence: 0.95,
+        design: design(),
+        looks: vec![look()],
+        done: Counts { masked: 1, sdc: 2, due: 3, detected: 4 },
+        timings: Timings { prepare: 0.5, golden: 0.25, rehearsal: 0.125, inject: 8.0 },
+        injections_per_second: 1.25,
+    }
+}
+
+#[test]
+fn the_record_of_a_run_has_a_fixed_text() {
+    check_json("run.json", &record());
+}
+
+#[test]
+fn states_of_runs_have_fixed_names() {
+    let all = [Status::Running, Status::Complete, Status::Interrupted, Status::Failed];
+    let text = serde_json::to_string(&all).expect("JSON");
+    assert_eq!(text, r#"["running","complete","interrupted","failed"]"#);
+}
+
+/// What `flipwave report` and `flipwave run` take of the record is what was written.
+#[test]
+fn a_record_is_read_as_it_was_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &[u8]| {
+        std::fs::write(folder.path().join(name), text).expect("written");
+    };
+    write(RECORD, include_bytes!("run.json"));
+    write(RESULTS, b"");
+    let about = about(folder.path()).expect("a record").0;
+    assert_eq!((about.name.as_str(), about.seed), ("add", Some(7)));
+    assert_eq!(about.file.as_deref(), Some("campaigns/add.yaml".as_ref()));
+    assert!(about.unfinished.expect("it failed").contains("failed: no memory"));
+    assert_eq!(about.design, design());
+    assert_eq!((about.planned, about.places), (Some(5000), Some(1000)));
+    assert_eq!(about.counted.as_deref(), Some("all dispatches"));
+    assert_eq!((about.instructions, about.compared), (Some(40), Some(compared())));
+    let facts = ["Campaign file", "Target", "Seed", "Fault", "Struck", "Fidelity", "Versions"];
+    assert_eq!(about.facts.iter().map(|(name, _)| *name).collect::<Vec<_>>(), facts);
+    folder::check(folder.path(), "content digest", 7).expect("results of the same campaign");
+    folder::check(folder.path(), "content digest", 8).expect_err("another seed");
+}
