@@ -6,6 +6,7 @@
 //! take or refuse what older versions wrote. `FLIPWAVE_BLESS=1 cargo test` then renews the texts.
 
 mod record;
+mod shipped_campaigns;
 
 use crate::record::CampaignIdentity;
 use flipwave_analysis::{ComparedOutput, Confidence, IntervalMethod, Known, Look, SampleDesign};

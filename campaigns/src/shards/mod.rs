@@ -43,6 +43,8 @@ pub use merge::{MergeOptions, Merged, merge};
 pub use part::Part;
 pub use plan::ShardPlan;
 pub(crate) use run::plan_shards;
+#[cfg(test)]
+pub(crate) use space::sites;
 pub use run::{ShardOptions, ShardReport, run_shard};
 pub use status::{PartState, PartStatus, ShardsStatus, shards_status};
 pub(crate) use variants::plan_variant_shards;

@@ -1,0 +1,57 @@
+//! Digests of the campaigns that come with Flipwave: what shards and `--resume` go by.
+
+use super::check;
+use crate::campaign::Campaign;
+use crate::injection_path::InjectionPath;
+use crate::shards::sites;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// Stands for the digest of the compiled program, which depends on the compiler.
+const PROGRAM: &str = "program";
+
+const EXPLANATION: &str = "\
+# Digests of the campaigns that come with Flipwave, pinned by format_tests/shipped_campaigns.rs:
+#
+#   content  what the file says (campaigns/src/read.rs)
+#   draws    how sites are drawn (campaigns/src/sample/draws.rs)
+#   sites    the shard space, with a stand-in for the program (campaigns/src/shards/space.rs)
+#
+# A digest may change because its campaign file changed. If it changes while the file stays the same, users
+# can no longer resume their campaigns (content) or add to their shards (draws, sites): undo the change, or
+# raise ShardPlan::FORMAT. Renew this file with
+#
+#   FLIPWAVE_BLESS=1 cargo test --workspace --lib shipped_campaigns
+";
+
+/// The folders of campaigns, with the names that this test gives them.
+fn folders() -> [(&'static str, PathBuf); 2] {
+    let campaigns = Path::new(env!("CARGO_MANIFEST_DIR"));
+    [("examples", campaigns.join("examples")), ("suite", campaigns.join("suite"))]
+}
+
+#[test]
+fn the_digests_of_shipped_campaigns_stay() {
+    let mut text = EXPLANATION.to_owned();
+    for (name, folder) in folders() {
+        let entries = std::fs::read_dir(&folder).expect("the folder of campaigns");
+        let mut files: Vec<PathBuf> = entries.map(|own| own.expect("an entry").path()).collect();
+        files.retain(|file| file.extension().is_some_and(|extension| extension == "yaml"));
+        files.sort();
+        assert!(!files.is_empty(), "{} has no campaigns", folder.display());
+        for file in files {
+            let campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
+            let faults = campaign.faults().unwrap_or_else(|error| panic!("{error}"));
+            let draws = faults.sample.draws(faults.stratification);
+            let sites = sites(&campaign.content, PROGRAM, InjectionPath::Embedded, &draws);
+            let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+            // Writing to a string cannot fail.
+            let _ = write!(
+                text,
+                "\n{name}/{stem}\n  content {}\n  draws   {draws}\n  sites   {sites}\n",
+                campaign.content
+            );
+        }
+    }
+    check("shipped_campaigns.txt", &text);
+}
