@@ -31,7 +31,8 @@ const SECONDS: u32 = 60;
 /// What the service is nicer by than its clients: they execute meanwhile.
 const NICE: i32 = 5;
 
-/// Where clients find a service, and what it has made.
+/// Where clients find a service, and what it has made. Passed between processes of one build during one
+/// run, so it has no version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServiceAddress {
     /// The name of its socket in Linux's abstract namespace.

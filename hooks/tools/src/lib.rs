@@ -94,6 +94,7 @@ pub trait Tool: Sized {
 
 /// Where instructions are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Per {
     /// Once for each basic block, whose instructions all execute as often as its first.
     #[default]

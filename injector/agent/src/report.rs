@@ -213,6 +213,57 @@ pub fn read_report(file: &Path) -> std::io::Result<Vec<Reported>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn events_have_fixed_names() {
+        let text = || "t".to_owned();
+        let events = [
+            (
+                Event::Opened { pid: 1, command: text() },
+                json!({"opened": {"pid": 1, "command": "t"}}),
+            ),
+            (Event::Dispatches, json!("dispatches")),
+            (Event::Kernel { name: text() }, json!({"kernel": {"name": "t"}})),
+            (Event::Remark { text: text() }, json!({"remark": {"text": "t"}})),
+            (Event::Writes { file: "t".into() }, json!({"writes": {"file": "t"}})),
+            (
+                Event::Struck { before: 1, after: 2, words: 3, absorbed: true },
+                json!({"struck": {"before": 1, "after": 2, "words": 3, "absorbed": true}}),
+            ),
+            (Event::NotStruck { reason: text() }, json!({"not_struck": {"reason": "t"}})),
+            (
+                Event::Fault { dispatch: Some(1), kernel: text(), cause: text(), text: text() },
+                json!({"fault": {"dispatch": 1, "kernel": "t", "cause": "t", "text": "t"}}),
+            ),
+            (Event::Refused { text: text() }, json!({"refused": {"text": "t"}})),
+            (
+                Event::Running { dispatch: None, kernel: text(), instructions: 1, milliseconds: 2 },
+                json!({"running": {
+                    "dispatch": null, "kernel": "t", "instructions": 1, "milliseconds": 2,
+                }}),
+            ),
+            (
+                Event::Executed { dispatch: None, kernel: text(), instructions: 1 },
+                json!({"executed": {"dispatch": null, "kernel": "t", "instructions": 1}}),
+            ),
+            (Event::Violation { text: text() }, json!({"violation": {"text": "t"}})),
+            (
+                Event::Fidelity(FidelityRecord::default()),
+                json!({"fidelity": {
+                    "executions": {"exact": 0, "within_error": 0, "not_settled": 0},
+                    "operations": [], "decisions": [],
+                }}),
+            ),
+            (Event::NotCounted { what: text() }, json!({"not_counted": {"what": "t"}})),
+            (Event::Failed { reason: text() }, json!({"failed": {"reason": "t"}})),
+        ];
+        for (event, expected) in events {
+            let reported = Reported { process: "rank1.0".parse().expect("a place"), event };
+            let value = serde_json::to_value(&reported).expect("JSON");
+            assert_eq!(value, json!({"process": "rank1.0", "event": expected}));
+        }
+    }
 
     #[test]
     fn each_event_is_read_once_when_all_of_it_is_there() {

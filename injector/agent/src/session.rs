@@ -1,4 +1,7 @@
 //! What the library is to do in the application, as the program that starts it says.
+//!
+//! Sessions, plans of hooks and reports pass between the program and the library of one build, during one
+//! run. None of them is kept, so they have no version.
 
 use crate::hooked::HookedSession;
 use crate::tool::{ToolPath, ToolSession};
@@ -147,5 +150,103 @@ impl Session {
     pub fn targets(&self) -> Result<Vec<Target>, String> {
         let target = |gpu: &String| gpu.parse().map_err(|error| format!("{error}"));
         self.gpus.iter().map(target).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tool::ToolName;
+    use flipwave_hooks::layout::Placement;
+    use flipwave_tools::{Options, Per};
+    use serde_json::json;
+    use std::time::Duration;
+
+    fn tool(name: ToolName, by: ToolPath, per: Per, placement: Option<Placement>) -> Task {
+        let options = Options { kernel: None, per, records: 5, placement };
+        Task::Tool(ToolSession { name, options, by, out: "out.csv".into() })
+    }
+
+    /// Names that change make programs and libraries of two builds misunderstand each other.
+    #[test]
+    fn sessions_have_fixed_names() {
+        let mut session = Session::new(vec!["gfx90a".to_owned()]);
+        session.compiler = None;
+        session.report = Some("report".into());
+        let expected = json!({
+            "gpus": ["gfx90a"], "task": "run", "report": "report", "processes": null,
+            "counts": false, "compiler": null,
+        });
+        assert_eq!(serde_json::to_value(&session).expect("JSON"), expected);
+        let hooked = HookedSession {
+            process: StruckProcess::Rank(1),
+            site: "site".to_owned(),
+            plan: "plan".into(),
+            buffers: None,
+            time_limit: Duration::from_millis(1500),
+            by: ToolPath::Hardware,
+        };
+        let inject = |process| Task::Inject { process, site: "site".into(), limits: "l".into() };
+        let tasks = [
+            (
+                Task::Parallel { threads: NonZeroUsize::MIN, any_order: true },
+                json!({"parallel": {"threads": 1, "any_order": true}}),
+            ),
+            (Task::Strict { races: true }, json!({"strict": {"races": true}})),
+            (Task::Fidelity, json!("fidelity")),
+            (
+                Task::Capture { file: "f".into(), command: "c".into() },
+                json!({"capture": {"file": "f", "command": "c"}}),
+            ),
+            (
+                inject(StruckProcess::Any),
+                json!({"inject": {"process": "any", "site": "site", "limits": "l"}}),
+            ),
+            (
+                inject(StruckProcess::Command("a".into())),
+                json!({"inject": {"process": {"command": "a"}, "site": "site", "limits": "l"}}),
+            ),
+            (
+                inject(StruckProcess::Place("0.1".into())),
+                json!({"inject": {"process": {"place": "0.1"}, "site": "site", "limits": "l"}}),
+            ),
+            (
+                Task::InjectByHooks(hooked),
+                json!({"inject_by_hooks": {
+                    "process": {"rank": 1}, "site": "site", "plan": "plan", "buffers": null,
+                    "time_limit": {"secs": 1, "nanos": 500_000_000}, "by": "hardware",
+                }}),
+            ),
+        ];
+        for (task, expected) in tasks {
+            assert_eq!(serde_json::to_value(&task).expect("JSON"), expected);
+        }
+        let tools = [
+            (ToolName::InstructionCount, "instruction_count"),
+            (ToolName::OpcodeHistogram, "opcode_histogram"),
+            (ToolName::MemoryTrace, "memory_trace"),
+            (ToolName::AddressDivergence, "address_divergence"),
+            (ToolName::BranchDivergence, "branch_divergence"),
+            (ToolName::BankConflicts, "bank_conflicts"),
+            (ToolName::KernelClock, "kernel_clock"),
+        ];
+        for (name, text) in tools {
+            let task = tool(name, ToolPath::Hook, Per::Block, None);
+            let expected = json!({"tool": {
+                "name": text, "by": "hook", "out": "out.csv",
+                "options": {"kernel": null, "per": "block", "records": 5, "placement": null},
+            }});
+            assert_eq!(serde_json::to_value(&task).expect("JSON"), expected);
+        }
+        for (placement, text) in
+            [(Placement::Inline, "inline"), (Placement::Trampoline, "trampoline")]
+        {
+            let name = ToolName::MemoryTrace;
+            let task = tool(name, ToolPath::Embedded, Per::Instruction, Some(placement));
+            let task = serde_json::to_value(&task).expect("JSON");
+            assert_eq!(task["tool"]["by"], "embedded");
+            assert_eq!(task["tool"]["options"]["per"], "instruction");
+            assert_eq!(task["tool"]["options"]["placement"], text);
+        }
     }
 }

@@ -1,9 +1,9 @@
 //! The functions of a source, as clang understands them.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 /// A type of C, as far as passing values needs it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CType {
     /// As the source writes it.
     pub text: String,
@@ -43,7 +43,7 @@ impl CType {
 }
 
 /// A parameter of a function.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Parameter {
     /// Its name; empty where it has none.
     pub name: String,
@@ -58,7 +58,7 @@ impl std::fmt::Display for Parameter {
 }
 
 /// A function with a body.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
     /// Its name.
     pub name: String,
@@ -76,7 +76,7 @@ impl std::fmt::Display for Signature {
 }
 
 /// What a source declares.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Declarations {
     /// Functions with a body, in the source's order.
     pub functions: Vec<Signature>,

@@ -154,3 +154,142 @@ fn kernel(
         unresolved: code::unresolved(program, &program.functions[function]),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn counts(vgprs: u16) -> Counts {
+        Counts { vgprs, acc_vgprs: 2, sgprs: 3 }
+    }
+
+    #[test]
+    fn inspections_have_fixed_names() {
+        let free = || FreeFacts {
+            allocated: counts(1),
+            globally_free: counts(1),
+            globally_free_registers: "v9".to_owned(),
+            locally_free: Spread { least: counts(1), median: counts(2), most: counts(3) },
+            persistent: counts(1),
+            persistent_registers: "v10".to_owned(),
+        };
+        let kernel = KernelFacts {
+            name: "add".to_owned(),
+            entry: "0x100".to_owned(),
+            start: "0x80".to_owned(),
+            preloaded: Some("s[0:1]".to_owned()),
+            allocated: counts(1),
+            lds_bytes: 4,
+            scratch_bytes: 5,
+            kernarg_bytes: 6,
+            initialised: "s[4:5]".to_owned(),
+            calls: vec!["helper".to_owned()],
+            instructions: 7,
+            registers: Some(RegisterFacts { default: free(), maximal: free() }),
+            unresolved: Vec::new(),
+        };
+        let memory = MemoryFacts {
+            space: "global",
+            kind: "load",
+            bytes: 4,
+            address: vec!["v0".to_owned()],
+            offsets: vec![8],
+            loaded: Some("v1".to_owned()),
+            stored: vec!["v2".to_owned()],
+        };
+        let live = LiveFacts {
+            counts: counts(1),
+            active: "v0".to_owned(),
+            masked: "v1".to_owned(),
+            free_default: counts(1),
+            free_maximal: counts(1),
+        };
+        let inst = InstFacts {
+            pc: "0x100".to_owned(),
+            text: "s_endpgm".to_owned(),
+            memory: Some(memory),
+            line: Some("add.cl:3".to_owned()),
+            live: Some(live),
+        };
+        let block = BlockFacts {
+            index: 0,
+            loop_depth: 1,
+            predecessors: vec![1],
+            successors: vec![EdgeFacts { to: 2, kind: "jump" }],
+            end: "branch",
+            instructions: vec![inst],
+        };
+        let function = FunctionFacts {
+            name: "add".to_owned(),
+            is_kernel: true,
+            entry: "0x100".to_owned(),
+            bytes: 8,
+            instructions: 9,
+            blocks: 1,
+            loops: vec![LoopFacts { header: 0, blocks: vec![0], depth: 1 }],
+            calls: vec![CallFacts {
+                pc: "0x104".to_owned(),
+                callee: Some("helper".to_owned()),
+                may_reach: vec!["helper".to_owned()],
+            }],
+            address_taken: false,
+            unresolved: vec![UnresolvedFacts {
+                pc: "0x108".to_owned(),
+                text: "s_setpc_b64 s[0:1]".to_owned(),
+                reason: "unknown".to_owned(),
+            }],
+            code: Some(vec![block]),
+        };
+        let inspection = Inspection {
+            target: "gfx90a".to_owned(),
+            version: 5,
+            wave_size: 64,
+            kernels: vec![kernel],
+            functions: vec![function],
+        };
+        let counts = |vgprs| json!({"vgprs": vgprs, "acc_vgprs": 2, "sgprs": 3});
+        let free = json!({
+            "allocated": counts(1),
+            "globally_free": counts(1),
+            "globally_free_registers": "v9",
+            "locally_free": {"least": counts(1), "median": counts(2), "most": counts(3)},
+            "persistent": counts(1),
+            "persistent_registers": "v10",
+        });
+        let kernel = json!({
+            "name": "add", "entry": "0x100", "start": "0x80", "preloaded": "s[0:1]",
+            "allocated": counts(1), "lds_bytes": 4, "scratch_bytes": 5, "kernarg_bytes": 6,
+            "initialised": "s[4:5]", "calls": ["helper"], "instructions": 7,
+            "registers": {"default": free, "maximal": free},
+        });
+        let inst = json!({
+            "pc": "0x100", "text": "s_endpgm", "line": "add.cl:3",
+            "memory": {
+                "space": "global", "kind": "load", "bytes": 4, "address": ["v0"], "offsets": [8],
+                "loaded": "v1", "stored": ["v2"],
+            },
+            "live": {
+                "counts": counts(1), "active": "v0", "masked": "v1", "free_default": counts(1),
+                "free_maximal": counts(1),
+            },
+        });
+        let block = json!({
+            "index": 0, "loop_depth": 1, "predecessors": [1],
+            "successors": [{"to": 2, "kind": "jump"}], "end": "branch", "instructions": [inst],
+        });
+        let function = json!({
+            "name": "add", "is_kernel": true, "entry": "0x100", "bytes": 8, "instructions": 9,
+            "blocks": 1, "loops": [{"header": 0, "blocks": [0], "depth": 1}],
+            "calls": [{"pc": "0x104", "callee": "helper", "may_reach": ["helper"]}],
+            "address_taken": false,
+            "unresolved": [{"pc": "0x108", "text": "s_setpc_b64 s[0:1]", "reason": "unknown"}],
+            "code": [block],
+        });
+        let expected = json!({
+            "target": "gfx90a", "version": 5, "wave_size": 64, "kernels": [kernel],
+            "functions": [function],
+        });
+        assert_eq!(serde_json::to_value(&inspection).expect("JSON"), expected);
+    }
+}

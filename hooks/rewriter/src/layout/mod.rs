@@ -82,6 +82,7 @@ pub struct InsertedCode {
 
 /// Where the edited code of a function goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Placement {
     /// The whole function moves, its edits in place.
     Inline,

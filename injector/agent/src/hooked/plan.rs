@@ -44,3 +44,22 @@ pub struct PlannedCode {
     /// The hooks.
     pub hooks: SiteHooks,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn plans_have_fixed_names() {
+        let plan = json!([{
+            "original": "0.original", "replacement": "0.hooked", "kernel": "add",
+            "versions": {"add": "add.kd"},
+            "hooks": {
+                "start": 4096, "bytes": [1], "size": 8, "variables": {"x": {"start": 0, "end": 8}},
+            },
+        }]);
+        let read: HookPlan = serde_json::from_value(plan.clone()).expect("a plan");
+        assert_eq!(serde_json::to_value(&read).expect("JSON"), plan);
+    }
+}

@@ -20,6 +20,7 @@ pub struct ToolSession {
 
 /// The tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "each is the tool of its name")]
 pub enum ToolName {
     InstructionCount,
@@ -43,6 +44,7 @@ impl ToolName {
 
 /// How a tool finds out what an application's kernels do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ToolPath {
     /// By hooks in their code, which the tools library puts there: as on hardware.
     Hook,

@@ -33,7 +33,7 @@ pub struct HookedCode {
 }
 
 /// What is to be known of the hooks of a site to run them: where their variables are, and what has
-/// to be in those.
+/// to be in those. Passed between processes of one build during one run, so it has no version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteHooks {
     /// The ELF virtual address of the variables.

@@ -5,8 +5,7 @@ use std::fmt;
 use std::num::NonZeroU8;
 
 /// How much one fault strikes at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// One lane's value; of what the lanes of a wave share, that.
     Lane,

@@ -6,8 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// What a fault strikes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FaultTarget {
     /// A register that an instruction writes, right after it: VGPR, AccVGPR, SGPR, VCC, EXEC,
     /// SCC, M0, FLAT_SCRATCH.
