@@ -257,6 +257,7 @@ fn with_names(mut row: Row) -> Row {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::IntervalMethod;
 
     pub(crate) fn row(group: &str, outcome: Outcome, cause: Option<&str>) -> Row {
         Row {
@@ -303,6 +304,26 @@ pub(crate) mod tests {
             writer.serialize(row).unwrap();
         }
         String::from_utf8(writer.into_inner().unwrap()).unwrap()
+    }
+
+    /// The columns of a table of such rows, as they are written.
+    pub(crate) fn columns(row: &impl Serialize) -> String {
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        writer.serialize(row).expect("a row");
+        let text = String::from_utf8(writer.into_inner().expect("a table")).expect("text");
+        text.lines().next().unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn words_in_tables_and_records_are_fixed() {
+        assert_eq!(columns(&Outcome::ALL), "masked,sdc,due,detected");
+        assert_eq!(columns(&Severity::ALL), "critical,tolerable");
+        assert_eq!(
+            columns(&ErrorShape::ALL),
+            "single,row,column,pillar,block,cubic,random,several"
+        );
+        let methods = [IntervalMethod::Wilson, IntervalMethod::ClopperPearson];
+        assert_eq!(columns(&methods), "wilson,clopper_pearson");
     }
 
     #[test]

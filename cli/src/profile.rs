@@ -126,3 +126,47 @@ fn write_csv(profile: &Profile, path: &Path) -> csv::Result<()> {
     let bytes = table.into_inner().map_err(|error| error.into_error())?.into_inner();
     Ok(flipwave_host::output::replace(path, &bytes)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flipwave_injector::{Group, GroupPopulation, Population};
+    use flipwave_isa::Pc;
+
+    #[test]
+    fn profiles_for_programs_have_a_fixed_text() {
+        let group = GroupPopulation { group: Group::Valu, places: 5, hittable: 6, executed: 7 };
+        let population =
+            Population { places: 1, left_out: 2, hittable: 3, executed: 4, groups: vec![group] };
+        let instructions = [InstructionPopulation {
+            kernel: "add".to_owned(),
+            pc: Pc(0x100),
+            text: "v_add_f32 v0, v1, v2".to_owned(),
+            opcode: "v_add_f32",
+            group: Group::Valu,
+            line: Some("add.cl:3".to_owned()),
+            executions: 8,
+            hittable: 9,
+            places: 10,
+            left_out: 11,
+            known: Some(KnownPlaces { overwritten: 12, dead: 13 }),
+        }];
+        let written = Written {
+            fault: "f".to_owned(),
+            selection: "s".to_owned(),
+            counted: "c".to_owned(),
+            population: &population,
+            instructions: &instructions,
+        };
+        assert_eq!(
+            serde_json::to_string(&written).expect("JSON"),
+            "{\"fault\":\"f\",\"selection\":\"s\",\"counted\":\"c\",\
+             \"population\":{\"places\":1,\"left_out\":2,\"hittable\":3,\"executed\":4,\
+             \"groups\":[{\"group\":\"valu\",\"places\":5,\"hittable\":6,\"executed\":7}]},\
+             \"instructions\":[{\"kernel\":\"add\",\"pc\":\"0x100\",\
+             \"text\":\"v_add_f32 v0, v1, v2\",\"opcode\":\"v_add_f32\",\"group\":\"valu\",\
+             \"line\":\"add.cl:3\",\"executions\":8,\"hittable\":9,\"places\":10,\
+             \"left_out\":11,\"known\":{\"overwritten\":12,\"dead\":13}}]}"
+        );
+    }
+}

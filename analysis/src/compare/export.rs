@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::io::Write;
 
 /// A line of `compare.csv`.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Line<'a> {
     a: &'a str,
     b: &'a str,
@@ -97,4 +97,20 @@ fn numbers(share: &Share) -> [String; 3] {
 
 fn decimals(number: f64) -> String {
     format!("{number:.6}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::tests::columns;
+
+    #[test]
+    fn comparisons_have_fixed_columns() {
+        assert_eq!(
+            columns(&Line::default()),
+            "a,b,scope,value,outcome,total_a,count_a,rate_a,low_a,high_a,total_b,count_b,\
+             rate_b,low_b,high_b,difference,low,high,confidence,both,only_a,only_b,neither,\
+             test,p,instructions_a,instructions_b"
+        );
+    }
 }

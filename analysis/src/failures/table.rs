@@ -126,7 +126,7 @@ impl DeviceFailures {
 }
 
 /// A line of the CSV.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Line<'a> {
     scope: &'a str,
     structure: &'a str,
@@ -154,5 +154,21 @@ fn digits(number: f64) -> String {
     match number.is_finite() {
         true => format!("{number:.6e}"),
         false => number.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::tests::columns;
+
+    #[test]
+    fn failure_rates_have_fixed_columns() {
+        assert_eq!(
+            columns(&Line::default()),
+            "scope,structure,devices,rows,injections,outcome,raw_fit,raw_low,raw_high,\
+             probability,probability_low,probability_high,fit,fit_low,fit_high,mtbf_hours,\
+             mtbf_low,mtbf_high,confidence"
+        );
     }
 }

@@ -49,3 +49,19 @@ pub struct PropagationRow {
     /// `output`, `gone`; of the last row how the run ended. Empty where only the numbers changed.
     pub event: String,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::tests::columns;
+
+    #[test]
+    fn traces_have_fixed_columns() {
+        assert_eq!(
+            columns(&PropagationRow::default()),
+            "time,dispatch,workgroup,wave,pc,opcode,wrong_words,wrong_registers,wrong_lanes,\
+             wrong_waves,waves_on_other_path,wrong_workgroups,wrong_lds_bytes,wrong_memory_bytes,\
+             wrong_scratch_bytes,event"
+        );
+    }
+}

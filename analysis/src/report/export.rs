@@ -72,3 +72,33 @@ fn write<K>(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::tests::columns;
+
+    #[test]
+    fn aggregates_have_fixed_columns() {
+        let line = Line {
+            campaign: "",
+            folder: "",
+            scope: "",
+            value: "",
+            outcome: Outcome::Sdc,
+            cause: "",
+            count: 0,
+            total: 0,
+            rate: String::new(),
+            low: String::new(),
+            high: String::new(),
+            part_of_sdc: String::new(),
+            confidence: 0.95,
+        };
+        assert_eq!(
+            columns(&line),
+            "campaign,folder,scope,value,outcome,cause,count,total,rate,low,high,part_of_sdc,\
+             confidence"
+        );
+    }
+}
