@@ -8,7 +8,7 @@
 mod record;
 mod shipped_campaigns;
 
-use crate::record::CampaignIdentity;
+use crate::results::record::CampaignIdentity;
 use flipwave_analysis::{ComparedOutput, Confidence, IntervalMethod, Known, Look, SampleDesign};
 use flipwave_injector::{
     DecisionRecord, DoubtRecord, Exactness, FidelityCounts, FidelityRecord, Group, GroupPopulation,

@@ -1,9 +1,9 @@
 //! `run.json`, as it is written and as it is read again.
 
 use super::{check_json, compared, design, fidelity, identity, look, population};
-use crate::about::about;
-use crate::folder::{self, RECORD, RESULTS};
-use crate::record::{Counts, Host, Record, Status, Timings, Versions};
+use crate::results::about::about;
+use crate::results::folder::{self, RECORD, RESULTS};
+use crate::results::record::{Counts, Host, Record, Status, Timings, Versions};
 
 fn record() -> Record {
     Record {

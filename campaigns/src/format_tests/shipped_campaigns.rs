@@ -1,8 +1,8 @@
 //! Digests of the campaigns that come with Flipwave: what shards and `--resume` go by.
 
 use super::check;
-use crate::campaign::Campaign;
-use crate::injection_path::InjectionPath;
+use crate::file::campaign::Campaign;
+use crate::run::injection_path::InjectionPath;
 use crate::shards::sites;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ const PROGRAM: &str = "program";
 const EXPLANATION: &str = "\
 # Digests of the campaigns that come with Flipwave, pinned by format_tests/shipped_campaigns.rs:
 #
-#   content  what the file says (campaigns/src/read.rs)
+#   content  what the file says (campaigns/src/file/read.rs)
 #   draws    how sites are drawn (campaigns/src/sample/draws.rs)
 #   sites    the shard space, with a stand-in for the program (campaigns/src/shards/space.rs)
 #
@@ -24,16 +24,14 @@ const EXPLANATION: &str = "\
 #   FLIPWAVE_BLESS=1 cargo test --workspace --lib shipped_campaigns
 ";
 
-/// The folders of campaigns, with the names that this test gives them.
-fn folders() -> [(&'static str, PathBuf); 2] {
-    let campaigns = Path::new(env!("CARGO_MANIFEST_DIR"));
-    [("examples", campaigns.join("examples")), ("suite", campaigns.join("suite"))]
-}
+/// The folders of shipped campaigns, below `examples/`.
+const FOLDERS: [&str; 2] = ["campaigns", "suite"];
 
 #[test]
 fn the_digests_of_shipped_campaigns_stay() {
     let mut text = EXPLANATION.to_owned();
-    for (name, folder) in folders() {
+    for name in FOLDERS {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples").join(name);
         let entries = std::fs::read_dir(&folder).expect("the folder of campaigns");
         let mut files: Vec<PathBuf> = entries.map(|own| own.expect("an entry").path()).collect();
         files.retain(|file| file.extension().is_some_and(|extension| extension == "yaml"));

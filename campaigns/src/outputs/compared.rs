@@ -5,8 +5,8 @@ use crate::file::campaign::{Campaign, CampaignWorkload};
 use crate::outputs::compare::{OutputFormat, OutputRole, Tolerance};
 use crate::program::prepare::Prepared;
 use flipwave_analysis::ComparedOutput;
-use flipwave_injector::Buffer;
 use flipwave_host::output::float_text;
+use flipwave_injector::Buffer;
 use std::fmt;
 
 impl fmt::Display for Tolerance {

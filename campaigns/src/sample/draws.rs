@@ -6,8 +6,8 @@
 
 use super::{Allocation, Per, Sample, SampleSize};
 use flipwave_analysis::Outcome;
+use flipwave_host::output::float_text;
 use flipwave_injector::Stratification;
-use flipwave_output::float_text;
 
 impl Sample {
     /// Returns the text of how sites are drawn, as far as the site of an index depends on it.

@@ -43,9 +43,9 @@ pub use merge::{MergeOptions, Merged, merge};
 pub use part::Part;
 pub use plan::ShardPlan;
 pub(crate) use run::plan_shards;
+pub use run::{ShardOptions, ShardReport, run_shard};
 #[cfg(test)]
 pub(crate) use space::sites;
-pub use run::{ShardOptions, ShardReport, run_shard};
 pub use status::{PartState, PartStatus, ShardsStatus, shards_status};
 pub(crate) use variants::plan_variant_shards;
 pub use variants::{
