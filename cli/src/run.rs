@@ -60,13 +60,13 @@ pub fn print(report: &Report, folder: &Path) -> Result<(), Failure> {
     let mut output = output::stdout();
     let summary = report.summary.with_kernel_names(|name| demangled_kernel(name).into_owned());
     writeln!(output, "{}", summary.table())?;
-    let (places, fault) = (record.population.places, &record.campaign.fault);
-    writeln!(output, "population: {places} places of {fault}, {}", record.counted)?;
-    if let Some(line) = not_reached(&record.population) {
+    let (places, fault) = (record.facts.population.places, &record.facts.campaign.fault);
+    writeln!(output, "population: {places} places of {fault}, {}", record.facts.counted)?;
+    if let Some(line) = not_reached(&record.facts.population) {
         say(&line);
         writeln!(output, "{line}")?;
     }
-    if let Some(known) = record.design.known.get("all") {
+    if let Some(known) = record.facts.design.known.get("all") {
         let percent = 100.0 * known.rate();
         writeln!(output, "known to be masked, and not sampled: {percent:.2} % of the places")?;
     }
@@ -74,7 +74,7 @@ pub fn print(report: &Report, folder: &Path) -> Result<(), Failure> {
         let end = if look.is_enough() { "enough is known" } else { "not all is known" };
         writeln!(output, "{end} {look}")?;
     }
-    if let Some(fidelity) = &record.fidelity {
+    if let Some(fidelity) = &record.facts.fidelity {
         writeln!(output, "fidelity: {fidelity}")?;
     }
     if let Some((results, others)) = report.files.split_first() {

@@ -136,7 +136,7 @@ fn injected(path: InjectionPath) -> Result<String, String> {
         .map_err(CampaignError::from)
         .and_then(|campaign| run(&campaign, &options, &mut Silent))
         .map_err(|error| error.to_string())?;
-    let (done, target) = (report.record.done.total(), &report.record.campaign.target);
+    let (done, target) = (report.record.done.total(), &report.record.facts.campaign.target);
     let tested = report.self_test.map_or(0, |own| own.null + own.planted);
     Ok(format!("{done} faults in a kernel for {target}, and {tested} whose outcomes are known"))
 }

@@ -3,7 +3,7 @@
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
 use crate::golden::surveyed;
-use crate::run::experiment::{Experiment, Injecting, Rehearsed};
+use crate::run::experiment::{Experiment, InjectOptions};
 use crate::run::progress::{Phase, Progress};
 use crate::run::runners::runner;
 use crate::run::{RunOptions, injection_path};
@@ -73,23 +73,22 @@ pub fn dry_run(
     let trials = plan.count().min(TRIALS);
     let spread =
         |trial: u64| (u128::from(trial) * u128::from(plan.count()) / u128::from(trials)) as u64;
-    let Rehearsed { golden, states, faults, .. } =
-        experiment.rehearse(&plan, (0..trials).map(spread), recorded, options.workers)?;
-    let injector = runner.injector(&golden, states, options.accelerations)?;
-    let (classifier, judge) = (experiment.classifier(&golden), experiment.judge(&golden)?);
-    let (judge, workers) = (judge.as_ref(), NonZeroUsize::MIN);
-    let injecting = Injecting { injector: &*injector, classifier, judge, workers };
-    let start = clock.elapsed();
-    let clock = Instant::now();
-    let mut tried = 0;
-    for (number, planned) in (0..).zip(&faults) {
-        if clock.elapsed() > TRIAL_TIME {
-            break;
-        }
-        let row = experiment.inject_one(injecting, (spread(number), planned));
-        campaign.unless_stopped(row)?;
-        tried += 1;
-    }
+    let indices = (0..trials).map(spread);
+    let inject_options =
+        InjectOptions { accelerations: options.accelerations, workers: options.workers };
+    let (start, tried, time) =
+        experiment.with_injections(&plan, indices, recorded, inject_options, |injections| {
+            let (start, clock) = (clock.elapsed(), Instant::now());
+            let mut tried = 0;
+            for (number, planned) in (0..).zip(injections.first_faults()) {
+                if clock.elapsed() > TRIAL_TIME {
+                    break;
+                }
+                campaign.unless_stopped(injections.inject_one(spread(number), planned))?;
+                tried += 1;
+            }
+            Ok((start, tried, clock.elapsed()))
+        })?;
     Ok(DryRun {
         population: experiment.profile.population.clone(),
         fault: experiment.faults.fault.to_string(),
@@ -99,6 +98,6 @@ pub fn dry_run(
         start,
         golden: golden_time,
         trials: tried,
-        tried: clock.elapsed(),
+        tried: time,
     })
 }

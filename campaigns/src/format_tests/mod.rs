@@ -8,7 +8,7 @@
 mod record;
 mod shipped_campaigns;
 
-use crate::results::record::CampaignIdentity;
+use crate::results::record::{CampaignFacts, CampaignIdentity, Versions};
 use flipwave_analysis::{ComparedOutput, Confidence, IntervalMethod, Known, Look, SampleDesign};
 use flipwave_injector::{
     DecisionRecord, DoubtRecord, Exactness, FidelityCounts, FidelityRecord, Group, GroupPopulation,
@@ -53,6 +53,24 @@ pub(crate) fn identity() -> CampaignIdentity {
         selection: "groups valu".to_owned(),
         sha256: "file digest".to_owned(),
         content: "content digest".to_owned(),
+    }
+}
+
+pub(crate) fn facts() -> CampaignFacts {
+    CampaignFacts {
+        campaign: identity(),
+        file: "campaigns/add.yaml".into(),
+        compared: compared(),
+        versions: Versions {
+            flipwave: "0.1.0".to_owned(),
+            compiler: Some("clang version 22".to_owned()),
+        },
+        population: population(),
+        counted: "all dispatches".to_owned(),
+        design: design(),
+        fidelity: Some(fidelity()),
+        golden_wave_instructions: vec![40],
+        instruction_limits: vec![4000],
     }
 }
 

@@ -1,31 +1,19 @@
 //! `run.json`, as it is written and as it is read again.
 
-use super::{check_json, compared, design, fidelity, identity, look, population};
+use super::{check_json, compared, design, facts, look};
 use crate::results::about::about;
 use crate::results::folder::{self, RECORD, RESULTS};
-use crate::results::record::{Counts, Host, Record, Status, Timings, Versions};
+use crate::results::record::{Counts, Host, Record, Status, Timings};
 
 fn record() -> Record {
     Record {
         status: Status::Failed,
         error: Some("no memory".to_owned()),
-        campaign: identity(),
-        file: "campaigns/add.yaml".into(),
-        compared: compared(),
-        versions: Versions {
-            flipwave: "0.1.0".to_owned(),
-            compiler: Some("clang version 22".to_owned()),
-        },
+        facts: facts(),
         host: Host { system: "linux", architecture: "x86_64", threads: 8 },
         workers: 4,
-        population: population(),
-        counted: "all dispatches".to_owned(),
-        fidelity: Some(fidelity()),
-        golden_wave_instructions: vec![40],
-        instruction_limits: vec![4000],
         planned: 5000,
         confidence: 0.95,
-        design: design(),
         looks: vec![look()],
         done: Counts { masked: 1, sdc: 2, due: 3, detected: 4 },
         timings: Timings { prepare: 0.5, golden: 0.25, rehearsal: 0.125, inject: 8.0 },

@@ -15,46 +15,56 @@ use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-/// How a run went.
+/// Facts about a campaign, known before its first injection. `run.json` and plans of shards record them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CampaignFacts {
+    /// The campaign.
+    pub campaign: CampaignIdentity,
+    /// Path of the campaign file, as given on the command line.
+    #[serde(default)]
+    pub file: PathBuf,
+    /// Outputs that are compared with the golden run's, and how.
+    #[serde(default)]
+    pub compared: Vec<ComparedOutput>,
+    /// Versions of the programs that prepared it.
+    pub versions: Versions,
+    /// The fault space.
+    pub population: Population,
+    /// How the fault space was counted, in words.
+    pub counted: String,
+    /// How the sample is drawn, as far as rates and their intervals depend on it.
+    pub design: SampleDesign,
+    /// Exactness of the golden run; `None` if another device than the embedded GPU made it.
+    pub fidelity: Option<FidelityRecord>,
+    /// Wave instructions that the golden run executed, per dispatch.
+    pub golden_wave_instructions: Vec<u64>,
+    /// Watchdog limits of faulty runs in wave instructions, per dispatch.
+    pub instruction_limits: Vec<u64>,
+}
+
+/// Record of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Record {
-    /// Whether it came to its end.
+    /// State of the run.
     pub status: Status,
-    /// Why not, if it failed.
+    /// The error that ended it, if it failed.
     pub error: Option<String>,
-    /// What was run.
-    pub campaign: CampaignIdentity,
-    /// The campaign file, as the command line gave it.
-    pub file: PathBuf,
-    /// What of each run was compared with the fault-free one, and how.
-    pub compared: Vec<ComparedOutput>,
-    /// With what it was run.
-    pub versions: Versions,
-    /// Where it was run.
+    /// Facts known before the first injection.
+    #[serde(flatten)]
+    pub facts: CampaignFacts,
+    /// The machine that ran it.
     pub host: Host,
     /// Worker threads.
     pub workers: usize,
-    /// What faults were drawn from.
-    pub population: Population,
-    /// How it was counted, in words.
-    pub counted: String,
-    /// How exact the fault-free run is; none where another device than the embedded GPU made it.
-    pub fidelity: Option<FidelityRecord>,
-    /// Wave instructions that the fault-free run executed, per dispatch.
-    pub golden_wave_instructions: Vec<u64>,
-    /// The watchdog of faulty runs in wave instructions, per dispatch.
-    pub instruction_limits: Vec<u64>,
-    /// Injections planned, at most where the campaign ends when enough is known.
+    /// Injections planned: the upper limit for campaigns that end once enough is known.
     pub planned: u64,
-    /// That of the intervals in `summary.csv`.
+    /// Confidence of the intervals in `summary.csv`.
     pub confidence: f64,
-    /// How the injections were drawn, as far as rates and their intervals depend on it.
-    pub design: SampleDesign,
-    /// What was known whenever the campaign looked whether it was enough.
+    /// Rates known at each look, for campaigns that end once enough is known.
     pub looks: Vec<Look>,
     /// Injections done, by outcome.
     pub done: Counts,
-    /// Seconds that each step took.
+    /// Duration of each step in seconds.
     pub timings: Timings,
     /// Injections per second; 0 before the first.
     pub injections_per_second: f64,

@@ -5,24 +5,27 @@ use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
 use crate::file::faults::Faults;
 use crate::golden::{Reference, check_same};
+use crate::outputs::compared::compared;
 use crate::program::prepare::Prepared;
+use crate::results::record::{CampaignFacts, CampaignIdentity, Versions};
 use crate::results::row::row;
+use crate::run::batches::{BATCH, Batches};
 use crate::run::outcome::Classifier;
 use crate::run::process_site::ProcessSite;
 use crate::run::runners::{Inject, Runner};
-use crate::run::windows::{WINDOW, Windows};
 use crate::run::workers::in_order;
 use crate::sample::Scheme;
 use crate::severity::Judge;
 use flipwave_analysis::{Course, Row};
 use flipwave_injector::{
-    FidelityRecord, Golden, Plan, PlanError, Planned, Profile, Recorded, Rehearsal,
+    Accelerations, FidelityRecord, Golden, Plan, PlanError, Planned, Profile, Recorded, Rehearsal,
     RehearsalLimits, SavedStates, Survey,
 };
 use std::any::Any;
 use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread;
 
 /// Everything that injections need, whichever they are.
 pub(crate) struct Experiment<'a> {
@@ -38,22 +41,33 @@ pub(crate) struct Experiment<'a> {
     pub scheme: Scheme,
 }
 
-/// What the second fault-free run has shown, which found the first faults.
-pub(crate) struct Rehearsed {
-    /// What faulty runs are compared with.
-    pub golden: Golden,
-    pub states: Option<SavedStates>,
-    /// The faults of the first window.
-    pub faults: Vec<Planned>,
+/// Result of the second golden run, which resolved the first faults.
+struct Resolved {
+    /// The run that faulty runs are compared with.
+    golden: Golden,
+    states: Option<SavedStates>,
+    /// Faults of the first batch.
+    faults: Vec<Planned>,
 }
 
-/// What injects, and what forms the verdict.
+/// Settings of injections. None of them changes rows.
 #[derive(Clone, Copy)]
-pub(crate) struct Injecting<'a> {
+pub(crate) struct InjectOptions {
+    pub accelerations: Accelerations,
+    /// Threads that resolve faults and inject them.
+    pub workers: NonZeroUsize,
+}
+
+/// Injects the faults of a plan, batch by batch.
+pub(crate) struct Injections<'a> {
+    experiment: &'a Experiment<'a>,
+    plan: &'a Plan<'a>,
     pub injector: &'a dyn Inject,
     pub classifier: Classifier<'a>,
-    pub judge: Option<&'a Judge<'a>>,
-    pub workers: NonZeroUsize,
+    judge: Option<&'a Judge<'a>>,
+    workers: NonZeroUsize,
+    /// The faults resolved first and the index of the first of them, until they are injected.
+    first: Option<(u64, Vec<Planned>)>,
 }
 
 impl<'a> Experiment<'a> {
@@ -102,19 +116,76 @@ impl<'a> Experiment<'a> {
         Plan::new(workload, &self.profile, self.campaign.seed, &self.scheme.sampling(course))
     }
 
-    /// Runs without a fault once more, on so many threads at most, and checks that it is the same as the
-    /// first time, of which `recorded` is known. Finds the faults of these indices, the first of a part
-    /// of the plan.
+    /// Facts about the campaign, whose program `versions` prepared.
+    pub fn facts(&self, versions: Versions) -> CampaignFacts {
+        let Experiment { reference, fidelity, profile, faults, scheme, .. } = self;
+        CampaignFacts {
+            campaign: CampaignIdentity::of(self.campaign, faults),
+            file: self.campaign.file.clone(),
+            compared: compared(self.campaign, self.runner.prepared()),
+            versions,
+            population: profile.population.clone(),
+            counted: profile.counted(),
+            design: scheme.design.clone(),
+            fidelity: fidelity.clone(),
+            golden_wave_instructions: reference.wave_instructions(),
+            instruction_limits: reference.instruction_limits(),
+        }
+    }
+
+    /// Resolves the faults of `indices`, the first ones of a part of `plan`, in a second golden run, and
+    /// calls `act`, which can inject faults of the plan. `recorded` comes from the first golden run.
     ///
     /// # Errors
-    /// [`CampaignError::NotDeterministic`], [`CampaignError::Plan`]; where there are no outputs.
-    pub fn rehearse(
+    /// Errors of `act`; [`CampaignError::NotDeterministic`] if the second run differs from the first,
+    /// [`CampaignError::Plan`]; others if the runner cannot inject.
+    pub fn with_injections<T>(
+        &self,
+        plan: &Plan<'_>,
+        indices: impl IntoIterator<Item = u64>,
+        recorded: Option<Recorded>,
+        InjectOptions { accelerations, workers }: InjectOptions,
+        act: impl FnOnce(&mut Injections<'_>) -> Result<T, CampaignError>,
+    ) -> Result<T, CampaignError> {
+        let indices: Vec<u64> = indices.into_iter().collect();
+        let start = indices.first().copied();
+        let Resolved { golden, states, faults } = self.resolve(plan, indices, recorded, workers)?;
+        let injector = self.runner.injector(&golden, states, accelerations)?;
+        let judge = self.judge(&golden)?;
+        act(&mut Injections {
+            experiment: self,
+            plan,
+            injector: &*injector,
+            classifier: Classifier {
+                golden: &golden,
+                timing_threshold: self.faults.timing_threshold,
+            },
+            judge: judge.as_ref(),
+            workers,
+            first: start.map(|start| (start, faults)),
+        })
+    }
+
+    /// Checks that a second golden run equals the first.
+    ///
+    /// # Errors
+    /// [`CampaignError::NotDeterministic`] if it does not.
+    pub fn check_deterministic(
+        &self,
+        plan: &Plan<'_>,
+        recorded: Option<Recorded>,
+    ) -> Result<(), CampaignError> {
+        let first = 0..plan.count().min(1);
+        self.resolve(plan, first, recorded, NonZeroUsize::MIN).map(drop)
+    }
+
+    fn resolve(
         &self,
         plan: &Plan<'_>,
         indices: impl IntoIterator<Item = u64>,
         recorded: Option<Recorded>,
         threads: NonZeroUsize,
-    ) -> Result<Rehearsed, CampaignError> {
+    ) -> Result<Resolved, CampaignError> {
         let limits = RehearsalLimits { state_bytes: SavedStates::MOST_BYTES, threads };
         let rehearsal = plan.rehearse(indices, &self.reference.statistics, recorded, limits)?;
         let Rehearsal { golden, faults, states } = rehearsal;
@@ -123,60 +194,71 @@ impl<'a> Experiment<'a> {
             Some(outputs) => Golden { outputs, ..golden },
             None => golden,
         };
-        Ok(Rehearsed { golden, states, faults })
+        Ok(Resolved { golden, states, faults })
     }
 
     /// Who judges SDC beside a fault-free run, if somebody does.
     ///
     /// # Errors
     /// [`CampaignError`] if that run left nothing that can be shown.
-    pub fn judge<'g>(&'g self, golden: &'g Golden) -> Result<Option<Judge<'g>>, CampaignError> {
+    fn judge<'g>(&'g self, golden: &'g Golden) -> Result<Option<Judge<'g>>, CampaignError> {
         match self.campaign.severity {
             Some(_) => Ok(Judge::of(self.campaign, self.runner.shown_outputs(golden)?)),
             None => Ok(None),
         }
     }
 
-    /// What forms the verdicts beside a fault-free run.
-    pub fn classifier<'g>(&self, golden: &'g Golden) -> Classifier<'g> {
-        Classifier { golden, timing_threshold: self.faults.timing_threshold }
-    }
-
-    /// Injects the faults of `windows`. `take` gets their rows on this thread, in order, until it breaks.
-    ///
-    /// # Errors
-    /// What an injection failed with, or `take`; [`CampaignError::Interrupted`] where runs were
-    /// stopped. All rows before were taken.
-    pub fn inject(
-        &self,
-        windows: &Windows<'_, '_>,
-        injecting: Injecting<'_>,
-        mut take: impl FnMut(Row) -> Result<ControlFlow<()>, CampaignError>,
-    ) -> Result<(), CampaignError> {
-        let Range { start, end } = windows.part();
-        let stopped = self.campaign.attendance.stopped();
-        let work = |offset| {
-            let index = start + offset;
-            let row = windows
-                .fault(index)
-                .map_err(CampaignError::from)
-                .and_then(|planned| self.inject_one(injecting, (index, &planned)));
-            // What was stopped has no outcome, whatever it looks like.
-            self.campaign.unless_stopped(row)
-        };
-        let taken = in_order(end - start, (injecting.workers, WINDOW), stopped, work, |row| {
-            match row.and_then(&mut take) {
-                Ok(ControlFlow::Continue(())) => Ok(()),
-                Ok(ControlFlow::Break(())) => Err(None),
-                Err(error) => Err(Some(error)),
-            }
-        });
-        taken.or_else(|ended| ended.map_or(Ok(()), Err))
-    }
-
     /// The index of the process that is struck, where several dispatch kernels.
     pub fn process(&self) -> Option<u32> {
         self.runner.prepared().process
+    }
+}
+
+impl Injections<'_> {
+    /// Injects the faults of a range of indices. `take` gets their rows on this thread, in order, until it
+    /// breaks.
+    ///
+    /// # Errors
+    /// The error of an injection or of `take`; [`CampaignError::Interrupted`] where runs were
+    /// stopped. All rows before were taken.
+    pub fn inject(
+        &mut self,
+        range: Range<u64>,
+        mut take: impl FnMut(Row) -> Result<ControlFlow<()>, CampaignError>,
+    ) -> Result<(), CampaignError> {
+        let first = self.first.take_if(|(first, _)| *first == range.start);
+        let (this, Range { start, end }) = (&*self, range.clone());
+        let campaign = this.experiment.campaign;
+        thread::scope(|scope| {
+            let batches = Batches::new(this.plan, range, scope);
+            if let Some((_, faults)) = first {
+                batches.put_first(faults);
+            }
+            let work = |offset| {
+                let index = start + offset;
+                let row = batches
+                    .fault(index)
+                    .map_err(CampaignError::from)
+                    .and_then(|planned| this.inject_one(index, &planned));
+                // Whatever a stopped run looks like, it has no outcome.
+                campaign.unless_stopped(row)
+            };
+            let stopped = campaign.attendance.stopped();
+            let taken =
+                in_order(end - start, (this.workers, BATCH), stopped, work, |row| {
+                    match row.and_then(&mut take) {
+                        Ok(ControlFlow::Continue(())) => Ok(()),
+                        Ok(ControlFlow::Break(())) => Err(None),
+                        Err(error) => Err(Some(error)),
+                    }
+                });
+            taken.or_else(|ended| ended.map_or(Ok(()), Err))
+        })
+    }
+
+    /// The faults resolved first, unless they are injected already.
+    pub fn first_faults(&self) -> &[Planned] {
+        self.first.as_ref().map_or(&[], |(_, faults)| faults)
     }
 
     /// One injection of the plan. A panic is the tool's failure, not the campaign's loss: it
@@ -184,12 +266,9 @@ impl<'a> Experiment<'a> {
     ///
     /// # Errors
     /// What the injection failed with.
-    pub fn inject_one(
-        &self,
-        Injecting { injector, classifier, judge, .. }: Injecting<'_>,
-        (index, planned): (u64, &Planned),
-    ) -> Result<Row, CampaignError> {
-        let stratum = self.scheme.strata().get(planned.stratum).map_or("", String::as_str);
+    pub fn inject_one(&self, index: u64, planned: &Planned) -> Result<Row, CampaignError> {
+        let Injections { experiment, injector, classifier, judge, .. } = self;
+        let stratum = experiment.scheme.strata().get(planned.stratum).map_or("", String::as_str);
         let injected = match catch_unwind(AssertUnwindSafe(|| injector.inject_planned(planned))) {
             Ok(Ok(injected)) => injected,
             Ok(Err(reason)) => {
@@ -201,9 +280,9 @@ impl<'a> Experiment<'a> {
             }
         };
         let verdict = classifier.verdict(&injected, planned.fate());
-        let verdict = verdict.judged(judge, index, &injected)?;
+        let verdict = verdict.judged(*judge, index, &injected)?;
         let row = row(index, planned, stratum, &injected.struck, &verdict);
-        let Prepared { labels, process, .. } = self.runner.prepared();
+        let Prepared { labels, process, .. } = experiment.runner.prepared();
         let label = row.dispatch.and_then(|dispatch| labels.get(dispatch as usize)?.clone());
         let site = ProcessSite { process: *process, site: planned.site }.to_string();
         Ok(Row { site, label, ..row })

@@ -1,5 +1,6 @@
 //! A campaign from its file to its results.
 
+pub mod batches;
 pub mod experiment;
 pub mod injection_path;
 pub mod outcome;
@@ -9,7 +10,6 @@ pub mod reorder;
 pub mod resume;
 pub mod runners;
 pub mod self_test;
-pub mod windows;
 pub mod workers;
 
 use crate::error::CampaignError;
@@ -17,25 +17,23 @@ use crate::file::campaign::Campaign;
 use crate::file::faults::Faults;
 use crate::file::schema::ResultsFormat;
 use crate::golden::surveyed;
-use crate::outputs::compared::compared;
 use crate::program::prepare::Origin;
 use crate::results::folder::{self, FolderError, PARQUET, RATES, RECORD, RESULTS, SUMMARY};
 use crate::results::lock::FolderLock;
-use crate::results::record::{CampaignIdentity, Counts, Host, Record, Status, Timings, Versions};
+use crate::results::record::{Counts, Host, Record, Status, Timings, Versions};
 use crate::results::{ResultsFile, write_columns, write_summary};
-use crate::run::experiment::{Experiment, Injecting, Rehearsed};
+use crate::run::batches::Batches;
+use crate::run::experiment::{Experiment, InjectOptions, Injections};
 use crate::run::injection_path::InjectionPath;
 use crate::run::progress::{Phase, Progress};
 use crate::run::resume::rows_left;
 use crate::run::runners::{Runner, runner};
 use crate::run::self_test::SelfTest;
-use crate::run::windows::Windows;
 use flipwave_analysis::{Course, Outcome, Summary};
 use flipwave_injector::{Accelerations, Plan, Recorded};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::thread;
 use std::time::Instant;
 
 /// How a campaign is run. None of it changes `results.csv`.
@@ -265,80 +263,62 @@ impl Run<'_> {
     ) -> Result<(), CampaignError> {
         let Run { campaign, options, runner, experiment, .. } = *self;
         let part = state.course.count()..plan.count();
-        let recorded = match plan.count() < experiment.scheme.count() {
-            true => state.recorded.clone(),
-            false => state.recorded.take(),
-        };
-        let mut seconds = 0.0;
-        let rehearsed = timed(&mut seconds, || {
-            experiment.rehearse(plan, Windows::first(&part), recorded, options.workers)
-        });
-        state.record.timings.rehearsal += seconds;
-        let Rehearsed { golden, states, faults } = rehearsed?;
-        let injector = runner.injector(&golden, states, options.accelerations)?;
-        let (classifier, judge) = (experiment.classifier(&golden), experiment.judge(&golden)?);
-        let file = match &mut state.file {
-            Some(file) => file,
-            none => {
-                let record = &mut state.record;
-                if options.self_test {
-                    progress.phase(Phase::SelfTest);
-                    let prepared = runner.prepared();
-                    let tested = self_test::self_test(prepared, plan, &*injector, classifier);
-                    // What was stopped came out in no way.
-                    state.self_test = Some(campaign.unless_stopped(tested)?);
+        let is_last = plan.count() == experiment.scheme.count();
+        let recorded = if is_last { state.recorded.take() } else { state.recorded.clone() };
+        let inject_options =
+            InjectOptions { accelerations: options.accelerations, workers: options.workers };
+        let (first, clock) = (Batches::first(&part), Instant::now());
+        experiment.with_injections(plan, first, recorded, inject_options, |injections| {
+            state.record.timings.rehearsal += clock.elapsed().as_secs_f64();
+            let file = match &mut state.file {
+                Some(file) => file,
+                none => {
+                    let record = &mut state.record;
+                    if options.self_test {
+                        progress.phase(Phase::SelfTest);
+                        let Injections { injector, classifier, .. } = *injections;
+                        let prepared = runner.prepared();
+                        let tested = self_test::self_test(prepared, plan, injector, classifier);
+                        // A stopped test has no result.
+                        state.self_test = Some(campaign.unless_stopped(tested)?);
+                    }
+                    campaign.unless_stopped(Ok(()))?;
+                    none.insert(begin(state.lock, record, progress)?)
                 }
-                campaign.unless_stopped(Ok(()))?;
-                none.insert(begin(state.lock, record, progress)?)
+            };
+            if state.course.is_enough() {
+                return Ok(());
             }
-        };
-        if state.course.is_enough() {
-            return Ok(());
-        }
-        let clock = Instant::now();
-        let (judge, workers) = (judge.as_ref(), options.workers);
-        let injecting = Injecting { injector: &*injector, classifier, judge, workers };
-        let (course, done) = (&mut state.course, &mut state.record.done);
-        let injected = thread::scope(|scope| {
-            let windows = Windows::new(plan, part, scope);
-            windows.put_first(faults);
-            experiment.inject(&windows, injecting, |row| {
+            let clock = Instant::now();
+            let (course, done) = (&mut state.course, &mut state.record.done);
+            let injected = injections.inject(part, |row| {
                 file.write(&row)?;
                 progress.injected(row.outcome);
                 done.add(row.outcome);
                 let looks = course.looks().len();
                 course.add(&row);
                 course.looks()[looks..].iter().for_each(|look| progress.look(look));
-                Ok(match course.is_enough() {
-                    true => ControlFlow::Break(()),
-                    false => ControlFlow::Continue(()),
+                Ok(if course.is_enough() {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
                 })
-            })
-        });
-        state.record.timings.inject += clock.elapsed().as_secs_f64();
-        injected
+            });
+            state.record.timings.inject += clock.elapsed().as_secs_f64();
+            injected
+        })
     }
 
-    /// What is known before it injects.
+    /// The record before the first injection.
     fn record(&self) -> Record {
-        let Experiment { reference, fidelity, profile, .. } = self.experiment;
         Record {
             status: Status::Running,
             error: None,
-            campaign: CampaignIdentity::of(self.campaign, self.faults),
-            file: self.campaign.file.clone(),
-            compared: compared(self.campaign, self.runner.prepared()),
-            versions: Versions::of(self.runner.prepared()),
+            facts: self.experiment.facts(Versions::of(self.runner.prepared())),
             host: Host::this(),
             workers: self.options.workers.get(),
-            population: profile.population.clone(),
-            counted: profile.counted(),
-            fidelity: fidelity.clone(),
-            golden_wave_instructions: reference.wave_instructions(),
-            instruction_limits: reference.instruction_limits(),
             planned: self.experiment.scheme.count(),
             confidence: self.faults.sample.confidence.probability(),
-            design: self.experiment.scheme.design.clone(),
             looks: Vec::new(),
             done: Counts::default(),
             timings: Timings::default(),

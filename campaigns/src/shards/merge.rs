@@ -8,7 +8,7 @@ use super::status::missing_text;
 use crate::error::CampaignError;
 use crate::results::folder::{self, FolderError, RESULTS};
 use crate::results::lock::FolderLock;
-use crate::results::record::{Counts, Host, Record, Status, Timings};
+use crate::results::record::{CampaignFacts, Counts, Host, Record, Status, Timings};
 use crate::results::{line, write_columns, write_summary};
 use flipwave_analysis::{Course, Look, Row, Summary, Tallies};
 use std::collections::BTreeMap;
@@ -65,10 +65,10 @@ pub fn merge(options: &MergeOptions) -> Result<Merged, CampaignError> {
     folder::check_files(&options.out)?;
     let first = &campaigns[0].plan;
     if !options.folders.contains(&options.out) {
-        folder::check(&options.out, &first.campaign.content, first.campaign.seed)?;
+        folder::check(&options.out, &first.facts.campaign.content, first.facts.campaign.seed)?;
         folder::check_no_results(&options.out)?;
     }
-    let mut design = first.design.clone();
+    let mut design = first.facts.design.clone();
     // Two seeds can have drawn the same place.
     design.is_finite &= campaigns.len() == 1;
     let mut tallies = Tallies::new(design.clone());
@@ -78,26 +78,17 @@ pub fn merge(options: &MergeOptions) -> Result<Merged, CampaignError> {
         done.add(row.outcome);
     })?;
     let summary = tallies.summary();
-    write_summary(&lock, &first.campaign.name, &summary)?;
+    write_summary(&lock, &first.facts.campaign.name, &summary)?;
     write_columns(&lock, first.results)?;
     let seconds = clock.elapsed().as_secs_f64();
     let record = Record {
         status: Status::Complete,
         error: None,
-        campaign: first.campaign.clone(),
-        file: first.file.clone(),
-        compared: first.compared.clone(),
-        versions: first.versions.clone(),
+        facts: CampaignFacts { design, ..first.facts.clone() },
         host: Host::this(),
         workers: 1,
-        population: first.population.clone(),
-        counted: first.counted.clone(),
-        fidelity: first.fidelity.clone(),
-        golden_wave_instructions: first.golden_wave_instructions.clone(),
-        instruction_limits: first.instruction_limits.clone(),
         planned: campaigns.iter().map(|own| own.plan.count).sum(),
-        confidence: first.design.confidence.probability(),
-        design,
+        confidence: first.facts.design.confidence.probability(),
         looks,
         done,
         timings: Timings::default(),
@@ -124,8 +115,8 @@ fn campaigns(
             return Err(ShardError::Other { path: path.clone(), difference });
         }
         let other = Shards::of(&folder, plan)?;
-        let seed = other.plan.campaign.seed;
-        match campaigns.iter_mut().find(|own| own.plan.campaign.seed == seed) {
+        let seed = other.plan.facts.campaign.seed;
+        match campaigns.iter_mut().find(|own| own.plan.facts.campaign.seed == seed) {
             Some(own) => {
                 own.files.extend(other.files);
                 own.sort();
@@ -152,12 +143,12 @@ fn is_enough(own: &Shards, looked: &mut BTreeMap<u64, usize>) -> Result<bool, Sh
     let (plan, prefix) = (&own.plan, own.prefix());
     let Some(until) = &plan.until else { return Ok(false) };
     let looks = until.looks.partition_point(|size| *size <= prefix);
-    if looked.get(&plan.campaign.seed).copied().unwrap_or(0) >= looks {
+    if looked.get(&plan.facts.campaign.seed).copied().unwrap_or(0) >= looks {
         return Ok(false);
     }
     let is_enough = own.course(prefix)?.is_enough();
     if !is_enough {
-        looked.insert(plan.campaign.seed, looks);
+        looked.insert(plan.facts.campaign.seed, looks);
     }
     Ok(is_enough)
 }

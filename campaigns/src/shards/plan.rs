@@ -5,50 +5,29 @@ use super::error::ShardError;
 use super::layout::SharedFolder;
 use crate::file::schema::ResultsFormat;
 use crate::results::folder::FolderError;
-use crate::results::record::{CampaignIdentity, Versions};
-use flipwave_analysis::{ComparedOutput, Course, Pilot, SampleDesign, Until, stage_ends};
-use flipwave_injector::{FidelityRecord, Population};
+use crate::results::record::CampaignFacts;
+use flipwave_analysis::{Course, Pilot, Until, stage_ends};
 use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
-use std::path::PathBuf;
 
-/// What all shards of a campaign have in common.
+/// Everything that the shards of a campaign have in common.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ShardPlan {
-    /// The form of the folder, [`ShardPlan::FORMAT`].
+    /// Version of the folder's format, [`ShardPlan::FORMAT`].
     pub format: u32,
-    /// What is run. Its comments and its name may change from plan to plan.
-    pub campaign: CampaignIdentity,
-    /// The campaign file, as the command line gave it.
-    #[serde(default)]
-    pub file: PathBuf,
-    /// What of each run is compared with the fault-free one, and how.
-    #[serde(default)]
-    pub compared: Vec<ComparedOutput>,
-    /// SHA-256 of all that determines rows but the seed: campaigns with the same can be pooled.
+    /// Facts about the campaign. Its comments and its name may differ between plans of a folder.
+    #[serde(flatten)]
+    pub facts: CampaignFacts,
+    /// SHA-256 of everything that determines rows except the seed. Campaigns with the same value can be pooled.
     pub space: String,
     /// Injections planned.
     pub count: u64,
-    /// In what form rows are merged.
+    /// Format of the merged results.
     pub results: ResultsFormat,
-    /// With what the first shard was run.
-    pub versions: Versions,
-    /// What faults are drawn from.
-    pub population: Population,
-    /// How it was counted, in words.
-    pub counted: String,
-    /// How the injections are drawn, as far as rates and their intervals depend on it.
-    pub design: SampleDesign,
-    /// When the campaign ends though not all injections are done.
+    /// Condition that ends the campaign before all injections are done.
     pub until: Option<Until>,
-    /// The injections that show how the others are drawn.
+    /// First injections, which determine how the others are drawn.
     pub pilot: Option<Pilot>,
-    /// Wave instructions that the fault-free run executed, per dispatch.
-    pub golden_wave_instructions: Vec<u64>,
-    /// The watchdog of faulty runs in wave instructions, per dispatch.
-    pub instruction_limits: Vec<u64>,
-    /// How exact the fault-free run is; none where another device than the embedded GPU made it.
-    pub fidelity: Option<FidelityRecord>,
 }
 
 /// The field that plans of all formats have.
@@ -66,7 +45,7 @@ impl ShardPlan {
 
     /// The campaign before its first row.
     pub(super) fn course(&self) -> Course {
-        Course::new(self.design.clone(), self.until.clone(), self.pilot.clone())
+        Course::new(self.facts.design.clone(), self.until.clone(), self.pilot.clone())
     }
 
     /// The numbers of injections at which stages end, in which shards work on it together.
@@ -141,7 +120,7 @@ impl ShardPlan {
 
     /// Why rows of the two do not belong into one table, if so.
     pub(super) fn difference(&self, other: &ShardPlan) -> Option<String> {
-        let (own, theirs) = (&self.campaign, &other.campaign);
+        let (own, theirs) = (&self.facts.campaign, &other.facts.campaign);
         if own.seed != theirs.seed {
             return Some(format!("its seed is {}, and here it is {}", theirs.seed, own.seed));
         }
@@ -150,22 +129,22 @@ impl ShardPlan {
 
     /// Why rows of the two are not of the same site space, if so.
     pub(super) fn difference_of_space(&self, other: &ShardPlan) -> Option<String> {
-        if self.versions.flipwave != other.versions.flipwave {
-            let (own, theirs) = (&self.versions.flipwave, &other.versions.flipwave);
+        if self.facts.versions.flipwave != other.facts.versions.flipwave {
+            let (own, theirs) = (&self.facts.versions.flipwave, &other.facts.versions.flipwave);
             return Some(format!("Flipwave {theirs} runs it, and this is {own}"));
         }
         if self.space == other.space {
             return None;
         }
-        if self.campaign.content != other.campaign.content {
+        if self.facts.campaign.content != other.facts.campaign.content {
             return Some("the campaign file says something else".to_owned());
         }
-        let compilers = (&self.versions.compiler, &other.versions.compiler);
+        let compilers = (&self.facts.versions.compiler, &other.facts.versions.compiler);
         Some(match compilers {
             (Some(own), Some(theirs)) if own != theirs => {
                 format!("`{theirs}` compiled its kernels, and here `{own}`")
             }
-            _ if self.population != other.population => {
+            _ if self.facts.population != other.facts.population => {
                 "its program, which executes something else".to_owned()
             }
             _ => "its program or its inputs, or how faults are drawn or injected".to_owned(),
@@ -176,7 +155,7 @@ impl ShardPlan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format_tests::{check_json, compared, design, fidelity, identity, population};
+    use crate::format_tests::{check_json, facts};
     use flipwave_analysis::{Goal, Outcome, Scope};
 
     fn plan() -> ShardPlan {
@@ -190,19 +169,10 @@ mod tests {
         ];
         ShardPlan {
             format: ShardPlan::FORMAT,
-            campaign: identity(),
-            file: "campaigns/add.yaml".into(),
-            compared: compared(),
+            facts: facts(),
             space: "space digest".to_owned(),
             count: 5000,
             results: ResultsFormat::Parquet,
-            versions: Versions {
-                flipwave: "0.1.0".to_owned(),
-                compiler: Some("clang version 22".to_owned()),
-            },
-            population: population(),
-            counted: "all dispatches".to_owned(),
-            design: design(),
             until: Some(Until {
                 goal: Goal {
                     margin: 0.01,
@@ -212,9 +182,6 @@ mod tests {
                 looks: vec![500, 5000],
             }),
             pilot: Some(Pilot { count: 100, outcomes: vec![Outcome::Sdc] }),
-            golden_wave_instructions: vec![40],
-            instruction_limits: vec![4000],
-            fidelity: Some(fidelity()),
         }
     }
 

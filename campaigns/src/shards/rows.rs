@@ -132,7 +132,7 @@ impl<'a> Rows<'a> {
             self.check_rest()?;
             return Ok(None);
         }
-        let of = Of { space: &plan.space, seed: plan.campaign.seed };
+        let of = Of { space: &plan.space, seed: plan.facts.campaign.seed };
         while let Some((folder, range)) = self.waiting.as_slice().first()
             && range.start <= self.next
         {

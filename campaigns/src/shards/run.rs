@@ -13,15 +13,14 @@ use super::space::Space;
 use super::store::{self, Surveyed, survey};
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
-use crate::outputs::compared::compared;
-use crate::results::record::{CampaignIdentity, Versions};
-use crate::run::experiment::{Experiment, Injecting, Rehearsed};
+use crate::results::record::Versions;
+use crate::run::batches::Batches;
+use crate::run::experiment::{Experiment, InjectOptions, Injections};
 use crate::run::injection_path;
 use crate::run::injection_path::InjectionPath;
 use crate::run::progress::{Phase, Progress};
 use crate::run::runners::{Runner, runner};
-use crate::run::windows::Windows;
-use flipwave_analysis::{ComparedOutput, Course, Look};
+use flipwave_analysis::{Course, Look};
 use flipwave_injector::{Accelerations, Recorded};
 use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
@@ -135,8 +134,7 @@ pub(crate) fn plan_shards(
     let plan = ready.experiment.plan(&ready.experiment.scheme.course())?;
     let planned = ready.shard_plan();
     if !planned.is_there(&folder)? {
-        let (first, threads) = (0..plan.count().min(1), NonZeroUsize::MIN);
-        ready.experiment.rehearse(&plan, first, ready.recorded, threads)?;
+        ready.experiment.check_deterministic(&plan, ready.recorded)?;
         planned.publish(&folder)?;
     }
     Ok(planned)
@@ -147,7 +145,6 @@ struct Ready<'a> {
     campaign: &'a Campaign,
     space: Space,
     versions: Versions,
-    compared: Vec<ComparedOutput>,
     experiment: Experiment<'a>,
     recorded: Option<Recorded>,
     made_golden: bool,
@@ -172,29 +169,19 @@ impl<'a> Ready<'a> {
             survey(folder, &key, campaign, prepared, (touches, threads))?;
         let experiment = Experiment::new(campaign, runner, (reference, fidelity), profile)?;
         let versions = Versions { compiler: compiler.clone(), ..Versions::of(prepared) };
-        let compared = compared(campaign, prepared);
-        Ok(Ready { campaign, space, versions, compared, experiment, recorded, made_golden: is_new })
+        Ok(Ready { campaign, space, versions, experiment, recorded, made_golden: is_new })
     }
 
     fn shard_plan(&self) -> ShardPlan {
-        let Experiment { reference, fidelity, profile, faults, scheme, .. } = &self.experiment;
+        let scheme = &self.experiment.scheme;
         ShardPlan {
             format: ShardPlan::FORMAT,
-            campaign: CampaignIdentity::of(self.campaign, faults),
-            file: self.campaign.file.clone(),
-            compared: self.compared.clone(),
+            facts: self.experiment.facts(self.versions.clone()),
             space: self.space.sites.clone(),
             count: scheme.count(),
             results: self.campaign.format,
-            versions: self.versions.clone(),
-            population: profile.population.clone(),
-            counted: profile.counted(),
-            design: scheme.design.clone(),
             until: scheme.until.clone(),
             pilot: scheme.pilot.clone(),
-            golden_wave_instructions: reference.wave_instructions(),
-            instruction_limits: reference.instruction_limits(),
-            fidelity: fidelity.clone(),
         }
     }
 }
@@ -222,27 +209,27 @@ fn run(
     let report = ShardReport { made_golden: ready.made_golden, ..ShardReport::default() };
     progress.phase(Phase::Planning);
     let planned = ready.shard_plan();
-    let is_planned = planned.is_there(folder)?;
+    let is_published = planned.is_there(folder)?;
     let scheme = &ready.experiment.scheme;
     let ranges = options.part.of_stages(&planned.stages());
     let course = scheme.course();
-    let (runner, ready) = (&*runner, &ready);
-    let of_run = (is_planned, clock);
-    let mut shard = Shard { options, folder, runner, ready, planned, recorded, of_run, report };
+    let ready = &ready;
+    let mut shard =
+        Shard { options, folder, ready, planned, recorded, is_published, clock, report };
     let Some(pilot) = &scheme.pilot else {
-        shard.inject(&course, ranges, (attempt, progress))?;
+        shard.inject(&course, ranges, attempt, progress)?;
         return Ok(shard.report);
     };
     // The pilot shows how the others are drawn.
     let (first, rest) = ranges.into_iter().partition(|range| range.end <= pilot.count);
-    shard.inject(&course, first, (attempt, progress))?;
+    shard.inject(&course, first, attempt, progress)?;
     if !rest.is_empty() && !campaign.attendance.is_stopped() {
         let missing = shard.missing_of_pilot(pilot.count, attempt)?;
-        shard.inject(&course, missing, (attempt, progress))?;
+        shard.inject(&course, missing, attempt, progress)?;
     }
     if !rest.is_empty() && !campaign.attendance.is_stopped() {
         let course = shard.course_of_pilot(pilot.count)?;
-        shard.inject(&course, rest, (attempt, progress))?;
+        shard.inject(&course, rest, attempt, progress)?;
     }
     Ok(shard.report)
 }
@@ -260,18 +247,19 @@ const PAUSE: Duration = Duration::from_millis(200);
 struct Shard<'a> {
     options: &'a ShardOptions,
     folder: &'a SharedFolder,
-    runner: &'a dyn Runner,
     ready: &'a Ready<'a>,
     planned: ShardPlan,
     recorded: Option<Recorded>,
-    /// Whether the plan is in the folder, and when the shard began.
-    of_run: (bool, Instant),
+    /// `true` once the plan is in the folder.
+    is_published: bool,
+    /// Runs since the shard began.
+    clock: Instant,
     report: ShardReport,
 }
 
 impl Shard<'_> {
     fn of(&self) -> Of<'_> {
-        Of { space: &self.planned.space, seed: self.planned.campaign.seed }
+        Of { space: &self.planned.space, seed: self.planned.facts.campaign.seed }
     }
 
     /// What of the pilot no other shard does.
@@ -310,16 +298,41 @@ impl Shard<'_> {
         }
     }
 
-    /// Injects what of these ranges is not in the folder, in a campaign that has come as far as
-    /// `course` says, as long as it is wanted.
+    /// Injects the faults of `ranges` whose rows are not in the folder, as long as they are wanted. `course`
+    /// is the progress of the campaign, on which the plan depends.
     fn inject(
         &mut self,
         course: &Course,
         ranges: Vec<Range<u64>>,
-        (attempt, progress): (&mut OwnAttempt, &mut dyn Progress),
+        attempt: &mut OwnAttempt,
+        progress: &mut dyn Progress,
     ) -> Result<(), CampaignError> {
-        let (experiment, campaign) = (&self.ready.experiment, self.ready.campaign);
-        let length = |range: &Range<u64>| range.end - range.start;
+        let left = self.missing(ranges)?;
+        let Some(first) = left.first() else { return Ok(()) };
+        let experiment = &self.ready.experiment;
+        let plan = experiment.plan(course)?;
+        let is_last = plan.count() == self.planned.count;
+        let recorded = if is_last { self.recorded.take() } else { self.recorded.clone() };
+        let ShardOptions { accelerations, workers, .. } = *self.options;
+        let inject_options = InjectOptions { accelerations, workers };
+        let first = Batches::first(first);
+        experiment.with_injections(&plan, first, recorded, inject_options, |injections| {
+            if !self.is_published {
+                self.planned.publish(self.folder)?;
+                self.is_published = true;
+            }
+            self.ready.campaign.unless_stopped(Ok(()))?;
+            if self.report.start_seconds == 0.0 {
+                self.report.start_seconds = self.clock.elapsed().as_secs_f64();
+                attempt.record.start_seconds = self.report.start_seconds;
+            }
+            progress.phase(Phase::Injecting { count: left.iter().map(length).sum() });
+            self.inject_ranges(injections, left, attempt, progress)
+        })
+    }
+
+    /// The parts of `ranges` whose rows are not in the folder, up to the first range that is not wanted.
+    fn missing(&mut self, ranges: Vec<Range<u64>>) -> Result<Vec<Range<u64>>, CampaignError> {
         let mut left = Vec::new();
         self.look()?;
         for range in ranges {
@@ -331,53 +344,37 @@ impl Shard<'_> {
             self.report.done_before += length(&range) - missing.iter().map(length).sum::<u64>();
             left.extend(missing);
         }
-        let Some(first) = left.first() else { return Ok(()) };
-        let plan = experiment.plan(course)?;
-        let is_last = plan.count() == self.planned.count;
-        let recorded = if is_last { self.recorded.take() } else { self.recorded.clone() };
-        let (first, workers) = (Windows::first(first), self.options.workers);
-        let Rehearsed { golden, states, faults } =
-            experiment.rehearse(&plan, first, recorded, workers)?;
-        let (is_planned, clock) = self.of_run;
-        if !is_planned {
-            self.planned.publish(self.folder)?;
-            self.of_run.0 = true;
-        }
-        let injector = self.runner.injector(&golden, states, self.options.accelerations)?;
-        let (classifier, judge) = (experiment.classifier(&golden), experiment.judge(&golden)?);
-        let injecting =
-            Injecting { injector: &*injector, classifier, judge: judge.as_ref(), workers };
-        campaign.unless_stopped(Ok(()))?;
-        if self.report.start_seconds == 0.0 {
-            self.report.start_seconds = clock.elapsed().as_secs_f64();
-            attempt.record.start_seconds = self.report.start_seconds;
-        }
-        progress.phase(Phase::Injecting { count: left.iter().map(length).sum() });
+        Ok(left)
+    }
+
+    /// Injects ranges of faults one after another, and puts the rows of each into the folder.
+    fn inject_ranges(
+        &mut self,
+        injections: &mut Injections<'_>,
+        ranges: Vec<Range<u64>>,
+        attempt: &mut OwnAttempt,
+        progress: &mut dyn Progress,
+    ) -> Result<(), CampaignError> {
         let (clock, seconds) = (Instant::now(), self.report.seconds);
-        let mut faults = Some(faults);
-        for range in left {
+        for range in ranges {
             if !self.is_wanted(&range) {
                 self.report.wanted -= length(&range);
                 continue;
             }
             let mut writer = ShardWriter::create(&self.options.scratch, self.of(), range.start)?;
             let done = &mut self.report.done;
-            let injected = thread::scope(|scope| {
-                let windows = Windows::new(&plan, range.clone(), scope);
-                faults.take().into_iter().for_each(|faults| windows.put_first(faults));
-                experiment.inject(&windows, injecting, |row| {
-                    writer.write(&row)?;
-                    progress.injected(row.outcome);
-                    *done += 1;
-                    attempt.progress(*done, seconds + clock.elapsed().as_secs_f64())?;
-                    Ok(ControlFlow::Continue(()))
-                })
+            let injected = injections.inject(range, |row| {
+                writer.write(&row)?;
+                progress.injected(row.outcome);
+                *done += 1;
+                attempt.progress(*done, seconds + clock.elapsed().as_secs_f64())?;
+                Ok(ControlFlow::Continue(()))
             });
-            // What was done before a failure, or before it was to stop, need not be done again.
+            // Rows before a failure or a stop need not be made again.
             self.report.bytes += writer.publish(self.folder)?;
             self.report.seconds = seconds + clock.elapsed().as_secs_f64();
             match injected {
-                Ok(()) if campaign.attendance.is_stopped() => break,
+                Ok(()) if self.ready.campaign.attendance.is_stopped() => break,
                 Err(CampaignError::Interrupted) => break,
                 injected => injected?,
             }
@@ -397,4 +394,9 @@ impl Shard<'_> {
         let enough = self.report.look.as_ref().filter(|look| look.is_enough());
         enough.is_none_or(|look| range.start < look.injections)
     }
+}
+
+/// Injections of a range.
+fn length(range: &Range<u64>) -> u64 {
+    range.end - range.start
 }

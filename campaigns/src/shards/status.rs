@@ -117,7 +117,7 @@ pub fn shards_status(path: &Path) -> Result<ShardsStatus, ShardError> {
         parts: parts(&attempts, &missing, &plan, &own),
         planned,
         looks,
-        campaign: plan.campaign,
+        campaign: plan.facts.campaign,
         missing,
     })
 }
