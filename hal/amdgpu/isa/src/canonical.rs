@@ -1,17 +1,17 @@
 //! Canonical names: the gfx9 mnemonic without the encoding suffix.
 //!
-//! Names are unified only where the operation is the same. Two names that stay apart although
-//! they look alike: `ds_cmpst` and gfx11's `ds_cmpstore` (their data operands are swapped), and
-//! `v_min_f32` and gfx12's `v_min_num_f32` (signed zeros and signalling NaNs).
+//! Names are unified only if the operations are identical. Similar names that stay distinct:
+//! `ds_cmpst` and gfx11's `ds_cmpstore` (their data operands are swapped), and `v_min_f32` and
+//! gfx12's `v_min_num_f32` (signed zeros and signalling NaNs).
 
-use crate::Generation;
+use crate::{Generation, MemoryKind};
 use std::borrow::Cow;
 
 const ENCODING_SUFFIXES: [&str; 8] =
     ["_e64_dpp8", "_e64_dpp", "_e32_dpp", "_dpp8", "_dpp", "_sdwa", "_e64", "_e32"];
 
-/// Operations of gfx8 whose names mean something else on gfx9: the additions have a carry-out,
-/// the 16-bit operations clear the high half of the destination.
+/// Operations of gfx8 whose names denote other operations on gfx9: the gfx8 additions have a carry-out,
+/// and the 16-bit operations clear the high half of the destination.
 const GFX8: [(&str, &str); 12] = [
     ("v_add_u32", "v_add_co_u32"),
     ("v_sub_u32", "v_sub_co_u32"),
@@ -27,7 +27,7 @@ const GFX8: [(&str, &str); 12] = [
     ("v_interp_p2_f16", "v_interp_p2_legacy_f16"),
 ];
 
-/// Whole names, newer first.
+/// Pairs of a newer name and its canonical name.
 const RENAMED: [(&str, &str); 57] = [
     // gfx10
     ("v_add_nc_u32", "v_add_u32"),
@@ -92,8 +92,8 @@ const RENAMED: [(&str, &str); 57] = [
     ("ds_store_addtid_b32", "ds_write_addtid_b32"),
 ];
 
-/// Interpolation with parameters in registers, which is not what gfx9 has under this name. LLVM tells
-/// them apart in the same way.
+/// Interpolation with parameters in registers; gfx9 has another operation of that name. LLVM
+/// distinguishes the two in the same way.
 const INTERPOLATE: (&str, &str) = ("v_interp_p2_f32", "v_interp_p2_f32_inreg");
 
 /// The canonical name of a printed mnemonic.
@@ -101,7 +101,7 @@ pub(crate) fn name(mnemonic: &str, generation: Generation) -> Cow<'_, str> {
     let suffix = ENCODING_SUFFIXES.iter().find_map(|suffix| mnemonic.strip_suffix(suffix));
     let name = suffix.unwrap_or(mnemonic);
     let renamed = |table: &[(&'static str, &'static str)]| {
-        table.iter().find(|(own, _)| *own == name).map(|(_, canonical)| *canonical)
+        table.iter().find(|(new, _)| *new == name).map(|(_, canonical)| *canonical)
     };
     if generation <= Generation::Gfx8 {
         return Cow::Borrowed(renamed(&GFX8).unwrap_or(name));
@@ -120,7 +120,7 @@ pub(crate) fn name(mnemonic: &str, generation: Generation) -> Cow<'_, str> {
     by_rule.map_or(Cow::Borrowed(name), Cow::Owned)
 }
 
-/// gfx11 writes out which source is inverted: `s_and_not1_b32` for `s_andn2_b32`.
+/// Scalar logic: gfx11 names the inverted source, `s_and_not1_b32` for `s_andn2_b32`.
 fn scalar_not(name: &str) -> Option<String> {
     [("s_and_not0_", "s_andn1_"), ("s_and_not1_", "s_andn2_")]
         .into_iter()
@@ -128,7 +128,7 @@ fn scalar_not(name: &str) -> Option<String> {
         .find_map(|(new, old)| Some(format!("{old}{}", name.strip_prefix(new)?)))
 }
 
-/// gfx11's LDS operations: load and store for read and write, `2addr` for `2`.
+/// LDS operations: gfx11 writes load and store for read and write, and `2addr` for `2`.
 fn lds(name: &str) -> Option<String> {
     let rest = name.strip_prefix("ds_")?;
     let (verb, rest) = [("load_", "read"), ("storexchg_", "wrxchg"), ("store_", "write")]
@@ -147,8 +147,8 @@ fn lds(name: &str) -> Option<String> {
     Some(format!("ds_{verb}{addresses}_{rest}"))
 }
 
-/// gfx11's memory operations name the width in bits; gfx10's floating-point atomics begin with
-/// an `f`.
+/// Memory operations: gfx11 gives the width in bits; gfx10's floating-point atomics begin with an
+/// `f`.
 fn memory(name: &str) -> Option<String> {
     const SPACES: [&str; 7] =
         ["buffer_", "tbuffer_", "flat_", "global_", "scratch_", "s_buffer_", "s_"];
@@ -156,17 +156,17 @@ fn memory(name: &str) -> Option<String> {
         SPACES.iter().find_map(|space| Some((*space, name.strip_prefix(space)?)))?;
     let (verb, rest) = rest.split_once('_')?;
     let renamed = match verb {
-        "load" => width(rest, true)?,
-        "store" => width(rest, false)?,
+        "load" => width(rest, MemoryKind::Load)?,
+        "store" => width(rest, MemoryKind::Store)?,
         "atomic" => atomic(rest)?,
         _ => return None,
     };
     Some(format!("{space}{verb}_{renamed}"))
 }
 
-fn width(rest: &str, load: bool) -> Option<String> {
+fn width(rest: &str, kind: MemoryKind) -> Option<String> {
     if let Some(rest) = rest.strip_prefix("lds_") {
-        return Some(format!("lds_{}", width(rest, load)?));
+        return Some(format!("lds_{}", width(rest, kind)?));
     }
     if let Some(format) = rest.strip_prefix("d16_hi_format_") {
         return Some(format!("format_d16_hi_{format}"));
@@ -193,7 +193,7 @@ fn width(rest: &str, load: bool) -> Option<String> {
         "u16" => "ushort",
         "i16" => "sshort",
         "b16" => "short",
-        "b8" if !load => "byte",
+        "b8" if kind == MemoryKind::Store => "byte",
         _ => return None,
     };
     Some(format!("{unit}{half}"))
@@ -224,8 +224,8 @@ fn atomic(rest: &str) -> Option<String> {
     Some(format!("{sign}{operation}{wide}"))
 }
 
-/// gfx940 writes `v_mfma_f32_32x32x1_2b_f32` for `v_mfma_f32_32x32x1f32`, and `_bf16` for the
-/// `bf16_1k` of gfx90a.
+/// MFMA: gfx940 writes `v_mfma_f32_32x32x1_2b_f32` for `v_mfma_f32_32x32x1f32`, and `_bf16` for
+/// gfx90a's `bf16_1k`.
 fn matrix(name: &str) -> Option<String> {
     let rest = name.strip_prefix("v_mfma_")?;
     let parts: Vec<&str> = rest.split('_').collect();
@@ -247,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn newer_names_become_those_of_gfx9() {
+    fn newer_names_map_to_gfx9_names() {
         for (printed, canonical) in [
             ("v_add_f32_e64", "v_add_f32"),
             ("v_add_f32_e64_dpp", "v_add_f32"),
@@ -282,13 +282,13 @@ mod tests {
     }
 
     #[test]
-    fn the_same_name_differs_between_gfx8_and_gfx9() {
+    fn gfx8_and_gfx9_give_one_name_to_different_operations() {
         assert_eq!(name("v_add_u32_e32", Generation::Gfx8), "v_add_co_u32");
         assert_eq!(name("v_add_u32_e32", Generation::Gfx9), "v_add_u32");
     }
 
     #[test]
-    fn matrix_names_of_gfx940_become_those_of_gfx90a() {
+    fn gfx940_matrix_names_map_to_gfx90a_names() {
         for (printed, canonical) in [
             ("v_mfma_f32_32x32x1_2b_f32", "v_mfma_f32_32x32x1f32"),
             ("v_mfma_f64_16x16x4_f64", "v_mfma_f64_16x16x4f64"),

@@ -1,6 +1,6 @@
-//! Hardware bugs that a single instruction triggers. LLVM's subtarget features name them; a test
-//! compares which processors have each. Bugs that need several instructions are in the tables of
-//! [`hazard`](crate::hazard). `docs/strict.md` lists all of them.
+//! Hardware bugs that a single instruction triggers. Most have an LLVM subtarget feature; a test
+//! compares the affected processors with it. Bugs that involve several instructions are in the tables
+//! of [`hazard`](crate::hazard). `docs/strict.md` lists both kinds.
 
 use crate::{
     Encoding, Family, Generation, Inst, Opcode, Operand, Register, RegisterRange, Target, Value,
@@ -12,9 +12,9 @@ pub enum ChipBug {
     /// gfx9: a scratch access with a scalar offset and a negative immediate offset faults.
     NegativeScratchOffset,
     /// gfx10.1: a scratch access with a vector offset and a negative immediate offset that is not a
-    /// multiple of 4 goes elsewhere.
+    /// multiple of 4 accesses a wrong address.
     NegativeUnalignedScratchOffset,
-    /// gfx908: MFMA reads an inline constant as its addend wrongly.
+    /// gfx908: MFMA reads a wrong value for an inline constant in SrcC.
     MfmaInlineLiteral,
     /// gfx940 to gfx942: the VOP1 form of conversions from 8-bit floats is unreliable.
     ConvertFloat8,
@@ -22,23 +22,23 @@ pub enum ChipBug {
     MadIntraForwarding,
     /// gfx940 and gfx11: DOT instructions ignore `op_sel`.
     DotOpSel,
-    /// gfx12: transcendental operations on scalar registers read an inline constant wrongly in half
-    /// precision.
+    /// gfx12: half-precision transcendental operations on scalar registers read a wrong value for an
+    /// inline constant.
     ScalarTranscendentalConstant,
     /// gfx10.1: a flat access to global memory ignores the immediate offset.
     FlatSegmentOffset,
     /// gfx10.1: `s_inst_prefetch` can hang the wave.
     InstPrefetch,
-    /// gfx11: a scratch access with vector and scalar offsets goes elsewhere where the two lowest bits
-    /// of the offsets carry.
+    /// gfx11: a scratch access with vector and scalar offsets accesses a wrong address if adding the two
+    /// lowest bits of the offsets carries.
     ScratchSwizzle,
-    /// gfx1100 and gfx1102, waves of 32 lanes: scalar registers are not set up if a kernel starts with
-    /// fewer than 16.
+    /// gfx1100 and gfx1102, wave32: scalar registers are not initialized if the kernel requests fewer
+    /// than 16.
     UserSgprInit16,
 }
 
 impl ChipBug {
-    /// All of them.
+    /// All bugs.
     pub const ALL: [ChipBug; 11] = [
         ChipBug::NegativeScratchOffset,
         ChipBug::NegativeUnalignedScratchOffset,
@@ -53,7 +53,7 @@ impl ChipBug {
         ChipBug::UserSgprInit16,
     ];
 
-    /// LLVM's name for it: a subtarget feature as in `-mattr`, or a method of its `GCNSubtarget`.
+    /// LLVM's name of the bug: a subtarget feature as in `-mattr`, or a method of `GCNSubtarget`.
     pub fn llvm_name(self) -> &'static str {
         match self {
             ChipBug::NegativeScratchOffset => "negative-scratch-offset-bug",
@@ -70,40 +70,40 @@ impl ChipBug {
         }
     }
 
-    /// What goes wrong, as reports say it.
+    /// Description of the effect for reports.
     pub fn effect(self) -> &'static str {
         match self {
             ChipBug::NegativeScratchOffset => {
                 "a scratch access with a scalar offset and a negative immediate offset faults"
             }
             ChipBug::NegativeUnalignedScratchOffset => {
-                "a scratch access with a negative immediate offset that is not a multiple of 4 goes \
-                 to another address"
+                "a scratch access with a negative immediate offset that is not a multiple of 4 \
+                 accesses a wrong address"
             }
-            ChipBug::MfmaInlineLiteral => "MFMA reads a constant addend wrongly",
+            ChipBug::MfmaInlineLiteral => "MFMA reads a wrong value for a constant SrcC",
             ChipBug::ConvertFloat8 => {
-                "the VOP1 form of this conversion is unreliable; its SDWA and VOP3 forms are not"
+                "the VOP1 form of this conversion is unreliable; use its SDWA or VOP3 form"
             }
             ChipBug::MadIntraForwarding => {
                 "the destination overlaps a source, which is overwritten before it is read"
             }
-            ChipBug::DotOpSel => "op_sel does not work for DOT instructions",
+            ChipBug::DotOpSel => "DOT instructions ignore op_sel",
             ChipBug::ScalarTranscendentalConstant => {
-                "an inline constant is read wrongly by this instruction"
+                "the instruction reads a wrong value for an inline constant"
             }
-            ChipBug::FlatSegmentOffset => "the offset is ignored in accesses to global memory",
+            ChipBug::FlatSegmentOffset => "accesses to global memory ignore the offset",
             ChipBug::InstPrefetch => "the instruction can hang the wave",
             ChipBug::ScratchSwizzle => {
-                "the two lowest bits of the vector offset and of the scalar one, with the immediate \
-                 offset, carry, and the access goes to another address"
+                "adding the two lowest bits of the vector, scalar and immediate offsets carries, \
+                 and the instruction accesses a wrong address"
             }
             ChipBug::UserSgprInit16 => {
-                "scalar registers are not set up, as the kernel starts with fewer than 16 of them"
+                "scalar registers are not initialized because the kernel requests fewer than 16"
             }
         }
     }
 
-    /// Returns `true` if waves of a target can meet it.
+    /// Returns `true` if the target has the bug, for any wave size.
     pub fn affects(self, target: &Target) -> bool {
         let generation = target.generation();
         let processor = target.processor();
@@ -128,7 +128,7 @@ impl ChipBug {
         }
     }
 
-    /// The bug that an instruction triggers whatever its registers hold.
+    /// Returns the bug that an instruction triggers regardless of register contents.
     pub fn of(target: &Target, inst: &Inst) -> Option<ChipBug> {
         ChipBug::ALL.into_iter().find(|bug| bug.affects(target) && bug.is_triggered_by(inst))
     }
@@ -150,8 +150,8 @@ impl ChipBug {
             }
             ChipBug::MadIntraForwarding => {
                 let written = inst.destinations().next().and_then(vector_register);
-                // Where the upper register of the addend alone is overwritten, compilers have left it
-                // undefined.
+                // Only the low register of a source counts: if just the high register of the addend is
+                // overwritten, compilers have left it undefined.
                 let low =
                     |source: &Operand| Some(RegisterRange::new(vector_register(source)?.first, 1));
                 let is_overwritten = |source: &Operand| {
@@ -172,7 +172,7 @@ impl ChipBug {
             }
             ChipBug::FlatSegmentOffset => inst.encoding == Encoding::Flat && offset != 0,
             ChipBug::InstPrefetch => inst.operation.opcode() == Opcode::SInstPrefetch,
-            // These depend on what registers hold, or on the kernel.
+            // These depend on register contents or on the kernel.
             ChipBug::ScratchSwizzle | ChipBug::UserSgprInit16 => false,
         }
     }
@@ -194,7 +194,7 @@ fn vector_register(operand: &Operand) -> Option<RegisterRange> {
     }
 }
 
-/// The vector register that holds an access's address.
+/// The vector register that holds the address of a memory access.
 fn vector_address(inst: &Inst) -> Option<RegisterRange> {
     inst.sources().next().and_then(vector_register)
 }
@@ -213,15 +213,14 @@ mod tests {
     use crate::testing::inst;
     use crate::{Isa, Pc};
 
-    /// Processors as LLVM's subtarget features have them; waves of either size.
     #[test]
-    fn bugs_affect_the_processors_that_llvm_says() {
+    fn affected_processors_match_llvm_subtarget_features() {
         for name in Target::names() {
             let target: Target = name.parse().unwrap();
             let Ok(isa) = Isa::new(&target) else { continue };
             let features = isa.features();
             for bug in ChipBug::ALL {
-                let feature = features.iter().find(|own| own.name == bug.llvm_name());
+                let feature = features.iter().find(|feature| feature.name == bug.llvm_name());
                 let Some(feature) = feature else {
                     assert!(bug.llvm_name().starts_with("has"), "LLVM has no {bug:?}");
                     continue;
@@ -231,10 +230,10 @@ mod tests {
         }
     }
 
-    /// For each bug an instruction that triggers it, and one that does not.
+    /// For each bug, an instruction that triggers it and one that does not.
     #[test]
-    fn instructions_that_trigger_bugs_are_recognised() {
-        for (target, bug, wrong, right) in [
+    fn triggering_instructions_are_recognized() {
+        for (target, bug, triggering, harmless) in [
             (
                 "gfx942",
                 ChipBug::NegativeScratchOffset,
@@ -286,15 +285,15 @@ mod tests {
             ("gfx1010", ChipBug::InstPrefetch, "s_inst_prefetch 0x1", "s_nop 0"),
         ] {
             let found = |line| ChipBug::of(&target.parse().unwrap(), &inst(target, line));
-            assert_eq!(found(wrong), Some(bug), "{target} {wrong}");
-            assert_eq!(found(right), None, "{target} {right}");
+            assert_eq!(found(triggering), Some(bug), "{target} {triggering}");
+            assert_eq!(found(harmless), None, "{target} {harmless}");
         }
     }
 
-    /// Assemblers refuse it: the words are those of an instruction with a register, which bits 26:18 of
-    /// the second word name.
+    /// LLVM's assembler rejects this instruction, so the test patches SrcC, bits 26:18 of the second word,
+    /// from a register to the inline constant 0.
     #[test]
-    fn mfma_with_a_constant_addend_is_recognised() {
+    fn mfma_with_a_constant_addend_is_recognized() {
         let target: Target = "gfx908".parse().unwrap();
         let isa = Isa::new(&target).unwrap();
         let mut bytes = isa.assemble("v_mfma_f32_4x4x1f32 a[0:3], v0, v1, a[0:3]").unwrap();

@@ -1,20 +1,20 @@
-//! Clauses of gfx10 and later: memory instructions that the hardware issues without others of the
-//! wave in between (RDNA ISA documents, "S_CLAUSE"; LLVM's `SIInsertHardClauses`).
+//! Clauses of gfx10 and later: groups of memory instructions that the hardware issues back to back
+//! (RDNA ISA documents, "S_CLAUSE"; LLVM's `SIInsertHardClauses`).
 
 use crate::{Class, Encoding, Generation, Inst, Opcode, Target};
 use std::fmt;
 
-/// What all instructions of a clause have in common.
+/// The kind of a clause. All its instructions have the same kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// Scalar memory.
     Scalar,
     /// The local data share.
     Lds,
-    /// Images, buffers, global and private memory. On gfx10 they mix; later they do not mix with
-    /// others, nor loads with stores and atomics.
+    /// Buffer, global and private memory; on gfx10 also images. After gfx10, a clause does not mix
+    /// loads with stores or atomics.
     Vector(Access),
-    /// Images, apart from gfx10.
+    /// Images after gfx10.
     Image(Access),
     /// Flat memory.
     Flat(Access),
@@ -22,26 +22,26 @@ pub enum Kind {
     Valu,
 }
 
-/// What memory instructions of a clause do.
+/// The kind of memory access in a clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
-    /// They load.
+    /// Loads.
     Load,
-    /// They store.
+    /// Stores.
     Store,
-    /// They are atomic.
+    /// Atomics.
     Atomic,
-    /// Anything: gfx10 distinguishes no further.
+    /// Any of them: gfx10 does not distinguish accesses.
     Any,
 }
 
-/// How many instructions belong to the clause that `inst` begins; `None` if it begins none.
+/// The number of instructions in the clause that `inst` begins; `None` unless `inst` is `s_clause`.
 pub fn length(inst: &Inst) -> Option<u8> {
     let field = inst.immediate.filter(|_| inst.operation.opcode() == Opcode::SClause)?;
     Some((field & 63) as u8 + 1)
 }
 
-/// The kind of clause that an instruction may belong to; `None` for those that belong to none.
+/// The kind of clause that an instruction may belong to; `None` if it cannot be in a clause.
 pub fn kind(target: &Target, inst: &Inst) -> Option<Kind> {
     let distinguishes_access = target.generation() > Generation::Gfx10;
     let access = match (inst.flags.loads, inst.flags.stores) {
@@ -61,8 +61,8 @@ pub fn kind(target: &Target, inst: &Inst) -> Option<Kind> {
     }
 }
 
-/// Whether an instruction may stand in a clause of any kind. It counts as one of the clause's.
-/// LLVM lets no wait for counters stand there.
+/// Returns `true` if an instruction may occur in clauses of every kind. It counts towards the length of
+/// the clause. LLVM does not allow waits for counters in clauses.
 pub fn is_internal(inst: &Inst) -> bool {
     matches!(inst.operation.opcode(), Opcode::SNop | Opcode::SSleep | Opcode::SDelayAlu)
 }
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn instructions_of_different_kinds_are_distinguished() {
+    fn clause_kind_follows_memory_space_and_access() {
         for (line, expected) in [
             ("global_load_b32 v0, v1, s[2:3]", Some(Kind::Vector(Access::Load))),
             ("buffer_load_b32 v0, off, s[4:7], 0", Some(Kind::Vector(Access::Load))),
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clause_has_one_instruction_more_than_its_field_says() {
+    fn clause_length_is_its_field_plus_one() {
         assert_eq!(length(&inst("gfx1100", "s_clause 0x3").1), Some(4));
         assert_eq!(length(&inst("gfx1100", "s_nop 3").1), None);
         assert!(is_internal(&inst("gfx1100", "s_nop 3").1));

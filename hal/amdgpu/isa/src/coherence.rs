@@ -1,12 +1,12 @@
-//! Which instructions see what other workgroups write while they execute (AMDGPUUsage, "Memory model"
-//! of each generation). Caches between a workgroup and memory are not coherent: code that wants to see
-//! what others have written says so, in a load's cache policy or by an invalidation before it.
+//! Instructions that observe writes of concurrently executing workgroups (AMDGPUUsage, "Memory model"
+//! of each generation). Caches between a workgroup and memory are not coherent: to observe such a write,
+//! code sets the cache policy of a load or invalidates caches before it.
 
 use crate::{Generation, Inst, MemoryKind, MemorySpace, Opcode};
 
 impl Inst {
-    /// Whether it is a load, or makes later loads be ones, of what others on the device have written: one
-    /// of the scope of an agent or of the system. Atomic operations always are.
+    /// Returns `true` if the instruction, or loads after it, may observe writes of other workgroups on the
+    /// device: loads and cache invalidations of agent or system scope, and all atomics.
     pub fn sees_other_workgroups(&self, generation: Generation) -> bool {
         match self.operation.opcode() {
             Opcode::CacheInvalidate if generation == Generation::Gfx940 => self.has_policy("sc1"),
@@ -21,7 +21,8 @@ impl Inst {
         }
     }
 
-    /// Until gfx11, `glc` without `slc`: with it, the load is of data that is not used again.
+    /// Returns `true` for a load of agent or system scope. Up to gfx11 these have `glc` but not `slc`;
+    /// `slc` marks streaming data that is not used again.
     fn is_coherent_load(&self, generation: Generation) -> bool {
         match generation {
             Generation::Gfx940 => self.has_policy("sc1"),
@@ -35,7 +36,7 @@ impl Inst {
     }
 
     fn has_policy(&self, word: &str) -> bool {
-        self.modifiers.cache_policy.iter().any(|own| own == word)
+        self.modifiers.cache_policy.iter().any(|policy| policy == word)
     }
 }
 
@@ -45,7 +46,7 @@ mod tests {
     use crate::testing::inst;
 
     #[test]
-    fn loads_of_what_others_have_written_are_told_from_others() {
+    fn device_scope_accesses_are_recognized() {
         for (target, line, expected) in [
             ("gfx906", "global_load_dword v0, v[2:3], off", false),
             ("gfx906", "global_load_dword v0, v[2:3], off glc", true),

@@ -1,4 +1,4 @@
-//! Lanes of a wave and sets of them.
+//! Lanes and lane masks.
 
 use std::fmt;
 
@@ -6,40 +6,40 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lane(pub u8);
 
-/// A set of lanes: bit `i` is lane `i`. EXEC and VCC hold such sets.
+/// A set of lanes, as in EXEC and VCC: bit `i` is lane `i`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LaneMask(pub u64);
 
 impl LaneMask {
-    /// No lane.
+    /// The empty set.
     pub const EMPTY: LaneMask = LaneMask(0);
     /// All 64 lanes.
     pub const FULL: LaneMask = LaneMask(u64::MAX);
 
-    /// How many lanes are in the set.
+    /// The number of lanes in the set.
     pub fn count(self) -> u32 {
         self.0.count_ones()
     }
 
-    /// Whether `lane` is in the set.
+    /// Returns `true` if `lane` is in the set.
     pub fn contains(self, lane: Lane) -> bool {
         self.0 >> (lane.0 & 63) & 1 != 0
     }
 
-    /// The lanes of the set, lowest first.
+    /// The lanes of the set in ascending order.
     pub fn lanes(self) -> impl Iterator<Item = Lane> {
-        let mut rest = self.0;
+        let mut remaining = self.0;
         std::iter::from_fn(move || {
-            if rest == 0 {
+            if remaining == 0 {
                 return None;
             }
-            let lane = rest.trailing_zeros();
-            rest &= rest - 1;
+            let lane = remaining.trailing_zeros();
+            remaining &= remaining - 1;
             Some(Lane(lane as u8))
         })
     }
 
-    /// The `n`-th lane of the set, counted from 0 at the lowest.
+    /// The `n`-th lowest lane of the set, from 0.
     pub fn nth(self, n: u32) -> Option<Lane> {
         self.lanes().nth(n as usize)
     }

@@ -1,13 +1,14 @@
-//! LLVM's register names (`VGPR2_VGPR3`, `FLAT_SCR_vi`, `M0_gfx11plus`) as register ranges.
+//! Conversion of LLVM's register names (`VGPR2_VGPR3`, `FLAT_SCR_vi`, `M0_gfx11plus`) to register ranges.
 
 use crate::{AccVgpr, Register, RegisterRange, Sgpr, Ttmp, Vgpr};
 
-/// LLVM numbers the same register differently where its encoding changed between generations.
+/// Suffixes of registers whose encoding differs between generations.
 const GENERATIONS: [&str; 5] = ["_ci", "_vi", "_gfx9plus", "_gfx11plus", "_gfxpre11"];
 
-/// Halves of a register count as the register.
+/// Suffixes of register halves, which are converted to the whole register.
 const HALVES: [&str; 2] = ["_LO16", "_HI16"];
 
+/// Unnumbered registers, with the number of 32-bit words.
 const FIXED: [(&str, Register, u8); 33] = [
     ("VCC", Register::VccLo, 2),
     ("VCC_LO", Register::VccLo, 1),
@@ -44,8 +45,8 @@ const FIXED: [(&str, Register, u8); 33] = [
     ("LDS_DIRECT", Register::LdsDirect, 1),
 ];
 
-/// The range that LLVM's `name` stands for; `None` for pseudo registers (`FP_REG`, `PC_REG`)
-/// and the trap base registers of gfx8.
+/// The register range with LLVM's `name`; `None` for pseudo registers (`FP_REG`, `PC_REG`) and the trap
+/// base registers of gfx8.
 pub(crate) fn range_of(name: &str) -> Option<RegisterRange> {
     let strip = |name, suffixes: &[&str]| -> &str {
         suffixes.iter().find_map(|suffix| str::strip_suffix(name, suffix)).unwrap_or(name)
@@ -70,7 +71,7 @@ pub(crate) fn range_of(name: &str) -> Option<RegisterRange> {
         "TTMP" => Register::Ttmp(Ttmp(number)),
         _ => return None,
     };
-    // What LLVM's disassembler reads beyond the last register is not one of them.
+    // LLVM's disassembler produces ranges that end beyond the last register.
     number.checked_add(last)?;
     Some(RegisterRange::new(first, last + 1))
 }
@@ -80,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_become_ranges() {
+    fn llvm_names_map_to_ranges() {
         for (name, text) in [
             ("VGPR2_VGPR3", "v[2:3]"),
             ("AGPR255", "a255"),

@@ -1,8 +1,8 @@
-//! Messages of waves that concern their registers.
+//! Messages sent by waves.
 
 use crate::{Generation, Inst, Opcode, Target};
 
-/// Whether an instruction gives the wave's vector registers back: nothing may use them afterwards
+/// Returns `true` if an instruction releases the wave's vector registers, which must not be used after it
 /// (LLVM, `SIDefines.h`, `ID_DEALLOC_VGPRS_GFX11Plus`).
 pub fn deallocates_vgprs(target: &Target, inst: &Inst) -> bool {
     target.generation() >= Generation::Gfx11

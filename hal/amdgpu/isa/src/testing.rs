@@ -1,8 +1,8 @@
-//! Instructions for unit tests.
+//! Helpers for unit tests.
 
 use crate::{Inst, Isa, Pc};
 
-/// An instruction of a target, as the assembler reads it and the decoder gives it.
+/// Assembles and decodes one line for a target.
 pub(crate) fn inst(target: &str, line: &str) -> Inst {
     let isa = Isa::new(&target.parse().unwrap()).unwrap();
     let bytes = isa.assemble(line).unwrap_or_else(|error| panic!("{target} {line}: {error}"));
