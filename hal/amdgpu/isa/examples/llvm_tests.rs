@@ -1,13 +1,13 @@
-//! Holds decoding, printing and assembling against LLVM's own tests, which are not part of this
-//! repository: `cargo run --release -p flipwave-isa --example llvm_tests -- LLVM/llvm/test/MC`.
+//! Compares decoding, printing and assembling with LLVM's MC tests, which are not part of this repository:
+//! `cargo run --release -p flipwave-isa --example llvm_tests -- LLVM/llvm/test/MC`.
 //!
-//! Of each `RUN` line that runs `llvm-mc` for a processor, every line that `FileCheck` expects with
-//! an encoding is taken: the bytes must decode, print as is expected, and what is printed must
-//! assemble to the same bytes.
+//! For each `RUN` line that runs `llvm-mc` for a processor, the example checks every line that `FileCheck`
+//! expects with an encoding: the bytes must decode, the printed text must match, and the text must assemble
+//! to the same bytes.
 //!
-//! Many lines are of the assembler or of the disassembler alone: more than one text, or encoding, means
-//! the same. So of each line that differs `llvm-mc-22` is asked, with 16-bit operands that name their
-//! halves as here, and the column `as LLVM` counts those in which it says the same.
+//! Many lines apply to the assembler or the disassembler only, because several texts or encodings are
+//! equivalent. For each line that differs, the example therefore runs `llvm-mc-22` with 16-bit operands named
+//! by halves, as in this crate; the column `as LLVM` counts the lines on which it agrees.
 
 use flipwave_isa::{Isa, Pc, Target};
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// How a run of `llvm-mc` is to be repeated.
+/// A run of `llvm-mc` in a test.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Run {
     processor: String,
@@ -23,7 +23,7 @@ struct Run {
     prefixes: Vec<String>,
 }
 
-/// Lines of a processor.
+/// Results for the lines of a processor.
 #[derive(Default)]
 struct Count {
     lines: usize,
@@ -33,7 +33,7 @@ struct Count {
     different: Vec<Different>,
 }
 
-/// A line that differs.
+/// A line with a different outcome than expected.
 struct Different {
     file: String,
     text: String,
@@ -42,30 +42,25 @@ struct Different {
     outcome: Outcome,
 }
 
-/// What comes instead of what is expected.
+/// An outcome that differs from the expected one.
 #[derive(Debug, PartialEq, Eq)]
 enum Outcome {
     NotDecoded(String),
     Printed(String),
     Assembled(Vec<u8>),
-    Refused(String),
+    Rejected(String),
 }
 
 impl Different {
-    /// Whether `llvm-mc-22` gives the same outcome.
-    fn is_as_llvm(&self, processor: &str) -> std::io::Result<bool> {
+    /// Returns `true` if `llvm-mc-22` has the same outcome.
+    fn agrees_with_llvm(&self, processor: &str) -> std::io::Result<bool> {
         let hex: Vec<String> = self.bytes.iter().map(|byte| format!("{byte:#04x}")).collect();
-        let mc = |arguments: &[&str], input: &str| {
-            let attributes = match (processor.starts_with("gfx12"), self.wave_size) {
-                (true, 32) => "+real-true16",
-                (true, _) => "+real-true16,+wavefrontsize64",
-                (false, size) if processor.starts_with("gfx1") => {
-                    if size == 32 {
-                        "+wavefrontsize32"
-                    } else {
-                        "+wavefrontsize64"
-                    }
-                }
+        let run_mc = |arguments: &[&str], input: &str| {
+            let attributes = match self.wave_size {
+                32 if processor.starts_with("gfx12") => "+real-true16",
+                _ if processor.starts_with("gfx12") => "+real-true16,+wavefrontsize64",
+                32 if processor.starts_with("gfx1") => "+wavefrontsize32",
+                _ if processor.starts_with("gfx1") => "+wavefrontsize64",
                 _ => "",
             };
             let mut child = Command::new("llvm-mc-22")
@@ -76,9 +71,9 @@ impl Different {
                 .stdout(Stdio::piped())
                 .stderr(Stdio::piped())
                 .spawn()?;
-            let mut pipe = child.stdin.take().ok_or(std::io::ErrorKind::BrokenPipe)?;
-            writeln!(pipe, "{input}")?;
-            drop(pipe);
+            let mut stdin = child.stdin.take().ok_or(std::io::ErrorKind::BrokenPipe)?;
+            writeln!(stdin, "{input}")?;
+            drop(stdin);
             let output = child.wait_with_output()?;
             let [out, error] = [output.stdout, output.stderr]
                 .map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
@@ -87,20 +82,24 @@ impl Different {
             let found = comment.and_then(|line| expected(&line, &["MC".to_owned()]));
             std::io::Result::Ok(found.ok_or(error))
         };
-        let Ok((text, _)) = mc(&["-disassemble"], &hex.join(" "))? else {
+        let Ok((text, _)) = run_mc(&["-disassemble"], &hex.join(" "))? else {
             return Ok(matches!(self.outcome, Outcome::NotDecoded(_)));
         };
         Ok(match &self.outcome {
             Outcome::NotDecoded(_) => text.contains("/*Invalid"),
-            Outcome::Printed(own) => *own == text,
-            Outcome::Assembled(own) => mc(&[], &text)?.is_ok_and(|(_, bytes)| bytes == *own),
-            Outcome::Refused(own) => mc(&[], &text)?.is_err_and(|error| error.contains(own)),
+            Outcome::Printed(printed) => *printed == text,
+            Outcome::Assembled(assembled) => {
+                run_mc(&[], &text)?.is_ok_and(|(_, bytes)| bytes == *assembled)
+            }
+            Outcome::Rejected(message) => {
+                run_mc(&[], &text)?.is_err_and(|error| error.contains(message))
+            }
         })
     }
 }
 
-/// The runs that a test has. Those that expect errors, write files or ask for 16-bit operands that
-/// name no halves are left out.
+/// The runs of a test, except those that expect errors, write files or request 16-bit operands without
+/// halves.
 fn runs(text: &str) -> Vec<Run> {
     let lines = text.lines().filter_map(|line| line.split_once("RUN:")).map(|(_, run)| run);
     let lines = lines.filter(|run| {
@@ -110,8 +109,8 @@ fn runs(text: &str) -> Vec<Run> {
             && !run.contains("-real-true16")
     });
     let value = |run: &str, name: &str| {
-        let rest = run.split(name).nth(1)?;
-        Some(rest.split([' ', '\t']).next()?.trim_matches('"').to_owned())
+        let after = run.split(name).nth(1)?;
+        Some(after.split([' ', '\t']).next()?.trim_matches('"').to_owned())
     };
     lines
         .filter_map(|run| {
@@ -132,15 +131,15 @@ fn runs(text: &str) -> Vec<Run> {
         .collect()
 }
 
-/// The text and the bytes that a line expects under one of `prefixes`.
+/// The text and the bytes that a `FileCheck` line with one of `prefixes` expects.
 fn expected(line: &str, prefixes: &[String]) -> Option<(String, Vec<u8>)> {
     let comment = line.trim_start_matches(['/', '#', ';', ' ', '\t']);
-    let (prefix, rest) = comment.split_once(':')?;
+    let (prefix, pattern) = comment.split_once(':')?;
     let prefix = prefix.strip_suffix("-NEXT").unwrap_or(prefix);
-    if !prefixes.iter().any(|own| own == prefix) || rest.contains("{{") {
+    if !prefixes.iter().any(|known| known == prefix) || pattern.contains("{{") {
         return None;
     }
-    let (text, encoding) = rest.split_once("encoding: [")?;
+    let (text, encoding) = pattern.split_once("encoding: [")?;
     let bytes = encoding
         .split(']')
         .next()?
@@ -150,10 +149,12 @@ fn expected(line: &str, prefixes: &[String]) -> Option<(String, Vec<u8>)> {
     Some((one_spaced(text), bytes.collect::<Option<_>>()?))
 }
 
+/// Replaces each run of white space by one space.
 fn one_spaced(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// Checks one line, and returns the outcomes that differ.
 fn check(isa: &Isa, text: &str, bytes: &[u8], count: &mut Count) -> Vec<Outcome> {
     count.lines += 1;
     let inst = match isa.decode(bytes, Pc(0)) {
@@ -165,7 +166,7 @@ fn check(isa: &Isa, text: &str, bytes: &[u8], count: &mut Count) -> Vec<Outcome>
     };
     count.decoded += 1;
     let mut outcomes = Vec::new();
-    // Some lines expect an encoding alone.
+    // Some lines expect only an encoding.
     let printed = one_spaced(&inst.text);
     if text.is_empty() || printed == text {
         count.printed += 1;
@@ -173,13 +174,14 @@ fn check(isa: &Isa, text: &str, bytes: &[u8], count: &mut Count) -> Vec<Outcome>
         outcomes.push(Outcome::Printed(printed));
     }
     match isa.assemble(&inst.text) {
-        Ok(own) if own == bytes => count.assembled += 1,
-        Ok(own) => outcomes.push(Outcome::Assembled(own)),
-        Err(error) => outcomes.push(Outcome::Refused(error.message)),
+        Ok(assembled) if assembled == bytes => count.assembled += 1,
+        Ok(assembled) => outcomes.push(Outcome::Assembled(assembled)),
+        Err(error) => outcomes.push(Outcome::Rejected(error.message)),
     }
     outcomes
 }
 
+/// Adds the test files below a folder.
 fn files(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
@@ -194,8 +196,8 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
-    let folder = arguments.next().ok_or("which folder has the tests?")?;
-    let most: usize = arguments.next().map_or(Ok(20), |most| most.parse())?;
+    let folder = arguments.next().ok_or("missing argument: the folder of LLVM's MC tests")?;
+    let max_shown: usize = arguments.next().map_or(Ok(20), |count| count.parse())?;
     let mut paths = Vec::new();
     for target in ["AMDGPU", "Disassembler/AMDGPU"] {
         files(&Path::new(&folder).join(target), &mut paths)?;
@@ -219,20 +221,23 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     println!("processor | lines | decoded | printed | assembled | different | as LLVM");
-    let mut others = Vec::new();
-    for (processor, own) in &counts {
-        let Count { lines, decoded, printed, assembled, different } = own;
-        let before = others.len();
+    let mut disagreements = Vec::new();
+    for (processor, count) in &counts {
+        let Count { lines, decoded, printed, assembled, different } = count;
+        let before = disagreements.len();
         for line in different {
-            if !line.is_as_llvm(processor)? {
-                others.push((processor, line));
+            if !line.agrees_with_llvm(processor)? {
+                disagreements.push((processor, line));
             }
         }
-        let (all, same) = (different.len(), different.len() - (others.len() - before));
-        println!("{processor} | {lines} | {decoded} | {printed} | {assembled} | {all} | {same}");
+        let all = different.len();
+        let as_llvm = all - (disagreements.len() - before);
+        println!("{processor} | {lines} | {decoded} | {printed} | {assembled} | {all} | {as_llvm}");
     }
-    println!("\nLines in which LLVM says something else:");
-    for (processor, Different { file, text, bytes, outcome, .. }) in others.iter().take(most) {
+    println!("\nLines on which llvm-mc disagrees:");
+    for (processor, Different { file, text, bytes, outcome, .. }) in
+        disagreements.iter().take(max_shown)
+    {
         println!("{processor}: {file}: {text} {bytes:02x?}: {outcome:?}");
     }
     Ok(())
