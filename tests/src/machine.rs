@@ -81,7 +81,7 @@ impl Machine {
 
     /// Whether the embedded GPU has the rules that its code must keep.
     pub fn has_strict_level(self) -> bool {
-        Rules::of(&self.target(), self.lanes as u8).is_some_and(|rules| rules.are_whole)
+        Rules::of(&self.target(), self.lanes as u8).is_some_and(|rules| rules.are_complete)
     }
 
     /// Whether code for it can be changed: what its instructions must wait for is known, of those that

@@ -20,11 +20,11 @@ fn main() {
         .std("c++17")
         .file("shim/mc.cpp")
         .include("shim")
-        // LLVM's headers are not ours to warn about.
+        // Suppress warnings in LLVM's headers.
         .flag(format!("-isystem{}", include.trim()))
         .flag("-fno-exceptions")
         .flag("-fno-rtti")
-        // The inner loop of every decode runs through here, in debug builds too.
+        // Decoding must be fast in debug builds too.
         .opt_level(2)
         .compile("flipwave_mc");
 }

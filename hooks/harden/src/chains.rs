@@ -126,7 +126,7 @@ impl Block<'_> {
             if inst.operation.is(Family::GprIndex) || inst.operation.is(Family::Movrel) {
                 return None;
             }
-            if inst.reads.iter().any(|own| left.meets(*own)) {
+            if inst.reads.iter().any(|own| left.intersects(*own)) {
                 // What is overwritten in part is not there as a whole.
                 let is_whole = left.contains_range(result);
                 if !is_whole || !is_copied(reader) || !reads_whole(inst, result) {
@@ -167,7 +167,7 @@ fn reads_whole(inst: &Inst, result: RegisterRange) -> bool {
     {
         explicit.push(*added);
     }
-    let overlapping = |range: &&RegisterRange| all.meets(**range);
+    let overlapping = |range: &&RegisterRange| all.intersects(**range);
     explicit.iter().filter(overlapping).all(is_inside)
         && inst.reads.iter().filter(overlapping).all(|own| {
             let named: RegisterSet = explicit.iter().copied().collect();

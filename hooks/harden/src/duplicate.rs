@@ -55,7 +55,7 @@ pub fn results(inst: &Inst) -> Result<Vec<RegisterRange>, Reason> {
         (Class::Valu | Class::Matrix | Class::Salu, _) => false,
         (Class::Smem | Class::Vmem | Class::Lds, Some(MemoryKind::Load)) => true,
         // Moves between lanes that the LDS unit does.
-        (Class::Lds, None) if operation.is(Family::OtherLanes) => true,
+        (Class::Lds, None) if operation.is(Family::CrossLane) => true,
         _ => return Err(Reason::Kind),
     };
     if inst.flags.stores || inst.flags.branch || inst.flags.terminator || inst.flags.call {
@@ -230,7 +230,7 @@ impl Duplicate {
 fn keeps_some(inst: &Inst, generation: Generation) -> bool {
     let modifiers = &inst.modifiers;
     inst.flags.tied
-        || inst.operation.keeps_destination(generation)
+        || inst.operation.preserves_destination_bits(generation)
         || modifiers.op_sel.is_some_and(|own| own != 0)
         || modifiers.sdwa.is_some()
         || modifiers.dpp.is_some()

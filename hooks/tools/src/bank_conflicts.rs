@@ -35,8 +35,9 @@ const COUNTER: usize = 16;
 /// The access of an instruction that has an LDS address for each lane.
 fn access(inst: &Inst) -> Option<MemoryOperand> {
     let operand = inst.memory_operand()?;
-    (operand.access.space == MemorySpace::Lds && !(operand.in_m0 && operand.vaddr.is_none()))
-        .then_some(operand)
+    (operand.access.space == MemorySpace::Lds
+        && !(operand.address_in_m0 && operand.vaddr.is_none()))
+    .then_some(operand)
 }
 
 impl Tool for BankConflicts {

@@ -86,7 +86,7 @@ fn edits(program: &flow::Disassembly, way: Way) -> Edits {
         ],
     };
     let mut edits = Edits::default();
-    let has_after = |inst| program.control(inst).has_after();
+    let has_after = |inst| program.control(inst).has_known_successor();
     for (index, inst) in program.instructions.iter().enumerate() {
         let at = InstIndex(index as u32);
         match way {

@@ -95,7 +95,7 @@ impl Descriptor {
         }
         let mut next = rsrc2.user_sgprs.max(next);
         // From gfx12 on trap registers have the workgroup's position.
-        let in_trap_registers = target.has_position_in_trap_registers();
+        let in_trap_registers = target.has_architected_sgprs();
         // Else the hardware has added the offset (AMDGPUUsage, "Flat Scratch").
         let architected = target.flat_scratch() == FlatScratch::Architected;
         for (enabled, value) in [

@@ -41,8 +41,8 @@ namespace {
 
 constexpr char TripleName[] = "amdgcn-amd-amdhsa";
 
-// The first complaint about a text.
-struct Complaint {
+// The first error message of an assembled text.
+struct FirstError {
   std::string Message;
   uint32_t Line = 0;
   uint32_t Column = 0;
@@ -66,24 +66,24 @@ struct Complaint {
   }
 };
 
-// Encodes instructions one after the other into one buffer and patches branches to labels of
-// the same text. An object streamer would write a whole ELF file to be picked apart again.
+// Encodes instructions into one buffer and resolves branches to labels of the same text. An object
+// streamer would produce an ELF file that had to be parsed again.
 class ByteStreamer final : public MCStreamer {
 public:
   ByteStreamer(MCContext &Context, const MCCodeEmitter &Emitter, SourceMgr &Sources,
-               Complaint &Problem)
-      : MCStreamer(Context), Emitter(Emitter), Sources(Sources), Problem(Problem) {}
+               FirstError &Error)
+      : MCStreamer(Context), Emitter(Emitter), Sources(Sources), Error(Error) {}
 
   SmallVector<char, 64> Bytes;
 
-  // Forgets the last text.
+  // Discards the last text.
   void clear() {
     Bytes.clear();
     Pending.clear();
     Labels.clear();
   }
 
-  // Whether the text has labels or refers to some, which the context does not forget.
+  // Returns true if the text defines or references labels, which the context keeps.
   bool hasSymbols() const { return !Pending.empty() || !Labels.empty(); }
 
   void emitInstruction(const MCInst &Inst, const MCSubtargetInfo &Subtarget) override {
@@ -121,36 +121,36 @@ private:
 
   const MCCodeEmitter &Emitter;
   SourceMgr &Sources;
-  Complaint &Problem;
+  FirstError &Error;
   std::vector<PendingFixup> Pending;
   std::vector<Label> Labels;
 
-  void complain(SMLoc Location, const Twine &Message) {
-    Problem.set(Sources.GetMessage(Location, SourceMgr::DK_Error, Message));
+  void report(SMLoc Location, const Twine &Message) {
+    Error.set(Sources.GetMessage(Location, SourceMgr::DK_Error, Message));
   }
 
   void resolve(const PendingFixup &Pending) {
     const auto *Reference = dyn_cast<MCSymbolRefExpr>(Pending.Fixup.getValue());
-    // AMDGPU has a single fixup of its own: the 16-bit branch offset in words.
+    // AMDGPU has a single target-specific fixup: the 16-bit branch offset in words.
     if (!Reference || Pending.Fixup.getKind() != FirstTargetFixupKind)
-      return complain(Pending.Location, "symbols are for branch targets only");
+      return report(Pending.Location, "symbols are supported as branch targets only");
     std::optional<size_t> Target;
     for (const Label &Label : Labels)
       if (Label.Symbol == &Reference->getSymbol())
         Target = Label.Offset;
     if (!Target)
-      return complain(Pending.Location, "label '" + Reference->getSymbol().getName() +
+      return report(Pending.Location, "label '" + Reference->getSymbol().getName() +
                                             "' is not defined in this text");
     int64_t Words = (int64_t(*Target) - int64_t(Pending.Offset) - 4) / 4;
     if (Words < INT16_MIN || Words > INT16_MAX)
-      return complain(Pending.Location, "branch target is out of reach");
+      return report(Pending.Location, "branch target out of range");
     Bytes[Pending.Offset] = char(Words);
     Bytes[Pending.Offset + 1] = char(Words >> 8);
   }
 };
 
-// LLVM's parser of assembler text. To open it takes many times as long as an instruction, so it is
-// kept for the texts that follow.
+// LLVM's assembler parser. Creating it takes many times as long as parsing an instruction, so it is
+// reused for later texts.
 struct TextParser {
   SourceMgr Sources;
   MCContext Context;
@@ -161,22 +161,22 @@ struct TextParser {
   unsigned Texts = 0;
 
   explicit TextParser(FlipwaveSession &Session);
-  // Whether the text could be parsed. Its bytes are in the streamer.
+  // Parses a text and returns true on success. The streamer then holds the bytes.
   bool parse(StringRef Text);
 };
 
-// Bytes that the disassembler may look at: no instruction has more.
+// Number of bytes that the disassembler may read; no instruction is longer.
 constexpr size_t LongestInstruction = 32;
 
-// What the disassembler is to believe of the target: LLVM 22's crashes where a literal is named but
-// lies beyond what it may look at, so that lies nowhere. What is too long is refused afterwards.
-class AsmInfoOfDecoding final : public MCAsmInfoELF {
+// Reports a larger maximum instruction length to the disassembler: LLVM 22 crashes if a literal lies
+// beyond that length. Decoded instructions that are too long are rejected afterwards.
+class DecodingAsmInfo final : public MCAsmInfoELF {
 public:
   unsigned getMaxInstLength(const MCSubtargetInfo *) const override { return LongestInstruction; }
 };
 
-// The sources that a parser has seen stay in memory.
-constexpr unsigned MostTexts = 4096;
+// Maximum number of texts per parser, which keeps all of them in memory.
+constexpr unsigned MaxTexts = 4096;
 
 } // namespace
 
@@ -188,18 +188,18 @@ struct FlipwaveSession {
   std::unique_ptr<MCAsmInfo> AsmInfo;
   std::unique_ptr<MCInstrInfo> Instructions;
   std::unique_ptr<MCSubtargetInfo> Subtarget;
-  AsmInfoOfDecoding DecodingAsmInfo;
+  DecodingAsmInfo DecoderAsmInfo;
   std::unique_ptr<MCContext> Context;
   std::unique_ptr<MCDisassembler> Disassembler;
   std::unique_ptr<MCInstPrinter> Printer;
   std::unique_ptr<MCCodeEmitter> Emitter;
 
-  // What the disassembler remarks. LLVM's own nulls() is one for all threads, and has a buffer.
+  // Discards the disassembler's remarks. LLVM's nulls() is shared by all threads and has a buffer.
   raw_null_ostream Remarks;
   SmallString<128> Text;
   std::vector<FlipwaveOperand> Operands;
   SmallVector<char, 64> Bytes;
-  Complaint Problem;
+  FirstError Error;
   std::unique_ptr<TextParser> Assembler;
 };
 
@@ -219,7 +219,7 @@ FlipwaveSession *flipwave_open(const char *Processor, const char *Features) {
   Session->Subtarget.reset(T.createMCSubtargetInfo(Session->TheTriple, Processor, Features));
   if (!Session->AsmInfo || !Session->Subtarget || !Session->Subtarget->isCPUStringValid(Processor))
     return nullptr;
-  Session->Context = std::make_unique<MCContext>(Session->TheTriple, &Session->DecodingAsmInfo,
+  Session->Context = std::make_unique<MCContext>(Session->TheTriple, &Session->DecoderAsmInfo,
                                                  Session->Registers.get(),
                                                  Session->Subtarget.get());
   Session->Disassembler.reset(T.createMCDisassembler(*Session->Subtarget, *Session->Context));
@@ -264,8 +264,8 @@ static FlipwaveOperand operandOf(const MCInstrDesc &Description, const MCInst &I
                    ? Description.getOperandConstraint(Index, MCOI::TIED_TO)
                    : -1;
     Result.tied = Tied >= 0;
-    // Of the second half of a dual instruction LLVM's disassembler corrects the lowest bit of the
-    // destination's number, and not that of the register tied to it.
+    // For the second half of a VOPD instruction, LLVM's disassembler corrects the lowest bit of the
+    // destination's number but not that of the register tied to it.
     if (Result.tied && Inst.getOperand(Tied).isReg())
       Result.value = Inst.getOperand(Tied).getReg();
   } else if (Operand.isImm()) {
@@ -275,9 +275,9 @@ static FlipwaveOperand operandOf(const MCInstrDesc &Description, const MCInst &I
   return Result;
 }
 
-// LLVM's printer has undefined behaviour on reserved values of SDWA fields, which its
-// disassembler lets through. Comparisons have a scalar destination in the place of the select,
-// which LLVM's flags do not show: the encoding does (Instinct MI200 ISA, "SDWA" and "SDWAB").
+// Returns true if an SDWA field has a reserved value. LLVM's disassembler accepts these, but its printer
+// has undefined behavior on them. Comparisons have a scalar destination instead of a destination select,
+// which only the encoding shows (Instinct MI200 ISA, "SDWA" and "SDWAB").
 static bool hasReservedField(const MCInstrDesc &Description, const uint8_t *Bytes) {
   constexpr uint64_t Sdwa = 1 << 14; // A bit of TSFlags, LLVM's SIInstrFlags.
   constexpr uint8_t Vopc = 0x3e, Vop1 = 0x3f;
@@ -292,7 +292,7 @@ static bool hasReservedField(const MCInstrDesc &Description, const uint8_t *Byte
          Source0Select == 7 || (HasSource1 && Source1Select == 7);
 }
 
-// How many bits the encoding of an instruction has that `Bytes` have not, or the reverse.
+// The number of bits in which the encoding of an instruction differs from `Bytes`.
 static unsigned distance(FlipwaveSession &Session, const MCInst &Inst, ArrayRef<uint8_t> Bytes) {
   SmallVector<char, 24> Encoded;
   SmallVector<MCFixup, 2> Fixups;
@@ -300,20 +300,20 @@ static unsigned distance(FlipwaveSession &Session, const MCInst &Inst, ArrayRef<
   if (Bytes.size() != Encoded.size())
     return UINT_MAX;
   unsigned Differing = 0;
-  for (auto [Byte, Other] : zip(Bytes, Encoded))
-    Differing += popcount(uint8_t(Byte ^ uint8_t(Other)));
+  for (auto [Expected, Actual] : zip(Bytes, Encoded))
+    Differing += popcount(uint8_t(Expected ^ uint8_t(Actual)));
   return Differing;
 }
 
-// 16-bit integer operands have the floating-point constants of single precision, of which they
-// read the low half (LLVM's SIInstrInfo::isInlineConstant). LLVM's assembler and printer do so; its
-// disassembler gives those of half precision. A literal with these bits stays as it is: what was
-// encoded as a constant is what encodes to the same bytes once its value is right, but for bits
-// that the disassembler ignores.
+// Corrects floating-point inline constants of 16-bit integer operands. Such operands read the low half
+// of the single-precision constant (LLVM's SIInstrInfo::isInlineConstant). LLVM's assembler and printer
+// agree, but its disassembler returns the half-precision constant. A literal with the same bits must not
+// be changed: an operand was encoded as a constant if the corrected instruction encodes to the original
+// bytes, except for bits that the disassembler ignores.
 static void correctConstants(FlipwaveSession &Session, MCInst &Inst, ArrayRef<uint8_t> Bytes) {
-  // LLVM's AMDGPU::OperandType: OPERAND_REG_IMM_ and OPERAND_REG_INLINE_C_, each INT16 and V2INT16.
-  // They are I16 and PackedI16 in the table TYPES of src/constant.rs, and change with it.
-  constexpr uint8_t Short[] = {15, 23, 27, 34};
+  // OPERAND_REG_IMM_ and OPERAND_REG_INLINE_C_, each INT16 and V2INT16, of LLVM's AMDGPU::OperandType.
+  // Keep in sync with I16 and PackedI16 in the table TYPES of src/constant.rs.
+  constexpr uint8_t Int16Types[] = {15, 23, 27, 34};
   struct Constant {
     int64_t Half, Single;
   };
@@ -326,7 +326,7 @@ static void correctConstants(FlipwaveSession &Session, MCInst &Inst, ArrayRef<ui
   SmallVector<std::pair<unsigned, int64_t>, 3> Candidates;
   unsigned Described = std::min(Description.getNumOperands(), Inst.getNumOperands());
   for (unsigned Index = 0; Index < Described; ++Index) {
-    if (!is_contained(Short, Description.operands()[Index].OperandType))
+    if (!is_contained(Int16Types, Description.operands()[Index].OperandType))
       continue;
     const MCOperand &Operand = Inst.getOperand(Index);
     for (const Constant &Constant : Constants)
@@ -336,15 +336,15 @@ static void correctConstants(FlipwaveSession &Session, MCInst &Inst, ArrayRef<ui
   if (Candidates.empty())
     return;
   const MCInst Decoded = Inst;
-  unsigned Least = distance(Session, Decoded, Bytes);
-  for (unsigned Chosen = 1; Chosen < 1u << Candidates.size(); ++Chosen) {
+  unsigned BestDistance = distance(Session, Decoded, Bytes);
+  for (unsigned Subset = 1; Subset < 1u << Candidates.size(); ++Subset) {
     MCInst Corrected = Decoded;
-    for (unsigned At = 0; At < Candidates.size(); ++At)
-      if (Chosen >> At & 1)
-        Corrected.getOperand(Candidates[At].first).setImm(Candidates[At].second);
-    unsigned Own = distance(Session, Corrected, Bytes);
-    if (Own < Least) {
-      Least = Own;
+    for (unsigned Index = 0; Index < Candidates.size(); ++Index)
+      if (Subset >> Index & 1)
+        Corrected.getOperand(Candidates[Index].first).setImm(Candidates[Index].second);
+    unsigned Distance = distance(Session, Corrected, Bytes);
+    if (Distance < BestDistance) {
+      BestDistance = Distance;
       Inst = Corrected;
     }
   }
@@ -359,8 +359,8 @@ int flipwave_decode(FlipwaveSession *Session, const uint8_t *Bytes, size_t Lengt
   auto Status =
       Session->Disassembler->getInstruction(Inst, Size, Padded, Address, Session->Remarks);
   size_t Longest = Session->AsmInfo->getMaxInstLength(Session->Subtarget.get());
-  // Soft failures are fields that hold other values than today's assembler writes: LLVM 15 had zeros
-  // for the result of v_cmpx, where none is named.
+  // Soft failures are fields with other values than the current assembler writes: LLVM 15 wrote zeros
+  // into the unnamed result of v_cmpx.
   if (Status == MCDisassembler::Fail || Size == 0 || Size > std::min(Length, Longest))
     return 0;
   const MCInstrDesc &Description = Session->Instructions->get(Inst.getOpcode());
@@ -394,15 +394,15 @@ TextParser::TextParser(FlipwaveSession &Session)
     : Context(Session.TheTriple, Session.AsmInfo.get(), Session.Registers.get(),
               Session.Subtarget.get(), &Sources, &Session.Options),
       Emitter(Session.TheTarget->createMCCodeEmitter(*Session.Instructions, Context)),
-      Streamer(Context, *Emitter, Sources, Session.Problem) {
-  Complaint &Problem = Session.Problem;
+      Streamer(Context, *Emitter, Sources, Session.Error) {
+  FirstError &Error = Session.Error;
   Sources.setDiagHandler(
-      [](const SMDiagnostic &Diagnostic, void *Problem) {
-        static_cast<Complaint *>(Problem)->set(Diagnostic);
+      [](const SMDiagnostic &Diagnostic, void *Error) {
+        static_cast<FirstError *>(Error)->set(Diagnostic);
       },
-      &Problem);
+      &Error);
   Context.setDiagnosticHandler([&](const SMDiagnostic &Diagnostic, bool, const SourceMgr &,
-                                   std::vector<const MDNode *> &) { Problem.set(Diagnostic); });
+                                   std::vector<const MDNode *> &) { Error.set(Diagnostic); });
   Sources.AddNewSourceBuffer(MemoryBuffer::getMemBuffer("", "text"), SMLoc());
   const Target &T = *Session.TheTarget;
   T.createNullTargetStreamer(Streamer);
@@ -410,7 +410,7 @@ TextParser::TextParser(FlipwaveSession &Session)
   TargetParser.reset(T.createMCAsmParser(*Session.Subtarget, *Parser, *Session.Instructions,
                                          Session.Options));
   Parser->setTargetParser(*TargetParser);
-  // One section of our own: MCObjectFileInfo would make dozens.
+  // A single section; MCObjectFileInfo would create dozens.
   Streamer.switchSection(Context.getELFSection(".text", ELF::SHT_PROGBITS, ELF::SHF_EXECINSTR));
 }
 
@@ -419,40 +419,40 @@ bool TextParser::parse(StringRef Text) {
   Streamer.clear();
   unsigned Buffer =
       Sources.AddNewSourceBuffer(MemoryBuffer::getMemBufferCopy(Text, "text"), SMLoc());
-  // The lexer of createMCAsmParser is one of these.
+  // createMCAsmParser creates an AsmLexer.
   auto &Lexer = static_cast<AsmLexer &>(Parser->getLexer());
   Lexer.setBuffer(Sources.getMemoryBuffer(Buffer)->getBuffer());
   return !Parser->Run(/*NoInitialTextSection=*/true, /*NoFinalize=*/true);
 }
 
 static void assemble(FlipwaveSession &Session, StringRef Text) {
-  Complaint &Problem = Session.Problem;
-  std::unique_ptr<TextParser> Own = std::move(Session.Assembler);
-  if (!Own)
-    Own = std::make_unique<TextParser>(Session);
-  bool Parsed = Own->parse(Text);
-  ByteStreamer &Streamer = Own->Streamer;
-  if (Parsed && !Problem.Present)
+  FirstError &Error = Session.Error;
+  std::unique_ptr<TextParser> Parser = std::move(Session.Assembler);
+  if (!Parser)
+    Parser = std::make_unique<TextParser>(Session);
+  bool Parsed = Parser->parse(Text);
+  ByteStreamer &Streamer = Parser->Streamer;
+  if (Parsed && !Error.Present)
     Streamer.resolve();
   if (!Parsed)
-    Problem.set("the text does not assemble", 0, 0);
+    Error.set("invalid assembler text", 0, 0);
   Session.Bytes.assign(Streamer.Bytes.begin(), Streamer.Bytes.end());
-  // What errors and labels leave behind is not for the next text.
-  if (!Problem.Present && !Streamer.hasSymbols() && Own->Texts < MostTexts)
-    Session.Assembler = std::move(Own);
+  // Reuse the parser only if no error or label affects later texts.
+  if (!Error.Present && !Streamer.hasSymbols() && Parser->Texts < MaxTexts)
+    Session.Assembler = std::move(Parser);
 }
 
 int flipwave_assemble(FlipwaveSession *Session, const char *Text, size_t Length,
                       FlipwaveAssembled *Assembled) {
-  Session->Problem = Complaint();
+  Session->Error = FirstError();
   assemble(*Session, StringRef(Text, Length));
-  const Complaint &Problem = Session->Problem;
+  const FirstError &Error = Session->Error;
   *Assembled = {};
-  if (Problem.Present) {
-    Assembled->message = Problem.Message.data();
-    Assembled->message_length = Problem.Message.size();
-    Assembled->line = Problem.Line;
-    Assembled->column = Problem.Column;
+  if (Error.Present) {
+    Assembled->message = Error.Message.data();
+    Assembled->message_length = Error.Message.size();
+    Assembled->line = Error.Line;
+    Assembled->column = Error.Column;
     return 0;
   }
   Assembled->bytes = reinterpret_cast<const uint8_t *>(Session->Bytes.data());

@@ -1,4 +1,4 @@
-// A C view of LLVM's MC layer for AMDGPU. One session serves one thread at a time.
+// C interface to LLVM's MC layer for AMDGPU. A session must not be used by two threads at a time.
 
 #pragma once
 
@@ -15,13 +15,13 @@ enum FlipwaveOperandKind : uint8_t {
   FLIPWAVE_OTHER = 2,
 };
 
-// One operand of the MC instruction, in MC's order.
+// An operand of an MC instruction.
 struct FlipwaveOperand {
   int64_t value; // register number or immediate
   FlipwaveOperandKind kind;
-  uint8_t definition; // written
-  uint8_t tied;       // read, and the same register as a definition
-  uint8_t type;       // LLVM's AMDGPU::OperandType, 0 beyond the described operands
+  uint8_t definition; // 1 if written
+  uint8_t tied;       // 1 if read and tied to a definition
+  uint8_t type;       // LLVM's AMDGPU::OperandType; 0 for operands without description
 };
 
 enum FlipwaveFlag : uint32_t {
@@ -35,8 +35,8 @@ enum FlipwaveFlag : uint32_t {
   FLIPWAVE_SIDE_EFFECTS = 1 << 7,
 };
 
-// A decoded instruction. `operands` and `text` live until the session's next call;
-// `name` and the implicit register lists live in LLVM's static tables.
+// A decoded instruction. `operands` and `text` are valid until the session's next call;
+// `name` and the implicit register lists are in LLVM's static tables.
 struct FlipwaveDecoded {
   const char *name;
   const char *text;
@@ -52,8 +52,8 @@ struct FlipwaveDecoded {
   uint32_t flags;  // FlipwaveFlag
 };
 
-// The result of assembling. On success `bytes`; otherwise `message`, with line and column
-// from 1 (0: no place). All pointers live until the session's next call.
+// The result of assembling: `bytes` on success, otherwise `message` with line and column
+// from 1 (0 if unknown). All pointers are valid until the session's next call.
 struct FlipwaveAssembled {
   const uint8_t *bytes;
   size_t length;
@@ -63,32 +63,32 @@ struct FlipwaveAssembled {
   uint32_t column;
 };
 
-// Null when LLVM has no AMDGPU target or does not support the processor. LLVM's AMDGPU target must
-// have been initialised.
+// Opens a session. Returns null if LLVM has no AMDGPU target or does not support the processor. LLVM's
+// AMDGPU target must have been initialized.
 FlipwaveSession *flipwave_open(const char *processor, const char *features);
 void flipwave_close(FlipwaveSession *session);
 
-// Returns 1 and fills `decoded` when `bytes` begin with an instruction, else 0.
+// Decodes the instruction at the start of `bytes`. Returns 1 and fills `decoded` on success, 0 otherwise.
 int flipwave_decode(FlipwaveSession *session, const uint8_t *bytes, size_t length,
                     uint64_t address, FlipwaveDecoded *decoded);
 
-// Returns 1 on success, 0 with a message otherwise. `text` need not end in a null byte. The
-// caller keeps directives out: several of them reach the file system or run without bound.
+// Assembles `text`, which need not end in a null byte. Returns 1 on success, 0 with a message otherwise.
+// The caller must reject directives: some of them access the file system or run without bound.
 int flipwave_assemble(FlipwaveSession *session, const char *text, size_t length,
                       FlipwaveAssembled *assembled);
 
-// LLVM's registers: their numbers are below the count, names are static.
+// LLVM's registers: numbers are below the count, names are static.
 uint32_t flipwave_register_count(const FlipwaveSession *session);
 const char *flipwave_register_name(const FlipwaveSession *session, uint32_t number);
 
-// One of LLVM's subtarget features. Both strings are static.
+// A subtarget feature of LLVM. Both strings are static.
 struct FlipwaveFeature {
   const char *name;
   const char *description;
-  uint8_t enabled; // by the session's processor or its feature string
+  uint8_t enabled; // 1 if enabled by the session's processor or feature string
 };
 
-// LLVM's subtarget features: their numbers are below the count.
+// LLVM's subtarget features: numbers are below the count.
 uint32_t flipwave_feature_count(const FlipwaveSession *session);
 FlipwaveFeature flipwave_feature(const FlipwaveSession *session, uint32_t number);
 }

@@ -1,26 +1,27 @@
-//! What constants are to an operand: the same inline constant or literal has other bits for
-//! another operation.
+//! Types of constant operands: the operation decides which bits an inline constant or literal stands
+//! for.
 //!
-//! Which type an operand has is LLVM's operand type (`AMDGPU::OperandType` in LLVM 22's
-//! `SIDefines.h`). What the constants of a type are is said in the ISA manuals, "Inline
-//! constants" and "Literal constants".
+//! The type of an operand follows from LLVM's operand type (`AMDGPU::OperandType` in LLVM 22's
+//! `SIDefines.h`), the bits of a constant of that type from the ISA manuals, "Inline constants"
+//! and "Literal constants".
 
 use crate::inst::Modifiers;
 use crate::{DataType, Family, Generation, Operation, Value};
 use half::f16;
 
-/// The type that the constants of an operand have.
+/// The type of the constants of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ConstantType {
-    /// 16-bit integer. Floating-point constants are those of single precision, of which the low
-    /// half is read unless `op_sel` chooses the high one (LLVM, `SIInstrInfo::isInlineConstant`).
+    /// 16-bit integer. Floating-point constants have their single-precision bits, of which the operation
+    /// reads the low half unless `op_sel` selects the high one (LLVM, `SIInstrInfo::isInlineConstant`).
     I16,
-    /// 32-bit integer or bits; floating-point constants are those of single precision.
+    /// 32-bit integer or bits. Floating-point constants have their single-precision bits.
     I32,
-    /// 64-bit unsigned integer or bits: a literal is extended with zeros. Floating-point constants
-    /// are those of double precision.
+    /// 64-bit unsigned integer or bits. Literals are zero-extended; floating-point constants have their
+    /// double-precision bits.
     U64,
-    /// The same, signed: a literal is extended by its sign.
+    /// 64-bit signed integer. Literals are sign-extended; floating-point constants have their
+    /// double-precision bits.
     I64,
     /// Half precision.
     F16,
@@ -28,36 +29,36 @@ pub enum ConstantType {
     Bf16,
     /// Single precision.
     F32,
-    /// Double precision: a literal is the upper half.
+    /// Double precision. A literal gives the upper half.
     F64,
-    /// Two 16-bit integers: a floating-point constant is that of single precision, over both.
+    /// Two 16-bit integers. The single-precision bits of a floating-point constant span both.
     PackedI16,
-    /// Two half-precision numbers: a floating-point constant is the low one, the high one is zero.
+    /// Two half-precision numbers. A floating-point constant is the low one; the high one is zero.
     PackedF16,
-    /// The same from gfx11 on, of the one operation whose floating-point constants are both numbers
-    /// there (`v_pk_fmac_f16`; LLVM, `getPKFMACF16InlineEncoding`).
+    /// Two half-precision numbers; a floating-point constant is both of them (`v_pk_fmac_f16` from gfx11
+    /// on; LLVM, `getPKFMACF16InlineEncoding`).
     SplatF16,
-    /// Two bfloat16 numbers: a floating-point constant is the low one, the high one is zero.
+    /// Two bfloat16 numbers. A floating-point constant is the low one; the high one is zero.
     PackedBf16,
-    /// Bfloat16 on gfx1250, one number or two: a floating-point constant is that of single precision, whose
-    /// high half is the number in bfloat16. Operations read it where `op_sel` chooses the high half (LLVM,
-    /// `FeatureBF16InlineConstFromUpperFP32` of later versions).
+    /// One or two bfloat16 numbers on gfx1250. Floating-point constants have their single-precision bits,
+    /// whose high half is the number in bfloat16; operations read it if `op_sel` selects the high half
+    /// (LLVM, `FeatureBF16InlineConstFromUpperFP32` of later versions).
     UpperBf16,
-    /// Two 32-bit words: a constant is the low one, the high one is zero.
+    /// Two 32-bit words. A constant is the low one; the high one is zero.
     PackedI32,
-    /// Two single-precision numbers: a constant is the low one, the high one is zero. (What
-    /// hardware has in the high one is not published; LLVM lets both results read the low one.)
+    /// Two single-precision numbers. A constant is the low one; the high one is zero. (The hardware's value
+    /// of the high one is not published; LLVM makes both results read the low one.)
     PackedF32,
 }
 
 impl ConstantType {
-    /// The type of a number of LLVM's `AMDGPU::OperandType`; `None` for operands without constants.
-    pub(crate) fn of_operand_type(number: u8) -> Option<ConstantType> {
+    /// The constant type for a number of LLVM's `AMDGPU::OperandType`; `None` for operands that cannot be
+    /// constants.
+    pub(crate) fn from_operand_type(number: u8) -> Option<ConstantType> {
         use ConstantType::*;
         /// `MCOI::OPERAND_FIRST_TARGET`.
         const FIRST: u8 = 13;
-        // `correctConstants` in shim/mc.cpp has the numbers of I16 and PackedI16, which change with
-        // this table.
+        // `correctConstants` in shim/mc.cpp repeats the numbers of I16 and PackedI16: keep them in sync.
         #[rustfmt::skip]
         const TYPES: [Option<ConstantType>; 31] = [
             // OPERAND_REG_IMM_
@@ -79,10 +80,9 @@ impl ConstantType {
         TYPES.get(usize::from(number.checked_sub(FIRST)?)).copied().flatten()
     }
 
-    /// The type as the operation has it, where LLVM's does not say it: signedness does not matter
-    /// to LLVM, and `op_sel_hi` says of each source of a mixed-precision operation whether it is
-    /// half or single precision. `source` counts from 0.
-    pub(crate) fn of(
+    /// Refines LLVM's type for source number `source` (from 0) of an operation. LLVM ignores signedness,
+    /// and `op_sel_hi` selects half or single precision for each source of a mixed-precision operation.
+    pub(crate) fn refine(
         self,
         operation: Operation,
         modifiers: &Modifiers,
@@ -94,7 +94,7 @@ impl ConstantType {
         match self {
             ConstantType::SplatF16 if generation < Generation::Gfx11 => ConstantType::PackedF16,
             ConstantType::U64 if name.split('_').any(|part| part == "i64") => ConstantType::I64,
-            ConstantType::F16 | ConstantType::Bf16 if operation.is(Family::Mixed) => {
+            ConstantType::F16 | ConstantType::Bf16 if operation.is(Family::MixedPrecision) => {
                 let halves = modifiers.op_sel_hi.unwrap_or(0);
                 match self {
                     _ if halves >> source & 1 == 0 => ConstantType::F32,
@@ -103,7 +103,7 @@ impl ConstantType {
                 }
             }
             ConstantType::Bf16 | ConstantType::PackedBf16 if is_upper => ConstantType::UpperBf16,
-            // LLVM has one type for all of them, that of double precision.
+            // LLVM gives all WMMA constants the double-precision type.
             _ if operation.is(Family::Wmma) => match operation.data_type() {
                 DataType::F32 => ConstantType::F32,
                 DataType::F16 if generation >= Generation::Gfx12 => ConstantType::SplatF16,
@@ -115,12 +115,12 @@ impl ConstantType {
         }
     }
 
-    /// Whether operands of this type are half a register, which half `op_sel` says.
+    /// Returns `true` if operands of this type are half a register, selected by `op_sel`.
     pub(crate) fn is_half(self) -> bool {
         matches!(self, ConstantType::I16 | ConstantType::F16 | ConstantType::Bf16)
     }
 
-    /// The bits of a constant of this type, in the low bits; `None` for what is no constant.
+    /// The bits of a constant of this type, zero-extended; `None` if `value` is not a constant.
     pub fn bits(self, value: &Value) -> Option<u64> {
         use ConstantType::*;
         let is_wide = matches!(self, U64 | I64 | F64);
@@ -131,7 +131,7 @@ impl ConstantType {
             (Value::Float(float), SplatF16) => {
                 u64::from(f16::from_f64(*float).to_bits()) * 0x1_0001
             }
-            // Cut off, not rounded: which matters to 1/(2 pi) only.
+            // Truncated, not rounded; only 1/(2 pi) differs.
             (Value::Float(float), Bf16 | PackedBf16) => u64::from((*float as f32).to_bits() >> 16),
             (Value::Float(float), _) if is_wide => float.to_bits(),
             (Value::Float(float), _) => (*float as f32).to_bits().into(),

@@ -1,39 +1,40 @@
-//! Where control goes after an instruction.
+//! Control flow of instructions.
 
 use crate::{Generation, Inst, Opcode};
 
-/// Where control goes after an instruction. Targets of direct branches and calls are
-/// [`Inst::branch_target`].
+/// The control flow of an instruction. [`Inst::branch_target`] has the targets of direct branches and
+/// calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
-    /// To the next instruction.
+    /// Continues at the next instruction.
     Next,
-    /// To its target.
+    /// Branches to its target.
     Branch,
-    /// To its target or to the next instruction.
+    /// Branches to its target or continues at the next instruction.
     Conditional,
-    /// To the address in a register pair.
+    /// Jumps to the address in a register pair.
     Jump,
-    /// To a function that comes back: its target, or the address in a register pair.
+    /// Calls a function, at its target or at the address in a register pair, that returns to the next
+    /// instruction.
     Call,
-    /// Nowhere: the wave ends.
+    /// Ends the wave.
     End,
-    /// It is not said where.
+    /// Cannot be determined, with the reason.
     Unknown(&'static str),
 }
 
 impl Control {
-    /// Whether the next instruction may follow, after a call when it has come back.
-    pub fn may_go_on(self) -> bool {
+    /// Returns `true` if execution may continue at the next instruction, including after a call returns.
+    pub fn may_fall_through(self) -> bool {
         match self {
             Control::Next | Control::Conditional | Control::Call | Control::Unknown(_) => true,
             Control::Branch | Control::Jump | Control::End => false,
         }
     }
 
-    /// Whether control leaves it for a place where code that runs after it can stand: its target,
-    /// or the next instruction.
-    pub fn has_after(self) -> bool {
+    /// Returns `true` if all successors are known statically (the next instruction or the target), so that
+    /// code can be inserted after the instruction.
+    pub fn has_known_successor(self) -> bool {
         match self {
             Control::Next | Control::Branch | Control::Conditional | Control::Call => true,
             Control::Jump | Control::End | Control::Unknown(_) => false,
@@ -42,39 +43,39 @@ impl Control {
 }
 
 impl Inst {
-    /// Where control goes after it.
+    /// The control flow of the instruction.
     pub fn control(&self, generation: Generation) -> Control {
         match (self.operation.opcode(), self.branch_target) {
             (Opcode::SSetpc, _) => Control::Jump,
             (Opcode::SSwappc | Opcode::SCall, _) => Control::Call,
             (Opcode::SBranch, Some(_)) => Control::Branch,
             (Opcode::SCbranchFork | Opcode::SCbranchJoin, _) => {
-                Control::Unknown("where a fork or join goes depends on the stack of forks")
+                Control::Unknown("the target of a fork or join depends on the fork stack")
             }
-            (Opcode::SRfe, _) => Control::Unknown("it returns from a trap handler"),
-            (Opcode::STrap, _) if self.traps_for_good(generation) => Control::End,
+            (Opcode::SRfe, _) => Control::Unknown("the instruction returns from a trap handler"),
+            (Opcode::STrap, _) if self.is_final_trap(generation) => Control::End,
             (_, Some(_)) if self.flags.branch => Control::Conditional,
-            _ if self.flags.branch => Control::Unknown("it is no branch that is known"),
+            _ if self.flags.branch => Control::Unknown("unknown branch instruction"),
             (Opcode::SEndpgm | Opcode::SCodeEnd, _) => Control::End,
             _ => Control::Next,
         }
     }
 
-    /// Whether it calls a function, or goes to an address as returns do. Compilers take what came before it
-    /// for done.
+    /// Returns `true` for calls, returns and other jumps to an address in registers. Compilers assume that
+    /// pending operations have completed before these.
     pub fn leaves_function(&self) -> bool {
         self.flags.call || self.operation.opcode() == Opcode::SSetpc
     }
 
-    /// Whether it is one of the instructions that a wave ends with.
+    /// Returns `true` for `s_endpgm` and its variants.
     pub fn ends_wave(&self) -> bool {
         self.operation.opcode() == Opcode::SEndpgm
     }
 
-    /// Whether it is a trap that the wave does not come back from. From gfx11 on it may not be
-    /// taken, and LLVM puts code after it that halts the wave (LLVM's
+    /// Returns `true` for a trap that does not return to the wave. From gfx11 on the trap may not be
+    /// taken, and LLVM inserts code after it that halts the wave (LLVM's
     /// `SIInstrInfo::insertSimulatedTrap`).
-    fn traps_for_good(&self, generation: Generation) -> bool {
+    fn is_final_trap(&self, generation: Generation) -> bool {
         self.immediate == Some(2) && generation < Generation::Gfx11
     }
 }

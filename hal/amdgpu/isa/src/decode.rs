@@ -1,14 +1,14 @@
-//! Joins what LLVM's tables say of an instruction with what its printed form says.
+//! Combines LLVM's description of an instruction with its printed form.
 
 use crate::ffi::{Description, McOperand, flag};
 use crate::inst::{
     Encoding, Flags, Half, Inst, InstWords, Modifiers, Operand, Pc, Role, SdwaUnused, Value,
 };
-use crate::text::{self, Printed};
+use crate::text::{self, Printed, Syntax};
 use crate::{Class, ConstantType, Family, Generation, Opcode, Operation, Register, RegisterRange};
 use std::sync::Arc;
 
-/// What the instruction says that `description` describes.
+/// Builds the position-independent part of an instruction from LLVM's description.
 pub(crate) fn words(
     description: Description,
     bytes: &[u8],
@@ -18,9 +18,10 @@ pub(crate) fn words(
     let text = description.text.trim();
     let (mnemonic, _) = text.split_once(' ').unwrap_or((text, ""));
     let encoding = encoding(description.format, mnemonic, bytes);
-    let symbolic = matches!(encoding, Encoding::Sopp | Encoding::Sopk);
-    let mut printed = text::parse(text, symbolic);
-    let operation = Operation::of_mnemonic(&printed.mnemonic, generation);
+    let has_symbolic_operands = matches!(encoding, Encoding::Sopp | Encoding::Sopk);
+    let syntax = if has_symbolic_operands { Syntax::Symbolic } else { Syntax::Modifiers };
+    let mut printed = text::parse(text, syntax);
+    let operation = Operation::from_mnemonic(&printed.mnemonic, generation);
 
     if encoding == Encoding::Sdwa {
         printed.modifiers.sdwa.get_or_insert_default();
@@ -36,14 +37,15 @@ pub(crate) fn words(
         printed.modifiers.swizzle = pattern;
         printed.modifiers.offset = i64::from(pattern.unwrap_or_default());
     }
-    let any_symbol =
+    let has_symbol =
         printed.operands.iter().any(|operand| matches!(operand.value, Value::Symbol(_)));
     // The literal of s_setreg_imm32_b32 precedes the register's number in MC's order.
-    let immediate = if symbolic || any_symbol { immediates().next_back() } else { None };
+    let immediate =
+        if has_symbolic_operands || has_symbol { immediates().next_back() } else { None };
     fix_immediate_fields(&mut printed, encoding, operation, immediate);
 
     if let (Encoding::Export, Some(target)) = (encoding, printed.operands.first_mut()) {
-        // `null` is a target here, not the register.
+        // `null` is an export target here, not the register.
         let (_, rest) = text.split_once(' ').unwrap_or_default();
         target.value = Value::Symbol(rest.split(' ').next().unwrap_or_default().to_owned());
     }
@@ -64,14 +66,15 @@ pub(crate) fn words(
         include(&mut reads, lane_mask(*implicit, wave_size));
     }
     if encoding == Encoding::Export {
-        // MC has a register for each channel, enabled or not; the text has the enabled ones.
-        let printed = |range| printed.operands.iter().any(|o| o.value == Value::Register(range));
-        reads.retain(|range| !range.first.is_per_lane() || printed(*range));
+        // MC has a register for each channel, even if disabled; the text has only the enabled ones.
+        let is_printed =
+            |range| printed.operands.iter().any(|operand| operand.value == Value::Register(range));
+        reads.retain(|range| !range.first.is_per_lane() || is_printed(*range));
     }
-    let reads_m0 = printed.modifiers.gds || operation.is(Family::LdsThroughM0);
+    let reads_m0 = printed.modifiers.gds || operation.is(Family::LdsUsesM0);
     match encoding {
         Encoding::Ds if reads_m0 => include(&mut reads, RegisterRange::new(Register::M0, 1)),
-        // gfx9 dropped M0 as the limit of LDS; LLVM shares descriptions between generations.
+        // From gfx9 on M0 no longer limits LDS accesses, but LLVM shares descriptions between generations.
         Encoding::Ds if generation >= Generation::Gfx9 => {
             reads.retain(|range| range.first != Register::M0);
         }
@@ -85,12 +88,14 @@ pub(crate) fn words(
     if let Some(data) = data_half(&mut operands, encoding, operation, generation) {
         data.half = operation.data_half();
     }
-    let preserves = printed.modifiers.sdwa.is_some_and(|sdwa| sdwa.unused == SdwaUnused::Preserve);
-    if preserves || accumulates(operation) || operation.keeps_destination(generation) {
+    let sdwa_preserves =
+        printed.modifiers.sdwa.is_some_and(|sdwa| sdwa.unused == SdwaUnused::Preserve);
+    if sdwa_preserves || accumulates(operation) || operation.preserves_destination_bits(generation)
+    {
         for operand in operands.iter().filter(|operand| operand.role == Role::Destination) {
             if let Value::Register(range) = operand.value {
-                // Of several registers that are loaded only the last is not full.
-                let last = range.first.offset(range.words - 1).filter(|_| !preserves);
+                // A load of several registers fills all but the last one.
+                let last = range.first.offset(range.words - 1).filter(|_| !sdwa_preserves);
                 include(&mut reads, last.map_or(range, |last| RegisterRange::new(last, 1)));
             }
         }
@@ -111,7 +116,7 @@ pub(crate) fn words(
     }
 }
 
-/// The instruction that these words are at `pc`.
+/// The instruction with these words at `pc`.
 pub(crate) fn at(words: Arc<InstWords>, pc: Pc) -> Inst {
     let branch_target = match printed_branch_offset(&words.operands, words.encoding) {
         Some(offset) if words.flags.branch => {
@@ -122,8 +127,8 @@ pub(crate) fn at(words: Arc<InstWords>, pc: Pc) -> Inst {
     Inst { pc, branch_target, words }
 }
 
-/// Distinguishes immediate fields from literals: both are printed in decimal or hexadecimal,
-/// whichever LLVM finds handier.
+/// Distinguishes immediate fields from literals, both of which LLVM prints either in decimal or in
+/// hexadecimal.
 fn fix_immediate_fields(
     printed: &mut Printed,
     encoding: Encoding,
@@ -141,18 +146,16 @@ fn fix_immediate_fields(
                 Value::Integer(field)
             }
             (Value::Literal(_) | Value::Integer(_), Encoding::Sopk, Some(field)) => {
-                let unsigned = operation.is(Family::CompareUnsignedConstant);
-                let extend =
-                    |field| if unsigned { field as u16 as i64 } else { field as i16 as i64 };
-                Value::Integer(extend(field))
+                let is_unsigned = operation.is(Family::CompareUnsignedImmediate);
+                Value::Integer(if is_unsigned { field as u16 as i64 } else { field as i16 as i64 })
             }
             _ => continue,
         };
     }
 }
 
-/// The literal of 64 bits that follows the first word of an instruction: of these formats, which have
-/// one word, nothing else makes three (LLVM, `Feature64BitLiterals`).
+/// The 64-bit literal of an instruction in a one-word format. Nothing else makes such an instruction three
+/// words long (LLVM, `Feature64BitLiterals`).
 fn wide_literal(bytes: &[u8], encoding: Encoding, generation: Generation) -> Option<u64> {
     use Encoding::{Sop1, Sop2, Sopc, Vop1, Vop2, Vopc};
     let has_literal = matches!(encoding, Sop1 | Sop2 | Sopc | Vop1 | Vop2 | Vopc)
@@ -162,26 +165,26 @@ fn wide_literal(bytes: &[u8], encoding: Encoding, generation: Generation) -> Opt
     literal.map(|literal| u64::from_le_bytes(*literal))
 }
 
-/// Gives literals all their bits, of which the text may not say how many there are.
+/// Replaces printed literals by the full 64-bit literal, since the text may omit high bits.
 fn widen_literals(printed: &mut Printed, bits: u64) {
     for operand in &mut printed.operands {
-        let is_long = matches!(&operand.value, Value::Symbol(word) if word.starts_with("lit64("));
-        if is_long || matches!(operand.value, Value::Literal(_)) {
+        let is_lit64 = matches!(&operand.value, Value::Symbol(word) if word.starts_with("lit64("));
+        if is_lit64 || matches!(operand.value, Value::Literal(_)) {
             operand.value = Value::WideLiteral(bits);
         }
     }
 }
 
-/// Explicit operands with their roles: a destination is a leading operand that MC defines, or
-/// the `vcc` that VOP2 and VOPC print but define implicitly.
+/// Explicit operands with their roles. A destination is a leading operand that MC defines, or the `vcc`
+/// that VOP2 and VOPC print although MC defines it implicitly.
 fn operands(
     printed: &mut Printed,
     description: &Description,
     operation: Operation,
     generation: Generation,
 ) -> Vec<Operand> {
-    let vector = printed.mnemonic.starts_with("v_");
-    let mut implicit_vcc = vector
+    let is_vector = printed.mnemonic.starts_with("v_");
+    let mut implicit_vcc = is_vector
         && description.implicit_definitions.iter().any(|range| range.first == Register::VccLo);
     let mut definitions = description
         .operands
@@ -211,7 +214,8 @@ fn operands(
                 }
                 _ => false,
             };
-        // A half of a dual instruction has one destination; its source may be the other half's.
+        // Each half of a VOPD instruction has one destination; the source printed after it may be the
+        // destination of the other half.
         leading = is_destination && second_half.is_none();
         let is_constant = matches!(
             operand.value,
@@ -219,8 +223,8 @@ fn operands(
         );
         let described = if is_constant { constant_types.next() } else { None };
         let constant =
-            described.map(|described| described.of(operation, &modifiers, sources, generation));
-        halves.note(operand.half, (!is_destination).then_some(sources));
+            described.map(|described| described.refine(operation, &modifiers, sources, generation));
+        halves.add(operand.half, (!is_destination).then_some(sources));
         sources += usize::from(!is_destination);
         Operand {
             role: if is_destination { Role::Destination } else { Role::Source },
@@ -234,12 +238,12 @@ fn operands(
     };
     let operands = std::mem::take(&mut printed.operands);
     let operands = operands.into_iter().enumerate().map(with_role).collect();
-    halves.select(sources, printed.op_sel_entries, &mut printed.modifiers);
+    halves.update_op_sel(sources, printed.op_sel_entries, &mut printed.modifiers);
     operands
 }
 
-/// The operand of a memory instruction of which half a register alone is meant, which its name does not
-/// say: registers have halves from gfx11 on.
+/// The data operand of a 16-bit or narrower memory instruction, which accesses half of its register
+/// although it is printed without a half; `None` before gfx11, where registers have no halves.
 fn data_half(
     operands: &mut [Operand],
     encoding: Encoding,
@@ -247,27 +251,27 @@ fn data_half(
     generation: Generation,
 ) -> Option<&mut Operand> {
     operation.data_half().filter(|_| generation >= Generation::Gfx11)?;
-    // What a buffer stores stands first, elsewhere after the address.
+    // Buffer instructions print the stored data first, other stores after the address.
     let is_buffer = matches!(encoding, Encoding::Mubuf | Encoding::Mtbuf);
     let is_load = operands.first()?.role == Role::Destination;
     operands.get_mut(usize::from(!is_buffer && !is_load))
 }
 
-/// Which halves of registers the names of 16-bit operands say (`v1.h`): LLVM prints them so from
-/// gfx11 on, where short forms have the half in the register's number and long ones in `op_sel`.
+/// Register halves named by 16-bit operands (`v1.h`), which LLVM prints from gfx11 on. Short forms
+/// encode the half in the register number, long forms in `op_sel`.
 #[derive(Default)]
 struct Halves {
-    /// A bit for each source that is a high half.
+    /// Bit mask of sources that are high halves.
     high_sources: u8,
-    /// A bit for each result that is a high half.
+    /// Bit mask of results that are high halves.
     high_results: u8,
-    /// How many results are halves.
+    /// Number of results that are halves.
     results: u8,
 }
 
 impl Halves {
-    /// An operand: a source of this number, or else a destination.
-    fn note(&mut self, half: Option<Half>, source: Option<usize>) {
+    /// Adds the half of an operand; `source` is the number of a source, or `None` for a destination.
+    fn add(&mut self, half: Option<Half>, source: Option<usize>) {
         let Some(half) = half else { return };
         let is_high = u8::from(half == Half::High);
         match source {
@@ -279,22 +283,23 @@ impl Halves {
         }
     }
 
-    /// Makes `op_sel` say the same, in which only scalar sources are left to what is printed.
-    fn select(self, sources: usize, op_sel_entries: u8, modifiers: &mut Modifiers) {
+    /// Sets `op_sel` to the named halves, keeping the printed bits of scalar sources, whose names have no
+    /// half.
+    fn update_op_sel(self, sources: usize, op_sel_entries: u8, modifiers: &mut Modifiers) {
         let Halves { high_sources, high_results, results } = self;
         if high_sources == 0 && results == 0 {
             return;
         }
         let printed = modifiers.op_sel.unwrap_or_default();
-        // The last bit that is printed is the result's, whatever sources without halves there are.
-        let of_sources = printed & ((1u8 << op_sel_entries.saturating_sub(results)) - 1);
-        let bits = of_sources | high_sources | high_results << sources;
+        // The last printed bit belongs to the result, even if some sources without halves have none.
+        let source_bits = printed & ((1u8 << op_sel_entries.saturating_sub(results)) - 1);
+        let bits = source_bits | high_sources | high_results << sources;
         modifiers.op_sel = Some(bits).filter(|bits| *bits != 0);
     }
 }
 
-/// The types of the constants among the operands, in order. Immediates that no register could
-/// stand for have none.
+/// The types of the constants among the operands, in order. Immediates that a register cannot replace
+/// have no type.
 fn constant_types(description: &Description) -> impl Iterator<Item = ConstantType> {
     description.operands.iter().filter_map(|operand| match operand {
         McOperand::Immediate { constant, .. } => *constant,
@@ -302,7 +307,7 @@ fn constant_types(description: &Description) -> impl Iterator<Item = ConstantTyp
     })
 }
 
-/// A wave of 32 lanes has its masks in the low halves.
+/// Narrows VCC and EXEC to their low halves for wave32.
 fn lane_mask(range: RegisterRange, wave_size: u8) -> RegisterRange {
     match range.first {
         Register::VccLo | Register::ExecLo if wave_size == 32 => RegisterRange::new(range.first, 1),
@@ -316,7 +321,8 @@ fn include(set: &mut Vec<RegisterRange>, range: RegisterRange) {
     }
 }
 
-/// Returns `true` if the destination is added to although LLVM does not say that it is read.
+/// Returns `true` if the operation accumulates into its destination although LLVM does not describe the
+/// destination as read.
 fn accumulates(operation: Operation) -> bool {
     matches!(operation.opcode(), Opcode::VPkFmac | Opcode::VCvtPkAccum)
 }
@@ -326,14 +332,14 @@ fn flags(description: &Description, operation: Operation) -> Flags {
     Flags {
         loads: has(flag::LOADS),
         stores: has(flag::STORES),
-        // LLVM does not mark forks, joins and returns from exceptions.
+        // LLVM does not mark forks, joins and returns from exceptions as branches.
         branch: (has(flag::BRANCH) || operation.class() == Class::Branch)
             && operation.opcode() != Opcode::SEndpgm,
         conditional: has(flag::CONDITIONAL),
         call: has(flag::CALL),
         terminator: has(flag::TERMINATOR),
         barrier: has(flag::BARRIER),
-        // LLVM marks the destinations of some that write a byte as written early instead.
+        // LLVM marks the destinations of some byte conversions as early-clobber instead of tied.
         tied: operation.is(Family::ConvertToByte)
             || accumulates(operation)
             || description
@@ -344,7 +350,7 @@ fn flags(description: &Description, operation: Operation) -> Flags {
     }
 }
 
-/// Distance of a direct branch in words from the next instruction.
+/// Offset of a direct branch in words, relative to the next instruction.
 fn printed_branch_offset(operands: &[Operand], encoding: Encoding) -> Option<i64> {
     match (encoding, operands.last().map(|operand| &operand.value)) {
         (Encoding::Sopp | Encoding::Sopk, Some(Value::Integer(words))) => {
@@ -354,11 +360,11 @@ fn printed_branch_offset(operands: &[Operand], encoding: Encoding) -> Option<i64
     }
 }
 
-/// The format, from LLVM's `TSFlags` and, within FLAT, the name. The bits are those of LLVM
-/// 22's `SIInstrFlags`; a test pins each against known instructions.
+/// The instruction format, from LLVM's `TSFlags` and, for flat, global and scratch instructions, the
+/// mnemonic. The bits are those of LLVM 22's `SIInstrFlags`; a test checks each on known instructions.
 fn encoding(format: u64, mnemonic: &str, bytes: &[u8]) -> Encoding {
-    /// Formats in the order in which they are tried: SDWA, DPP and VOP3 forms of an instruction
-    /// carry the bit of its short form too.
+    /// Formats in lookup order: the SDWA, DPP and VOP3 forms of an instruction also have the bit of its
+    /// short form.
     const FORMATS: [(u32, Encoding); 22] = [
         (14, Encoding::Sdwa),
         (15, Encoding::Dpp),
@@ -400,8 +406,8 @@ fn encoding(format: u64, mnemonic: &str, bytes: &[u8]) -> Encoding {
     }
     let found = FORMATS.iter().find(|(bit, _)| format >> bit & 1 != 0);
     match found.map_or(Encoding::Other, |(_, encoding)| *encoding) {
-        // LLVM keeps some instructions in the family of an older generation's short form
-        // (v_readlane_b32). The short forms alone have their highest bit clear.
+        // LLVM keeps the bit of an older generation's short form for some instructions (v_readlane_b32).
+        // Only short forms have their highest bit clear.
         Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc if bytes[3] >> 7 != 0 => Encoding::Vop3,
         encoding => encoding,
     }

@@ -1,79 +1,78 @@
-//! What instructions do to EXEC, and which lanes they read and write (the ISA documents, "Program
-//! flow control" and the description of each operation).
+//! Changes of EXEC, and the lanes that instructions read and write (the ISA documents, "Program flow
+//! control" and the description of each operation).
 
 use crate::{Class, Family, Inst, Opcode, Operand, Register, RegisterRange, Role, Value};
 
-/// How the lanes that EXEC selects after an instruction relate to those before it.
+/// The relation of EXEC after an instruction to EXEC before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ExecChange {
-    /// They are some of them.
+    /// The new lanes are a subset of the old ones.
     Narrows,
-    /// They are those and maybe more.
+    /// The new lanes are a superset of the old ones.
     Widens,
-    /// They are none of them.
+    /// The new lanes are disjoint from the old ones.
     Complements,
-    /// They may be any.
+    /// The new lanes are arbitrary.
     Replaces,
 }
 
-/// Which lanes of a vector register an instruction writes.
+/// The lanes of a vector register that an instruction writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LanesWritten {
-    /// Those that EXEC selects.
+    /// The active lanes: those selected by EXEC.
     Active,
-    /// All, whatever EXEC is.
+    /// All lanes, regardless of EXEC.
     All,
-    /// One, or only some of those that EXEC selects.
+    /// A single lane, or a subset of the active ones.
     Some,
 }
 
 impl Inst {
-    /// How it changes EXEC; `None` where it does not.
+    /// The change of EXEC; `None` if the instruction does not write EXEC.
     pub fn exec_change(&self) -> Option<ExecChange> {
         let exec = *self.writes.iter().find(|range| is_exec(**range))?;
         if self.operation.is(Family::Compare) {
-            // Lanes that were off give zero.
+            // Inactive lanes compare as zero.
             return Some(ExecChange::Narrows);
         }
         let sources: Vec<&Operand> = self.sources().collect();
-        let is_old = |index: usize| {
+        let is_exec_source = |index: usize| {
             sources.get(index).is_some_and(|operand| operand.value == Value::Register(exec))
         };
-        let is_number =
+        let is_constant =
             |number| sources.first().is_some_and(|operand| operand.value == Value::Integer(number));
         use Opcode::*;
         Some(match self.operation.opcode() {
             SAndSaveexec | SAndn1Saveexec | SAndn1Wrexec => ExecChange::Narrows,
             SOrSaveexec | SOrn1Saveexec => ExecChange::Widens,
             SAndn2Saveexec | SAndn2Wrexec => ExecChange::Complements,
-            SAnd if is_old(0) || is_old(1) => ExecChange::Narrows,
-            SAndn2 if is_old(0) => ExecChange::Narrows,
-            SAndn2 if is_old(1) => ExecChange::Complements,
-            SOr if is_old(0) || is_old(1) => ExecChange::Widens,
-            SOrn2 | SWqm if is_old(0) => ExecChange::Widens,
-            SMov if is_number(-1) => ExecChange::Widens,
-            SMov if is_number(0) => ExecChange::Narrows,
+            SAnd if is_exec_source(0) || is_exec_source(1) => ExecChange::Narrows,
+            SAndn2 if is_exec_source(0) => ExecChange::Narrows,
+            SAndn2 if is_exec_source(1) => ExecChange::Complements,
+            SOr if is_exec_source(0) || is_exec_source(1) => ExecChange::Widens,
+            SOrn2 | SWqm if is_exec_source(0) => ExecChange::Widens,
+            SMov if is_constant(-1) => ExecChange::Widens,
+            SMov if is_constant(0) => ExecChange::Narrows,
             _ => ExecChange::Replaces,
         })
     }
 
-    /// Whether a lane of the result may come from other lanes of the sources, or from lanes that
-    /// EXEC does not select. Where not even the ISA documents are clear, the answer is yes.
+    /// Returns `true` if a lane of the result may depend on other lanes of the sources or on inactive lanes.
+    /// Where the ISA documents are unclear, the answer is `true`.
     pub fn reads_other_lanes(&self) -> bool {
         self.modifiers.dpp.is_some()
             || matches!(self.class(), Class::Matrix | Class::Image | Class::Graphics)
-            || self.operation.is(Family::OtherLanes)
+            || self.operation.is(Family::CrossLane)
     }
 
-    /// Which lanes of its vector destinations it writes.
+    /// The lanes that the instruction writes in its vector destinations.
     pub fn lanes_written(&self) -> LanesWritten {
         let operation = self.operation;
         if operation.is(Family::Mfma) || operation.is(Family::SparseMfma) {
             // MI200 ISA, "Matrix arithmetic instructions": EXEC is ignored.
             LanesWritten::All
         } else if operation.opcode() == Opcode::VWritelane
-            // Lanes whose source is off keep what they have; v_permlane64 does nothing at all in
-            // waves of 32 lanes.
+            // Lanes with an inactive source keep their value; v_permlane64 is a no-op in wave32.
             || operation.is(Family::Permlane)
             || self.modifiers.dpp.is_some()
         {
@@ -83,13 +82,13 @@ impl Inst {
         }
     }
 
-    /// Whether it reaches registers that it does not name, through an index in M0: `v_movrels`,
-    /// `s_movreld` and the like. In GPR-index mode all vector arithmetic does.
+    /// Returns `true` if the instruction accesses registers through an index in M0: `v_movrels`,
+    /// `s_movreld` and similar. (In GPR-index mode all vector arithmetic does; this is not included.)
     pub fn indexes_registers(&self) -> bool {
         self.operation.is(Family::Movrel)
     }
 
-    /// The operand that an instruction reads at a place among its sources.
+    /// The value of source number `index`, from 0.
     pub fn source(&self, index: usize) -> Option<&Value> {
         let mut sources = self.operands.iter().filter(|operand| operand.role == Role::Source);
         sources.nth(index).map(|operand| &operand.value)
@@ -105,9 +104,9 @@ mod tests {
     use super::*;
     use crate::testing::inst;
 
-    /// What an operation computes for every pair of bits says how it changes EXEC.
+    /// The truth table of the operation on a source bit and an EXEC bit determines the change.
     #[test]
-    fn exec_changes_as_the_operation_s_truth_table_says() {
+    fn exec_change_matches_the_truth_table() {
         type Table = fn(bool, bool) -> bool;
         let rows: [(&str, Table); 18] = [
             ("s_and_saveexec_b64 s[0:1], s[2:3]", |s, exec| s & exec),
@@ -143,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn exec_changes_of_moves_and_comparisons() {
+    fn moves_and_comparisons_change_exec() {
         for (target, line, expected) in [
             ("gfx90a", "s_mov_b64 exec, -1", Some(ExecChange::Widens)),
             ("gfx90a", "s_mov_b64 exec, 0", Some(ExecChange::Narrows)),
@@ -153,7 +152,7 @@ mod tests {
             ("gfx90a", "s_wqm_b64 exec, exec", Some(ExecChange::Widens)),
             ("gfx90a", "v_cmpx_eq_u32 vcc, v0, v1", Some(ExecChange::Narrows)),
             ("gfx1100", "v_cmpx_eq_u32 v0, v1", Some(ExecChange::Narrows)),
-            // Whatever lanes the value of a lane names.
+            // The value of a lane is an arbitrary mask.
             ("gfx90a", "v_readfirstlane_b32 exec_lo, v0", Some(ExecChange::Replaces)),
             ("gfx90a", "v_readlane_b32 exec_hi, v0, 3", Some(ExecChange::Replaces)),
             ("gfx90a", "v_cmp_eq_u32 exec, v0, v1", Some(ExecChange::Narrows)),
@@ -167,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn lanes_read_and_written() {
+    fn cross_lane_reads_and_written_lanes_are_recognized() {
         for (target, line, reads_others, written) in [
             ("gfx90a", "v_mov_b32 v0, v1", false, LanesWritten::Active),
             ("gfx90a", "v_readlane_b32 s0, v1, 3", true, LanesWritten::Active),

@@ -1,4 +1,4 @@
-//! The edge to LLVM: a safe [`Session`] over the C functions of `shim/mc.h`.
+//! Interface to LLVM: a safe [`Session`] around the C functions of `shim/mc.h`.
 
 use crate::{ConstantType, Pc, RegisterRange, mc_register};
 use libc::{c_char, c_int};
@@ -12,7 +12,7 @@ struct RawSession {
     _opaque: [u8; 0],
 }
 
-/// One operand of an MC instruction, in MC's order.
+/// `FlipwaveOperand` of the shim: an operand of an MC instruction.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct RawOperand {
@@ -76,11 +76,11 @@ unsafe extern "C" {
     fn flipwave_register_name(session: *const RawSession, number: u32) -> *const c_char;
     fn flipwave_feature_count(session: *const RawSession) -> u32;
     fn flipwave_feature(session: *const RawSession, number: u32) -> RawFeature;
-    // llvm-sys has the others and lacks this one.
+    // llvm-sys declares the other initializers but not this one.
     fn LLVMInitializeAMDGPUDisassembler();
 }
 
-/// Bits of the flags word, `FlipwaveFlag` in the shim.
+/// Bits of [`Description::flags`], `FlipwaveFlag` in the shim.
 pub(crate) mod flag {
     pub const LOADS: u32 = 1 << 0;
     pub const STORES: u32 = 1 << 1;
@@ -97,119 +97,121 @@ pub(crate) mod flag {
 pub struct SubtargetFeature {
     /// Name as in `-mattr`.
     pub name: &'static str,
-    /// Description in `-mattr=help`.
+    /// Description as in `-mattr=help`.
     pub description: &'static str,
-    /// Whether the target has it.
+    /// The target has the feature.
     pub is_enabled: bool,
 }
 
-/// What LLVM says of one instruction.
+/// LLVM's description of a decoded instruction.
 pub(crate) struct Description {
-    /// Name of the opcode.
+    /// Name of the MC opcode.
     pub name: &'static str,
     /// Printed form.
     pub text: String,
     /// Explicit operands in MC's order.
     pub operands: Vec<McOperand>,
-    /// Registers written without being an operand.
+    /// Registers written implicitly.
     pub implicit_definitions: Vec<RegisterRange>,
-    /// Registers read without being an operand.
+    /// Registers read implicitly.
     pub implicit_uses: Vec<RegisterRange>,
-    /// `TSFlags`: the instruction format and more.
+    /// `TSFlags`, which include the instruction format.
     pub format: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub size: u8,
     /// Bits of [`flag`].
     pub flags: u32,
 }
 
+/// An operand of an MC instruction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum McOperand {
-    /// Written register.
+    /// A written register.
     Definition(RegisterRange),
-    /// Read register; tied: the same as a written one. A constant could stand in its place if it has
-    /// a type of constants.
+    /// A read register. It is tied if it must equal a written one; `constant` is present if the operand
+    /// could also be a constant.
     Use { register: RegisterRange, tied: bool, constant: Option<ConstantType> },
-    /// Immediate; a constant if a register could stand in its place.
+    /// An immediate; `constant` is present if the operand could also be a register.
     Immediate { value: i64, constant: Option<ConstantType> },
     /// A register that this crate does not model.
     Unknown,
-    /// No register, or an expression.
+    /// Neither a register nor an immediate: an absent register or an expression.
     Other,
 }
 
-/// A complaint of the assembler; line and column count from 1, 0 where there is no place.
-pub(crate) struct Complaint {
+/// An error message of the assembler. Line and column count from 1; they are 0 if unknown.
+pub(crate) struct Diagnostic {
     pub message: String,
     pub line: u32,
     pub column: u32,
 }
 
-/// One opened processor of LLVM's AMDGPU target.
+/// An LLVM MC session for one processor of the AMDGPU target.
 pub(crate) struct Session {
     raw: NonNull<RawSession>,
-    opened: Opened,
+    key: SessionKey,
     registers: &'static [Option<RegisterRange>],
 }
 
 /// The processor and the features that a session was opened for.
 #[derive(Clone, PartialEq, Eq)]
-struct Opened {
+struct SessionKey {
     processor: CString,
     features: CString,
 }
 
-/// Sessions that nobody uses at the moment: to open one takes longer than to decode a small kernel.
-static IDLE: Mutex<Vec<(Opened, Open)>> = Mutex::new(Vec::new());
+/// Pool of idle sessions: opening one takes longer than decoding a small kernel.
+static IDLE: Mutex<Vec<(SessionKey, IdleSession)>> = Mutex::new(Vec::new());
 
-/// How many of them stay open.
-const MOST_IDLE: usize = 16;
+/// Maximum number of idle sessions that stay open.
+const MAX_IDLE: usize = 16;
 
-/// A session that is open.
-struct Open(NonNull<RawSession>);
+/// An open session that is closed on drop.
+struct IdleSession(NonNull<RawSession>);
 
 // SAFETY: as for `Session`.
-unsafe impl Send for Open {}
+unsafe impl Send for IdleSession {}
 
-impl Drop for Open {
+impl Drop for IdleSession {
     fn drop(&mut self) {
-        // SAFETY: the session was opened once and is closed once, here: a `Session` that ends hands
-        // what it has to one `Open` and is not used again.
+        // SAFETY: the session was opened once and is closed once, here: a dropped `Session` passes its
+        // pointer to exactly one `IdleSession` and is not used again.
         unsafe { flipwave_close(self.0.as_ptr()) }
     }
 }
 
-/// The session that was put back last of those for this processor.
-fn idle(opened: &Opened) -> Option<NonNull<RawSession>> {
-    let mut all = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
-    let place = all.iter().rposition(|(own, _)| own == opened)?;
-    let (_, open) = all.swap_remove(place);
-    // It stays open.
-    Some(ManuallyDrop::new(open).0)
+/// Takes the most recently added idle session for `key` from the pool.
+fn take_idle(key: &SessionKey) -> Option<NonNull<RawSession>> {
+    let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+    let index = idle.iter().rposition(|(idle_key, _)| idle_key == key)?;
+    let (_, session) = idle.swap_remove(index);
+    // The session stays open.
+    Some(ManuallyDrop::new(session).0)
 }
 
-// SAFETY: a session owns all that it points to, apart from LLVM's tables, which are constant
-// after initialisation. It may therefore move to another thread. It is not `Sync`: the raw
-// pointer keeps the compiler from sharing it.
+// SAFETY: a session owns everything that it points to, except LLVM's tables, which are constant
+// after initialization. It may therefore move to another thread. It is not `Sync`: the raw
+// pointer prevents sharing.
 unsafe impl Send for Session {}
 
 impl Session {
-    /// Opens a processor, or takes a session that is open already; `None` where LLVM does not support it.
+    /// Opens a session for a processor or reuses an idle one; `None` if LLVM does not support the
+    /// processor.
     pub fn open(processor: &CStr, features: &CStr) -> Option<Session> {
-        initialise();
-        let opened = Opened { processor: processor.to_owned(), features: features.to_owned() };
-        let raw = match idle(&opened) {
+        initialize();
+        let key = SessionKey { processor: processor.to_owned(), features: features.to_owned() };
+        let raw = match take_idle(&key) {
             Some(raw) => raw,
             // SAFETY: both strings end in a null byte and outlive the call.
             None => NonNull::new(unsafe { flipwave_open(processor.as_ptr(), features.as_ptr()) })?,
         };
-        // All AMDGPU processors share one table of registers.
+        // All AMDGPU processors share one register table.
         static REGISTERS: OnceLock<Vec<Option<RegisterRange>>> = OnceLock::new();
         let registers = REGISTERS.get_or_init(|| register_table(raw));
-        Some(Session { raw, opened, registers })
+        Some(Session { raw, key, registers })
     }
 
-    /// Decodes the instruction at the beginning of `bytes`.
+    /// Decodes the instruction at the start of `bytes`; `None` if LLVM does not decode it.
     pub fn decode(&self, bytes: &[u8], pc: Pc) -> Option<Description> {
         let mut decoded = std::mem::MaybeUninit::<RawDecoded>::uninit();
         // SAFETY: the session is open and used by this thread only; `bytes` is a valid slice.
@@ -226,8 +228,8 @@ impl Session {
             return None;
         }
         // SAFETY: the shim fills the whole struct when it returns 1. Every pointer in it is
-        // valid for its count until the next call on this session, and all is copied here;
-        // the name lies in LLVM's static tables.
+        // valid for its count until the next call on this session, and everything is copied here;
+        // the name is in LLVM's static tables.
         unsafe {
             let decoded = decoded.assume_init();
             let text = slice(decoded.text, decoded.text_length);
@@ -248,8 +250,8 @@ impl Session {
         }
     }
 
-    /// Assembles `text`, which holds no directives.
-    pub fn assemble(&self, text: &str) -> Result<Vec<u8>, Complaint> {
+    /// Assembles `text`, which must not contain directives.
+    pub fn assemble(&self, text: &str) -> Result<Vec<u8>, Diagnostic> {
         let mut assembled = std::mem::MaybeUninit::<RawAssembled>::uninit();
         // SAFETY: the session is open and used by this thread only; the shim copies the text
         // and fills the whole result, whose pointers are valid until the next call on this
@@ -266,7 +268,7 @@ impl Session {
                 return Ok(slice(assembled.bytes, assembled.length).to_vec());
             }
             let message = slice(assembled.message, assembled.message_length);
-            Err(Complaint {
+            Err(Diagnostic {
                 message: String::from_utf8_lossy(message).into_owned(),
                 line: assembled.line,
                 column: assembled.column,
@@ -274,10 +276,10 @@ impl Session {
         }
     }
 
-    /// LLVM's subtarget features.
+    /// LLVM's subtarget features, enabled or not.
     pub fn features(&self) -> Vec<SubtargetFeature> {
-        // SAFETY: the session is open; the numbers asked for are below the count, and both strings
-        // are static and end in a null byte.
+        // SAFETY: the session is open, the numbers are below the count, and both strings are static and
+        // end in a null byte.
         unsafe {
             (0..flipwave_feature_count(self.raw.as_ptr()))
                 .map(|number| {
@@ -294,7 +296,7 @@ impl Session {
     }
 
     fn operand(&self, raw: &RawOperand) -> McOperand {
-        let constant = ConstantType::of_operand_type(raw.operand_type);
+        let constant = ConstantType::from_operand_type(raw.operand_type);
         match raw.kind {
             0 => match self.range(raw.value as usize) {
                 Some(register) if raw.definition != 0 => McOperand::Definition(register),
@@ -317,14 +319,16 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        let open = Open(self.raw);
-        let mut all = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() < MOST_IDLE {
-            all.push((self.opened.clone(), open));
+        let session = IdleSession(self.raw);
+        let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < MAX_IDLE {
+            idle.push((self.key.clone(), session));
         }
     }
 }
 
+/// The slice of `length` elements at `pointer`, which may be null if `length` is 0.
+///
 /// # Safety
 /// `pointer` must be valid for `length` elements for as long as the slice is used, or `length`
 /// must be 0.
@@ -332,11 +336,11 @@ unsafe fn slice<'a, T>(pointer: *const T, length: usize) -> &'a [T] {
     if length == 0 {
         return &[];
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { std::slice::from_raw_parts(pointer, length) }
 }
 
-fn initialise() {
+fn initialize() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // SAFETY: these register the AMDGPU target with LLVM; `Once` keeps them from racing.
@@ -349,9 +353,10 @@ fn initialise() {
     });
 }
 
+/// The register ranges of LLVM's register numbers; `None` for registers that this crate does not model.
 fn register_table(session: NonNull<RawSession>) -> Vec<Option<RegisterRange>> {
-    // SAFETY: the session is open; names are static strings that end in a null byte, and the
-    // numbers asked for are below the count.
+    // SAFETY: the session is open, the numbers are below the count, and names are static strings that end
+    // in a null byte.
     unsafe {
         (0..flipwave_register_count(session.as_ptr()))
             .map(|number| {
@@ -366,9 +371,8 @@ fn register_table(session: NonNull<RawSession>) -> Vec<Option<RegisterRange>> {
 mod tests {
     use super::*;
 
-    /// Sessions that were put back serve what they were opened for, and nothing else.
     #[test]
-    fn a_session_is_used_again_for_its_own_processor_only() {
+    fn idle_sessions_are_reused_for_their_processor_and_features_only() {
         let [gfx90a, gfx1100] = [c"gfx90a", c"gfx1100"];
         let [wide, narrow] =
             [c"+wavefrontsize64,-wavefrontsize32", c"+wavefrontsize32,-wavefrontsize64"];

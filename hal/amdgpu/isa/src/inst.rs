@@ -1,12 +1,12 @@
-//! A decoded instruction.
+//! Decoded instructions.
 
 use crate::{Class, ConstantType, DataType, Generation, MemoryAccess, Operation, RegisterRange};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-/// Address of an instruction, in bytes. Inside a code object: the ELF virtual address, as
-/// disassemblers print it. On a device: where the code was loaded.
+/// The address of an instruction, in bytes: inside a code object the ELF virtual address, as
+/// disassemblers print it; on a device the address where the code is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pc(pub u64);
 
@@ -16,46 +16,46 @@ impl fmt::Display for Pc {
     }
 }
 
-/// One instruction: what it does, on what, and what it touches. All but where it stands is shared by
-/// instructions of the same words, and is reached as if it were here.
+/// A decoded instruction at an address. Instructions with the same encoding share their [`InstWords`],
+/// to which this type dereferences.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inst {
-    /// Where it was decoded.
+    /// The address that the instruction was decoded at.
     pub pc: Pc,
-    /// Where a direct branch goes.
+    /// The target of a direct branch.
     pub branch_target: Option<Pc>,
-    /// What its words say.
+    /// The position-independent part.
     pub words: Arc<InstWords>,
 }
 
-/// What the words of an instruction say, wherever it stands.
+/// The position-independent part of a decoded instruction: everything that follows from its words.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InstWords {
     /// Length in bytes.
     pub size: u8,
-    /// The operation, one name across encodings and generations.
+    /// The operation, with one name across encodings and generations.
     pub operation: Operation,
-    /// How it is encoded.
+    /// The instruction format.
     pub encoding: Encoding,
-    /// Explicit operands in the order the assembler prints them, destinations first.
+    /// Explicit operands in assembler order, destinations first.
     pub operands: Vec<Operand>,
-    /// Everything the assembler prints after the operands.
+    /// Modifiers, which the assembler prints after the operands.
     pub modifiers: Modifiers,
     /// The immediate field of SOPP and SOPK instructions and of those with a
     /// [`Value::Symbol`], as encoded: 16 bits, not sign-extended. A SOPK operand printed as a
-    /// number is a [`Value::Integer`] with the value that the operation takes.
+    /// number is a [`Value::Integer`] with the value that the operation uses.
     pub immediate: Option<i64>,
-    /// Registers read, implicit ones included (EXEC, VCC, SCC, M0, MODE ...), and destinations
-    /// of which a part keeps its old value whatever EXEC is. Registers reached through an index
-    /// in M0 (`v_movrels`, `s_movreld`, GPR index mode) are not named.
+    /// Registers read, including implicit ones (EXEC, VCC, SCC, M0, MODE ...) and destinations
+    /// that partly keep their old value regardless of EXEC. Registers accessed through an index
+    /// in M0 (`v_movrels`, `s_movreld`, GPR index mode) are not included.
     pub reads: Vec<RegisterRange>,
-    /// Registers written, implicit ones included. Lanes that EXEC excludes keep their values.
+    /// Registers written, including implicit ones. Inactive lanes keep their values.
     pub writes: Vec<RegisterRange>,
-    /// What LLVM's instruction description says of it.
+    /// Properties from LLVM's instruction description.
     pub flags: Flags,
-    /// LLVM's name of the opcode, generation suffix included.
+    /// LLVM's opcode name, including the generation suffix.
     pub opcode_name: &'static str,
-    /// The assembler's text, mnemonic suffix and modifiers included.
+    /// The assembler text, including the mnemonic suffix and modifiers.
     pub text: String,
 }
 
@@ -68,34 +68,34 @@ impl Deref for Inst {
 }
 
 impl DerefMut for Inst {
-    /// Of this instruction alone: what others share stays.
+    /// Clones the shared part first, so that other instructions are unaffected.
     fn deref_mut(&mut self) -> &mut InstWords {
         Arc::make_mut(&mut self.words)
     }
 }
 
 impl Inst {
-    /// The unit it runs on.
+    /// The unit that executes the instruction.
     pub fn class(&self) -> Class {
         self.operation.class()
     }
 
-    /// What it does to memory.
+    /// The memory access of the instruction, if any.
     pub fn memory(&self) -> Option<MemoryAccess> {
         self.operation.memory()
     }
 
-    /// The element type of its result, or of what it compares.
+    /// The element type of the result, or of the compared values.
     pub fn data_type(&self) -> DataType {
         self.operation.data_type()
     }
 
-    /// The operands the instruction writes.
+    /// The operands that the instruction writes.
     pub fn destinations(&self) -> impl Iterator<Item = &Operand> {
         self.operands.iter().filter(|operand| operand.role == Role::Destination)
     }
 
-    /// The operands the instruction reads, tied destinations left out.
+    /// The operands that the instruction reads, without tied destinations.
     pub fn sources(&self) -> impl Iterator<Item = &Operand> {
         self.operands.iter().filter(|operand| operand.role == Role::Source)
     }
@@ -137,14 +137,14 @@ pub enum Encoding {
     Global,
     Scratch,
     Export,
-    /// An encoding that LLVM has and this list has not.
+    /// Any other format known to LLVM.
     Other,
 }
 
-/// Whether an operand is written or read.
+/// The role of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// Written (and read as well where the operation accumulates into it).
+    /// Written, and also read if the operation accumulates into it.
     Destination,
     /// Read.
     Source,
@@ -153,11 +153,11 @@ pub enum Role {
 /// An explicit operand.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Operand {
-    /// Read or written.
+    /// The role: read or written.
     pub role: Role,
-    /// What it names.
+    /// The register or constant.
     pub value: Value,
-    /// The type of its constants, where it is one and a register could stand in its place.
+    /// The type of the constant, if the operand is a constant that a register could replace.
     pub constant: Option<ConstantType>,
     /// Arithmetic negation of the value read.
     pub negate: bool,
@@ -165,9 +165,9 @@ pub struct Operand {
     pub absolute: bool,
     /// Sign extension of an SDWA sub-dword select.
     pub sign_extend: bool,
-    /// The half of the register that alone is read or written, where the instruction names one, as 16-bit
-    /// operands are named from gfx11 on, or is a load or a store of one. What the operation does follows
-    /// from [`Modifiers::op_sel`], or from what it is.
+    /// The accessed half of the register: for 16-bit operands named as a half (from gfx11 on) and for the
+    /// data of loads and stores of a half. Informational: the semantics follow from
+    /// [`Modifiers::op_sel`] or from the operation.
     pub half: Option<Half>,
 }
 
@@ -181,37 +181,37 @@ pub enum Half {
 }
 
 impl Operand {
-    /// The bits that a constant has for the operation: those that a register would have to hold
-    /// to give the same result. `None` for what is no constant.
+    /// The bits that a register would have to hold to give the same result as this constant; `None` if
+    /// the operand is not a constant.
     pub fn constant_bits(&self) -> Option<u64> {
         self.constant.unwrap_or(ConstantType::I32).bits(&self.value)
     }
 }
 
-/// What an operand names.
+/// The value of an operand.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// One or several registers of one file.
     Register(RegisterRange),
     /// An inline integer, -16 to 64, or an immediate field.
     Integer(i64),
-    /// An inline floating-point constant, 0.5 to 4.0, negative or not, or 1/(2 pi). Its bits
-    /// follow from the operand's [`ConstantType`]. A literal with the same bits may be printed,
-    /// and thus given, as the constant.
+    /// An inline floating-point constant: 0.5, 1.0, 2.0 or 4.0 of either sign, or 1/(2 pi). Its bits
+    /// follow from the operand's [`ConstantType`]. LLVM may print a literal with the same bits as
+    /// this constant; it is then decoded as the constant.
     Float(f64),
     /// A 32-bit literal that follows the instruction word. Its bits follow from the operand's
     /// [`ConstantType`].
     Literal(u32),
-    /// A 64-bit literal that follows the instruction word, with all its bits (gfx1250).
+    /// A 64-bit literal that follows the instruction word (gfx1250).
     WideLiteral(u64),
-    /// `off`: no register in this place.
+    /// `off`: no register.
     Off,
     /// A symbolic immediate: `hwreg(...)`, `sendmsg(...)`, wait counters. The number is in
     /// [`InstWords::immediate`].
     Symbol(String),
 }
 
-/// Facts of LLVM's instruction description.
+/// Properties from LLVM's instruction description.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags {
     /// May read memory.
@@ -222,27 +222,27 @@ pub struct Flags {
     pub branch: bool,
     /// Is a conditional branch.
     pub conditional: bool,
-    /// Calls: control comes back after it.
+    /// Is a call, which returns to the next instruction.
     pub call: bool,
-    /// Ends the wave or a function.
+    /// Ends a basic block (LLVM's `isTerminator`).
     pub terminator: bool,
-    /// Control never reaches the next instruction directly.
+    /// Never falls through to the next instruction (LLVM's `isBarrier`).
     pub barrier: bool,
     /// The first destination is also read.
     pub tied: bool,
-    /// May have effects that the operands do not show. LLVM leaves this set on most encodings,
-    /// so only its absence means something.
+    /// May have effects beyond its operands. LLVM leaves this set on most instructions, so only its
+    /// absence is meaningful.
     pub side_effects: bool,
 }
 
-/// What stands after the operands. Absent modifiers have their neutral value.
+/// Modifiers of an instruction. Absent modifiers have their neutral value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Modifiers {
-    /// Result clamped.
+    /// `clamp`: the result is clamped.
     pub clamp: bool,
-    /// Result scaled.
+    /// Scale of the result.
     pub output_scale: OutputScale,
-    /// `op_sel`, bit i for source i, the bit after the last source for the destination, the next one
+    /// `op_sel`: bit i for source i, the bit after the last source for the destination, and the next one
     /// for a second destination.
     pub op_sel: Option<u8>,
     /// `op_sel_hi`, bit i for source i.
@@ -251,73 +251,73 @@ pub struct Modifiers {
     pub neg_lo: u8,
     /// `neg_hi`, bit i for source i.
     pub neg_hi: u8,
-    /// Byte offset of FLAT, MUBUF and one-address DS instructions, and of SMEM instructions with
-    /// an offset register besides; an SMEM offset that stands alone is the last operand.
+    /// Byte offset of FLAT, MUBUF and one-address DS instructions, and of SMEM instructions that also have
+    /// an offset register; the offset of other SMEM instructions is their last operand.
     pub offset: i64,
     /// First element offset of two-address DS instructions.
     pub offset0: u8,
     /// Second element offset of two-address DS instructions.
     pub offset1: u8,
-    /// The raw pattern of `ds_swizzle_b32`, however it is printed.
+    /// The encoded pattern of `ds_swizzle_b32`.
     pub swizzle: Option<u16>,
-    /// Atomic returns the old value; elsewhere a cache policy. (gfx940 has `sc0` for it. On any
-    /// generation an atomic that returns has a destination.)
+    /// `glc`: an atomic returns the old value; for other instructions a cache policy. (gfx940 uses `sc0`
+    /// instead. On every generation, an atomic that returns has a destination.)
     pub glc: bool,
-    /// Other cache policy words, as printed: slc, dlc, scc, nt, sc0, sc1; from gfx12 on temporal
-    /// hints and scopes, `th:TH_LOAD_NT`, `scope:SCOPE_DEV`.
+    /// Other cache policies as printed: slc, dlc, scc, nt, sc0, sc1; from gfx12 on temporal
+    /// hints and scopes, such as `th:TH_LOAD_NT` and `scope:SCOPE_DEV`.
     pub cache_policy: Vec<String>,
     /// MUBUF: an address register holds a byte offset.
     pub offen: bool,
     /// MUBUF: an address register holds an index.
     pub idxen: bool,
-    /// MTBUF: the format of the data in memory. Absent where the instruction has none and where it
-    /// is the default, [`BufferFormat::default`].
+    /// MTBUF: the format of the data in memory. `None` if the instruction has no format or the default
+    /// one, [`BufferFormat::default`].
     pub buffer_format: Option<BufferFormat>,
-    /// The offset register counts elements, as many bytes each as are accessed (gfx1250).
+    /// `scale_offset`: the offset register counts elements of the access size instead of bytes (gfx1250).
     pub scale_offset: bool,
-    /// Data goes to LDS directly.
+    /// `lds`: loaded data goes to LDS instead of registers.
     pub lds: bool,
-    /// Global data share instead of LDS.
+    /// `gds`: the access uses the global data share instead of LDS.
     pub gds: bool,
-    /// A fetch that hits a page which is not resident writes a status to the register after the
-    /// data ("texture fault enable"): the destination has that register besides.
+    /// `tfe` ("texture fault enable"): a fetch from a non-resident page writes a status to the register
+    /// after the data. The destination includes that register.
     pub tfe: bool,
-    /// Conversions of 8-bit floating-point numbers from gfx12 on: the byte of the register that is
-    /// read or written.
+    /// `byte_sel` of 8-bit float conversions from gfx12 on: the byte of the register that is read or
+    /// written.
     pub byte_select: u8,
-    /// Sparse matrix operations from gfx12 on: which part of the register of indices is used.
+    /// `index_key` of sparse matrix operations from gfx12 on: the part of the index register that is used.
     pub index_key: u8,
     /// Sub-dword selects.
     pub sdwa: Option<Sdwa>,
     /// Data-parallel primitive.
     pub dpp: Option<Dpp>,
-    /// MFMA: broadcast of a block, log2 of its size. Products of matrices of chosen formats, as those of
-    /// gfx1250: the number of A's format.
+    /// MFMA: log2 of the size of the broadcast block. For matrix operations with selectable formats,
+    /// including those of gfx1250: the format number of A.
     pub cbsz: u8,
-    /// MFMA: which block is broadcast.
+    /// MFMA: the index of the broadcast block.
     pub abid: u8,
-    /// MFMA: permutation of the lanes of the second source. Products of matrices of chosen formats: the
-    /// number of B's.
+    /// MFMA: the lane permutation of the second source. For matrix operations with selectable formats: the
+    /// format number of B.
     pub blgp: u8,
-    /// WMMA with scales: of A and of B, whether the upper half of the wave holds them (gfx1250).
+    /// WMMA with scales (gfx1250): for A and B, `true` if the upper half of the wave holds the scales.
     pub scale_rows: [bool; 2],
-    /// `v_bitop3`: a bit of the result for each three bits of the sources.
+    /// `v_bitop3`: the truth table, with one result bit for each combination of the three source bits.
     pub bitop3: u8,
-    /// MFMA in double precision on gfx940, which has it in the place of `blgp`: the sources that are
-    /// negated, bit i for source i.
+    /// `neg` of double-precision MFMA on gfx940, which replaces `blgp`: negated sources, bit i for
+    /// source i.
     pub negated_sources: u8,
-    /// Words that this parser does not recognise, as printed.
-    pub other: Vec<String>,
+    /// Modifiers that this parser does not recognize, as printed.
+    pub unrecognized: Vec<String>,
 }
 
-/// How typed buffers lie in memory: the numbers that the data format and the number format have up
-/// to gfx9 (ISA manual, "Buffer resource descriptor", DATA_FORMAT and NUM_FORMAT). Newer generations
-/// have one number for both, see [`BufferFormat::unified`].
+/// The format of typed buffer data in memory, by the data and number formats up to gfx9 (ISA manual,
+/// "Buffer resource descriptor", DATA_FORMAT and NUM_FORMAT). Newer generations have one number for
+/// both, see [`BufferFormat::unified`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BufferFormat {
-    /// Components and their widths, 0 to 15.
+    /// Data format: the components and their widths, 0 to 15.
     pub data: u8,
-    /// What the bits of a component mean, 0 to 7.
+    /// Number format: the interpretation of a component, 0 to 7.
     pub number: u8,
 }
 
@@ -325,9 +325,10 @@ impl BufferFormat {
     /// A format without components.
     pub const NONE: BufferFormat = BufferFormat { data: 0, number: 0 };
 
-    /// The format of a number of gfx10 or later (RDNA 2 and RDNA 3 ISA, "Buffer image formats").
+    /// The format for a unified format number of gfx10 or later (RDNA 2 and RDNA 3 ISA, "Buffer image
+    /// formats").
     pub fn unified(number: u8, generation: Generation) -> BufferFormat {
-        /// Data formats in order, with the number formats that each has.
+        /// Data formats in numbering order, with the number formats of each.
         type Order = [(u8, &'static [u8]); 14];
         const ALL: &[u8] = &[0, 1, 2, 3, 4, 5, 7];
         const NO_FLOAT: &[u8] = &[0, 1, 2, 3, 4, 5];
@@ -350,11 +351,12 @@ impl BufferFormat {
                 (14, WORDS),
             ]
         }
-        let order = match generation >= Generation::Gfx11 {
-            true => order(&[7], &[0, 1, 4, 5]),
-            false => order(ALL, NO_FLOAT),
+        let order = if generation >= Generation::Gfx11 {
+            order(&[7], &[0, 1, 4, 5])
+        } else {
+            order(ALL, NO_FLOAT)
         };
-        // Number 0 is no format.
+        // Number 0 is invalid.
         let Some(index) = number.checked_sub(1) else { return BufferFormat::NONE };
         let mut all = order.iter().flat_map(|(data, numbers)| {
             numbers.iter().map(|number| BufferFormat { data: *data, number: *number })
@@ -364,7 +366,7 @@ impl BufferFormat {
 }
 
 impl Default for BufferFormat {
-    /// One unsigned byte that stands for 0 to 1.
+    /// One unsigned normalized byte.
     fn default() -> BufferFormat {
         BufferFormat { data: 1, number: 0 }
     }
@@ -381,7 +383,7 @@ pub enum OutputScale {
     Half,
 }
 
-/// The part of a dword an SDWA operand selects.
+/// The part of a dword that an SDWA operand selects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum SdwaSelect {
@@ -396,7 +398,7 @@ pub enum SdwaSelect {
 }
 
 impl SdwaSelect {
-    /// Where the part begins, and how many bits it has (Vega ISA manual, "SDWA": `DST_SEL`).
+    /// The position and width of the part in bits (Vega ISA manual, "SDWA": `DST_SEL`).
     pub fn field(self) -> (u32, u32) {
         match self {
             SdwaSelect::Byte0 => (0, 8),
@@ -410,7 +412,7 @@ impl SdwaSelect {
     }
 }
 
-/// What happens to the bits of the destination that an SDWA write does not select.
+/// The treatment of destination bits that an SDWA write does not select.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum SdwaUnused {
@@ -420,20 +422,20 @@ pub enum SdwaUnused {
     Preserve,
 }
 
-/// SDWA fields.
+/// The SDWA fields of an instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sdwa {
-    /// Select of the destination.
+    /// Selected part of the destination.
     pub destination: SdwaSelect,
     /// Treatment of the unselected destination bits.
     pub unused: SdwaUnused,
-    /// Selects of the sources.
+    /// Selected parts of the sources.
     pub sources: [SdwaSelect; 2],
 }
 
 impl Sdwa {
-    /// No part of a word is selected.
-    pub const WORDS: Sdwa = Sdwa {
+    /// Selects full dwords everywhere.
+    pub const FULL_DWORDS: Sdwa = Sdwa {
         destination: SdwaSelect::Dword,
         unused: SdwaUnused::Pad,
         sources: [SdwaSelect::Dword; 2],
@@ -443,51 +445,51 @@ impl Sdwa {
 /// Lane movement of a DPP instruction ("DPP_CTRL").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DppControl {
-    /// Any permutation within groups of four lanes.
+    /// Lane i of each group of four reads lane `[i]` of the group.
     QuadPerm([u8; 4]),
     /// Lane i reads lane i+n of its row of 16.
     RowShiftLeft(u8),
     /// Lane i reads lane i-n of its row of 16.
     RowShiftRight(u8),
-    /// Lane i reads lane i-n, around within its row of 16.
+    /// Lane i reads lane i-n of its row of 16, wrapping around.
     RowRotateRight(u8),
-    /// Whole wave, lane i reads lane i+1.
+    /// Lane i reads lane i+1 of the wave.
     WaveShiftLeft,
-    /// Whole wave, lane i reads lane i+1, around.
+    /// Lane i reads lane i+1 of the wave, wrapping around.
     WaveRotateLeft,
-    /// Whole wave, lane i reads lane i-1.
+    /// Lane i reads lane i-1 of the wave.
     WaveShiftRight,
-    /// Whole wave, lane i reads lane i-1, around.
+    /// Lane i reads lane i-1 of the wave, wrapping around.
     WaveRotateRight,
-    /// Lanes of a row in reverse.
+    /// Reverses the lanes of each row.
     RowMirror,
-    /// Lanes of each half row in reverse.
+    /// Reverses the lanes of each half row.
     RowHalfMirror,
-    /// Lane 15 of each row to the next row.
+    /// Broadcasts lane 15 of each row to the next row.
     RowBroadcast15,
-    /// Lane 31 to rows 2 and 3.
+    /// Broadcasts lane 31 to rows 2 and 3.
     RowBroadcast31,
-    /// One lane of each row to the whole row.
+    /// Broadcasts lane n of each row to the whole row.
     RowNewBroadcast(u8),
-    /// One lane of each row to the whole row (gfx10 name).
+    /// Broadcasts lane n of each row to the whole row (gfx10 name).
     RowShare(u8),
     /// Lane i reads lane i^n of its row.
     RowXmask(u8),
-    /// Any permutation within groups of eight lanes.
+    /// Lane i of each group of eight reads lane `[i]` of the group.
     Dpp8([u8; 8]),
 }
 
-/// DPP fields.
+/// The DPP fields of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dpp {
     /// The lane movement.
     pub control: DppControl,
     /// Rows of 16 lanes that are written, bit i for row i.
     pub row_mask: u8,
-    /// Banks of 4 lanes within each row that are written.
+    /// Banks of 4 lanes within each row that are written, bit i for bank i.
     pub bank_mask: u8,
     /// Invalid source lanes read as zero instead of disabling the write.
     pub bound_control: bool,
-    /// Disabled source lanes may be read.
+    /// Inactive source lanes may be read.
     pub fetch_inactive: bool,
 }

@@ -1,70 +1,69 @@
-//! Decoding and assembling for one target.
+//! Decoder and assembler for one target.
 
 use crate::cache::Cache;
 use crate::ffi::{self, Description, McOperand, Session, SubtargetFeature};
 use crate::inst::{Inst, Pc};
 use crate::{
-    Generation, Register, RegisterRange, Setting, Target, Vgpr, decode, exact, source, survived,
-    unused,
+    Generation, Register, RegisterRange, Setting, Target, Vgpr, asm_check, decode, exact,
+    llvm_crashes, unused_fields,
 };
 use std::cell::RefCell;
 use std::ffi::CString;
 use std::fmt::Write;
 
-/// Decodes and assembles the instructions of one [`Target`], through LLVM's MC layer.
+/// Decodes and assembles the instructions of one [`Target`] with LLVM's MC layer.
 ///
-/// An `Isa` serves one thread at a time: it may be sent to another thread but not shared. Give
-/// each thread its own.
+/// An `Isa` can be sent to another thread but not shared: each thread needs its own.
 pub struct Isa {
     target: Target,
     wave_size: u8,
     accum_offset: Option<u16>,
     session: Session,
-    /// What was decoded before.
+    /// Instructions decoded before.
     cache: RefCell<Cache>,
 }
 
 impl Isa {
-    /// Bytes of the longest instruction of any target: an image instruction with scattered
-    /// addresses has five words (gfx10).
+    /// Length in bytes of the longest instruction of any target: a gfx10 image instruction with
+    /// non-sequential addresses (NSA) has five words.
     pub const LONGEST_INSTRUCTION: usize = 20;
 
-    /// Opens `target` for its default wave size.
+    /// Creates the decoder of `target` for its default wave size.
     ///
     /// # Errors
-    /// Where LLVM cannot disassemble the target: gfx6 and gfx7.
+    /// If LLVM cannot disassemble the target: gfx6 and gfx7.
     pub fn new(target: &Target) -> Result<Isa, IsaError> {
         Isa::with_wave_size(target, target.default_wave_size())
     }
 
-    /// Opens `target` for waves of 32 or 64 lanes. It matters where both exist (gfx10 and
-    /// later): lane masks are one or two scalar registers wide.
+    /// Creates the decoder of `target` for waves of 32 or 64 lanes. On targets with both (gfx10 and
+    /// later), the wave size determines whether a lane mask is one or two scalar registers.
     ///
     /// # Errors
-    /// As [`Isa::new`], and where the target has no waves of this size.
+    /// As [`Isa::new`], and if the target does not support the wave size.
     pub fn with_wave_size(target: &Target, wave_size: u8) -> Result<Isa, IsaError> {
         let unsupported = |reason| IsaError { target: target.to_string(), reason };
         if target.generation() < Generation::Gfx8 {
-            return Err(unsupported("LLVM has no disassembler for it"));
+            return Err(unsupported("LLVM has no disassembler for the target"));
         }
         if !target.wave_sizes().contains(&wave_size) {
-            return Err(unsupported("it has no waves of this size"));
+            return Err(unsupported("the target does not support the wave size"));
         }
         let processor = match target.processor() {
-            // Never sold, and dropped by LLVM 20; their instructions are those of gfx942.
+            // Never sold and removed in LLVM 20; they have the instructions of gfx942.
             "gfx940" | "gfx941" => "gfx942",
-            own => own,
+            processor => processor,
         };
         let processor = CString::new(processor).unwrap_or_default();
         let features = CString::new(features(target, wave_size)).unwrap_or_default();
         let session = Session::open(&processor, &features)
-            .ok_or_else(|| unsupported("the LLVM at hand was built without it"))?;
+            .ok_or_else(|| unsupported("the installed LLVM does not support the target"))?;
         let cache = RefCell::default();
         Ok(Isa { target: target.clone(), wave_size, accum_offset: None, session, cache })
     }
 
-    /// The same, for code whose VGPRs from `accum_offset` on are decoded as AccVGPRs: see
-    /// [`Inst::name_shared_vgprs`].
+    /// Returns this decoder for code in which VGPRs from `accum_offset` on are aliases of AccVGPRs; they are
+    /// decoded as AccVGPRs, see [`Inst::replace_vgpr_aliases`].
     #[must_use]
     pub fn with_accum_offset(self, accum_offset: Option<u16>) -> Isa {
         Isa { accum_offset, cache: RefCell::default(), ..self }
@@ -80,20 +79,20 @@ impl Isa {
         self.wave_size
     }
 
-    /// Subtarget features that LLVM knows, with whether this target has each.
+    /// LLVM's subtarget features, including those that this target lacks.
     pub fn features(&self) -> Vec<SubtargetFeature> {
         self.session.features()
     }
 
-    /// Decodes the instruction at the beginning of `bytes`, which lie at `pc`. What follows the
-    /// instruction is ignored, and so are fields that the operation does not use. Words that were
-    /// decoded before, wherever they stood, are not decoded again.
+    /// Decodes the instruction at the start of `bytes`, which are located at `pc`. Bytes after the
+    /// instruction and fields that the operation does not use are ignored. Decoded instructions are cached
+    /// by their words.
     ///
     /// # Errors
-    /// [`DecodeError::Truncated`] where `bytes` end within an instruction. Where they begin with
-    /// none that LLVM decodes for this target: [`DecodeError::NotAnInstruction`] if no target has
-    /// one, else [`DecodeError::NotDecoded`]. [`DecodeError::NotExact`] where LLVM leaves out a
-    /// part of what is encoded.
+    /// - [`DecodeError::Truncated`] if `bytes` end within an instruction;
+    /// - [`DecodeError::NotAnInstruction`] if no target has an instruction that begins so;
+    /// - [`DecodeError::NotDecoded`] if LLVM does not decode the instruction for this target;
+    /// - [`DecodeError::NotExact`] if LLVM's result omits a part of the encoding.
     pub fn decode(&self, bytes: &[u8], pc: Pc) -> Result<Inst, DecodeError> {
         let bytes = &bytes[..bytes.len().min(Isa::LONGEST_INSTRUCTION)];
         if let Some(known) = self.cache.borrow().get(bytes) {
@@ -110,16 +109,17 @@ impl Isa {
         }
         let mut inst = decode::at(words.into(), pc);
         if let Some(accum_offset) = self.accum_offset {
-            inst.name_shared_vgprs(accum_offset);
+            inst.replace_vgpr_aliases(accum_offset);
         }
         self.cache.borrow_mut().add(bytes, &inst.words);
         Ok(inst)
     }
 
-    /// What LLVM says of an instruction, unused fields cleared if it refuses them.
+    /// LLVM's description of the instruction at the start of `bytes`, with unused fields cleared if LLVM
+    /// rejects them.
     fn describe(&self, bytes: &[u8], pc: Pc) -> Option<Description> {
         let describe = |bytes: &[u8]| {
-            if !survived::is_survived(bytes, self.target.generation()) {
+            if llvm_crashes::crashes_disassembler(bytes, self.target.generation()) {
                 return None;
             }
             let mut description = self.session.decode(bytes, pc)?;
@@ -132,23 +132,24 @@ impl Isa {
             };
             description.operands.iter().all(exists).then_some(description)
         };
-        let without = || unused::without(bytes, self.target.generation(), describe);
-        describe(bytes).or_else(without)
+        describe(bytes).or_else(|| {
+            unused_fields::decode_with_cleared_fields(bytes, self.target.generation(), describe)
+        })
     }
 
-    /// Whether the target has the registers of a range: LLVM's disassembler lets those of other
-    /// targets through.
+    /// Returns `true` if the target has the registers of a range. LLVM's disassembler accepts registers of
+    /// other targets.
     fn has(&self, range: RegisterRange) -> bool {
-        let is_newest = self.target.generation() >= Generation::Gfx125;
+        let is_gfx125 = self.target.generation() >= Generation::Gfx125;
         match range.first {
-            Register::Vgpr(Vgpr(first)) => is_newest || first + u16::from(range.words) <= 256,
-            Register::FlatScratchBaseLo | Register::FlatScratchBaseHi => is_newest,
+            Register::Vgpr(Vgpr(first)) => is_gfx125 || first + u16::from(range.words) <= 256,
+            Register::FlatScratchBaseLo | Register::FlatScratchBaseHi => is_gfx125,
             _ => true,
         }
     }
 
-    /// Distinguishes an unknown instruction from one that is cut off: the latter decodes once zeros
-    /// are appended, and is then longer than what there was.
+    /// The reason why `bytes` do not decode. A truncated instruction decodes once zeros are appended and is
+    /// then longer than `bytes`.
     fn decode_error(&self, bytes: &[u8], pc: Pc) -> DecodeError {
         let mut padded = [0; Isa::LONGEST_INSTRUCTION];
         padded[..bytes.len()].copy_from_slice(bytes);
@@ -180,42 +181,41 @@ impl Isa {
         }
     }
 
-    /// Assembles `text`, one instruction or several on lines of their own, and returns their
-    /// bytes. Labels may be defined and branched to within the text. Directives and symbols
-    /// from elsewhere are errors.
+    /// Assembles `text`, with one instruction per line, and returns the bytes. Branches may refer to labels
+    /// defined in the text. Directives and undefined symbols are errors.
     ///
-    /// What [`Isa::decode`] prints assembles back to the same bytes, but for literals that LLVM
-    /// has no text for: one whose bits are those of an inline constant (as a linker may fill in)
-    /// becomes the constant, and the upper half of a literal of a 16-bit operation becomes zero.
-    /// Code that is moved keeps its bytes and does not go through text.
+    /// The text of a decoded instruction assembles to the same bytes, except for literals that LLVM
+    /// cannot express: a literal with the bits of an inline constant (as a linker may fill in)
+    /// becomes the constant, and the upper half of the literal of a 16-bit operation becomes zero.
+    /// Code that is moved therefore keeps its bytes and is not reassembled from text.
     ///
     /// # Errors
-    /// LLVM's first complaint, with its place in `text`.
+    /// LLVM's first error message, with its position in `text`.
     pub fn assemble(&self, text: &str) -> Result<Vec<u8>, AssembleError> {
-        source::check(text)?;
-        // After some errors LLVM's parser skips to the end of the next statement, and never
-        // comes back where there is none.
+        asm_check::check(text)?;
+        // After some errors LLVM's parser skips to the end of the next statement and does not
+        // terminate if there is none.
         let text = format!("{text}\n\n\n\n");
-        self.session.assemble(&text).map_err(|ffi::Complaint { message, line, column }| {
+        self.session.assemble(&text).map_err(|ffi::Diagnostic { message, line, column }| {
             AssembleError { line, column, message }
         })
     }
 }
 
-/// The text of an instruction without LLVM's comment on what LLVM's compiler does not write but
-/// hardware executes; `None` with another comment. LLVM's disassembler is lenient: where a field
-/// holds a register or a value that the operation does not take, it decodes all the same and prints
-/// a comment about it.
+/// Removes LLVM's comment about an operand that LLVM does not emit but hardware accepts; returns `None`
+/// if `text` has another comment. LLVM's disassembler is lenient: if a field holds a register or a value
+/// that the operation does not accept, it decodes the instruction and prints a comment.
 fn without_comment(text: String) -> Option<String> {
-    /// LLVM up to 21 compiled code with M0 as the result of `v_readfirstlane_b32` and the like.
+    /// LLVM up to 21 emitted M0 as the result of `v_readfirstlane_b32` and similar operations.
     const TO_M0: &str = " m0/*Invalid register, operand has 'SReg_32_XM0' register class*/, v";
-    let text = match text.contains("/*") {
-        true => text.replace(TO_M0, " m0, v"),
-        false => text,
-    };
+    if !text.contains("/*") {
+        return Some(text);
+    }
+    let text = text.replace(TO_M0, " m0, v");
     (!text.contains("/*")).then_some(text)
 }
 
+/// LLVM's feature string for a target and wave size.
 fn features(target: &Target, wave_size: u8) -> String {
     let mut features = String::new();
     for (name, setting) in [("xnack", target.xnack), ("sramecc", target.sramecc)] {
@@ -226,17 +226,17 @@ fn features(target: &Target, wave_size: u8) -> String {
         }
     }
     if target.generation() >= Generation::Gfx11 {
-        // 16-bit operands are halves of registers; without it LLVM decodes low halves alone.
+        // Decode 16-bit operands as register halves; without this feature LLVM decodes low halves only.
         features.push_str("+real-true16,");
     }
     if target.wave_sizes().len() > 1 {
-        let other = 96 - wave_size;
-        _ = write!(features, "+wavefrontsize{wave_size},-wavefrontsize{other},");
+        let other_size = 96 - wave_size;
+        _ = write!(features, "+wavefrontsize{wave_size},-wavefrontsize{other_size},");
     }
     features
 }
 
-/// A target that cannot be decoded.
+/// Error returned for a target or wave size that cannot be decoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot decode {target}: {reason}")]
 pub struct IsaError {
@@ -244,48 +244,48 @@ pub struct IsaError {
     reason: &'static str,
 }
 
-/// Bytes that are no instruction, or none that is known.
+/// Errors returned by [`Isa::decode`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// The words are no instruction of any target.
-    #[error("{pc}: no instruction of {processor} begins with {}", hexadecimal(.words))]
+    /// The words are not an instruction of any target.
+    #[error("{pc}: not an instruction of {processor}: {}", hexadecimal(.words))]
     NotAnInstruction {
-        /// Where.
+        /// Address of the words.
         pc: Pc,
         /// The processor's name.
         processor: &'static str,
         /// The first one or two words.
         words: Vec<u32>,
     },
-    /// LLVM decodes no instruction of the target here. The hardware may have one.
+    /// LLVM does not decode the words for the target, although the hardware may have such an instruction.
     #[error(
         "{pc}: not decoded: LLVM 22 has no instruction of {processor} that begins with {}",
         hexadecimal(.words)
     )]
     NotDecoded {
-        /// Where.
+        /// Address of the words.
         pc: Pc,
         /// The processor's name.
         processor: &'static str,
         /// The first one or two words.
         words: Vec<u32>,
     },
-    /// LLVM decodes the instruction, but leaves out which halves of registers it reads or writes.
-    #[error("{pc}: not decoded exactly: LLVM 22 leaves out op_sel, which is set, of `{text}`")]
+    /// LLVM decodes the instruction but drops its `op_sel` bits, which select register halves.
+    #[error("{pc}: not decoded exactly: LLVM 22 drops the op_sel bits of `{text}`")]
     NotExact {
-        /// Where.
+        /// Address of the instruction.
         pc: Pc,
-        /// What LLVM prints.
+        /// LLVM's text of the instruction.
         text: String,
     },
     /// The bytes end within an instruction.
-    #[error("{pc}: the instruction is {needed} bytes long, but only {available} are there")]
+    #[error("{pc}: truncated instruction: {needed} bytes needed, {available} available")]
     Truncated {
-        /// Where.
+        /// Address of the instruction.
         pc: Pc,
-        /// Bytes that are there.
+        /// Number of bytes available.
         available: usize,
-        /// Bytes of the instruction (at least).
+        /// Number of bytes needed, at least.
         needed: usize,
     },
 }
@@ -294,14 +294,14 @@ fn hexadecimal(words: &[u32]) -> String {
     words.iter().map(|word| format!("{word:#010x}")).collect::<Vec<_>>().join(" ")
 }
 
-/// A text that does not assemble.
+/// Error returned by [`Isa::assemble`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {message}")]
 pub struct AssembleError {
-    /// Line from 1; 0 where the complaint has no place.
+    /// Line from 1; 0 if unknown.
     pub line: u32,
-    /// Column from 1, in bytes; 0 where the complaint has no place.
+    /// Column from 1, in bytes; 0 if unknown.
     pub column: u32,
-    /// What is wrong.
+    /// Error message.
     pub message: String,
 }

@@ -1,24 +1,25 @@
-//! What an AMDGPU instruction is: targets, registers, decoding and assembling.
+//! AMDGPU instructions: targets, registers, decoding and assembling.
 //!
-//! # What is LLVM's
+//! # Dependence on LLVM
 //!
-//! LLVM decodes and assembles, through the C++ of `shim/mc.cpp`. What is taken from its tables by
-//! number or by name, because the headers that define it are not installed, stands in one place each,
-//! and tests pin it against known instructions:
+//! LLVM decodes and assembles, through the C++ shim `shim/mc.cpp`. Some of its tables are used by number
+//! or by name because the headers that define them are not installed. Each of these dependences is confined
+//! to one place, and tests check it against known instructions:
 //!
-//! - the bits of `TSFlags` that say the format (`decode.rs`);
-//! - the numbers of operand types (`constant.rs`, and two of them in the shim);
-//! - names of registers and their suffixes by generation (`mc_register.rs`);
-//! - what printed text looks like (`text.rs`).
+//! - the bits of `TSFlags` that give the instruction format (`decode.rs`);
+//! - the numbers of operand types (`constant.rs`; two of them also in the shim);
+//! - register names and their generation suffixes (`mc_register.rs`);
+//! - the syntax of printed instructions (`text.rs`).
 //!
-//! For another LLVM the version changes in `Cargo.toml` (`llvm-sys`), `build.rs`, `dependencies.sh` and
-//! where programs are named (`llc-22`). From 19 to 22 the operand types were renumbered, processors
-//! that were never sold went, and the tests of this crate found the rest: the disassembler crashes where
-//! a literal lies beyond what it may look at (the shim lets it look at more), 16-bit operands are named
-//! as halves of registers, literals that look like constants are printed as `lit(...)`, `M0` as the
-//! result of `v_readfirstlane_b32` is called invalid, and hazards were added.
+//! To move to another LLVM, change the version in `Cargo.toml` (`llvm-sys`), `build.rs`, `dependencies.sh`
+//! and wherever an LLVM program is named (`llc-22`). Differences found from LLVM 19 to 22: operand types
+//! were renumbered; processors that were never sold were removed; the disassembler crashes if a literal lies
+//! beyond the bytes it may read (the shim lets it read more); 16-bit operands are named as halves of
+//! registers; literals with the bits of an inline constant are printed as `lit(...)`; `M0` as the
+//! result of `v_readfirstlane_b32` is flagged as invalid; and hazards were added. The tests of this crate
+//! found all but the first two.
 
-mod banks;
+mod asm_check;
 mod cache;
 mod canonical;
 pub mod chip_bug;
@@ -28,7 +29,6 @@ mod constant;
 mod control;
 pub mod counter;
 mod decode;
-pub mod dual;
 mod exact;
 mod exec;
 mod ffi;
@@ -36,6 +36,7 @@ pub mod hazard;
 mod inst;
 mod isa;
 mod lane;
+mod llvm_crashes;
 mod mc_register;
 mod memory;
 mod memory_operand;
@@ -46,16 +47,15 @@ mod register;
 mod register_set;
 mod residency;
 mod rules;
-mod source;
-mod survived;
 mod target;
 #[cfg(test)]
 mod testing;
 mod text;
-mod unified;
-mod unused;
+mod unused_fields;
+mod vgpr_alias;
+mod vgpr_msb;
+pub mod vopd;
 
-pub use banks::VgprBanks;
 pub use chip_bug::ChipBug;
 pub use constant::ConstantType;
 pub use control::Control;
@@ -73,6 +73,7 @@ pub use opcode::{Family, Opcode};
 pub use operation::{Class, DataType, Operation};
 pub use register::{AccVgpr, Register, RegisterRange, Sgpr, Ttmp, UnknownRegister, Vgpr};
 pub use register_set::RegisterSet;
-pub use residency::{Allocation, Residency, ResidencyLimit};
+pub use residency::{Allocation, Residency, ResidencyLimit, WorkgroupShape};
 pub use rules::Rules;
 pub use target::{AccVgprs, FlatScratch, Float8, Generation, Setting, Target, UnknownTarget};
+pub use vgpr_msb::VgprMsb;

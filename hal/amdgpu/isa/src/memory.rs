@@ -1,47 +1,47 @@
-//! The memory side of an operation, from its canonical name.
+//! Memory accesses of operations, derived from their canonical names.
 
 use crate::Half;
 
-/// Where a memory instruction goes.
+/// The address space of a memory access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MemorySpace {
-    /// Buffer resource.
+    /// Memory described by a buffer resource.
     Buffer,
-    /// Generic address: the aperture decides.
+    /// Generic addresses, which the apertures map to global memory, LDS or scratch.
     Flat,
     /// Global memory.
     Global,
     /// Private memory of a lane.
     Scratch,
-    /// Scalar loads and stores.
+    /// Memory accessed through the scalar cache.
     Scalar,
     /// Local data share.
     Lds,
 }
 
-/// What a memory instruction does.
+/// The kind of a memory access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MemoryKind {
     /// Reads memory into registers.
     Load,
     /// Writes registers to memory.
     Store,
-    /// Reads and writes in one step.
+    /// Reads and modifies memory atomically.
     Atomic,
 }
 
-/// The memory side of an instruction.
+/// A memory access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MemoryAccess {
     /// Address space.
     pub space: MemorySpace,
     /// Load, store or atomic.
     pub kind: MemoryKind,
-    /// Bytes per lane (per wave for scalar accesses).
+    /// Bytes per lane, or per wave for scalar accesses.
     pub bytes: u8,
 }
 
-/// The access of [`Operation::memory`](crate::Operation::memory), from the canonical name.
+/// The access that [`Operation::memory`](crate::Operation::memory) returns, from the canonical name.
 pub(crate) fn of(name: &str) -> Option<MemoryAccess> {
     const SPACES: [(&str, MemorySpace); 8] = [
         ("tbuffer_", MemorySpace::Buffer),
@@ -69,7 +69,7 @@ pub(crate) fn of(name: &str) -> Option<MemoryAccess> {
     Some(MemoryAccess { space, kind, bytes })
 }
 
-/// The half of [`Operation::data_half`](crate::Operation::data_half), from the canonical name.
+/// The half that [`Operation::data_half`](crate::Operation::data_half) returns, from the canonical name.
 pub(crate) fn data_half(name: &str) -> Option<Half> {
     let access = of(name)?;
     if access.bytes > 2 || access.space == MemorySpace::Scalar {
@@ -83,7 +83,7 @@ pub(crate) fn data_half(name: &str) -> Option<Half> {
     }
 }
 
-/// Bytes of what follows `load_` or `store_`.
+/// The access width in bytes, from the part of a name after `load_` or `store_`.
 fn width(rest: &str) -> Option<u8> {
     if let Some(format) = rest.strip_prefix("format_") {
         let (component, components) = match format.strip_prefix("d16_") {
@@ -92,7 +92,7 @@ fn width(rest: &str) -> Option<u8> {
         };
         return Some(component * u8::try_from(components.len()).ok()?);
     }
-    const WAYS: [&str; 9] = [
+    const VARIANTS: [&str; 9] = [
         "lds_",
         "tr_",
         "tr4_",
@@ -103,7 +103,7 @@ fn width(rest: &str) -> Option<u8> {
         "async_to_lds_",
         "async_from_lds_",
     ];
-    let rest = WAYS.iter().find_map(|way| rest.strip_prefix(way)).unwrap_or(rest);
+    let rest = VARIANTS.iter().find_map(|variant| rest.strip_prefix(variant)).unwrap_or(rest);
     let unit = rest.split('_').next()?;
     Some(match unit {
         "ubyte" | "sbyte" | "byte" | "u8" | "i8" | "b8" => 1,
@@ -114,18 +114,19 @@ fn width(rest: &str) -> Option<u8> {
         "dwordx4" | "b128" => 16,
         "dwordx8" => 32,
         "dwordx16" => 64,
-        // 32 registers, a mask in M0 says which.
+        // 32 registers, selected by a mask in M0.
         "block" => 128,
         _ => return None,
     })
 }
 
-/// Bytes of what follows `atomic_`: the old integer names say `_x2`, the others a type.
+/// The width in bytes, from the part of a name after `atomic_`: integer atomics of 64 bits end in `_x2`,
+/// others in a type.
 fn atomic_width(rest: &str) -> u8 {
     if ["_x2", "64"].iter().any(|wide| rest.ends_with(wide)) { 8 } else { 4 }
 }
 
-/// Kind and bytes of what follows `ds_`.
+/// The kind and width in bytes of an LDS access, from the part of its name after `ds_`.
 fn lds(rest: &str) -> Option<(MemoryKind, u8)> {
     const NO_MEMORY: [&str; 8] =
         ["permute_", "bpermute_", "swizzle_", "nop", "gws_", "ordered_", "bvh_", "direct_"];
@@ -135,7 +136,7 @@ fn lds(rest: &str) -> Option<(MemoryKind, u8)> {
     let (operation, data) = rest.split_once('_').unwrap_or((rest, ""));
     let data = data.trim_start_matches("addtid_").trim_start_matches("rtn_");
     let element = || match data.split('_').next() {
-        Some(way) if way.starts_with("tr") => width(data),
+        Some(variant) if variant.starts_with("tr") => width(data),
         Some(unit) => width(unit),
         None => None,
     };
@@ -155,7 +156,7 @@ mod tests {
     use crate::Operation;
 
     #[test]
-    fn spaces_kinds_and_widths() {
+    fn names_determine_space_kind_and_width() {
         use MemoryKind::{Atomic, Load, Store};
         use MemorySpace::{Buffer, Flat, Global, Lds, Scalar, Scratch};
         for (name, space, kind, bytes) in [

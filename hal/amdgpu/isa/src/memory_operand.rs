@@ -1,60 +1,58 @@
-//! Where a memory instruction finds its address and its data.
+//! Address and data operands of memory instructions.
 
 use crate::{
     Encoding, Family, Inst, MemoryAccess, MemoryKind, MemorySpace, Operation, Register,
     RegisterRange, Role, Value,
 };
 
-/// The memory side of an instruction with the registers that take part.
+/// The memory access of an instruction with its address and data registers.
 ///
-/// The address of a lane is the sum of what is there, the address of one element for each of
+/// The address of a lane is the sum of the parts that are present, with one address for each element of
 /// [`MemoryOperand::offsets`] (the ISA documents, "Address calculation" of each memory unit):
 /// - global: `saddr` (64 bits) + `vaddr` (32 bits, unsigned) + offset, or `vaddr` (64 bits) + offset;
-/// - flat: `vaddr` (64 bits) + offset; the aperture it lies in decides the memory;
-/// - scratch: the lane's private memory at `vaddr` + `saddr` (32 bits each) + offset;
+/// - flat: `vaddr` (64 bits) + offset; the aperture that contains the address selects the memory;
+/// - scratch: offset `vaddr` + `saddr` (32 bits each) + offset in the lane's private memory;
 /// - LDS: `vaddr` (32 bits) + offset;
-/// - buffer: the resource's base + `soffset` + offset + the byte offset in `vaddr` where
-///   [`MemoryOperand::offen`], and its stride times the index in `vaddr` where
-///   [`MemoryOperand::idxen`]; the index comes first where `vaddr` has both. A resource may
-///   swizzle, and add the lane's number to the index;
+/// - buffer: the resource's base + `soffset` + offset + the byte offset in `vaddr` if
+///   [`MemoryOperand::offen`] + the stride times the index in `vaddr` if
+///   [`MemoryOperand::idxen`]; the index precedes the byte offset if `vaddr` has both. The resource may
+///   enable swizzling and add the lane id to the index;
 /// - scalar: `saddr` (64 bits), or the base of `resource`, + `soffset` (32 bits, unsigned) +
-///   offset, the low two bits left out.
+///   offset, with the low two bits cleared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemoryOperand {
     /// Space, kind and width.
     pub access: MemoryAccess,
-    /// VGPRs of the address: one register or two.
+    /// The VGPR or VGPR pair of the address.
     pub vaddr: Option<RegisterRange>,
-    /// SGPRs of the address.
+    /// The SGPR or SGPR pair of the address.
     pub saddr: Option<RegisterRange>,
-    /// Four SGPRs of the buffer resource.
+    /// The four SGPRs of the buffer resource.
     pub resource: Option<RegisterRange>,
-    /// A scalar register that is added to the address.
+    /// The scalar offset register.
     pub soffset: Option<RegisterRange>,
-    /// Constants added to the address, in bytes: one, or two for two-address LDS operations.
+    /// Constant offsets in bytes: one, or two for two-address LDS operations.
     pub offsets: Vec<i64>,
-    /// A buffer's `vaddr` has a byte offset.
+    /// `vaddr` of a buffer access has a byte offset.
     pub offen: bool,
-    /// A buffer's `vaddr` has an index.
+    /// `vaddr` of a buffer access has an index.
     pub idxen: bool,
-    /// M0 has the LDS address: 16 bits of it, added (`addtid`, `append`, `consume`).
-    pub in_m0: bool,
-    /// Four times the lane's number is added (`addtid`).
-    pub adds_lane: bool,
-    /// What memory gives goes to LDS at the address in M0, not to registers.
+    /// 16 bits of M0 are added to the LDS address (`addtid`, `append`, `consume`).
+    pub address_in_m0: bool,
+    /// Four times the lane id is added to the address (`addtid`).
+    pub adds_lane_id: bool,
+    /// Loaded data goes to LDS at the address in M0 instead of registers.
     pub to_lds: bool,
-    /// Registers that receive what memory held.
+    /// Destination registers of the loaded data.
     pub loaded: Option<RegisterRange>,
-    /// Registers whose values go to memory or take part in the atomic operation, in the order of
-    /// the assembler's text.
+    /// Registers with the stored data or the operands of the atomic operation, in assembler order.
     pub stored: Vec<RegisterRange>,
 }
 
 impl Inst {
-    /// Where it finds address and data; `None` where [`Inst::memory`] is, and for images.
+    /// The address and data operands; `None` if [`Inst::memory`] is `None`, and for images.
     pub fn memory_operand(&self) -> Option<MemoryOperand> {
         let access = self.memory()?;
-        let adds_lane = self.operation.is(Family::AddsLane);
         let to_lds = self.modifiers.lds || self.operation.is(Family::LoadToLds);
         let loaded = self.destinations().find_map(|operand| register(&operand.value));
         let mut operand = MemoryOperand {
@@ -66,8 +64,8 @@ impl Inst {
             offsets: vec![self.modifiers.offset],
             offen: self.modifiers.offen,
             idxen: self.modifiers.idxen,
-            in_m0: false,
-            adds_lane,
+            address_in_m0: false,
+            adds_lane_id: self.operation.is(Family::AddTid),
             to_lds,
             loaded,
             stored: Vec::new(),
@@ -82,7 +80,7 @@ impl Inst {
             Encoding::Mubuf | Encoding::Mtbuf => operand.buffer(&sources)?,
             Encoding::Smem => operand.scalar(&sources)?,
             Encoding::Ds => {
-                operand.in_m0 = self.operation.is(Family::LdsThroughM0);
+                operand.address_in_m0 = self.operation.is(Family::LdsUsesM0);
                 operand.lds(
                     &sources,
                     self.operation,
@@ -92,8 +90,9 @@ impl Inst {
             Encoding::Flat | Encoding::Global | Encoding::Scratch => operand.flat(&sources),
             _ => return None,
         }
-        // A returning atomic has its data in the destination where the text names it once.
-        if access.kind == MemoryKind::Atomic && operand.stored.is_empty() && !operand.in_m0 {
+        // A returning atomic whose text names one data register has its operand in the destination.
+        let has_operand = !operand.stored.is_empty() || operand.address_in_m0;
+        if access.kind == MemoryKind::Atomic && !has_operand {
             operand.stored.extend(loaded);
         }
         Some(operand)
@@ -101,33 +100,33 @@ impl Inst {
 }
 
 impl MemoryOperand {
-    /// `[vdata,] vaddr, resource, soffset`.
+    /// Assigns the sources `[vdata,] vaddr, resource, soffset`.
     fn buffer(&mut self, sources: &[&Value]) -> Option<()> {
         let is_resource = |value: &&Value| {
             register(value).is_some_and(|range| range.words == 4 && !range.first.is_per_lane())
         };
-        let at = sources.iter().position(is_resource)?;
-        self.resource = sources.get(at).copied().and_then(register);
-        let mut before = sources.get(..at).unwrap_or_default().iter();
-        self.vaddr = before.next_back().copied().and_then(register);
-        self.stored.extend(before.copied().filter_map(register));
-        match sources.get(at + 1) {
-            Some(Value::Register(range)) => self.soffset = present(*range),
-            Some(Value::Integer(integer)) => self.add(*integer),
-            Some(Value::Literal(literal)) => self.add(i64::from(*literal)),
-            Some(Value::Float(float)) => self.add(i64::from((*float as f32).to_bits())),
+        let resource = sources.iter().position(is_resource)?;
+        self.resource = sources.get(resource).copied().and_then(register);
+        let mut data_and_address = sources.get(..resource).unwrap_or_default().iter();
+        self.vaddr = data_and_address.next_back().copied().and_then(register);
+        self.stored.extend(data_and_address.copied().filter_map(register));
+        match sources.get(resource + 1) {
+            Some(Value::Register(range)) => self.soffset = not_null(*range),
+            Some(Value::Integer(integer)) => self.add_offset(*integer),
+            Some(Value::Literal(literal)) => self.add_offset(i64::from(*literal)),
+            Some(Value::Float(float)) => self.add_offset(i64::from((*float as f32).to_bits())),
             _ => {}
         }
         Some(())
     }
 
-    /// `[sdata,] sbase, offset`.
+    /// Assigns the sources `[sdata,] sbase, offset`.
     fn scalar(&mut self, sources: &[&Value]) -> Option<()> {
         let (offset, registers) = sources.split_last()?;
         match offset {
-            Value::Register(range) => self.soffset = present(*range),
-            Value::Integer(integer) => self.add(*integer),
-            Value::Literal(literal) => self.add(i64::from(*literal)),
+            Value::Register(range) => self.soffset = not_null(*range),
+            Value::Integer(integer) => self.add_offset(*integer),
+            Value::Literal(literal) => self.add_offset(i64::from(*literal)),
             _ => {}
         }
         let (base, data) = registers.split_last()?;
@@ -140,10 +139,10 @@ impl MemoryOperand {
         Some(())
     }
 
-    /// `[vaddr,] [data,] [data]`.
+    /// Assigns the sources `[vaddr,] [data,] [data]`.
     fn lds(&mut self, sources: &[&Value], operation: Operation, offsets: [u8; 2]) {
         let mut registers = sources.iter().copied().filter_map(register);
-        if !self.in_m0 {
+        if !self.address_in_m0 {
             self.vaddr = registers.next();
         }
         self.stored.extend(registers);
@@ -154,32 +153,32 @@ impl MemoryOperand {
         }
     }
 
-    /// `[vaddr,] [data,] [saddr]`, of which flat has no `saddr` and `addtid` no `vaddr`.
+    /// Assigns the sources `[vaddr,] [data,] [saddr]`; flat has no `saddr` and `addtid` no `vaddr`.
     fn flat(&mut self, sources: &[&Value]) {
-        let mut rest = sources.iter().copied();
+        let mut sources = sources.iter().copied();
         if self.access.space != MemorySpace::Flat {
-            self.saddr = rest.next_back().and_then(register);
+            self.saddr = sources.next_back().and_then(register);
         }
-        if !self.adds_lane {
-            self.vaddr = rest.next().and_then(register);
+        if !self.adds_lane_id {
+            self.vaddr = sources.next().and_then(register);
         }
-        self.stored.extend(rest.filter_map(register));
+        self.stored.extend(sources.filter_map(register));
     }
 
-    fn add(&mut self, constant: i64) {
+    fn add_offset(&mut self, constant: i64) {
         self.offsets.iter_mut().for_each(|offset| *offset += constant);
     }
 }
 
 fn register(value: &Value) -> Option<RegisterRange> {
     match value {
-        Value::Register(range) => present(*range),
+        Value::Register(range) => not_null(*range),
         _ => None,
     }
 }
 
-/// `null` stands where there is no register.
-fn present(range: RegisterRange) -> Option<RegisterRange> {
+/// Returns `range` unless it is the `null` register, which denotes an absent operand.
+fn not_null(range: RegisterRange) -> Option<RegisterRange> {
     (range.first != Register::Null).then_some(range)
 }
 
@@ -188,11 +187,11 @@ mod tests {
     use super::*;
     use crate::testing::inst;
 
-    /// The parts in words: `v` vaddr, `s` saddr, `r` resource, `o` soffset, offsets, `->` loaded,
+    /// Formats a memory operand: `v` vaddr, `s` saddr, `r` resource, `o` soffset, offsets, `->` loaded,
     /// `<-` stored.
     fn described(target: &str, line: &str) -> String {
         let inst = inst(target, line);
-        let operand = inst.memory_operand().unwrap_or_else(|| panic!("{line}: nothing"));
+        let operand = inst.memory_operand().unwrap_or_else(|| panic!("{line}: no memory operand"));
         let mut words = Vec::new();
         for (name, range) in [
             ("v", operand.vaddr),
@@ -206,8 +205,8 @@ mod tests {
         for (name, flag) in [
             ("offen", operand.offen),
             ("idxen", operand.idxen),
-            ("m0", operand.in_m0),
-            ("lane", operand.adds_lane),
+            ("m0", operand.address_in_m0),
+            ("lane", operand.adds_lane_id),
             ("lds", operand.to_lds),
         ] {
             words.extend(flag.then(|| name.to_owned()));
@@ -218,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn address_and_data_are_where_the_text_has_them() {
+    fn address_and_data_match_the_assembler_text() {
         for (target, line, expected) in [
             ("gfx90a", "global_load_dword v0, v1, s[2:3] offset:8", "v=v1 s=s[2:3] [8] ->v0"),
             (
@@ -301,10 +300,9 @@ mod tests {
         }
     }
 
-    /// Whatever a memory instruction reads is one of the parts: nothing that LLVM names is left
-    /// out or stands in two places.
+    /// Every register that LLVM describes as read appears in exactly one part.
     #[test]
-    fn no_register_that_is_read_is_left_out() {
+    fn memory_operand_includes_each_read_register_once() {
         for (target, line) in [
             ("gfx90a", "global_atomic_cmpswap_x2 v[0:1], v2, v[4:7], s[2:3] glc"),
             ("gfx90a", "buffer_atomic_cmpswap v[4:5], v[2:3], s[0:3], s9 idxen offen"),
@@ -336,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_touches_no_memory_has_no_memory_operand() {
+    fn instructions_without_memory_access_have_no_memory_operand() {
         for line in ["ds_bpermute_b32 v0, v1, v2", "s_dcache_inv", "v_mov_b32 v0, v1"] {
             assert_eq!(inst("gfx90a", line).memory_operand(), None, "{line}");
         }

@@ -1,22 +1,21 @@
-//! Which operation an operation is, for those that something has to recognise: single ones, and
-//! families of them. A name is looked at once, when its operation is first met; everything after that
-//! compares numbers.
+//! Opcodes and families of operations that other code distinguishes. An operation's name is matched only
+//! once, when the operation is first decoded; later comparisons use integers.
 
-/// Operations that something recognises by themselves. One covers all widths of its operands, where
-/// that is all that distinguishes them.
+/// Defines [`Opcode`] from canonical names. An opcode may cover operations that differ only in the width of
+/// their operands.
 macro_rules! opcodes {
     ($($opcode:ident = $($name:literal)|+,)*) => {
-        /// An operation that something recognises, whatever the width of its operands.
+        /// An operation that other code distinguishes individually, regardless of operand width.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[allow(missing_docs)]
         pub enum Opcode {
             $($opcode,)*
-            /// One that nothing recognises.
+            /// Any other operation.
             Other,
         }
 
         impl Opcode {
-            /// All but [`Opcode::Other`], with the canonical names of their operations.
+            /// All opcodes except [`Opcode::Other`], with the canonical names of their operations.
             #[cfg(test)]
             const ALL: &[(Opcode, &[&str])] = &[$((Opcode::$opcode, &[$($name),+])),*];
 
@@ -51,7 +50,7 @@ opcodes! {
     SSub = "s_sub_u32",
     SSubb = "s_subb_u32",
 
-    // EXEC changed, its old value kept.
+    // EXEC writes that also save the old EXEC or the result.
     SAndSaveexec = "s_and_saveexec_b32" | "s_and_saveexec_b64",
     SAndn1Saveexec = "s_andn1_saveexec_b32" | "s_andn1_saveexec_b64",
     SAndn2Saveexec = "s_andn2_saveexec_b32" | "s_andn2_saveexec_b64",
@@ -61,7 +60,7 @@ opcodes! {
     SAndn1Wrexec = "s_andn1_wrexec_b32" | "s_andn1_wrexec_b64",
     SAndn2Wrexec = "s_andn2_wrexec_b32" | "s_andn2_wrexec_b64",
 
-    // Hardware registers, and what they switch.
+    // Hardware registers and modes.
     SGetreg = "s_getreg_b32",
     SSetreg = "s_setreg_b32",
     SSetregImm32 = "s_setreg_imm32_b32",
@@ -73,7 +72,7 @@ opcodes! {
     SSetGprIdxMode = "s_set_gpr_idx_mode",
     SSetGprIdxIdx = "s_set_gpr_idx_idx",
 
-    // Control.
+    // Control flow and barriers.
     SBranch = "s_branch",
     SCbranchScc0 = "s_cbranch_scc0",
     SCbranchScc1 = "s_cbranch_scc1",
@@ -95,7 +94,7 @@ opcodes! {
     SCodeEnd = "s_code_end",
     SBarrier = "s_barrier",
     SBarrierWait = "s_barrier_wait",
-    SBarrierAnswers = "s_barrier_signal_isfirst" | "s_barrier_leave",
+    SBarrierWritesScc = "s_barrier_signal_isfirst" | "s_barrier_leave",
     SGetBarrierState = "s_get_barrier_state",
 
     // Waits, hints, messages.
@@ -155,10 +154,10 @@ opcodes! {
     VFmaF64 = "v_fma_f64" | "v_fmac_f64",
     VPkFmac = "v_pk_fmac_f16",
     VCvtPkAccum = "v_cvt_pkaccum_u8_f32",
-    VDotOfSigns = "v_dot4_i32_iu8" | "v_dot8_i32_iu4",
+    VDotMixedSign = "v_dot4_i32_iu8" | "v_dot8_i32_iu4",
     VShift64 = "v_lshlrev_b64" | "v_lshrrev_b64" | "v_ashrrev_i64",
 
-    // Memory, as far as its kind, space and width do not say all.
+    // Memory operations that need more than kind, space and width.
     DsSwizzle = "ds_swizzle_b32",
     DsNop = "ds_nop",
     LdsDirectLoad = "lds_direct_load" | "ds_direct_load",
@@ -176,29 +175,29 @@ opcodes! {
     GlobalWb = "global_wb" | "global_wbinv",
 }
 
-/// Families of operations, and what the names of their members look like.
+/// Defines [`Family`] with the name patterns of its members.
 macro_rules! families {
     ($($(#[$documentation:meta])* $family:ident = [$($name:expr),+ $(,)?],)*) => {
-        /// A set of operations that have something in common, which their names show.
+        /// A set of operations with a common property, defined by name patterns.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Family {
             $($(#[$documentation])* $family,)*
         }
 
         impl Family {
-            /// All of them, with what names look like.
-            const ALL: &[(Family, &[Name])] = &[$((Family::$family, &[$($name),+])),*];
+            /// All families with their name patterns.
+            const ALL: &[(Family, &[Pattern])] = &[$((Family::$family, &[$($name),+])),*];
         }
     };
 }
 
-use Name::{Contains, Prefix};
+use Pattern::{Contains, Prefix};
 
 families! {
-    /// `v_cmp` and `v_cmpx`.
+    /// `v_cmp` and `v_cmpx`: vector comparisons.
     Compare = [Prefix("v_cmp")],
-    /// `v_cmpx`.
-    CompareToExec = [Prefix("v_cmpx_")],
+    /// `v_cmpx`: comparisons that write EXEC.
+    CompareWritesExec = [Prefix("v_cmpx_")],
     /// `v_cmp_class` and `v_cmpx_class`.
     CompareClass = [Prefix("v_cmp_class"), Prefix("v_cmpx_class")],
     /// `v_cvt`.
@@ -220,24 +219,24 @@ families! {
         Prefix("s_cvt_i32_"),
         Prefix("s_cvt_u32_"),
     ],
-    /// Conversions to and from small floating-point formats whose `op_sel` selects parts of the first
-    /// source and of the destination.
-    ConvertSmall = [
+    /// Conversions of small floating-point formats whose `op_sel` selects parts of the first source and of
+    /// the destination.
+    ConvertSmallFloat = [
         Prefix("v_cvt_scalef32_"),
         Prefix("v_cvt_sr_"),
         Prefix("v_cvt_pk_fp8_"),
         Prefix("v_cvt_pk_bf8_"),
     ],
-    /// Those of them that read a byte.
-    ConvertByte = [
+    /// Members of [`Family::ConvertSmallFloat`] that read one byte.
+    ConvertFromByte = [
         Prefix("v_cvt_scalef32_f32_"),
         Prefix("v_cvt_scalef32_f16_"),
         Prefix("v_cvt_scalef32_pk_f32_fp4"),
         Prefix("v_cvt_scalef32_pk_f16_fp4"),
         Prefix("v_cvt_scalef32_pk_bf16_fp4"),
     ],
-    /// Those of them that read a half of a register.
-    ConvertTwoBytes = [
+    /// Members of [`Family::ConvertSmallFloat`] that read half a register.
+    ConvertFromTwoBytes = [
         Prefix("v_cvt_scalef32_pk_f32_fp8"),
         Prefix("v_cvt_scalef32_pk_f32_bf8"),
         Prefix("v_cvt_scalef32_pk_f16_fp8"),
@@ -245,7 +244,7 @@ families! {
         Prefix("v_cvt_scalef32_pk_bf16_fp8"),
         Prefix("v_cvt_scalef32_pk_bf16_bf8"),
     ],
-    /// Those of them that write a byte.
+    /// Members of [`Family::ConvertSmallFloat`] that write one byte.
     ConvertToByte = [
         Prefix("v_cvt_sr_fp8_"),
         Prefix("v_cvt_sr_bf8_"),
@@ -254,25 +253,25 @@ families! {
         Prefix("v_cvt_scalef32_pk_fp4_"),
         Prefix("v_cvt_scalef32_sr_pk_fp4_"),
     ],
-    /// Those of them that write four bits by random numbers.
-    ConvertToFourBitsAtRandom = [Prefix("v_cvt_scalef32_sr_pk_fp4_")],
-    /// `v_cvt_sr`: by random numbers.
-    ConvertAtRandom = [Prefix("v_cvt_sr_")],
-    /// `s_cvt_hi`: from the high half of a word.
+    /// Members of [`Family::ConvertSmallFloat`] that convert to FP4 with stochastic rounding.
+    ConvertStochasticToFp4 = [Prefix("v_cvt_scalef32_sr_pk_fp4_")],
+    /// `v_cvt_sr`: conversions with stochastic rounding.
+    ConvertStochastic = [Prefix("v_cvt_sr_")],
+    /// `s_cvt_hi`: conversions from the high half of a word.
     ConvertHighHalf = [Prefix("s_cvt_hi_")],
     /// `v_ldexp`.
-    ScaleByExponent = [Prefix("v_ldexp")],
+    Ldexp = [Prefix("v_ldexp")],
     /// `v_frexp_exp`.
-    TakeExponent = [Prefix("v_frexp_exp")],
-    /// `v_pk`.
+    FrexpExponent = [Prefix("v_frexp_exp")],
+    /// `v_pk`: packed operations.
     Packed = [Prefix("v_pk_")],
-    /// `v_fma_mix` and `v_mad_mix`.
-    Mixed = [Prefix("v_fma_mix"), Prefix("v_mad_mix")],
-    /// `v_dot`.
+    /// `v_fma_mix` and `v_mad_mix`: each source is half or single precision.
+    MixedPrecision = [Prefix("v_fma_mix"), Prefix("v_mad_mix")],
+    /// `v_dot`: dot products.
     Dot = [Prefix("v_dot")],
-    /// `v_dot4`, `v_dot8`: of integers of a byte and less, all in one register.
-    DotOfBytes = [Prefix("v_dot4"), Prefix("v_dot8")],
-    /// What LLVM marks as `TRANS`.
+    /// `v_dot4` and `v_dot8`: dot products of 8-bit and 4-bit integers packed in one register.
+    DotPackedIntegers = [Prefix("v_dot4"), Prefix("v_dot8")],
+    /// Transcendental operations: those that LLVM marks as `TRANS`.
     Transcendental = [
         Prefix("v_rcp_"),
         Prefix("v_rsq_"),
@@ -282,11 +281,11 @@ families! {
         Prefix("v_sin_"),
         Prefix("v_cos_"),
     ],
-    /// Operations in double precision that LLVM counts among the core ones in expert scheduling mode.
+    /// Double-precision operations that LLVM assigns to the core pipe in expert scheduling mode.
     CoreF64 = [Prefix("v_add_f64"), Prefix("v_mul_f64"), Prefix("v_cvt_f64_")],
-    /// Vector operations with a double among operands or results.
+    /// Operations with a double-precision operand or result.
     AnyF64 = [Contains("_f64")],
-    /// `v_s_rcp_f16` and the like: transcendental operations on scalar registers, in half precision.
+    /// `v_s_rcp_f16` and similar: half-precision transcendental operations on scalar registers.
     ScalarTranscendentalF16 = [
         Prefix("v_s_rcp_f16"),
         Prefix("v_s_rsq_f16"),
@@ -296,18 +295,18 @@ families! {
     ],
     /// `v_mad_u64_u32` and `v_mad_i64_i32`.
     Mad64 = [Prefix("v_mad_u64_u32"), Prefix("v_mad_i64_i32")],
-    /// One 8-bit float becomes one of 32 bits.
+    /// Conversions of one 8-bit float to single precision.
     ConvertFromFloat8 = [Prefix("v_cvt_f32_fp8"), Prefix("v_cvt_f32_bf8")],
     /// `v_permlane`.
     Permlane = [Prefix("v_permlane")],
-    /// `v_accvgpr`.
+    /// `v_accvgpr`: moves to, from and between AccVGPRs.
     AccVgprMove = [Prefix("v_accvgpr_")],
     /// `v_mfma`.
     Mfma = [Prefix("v_mfma_")],
     /// `v_mfma_f64`.
     MfmaF64 = [Prefix("v_mfma_f64_")],
-    /// Matrix operations whose modifiers say which formats A and B have.
-    FormatsByModifiers = [Contains("_f8f6f4")],
+    /// Matrix operations whose modifiers select the formats of A and B.
+    MixedFormatMatrix = [Contains("_f8f6f4")],
     /// `v_smfmac`.
     SparseMfma = [Prefix("v_smfmac_")],
     /// `v_wmma`.
@@ -316,16 +315,16 @@ families! {
     SparseWmma = [Prefix("v_swmmac_")],
     /// `v_interp`.
     Interpolate = [Prefix("v_interp_")],
-    /// `v_movrel`, `v_swaprel` and `s_movrel`: registers by an index in M0.
+    /// `v_movrel`, `v_swaprel` and `s_movrel`: register accesses indexed by M0.
     Movrel = [Contains("_movrel"), Contains("_swaprel")],
-    /// `v_movrel` alone.
+    /// `v_movrel`.
     VectorMovrel = [Prefix("v_movrel")],
-    /// `s_movrel` alone.
+    /// `s_movrel`.
     ScalarMovrel = [Prefix("s_movrel")],
     /// `s_movreld`.
     ScalarMovrelDestination = [Prefix("s_movreld")],
-    /// `s_cmpk` of numbers without a sign, which has its constant without one.
-    CompareUnsignedConstant = [
+    /// Unsigned `s_cmpk`, whose immediate is zero-extended.
+    CompareUnsignedImmediate = [
         Prefix("s_cmpk_eq_u32"),
         Prefix("s_cmpk_lg_u32"),
         Prefix("s_cmpk_gt_u32"),
@@ -333,20 +332,20 @@ families! {
         Prefix("s_cmpk_lt_u32"),
         Prefix("s_cmpk_le_u32"),
     ],
-    /// `s_set_gpr_idx`.
+    /// `s_set_gpr_idx`: control of GPR-index mode.
     GprIndex = [Prefix("s_set_gpr_idx")],
     /// `s_getreg`.
     GetRegister = [Prefix("s_getreg")],
     /// `s_setreg`.
     SetRegister = [Prefix("s_setreg")],
-    /// `s_sendmsg`, those that return something too.
+    /// `s_sendmsg` and `s_sendmsg_rtn`.
     SendMessage = [Prefix("s_sendmsg")],
     /// `s_sendmsg_rtn`.
-    SendMessageReturning = [Prefix("s_sendmsg_rtn")],
+    SendMessageReturn = [Prefix("s_sendmsg_rtn")],
     /// Waits for counters.
     Wait = [Prefix("s_wait")],
-    /// A lane of the result comes from other lanes.
-    OtherLanes = [
+    /// Operations whose result lanes come from other lanes.
+    CrossLane = [
         Prefix("v_readlane_"),
         Prefix("v_readfirstlane_"),
         Prefix("v_permlane"),
@@ -362,68 +361,68 @@ families! {
         Prefix("ds_load_tr"),
         Prefix("ds_gws_"),
     ],
-    /// `ds_gws`.
+    /// `ds_gws`: global wave sync.
     GlobalWaveSync = [Prefix("ds_gws_")],
-    /// LDS takes an address or a size from M0 on every generation.
-    LdsThroughM0 = [
+    /// LDS operations that take an address or a size from M0 on every generation.
+    LdsUsesM0 = [
         Contains("addtid"),
         Prefix("ds_append"),
         Prefix("ds_consume"),
         Prefix("ds_gws_"),
         Prefix("ds_ordered_"),
     ],
-    /// The address has the lane's number added.
-    AddsLane = [Contains("addtid")],
+    /// `addtid`: accesses that add the lane id to the address.
+    AddTid = [Contains("addtid")],
     /// `ds_ordered_count`.
     OrderedCount = [Prefix("ds_ordered_count")],
-    /// LDS accesses of two addresses.
+    /// LDS accesses with two addresses.
     TwoAddresses = [Prefix("ds_read2"), Prefix("ds_write2"), Prefix("ds_wrxchg2")],
-    /// Those of them whose offsets count 64 elements.
+    /// Members of [`Family::TwoAddresses`] whose offsets count units of 64 elements.
     Stride64 = [Contains("st64")],
-    /// Images through a sampler; LLVM counts `image_msaa_load` as one.
-    SamplesImage = [
+    /// Image operations that use a sampler; LLVM includes `image_msaa_load`.
+    SampleImage = [
         Prefix("image_sample"),
         Prefix("image_gather4"),
         Prefix("image_get_lod"),
         Prefix("image_msaa_load"),
     ],
-    /// Rays against boxes and triangles.
-    IntersectsRays = [Prefix("image_bvh")],
-    /// Loads from memory to LDS by name.
+    /// Ray intersection with boxes and triangles.
+    IntersectRay = [Prefix("image_bvh")],
+    /// Loads to LDS with a mnemonic of their own (`global_load_lds`).
     LoadToLds = [Contains("_load_lds_")],
-    /// Between memory and LDS, with a counter of its own.
-    Asynchronous = [Contains("_async_")],
+    /// Asynchronous copies between memory and LDS, which have a separate counter.
+    AsyncLds = [Contains("_async_")],
 }
 
-/// What the name of a member looks like.
+/// A pattern of canonical names.
 #[derive(Clone, Copy)]
-enum Name {
+enum Pattern {
     Prefix(&'static str),
     Contains(&'static str),
 }
 
-impl Name {
+impl Pattern {
     fn matches(self, name: &str) -> bool {
         match self {
-            Name::Prefix(prefix) => name.starts_with(prefix),
-            Name::Contains(part) => name.contains(part),
+            Pattern::Prefix(prefix) => name.starts_with(prefix),
+            Pattern::Contains(part) => name.contains(part),
         }
     }
 }
 
-/// The families that an operation belongs to.
+/// The set of families that an operation belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Families(u64);
 
 impl Families {
-    /// Those of a canonical name.
+    /// The families of a canonical name.
     pub fn named(name: &str) -> Families {
-        let is_member = |looks: &[Name]| looks.iter().any(|own| own.matches(name));
-        let of = Family::ALL.iter().filter(|(_, looks)| is_member(looks));
-        Families(of.map(|(family, _)| 1u64 << *family as u32).sum())
+        let matches = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(name));
+        let families = Family::ALL.iter().filter(|(_, patterns)| matches(patterns));
+        Families(families.map(|(family, _)| 1u64 << *family as u32).sum())
     }
 
-    /// Whether a family is among them.
+    /// Returns `true` if `family` is in the set.
     pub fn contains(self, family: Family) -> bool {
         self.0 >> family as u32 & 1 != 0
     }
@@ -436,7 +435,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn every_name_has_one_opcode() {
+    fn each_name_has_one_opcode() {
         let names: Vec<&str> = Opcode::ALL.iter().flat_map(|(_, names)| *names).copied().collect();
         assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
         for (opcode, names) in Opcode::ALL {
@@ -448,27 +447,31 @@ mod tests {
     }
 
     #[test]
-    fn families_are_recognised_by_names() {
+    fn families_are_recognized_by_name() {
         for (name, families) in [
             (
                 "v_cmpx_class_f32",
-                &[Family::Compare, Family::CompareToExec, Family::CompareClass][..],
+                &[Family::Compare, Family::CompareWritesExec, Family::CompareClass][..],
             ),
             ("v_mfma_f64_16x16x4f64", &[Family::AnyF64, Family::Mfma, Family::MfmaF64]),
-            ("v_readlane_b32", &[Family::OtherLanes]),
+            ("v_readlane_b32", &[Family::CrossLane]),
             (
                 "s_movreld_b32",
                 &[Family::Movrel, Family::ScalarMovrel, Family::ScalarMovrelDestination],
             ),
-            ("s_sendmsg_rtn_b32", &[Family::SendMessage, Family::SendMessageReturning]),
+            ("s_sendmsg_rtn_b32", &[Family::SendMessage, Family::SendMessageReturn]),
             ("ds_read2st64_b32", &[Family::TwoAddresses, Family::Stride64]),
-            ("v_cvt_sr_f16_f32", &[Family::Convert, Family::ConvertSmall, Family::ConvertAtRandom]),
-            ("v_mfma_f32_32x32x64_f8f6f4", &[Family::Mfma, Family::FormatsByModifiers]),
-            ("s_cmpk_ge_u32", &[Family::CompareUnsignedConstant]),
+            (
+                "v_cvt_sr_f16_f32",
+                &[Family::Convert, Family::ConvertSmallFloat, Family::ConvertStochastic],
+            ),
+            ("v_mfma_f32_32x32x64_f8f6f4", &[Family::Mfma, Family::MixedFormatMatrix]),
+            ("s_cmpk_ge_u32", &[Family::CompareUnsignedImmediate]),
             ("v_add_f32", &[]),
         ] {
             let operation = Operation::named(name);
-            let found = Family::ALL.iter().map(|own| own.0).filter(|family| operation.is(*family));
+            let all = Family::ALL.iter().map(|(family, _)| *family);
+            let found = all.filter(|family| operation.is(*family));
             assert_eq!(found.collect::<Vec<_>>(), families, "{name}");
         }
     }

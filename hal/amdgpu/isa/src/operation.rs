@@ -1,6 +1,6 @@
-//! Facts about operations that LLVM's descriptions do not name: the canonical name, the class,
-//! the data type, the memory space and width. All derive from the mnemonic, whose parts are
-//! the ISA manuals' own naming scheme.
+//! Properties of operations that LLVM's descriptions lack: the canonical name, the class, the data type,
+//! and the memory space and width. All are derived from the mnemonic, which follows the naming scheme of
+//! the ISA manuals.
 
 use crate::hazard::MatrixShape;
 use crate::opcode::Families;
@@ -12,12 +12,12 @@ use std::hash::{Hash, Hasher};
 use std::sync::{Mutex, OnceLock};
 
 /// An operation under its canonical name: the gfx9 mnemonic without the encoding suffix.
-/// `v_add_f32_e64`, `v_add_f32_dpp` and `v_add_f32` are one operation, `global_load_b32`
-/// (gfx11) and `global_load_dword` are one operation.
+/// `v_add_f32_e64`, `v_add_f32_dpp` and `v_add_f32` are the same operation, and so are
+/// `global_load_b32` (gfx11) and `global_load_dword`.
 #[derive(Clone, Copy)]
 pub struct Operation(&'static Row);
 
-/// The facts of an operation. There is one row of each, made when its name is first met.
+/// The properties of an operation. Each operation has exactly one row, created on first use.
 struct Row {
     name: &'static str,
     opcode: Opcode,
@@ -27,7 +27,7 @@ struct Row {
     memory: Option<MemoryAccess>,
     data_half: Option<Half>,
     matrix: Option<MatrixShape>,
-    keeps_destination: Since,
+    preserves_destination_bits: Since,
 }
 
 impl Row {
@@ -42,12 +42,12 @@ impl Row {
             memory: memory::of(name),
             data_half: memory::data_half(name),
             matrix: MatrixShape::of(name),
-            keeps_destination: keeps_destination(name, class),
+            preserves_destination_bits: preserves_destination_bits(name, class),
         }
     }
 }
 
-/// The generations for which something holds.
+/// The generations that a property applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Since {
     Always,
@@ -58,7 +58,7 @@ enum Since {
 }
 
 impl Operation {
-    /// The operation of a canonical name.
+    /// The operation with a canonical name.
     pub fn named(name: &str) -> Operation {
         static KNOWN: OnceLock<Mutex<HashMap<&'static str, Operation>>> = OnceLock::new();
         let mut known = match KNOWN.get_or_init(Default::default).lock() {
@@ -68,51 +68,51 @@ impl Operation {
         if let Some(operation) = known.get(name) {
             return *operation;
         }
-        // The names come from LLVM's finite opcode tables, so what is kept is bounded.
-        let kept: &'static str = Box::leak(name.to_owned().into_boxed_str());
-        let operation = Operation(Box::leak(Box::new(Row::new(kept))));
-        known.insert(kept, operation);
+        // The names come from LLVM's finite opcode tables, so the leaked memory is bounded.
+        let name: &'static str = Box::leak(name.to_owned().into_boxed_str());
+        let operation = Operation(Box::leak(Box::new(Row::new(name))));
+        known.insert(name, operation);
         operation
     }
 
-    /// The operation that a target of `generation` prints as `mnemonic`, encoding suffix and all.
-    pub fn of_mnemonic(mnemonic: &str, generation: Generation) -> Operation {
+    /// The operation that LLVM prints as `mnemonic`, including the encoding suffix, for a target of
+    /// `generation`.
+    pub fn from_mnemonic(mnemonic: &str, generation: Generation) -> Operation {
         Operation::named(&canonical::name(mnemonic, generation))
     }
 
-    /// Which operation it is, of those that something recognises.
+    /// The opcode, or [`Opcode::Other`].
     pub fn opcode(self) -> Opcode {
         self.0.opcode
     }
 
-    /// Whether it belongs to a family.
+    /// Returns `true` if the operation belongs to a family.
     pub fn is(self, family: Family) -> bool {
         self.0.families.contains(family)
     }
 
-    /// The unit the operation runs on.
+    /// The unit that executes the operation.
     pub fn class(self) -> Class {
         self.0.class
     }
 
-    /// The element type of the result, or of what a comparison compares: the first type that
-    /// the name names (`v_cvt_f32_f64` is [`DataType::F32`]). Memory operations other than
+    /// The element type of the result, or of the values that a comparison compares: the first type
+    /// in the name (`v_cvt_f32_f64` is [`DataType::F32`]). Memory operations other than
     /// floating-point atomics move untyped bits.
     pub fn data_type(self) -> DataType {
         self.0.data_type
     }
 
-    /// What the operation does to memory; `None` where it touches none, such as cache
-    /// maintenance or the LDS permutes. The width is that of the data, per lane: both elements
-    /// of a two-address LDS operation, the compared value alone of a compare-and-swap, and the
-    /// register's width for formatted buffer accesses, whose width in memory the resource
-    /// decides.
+    /// The memory access; `None` for operations without one, such as cache maintenance and LDS
+    /// permutes. The width is the data width per lane: both elements of a two-address LDS
+    /// operation, one of the two values of a compare-and-swap, and the register width of a
+    /// formatted buffer access, whose width in memory depends on the resource.
     pub fn memory(self) -> Option<MemoryAccess> {
         self.0.memory
     }
 
-    /// The half of a vector register that a load writes alone, or from which a store takes all that it
-    /// stores.
+    /// The half of a vector register that a load writes or a store reads; `None` if it accesses the whole
+    /// register.
     pub(crate) fn data_half(self) -> Option<Half> {
         self.0.data_half
     }
@@ -122,16 +122,16 @@ impl Operation {
         self.0.matrix
     }
 
-    /// Whether part of the destination keeps its old value although LLVM's description does not
-    /// say that it is read: conditional moves, single bits, and 16-bit results that leave the
-    /// other half of the register alone. On gfx9 the latter are the operations with `op_sel`
-    /// that gfx8 lacks (Vega ISA, VOP3a), from gfx10 on all. Of loads of 16-bit values it is the
-    /// last register: those of an odd number of values (Vega ISA, "D16").
+    /// Returns `true` if part of the destination keeps its old value although LLVM does not describe
+    /// the destination as read: conditional moves, single-bit writes, and 16-bit results that
+    /// preserve the other half of the register. On gfx9 the latter are the operations with `op_sel`
+    /// that gfx8 lacks (Vega ISA, VOP3a), from gfx10 on all of them. Loads of an odd number of
+    /// 16-bit values preserve half of their last register (Vega ISA, "D16").
     ///
-    /// The width of a result follows from LLVM's register classes, which have halves of registers from
-    /// gfx11 on; a test holds every operation against them.
-    pub fn keeps_destination(self, generation: Generation) -> bool {
-        match self.0.keeps_destination {
+    /// LLVM's register classes, which include register halves from gfx11 on, give the width of each
+    /// result; a test compares every operation with them.
+    pub fn preserves_destination_bits(self, generation: Generation) -> bool {
+        match self.0.preserves_destination_bits {
             Since::Always => true,
             Since::Gfx9 => generation >= Generation::Gfx9,
             Since::Gfx10 => generation >= Generation::Gfx10,
@@ -148,7 +148,7 @@ impl Operation {
 
 impl PartialEq for Operation {
     fn eq(&self, other: &Operation) -> bool {
-        // There is one row of each name.
+        // Each name has exactly one row.
         std::ptr::eq(self.0, other.0)
     }
 }
@@ -157,7 +157,7 @@ impl Eq for Operation {}
 
 impl Hash for Operation {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        // By name: what is kept by operation comes in the same order in every process.
+        // Hash the name, so that hash maps iterate in the same order in every process.
         self.0.name.hash(state);
     }
 }
@@ -174,14 +174,14 @@ impl Ord for Operation {
     }
 }
 
-/// The type of [`Operation::data_type`].
+/// The type that [`Operation::data_type`] returns.
 fn data_type_of(name: &str) -> DataType {
     let mut types = name.split('_').filter_map(|part| match part {
         "f16" => Some(DataType::F16),
         "bf16" => Some(DataType::Bf16),
         "f32" => Some(DataType::F32),
         "f64" => Some(DataType::F64),
-        // Bytes in a dword, as far as this list goes.
+        // 8-bit floats are treated as untyped bytes.
         "fp8" | "bf8" => Some(DataType::Integer),
         _ if is_integer_type(part) => Some(DataType::Integer),
         _ => None,
@@ -189,8 +189,8 @@ fn data_type_of(name: &str) -> DataType {
     types.next().unwrap_or(DataType::Integer)
 }
 
-/// Since when [`Operation::keeps_destination`] holds.
-fn keeps_destination(name: &str, class: Class) -> Since {
+/// The generations for which [`Operation::preserves_destination_bits`] returns `true`.
+fn preserves_destination_bits(name: &str, class: Class) -> Since {
     if name.starts_with("s_cmov") || name.starts_with("s_bitset") {
         return Since::Always;
     }
@@ -199,8 +199,8 @@ fn keeps_destination(name: &str, class: Class) -> Since {
         let is_odd = !name.ends_with("_xy") && !name.ends_with("_xyzw");
         return if name.contains("_d16") && loads && is_odd { Since::Gfx9 } else { Since::Never };
     }
-    // Results of one byte or two, of which `op_sel` says where they go.
-    const PARTS: [&str; 10] = [
+    // Results of one or two bytes whose position `op_sel` selects.
+    const PARTIAL: [&str; 10] = [
         "v_ashr_pk_",
         "v_cvt_pk_fp8_",
         "v_cvt_pk_bf8_",
@@ -213,14 +213,14 @@ fn keeps_destination(name: &str, class: Class) -> Since {
         "v_cvt_scalef32_sr_pk_fp4_",
     ];
     let is_pair = name.starts_with("v_cvt_sr_pk_");
-    if class == Class::Valu && !is_pair && PARTS.iter().any(|prefix| name.starts_with(prefix)) {
+    if class == Class::Valu && !is_pair && PARTIAL.iter().any(|prefix| name.starts_with(prefix)) {
         return Since::Gfx9;
     }
-    // Small integers, two or four in a half that is a register of its own from gfx11 on.
+    // Two 8-bit integers in a register half, which LLVM treats as a separate register from gfx11 on.
     if name.starts_with("v_sat_pk") {
         return Since::Gfx11;
     }
-    // Results that are wider than what is compared, summed or interpolated.
+    // Comparisons, sums and interpolations whose result is wider than their elements.
     const WIDER: [&str; 3] = ["v_cmp", "v_sad_", "v_interp_p10_"];
     let is_wider = WIDER.iter().any(|prefix| name.starts_with(prefix));
     if class != Class::Valu || is_wider || name.contains("_pk") {
@@ -246,13 +246,11 @@ fn keeps_destination(name: &str, class: Class) -> Since {
         "v_min3_",
         "v_max3_",
     ];
-    match SINCE_GFX9.iter().any(|prefix| name.starts_with(prefix)) {
-        true if !name.contains("_legacy_") => Since::Gfx9,
-        _ => Since::Gfx10,
-    }
+    let is_since_gfx9 = SINCE_GFX9.iter().any(|prefix| name.starts_with(prefix));
+    if is_since_gfx9 && !name.contains("_legacy_") { Since::Gfx9 } else { Since::Gfx10 }
 }
 
-/// The unit an operation runs on: from the prefix, and for scalar operations the verb.
+/// The unit that executes an operation, from the prefix and, for scalar operations, the verb.
 fn class_of(name: &str) -> Class {
     let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
     if begins(&["v_mfma_", "v_smfmac_", "v_wmma_", "v_swmmac_"]) {
@@ -284,12 +282,12 @@ fn class_of(name: &str) -> Class {
     }
 }
 
-/// Interpolation whose parameters are in registers of four lanes, from gfx11 on: vector arithmetic as any
-/// other.
+/// Interpolation with the parameters in the registers of a quad of lanes (gfx11 and later), which is
+/// ordinary vector arithmetic.
 const INTERPOLATES_IN_QUADS: [&str; 4] =
     ["v_interp_p10_", "v_interp_p2_f32_inreg", "v_interp_p2_f16_f32", "v_interp_p2_rtz_f16_f32"];
 
-/// Scalar memory: loads, stores, atomics, and what goes to the scalar cache.
+/// Scalar memory: loads, stores, atomics and scalar cache maintenance.
 const SMEM: [&str; 11] = [
     "s_load_",
     "s_store_",
@@ -304,7 +302,7 @@ const SMEM: [&str; 11] = [
     "s_prefetch_",
 ];
 
-/// Vector memory, and what moves tensors between memory and LDS.
+/// Vector memory, including tensor moves between memory and LDS.
 const VMEM: [&str; 7] =
     ["buffer_", "tbuffer_", "flat_", "global_", "scratch_", "cluster_load_", "tensor_"];
 
@@ -345,7 +343,7 @@ const MESSAGE: [&str; 8] = [
     "s_wakeup",
 ];
 
-/// `u32`, `i16`, `b64`, `u8`, `i4`, `iu8`, `ubyte0`.
+/// Returns `true` for integer types in names: `u32`, `i16`, `b64`, `u8`, `i4`, `iu8`, `ubyte0`.
 fn is_integer_type(part: &str) -> bool {
     let digits = part.trim_start_matches(['i', 'u', 'b']);
     part.starts_with("ubyte")
@@ -365,12 +363,12 @@ impl fmt::Debug for Operation {
     }
 }
 
-/// The unit an instruction runs on.
+/// The unit that executes an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
-    /// Vector arithmetic.
+    /// Vector arithmetic, including moves to and from AccVGPRs.
     Valu,
-    /// Matrix arithmetic (MFMA, WMMA) and moves to and from AccVGPRs stay with VALU.
+    /// Matrix arithmetic (MFMA, WMMA).
     Matrix,
     /// Scalar arithmetic.
     Salu,
@@ -380,11 +378,11 @@ pub enum Class {
     Vmem,
     /// Local data share.
     Lds,
-    /// Branches, calls, returns, the end of the program.
+    /// Branches, calls, returns and the end of the program.
     Branch,
-    /// Wait counters, nops, delays, priorities, clauses.
+    /// Waits, nops, delays, priorities and clauses.
     Wait,
-    /// Workgroup barrier.
+    /// Barriers.
     Barrier,
     /// Messages and traps.
     Message,
@@ -394,7 +392,7 @@ pub enum Class {
     Graphics,
 }
 
-/// Element type an operation computes in.
+/// The element type of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum DataType {
@@ -411,7 +409,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn classes_follow_the_name() {
+    fn name_determines_class() {
         for (name, class) in [
             ("v_add_f32", Class::Valu),
             ("v_accvgpr_read_b32", Class::Valu),
@@ -450,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn the_data_type_is_that_of_the_result() {
+    fn data_type_is_the_result_type() {
         for (name, data_type) in [
             ("v_cvt_f32_f64", DataType::F32),
             ("v_cvt_i32_f64", DataType::Integer),

@@ -1,17 +1,17 @@
-//! Registers: one type per register file, so that their numbers cannot be mixed up.
+//! Registers, with a separate number type for each register file.
 
 use std::fmt;
 
-/// Number of an architectural vector register: `v0` to `v255`, on gfx1250 to `v1023`.
+/// Number of an architectural vector register: `v0` to `v255`, or `v1023` on gfx1250.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Vgpr(pub u16);
 
 impl Vgpr {
-    /// How many a wave can have on the target that has most (LLVM's feature
+    /// The maximum number of VGPRs of a wave on any target (LLVM's feature
     /// 1024AddressableVGPRs).
     pub const COUNT: u16 = 1024;
 
-    /// Itself, if there is such a register.
+    /// Returns the register if its number is valid.
     fn checked(self) -> Option<Vgpr> {
         (self.0 < Vgpr::COUNT).then_some(self)
     }
@@ -29,7 +29,7 @@ pub struct Sgpr(pub u8);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ttmp(pub u8);
 
-/// One register of at most 32 bits. Wider state (VCC, EXEC, pairs) is a range of these.
+/// One register of at most 32 bits. VCC, EXEC and register pairs are ranges of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Register {
     /// A vector register: 64 (or 32) lanes of 32 bits.
@@ -62,7 +62,7 @@ pub enum Register {
     Scc,
     /// Floating-point and other modes.
     Mode,
-    /// Reads as zero, writes vanish (gfx10 and later).
+    /// Reads as zero; writes are discarded (gfx10 and later).
     Null,
     /// 1 if VCC is zero; read-only.
     Vccz,
@@ -79,11 +79,11 @@ pub enum Register {
     /// Low half of the base of the wave's private memory in the flat address space (gfx1250);
     /// read-only.
     FlatScratchBaseLo,
-    /// High half of the same.
+    /// High half of the base of the wave's private memory; read-only.
     FlatScratchBaseHi,
-    /// Wave identity within the queue for ordered pops; read-only.
+    /// Id of the exiting wave for primitive-ordered pixel shading; read-only.
     PopsExitingWaveId,
-    /// The value an LDS-direct read delivers; read-only.
+    /// Result of an LDS-direct read; read-only.
     LdsDirect,
 }
 
@@ -96,13 +96,13 @@ impl Register {
         }
     }
 
-    /// Whether each lane has its own value.
+    /// Returns `true` if each lane has a separate value.
     pub fn is_per_lane(self) -> bool {
         matches!(self, Register::Vgpr(_) | Register::AccVgpr(_))
     }
 
-    /// The register `words` further in the same file (`v3` + 2 = `v5`, `vcc_lo` + 1 =
-    /// `vcc_hi`), or `None` where the file ends.
+    /// The register `words` after this one in the same file (`v3` + 2 = `v5`, `vcc_lo` + 1 =
+    /// `vcc_hi`), or `None` beyond the end of the file.
     pub fn offset(self, words: u8) -> Option<Register> {
         if words == 0 {
             return Some(self);
@@ -135,14 +135,14 @@ impl fmt::Display for Register {
             Register::AccVgpr(AccVgpr(n)) => write!(f, "a{n}"),
             Register::Sgpr(Sgpr(n)) => write!(f, "s{n}"),
             Register::Ttmp(Ttmp(n)) => write!(f, "ttmp{n}"),
-            other => f.write_str(
-                FIXED.iter().find(|(register, _)| register == other).map_or("?", |(_, name)| name),
+            fixed => f.write_str(
+                FIXED.iter().find(|(register, _)| register == fixed).map_or("?", |(_, name)| name),
             ),
         }
     }
 }
 
-/// Registers that are not numbered, under the names LLVM's assembler uses.
+/// Unnumbered registers with their names in LLVM's assembler.
 const FIXED: [(Register, &str); 22] = [
     (Register::VccLo, "vcc_lo"),
     (Register::VccHi, "vcc_hi"),
@@ -171,7 +171,7 @@ const FIXED: [(Register, &str); 22] = [
 impl std::str::FromStr for Register {
     type Err = UnknownRegister;
 
-    /// Reads the name of one 32-bit register, as [`Register`]'s `Display` writes it.
+    /// Parses the name of one 32-bit register, as [`Register`]'s `Display` formats it.
     fn from_str(name: &str) -> Result<Register, UnknownRegister> {
         let unknown = || UnknownRegister(name.to_owned());
         if let Some((register, _)) = FIXED.iter().find(|(_, fixed)| *fixed == name) {
@@ -193,12 +193,12 @@ impl std::str::FromStr for Register {
     }
 }
 
-/// A name that no register has.
+/// Error returned when parsing an unknown register name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a register; expected a name like v3, a0, s12, vcc_lo, exec_hi, m0 or scc")]
 pub struct UnknownRegister(pub String);
 
-/// Consecutive registers of one file: what one operand names. `v[4:7]` starts at `v4` and has
+/// Consecutive registers of one file, such as an operand. `v[4:7]` starts at `v4` and has
 /// four words; `vcc` starts at `vcc_lo` and has two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RegisterRange {
@@ -209,24 +209,24 @@ pub struct RegisterRange {
 }
 
 impl RegisterRange {
-    /// A range of `words` registers from `first` on.
+    /// A range of `words` registers that starts at `first`.
     pub fn new(first: Register, words: u8) -> RegisterRange {
         RegisterRange { first, words }
     }
 
-    /// The registers of the range, lowest first.
+    /// The registers of the range in ascending order.
     pub fn iter(self) -> impl Iterator<Item = Register> {
         (0..self.words).filter_map(move |word| self.first.offset(word))
     }
 
-    /// Whether the two ranges have a register in common.
+    /// Returns `true` if the two ranges have a register in common.
     pub fn overlaps(self, other: RegisterRange) -> bool {
         self.iter().any(|register| other.contains(register))
     }
 
-    /// Whether `register` lies in the range.
+    /// Returns `true` if `register` is in the range.
     pub fn contains(self, register: Register) -> bool {
-        self.iter().any(|own| own == register)
+        self.iter().any(|member| member == register)
     }
 }
 

@@ -3,17 +3,19 @@
 use crate::{AccVgpr, Register, RegisterRange, Sgpr, Ttmp, Vgpr};
 use std::fmt;
 
-/// A set of registers, of whatever files.
+/// A set of registers of any files.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RegisterSet([u64; WORDS]);
 
+/// Number of 64-bit words in a set.
 const WORDS: usize = 11;
+// Bit positions of the first register of each file; VGPRs start at 0.
 const ACC_VGPRS: u16 = 256;
 const SGPRS: u16 = 512;
 const TTMPS: u16 = SGPRS + 106;
 const FIXED: u16 = TTMPS + 16;
 
-/// The registers that are not numbered, in the order of their places in a set.
+/// Unnumbered registers, in the order of their bits in a set.
 const UNNUMBERED: [Register; 22] = [
     Register::VccLo,
     Register::VccHi,
@@ -39,9 +41,9 @@ const UNNUMBERED: [Register; 22] = [
     Register::FlatScratchBaseHi,
 ];
 
-/// The place of a register; none for numbers that no register has. VGPRs above v255 have none: sets
-/// serve rewriting and its rules, and the only target that has such registers has no rules.
-fn place(register: Register) -> Option<u16> {
+/// The bit position of a register; `None` for invalid numbers and for VGPRs above v255. Sets are used for
+/// rewriting only, and the only target with VGPRs above v255 does not support rewriting.
+fn bit_position(register: Register) -> Option<u16> {
     Some(match register {
         Register::Vgpr(Vgpr(n)) => Some(n).filter(|n| *n < ACC_VGPRS)?,
         Register::AccVgpr(AccVgpr(n)) => ACC_VGPRS + u16::from(n),
@@ -72,11 +74,11 @@ fn place(register: Register) -> Option<u16> {
     })
 }
 
-/// The registers of a range as bits of two words of a set that follow each other, and the first
-/// of these; none where one of them does not exist, or they are too many.
+/// The registers of a range as a bit mask of two consecutive words of a set, with the index of the first
+/// word; `None` if the range has invalid registers or more than 64 registers.
 fn bits(range: RegisterRange) -> Option<(usize, u128)> {
     let last = range.first.offset(range.words.checked_sub(1)?)?;
-    let (first, last) = (place(range.first)?, place(last)?);
+    let (first, last) = (bit_position(range.first)?, bit_position(last)?);
     let words = u32::from(range.words);
     if words > 64 || first.checked_add(words as u16 - 1)? != last {
         return None;
@@ -84,18 +86,19 @@ fn bits(range: RegisterRange) -> Option<(usize, u128)> {
     Some((usize::from(first / 64), ((1 << words) - 1) << (first % 64)))
 }
 
-fn register(place: u16) -> Register {
-    match place {
-        0..ACC_VGPRS => Register::Vgpr(Vgpr(place)),
-        ACC_VGPRS..SGPRS => Register::AccVgpr(AccVgpr((place - ACC_VGPRS) as u8)),
-        SGPRS..TTMPS => Register::Sgpr(Sgpr((place - SGPRS) as u8)),
-        TTMPS..FIXED => Register::Ttmp(Ttmp((place - TTMPS) as u8)),
-        _ => UNNUMBERED[usize::from(place - FIXED) % UNNUMBERED.len()],
+/// The register at a bit position.
+fn register(position: u16) -> Register {
+    match position {
+        0..ACC_VGPRS => Register::Vgpr(Vgpr(position)),
+        ACC_VGPRS..SGPRS => Register::AccVgpr(AccVgpr((position - ACC_VGPRS) as u8)),
+        SGPRS..TTMPS => Register::Sgpr(Sgpr((position - SGPRS) as u8)),
+        TTMPS..FIXED => Register::Ttmp(Ttmp((position - TTMPS) as u8)),
+        _ => UNNUMBERED[usize::from(position - FIXED) % UNNUMBERED.len()],
     }
 }
 
 impl RegisterSet {
-    /// No register.
+    /// The empty set.
     pub const EMPTY: RegisterSet = RegisterSet([0; WORDS]);
 
     /// The 256 VGPRs.
@@ -107,14 +110,15 @@ impl RegisterSet {
     /// The 106 SGPRs.
     pub const SGPRS: RegisterSet = {
         let mut set = RegisterSet::EMPTY;
-        let mut place = SGPRS;
-        while place < TTMPS {
-            set.0[(place / 64) as usize] |= 1 << (place % 64);
-            place += 1;
+        let mut position = SGPRS;
+        while position < TTMPS {
+            set.0[(position / 64) as usize] |= 1 << (position % 64);
+            position += 1;
         }
         set
     };
 
+    /// The set with all bits of a range of words.
     const fn words(range: std::ops::Range<usize>) -> RegisterSet {
         let mut words = [0; WORDS];
         let mut at = range.start;
@@ -127,8 +131,8 @@ impl RegisterSet {
 
     /// Adds a register.
     pub fn insert(&mut self, register: Register) {
-        if let Some(place) = place(register) {
-            self.0[usize::from(place / 64)] |= 1 << (place % 64);
+        if let Some(position) = bit_position(register) {
+            self.0[usize::from(position / 64)] |= 1 << (position % 64);
         }
     }
 
@@ -145,28 +149,28 @@ impl RegisterSet {
         }
     }
 
-    /// Takes a register out.
+    /// Removes a register.
     pub fn remove(&mut self, register: Register) {
-        if let Some(place) = place(register) {
-            self.0[usize::from(place / 64)] &= !(1 << (place % 64));
+        if let Some(position) = bit_position(register) {
+            self.0[usize::from(position / 64)] &= !(1 << (position % 64));
         }
     }
 
-    /// Whether the register is in the set.
+    /// Returns `true` if `register` is in the set.
     pub fn contains(&self, register: Register) -> bool {
-        place(register)
-            .is_some_and(|place| self.0[usize::from(place / 64)] >> (place % 64) & 1 != 0)
+        bit_position(register)
+            .is_some_and(|position| self.0[usize::from(position / 64)] >> (position % 64) & 1 != 0)
     }
 
-    /// Whether a register of the range is in the set.
-    pub fn meets(&self, range: RegisterRange) -> bool {
+    /// Returns `true` if any register of the range is in the set.
+    pub fn intersects(&self, range: RegisterRange) -> bool {
         match bits(range) {
             Some((at, bits)) => self.two_words(at) & bits != 0,
             None => range.iter().any(|register| self.contains(register)),
         }
     }
 
-    /// Whether all registers of the range are in the set.
+    /// Returns `true` if all registers of the range are in the set.
     pub fn contains_range(&self, range: RegisterRange) -> bool {
         match bits(range) {
             Some((at, bits)) => self.two_words(at) & bits == bits,
@@ -179,42 +183,42 @@ impl RegisterSet {
         word(at + 1) << 64 | word(at)
     }
 
-    /// Whether there is none.
+    /// Returns `true` if the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.iter().all(|word| *word == 0)
     }
 
-    /// How many there are.
+    /// The number of registers in the set.
     pub fn len(&self) -> u32 {
         self.0.iter().map(|word| word.count_ones()).sum()
     }
 
-    /// What is in either.
+    /// The registers that are in either set.
     #[must_use]
     pub fn union(self, other: RegisterSet) -> RegisterSet {
         RegisterSet(std::array::from_fn(|at| self.0[at] | other.0[at]))
     }
 
-    /// What is in both.
+    /// The registers that are in both sets.
     #[must_use]
     pub fn intersection(self, other: RegisterSet) -> RegisterSet {
         RegisterSet(std::array::from_fn(|at| self.0[at] & other.0[at]))
     }
 
-    /// What is here and not in the other.
+    /// The registers of this set that are not in `other`.
     #[must_use]
     pub fn difference(self, other: RegisterSet) -> RegisterSet {
         RegisterSet(std::array::from_fn(|at| self.0[at] & !other.0[at]))
     }
 
-    /// The registers: VGPRs, AccVGPRs, SGPRs, then the others, each by ascending number.
+    /// The registers: VGPRs, AccVGPRs, SGPRs, TTMPs, each in ascending order, then the unnumbered ones.
     pub fn iter(self) -> impl Iterator<Item = Register> {
         self.0.into_iter().enumerate().flat_map(|(at, word)| {
-            let mut rest = word;
+            let mut remaining = word;
             std::iter::from_fn(move || {
-                let bit = rest.trailing_zeros();
-                (rest != 0).then(|| {
-                    rest &= rest - 1;
+                let bit = remaining.trailing_zeros();
+                (remaining != 0).then(|| {
+                    remaining &= remaining - 1;
                     register(at as u16 * 64 + bit as u16)
                 })
             })
@@ -245,7 +249,7 @@ impl FromIterator<RegisterRange> for RegisterSet {
 }
 
 impl fmt::Display for RegisterSet {
-    /// Runs of numbered registers together: `v[0:3] v7 s[4:5] scc`.
+    /// Formats runs of consecutive registers as ranges: `v[0:3] v7 s[4:5] scc`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut runs: Vec<RegisterRange> = Vec::new();
         for register in self.iter() {
@@ -274,15 +278,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_register_has_a_place_of_its_own() {
-        for place in 0..FIXED + UNNUMBERED.len() as u16 {
-            assert_eq!(super::place(register(place)), Some(place));
+    fn each_register_has_a_unique_bit() {
+        for position in 0..FIXED + UNNUMBERED.len() as u16 {
+            assert_eq!(bit_position(register(position)), Some(position));
         }
         assert!(usize::from(FIXED) + UNNUMBERED.len() <= WORDS * 64);
     }
 
     #[test]
-    fn a_range_is_its_registers_one_by_one() {
+    fn range_operations_match_single_register_operations() {
         let firsts = (0..FIXED + UNNUMBERED.len() as u16).map(register);
         for first in firsts {
             for words in [0, 1, 2, 3, 16, 31, 32, 33, 64, 65, 200] {
@@ -290,25 +294,25 @@ mod tests {
                 let mut set = RegisterSet::EMPTY;
                 set.insert_range(range);
                 assert_eq!(set, range.iter().collect(), "{first} {words}");
-                for other in range.iter().step_by(7).collect::<Vec<_>>() {
-                    set.remove(other);
+                for removed in range.iter().step_by(7).collect::<Vec<_>>() {
+                    set.remove(removed);
                 }
-                let each: Vec<bool> = range.iter().map(|own| set.contains(own)).collect();
-                assert_eq!(set.meets(range), each.contains(&true), "{first} {words}");
+                let each: Vec<bool> = range.iter().map(|register| set.contains(register)).collect();
+                assert_eq!(set.intersects(range), each.contains(&true), "{first} {words}");
                 assert_eq!(set.contains_range(range), !each.contains(&false), "{first} {words}");
             }
         }
     }
 
     #[test]
-    fn sets_are_sets() {
+    fn set_operations_and_display() {
         let range = |text: &str, words| RegisterRange::new(text.parse().unwrap(), words);
         let mut set: RegisterSet = [range("v0", 4), range("v7", 1)].into_iter().collect();
         set.insert_range(range("vcc_lo", 2));
         set.insert(Register::Scc);
         assert_eq!(set.to_string(), "v[0:3] v7 vcc scc");
         assert_eq!(set.len(), 8);
-        assert!(set.meets(range("v3", 2)) && !set.meets(range("v4", 3)));
+        assert!(set.intersects(range("v3", 2)) && !set.intersects(range("v4", 3)));
         assert!(set.contains_range(range("v1", 3)) && !set.contains_range(range("v3", 2)));
         set.remove("v7".parse().unwrap());
         assert_eq!(set.intersection(RegisterSet::VGPRS).to_string(), "v[0:3]");

@@ -1,36 +1,37 @@
-//! The rules of a target that hardware leaves to the program: wait counters and manual hazards.
+//! Rules of a target that the program must follow because hardware does not enforce them: wait counters and
+//! manual hazards.
 
 use crate::Target;
 use crate::counter::Counters;
-use crate::hazard::{Hazard, ScalarReads, hazards};
+use crate::hazard::{Hazard, SgprHazardState, hazards};
 
-/// All rules that waves of a target must keep by themselves. There is a set of them or there is none:
-/// code that is not known to keep them must not be written, and nothing is proven by rules that are
-/// missing.
+/// All rules that code for a target must follow. A target either has a complete set of rules or none,
+/// because code must not be generated, and cannot be verified, without them.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     /// The wait counters.
     pub counters: Counters,
-    /// The manual hazards, in families: a trigger of a family replaces those before it on the same
+    /// The manual hazards, in families: within a family, a trigger replaces earlier triggers on the same
     /// registers.
     pub hazards: &'static [&'static [Hazard]],
-    /// Whether all hazards are in the table that code from anywhere may meet. They are not for gfx1010
-    /// to gfx1013, where accesses to LDS that are not aligned need more: the rest holds for what is
-    /// inserted, but proves nothing of a whole program.
-    pub are_whole: bool,
-    /// Where instructions may see old values of scalar registers, what is known of a wave that begins.
-    pub scalar_reads: Option<ScalarReads>,
+    /// The table has all hazards that arbitrary code can have. It is `false` for gfx1010 to gfx1013, whose
+    /// hazards of misaligned LDS accesses are missing: the rules suffice for inserted code but not to verify
+    /// whole programs.
+    pub are_complete: bool,
+    /// The initial SGPR hazard state of a wave, on targets where instructions may read stale scalar
+    /// registers.
+    pub sgpr_hazards: Option<SgprHazardState>,
 }
 
 impl Rules {
-    /// The rules of a target's waves of this many lanes; `None` for generations whose tables are
-    /// missing or not whole, gfx6 to gfx8 and gfx12.5.
+    /// The rules of a target for waves of `wave_size` lanes; `None` for generations whose tables are missing
+    /// or incomplete: gfx6 to gfx8 and gfx12.5.
     pub fn of(target: &Target, wave_size: u8) -> Option<Rules> {
         let counters = Counters::of(target.generation())?;
         let hazards = hazards(target, wave_size)?;
-        let scalar_reads = ScalarReads::of_wave(target.generation(), wave_size);
-        let are_whole = !target.is_gfx10_1();
-        Some(Rules { counters, hazards, are_whole, scalar_reads })
+        let sgpr_hazards = SgprHazardState::new(target.generation(), wave_size);
+        let are_complete = !target.is_gfx10_1();
+        Some(Rules { counters, hazards, are_complete, sgpr_hazards })
     }
 }
 
@@ -39,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_target_has_all_rules_or_none() {
+    fn targets_have_all_rules_or_none() {
         for (target, has_rules) in [
             ("gfx803", false),
             ("gfx906", true),
@@ -54,7 +55,7 @@ mod tests {
             for wave_size in [32, 64] {
                 let rules = Rules::of(&target, wave_size);
                 assert_eq!(rules.is_some(), has_rules, "{target}");
-                // An empty table is one that nobody has written.
+                // An empty table would mean that it has not been written.
                 assert!(rules.is_none_or(|rules| !rules.hazards.is_empty()), "{target}");
             }
         }

@@ -1,11 +1,10 @@
-//! GPU targets: which processor, and what of its register files and allocation the code object
-//! must state.
+//! GPU targets: processors with their register files, allocation rules and features.
 
 use crate::Vgpr;
 use std::fmt;
 use std::str::FromStr;
 
-/// Processors that share encodings and allocation rules.
+/// A generation: processors that share encodings and allocation rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs)]
 pub enum Generation {
@@ -25,7 +24,7 @@ pub enum Generation {
 }
 
 impl Generation {
-    /// The unit in which a kernel descriptor counts the VGPRs of waves of this many lanes
+    /// The granule of the VGPR count in kernel descriptors for waves of `wave_size` lanes
     /// (AMDGPUUsage, `GRANULATED_WORKITEM_VGPR_COUNT`).
     pub fn vgpr_granule(self, wave_size: u8) -> u8 {
         match self {
@@ -36,9 +35,9 @@ impl Generation {
         }
     }
 
-    /// The unit in which a kernel descriptor counts SGPRs, VCC and the like included; `None`
-    /// from gfx10 on, where every wave has them all (AMDGPUUsage,
-    /// `GRANULATED_WAVEFRONT_SGPR_COUNT`; gfx9 stores twice the number of these units).
+    /// The granule of the SGPR count in kernel descriptors, which includes VCC and other special registers;
+    /// `None` from gfx10 on, where every wave has the maximum number (AMDGPUUsage,
+    /// `GRANULATED_WAVEFRONT_SGPR_COUNT`; gfx9 stores twice the number of granules).
     pub fn sgpr_granule(self) -> Option<u8> {
         match self {
             Generation::Gfx6 | Generation::Gfx7 | Generation::Gfx8 => Some(8),
@@ -48,48 +47,48 @@ impl Generation {
     }
 }
 
-/// Where accumulation registers live.
+/// The register file of the accumulation registers (AccVGPRs).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AccVgprs {
-    /// There are none.
+    /// The target has no AccVGPRs.
     None,
-    /// In a file of their own (gfx908).
+    /// AccVGPRs are in a separate file (gfx908).
     Separate,
-    /// After the architectural VGPRs of the same file.
+    /// AccVGPRs follow the architectural VGPRs in the same file.
     Unified,
 }
 
-/// Where the base of private memory is kept (AMDGPUUsage, "Flat Scratch").
+/// The location of the base of private memory (AMDGPUUsage, "Flat Scratch").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FlatScratch {
-    /// In a pair of scalar registers that the program sets up.
+    /// A pair of scalar registers that the program initializes.
     Registers,
-    /// In two hardware registers that the program sets up (gfx10).
+    /// Two hardware registers that the program initializes (gfx10).
     HardwareRegisters,
-    /// The hardware sets it up; programs do not write it.
+    /// Initialized by hardware; programs do not write it.
     Architected,
 }
 
-/// What the 8-bit floating-point operands `fp8` and `bf8` are.
+/// The encoding of the 8-bit floating-point types `fp8` and `bf8`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Float8 {
-    /// E4M3 with a bias of 8 and E5M2 with one of 16, without infinities, the NaN in the place of
+    /// E4M3 with bias 8 and E5M2 with bias 16, both without infinities and with NaN in the encoding of
     /// minus zero (CDNA 3 ISA, "BF8 / FP8").
     Fnuz,
-    /// E4M3 with a bias of 7, without infinities, and E5M2 as IEEE 754 would have it (OCP 8-bit
+    /// E4M3 with bias 7 and without infinities, and E5M2 that follows IEEE 754 conventions (OCP 8-bit
     /// Floating Point Specification; CDNA 4 ISA, "Small Float Data Formats").
     Ocp,
 }
 
-/// State of an optional feature in a target name.
+/// The setting of an optional feature in a target name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Setting {
     /// Code runs with the feature on or off.
     #[default]
     Any,
-    /// `+`: only with the feature on.
+    /// `+`: code requires the feature to be on.
     On,
-    /// `-`: only with the feature off.
+    /// `-`: code requires the feature to be off.
     Off,
 }
 
@@ -110,7 +109,7 @@ struct Processor {
     generation: Generation,
     /// `EF_AMDGPU_MACH` in the ELF header's flags (AMDGPUUsage, "AMDGPU ELF Header").
     elf_machine: u8,
-    /// Compute units of the product that stands for it.
+    /// Number of compute units of the modelled product.
     compute_units: Option<u32>,
 }
 
@@ -118,7 +117,7 @@ const fn processor(name: &'static str, generation: Generation, elf_machine: u8) 
     Processor { name, generation, elf_machine, compute_units: None }
 }
 
-/// A processor that is modelled, and how many compute units its product has.
+/// A modelled processor with the number of compute units of its product.
 const fn product(
     name: &'static str,
     generation: Generation,
@@ -128,10 +127,11 @@ const fn product(
     Processor { name, generation, elf_machine, compute_units: Some(compute_units) }
 }
 
-/// The products are, by AMD's specifications, the Instinct MI50, MI100, MI210, MI300A (gfx940), MI300X
-/// (gfx942) and MI355X (gfx950), and the Radeon RX 6900 XT, 6700 XT, 6600 XT, Van Gogh, RX 6500 XT, 680M,
-/// 610M, RX 7900 XTX, 7800 XT, 7600, 780M, 890M, 8060S, 860M, 840M, RX 9060 XT and 9070 XT. Of products of
-/// gfx1250 and gfx1251 nothing is published: they have as many units here as gfx950.
+/// The processor table. According to AMD's specifications, the products are the Instinct MI50, MI100, MI210,
+/// MI300A (gfx940), MI300X (gfx942) and MI355X (gfx950), and the Radeon RX 6900 XT, 6700 XT, 6600 XT, Van
+/// Gogh, RX 6500 XT, 680M, 610M, RX 7900 XTX, 7800 XT, 7600, 780M, 890M, 8060S, 860M, 840M, RX 9060 XT and
+/// 9070 XT. Nothing is published about products with gfx1250 and gfx1251; the table gives them as many
+/// compute units as gfx950.
 static PROCESSORS: [Processor; 55] = [
     processor("gfx600", Generation::Gfx6, 0x20),
     processor("gfx601", Generation::Gfx6, 0x21),
@@ -190,9 +190,9 @@ static PROCESSORS: [Processor; 55] = [
     product("gfx1251", Generation::Gfx125, 0x5a, 256),
 ];
 
-/// Generic targets, and the processors that each covers (AMDGPUUsage, "Generic Processors"). All are
-/// covered since the first version of the target, so that its code runs there whatever its version
-/// is ("Generic Processor Versioning").
+/// Generic targets with the processors that they cover (AMDGPUUsage, "Generic Processors"). The first
+/// version of each target already covers all of them, so the version of the code need not be checked
+/// ("Generic Processor Versioning").
 static GENERIC: [(&str, &[&str]); 6] = [
     ("gfx9-generic", &["gfx900", "gfx902", "gfx904", "gfx906", "gfx909", "gfx90c"]),
     ("gfx9-4-generic", &["gfx942", "gfx950"]),
@@ -214,13 +214,12 @@ impl Target {
         self.processor.name
     }
 
-    /// Processors that are modelled: those of which a product's compute units are known.
+    /// The names of the modelled processors: those with a known number of compute units.
     pub fn modelled() -> impl Iterator<Item = &'static str> {
-        PROCESSORS.iter().filter(|own| own.compute_units.is_some()).map(|own| own.name)
+        PROCESSORS.iter().filter(|row| row.compute_units.is_some()).map(|row| row.name)
     }
 
-    /// Compute units of the product that stands for the processor; nothing for processors that are
-    /// not modelled.
+    /// The number of compute units of the modelled product; `None` for processors that are not modelled.
     pub fn compute_units(&self) -> Option<u32> {
         self.processor.compute_units
     }
@@ -230,13 +229,13 @@ impl Target {
         self.processor.generation
     }
 
-    /// Lanes of a wave, unless a kernel's descriptor says otherwise. LLVM compiles for 32 lanes
-    /// from gfx10 on (AMDGPUUsage, "Target Features", wavefrontsize64).
+    /// The default number of lanes per wave; a kernel descriptor can select another. LLVM compiles for
+    /// wave32 from gfx10 on (AMDGPUUsage, "Target Features", wavefrontsize64).
     pub fn default_wave_size(&self) -> u8 {
         self.wave_sizes()[0]
     }
 
-    /// The sizes of waves there are, the default first.
+    /// The supported wave sizes, with the default first.
     pub fn wave_sizes(&self) -> &'static [u8] {
         match self.generation() {
             Generation::Gfx125 => &[32],
@@ -245,7 +244,7 @@ impl Target {
         }
     }
 
-    /// The accumulation registers of the target (AMDGPUUsage, "Memory Model gfx90a" and the
+    /// The file of the accumulation registers (AMDGPUUsage, "Memory Model gfx90a" and the
     /// MI100 and MI200 ISA documents).
     pub fn acc_vgprs(&self) -> AccVgprs {
         match self.generation() {
@@ -255,7 +254,7 @@ impl Target {
         }
     }
 
-    /// VGPRs that a wave can have: architectural ones, and AccVGPRs where the file is unified.
+    /// The maximum number of VGPRs per wave, including AccVGPRs in a unified file.
     pub fn max_vgprs(&self) -> u16 {
         match self.generation() {
             Generation::Gfx125 => Vgpr::COUNT,
@@ -269,8 +268,8 @@ impl Target {
         self.generation().vgpr_granule(wave_size)
     }
 
-    /// SGPRs that an instruction can name, without VCC and the like: up to s101 on gfx8 and
-    /// gfx9, s103 before, s105 after (the ISA documents, "Scalar operands").
+    /// The number of SGPRs that instructions can name, without VCC and other special registers: up to
+    /// s101 on gfx8 and gfx9, s103 before, s105 after (the ISA documents, "Scalar operands").
     pub fn max_sgprs(&self) -> u8 {
         match self.generation() {
             Generation::Gfx6 | Generation::Gfx7 => 104,
@@ -284,7 +283,7 @@ impl Target {
         self.generation().sgpr_granule()
     }
 
-    /// Bytes of LDS that a workgroup can have (LLVM's feature AddressableLocalMemorySize).
+    /// The maximum LDS size of a workgroup in bytes (LLVM's feature AddressableLocalMemorySize).
     pub fn lds_bytes(&self) -> u32 {
         match self.generation() {
             Generation::Gfx6 => 32 << 10,
@@ -294,7 +293,7 @@ impl Target {
         }
     }
 
-    /// What `fp8` and `bf8` are, where the target has them.
+    /// The encoding of `fp8` and `bf8`, if the target has them.
     pub fn float8(&self) -> Float8 {
         match self.generation() {
             Generation::Gfx940 if self.processor() != "gfx950" => Float8::Fnuz,
@@ -302,21 +301,21 @@ impl Target {
         }
     }
 
-    /// Whether trap registers have the position of a wave at its start: TTMP9 the workgroup's in x,
-    /// TTMP7 those in y and z, in its halves, and TTMP8 the wave's number in bits 29:25 (LLVM,
-    /// `FeatureArchitectedSGPRs`, `lowerWorkGroupId` and `lowerWaveID`).
-    pub fn has_position_in_trap_registers(&self) -> bool {
+    /// Returns `true` if the initial TTMP registers hold the workgroup id, x in TTMP9 and y and z in the
+    /// halves of TTMP7, and the wave id in bits 29:25 of TTMP8 (LLVM, `FeatureArchitectedSGPRs`,
+    /// `lowerWorkGroupId` and `lowerWaveID`).
+    pub fn has_architected_sgprs(&self) -> bool {
         self.generation() >= Generation::Gfx12
     }
 
-    /// Whether v0 holds all three work-item ids at the start, ten bits each, instead of v0 to v2
+    /// Returns `true` if v0 initially holds all three work-item ids, ten bits each, instead of v0 to v2
     /// (AMDGPUUsage, "Initial Kernel Execution State").
     pub fn packs_work_item_ids(&self) -> bool {
         matches!(self.generation(), Generation::Gfx90a | Generation::Gfx940)
             || self.generation() >= Generation::Gfx11
     }
 
-    /// Where FLAT_SCRATCH is (AMDGPUUsage, "Flat Scratch").
+    /// The location of FLAT_SCRATCH (AMDGPUUsage, "Flat Scratch").
     pub fn flat_scratch(&self) -> FlatScratch {
         match self.generation() {
             Generation::Gfx10 => FlatScratch::HardwareRegisters,
@@ -325,22 +324,21 @@ impl Target {
         }
     }
 
-    /// Whether private memory has flat addresses that all lanes of all waves share: the lane's number in
-    /// bits 56:52, above the base in `src_flat_scratch_base` and the offset (LLVM,
+    /// Returns `true` if flat addresses of private memory are valid in every lane of every wave. They
+    /// consist of the lane id in bits 56:52, the base in `src_flat_scratch_base` and the offset (LLVM,
     /// `FeatureGloballyAddressableScratch`, and its lowering of `addrspacecast`).
-    pub fn has_global_scratch(&self) -> bool {
+    pub fn has_globally_addressable_scratch(&self) -> bool {
         self.generation() >= Generation::Gfx125
     }
 
-    /// Whether `s_setreg_imm32_b32` to MODE takes the high bits of the numbers of vector registers from
-    /// bits 19:12 of its literal, whatever field of MODE it writes (LLVM's feature
-    /// SetregVGPRMSBFixup and `handleSetregMode`: gfx1250, not gfx1251).
-    pub fn setreg_sets_banks(&self) -> bool {
+    /// Returns `true` if `s_setreg_imm32_b32` to any field of MODE also sets the VGPR MSBs, from bits 19:12
+    /// of its literal (LLVM's feature SetregVGPRMSBFixup and `handleSetregMode`: gfx1250, not gfx1251).
+    pub fn setreg_sets_vgpr_msb(&self) -> bool {
         self.processor() == "gfx1250"
     }
 
-    /// Lanes that `ds_permute_b32` and `ds_bpermute_b32` exchange data within (RDNA 3 ISA,
-    /// "DS_BPERMUTE_B32"; LLVM's `supportsWaveWideBPermute`).
+    /// The number of lanes within which `ds_permute_b32` and `ds_bpermute_b32` exchange data (RDNA 3
+    /// ISA, "DS_BPERMUTE_B32"; LLVM's `supportsWaveWideBPermute`).
     pub fn permute_lanes(&self, wave_size: u8) -> u8 {
         match self.generation() {
             Generation::Gfx10 | Generation::Gfx11 => 32,
@@ -348,18 +346,19 @@ impl Target {
         }
     }
 
-    /// Whether a branch over 63 words goes wrong (LLVM's feature Offset3fBug: gfx1010 to gfx1013).
+    /// Returns `true` if branches with an offset of 63 words fail (LLVM's feature Offset3fBug: gfx1010 to
+    /// gfx1013).
     pub fn has_offset_3f_bug(&self) -> bool {
         self.is_gfx10_1()
     }
 
-    /// gfx1010 to gfx1013, and code for all of them.
+    /// Returns `true` for gfx1010 to gfx1013 and their generic target.
     pub(crate) fn is_gfx10_1(&self) -> bool {
         self.processor().starts_with("gfx101") || self.processor() == "gfx10-1-generic"
     }
 
-    /// Whether code may be compiled for page-fault replay on or off (AMDGPUUsage, "AMDGPU
-    /// Processors").
+    /// Returns `true` if code can be compiled with XNACK (page-fault replay) on or off (AMDGPUUsage,
+    /// "AMDGPU Processors").
     pub fn supports_xnack(&self) -> bool {
         match self.generation() {
             Generation::Gfx8 => matches!(self.processor(), "gfx801" | "gfx810"),
@@ -370,27 +369,27 @@ impl Target {
         }
     }
 
-    /// Whether code may be compiled for error-corrected SRAM on or off (AMDGPUUsage, "AMDGPU
+    /// Returns `true` if code can be compiled with SRAM ECC on or off (AMDGPUUsage, "AMDGPU
     /// Processors").
     pub fn supports_sramecc(&self) -> bool {
         matches!(self.generation(), Generation::Gfx90a | Generation::Gfx940 | Generation::Gfx125)
             || matches!(self.processor(), "gfx906" | "gfx908")
     }
 
-    /// Whether what loads a half of a register makes the other half zero, rather than keep it: SRAM that is
-    /// corrected is written by whole words (LLVM's GCNSubtarget.h, `d16PreservesUnusedBits`). Libraries of
-    /// such processors rely on it. Code that is for both settings may not.
-    pub fn loads_whole_registers(&self) -> bool {
+    /// Returns `true` if loads of half a register clear the other half instead of preserving it: SRAM with
+    /// ECC is written in whole words (LLVM's GCNSubtarget.h, `d16PreservesUnusedBits`). Libraries for such
+    /// processors rely on this; code for both settings must not.
+    pub fn d16_loads_zero_unused_bits(&self) -> bool {
         self.supports_sramecc() && self.sramecc != Setting::Off
     }
 
-    /// Whether it is no processor, but what several have in common.
+    /// Returns `true` for a generic target, which covers several processors.
     pub fn is_generic(&self) -> bool {
         GENERIC.iter().any(|(generic, _)| *generic == self.processor())
     }
 
-    /// Whether code for `code` runs here: it is for the same processor, or a generic target that
-    /// covers it. What feature settings say is not looked at.
+    /// Returns `true` if code for target `code` runs on this processor: `code` has the same processor, or is
+    /// a generic target that covers it. Feature settings are ignored.
     pub fn runs_code_for(&self, code: &Target) -> bool {
         let covers = |(generic, processors): &(&str, &[&str])| {
             *generic == code.processor() && processors.contains(&self.processor())
@@ -398,16 +397,16 @@ impl Target {
         self.processor() == code.processor() || GENERIC.iter().any(covers)
     }
 
-    /// The target that the machine byte of an ELF header's flags names.
+    /// The target with `EF_AMDGPU_MACH` value `machine`.
     pub fn from_elf_machine(machine: u8) -> Option<Target> {
-        PROCESSORS.iter().find(|row| row.elf_machine == machine).map(Target::of)
+        PROCESSORS.iter().find(|row| row.elf_machine == machine).map(Target::new)
     }
 
-    fn of(processor: &'static Processor) -> Target {
+    fn new(processor: &'static Processor) -> Target {
         Target { processor, xnack: Setting::Any, sramecc: Setting::Any }
     }
 
-    /// Names of all processors in the table.
+    /// The names of all processors and generic targets.
     pub fn names() -> impl Iterator<Item = &'static str> {
         PROCESSORS.iter().map(|row| row.name)
     }
@@ -427,7 +426,7 @@ impl fmt::Display for Target {
     }
 }
 
-/// A target name that is not understood.
+/// Error returned when parsing an unknown target name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not a known AMDGPU target; expected a name like gfx90a or gfx90a:sramecc+:xnack-"
@@ -442,7 +441,7 @@ impl FromStr for Target {
         let mut parts = name.split(':');
         let processor = parts.next().unwrap_or_default();
         let row = PROCESSORS.iter().find(|row| row.name == processor).ok_or_else(unknown)?;
-        let mut target = Target::of(row);
+        let mut target = Target::new(row);
         for feature in parts {
             match feature {
                 "xnack+" => target.xnack = Setting::On,
@@ -462,7 +461,7 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn names_and_machine_numbers_are_unique_and_lead_back() {
+    fn names_and_elf_machines_round_trip() {
         let machines: HashSet<u8> = PROCESSORS.iter().map(|row| row.elf_machine).collect();
         assert_eq!(machines.len(), PROCESSORS.len());
         for name in Target::names() {
@@ -474,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn code_runs_on_its_processor_and_on_those_that_a_generic_target_covers() {
+    fn code_runs_on_its_processor_and_on_processors_covered_by_its_generic_target() {
         let runs = |device: &str, code: &str| {
             let [device, code]: [Target; 2] = [device, code].map(|name| name.parse().expect(name));
             device.runs_code_for(&code)
@@ -487,15 +486,15 @@ mod tests {
         for (generic, processors) in GENERIC {
             let generic: Target = generic.parse().expect(generic);
             for processor in processors {
-                let own: Target = processor.parse().expect(processor);
-                assert!(own.runs_code_for(&generic));
-                assert_eq!(own.generation(), generic.generation(), "{processor}");
+                let covered: Target = processor.parse().expect(processor);
+                assert!(covered.runs_code_for(&generic));
+                assert_eq!(covered.generation(), generic.generation(), "{processor}");
             }
         }
     }
 
     #[test]
-    fn features_are_read_and_written() {
+    fn feature_settings_round_trip() {
         let target: Target = "gfx90a:sramecc+:xnack-".parse().expect("a target");
         assert_eq!((target.sramecc, target.xnack), (Setting::On, Setting::Off));
         assert_eq!(target.to_string(), "gfx90a:sramecc+:xnack-");

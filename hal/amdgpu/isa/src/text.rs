@@ -1,5 +1,5 @@
-//! Parses what LLVM's instruction printer writes. The text names every modifier, which the
-//! MC instruction does not.
+//! Parser of instructions as LLVM prints them. The text names every modifier, unlike the MC
+//! instruction.
 
 use crate::inst::{
     BufferFormat, Dpp, DppControl, Half, Modifiers, OutputScale, Sdwa, SdwaSelect, SdwaUnused,
@@ -7,57 +7,67 @@ use crate::inst::{
 };
 use crate::{AccVgpr, Register, RegisterRange, Sgpr, Ttmp, Vgpr};
 
-/// A printed instruction in parts.
+/// A parsed instruction.
 #[derive(Debug, Default)]
 pub(crate) struct Printed {
-    /// Mnemonic with encoding suffix; both, joined by ` :: `, of a dual instruction.
+    /// Mnemonic with encoding suffix. A VOPD instruction has two mnemonics, joined by ` :: `.
     pub mnemonic: String,
+    /// Operands in printed order.
     pub operands: Vec<PrintedOperand>,
-    /// Index of the first operand of the second half of a dual instruction.
+    /// Index of the first operand of the second half of a VOPD instruction.
     pub second_half: Option<usize>,
+    /// Modifiers.
     pub modifiers: Modifiers,
-    /// How many operands `op_sel` has a bit for.
+    /// Number of operands with a bit in `op_sel`.
     pub op_sel_entries: u8,
 }
 
+/// A parsed operand.
 #[derive(Debug, PartialEq)]
 pub(crate) struct PrintedOperand {
     pub value: Value,
     pub negate: bool,
     pub absolute: bool,
     pub sign_extend: bool,
-    /// The half of the register that it is, where the name says one.
+    /// The register half that the name includes.
     pub half: Option<Half>,
 }
 
-/// Splits and parses `text`. `symbolic`: the format has no modifiers, so that what stands
-/// after an operand (`vmcnt(0) lgkmcnt(0)`) belongs to it.
-pub(crate) fn parse(text: &str, symbolic: bool) -> Printed {
+/// The syntax of words after an operand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Syntax {
+    /// Words after an operand are modifiers.
+    Modifiers,
+    /// The format has no modifiers: words after an operand (`vmcnt(0) lgkmcnt(0)`) belong to it.
+    Symbolic,
+}
+
+/// Parses an instruction.
+pub(crate) fn parse(text: &str, syntax: Syntax) -> Printed {
     let mut printed = Printed::default();
     for (half, part) in text.split(" :: ").enumerate() {
         let part = part.trim();
-        let (mnemonic, rest) = part.split_once(char::is_whitespace).unwrap_or((part, ""));
+        let (mnemonic, operands) = part.split_once(char::is_whitespace).unwrap_or((part, ""));
         if half == 1 {
             printed.second_half = Some(printed.operands.len());
             printed.mnemonic.push_str(" :: ");
         }
         printed.mnemonic.push_str(mnemonic);
-        for segment in split(rest.trim(), ',') {
-            if symbolic {
-                printed.operands.push(operand(segment));
-            } else {
-                parse_segment(segment, &mut printed);
+        for segment in split(operands.trim(), ',') {
+            match syntax {
+                Syntax::Symbolic => printed.operands.push(operand(segment)),
+                Syntax::Modifiers => parse_segment(segment, &mut printed),
             }
         }
     }
     printed
 }
 
-/// A segment between commas: an operand, then modifiers; either may be missing.
+/// Parses a segment between commas: an optional operand and optional modifiers.
 fn parse_segment(segment: &str, printed: &mut Printed) {
     for (index, word) in split(segment, ' ').enumerate() {
-        // Exports have their target and their first source in one segment. Not every register
-        // will do here: `a16` is a modifier of images.
+        // The segment of an export has the target and the first source. Only VGPRs count as operands
+        // here: `a16` is an image modifier.
         let is_operand = match value(word) {
             Value::Register(range) => matches!(range.first, Register::Vgpr(_)),
             value => value == Value::Off,
@@ -68,7 +78,7 @@ fn parse_segment(segment: &str, printed: &mut Printed) {
             }
             modifier(word, &mut printed.modifiers);
         } else if let Some(list) = word.strip_prefix('[').and_then(|w| w.strip_suffix(']')) {
-            // Addresses of image instructions that lie in scattered registers.
+            // Non-sequential addresses (NSA) of image instructions.
             printed.operands.extend(split(list, ',').map(operand));
         } else {
             printed.operands.push(operand(word));
@@ -76,7 +86,7 @@ fn parse_segment(segment: &str, printed: &mut Printed) {
     }
 }
 
-/// The non-empty parts of `text` between separators that stand outside all brackets.
+/// The non-empty parts of `text` between separators outside brackets.
 fn split(text: &str, separator: char) -> impl Iterator<Item = &str> {
     let mut depth = 0i32;
     text.split(move |c| {
@@ -91,7 +101,7 @@ fn split(text: &str, separator: char) -> impl Iterator<Item = &str> {
     .filter(|part| !part.is_empty())
 }
 
-/// Modifiers that can stand first, after a mnemonic without operands.
+/// Returns `true` for modifiers that can follow a mnemonic without operands.
 fn is_modifier(word: &str) -> bool {
     matches!(word, "glc" | "slc" | "dlc" | "scc" | "nt" | "sc0" | "sc1" | "gds")
         || (word.contains(':') && !word.contains('['))
@@ -105,31 +115,31 @@ fn operand(word: &str) -> PrintedOperand {
         sign_extend: false,
         half: None,
     };
-    let mut rest = word;
+    let mut inner = word;
     loop {
-        let negative_number = || rest[1..].starts_with(|c: char| c.is_ascii_digit());
-        if rest.starts_with('-') && !negative_number() {
+        let is_negative_number = || inner[1..].starts_with(|c: char| c.is_ascii_digit());
+        if inner.starts_with('-') && !is_negative_number() {
             operand.negate = true;
-            rest = &rest[1..];
-        } else if let Some(inner) = enclosed(rest, "neg(", ")") {
+            inner = &inner[1..];
+        } else if let Some(negated) = enclosed(inner, "neg(", ")") {
             operand.negate = true;
-            rest = inner;
-        } else if let Some(inner) = enclosed(rest, "|", "|").or(enclosed(rest, "abs(", ")")) {
+            inner = negated;
+        } else if let Some(value) = enclosed(inner, "|", "|").or(enclosed(inner, "abs(", ")")) {
             operand.absolute = true;
-            rest = inner;
-        } else if let Some(inner) = enclosed(rest, "sext(", ")") {
+            inner = value;
+        } else if let Some(extended) = enclosed(inner, "sext(", ")") {
             operand.sign_extend = true;
-            rest = inner;
+            inner = extended;
         } else {
             break;
         }
     }
-    (rest, operand.half) = match (rest.strip_suffix(".l"), rest.strip_suffix(".h")) {
+    (inner, operand.half) = match (inner.strip_suffix(".l"), inner.strip_suffix(".h")) {
         (Some(register), _) => (register, Some(Half::Low)),
         (_, Some(register)) => (register, Some(Half::High)),
-        _ => (rest, None),
+        _ => (inner, None),
     };
-    operand.value = value(rest);
+    operand.value = value(inner);
     operand
 }
 
@@ -137,7 +147,7 @@ fn enclosed<'a>(word: &'a str, open: &str, close: &str) -> Option<&'a str> {
     word.strip_prefix(open)?.strip_suffix(close)
 }
 
-/// The value that `word` names.
+/// Parses a value. Unknown words are symbols.
 pub(crate) fn value(word: &str) -> Value {
     if word == "off" {
         return Value::Off;
@@ -145,10 +155,10 @@ pub(crate) fn value(word: &str) -> Value {
     if let Some(range) = register(word) {
         return Value::Register(range);
     }
-    // LLVM says so where a constant would have the same bits.
+    // LLVM prints `lit(...)` for a literal with the bits of an inline constant.
     let literal = enclosed(word, "lit(", ")").unwrap_or(word);
     if let Some(digits) = literal.strip_prefix("0x") {
-        // A 64-bit operation extends its 32-bit literal; the low half is what is encoded.
+        // LLVM prints the extended literal of a 64-bit operation; the low half is encoded.
         if let Ok(bits) = u64::from_str_radix(digits, 16) {
             return Value::Literal(bits as u32);
         }
@@ -161,7 +171,7 @@ pub(crate) fn value(word: &str) -> Value {
         return Value::Integer(integer);
     }
     match word.parse::<f64>() {
-        // The one inline constant that is printed rounded.
+        // The only inline constant that LLVM prints rounded.
         Ok(_) if word.starts_with("0.15915494") => {
             Value::Float(f64::from_bits(INVERSE_TWO_PI_BITS))
         }
@@ -170,11 +180,10 @@ pub(crate) fn value(word: &str) -> Value {
     }
 }
 
-/// 1/(2 pi), the double that the hardware supplies; its roundings to single and half precision
-/// are the constants of those precisions.
+/// The hardware's double-precision 1/(2 pi). Rounding it gives the single- and half-precision constants.
 pub(crate) const INVERSE_TWO_PI_BITS: u64 = 0x3fc4_5f30_6dc9_c882;
 
-/// The register or range that `word` names.
+/// Parses a register or register range.
 fn register(word: &str) -> Option<RegisterRange> {
     let pair = match word {
         "vcc" => Some(Register::VccLo),
@@ -213,14 +222,14 @@ fn register(word: &str) -> Option<RegisterRange> {
     Some(RegisterRange::new(first, words))
 }
 
-/// Enters one modifier word.
+/// Parses one modifier.
 fn modifier(word: &str, modifiers: &mut Modifiers) {
     let known = match word.split_once(':') {
         Some((key, value)) => keyed_modifier(key, value, modifiers),
         None => plain_modifier(word, modifiers),
     };
     if known.is_none() {
-        modifiers.other.push(word.to_owned());
+        modifiers.unrecognized.push(word.to_owned());
     }
 }
 
@@ -236,9 +245,9 @@ fn plain_modifier(word: &str, modifiers: &mut Modifiers) -> Option<()> {
         "idxen" => modifiers.idxen = true,
         "lds" => modifiers.lds = true,
         "gds" => modifiers.gds = true,
-        // Whether the unit keeps a matrix for the next product: what is computed is the same.
+        // Hints that the matrix unit keeps a matrix for the next operation; results are unaffected.
         "matrix_a_reuse" | "matrix_b_reuse" => {}
-        // How long the resource of an image is: moves of tensors have the bit, and no use for it.
+        // The length of an image resource; tensor moves have the bit but do not use it.
         "r128" => {}
         "tfe" => modifiers.tfe = true,
         "row_mirror" => dpp(modifiers).control = DppControl::RowMirror,
@@ -257,14 +266,14 @@ fn keyed_modifier(key: &str, value: &str, modifiers: &mut Modifiers) -> Option<(
         "op_sel_hi" => modifiers.op_sel_hi = Some(bits(value)?),
         "neg_lo" => modifiers.neg_lo = bits(value)?,
         "neg_hi" => modifiers.neg_hi = bits(value)?,
-        // The pattern's bits come from the MC instruction.
+        // The pattern is taken from the MC instruction.
         "offset" if value.starts_with("swizzle(") => {}
         "offset" => modifiers.offset = number(value)?,
         "offset0" => modifiers.offset0 = small(value)?,
         "offset1" => modifiers.offset1 = small(value)?,
         "format" => modifiers.buffer_format = Some(buffer_format(value)?),
         "th" | "scope" => modifiers.cache_policy.push(format!("{key}:{value}")),
-        // Counters that direct loads from LDS wait for.
+        // Waits encoded in LDS-direct loads.
         "wait_vdst" | "wait_exp" | "wait_va_vdst" | "wait_vm_vsrc" => {}
         "byte_sel" => modifiers.byte_select = small(value)?,
         "index_key" => modifiers.index_key = small(value)?,
@@ -290,15 +299,15 @@ fn keyed_modifier(key: &str, value: &str, modifiers: &mut Modifiers) -> Option<(
     Some(())
 }
 
-/// The number of a format of elements of gfx1250 (LLVM, `MatrixFMT`).
+/// The number of a matrix element format of gfx1250 (LLVM, `MatrixFMT`).
 fn matrix_format(value: &str) -> Option<u8> {
     const NAMES: [&str; 5] = ["FP8", "BF8", "FP6", "BF6", "FP4"];
-    // Those that are reserved have no name.
+    // Reserved formats are printed as numbers.
     let Some(name) = value.strip_prefix("MATRIX_FMT_") else { return small(value) };
-    NAMES.iter().position(|own| *own == name).map(|number| number as u8)
+    NAMES.iter().position(|known| *known == name).map(|number| number as u8)
 }
 
-/// Whether it is the second row of scales.
+/// Parses a row of scales: `false` for row 0, `true` for row 1.
 fn scale_row(value: &str) -> Option<bool> {
     match value {
         "MATRIX_SCALE_ROW0" => Some(false),
@@ -307,7 +316,7 @@ fn scale_row(value: &str) -> Option<bool> {
     }
 }
 
-/// Names of data formats, by number.
+/// Names of buffer data formats, by number.
 const DATA_FORMATS: [&str; 16] = [
     "INVALID",
     "8",
@@ -327,11 +336,12 @@ const DATA_FORMATS: [&str; 16] = [
     "RESERVED_15",
 ];
 
+/// Names of buffer number formats, by number.
 const NUMBER_FORMATS: [&str; 8] =
     ["UNORM", "SNORM", "USCALED", "SSCALED", "UINT", "SINT", "RESERVED_6", "FLOAT"];
 
-/// `[BUF_DATA_FORMAT_32,BUF_NUM_FORMAT_FLOAT]`, of which the default part may be missing; from gfx10
-/// on `[BUF_FMT_32_FLOAT]`, or a number that stands for nothing.
+/// Parses a buffer format: `[BUF_DATA_FORMAT_32,BUF_NUM_FORMAT_FLOAT]`, where a default part may be missing;
+/// from gfx10 on `[BUF_FMT_32_FLOAT]`, or an invalid number.
 fn buffer_format(list: &str) -> Option<BufferFormat> {
     if number(list).is_some() {
         return Some(BufferFormat::NONE);
@@ -412,7 +422,7 @@ fn unused(value: &str) -> Option<SdwaUnused> {
     })
 }
 
-/// A decimal or hexadecimal number, negative or not.
+/// Parses a decimal or hexadecimal number with an optional sign.
 fn number(word: &str) -> Option<i64> {
     match value(word) {
         Value::Integer(integer) => Some(integer),
@@ -421,11 +431,12 @@ fn number(word: &str) -> Option<i64> {
     }
 }
 
+/// Parses a number below 256.
 fn small(word: &str) -> Option<u8> {
     u8::try_from(number(word)?).ok()
 }
 
-/// `[1,0,1]` as the bits 0b101.
+/// Parses `[1,0,1]` as the bit mask 0b101.
 fn bits(list: &str) -> Option<u8> {
     let items = enclosed(list, "[", "]")?.split(',');
     items.enumerate().try_fold(0, |bits, (index, item)| {
@@ -434,7 +445,7 @@ fn bits(list: &str) -> Option<u8> {
     })
 }
 
-/// `[3,2,1,0]` as that array.
+/// Parses `[3,2,1,0]` as an array.
 fn list<const N: usize>(list: &str) -> Option<[u8; N]> {
     let items = enclosed(list, "[", "]")?.split(',').map(|item| small(item.trim()));
     items.collect::<Option<Vec<u8>>>()?.try_into().ok()
@@ -445,9 +456,8 @@ mod tests {
     use super::*;
     use crate::{Generation, testing::inst};
 
-    /// The order of the formats against LLVM's names of them.
     #[test]
-    fn numbers_of_buffer_formats_are_those_of_llvm() {
+    fn buffer_format_numbers_match_llvm() {
         for (target, generation, count) in
             [("gfx1030", Generation::Gfx10, 78), ("gfx1100", Generation::Gfx11, 64)]
         {

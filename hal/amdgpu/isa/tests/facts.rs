@@ -1,4 +1,4 @@
-//! What decoding says of single instructions.
+//! Properties of single decoded instructions.
 
 use crate::common::isa;
 use flipwave_isa::{
@@ -14,12 +14,14 @@ fn inst(isa: &Isa, line: &str) -> Inst {
     inst
 }
 
+/// The ranges, sorted by name and separated by spaces.
 fn names(ranges: &[RegisterRange]) -> String {
     let mut names: Vec<String> = ranges.iter().map(RegisterRange::to_string).collect();
     names.sort();
     names.join(" ")
 }
 
+/// The values of the operands with a role, separated by spaces.
 fn operands(inst: &Inst, role: Role) -> String {
     let values = inst.operands.iter().filter(|operand| operand.role == role);
     let text = |value: &Value| match value {
@@ -35,7 +37,7 @@ fn operands(inst: &Inst, role: Role) -> String {
 }
 
 #[test]
-fn operands_of_sixteen_bits_are_half_a_register_from_gfx11_on() {
+fn operands_of_16_bits_are_register_halves_from_gfx11_on() {
     use Half::{High, Low};
     for (target, line, expected) in [
         ("gfx1100", "ds_load_u16_d16 v1, v0", [Some(Low), None]),
@@ -58,9 +60,10 @@ fn operands_of_sixteen_bits_are_half_a_register_from_gfx11_on() {
     }
 }
 
-/// Operation, destinations and sources as printed; registers read and written in all.
-fn check(isa: &Isa, rows: &[(&str, &str, &str, &str, &str, &str)]) {
-    for (line, operation, destinations, sources, reads, writes) in rows {
+/// Checks rows of a line, its operation, its printed destinations and sources, and all registers read and
+/// written.
+fn check(isa: &Isa, rows: &[[&str; 6]]) {
+    for [line, operation, destinations, sources, reads, writes] in rows {
         let inst = inst(isa, line);
         assert_eq!(inst.operation.name(), *operation, "{line}");
         assert_eq!(operands(&inst, Role::Destination), *destinations, "{line}: destinations");
@@ -72,102 +75,105 @@ fn check(isa: &Isa, rows: &[(&str, &str, &str, &str, &str, &str)]) {
 
 #[test]
 #[rustfmt::skip]
-fn roles_and_registers_gfx90a() {
+fn gfx90a_operands_reads_and_writes() {
     check(&isa("gfx90a"), &[
-        ("v_addc_co_u32 v15, vcc, v11, v15, vcc", "v_addc_co_u32", "v15 vcc", "v11 v15 vcc", "exec v11 v15 vcc", "v15 vcc"),
-        ("v_cmp_eq_u32 vcc, v0, v1", "v_cmp_eq_u32", "vcc", "v0 v1", "exec v0 v1", "vcc"),
-        ("v_cmp_eq_u32 vcc, vcc_lo, v1", "v_cmp_eq_u32", "vcc", "vcc_lo v1", "exec v1 vcc_lo", "vcc"),
-        ("v_cmpx_lt_f32 vcc, v0, v1", "v_cmpx_lt_f32", "vcc", "v0 v1", "exec mode v0 v1", "exec vcc"),
-        ("v_readlane_b32 s0, v1, 3", "v_readlane_b32", "s0", "v1 3", "v1", "s0"),
-        ("v_writelane_b32 v0, s1, 2", "v_writelane_b32", "v0", "s1 2", "s1 v0", "v0"),
-        ("v_readfirstlane_b32 s0, v1", "v_readfirstlane_b32", "s0", "v1", "exec v1", "s0"),
-        ("s_cmp_lt_i32 s14, 1", "s_cmp_lt_i32", "", "s14 1", "s14", "scc"),
-        ("s_add_u32 s0, s1, 0x1234567", "s_add_u32", "s0", "s1 0x1234567", "s1", "s0 scc"),
-        ("s_addc_u32 s0, s1, s2", "s_addc_u32", "s0", "s1 s2", "s1 s2 scc", "s0 scc"),
-        ("s_and_saveexec_b64 s[0:1], exec", "s_and_saveexec_b64", "s[0:1]", "exec", "exec", "exec s[0:1] scc"),
-        ("s_cselect_b32 s0, s1, s2", "s_cselect_b32", "s0", "s1 s2", "s1 s2 scc", "s0"),
-        ("s_cmov_b32 s0, s1", "s_cmov_b32", "s0", "s1", "s0 s1 scc", "s0"),
-        ("s_bitset1_b32 s0, s1", "s_bitset1_b32", "s0", "s1", "s0 s1", "s0"),
-        ("s_addk_i32 s0, 0xfff0", "s_addk_i32", "s0", "-16", "s0", "s0 scc"),
-        ("s_cmpk_eq_u32 s0, 0xfff0", "s_cmpk_eq_u32", "", "s0 65520", "s0", "scc"),
-        ("s_cbranch_scc1 8", "s_cbranch_scc1", "", "8", "scc", ""),
-        ("s_cbranch_vccz 8", "s_cbranch_vccz", "", "8", "vcc", ""),
-        ("s_cbranch_execz 8", "s_cbranch_execz", "", "8", "exec", ""),
-        ("s_load_dwordx2 s[0:1], s[4:5], 0x10", "s_load_dwordx2", "s[0:1]", "s[4:5] 16", "s[4:5]", "s[0:1]"),
-        ("s_load_dword s0, s[4:5], -16", "s_load_dword", "s0", "s[4:5] -16", "s[4:5]", "s0"),
-        ("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 3", "s_setreg_imm32_b32", "", "hwreg(HW_REG_MODE, 0, 4) 0x3", "mode", "mode"),
-        ("ds_write_b32 v8, v1", "ds_write_b32", "", "v8 v1", "exec v1 v8", ""),
-        ("ds_read2_b64 v[0:3], v4 offset1:1", "ds_read2_b64", "v[0:3]", "v4", "exec v4", "v[0:3]"),
-        ("ds_read_u16_d16 v0, v1", "ds_read_u16_d16", "v0", "v1", "exec v0 v1", "v0"),
-        ("ds_read_u8_d16_hi v0, v1", "ds_read_u8_d16_hi", "v0", "v1", "exec v0 v1", "v0"),
-        ("global_load_short_d16_hi v0, v[2:3], off", "global_load_short_d16_hi", "v0", "v[2:3] off", "exec v0 v[2:3]", "v0"),
-        ("flat_load_sbyte_d16 v0, v[2:3]", "flat_load_sbyte_d16", "v0", "v[2:3]", "exec flat_scratch v0 v[2:3]", "v0"),
-        ("buffer_load_short_d16 v0, v1, s[0:3], 0 offen", "buffer_load_short_d16", "v0", "v1 s[0:3] 0", "exec s[0:3] v0 v1", "v0"),
-        ("buffer_load_format_d16_xyz v[2:3], v1, s[0:3], 0 offen", "buffer_load_format_d16_xyz", "v[2:3]", "v1 s[0:3] 0", "exec s[0:3] v1 v3", "v[2:3]"),
-        ("buffer_load_format_d16_xy v0, v1, s[0:3], 0 offen", "buffer_load_format_d16_xy", "v0", "v1 s[0:3] 0", "exec s[0:3] v1", "v0"),
-        ("buffer_store_short_d16_hi v0, v1, s[0:3], 0 offen", "buffer_store_short_d16_hi", "", "v0 v1 s[0:3] 0", "exec s[0:3] v0 v1", ""),
-        ("ds_append v0", "ds_append", "v0", "", "exec m0", "v0"),
-        ("global_atomic_add v1, v[2:3], v4, off glc", "global_atomic_add", "v1", "v[2:3] v4 off", "exec v4 v[2:3]", "v1"),
-        ("global_load_dword a0, v[2:3], off", "global_load_dword", "a0", "v[2:3] off", "exec v[2:3]", "a0"),
-        ("flat_load_dword v0, v[2:3]", "flat_load_dword", "v0", "v[2:3]", "exec flat_scratch v[2:3]", "v0"),
-        ("scratch_load_dword v0, off, s0", "scratch_load_dword", "v0", "off s0", "exec flat_scratch s0", "v0"),
-        ("buffer_load_dword v0, v1, s[0:3], s5 offen offset:16", "buffer_load_dword", "v0", "v1 s[0:3] s5", "exec s5 s[0:3] v1", "v0"),
-        ("buffer_load_dword v0, s[0:3], 0 offen lds", "buffer_load_dword", "", "v0 s[0:3] 0", "exec m0 s[0:3] v0", ""),
-        ("buffer_atomic_add v0, off, s[0:3], 0 glc", "buffer_atomic_add", "v0", "off s[0:3] 0", "exec s[0:3] v0", "v0"),
-        ("v_mfma_f32_32x32x1f32 a[0:31], v0, v1, a[0:31]", "v_mfma_f32_32x32x1f32", "a[0:31]", "v0 v1 a[0:31]", "a[0:31] exec mode v0 v1", "a[0:31]"),
-        ("v_div_scale_f32 v2, vcc, v0, v1, v0", "v_div_scale_f32", "v2 vcc", "v0 v1 v0", "exec mode v0 v1", "v2 vcc"),
-        ("v_div_fmas_f32 v0, v1, v2, v3", "v_div_fmas_f32", "v0", "v1 v2 v3", "exec mode v1 v2 v3 vcc", "v0"),
-        ("v_fmac_f32 v0, v1, v2", "v_fmac_f32", "v0", "v1 v2", "exec mode v0 v1 v2", "v0"),
-        ("v_swap_b32 v0, v1", "v_swap_b32", "v0 v1", "", "exec v0 v1", "v0 v1"),
-        ("v_mov_b32 v0, -0.5", "v_mov_b32", "v0", "-0.5", "exec", "v0"),
-        ("v_mul_f16 v0, 0.15915494, v1", "v_mul_f16", "v0", "0.15915494309189532 v1", "exec mode v1", "v0"),
-        ("v_mad_u16 v0, v1, v2, v3", "v_mad_u16", "v0", "v1 v2 v3", "exec v0 v1 v2 v3", "v0"),
-        ("v_mad_legacy_u16 v0, v1, v2, v3", "v_mad_legacy_u16", "v0", "v1 v2 v3", "exec v1 v2 v3", "v0"),
-        ("v_mov_b32_sdwa v0, v1 dst_sel:BYTE_1 dst_unused:UNUSED_PRESERVE src0_sel:DWORD", "v_mov_b32", "v0", "v1", "exec v0 v1", "v0"),
-        ("v_mov_b32_sdwa v0, v1 dst_sel:BYTE_1 dst_unused:UNUSED_PAD src0_sel:DWORD", "v_mov_b32", "v0", "v1", "exec v1", "v0"),
+        ["v_addc_co_u32 v15, vcc, v11, v15, vcc", "v_addc_co_u32", "v15 vcc", "v11 v15 vcc", "exec v11 v15 vcc", "v15 vcc"],
+        ["v_cmp_eq_u32 vcc, v0, v1", "v_cmp_eq_u32", "vcc", "v0 v1", "exec v0 v1", "vcc"],
+        ["v_cmp_eq_u32 vcc, vcc_lo, v1", "v_cmp_eq_u32", "vcc", "vcc_lo v1", "exec v1 vcc_lo", "vcc"],
+        ["v_cmpx_lt_f32 vcc, v0, v1", "v_cmpx_lt_f32", "vcc", "v0 v1", "exec mode v0 v1", "exec vcc"],
+        ["v_readlane_b32 s0, v1, 3", "v_readlane_b32", "s0", "v1 3", "v1", "s0"],
+        ["v_writelane_b32 v0, s1, 2", "v_writelane_b32", "v0", "s1 2", "s1 v0", "v0"],
+        ["v_readfirstlane_b32 s0, v1", "v_readfirstlane_b32", "s0", "v1", "exec v1", "s0"],
+        ["s_cmp_lt_i32 s14, 1", "s_cmp_lt_i32", "", "s14 1", "s14", "scc"],
+        ["s_add_u32 s0, s1, 0x1234567", "s_add_u32", "s0", "s1 0x1234567", "s1", "s0 scc"],
+        ["s_addc_u32 s0, s1, s2", "s_addc_u32", "s0", "s1 s2", "s1 s2 scc", "s0 scc"],
+        ["s_and_saveexec_b64 s[0:1], exec", "s_and_saveexec_b64", "s[0:1]", "exec", "exec", "exec s[0:1] scc"],
+        ["s_cselect_b32 s0, s1, s2", "s_cselect_b32", "s0", "s1 s2", "s1 s2 scc", "s0"],
+        ["s_cmov_b32 s0, s1", "s_cmov_b32", "s0", "s1", "s0 s1 scc", "s0"],
+        ["s_bitset1_b32 s0, s1", "s_bitset1_b32", "s0", "s1", "s0 s1", "s0"],
+        ["s_addk_i32 s0, 0xfff0", "s_addk_i32", "s0", "-16", "s0", "s0 scc"],
+        ["s_cmpk_eq_u32 s0, 0xfff0", "s_cmpk_eq_u32", "", "s0 65520", "s0", "scc"],
+        ["s_cbranch_scc1 8", "s_cbranch_scc1", "", "8", "scc", ""],
+        ["s_cbranch_vccz 8", "s_cbranch_vccz", "", "8", "vcc", ""],
+        ["s_cbranch_execz 8", "s_cbranch_execz", "", "8", "exec", ""],
+        ["s_load_dwordx2 s[0:1], s[4:5], 0x10", "s_load_dwordx2", "s[0:1]", "s[4:5] 16", "s[4:5]", "s[0:1]"],
+        ["s_load_dword s0, s[4:5], -16", "s_load_dword", "s0", "s[4:5] -16", "s[4:5]", "s0"],
+        ["s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 3", "s_setreg_imm32_b32", "", "hwreg(HW_REG_MODE, 0, 4) 0x3", "mode", "mode"],
+        ["ds_write_b32 v8, v1", "ds_write_b32", "", "v8 v1", "exec v1 v8", ""],
+        ["ds_read2_b64 v[0:3], v4 offset1:1", "ds_read2_b64", "v[0:3]", "v4", "exec v4", "v[0:3]"],
+        ["ds_read_u16_d16 v0, v1", "ds_read_u16_d16", "v0", "v1", "exec v0 v1", "v0"],
+        ["ds_read_u8_d16_hi v0, v1", "ds_read_u8_d16_hi", "v0", "v1", "exec v0 v1", "v0"],
+        ["global_load_short_d16_hi v0, v[2:3], off", "global_load_short_d16_hi", "v0", "v[2:3] off", "exec v0 v[2:3]", "v0"],
+        ["flat_load_sbyte_d16 v0, v[2:3]", "flat_load_sbyte_d16", "v0", "v[2:3]", "exec flat_scratch v0 v[2:3]", "v0"],
+        ["buffer_load_short_d16 v0, v1, s[0:3], 0 offen", "buffer_load_short_d16", "v0", "v1 s[0:3] 0", "exec s[0:3] v0 v1", "v0"],
+        ["buffer_load_format_d16_xyz v[2:3], v1, s[0:3], 0 offen", "buffer_load_format_d16_xyz", "v[2:3]", "v1 s[0:3] 0", "exec s[0:3] v1 v3", "v[2:3]"],
+        ["buffer_load_format_d16_xy v0, v1, s[0:3], 0 offen", "buffer_load_format_d16_xy", "v0", "v1 s[0:3] 0", "exec s[0:3] v1", "v0"],
+        ["buffer_store_short_d16_hi v0, v1, s[0:3], 0 offen", "buffer_store_short_d16_hi", "", "v0 v1 s[0:3] 0", "exec s[0:3] v0 v1", ""],
+        ["ds_append v0", "ds_append", "v0", "", "exec m0", "v0"],
+        ["global_atomic_add v1, v[2:3], v4, off glc", "global_atomic_add", "v1", "v[2:3] v4 off", "exec v4 v[2:3]", "v1"],
+        ["global_load_dword a0, v[2:3], off", "global_load_dword", "a0", "v[2:3] off", "exec v[2:3]", "a0"],
+        ["flat_load_dword v0, v[2:3]", "flat_load_dword", "v0", "v[2:3]", "exec flat_scratch v[2:3]", "v0"],
+        ["scratch_load_dword v0, off, s0", "scratch_load_dword", "v0", "off s0", "exec flat_scratch s0", "v0"],
+        ["buffer_load_dword v0, v1, s[0:3], s5 offen offset:16", "buffer_load_dword", "v0", "v1 s[0:3] s5", "exec s5 s[0:3] v1", "v0"],
+        ["buffer_load_dword v0, s[0:3], 0 offen lds", "buffer_load_dword", "", "v0 s[0:3] 0", "exec m0 s[0:3] v0", ""],
+        ["buffer_atomic_add v0, off, s[0:3], 0 glc", "buffer_atomic_add", "v0", "off s[0:3] 0", "exec s[0:3] v0", "v0"],
+        ["v_mfma_f32_32x32x1f32 a[0:31], v0, v1, a[0:31]", "v_mfma_f32_32x32x1f32", "a[0:31]", "v0 v1 a[0:31]", "a[0:31] exec mode v0 v1", "a[0:31]"],
+        ["v_div_scale_f32 v2, vcc, v0, v1, v0", "v_div_scale_f32", "v2 vcc", "v0 v1 v0", "exec mode v0 v1", "v2 vcc"],
+        ["v_div_fmas_f32 v0, v1, v2, v3", "v_div_fmas_f32", "v0", "v1 v2 v3", "exec mode v1 v2 v3 vcc", "v0"],
+        ["v_fmac_f32 v0, v1, v2", "v_fmac_f32", "v0", "v1 v2", "exec mode v0 v1 v2", "v0"],
+        ["v_swap_b32 v0, v1", "v_swap_b32", "v0 v1", "", "exec v0 v1", "v0 v1"],
+        ["v_mov_b32 v0, -0.5", "v_mov_b32", "v0", "-0.5", "exec", "v0"],
+        ["v_mul_f16 v0, 0.15915494, v1", "v_mul_f16", "v0", "0.15915494309189532 v1", "exec mode v1", "v0"],
+        ["v_mad_u16 v0, v1, v2, v3", "v_mad_u16", "v0", "v1 v2 v3", "exec v0 v1 v2 v3", "v0"],
+        ["v_mad_legacy_u16 v0, v1, v2, v3", "v_mad_legacy_u16", "v0", "v1 v2 v3", "exec v1 v2 v3", "v0"],
+        ["v_mov_b32_sdwa v0, v1 dst_sel:BYTE_1 dst_unused:UNUSED_PRESERVE src0_sel:DWORD", "v_mov_b32", "v0", "v1", "exec v0 v1", "v0"],
+        ["v_mov_b32_sdwa v0, v1 dst_sel:BYTE_1 dst_unused:UNUSED_PAD src0_sel:DWORD", "v_mov_b32", "v0", "v1", "exec v1", "v0"],
     ]);
 }
 
 #[test]
 #[rustfmt::skip]
-fn roles_and_registers_of_other_targets() {
-    // gfx8 takes the size of LDS from M0, and its v_add_u32 has a carry-out.
+fn operands_reads_and_writes_of_other_targets() {
+    // On gfx8, M0 limits LDS accesses and v_add_u32 has a carry-out.
     check(&isa("gfx803"), &[
-        ("ds_read_b32 v0, v1", "ds_read_b32", "v0", "v1", "exec m0 v1", "v0"),
-        ("v_add_u32 v0, vcc, v1, v2", "v_add_co_u32", "v0 vcc", "v1 v2", "exec v1 v2", "v0 vcc"),
+        ["ds_read_b32 v0, v1", "ds_read_b32", "v0", "v1", "exec m0 v1", "v0"],
+        ["v_add_u32 v0, vcc, v1, v2", "v_add_co_u32", "v0 vcc", "v1 v2", "exec v1 v2", "v0 vcc"],
     ]);
-    // Waves of 32 lanes have 32-bit masks.
+    // Lane masks of wave32 have 32 bits.
     check(&isa("gfx1030"), &[
-        ("v_cmp_eq_u32 vcc_lo, v0, v1", "v_cmp_eq_u32", "vcc_lo", "v0 v1", "exec_lo v0 v1", "vcc_lo"),
-        ("v_cmpx_eq_u32 v0, v1", "v_cmpx_eq_u32", "", "v0 v1", "exec_lo v0 v1", "exec_lo"),
-        ("v_add_co_ci_u32 v0, vcc_lo, v1, v2, vcc_lo", "v_addc_co_u32", "v0 vcc_lo", "v1 v2 vcc_lo", "exec_lo v1 v2 vcc_lo", "v0 vcc_lo"),
-        ("v_add_f16 v0, v1, v2", "v_add_f16", "v0", "v1 v2", "exec_lo mode v0 v1 v2", "v0"),
-        ("v_pk_fmac_f16 v0, v1, v2", "v_pk_fmac_f16", "v0", "v1 v2", "exec_lo mode v0 v1 v2", "v0"),
-        ("v_sad_u16 v0, v1, v2, v3", "v_sad_u16", "v0", "v1 v2 v3", "exec_lo v1 v2 v3", "v0"),
-        ("v_sat_pk_u8_i16 v0, v1", "v_sat_pk_u8_i16", "v0", "v1", "exec_lo v1", "v0"),
+        ["v_cmp_eq_u32 vcc_lo, v0, v1", "v_cmp_eq_u32", "vcc_lo", "v0 v1", "exec_lo v0 v1", "vcc_lo"],
+        ["v_cmpx_eq_u32 v0, v1", "v_cmpx_eq_u32", "", "v0 v1", "exec_lo v0 v1", "exec_lo"],
+        ["v_add_co_ci_u32 v0, vcc_lo, v1, v2, vcc_lo", "v_addc_co_u32", "v0 vcc_lo", "v1 v2 vcc_lo", "exec_lo v1 v2 vcc_lo", "v0 vcc_lo"],
+        ["v_add_f16 v0, v1, v2", "v_add_f16", "v0", "v1 v2", "exec_lo mode v0 v1 v2", "v0"],
+        ["v_pk_fmac_f16 v0, v1, v2", "v_pk_fmac_f16", "v0", "v1 v2", "exec_lo mode v0 v1 v2", "v0"],
+        ["v_sad_u16 v0, v1, v2, v3", "v_sad_u16", "v0", "v1 v2 v3", "exec_lo v1 v2 v3", "v0"],
+        ["v_sat_pk_u8_i16 v0, v1", "v_sat_pk_u8_i16", "v0", "v1", "exec_lo v1", "v0"],
     ]);
     check(&isa("gfx1100"), &[
-        ("global_load_b32 v0, v[2:3], off", "global_load_dword", "v0", "v[2:3] off", "exec_lo v[2:3]", "v0"),
-        ("v_sat_pk_u8_i16 v0.l, v1", "v_sat_pk_u8_i16", "v0", "v1", "exec_lo v0 v1", "v0"),
-        ("v_interp_p2_f32 v0, v1, v2, v3", "v_interp_p2_f32_inreg", "v0", "v1 v2 v3", "exec_lo m0 mode v1 v2 v3", "v0"),
-        ("v_dual_mov_b32 v0, v1 :: v_dual_mov_b32 v1, v0", "v_dual_mov_b32 :: v_dual_mov_b32", "v0 v1", "v1 v0", "exec_lo v0 v1", "v0 v1"),
-        ("v_dual_mov_b32 v0, v1 :: v_dual_add_f32 v3, v4, v5", "v_dual_mov_b32 :: v_dual_add_f32", "v0 v3", "v1 v4 v5", "exec_lo mode v1 v4 v5", "v0 v3"),
-        // The second accumulator is even or odd as the first is not.
-        ("v_dual_mov_b32 v34, v1 :: v_dual_fmac_f32 v29, v24, v7", "v_dual_mov_b32 :: v_dual_fmac_f32", "v34 v29", "v1 v24 v7", "exec_lo mode v1 v24 v29 v7", "v29 v34"),
-        ("v_dual_mov_b32 v35, v1 :: v_dual_fmac_f32 v28, v24, v7", "v_dual_mov_b32 :: v_dual_fmac_f32", "v35 v28", "v1 v24 v7", "exec_lo mode v1 v24 v28 v7", "v28 v35"),
-        ("v_dual_fmac_f32 v0, v1, v2 :: v_dual_dot2acc_f32_f16 v9, v3, v4", "v_dual_fmac_f32 :: v_dual_dot2acc_f32_f16", "v0 v9", "v1 v2 v3 v4", "exec_lo mode v0 v1 v2 v3 v4 v9", "v0 v9"),
-        ("exp mrt0 v0, off, v2, off done", "exp", "", "mrt0 v0 off v2 off", "exec_lo v0 v2", ""),
+        ["global_load_b32 v0, v[2:3], off", "global_load_dword", "v0", "v[2:3] off", "exec_lo v[2:3]", "v0"],
+        ["v_sat_pk_u8_i16 v0.l, v1", "v_sat_pk_u8_i16", "v0", "v1", "exec_lo v0 v1", "v0"],
+        ["v_interp_p2_f32 v0, v1, v2, v3", "v_interp_p2_f32_inreg", "v0", "v1 v2 v3", "exec_lo m0 mode v1 v2 v3", "v0"],
+        ["v_dual_mov_b32 v0, v1 :: v_dual_mov_b32 v1, v0", "v_dual_mov_b32 :: v_dual_mov_b32", "v0 v1", "v1 v0", "exec_lo v0 v1", "v0 v1"],
+        ["v_dual_mov_b32 v0, v1 :: v_dual_add_f32 v3, v4, v5", "v_dual_mov_b32 :: v_dual_add_f32", "v0 v3", "v1 v4 v5", "exec_lo mode v1 v4 v5", "v0 v3"],
+        // The second accumulator is odd if the first destination is even, and vice versa.
+        ["v_dual_mov_b32 v34, v1 :: v_dual_fmac_f32 v29, v24, v7", "v_dual_mov_b32 :: v_dual_fmac_f32", "v34 v29", "v1 v24 v7", "exec_lo mode v1 v24 v29 v7", "v29 v34"],
+        ["v_dual_mov_b32 v35, v1 :: v_dual_fmac_f32 v28, v24, v7", "v_dual_mov_b32 :: v_dual_fmac_f32", "v35 v28", "v1 v24 v7", "exec_lo mode v1 v24 v28 v7", "v28 v35"],
+        ["v_dual_fmac_f32 v0, v1, v2 :: v_dual_dot2acc_f32_f16 v9, v3, v4", "v_dual_fmac_f32 :: v_dual_dot2acc_f32_f16", "v0 v9", "v1 v2 v3 v4", "exec_lo mode v0 v1 v2 v3 v4 v9", "v0 v9"],
+        ["exp mrt0 v0, off, v2, off done", "exp", "", "mrt0 v0 off v2 off", "exec_lo v0 v2", ""],
     ]);
     let wave64 = Isa::with_wave_size(&"gfx1030".parse().expect("a target"), 64).expect("wave64");
     assert_eq!(names(&inst(&wave64, "v_cmp_eq_u32 vcc, v0, v1").writes), "vcc");
 }
 
 #[test]
-fn modifiers_of_operands() {
+fn operand_modifiers_are_decoded() {
     let isa = isa("gfx90a");
     let flags = |line: &str| {
         let operands = inst(&isa, line).operands.clone();
-        let flags = operands.iter().skip(1).map(|o| (o.negate, o.absolute, o.sign_extend));
+        let flags = operands
+            .iter()
+            .skip(1)
+            .map(|operand| (operand.negate, operand.absolute, operand.sign_extend));
         flags.collect::<Vec<_>>()
     };
     assert_eq!(
@@ -178,13 +184,13 @@ fn modifiers_of_operands() {
         flags("v_add_u32_sdwa v0, sext(v1), v2 dst_sel:DWORD src0_sel:WORD_1 src1_sel:DWORD"),
         [(false, false, true), (false, false, false)]
     );
-    // A negated constant is not a negative one.
+    // A negated constant differs from a negative one.
     assert_eq!(flags("v_add_f32_e64 v0, neg(1.0), -1.0")[0], (true, false, false));
     assert_eq!(flags("v_add_f32_e64 v0, neg(1.0), -1.0")[1], (false, false, false));
 }
 
 #[test]
-fn modifiers_of_instructions() {
+fn instruction_modifiers_are_decoded() {
     let isa = isa("gfx90a");
     let modifiers = |line: &str| inst(&isa, line).modifiers.clone();
     let none = Modifiers::default;
@@ -210,7 +216,7 @@ fn modifiers_of_instructions() {
             ..none()
         }
     );
-    // Each half of a format may be left out where it is the default, and then the whole.
+    // LLVM omits the data or number format if it is the default, and both if both are.
     for (format, data, number) in [
         ("format:[BUF_DATA_FORMAT_10_11_11,BUF_NUM_FORMAT_FLOAT]", 6, 7),
         ("format:[BUF_DATA_FORMAT_32_32_32_32]", 14, 0),
@@ -252,7 +258,7 @@ fn modifiers_of_instructions() {
 }
 
 #[test]
-fn modifiers_that_a_target_names_differently() {
+fn gfx942_modifiers_are_decoded() {
     let negated = "v_mfma_f64_16x16x4_f64 v[0:7], v[8:9], v[10:11], v[0:7] neg:[1,0,1]";
     let modifiers = inst(&isa("gfx942"), negated).modifiers.clone();
     assert_eq!((modifiers.negated_sources, modifiers.blgp), (0b101, 0));
@@ -263,7 +269,7 @@ fn modifiers_that_a_target_names_differently() {
 }
 
 #[test]
-fn lane_movements() {
+fn dpp_controls_are_decoded() {
     use DppControl::*;
     let gfx90a = isa("gfx90a");
     let gfx1030 = isa("gfx1030");
@@ -297,9 +303,9 @@ fn lane_movements() {
     assert!(dpp8.fetch_inactive);
 }
 
-/// LLVM's bits for the formats come from a header that it does not install.
+/// LLVM does not install the header that defines its format bits.
 #[test]
-fn encodings() {
+fn encodings_are_decoded() {
     use Encoding::*;
     let gfx90a = isa("gfx90a");
     let gfx906 = isa("gfx906");
@@ -347,7 +353,7 @@ fn encodings() {
 }
 
 #[test]
-fn branches() {
+fn branch_targets_and_flags_are_decoded() {
     let isa = isa("gfx90a");
     for (line, target, conditional, call) in [
         ("s_branch 3", Some(0x1010), false, false),
@@ -370,7 +376,7 @@ fn branches() {
 }
 
 #[test]
-fn raw_immediates() {
+fn immediates_are_decoded() {
     let isa = isa("gfx90a");
     for (line, immediate) in [
         ("s_waitcnt vmcnt(0) lgkmcnt(0)", Some(0x70)),
@@ -387,17 +393,17 @@ fn raw_immediates() {
 }
 
 #[test]
-fn targets_without_a_disassembler_are_refused() {
+fn targets_without_a_disassembler_are_rejected() {
     for name in flipwave_isa::Target::names() {
         let target: flipwave_isa::Target = name.parse().expect("a target");
-        let old = ["gfx6", "gfx7"].iter().any(|family| name.starts_with(family));
-        assert_eq!(Isa::new(&target).is_err(), old, "{name}");
+        let is_old = ["gfx6", "gfx7"].iter().any(|family| name.starts_with(family));
+        assert_eq!(Isa::new(&target).is_err(), is_old, "{name}");
     }
     let target = "gfx90a".parse().expect("a target");
     assert!(Isa::with_wave_size(&target, 32).is_err());
 }
 
-/// LLVM's numbers of operand types come from a header that it does not install.
+/// LLVM does not install the header that defines its operand types.
 #[test]
 fn constants_have_the_types_of_their_operands() {
     use ConstantType::*;
@@ -440,7 +446,7 @@ fn constants_have_the_types_of_their_operands() {
     }
 }
 
-/// The same constant has other bits for other operations.
+/// The operation determines the bits of a constant.
 #[test]
 fn constants_have_the_bits_of_their_types() {
     let bits = |line: &str| {
@@ -465,7 +471,7 @@ fn constants_have_the_bits_of_their_types() {
     ] {
         assert_eq!(bits(line), Some(expected), "{line}");
     }
-    // What the disassembler gives, printed and assembled, is what was decoded.
+    // The decoded constants print and assemble to the same bytes.
     let isa = isa("gfx90a");
     for line in
         ["v_add_u16 v0, -0.5, v1", "v_add_u16_e64 v0, 1.0, 4.0", "v_pk_min_i16 v0, -4.0, v1"]

@@ -1,9 +1,9 @@
-//! Decoding, assembling and the tables of hazards, against LLVM.
+//! Decoding, assembling and hazard tables, compared with LLVM.
 
 mod common;
 mod facts;
 mod hazards;
-mod narrow;
+mod narrow_results;
 mod round_trip;
 mod threads;
-mod unused;
+mod unused_fields;

@@ -1,4 +1,4 @@
-//! Decode, print, assemble: the same bytes, on texts and on random words.
+//! Round trips of decoding, printing and assembling, on a corpus and on random words.
 
 use crate::common::isa;
 use flipwave_isa::{
@@ -6,7 +6,7 @@ use flipwave_isa::{
 };
 use std::collections::BTreeMap;
 
-/// Each line of the corpus, with its bytes after one assembly.
+/// Checks that each line of a corpus, once assembled, decodes and assembles again to the same bytes.
 fn check_corpus(target: &str, corpus: &str) {
     let isa = isa(target);
     let lines = corpus.lines().filter(|line| !line.is_empty() && !line.starts_with(';'));
@@ -22,45 +22,40 @@ fn check_corpus(target: &str, corpus: &str) {
     assert!(checked >= 200, "{target}: only {checked} lines");
 }
 
-/// What was decoded before is decoded the same again, wherever it stands and whatever follows; other words
-/// are not taken for it.
-fn check_again(target: &str, corpus: &str) {
-    let known = isa(target);
+/// Checks that the decoder's cache is transparent: an instruction decodes the same again at any address and
+/// with any following bytes, and different words are not mistaken for it.
+fn check_cache(target: &str, corpus: &str) {
+    let cached = isa(target);
     let lines = corpus.lines().filter(|line| !line.is_empty() && !line.starts_with(';'));
-    let encoded: Vec<Vec<u8>> = lines.map(|line| known.assemble(line).expect(line)).collect();
+    let encoded: Vec<Vec<u8>> = lines.map(|line| cached.assemble(line).expect(line)).collect();
     for bytes in &encoded {
-        known.decode(bytes, Pc(0)).expect("an instruction");
+        cached.decode(bytes, Pc(0)).expect("an instruction");
     }
     let following = |at: usize| encoded.iter().cycle().skip(at).take(4).flatten();
     let mut differing = 0;
     for (at, bytes) in encoded.iter().enumerate() {
-        let text: Vec<u8> = bytes.iter().chain(following(at + 1)).copied().collect();
-        let again = known.decode(&text, Pc(0x4000)).expect("an instruction");
-        // One that has met nothing.
-        let fresh = isa(target).decode(&text, Pc(0x4000));
+        let code: Vec<u8> = bytes.iter().chain(following(at + 1)).copied().collect();
+        let again = cached.decode(&code, Pc(0x4000)).expect("an instruction");
+        // A decoder with an empty cache.
+        let fresh = isa(target).decode(&code, Pc(0x4000));
         assert_eq!(fresh.as_ref(), Ok(&again), "{target}: {bytes:02x?}");
-        let mut other = text.clone();
-        other[bytes.len() - 1] ^= 1;
-        let [again, fresh] = [&known, &isa(target)].map(|isa| isa.decode(&other, Pc(0x4000)));
-        assert_eq!(fresh, again, "{target}: {other:02x?}");
-        differing +=
-            usize::from(fresh.is_ok_and(|fresh| fresh.words != again_words(&known, bytes)));
+        let mut changed = code.clone();
+        changed[bytes.len() - 1] ^= 1;
+        let [again, fresh] = [&cached, &isa(target)].map(|isa| isa.decode(&changed, Pc(0x4000)));
+        assert_eq!(fresh, again, "{target}: {changed:02x?}");
+        let original = cached.decode(bytes, Pc(0)).expect("an instruction");
+        differing += usize::from(fresh.is_ok_and(|fresh| fresh.words != original.words));
     }
     assert!(differing > encoded.len() / 2, "{target}: {differing} of {}", encoded.len());
 }
 
-fn again_words(isa: &Isa, bytes: &[u8]) -> std::sync::Arc<InstWords> {
-    isa.decode(bytes, Pc(0)).expect("an instruction").words
-}
-
 #[test]
-fn words_that_were_met_before_are_what_they_are_to_one_who_never_met_them() {
-    check_again("gfx90a", include_str!("corpus/gfx90a.s"));
-    check_again("gfx1100", include_str!("corpus/gfx1100.s"));
+fn cached_instructions_decode_like_new_ones() {
+    check_cache("gfx90a", include_str!("corpus/gfx90a.s"));
+    check_cache("gfx1100", include_str!("corpus/gfx1100.s"));
 }
 
-/// The printed operands agree with MC's: what the text writes is in `writes`, what it reads in
-/// `reads`.
+/// Checks the printed operands against MC's: destinations are in `writes`, sources in `reads`.
 fn check_registers(inst: &Inst) {
     for operand in &inst.operands {
         let Value::Register(range) = operand.value else { continue };
@@ -73,12 +68,12 @@ fn check_registers(inst: &Inst) {
 }
 
 #[test]
-fn corpus_gfx90a() {
+fn gfx90a_corpus_round_trips() {
     check_corpus("gfx90a", include_str!("corpus/gfx90a.s"));
 }
 
 #[test]
-fn corpora_of_other_targets() {
+fn corpora_of_other_targets_round_trip() {
     check_corpus("gfx906", include_str!("corpus/gfx906.s"));
     check_corpus("gfx908", include_str!("corpus/gfx908.s"));
     check_corpus("gfx942", include_str!("corpus/gfx942.s"));
@@ -100,9 +95,9 @@ impl Random {
     }
 }
 
-/// Words whose upper half walks over all values, so that every operation of every encoding
-/// comes up. Reserved fields are often zero, as decoders demand.
-fn walk(random: &mut Random, upper: u16) -> [u8; 12] {
+/// Random words with a given upper half. Callers iterate over all upper halves to reach every operation of
+/// every encoding. Many bits are zero, since decoders require zeros in reserved fields.
+fn words_with_upper_half(random: &mut Random, upper: u16) -> [u8; 12] {
     const SECOND: [u32; 6] = [!0, 0x00ff_ffff, 0x03ff_ffff, 0x0003_ffff, 0x0000_00ff, 0];
     const FIRST: [u32; 4] = [0xffff, 0x01ff, 0x00ff, 0x0fff];
     let variant = random.word() as usize;
@@ -115,26 +110,27 @@ fn walk(random: &mut Random, upper: u16) -> [u8; 12] {
     bytes
 }
 
+/// Outcomes of random round trips.
 #[derive(Debug, Default)]
 struct Counts {
     exact: u32,
-    normalised: u32,
-    refused: BTreeMap<String, u32>,
+    normalized: u32,
+    rejected: BTreeMap<String, u32>,
 }
 
-/// Decodes a word for each `step`-th upper half and assembles them again. Three outcomes: the
-/// same bytes; other bytes of the same instruction (bits that the hardware ignores, a literal
-/// for an inline constant), which must then be stable; or a refusal by LLVM's assembler, which
-/// checks rules that its disassembler does not.
+/// Decodes random words for each `step`-th upper half and assembles them again. There are three outcomes: the
+/// same bytes; other bytes of the same instruction (ignored bits differ, or a literal for an inline
+/// constant), which must then be stable; or an error of LLVM's assembler, which checks rules that its
+/// disassembler does not.
 fn random_round_trip(isa: &Isa, step: usize) -> Counts {
     let mut random = Random(1);
     let mut counts = Counts::default();
     for upper in (0..=u16::MAX).step_by(step) {
-        let bytes = walk(&mut random, upper);
+        let bytes = words_with_upper_half(&mut random, upper);
         let Ok(inst) = isa.decode(&bytes, Pc(0)) else { continue };
         check_registers(&inst);
         if inst.encoding == Encoding::Export {
-            // LLVM prints the sources of compressed exports in a way it reads differently.
+            // LLVM prints sources of compressed exports that it parses differently.
             continue;
         }
         let is_splat = |operand: &Operand| {
@@ -142,44 +138,44 @@ fn random_round_trip(isa: &Isa, step: usize) -> Counts {
                 && matches!(operand.value, Value::Float(_))
         };
         if inst.operands.iter().any(is_splat) {
-            // LLVM prints the constant, and reads it as a literal of the low half alone.
+            // LLVM prints the constant but parses it as a literal of the low half only.
             continue;
         }
         match isa.assemble(&inst.text) {
             Ok(again) if again == bytes[..usize::from(inst.size)] => counts.exact += 1,
             Ok(again) => {
-                let normal = isa.decode(&again, Pc(0)).expect(&inst.text);
-                assert_eq!(meaning(&normal), meaning(&inst));
-                assert_eq!(isa.assemble(&normal.text), Ok(again), "{inst}");
-                counts.normalised += 1;
+                let normalized = isa.decode(&again, Pc(0)).expect(&inst.text);
+                assert_eq!(meaning(&normalized), meaning(&inst));
+                assert_eq!(isa.assemble(&normalized.text), Ok(again), "{inst}");
+                counts.normalized += 1;
             }
-            Err(error) => *counts.refused.entry(error.message).or_default() += 1,
+            Err(error) => *counts.rejected.entry(error.message).or_default() += 1,
         }
     }
     counts
 }
 
-/// What of an instruction must survive printing and assembling. Not the size (an inline
+/// The parts of an instruction that printing and assembling must preserve: not the size (an inline
 /// constant may become a literal) and not the raw immediate (unused bits of a wait counter).
 fn meaning(inst: &Inst) -> impl PartialEq + std::fmt::Debug {
     let InstWords { operation, mut operands, mut modifiers, reads, writes, flags, .. } =
         InstWords::clone(&inst.words);
-    // Some operands have halves in the short form of an instruction, and in the long one `op_sel` alone.
+    // Some operands name halves in the short form of an instruction but use only `op_sel` in the long one.
     operands.iter_mut().for_each(|operand| operand.half = None);
     if modifiers.swizzle.take().is_some() {
-        // Its mask has bits without effect.
+        // The mask of the pattern has bits without effect.
         modifiers.offset = 0;
     }
     (operation, operands, modifiers, reads, writes, flags)
 }
 
 #[test]
-fn random_words_gfx90a() {
+fn random_words_round_trip_on_gfx90a() {
     let counts = random_round_trip(&isa("gfx90a"), 1);
     println!("{counts:#?}");
     assert!(counts.exact > 34_000, "{counts:?}");
-    assert!(counts.normalised < 3_500, "{counts:?}");
-    // The rules that the assembler checks and the disassembler does not.
+    assert!(counts.normalized < 3_500, "{counts:?}");
+    // Rules that the assembler checks and the disassembler does not.
     let known = [
         "operand is not supported on this GPU",
         "lds_direct is not supported on this GPU",
@@ -194,13 +190,13 @@ fn random_words_gfx90a() {
         "register not available on this GPU",
         "out of range",
     ];
-    for message in counts.refused.keys() {
+    for message in counts.rejected.keys() {
         assert!(known.iter().any(|rule| message.contains(rule)), "{message}");
     }
 }
 
 #[test]
-fn random_words_other_targets() {
+fn random_words_round_trip_on_other_targets() {
     for target in ["gfx906", "gfx942", "gfx1030", "gfx1100", "gfx1201"] {
         let counts = random_round_trip(&isa(target), 3);
         assert!(counts.exact > 8_000, "{target}: {counts:?}");
@@ -229,7 +225,7 @@ fn random_bytes_never_panic() {
 }
 
 #[test]
-fn bytes_that_end_too_early_are_distinguished_from_unknown_ones() {
+fn truncated_and_unknown_instructions_give_different_errors() {
     let isa = isa("gfx90a");
     let bytes = isa.assemble("global_load_dword v0, v[2:3], off").expect("an instruction");
     let truncated =
@@ -240,15 +236,12 @@ fn bytes_that_end_too_early_are_distinguished_from_unknown_ones() {
     let literal = isa.assemble("s_mov_b32 s0, 0x12345678").expect("an instruction");
     assert_eq!(isa.decode(&literal[..4], Pc(16)), truncated(4, 8));
     let error = isa.decode(&[0xff; 8], Pc(16)).expect_err("no instruction");
-    assert_eq!(
-        error.to_string(),
-        "0x10: no instruction of gfx90a begins with 0xffffffff 0xffffffff"
-    );
+    assert_eq!(error.to_string(), "0x10: not an instruction of gfx90a: 0xffffffff 0xffffffff");
 }
 
-/// LLVM's printer has undefined behaviour on these.
+/// LLVM's printer has undefined behavior on reserved selects.
 #[test]
-fn reserved_sdwa_selects_are_no_instructions() {
+fn reserved_sdwa_selects_are_rejected() {
     let isa = isa("gfx90a");
     let mut bytes = isa
         .assemble("v_min_i32_sdwa v0, v1, v2 dst_sel:BYTE_0 dst_unused:UNUSED_PAD src0_sel:WORD_1 src1_sel:DWORD")
@@ -259,7 +252,7 @@ fn reserved_sdwa_selects_are_no_instructions() {
 }
 
 #[test]
-fn labels_branch_within_a_text() {
+fn branches_to_labels_are_resolved() {
     let isa = isa("gfx90a");
     let text = "top:\n  s_nop 0\n  s_cbranch_scc1 done\n  s_branch top\ndone:\n  s_endpgm\n";
     let bytes = isa.assemble(text).expect("a text");
@@ -272,18 +265,22 @@ fn labels_branch_within_a_text() {
 }
 
 #[test]
-fn texts_that_do_not_assemble_say_where_and_why() {
+fn assembler_errors_have_position_and_message() {
     let isa = isa("gfx90a");
     for (text, place, message) in [
         ("s_nop 0\n  v_bogus v0", "line 2, column 3: ", "invalid instruction"),
         ("v_mov_b32 v0, s[0:1]", "line 1, column 15: ", "invalid operand"),
         ("s_branch nowhere", "line 1, column 1: ", "label 'nowhere' is not defined in this text"),
-        ("s_mov_b32 s0, nowhere", "line 1, column 1: ", "symbols are for branch targets only"),
+        (
+            "s_mov_b32 s0, nowhere",
+            "line 1, column 1: ",
+            "symbols are supported as branch targets only",
+        ),
         ("s_nop 0\n .incbin \"file\"", "line 2, column 2: ", "directive"),
         ("x: .rept 1000000000", "line 1, column 4: ", "directive"),
         ("s_nop 0 /* */ .text", "line 1, column 15: ", "directive"),
-        ("v_mov_b32 v0, \"x", "line 1, column 15: ", "does not end"),
-        ("s_nop 0 /* x", "line 1, column 9: ", "does not end"),
+        ("v_mov_b32 v0, \"x", "line 1, column 15: ", "unterminated string"),
+        ("s_nop 0 /* x", "line 1, column 9: ", "unterminated comment"),
         ("v_mov_b32 v0, #1", "line 1, column 15: ", "character"),
         ("x:\nx:\ns_nop 0", "line 2, column 1: ", "already defined"),
         ("s_nop (", "line 1, column 8: ", ""),
@@ -291,17 +288,17 @@ fn texts_that_do_not_assemble_say_where_and_why() {
         let error = isa.assemble(text).expect_err(text).to_string();
         assert!(error.starts_with(place) && error.contains(message), "{text:?}: {error}");
     }
-    // An error leaves nothing behind, and comments may say what they like.
+    // An error does not affect later texts, and comments may contain any characters.
     assert!(isa.assemble("s_nop 0 ; don't \"\ns_nop 1 // #\n/* .text */ s_nop 2").is_ok());
 }
 
-/// Mangled lines of the corpus must end in bytes or an error, nothing else.
+/// Mangled corpus lines must assemble or give an error.
 #[test]
 fn mangled_texts_never_panic() {
     let isa = isa("gfx90a");
     let mut random = Random(3);
     let lines: Vec<&str> = include_str!("corpus/gfx90a.s").lines().collect();
-    let (mut accepted, mut refused) = (0, 0);
+    let (mut accepted, mut rejected) = (0, 0);
     for _ in 0..4000 {
         let mut line = lines[random.word() as usize % lines.len()].as_bytes().to_vec();
         if line.is_empty() {
@@ -313,8 +310,8 @@ fn mangled_texts_never_panic() {
         }
         match isa.assemble(&String::from_utf8_lossy(&line)) {
             Ok(_) => accepted += 1,
-            Err(_) => refused += 1,
+            Err(_) => rejected += 1,
         }
     }
-    assert!(accepted > 100 && refused > 100, "{accepted} {refused}");
+    assert!(accepted > 100 && rejected > 100, "{accepted} {rejected}");
 }

@@ -2,10 +2,10 @@
 
 use flipwave_isa::{Isa, Pc, Target};
 
-/// LLVM remarks on each of these: a pair of scalar registers that begins with an odd one. Sessions
-/// that share the stream of the remarks write over the end of its buffer.
+/// LLVM emits a remark for each decoded instruction, which has an odd-aligned pair of scalar registers.
+/// Sessions that shared the stream of remarks would write beyond the end of its buffer.
 #[test]
-fn remarks_of_one_thread_do_not_destroy_the_memory_of_others() {
+fn concurrent_sessions_do_not_share_the_remark_buffer() {
     let target: Target = "gfx90a".parse().expect("a target");
     // s_mov_b64 s[0:1], s[1:2]
     let code = 0xbe80_0101u32.to_le_bytes();

@@ -282,7 +282,7 @@ impl Observer for LoopFinder {
 /// waves of other workgroups have asked for.
 fn reads_more_than_state(inst: &Inst) -> bool {
     const FAMILIES: [Family; 3] =
-        [Family::GetRegister, Family::SendMessageReturning, Family::GlobalWaveSync];
+        [Family::GetRegister, Family::SendMessageReturn, Family::GlobalWaveSync];
     matches!(inst.operation.opcode(), Opcode::SMemtime | Opcode::SMemrealtime)
         || FAMILIES.into_iter().any(|family| inst.operation.is(family))
 }

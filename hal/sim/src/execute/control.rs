@@ -7,7 +7,7 @@ use crate::instruction::sync::{SyncOperation, SyncRequest};
 use crate::instruction::{Op, Word};
 use crate::wave::{Mode, ScalarIndex, Wave};
 use flipwave_device::FaultCause;
-use flipwave_isa::{LaneMask, Opcode, VgprBanks};
+use flipwave_isa::{LaneMask, Opcode, VgprMsb};
 
 /// What comes after an instruction.
 #[derive(Debug)]
@@ -96,7 +96,8 @@ pub fn execute(wave: &mut Wave, op: &Op, control: Control) -> Step {
             }
         }
         Control::SetBanks => {
-            wave.mode = Mode(VgprBanks::of_immediate(op.immediate as u8).in_mode(wave.mode.0));
+            wave.mode =
+                Mode(VgprMsb::from_immediate(op.immediate as u8).apply_to_mode(wave.mode.0));
             return Step::Banks;
         }
         Control::Fork => fork(wave, op, target),
@@ -256,7 +257,7 @@ fn set_register(wave: &mut Wave, op: &Op) {
         && hardware_register::is_mode(immediate)
         && op.inst.operation.opcode() == Opcode::SSetregImm32
     {
-        wave.mode = Mode(VgprBanks::of_mode(value).in_mode(wave.mode.0));
+        wave.mode = Mode(VgprMsb::from_mode(value).apply_to_mode(wave.mode.0));
     }
 }
 

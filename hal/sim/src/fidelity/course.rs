@@ -154,7 +154,7 @@ impl Walk<'_> {
             };
             let course = op.inst.control(generation);
             let target = op.inst.branch_target.map(|target| self.program.device_address(target));
-            let next = course.may_go_on().then_some(pc.wrapping_add(op.size.into()));
+            let next = course.may_fall_through().then_some(pc.wrapping_add(op.size.into()));
             for place in target.into_iter().chain(next) {
                 let joined = match known.get(&place) {
                     None => state,

@@ -202,7 +202,7 @@ pub fn find(inst: &Inst) -> Option<VectorAccess> {
     let (space, rest) = inst.operation.name().split_once('_')?;
     let typed = (space == "tbuffer").then(|| buffer_format.unwrap_or_default());
     let space = match space {
-        "global" if inst.operation.is(Family::AddsLane) => Space::GlobalByThread,
+        "global" if inst.operation.is(Family::AddTid) => Space::GlobalByThread,
         "global" => Space::Global,
         "flat" => Space::Flat,
         "scratch" => Space::Scratch,

@@ -7,9 +7,9 @@ use flipwave_device::ModuleId;
 use flipwave_isa::clause;
 use flipwave_isa::counter::expert::{AluWait, Pipe};
 use flipwave_isa::counter::{Counter, Queue, WaitCounts};
-use flipwave_isa::dual::bank_conflict;
-use flipwave_isa::hazard::{amount_in_last_register, wait_states};
+use flipwave_isa::hazard::{shift64_high_reg_bug, wait_states};
 use flipwave_isa::message::deallocates_vgprs;
+use flipwave_isa::vopd::bank_conflict;
 use flipwave_isa::{ChipBug, Inst, RegisterRange, Rules, Target, Vgpr};
 
 /// What the rules need of an instruction.
@@ -77,13 +77,13 @@ impl Facts {
             inst: inst.clone(),
             module,
             named: Named::of(inst, machine),
-            counted: rules.counters.counted(inst),
-            waits: rules.counters.waits(inst),
-            settles: rules.counters.settles(inst),
+            counted: rules.counters.incremented_by(inst),
+            waits: rules.counters.wait_counts(inst),
+            settles: rules.counters.completed_queue(inst),
             wait_states: wait_states(inst),
             triggers: 0,
             runs_into: 0,
-            amount_in_last_register: amount_in_last_register(target, inst),
+            amount_in_last_register: shift64_high_reg_bug(target, inst),
             bank_conflict: bank_conflict(target, inst),
             clause: InClause {
                 kind: clause::kind(target, inst),
@@ -91,7 +91,7 @@ impl Facts {
                 length: clause::length(inst),
             },
             deallocates: deallocates_vgprs(target, inst),
-            loads_in_order: rules.counters.loads_in_order(inst),
+            loads_in_order: rules.counters.is_in_order_load(inst),
             waits_for_whole_registers: rules.counters.waits_for_whole_registers(inst),
             pipe: Pipe::of(inst),
             alu_wait: AluWait::of(inst),

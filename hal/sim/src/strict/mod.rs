@@ -55,7 +55,7 @@ use waits::UnderWay;
 /// The rules that waves of so many lanes are held to; none for targets whose tables are missing, or
 /// not whole.
 pub(crate) fn rules(target: &Target, wave_size: u8) -> Option<Rules> {
-    Rules::of(target, wave_size).filter(|rules| rules.are_whole)
+    Rules::of(target, wave_size).filter(|rules| rules.are_complete)
 }
 
 /// What the strict level looks for besides.
@@ -169,7 +169,7 @@ impl Checker for Strict {
             is_deallocated: false,
             barrier: None,
             split_barrier: Phase::default(),
-            scalar_reads: self.rules.scalar_reads.map(Scalars::new),
+            scalar_reads: self.rules.sgpr_hazards.map(Scalars::new),
             expert: Expert::default(),
             bug_at_start: (ChipBug::UserSgprInit16.affects(&self.target)
                 && self.machine.lanes == 32

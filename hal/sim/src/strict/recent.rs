@@ -3,13 +3,14 @@
 use super::facts::Facts;
 use super::violation::Finding;
 use flipwave_isa::hazard::{
-    Breach, FAR_WAIT_STATES, Hazard, MOST_WAIT_STATES, Mitigation, Preceding, breaches,
+    Hazard, HazardViolation, LOOKBACK_WAIT_STATES, MAX_WAIT_STATES, Mitigation, Preceding,
+    violations,
 };
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Instructions that are remembered where there are hazards that wait states do not end.
-const REMEMBERED: usize = FAR_WAIT_STATES as usize;
+const REMEMBERED: usize = LOOKBACK_WAIT_STATES as usize;
 
 /// Instructions executed, the nearest first, each with the wait states counted up to its end.
 #[derive(Debug)]
@@ -23,7 +24,8 @@ pub struct Recent {
 impl Recent {
     /// Nothing is executed yet.
     pub fn new(families: &[&'static [Hazard]]) -> Recent {
-        let is_bounded = families.iter().copied().flatten().all(|own| own.reach().is_some());
+        let is_bounded =
+            families.iter().copied().flatten().all(|own| own.max_wait_states().is_some());
         let least = if is_bounded { 0 } else { REMEMBERED };
         Recent { executed: VecDeque::new(), clock: 0, least }
     }
@@ -41,7 +43,7 @@ impl Recent {
                 distance: u8::try_from(self.clock - end).unwrap_or(u8::MAX),
             })
             .collect();
-        let missing = |breach: &Breach| match breach.needed {
+        let missing = |breach: &HazardViolation| match breach.needed {
             Mitigation::WaitStates(states) => {
                 states.saturating_sub(before[breach.trigger].distance)
             }
@@ -49,7 +51,7 @@ impl Recent {
         };
         let worst = families
             .iter()
-            .flat_map(|family| breaches(family, &before, &facts.inst))
+            .flat_map(|family| violations(family, &before, &facts.inst))
             .max_by_key(missing)?;
         Some(Finding::TooClose {
             hazard: worst.hazard,
@@ -71,7 +73,7 @@ impl Recent {
             self.executed
                 .iter()
                 .take_while(|(_, end)| {
-                    hazard.reach().is_none_or(|reach| self.clock - end < reach.into())
+                    hazard.max_wait_states().is_none_or(|reach| self.clock - end < reach.into())
                 })
                 .any(|(trigger, _)| trigger.triggers >> number & 1 != 0)
         })
@@ -84,7 +86,7 @@ impl Recent {
             && self
                 .executed
                 .back()
-                .is_some_and(|(_, end)| self.clock - end >= MOST_WAIT_STATES.into())
+                .is_some_and(|(_, end)| self.clock - end >= MAX_WAIT_STATES.into())
         {
             self.executed.pop_back();
         }

@@ -63,7 +63,7 @@ impl UnderWay {
         });
         // A counter that is full lets no further operation be issued.
         for (counter, _) in counted {
-            self.prove(*counter, counters.most(*counter).into());
+            self.prove(*counter, counters.max_count(*counter).into());
         }
         Some(self.issued)
     }
@@ -159,7 +159,7 @@ impl UnderWay {
             findings.push(Finding::NotWaited {
                 registers: *registers,
                 is_read: read.is_some(),
-                wait: counters.wait_for(&counts).replace('\n', " and "),
+                wait: counters.wait_instructions(&counts).replace('\n', " and "),
                 counts,
                 operation: operation.facts.instruction(),
             });
@@ -190,7 +190,7 @@ impl UnderWay {
             Some(Finding::StillASource {
                 registers: *registers,
                 count,
-                wait: counters.wait_for(&[count]),
+                wait: counters.wait_instructions(&[count]),
                 operation: operation.facts.instruction(),
             })
         })

@@ -123,7 +123,7 @@ impl Step {
             Course::Call => Effect::Call,
             _ => Effect::of(op),
         };
-        let following = course.may_go_on().then(|| pc.wrapping_add(op.size.into()));
+        let following = course.may_fall_through().then(|| pc.wrapping_add(op.size.into()));
         Ok(Step { effect, next: [*target, following] })
     }
 }

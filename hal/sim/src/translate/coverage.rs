@@ -95,7 +95,7 @@ fn arithmetic(name: &str, machine: Machine) -> Arithmetic {
     }
     let on_scalars = on_scalars::vector_name(name);
     let on_scalars =
-        on_scalars.map(|name| Operation::of_mnemonic(&name, machine.generation).name());
+        on_scalars.map(|name| Operation::from_mnemonic(&name, machine.generation).name());
     let compare = name.strip_prefix("v_cmpx_").map(|rest| format!("v_cmp_{rest}"));
     let row_name = on_scalars.or(compare.as_deref()).unwrap_or(name);
     let Some(row) = operations::find_for(row_name, machine) else { return Arithmetic::default() };

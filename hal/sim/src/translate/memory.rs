@@ -46,7 +46,7 @@ pub fn vector_memory_operands(op: &mut Op, inst: &Inst, machine: Machine) -> Res
     }
     op.immediate = inst.modifiers.offset;
     let values: Vec<&Operand> = inst.sources().collect();
-    let is_asynchronous = inst.operation.is(Family::Asynchronous);
+    let is_asynchronous = inst.operation.is(Family::AsyncLds);
     let has_data = access.transfer.has_data() || is_asynchronous;
     // Slots: 0 address, 1 data, 2 scalar base or resource, 3 scalar offset.
     let order: &[usize] = match (inst.encoding, has_data) {

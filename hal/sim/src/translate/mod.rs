@@ -82,7 +82,7 @@ fn resolve(op: &mut Op, level: Level, machine: Machine) -> Result<Run, Gap> {
     if let Some(reason) = not_settled(&inst, machine) {
         return Err(Gap(reason));
     }
-    if !inst.modifiers.other.is_empty() {
+    if !inst.modifiers.unrecognized.is_empty() {
         return Err(Gap("a modifier is not understood"));
     }
     if let Some(destination) = inst.destinations().next()
@@ -123,7 +123,7 @@ fn resolve(op: &mut Op, level: Level, machine: Machine) -> Result<Run, Gap> {
     if matches!(name, "lds_direct_load" | "ds_direct_load") {
         return load_direct(op, level);
     }
-    if inst.operation.is(Family::SendMessageReturning) {
+    if inst.operation.is(Family::SendMessageReturn) {
         return answer(op);
     }
     if let Some(operation) = scalar::find(name) {
@@ -174,7 +174,7 @@ fn not_settled(inst: &Inst, machine: Machine) -> Option<&'static str> {
     {
         return Some("LLVM assembles and prints its constants in different precisions");
     }
-    if inst.modifiers.other.iter().any(|word| word.contains("_scale_fmt:")) {
+    if inst.modifiers.unrecognized.iter().any(|word| word.contains("_scale_fmt:")) {
         return Some("scales that are no powers of two are not published");
     }
     if of(&["v_wmma_scale_f32_32x16", "v_wmma_scale16_f32_32x16"]) {
@@ -306,7 +306,8 @@ fn dual(op: &mut Op, inst: &Inst, level: Level, machine: Machine) -> Result<Run,
     let &[_, second] = starts.as_slice() else { return Err(OPERANDS) };
     let half = |operands: &[Operand], text: &str| {
         let mnemonic = text.split_whitespace().next().unwrap_or_default();
-        let operation = Operation::of_mnemonic(&mnemonic.replace("dual_", ""), machine.generation);
+        let operation =
+            Operation::from_mnemonic(&mnemonic.replace("dual_", ""), machine.generation);
         let mut half = inst.clone();
         half.operation = operation;
         half.encoding = Encoding::Vop2;

@@ -32,7 +32,7 @@ pub fn operands(
     level: Level,
     machine: Machine,
 ) -> Result<Run, Gap> {
-    let operation = Operation::of_mnemonic(name, machine.generation);
+    let operation = Operation::from_mnemonic(name, machine.generation);
     let mut inst = inst.clone();
     inst.operation = operation;
     if op.inst.operation.is(Family::ConvertHighHalf) {

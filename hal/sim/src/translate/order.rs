@@ -50,7 +50,7 @@ pub fn reached(program: &Program, start: u64) -> Reached {
             Course::Next | Course::Branch | Course::Conditional | Course::End => {}
             Course::Jump | Course::Call | Course::Unknown(_) => return Reached::default(),
         }
-        if course.may_go_on() {
+        if course.may_fall_through() {
             waiting.push(pc.wrapping_add(op.size.into()));
         }
     }

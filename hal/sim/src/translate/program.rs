@@ -9,7 +9,7 @@ use crate::translate::translate;
 use crate::wave::{Level, Machine, RowIndex};
 use flipwave_codeobj::FileBytes;
 use flipwave_device::{AccessKind, Address, FaultCause};
-use flipwave_isa::{DecodeError, Family, Inst, Isa, Pc, VgprBanks};
+use flipwave_isa::{DecodeError, Family, Inst, Isa, Pc, VgprMsb};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -42,7 +42,7 @@ pub struct Program {
     /// The slots instead, made when first reached: of code that hardly any wave comes to.
     late_slots: OnceLock<Slots>,
     /// The high bits of the numbers of vector registers that the instructions name.
-    banks: VgprBanks,
+    banks: VgprMsb,
     /// The same code for waves with others, by those, as far as there were such waves.
     banked: OnceLock<Banked>,
     isa: Arc<Mutex<Isa>>,
@@ -118,12 +118,12 @@ impl Program {
     /// The code as waves execute it that have set these high bits of the numbers of vector registers:
     /// each setting has instructions of its own, made when they are first reached, so that to execute
     /// one is to look nothing up. `self` is the code as it is with none set.
-    pub fn of_banks(&self, banks: VgprBanks) -> &Program {
+    pub fn of_banks(&self, banks: VgprMsb) -> &Program {
         if banks == self.banks {
             return self;
         }
         let all =
-            self.banked.get_or_init(|| (0..VgprBanks::COUNT).map(|_| OnceLock::new()).collect());
+            self.banked.get_or_init(|| (0..VgprMsb::COUNT).map(|_| OnceLock::new()).collect());
         all[banks.index()].get_or_init(|| {
             let Program { base, virtual_base, ref bytes, ref isa, level, machine, .. } = *self;
             let place = Place { base, virtual_base, bytes: bytes.clone() };
@@ -318,9 +318,9 @@ impl Program {
                 },
             })?;
         if let Some(accum_offset) = self.machine.accum_offset() {
-            inst.name_shared_vgprs(accum_offset);
+            inst.replace_vgpr_aliases(accum_offset);
         }
-        inst.name_banked_vgprs(self.banks, self.machine.generation);
+        inst.apply_vgpr_msb(self.banks, self.machine.generation);
         for (used, count) in self.rows_used.iter().zip(rows_reached(&inst, self.machine)) {
             used.fetch_max(count, Ordering::Relaxed);
         }

@@ -39,7 +39,7 @@ pub fn vector_operands(
         if let Some(second) = values.get(4) {
             op.sources[3].words[1] = source(second, Kind::Word)?.words[0];
         }
-        if inst.modifiers.sdwa.is_some_and(|sdwa| sdwa != Sdwa::WORDS) {
+        if inst.modifiers.sdwa.is_some_and(|sdwa| sdwa != Sdwa::FULL_DWORDS) {
             return Err(Gap("parts of words in a move that M0 directs"));
         }
         if let Some(dpp) = &inst.modifiers.dpp {
@@ -110,7 +110,7 @@ fn row(inst: &Inst, machine: Machine) -> Result<&'static VectorOperation, Gap> {
 
 /// Whether `neg_lo` says which sources are signed.
 fn has_signs(inst: &Inst) -> bool {
-    inst.operation.opcode() == Opcode::VDotOfSigns
+    inst.operation.opcode() == Opcode::VDotMixedSign
 }
 
 /// Where a lane-mask result goes: the only destination of a comparison, the second one of
@@ -128,7 +128,7 @@ fn mask_destination(op: &mut Op, inst: &Inst, row: &VectorOperation, machine: Ma
         op.mask_destination = machine.mask_destination(low);
     }
     // From gfx10 on EXEC is all that it writes, and no destination is named.
-    op.writes_exec = inst.operation.is(Family::CompareToExec);
+    op.writes_exec = inst.operation.is(Family::CompareWritesExec);
 }
 
 /// What the modifiers make of one source.
@@ -149,15 +149,16 @@ fn source_adapt(inst: &Inst, index: usize, kind: Kind) -> SourceAdapt {
     }
     let op_sel = bit(modifiers.op_sel.unwrap_or(0));
     if inst.encoding == Encoding::Vop3 && matches!(kind, Kind::Packed | Kind::PackedWords) {
-        adapt.low_from_high = op_sel && !inst.operation.is(Family::ConvertSmall);
+        adapt.low_from_high = op_sel && !inst.operation.is(Family::ConvertSmallFloat);
         adapt.negate_low = adapt.negate;
         adapt.negate_high = adapt.negate;
         return adapt;
     }
-    if inst.operation.is(Family::ConvertSmall) && inst.encoding == Encoding::Vop3 {
+    if inst.operation.is(Family::ConvertSmallFloat) && inst.encoding == Encoding::Vop3 {
         if index == 0 {
             // What gfx1250 has besides reads half precision from either half.
-            let is_high = op_sel && kind == Kind::F16 && inst.operation.is(Family::ConvertAtRandom);
+            let is_high =
+                op_sel && kind == Kind::F16 && inst.operation.is(Family::ConvertStochastic);
             adapt.select = if is_high { SdwaSelect::Word1 } else { part_read(inst) };
         }
         return adapt;
@@ -203,9 +204,9 @@ fn writes_high_half(inst: &Inst) -> bool {
 /// The part of the first source that a conversion from a small format reads.
 fn part_read(inst: &Inst) -> SdwaSelect {
     let op_sel = inst.modifiers.op_sel.unwrap_or(0);
-    if inst.operation.is(Family::ConvertByte) {
+    if inst.operation.is(Family::ConvertFromByte) {
         byte(op_sel)
-    } else if inst.operation.is(Family::ConvertTwoBytes) && op_sel & 1 != 0 {
+    } else if inst.operation.is(Family::ConvertFromTwoBytes) && op_sel & 1 != 0 {
         SdwaSelect::Word1
     } else {
         SdwaSelect::Dword
@@ -234,7 +235,7 @@ fn finish(inst: &Inst, row: &VectorOperation, machine: Machine) -> Finish {
     }
     // The tables say what gfx9 keeps; from gfx10 on every 16-bit result keeps the other half.
     if machine.generation >= Generation::Gfx10
-        && inst.operation.keeps_destination(machine.generation)
+        && inst.operation.preserves_destination_bits(machine.generation)
         && !matches!(inst.encoding, Encoding::Sdwa | Encoding::Vop3p)
     {
         finish.select = SdwaSelect::Word0;

@@ -49,9 +49,9 @@ impl Machine {
                     ScalarIndex::HIDDEN_FLAT_SCRATCH
                 }
             },
-            has_global_scratch: target.has_global_scratch(),
-            setreg_sets_banks: target.setreg_sets_banks(),
-            loads_whole_registers: target.loads_whole_registers(),
+            has_global_scratch: target.has_globally_addressable_scratch(),
+            setreg_sets_banks: target.setreg_sets_vgpr_msb(),
+            loads_whole_registers: target.d16_loads_zero_unused_bits(),
             accumulation: match target.acc_vgprs() {
                 AccVgprs::None => RowIndex(target.max_vgprs()),
                 AccVgprs::Separate | AccVgprs::Unified => RowIndex::UPPER_HALF,

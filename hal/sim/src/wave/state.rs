@@ -8,7 +8,7 @@ use super::private::Private;
 use super::registers::{Row, RowIndex, ScalarIndex, blend};
 use super::rows::Rows;
 use flipwave_device::WaveId;
-use flipwave_isa::{Generation, Lane, LaneMask, Register, VgprBanks};
+use flipwave_isa::{Generation, Lane, LaneMask, Register, VgprMsb};
 use std::fmt;
 use std::ops::Range;
 
@@ -238,10 +238,10 @@ impl Wave {
 
     /// The high bits of the numbers of vector registers.
     #[inline(always)]
-    pub fn banks(&self) -> VgprBanks {
+    pub fn banks(&self) -> VgprMsb {
         match self.machine.generation {
-            Generation::Gfx125 => VgprBanks::of_mode(self.mode.0),
-            _ => VgprBanks::default(),
+            Generation::Gfx125 => VgprMsb::from_mode(self.mode.0),
+            _ => VgprMsb::default(),
         }
     }
 

@@ -12,7 +12,8 @@ use super::finding::{CheckRule, Finding};
 use super::flow::Flow;
 use crate::flow::IndexVec;
 use flipwave_isa::hazard::{
-    FAR_WAIT_STATES, MOST_WAIT_STATES, OpenRows, Preceding, Roles, Rows, breaches, is_completed,
+    HazardIndex, HazardRoles, LOOKBACK_WAIT_STATES, MAX_WAIT_STATES, OpenHazards, Preceding,
+    is_completed_by_insertion, violations,
 };
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ const MOST_PATHS: usize = 4096;
 
 /// Wait states that are looked back over for hazards that wait states do not end: more than the rewriter
 /// looks back over, as jumps to code elsewhere have been added since.
-const FAR: u8 = 2 * FAR_WAIT_STATES;
+const FAR: u8 = 2 * LOOKBACK_WAIT_STATES;
 
 /// Looks at all instructions whose hazards reach inserted code; gives their number.
 pub fn check(
@@ -32,9 +33,9 @@ pub fn check(
     flow: &Flow,
     findings: &mut Vec<Finding>,
 ) -> usize {
-    let mut rows = Rows::new(&question.rules);
-    let mut known: FxHashMap<*const Facts, Roles> = FxHashMap::default();
-    let roles: IndexVec<ClaimedInstIndex, Roles> = code
+    let mut rows = HazardIndex::new(&question.rules);
+    let mut known: FxHashMap<*const Facts, HazardRoles> = FxHashMap::default();
+    let roles: IndexVec<ClaimedInstIndex, HazardRoles> = code
         .items()
         .iter()
         .map(|item| {
@@ -43,11 +44,11 @@ pub fn check(
         })
         .collect();
     rows.narrow(&roles);
-    let (mut all, mut inserted) = (Roles::default(), Roles::default());
+    let (mut all, mut inserted) = (HazardRoles::default(), HazardRoles::default());
     for (at, item) in code.items().enumerated() {
         all = all.with_triggers(&roles[at]);
         if item.is_inserted() {
-            inserted = inserted.with_triggers(&roles[at]).with_across(&roles[at]);
+            inserted = inserted.with_triggers(&roles[at]).with_intervening(&roles[at]);
         }
     }
     let mut looked_at = 0;
@@ -58,20 +59,20 @@ pub fn check(
             continue;
         }
         let open = match item.is_inserted() {
-            true => rows.open(&victim, &all),
-            false => rows.open_to_inserted(&victim, &all, &inserted),
+            true => rows.open_hazards(&victim, &all),
+            false => rows.open_hazards_from_inserted(&victim, &all, &inserted),
         };
         let mut search = PathSearch { code, flow, rows: &rows, roles: &roles, victim, paths: 0 };
         let mut breach: Option<String> = None;
-        let mut visit = |path: &Path<'_>, open: OpenRows| {
+        let mut visit = |path: &Path<'_>, open: OpenHazards| {
             let before: Vec<Preceding<'_>> = path.iter().map(PathStep::preceding).collect();
             let families = rows.families().iter();
-            for found in families.flat_map(|family| breaches(family, &before, inst)) {
+            for found in families.flat_map(|family| violations(family, &before, inst)) {
                 let trigger = path[found.trigger].item;
                 let is_completed = || {
                     let own = path.iter().filter(|own| !own.item.is_inserted());
                     let own = own.map(|own| &own.item.facts.inst);
-                    is_completed(&found, &trigger.facts.inst, inst, own)
+                    is_completed_by_insertion(&found, &trigger.facts.inst, inst, own)
                 };
                 if item.is_inserted() || trigger.is_inserted() || is_completed() {
                     breach.get_or_insert_with(|| {
@@ -82,7 +83,7 @@ pub fn check(
                     });
                 }
             }
-            for hazard in rows.hazards(open).filter(|own| own.may_begin_before(&before)) {
+            for hazard in rows.hazards(open).filter(|own| own.may_predate(&before)) {
                 breach.get_or_insert_with(|| {
                     format!("nothing on a way to `{inst}` prevents this: {}", hazard.name)
                 });
@@ -103,7 +104,7 @@ pub fn check(
 /// An instruction on a path back.
 struct PathStep<'a> {
     item: &'a ClaimedInst,
-    roles: &'a Roles,
+    roles: &'a HazardRoles,
     /// Wait states between it and the one that the path is to.
     distance: u8,
 }
@@ -119,7 +120,7 @@ struct PathEnd {
     /// Wait states from there.
     distance: u8,
     /// Hazards that may have begun before it.
-    open: OpenRows,
+    open: OpenHazards,
 }
 
 impl<'a> PathStep<'a> {
@@ -132,10 +133,10 @@ impl<'a> PathStep<'a> {
 struct PathSearch<'a> {
     code: &'a ClaimedCode,
     flow: &'a Flow,
-    rows: &'a Rows,
-    roles: &'a IndexVec<ClaimedInstIndex, Roles>,
+    rows: &'a HazardIndex,
+    roles: &'a IndexVec<ClaimedInstIndex, HazardRoles>,
     /// What may happen to the instruction.
-    victim: Roles,
+    victim: HazardRoles,
     paths: usize,
 }
 
@@ -148,20 +149,21 @@ impl<'a> PathSearch<'a> {
         end: PathEnd,
         is_inserted: bool,
         path: &mut Path<'a>,
-        visit: &mut dyn FnMut(&Path<'a>, OpenRows),
+        visit: &mut dyn FnMut(&Path<'a>, OpenHazards),
     ) {
         let before = self.flow.predecessors(end.at);
-        let limit = if end.open.is_empty() { MOST_WAIT_STATES } else { FAR };
+        let limit = if end.open.is_empty() { MAX_WAIT_STATES } else { FAR };
         if end.distance >= limit || before.is_empty() || self.paths >= MOST_PATHS {
             self.paths += 1;
             let inserted = path.iter().filter(|own| own.item.is_inserted());
-            let across = inserted.fold(Roles::default(), |all, own| all.with_across(own.roles));
-            let is_any = is_inserted || self.rows.may_lie_across(&self.victim, &across);
+            let across =
+                inserted.fold(HazardRoles::default(), |all, own| all.with_intervening(own.roles));
+            let is_any = is_inserted || self.rows.may_intervene(&self.victim, &across);
             let matters = path.iter().any(|own| {
                 (is_any || own.item.is_inserted())
-                    && self.rows.may_meet(&self.victim, own.roles, own.distance.into())
+                    && self.rows.may_conflict(&self.victim, own.roles, own.distance.into())
             });
-            let open = if before.is_empty() { OpenRows::default() } else { end.open };
+            let open = if before.is_empty() { OpenHazards::default() } else { end.open };
             if matters || !open.is_empty() {
                 visit(path, open);
             }
@@ -172,7 +174,7 @@ impl<'a> PathSearch<'a> {
             path.push(PathStep { item, roles, distance: end.distance });
             let distance = end.distance.saturating_add(item.facts.wait_states);
             let mut open = end.open;
-            self.rows.pass(&mut open, roles);
+            self.rows.step_back(&mut open, roles);
             self.back(PathEnd { at: *previous, distance, open }, is_inserted, path, visit);
             path.pop();
         }

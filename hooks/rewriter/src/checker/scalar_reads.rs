@@ -6,7 +6,7 @@ use super::code::{ClaimedCode, ClaimedInst, ClaimedInstIndex};
 use super::finding::{CheckRule, Finding};
 use super::flow::Flow;
 use crate::flow::IndexVec;
-use flipwave_isa::hazard::{Author, MixedReads, ScalarReads};
+use flipwave_isa::hazard::{InstrumentedSgprState, Origin, SgprHazardState};
 
 /// Follows all paths and checks each instruction.
 pub fn check(
@@ -15,12 +15,12 @@ pub fn check(
     flow: &Flow,
     findings: &mut Vec<Finding>,
 ) {
-    let Some(begin) = question.rules.scalar_reads else { return };
+    let Some(begin) = question.rules.sgpr_hazards else { return };
     let known = entries(question, begin, code, flow);
     for (at, item) in code.items().enumerated() {
         let Some(mut known) = known[at] else { continue };
         pass_removed(&mut known, question, code, at);
-        let missing = known.needed(&item.facts.inst, author(item));
+        let missing = known.required_wait(&item.facts.inst, author(item));
         if !missing.is_empty() {
             let wait = begin.mitigation(missing).text();
             let what = format!("`{}` without `{wait}` before it", item.facts.inst);
@@ -34,18 +34,18 @@ pub fn check(
 /// What is known before each instruction that control comes to.
 fn entries(
     question: &Question<'_>,
-    begin: ScalarReads,
+    begin: SgprHazardState,
     code: &ClaimedCode,
     flow: &Flow,
-) -> IndexVec<ClaimedInstIndex, Option<MixedReads>> {
-    let mut known: IndexVec<ClaimedInstIndex, Option<MixedReads>> =
+) -> IndexVec<ClaimedInstIndex, Option<InstrumentedSgprState>> {
+    let mut known: IndexVec<ClaimedInstIndex, Option<InstrumentedSgprState>> =
         IndexVec::filled(None, code.items().len());
     // Where paths meet or begin, all of them count; elsewhere it follows from what is before.
     let mut begins = IndexVec::filled(false, code.items().len());
     let mut waiting = Vec::new();
     let inserted = code.items().iter().filter(|item| item.is_inserted());
-    let called = MixedReads::called(begin, inserted.map(|item| &item.facts.inst));
-    let roots = flow.kernels.iter().map(|(_, first)| (*first, MixedReads::new(begin)));
+    let called = InstrumentedSgprState::entered(begin, inserted.map(|item| &item.facts.inst));
+    let roots = flow.kernels.iter().map(|(_, first)| (*first, InstrumentedSgprState::new(begin)));
     let others = flow.entered_from_elsewhere().map(|first| (first, called));
     for (first, state) in roots.chain(others) {
         known[first].get_or_insert(state).join(&state);
@@ -57,7 +57,7 @@ fn entries(
         let item = &code.items()[at];
         pass_removed(&mut state, question, code, at);
         // Whoever finds a wait missing says so once.
-        state = state.after(state.needed(&item.facts.inst, author(item)));
+        state = state.after_wait(state.required_wait(&item.facts.inst, author(item)));
         state.execute(&item.facts.inst, author(item));
         for next in flow.successors(at) {
             let meets = begins[*next] || flow.predecessors(*next).len() > 1;
@@ -73,14 +73,14 @@ fn entries(
     known
 }
 
-fn author(item: &ClaimedInst) -> Author {
-    if item.is_inserted() { Author::Rewriter } else { Author::Program }
+fn author(item: &ClaimedInst) -> Origin {
+    if item.is_inserted() { Origin::Inserted } else { Origin::Original }
 }
 
 /// Passes over the instructions of the program that were between one and the last before it, and are gone.
 /// What was inserted in their places stands before the one, and cannot have relied on what they ended.
 fn pass_removed(
-    state: &mut MixedReads,
+    state: &mut InstrumentedSgprState,
     question: &Question<'_>,
     code: &ClaimedCode,
     at: ClaimedInstIndex,
@@ -92,7 +92,7 @@ fn pass_removed(
         if !block.contains(previous) || question.place(previous).is_some() {
             break;
         }
-        state.pass_removed(&question.program.instructions[previous]);
+        state.skip_removed(&question.program.instructions[previous]);
         before = previous;
     }
 }

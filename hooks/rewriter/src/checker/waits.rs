@@ -122,7 +122,7 @@ impl Pending {
                 count.younger = count.younger.saturating_add(1);
             }
             // A counter that is full lets no further operation be issued.
-            self.prove(*counter, counters.most(*counter));
+            self.prove(*counter, counters.max_count(*counter));
         }
         let count = |(counter, queue): &(Counter, Queue)| Count {
             counter: *counter,
@@ -254,7 +254,7 @@ fn read_next(
     };
     let set = |registers: &[RegisterRange]| registers.iter().copied().collect::<RegisterSet>();
     let reads = set(&original.reads);
-    if !question.rules.counters.counted(original).is_empty() {
+    if !question.rules.counters.incremented_by(original).is_empty() {
         // Half a register may be loaded while the other half is on its way.
         return reads.difference(set(&original.writes));
     }

@@ -74,19 +74,19 @@ impl Outstanding {
 
     /// Executes an instruction.
     fn execute(&mut self, counters: Counters, index: InstIndex, inst: &Inst) {
-        if let Some(counts) = counters.waits(inst) {
+        if let Some(counts) = counters.wait_counts(inst) {
             for counter in counters.all() {
                 if let Some(count) = counts.at_most(counter) {
                     self.prove(counter, count);
                 }
             }
         }
-        if let Some(queue) = counters.settles(inst) {
+        if let Some(queue) = counters.completed_queue(inst) {
             let is_settled =
                 |own: &OutstandingOperation| own.counted.iter().any(|(_, own, _)| *own == queue);
             self.operations.retain(|_, own| !is_settled(own));
         }
-        let own = counters.counted(inst);
+        let own = counters.incremented_by(inst);
         if own.is_empty() {
             return;
         }

@@ -135,7 +135,7 @@ impl Survey<'_> {
             }
             program.blocks.extend(blocks);
             if let Some(offset) = self.accum_offset {
-                draft.insts.iter_mut().for_each(|inst| inst.name_shared_vgprs(offset));
+                draft.insts.iter_mut().for_each(|inst| inst.replace_vgpr_aliases(offset));
             }
             program.instructions.extend(draft.insts);
         }

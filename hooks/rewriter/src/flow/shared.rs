@@ -1,5 +1,5 @@
 //! Kernels whose code names AccVGPRs as VGPRs: where one file has both, VGPRs from the kernel's
-//! ACCUM_OFFSET on are AccVGPRs (see [`Inst::name_shared_vgprs`](flipwave_isa::Inst)). Compilers
+//! ACCUM_OFFSET on are AccVGPRs (see [`Inst::replace_vgpr_aliases`](flipwave_isa::Inst)). Compilers
 //! do not write such code, assembly does.
 
 use super::FlowError;
@@ -44,7 +44,7 @@ impl Survey<'_> {
         let first = reachable.find(|at| self.functions[*at].vgprs_named > offset)?;
         self.with_draft(&self.functions[first], |draft| {
             let mut insts = draft.insts.iter();
-            insts.find(|inst| inst.names_shared_vgprs(offset)).map(|inst| inst.pc)
+            insts.find(|inst| inst.has_vgpr_aliases(offset)).map(|inst| inst.pc)
         })
     }
 }

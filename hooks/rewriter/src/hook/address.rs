@@ -66,11 +66,11 @@ pub(super) fn of(inst: &Inst) -> Result<(String, Inputs), String> {
         let name = sum.input(InputValue::registers(RegisterRange::new(resource.first, 2)));
         sum.terms.push(format!("({name} & 0xfffffffffffful)"));
     }
-    if operand.in_m0 {
+    if operand.address_in_m0 {
         let name = sum.input(InputValue::registers(RegisterRange::new(Register::M0, 1)));
         sum.terms.push(format!("({name} & 0xffff)"));
     }
-    if operand.adds_lane {
+    if operand.adds_lane_id {
         sum.terms.push("4ul * flipwave_lane()".to_owned());
     }
     sum.offset(offset);

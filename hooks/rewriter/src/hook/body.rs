@@ -50,7 +50,7 @@ pub(super) fn build(
     }
     let live = flow::live_at_start(&instructions, &pins.outputs);
     let reads = live.iter().filter(|register| !is_renamed(*register)).collect();
-    let read = pins.inputs.iter().filter(|input| live.meets(**input));
+    let read = pins.inputs.iter().filter(|input| live.intersects(**input));
     let kept = read.chain(&pins.outputs).copied();
     Ok(Body {
         groups: group::groups(&instructions, kept, isa.target()),
@@ -137,7 +137,7 @@ impl BodyBuilder<'_> {
     fn check_pins(&self, pins: &Pins) -> Result<(), HookError> {
         let meets = |inst: &Inst, ranges: &[RegisterRange]| {
             let writes: RegisterSet = inst.writes.iter().copied().collect();
-            ranges.iter().any(|range| writes.meets(*range))
+            ranges.iter().any(|range| writes.intersects(*range))
         };
         let Some(begin) = self.source.iter().position(|inst| marker(inst) == Some(BEGIN)) else {
             return Err(self.unsupported("has no beginning in the compiled code"));

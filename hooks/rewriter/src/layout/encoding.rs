@@ -2,7 +2,7 @@
 //! and the fields of instructions that it changes.
 
 use super::LayoutError;
-use flipwave_isa::hazard::ScalarWait;
+use flipwave_isa::hazard::SgprWait;
 use flipwave_isa::{Generation, Isa, Rules, Sgpr, Target};
 use std::collections::BTreeMap;
 
@@ -58,7 +58,7 @@ impl ChainShape {
 /// late.
 fn scalar_wait(target: &Target, wave_size: u8) -> Option<String> {
     let rules = Rules::of(target, wave_size)?;
-    Some(rules.scalar_reads?.mitigation(ScalarWait::FOR_SALU).text() + "\n")
+    Some(rules.sgpr_hazards?.mitigation(SgprWait::FOR_SALU).text() + "\n")
 }
 
 /// The text of an address chain, with a literal in the place of its own.

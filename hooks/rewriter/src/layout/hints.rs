@@ -99,7 +99,7 @@ fn is_edited_before_end(
     index: InstIndex,
     end: InstIndex,
 ) -> bool {
-    let goes_on = |inst: &Inst| program.control(inst).may_go_on();
+    let goes_on = |inst: &Inst| program.control(inst).may_fall_through();
     let mut rest = program.insts_of(IndexRange::new(index.next(), end));
     match rest.find(|(_, inst)| inst.flags.branch || !goes_on(inst)) {
         Some((last, inst)) if inst.ends_wave() => {

@@ -97,7 +97,7 @@ impl Mending<'_> {
             let Some(last) = self.program.instructions[function.instructions].last() else {
                 continue;
             };
-            if self.program.control(last).may_go_on() {
+            if self.program.control(last).may_fall_through() {
                 continue;
             }
             let mut pc = last.pc.0.saturating_add(last.size.into());

@@ -122,7 +122,7 @@ pub struct Edits {
     /// Code that runs before an instruction, from wherever control comes.
     pub before: BTreeMap<InstIndex, InsertedCode>,
     /// Code that runs after an instruction, wherever control goes: after a conditional branch on
-    /// both ways, after a call when it has come back. See [`Control::has_after`](flipwave_isa::Control::has_after).
+    /// both ways, after a call when it has come back. See [`Control::has_known_successor`](flipwave_isa::Control::has_known_successor).
     pub after: BTreeMap<InstIndex, InsertedCode>,
     /// Code in place of an instruction; none removes it. Control leaves it at its end.
     pub replaced: BTreeMap<InstIndex, InsertedCode>,

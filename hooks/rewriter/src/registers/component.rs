@@ -10,6 +10,7 @@ use crate::flow::{Disassembly, FunctionIndex, Groups};
 use flipwave_codeobj::{CodeObject, Kernel};
 use flipwave_isa::{
     AccVgprs, FlatScratch, Opcode, Register, RegisterRange, RegisterSet, Target, Vgpr,
+    WorkgroupShape,
 };
 
 /// Functions connected by calls.
@@ -110,11 +111,11 @@ impl Component {
         self.scratch = self.scratch.zip(own_scratch).map(|(all, own)| all.max(own));
         let wave_size = if kernel.descriptor.wavefront_size() == 32 { 32 } else { 64 };
         let items = kernel.metadata.max_flat_workgroup_size.unwrap_or(LARGEST_WORKGROUP);
-        let most = target.max_vgprs_of_workgroup(
-            items.div_ceil(wave_size.into()),
+        let most = target.max_vgprs_of_workgroup(WorkgroupShape {
+            waves: items.div_ceil(wave_size.into()),
             wave_size,
-            kernel.descriptor.rsrc1.workgroup_processor_mode,
-        );
+            workgroup_processor_mode: kernel.descriptor.rsrc1.workgroup_processor_mode,
+        });
         let sgprs = target.max_sgprs();
         let most = match target.acc_vgprs() {
             AccVgprs::None => Allocation { vgprs: most, acc_vgprs: 0, sgprs },

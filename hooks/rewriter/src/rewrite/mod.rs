@@ -29,7 +29,7 @@ use crate::hook::{Argument, HookCompiler, HookData, HookSource, Mask};
 use crate::layout::{CodeLayout, Placement};
 use crate::registers::{Component, RegisterRun, components};
 use flipwave_codeobj::{CodeObject, LineTable};
-use flipwave_isa::counter::expert::may_turn_on;
+use flipwave_isa::counter::expert::may_enable;
 use flipwave_isa::{Generation, Inst, Pc, RegisterRange, Rules};
 use std::collections::BTreeMap;
 
@@ -132,7 +132,7 @@ impl<'a> Instrumentation<'a> {
     pub fn new(object: &'a CodeObject) -> Result<Instrumentation<'a>, RewriteError> {
         let program = Disassembly::read(object)?;
         if program.target.generation() >= Generation::Gfx12 {
-            let turns_on = program.instructions.iter().find(|own| may_turn_on(own));
+            let turns_on = program.instructions.iter().find(|own| may_enable(own));
             if let Some(Inst { pc, .. }) = turns_on {
                 return Err(RewriteError::ExpertMode { pc: *pc });
             }

@@ -51,7 +51,7 @@ pub struct Prologue {
 fn sources(value: EntryValue, target: &Target) -> &'static [InitialValue] {
     match value {
         EntryValue::WorkgroupId(_) | EntryValue::WaveInWorkgroup
-            if target.has_position_in_trap_registers() =>
+            if target.has_architected_sgprs() =>
         {
             &[]
         }
@@ -120,7 +120,7 @@ pub fn enabled(
         new.rsrc2.private_segment = true;
         new.private_segment_fixed_size = new.private_segment_fixed_size.max(bytes);
     }
-    let counts_items = !target.has_position_in_trap_registers();
+    let counts_items = !target.has_architected_sgprs();
     if needed.contains(&EntryValue::WaveInWorkgroup) && counts_items {
         new.rsrc2.vgpr_workitem_id = 2;
     }
@@ -177,7 +177,7 @@ pub fn prologue(
     for (value, home) in &homes.entry {
         let first = match value {
             EntryValue::WorkgroupId(_) | EntryValue::WaveInWorkgroup
-                if target.has_position_in_trap_registers() =>
+                if target.has_architected_sgprs() =>
             {
                 let spare = after_inputs(descriptor, &new, target);
                 Some(from_trap_registers(*value, spare, &mut out)?)

@@ -94,7 +94,7 @@ impl Emission<'_> {
     fn whole(&self, out: &mut CallEmitter<'_>) -> Result<(), CallRefusal> {
         let pattern = self.pattern;
         if !pattern.waits.is_empty() {
-            for wait in self.counters.wait_for(&pattern.waits).lines() {
+            for wait in self.counters.wait_instructions(&pattern.waits).lines() {
                 out.text(wait)?;
             }
         }
@@ -275,7 +275,9 @@ impl Emission<'_> {
                 }
             }
             if plan.address.is_some() {
-                for wait in self.counters.wait_for(&[(self.counters.of_loads(), 0)]).lines() {
+                for wait in
+                    self.counters.wait_instructions(&[(self.counters.load_counter(), 0)]).lines()
+                {
                     out.text(wait)?;
                 }
             }

@@ -186,8 +186,8 @@ fn rename(
             InputSource::Registers(range)
                 if *input == group.range
                     && range.words == input.words
-                    && !body.writes.meets(*input)
-                    && !given.meets(*range)
+                    && !body.writes.intersects(*input)
+                    && !given.intersects(*range)
                     && fits(range.first, group.range.first, group.alignment) =>
             {
                 Some(*range)

@@ -105,7 +105,7 @@ pub(crate) fn words(
             let is_load = fault.target == FaultTarget::LoadAddress;
             let operand = memory().filter(|own| (own.access.kind == MemoryKind::Load) == is_load);
             let ranges = operand.map(|own| {
-                let m0 = own.in_m0.then_some(RegisterRange::new(Register::M0, 1));
+                let m0 = own.address_in_m0.then_some(RegisterRange::new(Register::M0, 1));
                 [own.vaddr, own.saddr, own.resource, own.soffset, m0].into_iter().flatten()
             });
             named(Place::Source, ranges.into_iter().flatten().flat_map(|own| own.iter()).collect())
@@ -217,7 +217,7 @@ pub(crate) fn can_be_struck(register: Register) -> bool {
 /// results, and operands of what is no conversion. Words of what is no such number have none.
 fn formats(inst: &Inst, register: Register, target: FaultTarget) -> Vec<Option<FloatFormat>> {
     const OTHER_OPERANDS: [Family; 4] =
-        [Family::Convert, Family::ScaleByExponent, Family::TakeExponent, Family::CompareClass];
+        [Family::Convert, Family::Ldexp, Family::FrexpExponent, Family::CompareClass];
     let is_arithmetic = matches!(inst.class(), Class::Valu | Class::Matrix)
         && register.is_per_lane()
         && (target == FaultTarget::DestinationRegister

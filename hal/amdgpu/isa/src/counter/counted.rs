@@ -1,30 +1,31 @@
-//! Which instructions count in which counters.
+//! The counters that each instruction increments.
 
-use super::{Counter, Counters, Queue, Waits};
+use super::{Counter, Counters, Queue, StoreCounter, Waits};
 use crate::{Class, Encoding, Family, Inst, Opcode};
 
-/// The counters of an instruction, and the queue that it comes back through in each.
+/// Counters that an instruction increments, each with the queue that it completes in.
 type Counted = &'static [(Counter, Queue)];
 
-/// The counter of vector memory, and of flat accesses before gfx10 that all go to vector memory.
+/// Counter and queue of vector memory, also used for flat accesses before gfx10 all of whose addresses
+/// are in vector memory.
 pub const VECTOR_MEMORY: Counted = &[(Counter::Vmcnt, Queue::VectorMemory)];
 
 impl Counters {
-    /// The counters that an instruction increments, and the queue it comes back through. A flat
-    /// access counts in two, since its addresses decide which way it goes; from gfx10 on it comes back
-    /// in order with both.
-    pub fn counted(&self, inst: &Inst) -> Counted {
+    /// The counters that an instruction increments, each with the queue that it completes in. A flat access
+    /// increments two because its addresses decide between vector memory and LDS; from gfx10 on it
+    /// completes in order in both.
+    pub fn incremented_by(&self, inst: &Inst) -> Counted {
         match self.waits {
-            Waits::Together { counts_stores, .. } => counted_together(inst, counts_stores),
-            Waits::Apart => counted_apart(inst),
+            Waits::Combined { stores, .. } => combined(inst, stores),
+            Waits::Separate => separate(inst),
         }
     }
 
-    /// Whether an instruction is a vector load whose way is known, where such loads write their
-    /// registers in order, so that one may follow another into the same ones (LLVM,
-    /// `FeatureVmemWriteVgprInOrder`: not on gfx12, though it counts them in order).
-    pub fn loads_in_order(&self, inst: &Inst) -> bool {
-        matches!(self.waits, Waits::Together { .. })
+    /// Returns `true` for a vector load other than flat on generations where such loads write their
+    /// registers in order, so that two of them may write the same register without a wait in between
+    /// (LLVM, `FeatureVmemWriteVgprInOrder`; gfx12 lacks it, though it counts loads in order).
+    pub fn is_in_order_load(&self, inst: &Inst) -> bool {
+        matches!(self.waits, Waits::Combined { .. })
             && inst.class() == Class::Vmem
             && inst.encoding != Encoding::Flat
             && inst.flags.loads
@@ -32,10 +33,10 @@ impl Counters {
     }
 }
 
-/// Up to gfx11.
-fn counted_together(inst: &Inst, counts_stores: bool) -> Counted {
+/// Counters up to gfx11.
+fn combined(inst: &Inst, stores: StoreCounter) -> Counted {
     match inst.class() {
-        Class::Vmem | Class::Image => vector_memory(inst, counts_stores),
+        Class::Vmem | Class::Image => vector_memory(inst, stores),
         _ if is_lds_direct(inst) => &[(Counter::Expcnt, Queue::LdsDirect)],
         Class::Lds if inst.modifiers.gds => {
             &[(Counter::Lgkmcnt, Queue::GlobalDataShare), (Counter::Expcnt, Queue::GlobalDataShare)]
@@ -49,18 +50,19 @@ fn counted_together(inst: &Inst, counts_stores: bool) -> Counted {
     }
 }
 
-fn vector_memory(inst: &Inst, counts_stores: bool) -> Counted {
-    // LLVM does not count them: nothing waits for them.
+fn vector_memory(inst: &Inst, stores: StoreCounter) -> Counted {
+    // LLVM does not count cache invalidations: nothing waits for them.
     if matches!(inst.operation.opcode(), Opcode::CacheInvalidate | Opcode::WorkgroupCacheInvalidate)
     {
         return &[];
     }
-    let is_store = counts_stores && is_store(inst);
+    let has_vscnt = stores == StoreCounter::Vscnt;
+    let is_store = has_vscnt && is_store(inst);
     match inst.encoding {
         Encoding::Flat if is_store => {
             &[(Counter::Vscnt, Queue::Store), (Counter::Lgkmcnt, Queue::Lds)]
         }
-        Encoding::Flat if counts_stores => {
+        Encoding::Flat if has_vscnt => {
             &[(Counter::Vmcnt, Queue::VectorMemory), (Counter::Lgkmcnt, Queue::Lds)]
         }
         Encoding::Flat => &[(Counter::Vmcnt, Queue::Flat), (Counter::Lgkmcnt, Queue::Flat)],
@@ -70,8 +72,8 @@ fn vector_memory(inst: &Inst, counts_stores: bool) -> Counted {
     }
 }
 
-/// From gfx12 on.
-fn counted_apart(inst: &Inst) -> Counted {
+/// Counters from gfx12 on.
+fn separate(inst: &Inst) -> Counted {
     match inst.class() {
         Class::Vmem => match inst.operation.opcode() {
             Opcode::GlobalInv => &[(Counter::Loadcnt, Queue::VectorMemory)],
@@ -88,10 +90,8 @@ fn counted_apart(inst: &Inst) -> Counted {
                 (_, false) => &[(Counter::Loadcnt, Queue::VectorMemory)],
             },
         },
-        Class::Image if inst.operation.is(Family::IntersectsRays) => {
-            &[(Counter::Bvhcnt, Queue::Bvh)]
-        }
-        Class::Image if inst.operation.is(Family::SamplesImage) => {
+        Class::Image if inst.operation.is(Family::IntersectRay) => &[(Counter::Bvhcnt, Queue::Bvh)],
+        Class::Image if inst.operation.is(Family::SampleImage) => {
             &[(Counter::Samplecnt, Queue::Sample)]
         }
         Class::Image if is_store(inst) => &[(Counter::Storecnt, Queue::Store)],
@@ -104,14 +104,14 @@ fn counted_apart(inst: &Inst) -> Counted {
         }
         Class::Barrier => match inst.operation.opcode() {
             Opcode::SGetBarrierState => &[(Counter::Kmcnt, Queue::ScalarMemory)],
-            Opcode::SBarrierAnswers => &[(Counter::Kmcnt, Queue::Barrier)],
+            Opcode::SBarrierWritesScc => &[(Counter::Kmcnt, Queue::BarrierResult)],
             _ => &[],
         },
         _ => &[],
     }
 }
 
-/// Vector memory that stores, or modifies and returns nothing.
+/// Returns `true` for vector-memory stores and for atomics that do not return the old value.
 fn is_store(inst: &Inst) -> bool {
     let returns = inst.destinations().next().is_some() || inst.modifiers.lds;
     inst.flags.stores && !returns

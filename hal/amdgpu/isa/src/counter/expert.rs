@@ -1,25 +1,26 @@
-//! Expert scheduling mode of gfx12: the hardware no longer keeps vector arithmetic and memory
-//! apart where they meet in vector registers, and `s_wait_alu` must (LLVM, `SIInsertWaitcnts`,
-//! `IsExpertMode`). Between two vector operations the hardware still waits by itself.
+//! Expert scheduling mode of gfx12: the hardware no longer resolves dependences between vector arithmetic
+//! and memory through vector registers, so the program needs `s_wait_alu` (LLVM, `SIInsertWaitcnts`,
+//! `IsExpertMode`). The hardware still resolves dependences between two vector operations.
 
 use crate::{Class, Encoding, Family, Inst, Opcode, Operand};
 
-/// The number of hardware register SCHED_MODE.
+/// Number of the hardware register SCHED_MODE.
 pub const SCHED_MODE: i64 = 26;
 
-/// The value of bits 1:0 of SCHED_MODE that turns the mode on.
+/// Value of bits 1:0 of SCHED_MODE that enables the mode.
 pub const EXPERT: u32 = 2;
 
-/// Operations that complete in order among themselves, and in any order with others.
+/// An execution pipe: its operations complete in order among themselves and in any order relative to other
+/// pipes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pipe {
     /// Vector arithmetic of the core and side units.
     Core,
-    /// Double precision.
+    /// Double-precision arithmetic.
     Double,
     /// Transcendental operations.
     Transcendental,
-    /// Products of matrices.
+    /// Matrix multiplication.
     Matrix,
     /// Flat, global and private memory.
     Flat,
@@ -46,7 +47,7 @@ impl Pipe {
                 Some(Pipe::Double)
             }
             (Class::Valu, _) => Some(Pipe::Core),
-            // They carry waits of their own.
+            // These instructions encode their own waits.
             (Class::Lds, _)
                 if matches!(operation.opcode(), Opcode::LdsDirectLoad | Opcode::LdsParamLoad) =>
             {
@@ -61,45 +62,46 @@ impl Pipe {
         }
     }
 
-    /// Returns `true` for vector arithmetic, which `va_vdst` counts until its results are written.
-    /// `vm_vsrc` counts the others until their sources are read.
+    /// Returns `true` for vector arithmetic, which `va_vdst` counts until its results are written. `vm_vsrc`
+    /// counts memory instructions until their sources are read.
     pub fn is_valu(self) -> bool {
         matches!(self, Pipe::Core | Pipe::Double | Pipe::Transcendental | Pipe::Matrix)
     }
 }
 
-/// What an `s_wait_alu` waits for: that at most this many instructions are left.
+/// The counts of an `s_wait_alu`, which waits until at most this many instructions are pending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AluWait {
-    /// Vector operations whose results are not written; `None` if the field is at its maximum.
+    /// Vector operations with unwritten results; `None` if the field has its maximum value and does not
+    /// wait.
     pub va_vdst: Option<u8>,
-    /// Memory instructions whose vector sources are not read.
+    /// Memory instructions with unread vector sources; `None` as for `va_vdst`.
     pub vm_vsrc: Option<u8>,
 }
 
 impl AluWait {
-    /// What an instruction waits for, if it is an `s_wait_alu`.
+    /// The counts of an instruction; `None` unless it is `s_wait_alu`.
     pub fn of(inst: &Inst) -> Option<AluWait> {
         let field = inst.immediate.filter(|_| inst.operation.opcode() == Opcode::SWaitcntDepctr)?;
-        let part = |position: u32, most: u8| {
-            let count = (field >> position) as u8 & most;
-            (count < most).then_some(count)
+        let count = |position: u32, max: u8| {
+            let count = (field >> position) as u8 & max;
+            (count < max).then_some(count)
         };
-        Some(AluWait { va_vdst: part(12, 15), vm_vsrc: part(2, 7) })
+        Some(AluWait { va_vdst: count(12, 15), vm_vsrc: count(2, 7) })
     }
 }
 
-/// The bits of SCHED_MODE that an instruction writes, by position and mask; `None` if it writes
-/// another register or none.
+/// The position and mask of the bits of SCHED_MODE that an instruction writes; `None` if it does not write
+/// SCHED_MODE.
 pub fn sched_mode_bits(inst: &Inst) -> Option<(u32, u32)> {
     let is_write = matches!(inst.operation.opcode(), Opcode::SSetreg | Opcode::SSetregImm32);
-    let field = inst.immediate.filter(|own| is_write && own & 63 == SCHED_MODE)?;
+    let field = inst.immediate.filter(|field| is_write && field & 63 == SCHED_MODE)?;
     let (position, width) = ((field >> 6 & 31) as u32, (field >> 11 & 31) as u32 + 1);
     Some((position, (((1u64 << width) - 1) as u32) << position))
 }
 
-/// Returns `true` if an instruction may turn the mode on.
-pub fn may_turn_on(inst: &Inst) -> bool {
+/// Returns `true` if an instruction may enable expert scheduling mode.
+pub fn may_enable(inst: &Inst) -> bool {
     let Some((position, mask)) = sched_mode_bits(inst) else { return false };
     match inst.sources().find_map(Operand::constant_bits) {
         Some(value) if inst.operation.opcode() == Opcode::SSetregImm32 => {
@@ -115,7 +117,7 @@ mod tests {
     use crate::testing::inst;
 
     #[test]
-    fn pipes_are_those_of_llvm() {
+    fn pipes_match_llvm() {
         for (line, pipe) in [
             ("v_mov_b32 v0, v1", Some(Pipe::Core)),
             ("v_dual_mov_b32 v0, v1 :: v_dual_mov_b32 v3, v2", Some(Pipe::Core)),
@@ -136,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_where_the_assembler_puts_them() {
+    fn wait_fields_match_the_assembler() {
         for (line, va_vdst, vm_vsrc) in [
             ("s_wait_alu depctr_va_vdst(3)", Some(3), None),
             ("s_wait_alu depctr_vm_vsrc(2)", None, Some(2)),
@@ -150,15 +152,15 @@ mod tests {
     }
 
     #[test]
-    fn instructions_that_turn_the_mode_on_are_recognised() {
-        for (line, turns_on) in [
+    fn instructions_that_may_enable_the_mode_are_recognized() {
+        for (line, expected) in [
             ("s_setreg_imm32_b32 hwreg(HW_REG_WAVE_SCHED_MODE, 0, 2), 2", true),
             ("s_setreg_imm32_b32 hwreg(HW_REG_WAVE_SCHED_MODE, 0, 2), 0", false),
             ("s_setreg_b32 hwreg(HW_REG_WAVE_SCHED_MODE, 0, 2), s0", true),
             ("s_setreg_imm32_b32 hwreg(HW_REG_WAVE_SCHED_MODE, 2, 1), 1", false),
             ("s_setreg_imm32_b32 hwreg(HW_REG_WAVE_MODE, 0, 2), 2", false),
         ] {
-            assert_eq!(may_turn_on(&inst("gfx1201", line)), turns_on, "{line}");
+            assert_eq!(may_enable(&inst("gfx1201", line)), expected, "{line}");
         }
     }
 }

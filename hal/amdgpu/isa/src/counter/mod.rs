@@ -1,7 +1,7 @@
-//! Wait counters: which instructions count in which, in what order they come back, and what the
-//! instructions that wait for them wait for (the ISA documents, "Data dependency resolution"; of
+//! Wait counters: the counters that each instruction increments, the order in which operations complete,
+//! and the counts that wait instructions wait for (the ISA documents, "Data dependency resolution";
 //! RDNA4's, "Dependency resolution: required independent instructions"). LLVM's `SIInsertWaitcnts`
-//! says what compilers honour of it.
+//! defines what compilers rely on.
 
 mod counted;
 pub mod expert;
@@ -11,34 +11,35 @@ pub use counted::VECTOR_MEMORY;
 use crate::{Class, Generation, Inst, Opcode, Register, Value};
 use std::fmt;
 
-/// A counter of operations of a wave that are under way.
+/// A counter of outstanding operations of a wave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Counter {
-    /// Vector memory up to gfx11: loads, stores and atomics; from gfx10 on, only what returns data.
+    /// Vector memory up to gfx11: loads, stores and atomics; from gfx10 on, only operations that return
+    /// data.
     Vmcnt,
     /// LDS, global data share, scalar memory and messages, up to gfx11.
     Lgkmcnt,
-    /// Exports, the data of global-data-share operations, and from gfx11 on LDS-direct loads.
+    /// Exports, reads of the data of global-data-share operations, and from gfx11 on LDS-direct loads.
     Expcnt,
-    /// gfx10 and gfx11: vector stores, and atomics that return nothing.
+    /// gfx10 and gfx11: vector stores and atomics without return value.
     Vscnt,
-    /// gfx12: vector memory that returns data, but for images that are sampled and rays, and
+    /// gfx12: vector memory that returns data, except image sampling and ray intersection, and
     /// `global_inv`.
     Loadcnt,
-    /// gfx12: images that are sampled.
+    /// gfx12: image sampling.
     Samplecnt,
-    /// gfx12: intersections of rays.
+    /// gfx12: ray intersection.
     Bvhcnt,
-    /// gfx12: vector stores, atomics that return nothing, `global_wb` and `global_wbinv`.
+    /// gfx12: vector stores, atomics without return value, `global_wb` and `global_wbinv`.
     Storecnt,
     /// gfx12: LDS.
     Dscnt,
-    /// gfx12: scalar memory, messages, and what barriers answer.
+    /// gfx12: scalar memory, messages, and results of barrier instructions.
     Kmcnt,
 }
 
 impl Counter {
-    /// Its name in the instructions that wait for it.
+    /// The name of the counter in wait instructions.
     pub fn name(self) -> &'static str {
         match self {
             Counter::Vmcnt => "vmcnt",
@@ -54,7 +55,7 @@ impl Counter {
         }
     }
 
-    /// All of them, in the order of their declaration.
+    /// All counters in declaration order.
     const ALL: [Counter; 10] = [
         Counter::Vmcnt,
         Counter::Lgkmcnt,
@@ -75,19 +76,19 @@ impl fmt::Display for Counter {
     }
 }
 
-/// Operations of one queue come back in the order they were issued, those of different queues in
-/// any order.
+/// A completion queue: operations of one queue complete in issue order, operations of different queues in
+/// any order. [`Queue::is_ordered`] has the exceptions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Queue {
-    /// Vector memory that returns data, and stores where they do not count for themselves.
+    /// Vector memory that returns data; also stores on generations without a store counter.
     VectorMemory,
-    /// Images that are sampled, where they count for themselves.
+    /// Image sampling, on generations with a separate counter for it.
     Sample,
-    /// Intersections of rays, where they count for themselves.
+    /// Ray intersection, on generations with a separate counter for it.
     Bvh,
-    /// Stores to memory where they count for themselves.
+    /// Stores to memory, on generations with a store counter.
     Store,
-    /// Stores to private memory where stores count for themselves.
+    /// Stores to private memory, on generations with a store counter.
     PrivateStore,
     /// The local data share.
     Lds,
@@ -95,72 +96,93 @@ pub enum Queue {
     GlobalDataShare,
     /// LDS-direct loads.
     LdsDirect,
-    /// Scalar memory; it has no order even within itself.
+    /// Scalar memory, whose operations complete in any order.
     ScalarMemory,
     /// Messages.
     Message,
-    /// What the signal to a barrier, or leaving it, answers in SCC.
-    Barrier,
-    /// Flat accesses before gfx10, as long as it is not known which way they go.
+    /// The SCC result of signalling or leaving a barrier.
+    BarrierResult,
+    /// Flat accesses before gfx10 that may go to vector memory or LDS.
     Flat,
 }
 
 impl Queue {
-    /// Whether operations of this queue come back in the order they were issued.
+    /// Returns `true` if operations of this queue complete in issue order.
     pub fn is_ordered(self) -> bool {
         !matches!(self, Queue::ScalarMemory | Queue::Flat)
     }
 }
 
-/// Bits of a counter in the immediate field of `s_waitcnt`: a low part and a high one, each by its
-/// position and its width.
+/// A bit field of an immediate.
 #[derive(Clone, Copy, Debug)]
-struct Bits {
-    low: (u32, u32),
-    high: (u32, u32),
+struct Field {
+    position: u32,
+    width: u32,
 }
 
-impl Bits {
-    const fn new(position: u32, width: u32) -> Bits {
-        Bits { low: (position, width), high: (0, 0) }
-    }
-
-    fn most(self) -> u8 {
-        mask(self.low.1 + self.high.1)
-    }
-
-    fn of(self, field: u16) -> u8 {
-        let part = |(position, width): (u32, u32)| (field >> position) as u8 & mask(width);
-        part(self.low) | part(self.high) << self.low.1
+impl Field {
+    fn extract(self, immediate: u16) -> u8 {
+        (immediate >> self.position) as u8 & mask(self.width)
     }
 }
 
+/// The bits of a counter in the immediate of `s_waitcnt`, in one or two parts.
+#[derive(Clone, Copy, Debug)]
+struct CounterBits {
+    low: Field,
+    high: Field,
+}
+
+impl CounterBits {
+    const fn new(position: u32, width: u32) -> CounterBits {
+        CounterBits { low: Field { position, width }, high: Field { position: 0, width: 0 } }
+    }
+
+    /// The maximum value.
+    fn max(self) -> u8 {
+        mask(self.low.width + self.high.width)
+    }
+
+    fn extract(self, immediate: u16) -> u8 {
+        self.low.extract(immediate) | self.high.extract(immediate) << self.low.width
+    }
+}
+
+/// The lowest `width` bits.
 fn mask(width: u32) -> u8 {
     ((1u16 << width) - 1) as u8
 }
 
-/// The wait counters of a generation: where instructions that wait have them (LLVM,
-/// `AMDGPUBaseInfo`, "Waitcnt"; the tests ask the assembler), and what counts in them.
+/// The wait counters of a generation: the instructions that increment them, and the encoding of the
+/// instructions that wait for them (LLVM, `AMDGPUBaseInfo`, "Waitcnt"; tests compare with the assembler).
 #[derive(Clone, Copy, Debug)]
 pub struct Counters {
     waits: Waits,
-    /// Whether VALU that names half of a vector register touches all of it (LLVM,
-    /// `FeatureD16Writes32BitVgpr`): only then are there waits for halves at all.
+    /// VALU instructions that name half of a vector register access all of it (LLVM,
+    /// `FeatureD16Writes32BitVgpr`). Without it, no waits for register halves are needed.
     valu_merges_halves: bool,
 }
 
-/// How a generation waits.
+/// The wait instructions of a generation.
 #[derive(Clone, Copy, Debug)]
 enum Waits {
-    /// Up to gfx11: `s_waitcnt` waits for all, but that stores may count for themselves, and
-    /// `s_waitcnt_vscnt` waits for those.
-    Together { vmcnt: Bits, lgkmcnt: Bits, expcnt: Bits, counts_stores: bool },
-    /// gfx12: each counter has an instruction, two pairs have one too.
-    Apart,
+    /// Up to gfx11: `s_waitcnt` waits for all counters but vscnt, `s_waitcnt_vscnt` for that.
+    Combined { vmcnt: CounterBits, lgkmcnt: CounterBits, expcnt: CounterBits, stores: StoreCounter },
+    /// gfx12: one instruction for each counter, and combined ones for two pairs of counters.
+    Separate,
+}
+
+/// The counter of vector stores up to gfx11.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum StoreCounter {
+    /// The counter of loads (up to gfx9).
+    Vmcnt,
+    /// A counter for stores only (gfx10 and gfx11).
+    Vscnt,
 }
 
 /// The counters of gfx12 with the widths of their fields.
-const APART: [(Counter, u32); 7] = [
+const SEPARATE: [(Counter, u32); 7] = [
     (Counter::Loadcnt, 6),
     (Counter::Samplecnt, 6),
     (Counter::Bvhcnt, 3),
@@ -171,82 +193,87 @@ const APART: [(Counter, u32); 7] = [
 ];
 
 impl Counters {
-    /// Those of a generation. None for gfx12.5, whose counters are others.
+    /// The wait counters of a generation; `None` for gfx12.5, whose counters are not implemented.
     pub(crate) fn of(generation: Generation) -> Option<Counters> {
-        let expcnt = Bits::new(4, 3);
-        let vmcnt = Bits { low: (0, 4), high: (14, 2) };
-        let counts_stores = generation >= Generation::Gfx10;
-        let together =
-            |vmcnt, lgkmcnt, expcnt| Waits::Together { vmcnt, lgkmcnt, expcnt, counts_stores };
+        let expcnt = CounterBits::new(4, 3);
+        let vmcnt = CounterBits {
+            low: Field { position: 0, width: 4 },
+            high: Field { position: 14, width: 2 },
+        };
+        let stores =
+            if generation >= Generation::Gfx10 { StoreCounter::Vscnt } else { StoreCounter::Vmcnt };
+        let combined = |vmcnt, lgkmcnt, expcnt| Waits::Combined { vmcnt, lgkmcnt, expcnt, stores };
         let waits = match generation {
             Generation::Gfx6 | Generation::Gfx7 | Generation::Gfx8 => {
-                together(Bits::new(0, 4), Bits::new(8, 4), expcnt)
+                combined(CounterBits::new(0, 4), CounterBits::new(8, 4), expcnt)
             }
             Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => {
-                together(vmcnt, Bits::new(8, 4), expcnt)
+                combined(vmcnt, CounterBits::new(8, 4), expcnt)
             }
-            Generation::Gfx10 => together(vmcnt, Bits::new(8, 6), expcnt),
-            Generation::Gfx11 => together(Bits::new(10, 6), Bits::new(4, 6), Bits::new(0, 3)),
-            Generation::Gfx12 => Waits::Apart,
+            Generation::Gfx10 => combined(vmcnt, CounterBits::new(8, 6), expcnt),
+            Generation::Gfx11 => {
+                combined(CounterBits::new(10, 6), CounterBits::new(4, 6), CounterBits::new(0, 3))
+            }
+            Generation::Gfx12 => Waits::Separate,
             Generation::Gfx125 => return None,
         };
         Some(Counters { waits, valu_merges_halves: generation >= Generation::Gfx11 })
     }
 
-    /// Returns `true` if an instruction that names half of a vector register must also wait for what
-    /// is on its way to the other half: VALU reads and writes the whole register, so a load that
-    /// arrives in between would be lost. Memory instructions access the half alone.
+    /// Returns `true` if an instruction that names half of a vector register must also wait for pending
+    /// loads of the other half: VALU reads and writes the whole register and would overwrite a load that
+    /// arrives in between. Memory instructions access only the half.
     pub fn waits_for_whole_registers(&self, inst: &Inst) -> bool {
         self.valu_merges_halves && matches!(inst.class(), Class::Valu | Class::Matrix)
     }
 
-    /// The counters that there are.
+    /// The counters that exist on the generation.
     pub fn all(&self) -> impl Iterator<Item = Counter> + use<> {
-        let own = *self;
-        Counter::ALL.into_iter().filter(move |counter| own.most(*counter) > 0)
+        let counters = *self;
+        Counter::ALL.into_iter().filter(move |counter| counters.max_count(*counter) > 0)
     }
 
-    /// The most operations that a counter counts; hardware issues no further one before one has come
-    /// back. 0 where there is no such counter.
-    pub fn most(&self, counter: Counter) -> u8 {
+    /// The maximum value of a counter, at which hardware issues no further operation before one has
+    /// completed. 0 if the counter does not exist.
+    pub fn max_count(&self, counter: Counter) -> u8 {
         match (self.waits, counter) {
-            (Waits::Together { vmcnt, .. }, Counter::Vmcnt) => vmcnt.most(),
-            (Waits::Together { lgkmcnt, .. }, Counter::Lgkmcnt) => lgkmcnt.most(),
-            (Waits::Together { expcnt, .. }, Counter::Expcnt) => expcnt.most(),
-            (Waits::Together { counts_stores: true, .. }, Counter::Vscnt) => mask(6),
-            (Waits::Together { .. }, _) => 0,
-            (Waits::Apart, counter) => {
-                let width = APART.iter().find(|(own, _)| *own == counter);
+            (Waits::Combined { vmcnt, .. }, Counter::Vmcnt) => vmcnt.max(),
+            (Waits::Combined { lgkmcnt, .. }, Counter::Lgkmcnt) => lgkmcnt.max(),
+            (Waits::Combined { expcnt, .. }, Counter::Expcnt) => expcnt.max(),
+            (Waits::Combined { stores: StoreCounter::Vscnt, .. }, Counter::Vscnt) => mask(6),
+            (Waits::Combined { .. }, _) => 0,
+            (Waits::Separate, counter) => {
+                let width = SEPARATE.iter().find(|(separate, _)| *separate == counter);
                 width.map_or(0, |(_, width)| mask(*width))
             }
         }
     }
 
     /// The counter of loads from vector memory.
-    pub fn of_loads(&self) -> Counter {
+    pub fn load_counter(&self) -> Counter {
         match self.waits {
-            Waits::Together { .. } => Counter::Vmcnt,
-            Waits::Apart => Counter::Loadcnt,
+            Waits::Combined { .. } => Counter::Vmcnt,
+            Waits::Separate => Counter::Loadcnt,
         }
     }
 
-    /// The counts that an instruction waits for, if it is one that waits for counters. A count
-    /// that it takes from a scalar register is not known, and proves nothing.
-    pub fn waits(&self, inst: &Inst) -> Option<WaitCounts> {
+    /// The counts that an instruction waits for; `None` if it does not wait for counters. A count in a
+    /// scalar register is unknown, so that the instruction guarantees nothing.
+    pub fn wait_counts(&self, inst: &Inst) -> Option<WaitCounts> {
         let opcode = inst.operation.opcode();
         if opcode == Opcode::SWaitIdle {
-            return Some(WaitCounts::of(self.all().map(|counter| (counter, 0))));
+            return Some(WaitCounts::new(self.all().map(|counter| (counter, 0))));
         }
-        let field = inst.immediate? as u16;
+        let immediate = inst.immediate? as u16;
         match self.waits {
-            Waits::Together { vmcnt, lgkmcnt, expcnt, .. } if opcode == Opcode::SWaitcnt => {
-                Some(WaitCounts::of([
-                    (Counter::Vmcnt, vmcnt.of(field)),
-                    (Counter::Lgkmcnt, lgkmcnt.of(field)),
-                    (Counter::Expcnt, expcnt.of(field)),
+            Waits::Combined { vmcnt, lgkmcnt, expcnt, .. } if opcode == Opcode::SWaitcnt => {
+                Some(WaitCounts::new([
+                    (Counter::Vmcnt, vmcnt.extract(immediate)),
+                    (Counter::Lgkmcnt, lgkmcnt.extract(immediate)),
+                    (Counter::Expcnt, expcnt.extract(immediate)),
                 ]))
             }
-            Waits::Together { .. } => {
+            Waits::Combined { .. } => {
                 let counter = match opcode {
                     Opcode::SWaitcntVmcnt => Counter::Vmcnt,
                     Opcode::SWaitcntLgkmcnt => Counter::Lgkmcnt,
@@ -254,80 +281,82 @@ impl Counters {
                     Opcode::SWaitcntVscnt => Counter::Vscnt,
                     _ => return None,
                 };
-                let null = |value: &Value| matches!(value, Value::Register(range) if range.first == Register::Null);
-                let is_known = inst.operands.first().is_some_and(|operand| null(&operand.value));
-                let count = (counter, field.min(u8::MAX.into()) as u8);
-                Some(WaitCounts::of(is_known.then_some(count)))
+                let is_null = |value: &Value| matches!(value, Value::Register(range) if range.first == Register::Null);
+                let is_known = inst.operands.first().is_some_and(|operand| is_null(&operand.value));
+                let count = (counter, immediate.min(u8::MAX.into()) as u8);
+                Some(WaitCounts::new(is_known.then_some(count)))
             }
-            Waits::Apart => {
-                let (high, low) = (Bits::new(8, 6).of(field), Bits::new(0, 6).of(field));
-                Some(match opcode {
-                    Opcode::SWaitLoadcntDscnt => {
-                        WaitCounts::of([(Counter::Loadcnt, high), (Counter::Dscnt, low)])
-                    }
-                    Opcode::SWaitStorecntDscnt => {
-                        WaitCounts::of([(Counter::Storecnt, high), (Counter::Dscnt, low)])
-                    }
-                    _ => {
-                        let counter = match opcode {
-                            Opcode::SWaitLoadcnt => Counter::Loadcnt,
-                            Opcode::SWaitSamplecnt => Counter::Samplecnt,
-                            Opcode::SWaitBvhcnt => Counter::Bvhcnt,
-                            Opcode::SWaitExpcnt => Counter::Expcnt,
-                            Opcode::SWaitStorecnt => Counter::Storecnt,
-                            Opcode::SWaitDscnt => Counter::Dscnt,
-                            Opcode::SWaitKmcnt => Counter::Kmcnt,
-                            _ => return None,
-                        };
-                        WaitCounts::of([(counter, field as u8 & self.most(counter))])
-                    }
-                })
-            }
+            Waits::Separate => self.separate_wait_counts(opcode, immediate),
         }
     }
 
-    /// Operations that an instruction proves to have come back without waiting for their counter:
-    /// who has passed a barrier has got the answer to its signal (LLVM, `tryClearSCCWriteEvent`).
-    pub fn settles(&self, inst: &Inst) -> Option<Queue> {
-        (inst.operation.opcode() == Opcode::SBarrierWait).then_some(Queue::Barrier)
+    /// The counts that a wait instruction of gfx12 waits for.
+    fn separate_wait_counts(&self, opcode: Opcode, immediate: u16) -> Option<WaitCounts> {
+        let high = Field { position: 8, width: 6 }.extract(immediate);
+        let low = Field { position: 0, width: 6 }.extract(immediate);
+        let counter = match opcode {
+            Opcode::SWaitLoadcntDscnt => {
+                return Some(WaitCounts::new([(Counter::Loadcnt, high), (Counter::Dscnt, low)]));
+            }
+            Opcode::SWaitStorecntDscnt => {
+                return Some(WaitCounts::new([(Counter::Storecnt, high), (Counter::Dscnt, low)]));
+            }
+            Opcode::SWaitLoadcnt => Counter::Loadcnt,
+            Opcode::SWaitSamplecnt => Counter::Samplecnt,
+            Opcode::SWaitBvhcnt => Counter::Bvhcnt,
+            Opcode::SWaitExpcnt => Counter::Expcnt,
+            Opcode::SWaitStorecnt => Counter::Storecnt,
+            Opcode::SWaitDscnt => Counter::Dscnt,
+            Opcode::SWaitKmcnt => Counter::Kmcnt,
+            _ => return None,
+        };
+        Some(WaitCounts::new([(counter, immediate as u8 & self.max_count(counter))]))
     }
 
-    /// The assembler's text that waits until each of these counters is at most its count, in as few
-    /// lines as it takes. Counters that there are not are left out, since what would count in them
-    /// counts in others; so are counts that a counter never exceeds. Of a counter named twice the
-    /// lower count holds.
-    pub fn wait_for(&self, counts: &[(Counter, u8)]) -> String {
-        let wanted = |counter: Counter| {
-            let own = counts.iter().filter(|(own, _)| *own == counter).map(|(_, count)| *count);
-            own.min().filter(|count| *count < self.most(counter))
+    /// The queue whose operations have completed once an instruction has executed, without a wait for
+    /// their counter: a wave that has passed a barrier has received the result of its signal (LLVM,
+    /// `tryClearSCCWriteEvent`).
+    pub fn completed_queue(&self, inst: &Inst) -> Option<Queue> {
+        (inst.operation.opcode() == Opcode::SBarrierWait).then_some(Queue::BarrierResult)
+    }
+
+    /// The assembler text of the shortest sequence that waits until each counter is at most its count.
+    /// Counters that do not exist on the generation are skipped, since their operations use other counters;
+    /// so are counts that a counter never exceeds. If a counter occurs twice, the lower count applies.
+    pub fn wait_instructions(&self, counts: &[(Counter, u8)]) -> String {
+        let required = |counter: Counter| {
+            let given =
+                counts.iter().filter(|(given, _)| *given == counter).map(|(_, count)| *count);
+            given.min().filter(|count| *count < self.max_count(counter))
         };
         let mut lines = Vec::new();
         match self.waits {
-            Waits::Together { .. } => {
-                let named = [Counter::Vmcnt, Counter::Expcnt, Counter::Lgkmcnt]
+            Waits::Combined { .. } => {
+                let fields: String = [Counter::Vmcnt, Counter::Expcnt, Counter::Lgkmcnt]
                     .into_iter()
-                    .filter_map(|counter| Some(format!(" {counter}({})", wanted(counter)?)));
-                let named: String = named.collect();
-                if !named.is_empty() {
-                    lines.push(format!("s_waitcnt{named}"));
+                    .filter_map(|counter| Some(format!(" {counter}({})", required(counter)?)))
+                    .collect();
+                if !fields.is_empty() {
+                    lines.push(format!("s_waitcnt{fields}"));
                 }
-                if let Some(count) = wanted(Counter::Vscnt) {
+                if let Some(count) = required(Counter::Vscnt) {
                     lines.push(format!("s_waitcnt_vscnt null, {count:#x}"));
                 }
             }
-            Waits::Apart => {
-                let mut single = APART.map(|(counter, _)| (counter, wanted(counter)));
-                for own in [Counter::Loadcnt, Counter::Storecnt] {
-                    let [first, second] = [own, Counter::Dscnt].map(|own| {
-                        single.iter().position(|(counter, _)| *counter == own).unwrap_or_default()
+            Waits::Separate => {
+                let mut remaining = SEPARATE.map(|(counter, _)| (counter, required(counter)));
+                for paired in [Counter::Loadcnt, Counter::Storecnt] {
+                    let [first, second] = [paired, Counter::Dscnt].map(|wanted| {
+                        let position = remaining.iter().position(|(counter, _)| *counter == wanted);
+                        position.unwrap_or_default()
                     });
-                    if let (Some(high), Some(low)) = (single[first].1, single[second].1) {
-                        let field = u16::from(high) << 8 | u16::from(low);
-                        lines.push(format!("s_wait_{own}_dscnt {field:#x}"));
-                        (single[first].1, single[second].1) = (None, None);
+                    if let (Some(high), Some(low)) = (remaining[first].1, remaining[second].1) {
+                        let immediate = u16::from(high) << 8 | u16::from(low);
+                        lines.push(format!("s_wait_{paired}_dscnt {immediate:#x}"));
+                        (remaining[first].1, remaining[second].1) = (None, None);
                     }
                 }
-                for (counter, count) in single {
+                for (counter, count) in remaining {
                     lines.extend(count.map(|count| format!("s_wait_{counter} {count:#x}")));
                 }
             }
@@ -336,25 +365,25 @@ impl Counters {
     }
 }
 
-/// What an instruction waits for: that counters are at most this.
+/// The counts that a wait instruction waits for: upper bounds of counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WaitCounts {
-    /// By the number of the counter.
-    most: [Option<u8>; Counter::ALL.len()],
+    /// Upper bounds, indexed by [`Counter`].
+    bounds: [Option<u8>; Counter::ALL.len()],
 }
 
 impl WaitCounts {
-    fn of(counts: impl IntoIterator<Item = (Counter, u8)>) -> WaitCounts {
-        let mut own = WaitCounts::default();
+    fn new(counts: impl IntoIterator<Item = (Counter, u8)>) -> WaitCounts {
+        let mut waited = WaitCounts::default();
         for (counter, count) in counts {
-            own.most[counter as usize] = Some(count);
+            waited.bounds[counter as usize] = Some(count);
         }
-        own
+        waited
     }
 
-    /// The most that `counter` may be afterwards; `None` if the instruction does not say.
+    /// The maximum value of `counter` after the wait; `None` if the instruction does not wait for it.
     pub fn at_most(self, counter: Counter) -> Option<u8> {
-        self.most[counter as usize]
+        self.bounds[counter as usize]
     }
 }
 

@@ -1,10 +1,10 @@
-//! What the assembler says of waits, and what counts where.
+//! Encodings of waits, compared with the assembler, and the counters that instructions increment.
 
 use super::*;
 use crate::{Isa, Pc};
 
-/// Those where one instruction waits for most counters.
-const TOGETHER: [&str; 4] = ["gfx90a", "gfx942", "gfx1030", "gfx1100"];
+/// Targets with a combined `s_waitcnt`.
+const COMBINED: [&str; 4] = ["gfx90a", "gfx942", "gfx1030", "gfx1100"];
 
 fn isa(target: &str) -> Isa {
     Isa::new(&target.parse().unwrap()).unwrap()
@@ -14,7 +14,7 @@ fn counters(isa: &Isa) -> Counters {
     Counters::of(isa.target().generation()).unwrap()
 }
 
-/// What the instructions of a text wait for, taken together.
+/// The lowest count for each counter that the instructions of a text wait for.
 fn all_waited(isa: &Isa, text: &str) -> Vec<(Counter, u8)> {
     let bytes = isa.assemble(text).unwrap();
     let mut counts = [None; Counter::ALL.len()];
@@ -22,24 +22,24 @@ fn all_waited(isa: &Isa, text: &str) -> Vec<(Counter, u8)> {
     while at < bytes.len() {
         let inst = isa.decode(&bytes[at..], Pc(0)).unwrap();
         at += usize::from(inst.size);
-        let own = counters(isa).waits(&inst).unwrap();
+        let waited = counters(isa).wait_counts(&inst).unwrap();
         for (count, counter) in counts.iter_mut().zip(Counter::ALL) {
-            *count = [*count, own.at_most(counter)].into_iter().flatten().min();
+            *count = [*count, waited.at_most(counter)].into_iter().flatten().min();
         }
     }
     let known = counts.into_iter().zip(Counter::ALL);
     known.filter_map(|(count, counter)| Some((counter, count?))).collect()
 }
 
-/// Of vmcnt, lgkmcnt, expcnt and vscnt.
+/// The counts of vmcnt, lgkmcnt, expcnt and vscnt that a text waits for.
 fn waited(isa: &Isa, text: &str) -> [Option<u8>; 4] {
     let waited = all_waited(isa, text);
     [Counter::Vmcnt, Counter::Lgkmcnt, Counter::Expcnt, Counter::Vscnt]
-        .map(|counter| waited.iter().find(|(own, _)| *own == counter).map(|(_, count)| *count))
+        .map(|counter| waited.iter().find(|(found, _)| *found == counter).map(|(_, count)| *count))
 }
 
 #[test]
-fn each_counter_of_gfx12_has_its_instruction_and_two_pairs_have_one() {
+fn gfx12_wait_instructions_give_their_counts() {
     use Counter::*;
     let isa = isa("gfx1201");
     for (line, expected) in [
@@ -57,13 +57,13 @@ fn each_counter_of_gfx12_has_its_instruction_and_two_pairs_have_one() {
     }
     let idle = all_waited(&isa, "s_wait_idle");
     assert!(idle.len() == 7 && idle.iter().all(|(_, count)| *count == 0), "{idle:?}");
-    // The instruction that older generations wait with decodes, and proves nothing.
+    // The `s_waitcnt` of older generations decodes on gfx12 but does not wait for its counters.
     let bytes = isa.assemble("s_waitcnt 0").unwrap();
-    assert_eq!(counters(&isa).waits(&isa.decode(&bytes, Pc(0)).unwrap()), None);
+    assert_eq!(counters(&isa).wait_counts(&isa.decode(&bytes, Pc(0)).unwrap()), None);
 }
 
 #[test]
-fn the_text_of_waits_of_gfx12_takes_few_lines_and_waits_for_what_was_asked() {
+fn gfx12_wait_text_is_short_and_waits_for_the_given_counts() {
     use Counter::*;
     let isa = isa("gfx1201");
     for (counts, lines) in [
@@ -75,18 +75,20 @@ fn the_text_of_waits_of_gfx12_takes_few_lines_and_waits_for_what_was_asked() {
         (vec![(Kmcnt, 31)], 0),
         (vec![(Vmcnt, 0), (Lgkmcnt, 0)], 0),
     ] {
-        let text = counters(&isa).wait_for(&counts);
+        let text = counters(&isa).wait_instructions(&counts);
         assert_eq!(text.lines().count(), lines, "{text}");
         let found = all_waited(&isa, &text);
-        let mut asked: Vec<_> =
-            counts.into_iter().filter(|(own, count)| *count < counters(&isa).most(*own)).collect();
-        asked.sort();
-        assert_eq!(found, asked, "{text}");
+        let mut expected: Vec<_> = counts
+            .into_iter()
+            .filter(|(counter, count)| *count < counters(&isa).max_count(*counter))
+            .collect();
+        expected.sort();
+        assert_eq!(found, expected, "{text}");
     }
 }
 
 #[test]
-fn each_kind_of_memory_counts_in_its_counter_of_gfx12() {
+fn gfx12_memory_instructions_increment_their_counters() {
     use Counter::*;
     for (line, expected) in [
         ("global_load_b32 v0, v1, s[2:3]", &[Loadcnt][..]),
@@ -125,35 +127,34 @@ fn each_kind_of_memory_counts_in_its_counter_of_gfx12() {
             &[Bvhcnt],
         ),
     ] {
-        assert_eq!(counted("gfx1201", line), expected, "{line}");
+        assert_eq!(incremented("gfx1201", line), expected, "{line}");
     }
 }
 
 #[test]
-fn the_fields_of_s_waitcnt_are_where_the_assembler_puts_them() {
-    for target in TOGETHER {
+fn s_waitcnt_fields_match_the_assembler() {
+    for target in COMBINED {
         let isa = isa(target);
-        let most = if isa.target().generation() < Generation::Gfx10 { 15 } else { 63 };
+        let lgkmcnt_max = if isa.target().generation() < Generation::Gfx10 { 15 } else { 63 };
         for (line, counts) in [
             ("s_waitcnt vmcnt(37) expcnt(5) lgkmcnt(9)", [37, 9, 5]),
-            ("s_waitcnt vmcnt(0)", [0, most, 7]),
+            ("s_waitcnt vmcnt(0)", [0, lgkmcnt_max, 7]),
             ("s_waitcnt lgkmcnt(1)", [63, 1, 7]),
-            ("s_waitcnt expcnt(3)", [63, most, 3]),
+            ("s_waitcnt expcnt(3)", [63, lgkmcnt_max, 3]),
         ] {
             let [vmcnt, lgkmcnt, expcnt] = counts.map(Some);
             let expected = [vmcnt, lgkmcnt, expcnt, None];
             assert_eq!(waited(&isa, line), expected, "{target} {line}");
         }
-        let most = |counter: Counter| counters(&isa).most(counter);
-        assert_eq!(most(Counter::Vmcnt), 63);
-        assert_eq!(most(Counter::Expcnt), 7);
+        assert_eq!(counters(&isa).max_count(Counter::Vmcnt), 63);
+        assert_eq!(counters(&isa).max_count(Counter::Expcnt), 7);
     }
     let nop = isa("gfx90a").decode(&[0, 0, 0x80, 0xbf], Pc(0)).unwrap();
-    assert_eq!(counters(&isa("gfx90a")).waits(&nop), None);
+    assert_eq!(counters(&isa("gfx90a")).wait_counts(&nop), None);
 }
 
 #[test]
-fn counters_have_waits_of_their_own_from_gfx10_on() {
+fn single_counter_waits_from_gfx10_on_give_their_count() {
     for target in ["gfx1030", "gfx1100"] {
         let isa = isa(target);
         for (line, expected) in [
@@ -165,16 +166,16 @@ fn counters_have_waits_of_their_own_from_gfx10_on() {
             assert_eq!(waited(&isa, line), expected, "{target} {line}");
         }
     }
-    // What a register holds is not known.
+    // The content of a register is unknown.
     assert_eq!(waited(&isa("gfx1030"), "s_waitcnt_vscnt s4, 0x0"), [None; 4]);
 }
 
 #[test]
-fn the_text_of_waits_assembles_and_waits_for_what_was_asked() {
+fn wait_text_assembles_and_waits_for_the_given_counts() {
     use Counter::{Expcnt, Lgkmcnt, Vmcnt, Vscnt};
-    for target in TOGETHER {
+    for target in COMBINED {
         let isa = isa(target);
-        let has_stores = counters(&isa).most(Vscnt) > 0;
+        let has_vscnt = counters(&isa).max_count(Vscnt) > 0;
         for counts in [
             vec![(Vmcnt, 0)],
             vec![(Lgkmcnt, 3), (Vmcnt, 40)],
@@ -182,31 +183,31 @@ fn the_text_of_waits_assembles_and_waits_for_what_was_asked() {
             vec![(Vmcnt, 0), (Lgkmcnt, 0), (Expcnt, 0), (Vscnt, 0)],
             vec![(Lgkmcnt, 5), (Lgkmcnt, 2)],
         ] {
-            let text = counters(&isa).wait_for(&counts);
+            let text = counters(&isa).wait_instructions(&counts);
             let found = waited(&isa, &text);
             for (counter, count) in counts {
                 let all = [Vmcnt, Lgkmcnt, Expcnt, Vscnt];
-                let place = all.iter().position(|own| *own == counter).unwrap();
-                if counter == Vscnt && !has_stores {
-                    assert_eq!(found[place], None, "{target} {text}");
+                let index = all.iter().position(|listed| *listed == counter).unwrap();
+                if counter == Vscnt && !has_vscnt {
+                    assert_eq!(found[index], None, "{target} {text}");
                 } else {
-                    assert!(found[place].is_some_and(|own| own <= count), "{target} {text}");
+                    assert!(found[index].is_some_and(|found| found <= count), "{target} {text}");
                 }
             }
         }
-        assert_eq!(counters(&isa).wait_for(&[(Vmcnt, 63), (Expcnt, 7)]), "");
+        assert_eq!(counters(&isa).wait_instructions(&[(Vmcnt, 63), (Expcnt, 7)]), "");
     }
 }
 
-fn counted(target: &str, line: &str) -> Vec<Counter> {
+fn incremented(target: &str, line: &str) -> Vec<Counter> {
     let isa = isa(target);
     let bytes = isa.assemble(line).unwrap_or_else(|error| panic!("{target} {line}: {error}"));
     let inst = isa.decode(&bytes, Pc(0)).unwrap();
-    counters(&isa).counted(&inst).iter().map(|own| own.0).collect()
+    counters(&isa).incremented_by(&inst).iter().map(|(counter, _)| *counter).collect()
 }
 
 #[test]
-fn each_kind_of_memory_counts_in_its_counter() {
+fn gfx9_memory_instructions_increment_their_counters() {
     use Counter::{Expcnt, Lgkmcnt, Vmcnt};
     for (line, expected) in [
         ("global_load_dword v0, v1, s[2:3]", &[Vmcnt][..]),
@@ -220,19 +221,19 @@ fn each_kind_of_memory_counts_in_its_counter() {
         ("s_sendmsg sendmsg(MSG_INTERRUPT)", &[Lgkmcnt]),
         ("v_mov_b32 v0, v1", &[]),
     ] {
-        assert_eq!(counted("gfx90a", line), expected, "{line}");
+        assert_eq!(incremented("gfx90a", line), expected, "{line}");
     }
     for (line, expected) in [
         ("global_store_dword v1, v0, s[2:3]", &[Vmcnt][..]),
         ("buffer_wbl2 sc0 sc1", &[Vmcnt]),
         ("buffer_inv sc0 sc1", &[]),
     ] {
-        assert_eq!(counted("gfx942", line), expected, "{line}");
+        assert_eq!(incremented("gfx942", line), expected, "{line}");
     }
 }
 
 #[test]
-fn stores_count_for_themselves_from_gfx10_on() {
+fn stores_increment_vscnt_from_gfx10_on() {
     use Counter::{Expcnt, Lgkmcnt, Vmcnt, Vscnt};
     for (line, expected) in [
         ("global_load_b32 v0, v1, s[2:3]", &[Vmcnt][..]),
@@ -253,13 +254,13 @@ fn stores_count_for_themselves_from_gfx10_on() {
         ("lds_param_load v0, attr0.x", &[Expcnt]),
         ("image_load v[0:3], v[0:1], s[0:7] dmask:0xf dim:SQ_RSRC_IMG_2D", &[Vmcnt]),
     ] {
-        assert_eq!(counted("gfx1100", line), expected, "{line}");
+        assert_eq!(incremented("gfx1100", line), expected, "{line}");
     }
     for (line, expected) in [
         ("buffer_load_dword v0, s[4:7], 0 offen lds", &[Vmcnt][..]),
         ("buffer_gl1_inv", &[]),
         ("global_store_dword v1, v0, s[2:3]", &[Vscnt]),
     ] {
-        assert_eq!(counted("gfx1030", line), expected, "{line}");
+        assert_eq!(incremented("gfx1030", line), expected, "{line}");
     }
 }

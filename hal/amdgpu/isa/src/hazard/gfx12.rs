@@ -1,16 +1,18 @@
-//! Hazards of gfx12 (gfx1200 and gfx1201). What vector operations read from scalar registers is
-//! kept by [`super::ScalarReads`], as it depends on all that ran before.
+//! Hazards of gfx12 (gfx1200 and gfx1201). [`super::SgprHazardState`] tracks hazards of scalar registers,
+//! which depend on all earlier instructions.
 //!
-//! Of what LLVM's `GCNHazardRecognizer` looks for, this is not in the table: what needs wait states
-//! on older generations, since hardware stops for data (`FeatureNoDataDepHazard`); results of
-//! transcendental operations and partial forwarding, masks that are overwritten, and the priority
-//! of exports, which are defects of gfx11; LDS-direct loads, which carry their waits themselves;
-//! scratch bases, `s_getreg` of waits, asynchronous barriers and matrix operations beside others,
-//! which are gfx12.5's.
+//! The table excludes these hazards of LLVM's `GCNHazardRecognizer`:
+//! - those that need wait states on older generations, since hardware resolves data dependences
+//!   (`FeatureNoDataDepHazard`);
+//! - bugs of gfx11: results of transcendental operations, partial forwarding, overwritten lane masks and the
+//!   priority of exports;
+//! - LDS-direct loads, which encode their waits;
+//! - hazards of gfx12.5: scratch bases, `s_getreg` of waits, asynchronous barriers, and matrix operations next
+//!   to other operations.
 
 use super::Hazard;
-use super::gfx10::PERMLANE_BEHIND_COMPARE;
+use super::gfx10::PERMLANE_AFTER_COMPARE;
 use super::gfx11::{DEALLOCATION, WMMA_RESULT};
 
-/// Waves of either size.
-pub(super) const GFX12: &[&[Hazard]] = &[PERMLANE_BEHIND_COMPARE, WMMA_RESULT, DEALLOCATION];
+/// Hazards of both wave sizes.
+pub(super) const GFX12: &[&[Hazard]] = &[PERMLANE_AFTER_COMPARE, WMMA_RESULT, DEALLOCATION];

@@ -1,11 +1,12 @@
-//! Kinds of instructions that hazards are about.
+//! Groups of instructions that hazards involve.
 
 use crate::{
     Class, DataType, Encoding, Family, Inst, MemoryKind, Modifiers, Opcode, Register, SdwaSelect,
+    Value,
 };
 use std::fmt;
 
-/// A kind of instruction.
+/// A group of instructions, defined by a predicate.
 #[derive(Clone, Copy)]
 pub struct Group {
     name: &'static str,
@@ -13,12 +14,12 @@ pub struct Group {
 }
 
 impl Group {
-    /// What the manual would call it.
+    /// The name of the group, in the terms of the ISA documents.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Whether `inst` is of this kind.
+    /// Returns `true` if `inst` is in the group.
     pub fn contains(&self, inst: &Inst) -> bool {
         (self.member)(inst)
     }
@@ -110,7 +111,7 @@ pub(super) const MATRIX_OR_ACC_WRITE: Group = group("MFMA or v_accvgpr_write", |
     inst.class() == Class::Matrix || inst.operation.opcode() == Opcode::VAccvgprWrite
 });
 pub(super) const COMPARE_WRITES_EXEC: Group = group("v_cmpx", |inst| {
-    inst.operation.is(Family::CompareToExec) && writes(inst, Register::ExecLo)
+    inst.operation.is(Family::CompareWritesExec) && writes(inst, Register::ExecLo)
 });
 pub(super) const PERMLANE: Group = group("v_permlane", |inst| inst.operation.is(Family::Permlane));
 pub(super) const VALU_NOT_NOP: Group =
@@ -121,11 +122,11 @@ pub(super) const VALU_WRITES_SCALAR: Group = group("VALU that writes a scalar re
 pub(super) const SALU_WRITES_EXEC: Group =
     group("SALU that writes EXEC", |inst| is_salu(inst) && writes(inst, Register::ExecLo));
 pub(super) const BRANCH: Group = group("a branch", |inst| inst.flags.branch);
-/// Image instructions of four words and more have scattered addresses.
-pub(super) const SCATTERED_IMAGE: Group = group("image instruction of four words", |inst| {
+/// Image instructions with non-sequential addresses (NSA) that have at least four words.
+pub(super) const NSA_IMAGE: Group = group("image instruction of four words", |inst| {
     inst.encoding == Encoding::Mimg && inst.size >= 16
 });
-pub(super) const BUFFER_AT_ODD_OFFSET: Group =
+pub(super) const BUFFER_AT_NSA_BUG_OFFSET: Group =
     group("buffer access with bit 1 or 2 of its offset set", |inst| {
         matches!(inst.encoding, Encoding::Mubuf | Encoding::Mtbuf) && inst.modifiers.offset & 6 != 0
     });
@@ -173,10 +174,11 @@ pub(super) const WAITS: Group = group("a wait for counters", |inst| {
 pub(super) const WAITS_FOR_ALL: Group = group("s_waitcnt 0", |inst| {
     inst.operation.opcode() == Opcode::SWaitcnt && inst.immediate == Some(0)
 });
-/// What ends the risk that a scalar load still reads a register that a vector operation writes.
-pub(super) const BEHIND_SMEM: Group =
-    group("SALU that computes, or a wait for scalar memory", ends_after_smem);
-/// Fields of `s_waitcnt_depctr` (LLVM, `DepCtr`).
+/// Instructions after which a scalar load has read its registers, so that a vector operation may overwrite
+/// them.
+pub(super) const RESOLVES_SMEM_READ: Group =
+    group("SALU that computes, or a wait for scalar memory", resolves_smem_read);
+// Fields of `s_waitcnt_depctr` (LLVM, `DepCtr`).
 pub(super) const VM_VSRC_0: Group =
     group("s_waitcnt_depctr depctr_vm_vsrc(0)", |inst| depctr(inst, 2, 0b111) == Some(0));
 pub(super) const VA_VDST_0: Group =
@@ -193,26 +195,25 @@ pub(super) const DEALLOCATES: Group = group("s_sendmsg MSG_DEALLOC_VGPRS", |inst
     inst.operation.opcode() == Opcode::SSendmsg && inst.immediate == Some(3)
 });
 
-/// A field of `s_waitcnt_depctr`.
+/// A field of `s_waitcnt_depctr`; `None` for other instructions.
 fn depctr(inst: &Inst, position: u32, mask: i64) -> Option<i64> {
     let field = inst.immediate.filter(|_| inst.operation.opcode() == Opcode::SWaitcntDepctr)?;
     Some(field >> position & mask)
 }
 
 fn names_null(inst: &Inst) -> bool {
-    inst.operands.first().is_some_and(|first| {
-        matches!(first.value, crate::Value::Register(range) if range.first == Register::Null)
-    })
+    inst.operands.first().is_some_and(
+        |first| matches!(first.value, Value::Register(range) if range.first == Register::Null),
+    )
 }
 
 pub(super) fn is_lds(inst: &Inst) -> bool {
     inst.class() == Class::Lds
 }
 
-/// Vector memory that cannot be LDS.
-fn ends_after_smem(inst: &Inst) -> bool {
+fn resolves_smem_read(inst: &Inst) -> bool {
     match inst.operation.opcode() {
-        // Bits 13:8 of gfx10.
+        // lgkmcnt of gfx10.
         Opcode::SWaitcnt => inst.immediate.is_some_and(|field| field >> 8 & 63 == 0),
         Opcode::SWaitcntLgkmcnt => inst.immediate == Some(0) && names_null(inst),
         Opcode::SWaitcntVscnt
@@ -223,7 +224,7 @@ fn ends_after_smem(inst: &Inst) -> bool {
     }
 }
 
-/// What LLVM counts as SALU: all scalar encodings.
+/// Returns `true` for all scalar encodings, which LLVM treats as SALU.
 pub(super) fn is_salu(inst: &Inst) -> bool {
     matches!(
         inst.encoding,
@@ -231,7 +232,7 @@ pub(super) fn is_salu(inst: &Inst) -> bool {
     )
 }
 
-/// The operations that LLVM marks as `TRANS`.
+/// Returns `true` for operations that LLVM marks as `TRANS`.
 fn is_trans(inst: &Inst) -> bool {
     inst.operation.is(Family::Transcendental)
 }
@@ -240,25 +241,26 @@ fn reads_lane(inst: &Inst) -> bool {
     matches!(inst.operation.opcode(), Opcode::VReadlane | Opcode::VReadfirstlane)
 }
 
-/// LLVM takes a packed operation whose first source is not taken from its low half alone for one
-/// of these: the modifier has the same bit.
+/// Returns `true` for instructions that LLVM treats as writing part of a register. They include packed
+/// operations that do not read their first source from its low half only, since that modifier uses the same
+/// bit.
 fn writes_part(inst: &Inst) -> bool {
     let sources = inst.sources().count();
     let Modifiers { sdwa, op_sel, op_sel_hi, .. } = &inst.modifiers;
     let selects = match (sdwa, inst.encoding) {
         (Some(sdwa), _) => sdwa.destination != SdwaSelect::Dword,
         (None, Encoding::Vop3p) => {
-            let has_halves = ![Family::AccVgprMove, Family::DotOfBytes]
+            let has_halves = ![Family::AccVgprMove, Family::DotPackedIntegers]
                 .into_iter()
                 .any(|family| inst.operation.is(family));
-            inst.class() == Class::Valu && has_halves && op_sel_hi.is_none_or(|own| own & 1 != 0)
+            inst.class() == Class::Valu && has_halves && op_sel_hi.is_none_or(|bits| bits & 1 != 0)
         }
-        // LLVM takes those to four bits for one of these wherever their byte lies.
+        // LLVM includes stochastic conversions to FP4 regardless of the selected byte.
         (None, _) if inst.operation.is(Family::ConvertToByte) => {
-            inst.operation.is(Family::ConvertToFourBitsAtRandom)
-                || op_sel.is_some_and(|own| own >> 2 & 3 != 0)
+            inst.operation.is(Family::ConvertStochasticToFp4)
+                || op_sel.is_some_and(|bits| bits >> 2 & 3 != 0)
         }
-        (None, _) => op_sel.is_some_and(|own| own >> sources & 1 != 0),
+        (None, _) => op_sel.is_some_and(|bits| bits >> sources & 1 != 0),
     };
     is_valu(inst) && selects
 }
@@ -291,17 +293,15 @@ fn is_dot(inst: &Inst) -> bool {
     inst.operation.is(Family::Dot)
 }
 
-/// Buffer stores with a scalar offset register read their data in time.
+/// Returns `true` for stores of more than 64 bits that read their data late. Buffer stores with a scalar
+/// offset register read their data in time.
 fn is_wide_store(inst: &Inst) -> bool {
     let has_offset_register = matches!(inst.encoding, Encoding::Mubuf | Encoding::Mtbuf)
-        && inst
-            .sources()
-            .last()
-            .is_some_and(|offset| matches!(offset.value, crate::Value::Register(_)));
+        && inst.sources().last().is_some_and(|offset| matches!(offset.value, Value::Register(_)));
     inst.class() == Class::Vmem
         && inst.flags.stores
         && !has_offset_register
-        && super::part::stored(inst).is_some_and(|data| data.words > 2)
+        && super::registers::stored(inst).is_some_and(|data| data.words > 2)
 }
 
 fn uses_m0(inst: &Inst) -> bool {
@@ -311,7 +311,7 @@ fn uses_m0(inst: &Inst) -> bool {
         Family::Interpolate,
         Family::GlobalWaveSync,
         Family::OrderedCount,
-        Family::AddsLane,
+        Family::AddTid,
     ];
     inst.modifiers.gds
         || inst.modifiers.lds

@@ -1,35 +1,36 @@
-//! What inserted code puts between instructions so that no hazard is broken.
+//! Instructions inserted to avoid hazards.
 
-use super::{Hazard, Preceding, breaches};
+use super::{Hazard, Preceding, violations};
 use crate::Inst;
 use std::fmt;
 
-/// What keeps a hazard.
+/// The separation that a hazard requires between its trigger and its victim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mitigation {
-    /// This many wait states.
+    /// A number of wait states.
     WaitStates(u8),
-    /// An instruction, as the assembler writes it.
+    /// An instruction, as assembler text.
     Instruction(String),
 }
 
 impl Mitigation {
-    /// The assembler's text: one line, or several `s_nop`.
+    /// The assembler text: one instruction, or one or several `s_nop`.
     pub fn text(&self) -> String {
-        /// Wait states of one `s_nop`, as LLVM emits them.
-        const MOST: u8 = 8;
+        /// Maximum wait states of one `s_nop`, as LLVM emits them.
+        const MAX_NOP: u8 = 8;
         match self {
             Mitigation::Instruction(text) => text.clone(),
             Mitigation::WaitStates(states) => {
-                let whole = (0..states / MOST).map(|_| MOST);
-                let rest = Some(states % MOST).filter(|rest| *rest > 0);
-                let nops = whole.chain(rest).map(|states| format!("s_nop {}", states - 1));
+                let full = (0..states / MAX_NOP).map(|_| MAX_NOP);
+                let remainder = Some(states % MAX_NOP).filter(|remainder| *remainder > 0);
+                let nops = full.chain(remainder).map(|states| format!("s_nop {}", states - 1));
                 nops.collect::<Vec<_>>().join("\n")
             }
         }
     }
 }
 
+/// Formats the mitigation with its verb: `2 wait states are`.
 impl fmt::Display for Mitigation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -40,11 +41,11 @@ impl fmt::Display for Mitigation {
     }
 }
 
-/// What must be inserted directly before `inst` so that it breaks no hazard of these families
-/// ([`Rules::hazards`](crate::Rules::hazards)), given what is executed before it, the nearest first
-/// ([`super::preceding`]); wait states that are there already are not asked for again. Instructions
-/// come in a fixed order, wait states last. Where control may come to `inst` on several ways, ask
-/// for each of them.
+/// The mitigations to insert directly before `inst` so that it violates no hazard of these families
+/// ([`Rules::hazards`](crate::Rules::hazards)), given the instructions executed before it, nearest first
+/// ([`super::preceding`]). Wait states that exist already are subtracted. Instructions
+/// come in a fixed order, wait states last. If several paths lead to `inst`, call this for each of
+/// them.
 pub fn mitigations(
     families: &[&'static [Hazard]],
     before: &[Preceding<'_>],
@@ -52,10 +53,10 @@ pub fn mitigations(
 ) -> Vec<Mitigation> {
     let mut mitigations = Vec::new();
     let mut missing = 0;
-    for breach in families.iter().flat_map(|family| breaches(family, before, inst)) {
-        match breach.needed {
+    for violation in families.iter().flat_map(|family| violations(family, before, inst)) {
+        match violation.needed {
             Mitigation::WaitStates(states) => {
-                let distance = before.get(breach.trigger).map_or(0, |trigger| trigger.distance);
+                let distance = before.get(violation.trigger).map_or(0, |trigger| trigger.distance);
                 missing = missing.max(states.saturating_sub(distance));
             }
             instruction if mitigations.contains(&instruction) => {}

@@ -1,7 +1,7 @@
-//! Manual hazards: instructions that the hardware does not keep apart, so that the program must
-//! (the ISA documents, "Manually inserted wait states"; from gfx10 on LLVM alone says them). One
-//! table per generation says "triggered by / broken by / ended or mitigated by"; LLVM's
-//! `GCNHazardRecognizer` is the authority of each row, and a test asks it.
+//! Manual hazards: pairs of instructions that need wait states or another instruction in between because
+//! hardware does not resolve their dependence (the ISA documents, "Manually inserted wait states"; from gfx10
+//! on only LLVM documents them). Each generation has a table of hazards with trigger, victim and mitigation.
+//! LLVM's `GCNHazardRecognizer` is the authority for each row, and tests compare the tables with it.
 
 mod gfx10;
 mod gfx11;
@@ -10,149 +10,152 @@ mod gfx9;
 mod gfx908;
 mod gfx950;
 mod group;
+mod index;
+mod instrumented_sgprs;
 mod matrix;
 mod mitigation;
-mod mixed_reads;
-mod part;
 mod pattern;
-mod roles;
-mod scalar_reads;
-mod shift;
+mod registers;
+mod sgpr_hazards;
+mod shift64;
 
 pub use group::Group;
+pub use index::{HazardIndex, HazardRoles, OpenHazards};
+pub use instrumented_sgprs::{InstrumentedSgprState, Origin};
 pub(crate) use matrix::MatrixShape;
 pub use mitigation::{Mitigation, mitigations};
-pub use mixed_reads::{Author, MixedReads};
-pub use part::Part;
-pub use roles::{OpenRows, Roles, Rows};
-pub use scalar_reads::{ScalarReads, ScalarWait};
-pub use shift::amount_in_last_register;
+pub use registers::Registers;
+pub use sgpr_hazards::{SgprHazardState, SgprWait};
+pub use shift64::shift64_high_reg_bug;
 
 use crate::{Generation, Half, Inst, Opcode, Operand, RegisterRange, Target};
 
-/// One hazard: the second instruction must not follow the first too closely.
+/// A hazard: a victim instruction must not follow a trigger instruction too closely.
 #[derive(Debug)]
 pub struct Hazard {
-    /// What happens, as reports say it.
+    /// Description for reports.
     pub name: &'static str,
-    /// The instruction that sets it up.
+    /// The instruction that sets up the hazard.
     pub trigger: Side,
     /// The instruction that must keep its distance.
     pub victim: Side,
-    /// How the two must meet.
-    pub meeting: Meeting,
-    /// A third kind of instruction that must lie between them.
-    pub across: Option<Group>,
-    /// Instructions between the two that end it.
-    pub ends: &'static [End],
-    /// What must lie between them otherwise.
-    pub remedy: Remedy,
+    /// The condition on trigger and victim.
+    pub condition: Condition,
+    /// An instruction that must be between the two for the hazard to exist.
+    pub intervening: Option<Group>,
+    /// Instructions between the two that resolve the hazard.
+    pub expired_by: &'static [Expiry],
+    /// The mitigation that is required if nothing resolves the hazard.
+    pub mitigation: MitigationRule,
 }
 
-/// One of the instructions of a hazard.
+/// The trigger or the victim of a hazard.
 #[derive(Debug)]
 pub struct Side {
-    /// Which instructions.
+    /// The instructions.
     pub group: Group,
-    /// Which of their registers.
-    pub part: Part,
+    /// The registers of the instruction that are involved.
+    pub registers: Registers,
 }
 
-/// How trigger and victim must meet for a hazard.
+/// The condition on trigger and victim for a hazard. "Overlap" refers to the registers selected by the two
+/// [`Side`]s.
 #[derive(Clone, Copy, Debug)]
-pub enum Meeting {
-    /// They need not.
+pub enum Condition {
+    /// No condition: the pair is always a hazard.
     Always,
-    /// Their registers overlap.
+    /// The registers overlap.
     Overlap,
-    /// Their registers overlap, and so do the halves of them that they name: LLVM has `v1.l` and `v1.h`
-    /// for registers of their own.
+    /// The registers overlap, including their halves: LLVM treats `v1.l` and `v1.h` as separate
+    /// registers.
     OverlapOfHalves,
-    /// Their registers overlap, and the operations differ.
-    OverlapOfOthers,
-    /// Their registers overlap, and the operations are the same.
-    OverlapOfSame,
-    /// They name the same registers.
-    Same,
-    /// They name overlapping registers that are not the same.
+    /// The registers overlap and the opcodes differ.
+    OverlapOtherOpcode,
+    /// The registers overlap and the opcodes are equal.
+    OverlapSameOpcode,
+    /// The registers are equal.
+    Equal,
+    /// The registers overlap but are not equal.
     Partial,
-    /// They name the same hardware register (`hwreg`).
+    /// Both access the same hardware register (`hwreg`).
     HardwareRegister,
-    /// They are the ends of a pattern of more than two instructions, which this finds.
+    /// The two are the ends of a pattern of more than two instructions, found by the function.
     Pattern(Pattern),
 }
 
-/// Finds the trigger, by its index in what lies before the victim, and the registers in which the
-/// two meet.
+/// Finds the trigger of a pattern that ends in the victim, given the instructions before the victim. Returns
+/// the index of the trigger and the registers involved.
 pub type Pattern = fn(&[Preceding<'_>], &Inst) -> Option<(usize, Vec<RegisterRange>)>;
 
-/// A number of instructions of a kind, which end a hazard.
+/// A number of instructions of a group that resolve a hazard.
 #[derive(Debug)]
-pub struct End {
-    /// The kind.
+pub struct Expiry {
+    /// The instructions.
     pub group: Group,
-    /// How many.
+    /// The required number of them.
     pub count: u8,
 }
 
-/// What must lie between the instructions of a hazard.
+/// The rule that gives the [`Mitigation`] of a hazard.
 #[derive(Clone, Copy, Debug)]
-pub enum Remedy {
-    /// This many wait states. Each instruction is one, `s_nop N` is N + 1.
+pub enum MitigationRule {
+    /// A number of wait states. Each instruction is one wait state, `s_nop N` is N + 1.
     WaitStates(u8),
-    /// As many wait states as the trigger, a matrix operation, makes necessary.
-    OfTrigger(fn(&Inst) -> u8),
-    /// An instruction, as the assembler writes it; the victim may have a say in its registers.
+    /// A number of wait states that depends on the trigger, a matrix operation.
+    TriggerWaitStates(fn(&Inst) -> u8),
+    /// An instruction, as assembler text. The function gets the victim, whose registers it may use.
     Instruction(fn(&Inst) -> String),
 }
 
 impl Hazard {
-    /// The wait states that must lie after a trigger; none where wait states are not what helps.
+    /// The number of wait states needed after a trigger; 0 if wait states do not resolve the hazard.
     pub fn wait_states(&self, trigger: &Inst) -> u8 {
-        match self.remedy {
-            Remedy::WaitStates(states) => states,
-            Remedy::OfTrigger(states) => states(trigger),
-            Remedy::Instruction(_) => 0,
+        match self.mitigation {
+            MitigationRule::WaitStates(states) => states,
+            MitigationRule::TriggerWaitStates(states) => states(trigger),
+            MitigationRule::Instruction(_) => 0,
         }
     }
 
-    /// Whether what sets it up may lie further back than all of these instructions, which were executed
-    /// before a victim: distance does not end it, and none of them does.
-    pub fn may_begin_before(&self, seen: &[Preceding<'_>]) -> bool {
-        self.reach().is_none() && !self.is_ended_by(seen)
+    /// Returns `true` if a trigger may precede all instructions in `seen`, which were executed before a
+    /// victim: distance does not resolve the hazard, and none of the instructions does.
+    pub fn may_predate(&self, seen: &[Preceding<'_>]) -> bool {
+        self.max_wait_states().is_none() && !self.is_expired_by(seen)
     }
 
-    /// Whether an instruction between its two ends it by itself.
-    fn is_ended_by_one(&self, inst: &Inst) -> bool {
-        self.ends.iter().any(|end| end.count == 1 && end.group.contains(inst))
+    /// Returns `true` if a single instruction between trigger and victim resolves the hazard.
+    fn is_expired_by_one(&self, inst: &Inst) -> bool {
+        self.expired_by.iter().any(|expiry| expiry.count == 1 && expiry.group.contains(inst))
     }
 
-    /// Whether instructions between its two end it.
-    fn is_ended_by(&self, between: &[Preceding<'_>]) -> bool {
-        let of = |group: Group| between.iter().filter(move |own| group.contains(own.inst)).count();
-        self.ends.iter().any(|end| of(end.group) >= usize::from(end.count))
+    /// Returns `true` if the instructions between trigger and victim resolve the hazard.
+    fn is_expired_by(&self, between: &[Preceding<'_>]) -> bool {
+        let count = |group: Group| {
+            between.iter().filter(move |preceding| group.contains(preceding.inst)).count()
+        };
+        self.expired_by.iter().any(|expiry| count(expiry.group) >= usize::from(expiry.count))
     }
 
-    /// The most wait states that it may need; none where wait states are not what helps, and what
-    /// was executed any time before counts.
-    pub fn reach(&self) -> Option<u8> {
-        match self.remedy {
-            Remedy::WaitStates(states) => Some(states),
-            Remedy::OfTrigger(_) => Some(MOST_WAIT_STATES),
-            Remedy::Instruction(_) => None,
+    /// The maximum number of wait states that the hazard needs; `None` if wait states do not resolve it, so
+    /// that a trigger at any distance counts.
+    pub fn max_wait_states(&self) -> Option<u8> {
+        match self.mitigation {
+            MitigationRule::WaitStates(states) => Some(states),
+            MitigationRule::TriggerWaitStates(_) => Some(MAX_WAIT_STATES),
+            MitigationRule::Instruction(_) => None,
         }
     }
 }
 
-/// Most wait states that any hazard needs. What lies further back matters only for hazards that
-/// wait states do not end.
-pub const MOST_WAIT_STATES: u8 = 20;
+/// The maximum number of wait states of any hazard. Triggers further back matter only for hazards that wait
+/// states do not resolve.
+pub const MAX_WAIT_STATES: u8 = 20;
 
-/// Wait states that are looked back over for hazards that wait states do not end. What may have begun
-/// further back is taken to have.
-pub const FAR_WAIT_STATES: u8 = 64;
+/// The number of wait states that are searched backwards for triggers of hazards that wait states do not
+/// resolve. A trigger further back is assumed to exist.
+pub const LOOKBACK_WAIT_STATES: u8 = 64;
 
-/// The manual hazards of a target's waves, in families; `None` for generations that have no table.
+/// The manual hazards of a target for a wave size, in families; `None` for generations without a table.
 pub(crate) fn hazards(target: &Target, wave_size: u8) -> Option<&'static [&'static [Hazard]]> {
     Some(match target.generation() {
         Generation::Gfx9 if target.processor() == "gfx908" => gfx908::GFX908,
@@ -162,117 +165,129 @@ pub(crate) fn hazards(target: &Target, wave_size: u8) -> Option<&'static [&'stat
         Generation::Gfx940 => gfx9::GFX940,
         Generation::Gfx10 if target.is_gfx10_1() => gfx10::GFX10_1,
         Generation::Gfx10 => gfx10::GFX10_3,
-        Generation::Gfx11 => match (target.processor().starts_with("gfx115"), wave_size) {
-            (false, 32) => gfx11::WAVE32,
-            (false, _) => gfx11::WAVE64,
-            (true, 32) => gfx11::GFX11_5_WAVE32,
-            (true, _) => gfx11::GFX11_5_WAVE64,
-        },
+        Generation::Gfx11 => {
+            let is_gfx11_5 = target.processor().starts_with("gfx115");
+            match wave_size {
+                32 if is_gfx11_5 => gfx11::GFX11_5_WAVE32,
+                32 => gfx11::WAVE32,
+                _ if is_gfx11_5 => gfx11::GFX11_5_WAVE64,
+                _ => gfx11::WAVE64,
+            }
+        }
         Generation::Gfx12 => gfx12::GFX12,
         Generation::Gfx6 | Generation::Gfx7 | Generation::Gfx8 | Generation::Gfx125 => return None,
     })
 }
 
-/// An instruction that was executed before another.
+/// An instruction executed before another one.
 #[derive(Clone, Copy, Debug)]
 pub struct Preceding<'a> {
-    /// The instruction.
+    /// The preceding instruction.
     pub inst: &'a Inst,
     /// Wait states between the two.
     pub distance: u8,
 }
 
-/// Instructions executed before another, given from the nearest back, with their distances.
+/// The instructions executed before another one, nearest first, with their distances.
 pub fn preceding<'a>(nearest_first: impl IntoIterator<Item = &'a Inst>) -> Vec<Preceding<'a>> {
     let mut distance = 0u8;
-    let place = |inst| {
-        let own = Preceding { inst, distance };
+    let with_distance = |inst| {
+        let preceding = Preceding { inst, distance };
         distance = distance.saturating_add(wait_states(inst));
-        own
+        preceding
     };
-    nearest_first.into_iter().map(place).collect()
+    nearest_first.into_iter().map(with_distance).collect()
 }
 
-/// A hazard that was not kept.
+/// A violated hazard: trigger and victim are too close.
 #[derive(Debug)]
-pub struct Breach {
+pub struct HazardViolation {
     /// The hazard.
     pub hazard: &'static Hazard,
-    /// Index of the instruction that set it up, in what was looked through.
+    /// Index of the trigger in the preceding instructions.
     pub trigger: usize,
-    /// Registers in which the two meet; none for hazards without registers.
+    /// The overlapping registers; empty for hazards without registers.
     pub registers: Vec<RegisterRange>,
-    /// What must lie between the two.
+    /// The mitigation required between the two.
     pub needed: Mitigation,
 }
 
-/// The hazards of a family whose victim is `inst`, given what was executed before it, the nearest
-/// first. The nearest trigger on the same registers alone counts.
-pub fn breaches(family: &'static [Hazard], before: &[Preceding<'_>], inst: &Inst) -> Vec<Breach> {
-    let mut breaches = Vec::new();
-    let own = |hazard: &&'static Hazard| hazard.victim.group.contains(inst);
-    let rows: Vec<&'static Hazard> = family.iter().filter(own).collect();
+/// The hazards of a family that `inst` violates as the victim, given the instructions executed before it,
+/// nearest first. For each register, only the nearest trigger counts.
+pub fn violations(
+    family: &'static [Hazard],
+    before: &[Preceding<'_>],
+    inst: &Inst,
+) -> Vec<HazardViolation> {
+    let mut violations = Vec::new();
+    let is_victim = |hazard: &&'static Hazard| hazard.victim.group.contains(inst);
+    let rows: Vec<&'static Hazard> = family.iter().filter(is_victim).collect();
     for hazard in &rows {
-        let found = match hazard.meeting {
-            Meeting::Pattern(pattern) => pattern(before, inst),
-            _ if hazard.victim.part == Part::Nothing => before
+        let found = match hazard.condition {
+            Condition::Pattern(pattern) => pattern(before, inst),
+            _ if hazard.victim.registers == Registers::None => before
                 .iter()
-                .position(|trigger| hazard.is_met_by(trigger.inst, inst))
+                .position(|trigger| hazard.matches_without_registers(trigger.inst, inst))
                 .map(|trigger| (trigger, Vec::new())),
             _ => None,
         };
-        breaches
-            .extend(found.and_then(|(at, registers)| hazard.breach(before, at, inst, registers)));
+        violations.extend(
+            found.and_then(|(trigger, registers)| {
+                hazard.violation(before, trigger, inst, registers)
+            }),
+        );
     }
-    let mut parts: Vec<Part> = rows.iter().map(|hazard| hazard.victim.part).collect();
-    parts.dedup();
-    for part in parts.into_iter().filter(|part| *part != Part::Nothing) {
-        let rows = || rows.iter().filter(|hazard| hazard.victim.part == part);
-        for range in part.registers(inst) {
+    let mut selectors: Vec<Registers> = rows.iter().map(|hazard| hazard.victim.registers).collect();
+    selectors.dedup();
+    selectors.retain(|selector| *selector != Registers::None);
+    for selector in selectors {
+        let rows = || rows.iter().filter(|hazard| hazard.victim.registers == selector);
+        for range in selector.select(inst) {
             let touches = |hazard: &Hazard, trigger: &Inst| {
+                let selected = || hazard.trigger.registers.select(trigger);
                 hazard.trigger.group.contains(trigger)
-                    && hazard.trigger.part.registers(trigger).iter().any(|own| own.overlaps(range))
+                    && selected().iter().any(|selected| selected.overlaps(range))
             };
             let nearest = before
                 .iter()
                 .position(|trigger| rows().any(|hazard| touches(hazard, trigger.inst)));
-            let Some(trigger) = nearest else { continue };
-            let first = before[trigger].inst;
-            for hazard in rows().filter(|hazard| touches(hazard, first)) {
-                if hazard.meets(first, inst, range) {
-                    breaches.extend(hazard.breach(before, trigger, inst, vec![range]));
+            let Some(nearest) = nearest else { continue };
+            let trigger = before[nearest].inst;
+            for hazard in rows().filter(|hazard| touches(hazard, trigger)) {
+                if hazard.matches(trigger, inst, range) {
+                    violations.extend(hazard.violation(before, nearest, inst, vec![range]));
                 }
             }
         }
     }
-    breaches
+    violations
 }
 
-/// Whether a breach of two instructions of a program is none of the program's own: another instruction
-/// between them, which a rewriter has inserted, has made it one. `own` gives the program's instructions
-/// before the victim, the nearest first.
-pub fn is_completed<'a>(
-    breach: &Breach,
+/// Returns `true` if a violation between two original instructions exists only because of inserted code,
+/// which supplies the intervening instruction. `original` iterates over the original instructions before the
+/// victim, nearest first.
+pub fn is_completed_by_insertion<'a>(
+    violation: &HazardViolation,
     trigger: &Inst,
     victim: &Inst,
-    own: impl Iterator<Item = &'a Inst>,
+    original: impl Iterator<Item = &'a Inst>,
 ) -> bool {
-    if breach.hazard.across.is_none() {
+    if violation.hazard.intervening.is_none() {
         return false;
     }
-    let before = preceding(own);
-    let breaches = breaches(std::slice::from_ref(breach.hazard), &before, victim);
-    !breaches.iter().any(|found| std::ptr::eq(before[found.trigger].inst, trigger))
+    let before = preceding(original);
+    let found = violations(std::slice::from_ref(violation.hazard), &before, victim);
+    !found.iter().any(|found| std::ptr::eq(before[found.trigger].inst, trigger))
 }
 
-/// Whether of a register one instruction writes one half, and another reads nothing but the other half.
-fn are_halves_apart(trigger: &Inst, victim: &Inst, range: RegisterRange) -> bool {
-    let halves = |operand: &Operand| {
-        let own = part::register(&operand.value).filter(|own| own.overlaps(range))?;
-        Some((own == range).then_some(operand.half).flatten())
+/// Returns `true` if the trigger writes one half of a register and the victim reads only the other half.
+fn are_halves_disjoint(trigger: &Inst, victim: &Inst, range: RegisterRange) -> bool {
+    let half = |operand: &Operand| {
+        let named = registers::register(&operand.value).filter(|named| named.overlaps(range))?;
+        Some((named == range).then_some(operand.half).flatten())
     };
-    let written: Vec<Option<Half>> = trigger.destinations().filter_map(halves).collect();
-    let read: Vec<Option<Half>> = victim.sources().filter_map(halves).collect();
+    let written: Vec<Option<Half>> = trigger.destinations().filter_map(half).collect();
+    let read: Vec<Option<Half>> = victim.sources().filter_map(half).collect();
     let [Some(written)] = written[..] else { return false };
     !victim.flags.tied
         && !read.is_empty()
@@ -280,52 +295,54 @@ fn are_halves_apart(trigger: &Inst, victim: &Inst, range: RegisterRange) -> bool
 }
 
 impl Hazard {
-    /// Whether two instructions of a hazard without registers are its trigger and its victim.
-    fn is_met_by(&self, trigger: &Inst, victim: &Inst) -> bool {
+    /// Returns `true` if two instructions are trigger and victim of this hazard, which involves no registers.
+    fn matches_without_registers(&self, trigger: &Inst, victim: &Inst) -> bool {
         let hardware_register = |inst: &Inst| inst.immediate.map(|immediate| immediate & 63);
         self.trigger.group.contains(trigger)
-            && (!matches!(self.meeting, Meeting::HardwareRegister)
+            && (!matches!(self.condition, Condition::HardwareRegister)
                 || hardware_register(trigger) == hardware_register(victim))
     }
 
-    /// Whether a trigger and a victim that touch `range` both meet as the hazard demands.
-    fn meets(&self, trigger: &Inst, victim: &Inst, range: RegisterRange) -> bool {
-        let named = || self.trigger.part.registers(trigger).contains(&range);
-        match self.meeting {
-            Meeting::OverlapOfOthers => trigger.opcode_name != victim.opcode_name,
-            Meeting::OverlapOfSame => trigger.opcode_name == victim.opcode_name,
-            Meeting::OverlapOfHalves => !are_halves_apart(trigger, victim, range),
-            Meeting::Same => named(),
-            Meeting::Partial => !named(),
-            Meeting::Always | Meeting::Overlap | Meeting::HardwareRegister => true,
-            Meeting::Pattern(_) => false,
+    /// Returns `true` if a trigger and a victim that both access `range` satisfy the condition.
+    fn matches(&self, trigger: &Inst, victim: &Inst, range: RegisterRange) -> bool {
+        let is_equal = || self.trigger.registers.select(trigger).contains(&range);
+        match self.condition {
+            Condition::OverlapOtherOpcode => trigger.opcode_name != victim.opcode_name,
+            Condition::OverlapSameOpcode => trigger.opcode_name == victim.opcode_name,
+            Condition::OverlapOfHalves => !are_halves_disjoint(trigger, victim, range),
+            Condition::Equal => is_equal(),
+            Condition::Partial => !is_equal(),
+            Condition::Always | Condition::Overlap | Condition::HardwareRegister => true,
+            Condition::Pattern(_) => false,
         }
     }
 
-    /// The breach of a trigger and a victim that meet, unless what lies between them prevents it.
-    fn breach(
+    /// The violation by a trigger and a victim that satisfy the condition; `None` if the instructions between
+    /// them prevent it.
+    fn violation(
         &'static self,
         before: &[Preceding<'_>],
         trigger: usize,
         victim: &Inst,
         registers: Vec<RegisterRange>,
-    ) -> Option<Breach> {
+    ) -> Option<HazardViolation> {
         let first = before.get(trigger)?;
         let between = &before[..trigger];
-        let is_across = |group: Group| between.iter().any(|own| group.contains(own.inst));
-        if self.across.is_some_and(|group| !is_across(group)) || self.is_ended_by(between) {
+        let intervenes =
+            |group: Group| between.iter().any(|preceding| group.contains(preceding.inst));
+        if self.intervening.is_some_and(|group| !intervenes(group)) || self.is_expired_by(between) {
             return None;
         }
-        let needed = match self.remedy {
-            Remedy::Instruction(text) => Mitigation::Instruction(text(victim)),
+        let needed = match self.mitigation {
+            MitigationRule::Instruction(text) => Mitigation::Instruction(text(victim)),
             _ => Mitigation::WaitStates(self.wait_states(first.inst)),
         };
         let is_far = matches!(needed, Mitigation::WaitStates(states) if states <= first.distance);
-        (!is_far).then_some(Breach { hazard: self, trigger, registers, needed })
+        (!is_far).then_some(HazardViolation { hazard: self, trigger, registers, needed })
     }
 }
 
-/// Wait states that an instruction takes in the count of hazards.
+/// The number of wait states of an instruction.
 pub fn wait_states(inst: &Inst) -> u8 {
     match inst.operation.opcode() {
         Opcode::SNop => (inst.immediate.unwrap_or_default() & 0xf) as u8 + 1,
@@ -333,31 +350,31 @@ pub fn wait_states(inst: &Inst) -> u8 {
     }
 }
 
-const fn side(group: Group, part: Part) -> Side {
-    Side { group, part }
+const fn side(group: Group, registers: Registers) -> Side {
+    Side { group, registers }
 }
 
-/// A hazard that wait states end.
+/// A hazard that wait states resolve.
 const fn hazard(
     wait_states: u8,
     name: &'static str,
     trigger: Side,
     victim: Side,
-    meeting: Meeting,
+    condition: Condition,
 ) -> Hazard {
-    let remedy = Remedy::WaitStates(wait_states);
-    Hazard { name, trigger, victim, meeting, across: None, ends: &[], remedy }
+    let mitigation = MitigationRule::WaitStates(wait_states);
+    Hazard { name, trigger, victim, condition, intervening: None, expired_by: &[], mitigation }
 }
 
-/// A hazard that an instruction ends.
+/// A hazard that an instruction mitigates.
 const fn mitigated(
-    remedy: fn(&Inst) -> String,
-    ends: &'static [End],
+    instruction: fn(&Inst) -> String,
+    expired_by: &'static [Expiry],
     name: &'static str,
     trigger: Side,
     victim: Side,
-    meeting: Meeting,
+    condition: Condition,
 ) -> Hazard {
-    let remedy = Remedy::Instruction(remedy);
-    Hazard { name, trigger, victim, meeting, across: None, ends, remedy }
+    let mitigation = MitigationRule::Instruction(instruction);
+    Hazard { name, trigger, victim, condition, intervening: None, expired_by, mitigation }
 }

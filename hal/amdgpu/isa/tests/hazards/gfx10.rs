@@ -1,7 +1,7 @@
-//! gfx1010, whose defects many instructions must mitigate, and gfx1030, which has few.
+//! gfx1010, which has many hazards that instructions mitigate, and gfx1030, which has few.
 
 use super::llc::{Recognized, recognized};
-use super::{agree, all_reached, each_family_matters, pairs};
+use super::{assert_agreement, assert_all_reached, assert_each_family_matters, pairs};
 use crate::common::isa;
 use flipwave_isa::{Isa, Rules};
 
@@ -48,8 +48,8 @@ const POOL: &[&str] = &[
     "S_NOP 0",
 ];
 
-/// Instructions that begin or end a hazard of gfx1010, for sequences of three.
-const ENDS: [&str; 9] = [
+/// Instructions that resolve a hazard of gfx1010 or do not, for the middle of sequences of three.
+const MIDDLE: [&str; 9] = [
     "$vgpr9 = V_MOV_B32_e32 $vgpr8, implicit $exec",
     "V_NOP_e32 implicit $exec",
     "$sgpr9 = S_MOV_B32 0",
@@ -61,11 +61,13 @@ const ENDS: [&str; 9] = [
     "S_WAITCNT_DEPCTR 65534",
 ];
 
-const BEGIN: [&str; 6] = ["V_CMPX", "S_LOAD", "GLOBAL_LOAD", "DS_READ", "FMAX", "exec_lo"];
-const MEET: [&str; 7] =
+/// Substrings of triggers.
+const TRIGGERS: [&str; 6] = ["V_CMPX", "S_LOAD", "GLOBAL_LOAD", "DS_READ", "FMAX", "exec_lo"];
+/// Substrings of victims.
+const VICTIMS: [&str; 7] =
     ["V_PERMLANE16", "$sgpr4 =", "$sgpr4_sgpr5 =", "$exec_lo =", "V_CMPX", "V_READ", "DENORM"];
 
-/// LDS and vector memory on both sides of a branch.
+/// LDS and vector memory accesses on both sides of a branch.
 fn around_branches() -> Vec<Vec<&'static str>> {
     let accesses = [
         "$vgpr0 = DS_READ_B32_gfx9 $vgpr4, 0, 0, implicit $exec",
@@ -87,8 +89,9 @@ fn around_branches() -> Vec<Vec<&'static str>> {
     sequences
 }
 
-/// Images with scattered addresses, of four words and of three, and buffers with several offsets.
-fn buffers_behind_images() -> Vec<Vec<&'static str>> {
+/// Images with non-sequential addresses, of four words and of three, followed by buffer accesses with several
+/// offsets.
+fn buffers_after_images() -> Vec<Vec<&'static str>> {
     let images = [
         "$vgpr0 = IMAGE_SAMPLE_D_V1_V6_nsa_gfx10 $vgpr3, $vgpr5, $vgpr7, $vgpr9, $vgpr11, $vgpr13, \
          $sgpr0_sgpr1_sgpr2_sgpr3_sgpr4_sgpr5_sgpr6_sgpr7, $sgpr8_sgpr9_sgpr10_sgpr11, 1, 1, -1, 0, 0, \
@@ -116,35 +119,34 @@ fn table(processor: &str) -> (Isa, Rules, Vec<Recognized>) {
     let isa = isa(processor);
     let rules = Rules::of(isa.target(), 32).expect("rules");
     let mut sequences = pairs(POOL);
-    // Instructions that begin a hazard, and those that run into one.
-    for first in POOL.iter().filter(|line| BEGIN.iter().any(|begin| line.contains(begin))) {
-        for end in ENDS {
-            let last = POOL.iter().filter(|line| MEET.iter().any(|meet| line.contains(meet)));
-            sequences.extend(last.map(|last| vec![*first, end, *last]));
+    for trigger in POOL.iter().filter(|line| TRIGGERS.iter().any(|part| line.contains(part))) {
+        for middle in MIDDLE {
+            let victims = POOL.iter().filter(|line| VICTIMS.iter().any(|part| line.contains(part)));
+            sequences.extend(victims.map(|victim| vec![*trigger, middle, *victim]));
         }
     }
     sequences.extend(around_branches());
     if processor == "gfx1010" {
-        sequences.extend(buffers_behind_images());
+        sequences.extend(buffers_after_images());
     }
-    // Where memory faults are replayed, there are other rules besides.
+    // XNACK (page-fault replay) adds other hazards.
     let options: &[&str] = if processor == "gfx1010" { &["-mattr=-xnack"] } else { &[] };
     let recognized = recognized(&isa, options, &sequences);
     (isa, rules, recognized)
 }
 
 #[test]
-fn sequences_are_mitigated_as_llvm_mitigates_them() {
+fn sequences_match_llvm() {
     for processor in ["gfx1010", "gfx1030"] {
         println!("{processor}");
         let (isa, rules, recognized) = table(processor);
-        let reached = agree(&isa, &rules, &recognized);
-        all_reached(&rules, &reached, &[]);
+        let reached = assert_agreement(&isa, &rules, &recognized);
+        assert_all_reached(&rules, &reached, &[]);
     }
 }
 
 #[test]
-fn a_table_without_one_of_its_families_differs_from_llvm() {
+fn table_without_a_family_disagrees_with_llvm() {
     let (isa, rules, recognized) = table("gfx1010");
-    each_family_matters(&isa, &rules, &recognized);
+    assert_each_family_matters(&isa, &rules, &recognized);
 }

@@ -1,12 +1,14 @@
-//! gfx1100 and gfx1150, waves of 32 and of 64 lanes.
+//! gfx1100 and gfx1150, wave32 and wave64.
 
 use super::llc::{Recognized, recognized};
-use super::{agree, agrees, all_reached, each_family_matters, pairs, without};
-use crate::common::isa_of_waves;
+use super::{
+    agrees, assert_agreement, assert_all_reached, assert_each_family_matters, pairs, without,
+};
+use crate::common::isa_with_wave_size;
 use flipwave_depth::cases;
 use flipwave_isa::{Isa, Rules};
 
-/// Instructions whatever the wave size.
+/// Instructions for both wave sizes.
 const POOL: &[&str] = &[
     "$vgpr0 = V_MOV_B32_e32 $vgpr4, implicit $exec",
     "$vgpr4 = V_ADD_F32_e32 $vgpr0, $vgpr1, implicit $mode, implicit $exec",
@@ -48,17 +50,17 @@ const POOL: &[&str] = &[
     "$m0 = S_MOV_B32 1",
 ];
 
-const WMMA_OF_32: &[&str] = &[
+const WMMA_WAVE32: &[&str] = &[
     "early-clobber $vgpr16_vgpr17_vgpr18_vgpr19_vgpr20_vgpr21_vgpr22_vgpr23 = V_WMMA_F32_16X16X16_F16_twoaddr_w32 8, $vgpr0_vgpr1_vgpr2_vgpr3_vgpr4_vgpr5_vgpr6_vgpr7, 8, $vgpr8_vgpr9_vgpr10_vgpr11_vgpr12_vgpr13_vgpr14_vgpr15, 8, $vgpr16_vgpr17_vgpr18_vgpr19_vgpr20_vgpr21_vgpr22_vgpr23, 0, 0, implicit $exec",
     "early-clobber $vgpr24_vgpr25_vgpr26_vgpr27_vgpr28_vgpr29_vgpr30_vgpr31 = V_WMMA_F32_16X16X16_F16_twoaddr_w32 8, $vgpr16_vgpr17_vgpr18_vgpr19_vgpr20_vgpr21_vgpr22_vgpr23, 8, $vgpr8_vgpr9_vgpr10_vgpr11_vgpr12_vgpr13_vgpr14_vgpr15, 8, $vgpr24_vgpr25_vgpr26_vgpr27_vgpr28_vgpr29_vgpr30_vgpr31, 0, 0, implicit $exec",
 ];
 
-const WMMA_OF_64: &[&str] = &[
+const WMMA_WAVE64: &[&str] = &[
     "early-clobber $vgpr16_vgpr17_vgpr18_vgpr19 = V_WMMA_F32_16X16X16_F16_twoaddr_w64 8, $vgpr0_vgpr1_vgpr2_vgpr3_vgpr4_vgpr5_vgpr6_vgpr7, 8, $vgpr8_vgpr9_vgpr10_vgpr11_vgpr12_vgpr13_vgpr14_vgpr15, 8, $vgpr16_vgpr17_vgpr18_vgpr19, 0, 0, implicit $exec",
     "early-clobber $vgpr24_vgpr25_vgpr26_vgpr27 = V_WMMA_F32_16X16X16_F16_twoaddr_w64 8, $vgpr16_vgpr17_vgpr18_vgpr19_vgpr20_vgpr21_vgpr22_vgpr23, 8, $vgpr8_vgpr9_vgpr10_vgpr11_vgpr12_vgpr13_vgpr14_vgpr15, 8, $vgpr24_vgpr25_vgpr26_vgpr27, 0, 0, implicit $exec",
 ];
 
-/// What touches masks of 64 lanes.
+/// Instructions that read or write lane masks of wave64.
 const MASKS: &[&str] = &[
     "$vgpr4 = V_CNDMASK_B32_e64 0, $vgpr0, 0, $vgpr8, $sgpr4_sgpr5, implicit $exec",
     "$vgpr4 = V_CNDMASK_B32_e64 0, $vgpr0, 0, $vgpr8, $sgpr6_sgpr7, implicit $exec",
@@ -78,14 +80,9 @@ const MASKS: &[&str] = &[
     "$vgpr0 = V_MOV_B32_e32 $sgpr5, implicit $exec",
 ];
 
-/// Part of a sequence, this many times.
-fn repeated(line: &'static str, count: usize) -> Vec<&'static str> {
-    vec![line; count]
-}
-
-/// The distances at which results are no longer forwarded.
+/// Sequences for partial forwarding, with different distances between the instructions.
 fn forwarding() -> Vec<Vec<&'static str>> {
-    let other = "$vgpr9 = V_MOV_B32_e32 $vgpr8, implicit $exec";
+    let unrelated = "$vgpr9 = V_MOV_B32_e32 $vgpr8, implicit $exec";
     let last = "$vgpr4 = V_ADD_F32_e32 $vgpr0, $vgpr1, implicit $mode, implicit $exec";
     let mut sequences = Vec::new();
     for first in 0..4 {
@@ -95,11 +92,11 @@ fn forwarding() -> Vec<Vec<&'static str>> {
                     sequences.push(
                         [
                             vec!["$vgpr0 = V_MOV_B32_e32 $vgpr4, implicit $exec"],
-                            repeated(other, first),
+                            vec![unrelated; first],
                             vec!["$exec = S_MOV_B64 $sgpr4_sgpr5"],
-                            repeated(other, second),
+                            vec![unrelated; second],
                             vec!["$vgpr1 = V_MOV_B32_e32 $vgpr4, implicit $exec", done],
-                            repeated(other, third),
+                            vec![unrelated; third],
                             vec![last],
                         ]
                         .concat(),
@@ -111,7 +108,7 @@ fn forwarding() -> Vec<Vec<&'static str>> {
     sequences
 }
 
-/// Transcendental operations and others before one that reads a result.
+/// A transcendental operation, followed by other instructions and by a read or overwrite of its result.
 fn transcendental() -> Vec<Vec<&'static str>> {
     let result = "$vgpr0 = V_RCP_F32_e32 $vgpr4, implicit $mode, implicit $exec";
     let mut sequences = Vec::new();
@@ -126,14 +123,14 @@ fn transcendental() -> Vec<Vec<&'static str>> {
                 "$vgpr5 = V_MOV_B32_e32 $vgpr0, implicit $exec",
                 "$vgpr0 = V_MOV_B32_e32 $vgpr5, implicit $exec",
             ] {
-                sequences.push([vec![result], repeated(between, count), vec![last]].concat());
+                sequences.push([vec![result], vec![between; count], vec![last]].concat());
             }
         }
     }
     sequences
 }
 
-/// Writes of masks, each with an instruction that reads what it writes.
+/// Writes of lane masks, each with an instruction that reads the written register.
 const WRITES: [(&str, &str); 10] = [
     ("$sgpr4_sgpr5 = S_MOV_B64 -1", "$vcc = S_MOV_B64 $sgpr4_sgpr5"),
     ("$sgpr5 = S_MOV_B32 1", "$vgpr0 = V_MOV_B32_e32 $sgpr5, implicit $exec"),
@@ -147,7 +144,7 @@ const WRITES: [(&str, &str); 10] = [
         "$sgpr4_sgpr5 = S_AND_SAVEEXEC_B64 $sgpr8_sgpr9, implicit-def $exec, implicit-def $scc, implicit $exec",
         "$exec = S_MOV_B64 $sgpr4_sgpr5",
     ),
-    // VALU writes what it read as a mask.
+    // VALU writes a register that was read as a mask.
     (
         "$sgpr4 = V_READFIRSTLANE_B32 $vgpr0, implicit $exec",
         "$vgpr0 = V_MOV_B32_e32 $sgpr4, implicit $exec",
@@ -163,7 +160,7 @@ const WRITES: [(&str, &str); 10] = [
     ),
 ];
 
-/// A mask that is read, then what may be between, the write of the mask, and what reads that.
+/// Sequences of a read of a mask, an instruction in between, a write of the mask and a read of it.
 fn masks() -> Vec<Vec<&'static str>> {
     let mut sequences = Vec::new();
     for reader in MASKS {
@@ -177,10 +174,13 @@ fn masks() -> Vec<Vec<&'static str>> {
 }
 
 fn table(processor: &str, wave_size: u8) -> (Isa, Rules, Vec<Recognized>) {
-    let isa = isa_of_waves(processor, wave_size);
+    let isa = isa_with_wave_size(processor, wave_size);
     let rules = Rules::of(isa.target(), wave_size).expect("rules");
-    let pool: Vec<&str> =
-        POOL.iter().chain(if wave_size == 32 { WMMA_OF_32 } else { WMMA_OF_64 }).copied().collect();
+    let pool: Vec<&str> = POOL
+        .iter()
+        .chain(if wave_size == 32 { WMMA_WAVE32 } else { WMMA_WAVE64 })
+        .copied()
+        .collect();
     let mut sequences = [pairs(&pool), transcendental()].concat();
     if wave_size == 64 {
         sequences.extend(forwarding());
@@ -191,33 +191,33 @@ fn table(processor: &str, wave_size: u8) -> (Isa, Rules, Vec<Recognized>) {
     (isa, rules, recognized)
 }
 
-/// LLVM's insertion of wait counts handles it.
-const ELSEWHERE: [&str; 1] = ["an instruction, s_sendmsg MSG_DEALLOC_VGPRS follows"];
+/// Hazards that LLVM handles in `SIInsertWaitcnts` instead of the hazard recognizer.
+const NOT_IN_RECOGNIZER: [&str; 1] = ["an instruction, s_sendmsg MSG_DEALLOC_VGPRS follows"];
 
 const MACHINES: [(&str, u8); 4] =
     [("gfx1100", 32), ("gfx1100", 64), ("gfx1150", 32), ("gfx1150", 64)];
 
 #[test]
-fn sequences_are_mitigated_as_llvm_mitigates_them() {
+fn sequences_match_llvm() {
     for (processor, wave_size) in cases(MACHINES, 3) {
         println!("{processor} {wave_size}");
         let (isa, rules, recognized) = table(processor, wave_size);
-        let reached = agree(&isa, &rules, &recognized);
-        all_reached(&rules, &reached, &ELSEWHERE);
+        let reached = assert_agreement(&isa, &rules, &recognized);
+        assert_all_reached(&rules, &reached, &NOT_IN_RECOGNIZER);
     }
 }
 
 #[test]
-fn a_table_without_one_of_its_families_differs_from_llvm() {
+fn table_without_a_family_disagrees_with_llvm() {
     let (isa, mut rules, recognized) = table("gfx1100", 64);
-    rules.hazards = without(&rules, |family| ELSEWHERE.contains(&family[0].name));
-    each_family_matters(&isa, &rules, &recognized);
+    rules.hazards = without(&rules, |family| NOT_IN_RECOGNIZER.contains(&family[0].name));
+    assert_each_family_matters(&isa, &rules, &recognized);
 }
 
 #[test]
-fn masks_that_are_not_waited_for_differ_from_llvm() {
+fn rules_without_mask_waits_disagree_with_llvm() {
     let (isa, rules, recognized) = table("gfx1100", 64);
-    let rules = Rules { scalar_reads: None, ..rules };
-    let differing = recognized.iter().filter(|own| !agrees(&isa, &rules, own)).count();
+    let rules = Rules { sgpr_hazards: None, ..rules };
+    let differing = recognized.iter().filter(|sequence| !agrees(&isa, &rules, sequence)).count();
     assert!(differing > 500, "{differing} of {}", recognized.len());
 }

@@ -1,12 +1,12 @@
 //! gfx90a.
 
 use super::llc::{Recognized, compiled};
-use super::{agree, all_reached, each_family_matters};
+use super::{assert_agreement, assert_all_reached, assert_each_family_matters};
 use crate::common::isa;
-use flipwave_isa::hazard::amount_in_last_register;
+use flipwave_isa::hazard::shift64_high_reg_bug;
 use flipwave_isa::{Isa, Rules};
 
-/// Instructions in LLVM's machine representation, on few registers so that they meet often.
+/// Instructions in LLVM's machine IR (MIR), on few registers so that they often overlap.
 pub const POOL: &[&str] = &[
     "$vgpr0 = V_MOV_B32_e32 $vgpr4, implicit $exec",
     "$vgpr4 = V_MOV_B32_e32 $vgpr0, implicit $exec",
@@ -63,7 +63,7 @@ pub const POOL: &[&str] = &[
     "S_WAITCNT 0",
 ];
 
-/// Sequences of three: what must lie between the trigger and the victim.
+/// Sequences of a trigger, an intervening or unrelated instruction, and a victim.
 const TRIPLES: &[[&str; 3]] = &[
     [
         "$vgpr20 = V_MOV_B32_e32 0, implicit $exec",
@@ -77,29 +77,29 @@ const TRIPLES: &[[&str; 3]] = &[
     ],
 ];
 
-/// Names of rows that LLVM does not have: its code generator never reads the flags as data.
-const MANUAL_ALONE: [&str; 1] = ["VALU writes VCC or EXEC, VALU reads VCCZ or EXECZ as data"];
+/// Names of hazards that LLVM does not have: its code generator never reads the flags as data.
+const NOT_IN_LLVM: [&str; 1] = ["VALU writes VCC or EXEC, VALU reads VCCZ or EXECZ as data"];
 
 fn table() -> (Isa, Rules, Vec<Recognized>) {
     super::table("gfx90a", POOL, TRIPLES)
 }
 
 #[test]
-fn every_pair_of_instructions_is_kept_apart_as_llvm_keeps_it() {
+fn pairs_match_llvm() {
     let (isa, rules, recognized) = table();
-    let reached = agree(&isa, &rules, &recognized);
-    all_reached(&rules, &reached, &MANUAL_ALONE);
+    let reached = assert_agreement(&isa, &rules, &recognized);
+    assert_all_reached(&rules, &reached, &NOT_IN_LLVM);
 }
 
 #[test]
-fn a_table_without_one_of_its_families_differs_from_llvm() {
+fn table_without_a_family_disagrees_with_llvm() {
     let (isa, rules, recognized) = table();
-    each_family_matters(&isa, &rules, &recognized);
+    assert_each_family_matters(&isa, &rules, &recognized);
 }
 
-/// Where the next register is not used, LLVM swaps the amount into another.
+/// LLVM moves the shift amount to another register if the next register is unused.
 #[test]
-fn amounts_of_shifts_are_moved_from_where_llvm_moves_them() {
+fn shift64_bug_registers_match_llvm() {
     let isa = isa("gfx90a");
     let mut lines = Vec::new();
     for amount in [6, 7, 8, 15, 254, 255] {
@@ -112,9 +112,9 @@ fn amounts_of_shifts_are_moved_from_where_llvm_moves_them() {
     }
     let sequences: Vec<Vec<&str>> = lines.iter().map(|line| vec![line.as_str()]).collect();
     let plain = compiled(&isa, &["-start-after=post-RA-hazard-rec"], &sequences);
-    let mended = compiled(&isa, &["-start-before=post-RA-hazard-rec"], &sequences);
-    for (plain, mended) in plain.into_iter().flatten().zip(mended) {
-        let is_moved = mended.len() > 1;
-        assert_eq!(amount_in_last_register(isa.target(), &plain).is_some(), is_moved, "{plain}");
+    let mitigated = compiled(&isa, &["-start-before=post-RA-hazard-rec"], &sequences);
+    for (plain, mitigated) in plain.into_iter().flatten().zip(mitigated) {
+        let is_moved = mitigated.len() > 1;
+        assert_eq!(shift64_high_reg_bug(isa.target(), &plain).is_some(), is_moved, "{plain}");
     }
 }

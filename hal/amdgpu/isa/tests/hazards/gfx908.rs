@@ -1,10 +1,10 @@
-//! gfx908: matrix operations on AccVGPRs in a file of their own.
+//! gfx908: matrix operations on AccVGPRs in a separate file.
 
 use super::llc::Recognized;
-use super::{agree, all_reached, each_family_matters, gfx9};
+use super::{assert_agreement, assert_all_reached, assert_each_family_matters, gfx9};
 use flipwave_isa::{Isa, Rules};
 
-/// Beside what gfx90a has, too.
+/// Instructions in addition to those shared with gfx90a.
 const POOL: &[&str] = &[
     "$agpr4 = V_ACCVGPR_WRITE_B32_e64 $vgpr4, implicit $exec",
     "$agpr0 = V_ACCVGPR_WRITE_B32_e64 7, implicit $exec",
@@ -21,7 +21,7 @@ const POOL: &[&str] = &[
     "$agpr0_agpr1_agpr2_agpr3_agpr4_agpr5_agpr6_agpr7_agpr8_agpr9_agpr10_agpr11_agpr12_agpr13_agpr14_agpr15_agpr16_agpr17_agpr18_agpr19_agpr20_agpr21_agpr22_agpr23_agpr24_agpr25_agpr26_agpr27_agpr28_agpr29_agpr30_agpr31 = V_MFMA_F32_32X32X1F32_e64 $vgpr4, $vgpr8, $agpr0_agpr1_agpr2_agpr3_agpr4_agpr5_agpr6_agpr7_agpr8_agpr9_agpr10_agpr11_agpr12_agpr13_agpr14_agpr15_agpr16_agpr17_agpr18_agpr19_agpr20_agpr21_agpr22_agpr23_agpr24_agpr25_agpr26_agpr27_agpr28_agpr29_agpr30_agpr31, 0, 0, 0, implicit $mode, implicit $exec",
 ];
 
-/// A VGPR that is written, and stored after a move of an AccVGPR.
+/// A VGPR is written and, after a move of an AccVGPR, read by memory.
 const TRIPLES: &[[&str; 3]] = &[
     [
         "$vgpr20 = V_MOV_B32_e32 0, implicit $exec",
@@ -40,27 +40,27 @@ const TRIPLES: &[[&str; 3]] = &[
     ],
 ];
 
-/// Names of rows that LLVM does not have.
-const MANUAL_ALONE: [&str; 1] = ["VALU writes VCC or EXEC, VALU reads VCCZ or EXECZ as data"];
+/// Names of hazards that LLVM does not have.
+const NOT_IN_LLVM: [&str; 1] = ["VALU writes VCC or EXEC, VALU reads VCCZ or EXECZ as data"];
 
 fn table() -> (Isa, Rules, Vec<Recognized>) {
-    // Matrix operations on VGPRs and on double precision came with gfx90a.
+    // gfx90a introduced matrix operations on VGPRs and in double precision.
     let shared = gfx9::POOL.iter().filter(|line| {
-        !["vgprcd", "FMAC_F64", "V_MFMA_F32_16X16X4F32_e64"].iter().any(|new| line.contains(new))
+        !["vgprcd", "FMAC_F64", "V_MFMA_F32_16X16X4F32_e64"].iter().any(|name| line.contains(name))
     });
     let pool: Vec<&str> = shared.chain(POOL).copied().collect();
     super::table("gfx908", &pool, TRIPLES)
 }
 
 #[test]
-fn every_pair_of_instructions_is_kept_apart_as_llvm_keeps_it() {
+fn pairs_match_llvm() {
     let (isa, rules, recognized) = table();
-    let reached = agree(&isa, &rules, &recognized);
-    all_reached(&rules, &reached, &MANUAL_ALONE);
+    let reached = assert_agreement(&isa, &rules, &recognized);
+    assert_all_reached(&rules, &reached, &NOT_IN_LLVM);
 }
 
 #[test]
-fn a_table_without_one_of_its_families_differs_from_llvm() {
+fn table_without_a_family_disagrees_with_llvm() {
     let (isa, rules, recognized) = table();
-    each_family_matters(&isa, &rules, &recognized);
+    assert_each_family_matters(&isa, &rules, &recognized);
 }

@@ -1,76 +1,87 @@
-//! What LLVM's hazard recognizer inserts into sequences of instructions.
+//! Runs LLVM's hazard recognizer on sequences of instructions.
 
 use flipwave_isa::hazard::wait_states;
 use flipwave_isa::{Inst, Isa, Pc};
 use std::collections::HashMap;
 use std::process::Command;
 
-/// A sequence as LLVM leaves it.
+/// A sequence after LLVM's hazard recognizer.
 pub struct Recognized {
-    /// What is executed before the last instruction of the sequence, without what LLVM inserted
-    /// directly before that.
+    /// The instructions before the last one, without those that LLVM inserted directly before the last
+    /// one.
     pub before: Vec<Inst>,
     /// The last instruction of the sequence.
     pub last: Inst,
-    /// Wait states that LLVM inserted directly before it.
+    /// Wait states that LLVM inserted directly before the last instruction.
     pub wait_states: u8,
-    /// Other instructions that LLVM inserted directly before it.
+    /// Other instructions that LLVM inserted directly before the last instruction.
     pub instructions: Vec<String>,
 }
 
-/// What LLVM makes of sequences in its machine representation. A line that begins with `bb` begins
-/// a new basic block.
+/// Runs the hazard recognizer on sequences of MIR instructions. A line that begins with `bb` starts a basic
+/// block.
 pub fn recognized(isa: &Isa, options: &[&str], sequences: &[Vec<&str>]) -> Vec<Recognized> {
-    let mended =
-        compiled(isa, &[&["-start-before=post-RA-hazard-rec"], options].concat(), sequences);
-    let plain = compiled(isa, &[&["-start-after=post-RA-hazard-rec"], options].concat(), sequences);
-    mended.into_iter().zip(plain).map(|(mended, plain)| compared(mended, &plain)).collect()
+    let pass = "post-RA-hazard-rec";
+    let [before, after] = [format!("-start-before={pass}"), format!("-start-after={pass}")];
+    let mitigated = compiled(isa, &[&[before.as_str()], options].concat(), sequences);
+    let original = compiled(isa, &[&[after.as_str()], options].concat(), sequences);
+    let pairs = mitigated.into_iter().zip(original);
+    pairs.map(|(mitigated, original)| compared(mitigated, &original)).collect()
 }
 
-fn compared(mended: Vec<Inst>, plain: &[Inst]) -> Recognized {
+/// Separates the instructions that LLVM inserted directly before the last one.
+fn compared(mitigated: Vec<Inst>, original: &[Inst]) -> Recognized {
     let mut before: Vec<Inst> = Vec::new();
-    let mut mended = mended.into_iter();
-    let mut wait_states_inserted = 0;
-    let mut inserted = Vec::new();
-    let (last, rest) = plain.split_last().expect("a sequence");
-    for own in rest {
-        for inst in mended.by_ref() {
-            let is_own = inst.text == own.text;
+    let mut mitigated = mitigated.into_iter();
+    let (last, earlier) = original.split_last().expect("a sequence");
+    for expected in earlier {
+        for inst in mitigated.by_ref() {
+            let is_expected = inst.text == expected.text;
             before.push(inst);
-            if is_own {
+            if is_expected {
                 break;
             }
         }
     }
-    for inst in mended.by_ref() {
+    let mut wait_states_inserted = 0;
+    let mut instructions = Vec::new();
+    for inst in mitigated.by_ref() {
         if inst.text == last.text {
             break;
         }
         match inst.operation.name() {
             "s_nop" => wait_states_inserted += wait_states(&inst),
-            _ => inserted.push(inst.text.clone()),
+            _ => instructions.push(inst.text.clone()),
         }
     }
-    let instructions = inserted;
     Recognized { before, last: last.clone(), wait_states: wait_states_inserted, instructions }
 }
 
-/// The instructions of each sequence, hints to the scheduler left out.
-pub fn compiled(isa: &Isa, options: &[&str], sequences: &[Vec<&str>]) -> Vec<Vec<Inst>> {
-    compiled_as(isa, options, sequences, false)
+/// The kind of function that a sequence is compiled as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FunctionKind {
+    /// A kernel.
+    Kernel,
+    /// A function that is called.
+    Callee,
 }
 
-/// The same, of kernels or of functions that are called.
+/// Compiles sequences as called functions. Returns the instructions of each, without scheduling hints.
+pub fn compiled(isa: &Isa, options: &[&str], sequences: &[Vec<&str>]) -> Vec<Vec<Inst>> {
+    compiled_as(FunctionKind::Callee, isa, options, sequences)
+}
+
+/// Compiles sequences. Returns the instructions of each, without scheduling hints.
 pub fn compiled_as(
+    kind: FunctionKind,
     isa: &Isa,
     options: &[&str],
     sequences: &[Vec<&str>],
-    is_kernel: bool,
 ) -> Vec<Vec<Inst>> {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("sequences.mir");
     let mut text = String::new();
-    if is_kernel {
+    if kind == FunctionKind::Kernel {
         let kernel = |n| format!("  define amdgpu_kernel void @f{n}() {{ ret void }}\n");
         let kernels: String = (0..sequences.len()).map(kernel).collect();
         text += &format!("--- |\n{kernels}...\n");
@@ -78,9 +89,12 @@ pub fn compiled_as(
     for (number, sequence) in sequences.iter().enumerate() {
         let body: String = sequence
             .iter()
-            .map(|line| match line.starts_with("bb") {
-                true => format!("\n  {line}\n"),
-                false => format!("    {line}\n"),
+            .map(|line| {
+                if line.starts_with("bb") {
+                    format!("\n  {line}\n")
+                } else {
+                    format!("    {line}\n")
+                }
             })
             .collect();
         text += &format!("---\nname: f{number}\nbody: |\n  bb.0:\n{body}    S_ENDPGM 0\n...\n");
@@ -117,7 +131,7 @@ pub fn compiled_as(
     functions
 }
 
-/// An instruction from its text; the target of a branch does not matter.
+/// Assembles and decodes an instruction. The target of a branch is replaced.
 pub fn assembled(isa: &Isa, code: &str) -> Inst {
     let is_branch = ["s_branch", "s_cbranch"].iter().any(|name| code.trim().starts_with(name));
     let code = if is_branch { format!("{} 1", code.trim()) } else { code.to_owned() };

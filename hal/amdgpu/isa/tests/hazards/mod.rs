@@ -1,5 +1,5 @@
-//! The tables of manual hazards against LLVM's hazard recognizer: for every ordered pair of a set
-//! of instructions, what `llc` inserts between the two is what the table asks for.
+//! Tables of manual hazards compared with LLVM's hazard recognizer: for every ordered pair of a pool of
+//! instructions, `llc` must insert between the two what the table requires.
 
 mod gfx10;
 mod gfx11;
@@ -12,38 +12,47 @@ mod llc;
 
 use crate::common::isa;
 use flipwave_depth::cases;
-use flipwave_isa::hazard::{Hazard, Mitigation, Rows, breaches, mitigations, preceding};
+use flipwave_isa::hazard::{Hazard, HazardIndex, Mitigation, mitigations, preceding, violations};
 use flipwave_isa::{Isa, Rules};
 use llc::{Recognized, assembled, recognized};
 use std::collections::HashSet;
 
-/// What rules ask for before the last instruction, and the rows of the table that say so.
-fn asked(isa: &Isa, rules: &Rules, own: &Recognized) -> (u8, Vec<String>, Vec<&'static str>) {
-    let before = preceding(own.before.iter().rev());
-    let mut states = 0;
+/// The mitigations that rules require before the last instruction of a sequence.
+struct Required {
+    wait_states: u8,
+    instructions: Vec<String>,
+    /// Names of the violated hazards.
+    hazards: Vec<&'static str>,
+}
+
+fn required(isa: &Isa, rules: &Rules, sequence: &Recognized) -> Required {
+    let before = preceding(sequence.before.iter().rev());
+    let mut wait_states = 0;
     let mut instructions = Vec::new();
-    let mut asked = mitigations(rules.hazards, &before, &own.last);
-    if let Some(mut state) = rules.scalar_reads {
-        own.before.iter().for_each(|inst| state.execute(inst));
-        let wait = state.needed(&own.last);
+    let mut needed = mitigations(rules.hazards, &before, &sequence.last);
+    if let Some(mut state) = rules.sgpr_hazards {
+        sequence.before.iter().for_each(|inst| state.execute(inst));
+        let wait = state.required_wait(&sequence.last);
         if !wait.is_empty() {
-            asked.push(state.mitigation(wait));
+            needed.push(state.mitigation(wait));
         }
     }
-    for mitigation in asked {
+    for mitigation in needed {
         match mitigation {
-            Mitigation::WaitStates(missing) => states = missing,
+            Mitigation::WaitStates(missing) => wait_states = missing,
             Mitigation::Instruction(text) => instructions.push(assembled(isa, &text).text.clone()),
         }
     }
-    let breaches = rules.hazards.iter().flat_map(|family| breaches(family, &before, &own.last));
-    (states, instructions, breaches.map(|breach| breach.hazard.name).collect())
+    let families = rules.hazards.iter();
+    let violations = families.flat_map(|family| violations(family, &before, &sequence.last));
+    let hazards = violations.map(|violation| violation.hazard.name).collect();
+    Required { wait_states, instructions, hazards }
 }
 
-/// Whether table and LLVM agree.
-fn agrees(isa: &Isa, rules: &Rules, own: &Recognized) -> bool {
-    let (states, instructions, _) = asked(isa, rules, own);
-    // LLVM merges waits; fields of one that counts nothing are printed, too.
+/// Returns `true` if the rules require what LLVM inserts.
+fn agrees(isa: &Isa, rules: &Rules, sequence: &Recognized) -> bool {
+    let required = required(isa, rules, sequence);
+    // LLVM merges waits, and prints fields that do not wait.
     let parts = |text: &String| -> Vec<String> {
         match text.strip_prefix("s_waitcnt_depctr ") {
             Some(fields) => fields.split(' ').map(str::to_owned).collect(),
@@ -57,90 +66,98 @@ fn agrees(isa: &Isa, rules: &Rules, own: &Recognized) -> bool {
         texts.dedup();
         texts
     };
-    let (asked, inserted) = (sorted(&instructions), sorted(&own.instructions));
-    // Into a wait that something needs LLVM merges those after writes that nothing reads.
-    let is_merged = !asked.is_empty() && inserted.len() > asked.len();
-    let has_all = asked.iter().all(|own| inserted.contains(own));
-    states == own.wait_states && (asked == inserted || is_merged && has_all)
+    let (expected, inserted) = (sorted(&required.instructions), sorted(&sequence.instructions));
+    // LLVM merges waits after writes that nothing reads into a wait that an instruction needs.
+    let is_merged = !expected.is_empty() && inserted.len() > expected.len();
+    let has_all = expected.iter().all(|text| inserted.contains(text));
+    required.wait_states == sequence.wait_states && (expected == inserted || is_merged && has_all)
 }
 
-/// Demands that table and LLVM agree on all sequences; gives the names of the rows that asked for
-/// something.
-fn agree(isa: &Isa, rules: &Rules, recognized: &[Recognized]) -> HashSet<&'static str> {
+/// Asserts that the rules agree with LLVM on all sequences. Returns the names of the violated hazards.
+fn assert_agreement(isa: &Isa, rules: &Rules, recognized: &[Recognized]) -> HashSet<&'static str> {
     let mut reached = HashSet::new();
     let mut wrong = Vec::new();
-    for own in recognized {
-        let (states, instructions, names) = asked(isa, rules, own);
-        if !agrees(isa, rules, own) {
-            let before: Vec<&str> = own.before.iter().map(|inst| &*inst.text).collect();
+    for sequence in recognized {
+        let Required { wait_states, instructions, hazards } = required(isa, rules, sequence);
+        if !agrees(isa, rules, sequence) {
+            let before: Vec<&str> = sequence.before.iter().map(|inst| &*inst.text).collect();
             wrong.push(format!(
-                "{before:?}, {:?}: LLVM {} {:?}, table {states} {instructions:?}: {names:?}",
-                own.last.text, own.wait_states, own.instructions
+                "{before:?}, {:?}: LLVM {} {:?}, table {wait_states} {instructions:?}: {hazards:?}",
+                sequence.last.text, sequence.wait_states, sequence.instructions
             ));
         }
-        reached.extend(names);
+        reached.extend(hazards);
     }
-    quick_look_misses_none(isa, rules, recognized);
+    assert_index_excludes_no_violation(isa, rules, recognized);
     let shown: Vec<&str> = wrong.iter().take(40).map(|line| &**line).collect();
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), recognized.len(), shown.join("\n"));
     reached
 }
 
-/// Demands that what the table says of two instructions is never ruled out by the quick look at
-/// them.
-fn quick_look_misses_none(isa: &Isa, rules: &Rules, recognized: &[Recognized]) {
-    let rows = Rows::new(&Rules::of(isa.target(), isa.wave_size()).expect("rules"));
-    for own in recognized {
-        let before = preceding(own.before.iter().rev());
-        let victim = rows.roles(&own.last);
-        let may_meet: Vec<bool> = before
+/// Asserts that the hazard index never rules out a pair of instructions that violates a hazard.
+fn assert_index_excludes_no_violation(isa: &Isa, rules: &Rules, recognized: &[Recognized]) {
+    let index = HazardIndex::new(&Rules::of(isa.target(), isa.wave_size()).expect("rules"));
+    for sequence in recognized {
+        let before = preceding(sequence.before.iter().rev());
+        let victim = index.roles(&sequence.last);
+        let may_conflict: Vec<bool> = before
             .iter()
-            .map(|own| rows.may_meet(&victim, &rows.roles(own.inst), own.distance.into()))
+            .map(|earlier| {
+                let trigger = index.roles(earlier.inst);
+                index.may_conflict(&victim, &trigger, earlier.distance.into())
+            })
             .collect();
-        for breach in rules.hazards.iter().flat_map(|family| breaches(family, &before, &own.last)) {
-            let trigger = before[breach.trigger].inst;
-            assert!(may_meet[breach.trigger], "{trigger}, {}: {}", own.last, breach.hazard.name);
+        let families = rules.hazards.iter();
+        for violation in families.flat_map(|family| violations(family, &before, &sequence.last)) {
+            let trigger = before[violation.trigger].inst;
+            assert!(
+                may_conflict[violation.trigger],
+                "{trigger}, {}: {}",
+                sequence.last, violation.hazard.name
+            );
         }
     }
 }
 
-/// Demands that each row asked for something, apart from those that LLVM does not have.
-fn all_reached(rules: &Rules, reached: &HashSet<&str>, manual_alone: &[&str]) {
-    let rows = rules.hazards.iter().flat_map(|family| family.iter().map(|hazard| hazard.name));
+/// Asserts that every hazard was reached by a sequence, except those in `not_in_llvm`.
+fn assert_all_reached(rules: &Rules, reached: &HashSet<&str>, not_in_llvm: &[&str]) {
+    let names = rules.hazards.iter().flat_map(|family| family.iter().map(|hazard| hazard.name));
     let unreached: Vec<_> =
-        rows.filter(|name| !reached.contains(name) && !manual_alone.contains(name)).collect();
-    assert!(unreached.is_empty(), "rows that no sequence reaches: {unreached:#?}");
+        names.filter(|name| !reached.contains(name) && !not_in_llvm.contains(name)).collect();
+    assert!(unreached.is_empty(), "hazards that no sequence reaches: {unreached:#?}");
 }
 
-/// The negative control: a table without one of its families differs from LLVM.
-fn each_family_matters(isa: &Isa, rules: &Rules, recognized: &[Recognized]) {
-    for left_out in cases(0..rules.hazards.len(), 3) {
-        let family = rules.hazards[left_out];
-        let rest = Rules { hazards: without(rules, |own| std::ptr::eq(own, family)), ..*rules };
-        let agree = recognized.iter().all(|own| agrees(isa, &rest, own));
-        assert!(!agree, "{:?} makes no difference", family[0].name);
+/// Negative control: asserts that a table without one of its families disagrees with LLVM.
+fn assert_each_family_matters(isa: &Isa, rules: &Rules, recognized: &[Recognized]) {
+    for excluded in cases(0..rules.hazards.len(), 3) {
+        let excluded = rules.hazards[excluded];
+        let hazards = without(rules, |family| std::ptr::eq(family, excluded));
+        let remaining = Rules { hazards, ..*rules };
+        let agrees = recognized.iter().all(|sequence| agrees(isa, &remaining, sequence));
+        assert!(!agrees, "{:?} makes no difference", excluded[0].name);
     }
 }
 
-/// Rules' hazards, some families left out.
+/// The hazards of rules without some families.
 fn without(
     rules: &Rules,
-    is_left_out: impl Fn(&'static [Hazard]) -> bool,
+    is_excluded: impl Fn(&'static [Hazard]) -> bool,
 ) -> &'static [&'static [Hazard]] {
     let families = rules.hazards.iter().copied();
-    families.filter(|family| !is_left_out(family)).collect::<Vec<_>>().leak()
+    families.filter(|family| !is_excluded(family)).collect::<Vec<_>>().leak()
 }
 
-/// A processor's table, and what LLVM makes of all ordered pairs of a pool and of other sequences.
+/// A processor's rules for wave64, with LLVM's results for all ordered pairs of a pool and for further
+/// sequences.
 fn table(
     processor: &str,
     pool: &[&'static str],
-    others: &[[&'static str; 3]],
+    further: &[[&'static str; 3]],
 ) -> (Isa, Rules, Vec<Recognized>) {
     let isa = isa(processor);
     let rules = Rules::of(isa.target(), 64).expect("rules");
-    let others = others.iter().map(|sequence| sequence.to_vec());
-    let sequences: Vec<_> = pairs(pool).into_iter().chain(others).collect();
+    let further = further.iter().map(|sequence| sequence.to_vec());
+    let sequences: Vec<_> = pairs(pool).into_iter().chain(further).collect();
     let recognized = recognized(&isa, &["-mattr=-xnack"], &sequences);
     (isa, rules, recognized)
 }

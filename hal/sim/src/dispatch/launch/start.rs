@@ -240,7 +240,7 @@ impl Launch {
         if self.target.flat_scratch() == FlatScratch::Architected {
             put_scratch(self.machine.flat_scratch, base);
         }
-        if self.target.has_global_scratch() {
+        if self.target.has_globally_addressable_scratch() {
             put_scratch(ScalarIndex::FLAT_SCRATCH_BASE, aperture::GLOBAL_PRIVATE | base);
         }
         scalars

@@ -229,7 +229,7 @@ fn an_unknown_operation_or_modifier_is_a_gap() {
     for text in ["v_add_f32 v0, v1, v2", "ds_read_b32 v0, v1", "s_load_dword s0, s[2:3], 0x0"] {
         assert_eq!(treatment(&inst(text), Machine::default()), Treatment::Exact, "{text}");
         let mut unknown = inst(text);
-        unknown.modifiers.other.push("sideways".into());
+        unknown.modifiers.unrecognized.push("sideways".into());
         assert!(matches!(treatment(&unknown, Machine::default()), Treatment::Gap(_)), "{text}");
         let mut unknown = inst(text);
         unknown.operation = flipwave_isa::Operation::named("v_sideways_f32");

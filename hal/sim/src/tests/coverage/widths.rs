@@ -55,7 +55,7 @@ fn destination_widths_are_those_of_llvm() {
         if generation < Generation::Gfx11 {
             continue;
         }
-        let keeps = |inst: &Inst| inst.operation.keeps_destination(generation);
+        let keeps = |inst: &Inst| inst.operation.preserves_destination_bits(generation);
         let (wrong, seen) = wrong_widths(processor, keeps);
         assert!(seen > 250, "{processor}: only {seen}");
         assert!(wrong.is_empty(), "{processor}: {wrong:?}");
@@ -114,7 +114,7 @@ fn what_is_left_of_a_destination_is_read() {
             }
             let [one, other] = results.as_slice() else { continue };
             seen += 1;
-            if inst.operation.keeps_destination(generation) {
+            if inst.operation.preserves_destination_bits(generation) {
                 keeping.insert(name);
             }
             if one != other {

@@ -56,7 +56,7 @@ impl<'a> LayoutEmitter<'a> {
     fn widen(&self, range: IndexRange<InstIndex>, displaced: &mut BTreeSet<InstIndex>) {
         let EmitSource { program, edits, chains, joined, .. } = self.source;
         let is_joined = |at: InstIndex| joined.contains(&at);
-        let may_go_on = |inst: &Inst| program.control(inst).may_go_on();
+        let may_go_on = |inst: &Inst| program.control(inst).may_fall_through();
         let has_pair = |at: InstIndex| edits.free_pairs.contains_key(&at);
         let goes_along = |at: &InstIndex| {
             range.contains(*at) && {

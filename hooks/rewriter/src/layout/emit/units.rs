@@ -53,7 +53,7 @@ impl<'a> LayoutEmitter<'a> {
         } else {
             place = Some(self.stream.position());
             taken = self.original(index, inst, site)?;
-            self.falls = control.may_go_on();
+            self.falls = control.may_fall_through();
             let whole_until = InstIndex(index.0 + 1 + hints::group(inst));
             self.whole_until = self.whole_until.max(whole_until);
         }
@@ -65,7 +65,7 @@ impl<'a> LayoutEmitter<'a> {
             self.stubs.push(Stub { branch, at: index, to, site });
         }
         if let Some(code) = edits.after.get(&index) {
-            if place.is_some() && !control.has_after() {
+            if place.is_some() && !control.has_known_successor() {
                 return Err(LayoutError::NoWayBack { pc: inst.pc, text: inst.text.clone() });
             }
             if self.falls {

@@ -94,7 +94,7 @@ fn edits(dice: &mut Dice, sample: &Sample, dose: &Dose) -> Edits {
         let Range { start, end } = dose.filling;
         (start + dice.below(end - start)) as usize / 4 * 4
     };
-    let has_after = |inst| sample.program.control(inst).has_after();
+    let has_after = |inst| sample.program.control(inst).has_known_successor();
     for (index, inst) in sample.program.instructions.iter().enumerate() {
         let index = InstIndex(index as u32);
         if dice.below(dose.one_in) == 0 {
@@ -271,7 +271,7 @@ fn far_edits(dice: &mut Dice, sample: &Sample) -> Edits {
         if is_chained || edits.before.len() + edits.after.len() > 8 || dice.below(3) > 0 {
             continue;
         }
-        let after = sample.program.control(inst).has_after() && dice.below(2) == 0;
+        let after = sample.program.control(inst).has_known_successor() && dice.below(2) == 0;
         let purpose =
             if after { InsertPurpose::After(index) } else { InsertPurpose::Before(index) };
         let code = marking(sample, marker(purpose), 0);

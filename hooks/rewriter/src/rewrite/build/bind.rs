@@ -57,7 +57,7 @@ impl<'a> Build<'a> {
         let index = call.source.0;
         let source = instrumentation.sources.get(index).ok_or(RewriteError::NoSource { index })?;
         let (points, known) = &mut entries[index];
-        if when == When::After && !program.control(inst).has_after() {
+        if when == When::After && !program.control(inst).has_known_successor() {
             self.refuse(at, when, &call.function, "control does not come back after it".into());
             return Ok(());
         }

@@ -354,7 +354,7 @@ fn slide(
     insertions: &mut Insertions<'_>,
 ) -> Result<(), HookError> {
     for (at, own) in kept.moves() {
-        let mut text = counters.wait_for(&own.waits);
+        let mut text = counters.wait_instructions(&own.waits);
         for step in &own.moves {
             text = text + "\n" + &step.text();
         }

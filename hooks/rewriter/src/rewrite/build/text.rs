@@ -48,7 +48,9 @@ impl Build<'_> {
             if text.is_empty() || added.is_err() {
                 return;
             }
-            if side == Side::After && !program.control(&program.instructions[at]).has_after() {
+            if side == Side::After
+                && !program.control(&program.instructions[at]).has_known_successor()
+            {
                 refused.push((at, "control does not come back after it"));
                 return;
             }
@@ -57,7 +59,7 @@ impl Build<'_> {
                 return;
             }
             let waits = outstanding.needed(named(assembler.isa(), text));
-            let text = counters.wait_for(&waits) + "\n" + text;
+            let text = counters.wait_instructions(&waits) + "\n" + text;
             match text_code(assembler, &text) {
                 Ok(code) => edits.entry(at).or_default().append(code),
                 Err(error) => added = Err(error),

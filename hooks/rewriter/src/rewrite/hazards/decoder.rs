@@ -2,7 +2,7 @@
 
 use super::PaddingError;
 use crate::layout::address_chain;
-use flipwave_isa::hazard::{Roles, Rows};
+use flipwave_isa::hazard::{HazardIndex, HazardRoles};
 use flipwave_isa::{Inst, Isa, Pc, Rules, Sgpr, Value};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
@@ -14,19 +14,19 @@ pub(super) type Insts = Rc<[Inserted]>;
 #[derive(Clone)]
 pub(super) struct Inserted {
     pub inst: Rc<Inst>,
-    pub roles: Rc<Roles>,
+    pub roles: Rc<HazardRoles>,
 }
 
 /// Decodes inserted code; the same few instructions come again and again.
 pub(super) struct Decoder<'a> {
     isa: &'a Isa,
-    pub rows: Rows,
+    pub rows: HazardIndex,
     known: FxHashMap<Vec<u8>, Insts>,
     /// Single instructions with a literal, by the word before it: each site has numbers of its
     /// own, and no hazard depends on them.
     with_literals: FxHashMap<[u8; 4], Insts>,
     /// Of the program's own instructions, by their text.
-    roles: FxHashMap<&'a str, Rc<Roles>>,
+    roles: FxHashMap<&'a str, Rc<HazardRoles>>,
 }
 
 impl<'a> Decoder<'a> {
@@ -34,7 +34,7 @@ impl<'a> Decoder<'a> {
     pub fn new(isa: &'a Isa, rules: &Rules) -> Decoder<'a> {
         Decoder {
             isa,
-            rows: Rows::new(rules),
+            rows: HazardIndex::new(rules),
             known: FxHashMap::default(),
             with_literals: FxHashMap::default(),
             roles: FxHashMap::default(),
@@ -42,7 +42,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// Leaves hazards out that no instruction of some has a part in.
-    pub fn narrow<'r>(&mut self, roles: impl Iterator<Item = &'r Roles>) {
+    pub fn narrow<'r>(&mut self, roles: impl Iterator<Item = &'r HazardRoles>) {
         self.rows.narrow(roles);
     }
 
@@ -85,7 +85,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// What an instruction of the program can do in a hazard.
-    pub fn roles(&mut self, inst: &'a Inst) -> Rc<Roles> {
+    pub fn roles(&mut self, inst: &'a Inst) -> Rc<HazardRoles> {
         let rows = &self.rows;
         Rc::clone(self.roles.entry(&inst.text).or_insert_with(|| Rc::new(rows.roles(inst))))
     }

@@ -31,7 +31,7 @@ pub fn pad(
     let mut streams = Streams::read(program, edits, &mut decoder)?;
     decoder.narrow(streams.items().map(|item| &*item.roles));
     let mut padding = streams.pad(&mut decoder)?;
-    if let Some(begin) = rules.scalar_reads {
+    if let Some(begin) = rules.sgpr_hazards {
         streams.pad_scalar_reads(program, begin, &mut decoder, &mut padding)?;
     }
     let count = padding.values().map(Vec::len).sum::<usize>() as u32;

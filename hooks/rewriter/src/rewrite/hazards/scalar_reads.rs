@@ -9,16 +9,16 @@ use super::decoder::Decoder;
 use super::slot::Slot;
 use super::stream::{Item, StreamIndex, Streams};
 use crate::flow::{Disassembly, IndexVec};
-use flipwave_isa::hazard::{Author, MixedReads, ScalarReads, ScalarWait};
+use flipwave_isa::hazard::{InstrumentedSgprState, Origin, SgprHazardState, SgprWait};
 use std::collections::BTreeMap;
 
 /// What waves know of scalar registers where they come from outside of what is followed.
 struct Origins<'p> {
     program: &'p Disassembly,
     /// Where a wave begins.
-    begin: MixedReads,
+    begin: InstrumentedSgprState,
     /// Where control comes from elsewhere.
-    called: MixedReads,
+    called: InstrumentedSgprState,
 }
 
 impl Origins<'_> {
@@ -36,13 +36,13 @@ impl Streams<'_> {
     pub fn pad_scalar_reads(
         &mut self,
         program: &Disassembly,
-        begin: ScalarReads,
+        begin: SgprHazardState,
         decoder: &mut Decoder<'_>,
         padding: &mut BTreeMap<Slot, Vec<Vec<u8>>>,
     ) -> Result<(), PaddingError> {
         let inserted = self.items().filter(|item| !item.is_original());
-        let called = MixedReads::called(begin, inserted.map(|item| item.inst.inst()));
-        let origins = Origins { program, begin: MixedReads::new(begin), called };
+        let called = InstrumentedSgprState::entered(begin, inserted.map(|item| item.inst.inst()));
+        let origins = Origins { program, begin: InstrumentedSgprState::new(begin), called };
         let entries = self.scalar_reads_at_entries(&origins);
         for (stream, entry) in entries.enumerated() {
             let Some(entry) = entry else { continue };
@@ -60,7 +60,7 @@ impl Streams<'_> {
     fn scalar_reads_at_entries(
         &self,
         origins: &Origins<'_>,
-    ) -> IndexVec<StreamIndex, Option<MixedReads>> {
+    ) -> IndexVec<StreamIndex, Option<InstrumentedSgprState>> {
         let Origins { program, begin, called } = *origins;
         let mut successors = IndexVec::filled(Vec::new(), self.streams.len());
         for (stream, before) in self.predecessors.enumerated() {
@@ -115,12 +115,12 @@ impl Streams<'_> {
         &self,
         origins: &Origins<'_>,
         stream: StreamIndex,
-        entry: MixedReads,
-    ) -> (MixedReads, Vec<(usize, ScalarWait)>) {
+        entry: InstrumentedSgprState,
+    ) -> (InstrumentedSgprState, Vec<(usize, SgprWait)>) {
         let (items, jumps) = (&self.streams[stream], &self.jumps[stream]);
         let is_entered = origins.is_entered(items);
         // What comes by branches of inserted code; loops are gone round until nothing changes.
-        let mut arriving: BTreeMap<usize, MixedReads> = BTreeMap::new();
+        let mut arriving: BTreeMap<usize, InstrumentedSgprState> = BTreeMap::new();
         loop {
             let mut state = entry;
             let mut waits = Vec::new();
@@ -130,18 +130,18 @@ impl Streams<'_> {
                     state.join(other);
                 }
                 let removed = self.removed[stream].iter().filter(|(before, _)| *before == at);
-                removed.for_each(|(_, inst)| state.pass_removed(inst));
+                removed.for_each(|(_, inst)| state.skip_removed(inst));
                 let Some(item) = items.get(at) else { break };
                 if is_entered {
                     state.join(&origins.called);
                 }
                 let inst = item.inst.inst();
-                let author = if item.is_original() { Author::Program } else { Author::Rewriter };
-                let wait = state.needed(inst, author);
+                let author = if item.is_original() { Origin::Original } else { Origin::Inserted };
+                let wait = state.required_wait(inst, author);
                 if !wait.is_empty() {
                     waits.push((at, wait));
                 }
-                state = state.after(wait);
+                state = state.after_wait(wait);
                 state.execute(inst, author);
                 for (_, to) in jumps.iter().filter(|(from, _)| *from == at) {
                     let is_more = match arriving.get_mut(to) {

@@ -5,7 +5,8 @@ use super::decoder::Decoder;
 use super::slot::Slot;
 use super::stream::{Item, StreamIndex, Streams};
 use flipwave_isa::hazard::{
-    self, Breach, FAR_WAIT_STATES, MOST_WAIT_STATES, Mitigation, OpenRows, Preceding, Roles, Rows,
+    self, HazardIndex, HazardRoles, HazardViolation, LOOKBACK_WAIT_STATES, MAX_WAIT_STATES,
+    Mitigation, OpenHazards, Preceding,
 };
 use flipwave_isa::{Inst, Opcode};
 use std::collections::{BTreeMap, VecDeque};
@@ -56,21 +57,21 @@ impl Streams<'_> {
 
     /// What can have been set up for an instruction however far before it: for the program's own only what
     /// inserted code has a part in, unless what kept two of them apart is gone.
-    fn open(&self, rows: &Rows, victim: &Victim<'_>) -> OpenRows {
+    fn open(&self, rows: &HazardIndex, victim: &Victim<'_>) -> OpenHazards {
         match victim.is_original && !self.removes {
-            true => rows.open_to_inserted(victim.roles, &self.all, &self.inserted),
-            false => rows.open(victim.roles, &self.all),
+            true => rows.open_hazards_from_inserted(victim.roles, &self.all, &self.inserted),
+            false => rows.open_hazards(victim.roles, &self.all),
         }
     }
 
     /// Whether an instruction is the program's, and what the program has before it cannot have become
     /// a hazard for it.
-    fn may_pass_over(&self, rows: &Rows, victim: &Victim<'_>) -> bool {
-        victim.is_original && !self.removes && !rows.may_lie_across(victim.roles, &self.inserted)
+    fn may_pass_over(&self, rows: &HazardIndex, victim: &Victim<'_>) -> bool {
+        victim.is_original && !self.removes && !rows.may_intervene(victim.roles, &self.inserted)
     }
 
     /// Whether anything near enough can set up a hazard for an instruction.
-    fn may_meet(&self, rows: &Rows, stream: StreamIndex, at: usize) -> bool {
+    fn may_meet(&self, rows: &HazardIndex, stream: StreamIndex, at: usize) -> bool {
         let items = &self.streams[stream];
         let victim = Victim::of(&items[at]);
         let roles = victim.roles;
@@ -84,22 +85,22 @@ impl Streams<'_> {
         let mut distance = 0;
         for item in items[..at].iter().rev() {
             let was_apart = may_pass_over && item.is_original();
-            if !was_apart && rows.may_meet(roles, &item.roles, distance) {
+            if !was_apart && rows.may_conflict(roles, &item.roles, distance) {
                 return true;
             }
             distance += u32::from(item.states);
-            if distance >= u32::from(MOST_WAIT_STATES) {
+            if distance >= u32::from(MAX_WAIT_STATES) {
                 return false;
             }
         }
         let tails = self.predecessors[stream].iter().map(|before| &self.tails[*before]);
-        tails.into_iter().any(|tail| rows.may_meet(roles, tail, distance))
+        tails.into_iter().any(|tail| rows.may_conflict(roles, tail, distance))
     }
 
     /// What must be put before an instruction that stands before an item, or is it.
     fn needed(
         &self,
-        rows: &Rows,
+        rows: &HazardIndex,
         stream: StreamIndex,
         at: usize,
         victim: &Victim<'_>,
@@ -120,7 +121,7 @@ impl Streams<'_> {
         for path in &paths {
             let history: Vec<Preceding<'_>> = path.steps.iter().map(|own| own.preceding).collect();
             for breach in
-                families.iter().flat_map(|family| hazard::breaches(family, &history, inst))
+                families.iter().flat_map(|family| hazard::violations(family, &history, inst))
             {
                 let trigger = &path.steps[breach.trigger];
                 let are_originals = trigger.is_original && victim.is_original;
@@ -129,8 +130,8 @@ impl Streams<'_> {
                 }
             }
             for hazard in rows.hazards(path.open) {
-                if let hazard::Remedy::Instruction(text) = hazard.remedy
-                    && hazard.may_begin_before(&history)
+                if let hazard::MitigationRule::Instruction(text) = hazard.mitigation
+                    && hazard.may_predate(&history)
                 {
                     need(Mitigation::Instruction(text(inst)), 0);
                 }
@@ -145,7 +146,7 @@ impl Streams<'_> {
 /// An instruction that must keep its distance from what runs before it.
 struct Victim<'v> {
     inst: &'v Inst,
-    roles: &'v Roles,
+    roles: &'v HazardRoles,
     /// Whether it is the program's.
     is_original: bool,
 }
@@ -169,23 +170,23 @@ struct PathStep<'s> {
 struct Path<'s> {
     steps: Vec<PathStep<'s>>,
     /// What may have begun before them.
-    open: OpenRows,
+    open: OpenHazards,
 }
 
 impl Path<'_> {
     /// Whether inserted code has made a hazard of two instructions of the program, which it has not
     /// without it.
-    fn has_completed(&self, breach: &Breach, inst: &Inst) -> bool {
+    fn has_completed(&self, breach: &HazardViolation, inst: &Inst) -> bool {
         let trigger = self.steps[breach.trigger].preceding.inst;
         let own = self.steps.iter().filter(|own| own.is_original).map(|own| own.preceding.inst);
-        hazard::is_completed(breach, trigger, inst, own)
+        hazard::is_completed_by_insertion(breach, trigger, inst, own)
     }
 }
 
 /// Goes back from an instruction on all paths, as far on one as on another.
 struct PathSearch<'s, 'a> {
     streams: &'s Streams<'a>,
-    rows: &'s Rows,
+    rows: &'s HazardIndex,
     paths: Vec<Path<'s>>,
     waiting: VecDeque<Lead<'s>>,
 }
@@ -199,7 +200,7 @@ struct Lead<'s> {
     turns: usize,
     distance: u32,
     /// Hazards that distance does not end, and nothing yet has.
-    open: OpenRows,
+    open: OpenHazards,
     steps: Vec<PathStep<'s>>,
 }
 
@@ -207,8 +208,8 @@ impl<'s, 'a> PathSearch<'s, 'a> {
     /// The paths back from an item of a stream.
     fn paths(
         streams: &'s Streams<'a>,
-        rows: &'s Rows,
-        open: OpenRows,
+        rows: &'s HazardIndex,
+        open: OpenHazards,
         (stream, at): (StreamIndex, usize),
     ) -> Vec<Path<'s>> {
         let lead = Lead { stream, at, turns: 0, distance: 0, open, steps: Vec::new() };
@@ -242,7 +243,7 @@ impl<'s, 'a> PathSearch<'s, 'a> {
         }
         let before = &self.streams.predecessors[lead.stream];
         if before.is_empty() {
-            return self.end(Lead { open: OpenRows::default(), ..lead });
+            return self.end(Lead { open: OpenHazards::default(), ..lead });
         }
         for before in before {
             let at = self.streams.streams[*before].len();
@@ -267,12 +268,12 @@ impl<'s, 'a> PathSearch<'s, 'a> {
 impl<'s> Lead<'s> {
     /// Whether nothing further back matters, or it is too far.
     fn is_long(&self) -> bool {
-        let most = if self.open.is_empty() { MOST_WAIT_STATES } else { FAR_WAIT_STATES };
+        let most = if self.open.is_empty() { MAX_WAIT_STATES } else { LOOKBACK_WAIT_STATES };
         self.distance >= most.into()
     }
 
     /// Adds an item, and what has been put before it.
-    fn step(&mut self, rows: &Rows, item: &'s Item<'_>) {
+    fn step(&mut self, rows: &HazardIndex, item: &'s Item<'_>) {
         let inserted = item.padding.iter().rev().map(|own| (&*own.inst, &*own.roles, false));
         let own = (item.inst.inst(), &*item.roles, item.is_original());
         for (inst, roles, is_original) in [own].into_iter().chain(inserted) {
@@ -280,7 +281,7 @@ impl<'s> Lead<'s> {
             let preceding = Preceding { inst, distance };
             self.steps.push(PathStep { preceding, is_original });
             self.distance += u32::from(hazard::wait_states(inst));
-            rows.pass(&mut self.open, roles);
+            rows.step_back(&mut self.open, roles);
         }
     }
 }

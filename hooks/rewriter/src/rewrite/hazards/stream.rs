@@ -6,14 +6,14 @@ use super::slot::{Point, Slot};
 use crate::flow::{BlockEnd, BlockIndex, Disassembly, EdgeKind, IndexVec, Key, keys};
 use crate::layout::{Edits, InsertedCode, Piece};
 use flipwave_isa::Inst;
-use flipwave_isa::hazard::{self, MOST_WAIT_STATES, Roles};
+use flipwave_isa::hazard::{self, HazardRoles, MAX_WAIT_STATES};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// An instruction of the new code.
 pub(super) struct Item<'a> {
     pub inst: Holder<'a>,
-    pub roles: Rc<Roles>,
+    pub roles: Rc<HazardRoles>,
     /// Wait states that it is sure to take: none where a branch of its hook may pass over it.
     pub states: u8,
     pub slot: Slot,
@@ -65,11 +65,11 @@ pub(super) struct Streams<'a> {
     /// Instructions of the program that are gone: the item of the stream before which each was.
     pub removed: IndexVec<StreamIndex, Vec<(usize, &'a Inst)>>,
     /// What the last instructions of each stream, and of those before it, can set up.
-    pub tails: IndexVec<StreamIndex, Roles>,
+    pub tails: IndexVec<StreamIndex, HazardRoles>,
     /// What anything at all can set up.
-    pub all: Roles,
+    pub all: HazardRoles,
     /// What inserted code can set up, or complete between two instructions.
-    pub inserted: Roles,
+    pub inserted: HazardRoles,
     /// Whether instructions of the program are gone.
     pub removes: bool,
 }
@@ -151,11 +151,11 @@ impl<'a> Streams<'a> {
             predecessors[first].push(streams.push(stream));
         }
         let removes = !edits.replaced.is_empty();
-        let (mut all, mut inserted) = (Roles::default(), Roles::default());
+        let (mut all, mut inserted) = (HazardRoles::default(), HazardRoles::default());
         for item in streams.iter().flatten() {
             all = all.with_triggers(&item.roles);
             if !item.is_original() {
-                inserted = inserted.with_triggers(&item.roles).with_across(&item.roles);
+                inserted = inserted.with_triggers(&item.roles).with_intervening(&item.roles);
             }
         }
         let (tails, jumps, removed) = (IndexVec::new(), all_jumps, all_removed);
@@ -180,19 +180,19 @@ impl<'a> Streams<'a> {
     }
 
     /// What can be set up within the reach of a hazard before the end of a stream.
-    fn tail(&self, stream: StreamIndex) -> Roles {
-        let mut all = Roles::default();
+    fn tail(&self, stream: StreamIndex) -> HazardRoles {
+        let mut all = HazardRoles::default();
         let mut waiting = vec![(stream, 0)];
         let mut nearest = BTreeMap::from([(stream, 0)]);
         while let Some((stream, mut distance)) = waiting.pop() {
             for item in self.streams[stream].iter().rev() {
                 all = all.with_triggers(&item.roles);
                 distance += u32::from(item.states);
-                if distance >= u32::from(MOST_WAIT_STATES) {
+                if distance >= u32::from(MAX_WAIT_STATES) {
                     break;
                 }
             }
-            if distance < u32::from(MOST_WAIT_STATES) {
+            if distance < u32::from(MAX_WAIT_STATES) {
                 for before in &self.predecessors[stream] {
                     if nearest.get(before).is_none_or(|nearest| distance < *nearest) {
                         nearest.insert(*before, distance);

@@ -371,7 +371,7 @@ fn hooks_get_others_than_reserved_registers() {
         .flat_map(|inst| inst.reads.iter().chain(&inst.writes).copied().collect::<Vec<_>>())
         .collect();
     assert_eq!(reserved.len(), 20);
-    assert!(reserved.iter().all(|own| !named.meets(*own)), "{reserved:?}");
+    assert!(reserved.iter().all(|own| !named.intersects(*own)), "{reserved:?}");
 }
 
 #[test]

@@ -1,13 +1,15 @@
-//! Keeps away from LLVM's assembler what it does not survive or what is no instruction.
+//! Rejects text that LLVM's assembler must not see.
 //!
-//! Directives reach the file system (`.incbin`) or run without bound (`.rept`). On strings and
-//! comments that do not end, and on characters that no instruction has, the parser can loop for
-//! ever.
+//! Directives access the file system (`.incbin`) or run without bound (`.rept`). On unterminated
+//! strings and comments, and on characters that occur in no instruction, LLVM's parser can loop
+//! forever.
 
 use crate::AssembleError;
 
+/// Checks that `text` contains only instructions, labels and comments.
+///
 /// # Errors
-/// The first thing in `text` that must not reach LLVM.
+/// The first directive, unterminated string or comment, or invalid character.
 pub(crate) fn check(text: &str) -> Result<(), AssembleError> {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -18,29 +20,30 @@ pub(crate) fn check(text: &str) -> Result<(), AssembleError> {
             b'/' if rest.starts_with(b"//") => line(rest),
             b'/' if rest.starts_with(b"/*") => {
                 let end = rest[2..].windows(2).position(|pair| pair == b"*/");
-                4 + end.ok_or_else(|| refuse(text, at, "the comment does not end"))?
+                4 + end.ok_or_else(|| reject(text, at, "unterminated comment"))?
             }
             b'"' => {
                 let end = rest[1..line(rest)].iter().position(|byte| *byte == b'"');
-                2 + end.ok_or_else(|| refuse(text, at, "the string does not end on its line"))?
+                2 + end.ok_or_else(|| reject(text, at, "unterminated string"))?
             }
-            b'.' if begins_directive(bytes, at) => return Err(refuse(text, at, DIRECTIVE)),
+            b'.' if begins_directive(bytes, at) => return Err(reject(text, at, DIRECTIVE)),
             _ if is_allowed(byte) => 1,
-            _ => return Err(refuse(text, at, "no instruction has this character")),
+            _ => return Err(reject(text, at, "invalid character")),
         };
     }
     Ok(())
 }
 
-const DIRECTIVE: &str = "a directive is not an instruction; only instructions and labels whose \
-                         names do not begin with a dot are assembled";
+const DIRECTIVE: &str = "directives are not supported; use instructions and labels without a \
+                         leading dot only";
 
-/// Bytes up to the end of the line.
+/// Number of bytes before the end of the line.
 fn line(rest: &[u8]) -> usize {
     rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len())
 }
 
-/// In instructions, dots stand within numbers and after names only.
+/// Returns `true` if the dot at index `at` starts a directive. In instructions, dots occur only inside
+/// numbers and after names.
 fn begins_directive(bytes: &[u8], at: usize) -> bool {
     let continues_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     let before = at.checked_sub(1).and_then(|before| bytes.get(before));
@@ -54,7 +57,7 @@ fn is_allowed(byte: u8) -> bool {
         || b"_.,:[]()|&~^+-*/%<>=!".contains(&byte)
 }
 
-fn refuse(text: &str, at: usize, message: &str) -> AssembleError {
+fn reject(text: &str, at: usize, message: &str) -> AssembleError {
     let before = &text.as_bytes()[..at];
     let lines = before.iter().filter(|byte| **byte == b'\n').count();
     let column = before.iter().rev().take_while(|byte| **byte != b'\n').count();

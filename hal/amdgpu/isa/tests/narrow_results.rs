@@ -1,11 +1,11 @@
-//! Results that are smaller than a register.
+//! Results smaller than a register.
 
 use crate::common::isa;
 use flipwave_isa::{Pc, Register, RegisterRange, Vgpr};
 
-/// Results of a byte or two are put into a register that is read for the rest.
+/// A result of one or two bytes preserves the other bits of its register, which is therefore read.
 #[test]
-fn what_a_narrow_result_leaves_of_its_register_is_read() {
+fn narrow_results_read_their_destination() {
     let isa = isa("gfx950");
     for line in [
         "v_cvt_pk_fp8_f32 v1, v2, v3",
@@ -25,7 +25,7 @@ fn what_a_narrow_result_leaves_of_its_register_is_read() {
         assert!(inst.reads.contains(&destination), "{line}: {:?}", inst.reads);
         assert!(inst.sources().count() <= 3, "{line}");
     }
-    // The negative control: whole results.
+    // Negative control: full-width results.
     for line in ["v_cvt_pk_bf16_f32 v1, v2, v3", "v_cvt_scalef32_f32_fp8 v1, v2, v3"] {
         let bytes = isa.assemble(line).expect(line);
         let inst = isa.decode(&bytes, Pc(0)).expect(line);

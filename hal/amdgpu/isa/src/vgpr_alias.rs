@@ -1,17 +1,18 @@
-//! One file of vector registers that two kinds of names reach (gfx90a, gfx940): AccVGPRs begin at
-//! the kernel's ACCUM_OFFSET, and VGPRs of that number and above are the same registers
+//! VGPR aliases of AccVGPRs in the unified register file of gfx90a and gfx940: AccVGPRs start at the
+//! kernel's ACCUM_OFFSET, and VGPRs with numbers from there on name the same registers
 //! (AMDGPUUsage, "compute_pgm_rsrc3 for GFX90A-GFX942", ACCUM_OFFSET; MI200 ISA, "VGPRs").
 
 use crate::{AccVgpr, Inst, Register, RegisterRange, Value, Vgpr};
 use std::sync::Arc;
 
 impl Inst {
-    /// Whether it names a VGPR that is an AccVGPR where those begin at `accum_offset`.
-    pub fn names_shared_vgprs(&self, accum_offset: u16) -> bool {
+    /// Returns `true` if the instruction names a VGPR that aliases an AccVGPR, for AccVGPRs that start at
+    /// `accum_offset`.
+    pub fn has_vgpr_aliases(&self, accum_offset: u16) -> bool {
         self.vgprs_named() > accum_offset
     }
 
-    /// One more than the highest number of the VGPRs that it names; 0 if it names none.
+    /// One more than the highest VGPR number that the instruction names; 0 if it names no VGPR.
     pub fn vgprs_named(&self) -> u16 {
         let operands = self.operands.iter().filter_map(|operand| match operand.value {
             Value::Register(range) => Some(range),
@@ -25,41 +26,51 @@ impl Inst {
         ends.max().unwrap_or(0)
     }
 
-    /// Gives registers that have two names the name of the AccVGPR, where those begin at
-    /// `accum_offset`: in what it reads and writes, and in operands that do not begin below. The
-    /// text stays.
-    pub fn name_shared_vgprs(&mut self, accum_offset: u16) {
-        if !self.names_shared_vgprs(accum_offset) {
+    /// Replaces VGPRs that alias AccVGPRs by the AccVGPRs, which start at `accum_offset`: in reads, in
+    /// writes, and in operands that lie entirely in the aliased part. The text is unchanged.
+    pub fn replace_vgpr_aliases(&mut self, accum_offset: u16) {
+        if !self.has_vgpr_aliases(accum_offset) {
             return;
         }
         let words = Arc::make_mut(&mut self.words);
         for operand in &mut words.operands {
             if let Value::Register(range) = &mut operand.value
-                && let (None, Some(shared)) = split(*range, accum_offset)
+                && let Split { vgprs: None, acc_vgprs: Some(acc_vgprs) } =
+                    split(*range, accum_offset)
             {
-                *range = shared;
+                *range = acc_vgprs;
             }
         }
         for ranges in [&mut words.reads, &mut words.writes] {
-            if ranges.iter().any(|range| split(*range, accum_offset).1.is_some()) {
+            if ranges.iter().any(|range| split(*range, accum_offset).acc_vgprs.is_some()) {
                 let parts = ranges.iter().map(|range| split(*range, accum_offset));
-                *ranges = parts.flat_map(|(own, shared)| [own, shared]).flatten().collect();
+                *ranges =
+                    parts.flat_map(|split| [split.vgprs, split.acc_vgprs]).flatten().collect();
             }
         }
     }
 }
 
-/// What of a range has but one name, and the AccVGPRs that the rest is.
-fn split(
-    range: RegisterRange,
-    accum_offset: u16,
-) -> (Option<RegisterRange>, Option<RegisterRange>) {
-    let Register::Vgpr(Vgpr(first)) = range.first else { return (Some(range), None) };
+/// A register range, split at the first aliased register.
+struct Split {
+    /// The part without aliases.
+    vgprs: Option<RegisterRange>,
+    /// The AccVGPRs that the aliased part names.
+    acc_vgprs: Option<RegisterRange>,
+}
+
+fn split(range: RegisterRange, accum_offset: u16) -> Split {
+    let Register::Vgpr(Vgpr(first)) = range.first else {
+        return Split { vgprs: Some(range), acc_vgprs: None };
+    };
     let below = accum_offset.saturating_sub(first).min(range.words.into()) as u8;
     let number = u8::try_from((first + u16::from(below)).saturating_sub(accum_offset));
     let part = |first, words| (words > 0).then(|| RegisterRange::new(first, words));
-    let shared = number.ok().map(|number| Register::AccVgpr(AccVgpr(number)));
-    (part(range.first, below), shared.and_then(|own| part(own, range.words - below)))
+    let first_acc_vgpr = number.ok().map(|number| Register::AccVgpr(AccVgpr(number)));
+    Split {
+        vgprs: part(range.first, below),
+        acc_vgprs: first_acc_vgpr.and_then(|first| part(first, range.words - below)),
+    }
 }
 
 #[cfg(test)]
@@ -68,7 +79,7 @@ mod tests {
     use crate::{Isa, Pc};
 
     #[test]
-    fn a_register_with_two_names_has_one() {
+    fn vgpr_aliases_are_replaced_by_acc_vgprs() {
         let isa = Isa::new(&"gfx90a".parse().expect("a target")).expect("an ISA");
         let inst = |text: &str| {
             isa.decode(&isa.assemble(text).expect(text), Pc(0)).expect("an instruction")
@@ -76,21 +87,21 @@ mod tests {
         let v = |n| Register::Vgpr(Vgpr(n));
         let a = |n| Register::AccVgpr(AccVgpr(n));
         let mut mov = inst("v_mov_b32 v163, v159");
-        assert!(mov.names_shared_vgprs(160) && !mov.names_shared_vgprs(164));
-        mov.name_shared_vgprs(160);
+        assert!(mov.has_vgpr_aliases(160) && !mov.has_vgpr_aliases(164));
+        mov.replace_vgpr_aliases(160);
         assert_eq!(mov.writes[0], RegisterRange::new(a(3), 1));
         assert_eq!(mov.reads[0], RegisterRange::new(v(159), 1));
         assert_eq!(mov.operands[0].value, Value::Register(RegisterRange::new(a(3), 1)));
-        // A tuple that begins below and ends above.
+        // A tuple that is partly aliased.
         let mut load = inst("global_load_dwordx4 v[158:161], v2, s[0:1]");
-        load.name_shared_vgprs(160);
+        load.replace_vgpr_aliases(160);
         let parts = [RegisterRange::new(v(158), 2), RegisterRange::new(a(0), 2)];
         assert!(parts.iter().all(|part| load.writes.contains(part)), "{:?}", load.writes);
         let whole = Value::Register(RegisterRange::new(v(158), 4));
         assert_eq!(load.operands[0].value, whole);
         let before = inst("v_accvgpr_write_b32 a3, v7");
         let mut after = before.clone();
-        after.name_shared_vgprs(8);
+        after.replace_vgpr_aliases(8);
         assert_eq!(after, before);
     }
 }

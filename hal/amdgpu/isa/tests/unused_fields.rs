@@ -1,10 +1,10 @@
-//! Fields that operations do not use, and bits that LLVM does not decode.
+//! Fields that operations do not use, and bits that LLVM drops.
 
 use crate::common::isa;
 use flipwave_isa::{DecodeError, Isa, Pc, Register, RegisterRange, Value, Vgpr};
 
-/// An instruction with other bits set.
-fn with(isa: &Isa, line: &str, bits: u64) -> Vec<u8> {
+/// Assembles a line and sets additional bits in its first two words.
+fn assemble_with_bits(isa: &Isa, line: &str, bits: u64) -> Vec<u8> {
     let mut bytes = isa.assemble(line).unwrap_or_else(|error| panic!("{line}: {error}"));
     let first = bytes.first_chunk_mut::<8>().expect("two words");
     *first = (u64::from_le_bytes(*first) | bits).to_le_bytes();
@@ -28,16 +28,16 @@ fn unused_fields_are_ignored() {
     ] {
         let isa = isa(processor);
         let plain = isa.decode(&isa.assemble(line).expect(line), Pc(0)).expect(line);
-        let bytes = with(&isa, line, bits);
+        let bytes = assemble_with_bits(&isa, line, bits);
         let inst = isa.decode(&bytes, Pc(0)).unwrap_or_else(|error| panic!("{line}: {error}"));
         assert_eq!(inst, plain, "{line}");
     }
 }
 
-/// Comparisons that write EXEC name no result from gfx10 on. LLVM 15 left zeros in its field, where
-/// LLVM 22 writes EXEC's number.
+/// From gfx10 on, v_cmpx does not name its result EXEC. LLVM 15 wrote zeros into the result field, LLVM
+/// 22 writes EXEC's number.
 #[test]
-fn a_result_that_is_not_named_may_be_anything() {
+fn unnamed_result_field_is_ignored() {
     let isa = isa("gfx1030");
     for word in [0xd4d4_0000_u32, 0xd4d4_007e] {
         let bytes = [word, 0x0002_0504].map(u32::to_le_bytes).concat();
@@ -46,28 +46,28 @@ fn a_result_that_is_not_named_may_be_anything() {
     }
 }
 
-/// A field that is used is never cleared: an encoding that LLVM refuses for it stays refused.
+/// A used field is never cleared: encodings that LLVM rejects because of it are rejected.
 #[test]
 fn used_fields_are_not_ignored() {
     for (processor, line, bits) in [
-        // Neither register nor constant: 209 to 231 are reserved.
+        // Source encodings 209 to 231 are reserved.
         ("gfx1100", "v_mul_lo_u32 v0, v1, s0", 0xd5 << 41),
         ("gfx1030", "v_fma_f32 v0, v1, v2, s0", 0xd5 << 50),
-        // An opcode that is not there.
+        // An invalid opcode.
         ("gfx1100", "v_mul_lo_u32 v0, v1, v2", 0x3ff << 16),
     ] {
         let isa = isa(processor);
-        let error = isa.decode(&with(&isa, line, bits), Pc(16)).expect_err(line);
+        let error = isa.decode(&assemble_with_bits(&isa, line, bits), Pc(16)).expect_err(line);
         assert!(matches!(error, DecodeError::NotDecoded { .. }), "{line}: {error}");
         assert!(error.to_string().contains("not decoded: LLVM 22 has no instruction"), "{error}");
     }
-    let nothing = isa("gfx1100").decode(&[0xff; 8], Pc(0)).expect_err("no format");
-    assert!(matches!(nothing, DecodeError::NotAnInstruction { .. }), "{nothing}");
+    let error = isa("gfx1100").decode(&[0xff; 8], Pc(0)).expect_err("no format");
+    assert!(matches!(error, DecodeError::NotAnInstruction { .. }), "{error}");
 }
 
-/// Each 16-bit operand of VOP3 has a bit of `op_sel`, and the others none.
+/// Each 16-bit operand of VOP3 has a bit of `op_sel`; other operands have none.
 #[test]
-fn each_operand_that_is_a_half_has_its_bit_of_op_sel() {
+fn each_half_operand_has_its_op_sel_bit() {
     const FIRST: u64 = 1 << 11;
     const SECOND: u64 = 1 << 12;
     const THIRD: u64 = 1 << 13;
@@ -79,7 +79,7 @@ fn each_operand_that_is_a_half_has_its_bit_of_op_sel() {
             ("v_add_f16_e64 v0.l, v1.l, v2.l", SECOND | RESULT, 0b110),
             ("v_cmp_lt_f16_e64 s0, v1.l, v2.l", FIRST | SECOND, 0b11),
             ("v_cmp_lt_u16_e64 s0, v1.l, v2.l", SECOND, 0b10),
-            // The mask is a source, too, and has no bit.
+            // The mask is a source without a bit.
             ("v_cndmask_b16 v0.l, v1.l, v2.l, s0", SECOND, 0b10),
             ("v_cndmask_b16 v0.l, v1.l, v2.l, s0", FIRST | RESULT, 0b1001),
             ("v_cvt_i16_f16_e64 v0.l, v1.l", FIRST | RESULT, 0b11),
@@ -88,26 +88,30 @@ fn each_operand_that_is_a_half_has_its_bit_of_op_sel() {
             ("v_add_f16_e64_dpp v0.l, v1.l, v2.l row_shl:1", FIRST | RESULT, 0b101),
             ("v_add_nc_u16 v0.l, v1.l, v2.l", FIRST | SECOND | RESULT, 0b111),
             ("v_fma_f16 v0.l, v1.l, v2.l, v3.l", FIRST | RESULT, 0b1001),
-            // A scalar source's half is in no name.
+            // The name of a scalar source includes no half.
             ("v_fma_f16 v0.l, v1.l, v2.l, s3", THIRD | RESULT, 0b1100),
             ("v_add_f32_e64 v0, v1, v2", 0, 0),
             ("v_add_co_u32 v0, s8, v1, v2", 0, 0),
             ("v_div_scale_f32 v0, s24, v1, v2, v1", 0, 0),
         ] {
-            let bytes = with(&isa, line, bits);
+            let bytes = assemble_with_bits(&isa, line, bits);
             let inst = isa.decode(&bytes, Pc(0)).unwrap_or_else(|error| panic!("{line}: {error}"));
             assert_eq!(inst.modifiers.op_sel.unwrap_or_default(), expected, "{line}: {inst}");
             assert_eq!(isa.assemble(&inst.text), Ok(bytes), "{inst}");
         }
     }
-    // Before gfx11 there are no such bits.
+    // Before gfx11 these bits do not exist.
     let gfx1030 = isa("gfx1030");
-    assert!(gfx1030.decode(&with(&gfx1030, "v_add_f16_e64 v0, v1, v2", FIRST), Pc(0)).is_ok());
+    assert!(
+        gfx1030
+            .decode(&assemble_with_bits(&gfx1030, "v_add_f16_e64 v0, v1, v2", FIRST), Pc(0))
+            .is_ok()
+    );
 }
 
-/// Short forms have the half in the register's number: 128 and more are high halves.
+/// Short forms encode the half in the register number: numbers from 128 on are high halves.
 #[test]
-fn short_forms_name_halves_by_numbers_of_registers() {
+fn short_forms_encode_halves_in_register_numbers() {
     for processor in ["gfx1100", "gfx1201"] {
         let isa = isa(processor);
         for (line, registers, expected) in [
@@ -125,24 +129,29 @@ fn short_forms_name_halves_by_numbers_of_registers() {
     }
 }
 
-/// Where bits of `op_sel` are set that no operand has, LLVM decodes none of the others.
+/// If an `op_sel` bit without operand is set, LLVM drops all `op_sel` bits.
 #[test]
-fn halves_that_llvm_leaves_out_are_reported() {
+fn dropped_op_sel_bits_are_reported() {
     const UNUSED: u64 = 1 << 13;
     let gfx1100 = isa("gfx1100");
     for (line, half) in
         [("v_add_f16_e64 v0.l, v1.l, v2.l", 1 << 11), ("v_cmp_lt_f16_e64 s0, v1.l, v2.l", 1 << 12)]
     {
-        assert!(gfx1100.decode(&with(&gfx1100, line, UNUSED), Pc(0)).is_ok(), "{line}");
-        let error = gfx1100.decode(&with(&gfx1100, line, UNUSED | half), Pc(16)).expect_err(line);
+        assert!(
+            gfx1100.decode(&assemble_with_bits(&gfx1100, line, UNUSED), Pc(0)).is_ok(),
+            "{line}"
+        );
+        let error = gfx1100
+            .decode(&assemble_with_bits(&gfx1100, line, UNUSED | half), Pc(16))
+            .expect_err(line);
         assert!(matches!(error, DecodeError::NotExact { .. }), "{line}: {error}");
-        assert!(error.to_string().starts_with("0x10: not decoded exactly: LLVM 22 leaves out"));
+        assert!(error.to_string().starts_with("0x10: not decoded exactly: LLVM 22 drops"));
     }
 }
 
-/// Some forms with DPP have their halves in the names of registers alone.
+/// Some DPP forms print register halves without `op_sel`.
 #[test]
-fn halves_that_only_registers_name_are_decoded() {
+fn halves_in_register_names_only_are_decoded() {
     for processor in ["gfx1100", "gfx1201"] {
         let isa = isa(processor);
         for operands in ["v5.l, -v1.l, |v2.h|", "v5.h, v1.h, v2.l"] {
@@ -155,13 +164,13 @@ fn halves_that_only_registers_name_are_decoded() {
     }
 }
 
-/// Of what VOP3 has besides registers, constants and `op_sel`, decoding leaves out absolute values and
-/// negations of integer sources alone, which mean nothing there (ISA manuals, "Input modifiers"):
-/// all else is decoded, or makes LLVM refuse. What is decoded is printed, so what assembles to other
-/// bytes was left out.
+/// Of the VOP3 fields other than registers, constants and `op_sel`, decoding drops only absolute values and
+/// negations of integer sources, which have no meaning (ISA manuals, "Input modifiers"). Everything else
+/// is decoded or makes LLVM reject the instruction. Decoded fields are printed, so a bit was dropped if the
+/// text assembles to other bytes.
 #[test]
-fn of_modifiers_only_what_means_nothing_is_left_out() {
-    // Floating-point operations whose second and third sources are integers.
+fn only_meaningless_modifiers_are_dropped() {
+    // Floating-point operations whose sources after the first are integers.
     const MIXED: [&str; 4] =
         ["v_ldexp_", "v_cvt_pk_u8_f32", "v_cvt_pkaccum_u8_f32", "v_trig_preop"];
     let is_integer = |name: &str, source: u32| {
@@ -189,24 +198,21 @@ fn of_modifiers_only_what_means_nothing_is_left_out() {
             }) else {
                 continue;
             };
-            // A lane mask as second result lies where absolute values and halves are.
+            // The second result, a lane mask, occupies the bits of absolute values and halves.
             if inst.destinations().count() > 1 {
                 continue;
             }
             for bit in (8..11).chain([15]).chain(59..64) {
                 match exact(bits | 1 << bit) {
                     Some((_, true)) => {}
-                    Some((other, false)) => {
+                    Some((inst, false)) => {
                         let source = match bit {
                             8..11 => bit - 8,
                             61..64 => bit - 61,
-                            _ => panic!("{processor}: bit {bit} is left out of {other}"),
+                            _ => panic!("{processor}: bit {bit} of {inst} is dropped"),
                         };
-                        let name = other.operation.name();
-                        assert!(
-                            is_integer(name, source),
-                            "{processor}: source {source} of {other}"
-                        );
+                        let name = inst.operation.name();
+                        assert!(is_integer(name, source), "{processor}: source {source} of {inst}");
                     }
                     None => continue,
                 }
