@@ -2,10 +2,12 @@
 
 use crate::ffi::{Description, McOperand, flag};
 use crate::inst::{
-    Encoding, Flags, Half, Inst, InstWords, Modifiers, Operand, Pc, Role, SdwaUnused, Value,
+    Encoding, Flags, Inst, InstWords, Modifiers, Operand, Pc, Role, SdwaUnused, Value,
 };
 use crate::text::{self, Printed, Syntax};
-use crate::{Class, ConstantType, Family, Generation, Opcode, Operation, Register, RegisterRange};
+use crate::{
+    Class, ConstantType, Family, Generation, Half, Opcode, Operation, Register, RegisterRange,
+};
 use std::sync::Arc;
 
 /// Builds the position-independent part of an instruction from LLVM's description.

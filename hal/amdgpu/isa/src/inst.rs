@@ -1,6 +1,8 @@
 //! Decoded instructions.
 
-use crate::{Class, ConstantType, DataType, Generation, MemoryAccess, Operation, RegisterRange};
+use crate::{
+    Class, ConstantType, DataType, Generation, Half, MemoryAccess, Operation, RegisterRange,
+};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -169,15 +171,6 @@ pub struct Operand {
     /// data of loads and stores of a half. Informational: the semantics follow from
     /// [`Modifiers::op_sel`] or from the operation.
     pub half: Option<Half>,
-}
-
-/// Half a vector register.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Half {
-    /// Bits 15:0.
-    Low,
-    /// Bits 31:16.
-    High,
 }
 
 impl Operand {

@@ -37,6 +37,7 @@ mod inst;
 mod isa;
 mod lane;
 mod llvm_crashes;
+mod matrix_shape;
 mod mc_register;
 mod memory;
 mod memory_operand;
@@ -62,7 +63,7 @@ pub use control::Control;
 pub use exec::{ExecChange, LanesWritten};
 pub use ffi::SubtargetFeature;
 pub use inst::{
-    BufferFormat, Dpp, DppControl, Encoding, Flags, Half, Inst, InstWords, Modifiers, Operand,
+    BufferFormat, Dpp, DppControl, Encoding, Flags, Inst, InstWords, Modifiers, Operand,
     OutputScale, Pc, Role, Sdwa, SdwaSelect, SdwaUnused, Value,
 };
 pub use isa::{AssembleError, DecodeError, Isa, IsaError};
@@ -71,7 +72,7 @@ pub use memory::{MemoryAccess, MemoryKind, MemorySpace};
 pub use memory_operand::MemoryOperand;
 pub use opcode::{Family, Opcode};
 pub use operation::{Class, DataType, Operation};
-pub use register::{AccVgpr, Register, RegisterRange, Sgpr, Ttmp, UnknownRegister, Vgpr};
+pub use register::{AccVgpr, Half, Register, RegisterRange, Sgpr, Ttmp, UnknownRegister, Vgpr};
 pub use register_set::RegisterSet;
 pub use residency::{Allocation, Residency, ResidencyLimit, WorkgroupShape};
 pub use rules::Rules;

@@ -2,7 +2,7 @@
 //! and the memory space and width. All are derived from the mnemonic, which follows the naming scheme of
 //! the ISA manuals.
 
-use crate::hazard::MatrixShape;
+use crate::matrix_shape::MatrixShape;
 use crate::opcode::Families;
 use crate::{Family, Generation, Half, MemoryAccess, Opcode, canonical, memory};
 use std::cmp::Ordering;
@@ -41,7 +41,7 @@ impl Row {
             data_type: data_type_of(name),
             memory: memory::of(name),
             data_half: memory::data_half(name),
-            matrix: MatrixShape::of(name),
+            matrix: MatrixShape::from_name(name),
             preserves_destination_bits: preserves_destination_bits(name, class),
         }
     }

@@ -29,6 +29,15 @@ pub struct Sgpr(pub u8);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ttmp(pub u8);
 
+/// Half a vector register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Half {
+    /// Bits 15:0.
+    Low,
+    /// Bits 31:16.
+    High,
+}
+
 /// One register of at most 32 bits. VCC, EXEC and register pairs are ranges of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Register {

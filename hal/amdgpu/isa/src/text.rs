@@ -2,10 +2,9 @@
 //! instruction.
 
 use crate::inst::{
-    BufferFormat, Dpp, DppControl, Half, Modifiers, OutputScale, Sdwa, SdwaSelect, SdwaUnused,
-    Value,
+    BufferFormat, Dpp, DppControl, Modifiers, OutputScale, Sdwa, SdwaSelect, SdwaUnused, Value,
 };
-use crate::{AccVgpr, Register, RegisterRange, Sgpr, Ttmp, Vgpr};
+use crate::{AccVgpr, Half, Register, RegisterRange, Sgpr, Ttmp, Vgpr};
 
 /// A parsed instruction.
 #[derive(Debug, Default)]

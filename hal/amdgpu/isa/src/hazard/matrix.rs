@@ -1,6 +1,7 @@
 //! Groups of matrix operations for hazards, and their numbers of passes.
 
 use super::group::{Group, group};
+use crate::matrix_shape::Tile;
 use crate::{Class, Family, Inst};
 
 pub(super) const MATRIX: Group = group("MFMA", |inst| inst.class() == Class::Matrix);
@@ -112,44 +113,6 @@ fn double_result(inst: &Inst) -> Option<u8> {
 /// Wait states between a double-precision operation and a memory instruction that reads its result.
 fn double_result_in_memory(inst: &Inst) -> Option<u8> {
     is_dgemm(inst).then(|| if tile(inst) == Some(Tile::Size4) { 9 } else { 18 })
-}
-
-/// The shape of an MFMA operation, dense or sparse.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct MatrixShape {
-    /// Rows and columns; `None` for unknown sizes.
-    tile: Option<Tile>,
-    /// The operation works on several blocks of narrow elements.
-    has_blocks: bool,
-    /// A and B have single precision.
-    has_single_sources: bool,
-}
-
-/// Rows and columns of the result of a matrix operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Tile {
-    Size4,
-    Size16,
-    Size32,
-}
-
-impl MatrixShape {
-    /// The shape in a canonical name: `16x16` of `v_mfma_f32_16x16x4f32`.
-    pub(crate) fn of(name: &str) -> Option<MatrixShape> {
-        let shape = name.strip_prefix("v_mfma_").or_else(|| name.strip_prefix("v_smfmac_"))?;
-        let shape = shape.strip_prefix("scale_").unwrap_or(shape);
-        let sizes = shape.split('_').nth(1).unwrap_or_default();
-        let tile = [("4x4", Tile::Size4), ("16x16", Tile::Size16), ("32x32", Tile::Size32)]
-            .into_iter()
-            .find_map(|(size, tile)| sizes.starts_with(size).then_some(tile));
-        let is_narrow =
-            |source: &str| ["f16", "bf16", "i8"].iter().any(|narrow| source.starts_with(narrow));
-        let has_blocks = ["16x16x4", "32x32x4"]
-            .iter()
-            .any(|size| name.split_once(size).is_some_and(|(_, source)| is_narrow(source)));
-        let has_single_sources = name.ends_with("f32") && !name.ends_with("xf32");
-        Some(MatrixShape { tile, has_blocks, has_single_sources })
-    }
 }
 
 fn tile(inst: &Inst) -> Option<Tile> {

@@ -1,7 +1,5 @@
 //! Instructions inserted to avoid hazards.
 
-use super::{Hazard, Preceding, violations};
-use crate::Inst;
 use std::fmt;
 
 /// The separation that a hazard requires between its trigger and its victim.
@@ -39,32 +37,4 @@ impl fmt::Display for Mitigation {
             Mitigation::Instruction(text) => write!(f, "`{text}` is"),
         }
     }
-}
-
-/// The mitigations to insert directly before `inst` so that it violates no hazard of these families
-/// ([`Rules::hazards`](crate::Rules::hazards)), given the instructions executed before it, nearest first
-/// ([`super::preceding`]). Wait states that exist already are subtracted. Instructions
-/// come in a fixed order, wait states last. If several paths lead to `inst`, call this for each of
-/// them.
-pub fn mitigations(
-    families: &[&'static [Hazard]],
-    before: &[Preceding<'_>],
-    inst: &Inst,
-) -> Vec<Mitigation> {
-    let mut mitigations = Vec::new();
-    let mut missing = 0;
-    for violation in families.iter().flat_map(|family| violations(family, before, inst)) {
-        match violation.needed {
-            Mitigation::WaitStates(states) => {
-                let distance = before.get(violation.trigger).map_or(0, |trigger| trigger.distance);
-                missing = missing.max(states.saturating_sub(distance));
-            }
-            instruction if mitigations.contains(&instruction) => {}
-            instruction => mitigations.push(instruction),
-        }
-    }
-    if missing > 0 {
-        mitigations.push(Mitigation::WaitStates(missing));
-    }
-    mitigations
 }
