@@ -69,7 +69,7 @@ pub struct Expiry {
     pub count: u8,
 }
 
-/// The rule that gives the [`Mitigation`] of a hazard.
+/// The rule that gives the [`Mitigation`](super::Mitigation) of a hazard.
 #[derive(Clone, Copy, Debug)]
 pub enum MitigationRule {
     /// A number of wait states. Each instruction is one wait state, `s_nop N` is N + 1.

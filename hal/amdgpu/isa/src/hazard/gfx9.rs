@@ -50,7 +50,7 @@ pub(super) const fn after_matrix(
 pub(super) const COMMON: &[Hazard] = &[
     hazard(5, "VALU writes an SGPR, VMEM reads it",
         side(VALU, Registers::ScalarsWritten), side(VMEM, Registers::ScalarsRead), Condition::Overlap),
-    hazard(4, "VALU writes an SGPR, v_readlane or v_writelane selects the lane by it",
+    hazard(4, "VALU writes an SGPR, v_readlane or v_writelane reads it as lane select",
         side(VALU, Registers::ScalarsWritten), side(LANE_ACCESS, Registers::LaneSelect), Condition::Overlap),
     hazard(4, "VALU writes VCC, v_div_fmas reads it",
         side(VALU_WRITES_VCC, Registers::None), side(DIV_FMAS, Registers::None), Condition::Always),
