@@ -132,7 +132,10 @@ fn definition(
         if let Some(target) = here.imports.get(name) {
             return follow(target);
         }
-        return here.globs.iter().find_map(|glob| follow(&[&glob[..], &[name.clone()]].concat()));
+        return here
+            .globs
+            .iter()
+            .find_map(|glob| follow(&[glob, std::slice::from_ref(name)].concat()));
     }
     None
 }
