@@ -1,4 +1,4 @@
-//! What the README and the book show is what the program prints, to whichever of its outputs.
+//! Checks the documentation: commands print what the pages show, and links lead somewhere.
 
 use flipwave_tests::{Finished, flipwave};
 use std::io::Write;
@@ -11,11 +11,11 @@ struct Example {
     shown: Vec<String>,
 }
 
-/// What a page says is to be done.
+/// Files and commands of a page.
 #[derive(Default)]
 struct Page {
     name: String,
-    /// Files that the reader writes, and what is in them.
+    /// Name and content of each file that the reader writes.
     files: Vec<(String, String)>,
     examples: Vec<Example>,
 }
@@ -35,7 +35,7 @@ fn read(path: &Path) -> Page {
             page.files.push((name.to_owned(), body.to_owned()));
             continue;
         }
-        let mut within = false;
+        let mut is_output = false;
         for line in block.lines() {
             let command = line.strip_prefix("$ ").filter(|command| {
                 ["flipwave ", "hipcc ", "python3 "]
@@ -44,8 +44,8 @@ fn read(path: &Path) -> Page {
             });
             if let Some(command) = command {
                 page.examples.push(Example { command: command.to_owned(), shown: Vec::new() });
-                within = true;
-            } else if let (true, Some(example)) = (within, page.examples.last_mut()) {
+                is_output = true;
+            } else if let Some(example) = page.examples.last_mut().filter(|_| is_output) {
                 example.shown.push(line.to_owned());
             }
         }
@@ -53,7 +53,7 @@ fn read(path: &Path) -> Page {
     page
 }
 
-/// The words of a command; double quotes keep words together.
+/// Splits a command into words; double quotes keep words together.
 fn words(command: &str) -> Vec<String> {
     let mut words = Vec::new();
     for (index, part) in command.split('"').enumerate() {
@@ -65,10 +65,10 @@ fn words(command: &str) -> Vec<String> {
     words
 }
 
-/// A script of the book, run by a Python that has pandas; nothing where there is none, which is said
-/// whether or not the test's output is shown.
+/// Runs a script of the documentation with a Python that has pandas. Returns `None` without one, with
+/// a message that is shown even if the test's output is captured.
 fn python_with_pandas(folder: &Path, arguments: &[String]) -> Option<Finished> {
-    // Packages of the system are those of its own Python, which need not be the first in PATH.
+    // The system's packages belong to its own Python, which may not be the first in PATH.
     let has_pandas = |python: &&str| {
         let imports = Command::new(python).args(["-c", "import pandas"]).output();
         imports.is_ok_and(|output| output.status.success())
@@ -89,13 +89,9 @@ fn python_with_pandas(folder: &Path, arguments: &[String]) -> Option<Finished> {
 }
 
 #[test]
-fn every_command_of_the_book_prints_what_the_book_shows() {
+fn commands_of_the_documentation_print_what_it_shows() {
     let root = root();
-    let mut pages = vec![root.join("README.md")];
-    let folder = std::fs::read_dir(root.join("docs")).expect("docs");
-    pages.extend(folder.map(|entry| entry.expect("an entry").path()));
-    pages.retain(|page| page.extension().is_some_and(|end| end == "md"));
-    let pages: Vec<Page> = pages.iter().map(|page| read(page)).collect();
+    let pages: Vec<Page> = pages().iter().map(|page| read(page)).collect();
     assert!(pages.iter().any(|page| !page.examples.is_empty()), "no command found");
     for page in &pages {
         // Commands may write next to the repository's examples, but not into the repository.
@@ -136,21 +132,70 @@ fn every_command_of_the_book_prints_what_the_book_shows() {
     }
 }
 
-#[test]
-fn every_link_of_the_book_leads_somewhere() {
+/// README.md, CONTRIBUTING.md and the pages in docs/.
+fn pages() -> Vec<PathBuf> {
     let root = root();
-    let docs = std::fs::read_dir(root.join("docs")).expect("the book");
-    let pages = docs.map(|entry| entry.expect("a page").path());
-    let pages: Vec<PathBuf> =
-        pages.filter(|page| page.extension() == Some("md".as_ref())).collect();
+    let docs = std::fs::read_dir(root.join("docs")).expect("docs");
+    let pages = docs.map(|entry| entry.expect("an entry").path());
+    let mut pages: Vec<PathBuf> =
+        pages.filter(|page| page.extension().is_some_and(|end| end == "md")).collect();
+    pages.extend(["README.md", "CONTRIBUTING.md"].map(|name| root.join(name)));
     assert!(pages.len() > 20, "{pages:?}");
-    for page in pages.into_iter().chain([root.join("README.md")]) {
+    pages
+}
+
+/// The relative links of a page.
+fn links(text: &str) -> Vec<&str> {
+    let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    links.filter(|link| !link.starts_with("https:")).collect()
+}
+
+/// The anchors of a page's headings, as GitHub makes them.
+fn anchors(text: &str) -> Vec<String> {
+    let prose = text.split("\n```").step_by(2);
+    let headings = prose.flat_map(str::lines).filter(|line| line.starts_with('#'));
+    let anchor = |heading: &str| {
+        let heading = heading.trim_start_matches('#').trim().to_lowercase();
+        let kept = |character: &char| character.is_alphanumeric() || " -_".contains(*character);
+        heading.chars().filter(kept).collect::<String>().replace(' ', "-")
+    };
+    headings.map(anchor).collect()
+}
+
+#[test]
+fn links_of_the_documentation_lead_to_files_and_headings() {
+    for page in pages() {
         let text = std::fs::read_to_string(&page).expect("a page");
-        let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
-        for link in links.filter(|link| !link.starts_with("https:")) {
-            let target =
-                page.parent().expect("its folder").join(link.split('#').next().unwrap_or(""));
+        for link in links(&text) {
+            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target = match file {
+                "" => page.clone(),
+                file => page.parent().expect("its folder").join(file),
+            };
             assert!(target.exists(), "{}: {link}", page.display());
+            if anchor.is_empty() {
+                continue;
+            }
+            let target = std::fs::read_to_string(&target).expect("a page");
+            assert!(
+                anchors(&target).iter().any(|found| found == anchor),
+                "{}: no heading for {link}",
+                page.display()
+            );
         }
+    }
+}
+
+#[test]
+fn the_index_lists_every_page() {
+    let root = root();
+    let index = std::fs::read_to_string(root.join("docs/index.md")).expect("the index");
+    let listed: Vec<PathBuf> =
+        links(&index).iter().map(|link| root.join("docs").join(link)).collect();
+    for page in pages() {
+        let is_start = page.ends_with("docs/index.md") || page.ends_with("README.md");
+        let is_listed =
+            listed.iter().any(|listed| listed.ends_with(page.file_name().expect("a name")));
+        assert!(is_start || is_listed, "docs/index.md does not list {}", page.display());
     }
 }

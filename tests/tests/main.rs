@@ -54,6 +54,7 @@ mod process_trees;
 mod profile;
 mod programs;
 mod proxies;
+mod reference_keys;
 mod references;
 mod replay;
 mod report;
