@@ -1,13 +1,12 @@
 #!/bin/sh
-# Makes target/python, a virtual environment with what python/requirements.txt says and with the package as
-# it stands in python/src. Where it is there already, nothing is done. Where it cannot be made, says why;
-# the exit code is 1 then.
+# Creates target/python, a virtual environment with the packages of python/requirements.txt and with the package
+# from python/src. Does nothing if it is up to date. If it cannot be created, prints the reason and exits with 1.
 set -eu
 cd "$(dirname "$0")/.."
 
 environment=target/python
 wanted=python/requirements.txt
-# What is installed: the last that is written.
+# A copy of the installed requirements, written last.
 installed=$environment/requirements.txt
 
 no_environment() {
@@ -16,7 +15,7 @@ no_environment() {
 }
 
 mkdir -p target
-# Tests may ask for it at once.
+# Several tests may create it at the same time.
 if command -v flock >/dev/null; then
   exec 9>target/python.lock
   flock 9
@@ -25,7 +24,7 @@ if cmp -s "$wanted" "$installed" && "$environment/bin/python" -c '' 2>/dev/null;
   exit 0
 fi
 
-# The first Python in PATH need not be the system's, which has its packages.
+# The first Python in PATH may not be the system's, to which its packages belong.
 python=
 for candidate in python3 /usr/bin/python3; do
   if "$candidate" -c 'import ensurepip, venv' 2>/dev/null; then
@@ -37,11 +36,11 @@ done
 
 echo "making $environment"
 rm -f "$installed"
-# One that is there is brought up to date: without a network it is better than none.
+# Update an existing environment instead of replacing it: without a network, it is better than none.
 "$environment/bin/python" -m pip --version >/dev/null 2>&1 || "$python" -m venv --clear "$environment" ||
   no_environment "\`$python -m venv\` failed"
 
-# A network that is away for a moment is asked again.
+# Retry if the network is temporarily unavailable.
 done=
 for pause in 5 15 0; do
   if "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --retries 3 --timeout 30 \
@@ -52,9 +51,9 @@ for pause in 5 15 0; do
   sleep "$pause"
 done
 [ -n "$done" ] ||
-  no_environment "pip cannot install what $wanted says; its reason is above. It needs a network, or a mirror of PyPI"
+  no_environment "pip cannot install $wanted; see its message above. It needs a network, or a mirror of PyPI"
 
-# The package in development: its folder is one of those that are imported from.
+# Add the folder of the package in development to the import path.
 packages=$("$environment/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 echo "$PWD/python/src" >"$packages/flipwave.pth"
 cp "$wanted" "$installed"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Tests of the Python package, with the program that $FLIPWAVE says, or with that of target/release. Where
-# their environment cannot be made, says so and succeeds.
+# Tests the Python package with the program $FLIPWAVE, or with that of target/release. If the environment cannot be
+# created, prints a message and succeeds.
 set -eu
 cd "$(dirname "$0")"
 if ! ./environment.sh; then

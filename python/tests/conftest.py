@@ -1,4 +1,4 @@
-"""Kernels and campaigns that tests share."""
+"""Kernels and campaigns shared by tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from flipwave import program
 
 @pytest.fixture(scope="session", autouse=True)
 def binary() -> None:
-    """All of these tests are about what the program does."""
+    """Requires the program, which all of these tests run."""
     try:
         program.find()
     except flipwave.MissingBinary as error:
@@ -22,7 +22,7 @@ def binary() -> None:
 
 @pytest.fixture(scope="session")
 def add() -> flipwave.Kernel:
-    """The sum of two vectors."""
+    """A Triton kernel that adds two vectors."""
     kernels = pytest.importorskip("small_kernels", reason="Triton is not installed")
     signature = {"x": "*fp32", "y": "*fp32", "out": "*fp32", "n": "i32"}
     return flipwave.Kernel.from_triton(kernels.add, signature, {"BLOCK": 256})
@@ -30,7 +30,7 @@ def add() -> flipwave.Kernel:
 
 @pytest.fixture(scope="session")
 def vectors() -> dict[str, Any]:
-    """Arguments of `add`, for four workgroups."""
+    """Arguments of `add` for four workgroups."""
     generator = numpy.random.default_rng(1)
     x, y = generator.standard_normal((2, 1000)).astype(numpy.float32)
     return {"x": x, "y": y, "out": numpy.zeros_like(x), "n": 1000}
@@ -38,7 +38,7 @@ def vectors() -> dict[str, Any]:
 
 @pytest.fixture
 def campaign(add: flipwave.Kernel, vectors: dict[str, Any]) -> Any:
-    """Makes a campaign on `add`, with what is said beside it."""
+    """Creates campaigns on `add` with additional keywords."""
 
     def make(**keys: Any) -> flipwave.Campaign:
         faults = {"model": "flip_one_bit", "count": keys.pop("count", 200)}

@@ -1,4 +1,4 @@
-"""Kernels of Triton's, which reads their source from a file."""
+"""Triton kernels. Triton requires their source in a file."""
 
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-"""Elements are the same numbers in numpy and on the GPU."""
+"""Array elements have the same values in numpy and on the GPU."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TYPES = [
 
 
 def values(dtype: Any) -> Any:
-    """256 numbers: all of a type of eight bits, small ones of others."""
+    """256 numbers: all values of an 8-bit type, or small values of another type."""
     if numpy.dtype(dtype).itemsize == 1:
         return numpy.arange(256, dtype=numpy.uint8).view(dtype)
     return numpy.linspace(0, 100, 256).astype(dtype)
@@ -98,7 +98,7 @@ def test_four_bits_are_half_a_byte_with_the_first_in_the_low_half(tmp_path: Path
 
 
 def test_the_program_reads_four_bits_as_numpy_does(tmp_path: Path) -> None:
-    """The judge gets what the program calls `i4`; all buffers come back as they went."""
+    """Checks that the judge receives `i4` values, and that all buffers are returned unchanged."""
     source = """
     kernel void copy(global uchar *to, global const uchar *from) {
         to[get_global_id(0)] = from[get_global_id(0)];

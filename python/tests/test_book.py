@@ -1,4 +1,4 @@
-"""What the book shows of this package is what comes of it."""
+"""Checks that the examples of the documentation give the results that it shows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 def outputs(cell: Any) -> list[str]:
-    """What a cell shows as text; progress is as it comes, and pictures differ in their last bits."""
+    """Text outputs of a cell, without progress output and pictures, which differ between runs."""
     return [
         output["text"] if output["output_type"] == "stream" else output["data"]["text/plain"]
         for output in cell.get("outputs", [])
@@ -26,7 +26,7 @@ def figures(cell: Any) -> int:
     return sum("image/png" in output.get("data", {}) for output in cell.get("outputs", []))
 
 
-def test_the_notebook_comes_to_what_it_shows() -> None:
+def test_notebook_reproduces_its_outputs() -> None:
     pytest.importorskip("triton")
     nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
     pytest.importorskip("matplotlib")
@@ -44,7 +44,7 @@ def test_the_notebook_comes_to_what_it_shows() -> None:
     assert figures(ten_lines) == 1
 
 
-def test_the_page_runs_from_its_first_line_to_its_last(tmp_path: Path) -> None:
+def test_python_page_prints_what_it_shows(tmp_path: Path) -> None:
     pytest.importorskip("triton")
     text = (DOCS / "python.md").read_text()
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
@@ -62,7 +62,7 @@ def test_the_page_runs_from_its_first_line_to_its_last(tmp_path: Path) -> None:
         assert any(line == one for one in printed), f"`{line}` is not printed (any more):\n{done.stdout}"
 
 
-def test_the_table_of_errors_has_all_of_them() -> None:
+def test_table_of_errors_is_complete() -> None:
     import flipwave
 
     text = (DOCS / "python.md").read_text()

@@ -1,4 +1,4 @@
-"""Campaigns from Python are those of the program."""
+"""Campaigns from Python behave like those of the program."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ SCRIPT = """
 
 @pytest.mark.parametrize("send", [os.kill, os.killpg], ids=["notebook", "terminal"])
 def test_control_c_ends_the_program_with_what_is_done(tmp_path: Path, send: Any) -> None:
-    """A notebook sends it to Python alone, a terminal to all that run there, and the program once."""
+    """Checks Ctrl-C from a notebook (to Python), from a terminal (to all processes), and to the program."""
     file = REPOSITORY / "examples" / "campaigns" / "vector_add.yaml"
     command = [sys.executable, "-c", textwrap.dedent(SCRIPT), str(file), str(tmp_path / "out")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as python:
@@ -269,7 +269,7 @@ def test_a_file_that_varies_gives_one_table(tmp_path: Path) -> None:
 
 
 def test_a_terminal_does_not_reach_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It would get Ctrl-C from the terminal and from Python, and take the second for an order to end at once."""
+    """Otherwise the program would receive Ctrl-C twice, and the second one would end it immediately."""
     (tmp_path / "flipwave").write_text(f"#!{sys.executable}\nimport os\nprint(os.getpgrp())\n")
     (tmp_path / "flipwave").chmod(0o755)
     monkeypatch.setenv("FLIPWAVE", str(tmp_path / "flipwave"))

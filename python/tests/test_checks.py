@@ -1,4 +1,4 @@
-"""Ready-made judges, beside the same computed in another way."""
+"""Compares the ready-made judges with independent calculations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each mistake is one exception, which says what, where, what was expected, and what to do."""
+"""Each mistake raises one exception, which states the problem, its location, and what is expected."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from flipwave import program
 
 
 def expect(kind: type[Exception], *words: str) -> Any:
-    """The exception, all of whose words are in its text."""
+    """Expects an exception whose text contains all words."""
     pattern = "".join(f"(?=[\\s\\S]*{word})" for word in words)
     return pytest.raises(kind, match=pattern)
 
@@ -30,8 +30,8 @@ ARGUMENTS = [
     ({"x": ZEROS.astype(ml_dtypes.bfloat16)}, flipwave.WrongType, ["`x`", "bfloat16", "float32"]),
     ({"x": ZEROS.astype(complex)}, flipwave.WrongType, ["`x`", "complex128", "no type"]),
     ({"x": ZEROS.astype(">f4")}, flipwave.WrongType, ["`x`", ">f4"]),
-    ({"x": ZEROS.tolist()}, flipwave.WrongType, ["`x`", "list", "array of numpy"]),
-    ({"x": 3.0}, flipwave.WrongType, ["`x`", "float", "array of numpy"]),
+    ({"x": ZEROS.tolist()}, flipwave.WrongType, ["`x`", "list", "numpy array"]),
+    ({"x": 3.0}, flipwave.WrongType, ["`x`", "float", "numpy array"]),
     (
         {"x": numpy.zeros((1000, 2), "f4")[:, 0]},
         flipwave.WrongValue,
@@ -53,7 +53,7 @@ ARGUMENTS = [
     (
         {"x": flipwave.Buffer("a", ZEROS), "y": flipwave.Buffer("b", ZEROS)},
         flipwave.WrongValue,
-        ["`b`", "`a` already"],
+        ["`b`", "already has the name `a`"],
     ),
 ]
 
@@ -66,7 +66,8 @@ def test_arguments(campaign: Any, vectors: dict[str, Any], wrong: Any, kind: Any
 
 def test_every_argument_is_asked_for(campaign: Any, vectors: dict[str, Any]) -> None:
     for name in vectors:
-        with expect(flipwave.MissingArgument, "launch 0, kernel `add`", f"`{name}`", "None for a pointer"):
+        words = ("launch 0, kernel `add`", f"`{name}`", "None for a null pointer")
+        with expect(flipwave.MissingArgument, *words):
             campaign(args={key: value for key, value in vectors.items() if key != name})
     assert campaign() is not None
 
@@ -108,7 +109,7 @@ def test_launches(add: flipwave.Kernel, vectors: dict[str, Any]) -> None:
         flipwave.Campaign(add, 4, vectors, launches=[flipwave.Launch(add, 4, vectors)], outputs=["out"])
     with expect(flipwave.MissingArgument, "`add`", "grid"):
         flipwave.Campaign(add, outputs=["out"])
-    # Parts of an array that another launch has are no buffer of their own.
+    # A part of another launch's array cannot be a buffer.
     x = vectors["x"]
     launches = [flipwave.Launch(add, 4, vectors), flipwave.Launch(add, 1, {**vectors, "x": x[10:]})]
     with expect(flipwave.WrongValue, "launch 1", "`x`", "overlaps", "copy"):

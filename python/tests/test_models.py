@@ -1,4 +1,4 @@
-"""The example of two models: what their kernels compute, and the tables of faults into them."""
+"""The example with two models: results of the kernels, and tables of faults."""
 
 from __future__ import annotations
 

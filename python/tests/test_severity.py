@@ -1,4 +1,4 @@
-"""Judges of severity: in this process, and in the program's own."""
+"""Judges of severity, in this process and in processes of the program."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_the_judge_cannot_change_the_run_without_a_fault(campaign: Any) -> None:
 def test_the_judge_of_the_command_line_needs_a_socket(capfd: pytest.CaptureFixture[str]) -> None:
     import subprocess
 
-    for arguments, words in ([], "usage"), (["file.py", "judge"], "no socket"):
+    for arguments, words in ([], "usage"), (["file.py", "judge"], "not a socket"):
         command = [sys.executable, "-m", "flipwave.severity", *arguments]
         assert subprocess.run(command, stdin=subprocess.DEVNULL).returncode == 2
         assert words in capfd.readouterr().err

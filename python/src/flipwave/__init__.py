@@ -1,5 +1,8 @@
-"""Faults into GPU kernels from Python: a kernel of Triton's, OpenCL's or HIP's, arrays of numpy, and
-tables of what comes of each fault. Everything is done by the program ``flipwave``."""
+"""Fault injection into GPU kernels from Python.
+
+The package takes Triton, OpenCL and HIP kernels and numpy arrays, calls the program ``flipwave``, and returns
+pandas tables with the outcome of each fault.
+"""
 
 from . import checks
 from .campaign import Campaign, compare

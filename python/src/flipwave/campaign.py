@@ -1,4 +1,4 @@
-"""Campaigns: faults into kernels, and what comes of them."""
+"""Campaigns: fault injection into kernels, and its results."""
 
 from __future__ import annotations
 
@@ -30,12 +30,13 @@ if TYPE_CHECKING:
 
 
 class Campaign:
-    """Faults into one launch of a kernel, or into several.
+    """Fault injection into one or several kernel launches.
 
-    ``Campaign(kernel, grid, args, outputs=...)`` is one launch, ``Campaign(launches=[...], outputs=...)``
-    several. ``outputs`` names the buffers that hold results; ``faults``, ``compare`` and further keywords
-    are keys of a campaign file. ``expected`` has what outputs must hold without a fault. Arrays are read
-    when something is run, and never written to.
+    ``Campaign(kernel, grid, args, outputs=...)`` describes one launch,
+    ``Campaign(launches=[...], outputs=...)`` several. ``outputs`` names the buffers that hold results.
+    ``faults``, ``compare`` and further keywords are keys of a campaign file. ``expected`` gives the contents
+    that outputs must have after the golden run. Arrays are read when a method runs the program, and are never
+    modified.
     """
 
     def __init__(
@@ -59,7 +60,7 @@ class Campaign:
     ) -> None:
         launches = _launches(kernel, grid, args, launches, workgroup, local_memory)
         self._workload: Workload | None = Workload(launches, outputs, detectors, expected)
-        # Kernels of C++ have names that campaigns cannot have.
+        # Names of C++ kernels may contain characters that campaign names must not contain.
         self.name = name or re.sub(r"[^A-Za-z0-9_.-]+", "_", launches[0].kernel.name).strip("_.")
         self._keys: dict[str, Any] = {
             "name": self.name,
@@ -79,7 +80,10 @@ class Campaign:
     def from_yaml(
         cls, path: str | os.PathLike[str], *, seed: int | None = None, variant: str | None = None
     ) -> Campaign:
-        """The campaign of a file; ``seed`` in place of the file's, ``variant`` of a file with ``vary``."""
+        """Creates the campaign of a file.
+
+        ``seed`` replaces the file's seed, and ``variant`` selects a variant of a file with ``vary``.
+        """
         campaign = cls.__new__(cls)
         campaign._workload = None
         campaign._path = Path(path)
@@ -97,24 +101,24 @@ class Campaign:
 
     @property
     def results(self) -> Path:
-        """The folder with what the last run has written."""
+        """The folder with the results of the last run."""
         if self._folder is None:
             raise NoResults(f"campaign `{self.name}` has no results yet; call .run() first")
         return self._folder if self._variant is None else self._folder / self._variant
 
     def to_yaml(self, directory: str | os.PathLike[str]) -> Path:
-        """Writes ``campaign.yaml`` and the files that it names to a directory; returns its path."""
+        """Writes ``campaign.yaml`` and the files that it names to a directory. Returns its path."""
         if callable(self._severity):
             raise WrongValue(
-                f"campaign `{self.name}`: severity is a function of this process, which no file can name; "
-                'give it as severity="FILE.py:FUNCTION" to write the campaign'
+                f"campaign `{self.name}`: severity is a function of this process and cannot be written to a "
+                'file; use severity="FILE.py:FUNCTION"'
             )
         return self._write(Path(directory), self._severity)
 
     def golden(self, all: bool = False) -> dict[str, Array]:
-        """Runs once without a fault. Returns what the outputs hold, or with ``all`` what all buffers do.
+        """Executes the golden run. Returns the contents of the outputs, or of all buffers with ``all``.
 
-        Raises :class:`UnexpectedOutput` where that is not what is ``expected``.
+        Raises :class:`UnexpectedOutput` if an output differs from ``expected``.
         """
         with self._file() as (file, scratch):
             out = scratch / "golden"
@@ -132,11 +136,12 @@ class Campaign:
         resume: bool = False,
         force: bool = False,
     ) -> pandas.DataFrame:
-        """Injects the faults. Returns a row for each: the columns of ``results.csv``.
+        """Injects the faults. Returns one row per fault, with the columns of ``results.csv``.
 
-        ``out`` is the folder for the results; without it they are kept until Python ends. ``count`` is
-        the number of faults in place of the campaign's. Ctrl-C ends the run; what is done stays in
-        ``results``, and ``resume=True`` goes on with it. ``force=True`` replaces results in ``out``.
+        ``out`` is the folder for the results; by default, they are kept until Python exits. ``count``
+        replaces the campaign's number of faults. Ctrl-C stops the run; completed rows are kept in
+        ``results``, and ``resume=True`` continues after them. ``force=True`` replaces existing results in
+        ``out``.
         """
         if out is not None:
             self._folder = Path(out).absolute()
@@ -152,7 +157,7 @@ class Campaign:
         return frames.read_results(self.results)
 
     def replay(self, row: int | str | pandas.Series[Any]) -> pandas.Series[Any]:
-        """Repeats one injection: a row of the results, its index, or a site. Returns what it did."""
+        """Repeats one injection, given as a row of the results, its index, or a fault site."""
         if isinstance(row, str):
             site = row
         elif hasattr(row, "site"):
@@ -162,23 +167,24 @@ class Campaign:
             rows = table[table["index"] == row]
             if rows.empty:
                 raise WrongValue(
-                    f"campaign `{self.name}`: there is no row {row}; expected 0 to {len(table) - 1}"
+                    f"campaign `{self.name}`: no row {row}; expected 0 to {len(table) - 1}"
                 )
             site = str(rows["site"].iloc[0])
         with self._file() as (file, _):
             return frames.facts(call(["replay", file, "--site", site, *self._options]))
 
     def summary(self) -> pandas.DataFrame:
-        """Rates of the last run by outcome, with intervals: ``summary.csv``, or ``variants.csv``."""
+        """Reads ``summary.csv`` or ``variants.csv``: rates of the last run with intervals."""
         of_variants = self.results / "variants.csv"
         return frames.read(of_variants if of_variants.exists() else self.results / "summary.csv")
 
     def rates(self, by: str = "kernel", causes: bool = False) -> pandas.DataFrame:
-        """Rates of the last run with intervals, by ``kernel``, ``label``, ``line``, ``opcode``, ``group``,
-        ``register``, ``bit`` or what else reports have.
+        """Computes rates of the last run with intervals, by one property of the faults.
 
-        A row is one outcome of one ``value`` of these; ``part_of_sdc`` is which part of all SDC comes from
-        it. With ``causes`` there are rows for each cause of an outcome besides: of SDC, its severity.
+        ``by`` is ``kernel``, ``label``, ``line``, ``opcode``, ``group``, ``register``, ``bit`` or another
+        scope of reports. Each row is one outcome for one ``value`` of the property; ``part_of_sdc`` is the
+        share of this value in all SDC. With ``causes``, the table also has one row per cause of an outcome;
+        the cause of SDC is its severity.
         """
         with tempfile.TemporaryDirectory() as folder:
             call(["report", self.results, "--out", Path(folder) / "report.html", "--csv", folder])
@@ -192,12 +198,12 @@ class Campaign:
         return table.reset_index(drop=True)
 
     def report(self, path: str | os.PathLike[str] = "report.html") -> Path:
-        """Writes a page about the last run; returns its path."""
+        """Writes an HTML report of the last run. Returns its path."""
         call(["report", self.results, "--out", Path(path)])
         return Path(path)
 
     def profile(self) -> pandas.DataFrame:
-        """What the campaign's faults can hit, by instruction; nothing is injected."""
+        """Counts the fault space by instruction, without injecting any fault."""
         with self._file() as (file, scratch):
             table = scratch / "profile.csv"
             call(["profile", file, "--csv", table, *self._options])
@@ -205,7 +211,7 @@ class Campaign:
 
     @contextmanager
     def _file(self) -> Iterator[tuple[Path, Path]]:
-        """The campaign as a file, and a folder that is removed afterwards, in memory where it fits."""
+        """Provides the campaign as a file, and a temporary folder, in memory if it fits."""
         needed = 0 if self._workload is None else self._workload.input_bytes
         with tempfile.TemporaryDirectory(prefix="flipwave.", dir=_memory(needed)) as folder:
             scratch = Path(folder)
@@ -219,12 +225,12 @@ class Campaign:
                 try:
                     yield self._write(scratch, {"socket": str(server.path)}), scratch
                 except ProgramError as error:
-                    # What the judge has raised is the reason, with the line where it did.
+                    # The exception that the judge raised is the cause, with its traceback.
                     raise error from server.failure
 
     def _write(self, directory: Path, severity: Any) -> Path:
         if self._workload is None:
-            raise WrongValue(f"campaign `{self.name}` is the file {self._path} already")
+            raise WrongValue(f"campaign `{self.name}` already is the file {self._path}")
         directory.mkdir(parents=True, exist_ok=True)
         keys = {key: value for key, value in self._keys.items() if value is not None}
         if severity is not None:
@@ -235,7 +241,7 @@ class Campaign:
         return path
 
     def _output(self, written: Mapping[str, Any], folder: Path) -> Array:
-        """What a buffer holds after the run without a fault, in the dtype and shape of its array."""
+        """Reads a buffer's contents after the golden run, with the dtype and shape of its array."""
         buffer = None if self._workload is None else self._workload.output(written["name"])
         element = ElementType.named(written["type"])
         if buffer is None:
@@ -249,9 +255,10 @@ def compare(
     b: Campaign | pandas.DataFrame | str | os.PathLike[str],
     page: str | os.PathLike[str] | None = None,
 ) -> pandas.DataFrame:
-    """How rates of ``b`` differ from those of ``a``, with intervals: ``compare.csv``.
+    """Computes how the rates of ``b`` differ from those of ``a``, with intervals: ``compare.csv``.
 
-    Both are campaigns that have run, tables of their results, or folders. ``page`` is a file for the page.
+    ``a`` and ``b`` are campaigns that have run, tables of their results, or folders. ``page`` is the path for
+    an HTML page.
     """
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "compare.html" if page is None else Path(page)
@@ -265,21 +272,23 @@ def _results(given: Campaign | pandas.DataFrame | str | os.PathLike[str]) -> Pat
     if isinstance(given, (str, os.PathLike)):
         return Path(given)
     if "results" not in given.attrs:
-        raise WrongValue("compare: a table that is none of .run(); expected one, a campaign, or a folder")
+        raise WrongValue(
+            "compare: the table does not come from .run(); expected such a table, a campaign, or a folder"
+        )
     return Path(given.attrs["results"])
 
 
 @functools.cache
 def _results_folder() -> str:
-    """A folder for results that nobody has named one for. It is removed when Python ends."""
+    """Creates the folder for results without ``out``. It is removed when Python exits."""
     folder = tempfile.TemporaryDirectory(prefix="flipwave.")
     atexit.register(folder.cleanup)
     return folder.name
 
 
 def _memory(needed: int) -> str | None:
-    """A folder of files in memory with room for inputs of so many bytes and as much besides; else nothing,
-    for the folder of temporary files."""
+    """Returns a folder in memory with room for ``needed`` bytes of inputs and twice as many other bytes, or
+    ``None`` to use the default folder for temporary files."""
     folder = "/dev/shm"
     try:
         has_room = os.access(folder, os.W_OK) and shutil.disk_usage(folder).free > 3 * needed + (64 << 20)
@@ -289,15 +298,15 @@ def _memory(needed: int) -> str | None:
 
 
 def _judge(severity: Any) -> Any:
-    """What a campaign file says of a judge, or a function."""
+    """Converts ``severity`` to its form in a campaign file; a function is returned unchanged."""
     if severity is None or callable(severity) or isinstance(severity, Mapping):
         return severity
     if isinstance(severity, str) and severity.count(":") >= 1:
         file, _, function = severity.rpartition(":")
         return {"python": f"{Path(file).absolute()}:{function}"}
     raise WrongType(
-        f"severity is {severity!r}; expected a function (golden, outputs), a text FILE.py:FUNCTION, or what "
-        "a campaign file says, as {'command': [...]}"
+        f"severity is {severity!r}; expected a function (golden, outputs), a string FILE.py:FUNCTION, or a "
+        "mapping as in a campaign file, such as {'command': [...]}"
     )
 
 
@@ -317,7 +326,7 @@ def _launches(
         return launches
     if not isinstance(kernel, Kernel):
         raise WrongType(
-            f"Campaign: the kernel is {type(kernel).__name__}; expected a flipwave.Kernel, as of "
+            f"Campaign: the kernel is {type(kernel).__name__}; expected a flipwave.Kernel, for example from "
             "Kernel.from_triton, or `launches`"
         )
     if grid is None or args is None:

@@ -1,7 +1,7 @@
 """Ready-made judges of severity.
 
-Each function here returns a judge: what ``Campaign(severity=...)`` takes. ``output`` is the name of the
-output that is looked at, which may be left out where there is one.
+Each function returns a judge for ``Campaign(severity=...)``. ``output`` is the name of the output to check;
+it may be omitted if there is only one.
 
 >>> import numpy
 >>> golden = {"logits": numpy.array([[0.1, 0.7, 0.2]])}
@@ -25,18 +25,18 @@ Outputs = Mapping[str, Array]
 
 
 def top1(output: str | None = None, axis: int = -1) -> Judge:
-    """Critical where the largest number along ``axis`` is another one, or there is a NaN, in any row.
+    """Critical if, in any row, the position of the largest number along ``axis`` differs or there is a NaN.
 
-    The measure ``top1`` is the part of the rows in which it is the same.
+    The measure ``top1`` is the fraction of rows in which the position is the same.
     """
     return topk(output, 1, axis)
 
 
 def topk(output: str | None = None, k: int = 5, axis: int = -1) -> Judge:
-    """Critical where the faulty run's largest number is none of the ``k`` largest without the fault, in
-    any row: SDC-k of G. Li et al., SC 2017.
+    """Critical if, in any row, the largest number of the faulty run is not among the ``k`` largest of the
+    golden run: SDC-k of G. Li et al., SC 2017.
 
-    The measure ``topk``, with the number in place of k, is the part of the rows in which it is one.
+    The measure ``topk``, for example ``top5``, is the fraction of rows in which it is among them.
     """
 
     def judge(golden: Outputs, outputs: Outputs) -> Judgement:
@@ -47,7 +47,7 @@ def topk(output: str | None = None, k: int = 5, axis: int = -1) -> Judge:
             )
         best = numpy.expand_dims(numpy.argmax(wrong, axis), axis)
         value = numpy.take_along_axis(right, best, axis)
-        # Of equal numbers, the first is the larger one, as argmax has it.
+        # Among equal numbers, the first counts as the largest, as in argmax.
         places = numpy.expand_dims(
             numpy.arange(right.shape[axis]), tuple(range(1, right.ndim - axis % right.ndim))
         )
@@ -59,7 +59,7 @@ def topk(output: str | None = None, k: int = 5, axis: int = -1) -> Judge:
 
 
 def cosine(output: str | None = None, limit: float = 0.99) -> Judge:
-    """Critical where the cosine of the angle between the outputs is less than ``limit``, or not a number.
+    """Critical if the cosine of the angle between the outputs is less than ``limit``, or not a number.
 
     The measure is ``cosine``.
     """
@@ -67,7 +67,7 @@ def cosine(output: str | None = None, limit: float = 0.99) -> Judge:
     def judge(golden: Outputs, outputs: Outputs) -> Judgement:
         right, wrong = _numbers(golden, output).ravel(), _numbers(outputs, output).ravel()
         with numpy.errstate(all="ignore"):
-            # Scaled, so that no square is too large or too small for a number.
+            # Scale both vectors, so that no square overflows or underflows.
             right, wrong = (one / numpy.abs(one).max(initial=0) for one in (right, wrong))
             value = float(right @ wrong / numpy.sqrt((right @ right) * (wrong @ wrong)))
         return Judgement(not value >= limit, {"cosine": value})
@@ -76,10 +76,10 @@ def cosine(output: str | None = None, limit: float = 0.99) -> Judge:
 
 
 def perplexity(output: str | None = None, *, targets: Any, limit: float = 1.1) -> Judge:
-    """Critical where the perplexity is more than ``limit`` times that without the fault, or not finite.
+    """Critical if the perplexity is more than ``limit`` times that of the golden run, or not finite.
 
-    The output has logits, the words of the vocabulary along its last axis; ``targets`` are the words that
-    should have come, one for each row. The measure is ``perplexity``.
+    The output contains logits, with the vocabulary along its last axis; ``targets`` are the correct words,
+    one per row. The measure is ``perplexity``.
     """
     words = numpy.asarray(targets).ravel()
 
@@ -103,10 +103,10 @@ def perplexity(output: str | None = None, *, targets: Any, limit: float = 1.1) -
 
 
 def not_finite(output: str | None = None) -> Judge:
-    """Critical where there is a NaN or an infinity that is none without the fault, in ``output`` or, where
-    it is left out, in any.
+    """Critical if an element that is finite in the golden run is NaN or infinite, in ``output`` or, by
+    default, in any output.
 
-    The measure ``not_finite`` is the number of elements.
+    The measure ``not_finite`` is the number of these elements.
     """
 
     def judge(golden: Outputs, outputs: Outputs) -> Judgement:
@@ -121,8 +121,11 @@ def not_finite(output: str | None = None) -> Judge:
 
 
 def any_of(*judges: Judge) -> Judge:
-    """Critical where one of the judges says so. It has the measures of all; a name that is there already
-    gets a number, ``cosine_2``."""
+    """Critical if any of the judges says so.
+
+    The result has the measures of all judges. A name that occurs again gets a number, for example
+    ``cosine_2``.
+    """
 
     def judge(golden: Outputs, outputs: Outputs) -> Judgement:
         said = [judgement(one(golden, outputs)) for one in judges]
@@ -136,7 +139,7 @@ def any_of(*judges: Judge) -> Judge:
 
 
 def _numbers(outputs: Outputs, name: str | None) -> Array:
-    """An output in double precision."""
+    """Converts an output to double precision."""
     if name is None and len(outputs) == 1:
         name = next(iter(outputs))
     if name is None or name not in outputs:

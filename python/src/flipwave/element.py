@@ -1,7 +1,7 @@
-"""Types of elements: their names in campaign files and in Triton, and numpy's.
+"""Element types: their names in campaign files and in Triton, and their numpy dtypes.
 
-Small types are those of ``ml_dtypes``. In memory two elements of four bits share a byte, the first in its
-low half; numpy has a byte for each.
+Small types use ``ml_dtypes``. In GPU memory, two 4-bit elements share a byte, the first one in its low half;
+numpy uses one byte per element.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _DTYPES: dict[str, numpy.dtype[Any]] = {
 
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
-#: Triton's names of scalars and of what its pointers point to. ``i1`` is a byte in memory.
+#: Triton's names of scalar types and of the types that pointers refer to. ``i1`` is a byte in memory.
 _TRITON = {
     "i1": "u8",
     "u1": "u8",
@@ -70,39 +70,39 @@ _TRITON = {
 
 @dataclass(frozen=True)
 class ElementType:
-    """A type that campaign files have a name for."""
+    """An element type, by its name in campaign files."""
 
     name: str
 
     @property
     def dtype(self) -> numpy.dtype[Any]:
-        """The same as numpy has it."""
+        """The numpy dtype."""
         return _DTYPES[self.name]
 
     @property
     def is_packed(self) -> bool:
-        """Whether two elements share a byte."""
+        """``True`` if two elements share a byte."""
         return self.name in ("u4", "i4", "f4")
 
     @property
     def is_float(self) -> bool:
-        """Whether it is a floating-point type."""
+        """``True`` for a floating-point type."""
         return self.name.startswith(("f", "bf"))
 
     @staticmethod
     def named(name: str) -> ElementType:
-        """The type of this name.
+        """Returns the type with this name.
 
         >>> ElementType.named("bf16").dtype
         dtype(bfloat16)
         """
         if name not in _DTYPES:
-            raise WrongType(f"`{name}` is no type of elements; expected one of {', '.join(_DTYPES)}")
+            raise WrongType(f"unknown element type `{name}`; expected one of {', '.join(_DTYPES)}")
         return ElementType(name)
 
     @staticmethod
     def of_dtype(dtype: numpy.dtype[Any], where: str) -> ElementType:
-        """The type that a numpy dtype is; ``where`` is what has it.
+        """Returns the type for a numpy dtype. ``where`` describes the array in error messages.
 
         >>> ElementType.of_dtype(numpy.dtype("float16"), "x")
         ElementType(name='f16')
@@ -112,14 +112,14 @@ class ElementType:
         name = _NAMES.get(dtype)
         if name is None or not dtype.isnative:
             raise WrongType(
-                f"{where} has the dtype {dtype}, which GPU code has no type for; "
+                f"{where} has the dtype {dtype}, for which GPU code has no type; "
                 f"expected one of {', '.join(str(one) for one in _NAMES)}"
             )
         return ElementType(name)
 
     @staticmethod
     def of_triton(name: str, where: str) -> ElementType:
-        """The type that Triton calls so, without the asterisk of a pointer.
+        """Returns the type with this name in Triton, without the asterisk of a pointer.
 
         >>> ElementType.of_triton("fp8e4b8", "x").dtype
         dtype(float8_e4m3fnuz)
@@ -127,13 +127,13 @@ class ElementType:
         if name not in _TRITON:
             raise WrongType(
                 f"{where} has the type `{name}` in the signature; expected one of "
-                f"{', '.join(_TRITON)}, or a pointer to one, as `*fp32`"
+                f"{', '.join(_TRITON)}, or a pointer to one, such as `*fp32`"
             )
         return ElementType(_TRITON[name])
 
 
 def to_bytes(array: Array, element: ElementType) -> Array:
-    """The array as it lies in the GPU's memory: bytes, without a copy where numpy has it the same way."""
+    """Converts an array to bytes in the GPU's layout, without a copy if numpy uses the same layout."""
     raw = array.reshape(-1).view(numpy.uint8)
     if not element.is_packed:
         return raw
@@ -142,7 +142,7 @@ def to_bytes(array: Array, element: ElementType) -> Array:
 
 
 def from_bytes(raw: Array, element: ElementType, shape: tuple[int, ...]) -> Array:
-    """What :func:`to_bytes` makes, as an array of that shape again."""
+    """Converts the result of :func:`to_bytes` back to an array of the given shape."""
     if element.is_packed:
         unpacked = numpy.empty((raw.size, 2), numpy.uint8)
         unpacked[:, 0] = raw & 0xF
@@ -152,14 +152,14 @@ def from_bytes(raw: Array, element: ElementType, shape: tuple[int, ...]) -> Arra
 
 
 def write(path: Path, array: Array, element: ElementType) -> None:
-    """Writes an array to a file, as campaigns read it."""
+    """Writes an array to a file in the format that campaigns read."""
     to_bytes(array, element).tofile(path)
 
 
 def read(path: Path, element: ElementType, shape: tuple[int, ...]) -> Array:
-    """The array in a file, which stays there: pages are read when they are looked at.
+    """Maps the array in a file into memory; pages are read on first access.
 
-    Writing to the array leaves the file alone. The file may be removed.
+    Writing to the array does not change the file. The file may be removed while the array exists.
     """
     if path.stat().st_size == 0:
         return numpy.empty(shape, element.dtype)

@@ -1,4 +1,4 @@
-"""What can go wrong, as exceptions. All of them are :class:`Error`."""
+"""Exceptions of this package. All of them derive from :class:`Error`."""
 
 from __future__ import annotations
 
@@ -8,38 +8,38 @@ class Error(Exception):
 
 
 class MissingBinary(Error):
-    """The program ``flipwave`` is nowhere to be found."""
+    """Raised if the program ``flipwave`` cannot be found."""
 
 
 class MissingTriton(Error):
-    """A kernel of Triton's is to be compiled, and Triton is not installed."""
+    """Raised if a Triton kernel must be compiled and Triton is not installed."""
 
 
 class WrongType(Error, TypeError):
-    """A value or an array of a type that cannot be meant."""
+    """Raised for a value or an array of an invalid type."""
 
 
 class WrongValue(Error, ValueError):
-    """A shape, a number or a name that cannot be meant."""
+    """Raised for an invalid shape, number or name."""
 
 
 class UnknownArgument(Error, TypeError):
-    """A name that is none of the kernel's parameters, or of the campaign's buffers."""
+    """Raised for a name that matches no parameter of the kernel, or no buffer of the campaign."""
 
 
 class MissingArgument(Error, TypeError):
-    """Something that has no default is not given."""
+    """Raised if an argument without a default is missing."""
 
 
 class NoResults(Error):
-    """Results are asked for before the campaign has run."""
+    """Raised if results are requested before the campaign has run."""
 
 
 class ProgramError(Error):
-    """The program did not do as asked.
+    """Raised if the program fails, with its error message.
 
-    Its words are the exception's; ``exit_code`` is its exit code, negative for the number of the signal
-    that ended it, and ``stderr`` all that it and a judge of severity wrote to standard error.
+    ``exit_code`` is the program's exit code, or the negated number of the signal that ended it. ``stderr`` is
+    everything that the program and a judge of severity wrote to standard error.
     """
 
     def __init__(self, text: str, exit_code: int, stderr: str = "") -> None:
@@ -49,9 +49,9 @@ class ProgramError(Error):
 
     @property
     def text(self) -> str:
-        """The program's words."""
+        """The program's error message."""
         return str(self.args[0])
 
 
 class UnexpectedOutput(ProgramError):
-    """A run without a fault computes something else than the campaign expects."""
+    """Raised if the golden run differs from the expected outputs."""

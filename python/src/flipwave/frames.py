@@ -1,6 +1,7 @@
-"""Tables of the program as pandas has them.
+"""Conversion of the program's tables to pandas.
 
-pandas is imported where it is used: judges of severity, of which each worker starts one, do without it.
+pandas is imported in the functions that use it, because judges of severity, of which each worker starts one,
+do not need it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas
 
-#: Columns of results.csv that are whole numbers, written in decimal or in hexadecimal.
+#: Columns of results.csv with integers in decimal, and their dtypes.
 _NUMBERS = {
     "index": "Int64",
     "dispatch": "Int32",
@@ -49,7 +50,7 @@ _TYPES = {
 
 
 def read(path: Path) -> pandas.DataFrame:
-    """A CSV file of the program. Only what is empty is missing: a kernel may be called `NA`."""
+    """Reads a CSV file of the program. Only empty cells are missing values: a kernel may be named `NA`."""
     import pandas
 
     frame = pandas.read_csv(path, keep_default_na=False, na_values=[""])
@@ -57,7 +58,7 @@ def read(path: Path) -> pandas.DataFrame:
 
 
 def _with_numbers(frame: pandas.DataFrame) -> pandas.DataFrame:
-    """The same with numbers in place of hexadecimal digits."""
+    """Converts columns with hexadecimal digits to integers."""
     import pandas
 
     for name in frame.columns.intersection(list(_HEXADECIMAL)):
@@ -67,13 +68,13 @@ def _with_numbers(frame: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def read_results(folder: Path) -> pandas.DataFrame:
-    """The rows of `results.csv`, whole numbers as pandas' nullable ones, words as categories.
+    """Reads the rows of `results.csv`, with nullable integers, and words as categories.
 
-    `attrs` has what `run.json` says, and the folder as `results`.
+    `attrs` contains the data of `run.json`, and the folder as `results`.
     """
     import pandas
 
-    # What varies is a column of its own, of whatever is in it.
+    # The columns of a parameter sweep have no entry in _TYPES; pandas infers their types.
     frame = _with_numbers(
         pandas.read_csv(folder / "results.csv", dtype=_TYPES, keep_default_na=False, na_values=[""])
     )
@@ -89,7 +90,7 @@ def read_results(folder: Path) -> pandas.DataFrame:
 
 
 def measures(frame: pandas.DataFrame) -> pandas.DataFrame:
-    """What a judge of severity has measured, a column for each measure, for the same rows.
+    """Returns the measures of a judge of severity: one column per measure, with the same rows as the table.
 
     >>> import pandas
     >>> measures(pandas.DataFrame({"measures": ["cosine=0.5 top1=0", None, "cosine=nan"]}))
@@ -108,7 +109,7 @@ def measures(frame: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def facts(text: str) -> pandas.Series[Any]:
-    """What `flipwave replay` prints, by name."""
+    """Parses the output of `flipwave replay` into values by name."""
     import pandas
 
     pairs = (line.partition(":") for line in text.splitlines())

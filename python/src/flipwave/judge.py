@@ -1,5 +1,7 @@
-"""Judges of severity: functions that say how bad silent data corruption is, and the protocol by which a
-campaign asks them."""
+"""Judges of severity, and the protocol between a campaign and its judge.
+
+A judge is a function that decides whether silent data corruption is critical.
+"""
 
 from __future__ import annotations
 
@@ -23,21 +25,22 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Judgement:
-    """How bad a run is, and what was measured for that: numbers by name."""
+    """The verdict on a run, and measured numbers by name."""
 
     critical: bool
     measures: Mapping[str, float] = field(default_factory=dict)
 
 
-#: What the outputs hold without the fault, and with it, by name. Returns whether that is critical,
-#: alone or with what was measured: ``{"critical": True, "measures": {"cosine": 0.3}}``.
+#: A function of the outputs of the golden run and of the faulty run, by name. It returns ``True`` if the
+#: error is critical, or the verdict with measured values:
+#: ``{"critical": True, "measures": {"cosine": 0.3}}``.
 Judge: TypeAlias = Callable[
     [Mapping[str, Array], Mapping[str, Array]], "bool | numpy.bool_ | Mapping[str, Any] | Judgement"
 ]
 
 
 def judgement(said: Any) -> Judgement:
-    """What a judge has said, in one form.
+    """Converts the return value of a judge to a :class:`Judgement`.
 
     >>> judgement({"critical": 0.2 > 0.1, "measures": {"error": 0.2}})
     Judgement(critical=True, measures={'error': 0.2})
@@ -64,8 +67,11 @@ class _Output:
     size: int
 
     def read(self, stream: BinaryIO, size: int | None = None) -> Array:
-        """What the run left, ``size`` bytes of it where they are others than without the fault: all whole
-        elements of these then, in one dimension."""
+        """Reads the output of a run.
+
+        ``size`` is its number of bytes, if it differs from the golden run; the result then has one dimension
+        with all complete elements.
+        """
         size = self.size if size is None else size
         raw = numpy.empty(size, numpy.uint8)
         view = raw.data
@@ -73,7 +79,7 @@ class _Output:
         while done < size:
             read = stream.readinto(view[done:])  # type: ignore[attr-defined]
             if not read:
-                raise EOFError("the campaign has ended in the middle of an output")
+                raise EOFError("the campaign ended in the middle of an output")
             done += read
         if size == self.size:
             return from_bytes(raw, self.element, self.shape)
@@ -85,9 +91,9 @@ class _Output:
 def serve(
     connection: socket.socket, judge: Callable[[], Judge], failed: Callable[[BaseException], None]
 ) -> None:
-    """Answers a campaign at one end of a stream socket until it asks nothing more.
+    """Answers the questions of a campaign on a stream socket until the connection is closed.
 
-    ``judge`` is called once, for the function to ask; ``failed`` is told what it or the function raises.
+    ``judge`` is called once and returns the function to call. ``failed`` receives any exception of either.
     """
     with connection, connection.makefile("rb") as stream:
 
@@ -98,8 +104,8 @@ def serve(
             greeting = json.loads(stream.readline())
             if greeting.get("flipwave_severity") != VERSION:
                 raise WrongType(
-                    f"the program speaks version {greeting.get('flipwave_severity')} of the protocol of "
-                    f"severity, and this package {VERSION}; install both of one version"
+                    f"the program uses version {greeting.get('flipwave_severity')} of the severity protocol, "
+                    f"and this package version {VERSION}; install matching versions"
                 )
             outputs = [
                 _Output(
@@ -121,7 +127,7 @@ def serve(
                 given = {one.name: one.read(stream, size) for one, size in zip(outputs, sizes)}
                 answer({"index": question["index"], **_message(judgement(function(golden, given)))})
         except (BrokenPipeError, ConnectionResetError, EOFError):
-            # The campaign has ended, by itself or because it was asked to.
+            # The campaign has ended normally, or was stopped.
             return
         except BaseException as error:  # noqa: BLE001 - whatever a judge raises ends the campaign
             failed(error)
@@ -137,7 +143,7 @@ def _message(said: Judgement) -> dict[str, Any]:
 
 
 def _measure(name: str, value: Any) -> float | int | bool | str:
-    """A measure as JSON has it, which has no number for NaN and infinities."""
+    """Converts a measure to JSON; NaN and infinities, which JSON lacks, become strings."""
     if isinstance(value, (numpy.generic, numpy.ndarray)) and numpy.ndim(value) == 0:
         value = value.item()
     if isinstance(value, (bool, int)):
@@ -150,11 +156,11 @@ def _measure(name: str, value: Any) -> float | int | bool | str:
 
 
 class Server:
-    """A judge at a Unix socket, in threads of this process. What it closes over works as anywhere."""
+    """Serves a judge on a Unix socket in threads of this process, so that the judge may be a closure."""
 
     def __init__(self, judge: Judge, path: Path) -> None:
         self.path = path
-        #: The first exception that the judge has raised.
+        #: The first exception that the judge raised.
         self.failure: BaseException | None = None
         self._judge = judge
         self._socket = socket.socket(socket.AF_UNIX)
@@ -167,7 +173,7 @@ class Server:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # Closing alone would leave the thread where it waits.
+        # Closing alone would not wake up the thread.
         self._socket.shutdown(socket.SHUT_RDWR)
         self._thread.join()
         self._socket.close()

@@ -10,38 +10,38 @@ from typing import Any
 
 from .errors import MissingArgument, MissingTriton, UnknownArgument, WrongType, WrongValue
 
-#: Lanes of a wave by default, of targets that begin so; 64 of others.
+#: Prefixes of targets whose waves have 32 lanes by default; waves of other targets have 64.
 _WAVE32 = ("gfx10", "gfx11", "gfx12")
 
 
-#: What Triton's launcher finds out of pointers to tensors.
+#: Properties that Triton's launcher detects for pointers to tensors.
 _OF_TENSORS = {"divisibility": 16, "pointer_range": 32}
 
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """A GPU kernel. Made by :meth:`from_triton`, :meth:`from_code_object` or :meth:`from_source`."""
+    """A GPU kernel. Create it with :meth:`from_triton`, :meth:`from_code_object` or :meth:`from_source`."""
 
     #: The kernel's name in the code.
     name: str
-    #: The GPU it is for, ``gfx90a`` for instance; nothing where the campaign's default is meant.
+    #: The target processor, for example ``gfx90a``; ``None`` for the campaign's default.
     target: str | None = None
-    #: Types of the parameters by name, in order, as Triton writes them: ``*fp16``, ``i32``. Nothing
-    #: where they are not known: arguments then have the types of what is given.
+    #: Types of the parameters by name, in order, in Triton's notation: ``*fp16``, ``i32``. ``None`` if they
+    #: are unknown; arguments then have the types of the given values.
     signature: Mapping[str, str] | None = None
-    #: Compile-time constants of Triton, by name.
+    #: Triton's compile-time constants, by name.
     constants: Mapping[str, Any] = field(default_factory=dict)
     #: The ELF file.
     code_object: bytes | None = field(default=None, repr=False)
-    #: What Triton says of the code object, JSON.
+    #: Triton's metadata of the code object, as JSON.
     metadata: str | None = field(default=None, repr=False)
-    #: The file with the source, or its text, and the compiler's flags.
+    #: The path of the source file, or the source text; and the compiler flags.
     source: Path | str | None = field(default=None, repr=False)
     options: Sequence[str] | None = None
 
     @property
     def parameters(self) -> list[str] | None:
-        """Names of the parameters in order, where they are known."""
+        """Names of the parameters in order, or ``None`` if they are unknown."""
         return None if self.signature is None else list(self.signature)
 
     @staticmethod
@@ -55,16 +55,16 @@ class Kernel:
         attributes: Mapping[str, Mapping[str, int]] | None = None,
         **options: Any,
     ) -> Kernel:
-        """Compiles a function of Triton's. Neither a GPU nor torch is needed.
+        """Compiles a Triton function. Neither a GPU nor torch is needed.
 
-        ``signature`` has the types of parameters, ``{"x": "*fp32", "n": "i32"}``, and ``constants`` the
-        values of those that are ``tl.constexpr``; what is left out has its default. ``attributes`` is
-        what the compiler may take for granted of parameters. By default it is what Triton's launcher
-        finds out of tensors, so that the code is that of production: pointers are multiples of 16, to
-        less than 2 GiB; of numbers nothing. ``{}`` takes nothing for granted, and
-        ``{"x": {"divisibility": 16, "pointer_range": 32}, "n": {"divisibility": 16}}`` just that.
-        Further ``options`` are Triton's, ``waves_per_eu`` and others. Sums and products are fused unless
-        ``enable_fp_fusion=False``.
+        ``signature`` gives the types of the parameters, ``{"x": "*fp32", "n": "i32"}``, and ``constants`` the
+        values of ``tl.constexpr`` parameters; omitted constants have their defaults. ``attributes`` are
+        assumptions that the compiler may make about parameters. By default, these are the properties that
+        Triton's launcher detects for tensors, so that the code is the same as in production: pointers are
+        multiples of 16 and refer to less than 2 GiB; there are no assumptions about numbers. ``{}`` makes no
+        assumptions; ``{"x": {"divisibility": 16, "pointer_range": 32}, "n": {"divisibility": 16}}`` makes
+        only these. Further ``options`` are Triton's, for example ``waves_per_eu``. Multiplications and
+        additions are fused unless ``enable_fp_fusion=False``.
         """
         try:
             import triton
@@ -73,12 +73,12 @@ class Kernel:
         except ImportError as error:
             raise MissingTriton(
                 f"Triton is not installed here ({error}); install it with `pip install triton`, "
-                "or use Kernel.from_code_object with what it has compiled elsewhere"
+                "or use Kernel.from_code_object with a kernel that was compiled elsewhere"
             ) from error
         if not isinstance(fn, triton.JITFunction):
             raise WrongType(
-                f"from_triton: {fn!r} is no kernel of Triton's; expected a function decorated with "
-                "@triton.jit, of an autotuned one its `.fn`, and TRITON_INTERPRET not set"
+                f"from_triton: {fn!r} is not a Triton kernel; expected a function decorated with "
+                "@triton.jit, or the `.fn` of an autotuned one, with TRITON_INTERPRET not set"
             )
         types, values = _parameters(fn, signature, dict(constants or {}))
         source = ASTSource(
@@ -87,14 +87,14 @@ class Kernel:
             constexprs=values,
             attrs=_attributes(fn, types, attributes),
         )
-        # What Triton 3.9 does by default; later ones do not.
+        # The default of Triton 3.9, but not of later versions.
         options = {"num_warps": num_warps, "enable_fp_fusion": True, **options}
         if num_stages is not None:
             options["num_stages"] = num_stages
         lanes = 32 if target.startswith(_WAVE32) else 64
         compiled = triton.compile(source, target=GPUTarget("hip", target, lanes), options=options)
         facts = compiled.metadata._asdict()
-        # Where the compiler's own libraries lie is of no use elsewhere.
+        # Paths of the compiler's libraries are meaningless on other machines.
         facts.pop("extern_libs", None)
         metadata = json.dumps(facts, default=lambda value: vars(value), indent=1, sort_keys=True)
         return Kernel(
@@ -114,10 +114,10 @@ class Kernel:
         metadata: str | Path | Mapping[str, Any] | None = None,
         signature: Mapping[str, str] | None = None,
     ) -> Kernel:
-        """A kernel of an ELF file, given as its path or its bytes.
+        """Creates a kernel from an ELF file, given as its path or its bytes.
 
-        ``metadata`` is Triton's JSON file beside it, or what is in it; the kernel's name may be left out
-        with it. ``signature`` has the types of the parameters as :meth:`from_triton` takes them.
+        ``metadata`` is the path or the content of Triton's JSON file for this code object; with it, ``name``
+        may be omitted. ``signature`` gives the types of the parameters as in :meth:`from_triton`.
         """
         if not isinstance(code_object, bytes):
             code_object = Path(code_object).read_bytes()
@@ -129,7 +129,9 @@ class Kernel:
         if name is None:
             name = (facts or {}).get("name")
         if name is None:
-            raise MissingArgument("from_code_object: no `name` of the kernel, and none in `metadata`")
+            raise MissingArgument(
+                "from_code_object: the kernel's `name` is missing, and `metadata` contains none"
+            )
         written = None if facts is None else json.dumps(facts, indent=1, sort_keys=True)
         return Kernel(name, target, signature, code_object=code_object, metadata=written)
 
@@ -141,15 +143,15 @@ class Kernel:
         options: Sequence[str] | None = None,
         signature: Mapping[str, str] | None = None,
     ) -> Kernel:
-        """A kernel in OpenCL C (``.cl``) or HIP (``.hip``), given as the file's path or as text.
+        """Creates a kernel from OpenCL C (``.cl``) or HIP (``.hip``), given as the path of a file or as text.
 
-        Text with ``__global__`` in it is HIP. ``options`` are the compiler's flags, ``-O3`` by default.
-        Without a ``signature``, arguments are the kernel's in order, with the types of what is given.
+        Text that contains ``__global__`` is HIP. ``options`` are the compiler flags, ``-O3`` by default.
+        Without a ``signature``, arguments are passed in order, with the types of the given values.
         """
         if isinstance(source, Path) or "\n" not in source and "{" not in source:
             source = Path(source)
             if not source.is_file():
-                raise WrongValue(f"from_source: there is no file {source}; expected a path, or source text")
+                raise WrongValue(f"from_source: no file {source}; expected a path, or source text")
             source = source.resolve()
         return Kernel(name, target, signature, source=source, options=options)
 
@@ -157,7 +159,7 @@ class Kernel:
 def _parameters(
     fn: Any, signature: Mapping[str, str], constants: dict[str, Any]
 ) -> tuple[dict[str, str], dict[str, Any]]:
-    """Types of a function's parameters, and values of those that are constants, both in order."""
+    """Returns the types of a function's parameters, and the values of its constants, both in order."""
     where = f"kernel `{fn.__name__}`"
     names = ", ".join(fn.arg_names)
     for given in (*signature, *constants):
@@ -180,8 +182,8 @@ def _parameters(
             values[name] = parameter.default
         else:
             raise MissingArgument(
-                f"{where}: `{name}` has neither a type in the signature, as `*fp32` or `i32`, nor a value "
-                "in the constants"
+                f"{where}: `{name}` has neither a type in the signature, such as `*fp32` or `i32`, nor a "
+                "value in the constants"
             )
     return types, values
 
@@ -189,14 +191,14 @@ def _parameters(
 def _attributes(
     fn: Any, types: Mapping[str, str], attributes: Mapping[str, Mapping[str, int]] | None
 ) -> dict[tuple[int, ...], list[list[object]]]:
-    """What is taken for granted of parameters, as the compiler has it."""
+    """Converts assumptions about parameters to the compiler's form."""
     if attributes is None:
         attributes = {name: _OF_TENSORS for name, kind in types.items() if kind.startswith("*")}
     own: dict[tuple[int, ...], list[list[object]]] = {}
     for name, facts in attributes.items():
         if name not in types:
             raise UnknownArgument(
-                f"kernel `{fn.__name__}`: attributes of `{name}`, which is none of {', '.join(types)}"
+                f"kernel `{fn.__name__}`: attributes of `{name}`; expected one of {', '.join(types)}"
             )
         own[(fn.arg_names.index(name),)] = [
             [f"tt.{fact.removeprefix('tt.')}", value] for fact, value in facts.items()

@@ -1,4 +1,4 @@
-"""The program ``flipwave``: where it is, and how it is called."""
+"""Location and execution of the program ``flipwave``."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from typing import IO
 
 from .errors import MissingBinary, ProgramError, UnexpectedOutput
 
-#: The variable that says which program to use.
+#: Environment variable with the path of the program.
 VARIABLE = "FLIPWAVE"
 
-#: Seconds between two looks at a program that runs.
+#: Seconds between two checks of a running program.
 _PERIOD = 0.05
 
 
 def find() -> Path:
-    """The program: ``$FLIPWAVE``, else beside this Python, else in ``PATH``, else of a source tree.
+    """Finds the program: ``$FLIPWAVE``, otherwise next to this Python, in ``PATH``, or in the source tree.
 
-    Raises :class:`MissingBinary` where there is none.
+    Raises :class:`MissingBinary` if there is none.
     """
     wanted = os.environ.get(VARIABLE)
     if wanted:
         found = shutil.which(wanted)
         if found is None:
-            raise MissingBinary(f"${VARIABLE} is `{wanted}`, which is no program; unset it, or correct it")
+            raise MissingBinary(f"${VARIABLE} is `{wanted}`, which is not a program; correct or unset it")
         return Path(found)
-    # Wheels put it there; `sys.executable` stays in a virtual environment, where links do not.
+    # Wheels install it there. Unlike resolved links, `sys.executable` is inside a virtual environment.
     scripts = Path(sys.executable).parent
     tree = Path(__file__).parents[3] / "target" / "release"
     for folder in (str(scripts), None, str(tree)):
@@ -48,7 +48,7 @@ def find() -> Path:
 
 
 class _Lines:
-    """Reads a stream to its end in a thread, so that the program never waits for us."""
+    """Reads a stream to its end in a thread, so that the program never blocks on a full pipe."""
 
     def __init__(self, stream: IO[str]) -> None:
         self.lines: list[str] = []
@@ -66,15 +66,15 @@ class _Lines:
 
 
 def call(arguments: Sequence[str | Path], watch: Callable[[list[str]], None] | None = None) -> str:
-    """Calls the program, and returns what it prints.
+    """Calls the program. Returns its standard output.
 
-    ``watch`` gets the lines of standard error so far, every now and then. Ctrl-C ends the program as its
-    own Ctrl-C does, with what is done on disk; a second one ends it at once.
+    ``watch`` is called periodically with the lines of standard error so far. Ctrl-C stops the program as in a
+    terminal, with completed rows on disk; a second Ctrl-C ends it immediately.
 
-    Raises :class:`ProgramError` with the program's words where it did not do as asked.
+    Raises :class:`ProgramError` with the program's error message if it fails.
     """
     environment = {**os.environ}
-    # Judges of severity run in the Python that has this package.
+    # Judges of severity run in the Python installation that has this package.
     environment.setdefault("FLIPWAVE_PYTHON", sys.executable)
     process = subprocess.Popen(
         [find(), *arguments],
@@ -85,7 +85,8 @@ def call(arguments: Sequence[str | Path], watch: Callable[[list[str]], None] | N
         encoding="utf-8",
         errors="replace",
         env=environment,
-        # A terminal's Ctrl-C comes to us alone, and is passed on once: a second one means something else.
+        # A terminal's Ctrl-C only reaches this process, which passes it on once; a second signal would end
+        # the program immediately.
         start_new_session=True,
     )
     assert process.stdout is not None and process.stderr is not None
@@ -104,15 +105,15 @@ def call(arguments: Sequence[str | Path], watch: Callable[[list[str]], None] | N
 
 
 class _Ending:
-    """The end of a process, for which a thread waits.
+    """Waits for the end of a process in a thread.
 
-    ``Popen.wait`` in the main thread keeps its lock for good where Ctrl-C comes at a bad moment; a thread
-    sees no Ctrl-C.
+    ``Popen.wait`` in the main thread may keep its lock forever if it is interrupted by Ctrl-C; other threads
+    receive no Ctrl-C.
     """
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
-        # Of which the other end is closed when the process has ended.
+        # A pipe whose other end is closed when the process has ended.
         self._ended, end = os.pipe()
         threading.Thread(target=self._wait, args=(end,), daemon=True).start()
 
@@ -121,12 +122,12 @@ class _Ending:
         os.close(end)
 
     def within(self, seconds: float | None) -> bool:
-        """Whether it comes within so many seconds, or waits for it."""
+        """Returns ``True`` if the process ends within ``seconds``; ``None`` waits without a limit."""
         readable, _, _ = select.select([self._ended], [], [], seconds)
         return bool(readable)
 
     def bring_about(self) -> None:
-        """Has the program end, and waits for it."""
+        """Stops the program and waits for its end."""
         while True:
             with contextlib.suppress(KeyboardInterrupt):
                 if self.within(0):

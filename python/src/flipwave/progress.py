@@ -1,4 +1,4 @@
-"""How far a campaign is: a bar of tqdm's, in terminals and notebooks."""
+"""Progress of a campaign as a tqdm bar, in terminals and notebooks."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-#: Seconds that a campaign takes at least if a bar is to be seen.
+#: Seconds before the bar appears.
 _DELAY = 0.5
 
 
 class Bar:
-    """Counts the rows of a results.csv that grows. Quiet where tqdm is not installed, or not wanted."""
+    """Counts the rows of a growing results.csv. Shows nothing if tqdm is not installed, or not wanted."""
 
     def __init__(self, name: str, results: Path, wanted: bool) -> None:
         self._name = name
@@ -24,7 +24,7 @@ class Bar:
         if wanted:
             try:
                 with warnings.catch_warnings():
-                    # In a notebook without widgets the bar is text, which is no reason to warn.
+                    # In a notebook without widgets, the bar is text; this needs no warning.
                     warnings.simplefilter("ignore")
                     from tqdm.auto import tqdm
             except ImportError:
@@ -40,7 +40,7 @@ class Bar:
             self._bar.close()
 
     def look(self, lines: list[str]) -> None:
-        """Looks at what the program has said on standard error, and at its rows."""
+        """Updates the bar from the program's standard error and from its rows."""
         if self._tqdm is None:
             return
         while self._bar is None and self._lines_seen < len(lines):
@@ -52,7 +52,7 @@ class Bar:
             self._count()
 
     def _count(self) -> None:
-        """Counts the lines that are new. The first one of all is the header."""
+        """Counts new lines. The first line of the file is the header."""
         try:
             with self._results.open("rb") as file:
                 file.seek(self._read)

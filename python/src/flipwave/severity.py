@@ -1,6 +1,6 @@
-"""``python -m flipwave.severity FILE FUNCTION``: a judge of severity for a campaign of the command line.
+"""``python -m flipwave.severity FILE FUNCTION``: a judge of severity for campaigns on the command line.
 
-The program starts it by ``severity: {python: "FILE:FUNCTION"}``, with a socket as standard input.
+The program starts it for ``severity: {python: "FILE:FUNCTION"}``, with a socket as standard input.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ __all__ = ["Judge", "Judgement", "load", "main"]
 
 
 def load(file: str | Path, function: str) -> Judge:
-    """A function of a Python file, which can import what lies beside it."""
+    """Loads a function from a Python file. The file may import modules from its folder."""
     path = Path(file).resolve()
     specification = importlib.util.spec_from_file_location(path.stem, path)
     if specification is None or specification.loader is None or not path.is_file():
-        raise WrongValue(f"{path} is no Python file; expected the one with the function `{function}`")
+        raise WrongValue(f"{path} is not a Python file; expected the file with the function `{function}`")
     sys.path.insert(0, str(path.parent))
     module = importlib.util.module_from_spec(specification)
     sys.modules[path.stem] = module
@@ -39,7 +39,7 @@ def load(file: str | Path, function: str) -> Judge:
 
 
 def main(arguments: list[str]) -> int:
-    """Serves the judge at standard input. The exit code is 2 where that is no socket."""
+    """Serves the judge on standard input. Returns the exit code, 2 if standard input is not a socket."""
     if len(arguments) != 2:
         print("usage: python -m flipwave.severity FILE FUNCTION", file=sys.stderr)
         return 2
@@ -48,7 +48,7 @@ def main(arguments: list[str]) -> int:
         connection = socket.socket(fileno=os.dup(0))
     except OSError:
         print(
-            "flipwave.severity: standard input is no socket; the program flipwave starts this",
+            "flipwave.severity: standard input is not a socket; the program flipwave starts this module",
             file=sys.stderr,
         )
         return 2

@@ -1,4 +1,4 @@
-"""What a campaign runs: launches of kernels, and the buffers that they share."""
+"""The workload of a campaign: kernel launches, and the buffers that they share."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .element import Array, ElementType, to_bytes, write
 from .errors import MissingArgument, UnknownArgument, WrongType, WrongValue
 from .kernel import Kernel
 
-#: A grid in workgroups, which are Triton's programs; or a function of the kernel's constants.
+#: A grid in workgroups (Triton's programs), or a function of the kernel's constants that returns it.
 Grid: TypeAlias = int | Sequence[int] | Callable[[Mapping[str, Any]], int | Sequence[int]]
 
 
 @dataclass(frozen=True, eq=False)
 class Buffer:
-    """An array under a name of one's own. Without it, buffers are called like the first parameter that
-    points to them."""
+    """An array with a chosen buffer name. By default, a buffer has the name of the first parameter that
+    points to it."""
 
     name: str
     array: Array
@@ -32,25 +32,25 @@ class Buffer:
 class Launch:
     """A kernel with its grid and its arguments.
 
-    ``args`` has, by the names of the parameters, arrays of numpy for pointers, numbers for scalars, and
-    ``None`` for a pointer to nothing. Launches that are given the same array share it.
+    ``args`` maps names of parameters to numpy arrays for pointers, numbers for scalars, and ``None`` for a
+    null pointer. Launches that receive the same array share it.
     """
 
     kernel: Kernel
-    #: Workgroups, one to three dimensions.
+    #: Workgroups in one to three dimensions.
     grid: Grid
     args: Mapping[str, Any]
-    #: What it is a part of, ``layer0.attention``: results are grouped by it.
+    #: The part of the model that the launch belongs to, such as ``layer0.attention``, for grouping results.
     label: str | None = None
-    #: Work-items of a workgroup; Triton's kernels know theirs.
+    #: Work-items of a workgroup; not needed for Triton kernels.
     workgroup: int | Sequence[int] | None = None
-    #: Bytes of dynamic LDS; Triton's kernels know theirs.
+    #: Bytes of dynamic LDS; not needed for Triton kernels.
     local_memory: int | None = None
 
 
 @dataclass(eq=False)
 class _Shared:
-    """A buffer of the workload, and where it was first used."""
+    """A buffer of the workload, and the parameters that point to it."""
 
     name: str
     array: Array
@@ -60,7 +60,7 @@ class _Shared:
 
 
 class Workload:
-    """Launches, their buffers, and which of them hold results. All is checked that can be checked here."""
+    """Launches, their buffers, and the buffers that hold results. The constructor validates all arguments."""
 
     def __init__(
         self,
@@ -84,21 +84,21 @@ class Workload:
         for name, array in (expected or {}).items():
             buffer = self._buffer(name, "expected")
             if buffer not in self.outputs:
-                raise WrongValue(f"expected: `{name}` is none of the outputs; add it to `outputs`")
+                raise WrongValue(f"expected: `{name}` is not an output; add it to `outputs`")
             self.expected[buffer.name] = _checked(array, buffer, f"expected: `{name}`")
 
     def output(self, name: str) -> _Shared | None:
-        """The buffer of that name."""
+        """Returns the buffer with this name."""
         return next((buffer for buffer in self.buffers if buffer.name == name), None)
 
     @property
     def input_bytes(self) -> int:
-        """How many bytes are written for a run."""
+        """Number of bytes that are written to files for a run."""
         arrays = [buffer.array for buffer in self.buffers] + list(self.expected.values())
         return sum(array.nbytes for array in arrays)
 
     def write(self, directory: Path) -> dict[str, Any]:
-        """Writes code objects and arrays to files in a directory. Returns `workload` of a campaign file."""
+        """Writes code objects and arrays to a directory. Returns the `workload` of a campaign file."""
         kernels: dict[int, dict[str, Any]] = {}
         defined: set[str] = set()
         dispatches = []
@@ -119,7 +119,7 @@ class Workload:
         return {"kernel": dispatches[0]} if len(dispatches) == 1 else {"dispatches": dispatches}
 
     def _resolve(self, number: int, launch: Launch) -> list[Any]:
-        """A launch's arguments in order: buffers, scalars as campaign files have them, and nothing."""
+        """Returns a launch's arguments in order: buffers, scalars in campaign-file form, and ``None``."""
         kernel = launch.kernel
         where = f"launch {number}, kernel `{kernel.name}`"
         if not isinstance(launch.args, Mapping):
@@ -139,8 +139,8 @@ class Workload:
         for name in parameters:
             if name not in launch.args:
                 raise MissingArgument(
-                    f"{where}: no argument `{name}`; expected an array, a number, or None for a pointer "
-                    "to nothing"
+                    f"{where}: no argument `{name}`; expected an array, a number, or None for a null "
+                    "pointer"
                 )
         _dimensions(launch.grid, kernel, f"{where}: grid")
         if kernel.metadata is None and launch.workgroup is None:
@@ -161,7 +161,7 @@ class Workload:
         if kind is not None and kind.startswith("*"):
             raise WrongType(
                 f"{where} is {type(value).__name__}, and the signature has the pointer `{kind}`; expected "
-                "an array of numpy, or None"
+                "a numpy array, or None"
             )
         return _scalar(where, kind, value)
 
@@ -171,7 +171,7 @@ class Workload:
         if kind is not None and not kind.startswith("*"):
             raise WrongType(f"{where} is an array, and the signature has the number `{kind}`")
         if not isinstance(array, numpy.ndarray):
-            raise WrongType(f"{where} is a Buffer of {type(array).__name__}; expected an array of numpy")
+            raise WrongType(f"{where} is a Buffer of {type(array).__name__}; expected a numpy array")
         if not array.flags.c_contiguous:
             raise WrongValue(f"{where} is not contiguous in memory; pass numpy.ascontiguousarray of it")
         element = ElementType.of_dtype(array.dtype, where)
@@ -186,7 +186,7 @@ class Workload:
             if _is_same(buffer.array, array):
                 if own_name is not None and own_name != buffer.name:
                     raise WrongValue(
-                        f"{where}: the array of the buffer `{own_name}` is `{buffer.name}` already"
+                        f"{where}: the array of the buffer `{own_name}` already has the name `{buffer.name}`"
                     )
                 buffer.parameters.add(name)
                 return buffer
@@ -198,25 +198,27 @@ class Workload:
         taken = {buffer.name for buffer in self.buffers}
         chosen = own_name or (f"{name}_{number}" if name in taken else name)
         if chosen in taken:
-            raise WrongValue(f"{where}: the buffer `{chosen}` is another array already; choose another name")
+            raise WrongValue(
+                f"{where}: the buffer name `{chosen}` already belongs to another array; choose another name"
+            )
         if not re.fullmatch(r"[A-Za-z0-9_.-]+", chosen):
-            raise WrongValue(f"{where}: `{chosen}` is no name of a buffer; expected letters, digits, _ - .")
+            raise WrongValue(f"{where}: invalid buffer name `{chosen}`; expected letters, digits, _ - .")
         buffer = _Shared(chosen, array, element, {name}, own_name is not None)
         self.buffers.append(buffer)
         return buffer
 
     def _buffer(self, given: Any, where: str) -> _Shared:
-        """The buffer that is meant by a name, an array or a :class:`Buffer`."""
+        """Finds the buffer for a name, an array or a :class:`Buffer`."""
         array = given.array if isinstance(given, Buffer) else given
         if isinstance(array, numpy.ndarray):
             for buffer in self.buffers:
                 if _is_same(buffer.array, array):
                     return buffer
-            raise UnknownArgument(f"{where}: an array that no launch is given; expected one of the args")
+            raise UnknownArgument(f"{where}: no launch receives this array; expected one of the args")
         alike = [buffer for buffer in self.buffers if buffer.name == given or given in buffer.parameters]
         if not alike:
             names = ", ".join(buffer.name for buffer in self.buffers)
-            raise UnknownArgument(f"{where}: there is no buffer `{given}`; expected one of {names}")
+            raise UnknownArgument(f"{where}: no buffer `{given}`; expected one of {names}")
         if len(alike) > 1 and not any(buffer.is_named and buffer.name == given for buffer in alike):
             names = ", ".join(buffer.name for buffer in alike)
             raise WrongValue(
@@ -270,7 +272,7 @@ def _target(launches: Sequence[Launch]) -> str | None:
 
 
 def _is_same(one: Array, other: Array) -> bool:
-    """Whether two arrays are the same, or differ in their shape only."""
+    """Returns ``True`` if two arrays are the same, or differ only in their shape."""
     return one is other or (
         one.nbytes == other.nbytes > 0
         and one.dtype == other.dtype
@@ -284,9 +286,9 @@ def _spelled(element: ElementType) -> str:
 
 
 def _checked(array: Any, buffer: _Shared, where: str) -> Array:
-    """An array that is compared with a buffer."""
+    """Checks an array that is compared with a buffer, and makes it contiguous."""
     if not isinstance(array, numpy.ndarray):
-        raise WrongType(f"{where} is {type(array).__name__}; expected an array of numpy")
+        raise WrongType(f"{where} is {type(array).__name__}; expected a numpy array")
     if array.dtype != buffer.array.dtype:
         raise WrongType(
             f"{where} has the dtype {array.dtype}, and the buffer has {buffer.array.dtype}; expected the "
@@ -307,8 +309,8 @@ def _scalar(where: str, kind: str | None, value: Any) -> dict[str, Any]:
         )
     if not isinstance(value, (bool, int, float, numpy.generic)):
         raise WrongType(
-            f"{where} is {type(value).__name__}; expected an array of numpy, a number, or None for a pointer "
-            "to nothing"
+            f"{where} is {type(value).__name__}; expected a numpy array, a number, or None for a null "
+            "pointer"
         )
     if kind is None:
         element = ElementType.of_dtype(numpy.asarray(value).dtype, where)
@@ -343,7 +345,7 @@ def _dimensions(given: Any, kernel: Kernel, where: str) -> list[int]:
 
 
 def _shape(shape: tuple[int, ...]) -> list[int]:
-    """Dimensions, three at most: those before the last two are one."""
+    """Reduces a shape to at most three dimensions by merging all but the last two."""
     first = shape[:-2]
     return [math.prod(first), *shape[-2:]] if len(shape) > 3 else list(shape)
 
@@ -356,7 +358,7 @@ def _write_array(folder: Path, buffer: _Shared, array: Array) -> str:
 
 
 def _write_kernel(kernel: Kernel, directory: Path, number: int) -> dict[str, Any]:
-    """Writes a kernel's files; returns the keys of a launch that name them."""
+    """Writes a kernel's files. Returns the keys of a launch that name them."""
     folder = directory / "kernels"
     plain = re.sub(r"[^A-Za-z0-9_.-]", "_", kernel.name)[:60]
     stem = plain if number == 0 else f"{plain}_{number}"
@@ -372,7 +374,7 @@ def _write_kernel(kernel: Kernel, directory: Path, number: int) -> dict[str, Any
         if kernel.metadata is not None:
             keys["metadata"] = written(".json", kernel.metadata)
     elif isinstance(kernel.source, Path):
-        # It stays where it is, beside what it includes.
+        # The file stays in place, next to the files that it includes.
         keys = {"source": str(kernel.source)}
     else:
         text = kernel.source or ""
