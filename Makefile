@@ -1,10 +1,10 @@
-# Each target is one thing a person does. `make quickstart` is where to begin.
+# Start with `make quickstart`. CONTRIBUTING.md describes the targets for developers.
 
-# A pipe fails where any of its commands does.
+# A pipe fails if any of its commands fails.
 SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 
-# What is fuzzed; each is a target of its own, too.
+# Names of the fuzzers; each one also has its own target.
 FUZZED := site campaign code_object metadata capture rewriter tiers queues
 
 .PHONY: quickstart suite dependencies test-dependencies bench-dependencies dist-dependencies build test test-python wheel dist test-dist test-long test-cluster test-rocm test-rocm-long lint bench fuzz $(FUZZED:%=fuzz-%)
@@ -13,19 +13,19 @@ quickstart: dependencies build
 	target/release/flipwave run examples/campaigns/quickstart.yaml --out target/quickstart --force
 	target/release/flipwave report target/quickstart --out target/quickstart.html
 
-# Programs of which rates are published, and others; their rates beside those. Some seconds.
+# Run the benchmark suite and compare its rates with published ones. Takes some seconds.
 suite: build
 	for file in examples/suite/*.yaml; do \
 		target/release/flipwave run $$file --out target/suite/$$(basename $$file .yaml) --force || exit; \
 	done
 	target/release/flipwave agreement target/suite/* --published examples/suite/published.csv
 
-# The picture of that page in the README.
+# Screenshot of the quickstart report, for the README.
 docs/report.png: quickstart
 	chromium-headless-shell --no-sandbox --headless --hide-scrollbars --window-size=960,920 \
 		--screenshot=$(CURDIR)/$@ file://$(CURDIR)/target/quickstart.html
 
-# Install with apt what is missing, or say what to install.
+# Install missing packages with apt, or list them.
 dependencies:
 	./dependencies.sh
 
@@ -35,10 +35,10 @@ test-dependencies:
 build:
 	cargo build --release --package flipwave-cli
 
-# Of tests with many cases a sample; with FLIPWAVE_TESTS=full all of them, as .ci/run has it.
-# Examples are in the book, whose commands a test runs, and none in the documentation of items. That
-# tests tell their times is unstable, so each of their programs is asked for it by the variable; with
-# it, cargo would build everything anew.
+# Run all tests on a sample of their cases; with FLIPWAVE_TESTS=full on all cases, as in .ci/run.
+# Doctests are not run: examples are in docs/, and a test runs their commands. Reporting test times is an
+# unstable feature, so the variable is set for each test program only; set for cargo, it would rebuild
+# everything.
 test: lint
 	cargo test --workspace --lib --bins --tests --config 'target."cfg(all())".runner = "env RUSTC_BOOTSTRAP=1"' \
 		-- -Z unstable-options --report-time | tee target/tests.txt
@@ -46,32 +46,34 @@ test: lint
 	@sed -n 's/^test \(.*\) \.\.\. .*<\(.*\)s>$$/\2 \1/p' target/tests.txt | sort -rn | sed -n 1,10p
 	@echo; FLIPWAVE=$(CURDIR)/target/debug/flipwave python/test.sh
 
-# The Python package alone, in target/python, which is made for it.
+# Test only the Python package, in the environment target/python, which is created if needed.
 test-python: build
 	python/test.sh
 
-# The Python package with the archive's program in it: target/wheels.
+# Build the Python package with the archive's program: target/wheels.
 wheel: dist
 	python/environment.sh
 	packaging/wheel.sh
 
-# An archive that runs on any Debian from 12 on, with LLVM in it: target/dist/flipwave-VERSION-x86_64-linux.tar.xz.
+# Build an archive that runs on Debian 12 and later, with LLVM linked in:
+# target/dist/flipwave-VERSION-x86_64-linux.tar.xz.
 dist: dist-dependencies
 	packaging/archive.sh
 
 dist-dependencies:
 	./dependencies.sh dist
 
-# That archive in roots of Debian 12, 13 and testing, with nothing, with clang, and with ROCm. Roots that are
-# missing are made (network, mmdebstrap, 5 GB); what cannot be is said and left out.
+# Test the archive in root file systems of Debian 12, 13 and testing: without packages, with clang, and with
+# ROCm. Missing root file systems are created (network, mmdebstrap, 5 GB); those that cannot be created are
+# reported and skipped.
 test-dist: dist
 	./dependencies.sh rocm || echo "mmdebstrap cannot be installed here"
 	tests/dist.sh target/dist/flipwave-*-x86_64-linux.tar.xz || [ $$? = 3 ]
 
-# What takes too long for every day: hundreds of random programs at every level of optimisation,
-# the math library at many points, every wrong rule on every family; examples and hooks everywhere in
-# code that is not optimised, on every machine; flips and hooks in each kernel of matrix instructions.
-# About an hour on two cores.
+# Run tests that take too long for every change: hundreds of random programs at every optimisation level, the
+# math library at many points, every wrong rule on every family; examples and hooks everywhere in unoptimised
+# code, on every machine; flips and hooks in each kernel with matrix instructions. Takes about an hour on two
+# cores.
 test-long: test-dependencies
 	FLIPWAVE_TESTS=full cargo test --workspace --release -- --ignored
 	FLIPWAVE_TESTS=long cargo test --package flipwave-campaigns --release --lib coverage
@@ -82,15 +84,16 @@ lint: test-dependencies
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
 
-# Campaigns in shards on a real Slurm and a real HyperQueue, started here for it, with nodes, workers, jobs
-# and servers killed. What is not installed and cannot be is said and left out. Some minutes.
+# Test sharded campaigns on real Slurm and HyperQueue instances, started for this purpose, while nodes, workers,
+# jobs and servers are killed. Batch systems that are not installed and cannot be are reported and skipped.
+# Takes some minutes.
 test-cluster: build
 	./dependencies.sh cluster || echo "not all of the engines can be installed here"
 	tests/clusters/run.sh
 
-# Other versions of ROCm than this machine's, in roots of other Debians that are made for it below target/rocm (2 GB,
-# from Debian's mirror). Where there can be none, that is said. `test-rocm-long` also runs AMD's and ggml's own test
-# suites there, for hours; it takes 16 GB.
+# Test other ROCm versions in root file systems of other Debian releases, created below target/rocm (2 GB, from
+# Debian's mirror). If none can be created, this is reported. `test-rocm-long` also runs the test suites of AMD
+# and ggml there, which takes hours and 16 GB.
 test-rocm: build
 	./dependencies.sh rocm || echo "mmdebstrap cannot be installed here"
 	tests/rocm/run.sh short || [ $$? = 3 ]
@@ -102,10 +105,10 @@ test-rocm-long: build
 bench-dependencies:
 	./dependencies.sh bench
 
-# Speed of the embedded GPU, beside the same kernels as native code (PoCL on one thread), and of
-# the quickstart campaign; speed of instrumenting code, and what counting costs; injections per
-# second of the examples, of applications and of their captures; what compiling costs; twenty whole
-# programs beside the same computed by the host.
+# Measure the speed of the embedded GPU, compared with native code (PoCL on one thread), and of the quickstart
+# campaign; the speed of instrumentation, and the cost of counting; injections per second for the examples, for
+# applications and for their captures; the cost of compiling; and twenty complete programs, compared with the
+# host.
 bench: bench-dependencies
 	POCL_MAX_PTHREAD_COUNT=1 cargo bench --package flipwave-tests --bench throughput
 	cargo bench --package flipwave-tests --bench instrumentation
@@ -115,9 +118,9 @@ bench: bench-dependencies
 	cargo bench --package flipwave-tests --bench application
 	cargo bench --package flipwave-tests --bench programs
 
-# What nobody should be able to break, each for FUZZ_SECONDS, ten minutes by default: files and
-# texts of any bytes, the rewriter with random kernels, and queues that hostile GPU code has written
-# to. Those of bytes need `cargo install cargo-fuzz`; `make fuzz-rewriter` and the like run one.
+# Run each fuzzer for FUZZ_SECONDS, ten minutes by default: parsers with arbitrary bytes, the rewriter with
+# random kernels, and queues written by hostile GPU code. Fuzzers of bytes need `cargo install cargo-fuzz`.
+# `make fuzz-rewriter` and similar targets run a single fuzzer.
 fuzz: test-dependencies
 	fuzz/run.sh $(FUZZED)
 
