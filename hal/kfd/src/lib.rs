@@ -42,4 +42,4 @@ pub use opened::{enter_range, note_submissions, on_open, virtual_mappings, wait_
 pub use refusal::{QueueError, Refusal};
 pub use store::Mapping;
 pub use sysfs::{DeviceFile, FileContent, device_files};
-pub use topology::processors;
+pub use topology::{TopologyError, processors};

@@ -9,7 +9,7 @@ use crate::memory::{Change, Memory, PAGE};
 use crate::queue::{Queue, QueueKind};
 use crate::store::{Store, touched_pages};
 use crate::submissions::Submissions;
-use crate::topology::Topology;
+use crate::topology::{Topology, TopologyError};
 use flipwave_device::{Address, DeviceError};
 use flipwave_isa::Target;
 use flipwave_sim::{EmbeddedGpu, Policy, Stalls};
@@ -68,27 +68,19 @@ impl Queues {
     }
 }
 
-/// No machine.
+/// Errors returned when starting a machine.
 #[derive(Debug, thiserror::Error)]
 pub enum MachineError {
-    /// A GPU that AMD's runtime or the embedded GPU does not support.
-    #[error("AMD's runtime cannot be given a {wanted}; expected one of {}", supported.join(", "))]
-    UnknownBoard {
-        /// What was asked for.
-        wanted: String,
-        /// What there is.
-        supported: Vec<&'static str>,
-    },
-    /// More GPUs than there may be, or none.
-    #[error("{0} GPUs: expected 1 to 16")]
-    Count(usize),
-    /// The embedded GPU cannot be made.
+    /// The requested GPUs cannot form a machine.
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
+    /// The embedded GPU cannot be created.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// No memory of its own.
+    /// The address space for the GPUs' memory cannot be reserved.
     #[error("cannot reserve the GPUs' memory: {0}")]
     Memory(std::io::Error),
-    /// No thread.
+    /// An engine's thread cannot be started.
     #[error("cannot start the GPU's threads: {0}")]
     Thread(std::io::Error),
 }

@@ -2,8 +2,7 @@
 //! with them.
 
 use crate::ioctl::{FIRST_RENDER_MINOR, GPU_ID};
-use crate::machine::MachineError;
-use crate::topology::{Board, GLOBAL_SYNC, Gpu, Topology};
+use crate::topology::{Board, GLOBAL_SYNC, Gpu, Topology, TopologyError};
 use flipwave_isa::Target;
 use std::fmt::Write as _;
 
@@ -32,8 +31,8 @@ pub enum FileContent {
 /// All files that show a machine with GPUs of these targets.
 ///
 /// # Errors
-/// [`MachineError`].
-pub fn device_files(targets: &[Target]) -> Result<Vec<DeviceFile>, MachineError> {
+/// [`TopologyError`].
+pub fn device_files(targets: &[Target]) -> Result<Vec<DeviceFile>, TopologyError> {
     let topology = Topology::of(targets)?;
     let mut files = Vec::new();
     let mut add = |path: String, content| files.push(DeviceFile { path, content });

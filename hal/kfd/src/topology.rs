@@ -1,7 +1,6 @@
-//! The machine: node 0 is the host, the others are GPUs. Figures are those of boards that are sold; a
-//! program may print them, and nothing is timed by them.
+//! Topology of the machine: node 0 is the host, the other nodes are GPUs. The figures are those of
+//! boards on the market. Programs may print them; nothing is timed by them.
 
-use crate::machine::MachineError;
 use flipwave_isa::Target;
 
 /// Base of the window to LDS, and to private memory, in the flat address space.
@@ -112,6 +111,25 @@ pub fn processors() -> impl Iterator<Item = &'static str> {
     BOARDS.iter().map(|board| board.processor)
 }
 
+/// Errors returned when building a [`Topology`].
+#[derive(Debug, thiserror::Error)]
+pub enum TopologyError {
+    /// AMD's runtime or the embedded GPU does not support the requested GPU.
+    #[error("unsupported GPU `{requested}` for AMD's runtime: expected one of {}", supported.join(", "))]
+    UnknownBoard {
+        /// The requested target.
+        requested: String,
+        /// Processors of all supported boards.
+        supported: Vec<&'static str>,
+    },
+    /// The number of GPUs is not between 1 and [`MAX_GPUS`].
+    #[error("invalid number of GPUs {0}: expected 1 to {MAX_GPUS}")]
+    Count(usize),
+}
+
+/// Largest number of GPUs in a machine.
+pub const MAX_GPUS: usize = 16;
+
 /// A GPU.
 #[derive(Debug)]
 pub struct Gpu {
@@ -124,11 +142,11 @@ pub struct Gpu {
 }
 
 impl Gpu {
-    fn of(target: &Target) -> Result<Gpu, MachineError> {
+    fn of(target: &Target) -> Result<Gpu, TopologyError> {
         let board = BOARDS.iter().find(|board| board.processor == target.processor());
         let (Some(board), Some(units)) = (board, target.compute_units()) else {
             let supported = processors().collect();
-            return Err(MachineError::UnknownBoard { wanted: target.to_string(), supported });
+            return Err(TopologyError::UnknownBoard { requested: target.to_string(), supported });
         };
         Ok(Gpu { board, target: target.clone(), units })
     }
@@ -144,10 +162,10 @@ impl Topology {
     /// A machine with these GPUs.
     ///
     /// # Errors
-    /// [`MachineError::Count`], and [`MachineError::UnknownBoard`] if the runtime has no such GPU.
-    pub fn of(targets: &[Target]) -> Result<Topology, MachineError> {
-        if !(1..=16).contains(&targets.len()) {
-            return Err(MachineError::Count(targets.len()));
+    /// [`TopologyError`] for an unsupported GPU or number of GPUs.
+    pub fn of(targets: &[Target]) -> Result<Topology, TopologyError> {
+        if !(1..=MAX_GPUS).contains(&targets.len()) {
+            return Err(TopologyError::Count(targets.len()));
         }
         Ok(Topology { gpus: targets.iter().map(Gpu::of).collect::<Result<_, _>>()? })
     }
