@@ -15,7 +15,7 @@ use crate::events::{Inaccessible, MemoryFault};
 use crate::machine::{Machine, MachineError};
 use crate::map::{GpuAddress, Violation};
 use crate::memory::Change;
-use crate::queue::Queue;
+use crate::queue::{ActiveQueue, Queue};
 use crate::refusal::{self, QueueError, Refusal};
 use crate::sdma::{self, Done};
 use crate::signal::Signal;
@@ -251,7 +251,7 @@ impl Compute {
     }
 
     /// The oldest packet that can be taken, unless an older one has to be waited for.
-    fn next(&mut self) -> Option<(Arc<Queue>, Packet)> {
+    fn next(&mut self) -> Option<(ActiveQueue, Packet)> {
         let mut passed = Vec::new();
         let mut is_held = false;
         while let Some(queue) = self.machine.oldest(&passed) {
@@ -402,7 +402,7 @@ impl Compute {
             let until = execution.statistics().wave_instructions + SLICE;
             match self.driver.advance(device, &mut execution, until)? {
                 Progress::Ended(completion) => break completion,
-                Progress::Paused if queue.is_gone.load(Ordering::Acquire) => {
+                Progress::Paused if queue.is_destroyed() => {
                     device.abandon(execution)?;
                     self.driver.abandon();
                     return Ok(End::Abandoned);
@@ -528,6 +528,8 @@ impl Copies {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut worked, mut is_held) = (false, false);
         for queue in self.machine.copy_queues() {
+            // One at a time: to destroy a queue does not wait for copies of others.
+            let Some(queue) = queue.activate() else { continue };
             while !queue.is_over() {
                 match sdma::step(&queue, &self.machine) {
                     Done::Nothing => break,

@@ -6,7 +6,7 @@ use crate::driver::CopyWatch;
 use crate::events::Events;
 use crate::map::{GpuAddress, Map, View};
 use crate::memory::{Change, Memory, PAGE};
-use crate::queue::{Queue, QueueKind};
+use crate::queue::{ActiveQueue, Queue, QueueKind};
 use crate::store::{Store, touched_pages};
 use crate::submissions::Submissions;
 use crate::topology::{Topology, TopologyError};
@@ -272,8 +272,8 @@ impl Machine {
         Some(queue)
     }
 
-    /// Gives a queue up, and whether there is one: when this returns, nothing of it is executed any
-    /// more.
+    /// Destroys a queue; `false` if there is none with this number. Nothing of the queue is executed
+    /// after this returns, see [`Queue::destroy`].
     pub(crate) fn remove_queue(&self, id: u64) -> bool {
         let queue = {
             let mut queues = lock(&self.queues);
@@ -283,14 +283,7 @@ impl Machine {
             queues.submissions.forget(id);
             queues.all.remove(index)
         };
-        queue.is_gone.store(true, Ordering::Release);
-        // The engines hold a queue as long as they work on it.
-        for _ in 0..100_000 {
-            if Arc::strong_count(&queue) == 1 {
-                break;
-            }
-            std::thread::sleep(Duration::from_micros(100));
-        }
+        queue.destroy();
         true
     }
 
@@ -369,10 +362,11 @@ impl Machine {
     }
 
     /// The compute queue with the oldest packet that is not done, but for queues with these numbers.
-    pub(crate) fn oldest(&self, passed: &[u64]) -> Option<Arc<Queue>> {
+    pub(crate) fn oldest(&self, passed: &[u64]) -> Option<ActiveQueue> {
         let mut queues = lock(&self.queues);
         // What the runtime submits by itself is noted by nobody else.
         queues.note_submissions();
-        queues.submissions.oldest(passed)
+        // `remove_queue` takes a queue off the list before it destroys it.
+        queues.submissions.oldest(passed)?.activate()
     }
 }

@@ -1,8 +1,9 @@
 //! Queues, as the runtime has made them.
 
 use crate::map::{GpuAddress, Map, View, Violation};
-use std::sync::Arc;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// What a queue is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,8 +25,12 @@ pub struct Queue {
     /// at doorbells.
     pointers: Pointers,
     map: Arc<Map>,
-    /// Whether the runtime has given it up.
-    pub is_gone: AtomicBool,
+    /// Whether the runtime has destroyed it.
+    is_destroyed: AtomicBool,
+    /// Number of [`ActiveQueue`]s.
+    users: Mutex<usize>,
+    /// Notified when the last user has left.
+    unused: Condvar,
     /// Whether a fault has stopped it.
     pub is_stopped: AtomicBool,
     /// Whether its kernels use global wave sync: those of cooperative launches.
@@ -88,7 +93,9 @@ impl Queue {
             ring,
             pointers,
             map,
-            is_gone: AtomicBool::new(false),
+            is_destroyed: AtomicBool::new(false),
+            users: Mutex::new(0),
+            unused: Condvar::new(),
             is_stopped: AtomicBool::new(false),
             has_global_sync: AtomicBool::new(false),
         }
@@ -160,6 +167,109 @@ impl Queue {
 
     /// Whether nobody is to take anything from it any more.
     pub fn is_over(&self) -> bool {
-        self.is_gone.load(Ordering::Acquire) || self.is_stopped.load(Ordering::Acquire)
+        self.is_destroyed() || self.is_stopped.load(Ordering::Acquire)
+    }
+
+    /// Returns `true` once the runtime has destroyed the queue. An engine that works on it abandons
+    /// its packet then.
+    pub fn is_destroyed(&self) -> bool {
+        self.is_destroyed.load(Ordering::Acquire)
+    }
+
+    fn users(&self) -> MutexGuard<'_, usize> {
+        self.users.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Registers an engine as a user of the queue; `None` once the queue is destroyed.
+    pub fn activate(self: &Arc<Queue>) -> Option<ActiveQueue> {
+        let mut users = self.users();
+        // Checked under the lock: either `destroy` sees this user, or this call sees `destroy`.
+        if self.is_destroyed() {
+            return None;
+        }
+        *users += 1;
+        Some(ActiveQueue(Arc::clone(self)))
+    }
+
+    /// Destroys the queue, and waits until no engine works on it.
+    ///
+    /// The wait has no time limit. On hardware the driver preempts the queue's waves, and resets the
+    /// GPU if they do not stop in time (`queue_preemption_timeout_ms`). Here an engine always stops:
+    /// it looks at [`Queue::is_destroyed`] after each slice of a kernel, after each row of a
+    /// rectangular copy and after each packet. To return earlier would let the runtime reuse memory
+    /// that the engine still works with.
+    pub fn destroy(&self) {
+        self.is_destroyed.store(true, Ordering::Release);
+        let has_users = |users: &mut usize| *users > 0;
+        drop(self.unused.wait_while(self.users(), has_users));
+    }
+}
+
+/// A queue that an engine works on. [`Queue::destroy`] waits until it is dropped.
+pub struct ActiveQueue(Arc<Queue>);
+
+impl Deref for ActiveQueue {
+    type Target = Queue;
+
+    fn deref(&self) -> &Queue {
+        &self.0
+    }
+}
+
+impl Drop for ActiveQueue {
+    fn drop(&mut self) {
+        let mut users = self.0.users();
+        *users -= 1;
+        if *users == 0 {
+            self.0.unused.notify_all();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    fn queue() -> Arc<Queue> {
+        let ring = Ring::new(0, 4096).unwrap();
+        let pointers = Pointers { read: GpuAddress(0), write: GpuAddress(8) };
+        Arc::new(Queue::new(1, 1, QueueKind::Compute, ring, pointers, Arc::default()))
+    }
+
+    #[test]
+    fn destroying_a_queue_waits_for_its_users_only() {
+        let (queue, unrelated) = (queue(), queue());
+        let _active = unrelated.activate().expect("a user");
+        let users = [queue.activate(), queue.activate()].map(|user| user.expect("a user"));
+        let (sender, destroyed) = mpsc::channel();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                queue.destroy();
+                sender.send(()).expect("a receiver");
+            });
+            for user in users {
+                let early = destroyed.recv_timeout(Duration::from_millis(20));
+                assert!(early.is_err(), "destroyed while a user was active");
+                drop(user);
+            }
+            destroyed.recv_timeout(Duration::from_secs(60)).expect("destroyed");
+        });
+        assert!(queue.activate().is_none());
+        // No user: no wait.
+        queue.destroy();
+    }
+
+    #[test]
+    fn a_panicking_engine_releases_its_queue() {
+        let queue = queue();
+        let active = queue.activate().expect("a user");
+        let engine = std::thread::spawn(move || {
+            let _active = active;
+            panic!("expected by this test");
+        });
+        assert!(engine.join().is_err());
+        queue.destroy();
     }
 }

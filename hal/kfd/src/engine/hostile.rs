@@ -483,6 +483,8 @@ struct Noting {
     calls: Arc<Mutex<Vec<&'static str>>>,
     /// Where a word is written, if one is.
     changed: Option<u64>,
+    /// Time that each slice of the dispatch takes.
+    slice: Duration,
 }
 
 impl Driver for Noting {
@@ -501,6 +503,7 @@ impl Driver for Noting {
         _: &mut Execution,
         _: u64,
     ) -> Result<Progress, DeviceError> {
+        std::thread::sleep(self.slice);
         Ok(Progress::Paused)
     }
 
@@ -509,33 +512,67 @@ impl Driver for Noting {
     }
 }
 
+impl World {
+    /// Creates a queue with the packet of a kernel.
+    fn queue_with_kernel(&mut self) -> Arc<Queue> {
+        let queue = self.queue(QueueKind::Compute);
+        let (ring, descriptor) = (self.gpu(RINGS[0]), self.gpu(DESCRIPTORS));
+        for offset in (0..64).step_by(8) {
+            self.put(ring + offset, 0);
+            self.put(descriptor + offset, 0);
+        }
+        self.put(descriptor + 16, self.gpu(CODE).wrapping_sub(descriptor));
+        self.put(ring, KernelPacketType::KERNEL | 1 << 16 | 64 << 32 | 1 << 48);
+        self.put(ring + 8, 1 | 64 << 32);
+        self.put(ring + 16, 1 | 1 << 32);
+        self.put(ring + 32, descriptor);
+        let structure = queue.structure().0;
+        self.put(structure + 128, 0);
+        self.put(structure + 56, 1);
+        self.put(structure + 192, 0);
+        queue
+    }
+}
+
 #[test]
 fn a_driver_learns_that_a_dispatch_has_no_end() {
     for is_changed in [false, true] {
         let mut world = World::new(0);
-        let queue = world.queue(QueueKind::Compute);
-        let (ring, descriptor) = (world.gpu(RINGS[0]), world.gpu(DESCRIPTORS));
-        for offset in (0..64).step_by(8) {
-            world.put(ring + offset, 0);
-            world.put(descriptor + offset, 0);
-        }
-        world.put(descriptor + 16, world.gpu(CODE).wrapping_sub(descriptor));
-        world.put(ring, KernelPacketType::KERNEL | 1 << 16 | 64 << 32 | 1 << 48);
-        world.put(ring + 8, 1 | 64 << 32);
-        world.put(ring + 16, 1 | 1 << 32);
-        world.put(ring + 32, descriptor);
-        let structure = queue.structure().0;
-        world.put(structure + 128, 0);
-        world.put(structure + 56, 1);
-        world.put(structure + 192, 0);
+        let queue = world.queue_with_kernel();
         let calls = Arc::<Mutex<Vec<&'static str>>>::default();
-        let changed = is_changed.then_some(ring + 32);
-        world.compute.driver = Box::new(Noting { calls: Arc::clone(&calls), changed });
+        let changed = is_changed.then_some(world.gpu(RINGS[0]) + 32);
+        let slice = Duration::ZERO;
+        world.compute.driver = Box::new(Noting { calls: Arc::clone(&calls), changed, slice });
         let packet = aql::next(&queue).expect("a packet");
-        queue.is_gone.store(true, Ordering::Release);
+        queue.destroy();
         world.compute.take(&queue, &packet).expect("no failure");
         assert_eq!(*calls.lock().unwrap(), ["begin", "abandon"], "changed: {is_changed}");
     }
+}
+
+#[test]
+fn removing_a_queue_waits_until_its_kernel_is_abandoned() {
+    let mut world = World::new(0);
+    let queue = world.queue_with_kernel();
+    let calls = Arc::<Mutex<Vec<&'static str>>>::default();
+    let slice = Duration::from_millis(50);
+    let driver = Noting { calls: Arc::clone(&calls), changed: None, slice };
+    world.compute.driver = Box::new(driver);
+    let machine = Arc::clone(&world.machine);
+    let compute = &mut world.compute;
+    std::thread::scope(|scope| {
+        let engine = scope.spawn(move || compute.advance());
+        while calls.lock().unwrap().is_empty() {
+            assert!(!engine.is_finished(), "no kernel was started");
+            std::thread::yield_now();
+        }
+        assert!(machine.remove_queue(queue.id));
+        calls.lock().unwrap().push("removed");
+        assert!(engine.join().expect("no panic"), "a packet was taken");
+    });
+    assert_eq!(*calls.lock().unwrap(), ["begin", "abandon", "removed"]);
+    assert!(!machine.remove_queue(queue.id), "the queue is gone");
+    assert!(!world.compute.advance(), "nothing is left to execute");
 }
 
 /// The variable that makes a process check nothing.
