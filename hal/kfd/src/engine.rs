@@ -7,7 +7,6 @@
 //! given some time.
 
 use crate::aql::{self, Packet, Wait, Work};
-use crate::bell::{Bell, nap};
 use crate::clock::clock;
 use crate::code::{LoaderList, Resident, resident_at};
 use crate::driver::{CopyWatch, DispatchedKernel, Driver, KernelDispatch};
@@ -15,6 +14,7 @@ use crate::events::{Inaccessible, MemoryFault};
 use crate::machine::{Machine, MachineError};
 use crate::map::{GpuAddress, Violation};
 use crate::memory::Change;
+use crate::notifier::{Notifier, poll_interval};
 use crate::queue::{ActiveQueue, Queue};
 use crate::refusal::{self, QueueError, Refusal};
 use crate::sdma::{self, Done};
@@ -65,16 +65,16 @@ pub fn start(
     Ok(machine)
 }
 
-/// Does what there is to do, for ever. In between it sleeps until the bell rings; as the runtime also
-/// submits work by itself, of which nobody knows, it looks by itself, too.
-fn work_on(bell: &Bell, mut advance: impl FnMut() -> bool) {
+/// Calls `advance` forever, and sleeps between calls that found no work until the notifier is notified.
+/// The runtime also submits work without a call that notifies, so that the thread polls as well.
+fn serve(notifier: &Notifier, mut advance: impl FnMut() -> bool) {
     let mut idle = Instant::now();
     loop {
-        let rings = bell.rings();
+        let seen = notifier.count();
         if advance() {
             idle = Instant::now();
         } else {
-            bell.sleep(rings, nap(idle.elapsed()));
+            notifier.wait(seen, poll_interval(idle.elapsed()));
         }
     }
 }
@@ -232,7 +232,7 @@ impl Compute {
 
     fn run(&mut self) {
         let machine = Arc::clone(&self.machine);
-        work_on(&machine.kernels, || self.advance());
+        serve(&machine.compute_notifier, || self.advance());
     }
 
     /// Takes the next packet, if one is due, and learns what has changed; whether there was one.
@@ -501,11 +501,11 @@ impl Copies {
     }
 
     fn run(&self) {
-        work_on(&self.machine.copies, || {
+        serve(&self.machine.copy_notifier, || {
             let worked = self.advance();
             if worked {
                 // Kernels may wait for it.
-                self.machine.kernels.ring();
+                self.machine.compute_notifier.notify();
             }
             worked
         });
@@ -514,7 +514,7 @@ impl Copies {
     /// Has the thread look again if it has found something that waits, perhaps for a kernel.
     fn kernel_is_done(&self) {
         if self.is_held.load(Ordering::Acquire) {
-            self.machine.copies.ring();
+            self.machine.copy_notifier.notify();
         }
     }
 

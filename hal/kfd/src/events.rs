@@ -1,6 +1,6 @@
 //! Events: what the runtime sleeps on until the GPU has something to report.
 
-use crate::bell::Bell;
+use crate::notifier::Notifier;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -32,8 +32,8 @@ const MEMORY: u32 = 8;
 pub struct Events {
     known: Mutex<Known>,
     changed: Condvar,
-    /// Rings when values of signals have changed, be there an event for them or not.
-    pub signals: Bell,
+    /// Notified when a signal's value has changed, whether the signal has an event or not.
+    pub signal_notifier: Notifier,
 }
 
 #[derive(Default)]

@@ -9,7 +9,6 @@
 //! Everything that GPU code can write is untrusted: every address from there is looked up first.
 
 mod aql;
-mod bell;
 mod clock;
 mod code;
 mod driver;
@@ -20,6 +19,7 @@ mod lost;
 mod machine;
 mod map;
 mod memory;
+mod notifier;
 mod opened;
 mod program;
 mod queue;

@@ -1,11 +1,11 @@
 //! The machine that the runtime talks to: memory, events and queues of all GPUs. Its engines run on
 //! threads of their own.
 
-use crate::bell::{Bell, nap};
 use crate::driver::CopyWatch;
 use crate::events::Events;
 use crate::map::{GpuAddress, Map, View};
 use crate::memory::{Change, Memory, PAGE};
+use crate::notifier::{Notifier, poll_interval};
 use crate::queue::{ActiveQueue, Queue, QueueKind};
 use crate::store::{Store, touched_pages};
 use crate::submissions::Submissions;
@@ -30,10 +30,10 @@ pub struct Machine {
     changes: Mutex<Changes>,
     applied: Condvar,
     queues: Mutex<Queues>,
-    /// Rings when there may be something to do for the thread that executes.
-    pub(crate) kernels: Bell,
-    /// The same for that which copies.
-    pub(crate) copies: Bell,
+    /// Notified when there may be work for the thread that executes kernels.
+    pub(crate) compute_notifier: Notifier,
+    /// Notified when there may be work for the thread that copies.
+    pub(crate) copy_notifier: Notifier,
     /// The loader's list of code objects, see [`crate::code`].
     loader_list: AtomicU64,
     /// What doorbells and other pages of the driver itself are made of.
@@ -118,8 +118,8 @@ impl Machine {
             changes: Mutex::default(),
             applied: Condvar::new(),
             queues: Mutex::default(),
-            kernels: Bell::default(),
-            copies: Bell::default(),
+            compute_notifier: Notifier::default(),
+            copy_notifier: Notifier::default(),
             loader_list: AtomicU64::new(0),
             pages: store("flipwave-kfd".to_owned())?,
             stores: stores?,
@@ -161,7 +161,7 @@ impl Machine {
                 must_wait = Some(changes.posted);
             }
         });
-        self.kernels.ring();
+        self.compute_notifier.notify();
         (result, must_wait)
     }
 
@@ -311,7 +311,7 @@ impl Machine {
     /// Notes which packets compute queues have got since the last time.
     pub(crate) fn note_submissions(&self) {
         lock(&self.queues).note_submissions();
-        self.kernels.ring();
+        self.compute_notifier.notify();
     }
 
     /// Has the engines look at queues that have something for them: whoever calls is about to wait.
@@ -324,10 +324,10 @@ impl Machine {
             }
         }
         if has_kernels {
-            self.kernels.ring();
+            self.compute_notifier.notify();
         }
         if has_copies {
-            self.copies.ring();
+            self.copy_notifier.notify();
         }
     }
 
@@ -340,12 +340,12 @@ impl Machine {
         self.wake_engines();
         let start = Instant::now();
         loop {
-            let rings = self.events.signals.rings();
+            let seen = self.events.signal_notifier.count();
             let waited = start.elapsed();
             if is_over() || waited >= time {
                 return;
             }
-            self.events.signals.sleep(rings, nap(waited).min(time - waited));
+            self.events.signal_notifier.wait(seen, poll_interval(waited).min(time - waited));
         }
     }
 

@@ -136,7 +136,7 @@ impl Packet {
             ATOMIC => {
                 let operand = self.address(3).0;
                 queue.view().word64(place)?.fetch_add(operand, Ordering::AcqRel);
-                machine.events.signals.ring();
+                machine.events.signal_notifier.notify();
             }
             FILL => {
                 let bytes = u64::from(word(4) & COUNT) + 4;

@@ -56,7 +56,7 @@ impl<'a> Signal<'a> {
         let notify = self.notification()?;
         self.value.fetch_sub(1, Ordering::AcqRel);
         notify.send(events);
-        events.signals.ring();
+        events.signal_notifier.notify();
         Ok(())
     }
 
@@ -68,7 +68,7 @@ impl<'a> Signal<'a> {
         let notify = self.notification()?;
         self.value.fetch_or(bits as u64, Ordering::AcqRel);
         notify.send(events);
-        events.signals.ring();
+        events.signal_notifier.notify();
         Ok(())
     }
 
