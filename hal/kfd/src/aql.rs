@@ -1,5 +1,5 @@
-//! Packets of compute queues (HSA Runtime specification 1.2, "Architected Queuing Language packets";
-//! `hsa_ext_amd.h` for AMD's own).
+//! Packets of compute queues (HSA Runtime specification 1.2, "Architected Queuing Language
+//! packets"; `hsa_ext_amd.h` for AMD's own packets).
 
 use crate::events::Events;
 use crate::map::{GpuAddress, View, Violation};
@@ -8,72 +8,83 @@ use crate::signal::Signal;
 use flipwave_device::KernelPacket;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// Bytes of a packet.
-const SIZE: u64 = Ring::LEAST;
+/// Size of a packet in bytes.
+const SIZE: u64 = Ring::MIN_BYTES;
+
+// Packet types.
 const VENDOR: u8 = 0;
 const INVALID: u8 = 1;
 const BARRIER_AND: u8 = 3;
 const BARRIER_OR: u8 = 5;
 
-/// A packet that is due.
+/// `HSA_AMD_PACKET_TYPE_BARRIER_VALUE`, a format of vendor packets.
+const BARRIER_VALUE: u8 = 2;
+
+/// A packet that is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// Its number in the queue.
+    /// Number of the packet in its queue.
     pub number: u64,
-    /// Its address.
     pub address: GpuAddress,
-    /// What is to be done.
     pub work: Work,
 }
 
-/// What a packet asks for.
+/// Work of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
+    /// Dispatch of a kernel.
     Kernel,
-    /// A packet that orders others, or that flushes caches which there are not.
+    /// None: the packet only orders others, or flushes caches, which the embedded GPU does not
+    /// have.
     Nothing,
-    /// A packet of a type that a GPU does not have.
+    /// The packet has an unknown type.
     Unknown,
 }
 
-/// Why the next packet of a queue is not due.
+/// Reasons for which the next packet of a queue is not ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wait {
-    /// The host has to do something for this packet: it is not written yet, or signals that it
-    /// names have other values.
+pub enum NotReady {
+    /// The packet waits for the host: it is not written yet, or for signals of a barrier.
     Host {
-        /// Its number in the queue.
+        /// Number of the packet in its queue.
         number: u64,
     },
-    /// A value that anybody may write at any time.
+    /// The packet waits for a value of a signal that anybody may write at any time.
     Value,
-    /// It will never be: the queue, the packet or a signal that it names is not the GPU's.
-    Never(Violation),
+    /// The queue, the packet or a signal that it names is not in memory that the GPU may access.
+    Invalid(Violation),
 }
 
-impl From<Violation> for Wait {
-    fn from(violation: Violation) -> Wait {
-        Wait::Never(violation)
+impl From<Violation> for NotReady {
+    fn from(violation: Violation) -> NotReady {
+        NotReady::Invalid(violation)
     }
 }
 
-/// The next packet of a queue that has one, if nothing that it waits for is missing.
+/// Start and end time of a packet's execution, in ticks of the GPU's clock.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    pub start: u64,
+    pub end: u64,
+}
+
+/// The next packet of a queue that has one.
 ///
 /// # Errors
-/// What is missing.
-pub fn next(queue: &Queue) -> Result<Packet, Wait> {
+/// Returns the reason if the packet is not ready.
+pub fn next(queue: &Queue) -> Result<Packet, NotReady> {
     let view = queue.view();
-    let number = queue.read(&view)?;
-    let address = queue.ring.place(number.wrapping_mul(SIZE));
-    let host = Err(Wait::Host { number });
+    let number = queue.read_index(&view)?;
+    let address = queue.ring.address(number.wrapping_mul(SIZE));
+    let host = Err(NotReady::Host { number });
     let kind = header(&view, address)?.load(Ordering::Acquire) as u8;
     let work = match kind {
         INVALID => return host,
         KernelPacket::TYPE => Work::Kernel,
         VENDOR => {
-            let is_wait = vendor_format(&view, address)? == BARRIER_VALUE;
-            if is_wait && !value_is_reached(&view, address)? {
-                return Err(Wait::Value);
+            let is_barrier = vendor_format(&view, address)? == BARRIER_VALUE;
+            if is_barrier && !is_value_reached(&view, address)? {
+                return Err(NotReady::Value);
             }
             Work::Nothing
         }
@@ -87,22 +98,24 @@ pub fn next(queue: &Queue) -> Result<Packet, Wait> {
     Ok(Packet { number, address, work })
 }
 
-/// Gives the packet's place back and signals whoever waits for it.
+/// Frees a packet's slot in the ring and decrements its completion signal.
 ///
 /// # Errors
-/// [`Violation`] if the queue or the signal is not the GPU's; nobody is signalled then.
+/// [`Violation`] if the GPU may not access the queue or the signal; the signal is unchanged then.
 pub fn retire(
     queue: &Queue,
     packet: &Packet,
-    times: (u64, u64),
+    times: Times,
     events: &Events,
 ) -> Result<(), Violation> {
+    const COMPLETION_SIGNAL: u64 = 56;
     let view = queue.view();
-    let signal = Signal::of(&view, word(&view, packet.address, 56)?)?;
+    let handle = word(&view, packet.address, COMPLETION_SIGNAL)?;
+    let signal = Signal::from_handle(&view, handle)?;
     header(&view, packet.address)?.store(INVALID.into(), Ordering::Release);
-    queue.set_read(&view, packet.number.wrapping_add(1))?;
+    queue.set_read_index(&view, packet.number.wrapping_add(1))?;
     if let Some(signal) = signal {
-        signal.set_times(times.0, times.1)?;
+        signal.set_times(times.start, times.end)?;
         signal.decrement(events)?;
     }
     Ok(())
@@ -116,36 +129,34 @@ fn word(view: &View<'_>, packet: GpuAddress, offset: u64) -> Result<u64, Violati
     Ok(view.word64(packet.plus(offset))?.load(Ordering::Acquire))
 }
 
-/// The values of the signals that a barrier packet names.
+/// Values of the signals that a barrier packet depends on.
 fn dependencies(view: &View<'_>, packet: GpuAddress) -> Result<Vec<i64>, Violation> {
     let value = |index: u64| {
-        let signal = Signal::of(view, word(view, packet, index * 8)?)?;
+        let signal = Signal::from_handle(view, word(view, packet, index * 8)?)?;
         Ok(signal.map(|signal| signal.value()))
     };
     (1..=5).map(value).filter_map(Result::transpose).collect()
 }
 
+/// Returns `true` if one of the values is 0; also `true` without any value.
 fn is_any_zero(values: &[i64]) -> bool {
     values.is_empty() || values.contains(&0)
 }
-
-/// `HSA_AMD_PACKET_TYPE_BARRIER_VALUE`.
-const BARRIER_VALUE: u8 = 2;
 
 fn vendor_format(view: &View<'_>, packet: GpuAddress) -> Result<u8, Violation> {
     Ok((word(view, packet, 0)? >> 16) as u8)
 }
 
-/// Whether the signal of a packet that waits for a value has it.
-fn value_is_reached(view: &View<'_>, packet: GpuAddress) -> Result<bool, Violation> {
+/// Returns `true` if the signal of a barrier-value packet has the value that the packet waits for.
+fn is_value_reached(view: &View<'_>, packet: GpuAddress) -> Result<bool, Violation> {
     let word = |offset| word(view, packet, offset);
-    let Some(signal) = Signal::of(view, word(8)?)? else { return Ok(true) };
-    let (wanted, mask) = (word(16)? as i64, word(24)? as i64);
+    let Some(signal) = Signal::from_handle(view, word(8)?)? else { return Ok(true) };
+    let (expected, mask) = (word(16)? as i64, word(24)? as i64);
     let value = signal.value() & mask;
     Ok(match word(32)? as u32 {
-        0 => value == wanted,
-        1 => value != wanted,
-        2 => value < wanted,
-        _ => value >= wanted,
+        0 => value == expected,
+        1 => value != expected,
+        2 => value < expected,
+        _ => value >= expected,
     })
 }

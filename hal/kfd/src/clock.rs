@@ -1,6 +1,6 @@
 //! The GPU's clock.
 
-/// The GPU's clock: nanoseconds that the host has been up.
+/// Time of the GPU's clock: nanoseconds since the host was started.
 pub fn clock() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: writes one structure.

@@ -1,222 +1,243 @@
-//! Events: what the runtime sleeps on until the GPU has something to report.
+//! Events: the runtime's threads sleep on them until a GPU has something to report.
 
 use crate::notifier::Notifier;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// An access to memory that a GPU must not make.
+/// An access to memory that a GPU may not make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryFault {
-    /// The GPU's node.
+    /// Node of the GPU.
     pub node: u32,
-    /// The page.
+    /// Address of the page.
     pub address: u64,
-    /// Why it must not.
-    pub reason: Inaccessible,
+    pub reason: AccessFault,
 }
 
-/// Why memory cannot be accessed.
+/// Reasons for which memory cannot be accessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Inaccessible {
-    /// Nothing is there.
+pub enum AccessFault {
+    /// The address is not mapped.
     NotPresent,
-    /// It cannot be written.
+    /// The memory cannot be written.
     ReadOnly,
 }
 
 /// `HSA_EVENTTYPE_MEMORY`.
 const MEMORY: u32 = 8;
 
+/// All events of a machine.
 #[derive(Default)]
 pub struct Events {
-    known: Mutex<Known>,
+    table: Mutex<EventTable>,
     changed: Condvar,
     /// Notified when a signal's value has changed, whether the signal has an event or not.
     pub signal_notifier: Notifier,
 }
 
 #[derive(Default)]
-struct Known {
-    events: HashMap<u32, State>,
-    /// Numbers that were given back.
+struct EventTable {
+    events: HashMap<u32, Event>,
+    /// Numbers of destroyed events, which are used again.
     free: BTreeSet<u32>,
+    /// Largest number so far.
     last: u32,
-    /// How many events there have been.
+    /// Number of events created so far.
     created: u64,
 }
 
-struct State {
-    /// Which of all events that there have been it is: numbers are used again.
+/// Defines when an event is reset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResetMode {
+    /// A wait that the event ends resets it.
+    Auto,
+    /// The event stays signaled until it is reset.
+    Manual,
+}
+
+struct Event {
+    /// Number of events that were created before this one, plus one: event numbers are used again.
     serial: u64,
     kind: u32,
     is_signaled: bool,
-    /// Whether it stays signaled when it has been waited for.
-    is_manual: bool,
-    /// One more than how often it has happened: that wakes all who wait, whoever is first.
-    times: u64,
+    reset_mode: ResetMode,
+    /// Number of times that the event was signaled, plus one. A waiter that passes an older age is
+    /// woken even if another waiter has reset the event.
+    age: u64,
     fault: Option<MemoryFault>,
 }
 
-impl State {
-    fn happen(&mut self) {
+impl Event {
+    fn signal(&mut self) {
         self.is_signaled = true;
-        self.times += 1;
+        self.age += 1;
     }
 }
 
-/// An event that somebody waits for, and what is found of it.
+/// An event to wait for, and the result of the wait.
 #[derive(Clone, Debug)]
-pub struct Waited {
+pub struct WaitedEvent {
     id: u32,
-    /// How often it had happened when who waits looked last; 0 for one who does not say that. Then how
-    /// often it has.
+    /// Age of the event when the waiter last looked (`last_event_age`); 0 if the waiter does not
+    /// use ages. After the wait, the event's age.
     pub age: u64,
-    /// Of an event of memory faults: the last one.
+    /// The last memory fault, for an event of memory faults.
     pub fault: Option<MemoryFault>,
 }
 
-impl Waited {
-    /// An event by its number.
-    pub fn new(id: u32, age: u64) -> Waited {
-        Waited { id, age, fault: None }
+impl WaitedEvent {
+    /// Creates a wait for the event with a number.
+    pub fn new(id: u32, age: u64) -> WaitedEvent {
+        WaitedEvent { id, age, fault: None }
     }
 }
 
-/// What a thread was told of events: that one had happened so often, when the thread said that it had
-/// been another number. Runtimes of ROCm 6.4 and later forget in some waits what they were told, and
-/// would be told the same at once, again and again.
-#[derive(Debug, Default)]
-pub struct Told(HashMap<u32, Report>);
-
-#[derive(Clone, Copy, Debug)]
-struct Report {
-    serial: u64,
-    /// What the thread said.
-    age: u64,
-    times: u64,
+/// Condition of a wait for several events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitFor {
+    Any,
+    All,
 }
 
-impl Told {
-    /// How often the thread is known to be aware that an event has happened.
-    fn known_times(&self, waited: &Waited, event: &State) -> u64 {
-        let reported = self.0.get(&waited.id);
-        let same = reported.filter(|own| (own.serial, own.age) == (event.serial, waited.age));
-        match waited.age {
-            0 => event.times,
-            age => same.map_or(age, |own| own.times),
+/// Ages that were reported to a thread, by number of the event.
+///
+/// In some waits, runtimes of ROCm 6.4 and later pass an old age again instead of the one that was
+/// reported to them. Without this record, they would be woken at once, again and again.
+#[derive(Debug, Default)]
+pub struct ReportedAges(HashMap<u32, ReportedAge>);
+
+#[derive(Clone, Copy, Debug)]
+struct ReportedAge {
+    serial: u64,
+    /// Age that the thread passed.
+    passed: u64,
+    /// Age that was reported to it.
+    reported: u64,
+}
+
+impl ReportedAges {
+    /// The latest age of an event that the thread is known to have seen.
+    fn seen_age(&self, waited: &WaitedEvent, event: &Event) -> u64 {
+        if waited.age == 0 {
+            return event.age;
         }
+        let is_same =
+            |last: &&ReportedAge| last.serial == event.serial && last.passed == waited.age;
+        self.0.get(&waited.id).filter(is_same).map_or(waited.age, |last| last.reported)
     }
 }
 
 impl Events {
-    fn lock(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, EventTable> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Most events that there can be at once, `KFD_SIGNAL_EVENT_LIMIT`.
-    pub const MOST: u32 = 4096;
+    /// Largest number of events at a time, `KFD_SIGNAL_EVENT_LIMIT`.
+    pub const LIMIT: u32 = 4096;
 
-    /// The number of a new event of this kind, if not all are in use.
-    pub fn create(&self, kind: u32, is_manual: bool, is_signaled: bool) -> Option<u32> {
-        let mut known = self.lock();
-        let id = match known.free.pop_first() {
+    /// Creates an event and returns its number; `None` if the limit is reached.
+    pub fn create(&self, kind: u32, reset_mode: ResetMode) -> Option<u32> {
+        let mut table = self.lock();
+        let id = match table.free.pop_first() {
             Some(id) => id,
-            None if known.last + 1 == Events::MOST => return None,
+            None if table.last + 1 == Events::LIMIT => return None,
             None => {
-                known.last += 1;
-                known.last
+                table.last += 1;
+                table.last
             }
         };
-        known.created += 1;
-        let serial = known.created;
-        let state = State { serial, kind, is_signaled, is_manual, times: 1, fault: None };
-        known.events.insert(id, state);
+        table.created += 1;
+        let serial = table.created;
+        let event = Event { serial, kind, is_signaled: false, reset_mode, age: 1, fault: None };
+        table.events.insert(id, event);
         Some(id)
     }
 
-    /// Gives an event up; whether there was one.
+    /// Destroys an event. Returns `false` if there was none.
     pub fn destroy(&self, id: u32) -> bool {
-        let mut known = self.lock();
-        let was_there = known.events.remove(&id).is_some();
-        if was_there {
-            known.free.insert(id);
+        let mut table = self.lock();
+        let existed = table.events.remove(&id).is_some();
+        if existed {
+            table.free.insert(id);
         }
         self.changed.notify_all();
-        was_there
+        existed
     }
 
-    /// An event happens; whether there is one.
+    /// Signals an event. Returns `false` if there is none.
     pub fn set(&self, id: u32) -> bool {
-        let mut known = self.lock();
-        let Some(event) = known.events.get_mut(&id) else { return false };
-        event.happen();
+        let mut table = self.lock();
+        let Some(event) = table.events.get_mut(&id) else { return false };
+        event.signal();
         self.changed.notify_all();
         true
     }
 
-    /// An event is as if it had not happened; whether there is one.
+    /// Resets an event. Returns `false` if there is none.
     pub fn reset(&self, id: u32) -> bool {
-        let mut known = self.lock();
-        let event = known.events.get_mut(&id);
+        let mut table = self.lock();
+        let event = table.events.get_mut(&id);
         event.map(|event| event.is_signaled = false).is_some()
     }
 
-    /// Reports a memory fault to whoever waits for one.
+    /// Signals all events of memory faults.
     pub fn set_memory_fault(&self, fault: MemoryFault) {
         for event in self.lock().events.values_mut().filter(|event| event.kind == MEMORY) {
             event.fault = Some(fault);
-            event.happen();
+            event.signal();
         }
         self.changed.notify_all();
     }
 
-    /// Whether there are all of these events.
-    pub fn are_known(&self, all: &[Waited]) -> bool {
-        let known = self.lock();
-        all.iter().all(|waited| known.events.contains_key(&waited.id))
+    /// Returns `true` if all of these events exist.
+    pub fn exist(&self, events: &[WaitedEvent]) -> bool {
+        let table = self.lock();
+        events.iter().all(|waited| table.events.contains_key(&waited.id))
     }
 
-    /// Waits until one of the events, or all of them, have happened, and whether they did in time;
-    /// `None` waits for ever. `told` is what the thread was told before.
+    /// Waits until any or all of the events are signaled. Returns `false` after `timeout`; `None`
+    /// waits forever. `ages` are those of the calling thread.
     pub fn wait(
         &self,
-        events: &mut [Waited],
-        all: bool,
-        time: Option<Duration>,
-        told: &mut Told,
+        events: &mut [WaitedEvent],
+        wait_for: WaitFor,
+        timeout: Option<Duration>,
+        ages: &mut ReportedAges,
     ) -> bool {
-        let end = time.map(|time| Instant::now() + time);
-        let mut known = self.lock();
-        let known_times =
-            |waited: &Waited| Some(told.known_times(waited, known.events.get(&waited.id)?));
-        let before: Vec<Option<u64>> = events.iter().map(known_times).collect();
+        let end = timeout.map(|timeout| Instant::now() + timeout);
+        let mut table = self.lock();
+        let seen_age =
+            |waited: &WaitedEvent| Some(ages.seen_age(waited, table.events.get(&waited.id)?));
+        let seen: Vec<Option<u64>> = events.iter().map(seen_age).collect();
         loop {
-            let is_over = |(waited, before): &(&Waited, &Option<u64>)| {
-                let event = known.events.get(&waited.id);
-                event.is_none_or(|event| event.is_signaled || Some(event.times) != **before)
+            // A destroyed event ends a wait as well.
+            let is_signaled = |(waited, seen): &(&WaitedEvent, &Option<u64>)| {
+                let event = table.events.get(&waited.id);
+                event.is_none_or(|event| event.is_signaled || Some(event.age) != **seen)
             };
-            let count = events.iter().zip(&before).filter(is_over).count();
-            if count == events.len() || (!all && count > 0) {
+            let count = events.iter().zip(&seen).filter(is_signaled).count();
+            if count == events.len() || (wait_for == WaitFor::Any && count > 0) {
                 for waited in events.iter_mut() {
-                    let Some(event) = known.events.get_mut(&waited.id) else { continue };
+                    let Some(event) = table.events.get_mut(&waited.id) else { continue };
                     waited.fault = event.fault;
                     if waited.age != 0 {
-                        let State { serial, times, .. } = *event;
-                        told.0.insert(waited.id, Report { serial, age: waited.age, times });
-                        waited.age = times;
+                        let Event { serial, age: reported, .. } = *event;
+                        let report = ReportedAge { serial, passed: waited.age, reported };
+                        ages.0.insert(waited.id, report);
+                        waited.age = reported;
                     }
-                    event.is_signaled &= event.is_manual;
+                    event.is_signaled &= event.reset_mode == ResetMode::Manual;
                 }
                 return true;
             }
             let left = end.map(|end| end.saturating_duration_since(Instant::now()));
-            known = match left {
+            table = match left {
                 Some(Duration::ZERO) => return false,
                 Some(left) => {
-                    self.changed.wait_timeout(known, left).unwrap_or_else(PoisonError::into_inner).0
+                    self.changed.wait_timeout(table, left).unwrap_or_else(PoisonError::into_inner).0
                 }
-                None => self.changed.wait(known).unwrap_or_else(PoisonError::into_inner),
+                None => self.changed.wait(table).unwrap_or_else(PoisonError::into_inner),
             };
         }
     }
@@ -228,30 +249,33 @@ mod tests {
 
     const NOW: Option<Duration> = Some(Duration::ZERO);
 
-    fn create(events: &Events, kind: u32, is_manual: bool) -> Waited {
-        Waited::new(events.create(kind, is_manual, false).unwrap(), 0)
+    fn create(events: &Events, kind: u32, reset_mode: ResetMode) -> WaitedEvent {
+        WaitedEvent::new(events.create(kind, reset_mode).unwrap(), 0)
     }
 
     #[test]
-    fn numbers_are_used_again_and_are_as_many_as_the_program_has_places_for() {
+    fn numbers_are_reused_and_stay_below_the_limit() {
         let events = Events::default();
-        let [first, second] = [create(&events, 0, false), create(&events, 0, false)];
+        let [first, second] = [0, 0].map(|kind| create(&events, kind, ResetMode::Auto));
         assert_ne!(first.id, second.id);
         assert!(events.destroy(first.id) && !events.destroy(first.id));
-        assert_eq!(create(&events, 0, false).id, first.id);
-        let others = std::iter::from_fn(|| events.create(0, false, false));
-        assert!(others.max().is_some_and(|last| last < Events::MOST));
+        assert_eq!(create(&events, 0, ResetMode::Auto).id, first.id);
+        let remaining = std::iter::from_fn(|| events.create(0, ResetMode::Auto));
+        assert!(remaining.max().is_some_and(|last| last < Events::LIMIT));
     }
 
     #[test]
-    fn an_event_wakes_one_wait_unless_it_is_reset_by_hand() {
+    fn a_wait_resets_auto_events_only() {
         let events = Events::default();
-        for is_manual in [false, true] {
-            let event = create(&events, 0, is_manual);
-            let wait = || events.wait(&mut [event.clone()], false, NOW, &mut Told::default());
+        for reset_mode in [ResetMode::Auto, ResetMode::Manual] {
+            let event = create(&events, 0, reset_mode);
+            let wait = || {
+                let ages = &mut ReportedAges::default();
+                events.wait(&mut [event.clone()], WaitFor::Any, NOW, ages)
+            };
             assert!(!wait());
             assert!(events.set(event.id));
-            assert_eq!([wait(), wait()], [true, is_manual]);
+            assert_eq!([wait(), wait()], [true, reset_mode == ResetMode::Manual]);
             assert!(events.reset(event.id));
             assert!(!wait());
         }
@@ -259,66 +283,66 @@ mod tests {
     }
 
     #[test]
-    fn who_says_how_often_an_event_had_happened_misses_none() {
+    fn a_waiter_with_an_age_misses_no_signal() {
         let events = Events::default();
-        let mut event = create(&events, 0, false);
+        let mut event = create(&events, 0, ResetMode::Auto);
         event.age = 1;
-        let mut told = Told::default();
-        let wait = |event: &mut Waited, told: &mut Told| {
-            events.wait(std::slice::from_mut(event), false, NOW, told)
+        let mut ages = ReportedAges::default();
+        let wait = |event: &mut WaitedEvent, ages: &mut ReportedAges| {
+            events.wait(std::slice::from_mut(event), WaitFor::Any, NOW, ages)
         };
-        assert!(!wait(&mut event, &mut told));
+        assert!(!wait(&mut event, &mut ages));
         events.set(event.id);
-        // Somebody else takes it.
-        assert!(wait(&mut Waited::new(event.id, 0), &mut Told::default()));
-        assert!(wait(&mut event, &mut told));
+        // Another waiter resets the event.
+        assert!(wait(&mut WaitedEvent::new(event.id, 0), &mut ReportedAges::default()));
+        assert!(wait(&mut event, &mut ages));
         assert_eq!(event.age, 2);
-        assert!(!wait(&mut event, &mut told));
+        assert!(!wait(&mut event, &mut ages));
     }
 
     #[test]
-    fn who_forgets_what_it_was_told_is_not_told_again() {
+    fn a_waiter_that_passes_an_old_age_again_is_woken_once() {
         let events = Events::default();
-        let id = create(&events, 0, false).id;
-        let wait = |told: &mut Told| {
-            let mut waited = [Waited::new(id, 1)];
-            events.wait(&mut waited, false, NOW, told).then_some(waited[0].age)
+        let id = create(&events, 0, ResetMode::Auto).id;
+        let wait = |ages: &mut ReportedAges| {
+            let mut waited = [WaitedEvent::new(id, 1)];
+            events.wait(&mut waited, WaitFor::Any, NOW, ages).then_some(waited[0].age)
         };
-        let mut told = Told::default();
+        let mut ages = ReportedAges::default();
         events.set(id);
-        assert_eq!([wait(&mut told), wait(&mut told)], [Some(2), None]);
-        // Another thread was not told, and what happens then is news.
-        assert_eq!(wait(&mut Told::default()), Some(2));
+        assert_eq!([wait(&mut ages), wait(&mut ages)], [Some(2), None]);
+        // Nothing was reported to another thread, and a new signal is always reported.
+        assert_eq!(wait(&mut ReportedAges::default()), Some(2));
         events.set(id);
-        assert_eq!([wait(&mut told), wait(&mut told)], [Some(3), None]);
-        // Another event has the number.
+        assert_eq!([wait(&mut ages), wait(&mut ages)], [Some(3), None]);
+        // Another event gets the number.
         assert!(events.destroy(id));
-        assert_eq!(create(&events, 0, false).id, id);
+        assert_eq!(create(&events, 0, ResetMode::Auto).id, id);
         events.set(id);
         events.set(id);
-        assert_eq!(wait(&mut told), Some(3));
+        assert_eq!(wait(&mut ages), Some(3));
     }
 
     #[test]
-    fn a_wait_for_all_is_not_over_when_one_is_signaled() {
+    fn a_wait_for_all_events_needs_all_of_them() {
         let events = Events::default();
-        let mut pair = [0, 0].map(|kind| create(&events, kind, false));
+        let mut pair = [0, 0].map(|kind| create(&events, kind, ResetMode::Auto));
         events.set(pair[0].id);
-        let time = Some(Duration::from_millis(1));
-        assert!(!events.wait(&mut pair, true, time, &mut Told::default()));
+        let timeout = Some(Duration::from_millis(1));
+        assert!(!events.wait(&mut pair, WaitFor::All, timeout, &mut ReportedAges::default()));
         events.set(pair[1].id);
-        assert!(events.wait(&mut pair, true, time, &mut Told::default()));
+        assert!(events.wait(&mut pair, WaitFor::All, timeout, &mut ReportedAges::default()));
     }
 
     #[test]
-    fn memory_faults_reach_the_events_that_are_for_them() {
+    fn memory_faults_signal_only_events_of_memory_faults() {
         let events = Events::default();
-        let mut memory = [create(&events, MEMORY, false)];
-        let mut other = [create(&events, 0, false)];
-        let fault = MemoryFault { node: 1, address: 0x1234_5000, reason: Inaccessible::NotPresent };
+        let mut memory = [create(&events, MEMORY, ResetMode::Auto)];
+        let mut signal = [create(&events, 0, ResetMode::Auto)];
+        let fault = MemoryFault { node: 1, address: 0x1234_5000, reason: AccessFault::NotPresent };
         events.set_memory_fault(fault);
-        assert!(events.wait(&mut memory, false, None, &mut Told::default()));
+        assert!(events.wait(&mut memory, WaitFor::Any, None, &mut ReportedAges::default()));
         assert_eq!(memory[0].fault, Some(fault));
-        assert!(!events.wait(&mut other, false, NOW, &mut Told::default()));
+        assert!(!events.wait(&mut signal, WaitFor::Any, NOW, &mut ReportedAges::default()));
     }
 }

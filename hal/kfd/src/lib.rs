@@ -1,27 +1,27 @@
-//! A stand-in for the kernel driver of AMD GPUs: the vendor's whole stack above it runs on the embedded
-//! GPU as it is.
+//! Stand-in for the kernel driver of AMD GPUs (KFD, amdgpu): AMD's unmodified user-space runtime
+//! runs on the embedded GPU.
 //!
-//! [`open_device`], [`map_device`] and [`request_device`] are the interface, that of `/dev/kfd` and of render nodes;
-//! [`device_files`] is what programs read of the machine. Behind them are the machine, which has
-//! memory, events and queues, and its engines, which do what queues ask for. What a GPU may touch of
-//! memory is what the runtime has mapped for it.
+//! [`open_device`], [`map_device`] and [`request_device`] implement the interface of `/dev/kfd` and
+//! of the render nodes; [`device_files`] gives the files below `/dev` and `/sys` that programs
+//! read. Behind them is a [`Machine`] with memory, events and queues, and two engine threads that
+//! execute the queues' packets. A GPU may access exactly the memory that the runtime has mapped for
+//! it.
 //!
-//! Everything that GPU code can write is untrusted: every address from there is looked up first.
+//! Everything that GPU code can write is untrusted: each address found there is looked up in the
+//! map of accessible memory before it is used.
 
 mod aql;
 mod clock;
-mod code;
-mod driver;
+mod dispatch;
 mod engine;
 mod events;
+mod instance;
 mod ioctl;
-mod lost;
+mod loader;
 mod machine;
 mod map;
 mod memory;
 mod notifier;
-mod opened;
-mod program;
 mod queue;
 mod refusal;
 mod sdma;
@@ -33,12 +33,14 @@ mod submissions;
 mod svm;
 mod sysfs;
 mod topology;
+mod unmapped;
+mod user_memory;
 
-pub use driver::{CopyWatch, DispatchedKernel, Driver, KernelDispatch};
+pub use dispatch::{CopyObserver, DispatchDriver, DispatchedKernel, KernelDispatch};
 pub use engine::start;
+pub use instance::{enter_range, note_submissions, on_open, virtual_mappings, wait_until};
 pub use ioctl::{map_device, open_device, request_device};
 pub use machine::{Machine, MachineError};
-pub use opened::{enter_range, note_submissions, on_open, virtual_mappings, wait_until};
 pub use refusal::{QueueError, Refusal};
 pub use store::Mapping;
 pub use sysfs::{DeviceFile, FileContent, device_files};

@@ -1,7 +1,7 @@
 //! The machine that the runtime talks to: memory, events and queues of all GPUs. Its engines run on
-//! threads of their own.
+//! their own threads.
 
-use crate::driver::CopyWatch;
+use crate::dispatch::CopyObserver;
 use crate::events::Events;
 use crate::map::{GpuAddress, Map, View};
 use crate::memory::{Change, Memory, PAGE};
@@ -20,44 +20,50 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The machine.
+/// The machine: a host and its GPUs.
 pub struct Machine {
-    /// What the runtime reads of it.
+    /// Hosts and GPUs as the runtime sees them.
     pub(crate) topology: Topology,
-    /// What its GPUs signal with.
+    /// Events that the GPUs signal.
     pub(crate) events: Events,
     map: Arc<Map>,
     changes: Mutex<Changes>,
-    applied: Condvar,
+    /// Notified when the compute engine has applied changes.
+    changes_applied: Condvar,
     queues: Mutex<Queues>,
     /// Notified when there may be work for the thread that executes kernels.
     pub(crate) compute_notifier: Notifier,
     /// Notified when there may be work for the thread that copies.
     pub(crate) copy_notifier: Notifier,
-    /// The loader's list of code objects, see [`crate::code`].
+    /// Address of the loader's list of code objects, see [`crate::loader`].
     loader_list: AtomicU64,
-    /// What doorbells and other pages of the driver itself are made of.
-    pub(crate) pages: Arc<Store>,
-    /// The memory of each GPU, from node 1 on.
+    /// Backing store of doorbells and other pages of the driver itself.
+    pub(crate) driver_pages: Arc<Store>,
+    /// Backing store of each GPU's memory, from node 1.
     stores: Vec<Arc<Store>>,
-    copy_watch: Option<Arc<dyn CopyWatch>>,
-    /// The process whose threads execute.
+    copy_observer: Option<Arc<dyn CopyObserver>>,
+    /// Number of the process that the engine threads are in.
     process: u32,
 }
 
-/// What the thread that executes has still to receive.
+/// Changes of the GPUs' memory maps that the compute engine has yet to apply to its devices.
 #[derive(Default)]
 struct Changes {
-    waiting: VecDeque<(u32, Change)>,
+    /// Changes with the GPU's node, oldest first.
+    pending: VecDeque<(u32, Change)>,
+    /// Number of changes posted so far.
     posted: u64,
+    /// Number of changes applied so far.
     applied: u64,
 }
 
 #[derive(Default)]
 struct Queues {
+    /// In order of creation.
     all: Vec<Arc<Queue>>,
+    /// Number of the queue that was created last.
     last: u64,
-    /// What is in those for kernels.
+    /// Packets of the compute queues.
     submissions: Submissions,
 }
 
@@ -65,6 +71,10 @@ impl Queues {
     fn note_submissions(&mut self) {
         let compute = self.all.iter().filter(|queue| queue.kind == QueueKind::Compute);
         self.submissions.note(compute);
+    }
+
+    fn get(&self, id: u64) -> Option<&Arc<Queue>> {
+        self.all.iter().find(|queue| queue.id == id)
     }
 }
 
@@ -90,15 +100,15 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Machine {
-    /// A machine whose engines do not run, and its GPUs.
-    pub(crate) fn idle(
+    /// Creates a machine whose engines do not run, and the devices for its engines.
+    pub(crate) fn without_engines(
         targets: &[Target],
-        copy_watch: Option<Arc<dyn CopyWatch>>,
+        copy_observer: Option<Arc<dyn CopyObserver>>,
     ) -> Result<(Arc<Machine>, Vec<EmbeddedGpu>), MachineError> {
-        let topology = Topology::of(targets)?;
+        let topology = Topology::new(targets)?;
         let device = |target: &Target| {
             let mut device = EmbeddedGpu::new(target.clone())?;
-            // Programs are made and tested on waves that go on side by side.
+            // Programs are made for and tested on hardware, whose waves advance side by side.
             let policy = Policy { stalls: Stalls::Report, first_turn: Some(1), ..device.policy() };
             device.set_policy(policy);
             Ok(device)
@@ -116,14 +126,14 @@ impl Machine {
             events: Events::default(),
             map: Arc::default(),
             changes: Mutex::default(),
-            applied: Condvar::new(),
+            changes_applied: Condvar::new(),
             queues: Mutex::default(),
             compute_notifier: Notifier::default(),
             copy_notifier: Notifier::default(),
             loader_list: AtomicU64::new(0),
-            pages: store("flipwave-kfd".to_owned())?,
+            driver_pages: store("flipwave-kfd".to_owned())?,
             stores: stores?,
-            copy_watch,
+            copy_observer,
             process: std::process::id(),
         });
         Ok((machine, devices?))
@@ -133,61 +143,61 @@ impl Machine {
         (1..self.topology.nodes()).contains(&node)
     }
 
-    /// The loader's list of code objects; 0 while it is not known.
+    /// Address of the loader's list of code objects; 0 while unknown.
     pub(crate) fn loader_list(&self) -> u64 {
         self.loader_list.load(Ordering::Acquire)
     }
 
-    /// Says where the loader's list is.
+    /// Sets the address of the loader's list of code objects.
     pub(crate) fn set_loader_list(&self, address: u64) {
         self.loader_list.store(address, Ordering::Release);
     }
 
-    /// The memory of the GPU of a node.
+    /// Backing store of a GPU's memory.
     pub(crate) fn store(&self, node: u32) -> Option<&Arc<Store>> {
         self.stores.get((node as usize).checked_sub(1)?)
     }
 
-    /// Changes memory, and shows the GPUs what of it they may access; besides, the number of the
-    /// change after which nothing uses what they may not any more.
+    /// Changes memory, and posts the differences of the GPUs' memory maps to the compute engine. If
+    /// something was unmapped, also returns the number of changes that must be applied before the
+    /// engine no longer uses it.
     fn change_memory<T>(&self, change: impl FnOnce(&mut Memory) -> T) -> (T, Option<u64>) {
-        let mut must_wait = None;
-        let result = self.map.change(1..self.topology.nodes(), change, |node, news| {
+        let mut awaited = None;
+        let result = self.map.change(1..self.topology.nodes(), change, |node, differences| {
             let mut changes = lock(&self.changes);
-            let unmaps = news.iter().any(|one| matches!(one, Change::Unmap(_)));
-            changes.posted += news.len() as u64;
-            changes.waiting.extend(news.into_iter().map(|one| (node, one)));
+            let unmaps = differences.iter().any(|change| matches!(change, Change::Unmap(_)));
+            changes.posted += differences.len() as u64;
+            changes.pending.extend(differences.into_iter().map(|change| (node, change)));
             if unmaps {
-                must_wait = Some(changes.posted);
+                awaited = Some(changes.posted);
             }
         });
         self.compute_notifier.notify();
-        (result, must_wait)
+        (result, awaited)
     }
 
-    /// Keeps the GPUs from what the program has given back to the system. For their own threads: which
-    /// executes has still to take the changes.
-    pub(crate) fn forget_lost_memory(&self) {
-        let lost = self.map.with(Memory::lost);
-        if !lost.is_nothing() {
-            self.change_memory(|memory| memory.lose(lost));
+    /// Takes memory away from the GPUs that the program has unmapped without telling the driver.
+    /// For engine threads: does not wait until the compute engine has applied the changes.
+    pub(crate) fn remove_unmapped_memory(&self) {
+        let unmapped = self.map.with(Memory::find_unmapped);
+        if !unmapped.is_empty() {
+            self.change_memory(|memory| memory.remove_unmapped(unmapped));
         }
     }
 
-    /// Changes memory, and shows the GPUs what of it they may access. What they may not any more is
-    /// safe to be unmapped when this returns.
+    /// Changes memory, and waits until no GPU uses what was unmapped: the caller may free it.
     pub(crate) fn with_memory<T>(&self, change: impl FnOnce(&mut Memory) -> T) -> T {
-        let (result, must_wait) = self.change_memory(change);
-        // The map is free again: the thread that is waited for may ask what is mapped.
-        if let Some(number) = must_wait {
+        let (result, awaited) = self.change_memory(change);
+        // The map is unlocked again: the engine may look at it before it applies the changes.
+        if let Some(number) = awaited {
             let mut changes = lock(&self.changes);
             while changes.applied < number {
-                let (back, wait) = self
-                    .applied
+                let (guard, wait) = self
+                    .changes_applied
                     .wait_timeout(changes, Duration::from_secs(1))
                     .unwrap_or_else(PoisonError::into_inner);
-                changes = back;
-                // In a child of the process nobody executes.
+                changes = guard;
+                // A forked child has no engine threads.
                 if wait.timed_out() && std::process::id() != self.process {
                     break;
                 }
@@ -196,73 +206,77 @@ impl Machine {
         result
     }
 
-    /// Gives what has changed since the last time to the thread that executes.
-    pub(crate) fn take_changes(&self, mut apply: impl FnMut(u32, Change)) {
+    /// Calls `apply` with each pending change and its GPU's node, oldest first. For the compute
+    /// engine.
+    pub(crate) fn apply_changes(&self, mut apply: impl FnMut(u32, Change)) {
         let mut changes = lock(&self.changes);
-        while let Some((node, change)) = changes.waiting.pop_front() {
+        while let Some((node, change)) = changes.pending.pop_front() {
             apply(node, change);
             changes.applied += 1;
         }
         drop(changes);
-        self.applied.notify_all();
+        self.changes_applied.notify_all();
     }
 
-    /// What the GPU of a node may access, held as it is.
+    /// Locks the memory that a GPU may access.
     pub(crate) fn view(&self, node: u32) -> View<'_> {
         self.map.view(node)
     }
 
-    /// All memory, for queues.
+    /// The memory map, for queues.
     pub(crate) fn map(&self) -> Arc<Map> {
         Arc::clone(&self.map)
     }
 
-    /// Whether the memory at an address is the host's, which the GPU may access, and not the GPU's.
+    /// Returns `true` if an address is host memory that GPUs may access, as opposed to memory of a
+    /// GPU.
     pub fn is_on_host(&self, address: Address) -> bool {
         self.map.with(|memory| {
-            let around = memory.block_around(address.0);
-            memory.shared.contains(address.0) || around.is_some_and(|block| block.node == 0)
+            let block = memory.block_around(address.0);
+            memory.shared.is_shared(address.0) || block.is_some_and(|block| block.node == 0)
         })
     }
 
-    /// The ranges that the GPU of a node may access.
+    /// The address ranges that a GPU may access.
     pub fn mapped(&self, node: u32) -> Vec<Range<Address>> {
         let address = |range: Range<u64>| Address(range.start)..Address(range.end);
         self.view(node).ranges().map(address).collect()
     }
 
-    /// Of these pages, numbers of addresses, those that a GPU may access and that were ever touched:
-    /// the others are zero. All of a part where the system does not say which.
+    /// The pages of a range of page numbers that a GPU may access and that may be nonzero. Pages
+    /// that were never written are left out where the system can tell.
     pub fn touched(&self, node: u32, pages: Range<u64>) -> Vec<u64> {
         let bytes = pages.start * PAGE..pages.end * PAGE;
         let mut touched = Vec::new();
         for (range, host) in self.view(node).within(bytes) {
             let hosts = host..host + (range.end - range.start);
-            let store = self.stores.iter().chain([&self.pages]).find(|own| own.holds(&hosts));
-            let found = match store {
+            let mut stores = self.stores.iter().chain([&self.driver_pages]);
+            let found = match stores.find(|store| store.contains(&hosts)) {
                 Some(store) => store.touched(hosts.clone()),
                 None => touched_pages(hosts.clone()),
             };
             let all = || (hosts.start..hosts.end).step_by(PAGE as usize).collect();
             let found: Vec<u64> = found.unwrap_or_else(|_| all());
-            touched.extend(found.into_iter().map(|at| (range.start + (at - host)) / PAGE));
+            touched.extend(found.into_iter().map(|page| (range.start + (page - host)) / PAGE));
         }
         touched
     }
 
-    /// Copies bytes that the GPU of a node may access; whether it may.
+    /// Copies memory that a GPU may access to `bytes`. Returns `false` if the GPU may not access
+    /// it.
     pub fn read(&self, node: u32, address: Address, bytes: &mut [u8]) -> bool {
         self.view(node).read(GpuAddress(address.0), bytes).is_ok()
     }
 
-    /// Shows a copy to whoever watches.
-    pub(crate) fn show_copy(&self, node: u32, from: u64, to: u64, bytes: u64) {
-        if let Some(watch) = &self.copy_watch {
-            watch.copies(self, node, Address(from), Address(to), bytes);
+    /// Tells the observer of a copy that is about to be made.
+    pub(crate) fn observe_copy(&self, node: u32, from: u64, to: u64, bytes: u64) {
+        if let Some(observer) = &self.copy_observer {
+            observer.before_copy(self, node, Address(from), Address(to), bytes);
         }
     }
 
-    /// Adds a queue with a number of its own, if its GPU may access all that it is made of.
+    /// Adds the queue that `make` creates for a new number, if the GPU may access the queue's
+    /// memory.
     pub(crate) fn add_queue(&self, make: impl FnOnce(u64) -> Queue) -> Option<Arc<Queue>> {
         let mut queues = lock(&self.queues);
         let queue = Arc::new(make(queues.last + 1));
@@ -272,12 +286,12 @@ impl Machine {
         Some(queue)
     }
 
-    /// Destroys a queue; `false` if there is none with this number. Nothing of the queue is executed
-    /// after this returns, see [`Queue::destroy`].
+    /// Destroys a queue; `false` if there is none with this number. Nothing of the queue is
+    /// executed after this returns, see [`Queue::destroy`].
     pub(crate) fn remove_queue(&self, id: u64) -> bool {
         let queue = {
             let mut queues = lock(&self.queues);
-            let Some(index) = queues.all.iter().position(|own| own.id == id) else {
+            let Some(index) = queues.all.iter().position(|queue| queue.id == id) else {
                 return false;
             };
             queues.submissions.forget(id);
@@ -287,37 +301,35 @@ impl Machine {
         true
     }
 
-    /// Whether there is a queue with this number.
+    /// Returns `true` if there is a queue with this number.
     pub(crate) fn has_queue(&self, id: u64) -> bool {
-        lock(&self.queues).all.iter().any(|own| own.id == id)
+        lock(&self.queues).get(id).is_some()
     }
 
-    /// Lets the kernels of a queue use global wave sync; whether there is such a queue.
-    pub(crate) fn give_global_sync(&self, id: u64) -> bool {
+    /// Lets the kernels of a queue use global wave sync. Returns `false` if there is no such queue.
+    pub(crate) fn enable_global_sync(&self, id: u64) -> bool {
         let queues = lock(&self.queues);
-        let queue = queues.all.iter().find(|own| own.id == id);
-        queue.is_some_and(|own| {
-            own.has_global_sync.store(true, Ordering::Release);
-            true
-        })
+        let Some(queue) = queues.get(id) else { return false };
+        queue.has_global_sync.store(true, Ordering::Release);
+        true
     }
 
-    /// The queues for copies, in the order in which they were made.
+    /// The SDMA queues, in order of creation.
     pub(crate) fn copy_queues(&self) -> Vec<Arc<Queue>> {
         let queues = lock(&self.queues);
         queues.all.iter().filter(|queue| queue.kind == QueueKind::Sdma).cloned().collect()
     }
 
-    /// Notes which packets compute queues have got since the last time.
+    /// Logs the packets that were written to compute queues since the last call.
     pub(crate) fn note_submissions(&self) {
         lock(&self.queues).note_submissions();
         self.compute_notifier.notify();
     }
 
-    /// Has the engines look at queues that have something for them: whoever calls is about to wait.
+    /// Wakes the engines whose queues have packets. Called before the caller waits for a result.
     pub(crate) fn wake_engines(&self) {
         let (mut has_kernels, mut has_copies) = (false, false);
-        for queue in lock(&self.queues).all.iter().filter(|queue| queue.has_more()) {
+        for queue in lock(&self.queues).all.iter().filter(|queue| queue.has_packets()) {
             match queue.kind {
                 QueueKind::Compute => has_kernels = true,
                 QueueKind::Sdma => has_copies = true,
@@ -331,9 +343,9 @@ impl Machine {
         }
     }
 
-    /// Sleeps until the value of a signal is what somebody waits for, or for so long. What the GPU
-    /// changes is seen at once, what others change soon.
-    pub(crate) fn wait_until(&self, is_over: &mut dyn FnMut() -> bool, time: Duration) {
+    /// Waits until `is_over`, a condition on the value of a signal, or until `timeout` has passed.
+    /// Changes by the GPU are seen at once, changes by other threads of the program by polling.
+    pub(crate) fn wait_until(&self, is_over: &mut dyn FnMut() -> bool, timeout: Duration) {
         if is_over() {
             return;
         }
@@ -342,31 +354,33 @@ impl Machine {
         loop {
             let seen = self.events.signal_notifier.count();
             let waited = start.elapsed();
-            if is_over() || waited >= time {
+            if is_over() || waited >= timeout {
                 return;
             }
-            self.events.signal_notifier.wait(seen, poll_interval(waited).min(time - waited));
+            let pause = poll_interval(waited).min(timeout - waited);
+            self.events.signal_notifier.wait(seen, pause);
         }
     }
 
-    /// Packets that are submitted from now on are of this range of the application.
+    /// Sets the named range (ROCTX) of packets that are submitted from now on.
     pub(crate) fn enter_range(&self, range: Option<Arc<str>>) {
         let mut queues = lock(&self.queues);
         queues.note_submissions();
-        queues.submissions.enter(range);
+        queues.submissions.enter_range(range);
     }
 
-    /// The range in which the application has submitted a packet of a queue that is not done.
-    pub(crate) fn range_of(&self, queue: u64, packet: u64) -> Option<Arc<str>> {
+    /// The named range in which a packet was submitted that is not yet executed.
+    pub(crate) fn submission_range(&self, queue: u64, packet: u64) -> Option<Arc<str>> {
         lock(&self.queues).submissions.range(queue, packet)
     }
 
-    /// The compute queue with the oldest packet that is not done, but for queues with these numbers.
-    pub(crate) fn oldest(&self, passed: &[u64]) -> Option<ActiveQueue> {
+    /// The compute queue with the oldest packet that is not executed, without the queues in
+    /// `skipped`.
+    pub(crate) fn oldest_queue(&self, skipped: &[u64]) -> Option<ActiveQueue> {
         let mut queues = lock(&self.queues);
-        // What the runtime submits by itself is noted by nobody else.
+        // The runtime also submits packets without a call that notes them.
         queues.note_submissions();
-        // `remove_queue` takes a queue off the list before it destroys it.
-        queues.submissions.oldest(passed)?.activate()
+        // Never `None` here: `remove_queue` takes a queue off the list before it destroys it.
+        queues.submissions.oldest_queue(skipped)?.activate()
     }
 }

@@ -45,7 +45,8 @@ impl Notifier {
 }
 
 /// Time until the next look at memory that changes without a notification, for a thread that has
-/// been `idle` for some time. It grows with that time, so that a long wait costs hardly any CPU time.
+/// been `idle` for some time. It grows with that time, so that a long wait costs hardly any CPU
+/// time.
 pub fn poll_interval(idle: Duration) -> Duration {
     (idle / 4).clamp(Duration::from_micros(20), Duration::from_millis(1))
 }

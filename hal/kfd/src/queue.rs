@@ -1,43 +1,42 @@
-//! Queues, as the runtime has made them.
+//! Queues that the runtime has created.
 
 use crate::map::{GpuAddress, Map, View, Violation};
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// What a queue is for.
+/// Kind of a queue's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueKind {
-    /// AQL packets.
+    /// AQL packets: kernels and barriers.
     Compute,
-    /// Copies.
+    /// SDMA packets: copies.
     Sdma,
 }
 
-/// A queue. Its packets, and the places that the runtime has given, are where GPU code can write.
+/// A queue. GPU code can write to its ring and to its read and write pointers.
 pub struct Queue {
     pub id: u64,
-    /// The GPU's.
+    /// Node of the GPU.
     pub node: u32,
     pub kind: QueueKind,
     pub ring: Ring,
-    /// How many packets or bytes have been taken, and written. The engines look at the latter, not
-    /// at doorbells.
+    /// The engines look at the write pointer itself, not at doorbells.
     pointers: Pointers,
     map: Arc<Map>,
-    /// Whether the runtime has destroyed it.
+    /// `true` once the runtime has destroyed the queue.
     is_destroyed: AtomicBool,
+    /// `true` once a fault has stopped the queue.
+    is_stopped: AtomicBool,
+    /// `true` if the queue's kernels may use global wave sync, as those of cooperative launches do.
+    pub has_global_sync: AtomicBool,
     /// Number of [`ActiveQueue`]s.
     users: Mutex<usize>,
     /// Notified when the last user has left.
     unused: Condvar,
-    /// Whether a fault has stopped it.
-    pub is_stopped: AtomicBool,
-    /// Whether its kernels use global wave sync: those of cooperative launches.
-    pub has_global_sync: AtomicBool,
 }
 
-/// Where packets stand.
+/// Ring buffer of a queue's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ring {
     start: GpuAddress,
@@ -45,32 +44,34 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// Bytes of a packet of a compute queue: no ring is smaller.
-    pub const LEAST: u64 = 64;
+    /// Smallest size of a ring in bytes: that of an AQL packet.
+    pub const MIN_BYTES: u64 = 64;
 
-    /// A ring; nothing if no ring can have this size or begin there.
+    /// Creates a ring; `None` for an invalid size or a misaligned start.
     pub fn new(start: u64, bytes: u64) -> Option<Ring> {
-        let is_right = bytes.is_power_of_two() && bytes >= Ring::LEAST && start.is_multiple_of(64);
-        is_right.then_some(Ring { start: GpuAddress(start), bytes })
+        let is_valid =
+            bytes.is_power_of_two() && bytes >= Ring::MIN_BYTES && start.is_multiple_of(64);
+        is_valid.then_some(Ring { start: GpuAddress(start), bytes })
     }
 
-    /// Where the byte with a number stands.
-    pub fn place(self, number: u64) -> GpuAddress {
-        self.start.plus(number % self.bytes)
+    /// Address of the byte at a position, counted since the creation of the queue.
+    pub fn address(self, position: u64) -> GpuAddress {
+        self.start.plus(position % self.bytes)
     }
 
-    /// Whether so many bytes can be in it at once.
-    pub fn holds(self, bytes: u64) -> bool {
+    /// Returns `true` if the ring can hold `bytes` bytes.
+    pub fn has_room(self, bytes: u64) -> bool {
         bytes <= self.bytes
     }
 
-    /// Checks that a GPU may access all of it.
+    /// Checks that a GPU may access the whole ring.
     pub fn check(self, view: &View<'_>) -> Result<(), Violation> {
         view.check(self.start, self.bytes)
     }
 }
 
-/// The places of a queue that the runtime has given.
+/// Addresses of the queue's indices, given by the runtime. The indices count packets of a compute
+/// queue, and bytes of an SDMA queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Pointers {
     pub read: GpuAddress,
@@ -94,22 +95,22 @@ impl Queue {
             pointers,
             map,
             is_destroyed: AtomicBool::new(false),
-            users: Mutex::new(0),
-            unused: Condvar::new(),
             is_stopped: AtomicBool::new(false),
             has_global_sync: AtomicBool::new(false),
+            users: Mutex::new(0),
+            unused: Condvar::new(),
         }
     }
 
-    /// What its GPU may access, held as it is.
+    /// Locks the memory that the queue's GPU may access.
     pub fn view(&self) -> View<'_> {
         self.map.view(self.node)
     }
 
-    /// Checks that the GPU may access all that the runtime has given.
+    /// Checks that the GPU may access the ring and the indices.
     ///
     /// # Errors
-    /// [`Violation`].
+    /// The first [`Violation`].
     pub fn check(&self) -> Result<(), Violation> {
         let view = self.view();
         self.ring.check(&view)?;
@@ -117,57 +118,63 @@ impl Queue {
         view.word64(self.pointers.write).map(drop)
     }
 
-    /// `amd_queue_t` of a compute queue: its read index is a field of it.
-    pub fn structure(&self) -> GpuAddress {
+    /// Address of the `amd_queue_t` of a compute queue. The read index is one of its fields.
+    pub fn amd_queue(&self) -> GpuAddress {
         const READ_DISPATCH_ID: u64 = 128;
         GpuAddress(self.pointers.read.0.wrapping_sub(READ_DISPATCH_ID))
     }
 
-    /// The signal that reports errors to the runtime, `queue_inactive_signal` of `amd_queue_t`.
+    /// Handle of the signal that reports errors to the runtime, `queue_inactive_signal` of
+    /// `amd_queue_t`.
     ///
     /// # Errors
-    /// [`Violation`].
+    /// [`Violation`] if the GPU may not access the field.
     pub fn inactive_signal(&self, view: &View<'_>) -> Result<u64, Violation> {
         const QUEUE_INACTIVE_SIGNAL: u64 = 192;
-        let place = self.structure().plus(QUEUE_INACTIVE_SIGNAL);
-        Ok(view.word64(place)?.load(Ordering::Acquire))
+        let field = self.amd_queue().plus(QUEUE_INACTIVE_SIGNAL);
+        Ok(view.word64(field)?.load(Ordering::Acquire))
     }
 
-    /// Packets or bytes that have been taken.
+    /// Number of packets (SDMA: bytes) that the engine has taken.
     ///
     /// # Errors
-    /// [`Violation`].
-    pub fn read(&self, view: &View<'_>) -> Result<u64, Violation> {
+    /// [`Violation`] if the GPU may not access the index.
+    pub fn read_index(&self, view: &View<'_>) -> Result<u64, Violation> {
         Ok(view.word64(self.pointers.read)?.load(Ordering::Acquire))
     }
 
-    /// Says how many have been taken.
+    /// Sets the number of packets (SDMA: bytes) that the engine has taken.
     ///
     /// # Errors
-    /// [`Violation`].
-    pub fn set_read(&self, view: &View<'_>, index: u64) -> Result<(), Violation> {
+    /// [`Violation`] if the GPU may not access the index.
+    pub fn set_read_index(&self, view: &View<'_>, index: u64) -> Result<(), Violation> {
         view.word64(self.pointers.read)?.store(index, Ordering::Release);
         Ok(())
     }
 
-    /// Packets or bytes that have been written.
+    /// Number of packets (SDMA: bytes) that were written to the queue.
     ///
     /// # Errors
-    /// [`Violation`].
-    pub fn written(&self, view: &View<'_>) -> Result<u64, Violation> {
+    /// [`Violation`] if the GPU may not access the index.
+    pub fn write_index(&self, view: &View<'_>) -> Result<u64, Violation> {
         Ok(view.word64(self.pointers.write)?.load(Ordering::Acquire))
     }
 
-    /// Whether there is something in it that has not been taken. One whose places are not the GPU's is
-    /// refused by whoever looks into it.
-    pub fn has_more(&self) -> bool {
+    /// Returns `true` if the engine has something to do: packets are waiting, or an index is
+    /// inaccessible, for which the engine refuses the queue.
+    pub fn has_packets(&self) -> bool {
         let view = self.view();
-        !self.is_over() && self.read(&view) != self.written(&view)
+        !self.is_closed() && self.read_index(&view) != self.write_index(&view)
     }
 
-    /// Whether nobody is to take anything from it any more.
-    pub fn is_over(&self) -> bool {
+    /// Returns `true` if the queue is destroyed or stopped: no more packets are taken from it.
+    pub fn is_closed(&self) -> bool {
         self.is_destroyed() || self.is_stopped.load(Ordering::Acquire)
+    }
+
+    /// Stops the queue after a fault.
+    pub fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Release);
     }
 
     /// Returns `true` once the runtime has destroyed the queue. An engine that works on it abandons
@@ -193,9 +200,9 @@ impl Queue {
 
     /// Destroys the queue, and waits until no engine works on it.
     ///
-    /// The wait has no time limit. On hardware the driver preempts the queue's waves, and resets the
-    /// GPU if they do not stop in time (`queue_preemption_timeout_ms`). Here an engine always stops:
-    /// it looks at [`Queue::is_destroyed`] after each slice of a kernel, after each row of a
+    /// The wait has no time limit. On hardware the driver preempts the queue's waves, and resets
+    /// the GPU if they do not stop in time (`queue_preemption_timeout_ms`). Here an engine always
+    /// stops: it looks at [`Queue::is_destroyed`] after each slice of a kernel, after each row of a
     /// rectangular copy and after each packet. To return earlier would let the runtime reuse memory
     /// that the engine still works with.
     pub fn destroy(&self) {

@@ -1,6 +1,6 @@
-//! What a GPU does not take from a queue, and how it says so: bits of the queue's error signal, as
-//! ROCr's handler of queue errors reads them (`AqlQueue::DynamicScratchHandler` in
-//! `amd_aql_queue.cpp` of ROCm 5.2).
+//! Packets that a GPU refuses, and how it reports them: as bits of the queue's error signal, which
+//! ROCr's handler of queue errors reads (`AqlQueue::DynamicScratchHandler` in `amd_aql_queue.cpp`
+//! of ROCm 5.2).
 
 use crate::map::Violation;
 use flipwave_codeobj::Descriptor;
@@ -8,20 +8,22 @@ use flipwave_device::{AccessKind, Address, DeviceError, FaultCause, KernelPacket
 use flipwave_isa::Target;
 use std::fmt;
 
-/// Why a queue is stopped: the bits of its error signal.
+/// Reasons for which a queue is stopped; the values are bits of its error signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs, reason = "each says it in words")]
+#[allow(missing_docs, reason = "the error texts describe the variants")]
 #[repr(u32)]
 pub enum QueueError {
-    #[error("the grid or the workgroup has no work-item, or the grid more than 2^32-1")]
+    #[error(
+        "invalid dimensions: the grid or workgroup is empty, or the grid exceeds 2^32-1 work-items"
+    )]
     Dimensions = 2,
     #[error("the kernel needs more LDS or scratch than the GPU has")]
     Allocation = 4,
-    #[error("there is no kernel, or none that the GPU can execute")]
+    #[error("missing kernel, or one that the GPU cannot execute")]
     Code = 8,
-    #[error("there are no packets of this type")]
+    #[error("unknown packet type")]
     Packet = 0x20,
-    #[error("the workgroup has more work-items than there can be")]
+    #[error("the workgroup exceeds 1024 work-items")]
     Workgroup = 0x40,
     #[error("misaligned access")]
     Aperture = 0x2000_0000,
@@ -31,12 +33,12 @@ pub enum QueueError {
     Trap = 0x8000_0000,
 }
 
-/// Why a packet is not executed, or not ended as it should be.
+/// Why a packet is not executed, or its completion cannot be signalled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// It is not one that the GPU can execute.
+    /// The packet is invalid.
     Packet(QueueError),
-    /// What it names is not the GPU's.
+    /// The packet, its queue or something that it names is not in memory that the GPU may access.
     Memory(FaultCause),
 }
 
@@ -61,11 +63,13 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Scratch that a wave can have: 13 bits of KiB (`COMPUTE_TMPRING_SIZE.WAVESIZE`, AMDGPUUsage).
-const SCRATCH_OF_WAVE: u64 = 0x1fff << 10;
-const LARGEST_WORKGROUP: u64 = 1024;
+/// Largest scratch size of a wave in bytes: 13 bits of KiB (`COMPUTE_TMPRING_SIZE.WAVESIZE`,
+/// AMDGPUUsage).
+const MAX_WAVE_SCRATCH: u64 = 0x1fff << 10;
+/// Largest number of work-items in a workgroup.
+const MAX_WORKGROUP: u64 = 1024;
 
-/// Checks what the packet processor checks of a packet and of the descriptor that it names.
+/// Checks of a dispatch packet and its kernel descriptor what a GPU's packet processor checks.
 pub(crate) fn check(
     packet: &KernelPacket,
     descriptor: &Descriptor,
@@ -77,12 +81,12 @@ pub(crate) fn check(
     if items == 0 || total == 0 || total > u128::from(u32::MAX) {
         return refuse(QueueError::Dimensions);
     }
-    if items > LARGEST_WORKGROUP {
+    if items > MAX_WORKGROUP {
         return refuse(QueueError::Workgroup);
     }
     let scratch = packet.private_bytes.max(descriptor.private_segment_fixed_size);
     let lanes = u64::from(descriptor.wavefront_size());
-    if packet.lds_bytes > target.lds_bytes() || u64::from(scratch) * lanes > SCRATCH_OF_WAVE {
+    if packet.lds_bytes > target.lds_bytes() || u64::from(scratch) * lanes > MAX_WAVE_SCRATCH {
         return refuse(QueueError::Allocation);
     }
     if !target.wave_sizes().iter().any(|size| u64::from(*size) == lanes) {
@@ -91,11 +95,11 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// What a GPU makes of an error of the device that a packet is to blame for.
+/// Converts a device error that an invalid packet causes to a [`Refusal`].
 ///
 /// # Errors
-/// The others.
-pub(crate) fn of_packet(error: DeviceError) -> Result<Refusal, DeviceError> {
+/// Returns all other errors unchanged.
+pub(crate) fn from_device_error(error: DeviceError) -> Result<Refusal, DeviceError> {
     match error {
         DeviceError::NotAllocated { address, .. } => Ok(Refusal::memory(address, AccessKind::Read)),
         DeviceError::NoCode { kernel: Address(0) } => Ok(Refusal::Packet(QueueError::Code)),

@@ -1,64 +1,74 @@
-//! Memory that GPUs share with the program at the program's own addresses, as the driver's shared
-//! virtual memory has it.
+//! Shared virtual memory: memory that GPUs share with the program at the program's own addresses.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Which pages each GPU may access.
+/// The pages that each GPU may access.
 #[derive(Default)]
 pub struct SharedMemory {
-    /// By node: the first address of each run of pages, and its end.
+    /// By node: the first address and the end of each range of pages. Ranges do not overlap or
+    /// touch.
     nodes: BTreeMap<u32, BTreeMap<u64, u64>>,
 }
 
 impl SharedMemory {
-    /// Says whether a GPU may access these pages from now on.
-    pub fn set(&mut self, node: u32, pages: Range<u64>, may_access: bool) {
-        let runs = self.nodes.entry(node).or_default();
-        let before = runs.range(..=pages.end).filter(|(_, end)| **end >= pages.start);
-        let touched: Vec<(u64, u64)> = before.map(|(start, end)| (*start, *end)).collect();
-        let (mut first, mut last) = (pages.start, pages.end);
-        let mut left = Vec::new();
-        for (start, end) in touched {
-            runs.remove(&start);
-            (first, last) = (first.min(start), last.max(end));
-            left.extend([start..pages.start, pages.end..end]);
-        }
-        if may_access {
-            runs.insert(first, last);
-        } else {
-            let left = left.into_iter().filter(|run| run.start < run.end);
-            runs.extend(left.map(|run| (run.start, run.end)));
-        }
+    /// Lets a GPU access these pages.
+    pub fn add(&mut self, node: u32, pages: Range<u64>) {
+        let removed = self.take_adjacent(node, &pages);
+        let start = removed.iter().map(|range| range.start).fold(pages.start, u64::min);
+        let end = removed.iter().map(|range| range.end).fold(pages.end, u64::max);
+        self.nodes.entry(node).or_default().insert(start, end);
     }
 
-    /// Says that no GPU may access these pages from now on.
-    pub fn forget(&mut self, pages: Range<u64>) {
+    /// Takes these pages away from a GPU.
+    pub fn remove(&mut self, node: u32, pages: Range<u64>) {
+        let removed = self.take_adjacent(node, &pages);
+        let kept = removed
+            .into_iter()
+            .flat_map(|range| [range.start..pages.start, pages.end..range.end])
+            .filter(|range| range.start < range.end);
+        let ranges = self.nodes.entry(node).or_default();
+        ranges.extend(kept.map(|range| (range.start, range.end)));
+    }
+
+    /// Removes and returns all ranges of a GPU that overlap or touch these pages.
+    fn take_adjacent(&mut self, node: u32, pages: &Range<u64>) -> Vec<Range<u64>> {
+        let ranges = self.nodes.entry(node).or_default();
+        let adjacent = ranges.range(..=pages.end).filter(|(_, end)| **end >= pages.start);
+        let adjacent: Vec<Range<u64>> = adjacent.map(|(start, end)| *start..*end).collect();
+        for range in &adjacent {
+            ranges.remove(&range.start);
+        }
+        adjacent
+    }
+
+    /// Takes these pages away from all GPUs.
+    pub fn remove_all(&mut self, pages: Range<u64>) {
         let nodes: Vec<u32> = self.nodes.keys().copied().collect();
         for node in nodes {
-            self.set(node, pages.clone(), false);
+            self.remove(node, pages.clone());
         }
     }
 
-    /// Whether a GPU may access all of these pages.
-    pub fn is_set(&self, node: u32, pages: Range<u64>) -> bool {
-        let run = self.nodes.get(&node).and_then(|runs| runs.range(..=pages.start).next_back());
-        run.is_some_and(|(_, end)| *end >= pages.end)
+    /// Returns `true` if a GPU may access all of these pages.
+    pub fn contains(&self, node: u32, pages: Range<u64>) -> bool {
+        let range = self.nodes.get(&node).and_then(|all| all.range(..=pages.start).next_back());
+        range.is_some_and(|(_, end)| *end >= pages.end)
     }
 
-    /// Whether an address is in a page that a GPU may access.
-    pub fn contains(&self, address: u64) -> bool {
-        self.nodes.keys().any(|node| self.is_set(*node, address..address + 1))
+    /// Returns `true` if any GPU may access the page of an address.
+    pub fn is_shared(&self, address: u64) -> bool {
+        self.nodes.keys().any(|node| self.contains(*node, address..address + 1))
     }
 
-    /// All pages that any GPU may access, for each.
-    pub fn ranges(&self) -> impl Iterator<Item = Range<u64>> {
+    /// The ranges of pages of all GPUs. Ranges of different GPUs may overlap.
+    pub fn all_ranges(&self) -> impl Iterator<Item = Range<u64>> {
         self.nodes.values().flatten().map(|(start, end)| *start..*end)
     }
 
-    /// The pages of a GPU, as ranges that do not overlap.
-    pub fn of(&self, node: u32) -> impl Iterator<Item = (u64, u64)> {
-        self.nodes.get(&node).into_iter().flatten().map(|(start, end)| (*start, *end))
+    /// The ranges of pages of a GPU, in ascending order.
+    pub fn ranges(&self, node: u32) -> impl Iterator<Item = Range<u64>> {
+        self.nodes.get(&node).into_iter().flatten().map(|(start, end)| *start..*end)
     }
 }
 
@@ -67,24 +77,24 @@ mod tests {
     use super::*;
 
     fn ranges(shared: &SharedMemory) -> Vec<(u64, u64)> {
-        shared.of(1).collect()
+        shared.ranges(1).map(|range| (range.start, range.end)).collect()
     }
 
     #[test]
-    fn pages_are_joined_and_taken_out_again() {
+    fn ranges_are_merged_and_split() {
         let mut shared = SharedMemory::default();
-        shared.set(1, 0x1000..0x3000, true);
-        shared.set(1, 0x5000..0x6000, true);
+        shared.add(1, 0x1000..0x3000);
+        shared.add(1, 0x5000..0x6000);
         assert_eq!(ranges(&shared), [(0x1000, 0x3000), (0x5000, 0x6000)]);
-        shared.set(1, 0x3000..0x5000, true);
+        shared.add(1, 0x3000..0x5000);
         assert_eq!(ranges(&shared), [(0x1000, 0x6000)]);
-        assert!(shared.is_set(1, 0x2000..0x6000) && !shared.is_set(1, 0x2000..0x7000));
-        assert!(shared.contains(0x5fff) && !shared.contains(0x6000));
-        shared.set(1, 0x2000..0x3000, false);
+        assert!(shared.contains(1, 0x2000..0x6000) && !shared.contains(1, 0x2000..0x7000));
+        assert!(shared.is_shared(0x5fff) && !shared.is_shared(0x6000));
+        shared.remove(1, 0x2000..0x3000);
         assert_eq!(ranges(&shared), [(0x1000, 0x2000), (0x3000, 0x6000)]);
-        shared.set(1, 0..0x1_0000, false);
+        shared.remove(1, 0..0x1_0000);
         assert_eq!(ranges(&shared), []);
-        shared.set(2, 0x1000..0x2000, true);
+        shared.add(2, 0x1000..0x2000);
         assert_eq!(ranges(&shared), []);
     }
 }

@@ -1,29 +1,32 @@
-//! Kernels all of whose waves wait while the host and copies may still change memory.
+//! Detection of kernels whose waves all wait forever, although the host and copies may still change
+//! memory.
 
 use crate::machine::Machine;
 use flipwave_device::{Address, DeviceFault, FaultCause};
 use flipwave_sim::StallReport;
 use std::time::{Duration, Instant};
 
-/// How long waves may go round in loops for ever, with more workgroups waiting for their places, before
-/// nobody is believed to help them: long for a copy that the host has still to start.
+/// Time that all resident waves may spend in wait loops, while more workgroups wait for free slots,
+/// before the dispatch is taken for hung: long enough for the host to start a copy that ends the
+/// wait.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What was found of a dispatch.
+/// Tracks the stall reports of a dispatch.
 #[derive(Default)]
 pub struct StallWatch {
-    /// When its waves were first found to wait, and how many workgroups had ended then.
+    /// Time of the first report of the current stall, and the number of workgroups that had ended
+    /// then.
     first: Option<(Instant, u64)>,
 }
 
 impl StallWatch {
-    /// Whether a dispatch is to be ended of which this was found, if anything was.
+    /// Returns the fault to end the dispatch with, if the reported stall has lasted too long.
     ///
-    /// Waves that look at the host's memory wait for the host, which has all the time in the world;
-    /// so do those of a grid that is resident as a whole. What is left are workgroups that wait in the
-    /// GPU's memory for others which have no place.
-    pub fn judge(&mut self, found: Option<StallReport>, machine: &Machine) -> Option<DeviceFault> {
-        let StallReport { fault, pages } = found?;
+    /// Waves that poll host memory wait for the host, which may take any time. So may a grid that
+    /// is resident as a whole. What remains are workgroups that wait in GPU memory for other
+    /// workgroups, for which there is no free slot.
+    pub fn check(&mut self, report: Option<StallReport>, machine: &Machine) -> Option<DeviceFault> {
+        let StallReport { fault, pages } = report?;
         let FaultCause::Stalled(stall) = &fault.cause else { return None };
         if stall.left() == 0 || pages.iter().any(|page| machine.is_on_host(Address(*page))) {
             return None;

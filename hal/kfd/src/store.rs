@@ -1,5 +1,5 @@
-//! What memory of a device is made of: a file in memory, of which programs map parts as they would of
-//! the device. Nothing of it is there before it is written.
+//! Backing store of a device's memory: a file in memory (memfd), of which programs map parts as
+//! they would map parts of the device. Pages take no memory before they are written.
 
 use crate::memory::PAGE;
 use std::collections::BTreeMap;
@@ -11,89 +11,96 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Bytes of the file, none of which are there in the beginning: more than any board has, twice, as
-/// memory of the host that a GPU may access is in it, too.
+/// Length of the file: more than twice the memory of any board, as host memory for GPUs is in the
+/// file as well.
 const BYTES: u64 = 1 << 40;
-/// Allocations of this size or more begin at a multiple of it.
+/// Allocations of at least this size are aligned to it.
 const LARGE_PAGE: u64 = 2 << 20;
 
-/// The memory of a device.
+/// Backing store of a device's memory.
 pub struct Store {
     file: OwnedFd,
-    /// Whether the file has the bytes. If not it only stands for them, and this process alone does.
+    /// `true` if the memory is in the file. Otherwise the file only represents the device, and the
+    /// memory is an anonymous mapping of this process.
     is_in_file: bool,
-    /// Where this process has all of it.
+    /// Address of the whole store in this process.
     base: u64,
-    /// What is used: offsets of first bytes, and of those after the last.
+    /// Start and end offset of each allocation.
     used: Mutex<BTreeMap<u64, u64>>,
-    /// What of it is in other processes' files, by offsets of first bytes.
-    adopted: Mutex<BTreeMap<u64, Adopted>>,
+    /// Allocations whose memory is in a file of another process, by start offset.
+    imported: Mutex<BTreeMap<u64, Imported>>,
 }
 
-/// Memory of another process.
-struct Adopted {
+/// Memory that was imported from another process.
+struct Imported {
     file: File,
-    /// Where it begins in that file.
+    /// Start offset in that file.
     offset: u64,
-    /// The offset after its last byte, here.
+    /// End offset in this store.
     end: u64,
 }
 
-/// Maps a file over what is mapped there. The system call itself, as what stands before the function
-/// asks us.
+/// Maps a part of a file over an existing mapping. Makes the system call itself: the C library's
+/// function is intercepted by the preload shim.
 ///
 /// # Safety
-/// The place is a device's, and nobody uses it.
-unsafe fn map_over(place: u64, bytes: u64, file: RawFd, offset: u64) -> io::Result<()> {
-    let access = libc::c_long::from(libc::PROT_READ | libc::PROT_WRITE);
+/// The addresses belong to a store, and nobody uses them.
+unsafe fn map_over(address: u64, bytes: u64, file: RawFd, offset: u64) -> io::Result<()> {
+    let protection = libc::c_long::from(libc::PROT_READ | libc::PROT_WRITE);
     let flags = libc::MAP_SHARED | libc::MAP_NORESERVE | libc::MAP_FIXED;
     let (flags, file) = (libc::c_long::from(flags), libc::c_long::from(file));
     // SAFETY: promised by the caller.
     unsafe {
-        if libc::syscall(libc::SYS_mmap, place, bytes, access, flags, file, offset) == -1 {
+        if libc::syscall(libc::SYS_mmap, address, bytes, protection, flags, file, offset) == -1 {
             return Err(io::Error::last_os_error());
         }
-        keep(place, bytes);
+        exclude_from_fork_and_dump(address, bytes);
     }
     Ok(())
 }
 
-/// Has a mapping be no child's, nor in a dump.
+/// Keeps a mapping out of forked processes and core dumps.
 ///
 /// # Safety
-/// It is a device's.
-unsafe fn keep(place: u64, bytes: u64) {
-    // SAFETY: promised by the caller; it is advice.
+/// The mapping belongs to a store.
+unsafe fn exclude_from_fork_and_dump(address: u64, bytes: u64) {
+    // SAFETY: promised by the caller; only advice.
     unsafe {
-        libc::madvise(place as *mut _, bytes as usize, libc::MADV_DONTDUMP);
-        libc::madvise(place as *mut _, bytes as usize, libc::MADV_DONTFORK);
+        libc::madvise(address as *mut _, bytes as usize, libc::MADV_DONTDUMP);
+        libc::madvise(address as *mut _, bytes as usize, libc::MADV_DONTFORK);
     }
 }
 
-/// What a program wants to map of a device's memory: the arguments of `mmap`.
+/// A mapping of a device's memory that a program requests: the arguments of mmap(2).
 #[derive(Clone, Copy, Debug)]
-#[allow(missing_docs, reason = "mmap(2) says what they are")]
+#[allow(missing_docs, reason = "described in mmap(2)")]
 pub struct Mapping {
-    pub place: u64,
+    pub address: u64,
     pub bytes: u64,
-    pub access: libc::c_int,
+    pub protection: libc::c_int,
     pub flags: libc::c_int,
     pub offset: u64,
 }
 
-/// A part of a device's memory, which is given back when it is dropped.
-pub struct Part {
+/// A part of a store, which is freed when it is dropped.
+pub struct Allocation {
     store: Arc<Store>,
-    /// Where it begins in the file.
+    /// Start offset in the store.
     pub offset: u64,
-    /// Where this process has it.
+    /// Address in this process.
     pub host: u64,
 }
 
-/// Gives a file its length; whether it has it. Where the system limits how long files may be
-/// (`ulimit -f`), which is not meant for memory, it has none.
-fn lengthen(file: &OwnedFd) -> io::Result<bool> {
-    // SAFETY: writes one structure of numbers, and changes a file of ours.
+impl Drop for Allocation {
+    fn drop(&mut self) {
+        self.store.free(self.offset);
+    }
+}
+
+/// Sets the length of a store's file. Returns `false` without changing it where the system limits
+/// the size of files (`ulimit -f`): the limit is not meant for memory.
+fn set_length(file: &OwnedFd) -> io::Result<bool> {
+    // SAFETY: writes one structure of numbers, and changes the caller's file.
     let result = unsafe {
         let mut limit: libc::rlimit = std::mem::zeroed();
         if libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) == 0 && limit.rlim_cur < BYTES {
@@ -104,111 +111,110 @@ fn lengthen(file: &OwnedFd) -> io::Result<bool> {
     if result == 0 { Ok(true) } else { Err(io::Error::last_os_error()) }
 }
 
-impl Drop for Part {
-    fn drop(&mut self) {
-        self.store.free(self.offset);
-    }
+fn invalid() -> io::Error {
+    io::Error::from_raw_os_error(libc::EINVAL)
 }
 
 impl Store {
-    /// Memory, of which nothing is used.
+    /// Creates an empty store.
     ///
     /// # Errors
-    /// The system's.
+    /// Errors of the system.
     pub fn new(name: &CStr) -> io::Result<Store> {
-        // SAFETY: makes a file, or fails.
+        // SAFETY: creates a file, or fails.
         let file = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
         if file < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: just made, and nobody else's.
+        // SAFETY: just created, and not used elsewhere.
         let file = unsafe { OwnedFd::from_raw_fd(file) };
         let length = BYTES as usize;
-        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
-        let is_in_file = lengthen(&file)?;
-        let (own, flags) = match is_in_file {
-            true => (file.as_raw_fd(), flags),
-            false => (-1, flags | libc::MAP_ANONYMOUS),
-        };
-        // SAFETY: a file of ours; new memory, which replaces none.
+        let is_in_file = set_length(&file)?;
+        let (mapped_file, flags) =
+            if is_in_file { (file.as_raw_fd(), flags) } else { (-1, flags | libc::MAP_ANONYMOUS) };
+        // SAFETY: the file created above; new memory, which replaces none.
         let base = unsafe {
-            let base = libc::mmap(std::ptr::null_mut(), length, access, flags, own, 0);
+            let null = std::ptr::null_mut();
+            let base = libc::mmap(null, length, protection, flags, mapped_file, 0);
             if base == libc::MAP_FAILED {
                 return Err(io::Error::last_os_error());
             }
-            keep(base as u64, BYTES);
+            exclude_from_fork_and_dump(base as u64, BYTES);
             base
         };
-        // Programs take an offset of 0 for none.
+        // Offset 0 is never allocated: programs take it for none.
         let used = Mutex::new(BTreeMap::from([(0, PAGE)]));
-        let adopted = Mutex::default();
-        Ok(Store { file, is_in_file, base: base as u64, used, adopted })
+        let imported = Mutex::default();
+        Ok(Store { file, is_in_file, base: base as u64, used, imported })
     }
 
-    /// The file, for a program that opens the device with these flags.
+    /// Duplicates the file for a program that opens the device with these flags of open(2).
     ///
     /// # Errors
-    /// The system's.
+    /// Errors of the system.
     pub fn open(&self, flags: libc::c_int) -> io::Result<RawFd> {
-        let keeps = flags & libc::O_CLOEXEC == 0;
-        let command = if keeps { libc::F_DUPFD } else { libc::F_DUPFD_CLOEXEC };
-        // SAFETY: a file of ours.
-        let own = unsafe { libc::fcntl(self.file.as_raw_fd(), command, 0) };
-        if own < 0 { Err(io::Error::last_os_error()) } else { Ok(own) }
+        let survives_exec = flags & libc::O_CLOEXEC == 0;
+        let command = if survives_exec { libc::F_DUPFD } else { libc::F_DUPFD_CLOEXEC };
+        // SAFETY: the store's file.
+        let file = unsafe { libc::fcntl(self.file.as_raw_fd(), command, 0) };
+        if file < 0 { Err(io::Error::last_os_error()) } else { Ok(file) }
     }
 
-    /// Maps a part of the memory for a program, as `mmap` would of a file that has it; the place.
+    /// Maps a part of the store for a program, as mmap(2) would map the device. Returns the
+    /// address.
     ///
     /// # Errors
-    /// The system's.
+    /// Errors of the system.
     ///
     /// # Safety
-    /// As with `mmap`: what is at a fixed place is replaced.
+    /// As for mmap(2): a mapping at a fixed address is replaced.
     pub unsafe fn map(&self, mapping: Mapping) -> io::Result<u64> {
-        let Mapping { place, bytes, access, flags, offset } = mapping;
-        let is_whole = offset.checked_add(bytes).is_some_and(|end| end <= BYTES) && bytes > 0;
-        if !is_whole || !offset.is_multiple_of(PAGE) {
-            return Err(io::Error::from_raw_os_error(libc::EINVAL));
+        let Mapping { address, bytes, protection, flags, offset } = mapping;
+        let is_inside = offset.checked_add(bytes).is_some_and(|end| end <= BYTES) && bytes > 0;
+        if !is_inside || !offset.is_multiple_of(PAGE) {
+            return Err(invalid());
         }
-        let adopted = self.adopted();
-        let (file, offset) = match adopted.range(..=offset).next_back() {
-            Some((start, own)) if offset < own.end => {
-                if offset + bytes > own.end {
-                    return Err(io::Error::from_raw_os_error(libc::EINVAL));
+        let imported = self.imported();
+        let (file, offset) = match imported.range(..=offset).next_back() {
+            Some((start, import)) if offset < import.end => {
+                if offset + bytes > import.end {
+                    return Err(invalid());
                 }
-                (own.file.as_raw_fd(), own.offset + (offset - start))
+                (import.file.as_raw_fd(), import.offset + (offset - start))
             }
             _ => (self.file.as_raw_fd(), offset),
         };
-        // The system calls themselves, as what stands before the functions asks us.
-        // SAFETY: promised by the caller; the rest is ours.
+        // System calls, as the C library's functions are intercepted by the preload shim.
+        // SAFETY: promised by the caller; the file and the source address are the store's.
         let result = unsafe {
             if self.is_in_file {
-                libc::syscall(libc::SYS_mmap, place, bytes, access, flags, file, offset)
+                libc::syscall(libc::SYS_mmap, address, bytes, protection, flags, file, offset)
             } else {
                 let flags = flags & !libc::MAP_SHARED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
                 let reserved =
-                    libc::syscall(libc::SYS_mmap, place, bytes, libc::PROT_NONE, flags, -1, 0);
+                    libc::syscall(libc::SYS_mmap, address, bytes, libc::PROT_NONE, flags, -1, 0);
                 if reserved == -1 {
                     return Err(io::Error::last_os_error());
                 }
-                // Of no bytes, it makes another mapping of what is shared (mremap(2)).
-                let way = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+                // With an old size of 0, mremap(2) makes a second mapping of shared memory.
+                let remap_flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
                 let from = self.base + offset;
-                let place = libc::syscall(libc::SYS_mremap, from, 0, bytes, way, reserved);
-                if place != -1 && libc::mprotect(place as *mut _, bytes as usize, access) != 0 {
+                let mapped = libc::syscall(libc::SYS_mremap, from, 0, bytes, remap_flags, reserved);
+                if mapped != -1 && libc::mprotect(mapped as *mut _, bytes as usize, protection) != 0
+                {
                     -1
                 } else {
-                    place
+                    mapped
                 }
             }
         };
         if result == -1 { Err(io::Error::last_os_error()) } else { Ok(result as u64) }
     }
 
-    /// Zeroed bytes, at the lowest place that is free; nothing if there is none.
-    pub fn allocate(self: &Arc<Store>, bytes: u64) -> Option<Part> {
+    /// Allocates zeroed bytes at the lowest free offset; `None` if there is no room.
+    pub fn allocate(self: &Arc<Store>, bytes: u64) -> Option<Allocation> {
         if bytes > BYTES {
             return None;
         }
@@ -226,22 +232,23 @@ impl Store {
             return None;
         }
         used.insert(offset, end);
-        Some(Part { store: Arc::clone(self), offset, host: self.base + offset })
+        Some(Allocation { store: Arc::clone(self), offset, host: self.base + offset })
     }
 
     fn free(&self, offset: u64) {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(end) = used.remove(&offset) else { return };
-        if self.adopted().remove(&offset).is_some() {
-            let (place, own) = (self.base + offset, self.file.as_raw_fd());
-            // SAFETY: bytes that nobody has any more. If it fails they are never given again.
-            if unsafe { map_over(place, end - offset, own, offset) }.is_err() {
+        if self.imported().remove(&offset).is_some() {
+            let (address, file) = (self.base + offset, self.file.as_raw_fd());
+            // SAFETY: nobody uses these bytes any more. If it fails, they are never allocated
+            // again.
+            if unsafe { map_over(address, end - offset, file, offset) }.is_err() {
                 used.insert(offset, end);
             }
             return;
         }
-        // SAFETY: bytes that nobody has any more. If it fails the next to get them finds what was
-        // there, as on a GPU.
+        // SAFETY: nobody uses these bytes any more. If it fails, the next allocation finds the old
+        // content, as on a GPU.
         unsafe {
             if self.is_in_file {
                 let hole = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
@@ -253,61 +260,67 @@ impl Store {
             }
         }
     }
-}
 
-impl Store {
-    fn adopted(&self) -> MutexGuard<'_, BTreeMap<u64, Adopted>> {
-        self.adopted.lock().unwrap_or_else(PoisonError::into_inner)
+    fn imported(&self) -> MutexGuard<'_, BTreeMap<u64, Imported>> {
+        self.imported.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes memory of another process's device a part of this one: from `offset` in its file on.
+    /// Makes memory of another process's device a part of this store: `bytes` bytes from `offset`
+    /// in its file.
     ///
     /// # Errors
-    /// The system's, and `EINVAL` if that is no device's memory.
-    pub fn adopt(self: &Arc<Store>, file: File, offset: u64, bytes: u64) -> io::Result<Part> {
-        let is_within = offset.checked_add(bytes).is_some_and(|end| end <= BYTES) && bytes > 0;
-        if !self.is_in_file || !is_within || file.metadata()?.len() != BYTES {
-            return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    /// `EINVAL` if the file is not a store's, and errors of the system.
+    pub fn import(
+        self: &Arc<Store>,
+        file: File,
+        offset: u64,
+        bytes: u64,
+    ) -> io::Result<Allocation> {
+        let is_inside = offset.checked_add(bytes).is_some_and(|end| end <= BYTES) && bytes > 0;
+        if !self.is_in_file || !is_inside || file.metadata()?.len() != BYTES {
+            return Err(invalid());
         }
-        let part = self.allocate(bytes).ok_or(io::ErrorKind::OutOfMemory)?;
-        // SAFETY: just allocated, and nobody else's.
-        unsafe { map_over(part.host, bytes, file.as_raw_fd(), offset) }?;
-        let end = part.offset + bytes;
-        self.adopted().insert(part.offset, Adopted { file, offset, end });
-        Ok(part)
+        let allocation = self.allocate(bytes).ok_or(io::ErrorKind::OutOfMemory)?;
+        // SAFETY: just allocated, and not used elsewhere.
+        unsafe { map_over(allocation.host, bytes, file.as_raw_fd(), offset) }?;
+        let end = allocation.offset + bytes;
+        self.imported().insert(allocation.offset, Imported { file, offset, end });
+        Ok(allocation)
     }
 
-    /// The file that a part is in, by its number in this process, and where; nothing if it is in none.
-    pub fn place_in_file(&self, part: &Part) -> Option<(RawFd, u64)> {
+    /// The file with an allocation's memory, as a file descriptor of this process, and the offset
+    /// in it; `None` for memory that is in no file.
+    pub fn file_and_offset(&self, allocation: &Allocation) -> Option<(RawFd, u64)> {
         if !self.is_in_file {
             return None;
         }
-        let adopted = self.adopted();
-        let other = adopted.get(&part.offset).map(|own| (own.file.as_raw_fd(), own.offset));
-        Some(other.unwrap_or((self.file.as_raw_fd(), part.offset)))
+        let imported = self.imported();
+        let import = imported.get(&allocation.offset);
+        let location = import.map(|import| (import.file.as_raw_fd(), import.offset));
+        Some(location.unwrap_or((self.file.as_raw_fd(), allocation.offset)))
     }
 
-    /// Whether these addresses of this process are in it.
-    pub fn holds(&self, host: &Range<u64>) -> bool {
+    /// Returns `true` if a range of addresses of this process is in the store.
+    pub fn contains(&self, host: &Range<u64>) -> bool {
         self.base <= host.start && host.end <= self.base + BYTES
     }
 
-    /// Of pages at these addresses of this process, those that may not be zero.
+    /// Addresses of the pages of a range in this process that may be nonzero.
     ///
     /// # Errors
-    /// The system's.
+    /// Errors of the system.
     pub fn touched(&self, host: Range<u64>) -> io::Result<Vec<u64>> {
         if !self.is_in_file {
             return resident_pages(host);
         }
-        let seek = |offset: u64, what: libc::c_int| {
-            // SAFETY: a file of ours, whose position nobody else needs.
-            let found = unsafe { libc::lseek(self.file.as_raw_fd(), offset as i64, what) };
-            if found >= 0 { Ok(Some(found as u64)) } else { none_if_beyond() }
+        let seek = |offset: u64, whence: libc::c_int| {
+            // SAFETY: the store's file, whose position nobody else uses.
+            let found = unsafe { libc::lseek(self.file.as_raw_fd(), offset as i64, whence) };
+            if found >= 0 { Ok(Some(found as u64)) } else { none_if_beyond_end() }
         };
         let (mut offset, end) = (host.start - self.base, host.end - self.base);
-        let is_adopted = |(_, own): (&u64, &Adopted)| offset < own.end;
-        if self.adopted().range(..=offset).next_back().is_some_and(is_adopted) {
+        let is_imported = |(_, import): (&u64, &Imported)| offset < import.end;
+        if self.imported().range(..=offset).next_back().is_some_and(is_imported) {
             return Ok(host.step_by(PAGE as usize).collect());
         }
         let mut pages = Vec::new();
@@ -316,26 +329,27 @@ impl Store {
         {
             offset = seek(start, libc::SEEK_HOLE)?.unwrap_or(end).min(end);
             let first = start / PAGE * PAGE;
-            pages.extend((first..offset).step_by(PAGE as usize).map(|at| self.base + at));
+            pages.extend((first..offset).step_by(PAGE as usize).map(|page| self.base + page));
         }
         Ok(pages)
     }
 }
 
-/// What the system says where a file has nothing more.
-fn none_if_beyond() -> io::Result<Option<u64>> {
+/// Converts the last system error: `None` if lseek(2) found nothing up to the end of the file.
+fn none_if_beyond_end() -> io::Result<Option<u64>> {
     let error = io::Error::last_os_error();
     if error.raw_os_error() == Some(libc::ENXIO) { Ok(None) } else { Err(error) }
 }
 
-/// The same of memory that processes share without a file, as long as none of it is swapped out.
+/// Addresses of the pages of a range of shared anonymous memory that may be nonzero, unless some
+/// are swapped out.
 ///
 /// # Errors
-/// The system's.
+/// Errors of the system.
 fn resident_pages(host: Range<u64>) -> io::Result<Vec<u64>> {
     let mut resident = vec![0u8; ((host.end - host.start) / PAGE) as usize];
     let length = (host.end - host.start) as usize;
-    // SAFETY: a byte for each page.
+    // SAFETY: the buffer has one byte per page.
     let result = unsafe { libc::mincore(host.start as *mut _, length, resident.as_mut_ptr()) };
     if result != 0 {
         return Err(io::Error::last_os_error());
@@ -344,10 +358,11 @@ fn resident_pages(host: Range<u64>) -> io::Result<Vec<u64>> {
     Ok(pages.filter(|(_, is_resident)| is_resident & 1 != 0).map(|(page, _)| page).collect())
 }
 
-/// The same of memory that is in no file (`/proc/self/pagemap`, see the kernel's `pagemap.rst`).
+/// Addresses of the pages of a range of private memory that may be nonzero (`/proc/self/pagemap`,
+/// see the kernel's `pagemap.rst`).
 ///
 /// # Errors
-/// The system's.
+/// Errors of the system.
 pub fn touched_pages(host: Range<u64>) -> io::Result<Vec<u64>> {
     const PRESENT_OR_SWAPPED: u64 = 3 << 62;
     let pages = host.start / PAGE..host.end.div_ceil(PAGE);
@@ -361,7 +376,7 @@ pub fn touched_pages(host: Range<u64>) -> io::Result<Vec<u64>> {
 
 impl Drop for Store {
     fn drop(&mut self) {
-        // SAFETY: mapped by `new`; who had parts of it has given them back.
+        // SAFETY: mapped by `new`; each allocation holds a reference to the store, so none is left.
         unsafe { libc::munmap(self.base as *mut _, BYTES as usize) };
     }
 }
@@ -370,51 +385,56 @@ impl Drop for Store {
 mod tests {
     use super::*;
 
+    fn word(host: u64) -> *mut u64 {
+        host as *mut u64
+    }
+
     #[test]
-    fn memory_of_another_device_is_the_same_bytes_until_it_is_given_back() {
+    fn imported_memory_is_shared_until_it_is_freed() {
         let stores = [c"flipwave-gpu-1", c"flipwave-gpu-2"];
-        let [own, other] = stores.map(|name| Arc::new(Store::new(name).unwrap()));
-        let theirs = other.allocate(4 * PAGE).unwrap();
-        let word = |host: u64| host as *mut u64;
-        let (file, start) = other.place_in_file(&theirs).unwrap();
-        // SAFETY: a file of the test's, and memory that was just allocated.
+        let [importer, exporter] = stores.map(|name| Arc::new(Store::new(name).unwrap()));
+        let exported = exporter.allocate(4 * PAGE).unwrap();
+        let (file, start) = exporter.file_and_offset(&exported).unwrap();
+        // SAFETY: a duplicated file, and memory that was just allocated.
         let file = unsafe {
-            *word(theirs.host + PAGE) = 42;
+            *word(exported.host + PAGE) = 42;
             File::from(OwnedFd::from_raw_fd(libc::dup(file)))
         };
-        let refused = |offset, bytes| own.adopt(file.try_clone().unwrap(), offset, bytes).is_err();
-        assert!(refused(BYTES, PAGE) && refused(start, BYTES) && refused(start, 0));
-        let ours = own.adopt(file, start + PAGE, 2 * PAGE).unwrap();
-        // SAFETY: both are there.
+        let is_refused =
+            |offset, bytes| importer.import(file.try_clone().unwrap(), offset, bytes).is_err();
+        assert!(is_refused(BYTES, PAGE) && is_refused(start, BYTES) && is_refused(start, 0));
+        let imported = importer.import(file, start + PAGE, 2 * PAGE).unwrap();
+        // SAFETY: both are allocated.
         unsafe {
-            assert_eq!(*word(ours.host), 42);
-            *word(ours.host + PAGE) = 43;
-            assert_eq!(*word(theirs.host + 2 * PAGE), 43);
+            assert_eq!(*word(imported.host), 42);
+            *word(imported.host + PAGE) = 43;
+            assert_eq!(*word(exported.host + 2 * PAGE), 43);
         }
-        let range = ours.host..ours.host + 2 * PAGE;
-        assert_eq!(own.touched(range).unwrap(), [ours.host, ours.host + PAGE]);
-        assert_eq!(own.place_in_file(&ours).unwrap().1, start + PAGE);
-        let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
-        let mapping = Mapping { place: 0, bytes: 2 * PAGE, access, flags, offset: ours.offset };
+        let range = imported.host..imported.host + 2 * PAGE;
+        assert_eq!(importer.touched(range).unwrap(), [imported.host, imported.host + PAGE]);
+        assert_eq!(importer.file_and_offset(&imported).unwrap().1, start + PAGE);
+        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
+        let (bytes, offset) = (2 * PAGE, imported.offset);
+        let mapping = Mapping { address: 0, bytes, protection, flags, offset };
         // SAFETY: new memory.
         unsafe {
-            let place = own.map(mapping).unwrap();
-            assert_eq!(*word(place + PAGE), 43);
-            libc::munmap(place as *mut _, 2 * PAGE as usize);
-            assert!(own.map(Mapping { bytes: 3 * PAGE, ..mapping }).is_err());
+            let mapped = importer.map(mapping).unwrap();
+            assert_eq!(*word(mapped + PAGE), 43);
+            libc::munmap(mapped as *mut _, 2 * PAGE as usize);
+            assert!(importer.map(Mapping { bytes: 3 * PAGE, ..mapping }).is_err());
         }
-        let host = ours.host;
-        drop(ours);
-        let again = own.allocate(2 * PAGE).unwrap();
-        // SAFETY: allocated, all of them.
+        let host = imported.host;
+        drop(imported);
+        let reused = importer.allocate(2 * PAGE).unwrap();
+        // SAFETY: both are allocated.
         unsafe {
-            assert_eq!((again.host, *word(again.host), *word(again.host + PAGE)), (host, 0, 0));
-            assert_eq!(*word(theirs.host + PAGE), 42);
+            assert_eq!((reused.host, *word(reused.host), *word(reused.host + PAGE)), (host, 0, 0));
+            assert_eq!(*word(exported.host + PAGE), 42);
         }
     }
 
     #[test]
-    fn parts_are_apart_and_zero_when_they_are_used_again() {
+    fn allocations_do_not_overlap_and_are_zeroed_when_reused() {
         let store = Arc::new(Store::new(c"parts").unwrap());
         let first = store.allocate(PAGE).unwrap();
         let second = store.allocate(3 << 20).unwrap();
@@ -424,39 +444,39 @@ mod tests {
         unsafe { *(first.host as *mut u8) = 7 };
         let offset = first.offset;
         drop(first);
-        let again = store.allocate(PAGE).unwrap();
-        assert_eq!(again.offset, offset);
-        // SAFETY: as above.
-        assert_eq!(unsafe { *(again.host as *const u8) }, 0);
+        let reused = store.allocate(PAGE).unwrap();
+        assert_eq!(reused.offset, offset);
+        // SAFETY: just allocated.
+        assert_eq!(unsafe { *(reused.host as *const u8) }, 0);
         let is_refused = |bytes| store.allocate(bytes).is_none();
         assert!(is_refused(u64::MAX - PAGE) && is_refused(BYTES - PAGE));
     }
 
     #[test]
-    fn pages_that_were_written_through_any_mapping_are_touched() {
+    fn pages_written_through_any_mapping_are_touched() {
         let store = Arc::new(Store::new(c"touched").unwrap());
-        let part = store.allocate(1 << 20).unwrap();
-        let range = part.host..part.host + (1 << 20);
-        assert!(store.holds(&range) && !store.holds(&(0..PAGE)));
+        let allocation = store.allocate(1 << 20).unwrap();
+        let range = allocation.host..allocation.host + (1 << 20);
+        assert!(store.contains(&range) && !store.contains(&(0..PAGE)));
         assert_eq!(store.touched(range.clone()).unwrap(), []);
-        let page = part.host + 5 * PAGE;
+        let page = allocation.host + 5 * PAGE;
         // SAFETY: just allocated.
         unsafe { *((page + 8) as *mut u8) = 7 };
         assert_eq!(store.touched(range).unwrap(), [page]);
-        let own = Box::new([1u8; 3 * PAGE as usize]);
-        let inner = (own.as_ptr() as u64).next_multiple_of(PAGE);
+        let private = Box::new([1u8; 3 * PAGE as usize]);
+        let inner = (private.as_ptr() as u64).next_multiple_of(PAGE);
         assert_eq!(touched_pages(inner..inner + PAGE).unwrap(), [inner]);
     }
 
-    /// As where files may not be long.
-    fn without_file() -> Store {
+    /// A store as it is created where the size of files is limited.
+    fn store_without_file() -> Store {
         let mut store = Store::new(c"none").unwrap();
-        let (length, access) = (BYTES as usize, libc::PROT_READ | libc::PROT_WRITE);
+        let (length, protection) = (BYTES as usize, libc::PROT_READ | libc::PROT_WRITE);
         let flags = libc::MAP_SHARED | libc::MAP_NORESERVE | libc::MAP_ANONYMOUS;
-        // SAFETY: replaces nothing but what the store has, of which nothing is used.
+        // SAFETY: replaces the mapping of the store, of which nothing is allocated.
         let base = unsafe {
             libc::munmap(store.base as *mut _, length);
-            libc::mmap(std::ptr::null_mut(), length, access, flags, -1, 0)
+            libc::mmap(std::ptr::null_mut(), length, protection, flags, -1, 0)
         };
         assert_ne!(base, libc::MAP_FAILED);
         (store.base, store.is_in_file) = (base as u64, false);
@@ -464,41 +484,42 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_maps_memory_has_the_same_bytes() {
-        for store in [Store::new(c"mapped").unwrap(), without_file()] {
+    fn mappings_of_a_program_share_the_memory_of_the_store() {
+        for store in [Store::new(c"mapped").unwrap(), store_without_file()] {
             let store = Arc::new(store);
-            let part = store.allocate(3 * PAGE).unwrap();
-            let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
-            let mapping = Mapping { place: 0, bytes: PAGE, access, flags, offset: part.offset };
+            let allocation = store.allocate(3 * PAGE).unwrap();
+            let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
+            let offset = allocation.offset;
+            let mapping = Mapping { address: 0, bytes: PAGE, protection, flags, offset };
             // SAFETY: new memory.
-            let place = unsafe { store.map(mapping) }.unwrap();
+            let mapped = unsafe { store.map(mapping) }.unwrap();
             let second = Mapping {
-                offset: part.offset + PAGE,
+                offset: offset + PAGE,
                 flags: flags | libc::MAP_FIXED,
-                place,
+                address: mapped,
                 ..mapping
             };
-            let all = part.host..part.host + 3 * PAGE;
+            let all = allocation.host..allocation.host + 3 * PAGE;
             // SAFETY: both are mapped; the second replaces the first.
             unsafe {
-                (place as *mut u64).write_volatile(42);
-                assert_eq!((part.host as *const u64).read_volatile(), 42);
-                assert_eq!(store.map(second).unwrap(), place);
-                assert_eq!((place as *const u64).read_volatile(), 0);
-                ((part.host + PAGE) as *mut u64).write_volatile(43);
-                assert_eq!((place as *const u64).read_volatile(), 43);
-                assert_eq!(store.touched(all).unwrap(), [part.host, part.host + PAGE]);
-                libc::munmap(place as *mut _, PAGE as usize);
+                word(mapped).write_volatile(42);
+                assert_eq!(word(allocation.host).read_volatile(), 42);
+                assert_eq!(store.map(second).unwrap(), mapped);
+                assert_eq!(word(mapped).read_volatile(), 0);
+                word(allocation.host + PAGE).write_volatile(43);
+                assert_eq!(word(mapped).read_volatile(), 43);
+                let touched = store.touched(all).unwrap();
+                assert_eq!(touched, [allocation.host, allocation.host + PAGE]);
+                libc::munmap(mapped as *mut _, PAGE as usize);
                 for wrong in [Mapping { offset: BYTES, ..mapping }, Mapping { bytes: 0, ..mapping }]
                 {
                     assert!(store.map(wrong).is_err());
                 }
             }
-            let offset = part.offset;
-            drop(part);
-            let again = store.allocate(3 * PAGE).unwrap();
+            drop(allocation);
+            let reused = store.allocate(3 * PAGE).unwrap();
             // SAFETY: just allocated.
-            assert_eq!((again.offset, unsafe { *(again.host as *const u64) }), (offset, 0));
+            assert_eq!((reused.offset, unsafe { *word(reused.host) }), (offset, 0));
         }
     }
 }

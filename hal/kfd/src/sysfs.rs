@@ -1,39 +1,40 @@
-//! What the driver shows of the machine in files below `/dev` and `/sys`. Programs are led to a folder
-//! with them.
+//! Files of the driver below `/dev` and `/sys` that describe the machine. The preload shim
+//! redirects programs to a folder with these files.
 
 use crate::ioctl::{FIRST_RENDER_MINOR, GPU_ID};
-use crate::topology::{Board, GLOBAL_SYNC, Gpu, Topology, TopologyError};
+use crate::topology::{Board, GWS_RESOURCES, Gpu, Topology, TopologyError};
 use flipwave_isa::Target;
 use std::fmt::Write as _;
 
-/// Where the nodes are.
+/// Folder of the nodes.
 const TOPOLOGY: &str = "sys/devices/virtual/kfd/kfd/topology";
+/// AMD's PCI vendor number.
 const AMD: u32 = 0x1002;
 
-/// A file of the driver's.
+/// A file of the driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceFile {
-    /// Where it is, from the root on.
+    /// Path without the leading slash.
     pub path: String,
-    /// What it is.
+    /// Content of the file.
     pub content: FileContent,
 }
 
-/// What a file of the driver's is.
+/// Content of a [`DeviceFile`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileContent {
-    /// A file with this text; a device is an empty one.
+    /// A regular file with this text. Devices are represented by empty files.
     Text(String),
-    /// A link to this path.
+    /// A symbolic link to this path.
     Link(String),
 }
 
-/// All files that show a machine with GPUs of these targets.
+/// All files that describe a machine with GPUs of these targets.
 ///
 /// # Errors
 /// [`TopologyError`].
 pub fn device_files(targets: &[Target]) -> Result<Vec<DeviceFile>, TopologyError> {
-    let topology = Topology::of(targets)?;
+    let topology = Topology::new(targets)?;
     let mut files = Vec::new();
     let mut add = |path: String, content| files.push(DeviceFile { path, content });
     let text = |text: &str| FileContent::Text(text.to_owned());
@@ -61,22 +62,22 @@ pub fn device_files(targets: &[Target]) -> Result<Vec<DeviceFile>, TopologyError
     Ok(files)
 }
 
-/// A property to a line, as the driver writes them.
-fn lines(all: &[(&str, u64)]) -> String {
-    all.iter().fold(String::new(), |mut text, (name, value)| {
-        // A text takes everything.
+/// Formats properties as the driver does, one per line.
+fn lines(properties: &[(&str, u64)]) -> String {
+    properties.iter().fold(String::new(), |mut text, (name, value)| {
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "{name} {value}");
         text
     })
 }
 
-/// What is in the folder of a node.
+/// Path and text of each file in the folder of a node.
 fn node_files(topology: &Topology, node: u32) -> Vec<(String, String)> {
-    let own = topology.gpu(node);
-    let (id, name) = own.map_or((0, ""), |gpu| (GPU_ID + node, gpu.board.processor));
+    let gpu = topology.gpu(node);
+    let (id, name) = gpu.map_or((0, ""), |gpu| (GPU_ID + node, gpu.board.processor));
     let parts = [
-        ("mem_banks", vec![bank(own)]),
-        ("caches", own.map(|_| caches(node)).unwrap_or_default()),
+        ("mem_banks", vec![memory_bank(gpu)]),
+        ("caches", gpu.map(|_| caches(node)).unwrap_or_default()),
         ("io_links", links(topology, node)),
     ];
     let mut properties: Vec<(String, u64)> = Vec::new();
@@ -87,31 +88,32 @@ fn node_files(topology: &Topology, node: u32) -> Vec<(String, String)> {
         let file = |(index, text)| (format!("{folder}/{index}/properties"), text);
         files.extend(texts.into_iter().enumerate().map(file));
     }
-    let others = own.map_or_else(host, |own| gpu(own, node));
-    properties.extend(others.into_iter().map(|(name, value)| (name.to_owned(), value)));
+    let more = gpu.map_or_else(host_properties, |gpu| gpu_properties(gpu, node));
+    properties.extend(more.into_iter().map(|(name, value)| (name.to_owned(), value)));
     let all: Vec<(&str, u64)> =
         properties.iter().map(|(name, value)| (name.as_str(), *value)).collect();
     files.push(("properties".to_owned(), lines(&all)));
     files
 }
 
-/// Cores of the host that are shown, and their clock.
+/// Number of cores of the host.
 const CORES: u64 = 8;
+/// Clock rate of the host's cores.
 const HOST_MHZ: u64 = 2000;
-/// Bytes of the host's memory that the runtime may hand out.
+/// Size in bytes of the host memory that the runtime may allocate.
 const HOST_BYTES: u64 = 64 << 30;
 
-fn host() -> Vec<(&'static str, u64)> {
+fn host_properties() -> Vec<(&'static str, u64)> {
     vec![("cpu_cores_count", CORES), ("max_engine_clk_ccompute", HOST_MHZ)]
 }
 
-/// By what processors and caches of a GPU are numbered.
+/// Number of a GPU's first processor (SIMD). Caches refer to it.
 fn first_processor(node: u32) -> u64 {
     0x8000_0000 | u64::from(node) << 12
 }
 
-fn gpu(own: &Gpu, node: u32) -> Vec<(&'static str, u64)> {
-    let Gpu { board, target, units } = own;
+fn gpu_properties(gpu: &Gpu, node: u32) -> Vec<(&'static str, u64)> {
+    let Gpu { board, target, units } = gpu;
     let simds_per_unit = target.simds_per_unit();
     let [major, minor, stepping] = board.version;
     vec![
@@ -120,7 +122,7 @@ fn gpu(own: &Gpu, node: u32) -> Vec<(&'static str, u64)> {
         ("capability", capability(board)),
         ("max_waves_per_simd", target.waves_per_simd().into()),
         ("lds_size_in_kb", (target.lds_bytes() >> 10).into()),
-        ("num_gws", GLOBAL_SYNC.into()),
+        ("num_gws", GWS_RESOURCES.into()),
         ("wave_front_size", target.default_wave_size().into()),
         ("array_count", board.shader_engines.into()),
         ("simd_arrays_per_engine", 1),
@@ -143,24 +145,25 @@ fn gpu(own: &Gpu, node: u32) -> Vec<(&'static str, u64)> {
     ]
 }
 
-/// `HSA_CAPABILITY`: 64-bit doorbells, queues whose size is a power of two, error correction, and
-/// memory that is shared with the program.
+/// `HSA_CAPABILITY`: 64-bit doorbells, queue sizes that are powers of two, ECC and shared virtual
+/// memory.
 fn capability(board: &Board) -> u64 {
     const QUEUE_SIZE_POWER_OF_TWO: u64 = 1 << 3;
     const DOORBELL_64_BITS: u64 = 2 << 12;
-    const MEMORY_CORRECTS: u64 = 1 << 20;
-    const SRAM_CORRECTS: u64 = 1 << 26;
-    const SHARES_MEMORY: u64 = 1 << 27;
-    let corrects = if board.corrects_errors { MEMORY_CORRECTS | SRAM_CORRECTS } else { 0 };
-    QUEUE_SIZE_POWER_OF_TWO | DOORBELL_64_BITS | SHARES_MEMORY | corrects
+    const MEMORY_ECC: u64 = 1 << 20;
+    const SRAM_ECC: u64 = 1 << 26;
+    const SHARED_VIRTUAL_MEMORY: u64 = 1 << 27;
+    let ecc = if board.has_ecc { MEMORY_ECC | SRAM_ECC } else { 0 };
+    QUEUE_SIZE_POWER_OF_TWO | DOORBELL_64_BITS | SHARED_VIRTUAL_MEMORY | ecc
 }
 
-/// The memory of a GPU, or of the host. The runtime adds LDS, private memory and registers by itself.
-fn bank(own: Option<&Gpu>) -> String {
+/// The memory of a GPU, or of the host. The runtime adds LDS, private memory and registers by
+/// itself.
+fn memory_bank(gpu: Option<&Gpu>) -> String {
     const SYSTEM: u64 = 0;
-    /// All of it can be mapped by programs.
+    /// GPU memory that programs can map.
     const PUBLIC: u64 = 1;
-    let (heap, bytes) = own.map_or((SYSTEM, HOST_BYTES), |own| (PUBLIC, own.board.memory_bytes));
+    let (heap, bytes) = gpu.map_or((SYSTEM, HOST_BYTES), |gpu| (PUBLIC, gpu.board.memory_bytes));
     lines(&[
         ("heap_type", heap),
         ("size_in_bytes", bytes),
@@ -170,9 +173,9 @@ fn bank(own: Option<&Gpu>) -> String {
     ])
 }
 
-/// Caches of a GPU; those of the host are in other files.
+/// The caches of a GPU. Those of the host are in other files.
 fn caches(node: u32) -> Vec<String> {
-    const DATA_OF_GPU: u64 = 1 | 8;
+    const GPU_DATA: u64 = 1 | 8;
     let cache = |(level, size)| {
         let text = lines(&[
             ("processor_id_low", first_processor(node)),
@@ -182,14 +185,15 @@ fn caches(node: u32) -> Vec<String> {
             ("cache_lines_per_tag", 1),
             ("association", 16),
             ("latency", 0),
-            ("type", DATA_OF_GPU),
+            ("type", GPU_DATA),
         ]);
         format!("{text}sibling_map 1,1,1,1\n")
     };
     [(1, 16), (2, 8192)].map(cache).to_vec()
 }
 
-/// The links of a node to all others: without them its memory cannot be reached from there.
+/// The links of a node to all other nodes. Without a link, memory of the other node is not
+/// accessible.
 fn links(topology: &Topology, node: u32) -> Vec<String> {
     const PCI_EXPRESS: u64 = 2;
     let link = |to: u32| {
@@ -211,9 +215,9 @@ fn links(topology: &Topology, node: u32) -> Vec<String> {
     (0..topology.nodes()).filter(|to| *to != node).map(link).collect()
 }
 
-/// What PCI says of a GPU.
-fn pci_files(own: &Gpu, node: u32) -> Vec<(&'static str, String)> {
-    let board = own.board;
+/// Name and text of each file of a GPU's PCI device.
+fn pci_files(gpu: &Gpu, node: u32) -> Vec<(&'static str, String)> {
+    let board = gpu.board;
     let hexadecimal = |number: u32| format!("0x{number:04x}\n");
     vec![
         ("vendor", hexadecimal(AMD)),
@@ -230,12 +234,13 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    /// All files of a machine, by path; links are left out.
+    /// The regular files of a machine with equal GPUs, by path.
     fn files(processor: &str, gpus: u32) -> BTreeMap<String, String> {
-        files_of(&vec![processor; gpus as usize])
+        files_of_gpus(&vec![processor; gpus as usize])
     }
 
-    fn files_of(processors: &[&str]) -> BTreeMap<String, String> {
+    /// The regular files of a machine, by path.
+    fn files_of_gpus(processors: &[&str]) -> BTreeMap<String, String> {
         let target = |processor: &&str| processor.parse().expect("a target");
         let targets: Vec<Target> = processors.iter().map(target).collect();
         let files = device_files(&targets).expect("a machine");
@@ -252,17 +257,17 @@ mod tests {
     }
 
     #[test]
-    fn a_node_has_as_many_folders_as_it_says() {
+    fn counts_of_a_node_match_its_folders() {
         for (processor, gpus) in [("gfx90a", 1), ("gfx942", 2), ("gfx1100", 3)] {
             let files = files(processor, gpus);
             for node in 0..=gpus {
                 let folder = format!("{TOPOLOGY}/nodes/{node}");
                 let properties = &files[&format!("{folder}/properties")];
                 for part in ["mem_banks", "caches", "io_links"] {
-                    let below = format!("{folder}/{part}/");
-                    let count = files.keys().filter(|path| path.starts_with(&below)).count();
-                    let said = property(properties, &format!("{part}_count"));
-                    assert_eq!(said, Some(count as u64), "{folder}/{part}");
+                    let prefix = format!("{folder}/{part}/");
+                    let found = files.keys().filter(|path| path.starts_with(&prefix)).count();
+                    let count = property(properties, &format!("{part}_count"));
+                    assert_eq!(count, Some(found as u64), "{folder}/{part}");
                 }
                 let id = files[&format!("{folder}/gpu_id")].trim();
                 assert_eq!(id == "0", node == 0);
@@ -275,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gpu_is_the_processor_that_was_asked_for() {
+    fn a_gpu_has_the_version_of_its_processor() {
         let versions =
             [("gfx906", 90_006), ("gfx90a", 90_010), ("gfx942", 90_402), ("gfx1100", 110_000)];
         for (processor, version) in versions {
@@ -287,27 +292,27 @@ mod tests {
                 ["array_count", "cu_per_simd_array"].map(|name| property(text, name));
             let in_arrays = arrays.zip(in_array).map(|(arrays, units)| arrays * units);
             assert!(units.is_some() && units >= in_arrays, "{processor}");
-            // The runtime reads a page at most.
+            // The runtime reads at most one page.
             assert!(text.len() < 4096);
         }
     }
 
     #[test]
-    fn each_node_is_the_gpu_that_was_asked_for_there() {
-        let files = files_of(&["gfx90a", "gfx1100", "gfx90a"]);
-        let of = |node: u32, name: &str| {
+    fn gpus_of_different_targets_keep_their_order() {
+        let files = files_of_gpus(&["gfx90a", "gfx1100", "gfx90a"]);
+        let node_property = |node: u32, name: &str| {
             property(&files[&format!("{TOPOLOGY}/nodes/{node}/properties")], name)
         };
-        let versions = [1, 2, 3].map(|node| of(node, "gfx_target_version"));
+        let versions = [1, 2, 3].map(|node| node_property(node, "gfx_target_version"));
         assert_eq!(versions, [Some(90_010), Some(110_000), Some(90_010)]);
-        let sizes = [1, 2].map(|node| of(node, "wave_front_size"));
+        let sizes = [1, 2].map(|node| node_property(node, "wave_front_size"));
         assert_eq!(sizes, [Some(64), Some(32)]);
         let device = |minor: u32| &files[&format!("sys/dev/char/226:{minor}/device/device")];
         assert_eq!([128, 129, 130].map(device), ["0x740f\n", "0x744c\n", "0x740f\n"]);
     }
 
     #[test]
-    fn a_machine_that_cannot_be_has_no_files() {
+    fn invalid_machines_are_refused() {
         let refused = |processor: &str, gpus| {
             device_files(&vec![processor.parse().expect("a target"); gpus]).is_err()
         };

@@ -3,32 +3,35 @@
 
 use flipwave_isa::Target;
 
-/// Base of the window to LDS, and to private memory, in the flat address space.
-pub const APERTURES: [u64; 2] = [1 << 48, 2 << 48];
-/// Resources of global wave sync.
-pub const GLOBAL_SYNC: u8 = 64;
+/// Base address of the LDS aperture in the flat address space.
+pub const LDS_APERTURE: u64 = 1 << 48;
+/// Base address of the aperture of private memory (scratch) in the flat address space.
+pub const SCRATCH_APERTURE: u64 = 2 << 48;
+/// Number of resources of global wave sync (GWS) of a GPU.
+pub const GWS_RESOURCES: u8 = 64;
 
-/// A board.
+/// A board with a GPU.
 #[derive(Debug)]
 pub struct Board {
-    /// What its code is compiled for.
+    /// LLVM's name of the processor.
     pub processor: &'static str,
-    /// The processor's version: 9, 0, 10 for gfx90a.
+    /// Major version, minor version and stepping of the processor: 9, 0, 10 for gfx90a.
     pub version: [u32; 3],
-    /// The number by which PCI has it, beside AMD's own.
+    /// PCI device number.
     pub device: u16,
-    /// The revision by which programs know, with that number, what it is sold as (`amdgpu.ids`).
+    /// PCI revision. Programs look up the product name by device number and revision
+    /// (`amdgpu.ids`).
     pub revision: u8,
-    /// Shader engines.
+    /// Number of shader engines.
     pub shader_engines: u32,
-    /// Accelerator complex dies, `XCC`s.
+    /// Number of accelerator complex dies (XCC).
     pub dies: u32,
-    /// Bytes of its memory.
+    /// Size of the memory in bytes.
     pub memory_bytes: u64,
-    /// The highest clock.
+    /// Highest clock rate.
     pub clock_mhz: u32,
-    /// Whether its memories correct errors, which is part of the target's name.
-    pub corrects_errors: bool,
+    /// `true` if the memory and the SRAMs have ECC. This is part of the target's name (`sramecc`).
+    pub has_ecc: bool,
 }
 
 const BOARDS: [Board; 6] = [
@@ -42,7 +45,7 @@ const BOARDS: [Board; 6] = [
         dies: 1,
         memory_bytes: 16 << 30,
         clock_mhz: 1725,
-        corrects_errors: true,
+        has_ecc: true,
     },
     Board {
         processor: "gfx908",
@@ -54,7 +57,7 @@ const BOARDS: [Board; 6] = [
         dies: 1,
         memory_bytes: 32 << 30,
         clock_mhz: 1502,
-        corrects_errors: true,
+        has_ecc: true,
     },
     Board {
         processor: "gfx90a",
@@ -66,7 +69,7 @@ const BOARDS: [Board; 6] = [
         dies: 1,
         memory_bytes: 64 << 30,
         clock_mhz: 1700,
-        corrects_errors: true,
+        has_ecc: true,
     },
     Board {
         processor: "gfx942",
@@ -78,7 +81,7 @@ const BOARDS: [Board; 6] = [
         dies: 8,
         memory_bytes: 192 << 30,
         clock_mhz: 2100,
-        corrects_errors: true,
+        has_ecc: true,
     },
     Board {
         processor: "gfx1030",
@@ -90,7 +93,7 @@ const BOARDS: [Board; 6] = [
         dies: 1,
         memory_bytes: 16 << 30,
         clock_mhz: 2250,
-        corrects_errors: false,
+        has_ecc: false,
     },
     Board {
         processor: "gfx1100",
@@ -102,11 +105,11 @@ const BOARDS: [Board; 6] = [
         dies: 1,
         memory_bytes: 24 << 30,
         clock_mhz: 2500,
-        corrects_errors: false,
+        has_ecc: false,
     },
 ];
 
-/// The processors that the vendor's runtime can be given.
+/// The processors that AMD's runtime supports on the embedded GPU.
 pub fn processors() -> impl Iterator<Item = &'static str> {
     BOARDS.iter().map(|board| board.processor)
 }
@@ -130,19 +133,17 @@ pub enum TopologyError {
 /// Largest number of GPUs in a machine.
 pub const MAX_GPUS: usize = 16;
 
-/// A GPU.
+/// A GPU of the machine.
 #[derive(Debug)]
 pub struct Gpu {
-    /// What it is sold as.
     pub board: &'static Board,
-    /// What it executes.
     pub target: Target,
-    /// Compute units.
+    /// Number of compute units.
     pub units: u32,
 }
 
 impl Gpu {
-    fn of(target: &Target) -> Result<Gpu, TopologyError> {
+    fn new(target: &Target) -> Result<Gpu, TopologyError> {
         let board = BOARDS.iter().find(|board| board.processor == target.processor());
         let (Some(board), Some(units)) = (board, target.compute_units()) else {
             let supported = processors().collect();
@@ -152,30 +153,30 @@ impl Gpu {
     }
 }
 
-/// The machine: a host and some GPUs.
+/// Topology of a machine: a host and its GPUs.
 pub struct Topology {
-    /// From node 1 on.
+    /// From node 1.
     gpus: Vec<Gpu>,
 }
 
 impl Topology {
-    /// A machine with these GPUs.
+    /// Creates the topology of a machine with GPUs of these targets.
     ///
     /// # Errors
     /// [`TopologyError`] for an unsupported GPU or number of GPUs.
-    pub fn of(targets: &[Target]) -> Result<Topology, TopologyError> {
+    pub fn new(targets: &[Target]) -> Result<Topology, TopologyError> {
         if !(1..=MAX_GPUS).contains(&targets.len()) {
             return Err(TopologyError::Count(targets.len()));
         }
-        Ok(Topology { gpus: targets.iter().map(Gpu::of).collect::<Result<_, _>>()? })
+        Ok(Topology { gpus: targets.iter().map(Gpu::new).collect::<Result<_, _>>()? })
     }
 
-    /// Nodes, the host's included.
+    /// Number of nodes, including the host.
     pub fn nodes(&self) -> u32 {
         1 + self.gpus.len() as u32
     }
 
-    /// The GPU of a node; none of the host's, and of those that there are not.
+    /// The GPU of a node; `None` for the host and for nodes that do not exist.
     pub fn gpu(&self, node: u32) -> Option<&Gpu> {
         self.gpus.get((node as usize).checked_sub(1)?)
     }

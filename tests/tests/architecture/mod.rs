@@ -132,7 +132,7 @@ const OPENING: [&str; 7] = [
 
 /// Files in which something else is opened than what users, or strangers, have written.
 const OTHERS: [(&str, &str); 3] = [
-    ("hal/kfd/src/ioctl/share.rs", "a file of another process, found by its number"),
+    ("hal/kfd/src/ioctl/ipc.rs", "a file of another process, found by its number"),
     ("campaigns/src/commands/doctor.rs", "the driver, to see whether it is there"),
     ("campaigns/src/application/scratch.rs", "copies what a walk found to be regular files"),
 ];

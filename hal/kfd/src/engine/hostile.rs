@@ -1,23 +1,35 @@
-//! What GPU code can do to the engines: queues, packets, signals, descriptors and code with
-//! anything in them. The engines must not crash, fail, or write where the GPU may not: around and
-//! between what is mapped for it lie canaries.
+//! Fuzzing of the engines with everything that GPU code can write: random queues, packets, signals,
+//! descriptors and code. The engines must not crash, fail, or write to memory that the GPU may not
+//! access: canaries lie around and between the GPU's pages.
 
-use super::*;
-use crate::map::tests::{ALIAS, give, unchecked_place};
-use crate::queue::{Pointers, QueueKind, Ring};
-use flipwave_sim::{Execution, Unobserved};
+use super::compute::ComputeEngine;
+use super::copies::CopyEngine;
+use crate::aql;
+use crate::dispatch::{DispatchDriver, KernelDispatch};
+use crate::events::ResetMode;
+use crate::machine::Machine;
+use crate::map::GpuAddress;
+use crate::map::tests::{ALIAS, SKIP_CHECKS, map_page, unchecked_pointer};
+use crate::memory::PAGE;
+use crate::queue::{Pointers, Queue, QueueKind, Ring};
+use flipwave_device::{DeviceError, KernelPacket};
+use flipwave_sim::{EmbeddedGpu, Execution, Progress, Unobserved};
 use std::os::unix::process::ExitStatusExt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
-const PAGE: u64 = 4096;
 const CANARY: u8 = 0xc5;
-/// Turns of an episode, which is a function of its number.
-const TURNS: u32 = 400;
-/// Wave instructions of a dispatch.
+/// Steps of an episode. An episode is a function of its number.
+const STEPS: u32 = 400;
+/// Largest number of wave instructions of a dispatch.
 const LIMIT: u64 = 500;
+/// Node of the GPU.
 const NODE: u32 = 1;
+/// Packet type of a kernel dispatch.
+const KERNEL: u64 = KernelPacket::TYPE as u64;
 
 /// SplitMix64 (Steele, Lea and Flood, 2014).
 struct Random(u64);
@@ -44,74 +56,75 @@ impl Random {
     }
 }
 
-/// Pages of the process, of which some are the GPU's. They are given back when it is dropped.
-struct Host {
+/// Pages of the process, some of which the GPU may access. They are unmapped on drop.
+struct Pages {
     start: u64,
 }
 
-impl Host {
-    const PAGES: u64 = 64;
+impl Pages {
+    const COUNT: u64 = 64;
 
-    fn new() -> Host {
-        let (length, access) = ((Host::PAGES * PAGE) as usize, libc::PROT_READ | libc::PROT_WRITE);
+    fn new() -> Pages {
+        let (length, access) = ((Pages::COUNT * PAGE) as usize, libc::PROT_READ | libc::PROT_WRITE);
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         // SAFETY: new memory, which replaces none.
-        let place = unsafe { libc::mmap(std::ptr::null_mut(), length, access, flags, -1, 0) };
-        assert_ne!(place, libc::MAP_FAILED);
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), length, access, flags, -1, 0) };
+        assert_ne!(start, libc::MAP_FAILED);
         // SAFETY: just mapped.
-        unsafe { place.cast::<u8>().write_bytes(CANARY, length) };
-        Host { start: place as u64 }
+        unsafe { start.cast::<u8>().write_bytes(CANARY, length) };
+        Pages { start: start as u64 }
     }
 
-    fn page(&self, number: u64) -> u64 {
+    fn address(&self, number: u64) -> u64 {
         self.start + number * PAGE
     }
 
-    /// The first byte of a page that is no canary any more.
-    fn damage(&self, page: u64) -> Option<u64> {
-        let start = self.page(page);
-        // SAFETY: a page of ours, which nobody writes if all is well.
+    /// Address of the first overwritten canary of a page.
+    fn overwritten(&self, page: u64) -> Option<u64> {
+        let start = self.address(page);
+        // SAFETY: a mapped page, which nobody writes unless the test fails.
         let bytes = unsafe { std::slice::from_raw_parts(start as *const u8, PAGE as usize) };
         let offset = bytes.iter().position(|byte| *byte != CANARY)?;
         Some(start + offset as u64)
     }
 
     fn protect(&self, page: u64, access: libc::c_int) {
-        // SAFETY: a page of ours, which no GPU has.
-        let result = unsafe { libc::mprotect(self.page(page) as *mut _, PAGE as usize, access) };
+        // SAFETY: a mapped page that no GPU may access.
+        let result = unsafe { libc::mprotect(self.address(page) as *mut _, PAGE as usize, access) };
         assert_eq!(result, 0);
     }
 }
 
-impl Drop for Host {
+impl Drop for Pages {
     fn drop(&mut self) {
         // SAFETY: mapped by `new`; the engines are gone.
-        unsafe { libc::munmap(self.start as *mut _, (Host::PAGES * PAGE) as usize) };
+        unsafe { libc::munmap(self.start as *mut _, (Pages::COUNT * PAGE) as usize) };
     }
 }
 
-/// Pages by what is in them: those of the GPU; all others are canaries.
+// Numbers of the pages that the GPU may access. All other pages are canaries.
+/// Rings of the compute queue and of the SDMA queue.
 const RINGS: [u64; 2] = [4, 6];
 const QUEUES: u64 = 9;
 const SIGNALS: [u64; 2] = [12, 13];
-/// Where in their page the indices of the queue for copies are.
+/// Offsets of the indices of the SDMA queue in the page of queues.
 const SDMA_POINTERS: [u64; 2] = [512, 520];
 const DESCRIPTORS: u64 = 16;
 const CODE: u64 = 20;
 const DATA: [u64; 3] = [28, 29, 40];
-/// Comes and goes while the engines work.
-const FLEETING: u64 = 50;
+/// A page that is mapped and unmapped while the engines work.
+const VOLATILE: u64 = 50;
 
-/// All pages of the GPU that stay.
+/// All pages that stay mapped for the GPU.
 fn mapped_pages() -> impl Iterator<Item = u64> {
     let single = [QUEUES, DESCRIPTORS, CODE];
     RINGS.into_iter().chain(single).chain(SIGNALS).chain(DATA)
 }
 
-/// Runs a dispatch for a while.
-struct Short;
+/// Runs each dispatch up to [`LIMIT`].
+struct ShortRuns;
 
-impl Driver for Short {
+impl DispatchDriver for ShortRuns {
     fn advance(
         &mut self,
         gpu: &mut EmbeddedGpu,
@@ -126,71 +139,72 @@ impl Driver for Short {
     }
 }
 
-struct World {
+/// A machine whose engines are called by the test.
+struct Fuzzer {
     random: Random,
     machine: Arc<Machine>,
-    compute: Compute,
-    copies: Arc<Copies>,
+    compute: ComputeEngine,
+    copies: Arc<CopyEngine>,
     queues: Vec<Arc<Queue>>,
-    // After what works with it.
-    host: Host,
+    // Dropped after the engines, which access it.
+    pages: Pages,
 }
 
-/// Random code has instructions, too, that the embedded GPU does not execute yet or that are not
-/// decoded, and says so.
+/// Panics, except for instructions that the embedded GPU does not support or decode: random code
+/// has some.
 fn fail(error: &DeviceError) {
     let error = error.to_string();
     if ["gap of the embedded GPU", "not decoded"].iter().any(|gap| error.contains(gap)) {
         return;
     }
-    panic!("GPU code made the tool fail: {error}");
+    panic!("an engine failed: {error}");
 }
 
-impl World {
-    fn new(episode: u64) -> World {
+impl Fuzzer {
+    fn new(episode: u64) -> Fuzzer {
         let target = ["gfx90a", "gfx1030", "gfx906"][episode as usize % 3];
         let target = target.parse().expect("a target");
-        let (machine, devices) = Machine::idle(&[target], None).expect("a machine");
-        let host = Host::new();
+        let (machine, devices) = Machine::without_engines(&[target], None).expect("a machine");
+        let pages = Pages::new();
         machine.with_memory(|memory| {
-            mapped_pages().for_each(|page| give(memory, host.page(page)));
+            mapped_pages().for_each(|page| map_page(memory, pages.address(page)));
         });
-        let copies = Arc::new(Copies::new(&machine));
-        let compute = Compute::new(&machine, &copies, devices, Box::new(Short), fail);
+        let copies = Arc::new(CopyEngine::new(&machine));
+        let compute = ComputeEngine::new(&machine, &copies, devices, Box::new(ShortRuns), fail);
         let random = Random(episode);
-        let mut world = World { random, machine, compute, copies, queues: Vec::new(), host };
-        world.compute.apply_changes().expect("mapped");
+        let mut fuzzer = Fuzzer { random, machine, compute, copies, queues: Vec::new(), pages };
+        fuzzer.compute.apply_changes().expect("mapped");
         for _ in 0..8 {
-            world.machine.events.create(0, false, false).expect("an event");
+            fuzzer.machine.events.create(0, ResetMode::Auto).expect("an event");
         }
-        world
+        fuzzer
     }
 
-    /// Where the GPU has a page, or would have.
+    /// GPU address of a page, whether it is mapped for the GPU or not.
     fn gpu(&self, page: u64) -> u64 {
-        ALIAS | self.host.page(page)
+        ALIAS | self.pages.address(page)
     }
 
-    /// An address as hostile code would choose it.
+    /// A random address: valid, near a boundary, unmapped, or any number.
     fn address(&mut self) -> u64 {
         let pages: Vec<u64> = mapped_pages().collect();
-        let own = self.random.pick(&pages);
+        let mapped = self.random.pick(&pages);
         let align = self.random.pick(&[64, 64, 8, 8, 4, 1]);
         let offset = self.random.below(PAGE) / align * align;
-        let stray = self.random.below(Host::PAGES);
+        let any = self.random.below(Pages::COUNT);
         match self.random.below(100) {
-            0..55 => self.gpu(own) + offset,
-            55..65 => (self.gpu(own) + PAGE).wrapping_sub(self.random.below(72)),
-            65..75 => self.gpu(stray) + offset,
-            75..85 => self.host.page(stray) + offset,
-            85..90 => self.gpu(FLEETING) + offset,
+            0..55 => self.gpu(mapped) + offset,
+            55..65 => (self.gpu(mapped) + PAGE).wrapping_sub(self.random.below(72)),
+            65..75 => self.gpu(any) + offset,
+            75..85 => self.pages.address(any) + offset,
+            85..90 => self.gpu(VOLATILE) + offset,
             90..93 => self.random.below(PAGE),
             93..96 => u64::MAX - self.random.below(PAGE),
             _ => self.random.word(),
         }
     }
 
-    /// A word that may be an address, a small number or anything.
+    /// A random word: an address, a small number, or any number.
     fn word(&mut self) -> u64 {
         match self.random.below(10) {
             0..5 => self.address(),
@@ -200,19 +214,19 @@ impl World {
     }
 
     fn put(&self, gpu: u64, word: u64) {
-        let place = unchecked_place(GpuAddress(gpu)).cast::<u64>();
-        // SAFETY: in a page of the host's that the GPU may access.
-        unsafe { AtomicU64::from_ptr(place) }.store(word, Ordering::Release);
+        let pointer = unchecked_pointer(GpuAddress(gpu)).cast::<u64>();
+        // SAFETY: in a page that the GPU may access.
+        unsafe { AtomicU64::from_ptr(pointer) }.store(word, Ordering::Release);
     }
 
-    /// A queue with places of its own, made as the runtime would make it.
-    fn queue(&mut self, kind: QueueKind) -> Arc<Queue> {
-        let structure = self.gpu(QUEUES);
+    /// Creates a queue as the runtime does.
+    fn create_queue(&mut self, kind: QueueKind) -> Arc<Queue> {
+        let page = self.gpu(QUEUES);
         let (ring, [read, write]) = match kind {
             QueueKind::Compute => (RINGS[0], [128, 56]),
             QueueKind::Sdma => (RINGS[1], SDMA_POINTERS),
         };
-        let [read, write] = [read, write].map(|offset| GpuAddress(structure + offset));
+        let [read, write] = [read, write].map(|offset| GpuAddress(page + offset));
         let (pointers, map) = (Pointers { read, write }, self.machine.map());
         let ring = Ring::new(self.gpu(ring), PAGE).expect("a ring");
         let make = |id| Queue::new(id, NODE, kind, ring, pointers, map);
@@ -221,11 +235,9 @@ impl World {
         queue
     }
 
-    fn drop_queues(&mut self) {
+    fn remove_queues(&mut self) {
         for queue in std::mem::take(&mut self.queues) {
-            let id = queue.id;
-            drop(queue);
-            self.machine.remove_queue(id);
+            self.machine.remove_queue(queue.id);
         }
     }
 
@@ -275,7 +287,7 @@ impl World {
         for slot in 0..PAGE / 64 {
             let packet = ring + 64 * slot;
             let kind = match self.random.below(100) {
-                0..40 => KernelPacketType::KERNEL,
+                0..40 => KERNEL,
                 40..55 => 3,
                 55..70 => 5,
                 70..85 => 2 << 16,
@@ -285,7 +297,7 @@ impl World {
             let sizes = [1, 64, 64, 1024, 0, 65535].map(|size: u64| size);
             let dimensions = self.random.below(4) << 16;
             let workgroup = self.random.pick(&sizes) << 32 | self.random.pick(&[1, 1, 2]) << 48;
-            let is_kernel = kind == KernelPacketType::KERNEL;
+            let is_kernel = kind == KERNEL;
             let first = if is_kernel { kind | dimensions | workgroup } else { kind };
             self.put(packet, first);
             for index in 1..8 {
@@ -303,7 +315,7 @@ impl World {
                 self.put(packet + 32, kernel);
             }
         }
-        let structure = queue.structure().0;
+        let structure = queue.amd_queue().0;
         let read = match self.random.below(20) {
             0 => self.random.word(),
             1 => u64::MAX,
@@ -321,17 +333,17 @@ impl World {
 
     fn fill_sdma(&mut self, queue: &Queue) {
         let ring = self.gpu(RINGS[1]);
-        let [read_place, write_place] = SDMA_POINTERS.map(|offset| self.gpu(QUEUES) + offset);
+        let [read_index, write_index] = SDMA_POINTERS.map(|offset| self.gpu(QUEUES) + offset);
         if self.random.chance(5) {
             let word = self.random.word();
-            self.put(read_place, word);
+            self.put(read_index, word);
         }
-        let mut at = queue.read(&queue.view()).expect("the GPU's");
+        let mut end = queue.read_index(&queue.view()).expect("an accessible index");
         let mut put = |word: u32| {
-            let place = unchecked_place(GpuAddress(ring + at % PAGE / 4 * 4)).cast::<u32>();
+            let pointer = unchecked_pointer(GpuAddress(ring + end % PAGE / 4 * 4)).cast::<u32>();
             // SAFETY: in the ring.
-            unsafe { place.write_unaligned(word) };
-            at = at.wrapping_add(4);
+            unsafe { pointer.write_unaligned(word) };
+            end = end.wrapping_add(4);
         };
         for _ in 0..8 {
             let [from, to] = [self.address(), self.address()];
@@ -342,7 +354,7 @@ impl World {
             let packet: Vec<u32> = match self.random.below(11) {
                 0 | 1 => vec![1, bytes - 1, 0, a, b, c, d],
                 2 => {
-                    // Some rows and slices, with small pitches, so that they may all be there.
+                    // Few rows and slices, and small pitches, so that all of them may be mapped.
                     let small = self.random.below(4) as u32;
                     let offset = value & 0x0007_0007;
                     let pitch = (mask & 0x1f) << 13 | value >> 28 & 1;
@@ -362,43 +374,44 @@ impl World {
             };
             packet.into_iter().for_each(&mut put);
         }
-        let written = if self.random.chance(5) { self.random.word() } else { at };
-        self.put(write_place, written);
+        let written = if self.random.chance(5) { self.random.word() } else { end };
+        self.put(write_index, written);
     }
 
-    fn turn(&mut self) {
+    fn step(&mut self) {
         let random = self.random.below(8);
-        if random == 0 || self.queues.iter().any(|queue| queue.is_over()) {
-            self.drop_queues();
+        if random == 0 || self.queues.iter().any(|queue| queue.is_closed()) {
+            self.remove_queues();
         }
         if self.queues.is_empty() {
             self.fill_signals();
             self.fill_code();
-            let compute = self.queue(QueueKind::Compute);
+            let compute = self.create_queue(QueueKind::Compute);
             self.fill_compute(&compute);
-            let sdma = self.queue(QueueKind::Sdma);
+            let sdma = self.create_queue(QueueKind::Sdma);
             self.fill_sdma(&sdma);
         }
         if self.random.chance(50) {
             let page = self.random.pick(&[RINGS[0], RINGS[1], QUEUES, DESCRIPTORS, SIGNALS[0]]);
-            let (place, word) = (self.gpu(page) + 8 * self.random.below(PAGE / 8), self.word());
-            self.put(place, word);
+            let (address, word) = (self.gpu(page) + 8 * self.random.below(PAGE / 8), self.word());
+            self.put(address, word);
         }
         self.copies.advance();
         self.compute.advance();
     }
 
-    /// The first byte that something was written to though it is not the GPU's.
-    fn damage(&self) -> Option<u64> {
-        let own: Vec<u64> = mapped_pages().chain([FLEETING]).collect();
-        (0..Host::PAGES).filter(|page| !own.contains(page)).find_map(|page| self.host.damage(page))
+    /// Address of the first overwritten canary.
+    fn overwritten(&self) -> Option<u64> {
+        let writable: Vec<u64> = mapped_pages().chain([VOLATILE]).collect();
+        let mut canaries = (0..Pages::COUNT).filter(|page| !writable.contains(page));
+        canaries.find_map(|page| self.pages.overwritten(page))
     }
 
-    /// Has the engines work for a while; `Err` with what is damaged.
+    /// Runs an episode; `Err` with the address of an overwritten canary.
     fn episode(&mut self) -> Result<(), u64> {
-        for _ in 0..TURNS {
-            self.turn();
-            if let Some(address) = self.damage() {
+        for _ in 0..STEPS {
+            self.step();
+            if let Some(address) = self.overwritten() {
                 return Err(address);
             }
         }
@@ -406,41 +419,35 @@ impl World {
     }
 }
 
-struct KernelPacketType;
-
-impl KernelPacketType {
-    const KERNEL: u64 = flipwave_device::KernelPacket::TYPE as u64;
-}
-
-/// An episode, during which another thread gives memory to the GPU and takes it away: what is given
-/// back to the system then would end the process if anything still touched it.
+/// Runs an episode, during which another thread maps and unmaps a page for the GPU. While unmapped,
+/// the page is inaccessible: a late access would crash.
 fn run(episode: u64) {
-    let mut world = World::new(episode);
-    let (machine, is_over) = (Arc::clone(&world.machine), AtomicBool::new(false));
-    let start = world.host.start;
+    let mut fuzzer = Fuzzer::new(episode);
+    let (machine, is_over) = (Arc::clone(&fuzzer.machine), AtomicBool::new(false));
+    let start = fuzzer.pages.start;
     std::thread::scope(|scope| {
-        let coming_and_going = scope.spawn(|| {
-            let host = std::mem::ManuallyDrop::new(Host { start });
+        let mapper = scope.spawn(|| {
+            let pages = std::mem::ManuallyDrop::new(Pages { start });
             while !is_over.load(Ordering::Acquire) {
-                machine.with_memory(|memory| give(memory, host.page(FLEETING)));
+                machine.with_memory(|memory| map_page(memory, pages.address(VOLATILE)));
                 std::thread::sleep(Duration::from_micros(200));
-                let address = ALIAS | host.page(FLEETING);
-                machine.with_memory(|memory| memory.blocks.remove(&address)).expect("given");
-                host.protect(FLEETING, libc::PROT_NONE);
+                let address = ALIAS | pages.address(VOLATILE);
+                machine.with_memory(|memory| memory.blocks.remove(&address)).expect("mapped");
+                pages.protect(VOLATILE, libc::PROT_NONE);
                 std::thread::sleep(Duration::from_micros(50));
-                host.protect(FLEETING, libc::PROT_READ | libc::PROT_WRITE);
+                pages.protect(VOLATILE, libc::PROT_READ | libc::PROT_WRITE);
             }
         });
-        let result = catch_unwind(AssertUnwindSafe(|| world.episode()));
+        let result = catch_unwind(AssertUnwindSafe(|| fuzzer.episode()));
         is_over.store(true, Ordering::Release);
-        while !coming_and_going.is_finished() {
-            world.compute.apply_changes().expect("applied");
+        while !mapper.is_finished() {
+            fuzzer.compute.apply_changes().expect("applied");
             std::thread::yield_now();
         }
         match result {
             Ok(Ok(())) => {}
             Ok(Err(address)) => {
-                panic!("episode {episode}: {address:#x} was written to, which is not the GPU's");
+                panic!("episode {episode}: a canary was overwritten at {address:#x}");
             }
             Err(panic) => {
                 eprintln!("episode {episode}");
@@ -448,17 +455,17 @@ fn run(episode: u64) {
             }
         }
     });
-    world.drop_queues();
+    fuzzer.remove_queues();
 }
 
-/// In this episode the write pointer of a queue of copies becomes a random number.
+/// In this episode the write index of the SDMA queue becomes a random number.
 #[test]
-fn a_queue_of_copies_that_says_more_than_it_holds_is_stopped() {
+fn an_sdma_queue_with_a_corrupted_write_index_is_stopped() {
     run(83);
 }
 
-/// For as many seconds as FLIPWAVE_FUZZ_SECONDS says from episode FLIPWAVE_FUZZ_EPISODE on, or a
-/// few episodes; `make fuzz-queues` runs it for ten minutes.
+/// Runs a few episodes, or episodes for FLIPWAVE_FUZZ_SECONDS seconds, from number
+/// FLIPWAVE_FUZZ_EPISODE. `make fuzz-queues` runs it for ten minutes.
 #[test]
 fn hostile_queues_neither_crash_the_engines_nor_make_them_write_elsewhere() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
@@ -469,30 +476,31 @@ fn hostile_queues_neither_crash_the_engines_nor_make_them_write_elsewhere() {
     let clock = Instant::now();
     let mut episode = first;
     while clock.elapsed() < Duration::from_secs(seconds) {
-        // Where it crashes, this is what to begin with.
+        // After a crash, the last number is the episode to debug.
         eprint!("\repisode {episode}");
         run(episode);
         episode += 1;
     }
-    let turns = (episode - first) * u64::from(TURNS);
-    eprintln!("\r{} episodes, {turns} turns, {} s", episode - first, clock.elapsed().as_secs());
+    let steps = (episode - first) * u64::from(STEPS);
+    eprintln!("\r{} episodes, {steps} steps, {} s", episode - first, clock.elapsed().as_secs());
 }
 
-/// Records its calls, runs nothing, and has a packet changed while it is made ready.
-struct Noting {
+/// Records its calls and executes nothing.
+struct RecordingDriver {
     calls: Arc<Mutex<Vec<&'static str>>>,
-    /// Where a word is written, if one is.
-    changed: Option<u64>,
-    /// Time that each slice of the dispatch takes.
+    /// GPU address of a word that is overwritten while a dispatch is prepared.
+    overwrites: Option<u64>,
+    /// Time that each slice of a dispatch takes.
     slice: Duration,
 }
 
-impl Driver for Noting {
+impl DispatchDriver for RecordingDriver {
     fn begin(&mut self, _: &Machine, _: &KernelDispatch) -> Result<(), DeviceError> {
         self.calls.lock().unwrap().push("begin");
-        if let Some(place) = self.changed {
-            // SAFETY: in a page of the host's that the GPU may access.
-            unsafe { unchecked_place(GpuAddress(place)).cast::<u64>().write_volatile(0x1000) };
+        if let Some(address) = self.overwrites {
+            let pointer = unchecked_pointer(GpuAddress(address)).cast::<u64>();
+            // SAFETY: in a page that the GPU may access.
+            unsafe { pointer.write_volatile(0x1000) };
         }
         Ok(())
     }
@@ -512,21 +520,21 @@ impl Driver for Noting {
     }
 }
 
-impl World {
+impl Fuzzer {
     /// Creates a queue with the packet of a kernel.
-    fn queue_with_kernel(&mut self) -> Arc<Queue> {
-        let queue = self.queue(QueueKind::Compute);
+    fn create_queue_with_kernel(&mut self) -> Arc<Queue> {
+        let queue = self.create_queue(QueueKind::Compute);
         let (ring, descriptor) = (self.gpu(RINGS[0]), self.gpu(DESCRIPTORS));
         for offset in (0..64).step_by(8) {
             self.put(ring + offset, 0);
             self.put(descriptor + offset, 0);
         }
         self.put(descriptor + 16, self.gpu(CODE).wrapping_sub(descriptor));
-        self.put(ring, KernelPacketType::KERNEL | 1 << 16 | 64 << 32 | 1 << 48);
+        self.put(ring, KERNEL | 1 << 16 | 64 << 32 | 1 << 48);
         self.put(ring + 8, 1 | 64 << 32);
         self.put(ring + 16, 1 | 1 << 32);
         self.put(ring + 32, descriptor);
-        let structure = queue.structure().0;
+        let structure = queue.amd_queue().0;
         self.put(structure + 128, 0);
         self.put(structure + 56, 1);
         self.put(structure + 192, 0);
@@ -535,31 +543,32 @@ impl World {
 }
 
 #[test]
-fn a_driver_learns_that_a_dispatch_has_no_end() {
-    for is_changed in [false, true] {
-        let mut world = World::new(0);
-        let queue = world.queue_with_kernel();
+fn a_dispatch_without_an_end_is_abandoned() {
+    for is_overwritten in [false, true] {
+        let mut fuzzer = Fuzzer::new(0);
+        let queue = fuzzer.create_queue_with_kernel();
         let calls = Arc::<Mutex<Vec<&'static str>>>::default();
-        let changed = is_changed.then_some(world.gpu(RINGS[0]) + 32);
+        let overwrites = is_overwritten.then_some(fuzzer.gpu(RINGS[0]) + 32);
         let slice = Duration::ZERO;
-        world.compute.driver = Box::new(Noting { calls: Arc::clone(&calls), changed, slice });
+        let driver = RecordingDriver { calls: Arc::clone(&calls), overwrites, slice };
+        fuzzer.compute.driver = Box::new(driver);
         let packet = aql::next(&queue).expect("a packet");
         queue.destroy();
-        world.compute.take(&queue, &packet).expect("no failure");
-        assert_eq!(*calls.lock().unwrap(), ["begin", "abandon"], "changed: {is_changed}");
+        fuzzer.compute.execute(&queue, &packet).expect("no failure");
+        assert_eq!(*calls.lock().unwrap(), ["begin", "abandon"], "{is_overwritten}");
     }
 }
 
 #[test]
 fn removing_a_queue_waits_until_its_kernel_is_abandoned() {
-    let mut world = World::new(0);
-    let queue = world.queue_with_kernel();
+    let mut fuzzer = Fuzzer::new(0);
+    let queue = fuzzer.create_queue_with_kernel();
     let calls = Arc::<Mutex<Vec<&'static str>>>::default();
     let slice = Duration::from_millis(50);
-    let driver = Noting { calls: Arc::clone(&calls), changed: None, slice };
-    world.compute.driver = Box::new(driver);
-    let machine = Arc::clone(&world.machine);
-    let compute = &mut world.compute;
+    let driver = RecordingDriver { calls: Arc::clone(&calls), overwrites: None, slice };
+    fuzzer.compute.driver = Box::new(driver);
+    let machine = Arc::clone(&fuzzer.machine);
+    let compute = &mut fuzzer.compute;
     std::thread::scope(|scope| {
         let engine = scope.spawn(move || compute.advance());
         while calls.lock().unwrap().is_empty() {
@@ -572,30 +581,30 @@ fn removing_a_queue_waits_until_its_kernel_is_abandoned() {
     });
     assert_eq!(*calls.lock().unwrap(), ["begin", "abandon", "removed"]);
     assert!(!machine.remove_queue(queue.id), "the queue is gone");
-    assert!(!world.compute.advance(), "nothing is left to execute");
+    assert!(!fuzzer.compute.advance(), "nothing is left to execute");
 }
 
-/// The variable that makes a process check nothing.
+/// Environment variable that disables the checks of addresses in a test process.
 const UNCHECKED: &str = "FLIPWAVE_TEST_UNCHECKED";
 
-/// Not a test: what the test below runs in a process of its own as a negative control.
+/// Not a test: runs in its own process as the negative control below.
 #[test]
 #[ignore = "another test runs it, and it crashes"]
 fn unchecked() {
     if std::env::var_os(UNCHECKED).is_none() {
         return;
     }
-    crate::map::tests::CHECKS_NOTHING.store(true, Ordering::Relaxed);
+    SKIP_CHECKS.store(true, Ordering::Relaxed);
     (0..30).for_each(run);
 }
 
 #[test]
-fn hostile_queues_are_found_out_where_addresses_are_not_checked() {
+fn hostile_queues_crash_the_engines_if_addresses_are_not_checked() {
     let program = std::env::current_exe().expect("this test");
     let mut child = Command::new(program);
     child.args(["--exact", "--ignored", "engine::hostile::unchecked"]).env(UNCHECKED, "1");
     let output = child.output().expect("it runs");
     let text = String::from_utf8_lossy(&output.stdout);
-    let is_found = output.status.signal().is_some() || text.contains("was written to");
+    let is_found = output.status.signal().is_some() || text.contains("was overwritten");
     assert!(text.contains("running 1 test") && is_found, "{:?}\n{text}", output.status);
 }

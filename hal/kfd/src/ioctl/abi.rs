@@ -1,19 +1,16 @@
-//! Arguments of the kernel driver's calls (`linux/kfd_ioctl.h`). Fields have the header's meaning and
-//! units. A program may have been built with an older header or a newer one: arguments grow at their
-//! end, and what it does not have is 0.
+//! Arguments of the calls on `/dev/kfd` (`linux/kfd_ioctl.h`). Fields have the header's names,
+//! meaning and units. A program may have been built with an older or a newer header: arguments grow
+//! at their end, and fields that the program does not have are 0.
 
-#![allow(
-    non_snake_case,
-    reason = "fields have the names of the header, by which a test finds them there"
-)]
+#![allow(non_snake_case, reason = "a test finds fields in the header by their names")]
 
-/// A structure that the kernel's header defines: plain numbers, any of which may have any value.
+/// A structure of plain numbers that a kernel header defines.
 ///
 /// # Safety
-/// All bits of the type may have any value, and none is padding.
+/// Every bit pattern is a valid value, and the type has no padding.
 pub unsafe trait Plain: Copy {}
 
-/// Declares structures of the header, each by its name there.
+/// Declares structures with their names in the header.
 macro_rules! structures {
     ($($(#[$about:meta])* $name:ident = $header:literal { $($field:ident: $type:ty,)* })*) => {
         $(
@@ -25,12 +22,13 @@ macro_rules! structures {
                 $(pub $field: $type,)*
             }
 
-            // SAFETY: numbers, and structures of numbers, without gaps: their sizes add up.
+            // SAFETY: numbers, and structures of numbers. The sizes add up, so that there is no
+            // padding.
             unsafe impl Plain for $name {}
             const _: () = assert!(size_of::<$name>() == 0 $(+ size_of::<$type>())*);
         )*
 
-        /// All fields: structure, name, offset, bytes.
+        /// All fields: structure, name, offset, size in bytes.
         #[cfg(test)]
         pub fn fields() -> Vec<(&'static str, &'static str, usize, usize)> {
             vec![
@@ -47,13 +45,13 @@ macro_rules! structures {
 pub(super) use structures;
 
 structures! {
-    /// Which interface the driver has.
+    /// Version of the driver interface.
     GetVersion = "kfd_ioctl_get_version_args" {
         major_version: u32,
         minor_version: u32,
     }
 
-    /// A new queue.
+    /// Creation of a queue.
     CreateQueue = "kfd_ioctl_create_queue_args" {
         ring_base_address: u64,
         write_pointer_address: u64,
@@ -72,13 +70,13 @@ structures! {
         ctl_stack_size: u32,
     }
 
-    /// A queue that is given up.
+    /// Destruction of a queue.
     DestroyQueue = "kfd_ioctl_destroy_queue_args" {
         queue_id: u32,
         pad: u32,
     }
 
-    /// A queue that is changed.
+    /// Change of a queue.
     UpdateQueue = "kfd_ioctl_update_queue_args" {
         ring_base_address: u64,
         queue_id: u32,
@@ -87,14 +85,14 @@ structures! {
         queue_priority: u32,
     }
 
-    /// The compute units that a queue may use.
+    /// Compute units that a queue may use.
     SetCuMask = "kfd_ioctl_set_cu_mask_args" {
         queue_id: u32,
         num_cu_mask: u32,
         cu_mask_ptr: u64,
     }
 
-    /// A queue that gets resources of global wave sync.
+    /// Allocation of global wave sync (GWS) resources for a queue.
     AllocQueueGws = "kfd_ioctl_alloc_queue_gws_args" {
         queue_id: u32,
         num_gws: u32,
@@ -102,14 +100,14 @@ structures! {
         pad: u32,
     }
 
-    /// How much memory of a GPU is left.
+    /// Unused memory of a GPU.
     GetAvailableMemory = "kfd_ioctl_get_available_memory_args" {
         available: u64,
         gpu_id: u32,
         pad: u32,
     }
 
-    /// Clocks, as they are now.
+    /// Current values of the clocks.
     GetClockCounters = "kfd_ioctl_get_clock_counters_args" {
         gpu_clock_counter: u64,
         cpu_clock_counter: u64,
@@ -119,7 +117,7 @@ structures! {
         pad: u32,
     }
 
-    /// Where a GPU has which kind of memory.
+    /// Address ranges of a GPU's memory types.
     ProcessDeviceApertures = "kfd_process_device_apertures" {
         lds_base: u64,
         lds_limit: u64,
@@ -131,14 +129,14 @@ structures! {
         pad: u32,
     }
 
-    /// The same of all GPUs.
+    /// Apertures of all GPUs.
     GetProcessAperturesNew = "kfd_ioctl_get_process_apertures_new_args" {
         kfd_process_device_apertures_ptr: u64,
         num_of_nodes: u32,
         pad: u32,
     }
 
-    /// A new event.
+    /// Creation of an event.
     CreateEvent = "kfd_ioctl_create_event_args" {
         event_page_offset: u64,
         event_trigger_data: u32,
@@ -149,26 +147,26 @@ structures! {
         event_slot_index: u32,
     }
 
-    /// An event that is given up.
+    /// Destruction of an event.
     DestroyEvent = "kfd_ioctl_destroy_event_args" {
         event_id: u32,
         pad: u32,
     }
 
-    /// An event that happens.
+    /// Signaling of an event.
     SetEvent = "kfd_ioctl_set_event_args" {
         event_id: u32,
         pad: u32,
     }
 
-    /// An event that has not happened.
+    /// Reset of an event.
     ResetEvent = "kfd_ioctl_reset_event_args" {
         event_id: u32,
         pad: u32,
     }
 
-    /// An event that is waited for. The first words are a union: what is known of a fault, or in the
-    /// first two how often a signal has happened.
+    /// An event to wait for. The first words are a union: the data of a memory fault, or the age of
+    /// a signal event in the first two words.
     EventData = "kfd_event_data" {
         memory_exception_data: MemoryException,
         kfd_event_data_ext: u64,
@@ -176,7 +174,7 @@ structures! {
         pad: u32,
     }
 
-    /// An access to memory that a GPU must not make.
+    /// An access to memory that a GPU may not make.
     MemoryException = "kfd_hsa_memory_exception_data" {
         failure: MemoryFailure,
         va: u64,
@@ -184,7 +182,7 @@ structures! {
         ErrorType: u32,
     }
 
-    /// Why it must not.
+    /// Reason of a memory fault.
     MemoryFailure = "kfd_memory_exception_failure" {
         NotPresent: u32,
         ReadOnly: u32,
@@ -192,7 +190,7 @@ structures! {
         imprecise: u32,
     }
 
-    /// Events that are waited for.
+    /// Wait for events.
     WaitEvents = "kfd_ioctl_wait_events_args" {
         events_ptr: u64,
         num_events: u32,
@@ -201,7 +199,7 @@ structures! {
         wait_result: u32,
     }
 
-    /// How graphics memory is laid out.
+    /// Tiling of graphics memory.
     GetTileConfig = "kfd_ioctl_get_tile_config_args" {
         tile_config_ptr: u64,
         macro_tile_config_ptr: u64,
@@ -213,13 +211,13 @@ structures! {
         num_ranks: u32,
     }
 
-    /// A render node whose memory is the process's.
+    /// Use of a render node's address space by the process.
     AcquireVm = "kfd_ioctl_acquire_vm_args" {
         drm_fd: u32,
         gpu_id: u32,
     }
 
-    /// New memory.
+    /// Allocation of memory.
     AllocMemory = "kfd_ioctl_alloc_memory_of_gpu_args" {
         va_addr: u64,
         size: u64,
@@ -229,12 +227,12 @@ structures! {
         flags: u32,
     }
 
-    /// Memory that is given up.
+    /// Freeing of memory.
     FreeMemory = "kfd_ioctl_free_memory_of_gpu_args" {
         handle: u64,
     }
 
-    /// Memory that GPUs may access from now on, or not any more.
+    /// Mapping of memory for GPUs, or its unmapping.
     MapMemory = "kfd_ioctl_map_memory_to_gpu_args" {
         handle: u64,
         device_ids_array_ptr: u64,
@@ -242,7 +240,7 @@ structures! {
         n_success: u32,
     }
 
-    /// The program's own memory, how GPUs may use it. Attributes follow.
+    /// Attributes of shared virtual memory. The attributes follow the structure.
     Svm = "kfd_ioctl_svm_args" {
         start_addr: u64,
         size: u64,
@@ -250,20 +248,20 @@ structures! {
         nattr: u32,
     }
 
-    /// One of them.
+    /// An attribute of shared virtual memory.
     SvmAttribute = "kfd_ioctl_svm_attribute" {
         r#type: u32,
         value: u32,
     }
 
-    /// Memory that gets a file.
+    /// Export of memory as a dma-buf.
     ExportDmabuf = "kfd_ioctl_export_dmabuf_args" {
         handle: u64,
         flags: u32,
         dmabuf_fd: u32,
     }
 
-    /// What a file is of.
+    /// Description of a dma-buf.
     GetDmabufInfo = "kfd_ioctl_get_dmabuf_info_args" {
         size: u64,
         metadata_ptr: u64,
@@ -273,7 +271,7 @@ structures! {
         dmabuf_fd: u32,
     }
 
-    /// Memory of a file that gets a handle.
+    /// Import of memory from a dma-buf.
     ImportDmabuf = "kfd_ioctl_import_dmabuf_args" {
         va_addr: u64,
         handle: u64,
@@ -281,13 +279,13 @@ structures! {
         dmabuf_fd: u32,
     }
 
-    /// A file that says what happens to a GPU.
+    /// A file descriptor that reports system management events of a GPU.
     SmiEvents = "kfd_ioctl_smi_events_args" {
         gpuid: u32,
         anon_fd: u32,
     }
 
-    /// Memory that other processes get.
+    /// Export of memory to other processes.
     IpcExport = "kfd_ioctl_ipc_export_handle_args" {
         handle: u64,
         share_handle: [u32; 4],
@@ -295,7 +293,7 @@ structures! {
         flags: u32,
     }
 
-    /// Memory of another process.
+    /// Import of memory from another process.
     IpcImport = "kfd_ioctl_ipc_import_handle_args" {
         handle: u64,
         va_addr: u64,
@@ -305,13 +303,13 @@ structures! {
         flags: u32,
     }
 
-    /// Whether GPUs wait for pages that are not there.
+    /// Mode of GPUs to retry after page faults (XNACK).
     SetXnackMode = "kfd_ioctl_set_xnack_mode_args" {
         xnack_enabled: i32,
     }
 }
 
-/// Calls by number, with the names of the header.
+/// Calls and their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Call {
@@ -349,7 +347,7 @@ pub enum Call {
 }
 
 impl Call {
-    /// Each, with its name in the header less `AMDKFD_IOC_`.
+    /// Each call with its name in the header, without `AMDKFD_IOC_`.
     pub const ALL: [(Call, &'static str); 31] = [
         (Call::GetVersion, "GET_VERSION"),
         (Call::CreateQueue, "CREATE_QUEUE"),
@@ -385,7 +383,7 @@ impl Call {
     ];
 
     /// The call with a number.
-    pub fn of(number: u8) -> Option<Call> {
+    pub fn from_number(number: u8) -> Option<Call> {
         Call::ALL.iter().map(|(call, _)| *call).find(|call| *call as u8 == number)
     }
 }

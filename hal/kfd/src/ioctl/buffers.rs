@@ -1,111 +1,115 @@
-//! Memory that has a handle.
+//! Buffers: memory that was allocated or imported by a call on `/dev/kfd`, by handle.
 
 use super::error::Errno;
 use super::gpu::GpuNode;
 use crate::machine::Machine;
 use crate::memory::{Block, PAGE};
-use crate::store::Part;
+use crate::store::Allocation;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What the driver has given handles for.
+/// The buffers of a process.
 #[derive(Default)]
-pub struct Buffers(Mutex<Known>);
+pub struct Buffers(Mutex<BufferTable>);
 
 #[derive(Default)]
-struct Known {
-    all: BTreeMap<u64, Buffer>,
-    last: u64,
+struct BufferTable {
+    by_handle: BTreeMap<u64, Buffer>,
+    last_handle: u64,
 }
 
-/// Memory that has a handle.
+/// A buffer.
 #[derive(Clone)]
 pub struct Buffer {
-    /// Where GPUs have it; 0 for memory that render nodes map.
+    /// Address for GPUs; 0 for memory that render nodes map.
     pub address: u64,
     pub bytes: u64,
-    /// Whose it is.
+    /// GPU on which the memory was allocated.
     pub gpu: GpuNode,
-    /// As it was asked for.
+    /// Flags of the allocation.
     pub flags: u32,
-    /// Where this process has it.
+    /// Address in this process.
     pub host: u64,
-    /// What it is made of; nothing for the program's own.
-    pub part: Option<Arc<Part>>,
+    /// Backing memory; `None` for memory of the program (userptr).
+    pub allocation: Option<Arc<Allocation>>,
 }
 
 impl Buffer {
-    /// A block of it from this byte on, for these GPUs.
+    /// A memory block for a part of the buffer, which the GPUs of a bit mask may access.
     pub fn block(&self, offset: u64, bytes: u64, nodes: u64) -> Block {
-        let is_on_host = self.flags & (HOST | PROGRAM) != 0;
+        let is_on_host = self.flags & (GTT | USERPTR) != 0;
         Block {
             bytes,
             host: self.host + offset,
             node: if is_on_host { 0 } else { self.gpu.0 },
             is_executable: self.flags & EXECUTABLE != 0,
             nodes,
-            lost: self.part.is_none().then(Vec::new),
+            unmapped: self.allocation.is_none().then(Vec::new),
         }
     }
 
-    /// Puts it where GPUs are to have it, if it has such a place.
+    /// Adds the buffer to the machine's memory at its GPU address, if it has one.
     ///
     /// # Errors
-    /// [`Errno::INVALID`] if something else is there, or nothing can be.
-    pub fn place(&self, machine: &Machine) -> Result<(), Errno> {
+    /// [`Errno::INVALID`] for an invalid address, or if the addresses are in use.
+    pub fn add_to(&self, machine: &Machine) -> Result<(), Errno> {
         let end = self.address.checked_add(self.bytes).filter(|end| *end <= ADDRESSES_END);
         if end.is_none() || !self.address.is_multiple_of(PAGE) {
             return Err(Errno::INVALID);
         }
         let block = self.block(0, self.bytes, 0);
-        let is_free =
+        let is_added =
             self.address == 0 || machine.with_memory(|memory| memory.add(self.address, block));
-        is_free.then_some(()).ok_or(Errno::INVALID)
+        is_added.then_some(()).ok_or(Errno::INVALID)
     }
 }
 
-/// The address after the last that GPUs and programs have for memory.
+/// End of the addresses of GPUs and programs.
 pub const ADDRESSES_END: u64 = 1 << 47;
 
-/// Where memory is: flags of an allocation (`KFD_IOC_ALLOC_MEM_FLAGS_*`).
-pub const GPU: u32 = 1 << 0;
-pub const HOST: u32 = 1 << 1;
-pub const PROGRAM: u32 = 1 << 2;
-pub const DOORBELLS: u32 = 1 << 3;
-pub const REGISTERS: u32 = 1 << 4;
-pub const KINDS: u32 = GPU | HOST | PROGRAM | DOORBELLS | REGISTERS;
+// Flags of an allocation, `KFD_IOC_ALLOC_MEM_FLAGS_*`.
+pub const VRAM: u32 = 1 << 0;
+/// Host memory.
+pub const GTT: u32 = 1 << 1;
+/// Memory of the program.
+pub const USERPTR: u32 = 1 << 2;
+pub const DOORBELL: u32 = 1 << 3;
+pub const MMIO_REMAP: u32 = 1 << 4;
+/// Mask of the flags that select a kind of memory.
+pub const KINDS: u32 = VRAM | GTT | USERPTR | DOORBELL | MMIO_REMAP;
 const EXECUTABLE: u32 = 1 << 30;
 
 impl Buffers {
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, BufferTable> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The memory with this handle.
+    /// The buffer with a handle.
     ///
     /// # Errors
     /// [`Errno::INVALID`] if there is none.
     pub fn get(&self, handle: u64) -> Result<Buffer, Errno> {
-        self.lock().all.get(&handle).cloned().ok_or(Errno::INVALID)
+        self.lock().by_handle.get(&handle).cloned().ok_or(Errno::INVALID)
     }
 
-    /// Gives memory a handle.
+    /// Adds a buffer and returns its handle.
     pub fn add(&self, buffer: Buffer) -> u64 {
-        let mut known = self.lock();
-        known.last += 1;
-        let handle = known.last;
-        known.all.insert(handle, buffer);
+        let mut table = self.lock();
+        table.last_handle += 1;
+        let handle = table.last_handle;
+        table.by_handle.insert(handle, buffer);
         handle
     }
 
-    /// Bytes of a GPU that are used.
+    /// Number of bytes of a GPU's memory that buffers use.
     pub fn used(&self, gpu: GpuNode) -> u64 {
-        let known = self.lock();
-        let is_own = |buffer: &&Buffer| buffer.gpu == gpu && buffer.flags & GPU != 0;
-        known.all.values().filter(is_own).map(|buffer| buffer.bytes).sum()
+        let table = self.lock();
+        let is_on_gpu = |buffer: &&Buffer| buffer.gpu == gpu && buffer.flags & VRAM != 0;
+        table.by_handle.values().filter(is_on_gpu).map(|buffer| buffer.bytes).sum()
     }
-    /// Takes a handle away.
+
+    /// Removes the buffer with a handle.
     pub fn remove(&self, handle: u64) {
-        self.lock().all.remove(&handle);
+        self.lock().by_handle.remove(&handle);
     }
 }

@@ -1,35 +1,35 @@
-//! What a call answers that is not done.
+//! Errors of calls.
 
 /// An error number of the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Errno(libc::c_int);
 
 impl Errno {
-    /// A handle, a GPU or a value that there is not.
+    /// `EINVAL`: an unknown handle or GPU, or an invalid value.
     pub const INVALID: Errno = Errno(libc::EINVAL);
-    /// No memory is left.
+    /// `ENOMEM`: not enough memory.
     pub const NO_MEMORY: Errno = Errno(libc::ENOMEM);
-    /// An address where nothing is.
+    /// `EFAULT`: an unmapped address.
     pub const FAULT: Errno = Errno(libc::EFAULT);
-    /// A call that this device does not have.
+    /// `ENOTTY`: an unknown call.
     pub const NO_CALL: Errno = Errno(libc::ENOTTY);
-    /// A device that is not there.
+    /// `ENODEV`: an unknown device.
     pub const NO_DEVICE: Errno = Errno(libc::ENODEV);
-    /// Something is still used.
+    /// `EBUSY`: the object is in use.
     pub const BUSY: Errno = Errno(libc::EBUSY);
 
-    /// What a call of the kernel returns for it.
-    pub fn answer(self) -> libc::c_int {
+    /// The error as a return value of a system call: negative.
+    pub fn to_return_value(self) -> libc::c_int {
         -self.0
     }
 
-    /// An error of the system.
-    pub fn of(error: std::io::Error) -> Errno {
+    /// The error number of an I/O error; `EIO` if it has none.
+    pub fn from_io(error: std::io::Error) -> Errno {
         Errno(error.raw_os_error().unwrap_or(libc::EIO))
     }
 
     /// The last error of the system.
     pub fn last() -> Errno {
-        Errno::of(std::io::Error::last_os_error())
+        Errno::from_io(std::io::Error::last_os_error())
     }
 }

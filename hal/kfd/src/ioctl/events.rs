@@ -1,86 +1,88 @@
-//! Events.
+//! Calls for events.
 
 use super::abi::*;
+use super::arguments::with_array;
 use super::error::Errno;
 use super::gpu::GpuNode;
 use super::process::Process;
-use super::program::with_array;
-use crate::events::{Inaccessible, Told, Waited};
+use crate::events::{AccessFault, ReportedAges, ResetMode, WaitFor, WaitedEvent};
 use std::cell::RefCell;
 use std::time::Duration;
 
-pub fn create(process: &Process, own: &mut CreateEvent) -> Result<(), Errno> {
-    // The program brings the page in which GPUs write which event they signal: a handle.
-    if own.event_page_offset != 0 {
-        process.buffers.get(own.event_page_offset)?;
+pub fn create(process: &Process, args: &mut CreateEvent) -> Result<(), Errno> {
+    // A handle: the program allocates the page in which hardware notes the signaled events.
+    if args.event_page_offset != 0 {
+        process.buffers.get(args.event_page_offset)?;
     }
-    let is_manual = own.auto_reset == 0;
-    let id = process.machine.events.create(own.event_type, is_manual, false);
-    own.event_id = id.ok_or(Errno::NO_MEMORY)?;
-    (own.event_slot_index, own.event_trigger_data) = (own.event_id, own.event_id);
-    // Anything but 0 says that events have places in the page.
-    own.event_page_offset = 1 << 32;
+    let reset_mode = if args.auto_reset == 0 { ResetMode::Manual } else { ResetMode::Auto };
+    let id = process.machine.events.create(args.event_type, reset_mode);
+    args.event_id = id.ok_or(Errno::NO_MEMORY)?;
+    (args.event_slot_index, args.event_trigger_data) = (args.event_id, args.event_id);
+    // Any value but 0 tells the program that events have slots in the page.
+    args.event_page_offset = 1 << 32;
     Ok(())
 }
 
-pub fn destroy(process: &Process, own: &mut DestroyEvent) -> Result<(), Errno> {
-    process.machine.events.destroy(own.event_id).then_some(()).ok_or(Errno::INVALID)
+pub fn destroy(process: &Process, args: &mut DestroyEvent) -> Result<(), Errno> {
+    process.machine.events.destroy(args.event_id).then_some(()).ok_or(Errno::INVALID)
 }
 
-pub fn set(process: &Process, own: &mut SetEvent) -> Result<(), Errno> {
-    process.machine.events.set(own.event_id).then_some(()).ok_or(Errno::INVALID)
+pub fn set(process: &Process, args: &mut SetEvent) -> Result<(), Errno> {
+    process.machine.events.set(args.event_id).then_some(()).ok_or(Errno::INVALID)
 }
 
-pub fn reset(process: &Process, own: &mut ResetEvent) -> Result<(), Errno> {
-    process.machine.events.reset(own.event_id).then_some(()).ok_or(Errno::INVALID)
+pub fn reset(process: &Process, args: &mut ResetEvent) -> Result<(), Errno> {
+    process.machine.events.reset(args.event_id).then_some(()).ok_or(Errno::INVALID)
 }
 
 thread_local! {
-    static TOLD: RefCell<Told> = RefCell::default();
+    static REPORTED_AGES: RefCell<ReportedAges> = RefCell::default();
 }
 
+// Results of a wait, `KFD_IOC_WAIT_RESULT_*`.
 const COMPLETE: u32 = 0;
 const TIMEOUT: u32 = 1;
 
-pub fn wait(process: &Process, own: &mut WaitEvents) -> Result<(), Errno> {
-    let time = (own.timeout != u32::MAX).then(|| Duration::from_millis(own.timeout.into()));
+pub fn wait(process: &Process, args: &mut WaitEvents) -> Result<(), Errno> {
+    let timeout = (args.timeout != u32::MAX).then(|| Duration::from_millis(args.timeout.into()));
+    let wait_for = if args.wait_for_all == 0 { WaitFor::Any } else { WaitFor::All };
     let mut in_time = false;
-    // SAFETY: the program has as many as it says.
+    // SAFETY: the program's array has `num_events` elements.
     unsafe {
-        with_array(own.events_ptr, own.num_events, |places: &mut [EventData]| {
-            let waited = |place: &EventData| Waited::new(place.event_id, age(place));
-            let mut all: Vec<Waited> = places.iter().map(waited).collect();
-            if !process.machine.events.are_known(&all) {
+        with_array(args.events_ptr, args.num_events, |elements: &mut [EventData]| {
+            let waited = |element: &EventData| WaitedEvent::new(element.event_id, age(element));
+            let mut events: Vec<WaitedEvent> = elements.iter().map(waited).collect();
+            if !process.machine.events.exist(&events) {
                 return Err(Errno::INVALID);
             }
             process.machine.wake_engines();
-            // As a thread ends, it has nothing to remember any more.
-            let mut told = TOLD.try_with(RefCell::take).unwrap_or_default();
-            let wait_for_all = own.wait_for_all != 0;
-            in_time = process.machine.events.wait(&mut all, wait_for_all, time, &mut told);
-            let _ = TOLD.try_with(|own| own.replace(told));
-            for (place, waited) in places.iter_mut().zip(&all) {
-                answer(place, waited);
+            // A thread that ends may have no record any more.
+            let mut ages = REPORTED_AGES.try_with(RefCell::take).unwrap_or_default();
+            in_time = process.machine.events.wait(&mut events, wait_for, timeout, &mut ages);
+            let _ = REPORTED_AGES.try_with(|record| record.replace(ages));
+            for (element, waited) in elements.iter_mut().zip(&events) {
+                store_result(element, waited);
             }
             Ok(())
         })?;
     }
-    own.wait_result = if in_time { COMPLETE } else { TIMEOUT };
+    args.wait_result = if in_time { COMPLETE } else { TIMEOUT };
     Ok(())
 }
 
-/// How often a signal had happened when the program looked last; 0 if it does not say that.
-fn age(place: &EventData) -> u64 {
-    let MemoryFailure { NotPresent: low, ReadOnly: high, .. } = place.memory_exception_data.failure;
+/// Age of a signal event when the program last looked; 0 if the program does not use ages.
+fn age(element: &EventData) -> u64 {
+    let failure = element.memory_exception_data.failure;
+    let MemoryFailure { NotPresent: low, ReadOnly: high, .. } = failure;
     u64::from(low) | u64::from(high) << 32
 }
 
-fn answer(place: &mut EventData, waited: &Waited) {
+fn store_result(element: &mut EventData, waited: &WaitedEvent) {
     if let Some(fault) = &waited.fault {
-        place.memory_exception_data = MemoryException {
+        element.memory_exception_data = MemoryException {
             failure: MemoryFailure {
-                NotPresent: (fault.reason == Inaccessible::NotPresent).into(),
-                ReadOnly: (fault.reason == Inaccessible::ReadOnly).into(),
+                NotPresent: (fault.reason == AccessFault::NotPresent).into(),
+                ReadOnly: (fault.reason == AccessFault::ReadOnly).into(),
                 NoExecute: 0,
                 imprecise: 0,
             },
@@ -89,7 +91,7 @@ fn answer(place: &mut EventData, waited: &Waited) {
             ErrorType: 0,
         };
     } else if waited.age != 0 {
-        let failure = &mut place.memory_exception_data.failure;
+        let failure = &mut element.memory_exception_data.failure;
         (failure.NotPresent, failure.ReadOnly) = (waited.age as u32, (waited.age >> 32) as u32);
     }
 }

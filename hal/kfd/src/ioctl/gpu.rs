@@ -1,30 +1,31 @@
-//! GPUs as requests name them.
+//! Numbers of GPUs.
 
 use super::error::Errno;
 use crate::machine::Machine;
 use crate::store::Store;
 use std::sync::Arc;
 
-/// What is added to a node's number to get its GPU's.
+/// Difference between a GPU's `gpu_id` and its node.
 pub const GPU_ID: u32 = 0x1000;
-/// The number of the first render node.
+/// Minor number of the first render node.
 pub const FIRST_RENDER_MINOR: u32 = 128;
 
-/// The number of a node that is a GPU.
+/// Node of a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GpuNode(pub u32);
 
 impl GpuNode {
-    /// What programs call it in requests: never 0.
+    /// The `gpu_id` that programs pass in calls, which is never 0.
     pub fn id(self) -> u32 {
         GPU_ID + self.0
     }
 
-    /// As a bit among those of nodes.
+    /// Bit of the node in a mask of nodes.
     pub fn bit(self) -> u64 {
         1 << self.0
     }
-    /// Its memory.
+
+    /// Backing store of the GPU's memory.
     ///
     /// # Errors
     /// [`Errno::INVALID`] if there is no such GPU.

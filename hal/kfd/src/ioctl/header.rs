@@ -1,4 +1,5 @@
-//! Holds what is written of the kernel's interface against what a C compiler makes of its headers.
+//! Compares the structures and call numbers of this crate with the kernel's headers, as a C
+//! compiler sees them.
 
 use super::abi::{self, Call};
 use super::render_abi;
@@ -6,8 +7,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-/// Fields that the headers do not name: what stands in the place of unions, and gaps.
-const OURS: [(&str, &str); 7] = [
+/// Fields that the headers do not name: words of unions, and padding.
+const UNNAMED: [(&str, &str); 7] = [
     ("drm_amdgpu_gem_mmap", "handle_or_offset"),
     ("drm_version", "pad"),
     ("drm_amdgpu_info_device", "pad"),
@@ -17,38 +18,39 @@ const OURS: [(&str, &str); 7] = [
     ("drm_amdgpu_info", "fourth"),
 ];
 
-/// Structures that not all headers have: those of version 1.12 of the interface, and those of the
-/// vendor's own kernel (`kfd_ioctl.h` of ROCm's libhsakmt); and what is defined where they are.
+/// Structures that not all headers have, and calls that are defined where they are: those of
+/// version 1.12 of the interface, and those of AMD's own kernel (`kfd_ioctl.h` of ROCm's
+/// libhsakmt).
 const NEW: [(&str, &str); 3] = [
     ("kfd_ioctl_export_dmabuf_args", "EXPORT_DMABUF"),
     ("kfd_ioctl_ipc_export_handle_args", "IPC_EXPORT_HANDLE"),
     ("kfd_ioctl_ipc_import_handle_args", "IPC_IMPORT_HANDLE"),
 ];
 
-/// Whether the headers name a field.
+/// Returns `true` if the headers name a field.
 fn is_named(field: &Field) -> bool {
-    !OURS.contains(&(field.0, field.1))
+    !UNNAMED.contains(&(field.0, field.1))
 }
 
-/// Structure, name, offset, bytes.
+/// Structure, name, offset, size in bytes.
 type Field = (&'static str, &'static str, usize, usize);
 
-/// What the C compiler says of fields, and of the number of each call.
+/// Offset and size of each field, and number and type of each call, as the C compiler sees them.
 fn compiled(fields: &[Field], calls: &[(Call, &str)]) -> Vec<[usize; 2]> {
     let folder = tempfile::tempdir().expect("a folder");
     let in_folder = |name: &str| folder.path().join(name);
-    // Some systems keep the headers of what draws elsewhere; of these only types are needed.
+    // Some systems have DRM headers in another folder. Only types of this one are needed.
     std::fs::create_dir(in_folder("drm")).expect("a folder");
     std::fs::write(in_folder("drm/drm.h"), "#include <linux/types.h>\n").expect("written");
     let mut source = "#include <stddef.h>\n#include <stdio.h>\n#include <sys/ioctl.h>\n\
                       #include <linux/kfd_ioctl.h>\n#include <amdgpu_drm.h>\nint main(void) {\n"
         .to_owned();
     for (structure, field, offset, bytes) in fields {
-        // A word of Rust's is a name all the same.
+        // Fields may be named as keywords of Rust.
         let field = field.trim_start_matches("r#");
-        let new = NEW.iter().find(|(own, _)| own == structure);
+        let new = NEW.iter().find(|(name, _)| name == structure);
         if let Some((_, call)) = new {
-            // What is here stands for what an older header does not have.
+            // With an older header, prints this crate's values.
             let _ = writeln!(
                 source,
                 "#ifndef AMDKFD_IOC_{call}\nprintf(\"{offset} {bytes}\\n\");\n#else"
@@ -86,25 +88,25 @@ fn compiled(fields: &[Field], calls: &[(Call, &str)]) -> Vec<[usize; 2]> {
 }
 
 #[test]
-fn structures_and_calls_are_those_of_the_kernels_headers() {
+fn structures_and_calls_match_the_kernel_headers() {
     let mut fields = [abi::fields(), render_abi::fields()].concat();
     fields.retain(is_named);
-    let said = compiled(&fields, &Call::ALL);
-    assert_eq!(said.len(), fields.len() + Call::ALL.len());
-    for ((structure, field, offset, bytes), said) in fields.iter().zip(&said) {
-        assert_eq!([*offset, *bytes], *said, "{structure}.{field}");
+    let expected = compiled(&fields, &Call::ALL);
+    assert_eq!(expected.len(), fields.len() + Call::ALL.len());
+    for ((structure, field, offset, bytes), expected) in fields.iter().zip(&expected) {
+        assert_eq!([*offset, *bytes], *expected, "{structure}.{field}");
     }
-    for ((call, name), said) in Call::ALL.iter().zip(&said[fields.len()..]) {
-        assert_eq!([*call as usize, usize::from(b'K')], *said, "{name}");
+    for ((call, name), expected) in Call::ALL.iter().zip(&expected[fields.len()..]) {
+        assert_eq!([*call as usize, usize::from(b'K')], *expected, "{name}");
     }
 }
 
-/// The negative control: what is not where it should be is found.
+/// Negative control.
 #[test]
-fn a_field_in_another_place_is_told_from_the_headers() {
+fn wrong_offsets_and_call_numbers_are_detected() {
     let moved: Field = ("kfd_ioctl_create_queue_args", "ring_size", 40, 4);
     let wrong = [(Call::GetVersion, "CREATE_QUEUE")];
-    let said = compiled(&[moved], &wrong);
-    assert_ne!(said[0], [moved.2, moved.3]);
-    assert_ne!(said[1][0], wrong[0].0 as usize);
+    let expected = compiled(&[moved], &wrong);
+    assert_ne!(expected[0], [moved.2, moved.3]);
+    assert_ne!(expected[1][0], wrong[0].0 as usize);
 }

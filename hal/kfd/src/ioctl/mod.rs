@@ -1,34 +1,34 @@
-//! The kernel driver's own interface: what `ioctl` answers on `/dev/kfd` and on render nodes
-//! (`linux/kfd_ioctl.h`, `drm/amdgpu_drm.h`). All of the vendor's runtime stands above it, of any
-//! version.
+//! The interface of the kernel driver: ioctl, open and mmap of `/dev/kfd` and of render nodes
+//! (`linux/kfd_ioctl.h`, `drm/amdgpu_drm.h`). AMD's user-space runtime, of any version, builds on
+//! it.
 //!
-//! Arguments are the program's own, as it is this program that calls; but it is the kernel that reads
-//! and writes them, so that a pointer in them that leads nowhere is `EFAULT`.
+//! Arguments are in the memory of this process, as the program itself calls. But the kernel copies
+//! them, so that an invalid pointer is `EFAULT`.
 
 mod abi;
+mod arguments;
 mod buffers;
+mod dmabuf;
 mod error;
 mod events;
-mod exchange;
-mod files;
+mod gem;
 mod gpu;
 #[cfg(test)]
 mod header;
-mod management;
+mod ipc;
 mod memory;
-mod objects;
 mod process;
-mod program;
 mod queues;
 mod render;
 mod render_abi;
 mod request;
-mod share;
+mod sharing;
+mod smi;
 mod system;
 #[cfg(test)]
 mod tests;
 
-use crate::opened::process;
+use crate::instance::process;
 use crate::store::{Mapping, Store};
 pub(crate) use gpu::{FIRST_RENDER_MINOR, GPU_ID};
 pub(crate) use process::Process;
@@ -39,124 +39,120 @@ use gpu::GpuNode;
 use request::Request;
 use std::ffi::c_void;
 
-/// A device that the driver gives files for.
+/// A device of the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Device {
     /// `/dev/kfd`.
     Compute,
-    /// The render node of the GPU of a node.
+    /// The render node of a GPU.
     Render(GpuNode),
 }
 
 impl Device {
-    /// The compute device, or the render node with a minor number.
+    /// The render node with a minor number, or the compute device for `None`.
     ///
     /// # Errors
-    /// If there is none.
-    fn of(minor: Option<u32>, process: &Process) -> Result<Device, Errno> {
+    /// [`Errno::NO_DEVICE`] if there is no such render node.
+    fn from_minor(minor: Option<u32>, process: &Process) -> Result<Device, Errno> {
         let Some(minor) = minor else { return Ok(Device::Compute) };
         let index = minor.checked_sub(FIRST_RENDER_MINOR).ok_or(Errno::NO_DEVICE)?;
         let node = 1 + index;
-        process
-            .machine
-            .is_gpu(node)
-            .then_some(Device::Render(GpuNode(node)))
-            .ok_or(Errno::NO_DEVICE)
+        let is_gpu = process.machine.is_gpu(node);
+        is_gpu.then_some(Device::Render(GpuNode(node))).ok_or(Errno::NO_DEVICE)
     }
 }
 
-/// Answers a request on the compute device.
-fn compute(process: &Process, request: &Request) -> Result<(), Errno> {
-    let call = Call::of(request.number).ok_or(Errno::NO_CALL)?;
+/// Executes a call on the compute device.
+fn compute_call(process: &Process, request: &Request) -> Result<(), Errno> {
+    let call = Call::from_number(request.number).ok_or(Errno::NO_CALL)?;
     match call {
         Call::GetVersion => request.with(system::version),
-        Call::GetClockCounters => request.with(|own| system::clocks(process, own)),
-        Call::GetProcessAperturesNew => request.with(|own| system::apertures(process, own)),
+        Call::GetClockCounters => request.with(|args| system::clocks(process, args)),
+        Call::GetProcessAperturesNew => request.with(|args| system::apertures(process, args)),
         Call::AcquireVm => {
-            request.with(|own: &mut abi::AcquireVm| process.gpu(own.gpu_id).map(drop))
+            request.with(|args: &mut abi::AcquireVm| process.gpu(args.gpu_id).map(drop))
         }
-        Call::GetTileConfig => request.with(|own| system::tile_config(process, own)),
+        Call::GetTileConfig => request.with(|args| system::tile_config(process, args)),
         Call::SetXnackMode => request.with(system::xnack_mode),
-        // How caches behave, where private memory is and what traps do: there are none of these
-        // caches, private memory is found through the queue, and traps end a dispatch.
+        // Without effect: there are no caches, private memory is found through the queue, and traps
+        // end a dispatch.
         Call::SetMemoryPolicy | Call::SetScratchBackingVa | Call::SetTrapHandler => Ok(()),
-        Call::AllocMemory => request.with(|own| memory::allocate(process, own)),
-        Call::FreeMemory => request.with(|own| memory::free(process, own)),
-        Call::MapMemory => request.with(|own| memory::map(process, own)),
-        Call::UnmapMemory => request.with(|own| memory::unmap(process, own)),
-        Call::AvailableMemory => request.with(|own| memory::available(process, own)),
+        Call::AllocMemory => request.with(|args| memory::allocate(process, args)),
+        Call::FreeMemory => request.with(|args| memory::free(process, args)),
+        Call::MapMemory => request.with(|args| memory::map(process, args)),
+        Call::UnmapMemory => request.with(|args| memory::unmap(process, args)),
+        Call::AvailableMemory => request.with(|args| memory::available(process, args)),
         Call::Svm => request.with_array(
-            |own: &abi::Svm| own.nattr,
-            |own, attributes| memory::shared(process, own, attributes),
+            |args: &abi::Svm| args.nattr,
+            |args, attributes| memory::svm(process, args, attributes),
         ),
-        Call::ExportDmabuf => request.with(|own| exchange::export_file(process, own)),
-        Call::GetDmabufInfo => request.with(|own| exchange::describe_file(process, own)),
-        Call::ImportDmabuf => request.with(|own| exchange::import_file(process, own)),
-        Call::IpcExport => request.with(|own| exchange::export_handle(process, own)),
-        Call::IpcImport => request.with(|own| exchange::import_handle(process, own)),
-        Call::SmiEvents => request.with(|own: &mut abi::SmiEvents| {
-            process.gpu(own.gpuid)?;
-            process.listeners.listen(own)
+        Call::ExportDmabuf => request.with(|args| sharing::export_dmabuf(process, args)),
+        Call::GetDmabufInfo => request.with(|args| sharing::describe_dmabuf(process, args)),
+        Call::ImportDmabuf => request.with(|args| sharing::import_dmabuf(process, args)),
+        Call::IpcExport => request.with(|args| sharing::export_ipc(process, args)),
+        Call::IpcImport => request.with(|args| sharing::import_ipc(process, args)),
+        Call::SmiEvents => request.with(|args: &mut abi::SmiEvents| {
+            process.gpu(args.gpuid)?;
+            process.smi_clients.open(args)
         }),
-        Call::CreateQueue => request.with(|own| queues::create(process, own)),
-        Call::DestroyQueue => request.with(|own| queues::destroy(process, own)),
-        Call::UpdateQueue => request.with(|own| queues::update(process, own)),
-        Call::SetCuMask => request.with(|own| queues::set_units(process, own)),
-        Call::AllocQueueGws => request.with(|own| queues::give_global_sync(process, own)),
-        Call::CreateEvent => request.with(|own| events::create(process, own)),
-        Call::DestroyEvent => request.with(|own| events::destroy(process, own)),
-        Call::SetEvent => request.with(|own| events::set(process, own)),
-        Call::ResetEvent => request.with(|own| events::reset(process, own)),
-        Call::WaitEvents => request.with(|own| events::wait(process, own)),
+        Call::CreateQueue => request.with(|args| queues::create(process, args)),
+        Call::DestroyQueue => request.with(|args| queues::destroy(process, args)),
+        Call::UpdateQueue => request.with(|args| queues::update(process, args)),
+        Call::SetCuMask => request.with(|args| queues::set_cu_mask(process, args)),
+        Call::AllocQueueGws => request.with(|args| queues::allocate_gws(process, args)),
+        Call::CreateEvent => request.with(|args| events::create(process, args)),
+        Call::DestroyEvent => request.with(|args| events::destroy(process, args)),
+        Call::SetEvent => request.with(|args| events::set(process, args)),
+        Call::ResetEvent => request.with(|args| events::reset(process, args)),
+        Call::WaitEvents => request.with(|args| events::wait(process, args)),
     }
 }
 
-/// What a device is made of.
+/// Backing store of a device.
 fn store(minor: Option<u32>) -> Result<&'static Store, Errno> {
     let process = process().ok_or(Errno::NO_DEVICE)?;
-    Ok(match Device::of(minor, process)? {
-        Device::Compute => &process.machine.pages,
+    Ok(match Device::from_minor(minor, process)? {
+        Device::Compute => &process.machine.driver_pages,
         Device::Render(gpu) => gpu.store(&process.machine)?,
     })
 }
 
-/// Opens the compute device, or the render node with a minor number: a file, or an error of the
-/// system with its sign changed. `flags` are those of `open`.
+/// Opens the render node with a minor number, or the compute device for `None`, with the flags of
+/// open(2). Returns a file descriptor or a negated error number.
 pub fn open_device(minor: Option<u32>, flags: libc::c_int) -> libc::c_int {
-    let open = || store(minor)?.open(flags).map_err(Errno::of);
-    open().unwrap_or_else(Errno::answer)
+    let open = || store(minor)?.open(flags).map_err(Errno::from_io);
+    open().unwrap_or_else(Errno::to_return_value)
 }
 
-/// Maps a part of a device for the program: the place, or an error of the system with its sign
-/// changed.
+/// Maps a part of a device for the program. Returns the address or a negated error number.
 ///
 /// # Safety
-/// As with `mmap`: what is at a fixed place is replaced.
+/// As for mmap(2): a mapping at a fixed address is replaced.
 pub unsafe fn map_device(minor: Option<u32>, mapping: Mapping) -> i64 {
     // SAFETY: promised by the caller.
-    let map = || unsafe { store(minor)?.map(mapping) }.map_err(Errno::of);
-    map().map_or_else(|error| error.answer().into(), |place| place as i64)
+    let map = || unsafe { store(minor)?.map(mapping) }.map_err(Errno::from_io);
+    map().map_or_else(|error| error.to_return_value().into(), |address| address as i64)
 }
 
-/// Answers a request on the compute device, or on the render node with a minor number: 0, or an error
-/// of the system with its sign changed.
+/// Executes an ioctl request on the render node with a minor number, or on the compute device for
+/// `None`. Returns 0 or a negated error number.
 ///
 /// # Safety
-/// `argument` is what the header says of this request.
+/// `argument` is what the kernel's header requires for this request.
 pub unsafe fn request_device(
     minor: Option<u32>,
     request: u64,
     argument: *mut c_void,
 ) -> libc::c_int {
-    let answer = || {
+    let call = || {
         let process = process().ok_or(Errno::NO_DEVICE)?;
         // SAFETY: promised by the caller.
         let request = unsafe { Request::new(request, argument) };
-        match (Device::of(minor, process)?, request.family) {
-            (Device::Compute, b'K') => compute(process, &request),
-            (Device::Render(gpu), b'd') => render::answer(process, gpu, &request),
+        match (Device::from_minor(minor, process)?, request.driver_type) {
+            (Device::Compute, b'K') => compute_call(process, &request),
+            (Device::Render(gpu), b'd') => render::call(process, gpu, &request),
             _ => Err(Errno::NO_CALL),
         }
     };
-    answer().map_or_else(Errno::answer, |()| 0)
+    call().map_or_else(Errno::to_return_value, |()| 0)
 }

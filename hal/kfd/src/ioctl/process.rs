@@ -1,36 +1,31 @@
-//! The driver as a process has it.
+//! Per-process state of the driver (`struct kfd_process` of the Linux driver).
 
 use super::buffers::Buffers;
+use super::dmabuf::Dmabufs;
 use super::error::Errno;
-use super::files::SharedFiles;
+use super::gem::GemObjects;
 use super::gpu::{GPU_ID, GpuNode};
-use super::management::Listeners;
-use super::objects::Objects;
+use super::smi::SmiClients;
 use crate::machine::Machine;
 use std::sync::Arc;
 
-/// The machine, and what a process has got of it.
+/// The machine, and the objects that a process has created.
 pub struct Process {
-    /// The machine.
     pub machine: Arc<Machine>,
-    /// Memory that has handles.
     pub buffers: Buffers,
-    /// Memory that has files.
-    pub files: SharedFiles,
-    /// Memory that render nodes have handles for.
-    pub objects: Objects,
-    /// Files that say what happens to GPUs.
-    pub listeners: Listeners,
+    pub dmabufs: Dmabufs,
+    pub gem_objects: GemObjects,
+    pub smi_clients: SmiClients,
 }
 
 impl Process {
-    /// One that has nothing yet.
+    /// Creates the state of a process without any objects.
     pub fn new(machine: Arc<Machine>) -> Process {
-        let (buffers, files, objects, listeners) = Default::default();
-        Process { machine, buffers, files, objects, listeners }
+        let (buffers, dmabufs, gem_objects, smi_clients) = Default::default();
+        Process { machine, buffers, dmabufs, gem_objects, smi_clients }
     }
 
-    /// The GPU that a program means by a number.
+    /// The GPU with a `gpu_id`.
     ///
     /// # Errors
     /// [`Errno::INVALID`] if there is none.

@@ -1,63 +1,66 @@
-//! Queues.
+//! Calls for queues.
 
 use super::abi::*;
 use super::error::Errno;
 use super::process::Process;
-use crate::code::find_loader_list;
+use crate::loader::find_loader_list;
 use crate::map::GpuAddress;
 use crate::queue::{Pointers, Queue, QueueKind, Ring};
-use crate::topology::GLOBAL_SYNC;
+use crate::topology::GWS_RESOURCES;
 
-/// Queues for copies: by any engine, by one that serves links between GPUs, by a given one.
+// Types of queues, `KFD_IOC_QUEUE_TYPE_*`.
 const SDMA: u32 = 1;
-const SDMA_LINKS: u32 = 3;
-const SDMA_ENGINE: u32 = 4;
-const AQL: u32 = 2;
+const COMPUTE_AQL: u32 = 2;
+/// SDMA on an engine for links between GPUs.
+const SDMA_XGMI: u32 = 3;
+/// SDMA on an engine that the program selects.
+const SDMA_BY_ENGINE_ID: u32 = 4;
 
-/// Doorbells of a page.
+/// Number of doorbells in a page.
 const DOORBELLS: u64 = 1024;
 
-pub fn create(process: &Process, own: &mut CreateQueue) -> Result<(), Errno> {
-    let gpu = process.gpu(own.gpu_id)?;
-    let kind = match own.queue_type {
-        AQL => QueueKind::Compute,
-        SDMA | SDMA_LINKS | SDMA_ENGINE => QueueKind::Sdma,
+pub fn create(process: &Process, args: &mut CreateQueue) -> Result<(), Errno> {
+    let gpu = process.gpu(args.gpu_id)?;
+    let kind = match args.queue_type {
+        COMPUTE_AQL => QueueKind::Compute,
+        SDMA | SDMA_XGMI | SDMA_BY_ENGINE_ID => QueueKind::Sdma,
         _ => return Err(Errno::INVALID),
     };
-    let ring = Ring::new(own.ring_base_address, own.ring_size.into()).ok_or(Errno::INVALID)?;
-    let [read, write] = [own.read_pointer_address, own.write_pointer_address].map(GpuAddress);
+    let ring = Ring::new(args.ring_base_address, args.ring_size.into()).ok_or(Errno::INVALID)?;
+    let [read, write] = [args.read_pointer_address, args.write_pointer_address].map(GpuAddress);
     let pointers = Pointers { read, write };
-    // The thread that is here may ask the system's loader; those of the GPU must not.
+    // This thread of the program may call the dynamic linker; engine threads must not.
     if process.machine.loader_list() == 0 {
         process.machine.set_loader_list(find_loader_list());
     }
     let make = |id| Queue::new(id, gpu.0, kind, ring, pointers, process.machine.map());
     let queue = process.machine.add_queue(make).ok_or(Errno::INVALID)?;
-    own.queue_id = u32::try_from(queue.id).map_err(|_| Errno::NO_MEMORY)?;
-    // Engines look at the write index itself, so that queues may share a doorbell.
-    own.doorbell_offset = 8 * (queue.id % DOORBELLS);
+    args.queue_id = u32::try_from(queue.id).map_err(|_| Errno::NO_MEMORY)?;
+    // Queues may share a doorbell: engines look at the write pointers.
+    args.doorbell_offset = 8 * (queue.id % DOORBELLS);
     Ok(())
 }
 
-pub fn destroy(process: &Process, own: &mut DestroyQueue) -> Result<(), Errno> {
-    process.machine.remove_queue(own.queue_id.into()).then_some(()).ok_or(Errno::INVALID)
+/// Destroys a queue. Waits until nothing of it is executed any more, see [`Queue::destroy`].
+pub fn destroy(process: &Process, args: &mut DestroyQueue) -> Result<(), Errno> {
+    process.machine.remove_queue(args.queue_id.into()).then_some(()).ok_or(Errno::INVALID)
 }
 
-/// Priorities and shares of the GPU: kernels run one after another.
-pub fn update(process: &Process, own: &mut UpdateQueue) -> Result<(), Errno> {
-    process.machine.has_queue(own.queue_id.into()).then_some(()).ok_or(Errno::INVALID)
+/// Sets the priority of a queue, which has no effect: kernels are executed one after another.
+pub fn update(process: &Process, args: &mut UpdateQueue) -> Result<(), Errno> {
+    process.machine.has_queue(args.queue_id.into()).then_some(()).ok_or(Errno::INVALID)
 }
 
-/// Which compute units run a workgroup makes no difference.
-pub fn set_units(process: &Process, own: &mut SetCuMask) -> Result<(), Errno> {
-    process.machine.has_queue(own.queue_id.into()).then_some(()).ok_or(Errno::INVALID)
+/// Sets the compute units of a queue, which has no effect.
+pub fn set_cu_mask(process: &Process, args: &mut SetCuMask) -> Result<(), Errno> {
+    process.machine.has_queue(args.queue_id.into()).then_some(()).ok_or(Errno::INVALID)
 }
 
-/// Lets kernels of a queue use global wave sync: cooperative launches are made there.
-pub fn give_global_sync(process: &Process, own: &mut AllocQueueGws) -> Result<(), Errno> {
-    if own.num_gws > GLOBAL_SYNC.into() {
+/// Lets the kernels of a queue use global wave sync, for cooperative launches.
+pub fn allocate_gws(process: &Process, args: &mut AllocQueueGws) -> Result<(), Errno> {
+    if args.num_gws > GWS_RESOURCES.into() {
         return Err(Errno::INVALID);
     }
-    own.first_gws = 0;
-    process.machine.give_global_sync(own.queue_id.into()).then_some(()).ok_or(Errno::INVALID)
+    args.first_gws = 0;
+    process.machine.enable_global_sync(args.queue_id.into()).then_some(()).ok_or(Errno::INVALID)
 }

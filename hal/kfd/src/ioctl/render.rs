@@ -1,87 +1,94 @@
-//! Render nodes: what libdrm asks them. Nothing is drawn.
+//! Calls on render nodes that libdrm makes. There is no graphics.
 
+use super::arguments::{bytes_of, write_bytes};
 use super::error::Errno;
 use super::gpu::GpuNode;
 use super::process::Process;
-use super::program::{bytes_of, write_bytes};
 use super::render_abi::*;
 use super::request::Request;
 use crate::topology::Gpu;
 use flipwave_isa::Generation;
 
+// Numbers of calls.
 /// `DRM_IOCTL_VERSION`.
 const VERSION: u8 = 0x00;
+/// `DRM_IOCTL_GEM_CLOSE`.
+const GEM_CLOSE: u8 = 0x09;
+/// `DRM_IOCTL_PRIME_FD_TO_HANDLE`.
+const PRIME_FD_TO_HANDLE: u8 = 0x2e;
+/// `DRM_IOCTL_AMDGPU_GEM_MMAP`.
+const GEM_MMAP: u8 = 0x41;
 /// `DRM_IOCTL_AMDGPU_INFO`.
 const INFO: u8 = 0x45;
-/// `DRM_IOCTL_PRIME_FD_TO_HANDLE`, `DRM_IOCTL_GEM_CLOSE` and those of `DRM_AMDGPU_GEM_*`.
-const PRIME_FD_TO_HANDLE: u8 = 0x2e;
-const GEM_CLOSE: u8 = 0x09;
-const GEM_MMAP: u8 = 0x41;
+/// `DRM_IOCTL_AMDGPU_GEM_VA`.
 const GEM_VA: u8 = 0x48;
 
-pub fn answer(process: &Process, gpu: GpuNode, request: &Request) -> Result<(), Errno> {
+/// Executes a call on the render node of a GPU.
+pub fn call(process: &Process, gpu: GpuNode, request: &Request) -> Result<(), Errno> {
+    let (machine, objects) = (&process.machine, &process.gem_objects);
     match request.number {
         VERSION => request.with(version),
         INFO => {
-            let gpu = process.machine.topology.gpu(gpu.0).ok_or(Errno::NO_DEVICE)?;
-            request.with(|own| info(gpu, own))
+            let gpu = machine.topology.gpu(gpu.0).ok_or(Errno::NO_DEVICE)?;
+            request.with(|args| info(gpu, args))
         }
-        PRIME_FD_TO_HANDLE => request.with(|own: &mut PrimeHandle| {
-            let buffer = process.files.get(&process.machine, gpu, own.fd)?;
-            own.handle = process.objects.open(gpu, buffer);
+        PRIME_FD_TO_HANDLE => request.with(|args: &mut PrimeHandle| {
+            let buffer = process.dmabufs.import(machine, gpu, args.fd)?;
+            args.handle = objects.open(gpu, buffer);
             Ok(())
         }),
-        GEM_CLOSE => request.with(|own| process.objects.close(&process.machine, gpu, own)),
-        GEM_MMAP => request.with(|own| process.objects.locate(gpu, own)),
-        GEM_VA => request.with(|own| process.objects.map(&process.machine, gpu, own)),
+        GEM_CLOSE => request.with(|args| objects.close(machine, gpu, args)),
+        GEM_MMAP => request.with(|args| objects.mmap_offset(gpu, args)),
+        GEM_VA => request.with(|args| objects.change_mapping(machine, gpu, args)),
         _ => Err(Errno::NO_CALL),
     }
 }
 
-fn version(own: &mut Version) -> Result<(), Errno> {
-    (own.version_major, own.version_minor, own.version_patchlevel) = (3, 57, 0);
+fn version(args: &mut Version) -> Result<(), Errno> {
+    (args.version_major, args.version_minor, args.version_patchlevel) = (3, 57, 0);
     let texts = [
-        ("amdgpu", own.name, &mut own.name_len),
-        ("20150101", own.date, &mut own.date_len),
-        ("AMD GPU", own.desc, &mut own.desc_len),
+        ("amdgpu", args.name, &mut args.name_len),
+        ("20150101", args.date, &mut args.date_len),
+        ("AMD GPU", args.desc, &mut args.desc_len),
     ];
-    for (text, place, room) in texts {
-        let count = text.len().min(*room as usize);
-        if place != 0 {
-            // SAFETY: the program has room for as many as it says.
-            unsafe { write_bytes(place, &text.as_bytes()[..count]) }?;
+    for (text, buffer, size) in texts {
+        let count = text.len().min(*size as usize);
+        if buffer != 0 {
+            // SAFETY: the program's buffer has `size` bytes.
+            unsafe { write_bytes(buffer, &text.as_bytes()[..count]) }?;
         }
-        *room = text.len() as u64;
+        *size = text.len() as u64;
     }
     Ok(())
 }
 
-const ACCELERATION_WORKS: u32 = 0x00;
-const ENGINES: u32 = 0x03;
+// Queries, `AMDGPU_INFO_*`.
+const ACCELERATION_WORKING: u32 = 0x00;
+const HW_IP_COUNT: u32 = 0x03;
 const TIMESTAMP: u32 = 0x05;
 const READ_REGISTERS: u32 = 0x15;
 const DEVICE: u32 = 0x16;
 
-fn info(gpu: &Gpu, own: &mut Info) -> Result<(), Errno> {
-    let answer = match own.query {
-        ACCELERATION_WORKS => 1u32.to_ne_bytes().to_vec(),
-        // None of those that draw.
-        ENGINES => 0u32.to_ne_bytes().to_vec(),
+fn info(gpu: &Gpu, args: &mut Info) -> Result<(), Errno> {
+    let answer = match args.query {
+        ACCELERATION_WORKING => 1u32.to_ne_bytes().to_vec(),
+        // No graphics engines.
+        HW_IP_COUNT => 0u32.to_ne_bytes().to_vec(),
         TIMESTAMP => crate::clock::clock().to_ne_bytes().to_vec(),
-        // How images are laid out: as if it were all the same. `second` is how many.
-        READ_REGISTERS => vec![0; (own.second as usize).min(64) * 4],
+        // Registers describe the layout of images, and are all 0. `second` is their number.
+        READ_REGISTERS => vec![0; (args.second as usize).min(64) * 4],
         DEVICE => bytes_of(&device(gpu)).to_vec(),
         _ => return Err(Errno::INVALID),
     };
-    let count = answer.len().min(own.return_size as usize);
-    // SAFETY: the program has room for as many as it says.
-    unsafe { write_bytes(own.return_pointer, &answer[..count]) }
+    let count = answer.len().min(args.return_size as usize);
+    // SAFETY: the program's buffer has `return_size` bytes.
+    unsafe { write_bytes(args.return_pointer, &answer[..count]) }
 }
 
 fn device(gpu: &Gpu) -> DeviceInfo {
     let board = gpu.board;
     // SAFETY: numbers.
-    let nothing: DeviceInfo = unsafe { std::mem::zeroed() };
+    let zero: DeviceInfo = unsafe { std::mem::zeroed() };
     DeviceInfo {
         device_id: board.device.into(),
         pci_rev: board.revision.into(),
@@ -98,16 +105,19 @@ fn device(gpu: &Gpu) -> DeviceInfo {
         virtual_address_alignment: 4096,
         pte_fragment_size: 2 << 20,
         gart_page_size: 4096,
-        ..nothing
+        ..zero
     }
 }
 
-/// `AMDGPU_FAMILY_*`.
+/// `AMDGPU_FAMILY_*` of a generation.
 fn family(generation: Generation) -> u32 {
-    match generation {
-        own if own >= Generation::Gfx12 => 152,
-        own if own >= Generation::Gfx11 => 145,
-        own if own >= Generation::Gfx10 => 143,
-        _ => 141,
+    if generation >= Generation::Gfx12 {
+        152
+    } else if generation >= Generation::Gfx11 {
+        145
+    } else if generation >= Generation::Gfx10 {
+        143
+    } else {
+        141
     }
 }

@@ -3,7 +3,8 @@
 use super::abi::{Plain, structures};
 
 structures! {
-    /// Which driver it is. Texts are the program's, with room for as many bytes as it says.
+    /// Name and version of the driver. The program provides the buffers of the texts and their
+    /// sizes.
     Version = "drm_version" {
         version_major: i32,
         version_minor: i32,
@@ -17,7 +18,7 @@ structures! {
         desc: u64,
     }
 
-    /// A question.
+    /// Query of information.
     Info = "drm_amdgpu_info" {
         return_pointer: u64,
         return_size: u32,
@@ -28,7 +29,7 @@ structures! {
         fourth: u32,
     }
 
-    /// The GPU.
+    /// Properties of a GPU.
     DeviceInfo = "drm_amdgpu_info_device" {
         device_id: u32,
         chip_rev: u32,
@@ -58,25 +59,25 @@ structures! {
         vram_bit_width: u32,
     }
 
-    /// Memory, by a file and by a handle of the node.
+    /// Conversion of a dma-buf to a handle of the node.
     PrimeHandle = "drm_prime_handle" {
         handle: u32,
         flags: u32,
         fd: i32,
     }
 
-    /// A handle that is given up.
+    /// Closing of a handle.
     GemClose = "drm_gem_close" {
         handle: u32,
         pad: u32,
     }
 
-    /// A handle; then where in the node's file its memory is.
+    /// A handle; after the call, the offset of its memory in the node's file.
     GemMmap = "drm_amdgpu_gem_mmap" {
         handle_or_offset: u64,
     }
 
-    /// Memory that is mapped for the GPU.
+    /// Mapping of memory for the GPU, or its unmapping.
     GemVa = "drm_amdgpu_gem_va" {
         handle: u32,
         _pad: u32,

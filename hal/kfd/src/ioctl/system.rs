@@ -1,53 +1,54 @@
-//! What there is: versions, clocks, apertures.
+//! Calls that describe the system: version, clocks, apertures.
 
 use super::abi::*;
+use super::arguments::with_array;
 use super::error::Errno;
 use super::gpu::GpuNode;
 use super::process::Process;
-use super::program::with_array;
 use crate::clock::clock;
-use crate::topology::APERTURES;
+use crate::topology::{LDS_APERTURE, SCRATCH_APERTURE};
+use std::ops::RangeInclusive;
 
-/// The newest version of which all is answered that the vendor's runtime asks.
-pub fn version(own: &mut GetVersion) -> Result<(), Errno> {
-    (own.major_version, own.minor_version) = (1, 17);
+/// Returns the newest interface version of which every call is implemented that AMD's runtime
+/// makes.
+pub fn version(args: &mut GetVersion) -> Result<(), Errno> {
+    (args.major_version, args.minor_version) = (1, 17);
     Ok(())
 }
 
-/// The clocks. What is no GPU has none of a GPU, and is asked for the others: the vendor's runtime gets
-/// its clock's frequency from the host's node, and does not look whether the call fails.
-pub fn clocks(process: &Process, own: &mut GetClockCounters) -> Result<(), Errno> {
+/// Returns the clocks. For the host's node, which has no GPU clock, the others are still returned:
+/// AMD's runtime asks that node for the clock's frequency, and does not check for errors.
+pub fn clocks(process: &Process, args: &mut GetClockCounters) -> Result<(), Errno> {
     let now = clock();
-    own.gpu_clock_counter = process.gpu(own.gpu_id).map_or(0, |_| now);
-    (own.cpu_clock_counter, own.system_clock_counter) = (now, now);
-    own.system_clock_freq = 1_000_000_000;
+    args.gpu_clock_counter = process.gpu(args.gpu_id).map_or(0, |_| now);
+    (args.cpu_clock_counter, args.system_clock_counter) = (now, now);
+    args.system_clock_freq = 1_000_000_000;
     Ok(())
 }
 
-/// Bytes of the windows to LDS and to private memory.
-const WINDOW: u64 = 1 << 32;
-/// Addresses of other memory. The runtime reserves them all, if they have no more than 40 bits, and
-/// hands them out by itself: where memory is does not depend on what else is in the process, so that
-/// it is the same in each run.
-const MEMORY: [u64; 2] = [0x10_0000_0000, 0xff_ffff_ffff];
+/// Size in bytes of the apertures of LDS and private memory.
+const APERTURE_BYTES: u64 = 1 << 32;
+/// Addresses of all other memory. The runtime reserves the whole range, if its addresses have at
+/// most 40 bits, and allocates from it by itself. Addresses of memory therefore do not depend on
+/// other mappings of the process, and are the same in each run.
+const GPUVM: RangeInclusive<u64> = 0x10_0000_0000..=0xff_ffff_ffff;
 
-pub fn apertures(process: &Process, own: &mut GetProcessAperturesNew) -> Result<(), Errno> {
+pub fn apertures(process: &Process, args: &mut GetProcessAperturesNew) -> Result<(), Errno> {
     let all = process.machine.topology.nodes() - 1;
-    let count = own.num_of_nodes.min(all);
-    // Asked for none, the driver says how many there are.
-    own.num_of_nodes = if own.num_of_nodes == 0 { all } else { count };
-    let [lds, scratch] = APERTURES;
-    // SAFETY: the program has room for as many as it says.
+    let count = args.num_of_nodes.min(all);
+    // A program that asks for 0 apertures gets the number of GPUs.
+    args.num_of_nodes = if args.num_of_nodes == 0 { all } else { count };
+    // SAFETY: the program's array has at least `count` elements.
     unsafe {
-        with_array(own.kfd_process_device_apertures_ptr, count, |places| {
-            for (place, node) in places.iter_mut().zip(1..) {
-                *place = ProcessDeviceApertures {
-                    lds_base: lds,
-                    lds_limit: lds + (WINDOW - 1),
-                    scratch_base: scratch,
-                    scratch_limit: scratch + (WINDOW - 1),
-                    gpuvm_base: MEMORY[0],
-                    gpuvm_limit: MEMORY[1],
+        with_array(args.kfd_process_device_apertures_ptr, count, |elements| {
+            for (element, node) in elements.iter_mut().zip(1..) {
+                *element = ProcessDeviceApertures {
+                    lds_base: LDS_APERTURE,
+                    lds_limit: LDS_APERTURE + (APERTURE_BYTES - 1),
+                    scratch_base: SCRATCH_APERTURE,
+                    scratch_limit: SCRATCH_APERTURE + (APERTURE_BYTES - 1),
+                    gpuvm_base: *GPUVM.start(),
+                    gpuvm_limit: *GPUVM.end(),
                     gpu_id: GpuNode(node).id(),
                     pad: 0,
                 };
@@ -57,19 +58,20 @@ pub fn apertures(process: &Process, own: &mut GetProcessAperturesNew) -> Result<
     }
 }
 
-/// There is no memory of images that would be laid out in tiles.
-pub fn tile_config(process: &Process, own: &mut GetTileConfig) -> Result<(), Errno> {
-    process.gpu(own.gpu_id)?;
-    (own.num_tile_configs, own.num_macro_tile_configs) = (0, 0);
-    (own.gb_addr_config, own.num_banks, own.num_ranks) = (0, 0, 0);
+/// Returns no tilings: there is no tiled image memory.
+pub fn tile_config(process: &Process, args: &mut GetTileConfig) -> Result<(), Errno> {
+    process.gpu(args.gpu_id)?;
+    (args.num_tile_configs, args.num_macro_tile_configs) = (0, 0);
+    (args.gb_addr_config, args.num_banks, args.num_ranks) = (0, 0, 0);
     Ok(())
 }
 
-/// Pages do not move: asked with -1, it is off, and it cannot be switched on.
-pub fn xnack_mode(own: &mut SetXnackMode) -> Result<(), Errno> {
-    if own.xnack_enabled > 0 {
+/// Returns that XNACK is off, and refuses to switch it on: pages are never migrated.
+pub fn xnack_mode(args: &mut SetXnackMode) -> Result<(), Errno> {
+    // -1 asks for the mode.
+    if args.xnack_enabled > 0 {
         return Err(Errno::INVALID);
     }
-    own.xnack_enabled = 0;
+    args.xnack_enabled = 0;
     Ok(())
 }

@@ -46,14 +46,14 @@ pub unsafe extern "C" fn flipwave_enter_range(range: *const c_char) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn flipwave_map_device(
     minor: i32,
-    place: *mut c_void,
+    address: *mut c_void,
     bytes: usize,
-    access: c_int,
+    protection: c_int,
     flags: c_int,
     offset: i64,
 ) -> i64 {
-    let (place, bytes, offset) = (place as u64, bytes as u64, offset as u64);
-    let mapping = Mapping { place, bytes, access, flags, offset };
+    let (address, bytes, offset) = (address as u64, bytes as u64, offset as u64);
+    let mapping = Mapping { address, bytes, protection, flags, offset };
     // SAFETY: promised by the caller.
     unsafe { map_device(u32::try_from(minor).ok(), mapping) }
 }

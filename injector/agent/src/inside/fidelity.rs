@@ -5,7 +5,7 @@ use super::{report_event, report_fault};
 use crate::report::Event;
 use flipwave_device::{Completion, DeviceError};
 use flipwave_injector::FidelityRecord;
-use flipwave_kfd::{Driver, KernelDispatch, Machine};
+use flipwave_kfd::{DispatchDriver, KernelDispatch, Machine};
 use flipwave_sim::{EmbeddedGpu, Execution, FidelityCheck, Progress, Unobserved};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ impl Fidelity {
     }
 }
 
-impl Driver for Fidelity {
+impl DispatchDriver for Fidelity {
     fn begin(&mut self, _: &Machine, dispatch: &KernelDispatch) -> Result<(), DeviceError> {
         self.node = dispatch.node;
         self.kernel = dispatch.kernel.as_ref().map_or_else(Arc::default, |own| own.name.clone());

@@ -6,7 +6,7 @@ use crate::session::StruckProcess;
 use flipwave_device::{Completion, DeviceError, DeviceFault};
 use flipwave_injector::{FaultObserver, Site, instruction_limit};
 use flipwave_isa::Target;
-use flipwave_kfd::{Driver, KernelDispatch, Machine};
+use flipwave_kfd::{DispatchDriver, KernelDispatch, Machine};
 use flipwave_sim::{EmbeddedGpu, Execution, Progress, Unobserved};
 use std::path::Path;
 
@@ -58,7 +58,7 @@ impl Injection {
     }
 }
 
-impl Driver for Injection {
+impl DispatchDriver for Injection {
     fn limit(&self, dispatch: &KernelDispatch) -> u64 {
         // The runtime's own code does not depend on what kernels compute. How long kernels of other
         // processes take is not known: a run that does not end for them ends when its time is over.

@@ -15,7 +15,7 @@ use crate::report::{Event, Report};
 use crate::session::{Session, StruckProcess, Task};
 use crate::tool::{ToolPath, observing};
 use flipwave_device::{DeviceError, DeviceFault};
-use flipwave_kfd::{CopyWatch, Driver, KernelDispatch, Machine};
+use flipwave_kfd::{CopyObserver, DispatchDriver, KernelDispatch, Machine};
 use flipwave_sim::EmbeddedGpu;
 use flipwave_sim::strict::StrictOptions;
 use std::io::Write;
@@ -68,8 +68,8 @@ fn start() -> Result<Arc<Machine>, String> {
         flipwave_jit::wake_service();
     }
     let targets = session.targets()?;
-    let mut copy_watch: Option<Arc<dyn CopyWatch>> = None;
-    let driver: Box<dyn Driver> = match &session.task {
+    let mut copy_observer: Option<Arc<dyn CopyObserver>> = None;
+    let driver: Box<dyn DispatchDriver> = match &session.task {
         Task::Run => Box::new(plain::Plain::default()),
         Task::Parallel { threads, any_order } => {
             let (threads, any_order) = (*threads, *any_order);
@@ -85,7 +85,7 @@ fn start() -> Result<Arc<Machine>, String> {
         }
         Task::Capture { file, command } => {
             let recorder = recorder::Recorder::create(file, &session, command)?;
-            copy_watch = Some(Arc::new(recorder.clone()));
+            copy_observer = Some(Arc::new(recorder.clone()));
             Box::new(recorder)
         }
         Task::Tool(tool) if tool.by == ToolPath::Embedded => observing(tool)?,
@@ -95,14 +95,14 @@ fn start() -> Result<Arc<Machine>, String> {
             Box::new(plain::Plain { reports_faults: false, injects, ..plain::Plain::default() })
         }
     };
-    let driver: Box<dyn Driver> = match session.report {
+    let driver: Box<dyn DispatchDriver> = match session.report {
         None => driver,
         Some(_) => {
             let watching = watching::Watching::new(driver, session.counts);
             Box::new(watching.map_err(|error| format!("cannot start a thread: {error}"))?)
         }
     };
-    flipwave_kfd::start(&targets, driver, copy_watch, failed).map_err(|error| error.to_string())
+    flipwave_kfd::start(&targets, driver, copy_observer, failed).map_err(|error| error.to_string())
 }
 
 /// Opens the report of this process, if it is not open.

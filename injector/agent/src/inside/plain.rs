@@ -2,7 +2,7 @@
 
 use super::report_fault;
 use flipwave_device::{Completion, DeviceError};
-use flipwave_kfd::{Driver, KernelDispatch, Machine};
+use flipwave_kfd::{DispatchDriver, KernelDispatch, Machine};
 use flipwave_sim::{EmbeddedGpu, Execution, Progress, Unobserved};
 use std::num::NonZeroUsize;
 
@@ -33,7 +33,7 @@ impl Default for Plain {
     }
 }
 
-impl Driver for Plain {
+impl DispatchDriver for Plain {
     fn begin(&mut self, _: &Machine, dispatch: &KernelDispatch) -> Result<(), DeviceError> {
         self.is_cooperative = dispatch.has_global_sync;
         Ok(())

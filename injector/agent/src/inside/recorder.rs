@@ -7,7 +7,7 @@ use crate::session::Session;
 use flipwave_capture::{CaptureError, CodeObjectId, RecordedDispatch, Step, Writer};
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Address, Change, Completion, DeviceError, Patch};
-use flipwave_kfd::{CopyWatch, DispatchedKernel, Driver, KernelDispatch, Machine};
+use flipwave_kfd::{CopyObserver, DispatchDriver, DispatchedKernel, KernelDispatch, Machine};
 use flipwave_sim::{ByteSet, EmbeddedGpu, Execution, Footprints, Progress, Unobserved};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -175,14 +175,14 @@ fn read(machine: &Machine, address: Address, bytes: u64) -> Step {
     Step::Read { address, bytes: content }
 }
 
-impl CopyWatch for Recorder {
-    fn copies(&self, machine: &Machine, _: u32, from: Address, to: Address, bytes: u64) {
+impl CopyObserver for Recorder {
+    fn before_copy(&self, machine: &Machine, _: u32, from: Address, to: Address, bytes: u64) {
         let result = lock(&self.recording).add_copy(machine, from, to, bytes);
         result.unwrap_or_else(|error| fail(&error.to_string()));
     }
 }
 
-impl Driver for Recorder {
+impl DispatchDriver for Recorder {
     fn begin(&mut self, machine: &Machine, dispatch: &KernelDispatch) -> Result<(), DeviceError> {
         self.footprints = dispatch.kernel.is_some().then(Footprints::default);
         if self.footprints.is_some() {

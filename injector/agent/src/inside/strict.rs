@@ -4,7 +4,7 @@ use super::{report_event, report_fault};
 use crate::report::Event;
 use flipwave_device::{Completion, DeviceError};
 use flipwave_isa::Pc;
-use flipwave_kfd::{Driver, KernelDispatch, Machine};
+use flipwave_kfd::{DispatchDriver, KernelDispatch, Machine};
 use flipwave_sim::strict::{Rule, StrictOptions};
 use flipwave_sim::{EmbeddedGpu, Execution, Progress, StrictCheck, Unobserved};
 use std::collections::HashSet;
@@ -26,7 +26,7 @@ impl Strict {
     }
 }
 
-impl Driver for Strict {
+impl DispatchDriver for Strict {
     fn begin(&mut self, _: &Machine, dispatch: &KernelDispatch) -> Result<(), DeviceError> {
         self.is_checked = dispatch.kernel.is_some();
         Ok(())

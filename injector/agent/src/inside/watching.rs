@@ -3,7 +3,7 @@
 use super::{report_dispatches, report_event};
 use crate::report::Event;
 use flipwave_device::{Completion, DeviceError};
-use flipwave_kfd::{Driver, KernelDispatch, Machine, Refusal};
+use flipwave_kfd::{DispatchDriver, KernelDispatch, Machine, Refusal};
 use flipwave_sim::{EmbeddedGpu, Execution, Progress};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ const TICK: Duration = Duration::from_millis(500);
 
 /// Runs dispatches as another driver does.
 pub struct Watching {
-    driver: Box<dyn Driver>,
+    driver: Box<dyn DispatchDriver>,
     underway: Arc<Mutex<Option<Underway>>>,
     /// Whether each dispatch is reported when it has ended.
     counts: bool,
@@ -66,7 +66,7 @@ impl Watching {
     ///
     /// # Errors
     /// If there is no thread.
-    pub fn new(driver: Box<dyn Driver>, counts: bool) -> std::io::Result<Watching> {
+    pub fn new(driver: Box<dyn DispatchDriver>, counts: bool) -> std::io::Result<Watching> {
         let underway = Arc::<Mutex<Option<Underway>>>::default();
         let seen = Arc::clone(&underway);
         let watch = move || {
@@ -87,7 +87,7 @@ fn lock(underway: &Mutex<Option<Underway>>) -> MutexGuard<'_, Option<Underway>> 
     underway.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Driver for Watching {
+impl DispatchDriver for Watching {
     fn begin(&mut self, machine: &Machine, dispatch: &KernelDispatch) -> Result<(), DeviceError> {
         if dispatch.kernel.is_some() {
             report_dispatches();
@@ -174,7 +174,7 @@ mod tests {
     /// Answers each question as no driver does by default.
     struct Other;
 
-    impl Driver for Other {
+    impl DispatchDriver for Other {
         fn advance(
             &mut self,
             _: &mut EmbeddedGpu,

@@ -6,7 +6,7 @@ use super::{ToolName, ToolSession};
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Completion, DeviceError};
 use flipwave_hooks::flow::Disassembly;
-use flipwave_kfd::{DispatchedKernel, Driver, KernelDispatch, Machine};
+use flipwave_kfd::{DispatchDriver, DispatchedKernel, KernelDispatch, Machine};
 use flipwave_sim::{EmbeddedGpu, Execution, Progress, Unobserved};
 use flipwave_tools::{
     InstructionCount, MemoryTrace, Observed, OpcodeHistogram, Options, ToolScope,
@@ -22,7 +22,7 @@ static OUTPUT: OnceLock<Arc<Output>> = OnceLock::new();
 ///
 /// # Errors
 /// In words, if the tool needs hooks or its table cannot be written.
-pub fn observing(session: &ToolSession) -> Result<Box<dyn Driver>, String> {
+pub fn observing(session: &ToolSession) -> Result<Box<dyn DispatchDriver>, String> {
     Ok(match session.name {
         ToolName::InstructionCount => Box::new(Observing::<InstructionCount>::new(session)?),
         ToolName::OpcodeHistogram => Box::new(Observing::<OpcodeHistogram>::new(session)?),
@@ -77,7 +77,7 @@ impl<T: Observed> Observing<T> {
     }
 }
 
-impl<T: Observed> Driver for Observing<T> {
+impl<T: Observed> DispatchDriver for Observing<T> {
     fn begin(&mut self, _: &Machine, dispatch: &KernelDispatch) -> Result<(), DeviceError> {
         let wanted = self.options.kernel.as_deref();
         let is_wanted = |kernel: &DispatchedKernel| wanted.is_none_or(|own| *own == *kernel.name);

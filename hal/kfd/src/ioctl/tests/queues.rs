@@ -1,8 +1,8 @@
-//! Queues, and what their packets do to the program.
+//! Tests of queues and of the effects of their packets.
 
 use super::*;
 
-/// A queue in a buffer of its own, and where the process has that.
+/// A queue in its own buffer, and the buffer's address in this process.
 struct TestQueue {
     buffer: AllocMemory,
     host: u64,
@@ -30,7 +30,7 @@ impl TestQueue {
         let buffer = allocate(process, 0x4000_0000, 2 * PAGE, GTT).unwrap();
         map(process, Call::MapMemory, buffer.handle, &[GPU]).unwrap();
         let host = process.machine.view(1).within(buffer.va_addr..buffer.va_addr + 1)[0].1;
-        // No packets.
+        // Fills the ring with invalid packets.
         for slot in 0..PAGE / 64 {
             // SAFETY: in the buffer, at a multiple of 64.
             unsafe { AtomicU16::from_ptr((host + 64 * slot) as *mut u16) }
@@ -48,7 +48,7 @@ impl TestQueue {
 }
 
 #[test]
-fn a_packet_of_a_queue_ends_and_its_signal_wakes_the_program() {
+fn a_completed_packet_signals_its_event_until_the_queue_is_destroyed() {
     let process = &process(1);
     let queue = TestQueue::new(process);
     let event = create_event(process, 0);
@@ -67,7 +67,7 @@ fn a_packet_of_a_queue_ends_and_its_signal_wakes_the_program() {
     assert_eq!(queue.word(TestQueue::SIGNAL + 8).load(Ordering::Acquire), 0);
     assert_eq!(queue.word(mailbox).load(Ordering::Acquire), u64::from(event.event_id));
     assert_eq!(queue.word(TestQueue::STRUCTURE + 128).load(Ordering::Acquire), 1);
-    // Not the packet's own queue any more: nothing is taken.
+    // No packet is taken from a destroyed queue.
     let queue_id = queue.created.queue_id;
     call(process, Call::DestroyQueue, &mut DestroyQueue { queue_id, pad: 0 }).unwrap();
     queue.word(TestQueue::STRUCTURE + 56).store(2, Ordering::Release);
@@ -77,12 +77,12 @@ fn a_packet_of_a_queue_ends_and_its_signal_wakes_the_program() {
 }
 
 #[test]
-fn a_wild_address_in_a_packet_is_a_memory_fault_to_the_program() {
+fn an_unmapped_signal_is_a_memory_fault() {
     let process = &process(1);
     let queue = TestQueue::new(process);
     let event = create_event(process, 8);
-    let wild = 0x5000_0000 + 4 * PAGE;
-    queue.word(TestQueue::RING + 56).store(wild, Ordering::Relaxed);
+    let unmapped = 0x5000_0000 + 4 * PAGE;
+    queue.word(TestQueue::RING + 56).store(unmapped, Ordering::Relaxed);
     queue.word(TestQueue::RING).store(3, Ordering::Release);
     queue.word(TestQueue::STRUCTURE + 56).store(1, Ordering::Release);
     let data = loop {
@@ -90,30 +90,30 @@ fn a_wild_address_in_a_packet_is_a_memory_fault_to_the_program() {
             break data.memory_exception_data;
         }
     };
-    assert_eq!([data.va, data.gpu_id.into()], [wild, u64::from(GPU)]);
+    assert_eq!([data.va, data.gpu_id.into()], [unmapped, u64::from(GPU)]);
     assert_eq!([data.failure.NotPresent, data.failure.ReadOnly], [1, 0]);
 }
 
 #[test]
-fn a_queue_is_made_only_in_memory_that_the_gpu_has() {
+fn queues_in_inaccessible_memory_are_refused() {
     let process = &process(1);
     let buffer = allocate(process, 0x4000_0000, 2 * PAGE, GTT).unwrap();
     let create = |change: &dyn Fn(&mut CreateQueue)| {
-        let mut own = TestQueue::arguments(buffer.va_addr);
-        change(&mut own);
-        call(process, Call::CreateQueue, &mut own)
+        let mut args = TestQueue::arguments(buffer.va_addr);
+        change(&mut args);
+        call(process, Call::CreateQueue, &mut args)
     };
     assert_eq!(create(&|_| {}), Err(Errno::INVALID));
     map(process, Call::MapMemory, buffer.handle, &[GPU]).unwrap();
     assert_eq!(create(&|_| {}), Ok(()));
-    assert_eq!(create(&|own| own.ring_base_address += PAGE), Ok(()));
+    assert_eq!(create(&|args| args.ring_base_address += PAGE), Ok(()));
     for change in [
-        |own: &mut CreateQueue| own.ring_base_address += 2 * PAGE,
-        |own: &mut CreateQueue| own.read_pointer_address = 0,
-        |own: &mut CreateQueue| own.write_pointer_address += 1,
-        |own: &mut CreateQueue| own.ring_size = 100,
-        |own: &mut CreateQueue| own.queue_type = 0,
-        |own: &mut CreateQueue| own.gpu_id = 0,
+        |args: &mut CreateQueue| args.ring_base_address += 2 * PAGE,
+        |args: &mut CreateQueue| args.read_pointer_address = 0,
+        |args: &mut CreateQueue| args.write_pointer_address += 1,
+        |args: &mut CreateQueue| args.ring_size = 100,
+        |args: &mut CreateQueue| args.queue_type = 0,
+        |args: &mut CreateQueue| args.gpu_id = 0,
     ] {
         assert_eq!(create(&change), Err(Errno::INVALID));
     }

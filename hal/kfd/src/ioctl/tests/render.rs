@@ -1,21 +1,17 @@
-//! Render nodes.
+//! Tests of render nodes.
 
 use super::*;
+use crate::ioctl::render;
+use crate::map::GpuAddress;
 
 #[test]
-fn a_render_node_is_an_amd_gpus() {
+fn a_render_node_describes_its_gpu() {
+    const INFO: u64 = 0x45;
     let process = &process(1);
-    let ask = |number: u64, bytes: usize, argument: *mut std::ffi::c_void| {
-        let number = 3 << 30 | (bytes as u64) << 16 | u64::from(b'd') << 8 | number;
-        // SAFETY: as many bytes as it says.
-        crate::ioctl::render::answer(process, GpuNode(1), &unsafe {
-            Request::new(number, argument)
-        })
-    };
     let mut name = [0u8; 4];
     let mut version =
         Version { name: name.as_mut_ptr() as u64, name_len: name.len() as u64, ..zero() };
-    ask(0, size_of::<Version>(), (&raw mut version).cast()).unwrap();
+    render_call(process, 0, &mut version).unwrap();
     assert_eq!((&name, version.name_len, version.version_major), (b"amdg", 6, 3));
     let mut device: DeviceInfo = zero();
     let mut info = Info {
@@ -24,32 +20,32 @@ fn a_render_node_is_an_amd_gpus() {
         query: 0x16,
         ..zero()
     };
-    ask(0x45, size_of::<Info>(), (&raw mut info).cast()).unwrap();
+    render_call(process, INFO, &mut info).unwrap();
     assert_eq!([device.device_id, device.family, device.cu_active_number], [0x740f, 141, 104]);
     info.query = 0xdead;
-    assert_eq!(ask(0x45, size_of::<Info>(), (&raw mut info).cast()), Err(Errno::INVALID));
-    assert_eq!(ask(0x3f, 0, std::ptr::null_mut()), Err(Errno::NO_CALL));
+    assert_eq!(render_call(process, INFO, &mut info), Err(Errno::INVALID));
+    assert_eq!(render_call(process, 0x3f, &mut info), Err(Errno::NO_CALL));
 }
 
-/// Asks the render node of the first GPU.
-fn ask<T: Plain>(process: &Process, number: u64, arguments: &mut T) -> Result<(), Errno> {
+/// Makes a call on the render node of the first GPU.
+fn render_call<T: Plain>(process: &Process, number: u64, arguments: &mut T) -> Result<(), Errno> {
     let number = 3 << 30 | (size_of::<T>() as u64) << 16 | u64::from(b'd') << 8 | number;
-    // SAFETY: as many bytes as it says.
+    // SAFETY: the arguments have the size of the request.
     let request = unsafe { Request::new(number, (&raw mut *arguments).cast()) };
-    crate::ioctl::render::answer(process, GpuNode(1), &request)
+    render::call(process, GpuNode(1), &request)
 }
 
 #[test]
-fn memory_with_a_file_is_mapped_by_a_render_node_as_often_as_wanted() {
+fn a_dmabuf_can_be_mapped_several_times() {
     const PRIME: u64 = 0x2e;
     const GEM_CLOSE: u64 = 0x09;
     const GEM_VA: u64 = 0x48;
     let process = &process(1);
-    let own = allocate(process, 0, 2 * PAGE, VRAM).unwrap();
-    let mut export = ExportDmabuf { handle: own.handle, ..zero() };
+    let buffer = allocate(process, 0, 2 * PAGE, VRAM).unwrap();
+    let mut export = ExportDmabuf { handle: buffer.handle, ..zero() };
     call(process, Call::ExportDmabuf, &mut export).unwrap();
     let fd = export.dmabuf_fd as libc::c_int;
-    // SAFETY: a file of the test's.
+    // SAFETY: a file of this test.
     assert_eq!(unsafe { libc::lseek(fd, 0, libc::SEEK_END) }, 2 * PAGE as i64);
     let mut described = GetDmabufInfo { dmabuf_fd: export.dmabuf_fd, ..zero() };
     call(process, Call::GetDmabufInfo, &mut described).unwrap();
@@ -57,8 +53,8 @@ fn memory_with_a_file_is_mapped_by_a_render_node_as_often_as_wanted() {
 
     let import = |va_addr| {
         let dmabuf_fd = export.dmabuf_fd;
-        let mut own = ImportDmabuf { va_addr, gpu_id: GPU, dmabuf_fd, ..zero() };
-        call(process, Call::ImportDmabuf, &mut own).map(|()| own.handle)
+        let mut args = ImportDmabuf { va_addr, gpu_id: GPU, dmabuf_fd, ..zero() };
+        call(process, Call::ImportDmabuf, &mut args).map(|()| args.handle)
     };
     for wrong in [8, 1 << 47, !(PAGE - 1), (1 << 47) - PAGE] {
         assert_eq!(import(wrong), Err(Errno::INVALID), "{wrong:x}");
@@ -68,14 +64,14 @@ fn memory_with_a_file_is_mapped_by_a_render_node_as_often_as_wanted() {
     call(process, Call::FreeMemory, &mut FreeMemory { handle }).unwrap();
 
     let mut object = PrimeHandle { fd, ..zero() };
-    ask(process, PRIME, &mut object).unwrap();
+    render_call(process, PRIME, &mut object).unwrap();
     let mut same = PrimeHandle { fd, ..zero() };
-    ask(process, PRIME, &mut same).unwrap();
+    render_call(process, PRIME, &mut same).unwrap();
     assert_eq!(object.handle, same.handle);
     let map = |operation, va_address, offset_in_bo, map_size| {
         let handle = object.handle;
-        let mut own = GemVa { handle, operation, va_address, offset_in_bo, map_size, ..zero() };
-        ask(process, GEM_VA, &mut own)
+        let mut args = GemVa { handle, operation, va_address, offset_in_bo, map_size, ..zero() };
+        render_call(process, GEM_VA, &mut args)
     };
     let [first, second] = [0x1000_0000, 0x2000_0000];
     map(1, first, 0, 2 * PAGE).unwrap();
@@ -92,29 +88,29 @@ fn memory_with_a_file_is_mapped_by_a_render_node_as_often_as_wanted() {
     }
     let word = |address| {
         let view = process.machine.view(1);
-        view.word64(crate::map::GpuAddress(address)).map(|word| word.load(Ordering::Acquire)).ok()
+        view.word64(GpuAddress(address)).map(|word| word.load(Ordering::Acquire)).ok()
     };
     {
         let view = process.machine.view(1);
-        let word = view.word64(crate::map::GpuAddress(first + PAGE)).unwrap();
+        let word = view.word64(GpuAddress(first + PAGE)).unwrap();
         word.store(77, Ordering::Release);
     }
     assert_eq!([word(first + PAGE), word(second)], [Some(77), Some(77)]);
     map(2, first, 0, 2 * PAGE).unwrap();
     assert_eq!([word(first + PAGE), word(second)], [None, Some(77)]);
     assert_eq!(map(2, first, 0, 2 * PAGE), Err(Errno::INVALID));
-    // The handle keeps the memory, and what closes it takes it away.
-    call(process, Call::FreeMemory, &mut FreeMemory { handle: own.handle }).unwrap();
+    // The handle of the node keeps the memory until it is closed.
+    call(process, Call::FreeMemory, &mut FreeMemory { handle: buffer.handle }).unwrap();
     assert_eq!(word(second), Some(77));
-    ask(process, GEM_CLOSE, &mut GemClose { handle: object.handle, pad: 0 }).unwrap();
+    render_call(process, GEM_CLOSE, &mut GemClose { handle: object.handle, pad: 0 }).unwrap();
     assert_eq!(word(second), None);
     let mut gone = GemClose { handle: object.handle, pad: 0 };
-    assert_eq!(ask(process, GEM_CLOSE, &mut gone), Err(Errno::INVALID));
-    // A file of memory that is gone, and one that is of none.
-    assert_eq!(ask(process, PRIME, &mut PrimeHandle { fd, ..zero() }), Err(Errno::INVALID));
-    // SAFETY: a file of the test's.
+    assert_eq!(render_call(process, GEM_CLOSE, &mut gone), Err(Errno::INVALID));
+    // A dma-buf of freed memory, and a file that is no dma-buf.
+    assert_eq!(render_call(process, PRIME, &mut PrimeHandle { fd, ..zero() }), Err(Errno::INVALID));
+    // SAFETY: a file of this test.
     unsafe { libc::close(fd) };
-    let other = std::fs::File::open("/dev/null").unwrap();
-    let fd = std::os::fd::AsRawFd::as_raw_fd(&other);
-    assert_eq!(ask(process, PRIME, &mut PrimeHandle { fd, ..zero() }), Err(Errno::INVALID));
+    let null = std::fs::File::open("/dev/null").unwrap();
+    let fd = std::os::fd::AsRawFd::as_raw_fd(&null);
+    assert_eq!(render_call(process, PRIME, &mut PrimeHandle { fd, ..zero() }), Err(Errno::INVALID));
 }

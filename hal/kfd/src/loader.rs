@@ -1,8 +1,8 @@
-//! Which code objects the runtime's loader has put into memory. It reports them to debuggers in a
-//! list like the one of the system's loader: `_amdgpu_r_debug`, a `struct r_debug` (AMDGPUUsage,
+//! Code objects that the runtime's loader has put into memory. The loader reports them to debuggers
+//! in a list like that of the dynamic linker: `_amdgpu_r_debug`, a `struct r_debug` (AMDGPUUsage,
 //! "Loaded code object path URI").
 
-use crate::program::read_bytes;
+use crate::user_memory::read_bytes;
 use flipwave_codeobj::CodeObject;
 use std::ffi::CStr;
 use std::io::{Read, Seek, SeekFrom};
@@ -24,10 +24,10 @@ pub struct LoaderList {
     first: *const LinkMap,
 }
 
-/// Where the loader of this process has its list; 0 if there is none. The system's loader is asked for
-/// it, which must not be done by a thread that it may wait for.
+/// Address of the list of this process's loader; 0 if there is none. Asks the dynamic linker, so it
+/// must not be called by a thread that the dynamic linker may wait for.
 pub fn find_loader_list() -> u64 {
-    // SAFETY: names end with a zero. The library stays loaded, as whoever asks calls from it.
+    // SAFETY: names end with a zero. The library stays loaded, as the caller is called from it.
     unsafe {
         let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD;
         let runtime = libc::dlopen(c"libhsa-runtime64.so.1".as_ptr(), flags);
@@ -40,19 +40,19 @@ pub fn find_loader_list() -> u64 {
     }
 }
 
-/// A code object in memory, as the loader's list has it.
+/// A code object in the loader's list.
 #[derive(Debug)]
-pub struct Resident {
-    /// What was added to its ELF virtual addresses.
+pub struct LoadedObject {
+    /// Load bias: the difference between load address and ELF virtual address.
     pub bias: u64,
     uri: Uri,
 }
 
-impl Resident {
-    /// The code object as it was given to the loader, if it reaches to an address. What was given as memory is
-    /// the program's, which may have put something else there: see [`Resident::is_file`].
-    pub fn given(&self, address: u64) -> Option<CodeObject> {
-        // A large one is not read for an address that is beyond its end.
+impl LoadedObject {
+    /// The code object as it was given to the loader, if it extends to an address. If it was given
+    /// as memory, the program may have overwritten it since, see [`LoadedObject::is_file`].
+    pub fn original(&self, address: u64) -> Option<CodeObject> {
+        // A large code object is not read for an address beyond its end.
         let bytes = read(&self.uri, |bytes| {
             let end = CodeObject::end_in_memory(bytes);
             end.is_some_and(|end| address < self.bias.wrapping_add(end))
@@ -60,18 +60,17 @@ impl Resident {
         CodeObject::of(bytes).ok()
     }
 
-    /// Whether it was given as a file.
+    /// Returns `true` if the code object was given to the loader as a file.
     pub fn is_file(&self) -> bool {
         self.uri.path.is_some()
     }
 }
 
-/// The code object in memory that an address belongs to, if the loader has put one there: the last that
-/// begins before it.
+/// The loaded code object that may contain an address: the last that begins at or before it.
 ///
 /// # Safety
-/// `list` is the loader's, and the loader changes nothing meanwhile.
-pub unsafe fn resident_at(list: *const LoaderList, address: u64) -> Option<Resident> {
+/// `list` is null or the loader's, and the loader does not change it during the call.
+pub unsafe fn loaded_object_at(list: *const LoaderList, address: u64) -> Option<LoadedObject> {
     // SAFETY: promised by the caller.
     let mut next = unsafe { list.as_ref() }?.first;
     let mut found: Option<(u64, *const libc::c_char)> = None;
@@ -85,22 +84,22 @@ pub unsafe fn resident_at(list: *const LoaderList, address: u64) -> Option<Resid
     let (bias, name) = found?;
     // SAFETY: the loader's names end with a zero.
     let uri = unsafe { CStr::from_ptr(name) }.to_str().ok()?;
-    Some(Resident { bias, uri: Uri::parse(uri)? })
+    Some(LoadedObject { bias, uri: Uri::parse(uri)? })
 }
 
-/// Where the bytes of a code object are.
+/// Location of the bytes of a code object.
 #[derive(Debug, PartialEq, Eq)]
 struct Uri {
-    /// Nothing where they are in this process's memory.
+    /// Path of a file; `None` for memory of this process.
     path: Option<String>,
     offset: u64,
-    /// Nothing for the whole file.
+    /// `None` for the rest of the file.
     size: Option<u64>,
 }
 
 impl Uri {
     fn parse(text: &str) -> Option<Uri> {
-        let (place, range) = text.split_once(['#', '?']).unwrap_or((text, ""));
+        let (location, range) = text.split_once(['#', '?']).unwrap_or((text, ""));
         let number = |key: &str| {
             let value = range.split('&').find_map(|part| part.strip_prefix(key))?;
             match value.strip_prefix("0x") {
@@ -108,26 +107,26 @@ impl Uri {
                 None => value.parse().ok(),
             }
         };
-        let path = match place.strip_prefix("file://") {
+        let path = match location.strip_prefix("file://") {
             Some(path) => Some(unescape(path)?),
-            None => place.strip_prefix("memory://").map(|_| None)?,
+            None => location.strip_prefix("memory://").map(|_| None)?,
         };
         Some(Uri { path, offset: number("offset=").unwrap_or(0), size: number("size=") })
     }
 }
 
-/// Replaces `%20` and the like.
+/// Decodes percent-encoded characters such as `%20`.
 fn unescape(text: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
-    while let [first, others @ ..] = rest {
-        let (byte, after) = match (first, others) {
+    while let [first, after_first @ ..] = rest {
+        let (byte, after) = match (first, after_first) {
             (b'%', [high, low, after @ ..]) => {
                 let digits = [*high, *low];
                 let digits = std::str::from_utf8(&digits).ok()?;
                 (u8::from_str_radix(digits, 16).ok()?, after)
             }
-            _ => (*first, others),
+            _ => (*first, after_first),
         };
         bytes.push(byte);
         rest = after;
@@ -135,10 +134,10 @@ fn unescape(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// The bytes of a place, if they are wanted.
+/// Reads the bytes at a location, and returns them if `is_wanted`.
 fn read(uri: &Uri, is_wanted: impl FnOnce(&[u8]) -> bool) -> Option<Vec<u8>> {
     let Some(path) = &uri.path else {
-        // The program may have given the memory back.
+        // The program may have unmapped the memory.
         let bytes = read_bytes(uri.offset, usize::try_from(uri.size?).ok()?)?;
         return is_wanted(&bytes).then_some(bytes);
     };
@@ -155,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_kinds_of_places_are_read() {
+    fn file_and_memory_uris_are_parsed() {
         let uri = Uri::parse("memory://1234#offset=0x7f00&size=4096").unwrap();
         assert_eq!(uri, Uri { path: None, offset: 0x7f00, size: Some(4096) });
         let uri = Uri::parse("file:///tmp/a%20b#offset=16&size=32").unwrap();

@@ -1,38 +1,39 @@
-//! Memory of its own that a program has given to GPUs, and then back to the system without saying so.
+//! Finds memory that the program gave to GPUs and has since unmapped without telling the driver.
 
 use std::ops::Range;
 
-/// Of these addresses, pages, those where this process has no memory, in order.
-pub fn missing(pages: Range<u64>) -> Vec<Range<u64>> {
-    if is_whole(&pages) {
+/// The parts of these pages where this process has no memory, in ascending order.
+pub fn unmapped(pages: Range<u64>) -> Vec<Range<u64>> {
+    if is_mapped(&pages) {
         return Vec::new();
     }
-    // Without the list, none of it can be trusted.
+    // Without the list of mappings, none of the pages can be trusted.
     let Ok(list) = std::fs::read_to_string("/proc/self/maps") else { return vec![pages] };
-    gaps(pages, list.lines().filter_map(mapping))
+    gaps(pages, list.lines().filter_map(parse_mapping))
 }
 
-/// Whether there is memory in all of these pages. It costs a system call that goes through the list of
-/// mappings, and does nothing else (msync(2), `MS_ASYNC`).
-fn is_whole(pages: &Range<u64>) -> bool {
+/// Returns `true` if all of these pages are mapped. Costs one system call that walks the list of
+/// mappings and does nothing else (msync(2), `MS_ASYNC`).
+fn is_mapped(pages: &Range<u64>) -> bool {
     let length = (pages.end - pages.start) as usize;
     // SAFETY: changes nothing.
     let result = unsafe { libc::msync(pages.start as *mut _, length, libc::MS_ASYNC) };
     result == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ENOMEM)
 }
 
-/// The addresses of a line of `/proc/self/maps` (proc_pid_maps(5)).
-fn mapping(line: &str) -> Option<Range<u64>> {
+/// The address range of a line of `/proc/self/maps` (proc_pid_maps(5)).
+fn parse_mapping(line: &str) -> Option<Range<u64>> {
     let (start, end) = line.split_once(' ')?.0.split_once('-')?;
     let number = |text| u64::from_str_radix(text, 16).ok();
     Some(number(start)?..number(end)?)
 }
 
-/// What is left of pages without mappings that come in order.
+/// The parts of `pages` outside of `mappings`, which are in ascending order.
 fn gaps(pages: Range<u64>, mappings: impl Iterator<Item = Range<u64>>) -> Vec<Range<u64>> {
     let mut gaps = Vec::new();
     let mut start = pages.start;
-    for mapping in mappings.filter(|own| own.end > pages.start && own.start < pages.end) {
+    let overlaps = |mapping: &Range<u64>| mapping.end > pages.start && mapping.start < pages.end;
+    for mapping in mappings.filter(overlaps) {
         if start < mapping.start {
             gaps.push(start..mapping.start);
         }
@@ -49,22 +50,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_that_were_given_back_are_missing_and_no_others() {
+    fn exactly_the_unmapped_pages_are_found() {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         let access = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: new memory, of which the pages 1, 3 and 4 are given back.
+        // SAFETY: new memory, of which the pages 1, 3 and 4 are unmapped again.
         let start = unsafe {
             let start = libc::mmap(std::ptr::null_mut(), 6 * 4096, access, flags, -1, 0);
             assert_ne!(start, libc::MAP_FAILED);
-            assert_eq!(missing(start as u64..start as u64 + 6 * 4096), []);
+            assert_eq!(unmapped(start as u64..start as u64 + 6 * 4096), []);
             libc::munmap(start.byte_add(4096), 4096);
             libc::munmap(start.byte_add(3 * 4096), 2 * 4096);
             start as u64
         };
         let page = |index: u64| start + index * 4096;
-        assert_eq!(missing(page(0)..page(6)), [page(1)..page(2), page(3)..page(5)]);
-        assert_eq!(missing(page(1)..page(4)), [page(1)..page(2), page(3)..page(4)]);
-        assert_eq!(missing(page(5)..page(6)), []);
-        assert_eq!(missing(0x1000..0x2000).len(), 1, "nobody has the first pages");
+        assert_eq!(unmapped(page(0)..page(6)), [page(1)..page(2), page(3)..page(5)]);
+        assert_eq!(unmapped(page(1)..page(4)), [page(1)..page(2), page(3)..page(4)]);
+        assert_eq!(unmapped(page(5)..page(6)), []);
+        assert_eq!(unmapped(0x1000..0x2000).len(), 1, "no process has the first pages");
     }
 }

@@ -1,0 +1,350 @@
+//! The compute engine: executes the packets of all compute queues.
+
+use super::copies::CopyEngine;
+use super::gpu::Gpu;
+use super::{report_memory_fault, serve};
+use crate::aql::{self, NotReady, Packet, Times, Work};
+use crate::clock::clock;
+use crate::dispatch::{DispatchDriver, DispatchedKernel, KernelDispatch};
+use crate::events::AccessFault;
+use crate::machine::Machine;
+use crate::map::GpuAddress;
+use crate::queue::{ActiveQueue, Queue};
+use crate::refusal::{self, QueueError, Refusal};
+use crate::signal::Signal;
+use crate::stall::StallWatch;
+use flipwave_device::{
+    AccessKind, Address, Completion, Device, DeviceError, FaultCause, FaultClass, QueuedPacket,
+};
+use flipwave_sim::{EmbeddedGpu, Execution, Progress};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Wave instructions of a dispatch between two checks for other events, such as memory changes.
+const SLICE: u64 = 1 << 20;
+/// Time that later packets wait for a packet that waits for the host: long for a host that does its
+/// part, short for a person if the host itself waits for one of the later packets.
+const HOST_GRACE: Duration = Duration::from_millis(200);
+
+/// The compute engine.
+pub struct ComputeEngine {
+    machine: Arc<Machine>,
+    copies: Arc<CopyEngine>,
+    /// From node 1.
+    gpus: Vec<Gpu>,
+    pub(super) driver: Box<dyn DispatchDriver>,
+    fail: fn(&DeviceError),
+    /// Number of dispatches so far of kernels from code objects.
+    dispatches: u32,
+    /// Packets that were found waiting for the host, at most one per queue.
+    host_waits: Vec<HostWait>,
+}
+
+/// A packet that waits for the host.
+struct HostWait {
+    queue: u64,
+    packet: u64,
+    since: Instant,
+}
+
+/// Result of executing a packet.
+enum PacketEnd {
+    Done,
+    Faulted(FaultCause),
+    Refused(Refusal),
+    /// The packet's queue was destroyed.
+    Abandoned,
+}
+
+impl ComputeEngine {
+    pub fn new(
+        machine: &Arc<Machine>,
+        copies: &Arc<CopyEngine>,
+        devices: Vec<EmbeddedGpu>,
+        driver: Box<dyn DispatchDriver>,
+        fail: fn(&DeviceError),
+    ) -> ComputeEngine {
+        ComputeEngine {
+            machine: Arc::clone(machine),
+            copies: Arc::clone(copies),
+            gpus: devices.into_iter().map(Gpu::new).collect(),
+            driver,
+            fail,
+            dispatches: 0,
+            host_waits: Vec::new(),
+        }
+    }
+
+    pub fn run(&mut self) {
+        let machine = Arc::clone(&self.machine);
+        serve(&machine.compute_notifier, || self.advance());
+    }
+
+    /// Executes the next packet that is ready, and applies changes of memory. Returns `true` if
+    /// there was a packet.
+    pub fn advance(&mut self) -> bool {
+        let next = self.next();
+        if let Some((queue, packet)) = &next
+            && let Err(error) = self.execute(queue, packet)
+        {
+            (self.fail)(&error);
+            queue.stop();
+        }
+        if let Err(error) = self.apply_changes() {
+            (self.fail)(&error);
+        }
+        next.is_some()
+    }
+
+    /// The oldest packet that is ready, unless an older one must not be overtaken.
+    fn next(&mut self) -> Option<(ActiveQueue, Packet)> {
+        let mut skipped = Vec::new();
+        let mut is_blocked = false;
+        while let Some(queue) = self.machine.oldest_queue(&skipped) {
+            let next = aql::next(&queue).or_else(|_| {
+                self.copies.drain();
+                aql::next(&queue)
+            });
+            match next {
+                Ok(packet) if !is_blocked || self.is_builtin_kernel(&queue, &packet) => {
+                    return Some((queue, packet));
+                }
+                Ok(_) => {}
+                Err(NotReady::Invalid(violation)) => self.refuse(&queue, None, &violation.into()),
+                Err(reason) => is_blocked = is_blocked || !self.may_overtake(&queue, reason),
+            }
+            skipped.push(queue.id);
+        }
+        None
+    }
+
+    /// Returns `true` if a packet dispatches a built-in kernel of the runtime, which has no code
+    /// object. The host may copy with such a kernel before it does what older packets wait for.
+    fn is_builtin_kernel(&mut self, queue: &Queue, packet: &Packet) -> bool {
+        let gpu = &mut self.gpus[queue.node as usize - 1];
+        packet.work == Work::Kernel
+            && gpu.device.packet(Address(packet.address.0)).is_ok_and(|(_, descriptor)| {
+                let code = gpu.code_at(descriptor.entry.0, &self.machine, queue.node);
+                code.is_ok_and(|code| code.code_object.is_none())
+            })
+    }
+
+    /// Returns `true` if packets of other queues may overtake the next packet of a queue, which is
+    /// not ready.
+    fn may_overtake(&mut self, queue: &Queue, reason: NotReady) -> bool {
+        let NotReady::Host { number } = reason else { return true };
+        let now = Instant::now();
+        match self.host_waits.iter_mut().find(|wait| wait.queue == queue.id) {
+            Some(wait) if wait.packet == number => now - wait.since >= HOST_GRACE,
+            Some(wait) => {
+                (wait.packet, wait.since) = (number, now);
+                false
+            }
+            None => {
+                self.host_waits.retain(|wait| self.machine.has_queue(wait.queue));
+                self.host_waits.push(HostWait { queue: queue.id, packet: number, since: now });
+                false
+            }
+        }
+    }
+
+    /// Applies all changes of memory, also those that the program made without telling the driver.
+    fn update_memory(&mut self) -> Result<(), DeviceError> {
+        self.machine.remove_unmapped_memory();
+        self.apply_changes()
+    }
+
+    /// Applies the changes of memory that were posted.
+    pub fn apply_changes(&mut self) -> Result<(), DeviceError> {
+        let mut result = Ok(());
+        let gpus = &mut self.gpus;
+        self.machine.apply_changes(|node, change| {
+            if let Some(gpu) = gpus.get_mut(node as usize - 1) {
+                result = std::mem::replace(&mut result, Ok(())).and(gpu.apply(change));
+            }
+        });
+        result
+    }
+
+    /// Executes a packet and reports its end to the runtime.
+    pub(super) fn execute(&mut self, queue: &Queue, packet: &Packet) -> Result<(), DeviceError> {
+        self.update_memory()?;
+        let start = clock();
+        let end = match packet.work {
+            Work::Kernel => self.execute_kernel(queue, packet)?,
+            Work::Nothing => PacketEnd::Done,
+            Work::Unknown => PacketEnd::Refused(Refusal::Packet(QueueError::Packet)),
+        };
+        match end {
+            PacketEnd::Done => {
+                let times = Times { start, end: clock() };
+                let retired = aql::retire(queue, packet, times, &self.machine.events);
+                if let Err(violation) = retired {
+                    self.refuse(queue, Some(packet.number), &violation.into());
+                }
+                self.copies.kernel_is_done();
+            }
+            PacketEnd::Faulted(cause) => self.report(queue, &cause),
+            PacketEnd::Refused(refusal) => self.refuse(queue, Some(packet.number), &refusal),
+            PacketEnd::Abandoned => {}
+        }
+        Ok(())
+    }
+
+    fn execute_kernel(&mut self, queue: &Queue, packet: &Packet) -> Result<PacketEnd, DeviceError> {
+        let dispatch = match self.prepare(queue, packet)? {
+            Ok(dispatch) => dispatch,
+            Err(refusal) => return Ok(PacketEnd::Refused(refusal)),
+        };
+        self.driver.begin(&self.machine, &dispatch)?;
+        let index = queue.node as usize - 1;
+        let device = &mut self.gpus[index].device;
+        // The packet is read again: other threads may have changed it since `prepare`.
+        let limit = self.driver.limit(&dispatch);
+        let execution = match device.begin_queued(dispatch.queued, limit) {
+            Ok(execution) => execution,
+            Err(error) => {
+                self.driver.abandon();
+                return refusal::from_device_error(error).map(PacketEnd::Refused);
+            }
+        };
+        self.driver.start(device, &execution)?;
+        let Some(completion) = self.run_to_end(queue, execution)? else {
+            return Ok(PacketEnd::Abandoned);
+        };
+        self.update_memory()?;
+        self.driver.end(&self.machine, &self.gpus[index].device, &dispatch, &completion)?;
+        Ok(match completion {
+            Completion::Completed(_) => PacketEnd::Done,
+            Completion::Faulted(fault) if self.driver.injects() => {
+                PacketEnd::Faulted(fault.cause.of_struck_run())
+            }
+            Completion::Faulted(fault) => PacketEnd::Faulted(fault.cause),
+        })
+    }
+
+    /// Checks the packet of a kernel, and finds its code.
+    fn prepare(
+        &mut self,
+        queue: &Queue,
+        packet: &Packet,
+    ) -> Result<Result<KernelDispatch, Refusal>, DeviceError> {
+        let gpu = &mut self.gpus[queue.node as usize - 1];
+        let refused = |error| refusal::from_device_error(error).map(Err);
+        let (kernel_packet, descriptor) = match gpu.device.packet(Address(packet.address.0)) {
+            Ok(found) => found,
+            Err(error) => return refused(error),
+        };
+        if let Err(refusal) = refusal::check(&kernel_packet, &descriptor, gpu.device.target()) {
+            return Ok(Err(refusal));
+        }
+        let code = match gpu.code_at(descriptor.entry.0, &self.machine, queue.node) {
+            Ok(code) => code,
+            Err(error) => return refused(error),
+        };
+        let kernel = code.code_object.as_ref().map(|code_object| {
+            let descriptor = kernel_packet.kernel.0.wrapping_sub(code.bias);
+            let mut kernels = code_object.kernels().iter();
+            let kernel = kernels.find(|kernel| kernel.descriptor.address == descriptor);
+            DispatchedKernel {
+                number: self.dispatches,
+                name: kernel.map_or_else(Arc::default, |kernel| Arc::clone(&kernel.name)),
+                code_object: Arc::clone(code_object),
+                bias: code.bias,
+            }
+        });
+        self.dispatches += u32::from(kernel.is_some());
+        Ok(Ok(KernelDispatch {
+            node: queue.node,
+            queue: queue.id,
+            packet: kernel_packet,
+            queued: QueuedPacket {
+                packet: Address(packet.address.0),
+                queue: Address(queue.amd_queue().0),
+                number: packet.number,
+            },
+            module: code.module,
+            range: self.machine.submission_range(queue.id, packet.number),
+            has_global_sync: queue.has_global_sync.load(Ordering::Acquire),
+            kernel,
+        }))
+    }
+
+    /// Runs a kernel in slices until it ends; `None` if its queue was destroyed before.
+    fn run_to_end(
+        &mut self,
+        queue: &Queue,
+        mut execution: Execution,
+    ) -> Result<Option<Completion>, DeviceError> {
+        let mut stalls = StallWatch::default();
+        loop {
+            let device = &mut self.gpus[queue.node as usize - 1].device;
+            let until = execution.statistics().wave_instructions + SLICE;
+            match self.driver.advance(device, &mut execution, until)? {
+                Progress::Ended(completion) => return Ok(Some(completion)),
+                Progress::Paused if queue.is_destroyed() => {
+                    device.abandon(execution)?;
+                    self.driver.abandon();
+                    return Ok(None);
+                }
+                Progress::Paused => {
+                    if let Some(fault) = stalls.check(execution.take_stall(), &self.machine)
+                        && self.driver.ends_stalls()
+                    {
+                        device.abandon(execution)?;
+                        return Ok(Some(Completion::Faulted(fault)));
+                    }
+                    self.update_memory()?;
+                }
+            }
+        }
+    }
+
+    /// Refuses a packet, or a whole queue, and stops the queue.
+    fn refuse(&mut self, queue: &Queue, packet: Option<u64>, refusal: &Refusal) {
+        self.driver.refuse(queue.id, packet, refusal);
+        match refusal {
+            Refusal::Packet(error) => self.stop(queue, *error),
+            Refusal::Memory(cause) => self.report(queue, cause),
+        }
+    }
+
+    /// Stops a queue and reports a fault to the runtime, as the driver and the trap handler do on
+    /// hardware.
+    fn report(&mut self, queue: &Queue, cause: &FaultCause) {
+        if let FaultCause::MemoryViolation { address, access, .. } = cause {
+            let is_mapped = queue.view().check(GpuAddress(address.0), 1).is_ok();
+            let is_write = matches!(access, AccessKind::Write | AccessKind::Atomic);
+            let reason =
+                if is_mapped && is_write { AccessFault::ReadOnly } else { AccessFault::NotPresent };
+            return report_memory_fault(&self.machine, queue, address.0, reason);
+        }
+        match cause.class() {
+            FaultClass::Instruction => self.stop(queue, QueueError::Instruction),
+            FaultClass::Access | FaultClass::Alignment => self.stop(queue, QueueError::Aperture),
+            FaultClass::Exception => self.stop(queue, QueueError::Trap),
+            FaultClass::Gap => {
+                queue.stop();
+                (self.fail)(&DeviceError::Internal(cause.to_string()));
+            }
+        }
+    }
+
+    /// Stops a queue and reports the reason to the runtime in the queue's error signal. The
+    /// signal's handle is as untrusted as the rest of the queue.
+    fn stop(&self, queue: &Queue, reason: QueueError) {
+        queue.stop();
+        let view = queue.view();
+        let reported = queue.inactive_signal(&view).and_then(|handle| {
+            let signal = Signal::from_handle(&view, handle)?;
+            let set = |signal: Signal<'_>| signal.set_bits(reason as i64, &self.machine.events);
+            signal.map_or(Ok(()), set)
+        });
+        drop(view);
+        if let Err(violation) = reported {
+            let (address, reason) = (violation.address, AccessFault::NotPresent);
+            report_memory_fault(&self.machine, queue, address, reason);
+        }
+    }
+}
