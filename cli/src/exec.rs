@@ -6,8 +6,8 @@ use crate::fidelity;
 use crate::output::say;
 use crate::table::{row, table};
 use flipwave_agent::{
-    Asked, Event, Follower, Library, Place, Processes, Reported, RunFiles, Session, Task, end_as,
-    exit_code, run_application,
+    Asked, Event, Follower, Library, ProcessPath, Processes, Reported, RunFiles, Session, Task,
+    end_as, exit_code, run_application,
 };
 use flipwave_host::cache::cache_folder;
 use flipwave_host::output::shown;
@@ -83,9 +83,9 @@ pub fn cannot_start(command: &[OsString], reason: std::io::Error) -> Failure {
 struct Heard {
     processes: Processes,
     /// How the rules of the hardware were broken, and where.
-    violations: Vec<(Place, String)>,
+    violations: Vec<(ProcessPath, String)>,
     /// Dispatches and wave instructions by process and kernel.
-    executed: BTreeMap<(Place, String), (u64, u64)>,
+    executed: BTreeMap<(ProcessPath, String), (u64, u64)>,
     /// How exact what was executed is.
     fidelity: FidelityRecord,
 }
@@ -132,7 +132,7 @@ impl Heard {
     }
 
     /// Prints a line about a process, which is named where there are several so far.
-    fn say_of(&self, process: &Place, text: fmt::Arguments<'_>) {
+    fn say_of(&self, process: &ProcessPath, text: fmt::Arguments<'_>) {
         let mut all = self.processes.all();
         match all.find(|(place, _)| *place == process).filter(|_| self.processes.all().count() > 1)
         {
@@ -142,7 +142,7 @@ impl Heard {
     }
 
     /// The index of a process, where several have dispatched kernels.
-    fn index(&self, process: &Place) -> Option<usize> {
+    fn index(&self, process: &ProcessPath) -> Option<usize> {
         self.processes.index(process).filter(|_| self.processes.are_several())
     }
 
@@ -199,7 +199,7 @@ mod tests {
         let mut heard = Heard::default();
         for (dispatch, kernel) in [(Some(0), "b"), (None, ""), (Some(1), "a"), (Some(2), "b")] {
             let event = Event::Executed { dispatch, kernel: kernel.into(), instructions: 10 };
-            heard.hear(vec![Reported { process: Place::default(), event }]);
+            heard.hear(vec![Reported { process: ProcessPath::default(), event }]);
         }
         let text = "kernel               dispatches  instructions\n\
                     (the runtime's own)           1            10\n\

@@ -2,7 +2,7 @@
 
 use super::schema;
 use crate::file::location::{Field, Wrong, wrong};
-use flipwave_agent::{Place, ProcessRecord};
+use flipwave_agent::{ProcessPath, ProcessRecord};
 use std::fmt;
 
 /// Which of the processes that dispatch kernels is struck.
@@ -40,7 +40,7 @@ impl ProcessChoice {
     }
 
     /// Whether it means a process, which has this index.
-    pub(crate) fn is(&self, index: usize, (place, record): (&Place, &ProcessRecord)) -> bool {
+    pub(crate) fn is(&self, index: usize, (place, record): (&ProcessPath, &ProcessRecord)) -> bool {
         match self {
             ProcessChoice::Rank(rank) => place.rank == Some(*rank),
             ProcessChoice::Index(own) => usize::try_from(*own) == Ok(index),

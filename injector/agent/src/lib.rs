@@ -15,7 +15,7 @@ mod tool;
 
 pub use devices::DevicesError;
 pub use flipwave_kfd::processors;
-pub use flipwave_process_tree::{Place, Table};
+pub use flipwave_process_tree::{ProcessPath, Table};
 pub use hooked::{HookPlan, HookedSession, PlannedCode};
 pub use launch::{Asked, Environment, Library, LibraryError, end_as, exit_code, run_application};
 pub use processes::{ProcessRecord, Processes};

@@ -1,7 +1,7 @@
 //! The processes of an application that use a GPU, as their report says.
 
 use crate::report::{Event, Reported};
-use flipwave_process_tree::Place;
+use flipwave_process_tree::ProcessPath;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ pub struct ProcessRecord {
 
 /// All processes of an application that have opened a GPU, in the order of birth, ranks by number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Processes(BTreeMap<Place, ProcessRecord>);
+pub struct Processes(BTreeMap<ProcessPath, ProcessRecord>);
 
 impl Processes {
     /// Notes what a report says of processes.
@@ -52,17 +52,17 @@ impl Processes {
     }
 
     /// All of them.
-    pub fn all(&self) -> impl Iterator<Item = (&Place, &ProcessRecord)> {
+    pub fn all(&self) -> impl Iterator<Item = (&ProcessPath, &ProcessRecord)> {
         self.0.iter()
     }
 
     /// Those that have dispatched kernels, in order: their index is that of the process.
-    pub fn dispatching(&self) -> impl Iterator<Item = (&Place, &ProcessRecord)> {
+    pub fn dispatching(&self) -> impl Iterator<Item = (&ProcessPath, &ProcessRecord)> {
         self.0.iter().filter(|(_, record)| record.dispatches)
     }
 
     /// The index of a process among those that have dispatched kernels.
-    pub fn index(&self, process: &Place) -> Option<usize> {
+    pub fn index(&self, process: &ProcessPath) -> Option<usize> {
         self.dispatching().position(|(place, _)| place == process)
     }
 
@@ -90,7 +90,7 @@ impl fmt::Display for Processes {
 }
 
 /// The file of a process beside an output that another process writes: `table.csv.0.1`.
-pub fn beside(output: &Path, process: &Place) -> PathBuf {
+pub fn beside(output: &Path, process: &ProcessPath) -> PathBuf {
     let mut name = output.as_os_str().to_owned();
     name.push(format!(".{process}"));
     name.into()

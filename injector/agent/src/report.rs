@@ -3,7 +3,7 @@
 //! processes of an application write to one report.
 
 use flipwave_injector::{FidelityRecord, Struck};
-use flipwave_process_tree::Place;
+use flipwave_process_tree::ProcessPath;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -14,21 +14,23 @@ use std::path::{Path, PathBuf};
 pub struct Reported {
     /// The process's place in the tree of the application.
     #[serde(with = "place_text")]
-    pub process: Place,
+    pub process: ProcessPath,
     /// What happened.
     pub event: Event,
 }
 
 /// Places as text.
 mod place_text {
-    use flipwave_process_tree::Place;
+    use flipwave_process_tree::ProcessPath;
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
-    pub fn serialize<S: Serializer>(place: &Place, serializer: S) -> Result<S::Ok, S::Error> {
+    pub fn serialize<S: Serializer>(place: &ProcessPath, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(place)
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Place, D::Error> {
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<ProcessPath, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
     }
 }
@@ -144,7 +146,7 @@ impl Event {
 #[derive(Debug)]
 pub struct Report {
     file: Option<File>,
-    process: Place,
+    process: ProcessPath,
 }
 
 impl Report {
@@ -152,7 +154,7 @@ impl Report {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn to(file: Option<&Path>, process: Place) -> std::io::Result<Report> {
+    pub fn to(file: Option<&Path>, process: ProcessPath) -> std::io::Result<Report> {
         let open = flipwave_host::output::append;
         Ok(Report { file: file.map(open).transpose()?, process })
     }
@@ -271,7 +273,7 @@ mod tests {
         let path = folder.path().join("report");
         let mut follower = Follower::new(path.clone());
         assert_eq!(follower.news().expect("nothing yet"), []);
-        let process: Place = "rank1.0".parse().expect("a place");
+        let process: ProcessPath = "rank1.0".parse().expect("a place");
         let event = |text: &str| Reported {
             process: process.clone(),
             event: Event::Refused { text: text.to_owned() },

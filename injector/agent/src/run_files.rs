@@ -1,6 +1,6 @@
 //! The files that a run of an application shares with the program that has started it.
 
-use flipwave_process_tree::{Table, VARIABLE};
+use flipwave_process_tree::{TABLE_VARIABLE, Table};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ impl RunFiles {
 
     /// The variable by which processes find their table.
     pub(crate) fn variable(processes: &Path) -> (&'static str, OsString) {
-        (VARIABLE, processes.into())
+        (TABLE_VARIABLE, processes.into())
     }
 
     /// The folder.

@@ -7,7 +7,7 @@ use crate::hooked::HookedSession;
 use crate::tool::{ToolPath, ToolSession};
 use flipwave_isa::Target;
 use flipwave_jit::ServiceAddress;
-use flipwave_process_tree::Place;
+use flipwave_process_tree::ProcessPath;
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -93,7 +93,7 @@ pub enum StruckProcess {
 
 impl StruckProcess {
     /// Whether a process is meant.
-    pub fn is(&self, process: &Place, command: &str) -> bool {
+    pub fn is(&self, process: &ProcessPath, command: &str) -> bool {
         match self {
             StruckProcess::Any => true,
             StruckProcess::Rank(rank) => process.rank == Some(*rank),

@@ -1,4 +1,4 @@
-//! Devices, and which files are theirs.
+//! Devices of the driver and the open files that represent them.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -7,40 +7,43 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub enum Device {
     /// `/dev/kfd`.
     Compute,
-    /// A node below `/dev/dri` by its minor number.
+    /// A render node below `/dev/dri`, by minor number.
     Render(u32),
 }
 
-/// Render nodes that there can be.
-const RENDER: u32 = 16;
-/// The minor number of the first.
-const FIRST: u32 = 128;
-/// The major number of nodes below `/dev/dri`, and one of those that the system gives as it likes.
-const MAJOR: [u32; 2] = [226, 234];
+/// Largest number of render nodes.
+const RENDER_NODES: u32 = 16;
+/// Minor number of the first render node.
+const FIRST_RENDER_MINOR: u32 = 128;
+/// Major number of `/dev/kfd`, one of those that the system assigns dynamically.
+const KFD_MAJOR: u32 = 234;
+/// Major number of nodes below `/dev/dri`.
+const DRM_MAJOR: u32 = 226;
 
-/// A file's number, and its file system's with one added: 0 is no file.
+/// Identity of a file: file system plus 1, and inode number. The file system 0 is no file.
 #[derive(Default)]
 struct File([AtomicU64; 2]);
 
-/// By place: the compute device, render nodes.
-static FILES: [File; 1 + RENDER as usize] =
-    [const { File([AtomicU64::new(0), AtomicU64::new(0)]) }; 1 + RENDER as usize];
+/// Files of the compute device and of the render nodes.
+static FILES: [File; 1 + RENDER_NODES as usize] =
+    [const { File([AtomicU64::new(0), AtomicU64::new(0)]) }; 1 + RENDER_NODES as usize];
 
-/// Whether a device was ever opened.
+/// `true` once a device was opened.
 static IS_ANY_OPEN: AtomicBool = AtomicBool::new(false);
 
 impl Device {
-    /// The device at a path that begins with `/dev/`.
-    pub fn at(path: &[u8]) -> Option<Device> {
+    /// The device at a path below `/dev`.
+    pub fn from_path(path: &[u8]) -> Option<Device> {
         if path == b"/dev/kfd" {
             return Some(Device::Compute);
         }
-        let number = path.strip_prefix(b"/dev/dri/renderD")?;
-        let number: u32 = std::str::from_utf8(number).ok()?.parse().ok()?;
-        (FIRST..FIRST + RENDER).contains(&number).then_some(Device::Render(number))
+        let minor = path.strip_prefix(b"/dev/dri/renderD")?;
+        let minor: u32 = std::str::from_utf8(minor).ok()?.parse().ok()?;
+        let minors = FIRST_RENDER_MINOR..FIRST_RENDER_MINOR + RENDER_NODES;
+        minors.contains(&minor).then_some(Device::Render(minor))
     }
 
-    /// Its minor number, if it is a render node.
+    /// Minor number of a render node; `None` for the compute device.
     pub fn minor(self) -> Option<u32> {
         match self {
             Device::Compute => None,
@@ -48,38 +51,40 @@ impl Device {
         }
     }
 
-    fn place(self) -> usize {
-        self.minor().map_or(0, |minor| 1 + (minor - FIRST) as usize)
+    /// Index in [`FILES`].
+    fn index(self) -> usize {
+        self.minor().map_or(0, |minor| 1 + (minor - FIRST_RENDER_MINOR) as usize)
     }
 
-    /// Its number as a device, for `st_rdev`.
+    /// Device number, for `st_rdev`.
     pub fn number(self) -> libc::dev_t {
         match self {
-            Device::Compute => libc::makedev(MAJOR[1], 0),
-            Device::Render(minor) => libc::makedev(MAJOR[0], minor),
+            Device::Compute => libc::makedev(KFD_MAJOR, 0),
+            Device::Render(minor) => libc::makedev(DRM_MAJOR, minor),
         }
     }
 
-    /// Whether a file is a device at all.
+    /// Returns `true` once a device was opened.
     pub fn is_any_open() -> bool {
         IS_ANY_OPEN.load(Ordering::Acquire)
     }
 
-    /// Says that a file is this device.
-    pub fn remember(self, file_system: u64, file: u64) {
+    /// Records that a file represents this device.
+    pub fn set_file(self, file_system: u64, inode: u64) {
         IS_ANY_OPEN.store(true, Ordering::Release);
-        let File([system, number]) = &FILES[self.place()];
-        number.store(file, Ordering::Relaxed);
-        system.store(file_system.wrapping_add(1), Ordering::Release);
+        let File([known_system, known_inode]) = &FILES[self.index()];
+        known_inode.store(inode, Ordering::Relaxed);
+        known_system.store(file_system.wrapping_add(1), Ordering::Release);
     }
 
-    /// The device that a file is.
-    pub fn of_file(file_system: u64, file: u64) -> Option<Device> {
-        let is_own = |File([system, number]): &File| {
-            system.load(Ordering::Acquire) == file_system.wrapping_add(1)
-                && number.load(Ordering::Relaxed) == file
+    /// The device that a file represents.
+    pub fn from_file(file_system: u64, inode: u64) -> Option<Device> {
+        let is_same = |File([known_system, known_inode]): &File| {
+            known_system.load(Ordering::Acquire) == file_system.wrapping_add(1)
+                && known_inode.load(Ordering::Relaxed) == inode
         };
-        let place = FILES.iter().position(is_own)? as u32;
-        Some(place.checked_sub(1).map_or(Device::Compute, |index| Device::Render(FIRST + index)))
+        let index = FILES.iter().position(is_same)? as u32;
+        let render = |index| Device::Render(FIRST_RENDER_MINOR + index);
+        Some(index.checked_sub(1).map_or(Device::Compute, render))
     }
 }

@@ -1,22 +1,22 @@
-//! Loaded into applications before all else (LD_PRELOAD): it stands before the C library's functions
-//! that open, look at, ask and map files. What belongs to the kernel's driver of AMD GPUs is answered by
-//! Flipwave; everything else is passed on. So are names of ranges, after they were noted.
+//! Preload shim (LD_PRELOAD): intercepts the functions of the C library that open, inspect, control
+//! and map files. Accesses to the kernel driver of AMD GPUs are handled by Flipwave; all others are
+//! passed on. The functions for named ranges (ROCTX) are also intercepted, and passed on.
 //!
-//! What programs read of the driver below `/sys` is in a folder, `FLIPWAVE_DEVICES`, to which its
-//! paths lead. A device is a file in memory, so that what programs do with it, duplicating and closing,
-//! needs nothing of us. It is known again by its number among the system's files.
+//! Paths of the driver below `/dev` and `/sys` are redirected to a folder, `FLIPWAVE_DEVICES`. An
+//! opened device is a file in memory: programs can duplicate and close it without the shim. The
+//! shim recognizes it by its inode.
 //!
 //! Each process enters itself in the table of the application's process tree when it starts.
 //!
-//! There is little in here, as it is in every process that an application starts. The embedded GPU
-//! is in another library, which is loaded when a device is opened.
+//! The shim is small, as it is in every process that an application starts. The embedded GPU is in
+//! another library, the agent, which is loaded when a device is first opened.
 
+mod agent;
 mod device;
 mod directory;
-mod driver;
 mod open;
 mod paths;
-mod processes;
+mod process_tree;
 mod ranges;
 mod real;
 mod status;

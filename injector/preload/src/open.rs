@@ -1,25 +1,24 @@
-//! What opens files.
+//! Interception of functions that open files.
 
-use crate::driver;
-use crate::paths::{device, led};
+use crate::agent;
+use crate::paths::{device, redirect};
 use crate::real::{fail, real};
 use libc::{FILE, c_char, c_int, mode_t};
 
-/// Functions that open a path. Without O_CREAT nobody gives a mode: what is passed on then is what
-/// stands in its place, as with the C library's own.
+/// Intercepts functions that open a path. Without O_CREAT, programs pass no mode: the undefined
+/// argument is passed on, and ignored, as in the C library.
 macro_rules! open {
     ($($name:ident)*) => {
         $(
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $name(path: *const c_char, flags: c_int, mode: mode_t) -> c_int {
-                // SAFETY: the program's, with a zero at its end.
+                // SAFETY: the program's zero-terminated path.
                 if let Some(device) = unsafe { device(path) } {
-                    return driver::open(device, flags);
+                    return agent::open(device, flags);
                 }
                 // SAFETY: as above.
-                let own = unsafe { led(path) };
-                let place = own.as_ref().map_or(path, |own| own.as_ptr());
-                real!($name(place, flags, mode):
+                let path = unsafe { redirect(path) };
+                real!($name(path.as_ptr(), flags, mode):
                     fn(*const c_char, c_int, mode_t) -> c_int, fail(libc::ENOSYS))
             }
         )*
@@ -27,7 +26,7 @@ macro_rules! open {
 }
 open! { open open64 __open_2 __open64_2 }
 
-/// The same from a folder.
+/// Intercepts functions that open a path relative to a folder.
 macro_rules! open_at {
     ($($name:ident)*) => {
         $(
@@ -38,14 +37,13 @@ macro_rules! open_at {
                 flags: c_int,
                 mode: mode_t,
             ) -> c_int {
-                // SAFETY: the program's, with a zero at its end.
+                // SAFETY: the program's zero-terminated path.
                 if let Some(device) = unsafe { device(path) } {
-                    return driver::open(device, flags);
+                    return agent::open(device, flags);
                 }
                 // SAFETY: as above.
-                let own = unsafe { led(path) };
-                let place = own.as_ref().map_or(path, |own| own.as_ptr());
-                real!($name(folder, place, flags, mode):
+                let path = unsafe { redirect(path) };
+                real!($name(folder, path.as_ptr(), flags, mode):
                     fn(c_int, *const c_char, c_int, mode_t) -> c_int, fail(libc::ENOSYS))
             }
         )*
@@ -53,16 +51,15 @@ macro_rules! open_at {
 }
 open_at! { openat openat64 __openat_2 __openat64_2 }
 
-/// The same as a stream. Nobody opens a device so.
+/// Intercepts functions that open a path as a stream. Programs do not open devices as streams.
 macro_rules! open_stream {
     ($($name:ident)*) => {
         $(
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $name(path: *const c_char, mode: *const c_char) -> *mut FILE {
-                // SAFETY: the program's, with a zero at its end.
-                let own = unsafe { led(path) };
-                let place = own.as_ref().map_or(path, |own| own.as_ptr());
-                real!($name(place, mode):
+                // SAFETY: the program's zero-terminated path.
+                let path = unsafe { redirect(path) };
+                real!($name(path.as_ptr(), mode):
                     fn(*const c_char, *const c_char) -> *mut FILE, std::ptr::null_mut())
             }
         )*

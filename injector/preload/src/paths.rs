@@ -1,12 +1,12 @@
-//! Which paths are the driver's, and where they lead.
+//! Paths of the driver and their redirection.
 
 use crate::device::Device;
 use std::ffi::CStr;
 use std::sync::OnceLock;
 
-/// What lies below these is Flipwave's, whether this machine has it or not: a GPU that it has is not
-/// the application's.
-const OWN: [&[u8]; 7] = [
+/// Paths that are redirected, with all paths below them. They are redirected whether this machine
+/// has them or not: the application does not see a GPU of the machine.
+const DRIVER_PATHS: [&[u8]; 7] = [
     b"/dev/kfd",
     b"/dev/dri",
     b"/sys/devices/virtual/kfd",
@@ -16,22 +16,29 @@ const OWN: [&[u8]; 7] = [
     b"/sys/dev/char/226:",
 ];
 
-/// A path in the folder with the driver's files, with a zero at its end.
-pub struct Led {
-    bytes: [u8; libc::PATH_MAX as usize],
+/// A path that the program passed, or the path to which it is redirected.
+pub struct Redirected {
+    original: *const libc::c_char,
+    /// Zero-terminated path in the folder with the driver's files.
+    target: Option<[u8; libc::PATH_MAX as usize]>,
 }
 
-impl Led {
+impl Redirected {
+    /// The zero-terminated path to pass to the C library.
     pub fn as_ptr(&self) -> *const libc::c_char {
-        self.bytes.as_ptr().cast()
+        self.target.as_ref().map_or(self.original, |target| target.as_ptr().cast())
+    }
+
+    pub fn is_redirected(&self) -> bool {
+        self.target.is_some()
     }
 }
 
-/// The folder with the driver's files, if the application was given one.
+/// The folder with the driver's files; `None` if the application was not given one.
 pub fn folder() -> Option<&'static [u8]> {
     static FOLDER: OnceLock<Option<&'static [u8]>> = OnceLock::new();
     *FOLDER.get_or_init(|| {
-        // SAFETY: the name ends with a zero, and so does the value, which is copied at once.
+        // SAFETY: the name and the value end with a zero; the value is copied at once.
         let value = unsafe {
             let value = libc::getenv(c"FLIPWAVE_DEVICES".as_ptr());
             if value.is_null() { None } else { Some(CStr::from_ptr(value).to_bytes().to_vec()) }
@@ -40,15 +47,15 @@ pub fn folder() -> Option<&'static [u8]> {
     })
 }
 
-/// The bytes of a path that may be the driver's; nothing for nearly all others, at a glance.
+/// The bytes of a path if it is a driver path. Costs two comparisons for most other paths.
 ///
 /// # Safety
 /// `path` is null or ends with a zero.
-unsafe fn own<'a>(path: *const libc::c_char) -> Option<&'a [u8]> {
+unsafe fn driver_path<'a>(path: *const libc::c_char) -> Option<&'a [u8]> {
     if path.is_null() {
         return None;
     }
-    // SAFETY: promised by the caller; each byte is looked at only if none before it is the last.
+    // SAFETY: promised by the caller; a byte is read only if none before it is zero.
     let bytes = unsafe {
         let byte = |index: usize| *path.add(index) as u8;
         if byte(0) != b'/' || !matches!(byte(1), b'd' | b's') {
@@ -56,28 +63,32 @@ unsafe fn own<'a>(path: *const libc::c_char) -> Option<&'a [u8]> {
         }
         CStr::from_ptr(path).to_bytes()
     };
-    let is_below = |own: &&[u8]| {
-        let rest = bytes.strip_prefix(*own);
-        rest.is_some_and(|rest| own.ends_with(b":") || matches!(rest.first(), None | Some(b'/')))
+    let contains = |prefix: &&[u8]| {
+        let rest = bytes.strip_prefix(*prefix);
+        rest.is_some_and(|rest| prefix.ends_with(b":") || matches!(rest.first(), None | Some(b'/')))
     };
-    (OWN.iter().any(is_below) && folder().is_some()).then_some(bytes)
+    (DRIVER_PATHS.iter().any(contains) && folder().is_some()).then_some(bytes)
 }
 
-/// Where a path leads, if it is the driver's.
+/// Redirects a path if it is a driver path.
 ///
 /// # Safety
 /// `path` is null or ends with a zero.
-pub unsafe fn led(path: *const libc::c_char) -> Option<Led> {
+pub unsafe fn redirect(path: *const libc::c_char) -> Redirected {
     // SAFETY: promised by the caller.
-    let own = unsafe { own(path) }?;
+    let target = unsafe { driver_path(path) }.and_then(target);
+    Redirected { original: path, target }
+}
+
+/// The zero-terminated path of a driver path in the folder; `None` if it is too long.
+fn target(path: &[u8]) -> Option<[u8; libc::PATH_MAX as usize]> {
     let folder = folder()?;
     let mut bytes = [0; libc::PATH_MAX as usize];
-    let end = folder.len() + own.len();
-    // One that is too long is passed on, and refused.
+    let end = folder.len() + path.len();
     bytes.get_mut(..end + 1)?;
     bytes[..folder.len()].copy_from_slice(folder);
-    bytes[folder.len()..end].copy_from_slice(own);
-    Some(Led { bytes })
+    bytes[folder.len()..end].copy_from_slice(path);
+    Some(bytes)
 }
 
 /// The device at a path.
@@ -86,5 +97,5 @@ pub unsafe fn led(path: *const libc::c_char) -> Option<Led> {
 /// `path` is null or ends with a zero.
 pub unsafe fn device(path: *const libc::c_char) -> Option<Device> {
     // SAFETY: promised by the caller.
-    Device::at(unsafe { own(path) }?)
+    Device::from_path(unsafe { driver_path(path) }?)
 }

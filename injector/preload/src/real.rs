@@ -1,9 +1,9 @@
-//! The C library's functions, before which ours stand.
+//! Access to the C library's functions that the shim intercepts.
 
 use std::ffi::{CStr, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// A function of the C library, found when it is needed for the first time.
+/// An intercepted function of the C library, looked up on first use.
 pub struct Real {
     name: &'static CStr,
     found: AtomicPtr<c_void>,
@@ -14,7 +14,7 @@ impl Real {
         Real { name, found: AtomicPtr::new(std::ptr::null_mut()) }
     }
 
-    /// Its address; null where the C library has none.
+    /// Address of the function; null if the C library does not have it.
     pub fn address(&self) -> *mut c_void {
         let found = self.found.load(Ordering::Relaxed);
         if !found.is_null() {
@@ -27,17 +27,17 @@ impl Real {
     }
 }
 
-/// Says that something is not there, as the C library does.
+/// Sets `errno` and returns -1, as functions of the C library do.
 pub fn fail(error: libc::c_int) -> libc::c_int {
-    // SAFETY: this thread's own.
+    // SAFETY: the variable of this thread.
     unsafe { *libc::__errno_location() = error };
     -1
 }
 
-/// Calls the function of the C library that ours stands before. Where there is none, ours is called by
-/// nobody.
+/// Calls the C library's function of a name. Evaluates to `$missing` if the C library does not have
+/// it; then no program calls it either.
 macro_rules! real {
-    ($name:ident($($argument:expr),*): fn($($type:ty),*) -> $result:ty, $none:expr) => {{
+    ($name:ident($($argument:expr),*): fn($($type:ty),*) -> $result:ty, $missing:expr) => {{
         static REAL: $crate::real::Real = $crate::real::Real::new(
             match ::std::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
                 Ok(name) => name,
@@ -46,11 +46,11 @@ macro_rules! real {
         );
         let address = REAL.address();
         if address.is_null() {
-            $none
+            $missing
         } else {
             type Function = unsafe extern "C" fn($($type),*) -> $result;
-            // SAFETY: the C library's function of this name, which has this type; and called with
-            // what our caller has given for it.
+            // SAFETY: the C library's function of this name, which has this type, with the
+            // arguments of the program.
             unsafe {
                 let real = ::std::mem::transmute::<*mut ::std::ffi::c_void, Function>(address);
                 real($($argument),*)

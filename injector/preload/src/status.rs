@@ -1,32 +1,32 @@
-//! What programs ask of a file without opening it.
+//! Interception of functions that inspect files.
 
 use crate::device::Device;
-use crate::paths::{device as device_at, led};
+use crate::paths::{device as device_at, redirect};
 use crate::real::{fail, real};
 use libc::{c_char, c_int, c_uint, stat as Status};
 
-/// What the system says of an open file.
-pub fn of_file(file: c_int) -> Option<Status> {
-    // SAFETY: writes one structure of numbers.
+/// Status of an open file.
+pub fn file_status(file: c_int) -> Option<Status> {
+    // SAFETY: writes one structure of numbers. A system call, as this crate intercepts the
+    // function.
     unsafe {
         let mut status: Status = std::mem::zeroed();
-        // The system call itself: ours stands before the function.
         (libc::syscall(libc::SYS_fstat, file, &raw mut status) == 0).then_some(status)
     }
 }
 
-/// The device that an open file is.
+/// The device that an open file represents.
 pub fn device(file: c_int) -> Option<Device> {
-    // Asking the system takes longer than what most programs would ask it for.
-    let status = Device::is_any_open().then(|| of_file(file))??;
-    Device::of_file(status.st_dev, status.st_ino)
+    // Saves most programs a system call for each intercepted call.
+    let status = Device::is_any_open().then(|| file_status(file))??;
+    Device::from_file(status.st_dev, status.st_ino)
 }
 
-/// Makes what the system says of a file what it would say of a device.
+/// Changes the status of a file to that of a device.
 ///
 /// # Safety
-/// `status` is null or the program's.
-unsafe fn show(device: Device, status: *mut Status) {
+/// `status` is null or valid.
+unsafe fn show_device(device: Device, status: *mut Status) {
     // SAFETY: promised by the caller.
     if let Some(status) = unsafe { status.as_mut() } {
         status.st_mode = libc::S_IFCHR | 0o666;
@@ -35,30 +35,30 @@ unsafe fn show(device: Device, status: *mut Status) {
     }
 }
 
-/// Functions that look at a path.
-macro_rules! of_path {
+/// Intercepts functions that return the status of a path.
+macro_rules! path_status {
     ($($name:ident)*) => {
         $(
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $name(path: *const c_char, status: *mut Status) -> c_int {
-                // SAFETY: the program's, with a zero at its end.
-                let (own, device) = unsafe { (led(path), device_at(path)) };
-                let place = own.as_ref().map_or(path, |own| own.as_ptr());
-                let result = real!($name(place, status):
+                // SAFETY: the program's zero-terminated path.
+                let (path, device) = unsafe { (redirect(path), device_at(path)) };
+                let result = real!($name(path.as_ptr(), status):
                     fn(*const c_char, *mut Status) -> c_int, fail(libc::ENOSYS));
                 if let (0, Some(device)) = (result, device) {
-                    // SAFETY: the program's; the system has written it.
-                    unsafe { show(device, status) };
+                    // SAFETY: the program's structure, written by the C library.
+                    unsafe { show_device(device, status) };
                 }
                 result
             }
         )*
     };
 }
-of_path! { stat stat64 lstat lstat64 }
+path_status! { stat stat64 lstat lstat64 }
 
-/// The same as programs have it that were linked before the C library's version 2.33.
-macro_rules! of_path_versioned {
+/// Intercepts the functions of [`path_status`] in programs that were linked before version 2.33 of
+/// the C library.
+macro_rules! path_status_versioned {
     ($($name:ident)*) => {
         $(
             #[unsafe(no_mangle)]
@@ -67,70 +67,71 @@ macro_rules! of_path_versioned {
                 path: *const c_char,
                 status: *mut Status,
             ) -> c_int {
-                // SAFETY: the program's, with a zero at its end.
-                let (own, device) = unsafe { (led(path), device_at(path)) };
-                let place = own.as_ref().map_or(path, |own| own.as_ptr());
-                let result = real!($name(version, place, status):
+                // SAFETY: the program's zero-terminated path.
+                let (path, device) = unsafe { (redirect(path), device_at(path)) };
+                let result = real!($name(version, path.as_ptr(), status):
                     fn(c_int, *const c_char, *mut Status) -> c_int, fail(libc::ENOSYS));
                 if let (0, Some(device)) = (result, device) {
-                    // SAFETY: the program's; the system has written it.
-                    unsafe { show(device, status) };
+                    // SAFETY: the program's structure, written by the C library.
+                    unsafe { show_device(device, status) };
                 }
                 result
             }
         )*
     };
 }
-of_path_versioned! { __xstat __xstat64 __lxstat __lxstat64 }
+path_status_versioned! { __xstat __xstat64 __lxstat __lxstat64 }
 
-/// Makes what the system says of an open file right, if it is a device.
+/// Changes the status of an open file if the file represents a device.
 ///
 /// # Safety
-/// `status` is null or the program's, and written if `result` is 0.
-unsafe fn correct(result: c_int, status: *mut Status) -> c_int {
+/// `status` is null or valid, and written if `result` is 0.
+unsafe fn show_device_of_file(result: c_int, status: *mut Status) -> c_int {
     // SAFETY: promised by the caller.
-    let known = unsafe { status.as_ref() }.filter(|_| result == 0);
-    if let Some(device) = known.and_then(|known| Device::of_file(known.st_dev, known.st_ino)) {
+    let written = unsafe { status.as_ref() }.filter(|_| result == 0);
+    let device = written.and_then(|status| Device::from_file(status.st_dev, status.st_ino));
+    if let Some(device) = device {
         // SAFETY: promised by the caller.
-        unsafe { show(device, status) };
+        unsafe { show_device(device, status) };
     }
     result
 }
 
-/// Functions that look at an open file.
-macro_rules! of_open_file {
+/// Intercepts functions that return the status of an open file.
+macro_rules! open_file_status {
     ($($name:ident)*) => {
         $(
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $name(file: c_int, status: *mut Status) -> c_int {
                 let result = real!($name(file, status):
                     fn(c_int, *mut Status) -> c_int, fail(libc::ENOSYS));
-                // SAFETY: the program's; the system has written it.
-                unsafe { correct(result, status) }
+                // SAFETY: the program's structure, written by the C library.
+                unsafe { show_device_of_file(result, status) }
             }
         )*
     };
 }
-of_open_file! { fstat fstat64 }
+open_file_status! { fstat fstat64 }
 
-/// The same, as above.
-macro_rules! of_open_file_versioned {
+/// Intercepts the functions of [`open_file_status`] in programs that were linked before version
+/// 2.33 of the C library.
+macro_rules! open_file_status_versioned {
     ($($name:ident)*) => {
         $(
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $name(version: c_int, file: c_int, status: *mut Status) -> c_int {
                 let result = real!($name(version, file, status):
                     fn(c_int, c_int, *mut Status) -> c_int, fail(libc::ENOSYS));
-                // SAFETY: the program's; the system has written it.
-                unsafe { correct(result, status) }
+                // SAFETY: the program's structure, written by the C library.
+                unsafe { show_device_of_file(result, status) }
             }
         )*
     };
 }
-of_open_file_versioned! { __fxstat __fxstat64 }
+open_file_status_versioned! { __fxstat __fxstat64 }
 
-/// Functions that look at a path from a folder, or at an open file.
-macro_rules! of_path_at {
+/// Intercepts functions that return the status of a path relative to a folder, or of an open file.
+macro_rules! path_status_at {
     ($($name:ident)*) => {
         $(
             #[unsafe(no_mangle)]
@@ -140,17 +141,16 @@ macro_rules! of_path_at {
                 status: *mut Status,
                 flags: c_int,
             ) -> c_int {
-                // SAFETY: the program's, with a zero at its end.
-                let (own, device) = unsafe { (led(path), device_at(path)) };
-                let place = own.as_ref().map_or(path, |own| own.as_ptr());
-                let result = real!($name(folder, place, status, flags):
+                // SAFETY: the program's zero-terminated path.
+                let (path, device) = unsafe { (redirect(path), device_at(path)) };
+                let result = real!($name(folder, path.as_ptr(), status, flags):
                     fn(c_int, *const c_char, *mut Status, c_int) -> c_int, fail(libc::ENOSYS));
                 match (result, device) {
-                    // SAFETY: the program's; the system has written it.
-                    (0, Some(device)) => unsafe { show(device, status) },
+                    // SAFETY: the program's structure, written by the C library.
+                    (0, Some(device)) => unsafe { show_device(device, status) },
                     // SAFETY: as above.
                     _ => unsafe {
-                        correct(result, status);
+                        show_device_of_file(result, status);
                     },
                 }
                 result
@@ -158,7 +158,7 @@ macro_rules! of_path_at {
         )*
     };
 }
-of_path_at! { fstatat fstatat64 }
+path_status_at! { fstatat fstatat64 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn statx(
@@ -168,30 +168,28 @@ unsafe extern "C" fn statx(
     mask: c_uint,
     status: *mut libc::statx,
 ) -> c_int {
-    // SAFETY: the program's, with a zero at its end.
-    let (own, device) = unsafe { (led(path), device_at(path)) };
-    let place = own.as_ref().map_or(path, |own| own.as_ptr());
-    let result = real!(statx(folder, place, flags, mask, status):
+    // SAFETY: the program's zero-terminated path.
+    let (path, device) = unsafe { (redirect(path), device_at(path)) };
+    let result = real!(statx(folder, path.as_ptr(), flags, mask, status):
         fn(c_int, *const c_char, c_int, c_uint, *mut libc::statx) -> c_int, fail(libc::ENOSYS));
-    // SAFETY: the program's; the system has written it.
-    let known = unsafe { status.as_mut() }.filter(|_| result == 0);
-    let Some(known) = known else { return result };
-    let file_system = libc::makedev(known.stx_dev_major, known.stx_dev_minor);
-    if let Some(device) = device.or_else(|| Device::of_file(file_system, known.stx_ino)) {
-        known.stx_mode = (libc::S_IFCHR | 0o666) as u16;
+    // SAFETY: the program's structure, written by the C library.
+    let written = unsafe { status.as_mut() }.filter(|_| result == 0);
+    let Some(status) = written else { return result };
+    let file_system = libc::makedev(status.stx_dev_major, status.stx_dev_minor);
+    if let Some(device) = device.or_else(|| Device::from_file(file_system, status.stx_ino)) {
+        status.stx_mode = (libc::S_IFCHR | 0o666) as u16;
         let number = device.number();
-        (known.stx_rdev_major, known.stx_rdev_minor) = (libc::major(number), libc::minor(number));
-        known.stx_size = 0;
+        (status.stx_rdev_major, status.stx_rdev_minor) = (libc::major(number), libc::minor(number));
+        status.stx_size = 0;
     }
     result
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn access(path: *const c_char, mode: c_int) -> c_int {
-    // SAFETY: the program's, with a zero at its end.
-    let own = unsafe { led(path) };
-    let place = own.as_ref().map_or(path, |own| own.as_ptr());
-    real!(access(place, mode): fn(*const c_char, c_int) -> c_int, fail(libc::ENOSYS))
+    // SAFETY: the program's zero-terminated path.
+    let path = unsafe { redirect(path) };
+    real!(access(path.as_ptr(), mode): fn(*const c_char, c_int) -> c_int, fail(libc::ENOSYS))
 }
 
 #[unsafe(no_mangle)]
@@ -201,9 +199,8 @@ unsafe extern "C" fn faccessat(
     mode: c_int,
     flags: c_int,
 ) -> c_int {
-    // SAFETY: the program's, with a zero at its end.
-    let own = unsafe { led(path) };
-    let place = own.as_ref().map_or(path, |own| own.as_ptr());
-    real!(faccessat(folder, place, mode, flags):
+    // SAFETY: the program's zero-terminated path.
+    let path = unsafe { redirect(path) };
+    real!(faccessat(folder, path.as_ptr(), mode, flags):
         fn(c_int, *const c_char, c_int, c_int) -> c_int, fail(libc::ENOSYS))
 }

@@ -1,13 +1,13 @@
 //! Which process of the application this is.
 
-use flipwave_process_tree::{Place, Program, Table};
+use flipwave_process_tree::{ProcessPath, Program, Table};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// This process in the tree of the application, with the program that runs in it.
 #[derive(Debug)]
 pub struct Identity {
     /// Its place, which is the same in each run.
-    pub place: Place,
+    pub place: ProcessPath,
     pid: u32,
     /// Its entry in the table of processes, if there is one.
     entry: Option<(Table, Program)>,
@@ -25,29 +25,30 @@ impl Identity {
     }
 
     fn find() -> Identity {
-        let table = Table::of_process();
-        let entry = table.and_then(|table| Some((table, table.open_program(table.own()?))));
+        let table = Table::from_environment();
+        let entry =
+            table.and_then(|table| Some((table, table.open_program(table.current_slot()?))));
         let place = match entry {
-            Some((table, program)) => table.place(program),
-            None => Place { path: vec![0], ..Place::default() },
+            Some((table, program)) => table.path(program),
+            None => ProcessPath { path: vec![0], ..ProcessPath::default() },
         };
         Identity { place, pid: std::process::id(), entry }
     }
 
     /// Whether this is the program that was started first.
     pub fn is_first(&self) -> bool {
-        self.place == Place { path: vec![0], ..Place::default() }
+        self.place == ProcessPath { path: vec![0], ..ProcessPath::default() }
     }
 
     /// Whether this is the program that is struck, of all that may be: the first that asks is.
     pub fn is_struck(&self) -> bool {
-        self.entry.is_none_or(|(table, program)| table.is_struck(program))
+        self.entry.is_none_or(|(table, program)| table.claim_injection(program))
     }
 
     /// Whether this is the program that writes to the output of the application: the first that
     /// asks is.
     pub fn is_writer(&self) -> bool {
-        self.entry.is_none_or(|(table, program)| table.is_writer(program))
+        self.entry.is_none_or(|(table, program)| table.claim_output(program))
     }
 }
 
