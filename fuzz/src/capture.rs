@@ -84,7 +84,7 @@ fn damage(file: &Path, choices: &mut Choices<'_>) {
     let database = Connection::open(file).expect("a capture");
     if choices.below(8) == 0 {
         database.execute_batch(choices.pick(&OTHER_SCHEMA)).expect("another schema");
-        assert!(matches!(Capture::open(file), Err(CaptureError::NoCapture { .. })));
+        assert!(matches!(Capture::open(file), Err(CaptureError::NotACapture { .. })));
     }
     // Nobody needs it after a power failure.
     let quickly = "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; BEGIN";

@@ -1,67 +1,67 @@
-//! What can be wrong with a capture.
+//! Errors of captures.
 
 use std::path::{Path, PathBuf};
 
-/// A file that cannot be written or read.
+/// Errors returned when writing or reading a capture.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
-    /// It cannot be opened.
+    /// The file cannot be opened.
     #[error("{}: {reason}", file.display())]
     Open {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
-        /// Why not.
+        /// Error of the system.
         reason: std::io::Error,
     },
-    /// Something else than a capture.
+    /// The file is not a capture.
     #[error("{}: {what}; expected a file of `flipwave capture`", file.display())]
-    NoCapture {
-        /// The file.
+    NotACapture {
+        /// Path of the file.
         file: PathBuf,
-        /// What it is, or has.
+        /// Difference from a capture.
         what: String,
     },
-    /// More data than there is memory for.
+    /// The data do not fit into memory.
     #[error(
-        "{}: its data take more than the {} MiB of memory that are left here; choose some of its \
+        "{}: the data need more than the {} MiB of available memory; choose some of the \
          dispatches, or use a machine with more memory", file.display(), available >> 20
     )]
     TooLarge {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
-        /// Bytes that were available.
+        /// Bytes of available memory.
         available: u64,
     },
-    /// SQLite cannot do it.
+    /// SQLite returned an error.
     #[error("{}: {reason}", file.display())]
     Database {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
-        /// Why not.
+        /// Error of SQLite.
         reason: rusqlite::Error,
     },
-    /// Another version of the format.
+    /// The capture has another version of the format.
     #[error("{}: the capture has format {found}, expected {expected}; record it again", file.display())]
     Format {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
-        /// Its format.
+        /// Format of the file.
         found: i64,
-        /// The format that is known here.
+        /// Supported format.
         expected: i64,
     },
-    /// A file that says what cannot be.
+    /// The capture has missing or invalid content.
     #[error("{}: {what}; the file is damaged, record it again", file.display())]
     Damaged {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
-        /// What is wrong.
+        /// Description of the damage.
         what: String,
     },
 }
 
 impl CaptureError {
-    /// The same, of a file.
+    /// Converts SQLite's errors for a file.
     pub(crate) fn database(file: &Path) -> impl Fn(rusqlite::Error) -> CaptureError + '_ {
         |reason| CaptureError::Database { file: file.to_owned(), reason }
     }

@@ -1,10 +1,10 @@
-//! A run of an application on one GPU, recorded: its code objects, its dispatches with all that
-//! they find in memory, and what host and copy engines did to memory between them. One SQLite file;
-//! data are stored once, by their digest, and compressed.
+//! Captures: recorded runs of an application on one GPU, with its code objects, its dispatches and
+//! the memory that they read, and what host and copy engines did to memory between them. A capture
+//! is one SQLite file; data are compressed and stored once, by digest.
 //!
-//! What a kernel writes is not in the file: whoever runs the dispatches again gets it, and has what
-//! came from elsewhere beside it, byte for byte. Addresses are those of the run, so that pointers
-//! that lie in memory stay right.
+//! What kernels write is not recorded: replaying the dispatches computes it again, and everything
+//! else comes from the capture, byte for byte. Addresses are those of the run, so that pointers in
+//! memory stay valid.
 
 mod error;
 mod memory;
@@ -18,5 +18,5 @@ pub use reader::Capture;
 pub use step::{CodeObjectId, RecordedCode, RecordedDispatch, Step};
 pub use writer::Writer;
 
-/// The version of the format.
+/// Version of the file format.
 const FORMAT: i64 = 2;

@@ -1,6 +1,6 @@
-//! A capture being read.
+//! Reading of captures.
 
-use crate::step::{CodeObjectId, RecordedCode, RecordedDispatch, Step, decode_runs};
+use crate::step::{CodeObjectId, RecordedCode, RecordedDispatch, Step, decode_ranges};
 use crate::{CaptureError, FORMAT, memory, schema};
 use flate2::read::ZlibDecoder;
 use flipwave_device::{Address, Change, KernelPacket, Patch, QueuedPacket};
@@ -13,24 +13,24 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a text at most: a kernel's name, a command line.
-const LONGEST_TEXT: usize = 1 << 20;
+/// Largest length of a text in bytes: a kernel's name, a command line.
+const MAX_TEXT: usize = 1 << 20;
 
-/// Addresses end here: those of a process have 57 bits at most.
-const ADDRESSES: u64 = 1 << 57;
+/// End of the addresses of a process, which have at most 57 bits.
+const ADDRESSES_END: u64 = 1 << 57;
 
-/// A capture. The file may be anybody's: nothing in it is trusted.
+/// A capture that is being read. Nothing in the file is trusted.
 pub struct Capture {
     file: PathBuf,
     database: Connection,
-    /// Bytes of memory that its data may take.
+    /// Bytes of memory that data may use.
     available: u64,
-    /// Bytes of those that are left.
+    /// Bytes of [`Capture::available`] that are not used yet.
     left: Cell<u64>,
 }
 
 impl Capture {
-    /// Opens a file.
+    /// Opens a capture.
     ///
     /// # Errors
     /// [`CaptureError`].
@@ -38,21 +38,21 @@ impl Capture {
         let open = |reason| CaptureError::Open { file: file.to_owned(), reason };
         let failed = |reason: rusqlite::Error| match reason.sqlite_error_code() {
             Some(ErrorCode::NotADatabase) => {
-                let what = "it is no capture".to_owned();
-                CaptureError::NoCapture { file: file.to_owned(), what }
+                let what = "not a capture".to_owned();
+                CaptureError::NotACapture { file: file.to_owned(), what }
             }
             _ => CaptureError::database(file)(reason),
         };
-        // SQLite would wait for the writer of a FIFO.
+        // Refuses a FIFO, for whose writer SQLite would wait.
         drop(flipwave_host::input::open(file).map_err(open)?);
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
             | OpenFlags::SQLITE_OPEN_URI
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let database = Connection::open_with_flags(address(file), flags).map_err(failed)?;
-        schema::defend(&database).map_err(failed)?;
+        let database = Connection::open_with_flags(uri(file), flags).map_err(failed)?;
+        schema::harden(&database).map_err(failed)?;
         if let Some(object) = schema::difference(&database).map_err(failed)? {
-            let what = format!("its {object} is not as in a capture");
-            return Err(CaptureError::NoCapture { file: file.to_owned(), what });
+            let what = format!("not a capture: its schema differs in {object}");
+            return Err(CaptureError::NotACapture { file: file.to_owned(), what });
         }
         let available = memory::available();
         let left = Cell::new(available);
@@ -66,11 +66,11 @@ impl Capture {
     }
 
     fn about<T: rusqlite::types::FromSql>(&self, name: &str) -> Result<T, CaptureError> {
-        let value = self.about_if_said(name)?;
-        value.ok_or_else(|| self.damaged(format!("it does not say its {name}")))
+        let value = self.about_if_present(name)?;
+        value.ok_or_else(|| self.damaged(format!("missing {name}")))
     }
 
-    fn about_if_said<T: rusqlite::types::FromSql>(
+    fn about_if_present<T: rusqlite::types::FromSql>(
         &self,
         name: &str,
     ) -> Result<Option<T>, CaptureError> {
@@ -83,7 +83,7 @@ impl Capture {
         CaptureError::Damaged { file: self.file.clone(), what }
     }
 
-    /// The GPU, `gfx90a`.
+    /// Target of the GPU, such as `gfx90a`.
     ///
     /// # Errors
     /// [`CaptureError`].
@@ -91,7 +91,7 @@ impl Capture {
         self.checked_text("gpu", self.about("gpu")?)
     }
 
-    /// The application and its arguments.
+    /// Command line of the application.
     ///
     /// # Errors
     /// [`CaptureError`].
@@ -99,15 +99,15 @@ impl Capture {
         self.checked_text("command", self.about("command")?)
     }
 
-    /// The MPI rank of the process, if it was one of several.
+    /// MPI rank of the process, if it had one.
     ///
     /// # Errors
     /// [`CaptureError`].
     pub fn rank(&self) -> Result<Option<u32>, CaptureError> {
-        self.about_if_said("rank")
+        self.about_if_present("rank")
     }
 
-    /// Whether the run ended as it should. If not, what was recorded until then is there.
+    /// Returns `true` if the run was recorded up to its end, `false` if only its beginning was.
     ///
     /// # Errors
     /// [`CaptureError`].
@@ -116,10 +116,9 @@ impl Capture {
     }
 
     fn checked_text(&self, name: &str, text: String) -> Result<String, CaptureError> {
-        if text.len() > LONGEST_TEXT || text.contains('\0') {
-            return Err(
-                self.damaged(format!("its {name} is no text of at most {LONGEST_TEXT} bytes"))
-            );
+        if text.len() > MAX_TEXT || text.contains('\0') {
+            return Err(self
+                .damaged(format!("invalid {name}: expected a text of at most {MAX_TEXT} bytes")));
         }
         Ok(text)
     }
@@ -133,18 +132,18 @@ impl Capture {
                 query.query_row([digest], |row| Ok((row.get(0)?, row.get(1)?))).optional()
             })
             .map_err(CaptureError::database(&self.file))?;
-        let (size, compressed) = found.ok_or_else(|| self.damaged("data are missing".into()))?;
-        let undone = || self.damaged("data cannot be decompressed".into());
-        let size = u64::try_from(size).map_err(|_| undone())?;
+        let (size, compressed) = found.ok_or_else(|| self.damaged("missing data".into()))?;
+        let size = u64::try_from(size);
+        let size = size.map_err(|_| self.damaged("cannot decompress data".into()))?;
         let bytes = self.decompressed(&compressed, size)?;
         if Sha256::digest(&bytes).as_slice() != digest {
-            return Err(self.damaged("data have another digest than they say".into()));
+            return Err(self.damaged("wrong digest of data".into()));
         }
         Ok(bytes)
     }
 
-    /// Decompresses data that say how many bytes they are. A few bytes can say that they are very many,
-    /// and the same ones can be named any number of times.
+    /// Decompresses data to `size` bytes. Counts them against the available memory: a few
+    /// compressed bytes can have a huge size, and the same data can be used any number of times.
     fn decompressed(&self, compressed: &[u8], size: u64) -> Result<Vec<u8>, CaptureError> {
         let too_large = || {
             let (file, available) = (self.file.clone(), self.available);
@@ -156,20 +155,20 @@ impl Capture {
         bytes.try_reserve_exact(capacity).map_err(|_| too_large())?;
         let read = ZlibDecoder::new(compressed).take(size + 1).read_to_end(&mut bytes);
         if read.is_err() || bytes.len() as u64 != size {
-            return Err(self.damaged("data cannot be decompressed".into()));
+            return Err(self.damaged("cannot decompress data".into()));
         }
         Ok(bytes)
     }
 
-    /// Checks that bytes from an address on are addresses.
+    /// Checks that `bytes` bytes from an address are within the address space.
     fn check_range(&self, address: u64, bytes: u64) -> Result<(), CaptureError> {
-        if address.checked_add(bytes).is_some_and(|end| end <= ADDRESSES) {
+        if address.checked_add(bytes).is_some_and(|end| end <= ADDRESSES_END) {
             return Ok(());
         }
-        Err(self.damaged(format!("{bytes} bytes from 0x{address:x} on are no place in memory")))
+        Err(self.damaged(format!("invalid memory range: {bytes} bytes at 0x{address:x}")))
     }
 
-    /// The code objects, in the order in which kernels of them were first dispatched.
+    /// The code objects, ordered by the first dispatch of one of their kernels.
     ///
     /// # Errors
     /// [`CaptureError`].
@@ -206,7 +205,7 @@ impl Capture {
         rows.collect::<rusqlite::Result<_>>().map_err(failed)
     }
 
-    /// The dispatches, each with the number of its step.
+    /// The dispatches, each with the id of its step.
     fn dispatches_by_step(&self) -> Result<Vec<(i64, RecordedDispatch)>, CaptureError> {
         let failed = CaptureError::database(&self.file);
         let query = "SELECT number, stream, kernel, code_object, packet, packet_address, \
@@ -219,20 +218,20 @@ impl Capture {
         let mut all = Vec::new();
         for row in rows {
             let (step, row) = row.map_err(&failed)?;
-            let row = row.ok_or_else(|| self.damaged("a dispatch cannot be read".into()))?;
+            let row = row.ok_or_else(|| self.damaged("invalid dispatch".into()))?;
             self.checked_text("kernel", row.kernel.clone())?;
             self.checked_text("range", row.range.clone().unwrap_or_default())?;
             if !known.contains(&row.code_object) {
                 let id = row.code_object.0;
-                return Err(
-                    self.damaged(format!("a dispatch is of code object {id}, which is missing"))
-                );
+                return Err(self.damaged(format!("missing code object {id} of a dispatch")));
             }
             let mut end = 0;
             for (address, bytes) in &row.written {
                 self.check_range(address.0, *bytes)?;
                 if address.0 < end {
-                    return Err(self.damaged("what a dispatch has written is not in order".into()));
+                    return Err(
+                        self.damaged("invalid dispatch: written ranges are not sorted".into())
+                    );
                 }
                 end = address.0 + bytes;
             }
@@ -251,7 +250,7 @@ impl Capture {
         let query = "SELECT id, kind, address, other, bytes, runs, digest FROM step ORDER BY id";
         let mut query = self.database.prepare(query).map_err(&failed)?;
         let rows = query.query_map((), |row| {
-            // Addresses may have any bit.
+            // Addresses may have any bit set.
             let number = |index: usize| {
                 row.get::<_, Option<i64>>(index).map(|value| value.unwrap_or(0) as u64)
             };
@@ -273,7 +272,7 @@ impl Capture {
             steps.push(self.step(row, &mut dispatches)?);
         }
         match dispatches.next() {
-            Some(_) => Err(self.damaged("a dispatch has no step".into())),
+            Some(_) => Err(self.damaged("missing step of a dispatch".into())),
             None => Ok(steps),
         }
     }
@@ -300,33 +299,34 @@ impl Capture {
                 self.check_range(address, bytes)?;
                 let read = self.data(&digest)?;
                 if read.len() as u64 != bytes {
-                    return Err(self.damaged("a read has other bytes than it says".into()));
+                    return Err(self.damaged("invalid read: wrong number of bytes".into()));
                 }
                 Step::Read { address: at, bytes: read }
             }
             "write" => {
-                let runs = decode_runs(&runs);
-                let runs = runs.ok_or_else(|| self.damaged("a write cannot be read".into()))?;
-                for (address, bytes) in &runs {
+                let ranges = decode_ranges(&runs);
+                let ranges = ranges.ok_or_else(|| self.damaged("invalid write".into()))?;
+                for (address, bytes) in &ranges {
                     self.check_range(address.0, *bytes)?;
                 }
                 let bytes = self.data(&digest)?;
-                let other = || self.damaged("a write has other bytes than it says".into());
-                Step::Change(Change::Write(Patch::of(runs, bytes).ok_or_else(other)?))
+                let patch = Patch::of(ranges, bytes);
+                let wrong = || self.damaged("invalid write: wrong number of bytes".into());
+                Step::Change(Change::Write(patch.ok_or_else(wrong)?))
             }
             "dispatch" => {
                 let (_, dispatch) = dispatches
                     .next()
                     .filter(|(step, _)| *step == id)
-                    .ok_or_else(|| self.damaged("a dispatch is missing".into()))?;
+                    .ok_or_else(|| self.damaged(format!("missing dispatch of step {id}")))?;
                 Step::Dispatch(Box::new(dispatch))
             }
-            _ => return Err(self.damaged(format!("step {id} is of an unknown kind"))),
+            _ => return Err(self.damaged(format!("unknown kind of step {id}"))),
         })
     }
 }
 
-/// A row of the table of steps.
+/// A row of the table `step`.
 struct StepRow {
     id: i64,
     kind: String,
@@ -337,19 +337,19 @@ struct StepRow {
     digest: Vec<u8>,
 }
 
-/// A row as a dispatch; `None` if its packet or what it has written is none.
+/// Converts a row of the table `dispatch`; `None` for an invalid packet or invalid written ranges.
 fn dispatch(row: &Row<'_>) -> rusqlite::Result<Option<RecordedDispatch>> {
-    // Addresses may have any bit.
+    // Addresses may have any bit set.
     let address = |index: usize| row.get::<_, i64>(index).map(|value| Address(value as u64));
     let count = |index: usize| {
         let value: i64 = row.get(index)?;
-        let wrong = |_| rusqlite::Error::IntegralValueOutOfRange(index, value);
-        u64::try_from(value).map_err(wrong)
+        let out_of_range = |_| rusqlite::Error::IntegralValueOutOfRange(index, value);
+        u64::try_from(value).map_err(out_of_range)
     };
     let packet: Vec<u8> = row.get(4)?;
     let written: Vec<u8> = row.get(9)?;
     let packet = <&[u8; KernelPacket::SIZE]>::try_from(&*packet).ok();
-    let (Some(packet), Some(written)) = (packet, decode_runs(&written)) else {
+    let (Some(packet), Some(written)) = (packet, decode_ranges(&written)) else {
         return Ok(None);
     };
     Ok(Some(RecordedDispatch {
@@ -365,9 +365,9 @@ fn dispatch(row: &Row<'_>) -> rusqlite::Result<Option<RecordedDispatch>> {
     }))
 }
 
-/// A file as SQLite is asked for it: nothing beside the file is looked at, as a journal or a log of a
-/// stranger would be played.
-fn address(file: &Path) -> PathBuf {
+/// SQLite's URI of a file. It is opened as immutable: an untrusted journal or log next to it is
+/// ignored.
+fn uri(file: &Path) -> PathBuf {
     let mut text = String::from("file:");
     for byte in file.as_os_str().as_bytes() {
         match byte {
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn a_capture_is_read_as_it_was_written_and_data_are_stored_once() {
+    fn reading_inverts_writing_and_data_are_stored_once() {
         let folder = tempfile::tempdir().unwrap();
         let capture = Capture::open(&written(folder.path())).unwrap();
         assert_eq!(capture.rank().unwrap(), None);
@@ -445,10 +445,10 @@ mod tests {
     }
 
     #[test]
-    fn files_that_are_no_captures_and_damaged_ones_are_named() {
+    fn errors_name_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let other = folder.path().join("other");
-        std::fs::write(&other, b"something else, and long enough to be looked at").unwrap();
+        std::fs::write(&other, b"not a database, and longer than the header of one").unwrap();
         for file in [other, folder.path().join("missing")] {
             let error = Capture::open(&file).err().unwrap().to_string();
             assert!(error.contains(file.to_str().unwrap()), "{error}");
@@ -463,8 +463,8 @@ mod tests {
         assert!(error.contains("format 1, expected 2"), "{error}");
     }
 
-    /// What is said of a capture after these statements.
-    fn said_after(statements: &str) -> String {
+    /// The error of reading a capture that was changed by these statements.
+    fn error_after(statements: &str) -> String {
         let folder = tempfile::tempdir().unwrap();
         let file = written(folder.path());
         let database = Connection::open(&file).unwrap();
@@ -487,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn another_schema_is_refused_before_anything_of_it_is_used() {
+    fn another_schema_is_refused() {
         for (statements, object) in [
             ("CREATE VIEW more AS SELECT 1", "view `more`"),
             ("CREATE TRIGGER more AFTER INSERT ON about BEGIN SELECT 1; END", "trigger `more`"),
@@ -501,65 +501,64 @@ mod tests {
             ),
             ("DROP TABLE about; CREATE TABLE about (name TEXT, value)", "table `about`"),
         ] {
-            let said = said_after(statements);
-            for words in [object, "not as in a capture", "expected a file of `flipwave capture`"] {
-                assert!(said.contains(words), "{words}: {said}");
+            let error = error_after(statements);
+            for words in [object, "schema differs in", "expected a file of `flipwave capture`"] {
+                assert!(error.contains(words), "{words}: {error}");
             }
         }
     }
 
     #[test]
-    fn fields_that_cannot_be_are_refused() {
+    fn invalid_fields_are_refused() {
         for (statements, words) in [
-            ("UPDATE data SET bytes = -1", "data cannot be decompressed"),
-            ("UPDATE data SET bytes = bytes + 1", "data cannot be decompressed"),
-            ("UPDATE data SET compressed = x'00'", "data cannot be decompressed"),
-            ("UPDATE data SET bytes = 1 << 60", "memory that are left"),
+            ("UPDATE data SET bytes = -1", "cannot decompress data"),
+            ("UPDATE data SET bytes = bytes + 1", "cannot decompress data"),
+            ("UPDATE data SET compressed = x'00'", "cannot decompress data"),
+            ("UPDATE data SET bytes = 1 << 60", "of available memory"),
             (
                 "UPDATE data SET compressed = (SELECT compressed FROM data WHERE bytes = 4),
                  bytes = 4 WHERE bytes = 16",
-                "another digest",
+                "wrong digest",
             ),
-            ("UPDATE step SET digest = zeroblob(32)", "data are missing"),
-            ("UPDATE step SET address = -4096 WHERE kind = 'map'", "no place in memory"),
-            ("UPDATE step SET bytes = -1 WHERE kind = 'copy'", "no place in memory"),
-            ("UPDATE step SET other = 1 << 60 WHERE kind = 'copy'", "no place in memory"),
-            ("UPDATE step SET bytes = 15 WHERE kind = 'read'", "other bytes than it says"),
-            ("UPDATE step SET runs = x'00' WHERE kind = 'write'", "a write cannot be read"),
-            ("UPDATE step SET kind = 'x' || char(27) WHERE kind = 'map'", "an unknown kind"),
-            ("UPDATE step SET kind = 'dispatch' WHERE kind = 'unmap'", "a dispatch is missing"),
-            ("UPDATE step SET kind = 'unmap' WHERE kind = 'dispatch'", "has no step"),
-            ("UPDATE dispatch SET step = 99", "a dispatch is missing"),
+            ("UPDATE step SET digest = zeroblob(32)", "missing data"),
+            ("UPDATE step SET address = -4096 WHERE kind = 'map'", "invalid memory range"),
+            ("UPDATE step SET bytes = -1 WHERE kind = 'copy'", "invalid memory range"),
+            ("UPDATE step SET other = 1 << 60 WHERE kind = 'copy'", "invalid memory range"),
+            ("UPDATE step SET bytes = 15 WHERE kind = 'read'", "wrong number of bytes"),
+            ("UPDATE step SET runs = x'00' WHERE kind = 'write'", "invalid write"),
+            ("UPDATE step SET kind = 'x' || char(27) WHERE kind = 'map'", "unknown kind"),
+            ("UPDATE step SET kind = 'dispatch' WHERE kind = 'unmap'", "missing dispatch"),
+            ("UPDATE step SET kind = 'unmap' WHERE kind = 'dispatch'", "missing step"),
+            ("UPDATE dispatch SET step = 99", "missing dispatch"),
             ("UPDATE dispatch SET code_object = 77", "code object 77"),
-            ("UPDATE dispatch SET packet = zeroblob(63)", "a dispatch cannot be read"),
-            ("UPDATE dispatch SET written = zeroblob(8)", "a dispatch cannot be read"),
+            ("UPDATE dispatch SET packet = zeroblob(63)", "invalid dispatch"),
+            ("UPDATE dispatch SET written = zeroblob(8)", "invalid dispatch"),
             (
                 "UPDATE dispatch SET written = x'00100000000000000400000000000000020000000000000004\
                  00000000000000'",
-                "not in order",
+                "not sorted",
             ),
             ("UPDATE dispatch SET kernel = zeroblob(3)", "kernel"),
             (
                 "UPDATE dispatch SET kernel = CAST(zeroblob(2000000) AS TEXT)",
-                "its kernel is no text",
+                "invalid kernel: expected a text",
             ),
             ("UPDATE dispatch SET instructions = -1", "-1"),
             ("UPDATE dispatch SET number = 1 << 40", "1099511627776"),
             ("UPDATE about SET value = 2 WHERE name = 'command'", "value"),
             ("UPDATE about SET value = 'x' WHERE name = 'is_complete'", "value"),
-            ("DELETE FROM about WHERE name = 'gpu'", "does not say its gpu"),
+            ("DELETE FROM about WHERE name = 'gpu'", "missing gpu"),
         ] {
-            let said = said_after(statements);
-            assert!(said.contains(words), "{statements}: {said}");
+            let error = error_after(statements);
+            assert!(error.contains(words), "{statements}: {error}");
         }
     }
 
-    /// The same data can be named again and again, and a few bytes can be very many.
     #[test]
-    fn data_take_no_more_memory_than_there_is() {
+    fn data_use_no_more_than_the_available_memory() {
         let folder = tempfile::tempdir().unwrap();
         let capture = Capture::open(&written(folder.path())).unwrap();
-        // Of the patch, twice, and of the output.
+        // The patch, twice, and the output.
         capture.left.set(5003 + 5003 + 16);
         assert!(capture.steps().is_ok());
         capture.left.set(5003 + 5003 + 15);
@@ -567,7 +566,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_regular_file_is_refused_and_names_may_have_any_byte() {
+    fn special_files_are_refused_and_names_may_have_any_byte() {
         let folder = tempfile::tempdir().unwrap();
         let fifo = folder.path().join("fifo");
         assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());

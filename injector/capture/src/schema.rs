@@ -1,9 +1,9 @@
-//! What a capture's database consists of, and nothing else.
+//! Schema of a capture's database.
 
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
-/// The tables.
+/// Statements that create the tables.
 pub const TABLES: &str = "
 CREATE TABLE about (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE data (digest BLOB PRIMARY KEY, bytes INTEGER NOT NULL, compressed BLOB NOT NULL);
@@ -19,12 +19,12 @@ CREATE TABLE dispatch (
   queue_number INTEGER NOT NULL, instructions INTEGER NOT NULL, written BLOB NOT NULL);
 ";
 
-/// Makes a connection safe for a file that a stranger wrote: nothing in its schema is executed, and
-/// pages are checked before they are used (SQLite's page "Defense Against The Dark Arts").
+/// Makes a connection safe for an untrusted file: nothing in its schema is executed, and pages are
+/// checked before they are used (SQLite's page "Defense Against The Dark Arts").
 ///
 /// # Errors
-/// If SQLite refuses.
-pub fn defend(database: &Connection) -> rusqlite::Result<()> {
+/// Errors of SQLite.
+pub fn harden(database: &Connection) -> rusqlite::Result<()> {
     database.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     database.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     database.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
@@ -32,11 +32,11 @@ pub fn defend(database: &Connection) -> rusqlite::Result<()> {
     database.execute_batch("PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;")
 }
 
-/// An object of a schema: type, name, table, and the statement that made it.
+/// An object of a schema: type, name, table, and the statement that created it.
 type Object = (String, String, String, Option<String>);
 
-/// The name of the first object in which a database differs from a capture; `None` if it has exactly
-/// a capture's tables.
+/// The first object in which a database's schema differs from a capture's; `None` if they are
+/// equal.
 ///
 /// # Errors
 /// If the schema cannot be read.
@@ -44,9 +44,9 @@ pub fn difference(database: &Connection) -> rusqlite::Result<Option<String>> {
     let expected = Connection::open_in_memory()?;
     expected.execute_batch(TABLES)?;
     let (expected, found) = (objects(&expected)?, objects(database)?);
-    let other = found.iter().find(|own| !expected.contains(own));
-    let missing = expected.iter().find(|own| !found.contains(own));
-    Ok(other.or(missing).map(|(kind, name, ..)| format!("{kind} `{name}`")))
+    let unexpected = found.iter().find(|object| !expected.contains(object));
+    let missing = expected.iter().find(|object| !found.contains(object));
+    Ok(unexpected.or(missing).map(|(kind, name, ..)| format!("{kind} `{name}`")))
 }
 
 fn objects(database: &Connection) -> rusqlite::Result<Vec<Object>> {

@@ -1,73 +1,77 @@
-//! What a capture is made of.
+//! Content of a capture.
 
 use flipwave_device::{Address, Change, KernelPacket, QueuedPacket};
 
-/// One thing that happened, in the order of the run.
+/// A step of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Memory was changed without a kernel; what is written is what no kernel has written.
+    /// Memory was changed, not by a kernel. A write contains only bytes that no kernel has written.
     Change(Change),
-    /// The host gets what is there: an output of the run.
+    /// The host read memory: an output of the run.
     Read {
-        /// Where.
+        /// Address of the memory.
         address: Address,
-        /// What was there.
+        /// Content of the memory.
         bytes: Vec<u8>,
     },
     /// A kernel ran.
     Dispatch(Box<RecordedDispatch>),
 }
 
-/// A code object of a capture.
+/// Number of a code object in a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CodeObjectId(pub u32);
 
-/// A code object in memory.
+/// A code object that was loaded into memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordedCode {
-    /// What was added to its ELF virtual addresses.
+    /// Load bias: the difference between load address and ELF virtual address.
     pub bias: u64,
-    /// The ELF file.
+    /// Bytes of the ELF file.
     pub elf: Vec<u8>,
 }
 
-/// A kernel that ran.
+/// A dispatch of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordedDispatch {
-    /// Its number in the process, from 0.
+    /// Number of the dispatch in the process, from 0.
     pub number: u32,
-    /// Its queue, by the order in which queues were made: a stream of the application, or several.
+    /// Number of the queue in order of creation. A queue serves one or several streams of the
+    /// application.
     pub stream: u64,
-    /// The kernel's name.
+    /// Name of the kernel.
     pub kernel: String,
-    /// The range in which the application has submitted it, if it has said so.
+    /// Named range (ROCTX) in which the application submitted the dispatch.
     pub range: Option<String>,
-    /// Whose kernel it is.
+    /// Code object of the kernel.
     pub code_object: CodeObjectId,
-    /// What the packet says; it is in memory as well.
+    /// The dispatch packet, which is in memory as well.
     pub packet: KernelPacket,
-    /// Where the packet is.
+    /// Addresses of the packet and its queue.
     pub queued: QueuedPacket,
-    /// Wave instructions that it executed.
+    /// Number of executed wave instructions.
     pub instructions: u64,
-    /// What it wrote: first bytes and lengths, by ascending address.
+    /// Address and size in bytes of each range of memory that the kernel wrote, by ascending
+    /// address.
     pub written: Vec<(Address, u64)>,
 }
 
-/// Runs as bytes: address and length of each, little-endian.
-pub(crate) fn encode_runs(runs: &[(Address, u64)]) -> Vec<u8> {
-    runs.iter()
+/// Encodes ranges: address and length of each, as little-endian 64-bit numbers.
+pub(crate) fn encode_ranges(ranges: &[(Address, u64)]) -> Vec<u8> {
+    ranges
+        .iter()
         .flat_map(|(address, length)| [address.0, *length])
         .flat_map(u64::to_le_bytes)
         .collect()
 }
 
-/// The inverse of [`encode_runs`].
-pub(crate) fn decode_runs(bytes: &[u8]) -> Option<Vec<(Address, u64)>> {
+/// Decodes the bytes of [`encode_ranges`]; `None` for an invalid length.
+pub(crate) fn decode_ranges(bytes: &[u8]) -> Option<Vec<(Address, u64)>> {
     let (words, rest) = bytes.as_chunks::<8>();
     if !rest.is_empty() || !words.len().is_multiple_of(2) {
         return None;
     }
     let word = |index: usize| u64::from_le_bytes(words[index]);
-    Some((0..words.len() / 2).map(|run| (Address(word(2 * run)), word(2 * run + 1))).collect())
+    let range = |index: usize| (Address(word(2 * index)), word(2 * index + 1));
+    Some((0..words.len() / 2).map(range).collect())
 }

@@ -1,6 +1,6 @@
-//! A capture being written.
+//! Writing of captures.
 
-use crate::step::{CodeObjectId, RecordedDispatch, Step, encode_runs};
+use crate::step::{CodeObjectId, RecordedDispatch, Step, encode_ranges};
 use crate::{CaptureError, FORMAT, schema};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
@@ -10,25 +10,25 @@ use sha2::{Digest, Sha256};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Nobody needs half a capture after a power failure.
-const QUICKLY: &str = "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF;";
+/// Settings that make writing fast. A capture need not survive a power failure while it is written.
+const FAST: &str = "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF;";
 
-/// A capture being written. What was added is in the file when [`Writer::save`] was called; if
-/// something cannot be written, what was added since is not.
+/// A capture that is being written. Steps are in the file once [`Writer::save`] was called. After
+/// an error, the file contains the steps up to the last call.
 pub struct Writer {
     file: PathBuf,
     database: Connection,
 }
 
 impl Writer {
-    /// Makes a new file, for a run of `command` on a GPU.
+    /// Creates a file, for a run of `command` on a GPU.
     ///
     /// # Errors
-    /// [`CaptureError::Database`], also if the file is there already.
+    /// [`CaptureError::Database`], also if the file exists.
     pub fn create(file: &Path, gpu: &str, command: &str) -> Result<Writer, CaptureError> {
         let failed = CaptureError::database(file);
         let database = Connection::open(file).map_err(&failed)?;
-        database.execute_batch(QUICKLY).map_err(&failed)?;
+        database.execute_batch(FAST).map_err(&failed)?;
         database.execute_batch(schema::TABLES).map_err(&failed)?;
         let writer = Writer { file: file.to_owned(), database };
         writer.set("format", FORMAT)?;
@@ -39,7 +39,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Notes the MPI rank of the process whose run it is.
+    /// Records the MPI rank of the process.
     ///
     /// # Errors
     /// [`CaptureError::Database`].
@@ -50,7 +50,7 @@ impl Writer {
     fn execute(&self, statement: &str, values: impl rusqlite::Params) -> Result<(), CaptureError> {
         let run = || self.database.prepare_cached(statement)?.execute(values);
         run().map(|_| ()).map_err(|reason| {
-            // Parts of what was not saved may be in the file, if the disk is full for example.
+            // If the disk is full, for example, the file may contain a part of the unsaved steps.
             let _ = self.database.execute_batch("ROLLBACK");
             CaptureError::database(&self.file)(reason)
         })
@@ -60,7 +60,7 @@ impl Writer {
         self.execute("INSERT OR REPLACE INTO about VALUES (?1, ?2)", params![name, value])
     }
 
-    /// Stores data unless they are there; gives their digest.
+    /// Stores data, unless they are already stored, and returns their digest.
     fn store(&self, bytes: &[u8]) -> Result<Vec<u8>, CaptureError> {
         let digest = Sha256::digest(bytes).to_vec();
         let known = self
@@ -90,11 +90,12 @@ impl Writer {
         Ok(CodeObjectId(self.database.last_insert_rowid() as u32))
     }
 
-    /// Adds a step after all others.
+    /// Appends a step.
     ///
     /// # Errors
     /// [`CaptureError::Database`].
     pub fn add(&self, step: &Step) -> Result<(), CaptureError> {
+        // `other` is the destination of a copy.
         let insert = |kind: &str, [address, other, bytes]: [u64; 3]| {
             let values = params![kind, address as i64, other as i64, bytes as i64];
             let statement =
@@ -117,7 +118,7 @@ impl Writer {
             Step::Change(Change::Write(patch)) => {
                 let digest = self.store(patch.bytes())?;
                 let values =
-                    params![patch.bytes().len() as i64, encode_runs(patch.places()), digest];
+                    params![patch.bytes().len() as i64, encode_ranges(patch.places()), digest];
                 let statement =
                     "INSERT INTO step (kind, bytes, runs, digest) VALUES ('write', ?1, ?2, ?3)";
                 self.execute(statement, values)
@@ -143,14 +144,14 @@ impl Writer {
             queued.queue.0 as i64,
             queued.number as i64,
             dispatch.instructions as i64,
-            encode_runs(&dispatch.written),
+            encode_ranges(&dispatch.written),
         ];
         let statement =
             "INSERT INTO dispatch VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
         self.execute(statement, values)
     }
 
-    /// What was added so far is in the file, whatever becomes of the process.
+    /// Saves all steps added so far: they are in the file even if the process is killed.
     ///
     /// # Errors
     /// [`CaptureError::Database`], if the disk is full for example.
@@ -159,7 +160,7 @@ impl Writer {
         self.execute("BEGIN", ())
     }
 
-    /// The run has ended.
+    /// Saves the capture and marks it as complete: the run has ended.
     ///
     /// # Errors
     /// As [`Writer::save`].
