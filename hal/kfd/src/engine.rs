@@ -14,17 +14,12 @@ mod gpu;
 mod hostile;
 
 use crate::dispatch::{CopyObserver, DispatchDriver};
-use crate::events::{AccessFault, MemoryFault};
 use crate::machine::{Machine, MachineError};
-use crate::memory::PAGE;
-use crate::notifier::{Notifier, poll_interval};
-use crate::queue::Queue;
 use compute::ComputeEngine;
 use copies::CopyEngine;
 use flipwave_device::DeviceError;
 use flipwave_isa::Target;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// Starts a machine with GPUs of these targets. `driver` drives its dispatches, `copy_observer`
 /// sees its copies. `fail` is called on errors that no hardware has, after which the application
@@ -48,26 +43,4 @@ pub fn start(
     spawn("flipwave kernels", Box::new(move || compute.run()))?;
     spawn("flipwave copies", Box::new(move || copies.run()))?;
     Ok(machine)
-}
-
-/// Calls `advance` forever, and sleeps between calls that found no work until the notifier is
-/// notified. The runtime also submits work without a call that notifies, so that the thread polls
-/// as well.
-fn serve(notifier: &Notifier, mut advance: impl FnMut() -> bool) {
-    let mut idle = Instant::now();
-    loop {
-        let seen = notifier.count();
-        if advance() {
-            idle = Instant::now();
-        } else {
-            notifier.wait(seen, poll_interval(idle.elapsed()));
-        }
-    }
-}
-
-/// Stops a queue, and reports to the runtime an access to memory that the GPU may not make.
-fn report_memory_fault(machine: &Machine, queue: &Queue, address: u64, reason: AccessFault) {
-    queue.stop();
-    let address = address & !(PAGE - 1);
-    machine.events.set_memory_fault(MemoryFault { node: queue.node, address, reason });
 }

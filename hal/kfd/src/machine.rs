@@ -2,7 +2,7 @@
 //! their own threads.
 
 use crate::dispatch::CopyObserver;
-use crate::events::Events;
+use crate::events::{AccessFault, Events, MemoryFault};
 use crate::map::{GpuAddress, Map, View};
 use crate::memory::{Change, Memory, PAGE};
 use crate::notifier::{Notifier, poll_interval};
@@ -299,6 +299,13 @@ impl Machine {
         };
         queue.destroy();
         true
+    }
+
+    /// Stops a queue, and reports to the runtime an access to memory that its GPU may not make.
+    pub(crate) fn report_memory_fault(&self, queue: &Queue, address: u64, reason: AccessFault) {
+        queue.stop();
+        let address = address & !(PAGE - 1);
+        self.events.set_memory_fault(MemoryFault { node: queue.node, address, reason });
     }
 
     /// Returns `true` if there is a queue with this number.

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Wakes all threads that wait on it. A notification that nobody waits for costs one addition.
 #[derive(Default)]
@@ -42,6 +42,21 @@ impl Notifier {
         drop(self.notified.wait_timeout_while(guard, timeout, is_quiet));
         self.waiters.fetch_sub(1, Ordering::SeqCst);
     }
+
+    /// Calls `advance` forever, and waits for a notification after each call that found no work. As
+    /// the runtime also submits work without a call that notifies, `advance` is called at intervals
+    /// as well.
+    pub fn serve(&self, mut advance: impl FnMut() -> bool) -> ! {
+        let mut idle = Instant::now();
+        loop {
+            let seen = self.count();
+            if advance() {
+                idle = Instant::now();
+            } else {
+                self.wait(seen, poll_interval(idle.elapsed()));
+            }
+        }
+    }
 }
 
 /// Time until the next look at memory that changes without a notification, for a thread that has
@@ -54,7 +69,6 @@ pub fn poll_interval(idle: Duration) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Instant;
 
     #[test]
     fn a_waiter_that_read_the_count_first_misses_no_notification() {

@@ -2,7 +2,6 @@
 
 use super::copies::CopyEngine;
 use super::gpu::Gpu;
-use super::{report_memory_fault, serve};
 use crate::aql::{self, NotReady, Packet, Times, Work};
 use crate::clock::clock;
 use crate::dispatch::{DispatchDriver, DispatchedKernel, KernelDispatch};
@@ -76,9 +75,10 @@ impl ComputeEngine {
         }
     }
 
+    /// Runs the engine forever.
     pub fn run(&mut self) {
         let machine = Arc::clone(&self.machine);
-        serve(&machine.compute_notifier, || self.advance());
+        machine.compute_notifier.serve(|| self.advance())
     }
 
     /// Executes the next packet that is ready, and applies changes of memory. Returns `true` if
@@ -318,7 +318,7 @@ impl ComputeEngine {
             let is_write = matches!(access, AccessKind::Write | AccessKind::Atomic);
             let reason =
                 if is_mapped && is_write { AccessFault::ReadOnly } else { AccessFault::NotPresent };
-            return report_memory_fault(&self.machine, queue, address.0, reason);
+            return self.machine.report_memory_fault(queue, address.0, reason);
         }
         match cause.class() {
             FaultClass::Instruction => self.stop(queue, QueueError::Instruction),
@@ -343,8 +343,7 @@ impl ComputeEngine {
         });
         drop(view);
         if let Err(violation) = reported {
-            let (address, reason) = (violation.address, AccessFault::NotPresent);
-            report_memory_fault(&self.machine, queue, address, reason);
+            self.machine.report_memory_fault(queue, violation.address, AccessFault::NotPresent);
         }
     }
 }

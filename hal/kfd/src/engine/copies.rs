@@ -1,6 +1,5 @@
 //! The copy engine: executes the packets of all SDMA queues.
 
-use super::{report_memory_fault, serve};
 use crate::events::AccessFault;
 use crate::machine::Machine;
 use crate::sdma::{self, StepResult};
@@ -23,15 +22,16 @@ impl CopyEngine {
         CopyEngine { machine: Arc::clone(machine), turn, is_blocked }
     }
 
+    /// Runs the engine forever.
     pub fn run(&self) {
-        serve(&self.machine.copy_notifier, || {
+        self.machine.copy_notifier.serve(|| {
             let worked = self.advance();
             if worked {
                 // Kernels may wait for the copies.
                 self.machine.compute_notifier.notify();
             }
             worked
-        });
+        })
     }
 
     /// Wakes the thread if it has found a packet that waits, perhaps for the kernel that has ended.
@@ -63,7 +63,7 @@ impl CopyEngine {
                     StepResult::Executed => worked = true,
                     StepResult::Fault(violation) => {
                         let (address, reason) = (violation.address, AccessFault::NotPresent);
-                        report_memory_fault(&self.machine, &queue, address, reason);
+                        self.machine.report_memory_fault(&queue, address, reason);
                     }
                 }
             }
