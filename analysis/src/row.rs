@@ -1,7 +1,7 @@
 //! The results of a campaign: one row per injection.
 
 use crate::{ErrorShape, Outcome, Severity, hexadecimal};
-use flipwave_host::output::unmarked;
+use flipwave_host::output::unescape_formula;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io::Read;
@@ -249,7 +249,7 @@ pub fn rows<R: Read>(
 /// A row with its names as they are, without the mark that keeps spreadsheets from running them.
 fn with_names(mut row: Row) -> Row {
     for name in [&mut row.kernel, &mut row.label, &mut row.line, &mut row.measures] {
-        *name = name.take().map(|name| unmarked(&name).to_owned());
+        *name = name.take().map(|name| unescape_formula(&name).to_owned());
     }
     row
 }

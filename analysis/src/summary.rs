@@ -4,7 +4,7 @@ use crate::estimate::{Found, estimate};
 use crate::{
     Confidence, Interval, IntervalMethod, Known, Outcome, ResultsError, Row, SampleDesign, Severity,
 };
-use flipwave_host::output::Cells;
+use flipwave_host::output::FormulaEscaper;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -456,7 +456,7 @@ impl Summary {
     /// # Errors
     /// [`ResultsError::Csv`] if writing fails.
     pub fn write_csv(&self, output: impl Write) -> Result<(), ResultsError> {
-        let mut writer = csv::Writer::from_writer(Cells::new(output));
+        let mut writer = csv::Writer::from_writer(FormulaEscaper::new(output));
         for scope in &self.scopes {
             for (outcome, cause, share) in scope.lines() {
                 writer.serialize(Line::new(scope, outcome, cause, share, self.confidence))?;

@@ -1,7 +1,7 @@
 //! A summary as a table for the terminal.
 
 use crate::{Outcome, Scope, ScopeSummary, Severity, Share, Summary};
-use flipwave_host::output::shown;
+use flipwave_host::output::printable;
 use std::fmt::Write;
 
 impl Summary {
@@ -134,7 +134,7 @@ fn shortened(label: &str) -> String {
 
 /// The lines below each other.
 pub(crate) fn aligned(lines: &[Cells]) -> String {
-    let labels: Vec<String> = lines.iter().map(|line| shortened(&shown(&line.label))).collect();
+    let labels: Vec<String> = lines.iter().map(|line| shortened(&printable(&line.label))).collect();
     let label_width = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0);
     let column_width = |column: usize| {
         lines.iter().filter_map(|line| line.rest.get(column)).map(|cell| cell.chars().count()).max()

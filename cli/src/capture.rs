@@ -11,7 +11,7 @@ use flipwave_agent::{
 use flipwave_capture::{Capture, Step};
 use flipwave_device::Change;
 use flipwave_host::cache::cache_folder;
-use flipwave_host::output::shown;
+use flipwave_host::output::printable;
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -114,7 +114,7 @@ fn list(file: &Path) -> Result<(), Failure> {
     let state = if capture.is_complete()? { "" } else { " (the application was ended)" };
     let rank = capture.rank()?.map(|rank| format!(", rank {rank}")).unwrap_or_default();
     let (command, gpu) = (capture.command()?, capture.gpu()?);
-    writeln!(out, "{} on {}{rank}{state}", shown(&command), shown(&gpu))?;
+    writeln!(out, "{} on {}{rank}{state}", printable(&command), printable(&gpu))?;
     for (id, code) in capture.code_objects()? {
         writeln!(out, "code object {}: {} bytes at {:#x}", id.0, code.elf.len(), code.bias)?;
     }
@@ -142,7 +142,7 @@ fn list(file: &Path) -> Result<(), Failure> {
                     "dispatch  {} {} grid={} workgroup={} stream={} code_object={} \
                      instructions={} written={written}",
                     own.number,
-                    shown(&own.kernel),
+                    printable(&own.kernel),
                     shape(own.packet.grid),
                     shape(own.packet.workgroup),
                     own.stream,
@@ -150,7 +150,7 @@ fn list(file: &Path) -> Result<(), Failure> {
                     own.instructions,
                 )?;
                 match &own.range {
-                    Some(range) => writeln!(out, " range={}", shown(range))?,
+                    Some(range) => writeln!(out, " range={}", printable(range))?,
                     None => writeln!(out)?,
                 }
             }

@@ -6,7 +6,7 @@ use crate::output::say;
 use crate::run::not_reached;
 use crate::{Failure, output, strict};
 use flipwave_campaigns::{Campaign, CampaignFile, DryRun, RunOptions};
-use flipwave_host::output::shown;
+use flipwave_host::output::printable;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub fn dry_run(
     match file {
         CampaignFile::Plain(campaign) => one(campaign, options, arguments),
         CampaignFile::Varied(variants) => variants.chosen().iter().try_for_each(|own| {
-            writeln!(output::stdout(), "{}", shown(&own.name))?;
+            writeln!(output::stdout(), "{}", printable(&own.name))?;
             one(&own.campaign, options, arguments)
         }),
     }

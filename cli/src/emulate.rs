@@ -4,7 +4,7 @@ use crate::arguments::EmulateArguments;
 use crate::table::{row, table};
 use crate::{Failure, campaign, output};
 use flipwave_campaigns::{EmulatedInstruction, Emulation, Executed};
-use flipwave_host::output::Cells;
+use flipwave_host::output::FormulaEscaper;
 use serde::Serialize;
 use std::io::Write as _;
 use std::path::Path;
@@ -27,7 +27,8 @@ pub fn emulate(arguments: &EmulateArguments) -> Result<(), Failure> {
 
 fn write(file: &Path, rows: &[impl Serialize]) -> Result<(), Failure> {
     let write = || -> Result<(), csv::Error> {
-        let mut writer = csv::Writer::from_writer(Cells::new(flipwave_host::output::create(file)?));
+        let mut writer =
+            csv::Writer::from_writer(FormulaEscaper::new(flipwave_host::output::create(file)?));
         rows.iter().try_for_each(|row| writer.serialize(row))?;
         Ok(writer.flush()?)
     };

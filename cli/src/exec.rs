@@ -10,7 +10,7 @@ use flipwave_agent::{
     end_as, exit_code, run_application,
 };
 use flipwave_host::cache::cache_folder;
-use flipwave_host::output::shown;
+use flipwave_host::output::printable;
 use flipwave_injector::FidelityRecord;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -174,7 +174,7 @@ fn name(dispatch: Option<u32>, kernel: &str) -> String {
     match (dispatch, kernel) {
         (None, _) => "a kernel of the runtime's own".to_owned(),
         (Some(dispatch), "") => format!("dispatch {dispatch}"),
-        (Some(dispatch), kernel) => format!("dispatch {dispatch}, kernel {}", shown(kernel)),
+        (Some(dispatch), kernel) => format!("dispatch {dispatch}, kernel {}", printable(kernel)),
     }
 }
 

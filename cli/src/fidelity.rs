@@ -5,7 +5,7 @@ use crate::long_runs::LongRuns;
 use crate::output::say;
 use crate::table::{row, table};
 use crate::{Failure, campaign, output};
-use flipwave_host::output::shown;
+use flipwave_host::output::printable;
 use flipwave_injector::{DecisionRecord, DoubtRecord, FidelityRecord};
 use std::io::Write;
 
@@ -43,7 +43,7 @@ fn decision(own: &DecisionRecord) -> String {
         DoubtRecord::WithinError => "within a stated error",
     };
     let line = line.as_ref().map_or(String::new(), |line| format!(", {line}"));
-    let (kernel, line) = (shown(kernel), shown(&line));
+    let (kernel, line) = (printable(kernel), printable(&line));
     format!(
         "a result {doubt} {decides}: {} in {instruction}\n  at {pc} of {kernel}{line}; \
          times met: {times}\n",

@@ -3,7 +3,7 @@
 use crate::arguments::LaunchArguments;
 use crate::{Failure, campaign, output};
 use flipwave_campaigns::Launched;
-use flipwave_host::output::shown;
+use flipwave_host::output::printable;
 use std::io::Write;
 
 pub fn launch(arguments: &LaunchArguments) -> Result<(), Failure> {
@@ -11,9 +11,9 @@ pub fn launch(arguments: &LaunchArguments) -> Result<(), Failure> {
     let Launched { target, kernels, outputs } =
         flipwave_campaigns::launch(&campaign, &arguments.out)?;
     let mut out = output::stdout();
-    writeln!(out, "completed on {target}: {}", shown(&kernels.join(", ")))?;
+    writeln!(out, "completed on {target}: {}", printable(&kernels.join(", ")))?;
     for (buffer, file) in outputs {
-        writeln!(out, "{}: {}", shown(&buffer), file.display())?;
+        writeln!(out, "{}: {}", printable(&buffer), file.display())?;
     }
     Ok(())
 }

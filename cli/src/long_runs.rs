@@ -1,7 +1,7 @@
 //! Looking for what runs long.
 
 use flipwave_campaigns::{Attendance, Running};
-use flipwave_host::output::shown;
+use flipwave_host::output::printable;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -61,7 +61,7 @@ fn line(last: Option<&Running>, now: &Running) -> String {
     let rate = executed as f64 / elapsed.as_secs_f64() / 1e6;
     format!(
         "running kernel `{}`: {} wave instructions so far, {rate:.1} million a second",
-        shown(&now.kernel),
+        printable(&now.kernel),
         now.wave_instructions
     )
 }

@@ -1,14 +1,14 @@
 //! Standard output and standard error. Whoever reads them may leave at any time: what was begun goes
 //! on, and what nobody reads is not printed.
 
-use flipwave_host::output::shown_lines;
+use flipwave_host::output::printable_lines;
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, StdoutLock, Write};
 
 /// Says something to people, on lines of standard error.
 pub fn say(text: impl Display) {
     // There is nobody else to report a failure to.
-    let _ = writeln!(io::stderr(), "{}", shown_lines(&text.to_string()));
+    let _ = writeln!(io::stderr(), "{}", printable_lines(&text.to_string()));
 }
 
 /// Says what is wrong. All lines but the first are indented: a line end in somebody's name makes nothing
@@ -47,7 +47,7 @@ impl<W: Write> Write for Shown<W> {
         };
         self.rest = all[whole..].to_vec();
         let text = String::from_utf8_lossy(&all[..whole]);
-        self.inner.write_all(shown_lines(&text).as_bytes())?;
+        self.inner.write_all(printable_lines(&text).as_bytes())?;
         Ok(bytes.len())
     }
 

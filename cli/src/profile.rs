@@ -5,8 +5,8 @@ use crate::long_runs::LongRuns;
 use crate::output::say;
 use crate::table::{row, table};
 use crate::{Failure, campaign, output, strict};
-use flipwave_host::output::Cells;
-use flipwave_host::output::shown;
+use flipwave_host::output::FormulaEscaper;
+use flipwave_host::output::printable;
 use flipwave_injector::{InstructionPopulation, KnownPlaces, Profile, demangled_kernel};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -83,7 +83,7 @@ fn text(profile: &Profile) -> String {
             kernel = &own.kernel;
             text += &format!(
                 "\n{}\n{:>8} {:>14} {:>16} {:<8} instruction\n",
-                shown(&demangled_kernel(kernel)),
+                printable(&demangled_kernel(kernel)),
                 "pc",
                 "executed",
                 "places",
@@ -100,7 +100,7 @@ fn text(profile: &Profile) -> String {
 
 /// One line for each instruction.
 fn write_csv(profile: &Profile, path: &Path) -> csv::Result<()> {
-    let mut table = csv::Writer::from_writer(Cells::new(Vec::new()));
+    let mut table = csv::Writer::from_writer(FormulaEscaper::new(Vec::new()));
     table.write_record([
         "kernel",
         "pc",

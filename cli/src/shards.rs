@@ -9,7 +9,7 @@ use flipwave_campaigns::{
     CampaignFile, FolderStatus, MergeOptions, Merged, MergedFolder, Part, PartState, PartStatus,
     ShardOptions, ShardReport, ShardsStatus, SubmitOptions, folder_status,
 };
-use flipwave_host::output::shown;
+use flipwave_host::output::printable;
 use flipwave_injector::demangled_kernel;
 use std::io::Write;
 use std::path::Path;
@@ -129,7 +129,7 @@ fn campaign_status(status: &ShardsStatus) -> Result<(), Failure> {
     writeln!(
         output,
         "{}, seed {}: {done} of {planned} injections done ({share:.1} %), in {files} files",
-        shown(&campaign.name),
+        printable(&campaign.name),
         campaign.seed
     )?;
     for look in &status.looks {
@@ -218,7 +218,7 @@ pub fn submit(arguments: &SubmitArguments) -> Result<(), Failure> {
         }
         _ => String::new(),
     };
-    writeln!(output, "{}: {count} injections{of} in {shards} shards", shown(file.name()))?;
+    writeln!(output, "{}: {count} injections{of} in {shards} shards", printable(file.name()))?;
     for script in &submitted.scripts {
         writeln!(output, "script: {}", script.display())?;
     }

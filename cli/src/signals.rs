@@ -36,7 +36,7 @@ pub fn listen(attendance: &Attendance) -> io::Result<()> {
                 end(signal);
             }
             attendance.stop();
-            flipwave_host::child::end_all();
+            flipwave_host::child::kill_all();
             let attendance = attendance.clone();
             let wait = move || {
                 thread::sleep(PATIENCE);

@@ -1,12 +1,12 @@
 //! Tables for the terminal.
 
-use flipwave_host::output::shown;
+use flipwave_host::output::printable;
 use std::fmt::Write as _;
 
 /// Columns as wide as what is in them, the first lines of which are their names; numbers to the
 /// right.
 pub fn table(rows: &[Vec<String>]) -> String {
-    let escaped = |row: &Vec<String>| row.iter().map(|cell| shown(cell).into_owned()).collect();
+    let escaped = |row: &Vec<String>| row.iter().map(|cell| printable(cell).into_owned()).collect();
     let rows: Vec<Vec<String>> = rows.iter().map(escaped).collect();
     let columns = rows.first().map_or(0, Vec::len);
     let width = |column: usize| {

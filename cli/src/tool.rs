@@ -14,7 +14,7 @@ use flipwave_campaigns::CampaignError;
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_hooks::layout::Placement;
 use flipwave_host::cache::cache_folder;
-use flipwave_host::output::{shown, shown_lines};
+use flipwave_host::output::{printable, printable_lines};
 use flipwave_tools::{
     AddressDivergence, BankConflicts, BranchDivergence, DispatchColumns, Header, InstructionCount,
     KernelClock, Measurement, MemoryTrace, OpcodeHistogram, Options, Per, Tool, ToolError, lines,
@@ -101,7 +101,7 @@ fn on_application(arguments: &ToolArguments) -> Result<(), Failure> {
         let table = flipwave_host::input::read(&out, flipwave_host::input::BINARY)?;
         let text = String::from_utf8_lossy(&table);
         // Nobody is left to hear of failures.
-        _ = std::io::stderr().lock().write_all(shown_lines(&text).as_bytes());
+        _ = std::io::stderr().lock().write_all(printable_lines(&text).as_bytes());
     }
     say_remarks(&reported, arguments.kernel.as_deref());
     if processes.are_several() {
@@ -211,7 +211,7 @@ fn say_what_is_missing<R>(found: &Measurement<R>) {
         say(format!(
             "dispatch {} (kernel `{}`): {} records found no place; --records makes more room",
             table.dispatch,
-            shown(&table.kernel),
+            printable(&table.kernel),
             table.lost
         ));
     }

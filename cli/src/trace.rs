@@ -6,7 +6,7 @@ use crate::table::{row, table};
 use crate::{Failure, output};
 use flipwave_analysis::PropagationRow;
 use flipwave_campaigns::Traced;
-use flipwave_host::output::shown;
+use flipwave_host::output::printable;
 use flipwave_injector::{Gone, Step, TraceEnding, TraceEvent, What, Wrong, WrongOutput};
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -65,8 +65,8 @@ fn place(traced: &Traced, event: &TraceEvent) -> String {
     let Step { dispatch, wave, pc, text, line, .. } = &event.step;
     let kernel = traced.kernels.get(*dispatch as usize).map_or("", String::as_str);
     let line = line.as_ref().map(|line| format!(" ({}:{})", file_name(&line.file), line.line));
-    let (kernel, line) = (shown(kernel), line.unwrap_or_default());
-    let line = shown(&line);
+    let (kernel, line) = (printable(kernel), line.unwrap_or_default());
+    let line = printable(&line);
     format!("dispatch {dispatch} {kernel}, {wave}, {pc}{line}: {text}")
 }
 

@@ -1,7 +1,7 @@
-//! Programs that help, such as compilers: run to their end, and ended with this one.
+//! Helper programs such as compilers, which are killed with this program.
 //!
-//! A compiler may hang, and a batch system may not answer. Each program therefore leads a process
-//! group of its own, which [`end_all`] kills.
+//! A compiler may hang, and a batch system may not answer. Each program therefore leads its own
+//! process group, which [`kill_all`] kills.
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::fs::File;
@@ -9,24 +9,26 @@ use std::io::{self, Seek, Write};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Bytes that are taken of what a program prints.
-const LARGEST_OUTPUT: u64 = crate::input::BINARY;
+/// Largest output of a program in bytes.
+const MAX_OUTPUT: u64 = crate::input::BINARY;
 
-/// A program that has no result.
+/// Errors returned by [`run`].
 #[derive(Debug, thiserror::Error)]
 pub enum ChildError {
-    /// It cannot be started, or its output cannot be read.
+    /// The program cannot be started, or its output cannot be read.
     #[error("{0}")]
     Run(#[from] io::Error),
-    /// It was ended by [`end_all`], or not started any more.
+    /// The program was killed by [`kill_all`], or not started after it.
     #[error("interrupted")]
     Interrupted,
 }
 
-/// Programs that run.
+/// Running programs.
 #[derive(Default)]
 struct Running {
+    /// Process groups of the programs.
     groups: Vec<Pid>,
+    /// `true` once [`kill_all`] was called.
     is_ended: bool,
 }
 
@@ -36,39 +38,41 @@ fn running() -> MutexGuard<'static, Running> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Kills all programs that run, with what they have started, and starts none any more.
-pub fn end_all() {
+/// Kills all running programs with the processes that they have started. No program is started
+/// after this.
+pub fn kill_all() {
     let mut running = running();
     running.is_ended = true;
     for group in &running.groups {
-        // Its leader has not been waited for, so that the number is still its own.
+        // The leader was not waited for, so that no other group has the number.
         let _ = kill_process_group(*group, Signal::KILL);
     }
 }
 
-/// Runs a program with `input` on its standard input, until it ends.
+/// Runs a program with `input` as its standard input, and waits for its end. The output contains
+/// the exit status.
 ///
 /// # Errors
-/// [`ChildError`]. How the program ended is in the output.
+/// [`ChildError`].
 pub fn run(command: &mut Command, input: &[u8]) -> Result<Output, ChildError> {
-    // Files need no thread to keep pipes from filling up.
+    // Files, as pipes would need a thread that empties them.
     let mut stdin = tempfile::tempfile()?;
     stdin.write_all(input)?;
     stdin.rewind()?;
     let [stdout, stderr] = [tempfile::tempfile()?, tempfile::tempfile()?];
     command.stdin(stdin).stdout(stdout.try_clone()?).stderr(stderr.try_clone()?);
     let status = wait(start(command)?)?;
-    // The program's ends are closed with the command's.
+    // Closes the files.
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     Ok(Output { status, stdout: content(stdout)?, stderr: content(stderr)? })
 }
 
 fn content(mut file: File) -> io::Result<Vec<u8>> {
     file.rewind()?;
-    crate::input::read_rest(file, LARGEST_OUTPUT)
+    crate::input::read_rest(file, MAX_OUTPUT)
 }
 
-/// A program that was started, and the group that it leads.
+/// A started program and its process group.
 struct Started {
     child: Child,
     group: Pid,
@@ -76,7 +80,7 @@ struct Started {
 
 fn start(command: &mut Command) -> Result<Started, ChildError> {
     use std::os::unix::process::CommandExt;
-    // Held meanwhile: `end_all` sees all that were started.
+    // Locked until the program is listed: `kill_all` sees all started programs.
     let mut running = running();
     if running.is_ended {
         return Err(ChildError::Interrupted);
@@ -107,9 +111,9 @@ mod tests {
         command
     }
 
-    /// One test, as nothing is started after the end.
+    /// One test, as no program is started after `kill_all`.
     #[test]
-    fn programs_run_to_their_end_and_are_killed_with_what_they_started() {
+    fn programs_are_killed_with_the_processes_that_they_started() {
         let echoed = run(&mut shell("cat; echo no >&2; exit 3"), b"text").expect("a result");
         assert_eq!((&*echoed.stdout, &*echoed.stderr), (&b"text"[..], &b"no\n"[..]));
         assert_eq!(echoed.status.code(), Some(3));
@@ -123,10 +127,10 @@ mod tests {
         let ended = std::thread::scope(|scope| {
             let hanging = scope.spawn(|| run(&mut shell(&line), b""));
             while std::fs::read_to_string(&file).unwrap_or_default().is_empty() {
-                assert!(start.elapsed() < Duration::from_secs(60), "it does not start");
+                assert!(start.elapsed() < Duration::from_secs(60), "the program does not start");
                 std::thread::sleep(Duration::from_millis(5));
             }
-            end_all();
+            kill_all();
             hanging.join().expect("no panic")
         });
         assert!(matches!(ended, Err(ChildError::Interrupted)), "{ended:?}");
@@ -136,7 +140,11 @@ mod tests {
             status.unwrap_or_default().lines().nth(2).unwrap_or_default().to_owned()
         };
         while !(state().is_empty() || state().contains('Z')) {
-            assert!(start.elapsed() < Duration::from_secs(60), "it goes on: {}", state());
+            assert!(
+                start.elapsed() < Duration::from_secs(60),
+                "the process still runs: {}",
+                state()
+            );
             std::thread::sleep(Duration::from_millis(5));
         }
         assert!(matches!(run(&mut shell("true"), b""), Err(ChildError::Interrupted)));

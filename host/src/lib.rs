@@ -1,8 +1,7 @@
 //! Files and helper programs of the host.
 //!
-//! Every file that someone else may have written is opened by [`input`], every result is written by
-//! [`output`], compiled code is kept by [`cache`], and helper programs such as compilers are run by
-//! [`child`].
+//! [`input`] opens every file that another program may have written, [`output`] writes results,
+//! [`cache`] stores compiled code, and [`child`] runs helper programs such as compilers.
 
 pub mod cache;
 pub mod child;

@@ -233,8 +233,8 @@ fn kept_code_that_cannot_be_trusted_is_made_again_with_a_warning() {
     };
     let [(_, fifo), (_, device), (_, endless)] = in_place(&kept[0]);
     let ways: [(&str, &dyn Fn(), &str); 5] = [
-        ("damaged", &damaged, "its digest is wrong"),
-        ("opened", &opened, "others may write it"),
+        ("damaged", &damaged, "wrong digest"),
+        ("opened", &opened, "it is writable by others"),
         ("fifo", &*fifo, "it is a FIFO"),
         ("device", &*device, "it is a character device"),
         ("endless", &*endless, "it is larger than"),

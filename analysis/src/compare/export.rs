@@ -2,7 +2,7 @@
 
 use super::{ComparedRate, Comparison};
 use crate::{ResultsError, Share};
-use flipwave_host::output::Cells;
+use flipwave_host::output::FormulaEscaper;
 use serde::Serialize;
 use std::io::Write;
 
@@ -45,7 +45,7 @@ impl Comparison {
     /// # Errors
     /// [`ResultsError::Csv`] if writing fails.
     pub fn write_csv(&self, output: impl Write) -> Result<(), ResultsError> {
-        let mut writer = csv::Writer::from_writer(Cells::new(output));
+        let mut writer = csv::Writer::from_writer(FormulaEscaper::new(output));
         for own in &self.scopes {
             for (event, rate) in own.rates() {
                 let ComparedRate { a, b, change, pairs, p } = *rate;

@@ -2,7 +2,7 @@
 
 use super::{Estimate, FailureKind, Structure, failure_rate};
 use crate::{Confidence, Outcome, ResultsError};
-use flipwave_host::output::Cells;
+use flipwave_host::output::FormulaEscaper;
 use serde::Serialize;
 use std::io::Write;
 
@@ -85,7 +85,7 @@ impl DeviceFailures {
     /// # Errors
     /// [`ResultsError::Csv`] if writing fails.
     pub fn write_csv(&self, output: impl Write) -> Result<(), ResultsError> {
-        let mut writer = csv::Writer::from_writer(Cells::new(output));
+        let mut writer = csv::Writer::from_writer(FormulaEscaper::new(output));
         for FailureLine { part, raw, failures } in self.lines() {
             for (kind, fit) in FailureLine::KINDS.into_iter().zip(failures) {
                 let found = match part {

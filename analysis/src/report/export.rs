@@ -3,7 +3,7 @@
 use super::aggregates::Aggregates;
 use super::page::Reported;
 use crate::{Outcome, ResultsError, ScopeSummary, Share};
-use flipwave_host::output::Cells;
+use flipwave_host::output::FormulaEscaper;
 use serde::Serialize;
 use std::io::Write;
 
@@ -31,7 +31,7 @@ struct Line<'a> {
 /// # Errors
 /// [`ResultsError::Csv`] if writing fails.
 pub fn write_aggregates(campaigns: &[Reported], output: impl Write) -> Result<(), ResultsError> {
-    let mut writer = csv::Writer::from_writer(Cells::new(output));
+    let mut writer = csv::Writer::from_writer(FormulaEscaper::new(output));
     for Reported { campaign, .. } in campaigns {
         for rates in &campaign.rates {
             let (scope, value) = (rates.scope.dimension().name(), campaign.value(rates.scope));

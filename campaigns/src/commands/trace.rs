@@ -8,7 +8,7 @@ use crate::program::{prepare_emulated, site_in};
 use crate::results::folder::FolderError;
 use crate::run::process_site::ProcessSite;
 use flipwave_analysis::{PropagationRow, Workgroup, propagation_svg};
-use flipwave_host::output::Cells;
+use flipwave_host::output::FormulaEscaper;
 use flipwave_injector::{Site, Spread, Step, Trace, TraceEnding, What, trace as follow};
 use std::path::Path;
 
@@ -90,8 +90,9 @@ impl Traced {
         let rows = self.rows();
         let file = folder.join("trace.csv");
         let write = || -> Result<(), csv::Error> {
-            let mut writer =
-                csv::Writer::from_writer(Cells::new(flipwave_host::output::create(&file)?));
+            let mut writer = csv::Writer::from_writer(FormulaEscaper::new(
+                flipwave_host::output::create(&file)?,
+            ));
             rows.iter().try_for_each(|row| writer.serialize(row))?;
             Ok(writer.flush()?)
         };

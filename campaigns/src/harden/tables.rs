@@ -6,7 +6,7 @@ use crate::file::campaign::Campaign;
 use crate::results::folder::FolderError;
 use crate::results::lock::FolderLock;
 use flipwave_analysis::{HardenedPoint, Outcome, curve_svg};
-use flipwave_host::output::Cells;
+use flipwave_host::output::FormulaEscaper;
 use std::path::{Path, PathBuf};
 
 const CURVE: &str = "curve.csv";
@@ -28,13 +28,13 @@ pub(super) fn write(
         reason: error.into(),
     };
     let curve = curve(&hardenings.points).map_err(|error| failed(CURVE, error))?;
-    let mut instructions = csv::Writer::from_writer(Cells::new(Vec::new()));
+    let mut instructions = csv::Writer::from_writer(FormulaEscaper::new(Vec::new()));
     for own in &hardenings.ranking {
         instructions.serialize(own).map_err(|error| failed(INSTRUCTIONS, error))?;
     }
     let instructions = instructions
         .into_inner()
-        .map(Cells::into_inner)
+        .map(FormulaEscaper::into_inner)
         .map_err(|error| failed(INSTRUCTIONS, error.into_error().into()))?;
     let plot = curve_svg(&hardenings.points, &campaign.name).into_bytes();
     let mut files = Vec::new();
@@ -48,7 +48,7 @@ pub(super) fn write(
 
 /// A line for each budget.
 fn curve(points: &[HardenedPoint]) -> csv::Result<Vec<u8>> {
-    let mut table = csv::Writer::from_writer(Cells::new(Vec::new()));
+    let mut table = csv::Writer::from_writer(FormulaEscaper::new(Vec::new()));
     let outcomes = Outcome::ALL.map(Outcome::name);
     let columns = ["budget", "cost", "duplicated", "executed"].into_iter().chain(outcomes);
     table.write_record(columns.chain(["coverage", "low", "high", "needless"]))?;
@@ -64,7 +64,7 @@ fn curve(points: &[HardenedPoint]) -> csv::Result<Vec<u8>> {
         cells.extend(last.iter().map(f64::to_string));
         table.write_record(cells)?;
     }
-    table.into_inner().map(Cells::into_inner).map_err(|error| error.into_error().into())
+    table.into_inner().map(FormulaEscaper::into_inner).map_err(|error| error.into_error().into())
 }
 
 /// Writes a file of a folder that is locked, whole or not at all.

@@ -10,7 +10,7 @@ use flipwave_codeobj::{CodeObject, Kernel};
 use flipwave_device::{
     Address, ArgumentValue, Device, DeviceError, Dispatch, KernargError, ModuleId, layout_beside,
 };
-use flipwave_host::output::shown;
+use flipwave_host::output::printable;
 use flipwave_injector::{Buffer, Changes, Program, Workload, demangled_kernel, kernel_is_called};
 use flipwave_isa::Target;
 use flipwave_sim::EmbeddedGpu;
@@ -298,7 +298,7 @@ impl Modules {
             present: module
                 .map_or(&[][..], |module| module.object.kernels())
                 .iter()
-                .map(|kernel| shown(&demangled_kernel(&kernel.name)).into_owned())
+                .map(|kernel| printable(&demangled_kernel(&kernel.name)).into_owned())
                 .collect(),
         })
     }

@@ -1,7 +1,7 @@
 //! The folder that a campaign's results go to, and whose results may be replaced.
 
 use crate::results::lock::{BESIDE, FolderLock, LOCK, LockError};
-use flipwave_host::output::UNFINISHED;
+use flipwave_host::output::UNFINISHED_PREFIX;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -73,7 +73,7 @@ pub enum FolderError {
 
 /// Whether a file comes and goes while results are written.
 pub(crate) fn is_passing(name: &str) -> bool {
-    name == LOCK || name.starts_with(BESIDE) || name.starts_with(UNFINISHED)
+    name == LOCK || name.starts_with(BESIDE) || name.starts_with(UNFINISHED_PREFIX)
 }
 
 /// Checks that results can go to a folder that is locked: what is in the place of their files are
@@ -92,7 +92,7 @@ pub(crate) fn check_files(path: &Path) -> Result<(), FolderError> {
     }
     for entry in std::fs::read_dir(path).map_err(failed(path))? {
         let entry = entry.map_err(failed(path))?;
-        if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
+        if entry.file_name().to_string_lossy().starts_with(UNFINISHED_PREFIX) {
             flipwave_host::output::remove(&entry.path()).map_err(failed(&entry.path()))?;
         }
     }

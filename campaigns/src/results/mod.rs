@@ -10,7 +10,7 @@ use crate::file::schema::ResultsFormat;
 use crate::results::folder::{FolderError, PARQUET, RATES, RESULTS, SUMMARY};
 use crate::results::lock::FolderLock;
 use flipwave_analysis::{ParquetWriter, ResultsError, Row, Summary, rates_svg};
-use flipwave_host::output::Cells;
+use flipwave_host::output::FormulaEscaper;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -66,7 +66,7 @@ impl<'a> ResultsFile<'a> {
 
     fn append_line(
         &mut self,
-        line: impl FnOnce(&mut csv::Writer<Cells<Vec<u8>>>) -> csv::Result<()>,
+        line: impl FnOnce(&mut csv::Writer<FormulaEscaper<Vec<u8>>>) -> csv::Result<()>,
     ) -> Result<(), FolderError> {
         let bytes = self::line(line).map_err(|reason| failed(&self.path, reason))?;
         if let Err(reason) = self.file.write_all(&bytes) {
@@ -103,11 +103,12 @@ pub(crate) fn write_columns(lock: &FolderLock, format: ResultsFormat) -> Result<
 
 /// A line of a table as it is in the file.
 pub(crate) fn line(
-    write: impl FnOnce(&mut csv::Writer<Cells<Vec<u8>>>) -> csv::Result<()>,
+    write: impl FnOnce(&mut csv::Writer<FormulaEscaper<Vec<u8>>>) -> csv::Result<()>,
 ) -> std::io::Result<Vec<u8>> {
-    let mut csv = csv::WriterBuilder::new().has_headers(false).from_writer(Cells::new(Vec::new()));
+    let mut csv =
+        csv::WriterBuilder::new().has_headers(false).from_writer(FormulaEscaper::new(Vec::new()));
     write(&mut csv)?;
-    csv.into_inner().map(Cells::into_inner).map_err(|error| error.into_error())
+    csv.into_inner().map(FormulaEscaper::into_inner).map_err(|error| error.into_error())
 }
 
 /// Writes `summary.csv` and `rates.svg`.

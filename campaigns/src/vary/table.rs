@@ -65,7 +65,7 @@ fn write(lock: &FolderLock, list: &VariantList, from: &str, to: &str) -> Result<
             }
         }
         let before = [&own.name].into_iter().chain(&own.values);
-        let before = before.map(|cell| flipwave_host::output::marked(cell).into_bytes());
+        let before = before.map(|cell| flipwave_host::output::escape_formula(cell).into_bytes());
         let before: ByteRecord = before.collect();
         let mut row = ByteRecord::new();
         while rows.read_byte_record(&mut row).map_err(|error| unread(error.into()))? {

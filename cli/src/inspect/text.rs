@@ -4,7 +4,7 @@ use crate::tool_arguments::InspectArguments;
 use flipwave_hooks::inspect::{
     BlockFacts, Counts, FunctionFacts, Inspector, InstFacts, KernelFacts, RegisterFacts,
 };
-use flipwave_host::output::shown;
+use flipwave_host::output::printable;
 use std::io::{self, Write};
 
 pub fn write(
@@ -28,7 +28,7 @@ pub fn write(
 }
 
 fn write_kernel(out: &mut impl Write, kernel: &KernelFacts) -> io::Result<()> {
-    writeln!(out, "\nkernel {}", shown(&kernel.name))?;
+    writeln!(out, "\nkernel {}", printable(&kernel.name))?;
     let Counts { vgprs, acc_vgprs, sgprs } = kernel.allocated;
     writeln!(out, "  allocated    {vgprs} VGPRs, {acc_vgprs} AccVGPRs, {sgprs} SGPRs")?;
     writeln!(
@@ -110,7 +110,7 @@ fn write_functions(out: &mut impl Write, functions: &[FunctionFacts]) -> io::Res
             function.blocks,
             function.loops.len(),
             function.calls.len(),
-            shown(&function.name)
+            printable(&function.name)
         )?;
     }
     Ok(())
@@ -122,7 +122,7 @@ fn write_code(
     blocks: &[BlockFacts],
     arguments: &InspectArguments,
 ) -> io::Result<()> {
-    writeln!(out, "\n{}:", shown(&function.name))?;
+    writeln!(out, "\n{}:", printable(&function.name))?;
     if arguments.cfg {
         for own in &function.loops {
             let blocks: Vec<String> = own.blocks.iter().map(u32::to_string).collect();

@@ -21,7 +21,7 @@ pub fn lines<T: Tool>(
     not_counted: &[Cells],
     header: Header,
 ) -> Result<Vec<u8>, csv::Error> {
-    let sink = flipwave_host::output::Cells::new(Vec::new());
+    let sink = flipwave_host::output::FormulaEscaper::new(Vec::new());
     let mut writer = csv::WriterBuilder::new().has_headers(false).from_writer(sink);
     let has_rows = !(rows.is_empty() && not_counted.is_empty());
     if header == Header::Written && has_rows {

@@ -1,4 +1,4 @@
-//! Where the cache is.
+//! Location of the cache.
 
 use std::ffi::{CStr, OsStr, OsString};
 use std::fs::Permissions;
@@ -8,18 +8,18 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// The folder of this process alone, where the user has none.
+/// The private folder of this process, for users without a home folder.
 static PRIVATE: Mutex<Option<PathBuf>> = Mutex::new(None);
 
-/// The folder for what is made once and kept: `FLIPWAVE_CACHE`, or `flipwave` in the user's cache
-/// folder. A user without a home folder has one of this process, which
-/// [`remove_private_folder`] removes: under a name that others know in a folder that they share, they
-/// could have put files there.
+/// The folder for cached files: `FLIPWAVE_CACHE`, or `flipwave` in the user's cache folder. For a
+/// user without a home folder, a private folder of this process, which [`remove_private_folder`]
+/// removes: in a shared folder such as `/tmp`, other users could put files under a known name.
 pub fn cache_folder() -> PathBuf {
-    named(|name| std::env::var_os(name), home).unwrap_or_else(private)
+    user_folder(|name| std::env::var_os(name), home).unwrap_or_else(private_folder)
 }
 
-fn named(
+/// The folder that the environment defines, or the one in the user's home folder.
+fn user_folder(
     variable: impl Fn(&str) -> Option<OsString>,
     home: impl Fn() -> Option<PathBuf>,
 ) -> Option<PathBuf> {
@@ -29,11 +29,11 @@ fn named(
         .or_else(|| folder("HOME").or_else(home).map(|home| home.join(".cache/flipwave")))
 }
 
-/// The home folder in the list of users.
+/// The home folder in the password database.
 fn home() -> Option<PathBuf> {
     let mut text = vec![0; 1 << 14];
     let (mut entry, mut found) = (MaybeUninit::uninit(), std::ptr::null_mut());
-    // SAFETY: the entry and the text have room for what is written to them, and outlive its use.
+    // SAFETY: at most the whole entry and text are written; both outlive the use of the result.
     let home = unsafe {
         let user = libc::geteuid();
         libc::getpwuid_r(user, entry.as_mut_ptr(), text.as_mut_ptr(), text.len(), &raw mut found);
@@ -46,25 +46,26 @@ fn home() -> Option<PathBuf> {
     (home.is_absolute() && home.is_dir()).then(|| home.to_owned())
 }
 
-fn private() -> PathBuf {
+/// The private folder of this process, created on the first call.
+fn private_folder() -> PathBuf {
     let mut private = PRIVATE.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(folder) = &*private {
         return folder.clone();
     }
-    // For the user alone, under a name that nobody can know beforehand.
+    // Accessible only to the user, with an unpredictable name.
     let mode = Permissions::from_mode(0o700);
     match tempfile::Builder::new().prefix("flipwave-cache-").permissions(mode).tempdir() {
         Ok(folder) => private.insert(folder.keep()).clone(),
-        // Nothing can be kept here, as whoever tries reports with what to do.
+        // Nothing can be stored there. Callers report that, and what to do.
         Err(_) => PathBuf::from("/dev/null/flipwave"),
     }
 }
 
-/// Removes the folder of this process alone, if there is one.
+/// Removes the private folder of this process, if it was created.
 pub fn remove_private_folder() {
     let folder = PRIVATE.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(folder) = folder {
-        // What cannot be removed stays; it is nobody else's.
+        // Files that cannot be removed stay; other users cannot access them.
         let _ = std::fs::remove_dir_all(folder);
     }
 }
@@ -75,10 +76,11 @@ mod tests {
     use std::os::unix::fs::MetadataExt;
 
     #[test]
-    fn the_cache_follows_the_environment_and_then_the_list_of_users() {
+    fn the_environment_comes_before_the_password_database() {
         let found = |set: &'static [(&str, &str)], home: Option<&'static str>| {
-            let value = |name: &str| set.iter().find(|(key, _)| *key == name).map(|own| own.1);
-            named(|name| value(name).map(OsString::from), || home.map(PathBuf::from))
+            let value =
+                |name: &str| set.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
+            user_folder(|name| value(name).map(OsString::from), || home.map(PathBuf::from))
         };
         for (set, home, expected) in [
             (&[("HOME", "/h")][..], None, Some("/h/.cache/flipwave")),
@@ -92,15 +94,14 @@ mod tests {
     }
 
     #[test]
-    fn without_a_home_the_folder_is_this_process_s_alone() {
-        let folder = private();
-        assert_eq!(private(), folder, "one for the process");
+    fn the_private_folder_is_accessible_only_to_the_user() {
+        let folder = private_folder();
+        assert_eq!(private_folder(), folder, "one per process");
         let found = std::fs::symlink_metadata(&folder).expect("a folder");
         assert_eq!((found.mode() & 0o777, found.is_dir()), (0o700, true));
         remove_private_folder();
         assert!(!folder.exists());
-        let other = private();
-        assert_ne!(other, folder, "a name that nobody can know");
+        assert_ne!(private_folder(), folder, "an unpredictable name");
         remove_private_folder();
     }
 }

@@ -1,12 +1,12 @@
-//! Files that are made once and kept: compiled kernels, hooks and blocks.
+//! Cache of files that are expensive to make: compiled kernels, hooks and blocks.
 //!
-//! A kept file is used only if it is as it was written and nobody else can have written it: it ends
-//! with a digest of its name and content, belongs to the user (or to root), and only its owner may
-//! write it. Code from anywhere else is never executed.
+//! A cached file is used only if it is unchanged and nobody else can have written it: it ends with
+//! a digest of its name and content, belongs to the user or to root, and only its owner may write
+//! it. Other code is never executed.
 
-mod place;
+mod location;
 
-pub use place::{cache_folder, remove_private_folder};
+pub use location::{cache_folder, remove_private_folder};
 
 use rustix::fs::{Mode, fstat};
 use rustix::process::geteuid;
@@ -17,17 +17,17 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Ending of the names of kept files. Files of other formats have other endings.
-const ENDING: &str = ".kept";
+/// Extension of cached files. Files of other formats have other extensions.
+const EXTENSION: &str = ".kept";
 
-/// A folder of kept files. It need not exist yet.
+/// A folder of cached files. It need not exist yet.
 #[derive(Clone, Debug)]
 pub struct Cache {
     folder: PathBuf,
 }
 
 impl Cache {
-    /// The user's.
+    /// The cache of the user, in [`cache_folder`].
     pub fn find() -> Cache {
         Cache::at(cache_folder())
     }
@@ -37,18 +37,18 @@ impl Cache {
         Cache { folder }
     }
 
-    /// The folder.
+    /// Folder of the cached files.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Where the content named `name` is kept.
+    /// Path of the file with the content named `name`.
     pub fn path(&self, name: &str) -> PathBuf {
-        self.folder.join(format!("{name}{ENDING}"))
+        self.folder.join(format!("{name}{EXTENSION}"))
     }
 
-    /// The content named `name`; `None` if there is none that can be used. A file that cannot be used
-    /// is reported to the function of [`on_damage`].
+    /// The content named `name`; `None` if there is no usable file. An unusable file is reported to
+    /// the function of [`on_damage`].
     pub fn get(&self, name: &str) -> Option<Vec<u8>> {
         let path = self.path(name);
         match self.read(name, &path) {
@@ -65,43 +65,44 @@ impl Cache {
         let file = crate::input::open(path)?;
         check_owner(&file)?;
         let mut bytes = crate::input::read_rest(file, crate::input::BINARY)?;
-        let damaged = || io::Error::new(ErrorKind::InvalidData, "its digest is wrong");
-        let end = bytes.len().checked_sub(DIGEST).ok_or_else(damaged)?;
+        let damaged = || io::Error::new(ErrorKind::InvalidData, "wrong digest");
+        let end = bytes.len().checked_sub(DIGEST_BYTES).ok_or_else(damaged)?;
         let digest = bytes.split_off(end);
         if digest == self::digest(name, &bytes) { Ok(bytes) } else { Err(damaged()) }
     }
 
-    /// Keeps content under a name.
+    /// Stores content under a name.
     ///
     /// # Errors
-    /// If it cannot be written; then nothing is kept.
+    /// If it cannot be written; then nothing is stored.
     pub fn put(&self, name: &str, content: &[u8]) -> io::Result<()> {
         write(&self.path(name), &[content, &digest(name, content)])
     }
 
-    /// Path of a file named `name` that holds `content` and nothing else, for programs that read it.
+    /// Path of a file named `name` with exactly this content, for other programs. Writes the file
+    /// unless it exists.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the file cannot be written.
     pub fn file(&self, name: &str, content: &[u8]) -> io::Result<PathBuf> {
         let path = self.folder.join(name);
-        let is_kept = || -> io::Result<bool> {
+        let is_cached = || -> io::Result<bool> {
             let file = crate::input::open(&path)?;
             check_owner(&file)?;
             Ok(crate::input::read_rest(file, content.len() as u64)? == content)
         };
-        if !is_kept().unwrap_or(false) {
+        if !is_cached().unwrap_or(false) {
             write(&path, &[content])?;
         }
         Ok(path)
     }
 }
 
-/// Makes a folder, and those above it, for the user alone; others lose the right to write to one of the
-/// user's that is there.
+/// Creates a folder and its parents, accessible only to the user. If the folder exists and belongs
+/// to the user, others lose the right to write to it.
 ///
 /// # Errors
-/// If it cannot be made, or others can put files in the place of the user's.
+/// If the folder cannot be created, or other users can replace files in it.
 fn prepare_folder(path: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
     let found = fs::metadata(path)?;
@@ -110,15 +111,15 @@ fn prepare_folder(path: &Path) -> io::Result<()> {
     if found.uid() == user && is_open {
         return fs::set_permissions(path, Permissions::from_mode(mode & 0o7755));
     }
-    // In a folder with the sticky bit nobody replaces the files of others.
+    // In a folder with the sticky bit, users cannot replace the files of others.
     if ![user, 0].contains(&found.uid()) || is_open && mode & 0o1000 == 0 {
-        let what = format!("it belongs to user {}, who can replace what is kept", found.uid());
+        let what = format!("it belongs to user {}, who can replace cached files", found.uid());
         return Err(io::Error::new(ErrorKind::PermissionDenied, what));
     }
     Ok(())
 }
 
-/// Writes a file and then gives it its name: no reader sees half of it.
+/// Writes a temporary file and renames it: no reader sees a part of it.
 fn write(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     prepare_folder(folder)?;
@@ -131,10 +132,10 @@ fn write(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
     Ok(())
 }
 
-/// Checks that nobody but the user, or root, can have written a file.
+/// Checks that only the user or root can have written a file.
 ///
 /// # Errors
-/// Names its owner or mode.
+/// [`ErrorKind::PermissionDenied`] with the file's owner or mode.
 pub fn check_owner(file: &File) -> io::Result<()> {
     let found = fstat(file)?;
     let user = geteuid().as_raw();
@@ -144,16 +145,16 @@ pub fn check_owner(file: &File) -> io::Result<()> {
     }
     let mode = Mode::from_raw_mode(found.st_mode);
     if mode.intersects(Mode::WGRP | Mode::WOTH) {
-        return denied(format!("others may write it (mode {:o})", mode.as_raw_mode()));
+        return denied(format!("it is writable by others (mode {:o})", mode.as_raw_mode()));
     }
     Ok(())
 }
 
-/// Bytes of a digest.
-const DIGEST: usize = 32;
+/// Size of a digest in bytes.
+const DIGEST_BYTES: usize = 32;
 
-/// Digest of a kept file. It covers the name: a file under another one is not what was asked for.
-fn digest(name: &str, content: &[u8]) -> [u8; DIGEST] {
+/// Digest of a cached file. It includes the name, so that a renamed file is not used.
+fn digest(name: &str, content: &[u8]) -> [u8; DIGEST_BYTES] {
     let mut digest = Sha256::new();
     digest.update((name.len() as u64).to_le_bytes());
     digest.update(name);
@@ -161,24 +162,24 @@ fn digest(name: &str, content: &[u8]) -> [u8; DIGEST] {
     digest.finalize().into()
 }
 
-/// A kept file that cannot be used, and is made again.
+/// An unusable cached file, which is made again.
 #[derive(Debug)]
 pub struct Damage {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Why not.
+    /// Reason for which it is not used.
     pub reason: String,
 }
 
 static REPORT: OnceLock<fn(&Damage)> = OnceLock::new();
 
-/// Sets the function that is told of damaged files, once for the process.
+/// Sets the function to which unusable files are reported, once for the process.
 pub fn on_damage(report: fn(&Damage)) {
-    // The first stays.
+    // Later calls have no effect.
     let _ = REPORT.set(report);
 }
 
-/// Reports a kept file that cannot be used.
+/// Reports an unusable cached file.
 pub fn report(damage: &Damage) {
     if let Some(report) = REPORT.get() {
         report(damage);

@@ -7,9 +7,9 @@ fn reported() -> Vec<String> {
     std::mem::take(&mut *REPORTED.lock().expect("not poisoned"))
 }
 
-/// One test, as reports go to one place.
+/// One test, as reports are global.
 #[test]
-fn only_what_the_user_wrote_is_used_and_what_is_damaged_is_reported() {
+fn files_that_others_may_have_written_are_reported_and_not_used() {
     on_damage(|damage| REPORTED.lock().expect("not poisoned").push(damage.reason.clone()));
     let folder = tempfile::tempdir().expect("a folder");
     let cache = Cache::at(folder.path().join("new"));
@@ -21,42 +21,45 @@ fn only_what_the_user_wrote_is_used_and_what_is_damaged_is_reported() {
     assert_eq!(reported(), [""; 0]);
 
     let good = fs::read(&path).expect("kept");
-    let bad = |change: &dyn Fn()| {
+    let reports_after = |change: &dyn Fn()| {
         change();
         assert_eq!(cache.get("a"), None);
         let reported = reported();
         fs::remove_file(&path).expect("removed");
         fs::write(&path, &good).expect("written");
         fs::set_permissions(&path, Permissions::from_mode(0o600)).expect("a mode");
-        assert!(cache.get("a").is_some(), "as it was");
+        assert!(cache.get("a").is_some(), "restored");
         reported
     };
-    for place in 0..good.len() {
+    for index in 0..good.len() {
         let mut changed = good.clone();
-        changed[place] ^= 1;
-        assert_eq!(bad(&|| fs::write(&path, &changed).expect("written")), ["its digest is wrong"]);
+        changed[index] ^= 1;
+        assert_eq!(
+            reports_after(&|| fs::write(&path, &changed).expect("written")),
+            ["wrong digest"]
+        );
     }
-    assert_eq!(bad(&|| fs::write(&path, b"short").expect("written")), ["its digest is wrong"]);
+    assert_eq!(reports_after(&|| fs::write(&path, b"short").expect("written")), ["wrong digest"]);
     cache.put("b", b"other content").expect("written");
     let renamed = || fs::rename(cache.path("b"), &path).expect("renamed");
-    assert_eq!(bad(&renamed), ["its digest is wrong"]);
+    assert_eq!(reports_after(&renamed), ["wrong digest"]);
     let open_to_all = || fs::set_permissions(&path, Permissions::from_mode(0o666)).expect("a mode");
-    assert_eq!(bad(&open_to_all), ["others may write it (mode 666)"]);
+    assert_eq!(reports_after(&open_to_all), ["it is writable by others (mode 666)"]);
     let fifo = || {
         fs::remove_file(&path).expect("removed");
         let (kind, mode) = (rustix::fs::FileType::Fifo, Mode::RWXU);
         rustix::fs::mknodat(rustix::fs::CWD, &path, kind, mode, 0).expect("a FIFO");
     };
-    assert_eq!(bad(&fifo), ["it is a FIFO; expected a regular file"]);
-    // Another user's, where files can be given away.
+    assert_eq!(reports_after(&fifo), ["it is a FIFO; expected a regular file"]);
+    // A file of another user, if this user may change owners.
     if geteuid().is_root() {
-        let given = || std::os::unix::fs::chown(&path, Some(1234), None).expect("given away");
-        assert_eq!(bad(&given), ["it belongs to user 1234, expected 0"]);
+        let change_owner = || std::os::unix::fs::chown(&path, Some(1234), None).expect("an owner");
+        assert_eq!(reports_after(&change_owner), ["it belongs to user 1234, expected 0"]);
     }
 }
 
 #[test]
-fn files_for_other_programs_have_their_content_again_if_it_was_changed() {
+fn changed_files_for_other_programs_are_restored() {
     let folder = tempfile::tempdir().expect("a folder");
     let cache = Cache::at(folder.path().join("new"));
     let file = || cache.file("include/header.h", b"#define A\n").expect("written");
@@ -67,7 +70,7 @@ fn files_for_other_programs_have_their_content_again_if_it_was_changed() {
 }
 
 #[test]
-fn a_folder_that_others_can_write_to_is_closed_or_refused() {
+fn a_folder_writable_by_others_is_protected_or_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let cache = Cache::at(folder.path().join("open"));
     let mode = || fs::metadata(cache.folder()).expect("a folder").permissions().mode() & 0o777;
@@ -76,7 +79,7 @@ fn a_folder_that_others_can_write_to_is_closed_or_refused() {
     cache.put("a", b"content").expect("written");
     assert_eq!(mode(), 0o755);
     if geteuid().is_root() {
-        std::os::unix::fs::chown(cache.folder(), Some(1234), None).expect("given away");
+        std::os::unix::fs::chown(cache.folder(), Some(1234), None).expect("an owner");
         let error = cache.put("b", b"content").expect_err("another user's");
         assert!(error.to_string().contains("belongs to user 1234"), "{error}");
         assert!(!cache.path("b").exists());
@@ -84,7 +87,7 @@ fn a_folder_that_others_can_write_to_is_closed_or_refused() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_is_an_error() {
+fn an_unwritable_folder_is_an_error() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("file");
     fs::write(&file, b"").expect("written");

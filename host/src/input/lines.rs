@@ -1,21 +1,21 @@
-//! Lines without a memory hazard.
+//! Limit on the length of lines.
 
 use std::io::{Error, ErrorKind, Read, Result, Seek, SeekFrom};
 
-/// Bytes of a line at most. Sites and measures of a row have hundreds.
-const LONGEST: u64 = 16 << 20;
+/// Largest length of a line in bytes. Rows have hundreds.
+const MAX_LINE: u64 = 16 << 20;
 
-/// A reader that fails in a line that does not end. What parses its lines may therefore hold each of
-/// them in memory.
+/// A reader that fails at a line of more than 16 MiB, so that a parser can hold each line in
+/// memory.
 #[derive(Debug)]
 pub struct BoundedLines<R> {
     inner: R,
-    /// Bytes since the last line end.
+    /// Number of bytes since the last end of a line.
     length: u64,
 }
 
 impl<R> BoundedLines<R> {
-    /// Reads the lines of `inner`.
+    /// Creates a reader for the lines of `inner`.
     pub fn new(inner: R) -> BoundedLines<R> {
         BoundedLines { inner, length: 0 }
     }
@@ -28,8 +28,8 @@ impl<R: Read> Read for BoundedLines<R> {
             Some(end) => (count - end - 1) as u64,
             None => self.length + count as u64,
         };
-        if self.length > LONGEST {
-            let what = format!("it has a line of more than {} MiB", LONGEST >> 20);
+        if self.length > MAX_LINE {
+            let what = format!("it has a line of more than {} MiB", MAX_LINE >> 20);
             return Err(Error::new(ErrorKind::InvalidData, what));
         }
         Ok(count)
@@ -48,12 +48,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_without_an_end_is_refused_and_long_tables_are_not() {
+    fn endless_lines_are_refused_and_long_tables_are_not() {
         let mut zeros = BoundedLines::new(std::io::repeat(0));
         let error = std::io::copy(&mut zeros, &mut std::io::sink()).expect_err("no end");
         assert!(error.to_string().contains("a line of more than 16 MiB"), "{error}");
         let line = [&[b'1'; 1000][..], b"\n"].concat();
-        let table = line.repeat(2 * LONGEST as usize / 1000);
+        let table = line.repeat(2 * MAX_LINE as usize / 1000);
         let read = std::io::copy(&mut BoundedLines::new(&*table), &mut std::io::sink());
         assert_eq!(read.expect("a table"), table.len() as u64);
     }

@@ -1,8 +1,8 @@
-//! Input files: what may be read, and how much of it.
+//! Guarded reading of input files.
 //!
-//! Every file that somebody else may have written is opened here. Only a regular file is read: a FIFO
-//! may wait forever, and a device may never end. Every read has a limit, so that no file exhausts
-//! memory.
+//! Every file that another program may have written is opened here. Only regular files are read: a
+//! FIFO may wait forever, and a device may never end. Every read has a limit, so that no file
+//! exhausts memory.
 
 mod lines;
 
@@ -13,13 +13,13 @@ use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Result};
 use std::path::Path;
 
-/// Limit for text that people write: campaign files, hooks, kernels, settings.
+/// Limit in bytes for text that people write: campaign files, hooks, kernels, settings.
 pub const TEXT: u64 = 16 << 20;
 
-/// Limit for records that this program writes: `run.json`, plans, lists.
+/// Limit in bytes for records that this program writes: `run.json`, plans, lists.
 pub const RECORD: u64 = 256 << 20;
 
-/// Limit for binary files that are read whole: code objects, golden runs.
+/// Limit in bytes for binary files that are read whole: code objects, golden runs.
 pub const BINARY: u64 = 4 << 30;
 
 /// Opens a regular file for reading.
@@ -30,7 +30,7 @@ pub fn open(path: &Path) -> Result<File> {
     open_as(path, OFlags::RDONLY)
 }
 
-/// Opens a regular file for reading and writing. It must exist; its content stays.
+/// Opens an existing regular file for reading and writing, without changing its content.
 ///
 /// # Errors
 /// As [`open`].
@@ -43,7 +43,7 @@ fn open_as(path: &Path, access: OFlags) -> Result<File> {
     expect_regular(FileType::from_raw_mode(rustix::fs::stat(path)?.st_mode))?;
     let flags = access | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
-    // Another file may have taken its place since.
+    // The file may have been replaced since.
     expect_regular(FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode))?;
     fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
     Ok(file)
@@ -100,7 +100,7 @@ fn too_large(most: u64) -> Error {
     } else {
         format!("{most} bytes")
     };
-    Error::new(ErrorKind::FileTooLarge, format!("it is larger than {most}, the most that is read"))
+    Error::new(ErrorKind::FileTooLarge, format!("it is larger than the limit of {most}"))
 }
 
 /// Text of a regular file of at most `most` bytes.
@@ -111,20 +111,20 @@ pub fn read_text(path: &Path, most: u64) -> Result<String> {
     text(read(path, most)?)
 }
 
-/// Text of a regular file, or of a pipe that this process already has, as shells name it: `/dev/stdin`
-/// and `/dev/fd/63`. A pipe is read until its writers are gone.
+/// Text of a regular file, or of a pipe that this process has inherited, by the names that shells
+/// use: `/dev/stdin` and `/dev/fd/63`. A pipe is read until its writers have closed it.
 ///
 /// # Errors
 /// As [`read_text`].
 pub fn read_text_or_pipe(path: &Path, most: u64) -> Result<String> {
     let kind = FileType::from_raw_mode(rustix::fs::stat(path)?.st_mode);
     let is_descriptor =
-        ["/dev/stdin", "/dev/fd", "/proc/self/fd"].iter().any(|own| path.starts_with(own));
+        ["/dev/stdin", "/dev/fd", "/proc/self/fd"].iter().any(|folder| path.starts_with(folder));
     if kind != FileType::Fifo || !is_descriptor {
         return read_text(path, most);
     }
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    // Its writers may have gone already, for whom a plain open would wait.
+    // Non-blocking: if the writers are already gone, a plain open would wait for one.
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
     text(read_rest(file, most)?)
@@ -134,7 +134,7 @@ fn text(bytes: Vec<u8>) -> Result<String> {
     String::from_utf8(bytes).map_err(|_| Error::new(ErrorKind::InvalidData, "it is not UTF-8 text"))
 }
 
-/// A regular file of lines, such as a CSV table, none of which may exhaust memory.
+/// Opens a regular file of lines, such as a CSV table, with a limit on the length of lines.
 ///
 /// # Errors
 /// As [`open`].
@@ -149,7 +149,7 @@ mod tests {
     use std::os::unix::net::UnixListener;
 
     #[test]
-    fn only_regular_files_are_opened_and_nothing_is_waited_for() {
+    fn special_files_are_refused_without_waiting() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = |name: &str| folder.path().join(name);
         mknodat(CWD, path("fifo"), FileType::Fifo, Mode::RWXU, 0).expect("a FIFO");
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_read_than_the_limit() {
+    fn files_larger_than_the_limit_are_refused() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("sparse");
         File::create(&path).and_then(|file| file.set_len(1 << 42)).expect("a sparse file");
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(read(&path, 4).expect_err("too long").kind(), ErrorKind::FileTooLarge);
         std::fs::write(&path, b"\xff").expect("written");
         assert_eq!(read_text(&path, 9).expect_err("no text").kind(), ErrorKind::InvalidData);
-        // It has no length, and content.
+        // Files in `/proc` have content but no length.
         assert!(!read("/proc/self/status".as_ref(), TEXT).expect("read").is_empty());
     }
 }

@@ -3,8 +3,8 @@
 /// Returns the shortest decimal that reads back as `number`: `1.0`, `0.25`, `1e-5`, `inf`.
 ///
 /// There is always a point or an exponent, which tells the number from an integer. Numbers below
-/// 0.0001 and from 10¹⁶ on have an exponent. Files and digests depend on this text. It is spelled out
-/// here because the text of Rust's `{:?}` may change with the compiler.
+/// 0.0001 and from 10¹⁶ on have an exponent. Files and digests depend on this text. It is spelled
+/// out here because the text of Rust's `{:?}` may change with the compiler.
 pub fn float_text(number: f64) -> String {
     let size = number.abs();
     if size != 0.0 && !(1e-4..1e16).contains(&size) && number.is_finite() {

@@ -1,56 +1,57 @@
-//! Cells of CSV that spreadsheets take as they are.
+//! Escaping of CSV cells that a spreadsheet would evaluate as formulas.
 
 use std::io::{self, Write};
 
-/// First characters of what spreadsheets take for formulas. A cell with the mark in front of it must be
-/// told from one that has gained it.
-const FORMULAS: &[u8] = b"=+-@\t\r'";
+/// First characters of formulas. The mark is one of them, so that a cell that begins with the mark
+/// is not taken for an escaped one.
+const FORMULA_STARTS: &[u8] = b"=+-@\t\r'";
 
-/// The mark in front of text that is no formula.
+/// Mark at the beginning of a cell, which makes spreadsheets take it for text.
 const MARK: u8 = b'\'';
 
-/// Text of a cell whose mark, which [`Cells`] has put before it, is taken away.
-pub fn unmarked(cell: &str) -> &str {
+/// The original text of a cell that [`FormulaEscaper`] may have escaped.
+pub fn unescape_formula(cell: &str) -> &str {
     match cell.as_bytes() {
-        [MARK, first, ..] if FORMULAS.contains(first) => &cell[1..],
+        [MARK, first, ..] if FORMULA_STARTS.contains(first) => &cell[1..],
         _ => cell,
     }
 }
 
-/// Text of a cell with the mark that [`Cells`] puts before it, for tables that are put together from
-/// others'.
-pub fn marked(cell: &str) -> String {
+/// Escapes a cell as [`FormulaEscaper`] does, for tables that are combined from other tables.
+pub fn escape_formula(cell: &str) -> String {
     if is_formula(cell.as_bytes()) { format!("'{cell}") } else { cell.to_owned() }
 }
 
-/// Takes CSV and puts a mark, `'`, in front of each cell that a spreadsheet would run: names of kernels,
-/// labels and files may be anybody's. Numbers stay as they are.
+/// Writer of CSV that puts a mark, `'`, before each cell that a spreadsheet would evaluate. Names
+/// of kernels, labels and files are untrusted. Numbers are unchanged.
 #[derive(Debug)]
-pub struct Cells<W: Write> {
+pub struct FormulaEscaper<W: Write> {
     inner: W,
+    /// Beginning of the current cell.
     cell: Vec<u8>,
+    /// `true` within quotes.
     is_quoted: bool,
 }
 
-impl<W: Write> Cells<W> {
-    /// Passes CSV on to `inner`.
-    pub fn new(inner: W) -> Cells<W> {
-        Cells { inner, cell: Vec::new(), is_quoted: false }
+impl<W: Write> FormulaEscaper<W> {
+    /// Creates a writer that passes the escaped CSV on to `inner`.
+    pub fn new(inner: W) -> FormulaEscaper<W> {
+        FormulaEscaper { inner, cell: Vec::new(), is_quoted: false }
     }
 
-    /// Where the CSV went.
+    /// The inner writer.
     pub fn into_inner(self) -> W {
         self.inner
     }
 }
 
-impl<W: Write> Write for Cells<W> {
+impl<W: Write> Write for FormulaEscaper<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut passed = Vec::with_capacity(bytes.len() + 8);
         for byte in bytes {
             self.is_quoted ^= *byte == b'"';
             if !self.is_quoted && b",\n".contains(byte) {
-                add_cell(&self.cell, &mut passed);
+                append_cell(&self.cell, &mut passed);
                 passed.push(*byte);
                 self.cell.clear();
             } else {
@@ -66,8 +67,8 @@ impl<W: Write> Write for Cells<W> {
     }
 }
 
-/// Adds a cell as it is in a file, with quotes if it has some.
-fn add_cell(cell: &[u8], passed: &mut Vec<u8>) {
+/// Appends an escaped cell. `cell` includes its quotes, if any.
+fn append_cell(cell: &[u8], passed: &mut Vec<u8>) {
     let (quote, text) = match cell.strip_prefix(b"\"") {
         Some(text) => (&cell[..1], text),
         None => (&cell[..0], cell),
@@ -80,8 +81,8 @@ fn add_cell(cell: &[u8], passed: &mut Vec<u8>) {
 }
 
 fn is_formula(text: &[u8]) -> bool {
-    let begins = text.first().is_some_and(|first| FORMULAS.contains(first));
-    // A sign alone is text, and one before digits is a number.
+    let begins = text.first().is_some_and(|first| FORMULA_STARTS.contains(first));
+    // A sign alone is text, and a sign before digits is a number.
     begins && text.len() > 1 && !str::from_utf8(text).is_ok_and(|text| text.parse::<f64>().is_ok())
 }
 
@@ -89,16 +90,17 @@ fn is_formula(text: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    fn passed(text: &str, step: usize) -> String {
-        let mut cells = Cells::new(Vec::new());
+    /// Escapes a text that is written in parts of `step` bytes.
+    fn escaped(text: &str, step: usize) -> String {
+        let mut escaper = FormulaEscaper::new(Vec::new());
         for part in text.as_bytes().chunks(step) {
-            cells.write_all(part).expect("written");
+            escaper.write_all(part).expect("written");
         }
-        String::from_utf8(cells.into_inner()).expect("text")
+        String::from_utf8(escaper.into_inner()).expect("text")
     }
 
     #[test]
-    fn cells_that_a_spreadsheet_would_run_are_marked_and_numbers_are_not() {
+    fn formulas_are_escaped_and_numbers_are_not() {
         for (given, expected) in [
             ("a,=1+1,b\n", "a,'=1+1,b\n"),
             ("@SUM(A1),+cmd,-x\n", "'@SUM(A1),'+cmd,'-x\n"),
@@ -109,16 +111,16 @@ mod tests {
             ("\"a\n=b\",c\n", "\"a\n=b\",c\n"),
         ] {
             for step in [1, 2, 100] {
-                assert_eq!(passed(given, step), expected);
+                assert_eq!(escaped(given, step), expected);
             }
         }
     }
 
     #[test]
-    fn marks_are_taken_away_again() {
+    fn unescaping_inverts_escaping() {
         for text in ["=1+1", "'=1", "'", "''", "'a", "a'b", "-1", "-", "+x", ""] {
-            let cell = passed(&format!("{text}\n"), 100);
-            assert_eq!(unmarked(cell.trim_end_matches('\n')), text);
+            let cell = escaped(&format!("{text}\n"), 100);
+            assert_eq!(unescape_formula(cell.trim_end_matches('\n')), text);
         }
     }
 }

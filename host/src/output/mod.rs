@@ -1,16 +1,16 @@
-//! Output files: what may be written to, and how.
+//! Writing of output files.
 //!
-//! Outputs go to regular files. A device, a FIFO or a socket in the place of one is never replaced and
-//! never removed: it is refused, or, where a table can as well go through a pipe, written to as it is.
-//! A symbolic link is followed: what it leads to is written, and the link stays.
+//! Outputs are regular files. A device, a FIFO or a socket is never replaced or removed: it is
+//! refused, or written to if the output is a table that can go through a pipe. Symbolic links are
+//! followed: the target is written, and the link stays.
 
-mod cells;
 mod float_text;
-mod shown;
+mod formulas;
+mod printable;
 
-pub use cells::{Cells, marked, unmarked};
 pub use float_text::float_text;
-pub use shown::{shown, shown_lines};
+pub use formulas::{FormulaEscaper, escape_formula, unescape_formula};
+pub use printable::{printable, printable_lines};
 
 use rustix::fs::OFlags;
 use std::fs::{self, File, FileType, Metadata, OpenOptions, Permissions};
@@ -19,20 +19,22 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// How the names of files begin that are not finished. One that was left by a process that was
-/// killed can be removed.
-pub const UNFINISHED: &str = ".flipwave-";
+/// Prefix of the names of unfinished files. A killed process may leave such a file, which can be
+/// removed.
+pub const UNFINISHED_PREFIX: &str = ".flipwave-";
 
-/// Permissions of new files, before the user's mask takes some away.
+/// Permissions of new files, to which the user's umask applies.
 const NEW_FILE: u32 = 0o666;
 
-/// Checks that an output can go to `path`: that a regular file is there, or nothing.
+/// Checks that `path` can be an output: that it is a regular file or does not exist.
 ///
 /// # Errors
-/// Says what else is there.
+/// Names the kind of any other file.
 pub fn check(path: &Path) -> io::Result<()> {
     if is_descriptor(path) {
-        return Err(io::Error::other("it names what a process has open; expected a regular file"));
+        return Err(io::Error::other(
+            "it is a file descriptor of a process; expected a regular file",
+        ));
     }
     match fs::metadata(path) {
         Ok(found) => regular(&found),
@@ -41,13 +43,13 @@ pub fn check(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes an empty file, or empties the one that is there.
+/// Creates an empty file, or empties an existing one.
 ///
 /// # Errors
-/// If something else than a regular file is there, which stays as it is; if it cannot be opened.
+/// If `path` is not a regular file, which is left unchanged; if the file cannot be opened.
 pub fn create(path: &Path) -> io::Result<File> {
     check(path)?;
-    // Should a FIFO have come there just now, it is not waited for whoever reads it.
+    // Non-blocking: if the file was replaced by a FIFO, opening it does not wait for a reader.
     let no_wait = OFlags::NONBLOCK.bits().cast_signed();
     let mut options = OpenOptions::new();
     let file = options.write(true).create(true).truncate(false).custom_flags(no_wait).open(path)?;
@@ -56,7 +58,7 @@ pub fn create(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens a file to add to it, and makes it if there is none.
+/// Opens a file for appending, and creates it if it does not exist.
 ///
 /// # Errors
 /// As [`create`].
@@ -68,8 +70,8 @@ pub fn append(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens what a table goes to, row after row: as [`create`], or a pipe or a terminal as it is. What
-/// stands in a file that a process has open, `/dev/stdout`, is added to.
+/// Opens the output of a table that is written row by row: a file as [`create`], or a pipe or a
+/// terminal. A regular file that a descriptor such as `/dev/stdout` names is appended to.
 ///
 /// # Errors
 /// As [`create`], for folders, sockets and block devices.
@@ -86,26 +88,26 @@ pub fn stream(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Whether a path names what a process has open, `/dev/stdout` or `/proc/self/fd/3`: a file of that
-/// name cannot be replaced.
+/// Returns `true` if a path names a file descriptor of a process, such as `/dev/stdout` or
+/// `/proc/self/fd/3`. A file with such a name cannot be replaced.
 fn is_descriptor(path: &Path) -> bool {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     ["/proc", "/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr"]
         .into_iter()
-        .any(|own| path.starts_with(own))
+        .any(|folder| path.starts_with(folder))
 }
 
-/// Writes a whole file, in the place of the one that is there: whoever reads finds the one or the
-/// other, even where this process is killed meanwhile.
+/// Writes a file, and replaces an existing one atomically: a reader finds the old or the new
+/// content, even if this process is killed.
 ///
 /// # Errors
-/// As [`create`]; the file that was there is there still.
+/// As [`create`]; an existing file is unchanged then.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     check(path)?;
     let target = target(path)?;
-    let mode = fs::metadata(&target).map_or(NEW_FILE, |own| own.permissions().mode());
+    let mode = fs::metadata(&target).map_or(NEW_FILE, |old| old.permissions().mode());
     let mut unfinished = tempfile::Builder::new()
-        .prefix(UNFINISHED)
+        .prefix(UNFINISHED_PREFIX)
         .permissions(Permissions::from_mode(mode))
         .tempfile_in(folder(&target))?;
     unfinished.write_all(content)?;
@@ -113,13 +115,12 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Puts a whole file among others that many processes on many machines share, in the place of one of
-/// its name that is there: it is copied under another name, on disk before it gets its own, and nobody
-/// sees a part of it. A process that is killed meanwhile leaves a file whose name begins with
-/// [`UNFINISHED`]. How many bytes were written.
+/// Writes a file in a folder that processes on several machines share, and replaces an existing one
+/// atomically: it is written under another name, synchronized to disk, and renamed. A killed
+/// process leaves a file whose name begins with [`UNFINISHED_PREFIX`]. Returns the number of bytes.
 ///
 /// # Errors
-/// If it cannot be read; as [`finish`].
+/// If `content` cannot be read; as [`finish`].
 pub fn publish(path: &Path, mut content: impl Read) -> io::Result<u64> {
     let mut unfinished = unfinished(&folder(path))?;
     let bytes = io::copy(&mut content, &mut unfinished)?;
@@ -127,26 +128,27 @@ pub fn publish(path: &Path, mut content: impl Read) -> io::Result<u64> {
     Ok(bytes)
 }
 
-/// An empty file in a folder, for [`finish`]. It is removed where it is not finished.
+/// Creates an empty temporary file in a folder, for [`finish`]. It is removed if it is dropped
+/// before.
 ///
 /// # Errors
-/// If it cannot be made.
+/// If the file cannot be created.
 pub fn unfinished(folder: &Path) -> io::Result<NamedTempFile> {
     let mode = Permissions::from_mode(NEW_FILE);
-    tempfile::Builder::new().prefix(UNFINISHED).permissions(mode).tempfile_in(folder)
+    tempfile::Builder::new().prefix(UNFINISHED_PREFIX).permissions(mode).tempfile_in(folder)
 }
 
-/// Gives a file of [`unfinished`] its name, when it is on disk, in the place of the one that is there, or
-/// that a symbolic link of this name leads to.
+/// Synchronizes a file of [`unfinished`] to disk and gives it its name. Replaces an existing file,
+/// or the target of a symbolic link.
 ///
 /// # Errors
-/// If something else than a regular file is there, which stays as it is; if it cannot be written.
+/// If `path` is not a regular file, which is left unchanged; if the file cannot be written.
 pub fn finish(mut unfinished: NamedTempFile, path: &Path) -> io::Result<()> {
     check(path)?;
     let path = &target(path)?;
-    let of = |path: &Path| fs::metadata(folder(path)).map(|folder| folder.dev());
-    if of(unfinished.path())? != of(path)? {
-        // The link leads to another file system.
+    let file_system = |path: &Path| fs::metadata(folder(path)).map(|folder| folder.dev());
+    if file_system(unfinished.path())? != file_system(path)? {
+        // The target of the link is on another file system.
         let mut content = unfinished.reopen()?;
         unfinished = self::unfinished(&folder(path))?;
         io::copy(&mut content, &mut unfinished)?;
@@ -156,21 +158,21 @@ pub fn finish(mut unfinished: NamedTempFile, path: &Path) -> io::Result<()> {
     let unfinished = unfinished.into_temp_path();
     match fs::rename(&unfinished, path) {
         Ok(()) => {}
-        // A file server has done it, its answer got lost, and it was asked again.
+        // A file server has renamed the file, its answer was lost, and the request was repeated.
         Err(error)
             if error.kind() == ErrorKind::NotFound
                 && !unfinished.exists()
-                && fs::metadata(path).is_ok_and(|own| own.len() == bytes) => {}
+                && fs::metadata(path).is_ok_and(|found| found.len() == bytes) => {}
         Err(error) => return Err(error),
     }
-    // The name is gone; there is nothing to remove.
+    // The file was renamed; there is nothing to remove.
     let _ = unfinished.keep();
-    // Some file systems do not take it of folders, and have the name on disk by then.
+    // Some file systems cannot synchronize folders, and have the name on disk already.
     let _ = File::open(folder(path)).and_then(|folder| folder.sync_all());
     Ok(())
 }
 
-/// Where a path leads to, be there a file or none.
+/// The path with symbolic links resolved, whether the file exists or not.
 fn target(path: &Path) -> io::Result<PathBuf> {
     match fs::canonicalize(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => match fs::read_link(path) {
@@ -181,10 +183,10 @@ fn target(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// Removes an output, if there is one. A symbolic link stays, what it leads to is removed.
+/// Removes an output, if it exists. Removes the target of a symbolic link, not the link.
 ///
 /// # Errors
-/// If something else than a regular file is there, which stays as it is.
+/// If `path` is not a regular file, which is left unchanged.
 pub fn remove(path: &Path) -> io::Result<()> {
     check(path)?;
     match fs::remove_file(target(path)?) {
@@ -193,7 +195,7 @@ pub fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The folder that a file is in.
+/// The folder of a file.
 fn folder(path: &Path) -> PathBuf {
     let parent = path.parent().filter(|parent| *parent != Path::new(""));
     parent.unwrap_or(Path::new(".")).to_owned()

@@ -9,51 +9,51 @@ fn folder() -> TempDir {
     tempfile::tempdir().expect("a folder")
 }
 
-/// Things that are no regular files, by name: a FIFO, a socket, a folder, and a device like
-/// `/dev/full` where this user may make one.
-fn others(folder: &Path) -> Vec<PathBuf> {
+/// Creates special files: a FIFO, a socket, a folder, and, if this user may, a device like
+/// `/dev/full`.
+fn special_files(folder: &Path) -> Vec<PathBuf> {
     let path = |name: &str| folder.join(name);
     let mode = Mode::from_raw_mode(0o600);
     mknodat(CWD, path("fifo"), rustix::fs::FileType::Fifo, mode, 0).expect("a FIFO");
-    // The socket stays when its listener is gone.
+    // The file stays when the listener is dropped.
     UnixListener::bind(path("socket")).expect("a socket");
     fs::create_dir(path("folder")).expect("a folder");
     let mut all = vec![path("fifo"), path("socket"), path("folder")];
     let full = rustix::fs::makedev(1, 7);
     match mknodat(CWD, path("full"), rustix::fs::FileType::CharacterDevice, mode, full) {
         Ok(()) => all.push(path("full")),
-        Err(reason) => println!("no device can be made here: {reason}"),
+        Err(reason) => println!("cannot create a device: {reason}"),
     }
     all
 }
 
 fn kinds(all: &[PathBuf]) -> Vec<FileType> {
-    all.iter().map(|own| fs::symlink_metadata(own).expect("still there").file_type()).collect()
+    all.iter().map(|path| fs::symlink_metadata(path).expect("still there").file_type()).collect()
 }
 
 #[test]
-fn what_is_no_regular_file_is_refused_and_stays() {
+fn special_files_are_refused_and_unchanged() {
     let folder = folder();
-    let others = others(folder.path());
-    let before = kinds(&others);
-    for own in &others {
+    let special = special_files(folder.path());
+    let before = kinds(&special);
+    for path in &special {
         let refusals = [
-            check(own).err(),
-            create(own).err(),
-            replace(own, b"text").err(),
-            publish(own, &b"text"[..]).err(),
-            remove(own).err(),
+            check(path).err(),
+            create(path).err(),
+            replace(path, b"text").err(),
+            publish(path, &b"text"[..]).err(),
+            remove(path).err(),
         ];
         for refusal in refusals {
             let refusal = refusal.expect("refused").to_string();
             assert!(refusal.contains("expected a regular file"), "{refusal}");
         }
     }
-    assert_eq!(kinds(&others), before);
+    assert_eq!(kinds(&special), before);
 }
 
 #[test]
-fn what_a_link_leads_to_is_written_be_it_there_or_not() {
+fn targets_of_links_are_written_whether_they_exist_or_not() {
     let folder = folder();
     let path = |name: &str| folder.path().join(name);
     symlink("second", path("first")).expect("a link");
@@ -65,13 +65,13 @@ fn what_a_link_leads_to_is_written_be_it_there_or_not() {
             assert!(path(link).is_symlink(), "{link} is no link any more");
         }
     }
-    symlink("round", path("round")).expect("a link");
-    assert!(replace(&path("round"), b"text").is_err());
+    symlink("cycle", path("cycle")).expect("a link");
+    assert!(replace(&path("cycle"), b"text").is_err());
 }
 
-/// The negative control: what is refused above is done where a regular file is, or none.
+/// Negative control: the operations refused above succeed for regular files.
 #[test]
-fn regular_files_are_made_replaced_and_removed() {
+fn regular_files_are_created_replaced_and_removed() {
     let folder = folder();
     let file = folder.path().join("file");
     replace(&file, b"first").expect("made");
@@ -88,7 +88,7 @@ fn regular_files_are_made_replaced_and_removed() {
 }
 
 #[test]
-fn links_stay_and_what_they_lead_to_is_written() {
+fn writing_through_a_link_keeps_the_link() {
     let folder = folder();
     let (file, link) = (folder.path().join("file"), folder.path().join("link"));
     fs::write(&file, "old and longer").expect("written");
@@ -98,16 +98,16 @@ fn links_stay_and_what_they_lead_to_is_written() {
     create(&link).expect("emptied").write_all(b"newer").expect("written");
     assert_eq!(fs::read(&file).expect("there"), b"newer");
     assert!(fs::symlink_metadata(&link).expect("there").is_symlink());
-    // Neither does a link open the way to something else.
+    // A link to a special file is refused as well.
     fs::remove_file(&link).expect("removed");
-    symlink(&others(folder.path())[0], &link).expect("a link");
+    symlink(&special_files(folder.path())[0], &link).expect("a link");
     assert!(replace(&link, b"new").is_err() && create(&link).is_err());
 }
 
 #[test]
 fn tables_go_through_pipes() {
     let folder = folder();
-    let fifo = others(folder.path()).remove(0);
+    let fifo = special_files(folder.path()).remove(0);
     let reader = std::thread::spawn({
         let fifo = fifo.clone();
         move || {
@@ -123,7 +123,7 @@ fn tables_go_through_pipes() {
 }
 
 #[test]
-fn what_a_process_has_open_is_added_to_and_never_replaced() {
+fn files_named_by_descriptors_are_appended_to_and_never_replaced() {
     use std::os::fd::AsRawFd;
     let folder = folder();
     let file = folder.path().join("file");
@@ -132,7 +132,7 @@ fn what_a_process_has_open_is_added_to_and_never_replaced() {
     let descriptor = PathBuf::from(format!("/proc/self/fd/{}", open.as_raw_fd()));
     for refusal in [check(&descriptor).err(), replace(&descriptor, b"new").err()] {
         let refusal = refusal.expect("refused").to_string();
-        assert!(refusal.contains("has open"), "{refusal}");
+        assert!(refusal.contains("file descriptor"), "{refusal}");
     }
     stream(&descriptor).expect("opened").write_all(b"table\n").expect("written");
     assert_eq!(fs::read(&file).expect("there"), b"before\ntable\n");

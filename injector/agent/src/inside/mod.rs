@@ -189,7 +189,8 @@ fn fault_text(gpu: &EmbeddedGpu, dispatch: &KernelDispatch, fault: &DeviceFault)
 pub fn fail(reason: &str) -> ! {
     report_event(&Event::Failed { reason: reason.to_owned() });
     // Nobody may be there to read it.
-    let _ = writeln!(std::io::stderr(), "flipwave: {}", flipwave_host::output::shown_lines(reason));
+    let _ =
+        writeln!(std::io::stderr(), "flipwave: {}", flipwave_host::output::printable_lines(reason));
     end()
 }
 
