@@ -148,8 +148,9 @@ macro_rules! map {
                 {
                     let number = number(device);
                     // SAFETY: the program's arguments.
-                    let result =
-                        unsafe { (agent.map)(number, address, bytes, protection, flags, offset) };
+                    let result = unsafe {
+                        (agent.map)(number, address, bytes, protection, flags, offset)
+                    };
                     if result < 0 {
                         fail(-result as libc::c_int);
                         return libc::MAP_FAILED;
