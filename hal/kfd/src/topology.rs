@@ -114,7 +114,7 @@ pub fn processors() -> impl Iterator<Item = &'static str> {
     BOARDS.iter().map(|board| board.processor)
 }
 
-/// Errors returned when building a [`Topology`].
+/// Errors returned when the requested GPUs cannot form a machine.
 #[derive(Debug, thiserror::Error)]
 pub enum TopologyError {
     /// AMD's runtime or the embedded GPU does not support the requested GPU.
@@ -125,7 +125,7 @@ pub enum TopologyError {
         /// Processors of all supported boards.
         supported: Vec<&'static str>,
     },
-    /// The number of GPUs is not between 1 and [`MAX_GPUS`].
+    /// The number of GPUs is not between 1 and 16.
     #[error("invalid number of GPUs {0}: expected 1 to {MAX_GPUS}")]
     Count(usize),
 }
