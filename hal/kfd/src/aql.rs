@@ -34,7 +34,7 @@ pub struct Packet {
 pub enum Work {
     /// Dispatch of a kernel.
     Kernel,
-    /// None: the packet only orders others, or flushes caches, which the embedded GPU does not
+    /// No work: the packet only orders others, or flushes caches, which the embedded GPU does not
     /// have.
     Nothing,
     /// The packet has an unknown type.

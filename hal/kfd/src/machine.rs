@@ -59,7 +59,7 @@ struct Changes {
 
 #[derive(Default)]
 struct Queues {
-    /// In order of creation.
+    /// Ordered by creation.
     all: Vec<Arc<Queue>>,
     /// Number of the queue that was created last.
     last: u64,

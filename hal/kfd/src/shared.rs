@@ -6,7 +6,7 @@ use std::ops::Range;
 /// The pages that each GPU may access.
 #[derive(Default)]
 pub struct SharedMemory {
-    /// By node: the first address and the end of each range of pages. Ranges do not overlap or
+    /// First address and end of each range of pages, by node. Ranges do not overlap or
     /// touch.
     nodes: BTreeMap<u32, BTreeMap<u64, u64>>,
 }

@@ -155,7 +155,7 @@ impl Gpu {
 
 /// Topology of a machine: a host and its GPUs.
 pub struct Topology {
-    /// From node 1.
+    /// The GPU of node 1 comes first.
     gpus: Vec<Gpu>,
 }
 

@@ -30,7 +30,7 @@ const HOST_GRACE: Duration = Duration::from_millis(200);
 pub struct ComputeEngine {
     machine: Arc<Machine>,
     copies: Arc<CopyEngine>,
-    /// From node 1.
+    /// The GPU of node 1 comes first.
     gpus: Vec<Gpu>,
     pub(super) driver: Box<dyn DispatchDriver>,
     fail: fn(&DeviceError),

@@ -458,7 +458,7 @@ fn run(episode: u64) {
     fuzzer.remove_queues();
 }
 
-/// In this episode the write index of the SDMA queue becomes a random number.
+/// The write index of the SDMA queue becomes a random number in this episode.
 #[test]
 fn an_sdma_queue_with_a_corrupted_write_index_is_stopped() {
     run(83);
@@ -587,7 +587,7 @@ fn removing_a_queue_waits_until_its_kernel_is_abandoned() {
 /// Environment variable that disables the checks of addresses in a test process.
 const UNCHECKED: &str = "FLIPWAVE_TEST_UNCHECKED";
 
-/// Not a test: runs in its own process as the negative control below.
+/// Runs in its own process for the negative control below; not a test.
 #[test]
 #[ignore = "another test runs it, and it crashes"]
 fn unchecked() {
