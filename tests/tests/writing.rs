@@ -16,7 +16,7 @@ fn moved(object: &CodeObject, address: u64) -> (Vec<u8>, MovedCode) {
         let old = Pc(text.address + offset as u64);
         let size = isa.decode(rest, old).map_or(4, |inst| usize::from(inst.size));
         let new = address + offset as u64..address + (offset + size) as u64;
-        moved.places.insert(old, Pc(new.start));
+        moved.new_addresses.insert(old, Pc(new.start));
         moved.runs.push((new, old));
         offset += size;
     }

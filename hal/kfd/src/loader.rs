@@ -57,7 +57,7 @@ impl LoadedObject {
             let end = CodeObject::end_in_memory(bytes);
             end.is_some_and(|end| address < self.bias.wrapping_add(end))
         })?;
-        CodeObject::of(bytes).ok()
+        CodeObject::from_bytes(bytes).ok()
     }
 
     /// Returns `true` if the code object was given to the loader as a file.

@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         None => made(folder.path())?,
     };
     let start = Instant::now();
-    let object = CodeObject::of(MappedFile::open(&file)?)?;
+    let object = CodeObject::from_bytes(MappedFile::open(&file)?)?;
     let opened = start.elapsed();
     let (bytes, kernels) = (object.bytes().len(), object.kernels().len());
     println!("{bytes} bytes, {kernels} kernels");

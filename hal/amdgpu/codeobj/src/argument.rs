@@ -1,60 +1,60 @@
-//! Arguments of a kernel.
+//! Kernel arguments.
 
 use std::fmt;
 
-/// A range of the kernarg segment and what the runtime puts there.
+/// A kernel argument: a range of the kernarg segment and the kind of its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Argument {
-    /// Its name in the source; hidden arguments have none.
+    /// The name in the source; `None` for hidden arguments.
     pub name: Option<String>,
-    /// Its type in the source.
+    /// The type in the source.
     pub type_name: Option<String>,
-    /// Where it begins, in bytes from the start of the kernarg segment.
+    /// Offset in the kernarg segment, in bytes.
     pub offset: u32,
     /// Size in bytes.
     pub size: u32,
-    /// What is passed.
+    /// The kind of value passed.
     pub kind: ArgumentKind,
-    /// Where a pointer points.
+    /// Address space of the pointee of a pointer.
     pub address_space: Option<String>,
-    /// What the source lets the kernel do: `read_only`, `write_only` or `read_write`.
+    /// Access that the source permits: `read_only`, `write_only` or `read_write`.
     pub access: Option<String>,
-    /// What the kernel really does, in the same words.
+    /// Access that the kernel performs, as for `access`.
     pub actual_access: Option<String>,
-    /// Alignment of what a dynamic LDS pointer points to, in bytes.
+    /// Alignment of the pointee of a dynamic LDS pointer, in bytes.
     pub pointee_align: Option<u32>,
-    /// `const` in the source.
+    /// Declared `const` in the source.
     pub is_const: bool,
-    /// `restrict` in the source.
+    /// Declared `restrict` in the source.
     pub is_restrict: bool,
-    /// `volatile` in the source.
+    /// Declared `volatile` in the source.
     pub is_volatile: bool,
-    /// `pipe` in the source.
+    /// Declared `pipe` in the source.
     pub is_pipe: bool,
 }
 
-/// Declares the kinds with their names in the note (AMDGPUUsage, "AMDHSA Code Object V3 Kernel
-/// Argument Metadata Map" and its V5 additions).
+/// Declares the argument kinds with their names in the metadata note (AMDGPUUsage, "AMDHSA Code
+/// Object V3 Kernel Argument Metadata Map" and its V5 additions).
 macro_rules! argument_kinds {
     ($($(#[$documentation:meta])* $kind:ident = $name:literal,)*) => {
-        /// What is passed in an argument. The hidden kinds are filled in by the runtime.
+        /// The kind of value passed in an argument. The runtime fills in the hidden kinds.
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         pub enum ArgumentKind {
             $($(#[$documentation])* $kind,)*
-            /// A kind that this list does not have.
+            /// An unknown kind, by its name in the metadata note.
             Other(String),
         }
 
         impl ArgumentKind {
-            /// The kind that has a name in the metadata note.
+            /// Returns the kind with a name of the metadata note.
             pub fn from_name(name: &str) -> ArgumentKind {
                 match name {
                     $($name => ArgumentKind::$kind,)*
-                    other => ArgumentKind::Other(other.to_owned()),
+                    unknown => ArgumentKind::Other(unknown.to_owned()),
                 }
             }
 
-            /// Its name in the metadata note.
+            /// The name in the metadata note.
             pub fn name(&self) -> &str {
                 match self {
                     $(ArgumentKind::$kind => $name,)*
@@ -70,7 +70,7 @@ argument_kinds! {
     ByValue = "by_value",
     /// Address of a buffer in global or constant memory.
     GlobalBuffer = "global_buffer",
-    /// LDS offset of memory that is allocated at dispatch.
+    /// LDS offset of memory allocated at dispatch.
     DynamicSharedPointer = "dynamic_shared_pointer",
     /// Address of a sampler.
     Sampler = "sampler",
@@ -80,17 +80,17 @@ argument_kinds! {
     Pipe = "pipe",
     /// Address of an OpenCL device queue.
     Queue = "queue",
-    /// Offset of the grid in x, work-items.
+    /// Grid offset in x, in work-items.
     HiddenGlobalOffsetX = "hidden_global_offset_x",
-    /// Offset of the grid in y, work-items.
+    /// Grid offset in y, in work-items.
     HiddenGlobalOffsetY = "hidden_global_offset_y",
-    /// Offset of the grid in z, work-items.
+    /// Grid offset in z, in work-items.
     HiddenGlobalOffsetZ = "hidden_global_offset_z",
     /// Unused space.
     HiddenNone = "hidden_none",
-    /// Address of the buffer of `printf`.
+    /// Address of the `printf` buffer.
     HiddenPrintfBuffer = "hidden_printf_buffer",
-    /// Address of the buffer of host calls.
+    /// Address of the hostcall buffer.
     HiddenHostcallBuffer = "hidden_hostcall_buffer",
     /// Address of the default device queue.
     HiddenDefaultQueue = "hidden_default_queue",
@@ -98,11 +98,11 @@ argument_kinds! {
     HiddenCompletionAction = "hidden_completion_action",
     /// Address of the barrier of a multi-grid launch.
     HiddenMultigridSyncArg = "hidden_multigrid_sync_arg",
-    /// Complete workgroups in x, 32 bits.
+    /// Number of complete workgroups in x, 32 bits.
     HiddenBlockCountX = "hidden_block_count_x",
-    /// Complete workgroups in y, 32 bits.
+    /// Number of complete workgroups in y, 32 bits.
     HiddenBlockCountY = "hidden_block_count_y",
-    /// Complete workgroups in z, 32 bits.
+    /// Number of complete workgroups in z, 32 bits.
     HiddenBlockCountZ = "hidden_block_count_z",
     /// Work-items of a complete workgroup in x, 16 bits.
     HiddenGroupSizeX = "hidden_group_size_x",
@@ -116,11 +116,11 @@ argument_kinds! {
     HiddenRemainderY = "hidden_remainder_y",
     /// Work-items of the partial workgroup in z, 16 bits.
     HiddenRemainderZ = "hidden_remainder_z",
-    /// Dimensions of the grid: 1 to 3, 16 bits.
+    /// Number of grid dimensions: 1 to 3, 16 bits.
     HiddenGridDims = "hidden_grid_dims",
     /// Address of the device heap.
     HiddenHeapV1 = "hidden_heap_v1",
-    /// LDS allocated at dispatch, bytes, 32 bits.
+    /// LDS allocated at dispatch, in bytes, 32 bits.
     HiddenDynamicLdsSize = "hidden_dynamic_lds_size",
     /// High half of the private aperture's base.
     HiddenPrivateBase = "hidden_private_base",
@@ -131,7 +131,7 @@ argument_kinds! {
 }
 
 impl ArgumentKind {
-    /// Whether the runtime fills it in, not the caller.
+    /// Returns `true` if the runtime, not the caller, provides the value.
     pub fn is_hidden(&self) -> bool {
         self.name().starts_with("hidden_")
     }

@@ -1,5 +1,5 @@
-//! Code objects inside other files: offload bundles, compressed ones, and host programs that
-//! carry bundles (clang's "Clang Offload Bundler" documentation).
+//! Code objects inside other files: offload bundles, compressed bundles, and host programs that
+//! embed bundles (clang's "Clang Offload Bundler" documentation).
 
 use crate::bytes::{Content, array, slice};
 use crate::compression::{Method, SIZE_LIMIT, decompress};
@@ -14,36 +14,39 @@ use std::borrow::Cow;
 pub(crate) const BUNDLE_MAGIC: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
 const COMPRESSED_MAGIC: &[u8] = b"CCOB";
 
-/// Where HIP programs have their bundles.
+/// Name of the section with the bundles of a HIP program.
 const FATBIN_SECTION: &[u8] = b".hip_fatbin\0";
 
-/// A code object in a file that may hold several.
+/// A code object in a file that may contain several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BundleEntry {
-    /// Number of the bundle within the file. A HIP program has a bundle for each source file
-    /// with device code, and needs a code object of each.
+    /// Index of the bundle within the file. A HIP program has one bundle per source file with
+    /// device code, and needs a code object from each.
     pub bundle: usize,
-    /// What the bundle calls it, such as `hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-`.
+    /// The entry id, such as `hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-`.
     pub id: String,
-    /// The target in the id; nothing for the host, and for processors that are not known.
+    /// The target in the id; `None` if the processor is unknown.
     pub target: Option<Target>,
     /// The code object.
     pub bytes: Vec<u8>,
 }
 
-/// The one code object of a file that fits a target: the best fit, if several do. Without a
-/// target there must be only one.
+/// Opens the code object that matches `wanted`. If several entries of a bundle match, the best match
+/// is opened. Without a target the file must contain a single code object.
 ///
-/// Takes a code object, an offload bundle, a compressed one, and a HIP program or object file.
+/// Accepts code objects, offload bundles, compressed bundles, HIP programs and HIP object files.
+///
+/// # Errors
+/// [`CodeObjectError`] if the file is invalid, or if no code object or more than one matches.
 pub fn open(bytes: &[u8], wanted: Option<&Target>) -> Result<CodeObject, CodeObjectError> {
     open_linked(bytes.to_vec(), wanted, |_| Err(CodeObjectError::NotLinked))
 }
 
-/// Like [`open`], where `link` makes a code object of a relocatable one, and the bytes are kept: a
-/// code object is not copied.
+/// Like [`open`], but calls `link` to link relocatable objects, and does not copy the bytes of a
+/// code object.
 ///
 /// # Errors
-/// As [`open`], and what `link` gives.
+/// As [`open`], and the errors of `link`.
 pub fn open_linked<E: From<CodeObjectError>>(
     bytes: impl AsRef<[u8]> + Send + Sync + 'static,
     wanted: Option<&Target>,
@@ -54,30 +57,40 @@ pub fn open_linked<E: From<CodeObjectError>>(
         return Ok(open(&link(&content)?, wanted)?);
     }
     if Elf::is_for_gpu(&content) {
-        let object = CodeObject::of_content(content)?;
-        let fits = wanted.is_none_or(|wanted| fit(wanted, object.target()).is_some());
-        return if fits { Ok(object) } else { Err(no_match(wanted, vec![id_of(&object)]).into()) };
+        let object = CodeObject::from_content(content)?;
+        return if wanted.is_none_or(|wanted| match_quality(wanted, object.target()).is_some()) {
+            Ok(object)
+        } else {
+            Err(no_match(wanted, vec![standalone_id(&object)]).into())
+        };
     }
-    let mut fitting = select(entries(&content)?, wanted)?;
-    match (fitting.pop(), fitting.is_empty()) {
+    let mut matching = select(entries(&content)?, wanted)?;
+    match (matching.pop(), matching.is_empty()) {
         (Some(entry), true) if Elf::is_relocatable(&entry.bytes) => {
-            Ok(CodeObject::of(link(&entry.bytes)?)?)
+            Ok(CodeObject::from_bytes(link(&entry.bytes)?)?)
         }
-        (Some(entry), true) => Ok(CodeObject::of(entry.bytes)?),
+        (Some(entry), true) => Ok(CodeObject::from_bytes(entry.bytes)?),
         (last, _) => {
-            fitting.extend(last);
-            Err(CodeObjectError::SeveralCodeObjects { present: ids(&fitting) }.into())
+            matching.extend(last);
+            Err(CodeObjectError::SeveralCodeObjects { present: ids(&matching) }.into())
         }
     }
 }
 
-/// Like [`open`], one code object from each bundle of the file that has one that fits.
+/// Like [`open`], but opens one code object from each bundle of the file that has a match.
+///
+/// # Errors
+/// [`CodeObjectError`] if the file is invalid or no code object matches.
 pub fn open_all(bytes: &[u8], wanted: Option<&Target>) -> Result<Vec<CodeObject>, CodeObjectError> {
-    select(entries(bytes)?, wanted)?.into_iter().map(|entry| CodeObject::of(entry.bytes)).collect()
+    let selected = select(entries(bytes)?, wanted)?;
+    selected.into_iter().map(|entry| CodeObject::from_bytes(entry.bytes)).collect()
 }
 
-/// All entries of a file, in its order, those for the host left out. A code object is a file
-/// with one entry, named after its target.
+/// Lists all device entries of a file in file order. A code object counts as a file with one entry,
+/// whose id is derived from the target.
+///
+/// # Errors
+/// [`CodeObjectError`] if the file is invalid or contains no device code.
 pub fn entries(bytes: &[u8]) -> Result<Vec<BundleEntry>, CodeObjectError> {
     if is_bundle(bytes) {
         return bundles(bytes, 0, 0);
@@ -94,20 +107,20 @@ pub fn entries(bytes: &[u8]) -> Result<Vec<BundleEntry>, CodeObjectError> {
         return Err(CodeObjectError::NotCodeObject {
             found: format!("the file begins with the bytes {start:02x?}"),
             expected: "an ELF file, an offload bundle (__CLANG_OFFLOAD_BUNDLE__) or a compressed \
-                       one (CCOB)",
+                       bundle (CCOB)",
         });
     }
     let object = CodeObject::parse(bytes)?;
-    let (id, target) = (id_of(&object), Some(object.target().clone()));
+    let (id, target) = (standalone_id(&object), Some(object.target().clone()));
     Ok(vec![BundleEntry { bundle: 0, id, target, bytes: bytes.to_vec() }])
 }
 
-/// What a code object that stands alone is called.
-fn id_of(object: &CodeObject) -> String {
+/// Entry id of a code object outside a bundle.
+fn standalone_id(object: &CodeObject) -> String {
     format!("amdgcn-amd-amdhsa--{}", object.target())
 }
 
-/// Bundles in the sections of a host file.
+/// Entries of the bundles in the sections of a host file.
 fn fatbin(
     bytes: &[u8],
     header: &FileHeader64<Endianness>,
@@ -136,7 +149,7 @@ fn fatbin(
         let contents = slice(bytes, "section .hip_fatbin", offset, size)?;
         total += size;
         if total > bytes.len() as u64 {
-            let expected = "no overlap with others";
+            let expected = "no overlap with other sections";
             return Err(CodeObjectError::malformed("section .hip_fatbin", offset, expected));
         }
         let next = entries.last().map_or(0, |entry| entry.bundle + 1);
@@ -151,22 +164,22 @@ fn fatbin(
     Ok(entries)
 }
 
-/// Bundles that stand one after the other with zeros between them. `start` is the offset of
-/// `data` in the file, `first` the number of the first bundle.
+/// Entries of consecutive bundles separated by zeros. `start` is the offset of `data` in the file,
+/// `first` the index of the first bundle.
 fn bundles(data: &[u8], start: u64, first: usize) -> Result<Vec<BundleEntry>, CodeObjectError> {
     let mut found = Vec::new();
-    let mut number = first;
+    let mut bundle = first;
     each_bundle(data, start, |entries| {
         for RawEntry { id, contents } in entries.into_iter().filter(|entry| !entry.is_host()) {
             let (target, bytes) = (target_of(&id), contents.to_vec());
-            found.push(BundleEntry { bundle: number, id, target, bytes });
+            found.push(BundleEntry { bundle, id, target, bytes });
         }
-        number += 1;
+        bundle += 1;
     })?;
     Ok(found)
 }
 
-/// An entry of a bundle, those for the host included.
+/// A bundle entry for the host or a device.
 pub(crate) struct RawEntry<'a> {
     pub(crate) id: String,
     pub(crate) contents: &'a [u8],
@@ -178,7 +191,7 @@ impl RawEntry<'_> {
     }
 }
 
-/// Gives `visit` the entries of each bundle in `data`, which lies at `start` of the file.
+/// Calls `visit` with the entries of each bundle in `data`, which is at offset `start` of the file.
 pub(crate) fn each_bundle(
     data: &[u8],
     start: u64,
@@ -186,14 +199,16 @@ pub(crate) fn each_bundle(
 ) -> Result<(), CodeObjectError> {
     let mut position = 0;
     let mut total = 0u64;
-    while let Some(rest) = data.get(position..).filter(|rest| !rest.is_empty()) {
-        if rest.starts_with(&[0]) {
-            position += rest.iter().take_while(|byte| **byte == 0).count();
+    while let Some(remaining) = data.get(position..).filter(|remaining| !remaining.is_empty()) {
+        if remaining.starts_with(&[0]) {
+            position += remaining.iter().take_while(|byte| **byte == 0).count();
             continue;
         }
         let offset = start + position as u64;
-        let (bundle, length) = decompressed(rest, offset)?;
-        total = total.saturating_add(if length.is_some() { bundle.len() as u64 } else { 0 });
+        let (bundle, compressed_length) = decompressed(remaining, offset)?;
+        if compressed_length.is_some() {
+            total = total.saturating_add(bundle.len() as u64);
+        }
         if total > SIZE_LIMIT {
             let what = "decompressed bundles";
             return Err(CodeObjectError::TooLarge {
@@ -205,13 +220,14 @@ pub(crate) fn each_bundle(
         }
         let (entries, bundle_length) = bundle_entries(&bundle, offset)?;
         visit(entries);
-        // A bundle has at least its magic, so this always moves on.
-        position += length.unwrap_or(bundle_length);
+        // A bundle is at least as long as its magic, so the loop terminates.
+        position += compressed_length.unwrap_or(bundle_length);
     }
     Ok(())
 }
 
-/// The bundle at the start of `data`, and the length of its compressed form if it had one.
+/// Returns the bundle at the start of `data`, decompressed if necessary, and the length of the
+/// compressed form if there was one.
 fn decompressed(
     data: &[u8],
     offset: u64,
@@ -224,8 +240,8 @@ fn decompressed(
     let half = |at| array(data, at).map(u16::from_le_bytes).ok_or_else(short);
     let word = |at| array(data, at).map(u32::from_le_bytes).map(u64::from).ok_or_else(short);
     let long = |at| array(data, at).map(u64::from_le_bytes).ok_or_else(short);
-    // After the magic: version, method, whole size (not in version 1), decompressed size, and
-    // eight bytes of a hash.
+    // After the magic: version, method, total size (not in version 1), decompressed size, and an
+    // eight-byte hash.
     let (header, size, decompressed_size) = match half(4)? {
         1 => (20, None, word(8)?),
         2 => (24, Some(word(8)?), word(12)?),
@@ -245,7 +261,8 @@ fn decompressed(
     };
     let whole = match size {
         Some(size) => slice(data, what, 0, size).map_err(|_| {
-            let expected = format!("{size:#x} bytes where {:#x} are left", data.len());
+            let expected =
+                format!("a size of at most the remaining {:#x} bytes, not {size:#x}", data.len());
             CodeObjectError::malformed(what, offset, expected)
         })?,
         None => data,
@@ -256,7 +273,7 @@ fn decompressed(
     Ok((Cow::Owned(bundle), Some(length)))
 }
 
-/// The entries of the bundle that `data` begins with, and the bundle's length.
+/// Returns the entries of the bundle at the start of `data`, and the bundle's length in bytes.
 fn bundle_entries(data: &[u8], offset: u64) -> Result<(Vec<RawEntry<'_>>, usize), CodeObjectError> {
     let what = "offload bundle";
     let malformed = |expected: &str| CodeObjectError::malformed(what, offset, expected);
@@ -271,7 +288,7 @@ fn bundle_entries(data: &[u8], offset: u64) -> Result<(Vec<RawEntry<'_>>, usize)
     let mut end = position;
     let mut total = 0u64;
     let mut entries = Vec::new();
-    // A wrong count ends at the end of the data.
+    // An excessive count fails at the end of the data.
     for _ in 0..count {
         let (start, size, id_size) =
             (number(position)?, number(position + 8)?, number(position + 16)?);
@@ -290,39 +307,39 @@ fn bundle_entries(data: &[u8], offset: u64) -> Result<(Vec<RawEntry<'_>>, usize)
     Ok((entries, end))
 }
 
-/// Whether a file is one of bundles and nothing else.
+/// Returns `true` if a file starts with a bundle.
 pub(crate) fn is_bundle(file: &[u8]) -> bool {
     file.starts_with(BUNDLE_MAGIC) || file.starts_with(COMPRESSED_MAGIC)
 }
 
-/// The target in an entry id: `kind-triple-target`, where the triple may have three or four
-/// parts and the target contains no `-` but in feature settings.
+/// Parses the target in an entry id, `kind-triple-target`. The triple may have three or four
+/// components, and the target contains `-` only in feature settings.
 fn target_of(id: &str) -> Option<Target> {
     let start = id.rfind("-gfx")?;
     id.get(start + 1..)?.parse().ok()
 }
 
-/// The entries that fit a target, the best one of each bundle; all without a target.
+/// Selects the best match of each bundle, or all entries without a target.
 fn select(
     entries: Vec<BundleEntry>,
     wanted: Option<&Target>,
 ) -> Result<Vec<BundleEntry>, CodeObjectError> {
     let present = ids(&entries);
-    let mut chosen: Vec<((bool, usize), BundleEntry)> = Vec::new();
+    let mut chosen: Vec<(MatchQuality, BundleEntry)> = Vec::new();
     for entry in entries {
-        let fit = match (wanted, &entry.target) {
-            (None, _) => Some((true, 0)),
-            (Some(wanted), Some(target)) => fit(wanted, target),
+        let quality = match (wanted, &entry.target) {
+            (None, _) => Some(MatchQuality { same_processor: true, same_settings: 0 }),
+            (Some(wanted), Some(target)) => match_quality(wanted, target),
             (Some(_), None) => None,
         };
-        let Some(fit) = fit else { continue };
+        let Some(quality) = quality else { continue };
         match chosen.last_mut() {
             Some((best, last)) if wanted.is_some() && last.bundle == entry.bundle => {
-                if fit > *best {
-                    (*best, *last) = (fit, entry);
+                if quality > *best {
+                    (*best, *last) = (quality, entry);
                 }
             }
-            _ => chosen.push((fit, entry)),
+            _ => chosen.push((quality, entry)),
         }
     }
     if chosen.is_empty() {
@@ -336,16 +353,26 @@ fn no_match(wanted: Option<&Target>, present: Vec<String>) -> CodeObjectError {
     CodeObjectError::NoMatchingTarget { wanted, present }
 }
 
-/// Whether code for `target` is for the processor of `wanted` alone, and how many feature settings are
-/// the same, if it runs there.
-fn fit(wanted: &Target, target: &Target) -> Option<(bool, usize)> {
+/// How well code for a target matches the requested target. Better matches compare greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct MatchQuality {
+    /// The code is for the requested processor, not for a generic target.
+    same_processor: bool,
+    /// Number of equal feature settings.
+    same_settings: usize,
+}
+
+/// Returns the match quality of code for `target` on `wanted`, or `None` if the code does not run
+/// there.
+fn match_quality(wanted: &Target, target: &Target) -> Option<MatchQuality> {
     let settings = [(wanted.xnack, target.xnack), (wanted.sramecc, target.sramecc)];
-    let fits = wanted.runs_code_for(target)
+    let runs = wanted.runs_code_for(target)
         && settings
             .iter()
             .all(|(wanted, has)| wanted == has || *wanted == Setting::Any || *has == Setting::Any);
-    let is_own = wanted.processor() == target.processor();
-    fits.then(|| (is_own, settings.iter().filter(|(wanted, has)| wanted == has).count()))
+    let same_settings = settings.iter().filter(|(wanted, has)| wanted == has).count();
+    let same_processor = wanted.processor() == target.processor();
+    runs.then_some(MatchQuality { same_processor, same_settings })
 }
 
 fn ids(entries: &[BundleEntry]) -> Vec<String> {

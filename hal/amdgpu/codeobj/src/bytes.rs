@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-/// The bytes of a file, wherever they are kept.
+/// Shared ownership of a file's bytes.
 #[derive(Clone)]
 pub(crate) struct Content(Arc<dyn AsRef<[u8]> + Send + Sync>);
 
@@ -29,7 +29,7 @@ impl std::fmt::Debug for Content {
     }
 }
 
-/// A part of a file, sharing the file's memory.
+/// A range of a file that shares the file's memory.
 #[derive(Clone)]
 pub struct FileBytes {
     file: Content,
@@ -37,7 +37,7 @@ pub struct FileBytes {
 }
 
 impl FileBytes {
-    /// `size` bytes at `offset`, or an error that calls them `what`.
+    /// Returns `size` bytes at `offset`. An error calls them `what`.
     pub(crate) fn new(
         file: &Content,
         what: &'static str,
@@ -52,20 +52,20 @@ impl FileBytes {
         FileBytes { file: file.clone(), range: 0..0 }
     }
 
-    /// All of some bytes.
-    pub fn whole(bytes: Vec<u8>) -> FileBytes {
+    /// Takes ownership of `bytes` and returns the range of all of them.
+    pub fn from_vec(bytes: Vec<u8>) -> FileBytes {
         let range = 0..bytes.len();
         FileBytes { file: Content::new(bytes), range }
     }
 
-    /// A part of it; what is not there is left out.
+    /// Returns the `length` bytes at `start`, clamped to the range.
     pub(crate) fn part(&self, start: usize, length: usize) -> FileBytes {
         let start = self.range.start.saturating_add(start).min(self.range.end);
         let end = start.saturating_add(length).min(self.range.end);
         FileBytes { file: self.file.clone(), range: start..end }
     }
 
-    /// Where the part begins, in bytes from the start of the file.
+    /// Offset of the first byte, in bytes from the start of the file.
     pub(crate) fn offset(&self) -> u64 {
         self.range.start as u64
     }
@@ -85,7 +85,7 @@ impl std::fmt::Debug for FileBytes {
     }
 }
 
-/// `size` bytes of `data` at `offset`, or an error that calls them `what`.
+/// Returns `size` bytes of `data` at `offset`. An error calls them `what`.
 pub(crate) fn slice<'a>(
     data: &'a [u8],
     what: &'static str,
@@ -103,7 +103,7 @@ fn range(
 ) -> Result<Range<usize>, CodeObjectError> {
     let end = offset.checked_add(size).filter(|end| *end <= data.len() as u64);
     match end {
-        // Both fit usize: they are at most the length of a slice.
+        // Both fit in a usize: they are at most the length of a slice.
         Some(end) => Ok(offset as usize..end as usize),
         None => Err(CodeObjectError::malformed(
             what,
@@ -113,27 +113,28 @@ fn range(
     }
 }
 
-/// The `N` bytes at `offset`, if there are as many.
+/// Returns the `N` bytes at `offset`, or `None` if `data` is shorter.
 pub(crate) fn array<const N: usize>(data: &[u8], offset: usize) -> Option<[u8; N]> {
     data.get(offset..)?.first_chunk().copied()
 }
 
-/// Most bytes that the names of one file may add up to. String tables share suffixes, so names
-/// can be longer than their table; without a limit a small hostile file makes huge names.
+/// Limit on the total length of all names in one file, in bytes. Entries of a string table may
+/// share suffixes, so names can be longer than their table; without a limit a small hostile file
+/// would expand to huge names.
 const LIMIT: usize = 256 << 20;
 
-/// Reads names, and refuses a file whose names add up to too much.
+/// Reader of names that enforces a limit on their total length.
 pub(crate) struct Names {
-    left: usize,
+    remaining: usize,
 }
 
 impl Names {
     pub(crate) fn new() -> Names {
-        Names { left: LIMIT }
+        Names { remaining: LIMIT }
     }
 
-    /// The NUL-terminated name at `offset` of `table`. `what` and `place` (a byte of the file)
-    /// say in errors who asked.
+    /// Returns the NUL-terminated name at `offset` of `table`. Errors blame the structure `what` at
+    /// byte `place` of the file, which refers to the name.
     pub(crate) fn read<'a>(
         &mut self,
         table: &'a [u8],
@@ -146,12 +147,12 @@ impl Names {
             let expected = format!("a name inside the string table of {size:#x} bytes");
             CodeObjectError::malformed(what, place, expected)
         })?;
-        let window = tail.get(..self.left).unwrap_or(tail);
+        let window = tail.get(..self.remaining).unwrap_or(tail);
         let name = CStr::from_bytes_until_nul(window).map_err(|_| {
             let expected = "a NUL-terminated name, all names together below 256 MiB";
             CodeObjectError::malformed(what, place, expected)
         })?;
-        self.left -= name.count_bytes();
+        self.remaining -= name.count_bytes();
         name.to_str().map_err(|_| CodeObjectError::malformed(what, place, "a name in UTF-8"))
     }
 }

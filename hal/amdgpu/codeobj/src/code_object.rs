@@ -1,4 +1,4 @@
-//! A code object and what can be asked of it.
+//! The code object and its queries.
 
 use crate::bytes::{Content, FileBytes, Names};
 use crate::elf::{self, Elf};
@@ -9,7 +9,8 @@ use flipwave_isa::{Pc, Target};
 use object::elf::{SHT_DYNSYM, SHT_SYMTAB};
 use std::sync::Arc;
 
-/// An AMDGPU code object: a linked ELF file of code object version 3 to 6. Clones share it.
+/// An AMDGPU code object: a linked ELF file of code object version 3 to 6. Clones share the parsed
+/// contents.
 #[derive(Clone, Debug)]
 pub struct CodeObject(Arc<Parts>);
 
@@ -28,36 +29,39 @@ struct Parts {
 }
 
 impl CodeObject {
-    /// Reads a code object. Whatever the bytes are, the answer is a code object or an error.
-    pub fn parse(bytes: &[u8]) -> Result<CodeObject, CodeObjectError> {
-        CodeObject::of(bytes.to_vec())
-    }
-
-    /// The same of bytes that it keeps: nothing is copied. They must stay as they are.
+    /// Parses a copy of `bytes`.
     ///
     /// # Errors
-    /// As [`CodeObject::parse`].
-    pub fn of(
-        bytes: impl AsRef<[u8]> + Send + Sync + 'static,
-    ) -> Result<CodeObject, CodeObjectError> {
-        CodeObject::of_content(Content::new(bytes))
+    /// [`CodeObjectError`] if the bytes are not a valid code object.
+    pub fn parse(bytes: &[u8]) -> Result<CodeObject, CodeObjectError> {
+        CodeObject::from_bytes(bytes.to_vec())
     }
 
-    /// Where in memory a code object ends, an ELF virtual address, by its headers alone; nothing if they
-    /// cannot be read.
+    /// Parses `bytes` without copying them. The bytes must not change while the code object exists.
+    ///
+    /// # Errors
+    /// [`CodeObjectError`] if the bytes are not a valid code object.
+    pub fn from_bytes(
+        bytes: impl AsRef<[u8]> + Send + Sync + 'static,
+    ) -> Result<CodeObject, CodeObjectError> {
+        CodeObject::from_content(Content::new(bytes))
+    }
+
+    /// Returns the ELF virtual address after the last loadable segment, or `None` if the headers are
+    /// invalid. Reads only the headers.
     pub fn end_in_memory(bytes: &[u8]) -> Option<u64> {
         elf::end_in_memory(bytes)
     }
 
-    pub(crate) fn of_content(file: Content) -> Result<CodeObject, CodeObjectError> {
+    pub(crate) fn from_content(file: Content) -> Result<CodeObject, CodeObjectError> {
         let elf = Elf::parse(&file)?;
         let mut names = Names::new();
         let dynamic = Table::read(&elf, SHT_DYNSYM, &mut names)?;
         let symbols = Symbols::new(Table::read(&elf, SHT_SYMTAB, &mut names)?, dynamic);
         let sections = elf.sections(&mut names)?;
         let (version, target, segments) = (elf.version()?, elf.target()?, elf.segments()?);
-        let relocations = relocation::read(&elf, symbols.of_loader())?;
-        let (metadata, described) = metadata::read(&elf.notes()?)?.unzip();
+        let relocations = relocation::read(&elf, symbols.dynamic())?;
+        let (metadata, kernel_metadata) = metadata::read(&elf.notes()?)?.unzip();
         let mut object = CodeObject(Arc::new(Parts {
             version,
             target,
@@ -70,7 +74,7 @@ impl CodeObject {
             kernels: Vec::new(),
             file: file.clone(),
         }));
-        let kernels = kernel::read(&object, described.unwrap_or_default())?;
+        let kernels = kernel::read(&object, kernel_metadata.unwrap_or_default())?;
         Arc::make_mut(&mut object.0).kernels = kernels;
         Ok(object)
     }
@@ -90,13 +94,13 @@ impl CodeObject {
         &self.0.target
     }
 
-    /// The kernels: those of the metadata note in its order, then descriptors that the note
-    /// does not mention.
+    /// The kernels: those in the metadata note, in its order, then those that have only a
+    /// descriptor.
     pub fn kernels(&self) -> &[Kernel] {
         &self.0.kernels
     }
 
-    /// The kernel with a name, with or without the `.kd` of its descriptor's symbol.
+    /// Finds a kernel by name, with or without the suffix `.kd` of its descriptor's symbol.
     pub fn kernel(&self, name: &str) -> Option<&Kernel> {
         self.0.kernels.iter().find(|kernel| &*kernel.name == name || &*kernel.symbol == name)
     }
@@ -106,32 +110,32 @@ impl CodeObject {
         self.0.metadata.as_ref()
     }
 
-    /// The loadable segments: by ascending address, without overlap, spanning at most 4 GiB.
+    /// The loadable segments by ascending address. They do not overlap and span at most 4 GiB.
     pub fn segments(&self) -> &[Segment] {
         &self.0.segments
     }
 
-    /// The sections, in the file's order.
+    /// The sections in file order.
     pub fn sections(&self) -> &[Section] {
         &self.0.sections
     }
 
-    /// The section with a name.
+    /// Finds a section by name.
     pub fn section(&self, name: &str) -> Option<&Section> {
         self.0.sections.iter().find(|section| &*section.name == name)
     }
 
-    /// The sections that hold instructions.
+    /// The sections that contain instructions.
     pub fn text(&self) -> impl Iterator<Item = &Section> {
         self.0.sections.iter().filter(|section| section.executable)
     }
 
-    /// The named symbols, undefined ones included. They are made when they are first asked for.
+    /// The named symbols, including undefined ones. Computed on first use.
     pub fn symbols(&self) -> &[Symbol] {
         self.0.symbols.all()
     }
 
-    /// Contents of its note segments.
+    /// Contents of the note segments.
     pub(crate) fn notes(&self) -> Result<Vec<FileBytes>, CodeObjectError> {
         Elf::parse(&self.0.file)?.notes()
     }
@@ -140,37 +144,37 @@ impl CodeObject {
         &self.0.symbols
     }
 
-    /// Those of the symbols that name functions of the code object, in their order.
+    /// Symbols of functions that the code object defines, in the order of [`CodeObject::symbols`].
     pub fn functions(&self) -> &[Symbol] {
         &self.0.functions.symbols
     }
 
-    /// Relocations to apply when the code object is loaded.
+    /// Relocations that the loader applies.
     pub fn relocations(&self) -> &[Relocation] {
         &self.0.relocations
     }
 
-    /// The function that an address belongs to.
+    /// The function that contains an address.
     pub fn function_at(&self, pc: Pc) -> Option<&Symbol> {
         self.0.functions.at(pc).map(|(symbol, _)| symbol)
     }
 
-    /// `length` bytes of the file that are loaded at an address; nothing where one segment does
-    /// not give them all.
+    /// Returns the `length` bytes of file contents loaded at an address, or `None` if no single
+    /// segment contains them all.
     pub fn bytes_at(&self, pc: Pc, length: usize) -> Option<&[u8]> {
         let segment = self.segment_at(pc)?;
         let start = usize::try_from(pc.0 - segment.address).ok()?;
         segment.bytes().get(start..start.checked_add(length)?)
     }
 
-    /// The segment that holds an address.
+    /// The segment that contains an address.
     pub fn segment_at(&self, pc: Pc) -> Option<&Segment> {
         let above = self.0.segments.partition_point(|segment| segment.address <= pc.0);
         self.0.segments.get(above.checked_sub(1)?).filter(|segment| pc.0 < segment.end())
     }
 
-    /// End of the function or, without a symbol for it, of the segment's code at an address;
-    /// nothing where there is no code.
+    /// End address of the code at `pc`: the end of its function or, without a function symbol, the
+    /// next function or the end of the segment. `None` if there is no code at `pc`.
     pub(crate) fn code_end(&self, pc: Pc) -> Option<u64> {
         let segment = self.segment_at(pc).filter(|segment| segment.executable)?;
         let limit = segment.address.saturating_add(segment.bytes().len() as u64);

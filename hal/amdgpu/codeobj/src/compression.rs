@@ -1,13 +1,13 @@
-//! Decompression with a limit: in offload bundles and in debug sections.
+//! Size-limited decompression of offload bundles and debug sections.
 
 use crate::CodeObjectError;
 use std::io::Read;
 
-/// The most bytes that are decompressed.
+/// Largest decompressed size, in bytes.
 pub(crate) const SIZE_LIMIT: u64 = 4 << 30;
 
-/// A window that every Zstandard decoder should accept, in bytes (RFC 8878, 3.1.1.1.2).
-const USUAL_WINDOW: u64 = 8 << 20;
+/// Window size that every Zstandard decoder should support, in bytes (RFC 8878, 3.1.1.1.2).
+const RECOMMENDED_WINDOW: u64 = 8 << 20;
 
 /// A compression method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,8 +16,8 @@ pub(crate) enum Method {
     Zstandard,
 }
 
-/// Decompresses what `data` begins with to exactly `size` bytes; also gives how many bytes of
-/// `data` were used. `offset` is where `data` lies in the file.
+/// Decompresses the stream at the start of `data` to exactly `size` bytes. Also returns the length
+/// of the stream in bytes. `offset` is the offset of `data` in the file, for errors.
 pub(crate) fn decompress(
     method: Method,
     data: &[u8],
@@ -37,7 +37,7 @@ pub(crate) fn decompress(
         reason,
         expected: format!("{method:?} data for {size:#x} bytes"),
     };
-    // One byte more than expected shows whether there is more, without reading all of it.
+    // Reading one byte more than expected detects a longer stream without decompressing all of it.
     let mut output = Vec::new();
     let used = match method {
         Method::Zlib => {
@@ -50,12 +50,12 @@ pub(crate) fn decompress(
             decoder.total_in() as usize
         }
         Method::Zstandard => {
-            let mut rest = data;
-            // The decoder keeps a window of output before it gives any. An encoder that has the
-            // size takes the next power of two at most.
+            let mut remaining = data;
+            // The decoder buffers a whole window. An encoder that knows the size uses a window of
+            // at most the next power of two.
             let mut decoder = ruzstd::decoding::StreamingDecoder::new_with_max_window_size(
-                &mut rest,
-                (size * 2).max(USUAL_WINDOW),
+                &mut remaining,
+                (size * 2).max(RECOMMENDED_WINDOW),
             )
             .map_err(|error| refuse(error.to_string()))?;
             decoder
@@ -63,12 +63,12 @@ pub(crate) fn decompress(
                 .take(size + 1)
                 .read_to_end(&mut output)
                 .map_err(|error| refuse(error.to_string()))?;
-            data.len() - rest.len()
+            data.len() - remaining.len()
         }
     };
     if output.len() as u64 != size {
-        let more = if output.len() as u64 > size { "more" } else { "less" };
-        return Err(refuse(format!("it decompresses to {more}")));
+        let amount = if output.len() as u64 > size { "more" } else { "fewer" };
+        return Err(refuse(format!("it decompresses to {amount} bytes")));
     }
     Ok((output, used))
 }

@@ -1,5 +1,5 @@
-//! The kernel descriptor: what the hardware is given when a kernel starts. Fields and their
-//! positions are those of AMDGPUUsage, "Kernel Descriptor" and "compute_pgm_rsrc1" to 3.
+//! The kernel descriptor: register allocation and initial state of a kernel. Fields and positions
+//! follow AMDGPUUsage, "Kernel Descriptor" and "compute_pgm_rsrc1" to 3.
 
 mod encode;
 
@@ -14,13 +14,13 @@ pub const DESCRIPTOR_SIZE: usize = 64;
 pub struct Descriptor {
     /// ELF virtual address of the descriptor.
     pub address: u64,
-    /// LDS a workgroup always needs, in bytes.
+    /// Static LDS of a workgroup, in bytes.
     pub group_segment_fixed_size: u32,
-    /// Scratch a lane always needs, in bytes.
+    /// Static scratch of a lane, in bytes.
     pub private_segment_fixed_size: u32,
-    /// Size of the kernel arguments in bytes.
+    /// Size of the kernel arguments, in bytes.
     pub kernarg_size: u32,
-    /// Where the kernel's code lies. Waves begin there, or further on: see [`Descriptor::start`].
+    /// Address of the kernel's code. Waves may start at a later address: see [`Descriptor::start`].
     pub entry: Pc,
     /// `compute_pgm_rsrc1`.
     pub rsrc1: Rsrc1,
@@ -30,41 +30,41 @@ pub struct Descriptor {
     pub rsrc3: Rsrc3,
     /// `kernel_code_properties`.
     pub properties: CodeProperties,
-    /// Arguments that are in registers when the kernel starts (gfx90a, gfx940).
+    /// Kernel arguments preloaded into registers (gfx90a, gfx940, gfx1250).
     pub kernarg_preload: KernargPreload,
 }
 
-/// Register allocation and floating-point state at the start.
+/// `compute_pgm_rsrc1`: register allocation and initial floating-point mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rsrc1 {
-    /// Vector registers allocated, AccVGPRs included (gfx90a, gfx940).
+    /// Vector registers allocated, including AccVGPRs (gfx90a, gfx940).
     pub vgprs: u16,
-    /// Scalar registers allocated, VCC and its like at their top included; always 128 from
-    /// gfx10 on.
+    /// Scalar registers allocated, including VCC and the other special registers at the top; always
+    /// 128 from gfx10 on.
     pub sgprs: u16,
     /// Wave priority.
     pub priority: u8,
-    /// Rounding and denormals.
+    /// Initial rounding and denormal modes.
     pub float_mode: FloatMode,
-    /// Starts in privileged mode; firmware sets it, a descriptor must not.
+    /// Waves start in privileged mode; set by firmware, must be clear in a descriptor.
     pub privileged: bool,
-    /// Clamping turns NaN into zero (up to gfx11).
+    /// Clamping converts NaN to zero (up to gfx11).
     pub dx10_clamp: bool,
-    /// Starts in debug mode; firmware sets it.
+    /// Waves start in debug mode; set by firmware.
     pub debug_mode: bool,
-    /// Signalling NaNs are quieted (up to gfx11).
+    /// Signaling NaNs are quieted (up to gfx11).
     pub ieee_mode: bool,
-    /// Only one workgroup of a kind per compute unit; must be clear.
+    /// At most one workgroup of the kernel per compute unit; must be clear.
     pub bulky: bool,
-    /// Debugger's own bit; must be clear.
+    /// Reserved for debuggers; must be clear.
     pub debugger_user: bool,
-    /// 16-bit floating-point overflow clamps to the largest value (gfx9 and later).
+    /// 16-bit floating-point overflow clamps to the largest finite value (gfx9 and later).
     pub fp16_overflow: bool,
-    /// Workgroups run on a work-group processor, not on one compute unit (gfx10 and later).
+    /// Workgroups run on a work-group processor, not on a single compute unit (gfx10 and later).
     pub workgroup_processor_mode: bool,
     /// Memory operations return in order (gfx10 and later).
     pub memory_ordered: bool,
-    /// The oldest wave is preferred (gfx10 and later).
+    /// The scheduler prefers the oldest wave (gfx10 and later).
     pub forward_progress: bool,
     /// Waves of a workgroup are scheduled round-robin (gfx12).
     pub round_robin: bool,
@@ -86,7 +86,7 @@ pub struct FloatMode {
 }
 
 impl FloatMode {
-    /// Decodes the low eight bits of the MODE register, which `compute_pgm_rsrc1` has too.
+    /// Decodes the low eight bits of the MODE register, whose layout `compute_pgm_rsrc1` shares.
     pub fn from_mode(bits: u8) -> FloatMode {
         FloatMode {
             round_32: Rounding::from_bits(bits),
@@ -105,7 +105,7 @@ impl FloatMode {
     }
 }
 
-/// "Floating Point Rounding Mode Enumeration Values".
+/// Rounding mode ("Floating Point Rounding Mode Enumeration Values").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rounding {
     /// Ties to even.
@@ -129,16 +129,16 @@ impl Rounding {
     }
 }
 
-/// "Floating Point Denorm Mode Enumeration Values".
+/// Denormal mode ("Floating Point Denorm Mode Enumeration Values").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Denormals {
-    /// Sources and results become zero.
+    /// Flush sources and results to zero.
     FlushSourcesAndResults = 0,
-    /// Results become zero.
+    /// Flush results to zero.
     FlushResults = 1,
-    /// Sources become zero.
+    /// Flush sources to zero.
     FlushSources = 2,
-    /// Kept.
+    /// Keep denormals.
     Keep = 3,
 }
 
@@ -153,37 +153,37 @@ impl Denormals {
     }
 }
 
-/// What is set up in registers besides the user SGPRs, and exceptions.
+/// `compute_pgm_rsrc2`: system registers and exceptions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rsrc2 {
     /// Scratch is set up.
     pub private_segment: bool,
-    /// Scalar registers set up before those of the workgroup.
+    /// Number of user SGPRs.
     pub user_sgprs: u8,
-    /// A trap handler is wanted; must be clear. Before gfx1250.
+    /// Trap handler enabled; must be clear. Before gfx1250.
     pub trap_handler: bool,
-    /// The workgroup's index in x is in a scalar register.
+    /// The workgroup ID in x is in a system SGPR.
     pub workgroup_id_x: bool,
-    /// The workgroup's index in y is in a scalar register.
+    /// The workgroup ID in y is in a system SGPR.
     pub workgroup_id_y: bool,
-    /// The workgroup's index in z is in a scalar register.
+    /// The workgroup ID in z is in a system SGPR.
     pub workgroup_id_z: bool,
-    /// The workgroup information word is in a scalar register.
+    /// The workgroup information word is in a system SGPR.
     pub workgroup_info: bool,
-    /// Dimensions of the work-item's index that are in vector registers: 0 x, 1 x and y, 2 all.
+    /// Work-item IDs in system VGPRs: 0 for x, 1 for x and y, 2 for x, y and z.
     pub vgpr_workitem_id: u8,
-    /// LDS that firmware allocates; must be 0, the dispatch packet says how much.
+    /// LDS size; must be 0, because the dispatch packet has the size.
     pub granulated_lds_size: u16,
-    /// Exceptions that are enabled.
+    /// Exceptions that trap.
     pub exceptions: Exceptions,
 }
 
-/// Exceptions that trap.
+/// Exception enable bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exceptions {
-    /// An address that is watched; firmware sets it.
+    /// Address watch; set by firmware.
     pub address_watch: bool,
-    /// Memory violation; firmware sets it.
+    /// Memory violation; set by firmware.
     pub memory: bool,
     /// Floating-point invalid operation.
     pub invalid_operation: bool,
@@ -201,16 +201,16 @@ pub struct Exceptions {
     pub integer_division_by_zero: bool,
 }
 
-/// What only some generations have.
+/// `compute_pgm_rsrc3`: fields that depend on the generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rsrc3 {
-    /// gfx6 to gfx9 have nothing there.
+    /// gfx6 to gfx9, which have no fields.
     None,
     /// gfx90a and gfx940.
     Gfx90a {
-        /// Number of the vector register that AccVGPR 0 is: 4 to 256, a multiple of 4.
+        /// Index of the vector register that is AccVGPR 0: 4 to 256, a multiple of 4.
         accum_offset: u16,
-        /// Waves of a workgroup may be on different compute units.
+        /// Waves of a workgroup may run on different compute units.
         threadgroup_split: bool,
     },
     /// gfx10 and gfx11.
@@ -223,7 +223,7 @@ pub enum Rsrc3 {
         trap_on_start: bool,
         /// Traps at the end (gfx11); must be clear.
         trap_on_end: bool,
-        /// Has image operations (gfx11).
+        /// The kernel has image operations (gfx11).
         image_operations: bool,
     },
     /// gfx1200 and gfx1201.
@@ -232,49 +232,49 @@ pub enum Rsrc3 {
         instruction_prefetch: u8,
         /// Group launch guarantee; must be clear.
         group_launch_guarantee: bool,
-        /// Has image operations.
+        /// The kernel has image operations.
         image_operations: bool,
     },
-    /// gfx1250, which has more fields, that are kept.
+    /// gfx1250. Its other fields are not decoded; encoding preserves them.
     Gfx125 {
         /// Instructions to prefetch, in units of 128 bytes.
         instruction_prefetch: u8,
         /// Group launch guarantee; must be clear.
         group_launch_guarantee: bool,
-        /// Named barriers of a workgroup, in fours.
+        /// Named barriers of a workgroup, in units of 4.
         named_barriers: u8,
     },
 }
 
-/// Which values are in the user SGPRs, in this order, and how the code runs.
+/// `kernel_code_properties`: the values in user SGPRs, in register order, and execution properties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodeProperties {
-    /// Buffer resource of the scratch: 4 registers.
+    /// Buffer resource of the scratch memory: 4 registers.
     pub sgpr_private_segment_buffer: bool,
     /// Address of the dispatch packet: 2 registers.
     pub sgpr_dispatch_ptr: bool,
     /// Address of the queue: 2 registers.
     pub sgpr_queue_ptr: bool,
-    /// Address of the arguments: 2 registers.
+    /// Address of the kernarg segment: 2 registers.
     pub sgpr_kernarg_segment_ptr: bool,
-    /// Identity of the dispatch: 2 registers.
+    /// Dispatch ID: 2 registers.
     pub sgpr_dispatch_id: bool,
-    /// Start value of flat scratch: 2 registers.
+    /// Initial value of flat scratch: 2 registers.
     pub sgpr_flat_scratch_init: bool,
-    /// Scratch size of a lane in bytes: 1 register.
+    /// Scratch size per lane, in bytes: 1 register.
     pub sgpr_private_segment_size: bool,
     /// Waves have 32 lanes (gfx10 and later); 64 otherwise.
     pub wavefront_size_32: bool,
-    /// The stack grows beyond what the descriptor states.
+    /// The stack may grow beyond the descriptor's private segment size.
     pub uses_dynamic_stack: bool,
 }
 
-/// Arguments copied into user SGPRs before the start.
+/// Range of the kernarg segment that firmware copies to user SGPRs before waves start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernargPreload {
-    /// How many dwords; 0 for no preloading.
+    /// Number of dwords; 0 for no preloading.
     pub length: u8,
-    /// From which dword of the arguments on.
+    /// Offset of the first dword, in dwords.
     pub offset: u16,
 }
 
@@ -282,27 +282,27 @@ impl KernargPreload {
     /// No preloading.
     pub const NONE: KernargPreload = KernargPreload { length: 0, offset: 0 };
 
-    /// Firmware that preloads skips this many bytes at the kernel's entry (AMDGPUUsage, "Preloaded
-    /// Kernel Arguments").
+    /// Size of the prologue at the kernel's entry that firmware with preloading skips, in bytes
+    /// (AMDGPUUsage, "Preloaded Kernel Arguments").
     pub const ENTRY_SIZE: u64 = 256;
 
-    /// Whether there is no preloading.
+    /// Returns `true` if nothing is preloaded.
     pub fn is_none(self) -> bool {
         self.length == 0
     }
 
-    /// Where in the arguments the dwords begin, in bytes.
+    /// Start of the preloaded range in the kernarg segment, in bytes.
     pub fn start_bytes(self) -> u64 {
         4 * u64::from(self.offset)
     }
 
-    /// Where they end; 0 where there are none.
+    /// End of the preloaded range in the kernarg segment, in bytes; 0 without preloading.
     pub fn end_bytes(self) -> u64 {
         if self.is_none() { 0 } else { self.start_bytes() + 4 * u64::from(self.length) }
     }
 
-    /// Whether processors of a generation can preload (LLVM's `FeatureKernargPreload`). Elsewhere
-    /// the descriptor's field is reserved.
+    /// Returns `true` if processors of a generation can preload (LLVM's `FeatureKernargPreload`). On
+    /// others the descriptor's field is reserved.
     fn exists(generation: Generation) -> bool {
         matches!(generation, Generation::Gfx90a | Generation::Gfx940 | Generation::Gfx125)
     }
@@ -316,8 +316,8 @@ impl KernargPreload {
 }
 
 impl Descriptor {
-    /// Decodes the descriptor of a kernel at ELF virtual address `address`. Every bit pattern
-    /// means something; whether the entry is code is another question.
+    /// Decodes the kernel descriptor at ELF virtual address `address`. Every bit pattern is valid;
+    /// the entry is not checked.
     pub fn decode(
         bytes: &[u8; DESCRIPTOR_SIZE],
         address: u64,
@@ -332,7 +332,7 @@ impl Descriptor {
             entry: Pc(
                 address.wrapping_add(u64::from(word(bytes, 16)) | u64::from(word(bytes, 20)) << 32)
             ),
-            rsrc1: Rsrc1::decode(word(bytes, 48), generation, properties.wavefront_size_32),
+            rsrc1: Rsrc1::decode(word(bytes, 48), generation, properties.wavefront_size()),
             rsrc2: Rsrc2::decode(word(bytes, 52), generation),
             rsrc3: Rsrc3::decode(word(bytes, 44), generation),
             properties,
@@ -340,10 +340,10 @@ impl Descriptor {
         }
     }
 
-    /// Where waves begin: at the entry or, where arguments are preloaded, 256 bytes after it. What
-    /// stands between the two is for firmware that cannot preload: it begins at the entry
-    /// (AMDGPUUsage, "Preloaded Kernel Arguments"). For gfx1250 there is no such firmware (LLVM,
-    /// `needsKernArgPreloadProlog`).
+    /// Address at which waves start: the entry or, with preloaded arguments, 256 bytes after it. The
+    /// prologue in between loads the arguments on firmware that cannot preload, which starts waves at
+    /// the entry (AMDGPUUsage, "Preloaded Kernel Arguments"). gfx1250 has no such firmware and no
+    /// prologue (LLVM, `needsKernArgPreloadProlog`).
     pub fn start(&self) -> Pc {
         let has_prologue =
             !self.kernarg_preload.is_none() && !matches!(self.rsrc3, Rsrc3::Gfx125 { .. });
@@ -351,27 +351,27 @@ impl Descriptor {
         Pc(self.entry.0.wrapping_add(skipped))
     }
 
-    /// Where AccVGPRs begin in the file of VGPRs, if the kernel has any and they share it (gfx90a,
-    /// gfx940): VGPRs from there on are AccVGPRs under another name.
-    pub fn shared_vgprs_from(&self) -> Option<u16> {
+    /// Index of the VGPR that is AccVGPR 0, if the kernel has AccVGPRs and they share the VGPR file
+    /// (gfx90a, gfx940): VGPRs from this index on alias AccVGPRs.
+    pub fn acc_vgpr_base(&self) -> Option<u16> {
         self.rsrc3.accum_offset().filter(|offset| *offset < self.rsrc1.vgprs)
     }
 
     /// Lanes of a wave: 32 or 64.
     pub fn wavefront_size(&self) -> u32 {
-        if self.properties.wavefront_size_32 { 32 } else { 64 }
+        self.properties.wavefront_size().into()
     }
 }
 
 impl Rsrc1 {
-    fn decode(word: u32, generation: Generation, wave32: bool) -> Rsrc1 {
+    fn decode(word: u32, generation: Generation, wavefront_size: u8) -> Rsrc1 {
         let gfx10 = generation >= Generation::Gfx10;
         let gfx12 = generation >= Generation::Gfx12;
         let bit = |position| field(word, position, 1) == 1;
         Rsrc1 {
-            vgprs: (field(word, 0, 6) + 1) * vgpr_granule(generation, wave32),
+            vgprs: (field(word, 0, 6) + 1) * vgpr_granule(generation, wavefront_size),
             sgprs: match sgpr_granule(generation) {
-                // The field counts in eights.
+                // The field is in units of 8.
                 Some(granule) => ((field(word, 6, 4) + 1) * 8).next_multiple_of(granule),
                 None => 128,
             },
@@ -454,7 +454,7 @@ impl Rsrc3 {
         }
     }
 
-    /// Number of the vector register that AccVGPR 0 is, where that is a choice.
+    /// Index of the vector register that is AccVGPR 0, on generations where it is configurable.
     pub fn accum_offset(&self) -> Option<u16> {
         match self {
             Rsrc3::Gfx90a { accum_offset, .. } => Some(*accum_offset),
@@ -478,33 +478,37 @@ impl CodeProperties {
             uses_dynamic_stack: bit(11),
         }
     }
+
+    fn wavefront_size(self) -> u8 {
+        if self.wavefront_size_32 { 32 } else { 64 }
+    }
 }
 
-/// Bits of the number of user SGPRs: on gfx1250 one more, which was that of the trap handler
+/// Width of the user SGPR count, in bits. On gfx1250 the field includes the former trap handler bit
 /// (AMDGPUUsage, "compute_pgm_rsrc2").
 fn user_sgpr_bits(generation: Generation) -> u32 {
     if generation >= Generation::Gfx125 { 6 } else { 5 }
 }
 
-/// Vector registers are allocated in multiples of this.
-fn vgpr_granule(generation: Generation, wave32: bool) -> u16 {
-    generation.vgpr_granule(if wave32 { 32 } else { 64 }).into()
+/// Allocation granule of vector registers.
+fn vgpr_granule(generation: Generation, wavefront_size: u8) -> u16 {
+    generation.vgpr_granule(wavefront_size).into()
 }
 
-/// Scalar registers are allocated in multiples of this; nothing where every wave has all of them.
+/// Allocation granule of scalar registers; `None` on generations where every wave has all of them.
 fn sgpr_granule(generation: Generation) -> Option<u16> {
     generation.sgpr_granule().map(u16::from)
 }
 
-/// AccVGPR 0 is at a multiple of this ("ACCUM_OFFSET").
+/// Granule of the index of AccVGPR 0 ("ACCUM_OFFSET").
 const ACCUM_GRANULE: u16 = 4;
 
-/// `width` bits from `position` on; at most 16.
+/// Extracts `width` bits, at most 16, at bit `position`.
 fn field(word: u32, position: u32, width: u32) -> u16 {
     (word >> position & ((1 << width) - 1)) as u16
 }
 
-// The offsets are constants inside the descriptor, so the default is never taken.
+// All callers pass constant offsets inside the descriptor, so the default is never used.
 fn word(bytes: &[u8; DESCRIPTOR_SIZE], offset: usize) -> u32 {
     crate::bytes::array(bytes, offset).map_or(0, u32::from_le_bytes)
 }

@@ -14,7 +14,7 @@ const OSABI_AMDGPU_HSA: u8 = 64;
 /// The largest memory image of a code object, in bytes.
 pub(crate) const IMAGE_LIMIT: u64 = 4 << 30;
 
-/// The headers of an AMDGPU ELF file, checked for being one.
+/// The headers of a validated AMDGPU ELF file.
 pub(crate) struct Elf<'a> {
     pub(crate) file: &'a Content,
     header: &'a FileHeader64<LE>,
@@ -25,35 +25,39 @@ pub(crate) struct Elf<'a> {
 impl<'a> Elf<'a> {
     pub(crate) fn parse(file: &'a Content) -> Result<Elf<'a>, CodeObjectError> {
         let data: &[u8] = file;
-        let not = |found: String, expected| CodeObjectError::NotCodeObject { found, expected };
+        let not_code_object =
+            |found: String, expected| CodeObjectError::NotCodeObject { found, expected };
         if !data.starts_with(&elf::ELFMAG) {
             let start = data.get(..4).unwrap_or(data);
-            return Err(not(
+            return Err(not_code_object(
                 format!("the file begins with the bytes {start:02x?}"),
                 "an ELF file, which begins with [7f, 45, 4c, 46]",
             ));
         }
         let header = FileHeader64::<LE>::parse(data).map_err(|_| {
-            not(
-                format!("its ELF header of {} bytes is not of this kind", data.len().min(64)),
+            not_code_object(
+                format!("invalid ELF header of {} bytes", data.len().min(64)),
                 "a 64-bit little-endian ELF file",
             )
         })?;
         if header.e_machine(LE) != elf::EM_AMDGPU {
-            return Err(not(
+            return Err(not_code_object(
                 format!("the machine is {} (byte 0x12)", header.e_machine(LE).0),
                 "224, EM_AMDGPU",
             ));
         }
         let os_abi = header.e_ident().os_abi.0;
         if os_abi != OSABI_AMDGPU_HSA {
-            return Err(not(format!("the OS ABI is {os_abi} (byte 0x7)"), "64, AMDGPU_HSA"));
+            return Err(not_code_object(
+                format!("the OS ABI is {os_abi} (byte 0x7)"),
+                "64, AMDGPU_HSA",
+            ));
         }
         if header.e_type(LE) == elf::ET_REL {
             return Err(CodeObjectError::NotLinked);
         }
         if header.e_type(LE) != elf::ET_DYN {
-            return Err(not(
+            return Err(not_code_object(
                 format!("the ELF type is {} (byte 0x10)", header.e_type(LE).0),
                 "3, a linked shared object",
             ));
@@ -69,21 +73,23 @@ impl<'a> Elf<'a> {
         Ok(Elf { file, header, program_headers, section_headers })
     }
 
-    /// Where the program header table is in the file.
+    /// File offset of the program header table, in bytes.
     pub(crate) fn program_header_table(&self) -> usize {
         self.header.e_phoff(LE) as usize
     }
 
-    /// Whether bytes are an ELF file for an AMD GPU.
+    /// Returns `true` if `bytes` are an ELF file for an AMD GPU.
     pub(crate) fn is_for_gpu(bytes: &[u8]) -> bool {
         let header = FileHeader64::<LE>::parse(bytes);
-        header.is_ok_and(|own| own.e_machine(LE) == elf::EM_AMDGPU)
+        header.is_ok_and(|header| header.e_machine(LE) == elf::EM_AMDGPU)
     }
 
-    /// Whether bytes are a relocatable object for an AMD GPU.
+    /// Returns `true` if `bytes` are a relocatable object for an AMD GPU.
     pub(crate) fn is_relocatable(bytes: &[u8]) -> bool {
         let header = FileHeader64::<LE>::parse(bytes);
-        header.is_ok_and(|own| own.e_machine(LE) == elf::EM_AMDGPU && own.e_type(LE) == elf::ET_REL)
+        header.is_ok_and(|header| {
+            header.e_machine(LE) == elf::EM_AMDGPU && header.e_type(LE) == elf::ET_REL
+        })
     }
 
     /// The code object version, 3 to 6 (AMDGPUUsage, "ELF Header", `EI_ABIVERSION`).
@@ -94,7 +100,7 @@ impl<'a> Elf<'a> {
         }
     }
 
-    /// The target that the header's flags name (AMDGPUUsage, "EF_AMDGPU Values").
+    /// The target encoded in the header's flags (AMDGPUUsage, "EF_AMDGPU Values").
     pub(crate) fn target(&self) -> Result<Target, CodeObjectError> {
         let flags = self.header.e_flags(LE).0;
         let machine = flags as u8;
@@ -103,15 +109,19 @@ impl<'a> Elf<'a> {
         let setting = |field: u32| match field {
             2 => Setting::Off,
             3 => Setting::On,
-            // 0 is "unsupported", 1 is "any": the code does not depend on it.
+            // 0 is "unsupported", 1 is "any": the code does not depend on the feature.
             _ => Setting::Any,
         };
         let (xnack, sramecc) = if self.version()? == 3 {
-            // One bit each; clear also on processors that lack the feature.
-            let bit = |bit: u32, supported: bool| match (supported, flags >> bit & 1) {
-                (_, 1) => Setting::On,
-                (true, _) => Setting::Off,
-                (false, _) => Setting::Any,
+            // One bit each, also clear on processors that lack the feature.
+            let bit = |position: u32, supported: bool| {
+                if flags >> position & 1 == 1 {
+                    Setting::On
+                } else if supported {
+                    Setting::Off
+                } else {
+                    Setting::Any
+                }
             };
             (bit(8, target.supports_xnack()), bit(9, target.supports_sramecc()))
         } else {
@@ -122,7 +132,7 @@ impl<'a> Elf<'a> {
         Ok(target)
     }
 
-    /// The loadable segments, lowest address first.
+    /// The loadable segments by ascending address.
     pub(crate) fn segments(&self) -> Result<Vec<Segment>, CodeObjectError> {
         let mut segments: Vec<Segment> = Vec::new();
         for program_header in self.program_headers {
@@ -143,7 +153,7 @@ impl<'a> Elf<'a> {
                     program_header.p_filesz.get(LE),
                 )?,
             };
-            // The ELF specification asks for ascending addresses.
+            // The ELF specification requires ascending addresses.
             let lowest = segments.last().map_or(0, Segment::end);
             let fits = segment.bytes.len() as u64 <= segment.memory_size
                 && segment.address >= lowest
@@ -195,7 +205,7 @@ impl<'a> Elf<'a> {
         Ok(notes)
     }
 
-    /// The sections, the first (null) one included.
+    /// The sections, including the null section at index 0.
     pub(crate) fn sections(&self, names: &mut Names) -> Result<Vec<Section>, CodeObjectError> {
         let table = match self.header.section_strings_index(LE, &**self.file) {
             Ok(index) if index.0 != 0 => self.section_bytes(index.0 as u64)?,
@@ -224,7 +234,7 @@ impl<'a> Elf<'a> {
         Ok(sections)
     }
 
-    /// Contents of the section with an index; none for a section without file contents.
+    /// Contents of the section at `index`; empty for a section without file contents.
     pub(crate) fn section_bytes(&self, index: u64) -> Result<FileBytes, CodeObjectError> {
         let section_header = usize::try_from(index)
             .ok()
@@ -234,7 +244,7 @@ impl<'a> Elf<'a> {
                 CodeObjectError::malformed(
                     "section header table",
                     self.header.e_shoff(LE),
-                    format!("{expected}; something refers to section {index}"),
+                    format!("{expected}, found a reference to section {index}"),
                 )
             })?;
         let kind = section_header.sh_type.get(LE);
@@ -245,8 +255,8 @@ impl<'a> Elf<'a> {
         FileBytes::new(self.file, "section", offset, size)
     }
 
-    /// Tables that are read one by one must not lie on top of each other, or a small file makes
-    /// work without end.
+    /// Returns an error if the tables read so far, `total` bytes, exceed the file: then some
+    /// overlap, and a small hostile file could cause unbounded work.
     pub(crate) fn refuse_overlap(
         &self,
         total: u64,
@@ -254,38 +264,38 @@ impl<'a> Elf<'a> {
         offset: u64,
     ) -> Result<(), CodeObjectError> {
         if total > self.file.len() as u64 {
-            return Err(CodeObjectError::malformed(what, offset, "no overlap with others"));
+            return Err(CodeObjectError::malformed(what, offset, "no overlap with other tables"));
         }
         Ok(())
     }
 }
 
-/// Where the segments of a file end in memory.
+/// End address of the last loadable segment of a file.
 pub(crate) fn end_in_memory(file: &[u8]) -> Option<u64> {
     let header = FileHeader64::<LE>::parse(file).ok()?;
     let segments = header.program_headers(LE, file).ok()?.iter();
-    let loaded = segments.filter(|own| own.p_type.get(LE) == elf::PT_LOAD);
-    loaded.map(|own| own.p_vaddr.get(LE).saturating_add(own.p_memsz.get(LE))).max()
+    let loaded = segments.filter(|segment| segment.p_type.get(LE) == elf::PT_LOAD);
+    loaded.map(|segment| segment.p_vaddr.get(LE).saturating_add(segment.p_memsz.get(LE))).max()
 }
 
-/// A part of the file that is loaded into memory.
+/// A loadable segment of a code object.
 #[derive(Clone, Debug)]
 pub struct Segment {
-    /// ELF virtual address of its first byte.
+    /// ELF virtual address of the first byte.
     pub address: u64,
-    /// Bytes it takes in memory; what the file does not give is zero.
+    /// Size in memory, in bytes. Bytes beyond the file contents are zero.
     pub memory_size: u64,
-    /// May be read.
+    /// Has read permission.
     pub readable: bool,
-    /// May be written.
+    /// Has write permission.
     pub writable: bool,
-    /// May be executed.
+    /// Has execute permission.
     pub executable: bool,
     bytes: FileBytes,
 }
 
 impl Segment {
-    /// Contents that the file gives, from the segment's address on; at most its memory size.
+    /// File contents, starting at the segment's address; at most [`Segment::memory_size`] bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -294,12 +304,12 @@ impl Segment {
         &self.bytes
     }
 
-    /// Where the contents begin, in bytes from the start of the file.
+    /// Offset of the contents, in bytes from the start of the file.
     pub fn file_offset(&self) -> u64 {
         self.bytes.offset()
     }
 
-    /// ELF virtual address after its last byte.
+    /// ELF virtual address after the last byte.
     pub fn end(&self) -> u64 {
         self.address.saturating_add(self.memory_size)
     }
@@ -308,27 +318,27 @@ impl Segment {
 /// A section of the file.
 #[derive(Clone, Debug)]
 pub struct Section {
-    /// Its name, such as `.text`.
+    /// The name, such as `.text`.
     pub name: Arc<str>,
-    /// ELF virtual address, zero where it is not loaded.
+    /// ELF virtual address; zero for a section that is not loaded.
     pub address: u64,
-    /// Size in bytes, in memory if it is loaded.
+    /// Size in bytes; for a loaded section, the size in memory.
     pub size: u64,
-    /// Is part of the memory image.
+    /// Is part of the memory image (`SHF_ALLOC`).
     pub allocated: bool,
-    /// Holds instructions.
+    /// Contains instructions (`SHF_EXECINSTR`).
     pub executable: bool,
     pub(crate) compressed: bool,
     bytes: FileBytes,
 }
 
 impl Section {
-    /// Contents in the file; none for a section like `.bss`.
+    /// Contents in the file; empty for sections such as `.bss`.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Where the contents begin, in bytes from the start of the file.
+    /// Offset of the contents, in bytes from the start of the file.
     pub fn file_offset(&self) -> u64 {
         self.bytes.offset()
     }

@@ -1,90 +1,90 @@
-//! What can be wrong with a code object.
+//! Errors of reading code objects.
 
-/// Why a file could not be read as a code object. Offsets are bytes from the start of the file
-/// (of the code object, where it was taken out of a bundle).
+/// Errors returned when reading a code object. Offsets are bytes from the start of the file, or
+/// from the start of the code object if it was extracted from a bundle.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CodeObjectError {
-    /// The bytes are neither a code object nor anything that holds one.
+    /// The bytes are neither a code object nor a container of code objects.
     #[error("not an AMDGPU code object: {found}; expected {expected}")]
     NotCodeObject {
-        /// What the bytes are.
+        /// Description of the bytes.
         found: String,
-        /// What they should have been.
+        /// The accepted formats.
         expected: &'static str,
     },
-    /// A relocatable object, which a loader does not take.
+    /// The file is a relocatable object, which loaders reject.
     #[error(
-        "a relocatable object, which is not linked; link it: ld.lld -shared --no-undefined -o \
-         LINKED FILE"
+        "not linked: the file is a relocatable object; link it with ld.lld -shared --no-undefined \
+         -o LINKED FILE"
     )]
     NotLinked,
-    /// A code object version that is not read.
+    /// The code object version is not supported.
     #[error(
-        "code object with ABI version {abi_version} (byte 0x8 of the ELF header); expected 1 to 4, \
-         which are code object versions 3 to 6"
+        "unsupported ABI version {abi_version} (byte 0x8 of the ELF header); expected 1 to 4 (code \
+         object versions 3 to 6)"
     )]
     UnsupportedVersion {
         /// `EI_ABIVERSION`.
         abi_version: u8,
     },
-    /// A processor that the instruction set crate does not support.
+    /// The instruction set crate does not support the processor.
     #[error(
-        "processor number {machine:#x} in the ELF header's flags (byte 0x30) is not known; \
-         expected one of {}",
+        "unknown processor number {machine:#x} in the ELF header's flags (byte 0x30); expected one \
+         of {}",
         known_processors()
     )]
     UnknownProcessor {
         /// `EF_AMDGPU_MACH`.
         machine: u8,
     },
-    /// A structure lies outside the file or contradicts itself.
-    #[error("{what} at byte {offset:#x} is malformed; expected {expected}")]
+    /// A structure lies outside the file or is inconsistent.
+    #[error("malformed {what} at byte {offset:#x}; expected {expected}")]
     Malformed {
         /// The structure.
         what: &'static str,
-        /// Where it is, in bytes from the start of the file.
+        /// Offset of the structure, in bytes from the start of the file.
         offset: u64,
-        /// What should be there.
+        /// The expected contents.
         expected: String,
     },
-    /// A size field asks for more than any sane code object has.
+    /// A size field exceeds the supported limit.
     #[error("{what} of {size:#x} {unit}; expected at most {limit:#x}")]
     TooLarge {
-        /// What the size is of.
+        /// The structure with the size.
         what: &'static str,
-        /// What it is counted in.
+        /// Unit of the size.
         unit: &'static str,
-        /// The size stated.
+        /// The size in the file.
         size: u64,
         /// The largest size accepted.
         limit: u64,
     },
-    /// The metadata note says something that cannot be used.
+    /// The metadata note has an unusable entry.
     #[error("metadata note at byte {offset:#x}, {place}: expected {expected}, found {found}")]
     Metadata {
-        /// Where the note's contents begin, in bytes from the start of the file.
+        /// Offset of the note's contents, in bytes from the start of the file.
         offset: u64,
         /// The entry, such as `amdhsa.kernels[0].args[1].size`.
         place: String,
-        /// What should be there.
+        /// The expected value.
         expected: &'static str,
-        /// What is there.
+        /// The value found.
         found: String,
     },
-    /// A kernel of the metadata has no descriptor.
+    /// A kernel in the metadata has no descriptor.
     #[error("kernel `{kernel}` has no kernel descriptor; expected a symbol `{symbol}` {expected}")]
     MissingDescriptor {
         /// The kernel's name in the metadata.
         kernel: String,
         /// The descriptor's symbol.
         symbol: String,
-        /// What the symbol should be.
+        /// The requirement that the symbol does not meet.
         expected: &'static str,
     },
-    /// A descriptor whose entry is not code.
+    /// A descriptor's entry lies outside the code.
     #[error(
-        "kernel descriptor at address {descriptor:#x} puts the entry at {entry:#x}; expected an \
+        "kernel descriptor at address {descriptor:#x} has its entry at {entry:#x}; expected an \
          address in an executable segment"
     )]
     EntryOutsideCode {
@@ -93,56 +93,56 @@ pub enum CodeObjectError {
         /// The entry's ELF virtual address.
         entry: u64,
     },
-    /// A relocation against a symbol that nothing defines.
+    /// A relocation refers to an undefined symbol.
     #[error("undefined symbol `{name}`, needed by the relocation at address {place:#x}")]
     UndefinedSymbol {
         /// The symbol.
         name: String,
-        /// ELF virtual address of the place to relocate.
+        /// ELF virtual address of the relocated field.
         place: u64,
     },
-    /// A relocation that cannot be applied at load time.
+    /// A relocation cannot be applied at load time.
     #[error("relocation at address {place:#x} has {found}; expected {expected}")]
     Relocation {
-        /// ELF virtual address of the place to relocate.
+        /// ELF virtual address of the relocated field.
         place: u64,
-        /// What is wrong.
+        /// The invalid property.
         found: String,
-        /// What should be there.
+        /// The valid values of the property.
         expected: &'static str,
     },
-    /// DWARF line information that cannot be read.
+    /// The DWARF line information is invalid.
     #[error("section {section} at byte {offset:#x}: {reason}; expected DWARF 2 to 5")]
     LineTable {
         /// The section.
         section: &'static str,
         /// Offset of the unit in the section, in bytes.
         offset: u64,
-        /// What the DWARF reader says.
+        /// The DWARF reader's error.
         reason: gimli::Error,
     },
-    /// Compressed data that does not decompress.
+    /// Compressed data is invalid.
     #[error("compressed data at byte {offset:#x}: {reason}; expected {expected}")]
     Compression {
-        /// Where the compressed data begin, in bytes from the start of the file.
+        /// Offset of the compressed data, in bytes from the start of the file.
         offset: u64,
-        /// What the decoder says.
+        /// The decoder's error.
         reason: String,
-        /// What should be there.
+        /// The expected data.
         expected: String,
     },
-    /// No code object fits the wanted target.
+    /// The file has no code object that matches the requested target.
     #[error("no code object for {wanted}; the file has {}", list(.present))]
     NoMatchingTarget {
-        /// The target asked for.
+        /// The requested target.
         wanted: String,
-        /// Entry ids of the targets that are present.
+        /// Entry ids of the code objects in the file.
         present: Vec<String>,
     },
-    /// Several code objects fit, and one was asked for.
-    #[error("several code objects fit; expected one of {}", list(.present))]
+    /// The request is ambiguous: several code objects match.
+    #[error("several code objects match; expected exactly one of {}", list(.present))]
     SeveralCodeObjects {
-        /// Entry ids of the code objects that fit.
+        /// Entry ids of the matching code objects.
         present: Vec<String>,
     },
 }

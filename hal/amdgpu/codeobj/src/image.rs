@@ -6,26 +6,33 @@ use crate::symbol::Definition;
 use crate::{CodeObject, CodeObjectError, Segment};
 use std::ops::Range;
 
-/// What a loader puts into memory.
+/// The memory image that a loader creates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
-    /// What was added to every ELF virtual address.
+    /// Load base: the address of ELF virtual address 0.
     pub base: u64,
-    /// Address in memory of the first byte: the base plus the lowest virtual address.
+    /// Memory address of the first byte: the base plus the lowest ELF virtual address.
     pub address: u64,
-    /// The bytes, all segments and the gaps between them, relocations applied.
+    /// All segments and the gaps between them, with relocations applied.
     pub bytes: Vec<u8>,
 }
 
 impl CodeObject {
-    /// The memory image with ELF virtual address 0 at `base`, which should be a multiple of the
-    /// page size. Every symbol must be defined in the code object itself.
+    /// Returns the memory image with ELF virtual address 0 at `base`, which should be a multiple of
+    /// the page size.
+    ///
+    /// # Errors
+    /// [`CodeObjectError::UndefinedSymbol`] if a relocation needs a symbol that the code object does
+    /// not define; other [`CodeObjectError`]s if a relocation cannot be applied.
     pub fn load_image(&self, base: u64) -> Result<Image, CodeObjectError> {
         self.load_image_with(base, |_| None)
     }
 
-    /// Like [`CodeObject::load_image`]; `resolve` gives the address in memory of symbols that
+    /// Like [`CodeObject::load_image`], but `resolve` returns the memory addresses of symbols that
     /// the code object does not define.
+    ///
+    /// # Errors
+    /// As [`CodeObject::load_image`], for symbols that `resolve` does not define either.
     pub fn load_image_with(
         &self,
         base: u64,
@@ -36,14 +43,18 @@ impl CodeObject {
         Ok(Image { base, address: base + span.start, bytes: part.to_vec() })
     }
 
-    /// The ELF virtual addresses that it has in memory, from the first segment's to the last one's.
+    /// The ELF virtual addresses from the start of the first segment to the end of the last.
     pub fn span(&self) -> Range<u64> {
         let lowest = self.segments().first().map_or(0, |segment| segment.address);
         lowest..self.segments().last().map_or(lowest, |segment| segment.end())
     }
 
-    /// Like [`CodeObject::load_image_with`], of a part of [`CodeObject::span`]. What no relocation
-    /// changes is not copied.
+    /// Like [`CodeObject::load_image_with`], but returns only a part of [`CodeObject::span`]. Shares
+    /// the file's bytes instead of copying them if one segment contains the whole part and no
+    /// relocation changes it.
+    ///
+    /// # Errors
+    /// As [`CodeObject::load_image_with`].
     pub fn load_part_with(
         &self,
         base: u64,
@@ -69,8 +80,8 @@ impl CodeObject {
             if relocation.place < span.start || end.is_none_or(|end| end > span.end) {
                 return Err(CodeObjectError::Relocation {
                     place: relocation.place,
-                    found: "a place outside the memory image".to_owned(),
-                    expected: "a place inside it",
+                    found: "an address outside the memory image".to_owned(),
+                    expected: "an address inside the memory image",
                 });
             }
             if relocation.place < part.end && end.is_some_and(|end| end > part.start) {
@@ -89,33 +100,34 @@ impl CodeObject {
             let start = part.start - segment.address;
             return Ok(segment.contents().part(start as usize, (part.end - part.start) as usize));
         }
-        // Segments are sorted, disjoint, and at most IMAGE_LIMIT long together.
+        // Segments are sorted, disjoint, and together span at most IMAGE_LIMIT bytes.
         let mut bytes = vec![0; (part.end - part.start) as usize];
         for segment in self.segments() {
-            place(&mut bytes, &part, segment.address, segment.bytes());
+            copy_overlap(&mut bytes, &part, segment.address, segment.bytes());
         }
         for (address, value, width) in values {
-            place(&mut bytes, &part, address, value.get(..width).unwrap_or_default());
+            copy_overlap(&mut bytes, &part, address, value.get(..width).unwrap_or_default());
         }
-        Ok(FileBytes::whole(bytes))
+        Ok(FileBytes::from_vec(bytes))
     }
 }
 
-/// Puts what of `contents`, which lie at `address`, is in a part of memory there.
-fn place(memory: &mut [u8], part: &Range<u64>, address: u64, contents: &[u8]) {
+/// Copies the bytes of `contents`, located at `address`, that lie in `part` into `memory`, which
+/// holds the addresses `part`.
+fn copy_overlap(memory: &mut [u8], part: &Range<u64>, address: u64, contents: &[u8]) {
     let start = address.max(part.start);
     let end = (address + contents.len() as u64).min(part.end);
     if start >= end {
         return;
     }
-    let to = (start - part.start) as usize..(end - part.start) as usize;
-    let from = (start - address) as usize..(end - address) as usize;
-    if let (Some(to), Some(from)) = (memory.get_mut(to), contents.get(from)) {
-        to.copy_from_slice(from);
+    let destination = (start - part.start) as usize..(end - part.start) as usize;
+    let source = (start - address) as usize..(end - address) as usize;
+    if let (Some(destination), Some(source)) = (memory.get_mut(destination), contents.get(source)) {
+        destination.copy_from_slice(source);
     }
 }
 
-/// The value to write; its low bytes count, as many as the kind writes.
+/// The relocation's value, of which the low [`RelocationKind::size`] bytes are written.
 fn value(
     relocation: &Relocation,
     base: u64,
@@ -153,7 +165,7 @@ fn value(
         RelocationKind::Rel64 | RelocationKind::Rel32Lo => Ok(distance),
         RelocationKind::Rel32Hi => Ok(distance >> 32),
         RelocationKind::Rel32 if i32::try_from(distance.cast_signed()).is_err() => {
-            Err(overflow("a distance of 32 bits"))
+            Err(overflow("a 32-bit distance"))
         }
         RelocationKind::Rel32 => Ok(distance),
         RelocationKind::Relative64 => Ok(base.wrapping_add_signed(relocation.addend)),
@@ -161,7 +173,7 @@ fn value(
             let words = distance.wrapping_sub(4).cast_signed() >> 2;
             match i16::try_from(words) {
                 Ok(words) if distance.is_multiple_of(4) => Ok(i64::from(words).cast_unsigned()),
-                _ => Err(overflow("a distance of 16 bits in words")),
+                _ => Err(overflow("a 16-bit distance in words")),
             }
         }
     }

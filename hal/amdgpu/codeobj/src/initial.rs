@@ -1,42 +1,41 @@
-//! What is in the scalar registers when a wave starts.
+//! Initial values of a wave's scalar registers.
 
 use crate::Descriptor;
 use flipwave_isa::{FlatScratch, Sgpr, Target};
 
-/// A value that hardware and firmware put into scalar registers before a wave's first
-/// instruction.
+/// A value that hardware or firmware writes to scalar registers before a wave's first instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum InitialValue {
-    /// Buffer resource of the scratch.
+    /// Buffer resource of the scratch memory.
     PrivateSegmentBuffer,
     /// Address of the dispatch packet.
     DispatchPointer,
     /// Address of the queue.
     QueuePointer,
-    /// Address of the arguments.
+    /// Address of the kernarg segment.
     KernargPointer,
-    /// Identity of the dispatch.
+    /// Dispatch ID.
     DispatchId,
-    /// Start value of flat scratch.
+    /// Initial value of the flat scratch register.
     FlatScratchInit,
-    /// Scratch size of a lane in bytes.
+    /// Scratch size per lane, in bytes.
     PrivateSegmentSize,
-    /// Arguments that are preloaded.
+    /// Preloaded kernel arguments.
     Arguments,
-    /// The workgroup's index in x.
+    /// Workgroup ID in x.
     WorkgroupIdX,
-    /// The workgroup's index in y.
+    /// Workgroup ID in y.
     WorkgroupIdY,
-    /// The workgroup's index in z.
+    /// Workgroup ID in z.
     WorkgroupIdZ,
-    /// The workgroup information word.
+    /// Workgroup information word.
     WorkgroupInfo,
-    /// Offset of the wave's scratch.
+    /// Offset of the wave's scratch memory.
     ScratchOffset,
 }
 
 impl InitialValue {
-    /// Registers it takes; `None` for [`InitialValue::Arguments`], as many as the descriptor says.
+    /// Number of registers; `None` for [`InitialValue::Arguments`], whose number the descriptor has.
     pub fn words(self) -> Option<u8> {
         Some(match self {
             InitialValue::PrivateSegmentBuffer => 4,
@@ -51,28 +50,27 @@ impl InitialValue {
     }
 }
 
-/// A value and its registers.
+/// An initial value and its registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Initial {
-    /// What.
+pub struct InitialSgprs {
+    /// The value.
     pub value: InitialValue,
-    /// Its first register.
+    /// The first register.
     pub first: Sgpr,
-    /// How many registers it takes.
+    /// Number of registers.
     pub words: u8,
 }
 
 impl Descriptor {
-    /// The values in scalar registers at the start, by register (AMDGPUUsage, "SGPR Register Set
-    /// Up Order"): user registers, then system registers after all of them. Between the two there
-    /// may be user registers for nothing. From gfx12 on no general register has the workgroup's
-    /// position: trap registers do.
-    pub fn initial_sgprs(&self, target: &Target) -> Vec<Initial> {
+    /// Initial values of scalar registers by ascending register (AMDGPUUsage, "SGPR Register Set Up
+    /// Order"): user SGPRs, then system SGPRs. Unused user SGPRs may lie between them. From gfx12 on
+    /// the workgroup ID is in trap registers, not in general ones.
+    pub fn initial_sgprs(&self, target: &Target) -> Vec<InitialSgprs> {
         let properties = &self.properties;
         let rsrc2 = &self.rsrc2;
         let mut initial = Vec::new();
         let mut put = |value: InitialValue, first: u8, words: u8| {
-            initial.push(Initial { value, first: Sgpr(first), words });
+            initial.push(InitialSgprs { value, first: Sgpr(first), words });
             first.saturating_add(words)
         };
         let mut next = 0;
@@ -94,9 +92,10 @@ impl Descriptor {
             put(InitialValue::Arguments, next, preloaded);
         }
         let mut next = rsrc2.user_sgprs.max(next);
-        // From gfx12 on trap registers have the workgroup's position.
+        // From gfx12 on the workgroup ID is in trap registers.
         let in_trap_registers = target.has_architected_sgprs();
-        // Else the hardware has added the offset (AMDGPUUsage, "Flat Scratch").
+        // With architected flat scratch the hardware has added the offset (AMDGPUUsage, "Flat
+        // Scratch").
         let architected = target.flat_scratch() == FlatScratch::Architected;
         for (enabled, value) in [
             (rsrc2.workgroup_id_x && !in_trap_registers, InitialValue::WorkgroupIdX),

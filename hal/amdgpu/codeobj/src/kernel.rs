@@ -1,4 +1,4 @@
-//! Kernels: the metadata and the descriptor of each, joined by the descriptor's symbol.
+//! Kernels: metadata and descriptors, joined by the descriptor's symbol.
 
 use crate::metadata::KernelMetadata;
 use crate::symbol::{DESCRIPTOR_SUFFIX, Definition};
@@ -10,80 +10,81 @@ use std::sync::Arc;
 /// A kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    /// Its name in the source.
+    /// The name in the source.
     pub name: Arc<str>,
-    /// Name of the descriptor's symbol: the kernel's symbol with `.kd` after it.
+    /// Name of the descriptor's symbol: the kernel's symbol followed by `.kd`.
     pub symbol: Arc<str>,
-    /// The descriptor.
+    /// The kernel descriptor.
     pub descriptor: Descriptor,
-    /// Size of the code from the entry on, in bytes: that of the function's symbol; without one,
-    /// up to the next function or the end of the section.
+    /// Size of the code from the entry, in bytes: up to the end of the function symbol or, without
+    /// one, up to the next function or the end of the segment.
     pub code_size: u64,
-    /// What the note says of it. Without a note: what the descriptor says.
+    /// The kernel's entry in the metadata note or, without one, values from the descriptor.
     pub metadata: KernelMetadata,
 }
 
 impl Kernel {
-    /// Arguments in the order of the note, hidden ones included.
+    /// Arguments in the order of the metadata note, including hidden ones.
     pub fn arguments(&self) -> &[Argument] {
         &self.metadata.arguments
     }
 
-    /// Where the code lies, an ELF virtual address.
+    /// ELF virtual address of the code.
     pub fn entry(&self) -> Pc {
         self.descriptor.entry
     }
 
-    /// Where waves begin, an ELF virtual address: see [`Descriptor::start`].
+    /// ELF virtual address at which waves start: see [`Descriptor::start`].
     pub fn start(&self) -> Pc {
         self.descriptor.start()
     }
 }
 
-/// Kernels of the metadata in its order, then descriptors that the metadata does not mention.
+/// Reads the kernels in the metadata, in its order, then those that have only a descriptor.
 pub(crate) fn read(
     object: &CodeObject,
-    described: Vec<KernelMetadata>,
+    kernel_metadata: Vec<KernelMetadata>,
 ) -> Result<Vec<Kernel>, CodeObjectError> {
-    let named = described.iter().map(|metadata| (metadata.symbol.clone(), None));
-    let mut named: FxHashMap<String, Option<u64>> = named.collect();
+    // Addresses of descriptors by symbol name.
+    let descriptors = kernel_metadata.iter().map(|metadata| (metadata.symbol.clone(), None));
+    let mut descriptors: FxHashMap<String, Option<u64>> = descriptors.collect();
     let symbols = object.symbol_table();
     for symbol in symbols.iter().filter(|symbol| symbol.definition() == Definition::Address) {
-        if let Some(address) = named.get_mut(symbol.name()) {
+        if let Some(address) = descriptors.get_mut(symbol.name()) {
             *address = Some(symbol.address());
         }
     }
-    let mut kernels = Vec::with_capacity(described.len());
-    for metadata in described {
+    let mut kernels = Vec::with_capacity(kernel_metadata.len());
+    for metadata in kernel_metadata {
         let missing = |expected| CodeObjectError::MissingDescriptor {
             kernel: metadata.name.clone(),
             symbol: metadata.symbol.clone(),
             expected,
         };
-        let address = named
+        let address = descriptors
             .get(&metadata.symbol)
             .copied()
             .flatten()
-            .ok_or_else(|| missing("that the code object defines"))?;
+            .ok_or_else(|| missing("defined in the code object"))?;
         let descriptor = descriptor(object, address)
-            .ok_or_else(|| missing("at 64 bytes of a loadable segment"))?;
+            .ok_or_else(|| missing("for 64 bytes of a loadable segment"))?;
         kernels.push(kernel(object, descriptor, metadata)?);
     }
     for symbol in symbols.iter() {
         let is_new = symbol.kind() == SymbolKind::KernelDescriptor
             && symbol.definition() == Definition::Address
-            && !named.contains_key(symbol.name());
+            && !descriptors.contains_key(symbol.name());
         if !is_new {
             continue;
         }
         let (symbol, address) = (symbol.name(), symbol.address());
-        named.insert(symbol.to_owned(), Some(address));
+        descriptors.insert(symbol.to_owned(), Some(address));
         let name = symbol.strip_suffix(DESCRIPTOR_SUFFIX).unwrap_or(symbol);
         let descriptor =
             descriptor(object, address).ok_or_else(|| CodeObjectError::MissingDescriptor {
                 kernel: name.to_owned(),
                 symbol: symbol.to_owned(),
-                expected: "at 64 bytes of a loadable segment",
+                expected: "for 64 bytes of a loadable segment",
             })?;
         let metadata = KernelMetadata::from_descriptor(name, symbol, &descriptor);
         kernels.push(kernel(object, descriptor, metadata)?);

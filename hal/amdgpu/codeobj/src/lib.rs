@@ -1,7 +1,7 @@
 //! AMDGPU code objects: kernels, descriptors, metadata, symbols, line tables.
 //!
-//! [`CodeObject::parse`] reads a linked code object of version 3 to 6; [`open`] also takes it out
-//! of offload bundles and HIP programs. No input makes either panic.
+//! [`CodeObject::parse`] reads a linked code object of version 3 to 6; [`open`] also extracts code
+//! objects from offload bundles and HIP programs. Neither panics on malformed input.
 
 mod argument;
 mod bundle;
@@ -32,7 +32,7 @@ pub use descriptor::{
 pub use elf::{Section, Segment};
 pub use error::CodeObjectError;
 pub use image::Image;
-pub use initial::{Initial, InitialValue};
+pub use initial::{InitialSgprs, InitialValue};
 pub use kernel::Kernel;
 pub use lines::{LineTable, SourceLine};
 pub use mapped::MappedFile;

@@ -1,4 +1,4 @@
-//! Source lines of addresses, from the DWARF line tables.
+//! Source lines from the DWARF line tables.
 
 use crate::bytes::slice;
 use crate::compression::{Method, decompress};
@@ -16,30 +16,31 @@ use std::sync::Arc;
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
-/// Most bytes that the file names of a line table may add up to. Names live in tables of their
-/// own, so a small hostile file can refer to a long one again and again.
+/// Limit on the total length of the file names of a line table, in bytes. Names are stored in string
+/// tables, so a small hostile file can refer to a long name many times.
 const NAMES_LIMIT: usize = 64 << 20;
 
-/// Most rows of a line table. A row takes a byte in the file, less if the section is compressed.
+/// Limit on the rows of a line table. A row takes at least one byte in the file, less in a compressed
+/// section.
 const ROWS_LIMIT: usize = 64 << 20;
 
-/// A place in the source.
+/// A source location.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SourceLine {
-    /// The file, with the directory it was compiled in where its name is relative.
+    /// The file name. A relative name is joined to the compilation directory.
     pub file: Arc<str>,
-    /// The line, from 1 on; 0 for code that the compiler attributes to no line.
+    /// The line, counted from 1; 0 for code without a source line.
     pub line: u32,
-    /// The column, from 1 on; 0 for the whole line.
+    /// The column, counted from 1; 0 for the whole line.
     pub column: u32,
 }
 
-/// Source lines of a code object. Empty if it has no DWARF.
+/// The line table of a code object. Empty without DWARF.
 #[derive(Clone, Debug, Default)]
 pub struct LineTable {
     files: Vec<Arc<str>>,
     rows: Vec<Row>,
-    /// Ranges of code with the rows that describe them, sorted by address.
+    /// Contiguous code ranges with their rows, sorted by address.
     sequences: Vec<Sequence>,
 }
 
@@ -58,7 +59,7 @@ struct Sequence {
 }
 
 impl LineTable {
-    /// Whether the code object says nothing of its source.
+    /// Returns `true` if the code object has no source lines.
     pub fn is_empty(&self) -> bool {
         self.sequences.is_empty()
     }
@@ -75,7 +76,7 @@ impl LineTable {
         self.source_line(rows.get(above.checked_sub(1)?)?)
     }
 
-    /// All ranges of code with their source lines, by ascending address.
+    /// All code ranges with their source lines, by ascending address.
     pub fn ranges(&self) -> impl Iterator<Item = (Range<Pc>, SourceLine)> {
         self.sequences.iter().flat_map(|sequence| {
             let rows = self.rows.get(sequence.rows.clone()).unwrap_or_default();
@@ -94,7 +95,10 @@ impl LineTable {
 }
 
 impl CodeObject {
-    /// The line table, from DWARF 2 to 5 in `.debug_line`.
+    /// Reads the line table: DWARF 2 to 5 in `.debug_line`.
+    ///
+    /// # Errors
+    /// [`CodeObjectError`] if the debug sections are invalid or exceed the limits.
     pub fn lines(&self) -> Result<LineTable, CodeObjectError> {
         let section = |name| match self.section(name) {
             Some(section) => contents(section),
@@ -130,7 +134,7 @@ impl CodeObject {
                 .map_err(|reason| reader.refuse(reason))?;
             let header = program.header();
             let length = header.unit_length();
-            // The length does not count its own field.
+            // The length does not include the length field.
             let next = offset
                 .checked_add(usize::from(header.format().initial_length_size()))
                 .and_then(|start| start.checked_add(length))
@@ -144,13 +148,13 @@ impl CodeObject {
     }
 }
 
-/// Builds the table from one line program after the other.
+/// Builds the line table from the line programs.
 struct Reader<'a> {
-    /// Where the program begins in its section, in bytes.
+    /// Section offset of the current program, in bytes.
     offset: usize,
     strings: Strings<'a>,
     table: LineTable,
-    /// Files by name, so that each is kept once.
+    /// Index into `LineTable::files` by file name.
     known: HashMap<Arc<str>, usize>,
     names_left: usize,
     object: &'a CodeObject,
@@ -161,7 +165,7 @@ impl<'a> Reader<'a> {
         &mut self,
         program: IncompleteLineProgram<Slice<'a>>,
     ) -> Result<(), CodeObjectError> {
-        // Files of this program that rows refer to.
+        // Index into `LineTable::files` by the program's file index.
         let mut files: HashMap<u64, usize> = HashMap::new();
         let mut first = self.table.rows.len();
         let mut rows = program.rows();
@@ -172,7 +176,7 @@ impl<'a> Reader<'a> {
                         let rows = first..self.table.rows.len();
                         self.table.sequences.push(Sequence { code: start..row.address(), rows });
                     }
-                    // The linker leaves programs for functions that it removed.
+                    // The linker keeps line programs of functions that it removed.
                     _ => self.table.rows.truncate(first),
                 }
                 first = self.table.rows.len();
@@ -202,7 +206,7 @@ impl<'a> Reader<'a> {
             }
             self.table.rows.push(Row { address: row.address(), file, line, column });
         }
-        // Rows without an end describe nothing.
+        // Rows without an end-of-sequence row cover no code.
         self.table.rows.truncate(first);
         Ok(())
     }
@@ -211,7 +215,7 @@ impl<'a> Reader<'a> {
         self.object.segment_at(Pc(address)).is_some_and(|segment| segment.executable)
     }
 
-    /// The index in the table of a file of a program.
+    /// Returns the index into `LineTable::files` of a file of a line program.
     fn file(
         &mut self,
         header: &LineProgramHeader<Slice<'a>>,
@@ -219,7 +223,7 @@ impl<'a> Reader<'a> {
     ) -> Result<usize, CodeObjectError> {
         let mut name = String::new();
         if let Some(file) = header.file(index) {
-            // Both directories may be relative, each to the one before it.
+            // Each part may be relative to the one before.
             let base = header.directory(0);
             let directory = header.directory(file.directory_index());
             for part in base.into_iter().chain(directory).chain([file.path_name()]) {
@@ -249,7 +253,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The tables that line programs have their strings in.
+/// The string tables that line programs refer to.
 struct Strings<'a> {
     debug_str: DebugStr<Slice<'a>>,
     debug_line_str: DebugLineStr<Slice<'a>>,
@@ -266,7 +270,7 @@ impl<'a> Strings<'a> {
     }
 }
 
-/// Puts a path after another; an absolute path replaces it.
+/// Appends a path component; an absolute path replaces the whole path.
 fn append_path(path: &mut String, part: &str) {
     if part.starts_with('/') || path == part {
         path.clear();
@@ -277,12 +281,12 @@ fn append_path(path: &mut String, part: &str) {
     path.push_str(part);
 }
 
-/// Lines and columns above 2^32 are nobody's.
+/// Converts a line or column number; values above `u32::MAX` saturate.
 fn number(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
-/// Contents of a section, decompressed if need be.
+/// Contents of a section, decompressed if necessary.
 pub(crate) fn contents(section: &Section) -> Result<Cow<'_, [u8]>, CodeObjectError> {
     if !section.compressed {
         return Ok(Cow::Borrowed(section.bytes()));
@@ -303,8 +307,8 @@ pub(crate) fn contents(section: &Section) -> Result<Cow<'_, [u8]>, CodeObjectErr
     decompress(method, data, size, offset + 24).map(|(bytes, _)| Cow::Owned(bytes))
 }
 
-/// The directories that units were compiled in, by the offset of their line program. Up to
-/// DWARF 4 the line program itself does not have it.
+/// Compilation directories by the offset of their unit's line program. Up to DWARF 4 the line program
+/// itself does not contain the directory.
 fn directories<'a>(
     debug_info: &'a [u8],
     debug_abbrev: &'a [u8],
@@ -322,8 +326,8 @@ fn directories<'a>(
             units.push(unit);
         }
     }
-    // Tables of abbreviations do not overlap; cutting each off where the next begins keeps a
-    // hostile file from having the same bytes read again for every unit.
+    // Abbreviation tables do not overlap. Ending each where the next begins prevents a hostile file
+    // from having the same bytes parsed again for every unit.
     let starts: BTreeSet<usize> = units.iter().map(|unit| unit.debug_abbrev_offset().0).collect();
     for unit in units {
         let start = unit.debug_abbrev_offset().0;

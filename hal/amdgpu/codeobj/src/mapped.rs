@@ -1,61 +1,61 @@
-//! Files that are not read before something of them is looked at.
+//! Memory-mapped files.
 
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::ptr::NonNull;
 
-/// The bytes of a file where the system shows them in memory.
+/// A read-only memory mapping of a file.
 ///
-/// They are read when they are looked at. So this is for short looks at files that nobody writes
-/// meanwhile: what others change shows, and to look at what they cut off ends the program.
+/// Pages are read on first access. Use it only for short accesses to files that no other process
+/// modifies: writes by others become visible, and an access beyond a truncated end raises SIGBUS.
 #[derive(Debug)]
 pub struct MappedFile {
-    place: NonNull<u8>,
+    start: NonNull<u8>,
     length: usize,
 }
 
-// SAFETY: the memory is this value's own, and is never written.
+// SAFETY: the mapping belongs to this value and is never written.
 unsafe impl Send for MappedFile {}
 // SAFETY: as above.
 unsafe impl Sync for MappedFile {}
 
 impl MappedFile {
-    /// Shows a regular file.
+    /// Maps a regular file.
     ///
     /// # Errors
-    /// Where it cannot be opened or shown.
+    /// If the file cannot be opened or mapped.
     pub fn open(path: &Path) -> io::Result<MappedFile> {
         let file = flipwave_host::input::open(path)?;
         let length = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
         if length == 0 {
-            return Ok(MappedFile { place: NonNull::dangling(), length });
+            return Ok(MappedFile { start: NonNull::dangling(), length });
         }
         let (access, flags) = (libc::PROT_READ, libc::MAP_PRIVATE);
-        // SAFETY: a new place for `length` bytes of a file that is open.
-        let place =
+        // SAFETY: creates a new mapping of `length` bytes of an open file.
+        let start =
             unsafe { libc::mmap(std::ptr::null_mut(), length, access, flags, file.as_raw_fd(), 0) };
-        if place == libc::MAP_FAILED {
+        if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let place = NonNull::new(place.cast()).ok_or_else(io::Error::last_os_error)?;
-        Ok(MappedFile { place, length })
+        let start = NonNull::new(start.cast()).ok_or_else(io::Error::last_os_error)?;
+        Ok(MappedFile { start, length })
     }
 }
 
 impl AsRef<[u8]> for MappedFile {
     fn as_ref(&self) -> &[u8] {
-        // SAFETY: the file is shown there, for as many bytes, until this value is dropped; nothing of
-        // it, or what no memory is needed for, if there are none.
-        unsafe { std::slice::from_raw_parts(self.place.as_ptr(), self.length) }
+        // SAFETY: `length` bytes are mapped at `start` until this value is dropped; for an empty
+        // file `start` is dangling, which is valid for a slice of length 0.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }
     }
 }
 
 impl Drop for MappedFile {
     fn drop(&mut self) {
         if self.length > 0 {
-            // SAFETY: shown by `open`, and nothing borrows it any more.
-            unsafe { libc::munmap(self.place.as_ptr().cast(), self.length) };
+            // SAFETY: mapped by `open`, and nothing borrows it any more.
+            unsafe { libc::munmap(self.start.as_ptr().cast(), self.length) };
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The metadata note: what the runtime is to learn about a code object (AMDGPUUsage, "Code Object
+//! The metadata note, which describes a code object to the runtime (AMDGPUUsage, "Code Object
 //! Metadata").
 
 use crate::argument::{Argument, ArgumentKind};
@@ -10,25 +10,25 @@ use std::fmt;
 /// `NT_AMDGPU_METADATA`.
 const NOTE_TYPE: u32 = 32;
 
-/// Owner of the note, as stored.
+/// The note's name field, with its terminator.
 const NOTE_NAME: &[u8] = b"AMDGPU\0";
 
-/// Deepest nesting of the note's MessagePack document. A list inside an argument is the seventh
-/// level; the reader counts some levels twice.
-const DEPTH: usize = 24;
+/// Maximum nesting depth of the note's MessagePack document. A list inside an argument is at depth
+/// 7, and the reader counts some levels twice.
+const MAX_DEPTH: usize = 24;
 
-/// The metadata note.
+/// Metadata of the whole code object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Metadata {
-    /// Version of the metadata, major and minor.
+    /// Metadata version, major and minor.
     pub version: Option<(u32, u32)>,
-    /// The target, such as `amdgcn-amd-amdhsa--gfx90a:xnack-` (code object version 4 on).
+    /// The target, such as `amdgcn-amd-amdhsa--gfx90a:xnack-` (code object version 4 and later).
     pub target: Option<String>,
-    /// Encoded format strings of `printf`.
+    /// Encoded format strings of `printf` calls.
     pub printf: Vec<String>,
 }
 
-/// What the note says of a kernel.
+/// Metadata of a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KernelMetadata {
     /// The kernel's name.
@@ -39,27 +39,27 @@ pub struct KernelMetadata {
     pub language: Option<String>,
     /// Version of the source language, major and minor.
     pub language_version: Option<(u32, u32)>,
-    /// Arguments in the order of the note, hidden ones included.
+    /// Arguments in the order of the note, including hidden ones.
     pub arguments: Vec<Argument>,
-    /// The only workgroup size allowed, work-items in x, y and z.
+    /// Required workgroup size, in work-items along x, y and z.
     pub reqd_workgroup_size: Option<[u32; 3]>,
-    /// The workgroup size expected, work-items in x, y and z.
+    /// Expected workgroup size, in work-items along x, y and z.
     pub workgroup_size_hint: Option<[u32; 3]>,
-    /// Size of the arguments in bytes.
+    /// Size of the kernarg segment, in bytes.
     pub kernarg_segment_size: u32,
-    /// Alignment of the arguments in bytes.
+    /// Alignment of the kernarg segment, in bytes.
     pub kernarg_segment_align: u32,
-    /// LDS a workgroup always needs, in bytes.
+    /// Static LDS of a workgroup, in bytes.
     pub group_segment_fixed_size: u32,
-    /// Scratch a lane always needs, in bytes.
+    /// Static scratch of a lane, in bytes.
     pub private_segment_fixed_size: u32,
     /// Lanes of a wave: 32 or 64.
     pub wavefront_size: u32,
-    /// Most work-items of a workgroup.
+    /// Maximum number of work-items of a workgroup.
     pub max_flat_workgroup_size: Option<u32>,
     /// Scalar registers used.
     pub sgpr_count: Option<u32>,
-    /// Vector registers used; on gfx90a and gfx940 AccVGPRs included.
+    /// Vector registers used, including AccVGPRs on gfx90a and gfx940.
     pub vgpr_count: Option<u32>,
     /// Accumulation vector registers used.
     pub agpr_count: Option<u32>,
@@ -67,9 +67,9 @@ pub struct KernelMetadata {
     pub sgpr_spill_count: Option<u32>,
     /// Vector registers spilled.
     pub vgpr_spill_count: Option<u32>,
-    /// The stack grows beyond what the descriptor states.
+    /// The stack may grow beyond the descriptor's private segment size.
     pub uses_dynamic_stack: bool,
-    /// Only complete workgroups.
+    /// All workgroups are complete.
     pub uniform_workgroup_size: bool,
     /// Workgroups run on a work-group processor (gfx10 and later).
     pub workgroup_processor_mode: Option<bool>,
@@ -78,7 +78,7 @@ pub struct KernelMetadata {
 }
 
 impl KernelMetadata {
-    /// What a descriptor alone says, for code objects without a note.
+    /// Derives metadata from a descriptor, for kernels that the note does not list.
     pub(crate) fn from_descriptor(name: &str, symbol: &str, descriptor: &Descriptor) -> Self {
         KernelMetadata {
             name: name.to_owned(),
@@ -95,7 +95,7 @@ impl KernelMetadata {
     }
 }
 
-/// Finds the metadata among the note segments and reads it.
+/// Finds and parses the metadata note in the note segments.
 pub(crate) fn read(
     notes: &[FileBytes],
 ) -> Result<Option<(Metadata, Vec<KernelMetadata>)>, CodeObjectError> {
@@ -107,15 +107,16 @@ pub(crate) fn read(
     Ok(None)
 }
 
-/// Contents of the metadata note in a note segment, and their offset in the file.
+/// Returns the file offset and contents of the metadata note in a note segment. `start` is the
+/// segment's offset in the file.
 pub(crate) fn find(segment: &[u8], start: u64) -> Result<Option<(u64, &[u8])>, CodeObjectError> {
-    // A part of the segment; errors say where it is in the file.
+    // Errors have offsets in the file, not in the segment.
     let part = |what, offset, size| {
         bytes::slice(segment, what, offset, size).map_err(|error| match error {
             CodeObjectError::Malformed { what, offset, expected } => {
                 CodeObjectError::Malformed { what, offset: offset.saturating_add(start), expected }
             }
-            other => other,
+            error => error,
         })
     };
     let mut offset = 0u64;
@@ -134,14 +135,14 @@ pub(crate) fn find(segment: &[u8], start: u64) -> Result<Option<(u64, &[u8])>, C
     Ok(None)
 }
 
-/// The document that the note consists of.
+/// Decodes the note's MessagePack document.
 pub(crate) fn decode(contents: &[u8], offset: u64) -> Result<Value, CodeObjectError> {
-    let mut rest = contents;
-    rmpv::decode::read_value_with_max_depth(&mut rest, DEPTH)
-        .map_err(|error| malformed(contents.len() - rest.len(), offset, &error))
+    let mut unread = contents;
+    rmpv::decode::read_value_with_max_depth(&mut unread, MAX_DEPTH)
+        .map_err(|error| malformed(contents.len() - unread.len(), offset, &error))
 }
 
-/// No document, as it turns out after so many bytes of it.
+/// The error for a document that is invalid after `read` bytes.
 fn malformed(read: usize, offset: u64, error: &dyn fmt::Display) -> CodeObjectError {
     CodeObjectError::Metadata {
         offset,
@@ -151,34 +152,40 @@ fn malformed(read: usize, offset: u64, error: &dyn fmt::Display) -> CodeObjectEr
     }
 }
 
-/// A document that is read value by value: the note of a library takes many times its size once it
-/// is a tree.
+/// A MessagePack document read value by value: as a tree, the note of a library would take many
+/// times its size in memory.
 struct Document<'a> {
     contents: &'a [u8],
-    rest: &'a [u8],
+    unread: &'a [u8],
     offset: u64,
 }
 
 impl<'a> Document<'a> {
-    fn value(&mut self) -> Result<ValueRef<'a>, CodeObjectError> {
-        rmpv::decode::read_value_ref_with_max_depth(&mut self.rest, DEPTH)
-            .map_err(|error| malformed(self.contents.len() - self.rest.len(), self.offset, &error))
+    fn new(contents: &'a [u8], offset: u64) -> Document<'a> {
+        Document { contents, unread: contents, offset }
     }
 
-    /// How many elements the map or the list has that comes next, which is entered; nothing if
-    /// something else comes next.
-    fn enter(&mut self, short: u8, long: [u8; 2]) -> Option<u32> {
-        let (length, rest) = match *self.rest {
-            [first, ref rest @ ..] if first & 0xf0 == short => ((first & 0xf).into(), rest),
-            [first, a, b, ref rest @ ..] if first == long[0] => {
-                (u16::from_be_bytes([a, b]).into(), rest)
+    fn value(&mut self) -> Result<ValueRef<'a>, CodeObjectError> {
+        rmpv::decode::read_value_ref_with_max_depth(&mut self.unread, MAX_DEPTH).map_err(|error| {
+            malformed(self.contents.len() - self.unread.len(), self.offset, &error)
+        })
+    }
+
+    /// Reads the header of a map or array and returns its number of elements. Returns `None`, and
+    /// reads nothing, if the next value is something else. `fixed` is the first byte of the format
+    /// with a 4-bit length, `long` those of the formats with 16-bit and 32-bit lengths.
+    fn enter(&mut self, fixed: u8, long: [u8; 2]) -> Option<u32> {
+        let (length, unread) = match *self.unread {
+            [first, ref unread @ ..] if first & 0xf0 == fixed => ((first & 0xf).into(), unread),
+            [first, a, b, ref unread @ ..] if first == long[0] => {
+                (u16::from_be_bytes([a, b]).into(), unread)
             }
-            [first, a, b, c, d, ref rest @ ..] if first == long[1] => {
-                (u32::from_be_bytes([a, b, c, d]), rest)
+            [first, a, b, c, d, ref unread @ ..] if first == long[1] => {
+                (u32::from_be_bytes([a, b, c, d]), unread)
             }
             _ => return None,
         };
-        self.rest = rest;
+        self.unread = unread;
         Some(length)
     }
 
@@ -186,30 +193,35 @@ impl<'a> Document<'a> {
         self.enter(0x80, [0xde, 0xdf])
     }
 
-    fn enter_list(&mut self) -> Option<u32> {
+    fn enter_array(&mut self) -> Option<u32> {
         self.enter(0x90, [0xdc, 0xdd])
+    }
+
+    /// The bytes read since `start`, an earlier value of `unread`.
+    fn read_since(&self, start: &'a [u8]) -> &'a [u8] {
+        start.get(..start.len() - self.unread.len()).unwrap_or_default()
     }
 }
 
 fn parse(contents: &[u8], offset: u64) -> Result<(Metadata, Vec<KernelMetadata>), CodeObjectError> {
-    let mut document = Document { contents, rest: contents, offset };
+    let mut document = Document::new(contents, offset);
     let (mut metadata, mut kernels) = (Metadata::default(), Vec::new());
     let Some(entries) = document.enter_map() else {
         return Err(Node::new(&document.value()?, "", offset).refuse("a map"));
     };
     for _ in 0..entries {
         let key = document.value()?;
-        // Keys that are no strings cannot be among those that are known.
+        // A key that is not a string is unknown.
         let key = string(&key).unwrap_or_default();
         let length = match key {
-            "amdhsa.kernels" => document.enter_list(),
+            "amdhsa.kernels" => document.enter_array(),
             _ => None,
         };
         if let Some(length) = length {
             for index in 0..length {
                 let value = document.value()?;
                 let node = Node::new(&value, key, offset);
-                kernels.push(node.of_kernel(index as usize).kernel()?);
+                kernels.push(node.in_kernel(index as usize).kernel()?);
             }
             continue;
         }
@@ -229,49 +241,52 @@ fn parse(contents: &[u8], offset: u64) -> Result<(Metadata, Vec<KernelMetadata>)
     Ok((metadata, kernels))
 }
 
-/// A note section with the metadata of the kernels that have these descriptors' symbols; empty where
-/// there is no metadata.
-pub(crate) fn reduced(notes: &[FileBytes], symbols: &[&str]) -> Result<Vec<u8>, CodeObjectError> {
+/// Returns the contents of a note section whose metadata has only the kernels with these descriptor
+/// symbols; empty if there is no metadata.
+pub(crate) fn extract_kernels(
+    notes: &[FileBytes],
+    symbols: &[&str],
+) -> Result<Vec<u8>, CodeObjectError> {
     for segment in notes {
         let Some((offset, contents)) = find(segment, segment.offset())? else { continue };
-        let mut document = Document { contents, rest: contents, offset };
+        let mut document = Document::new(contents, offset);
         let count = document.enter_map().unwrap_or_default();
-        let mut reduced = [&[0xdf][..], &count.to_be_bytes()].concat();
+        // A map with a 32-bit length.
+        let mut extracted = [&[0xdf][..], &count.to_be_bytes()].concat();
         for _ in 0..count {
-            let before = document.rest;
+            let entry = document.unread;
             let is_kernels = string(&document.value()?) == Some("amdhsa.kernels");
-            let mut kernels: Vec<&[u8]> = Vec::new();
-            let length = if is_kernels { document.enter_list() } else { None };
-            if length.is_none() {
+            let length = if is_kernels { document.enter_array() } else { None };
+            let Some(length) = length else {
                 document.value()?;
-                reduced
-                    .extend(before.get(..before.len() - document.rest.len()).unwrap_or_default());
+                extracted.extend(document.read_since(entry));
                 continue;
-            }
-            for _ in 0..length.unwrap_or_default() {
-                let before = document.rest;
+            };
+            let mut kernels: Vec<&[u8]> = Vec::new();
+            for _ in 0..length {
+                let start = document.unread;
                 let kernel = document.value()?;
-                let bytes = before.get(..before.len() - document.rest.len()).unwrap_or_default();
                 let node = Node::new(&kernel, "", offset);
                 let mut symbol = node.map()?.filter(|(key, _)| *key == ".symbol");
                 let symbol = symbol.next().and_then(|(_, value)| string(value.value));
                 if symbol.is_some_and(|symbol| symbols.contains(&symbol)) {
-                    kernels.push(bytes);
+                    kernels.push(document.read_since(start));
                 }
             }
+            // A string with a 5-bit length, then an array with a 32-bit length.
             let key = b"amdhsa.kernels";
-            reduced.push(0xa0 | key.len() as u8);
-            reduced.extend(key);
-            reduced.push(0xdd);
-            reduced.extend((kernels.len() as u32).to_be_bytes());
-            reduced.extend(kernels.concat());
+            extracted.push(0xa0 | key.len() as u8);
+            extracted.extend(key);
+            extracted.push(0xdd);
+            extracted.extend((kernels.len() as u32).to_be_bytes());
+            extracted.extend(kernels.concat());
         }
         let mut note = Vec::new();
-        for word in [NOTE_NAME.len() as u32, reduced.len() as u32, NOTE_TYPE] {
+        for word in [NOTE_NAME.len() as u32, extracted.len() as u32, NOTE_TYPE] {
             note.extend(word.to_le_bytes());
         }
-        for part in [NOTE_NAME, &reduced] {
-            note.extend(part);
+        for field in [NOTE_NAME, &extracted] {
+            note.extend(field);
             note.resize(note.len().next_multiple_of(4), 0);
         }
         return Ok(note);
@@ -279,7 +294,7 @@ pub(crate) fn reduced(notes: &[FileBytes], symbols: &[&str]) -> Result<Vec<u8>, 
     Ok(Vec::new())
 }
 
-/// A value that is text in UTF-8.
+/// The text of a UTF-8 string value.
 fn string<'a>(value: &ValueRef<'a>) -> Option<&'a str> {
     match value {
         ValueRef::String(text) => text.into_str(),
@@ -287,7 +302,7 @@ fn string<'a>(value: &ValueRef<'a>) -> Option<&'a str> {
     }
 }
 
-/// An entry of the document, for errors.
+/// Path of a value in the document, for errors.
 #[derive(Clone, Copy, Default)]
 struct KeyPath<'a> {
     kernel: Option<usize>,
@@ -310,7 +325,7 @@ impl fmt::Display for KeyPath<'_> {
     }
 }
 
-/// A value of the document, and where it is.
+/// A value of the document with its path.
 #[derive(Clone, Copy)]
 struct Node<'a> {
     value: &'a ValueRef<'a>,
@@ -333,7 +348,7 @@ impl<'a> Node<'a> {
                 ".language_version" => kernel.language_version = Some(node.version()?),
                 ".args" => {
                     for (index, argument) in node.array()?.enumerate() {
-                        kernel.arguments.push(argument.of_argument(index).argument()?);
+                        kernel.arguments.push(argument.in_argument(index).argument()?);
                     }
                 }
                 ".reqd_workgroup_size" => kernel.reqd_workgroup_size = Some(node.numbers()?),
@@ -412,19 +427,19 @@ impl<'a> Node<'a> {
         Ok(argument)
     }
 
-    fn of_kernel(mut self, index: usize) -> Node<'a> {
+    fn in_kernel(mut self, index: usize) -> Node<'a> {
         self.place = KeyPath { kernel: Some(index), argument: None, key: "" };
         self
     }
 
-    fn of_argument(mut self, index: usize) -> Node<'a> {
+    fn in_argument(mut self, index: usize) -> Node<'a> {
         self.place = KeyPath { argument: Some(index), key: "", ..self.place };
         self
     }
 
     fn map(self) -> Result<impl Iterator<Item = (&'a str, Node<'a>)>, CodeObjectError> {
         let ValueRef::Map(entries) = self.value else { return Err(self.refuse("a map")) };
-        // Keys that are no strings cannot be among those that are known.
+        // A key that is not a string is unknown.
         Ok(entries.iter().filter_map(move |(key, value)| {
             let key = string(key)?;
             Some((key, Node { value, place: KeyPath { key, ..self.place }, ..self }))
@@ -447,7 +462,7 @@ impl<'a> Node<'a> {
             .ok_or_else(|| self.refuse("a number of 0 to 2^32 - 1"))
     }
 
-    /// A boolean; the assembler keeps 0 and 1 as they were written.
+    /// A boolean. The assembler emits 0 and 1 as integers.
     fn boolean(self) -> Result<bool, CodeObjectError> {
         match (self.value, self.value.as_u64()) {
             (ValueRef::Boolean(value), _) => Ok(*value),

@@ -1,4 +1,4 @@
-//! Relocations that are applied when a code object is loaded.
+//! Dynamic relocations, which the loader applies.
 
 use crate::CodeObjectError;
 use crate::elf::Elf;
@@ -7,8 +7,8 @@ use object::LittleEndian as LE;
 use object::elf::{self, Rela64};
 use std::fmt;
 
-/// How a relocation computes its value from S (the symbol), A (the addend), P (the place) and B
-/// (the load base): AMDGPUUsage, "Relocation Records".
+/// The relocation type: the formula of the value. S is the symbol's address, A the addend, P the
+/// address of the relocated field and B the load base (AMDGPUUsage, "Relocation Records").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RelocationKind {
     /// Low 32 bits of S + A.
@@ -27,9 +27,9 @@ pub enum RelocationKind {
     Rel32Lo,
     /// High 32 bits of S + A - P.
     Rel32Hi,
-    /// B + A, 64 bits; it names no symbol.
+    /// B + A, 64 bits; has no symbol.
     Relative64,
-    /// ((S + A - P) - 4) / 4, 16 bits: the field of a branch.
+    /// ((S + A - P) - 4) / 4, 16 bits: the offset field of a branch.
     Rel16,
 }
 
@@ -46,12 +46,12 @@ impl RelocationKind {
             11 => RelocationKind::Rel32Hi,
             13 => RelocationKind::Relative64,
             14 => RelocationKind::Rel16,
-            // 7 to 9 go through a table that only the static linker makes.
+            // 7 to 9 refer to the global offset table, which only the static linker creates.
             _ => return None,
         })
     }
 
-    /// Bytes it writes.
+    /// Size of the relocated field, in bytes.
     pub fn size(self) -> u64 {
         match self {
             RelocationKind::Abs64 | RelocationKind::Rel64 | RelocationKind::Relative64 => 8,
@@ -78,20 +78,20 @@ impl fmt::Display for RelocationKind {
     }
 }
 
-/// A value to be written when the load address is known.
+/// A relocation of a field of the memory image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Relocation {
-    /// ELF virtual address of the first byte to write.
+    /// ELF virtual address of the relocated field.
     pub place: u64,
-    /// How the value is computed.
+    /// The relocation type.
     pub kind: RelocationKind,
-    /// The symbol it names, if it names one.
+    /// The symbol, if the relocation has one.
     pub symbol: Option<Symbol>,
-    /// The constant added.
+    /// The addend.
     pub addend: i64,
 }
 
-/// Reads the relocations that belong to the memory image; `symbols` are those of `.dynsym`.
+/// Reads the relocations of the memory image. `symbols` is `.dynsym`.
 pub(crate) fn read(elf: &Elf<'_>, symbols: &Table) -> Result<Vec<Relocation>, CodeObjectError> {
     let mut relocations = Vec::new();
     let mut total = 0u64;
@@ -127,7 +127,7 @@ fn relocation(raw: &Rela64<LE>, symbols: &Table) -> Result<Option<Relocation>, C
     let kind = RelocationKind::from_number(number).ok_or_else(|| CodeObjectError::Relocation {
         place,
         found: format!("type {number}"),
-        expected: "one that a loader applies: 1 to 6, 10, 11, 13 or 14",
+        expected: "a dynamic relocation type: 1 to 6, 10, 11, 13 or 14",
     })?;
     let symbol = match index {
         0 => None,
@@ -135,7 +135,7 @@ fn relocation(raw: &Rela64<LE>, symbols: &Table) -> Result<Option<Relocation>, C
             Some(symbols.symbol(index as usize).ok_or_else(|| CodeObjectError::Relocation {
                 place,
                 found: format!("symbol number {index}"),
-                expected: "the number of a symbol in .dynsym",
+                expected: "the index of a symbol in .dynsym",
             })?)
         }
     };

@@ -1,4 +1,4 @@
-//! Symbols, and the function that an address belongs to.
+//! Symbols, and the lookup of functions by address.
 
 use crate::CodeObjectError;
 use crate::bytes::{FileBytes, Names};
@@ -11,13 +11,13 @@ use std::ffi::CStr;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// `STT_AMDGPU_HSA_KERNEL`, the type older toolchains give to kernel descriptors.
+/// `STT_AMDGPU_HSA_KERNEL`, the symbol type that older toolchains use for kernel descriptors.
 const STT_AMDGPU_HSA_KERNEL: u8 = 10;
 
 /// Suffix of a kernel descriptor's symbol (AMDGPUUsage, "Symbols").
 pub(crate) const DESCRIPTOR_SUFFIX: &str = ".kd";
 
-/// What a symbol names.
+/// The kind of entity that a symbol names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SymbolKind {
     /// The 64-byte descriptor of a kernel.
@@ -30,42 +30,42 @@ pub enum SymbolKind {
     Section,
     /// A source file.
     File,
-    /// Anything else, plain labels included.
+    /// Anything else, including plain labels.
     Other,
 }
 
-/// Where a symbol has its value from.
+/// How a symbol's value is defined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Definition {
-    /// The code object defines it: the value is an ELF virtual address.
+    /// The code object defines the symbol: the value is an ELF virtual address.
     Address,
-    /// The value is a number that loading does not change.
+    /// The value is absolute: loading does not change it.
     Absolute,
-    /// Something else has to define it.
+    /// The code object does not define the symbol.
     Undefined,
 }
 
 /// A symbol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol {
-    /// Its name, mangled as in the file.
+    /// The name, mangled as in the file.
     pub name: Arc<str>,
-    /// ELF virtual address, where [`Symbol::definition`] says that it is one.
+    /// The symbol's value: an ELF virtual address if the definition is [`Definition::Address`].
     pub address: u64,
-    /// Size in bytes; zero if the file does not say.
+    /// Size in bytes; zero if unknown.
     pub size: u64,
-    /// What it names.
+    /// The kind of entity named.
     pub kind: SymbolKind,
-    /// Where its value comes from.
+    /// How the value is defined.
     pub definition: Definition,
-    /// Visible outside its own source file.
+    /// Has non-local binding: visible outside its source file.
     pub global: bool,
-    /// An undefined weak symbol is no error: its value is zero.
+    /// Has weak binding: if undefined, the value is zero.
     pub weak: bool,
 }
 
-/// A symbol table of the file. Its names are checked, and made when they are asked for: a library's
-/// code object has hundreds of thousands of labels, which nobody wants to know.
+/// A symbol table of the file. The names are validated once and decoded on demand: a library's code
+/// object has hundreds of thousands of labels, most of which are never looked up.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     entries: FileBytes,
@@ -82,14 +82,14 @@ impl Table {
         let headers = elf.section_headers.iter().enumerate();
         let found = headers.into_iter().find(|(_, header)| header.sh_type.get(LE) == kind);
         let Some((index, header)) = found else {
-            let none = || FileBytes::empty(elf.file);
-            return Ok(Table { entries: none(), strings: none() });
+            let empty = || FileBytes::empty(elf.file);
+            return Ok(Table { entries: empty(), strings: empty() });
         };
         let entries = elf.section_bytes(index as u64)?;
         let strings = elf.section_bytes(header.sh_link.get(LE).into())?;
         let (what, place) = ("symbol table", entries.offset());
         let raw = object::pod::slice_from_all_bytes::<Sym64<LE>>(&entries).map_err(|()| {
-            let expected = format!("entries of 24 bytes; it has {:#x} bytes", entries.len());
+            let expected = format!("entries of 24 bytes, found {:#x} bytes", entries.len());
             CodeObjectError::malformed(what, place, expected)
         })?;
         for raw in raw.iter().filter(|raw| raw.st_name.get(LE) != 0) {
@@ -98,14 +98,14 @@ impl Table {
         Ok(Table { entries, strings })
     }
 
-    /// Its entries, in the file's order: relocations name symbols by their place in it.
+    /// The entries in file order: relocations refer to symbols by index.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Entry<'_>> {
-        // Checked when it was read.
+        // `read` has validated the size.
         let all = object::pod::slice_from_all_bytes(&self.entries).unwrap_or_default();
         all.iter().map(|raw| Entry { raw, strings: &self.strings })
     }
 
-    /// The symbol of a number.
+    /// The symbol at an index.
     pub(crate) fn symbol(&self, index: usize) -> Option<Symbol> {
         self.iter().nth(index).map(Entry::symbol)
     }
@@ -124,7 +124,7 @@ impl<'a> Entry<'a> {
             0 => &[],
             offset => self.strings.get(offset as usize..).unwrap_or_default(),
         };
-        // Checked when the table was read.
+        // `Table::read` has validated the name.
         CStr::from_bytes_until_nul(tail).ok().and_then(|name| name.to_str().ok()).unwrap_or("")
     }
 
@@ -171,42 +171,43 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// The named symbols of `.symtab`, then those that only `.dynsym` has.
+/// The named symbols of `.symtab`, then the symbols that are only in `.dynsym`.
 #[derive(Clone, Debug)]
 pub(crate) struct Symbols {
-    of_linker: Table,
-    of_loader: Table,
-    /// Places in `.dynsym` of those that it has alone.
-    only_of_loader: Vec<usize>,
+    /// `.symtab`.
+    symtab: Table,
+    /// `.dynsym`.
+    dynsym: Table,
+    /// Indices into `.dynsym` of the symbols that `.symtab` does not have, ascending.
+    only_in_dynsym: Vec<usize>,
     all: OnceLock<Vec<Symbol>>,
 }
 
 impl Symbols {
-    pub(crate) fn new(of_linker: Table, of_loader: Table) -> Symbols {
-        let mut missing: FxHashSet<&str> = of_loader.iter().map(Entry::name).collect();
+    pub(crate) fn new(symtab: Table, dynsym: Table) -> Symbols {
+        let mut missing: FxHashSet<&str> = dynsym.iter().map(Entry::name).collect();
         missing.remove("");
-        // Global ones first: labels are many, and seldom those that are looked for.
+        // Global symbols first: the many local labels are rarely in `.dynsym`.
         for locals in [false, true] {
-            let mut entries = of_linker.iter().filter(|entry| entry.is_local() == locals);
+            let mut entries = symtab.iter().filter(|entry| entry.is_local() == locals);
             while let Some(entry) = entries.next().filter(|_| !missing.is_empty()) {
                 missing.remove(entry.name());
             }
         }
-        let loader = of_loader.iter().enumerate();
-        let only = loader.filter(|(_, entry)| missing.contains(entry.name()));
-        let only_of_loader = only.map(|(index, _)| index).collect();
-        Symbols { of_linker, of_loader, only_of_loader, all: OnceLock::new() }
+        let only = dynsym.iter().enumerate().filter(|(_, entry)| missing.contains(entry.name()));
+        let only_in_dynsym = only.map(|(index, _)| index).collect();
+        Symbols { symtab, dynsym, only_in_dynsym, all: OnceLock::new() }
     }
 
-    /// The table that relocations name symbols of.
-    pub(crate) fn of_loader(&self) -> &Table {
-        &self.of_loader
+    /// The dynamic symbol table, whose symbols relocations refer to.
+    pub(crate) fn dynamic(&self) -> &Table {
+        &self.dynsym
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = Entry<'_>> {
-        let loader = self.of_loader.iter().enumerate();
-        let only = loader.filter(|(index, _)| self.only_of_loader.binary_search(index).is_ok());
-        let all = self.of_linker.iter().chain(only.map(|(_, entry)| entry));
+        let dynamic = self.dynsym.iter().enumerate();
+        let only = dynamic.filter(|(index, _)| self.only_in_dynsym.binary_search(index).is_ok());
+        let all = self.symtab.iter().chain(only.map(|(_, entry)| entry));
         all.filter(|entry| !entry.name().is_empty())
     }
 
@@ -215,17 +216,18 @@ impl Symbols {
     }
 }
 
-/// Functions by address.
+/// Functions, searchable by address.
 #[derive(Clone, Debug)]
 pub(crate) struct Functions {
-    /// In the file's order.
+    /// The function symbols in file order.
     pub(crate) symbols: Vec<Symbol>,
-    /// Sorted by start; the number is the symbol's index.
+    /// Address range and index into `symbols` of each function, sorted by start address.
     extents: Vec<(Range<u64>, usize)>,
 }
 
 impl Functions {
-    /// A function without a size reaches to the next one, or to the end of its section.
+    /// Collects the functions. A function without a size extends to the next function or to the end
+    /// of its section.
     pub(crate) fn new(symbols: &Symbols, sections: &[Section]) -> Functions {
         let is_function = |entry: &Entry<'_>| {
             entry.kind() == SymbolKind::Function && entry.definition() == Definition::Address
@@ -240,7 +242,7 @@ impl Functions {
             .map(|section| section.address..section.address.saturating_add(section.size))
             .collect();
         ends.sort_by_key(|section| section.start);
-        // Aliases of one address share its extent, so the next function is the next address.
+        // Aliases at one address share its extent, so `next` is the next different address.
         let (mut start, mut next) = (u64::MAX, u64::MAX);
         for (extent, _) in extents.iter_mut().rev() {
             if extent.start < start {
@@ -253,7 +255,7 @@ impl Functions {
         Functions { symbols, extents }
     }
 
-    /// The symbol of the function that holds an address, and the function's extent.
+    /// The symbol and address range of the function that contains an address.
     pub(crate) fn at(&self, pc: Pc) -> Option<(&Symbol, Range<u64>)> {
         let above = self.extents.partition_point(|(extent, _)| extent.start <= pc.0);
         let (extent, index) = self.extents.get(above.checked_sub(1)?)?;
@@ -261,7 +263,7 @@ impl Functions {
         extent.contains(&pc.0).then(|| (symbol, extent.clone()))
     }
 
-    /// Where the first function after an address begins.
+    /// Start address of the first function after an address.
     pub(crate) fn next(&self, pc: Pc) -> Option<u64> {
         let above = self.extents.partition_point(|(extent, _)| extent.start <= pc.0);
         self.extents.get(above).map(|(extent, _)| extent.start)

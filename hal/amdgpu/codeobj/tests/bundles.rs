@@ -1,4 +1,4 @@
-//! Code objects in offload bundles, compressed bundles and host files.
+//! Code objects in offload bundles, compressed bundles and host programs.
 
 use crate::common::{Compiled, compile, llvm, run, source};
 use flipwave_codeobj::{CodeObjectError, entries, open, open_all, replace_code_objects};
@@ -9,7 +9,7 @@ fn target(name: &str) -> Target {
     name.parse().expect("a target")
 }
 
-/// Code objects of several targets, and the bundle that clang's bundler makes of them.
+/// Code objects of several targets, bundled by clang-offload-bundler.
 struct Bundle {
     members: Vec<(String, Compiled)>,
     path: PathBuf,
@@ -21,7 +21,7 @@ impl Bundle {
             .iter()
             .map(|target| (target.to_string(), compile("kernels.cl", target, &[])))
             .collect();
-        let path = members[0].1.beside("bundle");
+        let path = members[0].1.sibling("bundle");
         let mut ids = "host-x86_64-unknown-linux-gnu".to_owned();
         let mut bundler = llvm("clang-offload-bundler");
         bundler.args(["-type=o", "-bundle-align=4096", "-input=/dev/null"]).args(options);
@@ -44,7 +44,7 @@ const TARGETS: [&str; 4] =
 fn check(bundle: &Bundle) {
     let bytes = bundle.bytes();
     let entries = entries(&bytes).expect("entries");
-    assert_eq!(entries.len(), bundle.members.len(), "the host's entry is left out");
+    assert_eq!(entries.len(), bundle.members.len(), "the host entry is skipped");
     for (entry, (name, member)) in entries.iter().zip(&bundle.members) {
         assert_eq!(entry.id, format!("hipv4-amdgcn-amd-amdhsa--{name}"));
         assert_eq!(entry.target, Some(target(name)));
@@ -55,17 +55,17 @@ fn check(bundle: &Bundle) {
 }
 
 #[test]
-fn a_bundle_gives_back_what_was_bundled() {
+fn bundle_entries_equal_the_bundled_files() {
     check(&Bundle::new(&TARGETS, &[]));
 }
 
 #[test]
-fn a_compressed_bundle_does_too() {
+fn compressed_bundle_entries_equal_the_bundled_files() {
     let bundle = Bundle::new(&TARGETS, &["-compress"]);
     let bytes = bundle.bytes();
     assert!(bytes.starts_with(b"CCOB"));
     check(&bundle);
-    // The sizes that the header states are held to.
+    // Wrong sizes in the header are errors.
     for (place, name) in [(8, "whole size"), (16, "decompressed size")] {
         for change in [-1, 1] {
             let mut changed = bytes.clone();
@@ -77,9 +77,9 @@ fn a_compressed_bundle_does_too() {
     }
 }
 
-/// clang 22 writes version 3 with Zstandard; the other versions and zlib differ in the header.
+/// clang 22 writes only version 3 with Zstandard; the test constructs the other headers.
 #[test]
-fn every_version_and_method_of_compression() {
+fn every_compression_version_and_method_is_read() {
     let bundle = Bundle::new(&["gfx90a"], &[]);
     let plain = bundle.bytes();
     let zlib = {
@@ -113,28 +113,28 @@ fn every_version_and_method_of_compression() {
     }
     let error = entries(&compressed(4)).expect_err("version 4");
     assert!(error.to_string().contains("version 1, 2 or 3; it has 4"), "{error}");
-    // Version 1 does not say how long it is; what follows must still be found.
+    // Version 1 does not have the compressed size; the next bundle must still be found.
     let twice = [compressed(1), compressed(1)].concat();
     assert_eq!(entries(&twice).expect("entries").len(), 2);
 }
 
 #[test]
-fn code_for_a_generic_target_is_taken_where_there_is_none_for_the_processor() {
+fn generic_target_matches_without_code_for_the_processor() {
     let bundle = Bundle::new(&["gfx11-generic", "gfx1100", "gfx12-generic"], &[]);
     let bytes = bundle.bytes();
-    for (wanted, taken) in [("gfx1100", 1), ("gfx1151", 0), ("gfx1201", 2)] {
+    for (wanted, expected) in [("gfx1100", 1), ("gfx1151", 0), ("gfx1201", 2)] {
         let object = open(&bytes, Some(&target(wanted))).expect("a code object");
-        assert!(object.bytes() == bundle.members[taken].1.bytes, "{wanted}");
+        assert!(object.bytes() == bundle.members[expected].1.bytes, "{wanted}");
     }
     let error = open(&bytes, Some(&target("gfx1030"))).expect_err("no code for it");
     assert!(matches!(error, CodeObjectError::NoMatchingTarget { .. }), "{error}");
 }
 
 #[test]
-fn a_host_file_carries_the_bundles_of_its_sources() {
+fn host_program_contains_the_bundles_of_its_sources() {
     let bundle = Bundle::new(&["gfx90a", "gfx1030"], &[]);
     let host = |sections: &str| -> Vec<u8> {
-        let path = |name: &str| bundle.members[0].1.beside(name);
+        let path = |name: &str| bundle.members[0].1.sibling(name);
         let source = path("host.s");
         std::fs::write(&source, sections).unwrap();
         assemble_host(&source, &path("host.o"));
@@ -159,7 +159,7 @@ fn a_host_file_carries_the_bundles_of_its_sources() {
 }
 
 #[test]
-fn a_hip_object_of_clang_opens() {
+fn hip_object_file_of_clang_opens() {
     for options in [&[][..], &["--offload-compress"]] {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let output = directory.path().join("program.o");
@@ -189,11 +189,11 @@ fn assemble_host(source: &Path, output: &Path) {
 }
 
 #[test]
-fn the_target_decides() {
+fn target_selects_the_entry() {
     let bytes = Bundle::new(&TARGETS, &[]).bytes();
     let opened = |name: &str| open(&bytes, Some(&target(name))).map(|o| o.target().to_string());
     assert_eq!(opened("gfx1030").unwrap(), "gfx1030");
-    // A setting that does not matter matches both; the first that fits is taken.
+    // An unspecified setting matches both entries; the first one is opened.
     assert_eq!(opened("gfx90a").unwrap(), "gfx90a:sramecc+:xnack-");
     assert_eq!(opened("gfx90a:xnack+").unwrap(), "gfx90a:sramecc+:xnack+");
     assert_eq!(opened("gfx906:xnack+").unwrap(), "gfx906");
@@ -209,7 +209,7 @@ fn the_target_decides() {
 }
 
 #[test]
-fn a_bare_code_object_is_a_file_with_one_entry() {
+fn code_object_is_a_file_with_one_entry() {
     let compiled = compile("kernels.cl", "gfx90a:xnack-", &[]);
     let only = entries(&compiled.bytes).unwrap();
     assert_eq!(only.len(), 1);
@@ -220,7 +220,7 @@ fn a_bare_code_object_is_a_file_with_one_entry() {
     assert!(error.to_string().contains("gfx90a:xnack-"), "{error}");
 }
 
-/// What clang's bundler finds in a bundle for a target.
+/// The entry of a target as extracted by clang-offload-bundler.
 fn unbundled(path: &Path, target: &str) -> Vec<u8> {
     let output = path.with_extension("unbundled");
     run(llvm("clang-offload-bundler")
@@ -228,24 +228,24 @@ fn unbundled(path: &Path, target: &str) -> Vec<u8> {
         .arg(format!("-targets=hipv4-amdgcn-amd-amdhsa--{target}"))
         .arg(format!("-input={}", path.display()))
         .arg(format!("-output={}", output.display())));
-    std::fs::read(output).expect("what was unbundled")
+    std::fs::read(output).expect("the extracted entry")
 }
 
 #[test]
-fn replaced_code_objects_are_what_the_bundler_finds() {
+fn bundler_extracts_replaced_code_objects() {
     for options in [&[][..], &["-compress"]] {
         let bundle = Bundle::new(&TARGETS, options);
-        // It is larger than the old one and no multiple of anything.
-        let other = [&bundle.members[1].1.bytes[..], &[0x5a; 12345]].concat();
-        let mut asked = Vec::new();
+        // Larger than the old code object and not a multiple of the page size.
+        let replacement = [&bundle.members[1].1.bytes[..], &[0x5a; 12345]].concat();
+        let mut visited = Vec::new();
         let replaced = replace_code_objects(&bundle.bytes(), |entry| {
-            asked.push(entry.id.clone());
-            (entry.target == Some(target(TARGETS[1]))).then(|| other.clone())
+            visited.push(entry.id.clone());
+            (entry.target == Some(target(TARGETS[1]))).then(|| replacement.clone())
         })
         .expect("a bundle");
         let ids: Vec<String> =
             TARGETS.iter().map(|target| format!("hipv4-amdgcn-amd-amdhsa--{target}")).collect();
-        assert_eq!(asked, ids);
+        assert_eq!(visited, ids);
         let path = bundle.path.with_extension("replaced");
         std::fs::write(&path, &replaced).expect("the new bundle");
         let list = |path: &Path| {
@@ -254,10 +254,10 @@ fn replaced_code_objects_are_what_the_bundler_finds() {
         };
         assert_eq!(list(&path), list(&bundle.path));
         for (index, (name, member)) in bundle.members.iter().enumerate() {
-            let expected = if index == 1 { &other } else { &member.bytes };
+            let expected = if index == 1 { &replacement } else { &member.bytes };
             assert!(unbundled(&path, name) == *expected, "{name}");
         }
-        // Pages of their own, as a loader maps them.
+        // Loaders map the contents, so they must be page-aligned.
         let starts = entries(&replaced).expect("entries").into_iter().map(|entry| {
             let found = replaced.windows(entry.bytes.len()).position(|part| part == entry.bytes);
             found.expect("the contents")
@@ -267,7 +267,7 @@ fn replaced_code_objects_are_what_the_bundler_finds() {
 }
 
 #[test]
-fn several_bundles_stay_several() {
+fn replacement_keeps_separate_bundles() {
     let bundle = Bundle::new(&["gfx90a", "gfx1030"], &[]);
     let mut file = bundle.bytes();
     file.resize(file.len().next_multiple_of(4096), 0);
@@ -283,17 +283,17 @@ fn several_bundles_stay_several() {
 }
 
 #[test]
-fn only_code_objects_and_bundles_of_them_are_replaced() {
+fn host_programs_are_rejected_for_replacement() {
     let compiled = compile("kernels.cl", "gfx90a", &[]);
     let replaced = replace_code_objects(&compiled.bytes, |_| Some(b"other".to_vec()));
     assert_eq!(replaced.expect("a code object"), b"other");
     let kept = replace_code_objects(&compiled.bytes, |_| None).expect("a code object");
     assert!(kept == compiled.bytes);
-    let program = compiled.beside("program.o");
+    let program = compiled.sibling("program.o");
     let bundle = Bundle::new(&["gfx90a"], &[]);
     let text = format!(".section .hip_fatbin,\"a\"\n.incbin \"{}\"\n", bundle.path.display());
-    std::fs::write(compiled.beside("program.s"), text).expect("the source");
-    assemble_host(&compiled.beside("program.s"), &program);
+    std::fs::write(compiled.sibling("program.s"), text).expect("the source");
+    assemble_host(&compiled.sibling("program.s"), &program);
     let program = std::fs::read(program).expect("the program");
     assert_eq!(entries(&program).expect("entries").len(), 1);
     let error = replace_code_objects(&program, |_| None).expect_err("a program for the host");

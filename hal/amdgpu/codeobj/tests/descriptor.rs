@@ -1,4 +1,4 @@
-//! Descriptors against the directives they were assembled from.
+//! Descriptors compared with the assembler directives that define them.
 
 use crate::common::{assemble, source};
 use flipwave_codeobj::{
@@ -20,7 +20,7 @@ const GFX90A: &[&str] = &[
 const GFX10: &[&str] =
     &["fp16_overflow 1", "workgroup_processor_mode 0", "memory_ordered 0", "forward_progress 1"];
 
-/// Scratch through a buffer resource and flat scratch that the kernel sets up.
+/// Directives for scratch through a buffer resource and flat scratch in user SGPRs.
 const SCRATCH_IN_SGPRS: &[&str] = &[
     "reserve_flat_scratch 1",
     "user_sgpr_private_segment_buffer 1",
@@ -28,10 +28,10 @@ const SCRATCH_IN_SGPRS: &[&str] = &[
     "system_sgpr_private_segment_wavefront_offset 1",
 ];
 
-/// Scratch that the hardware sets up.
+/// Directives for scratch that the hardware sets up.
 const SCRATCH_IN_HARDWARE: &[&str] = &["enable_private_segment 1"];
 
-/// The test's kernel, with more directives.
+/// Assembles the test kernel with additional directives.
 fn probe(processor: &str, directives: &[&[&str]]) -> (Kernel, Vec<u8>) {
     let mut text = std::fs::read_to_string(source("descriptor.s")).expect("the source");
     for directive in directives.concat() {
@@ -39,13 +39,13 @@ fn probe(processor: &str, directives: &[&[&str]]) -> (Kernel, Vec<u8>) {
     }
     let compiled = assemble(&(text + ".end_amdhsa_kernel\n"), processor);
     let object = CodeObject::parse(&compiled.bytes).expect("a code object");
-    // There is no metadata note: the descriptor's symbol alone makes the kernel.
+    // Without a metadata note the descriptor's symbol defines the kernel.
     assert_eq!(object.metadata(), None);
     assert_eq!(object.kernels().len(), 1);
     (object.kernel("probe").expect("the kernel").clone(), compiled.bytes)
 }
 
-/// What the directives of the source say.
+/// The values of the directives in the source.
 const PROPERTIES: CodeProperties = CodeProperties {
     sgpr_private_segment_buffer: true,
     sgpr_dispatch_ptr: true,
@@ -126,7 +126,8 @@ fn check(kernel: &Kernel, rsrc1: Rsrc1, rsrc2: Rsrc2, rsrc3: Rsrc3, properties: 
 #[test]
 fn gfx906() {
     let (kernel, _) = probe("gfx906", &[GFX9, SCRATCH_IN_SGPRS]);
-    // 50 + VCC, FLAT_SCRATCH and XNACK_MASK are 56, allocated in sixteens; 37 VGPRs in fours.
+    // 50 SGPRs + VCC, FLAT_SCRATCH and XNACK_MASK are 56, with a granule of 16; 37 VGPRs with a
+    // granule of 4.
     check(&kernel, RSRC1, RSRC2, Rsrc3::None, PROPERTIES);
     assert_eq!(kernel.descriptor.kernarg_preload, NO_PRELOAD);
 }
@@ -162,7 +163,7 @@ fn gfx1030() {
             sgprs: 128,
             dx10_clamp: true,
             forward_progress: true,
-            // 37 in eights for 32 lanes and in fours for 64 are both 40.
+            // 37 VGPRs round up to 40 with the granules 8 (32 lanes) and 4 (64 lanes).
             ..RSRC1
         };
         let rsrc3 = Rsrc3::Gfx10 {
@@ -177,8 +178,8 @@ fn gfx1030() {
     }
 }
 
-/// By hand from AMDGPUUsage: registers in sixteens, 32 user SGPRs, named barriers in fours, and
-/// arguments that are preloaded without a prologue.
+/// A descriptor encoded by hand from AMDGPUUsage: a VGPR granule of 16, 32 user SGPRs, named
+/// barriers in units of 4, and preloaded arguments without a prologue.
 #[test]
 fn gfx1250() {
     let mut bytes = [0u8; 64];
@@ -196,7 +197,7 @@ fn gfx1250() {
     assert_eq!(descriptor.kernarg_preload, KernargPreload { length: 3, offset: 0 });
     assert_eq!(descriptor.start(), descriptor.entry);
     assert_eq!(descriptor.encode(&bytes, Generation::Gfx125), Ok(bytes));
-    // The same bytes for gfx1200: half the registers, and a trap handler.
+    // For gfx1200 the same bytes are half the registers and a trap handler.
     let older = Descriptor::decode(&bytes, 0x1000, Generation::Gfx12);
     assert_eq!((older.rsrc1.vgprs, older.rsrc2.user_sgprs), (304, 0));
     assert!(older.rsrc2.trap_handler);
@@ -225,9 +226,9 @@ fn gfx1201() {
     check(&kernel, rsrc1, rsrc2, rsrc3, properties);
 }
 
-/// Every bit that means something changes what is decoded, and no field takes another's bit.
+/// Exactly the reserved bits do not change the decoded descriptor.
 #[test]
-fn each_bit_changes_one_thing() {
+fn every_bit_except_reserved_ones_is_decoded() {
     let (kernel, file) = probe("gfx90a", &[GFX9, GFX90A, SCRATCH_IN_SGPRS]);
     let object = CodeObject::parse(&file).unwrap();
     let generation = object.target().generation();
@@ -236,31 +237,31 @@ fn each_bit_changes_one_thing() {
     let bytes: [u8; 64] = bytes.try_into().unwrap();
     let decode = |bytes: &[u8; 64]| Descriptor::decode(bytes, address, generation);
     assert_eq!(decode(&bytes), kernel.descriptor);
-    let mut silent = Vec::new();
+    let mut ignored = Vec::new();
     for bit in 0..512 {
         let mut changed = bytes;
         changed[bit / 8] ^= 1 << (bit % 8);
         if decode(&changed) == kernel.descriptor {
-            silent.push(bit);
+            ignored.push(bit);
         }
     }
     let reserved = (96..128)
         .chain(192..352)
         .chain(358..368)
         .chain(369..384)
-        // gfx9 allocates scalar registers in sixteens: the lowest bit says nothing.
+        // gfx9 has an SGPR granule of 16 and ignores the lowest bit.
         .chain([390])
-        // Bits of compute_pgm_rsrc1 that only gfx10 has, and the reserved ones.
+        // Bits of compute_pgm_rsrc1 that only gfx10 has, and reserved ones.
         .chain(411..416)
         .chain([447])
         .chain(455..458)
         .chain(460..464)
         .chain(480..512);
-    assert_eq!(silent, reserved.collect::<Vec<usize>>());
+    assert_eq!(ignored, reserved.collect::<Vec<usize>>());
 }
 
 #[test]
-fn mode_bits_go_both_ways() {
+fn float_mode_round_trips() {
     for bits in 0..=255 {
         assert_eq!(FloatMode::from_mode(bits).mode(), bits);
     }
@@ -278,7 +279,7 @@ const GENERATIONS: [Generation; 9] = [
     Generation::Gfx12,
 ];
 
-/// Bytes that repeat from run to run (xorshift64*, Vigna 2016).
+/// Deterministic random bytes (xorshift64*, Vigna 2016).
 fn random_bytes(state: &mut u64) -> [u8; 64] {
     std::array::from_fn(|_| {
         *state ^= *state >> 12;
@@ -293,18 +294,18 @@ fn encoding_is_the_inverse_of_decoding() {
     let mut state = 0x5eed;
     for generation in GENERATIONS {
         for _ in 0..2000 {
-            let (bytes, other) = (random_bytes(&mut state), random_bytes(&mut state));
+            let (bytes, original) = (random_bytes(&mut state), random_bytes(&mut state));
             let descriptor = Descriptor::decode(&bytes, 0x1_2340, generation);
-            // Every pattern comes back, reserved bits included.
+            // Every pattern round-trips, including reserved bits.
             assert_eq!(descriptor.encode(&bytes, generation), Ok(bytes), "{generation:?}");
-            // Every field is written, whatever stood there.
-            let written = descriptor.encode(&other, generation).expect("every field fits");
-            assert_eq!(Descriptor::decode(&written, 0x1_2340, generation), descriptor);
-            // Nothing else is: bits that differ from the other's are bits that mean something.
+            // Every field is written, independent of the original bits.
+            let encoded = descriptor.encode(&original, generation).expect("every field fits");
+            assert_eq!(Descriptor::decode(&encoded, 0x1_2340, generation), descriptor);
+            // Other bits are preserved: every bit that encoding changes is part of a field.
             for bit in 0..512 {
-                let has = |bytes: &[u8; 64]| bytes[bit / 8] >> (bit % 8) & 1;
-                if has(&written) != has(&other) {
-                    let mut changed = written;
+                let value = |bytes: &[u8; 64]| bytes[bit / 8] >> (bit % 8) & 1;
+                if value(&encoded) != value(&original) {
+                    let mut changed = encoded;
                     changed[bit / 8] ^= 1 << (bit % 8);
                     assert_ne!(Descriptor::decode(&changed, 0x1_2340, generation), descriptor);
                 }
@@ -314,21 +315,21 @@ fn encoding_is_the_inverse_of_decoding() {
 }
 
 #[test]
-fn the_assembler_s_descriptors_are_encoded_as_it_does() {
+fn encoding_equals_the_assembler() {
     for (processor, directives) in [("gfx906", GFX9), ("gfx90a", GFX90A), ("gfx1030", GFX10)] {
         let (kernel, file) = probe(processor, &[directives]);
         let object = CodeObject::parse(&file).unwrap();
         let (address, generation) = (kernel.descriptor.address, object.target().generation());
         let bytes: [u8; 64] = object.bytes_at(Pc(address), 64).unwrap().try_into().unwrap();
         let mut encoded = kernel.descriptor.encode(&[0; 64], generation).expect("every field fits");
-        // It writes an odd number of eights where hardware counts in sixteens.
+        // With an SGPR granule of 16 the assembler may set the ignored lowest bit.
         encoded[48] |= bytes[48] & 1 << 6;
         assert_eq!(encoded, bytes, "{processor}");
     }
 }
 
 #[test]
-fn counts_of_registers_are_rounded_up_and_limited() {
+fn register_counts_are_rounded_up_and_limited() {
     let zero = [0; 64];
     let encoded = |generation, change: &dyn Fn(&mut Descriptor)| {
         let mut descriptor = Descriptor::decode(&zero, 0, generation);

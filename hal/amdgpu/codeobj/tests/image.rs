@@ -1,4 +1,4 @@
-//! Memory images: segments in their places, relocations applied.
+//! Memory images: contents of segments, applied relocations.
 
 use crate::common::{compile, llvm, run};
 use flipwave_codeobj::{CodeObject, CodeObjectError, RelocationKind};
@@ -19,7 +19,7 @@ fn object() -> CodeObject {
 }
 
 #[test]
-fn relocations_are_applied() {
+fn image_has_relocated_values() {
     let object = object();
     let address = |name: &str| {
         let symbol = object.symbols().iter().find(|symbol| &*symbol.name == name);
@@ -35,7 +35,7 @@ fn relocations_are_applied() {
     };
     assert_eq!(word(0), BASE + address("words") + 32 + 16);
     assert_eq!(word(1), OUTSIDE + 5);
-    assert_eq!(word(2), 0, "an undefined weak symbol is zero");
+    assert_eq!(word(2), 0, "an undefined weak symbol has the value zero");
     assert_eq!(word(3), BASE + address("device"));
     assert_eq!(word(4), 0x1122_3344_5566_7788);
     let kinds: Vec<_> = object.relocations().iter().map(|relocation| relocation.kind).collect();
@@ -44,7 +44,7 @@ fn relocations_are_applied() {
 }
 
 #[test]
-fn the_rest_of_the_image_is_the_file() {
+fn bytes_without_relocations_equal_the_file() {
     let object = object();
     let resolve = |_: &str| Some(OUTSIDE);
     let image = object.load_image_with(BASE, resolve).expect("an image");
@@ -65,23 +65,23 @@ fn the_rest_of_the_image_is_the_file() {
 }
 
 #[test]
-fn an_undefined_symbol_is_named() {
+fn error_names_undefined_symbol() {
     let object = object();
-    let error = object.load_image(BASE).expect_err("`outside` is nowhere");
+    let error = object.load_image(BASE).expect_err("`outside` is undefined");
     assert!(matches!(&error, CodeObjectError::UndefinedSymbol { name, .. } if name == "outside"));
     assert!(error.to_string().contains("undefined symbol `outside`"), "{error}");
 }
 
 #[test]
-fn a_base_without_room_is_refused() {
+fn base_address_that_overflows_is_rejected() {
     let error = object().load_image_with(u64::MAX - 8, |_| Some(0)).expect_err("no room");
     assert!(matches!(error, CodeObjectError::TooLarge { what: "load address", .. }), "{error}");
 }
 
-/// The static linker makes only two kinds of relocations for this source; the others are written
-/// over one of them. The formulas are those of AMDGPUUsage, "Relocation Records".
+/// The static linker emits only two relocation types for this source; the test patches the type of
+/// one relocation. The formulas are from AMDGPUUsage, "Relocation Records".
 #[test]
-fn every_kind_computes_its_value() {
+fn every_relocation_type_computes_its_value() {
     let original = object();
     let table = original.section(".rela.dyn").expect("the relocations").file_offset() as usize;
     let entry = original
@@ -92,7 +92,7 @@ fn every_kind_computes_its_value() {
         })
         .expect("the relocation");
     let place = original.relocations()[entry].place;
-    let written = |number: u8, distance: i64| {
+    let relocated = |number: u8, distance: i64| {
         let mut bytes = original.bytes().to_vec();
         bytes[table + 24 * entry + 8] = number;
         let object = CodeObject::parse(&bytes).expect("a code object");
@@ -102,10 +102,10 @@ fn every_kind_computes_its_value() {
         let size = object.relocations()[entry].kind.size() as usize;
         let before = original.load_image_with(BASE, |_| Some(symbol))?.bytes;
         assert_eq!(image.bytes[start + size..], {
-            // A kind of 4 bytes leaves the 4 after it as the file has them: zero.
-            let mut rest = before[start + size..].to_vec();
-            rest[..8 - size].fill(0);
-            rest
+            // A narrower relocation leaves the remaining bytes of the field as in the file: zero.
+            let mut expected = before[start + size..].to_vec();
+            expected[..8 - size].fill(0);
+            expected
         });
         let mut value = [0; 8];
         value[..size].copy_from_slice(&image.bytes[start..start + size]);
@@ -113,18 +113,18 @@ fn every_kind_computes_its_value() {
     };
     let near = 0x1234_5670;
     let sum = BASE + place + near as u64;
-    assert_eq!(written(1, near), Ok(sum & 0xffff_ffff));
-    assert_eq!(written(2, near), Ok(sum >> 32));
-    assert_eq!(written(3, near), Ok(sum));
-    assert_eq!(written(4, near), Ok(near as u64));
-    assert_eq!(written(4, -near), Ok(-near as u64 & 0xffff_ffff));
-    assert_eq!(written(5, -near), Ok(-near as u64));
-    assert_eq!(written(10, -near), Ok(-near as u64 & 0xffff_ffff));
-    assert_eq!(written(11, -near), Ok(0xffff_ffff));
-    assert_eq!(written(14, 0x404), Ok(0x100));
-    assert_eq!(written(14, -0x3fc), Ok(0xff00));
+    assert_eq!(relocated(1, near), Ok(sum & 0xffff_ffff));
+    assert_eq!(relocated(2, near), Ok(sum >> 32));
+    assert_eq!(relocated(3, near), Ok(sum));
+    assert_eq!(relocated(4, near), Ok(near as u64));
+    assert_eq!(relocated(4, -near), Ok(-near as u64 & 0xffff_ffff));
+    assert_eq!(relocated(5, -near), Ok(-near as u64));
+    assert_eq!(relocated(10, -near), Ok(-near as u64 & 0xffff_ffff));
+    assert_eq!(relocated(11, -near), Ok(0xffff_ffff));
+    assert_eq!(relocated(14, 0x404), Ok(0x100));
+    assert_eq!(relocated(14, -0x3fc), Ok(0xff00));
     for (number, distance) in [(4, 1 << 31), (6, near), (14, 0x40_0000), (14, 0x406)] {
-        let error = written(number, distance).expect_err("too far");
+        let error = relocated(number, distance).expect_err("out of range");
         assert!(error.to_string().contains("cannot hold"), "{error}");
     }
     let mut unknown = original.bytes().to_vec();

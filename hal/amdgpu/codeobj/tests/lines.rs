@@ -1,4 +1,4 @@
-//! Line tables against llvm-symbolizer, for every instruction address.
+//! Line tables compared with llvm-symbolizer at every instruction address.
 
 use crate::common::{Compiled, TARGETS, compile, llvm, run, symbolize};
 use flipwave_codeobj::CodeObject;
@@ -17,7 +17,7 @@ fn compare(compiled: &Compiled) {
         assert_eq!(found, expected, "{address:#x}");
     }
     assert!(with_line > 100, "only {with_line} instructions with a line");
-    // The ranges say the same as the lookups.
+    // Ranges agree with lookups.
     for (code, line) in table.ranges() {
         for address in (code.start.0..code.end.0).step_by(4) {
             assert_eq!(table.lookup(Pc(address)).as_ref(), Some(&line));
@@ -26,14 +26,14 @@ fn compare(compiled: &Compiled) {
 }
 
 #[test]
-fn lines_are_those_of_llvm_on_every_target() {
+fn lines_equal_llvm_on_every_target() {
     for (processor, _) in TARGETS {
         compare(&compile("kernels.cl", processor, &["-g"]));
     }
 }
 
 #[test]
-fn lines_are_those_of_llvm_in_every_form() {
+fn lines_equal_llvm_in_every_dwarf_form() {
     for options in [
         &["-gdwarf-4"][..],
         &["-gdwarf-5"],
@@ -54,9 +54,9 @@ fn lines_are_those_of_llvm_in_every_form() {
     }
 }
 
-/// The comparison would notice: another line advance in the file is another line here.
+/// Negative control of the comparisons: another line advance in the file changes the table.
 #[test]
-fn a_changed_line_is_seen() {
+fn changed_line_program_changes_the_table() {
     let compiled = compile("kernels.cl", "gfx90a", &["-gdwarf-4"]);
     let object = CodeObject::parse(&compiled.bytes).unwrap();
     let table = object.lines().unwrap();
@@ -70,7 +70,7 @@ fn a_changed_line_is_seen() {
 }
 
 #[test]
-fn no_debug_information_is_no_error() {
+fn line_table_without_debug_information_is_empty() {
     let compiled = compile("kernels.cl", "gfx90a", &[]);
     let table = CodeObject::parse(&compiled.bytes).unwrap().lines().expect("an empty table");
     assert!(table.is_empty());

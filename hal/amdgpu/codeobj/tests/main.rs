@@ -1,13 +1,13 @@
-//! Code objects read and written, against LLVM's own tools.
+//! Reading and writing of code objects, compared with LLVM's tools.
 
 mod bundles;
 mod common;
 mod descriptor;
+mod extract;
+mod from_memory;
 mod image;
 mod lines;
-mod loaded;
 mod mutations;
 mod reading;
-mod reduced;
 mod writing;
 mod writing_debug;

@@ -1,4 +1,4 @@
-//! What is read from code objects that clang makes, against LLVM's own readers.
+//! Reading of code objects compiled by clang, compared with LLVM's readers.
 
 use crate::common::{Compiled, TARGETS, compile, llvm, run};
 use flipwave_codeobj::{Argument, CodeObject, CodeObjectError, Definition, SymbolKind};
@@ -13,7 +13,7 @@ fn kernels(processor: &str, version: u8) -> (Compiled, CodeObject) {
     (compiled, object)
 }
 
-/// The metadata as llvm-readelf prints it.
+/// The metadata as printed by llvm-readelf.
 fn note(compiled: &Compiled) -> Yaml {
     let text = run(llvm("llvm-readelf").arg("--notes").arg(compiled.path()));
     let start = text.find("---\n").expect("a document") + 4;
@@ -21,7 +21,7 @@ fn note(compiled: &Compiled) -> Yaml {
     serde_yaml::from_str(&text[start..end]).expect("YAML")
 }
 
-/// A tool's JSON for the file.
+/// The JSON output of llvm-readobj.
 fn readobj(compiled: &Compiled, options: &[&str]) -> Json {
     let text =
         run(llvm("llvm-readobj").arg("--elf-output-style=JSON").args(options).arg(compiled.path()));
@@ -42,7 +42,7 @@ fn flag(value: &Yaml, key: &str) -> bool {
 }
 
 #[test]
-fn metadata_is_what_llvm_prints() {
+fn metadata_equals_llvm_readelf() {
     for (processor, version) in TARGETS {
         let (compiled, object) = kernels(processor, version);
         let note = note(&compiled);
@@ -101,9 +101,9 @@ fn argument(value: &Yaml) -> Argument {
     }
 }
 
-/// The comparison is with what is in the file: another number there is another number here.
+/// Negative control of the comparison: another number in the file changes the metadata.
 #[test]
-fn a_changed_note_is_seen() {
+fn changed_note_changes_the_metadata() {
     let (compiled, object) = kernels("gfx90a", 5);
     let key = b".wavefront_size";
     let place = compiled.bytes.windows(key.len()).position(|bytes| bytes == key).unwrap();
@@ -115,9 +115,9 @@ fn a_changed_note_is_seen() {
     assert_eq!(changed.kernels()[0].metadata.wavefront_size, 32);
 }
 
-/// A misread argument kind would show as `Other`.
+/// Unknown kinds are read as `Other`.
 #[test]
-fn every_argument_kind_of_clang_is_known() {
+fn all_argument_kinds_of_clang_are_known() {
     let (_, object) = kernels("gfx90a", 5);
     let arguments: Vec<&Argument> =
         object.kernels().iter().flat_map(|kernel| kernel.arguments()).collect();
@@ -133,7 +133,7 @@ fn every_argument_kind_of_clang_is_known() {
 }
 
 #[test]
-fn target_and_version_are_those_of_the_compiler() {
+fn target_and_version_equal_the_compiler_options() {
     for (processor, version) in TARGETS {
         let (_, object) = kernels(processor, version);
         assert_eq!(object.target().to_string(), processor);
@@ -149,9 +149,9 @@ fn target_and_version_are_those_of_the_compiler() {
     assert_eq!((target.sramecc, target.xnack), (Setting::Any, Setting::On));
 }
 
-/// LLVM 22 no longer writes version 3, which differs in two places of the header.
+/// LLVM 22 no longer writes version 3; the test patches the two header fields that differ.
 #[test]
-fn version_3_has_one_bit_for_each_feature() {
+fn version_3_has_one_bit_per_feature() {
     let compiled = compile("kernels.cl", "gfx90a", &["-mcode-object-version=4"]);
     let with_header = |abi_version: u8, flags: u32| {
         let mut bytes = compiled.bytes.clone();
@@ -174,7 +174,7 @@ fn version_3_has_one_bit_for_each_feature() {
 }
 
 #[test]
-fn symbols_are_what_llvm_prints() {
+fn symbols_equal_llvm_readobj() {
     for (processor, version) in TARGETS {
         let (compiled, object) = kernels(processor, version);
         let document = readobj(&compiled, &["--symbols"]);
@@ -196,17 +196,17 @@ fn symbols_are_what_llvm_prints() {
             .map(|symbol| (symbol.name.to_string(), symbol.address, symbol.size))
             .collect();
         assert_eq!(symbols, expected);
-        let of_kind = |kind| object.symbols().iter().filter(|symbol| symbol.kind == kind).count();
-        assert_eq!(of_kind(SymbolKind::KernelDescriptor), 3);
-        // A function, and each kernel once more as a function.
-        assert_eq!(of_kind(SymbolKind::Function), 7);
+        let count = |kind| object.symbols().iter().filter(|symbol| symbol.kind == kind).count();
+        assert_eq!(count(SymbolKind::KernelDescriptor), 3);
+        // One function, three kernels, and the kernels once more as functions.
+        assert_eq!(count(SymbolKind::Function), 7);
         let local = object.symbols().iter().find(|symbol| &*symbol.name == "reduce.dynamic");
         assert!(local.is_none_or(|symbol| symbol.definition == Definition::Undefined));
     }
 }
 
 #[test]
-fn code_is_what_llvm_disassembles() {
+fn code_equals_llvm_objdump() {
     for (processor, version) in TARGETS {
         let (compiled, object) = kernels(processor, version);
         let disassembly = run(llvm("llvm-objdump").arg("-d").arg(compiled.path()));
@@ -225,7 +225,7 @@ fn code_is_what_llvm_disassembles() {
                 .flat_map(u32::to_le_bytes)
                 .collect();
             assert_eq!(object.bytes_at(pc, words.len()), Some(&words[..]));
-            // After the last instruction objdump shows the padding before the next function.
+            // objdump also prints the padding between functions.
             if let Some(symbol) = object.function_at(pc) {
                 assert_eq!(*symbol.name, function);
                 instructions += 1;
@@ -255,7 +255,7 @@ fn code_is_what_llvm_disassembles() {
 }
 
 #[test]
-fn segments_are_what_llvm_prints() {
+fn segments_equal_llvm_readobj() {
     let (compiled, object) = kernels("gfx90a", 5);
     let document = readobj(&compiled, &["--program-headers"]);
     let expected: Vec<_> = document["ProgramHeaders"]
@@ -286,9 +286,9 @@ fn segments_are_what_llvm_prints() {
 }
 
 #[test]
-fn a_stripped_code_object_keeps_its_kernels() {
+fn stripped_code_object_keeps_its_kernels() {
     let (compiled, object) = kernels("gfx90a", 5);
-    let stripped = compiled.beside("stripped.co");
+    let stripped = compiled.sibling("stripped.co");
     run(llvm("llvm-strip").arg(compiled.path()).arg("-o").arg(&stripped));
     let stripped = CodeObject::parse(&std::fs::read(stripped).unwrap()).expect("a code object");
     assert_eq!(stripped.kernels(), object.kernels());
@@ -297,7 +297,7 @@ fn a_stripped_code_object_keeps_its_kernels() {
 }
 
 #[test]
-fn errors_say_what_and_where() {
+fn errors_name_the_structure_and_its_offset() {
     let (compiled, _) = kernels("gfx90a", 5);
     let error = |bytes: &[u8]| CodeObject::parse(bytes).expect_err("an error").to_string();
     assert!(error(b"").contains("begins with the bytes []"));
@@ -308,7 +308,7 @@ fn errors_say_what_and_where() {
     assert!(error(&other_machine).contains("machine is 62"));
     let cut = &compiled.bytes[..compiled.bytes.len() / 2];
     assert!(error(cut).contains("section header table at byte 0x"), "{}", error(cut));
-    // A size in the note that is no number.
+    // A size in the note that is not a number.
     let key = b".kernarg_segment_size";
     let place = compiled.bytes.windows(key.len()).position(|bytes| bytes == key).unwrap();
     let mut wrong = compiled.bytes.clone();

@@ -1,7 +1,9 @@
-//! Changed code objects, read by LLVM's tools and by ourselves.
+//! Edited code objects, read by LLVM's tools and by this crate.
 
 use crate::common::change::{GAP, Moved, change, moved_code, shifted};
-use crate::common::{Compiled, TARGETS, assemble, compile, llvm, run, silent, source, write};
+use crate::common::{
+    Compiled, TARGETS, assemble, compile, llvm, run, run_without_warnings, source, write,
+};
 use flipwave_codeobj::{
     CodeObject, DataSymbol, Definition, Descriptor, Editor, MetadataChange, MovedCode, Rsrc3,
     WriteError,
@@ -11,7 +13,7 @@ use std::path::Path;
 use std::process::Command;
 
 fn readelf(path: &Path) -> String {
-    silent(llvm("llvm-readelf").arg("-aW").arg(path))
+    run_without_warnings(llvm("llvm-readelf").arg("-aW").arg(path))
 }
 
 fn objects() -> Vec<(Compiled, CodeObject)> {
@@ -39,50 +41,51 @@ fn objects() -> Vec<(Compiled, CodeObject)> {
 }
 
 #[test]
-fn llvm_reads_what_is_written() {
+fn llvm_reads_edited_code_objects() {
     for (compiled, object) in objects() {
         let path = write(&compiled, &change(&object));
         let text = readelf(&path);
         assert_eq!(text.matches("hook_counters").count(), 2, "in both tables:\n{text}");
-        silent(llvm("llvm-objdump").args(["-d", "--no-show-raw-insn"]).arg(&path));
-        silent(llvm("llvm-objcopy").arg(&path).arg(compiled.beside("copied.co")));
-        let copied = std::fs::read(compiled.beside("copied.co")).expect("a copy");
-        CodeObject::parse(&copied).expect("a copy of a code object is one");
+        run_without_warnings(llvm("llvm-objdump").args(["-d", "--no-show-raw-insn"]).arg(&path));
+        let copied = compiled.sibling("copied.co");
+        run_without_warnings(llvm("llvm-objcopy").arg(&path).arg(&copied));
+        let copied = std::fs::read(copied).expect("a copy");
+        CodeObject::parse(&copied).expect("llvm-objcopy's output is a code object");
     }
 }
 
-/// The hash tables find every symbol; a linker takes the new ones from a shared object.
+/// The hash tables contain every symbol, and a linker resolves references to the new ones.
 #[test]
 fn new_symbols_are_found_by_name() {
     let compiled = compile("kernels.cl", "gfx90a", &["-Wl,--hash-style=both"]);
     let path = write(&compiled, &change(&CodeObject::parse(&compiled.bytes).unwrap()));
-    let text = silent(llvm("llvm-readelf").arg("--hash-symbols").arg(&path));
+    let text = run_without_warnings(llvm("llvm-readelf").arg("--hash-symbols").arg(&path));
     for name in ["hook_counters", "hook_constants", "saxpy", "saxpy.kd"] {
         let lines = text.lines().filter(|line| line.split(' ').any(|word| word == name));
         assert_eq!(lines.count(), 2, "{name} in each hash table:\n{text}");
     }
-    let user = compiled.beside("user.s");
+    let user = compiled.sibling("user.s");
     std::fs::write(&user, ".data\n.globl user\nuser: .quad hook_counters\n").unwrap();
-    let object = compiled.beside("user.o");
+    let object = compiled.sibling("user.o");
     let mut clang = llvm("clang");
     clang.args(["-target", "amdgcn-amd-amdhsa", "-mcpu=gfx90a", "-c", "-x", "assembler"]);
     run(clang.arg(&user).arg("-o").arg(&object));
     let mut lld = Command::new("ld.lld-22");
     lld.args(["-shared", "-z", "defs"]).arg(&object).arg(&path);
-    silent(lld.arg("-o").arg(compiled.beside("linked.co")));
+    run_without_warnings(lld.arg("-o").arg(compiled.sibling("linked.co")));
 }
 
-/// The vendor's own reader, which the runtime asks, finds the new metadata and symbols. The one of
+/// AMD's code object manager, which the runtime uses, reads the new metadata and symbols. The one in
 /// Debian 12 supports version 4.
 #[test]
-fn the_vendor_s_code_object_manager_reads_what_is_written() {
+fn amd_code_object_manager_reads_edited_code_objects() {
     let compiled = compile("kernels.cl", "gfx90a", &["-mcode-object-version=4"]);
     let object = CodeObject::parse(&compiled.bytes).unwrap();
     let changed = change(&object);
-    let program = compiled.beside("metadata");
+    let program = compiled.sibling("metadata");
     run(llvm("clang").arg(source("metadata.c")).arg("-o").arg(&program).arg("-lamd_comgr"));
     let read = |object: &CodeObject| {
-        let text = silent(Command::new(&program).arg(write(&compiled, object)));
+        let text = run_without_warnings(Command::new(&program).arg(write(&compiled, object)));
         let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
         lines.sort();
         lines
@@ -94,7 +97,7 @@ fn the_vendor_s_code_object_manager_reads_what_is_written() {
             let scratch = metadata.private_segment_fixed_size;
             format!("kernel {} {vgprs} {sgprs} {scratch}", kernel.name)
         });
-        // Those of the dynamic table.
+        // The program prints the symbols of the dynamic table.
         let symbols = object.symbols().iter().filter(|symbol| {
             let local = ["_DYNAMIC", "twice", "table"];
             symbol.global && !local.contains(&&*symbol.name)
@@ -108,7 +111,7 @@ fn the_vendor_s_code_object_manager_reads_what_is_written() {
     let (before, after) = (read(&object), read(&changed));
     assert_eq!(before, expected(&object));
     assert_eq!(after, expected(&changed));
-    assert_eq!(after.len(), before.len() + 2, "two symbols are new");
+    assert_eq!(after.len(), before.len() + 2, "two new symbols");
     assert!(after.iter().any(|line| line.starts_with("kernel saxpy 100000 ")), "{after:?}");
 }
 
@@ -119,12 +122,12 @@ fn place(object: &CodeObject, name: &str) -> (u64, u64) {
 }
 
 #[test]
-fn everything_that_refers_to_code_follows_it() {
+fn references_to_moved_code_are_updated() {
     for (_, object) in objects() {
         let changed = change(&object);
         let (old, new) = (object.text().next().unwrap(), changed.text().next().unwrap());
         let segment = changed.segment_at(Pc(old.address));
-        assert!(segment.is_none_or(|segment| !segment.executable), "the old code is no code");
+        assert!(segment.is_none_or(|segment| !segment.executable), "the old code is executable");
         for symbol in object.symbols() {
             let (address, size) = place(&changed, &symbol.name);
             let is_code = symbol.definition == Definition::Address
@@ -135,7 +138,7 @@ fn everything_that_refers_to_code_follows_it() {
                 continue;
             }
             assert!((new.address..new.address + new.size).contains(&address), "{symbol:?}");
-            // The function is the no-operations, then its old bytes.
+            // The no-operations, then the function's old bytes.
             let bytes = changed.bytes_at(Pc(address), size as usize).expect("code");
             let before = object.bytes_at(Pc(symbol.address), symbol.size as usize);
             assert_eq!(&bytes[GAP..], before.expect("code"), "{symbol:?}");
@@ -150,7 +153,7 @@ fn everything_that_refers_to_code_follows_it() {
 }
 
 #[test]
-fn what_is_not_changed_keeps_its_bytes_and_addresses() {
+fn unchanged_contents_keep_their_bytes_and_addresses() {
     for (_, object) in objects() {
         let changed = change(&object);
         assert_eq!((changed.version(), changed.target()), (object.version(), object.target()));
@@ -158,7 +161,7 @@ fn what_is_not_changed_keeps_its_bytes_and_addresses() {
             object.kernels().iter().map(|kernel| kernel.descriptor.address).collect();
         for name in [".rodata", ".data", ".bss", ".dynamic", ".rela.dyn", ".comment", ".got"] {
             let (Some(old), Some(new)) = (object.section(name), changed.section(name)) else {
-                assert!(object.section(name).is_none(), "{name} is lost");
+                assert!(object.section(name).is_none(), "{name} is missing");
                 continue;
             };
             assert_eq!((old.address, old.size), (new.address, new.size), "{name}");
@@ -166,16 +169,16 @@ fn what_is_not_changed_keeps_its_bytes_and_addresses() {
                 continue;
             }
             for (place, (old, new)) in (old.address..).zip(old.bytes().iter().zip(new.bytes())) {
-                let described =
+                let in_descriptor =
                     descriptors.iter().any(|start| (*start..start + 64).contains(&place));
-                assert!(old == new || described, "{name} at {place:#x}");
+                assert!(old == new || in_descriptor, "{name} at {place:#x}");
             }
         }
     }
 }
 
 #[test]
-fn registers_and_metadata_are_what_was_asked_for() {
+fn descriptors_and_metadata_have_the_requested_values() {
     for (_, object) in objects() {
         let changed = change(&object);
         for (kernel, before) in changed.kernels().iter().zip(object.kernels()) {
@@ -197,9 +200,9 @@ fn registers_and_metadata_are_what_was_asked_for() {
     }
 }
 
-/// What the loader writes over data: addresses of code are those of the code's new place.
+/// Code addresses in data, which the loader relocates, are the new addresses.
 #[test]
-fn relocations_of_code_addresses_follow() {
+fn relocations_to_moved_code_are_updated() {
     let text = ".text\n.p2align 8\nfirst: s_nop 1\ns_endpgm\n.type second,@function\n\
         second: s_endpgm\n.size second, .-second\n.globl third\n.type third,@function\n\
         third: s_nop 2\ninside: s_endpgm\n.size third, .-third\n\
@@ -216,17 +219,17 @@ fn relocations_of_code_addresses_follow() {
     let inside = place(&changed, "third").0 + GAP as u64 + 4;
     assert_eq!((pointer(&changed, 2), pointer(&changed, 3)), (inside, inside));
     assert_eq!(pointer(&changed, 4), place(&object, "pointers").0);
-    // Without the code's places there is nothing to follow.
+    // A reference to code without a new address is an error.
     let mut editor = Editor::new(&object);
     let (bytes, mut moved) = shifted(&object, editor.free_address());
     moved.retain(|moved| moved.old.0 != place(&object, "third").0 + 4);
     editor.move_text(editor.free_address(), bytes, moved_code(&moved)).unwrap();
-    let error = editor.finish().expect_err("an address of no instruction");
+    let error = editor.finish().expect_err("an instruction without a new address");
     assert!(matches!(error, WriteError::NotMoved { .. }), "{error}");
 }
 
 #[test]
-fn code_that_stays_is_patched_and_added_to() {
+fn patched_and_added_code_leaves_the_rest_unchanged() {
     let compiled = compile("kernels.cl", "gfx90a", &["-g"]);
     let object = CodeObject::parse(&compiled.bytes).unwrap();
     let isa = Isa::new(object.target()).unwrap();
@@ -244,21 +247,20 @@ fn code_that_stays_is_patched_and_added_to() {
     let text = object.text().next().unwrap();
     let mut expected = text.bytes().to_vec();
     expected[(entry.0 - text.address) as usize..][..4].copy_from_slice(&patch);
-    assert!(changed.text().next().unwrap().bytes() == expected, "only the patch is new");
+    assert!(changed.text().next().unwrap().bytes() == expected, "only the patch differs");
     assert_eq!(changed.symbols(), object.symbols());
     readelf(&write(&compiled, &changed));
 }
 
 #[test]
-fn the_same_changes_give_the_same_bytes() {
+fn editing_is_deterministic() {
     let compiled = compile("kernels.cl", "gfx90a", &["-g"]);
     let object = CodeObject::parse(&compiled.bytes).unwrap();
     assert_eq!(change(&object).bytes(), change(&object).bytes());
 }
 
-/// A changed code object can be changed again.
 #[test]
-fn changes_add_up() {
+fn edited_code_object_can_be_edited_again() {
     for (compiled, object) in objects() {
         let mut editor = Editor::new(&object);
         let symbols = vec![DataSymbol { name: "earlier".to_owned(), offset: 0, size: 4 }];
@@ -272,22 +274,22 @@ fn changes_add_up() {
 }
 
 #[test]
-fn wrong_requests_are_refused() {
+fn invalid_requests_are_rejected() {
     let compiled = compile("kernels.cl", "gfx90a", &[]);
     let object = CodeObject::parse(&compiled.bytes).unwrap();
     let mut editor = Editor::new(&object);
     let outside = |offset, size| DataSymbol { name: "x".to_owned(), offset, size };
     let free = editor.free_address();
     let errors = [
-        editor.add_data(vec![0; 4], 4, 3, Vec::new()).expect_err("no power of two"),
+        editor.add_data(vec![0; 4], 4, 3, Vec::new()).expect_err("not a power of two"),
         editor.add_data(vec![0; 4], 4, 4, vec![outside(1, 8)]).expect_err("outside"),
         editor.add_data(vec![0; 4], u64::MAX, 4, Vec::new()).expect_err("no room"),
-        editor.add_text(free + 1, vec![0; 4], MovedCode::default()).expect_err("no page"),
+        editor.add_text(free + 1, vec![0; 4], MovedCode::default()).expect_err("misaligned"),
         editor.add_text(free - 4096, vec![0; 4], MovedCode::default()).expect_err("occupied"),
         editor
             .move_text(free, vec![0; 4], moved_code(&[Moved { old: Pc(0), new: free..free + 8 }]))
             .expect_err("an instruction after the code"),
-        editor.patch(free, vec![0; 4]).expect_err("nothing there"),
+        editor.patch(free, vec![0; 4]).expect_err("no section"),
         editor.set_metadata(3, MetadataChange::default()).expect_err("three kernels"),
     ];
     let texts: Vec<String> = errors.iter().map(WriteError::to_string).collect();
@@ -303,7 +305,7 @@ fn wrong_requests_are_refused() {
     ]) {
         assert!(text.contains(expected), "{text}");
     }
-    // What was refused has not been done.
+    // Rejected requests have no effect.
     assert_eq!(editor.free_address(), free);
     let mut descriptor = object.kernels()[0].descriptor.clone();
     descriptor.rsrc1.vgprs = 513;
@@ -312,9 +314,9 @@ fn wrong_requests_are_refused() {
     assert!(error.to_string().contains("VGPRs of 513"), "{error}");
 }
 
-/// Keys, their order and their encoding are those of the compiler; only what is asked for changes.
+/// Keys, their order and their encoding stay as written by the compiler.
 #[test]
-fn the_note_is_the_compiler_s_but_for_what_changes() {
+fn note_differs_only_in_changed_values() {
     for (compiled, object) in objects() {
         let written = |change: MetadataChange| {
             let mut editor = Editor::new(&object);
@@ -325,21 +327,21 @@ fn the_note_is_the_compiler_s_but_for_what_changes() {
         };
         let same = written(MetadataChange::default());
         let note = |object: &CodeObject| object.section(".note").map(|note| note.bytes().to_vec());
-        assert!(note(&same) == note(&object), "nothing was to change");
+        assert!(note(&same) == note(&object), "an empty change has an effect");
         if object.metadata().is_none() {
             continue;
         }
         let change = MetadataChange { sgpr_count: Some(70_000), ..MetadataChange::default() };
         let changed = write(&compiled, &written(change));
         let lines = |path: &Path| -> Vec<String> {
-            let text = silent(llvm("llvm-readelf").arg("--notes").arg(path));
+            let text = run_without_warnings(llvm("llvm-readelf").arg("--notes").arg(path));
             text.lines().filter(|line| !line.contains("File:")).map(str::to_owned).collect()
         };
         let (before, after) = (lines(&compiled.path()), lines(&changed));
         assert_eq!(before.len(), after.len());
         let differ = before.iter().zip(&after).filter(|(before, after)| before != after);
         let differ: Vec<&str> = differ.map(|(_, after)| after.trim()).collect();
-        // The size of the note, and a line for each kernel.
+        // The size of the note, and one line per kernel.
         let counts = differ.iter().filter(|line| **line == ".sgpr_count:     70000").count();
         assert_eq!(counts, object.kernels().len(), "{differ:?}");
         assert!(differ.len() <= counts + 1, "{differ:?}");

@@ -1,11 +1,13 @@
-//! DWARF of code that moved, read by LLVM's tools and by ourselves.
+//! DWARF of moved code, read by LLVM's tools and by this crate.
 
 use crate::common::change::{GAP, Moved, change, moved_code, shifted};
-use crate::common::{Compiled, TARGETS, compile, llvm, run, silent, symbolize, write};
+use crate::common::{
+    Compiled, TARGETS, compile, llvm, run, run_without_warnings, symbolize, write,
+};
 use flipwave_codeobj::{CodeObject, Editor, MovedCode};
 use flipwave_isa::Pc;
 
-/// Every target, and every form that clang has debug information in.
+/// Code objects for every target and in every form of clang's debug information.
 fn objects() -> Vec<Compiled> {
     let mut compiled: Vec<Compiled> =
         TARGETS.iter().map(|(target, _)| compile("kernels.cl", target, &["-g"])).collect();
@@ -29,7 +31,7 @@ fn objects() -> Vec<Compiled> {
 }
 
 #[test]
-fn every_new_address_has_the_line_of_the_old_one() {
+fn moved_instructions_keep_their_lines() {
     for compiled in objects() {
         let object = CodeObject::parse(&compiled.bytes).unwrap();
         let changed = change(&object);
@@ -37,14 +39,14 @@ fn every_new_address_has_the_line_of_the_old_one() {
         let (_, moved) = shifted(&object, text.address);
         let old: Vec<u64> = moved.iter().map(|moved| moved.old.0).collect();
         let expected = symbolize(&compiled.path(), &old);
-        assert!(expected.iter().flatten().count() > 50, "lines to follow");
+        assert!(expected.iter().flatten().count() > 50, "too few lines");
         let table = changed.lines().expect("a line table");
         let mut new = Vec::new();
         for (moved, expected) in moved.iter().zip(&expected) {
             for pc in moved.new.clone().step_by(4) {
                 assert_eq!(table.lookup(Pc(pc)).as_ref(), expected.as_ref(), "{pc:#x}");
             }
-            // The inserted code's first instruction, and the last of the old one.
+            // The first and the last word of the new range.
             new.extend([(moved.new.start, expected), (moved.new.end - 4, expected)]);
         }
         let addresses: Vec<u64> = new.iter().map(|(pc, _)| *pc).collect();
@@ -56,18 +58,18 @@ fn every_new_address_has_the_line_of_the_old_one() {
 }
 
 #[test]
-fn llvm_verifies_what_is_written() {
+fn llvm_verifies_updated_debug_information() {
     for compiled in objects() {
         let object = CodeObject::parse(&compiled.bytes).unwrap();
         let path = write(&compiled, &change(&object));
         let text = run(llvm("llvm-dwarfdump").arg("--verify").arg(&path));
-        let complaints = text.lines().filter(|line| line.contains("error:"));
-        assert!(text.contains("No errors.") && complaints.count() == 0, "{text}");
+        let errors = text.lines().filter(|line| line.contains("error:"));
+        assert!(text.contains("No errors.") && errors.count() == 0, "{text}");
     }
 }
 
-/// Names, types, declarations and places of a dump, without the offsets in it.
-fn meaning(dump: &str) -> Vec<String> {
+/// Names, types, declarations and locations in a dump, without offsets and addresses.
+fn without_offsets(dump: &str) -> Vec<String> {
     let kept = ["DW_TAG", "DW_AT_name", "DW_AT_decl_line", "DW_AT_type", "): DW_OP"];
     let mut lines: Vec<String> = dump
         .lines()
@@ -78,21 +80,22 @@ fn meaning(dump: &str) -> Vec<String> {
             words.collect::<Vec<_>>().join(" ")
         })
         .collect();
-    // Base types come first in what is written.
+    // The writer moves base types to the front.
     lines.sort();
     lines
 }
 
 #[test]
-fn entries_are_the_same_in_other_places() {
+fn entries_differ_only_in_addresses() {
     let compiled = compile("kernels.cl", "gfx90a", &["-g", "-O1"]);
     let object = CodeObject::parse(&compiled.bytes).unwrap();
     let changed = change(&object);
     let path = write(&compiled, &changed);
-    let dump =
-        |path: &std::path::Path| silent(llvm("llvm-dwarfdump").arg("--debug-info").arg(path));
+    let dump = |path: &std::path::Path| {
+        run_without_warnings(llvm("llvm-dwarfdump").arg("--debug-info").arg(path))
+    };
     let (before, after) = (dump(&compiled.path()), dump(&path));
-    // Every function covers what its symbol says, no-operations before it included.
+    // Every function covers its symbol's range, including the inserted no-operations.
     let mut functions = 0;
     for entry in after.split("DW_TAG_subprogram").skip(1) {
         let entry_only = entry.split("DW_TAG").next().unwrap_or_default();
@@ -113,34 +116,35 @@ fn entries_are_the_same_in_other_places() {
         assert_eq!((low, high), (symbol.address, symbol.address + symbol.size), "{name}");
         functions += 1;
     }
-    // Four, and the three kernels as functions.
+    // One function, three kernels, and the kernels once more as functions.
     assert_eq!(functions, 7);
-    let frames = silent(llvm("llvm-dwarfdump").arg("--debug-frame").arg(&path));
+    let frames = run_without_warnings(llvm("llvm-dwarfdump").arg("--debug-frame").arg(&path));
     for name in ["saxpy", "reduce", "spill", "twice"] {
         let symbol = changed.symbols().iter().find(|symbol| &*symbol.name == name).expect(name);
         let end = symbol.address + symbol.size;
         let expected = format!("pc={:08x}...{end:08x}", symbol.address);
         assert!(frames.contains(&expected), "{name} at {expected} in\n{frames}");
     }
-    assert!(before.contains("): DW_OP"), "there are location lists");
-    assert_eq!(meaning(&after), meaning(&before));
+    assert!(before.contains("): DW_OP"), "no location lists");
+    assert_eq!(without_offsets(&after), without_offsets(&before));
 }
 
+/// Negative control of the comparison of lines.
 #[test]
-fn lines_that_stay_behind_are_noticed() {
+fn wrong_new_addresses_change_the_lines() {
     let compiled = compile("kernels.cl", "gfx90a", &["-g"]);
     let object = CodeObject::parse(&compiled.bytes).unwrap();
     let mut editor = Editor::new(&object);
     let address = editor.free_address();
     let (bytes, moved) = shifted(&object, address);
     let end = address + bytes.len() as u64;
-    // Every instruction is said to be one function's gap further than it is.
+    // Every instruction is claimed to be one gap after its actual address.
     let wrong = moved.iter().map(|moved| {
         let [start, at_end] = [moved.new.start, moved.new.end].map(|pc| end.min(pc + GAP as u64));
         Moved { old: moved.old, new: start..at_end }
     });
     editor.move_text(address, bytes, moved_code(&wrong.collect::<Vec<_>>())).unwrap();
-    let written = editor.finish().expect("the editor does not check this");
+    let written = editor.finish().expect("the editor does not check the addresses");
     let (old, new) = (object.lines().unwrap(), written.object.lines().unwrap());
     let differ =
         moved.iter().filter(|moved| new.lookup(Pc(moved.new.start)) != old.lookup(moved.old));
@@ -148,7 +152,7 @@ fn lines_that_stay_behind_are_noticed() {
 }
 
 #[test]
-fn debug_information_that_cannot_follow_is_left_out_and_said_to_be() {
+fn invalid_debug_information_is_removed_with_a_reason() {
     let compiled = compile("kernels.cl", "gfx90a", &["-g"]);
     let object = CodeObject::parse(&compiled.bytes).unwrap();
     // The first unit's version, after its length.
@@ -159,16 +163,16 @@ fn debug_information_that_cannot_follow_is_left_out_and_said_to_be() {
     let mut editor = Editor::new(&object);
     let (bytes, moved) = shifted(&object, editor.free_address());
     editor.move_text(editor.free_address(), bytes, moved_code(&moved)).unwrap();
-    let written = editor.finish().expect("the code is as good as before");
+    let written = editor.finish().expect("the code does not depend on debug information");
     let reason = written.debug_lost.expect("a reason");
     assert!(reason.contains("77"), "{reason}");
     assert!(written.object.section(".debug_line").is_none());
     assert!(written.object.lines().unwrap().is_empty());
 }
 
-/// One function moves, an instruction of another is run elsewhere, and all old code is kept.
+/// Moves one function and displaces an instruction of another, while all old code is kept.
 #[test]
-fn kept_code_keeps_its_lines_and_added_code_has_those_of_its_instructions() {
+fn kept_code_keeps_its_lines_and_added_code_has_lines_of_its_instructions() {
     for options in [&["-g"][..], &["-g", "-gdwarf-4"], &["-g", "-ffunction-sections"]] {
         let compiled = compile("kernels.cl", "gfx90a", options);
         let object = CodeObject::parse(&compiled.bytes).unwrap();
@@ -184,16 +188,17 @@ fn kept_code_keeps_its_lines_and_added_code_has_those_of_its_instructions() {
         let mut bytes = object.bytes_at(Pc(reduce), size as usize).expect("code").to_vec();
         let mut moved = MovedCode::default();
         for Moved { old, new } in &all {
-            // The inserted code before the first instruction is not there.
+            // Without the code inserted before the first instruction.
             let length = (new.end - new.start) % GAP as u64;
             if (reduce..reduce + size).contains(&old.0) {
                 let start = address + old.0 - reduce;
-                moved.places.insert(*old, Pc(start));
+                moved.new_addresses.insert(*old, Pc(start));
                 moved.runs.push((start..start + length, *old));
             }
         }
-        // The third instruction of `saxpy`, after the function that moved, in two parts.
-        let displaced = all.iter().filter(|moved| moved.old.0 > saxpy).nth(1).expect("it").old;
+        // The third instruction of `saxpy`, in two runs after the moved function.
+        let mut in_saxpy = all.iter().filter(|moved| moved.old.0 > saxpy);
+        let displaced = in_saxpy.nth(1).expect("an instruction").old;
         let start = address + size;
         moved.runs.extend([(start..start + 8, displaced), (start + 16..start + 24, displaced)]);
         bytes.extend([0; 24]);
@@ -216,7 +221,7 @@ fn kept_code_keeps_its_lines_and_added_code_has_those_of_its_instructions() {
                 assert_eq!(new.lookup(Pc(pc)), old.lookup(*instruction), "{pc:#x}");
             }
         }
-        assert_eq!(new.lookup(Pc(start + 8)), None, "it belongs to no instruction");
+        assert_eq!(new.lookup(Pc(start + 8)), None, "the gap belongs to no instruction");
         let path = write(&compiled, &changed);
         let addresses: Vec<u64> = runs.iter().map(|(run, _)| run.start).collect();
         let instructions: Vec<u64> = runs.iter().map(|(_, instruction)| instruction.0).collect();

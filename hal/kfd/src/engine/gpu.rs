@@ -107,7 +107,7 @@ impl Gpu {
             let end = self.device.allocation_around(Address(pc))?.end.0;
             let mut bytes = vec![0; usize::try_from(end.checked_sub(loaded.bias)?).ok()?];
             self.device.read(Address(loaded.bias), &mut bytes).ok()?;
-            let segments = CodeObject::of_memory(bytes).ok()?;
+            let segments = CodeObject::from_memory(bytes).ok()?;
             let is_inside = pc - loaded.bias < segments.span().end;
             is_inside.then_some(segments)
         })

@@ -129,7 +129,7 @@ unsafe extern "C" fn queue_destroy(queue: *mut hsa_queue_t) -> hsa_status_t {
 
 /// Remembers what a reader reads.
 fn remember(tools: &Tools, reader: *const hsa_code_object_reader_t, bytes: Vec<u8>) {
-    if let Ok(object) = CodeObject::of(bytes) {
+    if let Ok(object) = CodeObject::from_bytes(bytes) {
         // SAFETY: the runtime has put a reader there.
         let reader = unsafe { *reader };
         tools.registry().readers.insert(reader, Arc::new(object));

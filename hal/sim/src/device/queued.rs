@@ -79,7 +79,7 @@ impl EmbeddedGpu {
         let mut bytes = vec![0; code.end.0.saturating_sub(code.start.0) as usize];
         self.space.read(code.start, &mut bytes)?;
         let module = Module::bare(code.start.0..code.end.0);
-        let bytes = FileBytes::whole(bytes);
+        let bytes = FileBytes::from_vec(bytes);
         self.add_module(module, code.start, Pc(code.start.0), bytes)
     }
 
@@ -96,7 +96,7 @@ impl EmbeddedGpu {
             let isa = Isa::with_wave_size(&self.target, *size)
                 .map_err(|error| DeviceError::Load(error.to_string()))?;
             programs[index] =
-                Arc::new(Program::new(isa, self.level, 0, 0, FileBytes::whole(Vec::new())));
+                Arc::new(Program::new(isa, self.level, 0, 0, FileBytes::from_vec(Vec::new())));
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use super::Question;
 use super::finding::{CheckRule, Finding};
 use super::originals::{Seam, SeamOrigin};
 use super::seam::{Content, PreloadedArguments, SymbolicState};
-use flipwave_codeobj::{Initial, InitialValue, Kernel};
+use flipwave_codeobj::{InitialSgprs, InitialValue, Kernel};
 use flipwave_isa::{Register, Sgpr, Vgpr};
 use std::collections::BTreeSet;
 
@@ -62,7 +62,7 @@ pub fn initialize(question: &Question<'_>, kernel: usize, state: &mut SymbolicSt
             state.set_scalar(sgpr(initial, word), content);
         }
     }
-    let find = |of: &[Initial], value| of.iter().find(|own| own.value == value).copied();
+    let find = |of: &[InitialSgprs], value| of.iter().find(|own| own.value == value).copied();
     let loaded = find(&before, InitialValue::Arguments);
     if let Some((arguments, pointer)) = loaded.zip(find(&now, InitialValue::KernargPointer)) {
         state.arguments = Some(PreloadedArguments {
@@ -75,6 +75,6 @@ pub fn initialize(question: &Question<'_>, kernel: usize, state: &mut SymbolicSt
 }
 
 /// A register of an initial value.
-fn sgpr(own: &Initial, word: u8) -> Register {
+fn sgpr(own: &InitialSgprs, word: u8) -> Register {
     Register::Sgpr(Sgpr(own.first.0.saturating_add(word)))
 }

@@ -20,12 +20,12 @@ impl Survey<'_> {
             known.into_iter().map(|(index, at)| (&self.object.kernels()[index], at))
         };
         let own = kernels().find_map(|(kernel, at)| {
-            let offset = kernel.descriptor.shared_vgprs_from()?;
+            let offset = kernel.descriptor.acc_vgpr_base()?;
             self.first_shared(at, offset).map(|_| (kernel, offset))
         });
         let Some((overlapping, offset)) = own else { return Ok(None) };
         for (kernel, at) in kernels() {
-            let is_other = kernel.descriptor.shared_vgprs_from() != Some(offset);
+            let is_other = kernel.descriptor.acc_vgpr_base() != Some(offset);
             if is_other && let Some(pc) = self.first_shared(at, offset) {
                 return Err(FlowError::SharedVgprs {
                     first: overlapping.name.to_string(),

@@ -279,8 +279,7 @@ impl<'a> Survey<'a> {
     /// Whether VGPRs of any kernel can be AccVGPRs as well.
     fn may_share_vgprs(&self) -> bool {
         let kernels = self.functions.iter().filter_map(|own| own.extent.kernel);
-        let mut offsets =
-            kernels.map(|own| self.object.kernels()[own].descriptor.shared_vgprs_from());
+        let mut offsets = kernels.map(|own| self.object.kernels()[own].descriptor.acc_vgpr_base());
         offsets.any(|own| own.is_some())
     }
 

@@ -286,9 +286,9 @@ impl CodeLayout {
         let relaid = self.relaid.iter().flat_map(|range| range.iter());
         let places = relaid.filter_map(|at| Some((self.old[at], self.new_of(self.old[at])?)));
         let entries = self.functions.iter().map(|(old, new)| (*old, *new));
-        let places = places.chain(entries.filter(|(old, new)| old != new)).collect();
+        let new_addresses = places.chain(entries.filter(|(old, new)| old != new)).collect();
         let runs = self.spans.iter().map(|(run, at)| (run.clone(), self.old[*at]));
-        MovedCode { places, runs: runs.collect() }
+        MovedCode { new_addresses, runs: runs.collect() }
     }
 
     /// Whether functions stay where they are, so that the old text must, too.

@@ -22,7 +22,7 @@ impl Allocation {
             AccVgprs::None => (vgprs, 0),
             AccVgprs::Separate => (vgprs, vgprs),
             AccVgprs::Unified => {
-                let offset = kernel.descriptor.shared_vgprs_from().unwrap_or(vgprs);
+                let offset = kernel.descriptor.acc_vgpr_base().unwrap_or(vgprs);
                 (offset, vgprs - offset)
             }
         };

@@ -7,7 +7,7 @@ use crate::hook::{Assembler, EntryValue, HookError};
 use crate::layout::{InsertedCode, Piece, Reference};
 use crate::registers::Move;
 use crate::site::{HomeWord, Homes, dialect};
-use flipwave_codeobj::{Descriptor, Initial, InitialValue, KernargPreload};
+use flipwave_codeobj::{Descriptor, InitialSgprs, InitialValue, KernargPreload};
 use flipwave_isa::{FlatScratch, Register, RegisterRange, RegisterSet, Sgpr, Target, Vgpr};
 use std::collections::BTreeSet;
 
@@ -129,7 +129,7 @@ pub fn enabled(
 
 /// User SGPRs that the values of a descriptor take, however many there are.
 fn user_sgprs(descriptor: &Descriptor, target: &Target) -> u8 {
-    let is_user = |own: &&Initial| own.value < InitialValue::Arguments;
+    let is_user = |own: &&InitialSgprs| own.value < InitialValue::Arguments;
     let initial = descriptor.initial_sgprs(target);
     initial.iter().filter(is_user).map(|own| own.words).sum()
 }
@@ -257,7 +257,7 @@ pub fn prologue(
 fn changed(old: &Descriptor, new: &Descriptor, target: &Target, used: RegisterSet) -> RegisterSet {
     let inputs = |descriptor: &Descriptor| -> RegisterSet {
         let initial = descriptor.initial_sgprs(target).into_iter();
-        let first = |own: &Initial| Register::Sgpr(own.first);
+        let first = |own: &InitialSgprs| Register::Sgpr(own.first);
         initial.map(|own| RegisterRange::new(first(&own), own.words)).collect()
     };
     let sgprs = used.intersection(RegisterSet::SGPRS);
@@ -320,7 +320,7 @@ struct WaveNumber<'a> {
     target: &'a Target,
     new: &'a Descriptor,
     old: &'a Descriptor,
-    now: &'a [Initial],
+    now: &'a [InitialSgprs],
 }
 
 impl WaveNumber<'_> {

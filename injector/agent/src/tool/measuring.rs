@@ -221,7 +221,7 @@ impl<T: Tool + Send + Sync> Interceptor for Measuring<T> {
             return None;
         }
         // Kernels are looked at one by one, when they are dispatched, where that may be.
-        if object.can_be_reduced() {
+        if object.can_extract_kernels() {
             return None;
         }
         match self.instrument(object) {
@@ -237,7 +237,7 @@ impl<T: Tool + Send + Sync> Interceptor for Measuring<T> {
     }
 
     fn beside(&self, id: CodeId, object: &CodeObject, kernel: &Arc<str>) -> Option<CodeObject> {
-        if !self.wants(kernel) || !object.can_be_reduced() {
+        if !self.wants(kernel) || !object.can_extract_kernels() {
             return None;
         }
         match self.instrument_kernel(object, kernel) {

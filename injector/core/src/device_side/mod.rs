@@ -177,7 +177,7 @@ impl<'a> HookInjector<'a> {
         let object = self.workload.device.code_object(module)?;
         let is_large = object.text().map(|own| own.size).sum::<u64>() > BRANCH_REACH;
         let kernel = || object.kernels().iter().position(|own| *own.name == *dispatch.kernel);
-        (is_large && dispatch.module == module && object.can_be_reduced()).then(kernel)?
+        (is_large && dispatch.module == module && object.can_extract_kernels()).then(kernel)?
     }
 
     /// How many waves a site's hooks keep count of.

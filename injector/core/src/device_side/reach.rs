@@ -63,7 +63,7 @@ pub fn unreached_by_hooks(
 fn single_kernel(object: &CodeObject, kernel: &str) -> Result<Option<CodeObject>, RewriteError> {
     let is_large = object.text().map(|own| own.size).sum::<u64>() > BRANCH_REACH;
     let index = object.kernels().iter().position(|own| *own.name == *kernel);
-    match index.filter(|_| is_large && object.can_be_reduced()) {
+    match index.filter(|_| is_large && object.can_extract_kernels()) {
         Some(index) => alone(object, index),
         None => Ok(None),
     }

@@ -1,4 +1,4 @@
-//! The way back: a decoded descriptor as 64 bytes.
+//! Encoding of kernel descriptors.
 
 use super::{
     ACCUM_GRANULE, CodeProperties, DESCRIPTOR_SIZE, Descriptor, KernargPreload, Rsrc1, Rsrc2,
@@ -6,7 +6,7 @@ use super::{
 };
 use flipwave_isa::Generation;
 
-/// A value that its field of the descriptor cannot hold.
+/// The error of a value that does not fit its descriptor field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("kernel descriptor: {field} of {value}; {generation:?} holds at most {limit}")]
 pub struct FieldError {
@@ -16,17 +16,17 @@ pub struct FieldError {
     pub value: u32,
     /// The largest value, in the same unit.
     pub limit: u32,
-    /// The generation that the descriptor is for.
+    /// The descriptor's generation.
     pub generation: Generation,
 }
 
 impl Descriptor {
-    /// The descriptor's 64 bytes: the inverse of [`Descriptor::decode`]. Counts of registers are
-    /// rounded up to what can be allocated. Bits that no field means are those of `original`;
-    /// fields that the generation does not have are ignored.
+    /// Encodes the descriptor: the inverse of [`Descriptor::decode`]. Rounds register counts up to
+    /// allocation granules. Takes bits outside the decoded fields from `original`, and ignores fields
+    /// that the generation does not have.
     ///
     /// # Errors
-    /// A value that its field cannot hold.
+    /// [`FieldError`] if a value does not fit its field.
     pub fn encode(
         &self,
         original: &[u8; DESCRIPTOR_SIZE],
@@ -40,8 +40,8 @@ impl Descriptor {
         put(&mut bytes, 16, self.entry.0.wrapping_sub(self.address).to_le_bytes());
         let rsrc3 = self.rsrc3.encode(bits(word(original, 44)))?;
         put(&mut bytes, 44, rsrc3.to_le_bytes());
-        let wave32 = self.properties.wavefront_size_32;
-        let rsrc1 = self.rsrc1.encode(bits(word(original, 48)), wave32)?;
+        let wavefront_size = self.properties.wavefront_size();
+        let rsrc1 = self.rsrc1.encode(bits(word(original, 48)), wavefront_size)?;
         put(&mut bytes, 48, rsrc1.to_le_bytes());
         put(&mut bytes, 52, self.rsrc2.encode(bits(word(original, 52)))?.to_le_bytes());
         let properties = self.properties.encode(bits(half(original, 56).into()));
@@ -57,13 +57,13 @@ impl Descriptor {
 }
 
 impl Rsrc1 {
-    fn encode(&self, mut bits: Bits, wave32: bool) -> Result<u32, FieldError> {
+    fn encode(&self, mut bits: Bits, wavefront_size: u8) -> Result<u32, FieldError> {
         let generation = bits.generation;
         let gfx10 = generation >= Generation::Gfx10;
         let gfx12 = generation >= Generation::Gfx12;
-        bits.set_granules("VGPRs", 0, 6, self.vgprs, vgpr_granule(generation, wave32))?;
+        bits.set_granules("VGPRs", 0, 6, self.vgprs, vgpr_granule(generation, wavefront_size))?;
         match sgpr_granule(generation) {
-            // The lowest bit says nothing to hardware that counts in sixteens.
+            // Hardware with a granule of 16 ignores the lowest bit.
             Some(16) => bits.set_granules("SGPRs", 7, 3, self.sgprs, 16)?,
             Some(granule) => bits.set_granules("SGPRs", 6, 4, self.sgprs, granule)?,
             None => {}
@@ -121,7 +121,7 @@ impl Rsrc2 {
 }
 
 impl Rsrc3 {
-    /// Leaves the bits alone where the variant is another generation's.
+    /// Leaves the bits unchanged if the variant does not match the generation.
     fn encode(&self, mut bits: Bits) -> Result<u32, FieldError> {
         let gfx11 = bits.generation >= Generation::Gfx11;
         match (*self, bits.generation) {
@@ -164,7 +164,7 @@ impl Rsrc3 {
             ) => {
                 bits.set("instruction prefetch", 4, 8, instruction_prefetch.into())?;
                 bits.flag(13, group_launch_guarantee);
-                bits.set("named barriers, in fours", 14, 3, named_barriers.into())?;
+                bits.set("named barriers / 4", 14, 3, named_barriers.into())?;
             }
             _ => {}
         }
@@ -187,7 +187,7 @@ impl CodeProperties {
     }
 }
 
-/// A word whose fields are set one by one.
+/// A word under construction, field by field.
 #[derive(Clone, Copy)]
 struct Bits {
     bits: u32,
@@ -195,7 +195,7 @@ struct Bits {
 }
 
 impl Bits {
-    /// Sets `width` bits from `position` on.
+    /// Sets the field of `width` bits at bit `position`.
     fn set(
         &mut self,
         field: &'static str,
@@ -211,7 +211,7 @@ impl Bits {
         Ok(())
     }
 
-    /// Sets a field that counts granules, less one.
+    /// Sets a field that encodes a count in granules, minus one.
     fn set_granules(
         &mut self,
         field: &'static str,
@@ -231,9 +231,9 @@ impl Bits {
     }
 }
 
-/// The offsets are constants inside the descriptor.
+/// Writes a field. All callers pass constant offsets inside the descriptor.
 fn put<const N: usize>(bytes: &mut [u8; DESCRIPTOR_SIZE], offset: usize, value: [u8; N]) {
-    if let Some(place) = bytes.get_mut(offset..offset + N) {
-        place.copy_from_slice(&value);
+    if let Some(field) = bytes.get_mut(offset..offset + N) {
+        field.copy_from_slice(&value);
     }
 }

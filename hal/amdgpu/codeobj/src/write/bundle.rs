@@ -1,16 +1,16 @@
-//! Files that hold several code objects, with some of them replaced.
+//! Replacement of code objects in offload bundles.
 
 use super::{PAGE, WriteError};
 use crate::BundleEntry;
 use crate::bundle::{BUNDLE_MAGIC, RawEntry, each_bundle, entries, is_bundle};
 
-/// The file with each code object that `replace` has another one for replaced by it. Takes what
-/// [`entries`] takes but programs for the host; `replace` is asked in the order of [`entries`].
-/// Compressed bundles come back uncompressed.
+/// Returns the file with each code object replaced by the result of `replace`; `None` keeps the code
+/// object. `replace` is called in the order of [`entries`]. Accepts the same files as [`entries`],
+/// except host programs. Compressed bundles become uncompressed.
 ///
 /// # Errors
-/// A file that cannot be read, or a program for the host: the loader finds its code objects by
-/// their places, and what grows has no room there.
+/// [`WriteError`] if the file is invalid or a host program, whose code objects have fixed offsets and
+/// no room to grow.
 pub fn replace_code_objects(
     file: &[u8],
     mut replace: impl FnMut(&BundleEntry) -> Option<Vec<u8>>,
@@ -21,7 +21,7 @@ pub fn replace_code_objects(
             [entry] if entry.bytes == file => Ok(replace(entry).unwrap_or_else(|| file.to_vec())),
             _ => Err(WriteError::unsupported(
                 "a program for the host",
-                "a code object or an offload bundle, as `clang-offload-bundler` makes it",
+                "a code object or an offload bundle, as written by `clang-offload-bundler`",
             )),
         };
     }
@@ -29,10 +29,7 @@ pub fn replace_code_objects(
     let mut new = Vec::new();
     each_bundle(file, 0, |bundle| {
         let contents = bundle.iter().map(|entry| {
-            let replaced = match entry.is_host() {
-                true => None,
-                false => old.next().and_then(&mut replace),
-            };
+            let replaced = if entry.is_host() { None } else { old.next().and_then(&mut replace) };
             replaced.unwrap_or_else(|| entry.contents.to_vec())
         });
         let contents: Vec<Vec<u8>> = contents.collect();
@@ -42,7 +39,7 @@ pub fn replace_code_objects(
 }
 
 /// Appends a bundle: its magic, the number of entries, each entry's offset, size and id, and the
-/// contents on pages of their own.
+/// page-aligned contents.
 fn append(file: &mut Vec<u8>, entries: &[RawEntry<'_>], contents: &[Vec<u8>]) {
     file.resize(file.len().next_multiple_of(PAGE as usize), 0);
     let ids: usize = entries.iter().map(|entry| 24 + entry.id.len()).sum();

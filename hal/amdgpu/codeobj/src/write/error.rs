@@ -1,57 +1,59 @@
-//! What can be wrong with a change of a code object.
+//! Errors of editing code objects.
 
 use crate::{CodeObjectError, FieldError};
 
-/// Why a changed code object cannot be written. Addresses are ELF virtual addresses.
+/// Errors returned when editing a code object. Addresses are ELF virtual addresses.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// The file has a structure that would be lost or damaged.
-    #[error("the code object cannot be written again: {what}; expected {expected}")]
+    /// The code object has a structure that editing would lose or damage, or the combination of
+    /// changes is not supported.
+    #[error("cannot edit the code object: {what}; expected {expected}")]
     Unsupported {
-        /// The structure.
+        /// The unsupported structure.
         what: String,
-        /// What can be written.
+        /// The supported structure.
         expected: &'static str,
     },
-    /// New contents that do not fit where they are asked to go.
-    #[error("{what} at address {address:#x}: expected {expected}")]
+    /// New contents do not fit at the requested address.
+    #[error("cannot place {what} at address {address:#x}; expected {expected}")]
     Place {
         /// The contents.
         what: &'static str,
-        /// Where they should go.
+        /// The requested address.
         address: u64,
-        /// What is possible.
+        /// The requirement that the request does not meet.
         expected: String,
     },
-    /// Something refers to code that moved, and nobody says where it is now.
+    /// A reference to replaced code has no new address.
     #[error(
-        "{what} refers to address {address:#x} of the code that moved; expected an instruction"
+        "{what} refers to address {address:#x} of the moved code; expected the address of an \
+         instruction"
     )]
     NotMoved {
-        /// What refers to it.
+        /// The referring structure.
         what: String,
         /// The old address.
         address: u64,
     },
-    /// A kernel that the code object does not have.
-    #[error("kernel number {kernel}; the code object has {count}")]
+    /// The kernel index is out of range.
+    #[error("kernel number {kernel} does not exist; the code object has {count} kernels")]
     UnknownKernel {
         /// Index into [`crate::CodeObject::kernels`].
         kernel: usize,
         /// Number of kernels.
         count: usize,
     },
-    /// A descriptor's field that cannot hold its value.
+    /// A value does not fit its descriptor field.
     #[error("kernel `{kernel}`: {reason}")]
     Descriptor {
         /// The kernel.
         kernel: String,
-        /// Which field.
+        /// The field's error.
         reason: FieldError,
     },
-    /// The metadata note cannot be changed, or the result is no code object.
-    #[error("the changed code object: {0}")]
+    /// The metadata note cannot be changed, or the result is not a valid code object.
+    #[error("invalid edited code object: {0}")]
     Result(#[from] CodeObjectError),
 }
 
@@ -63,6 +65,6 @@ impl WriteError {
 
 impl From<object::build::Error> for WriteError {
     fn from(reason: object::build::Error) -> WriteError {
-        WriteError::unsupported(reason.to_string(), "the structure that lld gives code objects")
+        WriteError::unsupported(reason.to_string(), "a code object as linked by lld")
     }
 }

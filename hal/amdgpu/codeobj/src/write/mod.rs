@@ -1,18 +1,19 @@
-//! Changed code objects: new code, new data, other descriptors and metadata, in an ELF file that
-//! a loader accepts.
+//! Editing of code objects: moves code, adds code and data, and changes descriptors and metadata.
+//! The result is an ELF file that loaders accept.
 //!
-//! What is not changed keeps its address. New code and data go after everything; so do the note
-//! and the tables of dynamic symbols, which may have grown. Offsets in the file are all new.
+//! Unchanged contents keep their addresses. New code and data are placed after all existing
+//! addresses, as are the metadata note and the dynamic symbol tables, which may have grown. All file
+//! offsets are assigned again.
 
 mod bundle;
 mod code;
 mod debug;
 mod error;
+mod extract;
+mod from_memory;
 mod layout;
-mod loaded;
 mod moved;
 mod note;
-mod reduced;
 mod symbols;
 
 pub use bundle::replace_code_objects;
@@ -23,7 +24,7 @@ pub use note::MetadataChange;
 use crate::{CodeObject, Descriptor};
 use flipwave_isa::Pc;
 use layout::NewSegment;
-use moved::CodeMap;
+use moved::{CodeMap, OldCode};
 use object::build::elf::{Builder, SectionData, SectionId};
 use object::elf;
 use std::collections::BTreeMap;
@@ -35,40 +36,40 @@ const PAGE: u64 = 4096;
 /// A symbol of new data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataSymbol {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Where it lies, in bytes from the start of the new data.
+    /// Offset from the start of the new data, in bytes.
     pub offset: u64,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub size: u64,
 }
 
-/// A changed code object.
+/// The result of editing a code object.
 #[derive(Clone, Debug)]
 pub struct Written {
-    /// The code object.
+    /// The changed code object.
     pub object: CodeObject,
-    /// Why its debug information is gone, if it could not follow the code that moved.
+    /// If the debug information could not be updated for moved code and was removed, the reason.
     pub debug_lost: Option<String>,
 }
 
-/// Changes to a code object. Nothing is done before [`Editor::finish`].
+/// A builder of changes to a code object, applied by [`Editor::finish`].
 #[derive(Clone, Debug)]
 pub struct Editor<'a> {
     object: &'a CodeObject,
-    /// After everything that has an address.
+    /// First address after all segments, old and new.
     end: u64,
-    added: Vec<Added>,
+    new_segments: Vec<NewContents>,
     patches: Vec<(u64, Vec<u8>)>,
     moved: CodeMap,
     descriptors: BTreeMap<usize, Descriptor>,
     metadata: BTreeMap<usize, MetadataChange>,
 }
 
-/// A new segment.
+/// The contents of a new segment.
 #[derive(Clone, Debug)]
-struct Added {
-    what: What,
+struct NewContents {
+    kind: NewKind,
     address: u64,
     bytes: Vec<u8>,
     zero_size: u64,
@@ -76,30 +77,30 @@ struct Added {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
+enum NewKind {
     Data,
-    /// In place of the old `.text`.
+    /// Code that replaces the old `.text`.
     MovedText,
-    /// Besides the old `.text`.
-    FurtherText,
+    /// Code in addition to the old `.text`.
+    AddedText,
 }
 
-impl What {
+impl NewKind {
     fn name(self) -> &'static str {
         match self {
-            What::Data => "new data",
-            What::MovedText | What::FurtherText => "new code",
+            NewKind::Data => "new data",
+            NewKind::MovedText | NewKind::AddedText => "new code",
         }
     }
 }
 
 impl<'a> Editor<'a> {
-    /// No changes yet.
+    /// Creates an editor without changes.
     pub fn new(object: &'a CodeObject) -> Editor<'a> {
         Editor {
             object,
             end: object.segments().last().map_or(0, |segment| segment.end()),
-            added: Vec::new(),
+            new_segments: Vec::new(),
             patches: Vec::new(),
             moved: CodeMap::default(),
             descriptors: BTreeMap::new(),
@@ -107,19 +108,18 @@ impl<'a> Editor<'a> {
         }
     }
 
-    /// The first page after everything there is so far: where new code may go. An ELF virtual
-    /// address.
+    /// ELF virtual address of the first page after all segments, old and new: the lowest address for
+    /// new code.
     pub fn free_address(&self) -> u64 {
         self.end.checked_next_multiple_of(PAGE).unwrap_or(u64::MAX)
     }
 
-    /// Adds memory that the code may read and write: `bytes`, and `zero_size` bytes of zeros
-    /// after them. The symbols are visible to a runtime. Gives the ELF virtual address of the
-    /// first byte.
+    /// Adds readable and writable memory: `bytes` followed by `zero_size` zero bytes. The symbols are
+    /// visible to the runtime. Returns the ELF virtual address of the first byte.
     ///
     /// # Errors
-    /// [`WriteError::Place`] if the alignment is no power of two, if a symbol lies outside, or if
-    /// there is no room.
+    /// [`WriteError::Place`] if the alignment is not a power of two, a symbol lies outside the data,
+    /// or the address space is exhausted.
     pub fn add_data(
         &mut self,
         bytes: Vec<u8>,
@@ -127,13 +127,13 @@ impl<'a> Editor<'a> {
         alignment: u64,
         symbols: Vec<DataSymbol>,
     ) -> Result<u64, WriteError> {
-        let place = |expected: String| WriteError::Place {
-            what: What::Data.name(),
+        let misplaced = |expected: String| WriteError::Place {
+            what: NewKind::Data.name(),
             address: self.free_address(),
             expected,
         };
         if !alignment.is_power_of_two() {
-            return Err(place(format!("a power of two as alignment, not {alignment}")));
+            return Err(misplaced(format!("a power of two as alignment, not {alignment}")));
         }
         let size = (bytes.len() as u64).saturating_add(zero_size);
         let inside = |symbol: &DataSymbol| {
@@ -141,25 +141,25 @@ impl<'a> Editor<'a> {
         };
         if let Some(symbol) = symbols.iter().find(|symbol| !inside(symbol)) {
             let name = &symbol.name;
-            return Err(place(format!("symbol `{name}` inside the {size:#x} bytes of data")));
+            return Err(misplaced(format!("symbol `{name}` inside the {size:#x} bytes of data")));
         }
         let address = self
             .end
             .checked_next_multiple_of(alignment.max(PAGE))
-            .ok_or_else(|| place("room in the address space".to_owned()))?;
-        self.add(Added { what: What::Data, address, bytes, zero_size, symbols })?;
+            .ok_or_else(|| misplaced("room in the address space".to_owned()))?;
+        self.add(NewContents { kind: NewKind::Data, address, bytes, zero_size, symbols })?;
         Ok(address)
     }
 
-    /// Replaces the section `.text`, the only one with code, by `bytes` at `address`.
+    /// Replaces the only code section, `.text`, with `bytes` at `address`.
     ///
-    /// Symbols, descriptors, relocations and DWARF follow `moved`, which has all instructions;
-    /// places in the code and data that depend on distances are the caller's care.
+    /// Symbols, descriptors, relocations and DWARF are updated according to `moved`, which lists all
+    /// instructions. The caller updates PC-relative offsets in code and data.
     ///
     /// # Errors
-    /// [`WriteError::Place`] if the address is not the start of a page after everything else, or
-    /// a run is outside; [`WriteError::Unsupported`] if code has been put somewhere already, or
-    /// there are several sections with code.
+    /// [`WriteError::Place`] if the address is not page-aligned, not after all segments, or if a run
+    /// lies outside the new code; [`WriteError::Unsupported`] if code was moved or added before, or if
+    /// the code object does not have exactly one code section.
     pub fn move_text(
         &mut self,
         address: u64,
@@ -168,30 +168,30 @@ impl<'a> Editor<'a> {
     ) -> Result<(), WriteError> {
         let sections = self.object.text().count();
         if sections != 1 {
-            let what = format!("{sections} sections with code");
-            return Err(WriteError::unsupported(what, "one, to move it"));
+            let what = format!("{sections} code sections");
+            return Err(WriteError::unsupported(what, "exactly one, to move it"));
         }
-        self.add_code(What::MovedText, address, bytes, moved)
+        self.add_code(NewKind::MovedText, address, bytes, moved)
     }
 
-    /// Adds code; the old code stays where it is. What refers to instructions in `moved` follows.
+    /// Adds code and keeps the old code. References to instructions in `moved` are updated.
     ///
     /// # Errors
-    /// [`WriteError::Place`] if the address is not the start of a page after everything else, or
-    /// a run is outside; [`WriteError::Unsupported`] if code has been put somewhere already.
+    /// [`WriteError::Place`] if the address is not page-aligned, not after all segments, or if a run
+    /// lies outside the new code; [`WriteError::Unsupported`] if code was moved or added before.
     pub fn add_text(
         &mut self,
         address: u64,
         bytes: Vec<u8>,
         moved: MovedCode,
     ) -> Result<(), WriteError> {
-        self.add_code(What::FurtherText, address, bytes, moved)
+        self.add_code(NewKind::AddedText, address, bytes, moved)
     }
 
-    /// Writes over contents of the file that are loaded at an address: code or data that stays.
+    /// Overwrites loaded code or data at an address.
     ///
     /// # Errors
-    /// [`WriteError::Place`] if one section does not hold all of them.
+    /// [`WriteError::Place`] if no single section contains the whole range.
     pub fn patch(&mut self, address: u64, bytes: Vec<u8>) -> Result<(), WriteError> {
         let length = bytes.len() as u64;
         let holds = |section: &&crate::Section| {
@@ -203,14 +203,14 @@ impl<'a> Editor<'a> {
             return Err(WriteError::Place {
                 what: "a patch",
                 address,
-                expected: format!("{length:#x} bytes of a section that is loaded"),
+                expected: format!("{length:#x} bytes of a loaded section"),
             });
         }
         self.patches.push((address, bytes));
         Ok(())
     }
 
-    /// Gives a kernel another descriptor. An entry in code that moves is followed.
+    /// Replaces a kernel's descriptor. If the entry's code moves, the entry is updated.
     ///
     /// # Errors
     /// [`WriteError::UnknownKernel`].
@@ -224,8 +224,7 @@ impl<'a> Editor<'a> {
         Ok(())
     }
 
-    /// Changes what the metadata note says of a kernel. A kernel that the note does not mention
-    /// stays without.
+    /// Changes a kernel's entry in the metadata note. Has no effect on a kernel without an entry.
     ///
     /// # Errors
     /// [`WriteError::UnknownKernel`].
@@ -239,10 +238,10 @@ impl<'a> Editor<'a> {
         Ok(())
     }
 
-    /// The changed code object.
+    /// Applies the changes and returns the changed code object.
     ///
     /// # Errors
-    /// [`WriteError`]; the code object edited is untouched.
+    /// [`WriteError`] if a change cannot be applied or the file has unsupported structures.
     pub fn finish(self) -> Result<Written, WriteError> {
         let mut builder = Builder::read64(self.object.bytes())?;
         layout::check(&builder, self.object)?;
@@ -251,63 +250,68 @@ impl<'a> Editor<'a> {
         }
         self.rewrite_notes(&mut builder)?;
         let segments = self
-            .added
+            .new_segments
             .iter()
-            .map(|added| add_sections(&mut builder, added))
+            .map(|contents| add_sections(&mut builder, contents))
             .collect::<Result<Vec<_>, _>>()?;
         let mut debug_lost = None;
-        if self.has_code() {
-            code::follow(&mut builder, &self.moved, self.object)?;
-            debug_lost = debug::follow(&mut builder, self.object, &self.moved);
+        if self.has_new_code() {
+            code::update_references(&mut builder, &self.moved, self.object)?;
+            debug_lost = debug::update(&mut builder, self.object, &self.moved);
         }
         self.write_descriptors(&mut builder)?;
         symbols::size_hash_tables(&mut builder);
         layout::place(&mut builder, segments, self.free_address())?;
         let mut bytes = Vec::new();
         builder.write(&mut bytes)?;
-        Ok(Written { object: CodeObject::of(bytes)?, debug_lost })
+        Ok(Written { object: CodeObject::from_bytes(bytes)?, debug_lost })
     }
 
     fn add_code(
         &mut self,
-        what: What,
+        kind: NewKind,
         address: u64,
         bytes: Vec<u8>,
         moved: MovedCode,
     ) -> Result<(), WriteError> {
-        if self.has_code() {
-            return Err(WriteError::unsupported("new code twice", "all new code at once"));
+        if self.has_new_code() {
+            return Err(WriteError::unsupported(
+                "code is moved or added twice",
+                "all code at once",
+            ));
         }
-        let place = |address, expected| WriteError::Place { what: what.name(), address, expected };
+        let misplaced =
+            |address, expected| WriteError::Place { what: kind.name(), address, expected };
         if address < self.end || !address.is_multiple_of(PAGE) {
             let expected = format!("the start of a page, {:#x} or later", self.free_address());
-            return Err(place(address, expected));
+            return Err(misplaced(address, expected));
         }
         let text = address..address.saturating_add(bytes.len() as u64);
         let is_inside = |new: &Range<u64>| text.start <= new.start && new.end <= text.end;
         if let Some((run, _)) = moved.runs.iter().find(|(run, _)| !is_inside(run)) {
             let expected = format!("a run inside {:#x} to {:#x}", text.start, text.end);
-            return Err(place(run.start, expected));
+            return Err(misplaced(run.start, expected));
         }
-        self.add(Added { what, address, bytes, zero_size: 0, symbols: Vec::new() })?;
-        self.moved = CodeMap::new(moved, what == What::FurtherText);
+        self.add(NewContents { kind, address, bytes, zero_size: 0, symbols: Vec::new() })?;
+        let old_code = if kind == NewKind::AddedText { OldCode::Kept } else { OldCode::Replaced };
+        self.moved = CodeMap::new(moved, old_code);
         Ok(())
     }
 
-    fn has_code(&self) -> bool {
-        self.added.iter().any(|added| added.what != What::Data)
+    fn has_new_code(&self) -> bool {
+        self.new_segments.iter().any(|contents| contents.kind != NewKind::Data)
     }
 
-    fn add(&mut self, added: Added) -> Result<(), WriteError> {
-        let size = (added.bytes.len() as u64).checked_add(added.zero_size);
-        self.end = size.and_then(|size| added.address.checked_add(size)).ok_or_else(|| {
+    fn add(&mut self, contents: NewContents) -> Result<(), WriteError> {
+        let size = (contents.bytes.len() as u64).checked_add(contents.zero_size);
+        self.end = size.and_then(|size| contents.address.checked_add(size)).ok_or_else(|| {
             WriteError::Place {
-                what: added.what.name(),
-                address: added.address,
+                what: contents.kind.name(),
+                address: contents.address,
                 expected: "an end inside the address space".to_owned(),
             }
         })?;
-        self.added.push(added);
+        self.new_segments.push(contents);
         Ok(())
     }
 
@@ -335,17 +339,17 @@ impl<'a> Editor<'a> {
 
     fn write_descriptors(&self, builder: &mut Builder<'_>) -> Result<(), WriteError> {
         let generation = self.object.target().generation();
-        let is_gone = self.has_code() && !self.moved.keeps_old();
-        let old = self.object.text().next().filter(|_| is_gone);
+        let is_replaced = self.has_new_code() && !self.moved.keeps_old_code();
+        let replaced_text = self.object.text().next().filter(|_| is_replaced);
         for (index, kernel) in self.object.kernels().iter().enumerate() {
             let mut descriptor = self.descriptors.get(&index).unwrap_or(&kernel.descriptor).clone();
             let entry = descriptor.entry.0;
-            let gone = old.is_some_and(|old| {
-                entry.checked_sub(old.address).is_some_and(|offset| offset < old.size)
+            let in_replaced_text = replaced_text.is_some_and(|text| {
+                entry.checked_sub(text.address).is_some_and(|offset| offset < text.size)
             });
-            match self.moved.start(entry) {
+            match self.moved.new_address(entry) {
                 Some(moved) => descriptor.entry = Pc(moved),
-                None if gone => {
+                None if in_replaced_text => {
                     return Err(WriteError::NotMoved {
                         what: format!("the entry of kernel `{}`", kernel.name),
                         address: entry,
@@ -355,7 +359,7 @@ impl<'a> Editor<'a> {
             }
             let address = kernel.descriptor.address;
             let original = code::bytes_at(builder, address).ok_or_else(|| {
-                let what = format!("the descriptor of kernel `{}`", kernel.name);
+                let what = format!("the descriptor of kernel `{}` is in no section", kernel.name);
                 WriteError::unsupported(what, "64 bytes of a section")
             })?;
             let bytes = descriptor.encode(&original, generation).map_err(|reason| {
@@ -367,36 +371,39 @@ impl<'a> Editor<'a> {
     }
 }
 
-/// Makes the sections of a new segment, with their symbols.
-fn add_sections(builder: &mut Builder<'_>, added: &Added) -> Result<NewSegment, WriteError> {
-    match added.what {
-        What::MovedText => code::replace_text(builder, added)?,
-        What::FurtherText => {
+/// Adds the sections and symbols of a new segment.
+fn add_sections(
+    builder: &mut Builder<'_>,
+    contents: &NewContents,
+) -> Result<NewSegment, WriteError> {
+    match contents.kind {
+        NewKind::MovedText => code::replace_text(builder, contents)?,
+        NewKind::AddedText => {
             let flags = elf::SHF_ALLOC | elf::SHF_EXECINSTR;
-            add_section(builder, ".text.flipwave", flags, added);
+            add_section(builder, ".text.flipwave", flags, contents);
         }
-        What::Data => {
+        NewKind::Data => {
             let flags = elf::SHF_ALLOC | elf::SHF_WRITE;
-            let mut sections = vec![add_section(builder, ".data.flipwave", flags, added)];
-            if added.zero_size > 0 {
+            let mut sections = vec![add_section(builder, ".data.flipwave", flags, contents)];
+            if contents.zero_size > 0 {
                 let bss = builder.sections.add();
                 bss.name = b".bss.flipwave"[..].into();
                 bss.sh_type = elf::SHT_NOBITS;
                 bss.sh_flags = flags;
-                bss.sh_addr = added.address + added.bytes.len() as u64;
+                bss.sh_addr = contents.address + contents.bytes.len() as u64;
                 bss.sh_addralign = 1;
-                bss.data = SectionData::UninitializedData(added.zero_size);
+                bss.data = SectionData::UninitializedData(contents.zero_size);
                 sections.push(bss.id());
             }
-            symbols::add(builder, added, &sections);
+            symbols::add(builder, contents, &sections);
         }
     }
+    let access = if contents.kind == NewKind::Data { elf::PF_W } else { elf::PF_X };
     Ok(NewSegment {
-        address: added.address,
-        is_code: added.what != What::Data,
-        is_writable: added.what == What::Data,
-        file_size: added.bytes.len() as u64,
-        zero_size: added.zero_size,
+        address: contents.address,
+        flags: elf::PF_R | access,
+        file_size: contents.bytes.len() as u64,
+        zero_size: contents.zero_size,
     })
 }
 
@@ -404,14 +411,14 @@ fn add_section(
     builder: &mut Builder<'_>,
     name: &'static str,
     flags: elf::SectionFlags,
-    added: &Added,
+    contents: &NewContents,
 ) -> SectionId {
     let section = builder.sections.add();
     section.name = name.as_bytes().into();
     section.sh_type = elf::SHT_PROGBITS;
     section.sh_flags = flags;
-    section.sh_addr = added.address;
+    section.sh_addr = contents.address;
     section.sh_addralign = PAGE;
-    section.data = SectionData::Data(added.bytes.clone().into());
+    section.data = SectionData::Data(contents.bytes.clone().into());
     section.id()
 }

@@ -1,31 +1,31 @@
-//! The metadata note with changed values, laid out again.
+//! Changes of the metadata note.
 
 use crate::CodeObjectError;
 use crate::metadata::{decode, find};
 use rmpv::Value;
 use std::collections::BTreeMap;
 
-/// Values of a kernel's metadata to change; what is `None` stays. Sizes are in bytes.
+/// New values for a kernel's metadata; `None` keeps the old value. Sizes are in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MetadataChange {
-    /// Vector registers used; on gfx90a and gfx940 AccVGPRs included.
+    /// Vector registers used, including AccVGPRs on gfx90a and gfx940.
     pub vgpr_count: Option<u32>,
     /// Accumulation vector registers used.
     pub agpr_count: Option<u32>,
     /// Scalar registers used.
     pub sgpr_count: Option<u32>,
-    /// Scratch a lane always needs.
+    /// Static scratch of a lane.
     pub private_segment_fixed_size: Option<u32>,
-    /// LDS a workgroup always needs.
+    /// Static LDS of a workgroup.
     pub group_segment_fixed_size: Option<u32>,
-    /// Size of the arguments.
+    /// Size of the kernarg segment.
     pub kernarg_segment_size: Option<u32>,
-    /// The stack grows beyond what the descriptor states.
+    /// The stack may grow beyond the descriptor's private segment size.
     pub uses_dynamic_stack: Option<bool>,
 }
 
 impl MetadataChange {
-    /// The changed values, by their keys in the note.
+    /// The new values with their keys in the note.
     fn values(&self) -> impl Iterator<Item = (&'static str, Value)> {
         let number = |key, value: Option<u32>| value.map(|value| (key, Value::from(value)));
         [
@@ -42,8 +42,8 @@ impl MetadataChange {
     }
 }
 
-/// A note section with the metadata of some kernels changed; nothing if it has no metadata.
-/// `start` is where the section lies in the file.
+/// Returns a note section with changed kernel metadata, or `None` if the section has no metadata
+/// note. `start` is the section's offset in the file.
 pub(super) fn rewrite(
     section: &[u8],
     start: u64,
@@ -57,27 +57,27 @@ pub(super) fn rewrite(
         }
     }
     let mut changed = Vec::with_capacity(contents.len() + 64);
-    // A vector takes everything, so this never fails.
+    // Writing to a vector never fails.
     rmpv::encode::write_value(&mut changed, &document).map_err(|reason| {
         CodeObjectError::malformed("metadata note", offset, format!("a document ({reason})"))
     })?;
     Ok(replace(section, (offset - start) as usize, contents.len(), &changed))
 }
 
-/// The note section with another document at `offset` in place of `length` bytes.
+/// Returns the note section with the `length` bytes at `offset` replaced by another document.
 fn replace(section: &[u8], offset: usize, length: usize, document: &[u8]) -> Option<Vec<u8>> {
-    let rest = offset + length.next_multiple_of(4);
+    let next_note = offset + length.next_multiple_of(4);
     let mut new = section.get(..offset)?.to_vec();
-    // The size stands after the name's size, and the name is "AMDGPU" in eight bytes.
+    // Before the contents: size of the name, size of the contents, type, and "AMDGPU" in 8 bytes.
     let size = new.get_mut(offset - 16..offset - 12)?;
     size.copy_from_slice(&u32::try_from(document.len()).ok()?.to_le_bytes());
     new.extend_from_slice(document);
     new.resize(new.len().next_multiple_of(4), 0);
-    new.extend_from_slice(section.get(rest..).unwrap_or_default());
+    new.extend_from_slice(section.get(next_note..).unwrap_or_default());
     Some(new)
 }
 
-/// The map of a kernel.
+/// The metadata map of a kernel.
 fn kernel_mut(document: &mut Value, index: usize) -> Option<&mut Vec<(Value, Value)>> {
     let Value::Map(root) = document else { return None };
     let (_, kernels) = root.iter_mut().find(|(key, _)| key.as_str() == Some("amdhsa.kernels"))?;
@@ -88,9 +88,9 @@ fn kernel_mut(document: &mut Value, index: usize) -> Option<&mut Vec<(Value, Val
     }
 }
 
-/// Sets a key where it stands; a new one goes where it belongs in order, as LLVM has them.
+/// Sets the value of a key. Inserts a missing key in sorted order, as LLVM does.
 fn set(map: &mut Vec<(Value, Value)>, key: &str, value: Value) {
-    // The last of several counts to a reader.
+    // Readers use the last of duplicate keys.
     if let Some((_, old)) = map.iter_mut().rfind(|(known, _)| known.as_str() == Some(key)) {
         *old = value;
         return;

@@ -1,28 +1,29 @@
-//! A code object with everything changed that can be.
+//! A code object with all kinds of changes.
 
 use flipwave_codeobj::{CodeObject, DataSymbol, Editor, MetadataChange, MovedCode};
 use flipwave_isa::{Isa, Pc};
 use std::ops::Range;
 
-/// Bytes put before each function: as many as keep kernels aligned.
+/// Bytes inserted before each function; preserves the alignment of kernels.
 pub const GAP: usize = 256;
 
-/// Where an instruction was and is now.
+/// Old and new address of an instruction. The new range includes inserted code.
 #[derive(Clone, Debug)]
 pub struct Moved {
     pub old: Pc,
     pub new: Range<u64>,
 }
 
-/// The same, as an editor wants it.
+/// Converts to the editor's type.
 pub fn moved_code(moved: &[Moved]) -> MovedCode {
     MovedCode {
-        places: moved.iter().map(|moved| (moved.old, Pc(moved.new.start))).collect(),
+        new_addresses: moved.iter().map(|moved| (moved.old, Pc(moved.new.start))).collect(),
         runs: moved.iter().map(|moved| (moved.new.clone(), moved.old)).collect(),
     }
 }
 
-/// The code with no-operations before each function, and where each instruction is now.
+/// Returns the code with no-operations inserted before each function, and the new addresses of its
+/// instructions.
 pub fn shifted(object: &CodeObject, address: u64) -> (Vec<u8>, Vec<Moved>) {
     let isa = Isa::with_wave_size(object.target(), object.target().default_wave_size()).unwrap();
     let nop = isa.assemble("s_nop 0").unwrap();
@@ -35,22 +36,22 @@ pub fn shifted(object: &CodeObject, address: u64) -> (Vec<u8>, Vec<Moved>) {
         .collect();
     let (mut bytes, mut moved) = (Vec::new(), Vec::new());
     let mut old = text.address;
-    while let Some(rest) = text.bytes().get((old - text.address) as usize..)
-        && !rest.is_empty()
+    while let Some(remaining) = text.bytes().get((old - text.address) as usize..)
+        && !remaining.is_empty()
     {
         let start = address + bytes.len() as u64;
         if starts.contains(&old) {
             bytes.extend(nop.repeat(GAP / nop.len()));
         }
-        let length = isa.decode(rest, Pc(old)).map_or(4, |inst| usize::from(inst.size));
-        bytes.extend_from_slice(&rest[..length]);
+        let length = isa.decode(remaining, Pc(old)).map_or(4, |inst| usize::from(inst.size));
+        bytes.extend_from_slice(&remaining[..length]);
         moved.push(Moved { old: Pc(old), new: start..address + bytes.len() as u64 });
         old += length as u64;
     }
     (bytes, moved)
 }
 
-/// A code object moved, with data added, other registers and scratch, and longer metadata.
+/// Moves the code, adds data, and changes register counts, scratch size and metadata.
 pub fn change(object: &CodeObject) -> CodeObject {
     let mut editor = Editor::new(object);
     let symbol = |name: &str, offset, size| DataSymbol { name: name.to_owned(), offset, size };

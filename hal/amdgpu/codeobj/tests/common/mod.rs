@@ -1,4 +1,4 @@
-//! Compiles test kernels with clang-22 and runs LLVM's own readers on them.
+//! Compilation of test kernels with clang-22, and wrappers of LLVM's readers.
 
 pub mod change;
 
@@ -8,16 +8,16 @@ use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A processor of each allocation and encoding family, with a code object version.
+/// A processor of each register allocation and encoding family, with a code object version.
 pub const TARGETS: [(&str, u8); 6] =
     [("gfx906", 4), ("gfx90a", 5), ("gfx942", 5), ("gfx1030", 6), ("gfx1100", 5), ("gfx1201", 5)];
 
-/// A source file of the tests.
+/// Path of a source file of the tests.
 pub fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sources").join(name)
 }
 
-/// Runs a program and gives its standard output; the test fails if the program does.
+/// Runs a program and returns its standard output. Panics if the program fails.
 pub fn run(command: &mut Command) -> String {
     let output = command
         .output()
@@ -30,44 +30,44 @@ pub fn run(command: &mut Command) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// A program of LLVM 22, by its name without version.
+/// A program of LLVM 22, by its unversioned name.
 pub fn llvm(program: &str) -> Command {
     Command::new(format!("{program}-22"))
 }
 
-/// A linked code object, and the directory it lies in.
+/// A linked code object and its temporary directory.
 pub struct Compiled {
     directory: tempfile::TempDir,
-    /// The file's contents.
+    /// Contents of the file.
     pub bytes: Vec<u8>,
 }
 
 impl Compiled {
-    /// The file.
+    /// Path of the file.
     pub fn path(&self) -> PathBuf {
-        self.directory.path().join("kernels.co")
+        self.sibling("kernels.co")
     }
 
-    /// A file beside it.
-    pub fn beside(&self, name: &str) -> PathBuf {
+    /// Path of another file in the directory.
+    pub fn sibling(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 }
 
-/// Writes a code object beside the one it was made of.
+/// Writes a changed code object to the directory of the original.
 pub fn write(compiled: &Compiled, object: &CodeObject) -> PathBuf {
-    let path = compiled.beside("changed.co");
+    let path = compiled.sibling("changed.co");
     std::fs::write(&path, object.bytes()).expect("the changed code object");
     path
 }
 
-/// Compiles OpenCL or assembles a source file of the tests.
+/// Compiles an OpenCL source file of the tests, or assembles an assembly file.
 pub fn compile(name: &str, processor: &str, options: &[&str]) -> Compiled {
     let directory = tempfile::tempdir().expect("a temporary directory");
     build(directory, &source(name), processor, options)
 }
 
-/// Assembles a text.
+/// Assembles a string.
 pub fn assemble(text: &str, processor: &str) -> Compiled {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let source = directory.path().join("kernels.s");
@@ -95,7 +95,7 @@ fn build(
     Compiled { directory, bytes }
 }
 
-/// What llvm-symbolizer says of each address.
+/// Source lines of addresses according to llvm-symbolizer.
 pub fn symbolize(path: &Path, addresses: &[u64]) -> Vec<Option<SourceLine>> {
     let mut list = tempfile::tempfile().expect("a temporary file");
     for address in addresses {
@@ -121,12 +121,12 @@ pub fn symbolize(path: &Path, addresses: &[u64]) -> Vec<Option<SourceLine>> {
         .collect()
 }
 
-/// What a tool prints; it must find nothing to complain of.
-pub fn silent(command: &mut Command) -> String {
+/// Runs a tool and returns its standard output. Panics if the tool fails or prints a warning.
+pub fn run_without_warnings(command: &mut Command) -> String {
     let output = command.output().expect("the tool starts");
-    let complaints = String::from_utf8_lossy(&output.stderr).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success() && complaints.is_empty(), "{command:?}: {complaints}\n{text}");
+    assert!(output.status.success() && errors.is_empty(), "{command:?}: {errors}\n{text}");
     assert!(!text.contains("warning:"), "{text}");
     text
 }

@@ -1,5 +1,5 @@
-// A kernel whose descriptor has directives away from their defaults; the test adds those of the
-// generation, and the end.
+// A kernel with a descriptor of non-default directives. The test appends the directives of the
+// generation and the end.
 .amdhsa_code_object_version 5
 .text
 .globl probe

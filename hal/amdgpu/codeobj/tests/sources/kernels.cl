@@ -1,6 +1,6 @@
-// Kernels that show every part of a code object: arguments of several kinds, LDS, scratch, a
-// device function, global data that needs a relocation. Compiler builtins stand for the library,
-// which has no bitcode for the newest processors.
+// Kernels that use every part of a code object: arguments of several kinds, LDS, scratch, a device
+// function, and global data with a relocation. They call compiler builtins because the OpenCL
+// library has no bitcode for the newest processors.
 
 #define LOCAL_ID __builtin_amdgcn_workitem_id_x()
 #define GROUP_ID __builtin_amdgcn_workgroup_id_x()

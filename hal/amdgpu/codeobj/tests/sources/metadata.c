@@ -1,5 +1,5 @@
-// Prints what AMD's code object manager reads from a code object: each kernel with its registers
-// and scratch, and each symbol with its address and size.
+// Prints the contents of a code object as read by AMD's code object manager: each kernel with its
+// register counts and scratch size, and each symbol with its address and size.
 #if __has_include(<amd_comgr/amd_comgr.h>)
 #include <amd_comgr/amd_comgr.h>
 #else

@@ -1,4 +1,4 @@
-// A kernel in a program for the host. Declarations stand for the HIP headers.
+// A kernel in a HIP program. The declarations replace the HIP headers.
 struct dim3 {
   unsigned x, y, z;
 };

@@ -1,4 +1,4 @@
-// Data with every dynamic relocation that the static linker leaves to the loader.
+// Data with every kind of dynamic relocation that the static linker emits.
 .text
 .globl device
 .p2align 8
@@ -13,12 +13,12 @@ device:
 .globl words
 .type words,@object
 words:
-.quad own + 16                // RELATIVE64: the symbol is local
-.quad outside + 5             // ABS64
-.quad maybe                   // ABS64 against a weak symbol
-.quad device                  // ABS64 against a symbol of its own
+.quad local_data + 16         // RELATIVE64: the symbol is local
+.quad outside + 5             // ABS64 against an undefined symbol
+.quad maybe                   // ABS64 against an undefined weak symbol
+.quad device                  // ABS64 against a defined symbol
 .Lwords_end:
 .size words, .Lwords_end-words
-own:
+local_data:
 .quad 0x1122334455667788
 .weak maybe

@@ -399,7 +399,7 @@ fn aperture_bytes() -> [u8; 8] {
 /// What waves of a kernel execute by.
 pub fn machine(descriptor: &Descriptor, target: &Target) -> Machine {
     let machine = Machine::new(target, descriptor.wavefront_size() as u8);
-    match descriptor.shared_vgprs_from() {
+    match descriptor.acc_vgpr_base() {
         Some(offset) => machine.with_accumulation(RowIndex(offset)),
         None => machine,
     }

@@ -109,7 +109,7 @@ impl Launch {
             AccVgprs::None => (vgprs.min(self.target.max_vgprs()), 0),
             AccVgprs::Separate => (vgprs.min(most), vgprs.min(most)),
             AccVgprs::Unified => {
-                let arch = self.descriptor.shared_vgprs_from().unwrap_or(vgprs).min(most);
+                let arch = self.descriptor.acc_vgpr_base().unwrap_or(vgprs).min(most);
                 (arch, (vgprs - arch).min(most))
             }
         }

@@ -22,7 +22,7 @@ fn ordered(processor: &str, lines: &[&str]) -> Vec<usize> {
             Some(own)
         })
         .collect();
-    let program = Program::new(isa, Level::Plain, START, 0, FileBytes::whole(code.concat()));
+    let program = Program::new(isa, Level::Plain, START, 0, FileBytes::from_vec(code.concat()));
     let ordered = program.ordered_from(START);
     (0..lines.len()).filter(|line| ordered.get(&places[*line]) == Some(&true)).collect()
 }

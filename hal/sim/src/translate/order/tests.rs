@@ -10,7 +10,7 @@ fn seen(processor: &str, lines: &[&str]) -> Reached {
     let assemble =
         |line: &&str| isa.assemble(line).unwrap_or_else(|error| panic!("{line}: {error}"));
     let bytes = lines.iter().flat_map(assemble).collect();
-    reached(&Program::new(isa, Level::Plain, 0x1000, 0, FileBytes::whole(bytes)), 0x1000)
+    reached(&Program::new(isa, Level::Plain, 0x1000, 0, FileBytes::from_vec(bytes)), 0x1000)
 }
 
 /// Whether it leaves the same in any order.

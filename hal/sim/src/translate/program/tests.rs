@@ -3,7 +3,7 @@ use super::*;
 fn program(processor: &str, words: &[u32]) -> Program {
     let isa = Isa::new(&processor.parse().expect("a target")).expect("LLVM has it");
     let bytes = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    Program::new(isa, Level::Plain, 0, 0, FileBytes::whole(bytes))
+    Program::new(isa, Level::Plain, 0, 0, FileBytes::from_vec(bytes))
 }
 
 /// What `words` are where they lie, and where a fault has put them.

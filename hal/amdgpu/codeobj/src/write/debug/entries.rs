@@ -1,4 +1,4 @@
-//! The entries of `.debug_info`, and what they refer to.
+//! Conversion of `.debug_info` and of the ranges, locations and line programs that it refers to.
 
 use super::{DebugError, Slice, lines};
 use crate::write::moved::CodeMap;
@@ -11,7 +11,7 @@ use gimli::{LineEncoding, read};
 type Unit<'a, 'data> = ConvertUnit<'a, Slice<'data>>;
 type Entry<'a, 'data> = ConvertUnitEntry<'a, Slice<'data>>;
 
-/// All units, with their addresses those of the code's new place.
+/// Converts all units to the new code addresses.
 pub(super) fn convert(dwarf: &read::Dwarf<Slice<'_>>, map: &CodeMap) -> Result<Dwarf, DebugError> {
     let mut new = Dwarf::new();
     let mut units = new.convert(dwarf)?;
@@ -42,20 +42,20 @@ fn convert_attributes<'data>(
 ) -> Result<(), DebugError> {
     for attribute in &entry.attrs {
         let value = match attribute.name() {
-            // An extension that needs the old location lists.
+            // Location views refer to the old location lists.
             gimli::DW_AT_GNU_locviews | gimli::DW_AT_sibling => None,
-            gimli::DW_AT_high_pc => high_pc(entry, attribute, map)?,
-            gimli::DW_AT_ranges => ranges(unit, entry, attribute, map)?,
+            gimli::DW_AT_high_pc => convert_high_pc(entry, attribute, map)?,
+            gimli::DW_AT_ranges => convert_ranges(unit, entry, attribute, map)?,
             _ => match attribute.value() {
                 read::AttributeValue::LocationListsRef(_)
                 | read::AttributeValue::DebugLocListsIndex(_) => {
-                    locations(unit, entry, attribute, map)?
+                    convert_locations(unit, entry, attribute, map)?
                 }
                 value => {
                     let address = |old| Some(new_address(map, entry, old));
                     match unit.convert_attribute_value(entry.read_unit, attribute, &address) {
                         Ok(value) => Some(value),
-                        // Operations that are not DWARF's own: the place is then unknown.
+                        // The expression has a vendor operation: drop the location.
                         Err(_) if matches!(value, read::AttributeValue::Exprloc(_)) => None,
                         Err(reason) => return Err(reason.into()),
                     }
@@ -69,19 +69,20 @@ fn convert_attributes<'data>(
     Ok(())
 }
 
-/// An address of code or, unchanged, of anything else.
+/// New address for an old one; unchanged if it is not the address of moved code.
 fn new_address(map: &CodeMap, entry: &Entry<'_, '_>, old: u64) -> Address {
-    let moved = if has_old_and_new(map, entry) { None } else { map.start(old) };
+    let moved = if covers_old_and_new(map, entry) { None } else { map.new_address(old) };
     Address::Constant(moved.unwrap_or(old))
 }
 
-/// Whether an entry has old code and all of the new: a unit does, where old code is kept.
-fn has_old_and_new(map: &CodeMap, entry: &Entry<'_, '_>) -> bool {
-    map.keeps_old() && entry.tag == gimli::DW_TAG_compile_unit
+/// Returns `true` if an entry covers its old code and all new code: a compile unit does if the old code
+/// is kept.
+fn covers_old_and_new(map: &CodeMap, entry: &Entry<'_, '_>) -> bool {
+    map.keeps_old_code() && entry.tag == gimli::DW_TAG_compile_unit
 }
 
-/// The end of an entry's code: an address, or a distance from its start.
-fn high_pc<'data>(
+/// Converts `DW_AT_high_pc`: an address, or an offset from `DW_AT_low_pc`.
+fn convert_high_pc<'data>(
     entry: &Entry<'_, 'data>,
     attribute: &read::Attribute<Slice<'data>>,
     map: &CodeMap,
@@ -95,9 +96,9 @@ fn high_pc<'data>(
         (None, Some(length)) => low.saturating_add(length),
         (None, None) => return Ok(None),
     };
-    let new = match map.everything() {
-        Some(new) if has_old_and_new(map, entry) => low..new.end.max(high),
-        _ => map.range(low..high).unwrap_or(low..high),
+    let new = match map.all_new_code() {
+        Some(new) if covers_old_and_new(map, entry) => low..new.end.max(high),
+        _ => map.new_range(low..high).unwrap_or(low..high),
     };
     Ok(Some(match address {
         Some(_) => AttributeValue::Address(Address::Constant(new.end)),
@@ -105,16 +106,17 @@ fn high_pc<'data>(
     }))
 }
 
-fn ranges<'data>(
+/// Converts `DW_AT_ranges`.
+fn convert_ranges<'data>(
     unit: &mut Unit<'_, 'data>,
     entry: &Entry<'_, 'data>,
     attribute: &read::Attribute<Slice<'data>>,
     map: &CodeMap,
 ) -> Result<Option<AttributeValue>, DebugError> {
     let Some(mut old) = entry.read_unit.attr_ranges(attribute.value())? else { return Ok(None) };
-    // From zero on, offsets are addresses, whatever the unit's own base is.
+    // With base address 0 the offsets are addresses, independent of the unit's base.
     let mut new = vec![Range::BaseAddress { address: Address::Constant(0) }];
-    let both = has_old_and_new(map, entry);
+    let both = covers_old_and_new(map, entry);
     let mut push = |range: std::ops::Range<u64>| {
         if !range.is_empty() {
             new.push(Range::OffsetPair { begin: range.start, end: range.end });
@@ -122,13 +124,14 @@ fn ranges<'data>(
     };
     while let Some(range) = old.next()? {
         let old = range.begin..range.end;
-        push(map.range(old.clone()).filter(|_| !both).unwrap_or(old));
+        push(map.new_range(old.clone()).filter(|_| !both).unwrap_or(old));
     }
-    map.everything().filter(|_| both).into_iter().for_each(push);
+    map.all_new_code().filter(|_| both).into_iter().for_each(push);
     Ok(Some(AttributeValue::RangeListRef(unit.unit.ranges.add(RangeList(new)))))
 }
 
-fn locations<'data>(
+/// Converts a location list.
+fn convert_locations<'data>(
     unit: &mut Unit<'_, 'data>,
     entry: &Entry<'_, 'data>,
     attribute: &read::Attribute<Slice<'data>>,
@@ -139,9 +142,9 @@ fn locations<'data>(
     let mut new = vec![Location::BaseAddress { address: Address::Constant(0) }];
     while let Some(location) = old.next()? {
         let old = location.range.begin..location.range.end;
-        let moved = map.range(old.clone()).unwrap_or(old);
+        let moved = map.new_range(old.clone()).unwrap_or(old);
         let address = |old| Some(new_address(map, entry, old));
-        // Operations that are not DWARF's own: the place is then unknown.
+        // Drop locations whose expressions have vendor operations.
         if let Ok(data) = unit.convert_expression(read_unit, location.data, &address)
             && !moved.is_empty()
         {

@@ -1,4 +1,4 @@
-//! Call frame information: functions have other places and sizes.
+//! Conversion of call frame information.
 
 use super::Slice;
 use crate::write::moved::CodeMap;
@@ -6,8 +6,9 @@ use gimli::{
     BaseAddresses, CallFrameInstruction, CieOrFde, DebugFrame, Format, LittleEndian, UnwindSection,
 };
 
-/// The section with each function's new place and size, which have fields of fixed sizes. Nothing
-/// if rules change inside a function, as no AMDGPU compiler makes them, or if it cannot be read.
+/// Returns the section with the new address and size of each function, which are fields of fixed
+/// size. Returns `None` if the section is invalid or if unwinding rules change inside a function,
+/// which no AMDGPU compiler emits.
 pub(super) fn convert(section: &[u8], map: &CodeMap) -> Option<Vec<u8>> {
     let mut new = section.to_vec();
     let mut frames = DebugFrame::new(section, LittleEndian);
@@ -24,9 +25,11 @@ pub(super) fn convert(section: &[u8], map: &CodeMap) -> Option<Vec<u8>> {
             }
         }
         let start = function.initial_address();
-        let Some(moved) = map.range(start..start.checked_add(function.len())?) else { continue };
+        let Some(moved) = map.new_range(start..start.checked_add(function.len())?) else {
+            continue;
+        };
         let encoding = function.cie().encoding();
-        // After the length and the reference to the common entry.
+        // Size of the length and the CIE pointer.
         let header = match encoding.format {
             Format::Dwarf32 => 8,
             Format::Dwarf64 => 20,
@@ -34,8 +37,8 @@ pub(super) fn convert(section: &[u8], map: &CodeMap) -> Option<Vec<u8>> {
         if encoding.address_size != 8 {
             return None;
         }
-        let place = function.offset().checked_add(header)?;
-        let fields = new.get_mut(place..place.checked_add(16)?)?;
+        let offset = function.offset().checked_add(header)?;
+        let fields = new.get_mut(offset..offset.checked_add(16)?)?;
         let (address, size) = fields.split_first_chunk_mut::<8>()?;
         *address = moved.start.to_le_bytes();
         size.copy_from_slice(&(moved.end - moved.start).to_le_bytes());

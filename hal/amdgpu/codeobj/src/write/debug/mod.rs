@@ -1,4 +1,4 @@
-//! DWARF that follows moved code: every new address means what the old one meant.
+//! Updates of DWARF debug information for moved code.
 
 mod entries;
 mod frames;
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
-/// Why debug information cannot follow.
+/// Errors returned when converting debug information.
 #[derive(Debug, thiserror::Error)]
 enum DebugError {
     #[error("{0}")]
@@ -28,14 +28,13 @@ enum DebugError {
     Write(#[from] gimli::write::Error),
 }
 
-/// Where sections of debug information have their names.
+/// Common prefix of the names of debug sections.
 const PREFIX: &[u8] = b".debug_";
 
 const FRAMES: &str = ".debug_frame";
 
-/// Makes the debug information follow the code. Where that cannot be, there is none any more, and
-/// the answer says why.
-pub(super) fn follow(
+/// Updates the debug information for moved code. If that fails, removes it and returns the reason.
+pub(super) fn update(
     builder: &mut Builder<'_>,
     object: &CodeObject,
     map: &CodeMap,
@@ -44,7 +43,7 @@ pub(super) fn follow(
     let converted = if has_debug { convert(object, map) } else { Ok(BTreeMap::new()) };
     for section in &mut builder.sections {
         let is_debug = !section.is_alloc() && section.name.starts_with(PREFIX);
-        // What a static linker kept of the places it wrote is of no use any more.
+        // Relocations that the static linker kept with --emit-relocs are no longer valid.
         section.delete |= is_debug || matches!(section.data, SectionData::Relocation(_));
     }
     match converted {
@@ -58,11 +57,13 @@ pub(super) fn follow(
             }
             None
         }
-        Err(reason) => Some(format!("the debug information cannot follow the code: {reason}")),
+        Err(reason) => {
+            Some(format!("cannot update the debug information for the moved code: {reason}"))
+        }
     }
 }
 
-/// The new sections by name.
+/// Returns the converted debug sections by name.
 fn convert(
     object: &CodeObject,
     map: &CodeMap,
@@ -87,7 +88,7 @@ fn convert(
         }
         Ok::<_, DebugError>(())
     })?;
-    // Without the rules of unwinding the rest is as good as before.
+    // The other sections are valid without unwinding rules.
     if let Some(frames) = old.get(FRAMES).and_then(|frames| frames::convert(frames, map)) {
         new.insert(FRAMES, frames);
     }

@@ -1,11 +1,11 @@
-//! Parts of code objects.
+//! Extraction of kernels.
 
 use crate::common::assemble;
 use flipwave_codeobj::{CodeObject, Editor, MetadataChange, WriteError};
 use flipwave_isa::Pc;
 
-/// Three kernels with a constant, and what else is said.
-fn library(more: &str) -> CodeObject {
+/// A code object with three kernels, a constant, and additional assembly.
+fn library(additional: &str) -> CodeObject {
     let mut text = String::from(".text\n");
     for name in ["first", "second", "third"] {
         text += &format!(
@@ -30,35 +30,37 @@ fn library(more: &str) -> CodeObject {
     });
     text += &format!(
         ".amdgpu_metadata\n---\namdhsa.version: [1, 2]\namdhsa.target: \
-         amdgcn-amd-amdhsa--gfx90a\namdhsa.kernels:\n{}...\n.end_amdgpu_metadata\n{more}",
+         amdgcn-amd-amdhsa--gfx90a\namdhsa.kernels:\n{}...\n.end_amdgpu_metadata\n{additional}",
         kernels.concat()
     );
     CodeObject::parse(&assemble(&text, "gfx90a").bytes).expect("a code object")
 }
 
 #[test]
-fn a_kernel_by_itself_is_what_it_is_among_others() {
+fn extracted_kernel_equals_the_original() {
     let library = library("");
-    assert!(library.can_be_reduced());
+    assert!(library.can_extract_kernels());
     let second = library.kernel("second").expect("a kernel");
-    let index = library.kernels().iter().position(|own| own == second).expect("its index");
+    let index = library.kernels().iter().position(|kernel| kernel == second).expect("its index");
     let code = second.entry().0..second.entry().0 + second.code_size;
-    let small = library.reduced(&[index], std::slice::from_ref(&code)).expect("a code object");
-    assert_eq!(small.kernels(), std::slice::from_ref(second));
-    assert_eq!(small.target(), library.target());
-    assert_eq!(small.metadata(), library.metadata());
+    let extracted =
+        library.extract_kernels(&[index], std::slice::from_ref(&code)).expect("a code object");
+    assert_eq!(extracted.kernels(), std::slice::from_ref(second));
+    assert_eq!(extracted.target(), library.target());
+    assert_eq!(extracted.metadata(), library.metadata());
     let length = (code.end - code.start) as usize;
     let bytes = |object: &CodeObject| object.bytes_at(second.entry(), length).map(<[u8]>::to_vec);
-    assert_eq!(bytes(&small), bytes(&library));
-    // What is read of data is there, and code of others is not.
+    assert_eq!(bytes(&extracted), bytes(&library));
+    // Constants are present; code of other kernels is not.
     let rodata = library.section(".rodata").expect("constants");
-    assert_eq!(small.bytes_at(Pc(rodata.address), 8), library.bytes_at(Pc(rodata.address), 8));
+    assert_eq!(extracted.bytes_at(Pc(rodata.address), 8), library.bytes_at(Pc(rodata.address), 8));
     let first = library.kernel("first").expect("a kernel").entry();
-    assert!(library.bytes_at(first, 4).is_some() && small.bytes_at(first, 4).is_none());
-    assert!(small.symbols().iter().all(|own| !own.name.contains("first")));
-    assert_eq!(small.segments().first().map(|own| own.address), Some(0), "AMD's loader wants it");
-    // It can be written again.
-    let mut editor = Editor::new(&small);
+    assert!(library.bytes_at(first, 4).is_some() && extracted.bytes_at(first, 4).is_none());
+    assert!(extracted.symbols().iter().all(|symbol| !symbol.name.contains("first")));
+    let lowest = extracted.segments().first().map(|segment| segment.address);
+    assert_eq!(lowest, Some(0), "AMD's loader requires contents at address 0");
+    // The result can be edited.
+    let mut editor = Editor::new(&extracted);
     let change = MetadataChange { vgpr_count: Some(16), ..MetadataChange::default() };
     editor.set_metadata(0, change).expect("a kernel");
     let written = editor.finish().expect("a code object").object;
@@ -66,20 +68,21 @@ fn a_kernel_by_itself_is_what_it_is_among_others() {
     assert_eq!(bytes(&written), bytes(&library));
 }
 
-/// Variables would be there twice, and addresses in data are those of one place.
+/// A second copy would have its own variables, and addresses in data refer to one copy only.
 #[test]
-fn code_with_variables_or_addresses_in_data_stays_whole() {
-    for more in [
+fn code_with_variables_or_addresses_in_data_cannot_be_extracted() {
+    for additional in [
         ".data\n.globl variable\nvariable: .quad 1\n",
         ".bss\n.globl variable\nvariable: .zero 8\n",
         ".section .data.rel.ro,\"aw\"\n.globl table\ntable: .quad first\n",
     ] {
-        let library = library(more);
-        assert!(!library.can_be_reduced(), "{more}");
-        let refused = library.reduced(&[0], &[]);
-        assert!(matches!(refused, Err(WriteError::Unsupported { .. })), "{more}");
+        let library = library(additional);
+        assert!(!library.can_extract_kernels(), "{additional}");
+        let result = library.extract_kernels(&[0], &[]);
+        assert!(matches!(result, Err(WriteError::Unsupported { .. })), "{additional}");
     }
-    let named = ".bss\n.globl __hip_cuid_1\n.type __hip_cuid_1,@object\n.size __hip_cuid_1, 1\n\
+    // The compilation unit ID of HIP is not a variable.
+    let unit_id = ".bss\n.globl __hip_cuid_1\n.type __hip_cuid_1,@object\n.size __hip_cuid_1, 1\n\
                  __hip_cuid_1: .zero 1\n";
-    assert!(library(named).can_be_reduced());
+    assert!(library(unit_id).can_extract_kernels());
 }

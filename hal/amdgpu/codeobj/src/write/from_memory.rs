@@ -37,7 +37,7 @@ impl CodeObject {
     ///
     /// # Errors
     /// [`CodeObjectError`] if the headers are not at the beginning, or something that they name is not there.
-    pub fn of_memory(mut image: Vec<u8>) -> Result<CodeObject, CodeObjectError> {
+    pub fn from_memory(mut image: Vec<u8>) -> Result<CodeObject, CodeObjectError> {
         // The section headers are not loaded.
         for place in [SECTION_TABLE, SECTION_COUNTS] {
             image.get_mut(place).into_iter().for_each(|own| own.fill(0));
@@ -81,7 +81,7 @@ impl CodeObject {
             }
         }
         add_sections(&mut file, sections);
-        CodeObject::of(file)
+        CodeObject::from_bytes(file)
     }
 }
 

@@ -27,7 +27,7 @@ impl CodeObject {
     /// Whether code of it loaded a second time would do the same: there are no variables, of which it
     /// would have its own, and no addresses in its data. Symbols that say which compilation a file is of
     /// are no variables.
-    pub fn can_be_reduced(&self) -> bool {
+    pub fn can_extract_kernels(&self) -> bool {
         let writable = || self.segments().iter().filter(|segment| segment.writable);
         let is_writable = |section: &&Section| {
             section.allocated
@@ -59,9 +59,9 @@ impl CodeObject {
     /// there is of code is left out, and so are labels and debug information.
     ///
     /// # Errors
-    /// [`WriteError::Unsupported`] where [`CodeObject::can_be_reduced`] says no, or the functions are no
+    /// [`WriteError::Unsupported`] where [`CodeObject::can_extract_kernels`] says no, or the functions are no
     /// code of it.
-    pub fn reduced(
+    pub fn extract_kernels(
         &self,
         kernels: &[usize],
         functions: &[Range<u64>],
@@ -72,7 +72,7 @@ impl CodeObject {
                 "code without variables and relocations, and room for headers",
             )
         };
-        if !self.can_be_reduced() {
+        if !self.can_extract_kernels() {
             return Err(unsupported("a code object whose code cannot be loaded twice"));
         }
         let chosen: Vec<_> =
@@ -98,7 +98,7 @@ impl CodeObject {
             }
         }
         let names: Vec<&str> = chosen.iter().map(|kernel| &*kernel.symbol).collect();
-        let note = metadata::reduced(&self.notes()?, &names)?;
+        let note = metadata::extract_kernels(&self.notes()?, &names)?;
 
         let mut file = File::default();
         let is_kept = |section: &&Section| {
@@ -188,7 +188,7 @@ impl CodeObject {
         let strings = file.sections.len() + 1;
         file.table(".symtab", elf::SHT_SYMTAB, 0, entries, strings, locals);
         file.section(".strtab", elf::SHT_STRTAB, 0, 1, names);
-        Ok(CodeObject::of(file.bytes(self, loaded))?)
+        Ok(CodeObject::from_bytes(file.bytes(self, loaded))?)
     }
 }
 

@@ -1,36 +1,36 @@
-//! Code objects from memory, where a loader has put them.
+//! Code objects reconstructed from loaded memory.
 
 use crate::common::{assemble, compile, llvm, run};
 use flipwave_codeobj::CodeObject;
 use flipwave_isa::Pc;
 
-/// What there is in memory of a code object, and after it.
+/// The memory of a loaded code object, followed by unrelated bytes.
 fn in_memory(object: &CodeObject, base: u64) -> Vec<u8> {
     let image = object.load_image_with(base, |_| Some(0)).expect("an image");
-    assert_eq!(image.address, base, "the headers come first");
+    assert_eq!(image.address, base, "the image begins with the headers");
     [image.bytes, vec![0xee; 5000]].concat()
 }
 
 #[test]
-fn a_code_object_in_memory_has_the_kernels_of_its_file() {
+fn loaded_code_object_has_the_kernels_of_its_file() {
     for processor in ["gfx90a", "gfx1100"] {
         let compiled = compile("kernels.cl", processor, &["-g"]);
         let object = CodeObject::parse(&compiled.bytes).expect("a code object");
-        let loaded = CodeObject::of_memory(in_memory(&object, 0x4d_0000_0000)).expect("another");
+        let loaded = CodeObject::from_memory(in_memory(&object, 0x4d_0000_0000)).expect("another");
         assert!(!object.kernels().is_empty());
         assert_eq!(loaded.kernels(), object.kernels());
         assert_eq!(loaded.metadata(), object.metadata());
         assert_eq!(loaded.target(), object.target());
         assert_eq!(loaded.span(), object.span());
-        let of_kernel = |own: &CodeObject| {
-            let code = own.kernels().iter().map(|kernel| {
-                own.bytes_at(kernel.entry(), kernel.code_size as usize).map(<[u8]>::to_vec)
+        let kernel_code = |object: &CodeObject| {
+            let code = object.kernels().iter().map(|kernel| {
+                object.bytes_at(kernel.entry(), kernel.code_size as usize).map(<[u8]>::to_vec)
             });
             code.collect::<Option<Vec<_>>>().expect("the kernels' code")
         };
-        assert_eq!(of_kernel(&loaded), of_kernel(&object));
+        assert_eq!(kernel_code(&loaded), kernel_code(&object));
         assert_eq!(loaded.text().count(), object.text().count());
-        // LLVM reads it, too.
+        // LLVM also reads the file.
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("loaded.co");
         std::fs::write(&file, loaded.bytes()).expect("written");
@@ -41,36 +41,37 @@ fn a_code_object_in_memory_has_the_kernels_of_its_file() {
 }
 
 #[test]
-fn relocations_are_done_and_variables_have_their_values() {
+fn relocated_fields_keep_their_loaded_values() {
     let compiled = compile("relocations.s", "gfx90a", &["-Wl,--unresolved-symbols=ignore-all"]);
     let object = CodeObject::parse(&compiled.bytes).expect("a code object");
     assert!(!object.relocations().is_empty());
     let image = in_memory(&object, 0x1000_0000);
-    let loaded = CodeObject::of_memory(image.clone()).expect("another");
+    let loaded = CodeObject::from_memory(image.clone()).expect("another");
     assert!(loaded.relocations().is_empty());
     let place = object.relocations()[0].place;
-    let word = loaded.bytes_at(Pc(place), 8).expect("what was relocated");
+    let word = loaded.bytes_at(Pc(place), 8).expect("the relocated field");
     assert_eq!(word, &image[place as usize..][..8]);
     assert_ne!(Some(word), object.bytes_at(Pc(place), 8));
 }
 
 #[test]
-fn what_is_cut_off_or_no_code_object_is_refused() {
+fn truncated_or_damaged_memory_is_rejected_without_panic() {
     let text = ".text\n.globl f\n.p2align 8\n.type f,@function\nf: s_endpgm\n.size f, .-f\n";
     let object = CodeObject::parse(&assemble(text, "gfx90a").bytes).expect("a code object");
     let image = in_memory(&object, 0x1000);
-    let last = object.segments().iter().map(|own| own.address + own.bytes().len() as u64).max();
+    let segments = object.segments().iter();
+    let end = segments.map(|segment| segment.address + segment.bytes().len() as u64).max();
     for length in 0..image.len() {
-        let part = CodeObject::of_memory(image[..length].to_vec());
-        assert_eq!(part.is_ok(), length as u64 >= last.unwrap_or(0), "{length} bytes");
+        let part = CodeObject::from_memory(image[..length].to_vec());
+        assert_eq!(part.is_ok(), length as u64 >= end.unwrap_or(0), "{length} bytes");
     }
-    assert!(CodeObject::of_memory(vec![0; 4096]).is_err());
-    // Wherever a word is wrong, the end is a code object or an error.
+    assert!(CodeObject::from_memory(vec![0; 4096]).is_err());
+    // Damaged words do not cause a panic.
     for place in (0..object.segments()[0].bytes().len()).step_by(4) {
         for wrong in [0, 0xffff_ffffu32, 0x8000_0000] {
             let mut image = image.clone();
             image[place..place + 4].copy_from_slice(&wrong.to_le_bytes());
-            let _ = CodeObject::of_memory(image);
+            let _ = CodeObject::from_memory(image);
         }
     }
 }
