@@ -3,7 +3,7 @@
 use crate::types::*;
 use std::ffi::{CStr, c_char, c_int, c_void};
 
-/// Declares functions: a type for each, and [`Functions`] with all of them.
+/// Declares a type for each function, and the struct [`Functions`] with all of them.
 macro_rules! functions {
     ($($(#[$doc:meta])* fn $name:ident($($argument:ty),* $(,)?) $(-> $result:ty)?;)*) => {
         /// The type of each function.
@@ -19,10 +19,11 @@ macro_rules! functions {
         }
 
         impl Functions {
-            /// Looks for all functions; fails with the first that is not found.
+            /// Looks up all functions. Returns the first error of `find`.
             ///
             /// # Safety
-            /// `find` gives functions of these names that are as `hsa.h` and `hsa_ext_amd.h` say.
+            /// `find` must return the function of the given name, with the signature declared in
+            /// `hsa.h` or `hsa_ext_amd.h`.
             pub(crate) unsafe fn find<E>(
                 mut find: impl FnMut(&'static CStr) -> Result<*mut c_void, E>,
             ) -> Result<Functions, E> {
@@ -31,7 +32,7 @@ macro_rules! functions {
                         const NAME: &str = concat!(stringify!($name), "\0");
                         let name = CStr::from_bytes_with_nul(NAME.as_bytes()).unwrap_or_default();
                         let address = find(name)?;
-                        // SAFETY: the address of this function, the caller promises.
+                        // SAFETY: the caller guarantees that this is the function's address.
                         unsafe { std::mem::transmute::<*mut c_void, signatures::$name>(address) }
                     },
                 )*})
@@ -41,29 +42,29 @@ macro_rules! functions {
 }
 
 functions! {
-    /// Starts the runtime, or counts one more user.
+    /// Increments the runtime's reference count, and initializes the runtime on the first call.
     fn hsa_init() -> hsa_status_t;
-    /// One user less.
+    /// Decrements the runtime's reference count, and shuts the runtime down at 0.
     fn hsa_shut_down() -> hsa_status_t;
-    /// What a status means.
+    /// Returns the description of a status.
     fn hsa_status_string(hsa_status_t, *mut *const c_char) -> hsa_status_t;
-    /// Shows all processors.
+    /// Calls a function for every agent.
     fn hsa_iterate_agents(
         unsafe extern "C" fn(hsa_agent_t, *mut c_void) -> hsa_status_t,
         *mut c_void,
     ) -> hsa_status_t;
-    /// Tells of a processor: `hsa_agent_info_t` and where it goes.
+    /// Queries an attribute of an agent: `hsa_agent_info_t`, destination.
     fn hsa_agent_get_info(hsa_agent_t, u32, *mut c_void) -> hsa_status_t;
-    /// Shows the instruction sets of a processor, the best first.
+    /// Calls a function for every instruction set of an agent, in order of decreasing performance.
     fn hsa_agent_iterate_isas(
         hsa_agent_t,
         unsafe extern "C" fn(hsa_isa_t, *mut c_void) -> hsa_status_t,
         *mut c_void,
     ) -> hsa_status_t;
-    /// Tells of an instruction set: `hsa_isa_info_t` and where it goes.
+    /// Queries an attribute of an instruction set: `hsa_isa_info_t`, destination.
     fn hsa_isa_get_info_alt(hsa_isa_t, u32, *mut c_void) -> hsa_status_t;
-    /// Makes a queue: packets, `hsa_queue_type32_t`, who is told of errors, private and group
-    /// bytes.
+    /// Creates a queue: agent, size in packets, `hsa_queue_type32_t`, error callback with its data,
+    /// private and group segment sizes in bytes, destination.
     fn hsa_queue_create(
         hsa_agent_t,
         u32,
@@ -74,29 +75,29 @@ functions! {
         u32,
         *mut *mut hsa_queue_t,
     ) -> hsa_status_t;
-    /// Gives a queue up.
+    /// Destroys a queue.
     fn hsa_queue_destroy(*mut hsa_queue_t) -> hsa_status_t;
-    /// Takes places in a queue; gives the number of the first.
+    /// Adds to a queue's write index, which reserves packets. Returns the old index.
     fn hsa_queue_add_write_index_screlease(*const hsa_queue_t, u64) -> u64;
-    /// The number of the packet that is taken next.
+    /// Returns a queue's read index: the index of the next packet to execute.
     fn hsa_queue_load_read_index_scacquire(*const hsa_queue_t) -> u64;
-    /// Copies between any two places that the host or a GPU can reach: to, from, bytes.
+    /// Copies memory accessible to the host or a GPU: destination, source, size in bytes.
     fn hsa_memory_copy(*mut c_void, *const c_void, usize) -> hsa_status_t;
-    /// Makes a signal: its value, who waits for it.
+    /// Creates a signal: initial value, number of consumers, consumers, destination.
     fn hsa_signal_create(
         hsa_signal_value_t,
         u32,
         *const hsa_agent_t,
         *mut hsa_signal_t,
     ) -> hsa_status_t;
-    /// Gives a signal up.
+    /// Destroys a signal.
     fn hsa_signal_destroy(hsa_signal_t) -> hsa_status_t;
-    /// A signal's value.
+    /// Returns a signal's value.
     fn hsa_signal_load_scacquire(hsa_signal_t) -> hsa_signal_value_t;
-    /// Gives a signal a value.
+    /// Sets a signal's value.
     fn hsa_signal_store_screlease(hsa_signal_t, hsa_signal_value_t);
-    /// Waits for a signal: `hsa_signal_condition_t`, the value, ticks of the clock at most,
-    /// `hsa_wait_state_t`. Gives a value that it had.
+    /// Waits until a signal's value meets a condition: signal, `hsa_signal_condition_t`, value to
+    /// compare with, timeout in clock ticks, `hsa_wait_state_t`. Returns the last value observed.
     fn hsa_signal_wait_scacquire(
         hsa_signal_t,
         u32,
@@ -104,14 +105,15 @@ functions! {
         u64,
         u32,
     ) -> hsa_signal_value_t;
-    /// Makes an executable: `hsa_profile_t`, `hsa_default_float_rounding_mode_t`, options.
+    /// Creates an executable: `hsa_profile_t`, `hsa_default_float_rounding_mode_t`, options,
+    /// destination.
     fn hsa_executable_create_alt(
         u32,
         u32,
         *const c_char,
         *mut hsa_executable_t,
     ) -> hsa_status_t;
-    /// Loads code, with options.
+    /// Loads a code object into an executable: executable, agent, reader, options, destination.
     fn hsa_executable_load_agent_code_object(
         hsa_executable_t,
         hsa_agent_t,
@@ -119,57 +121,58 @@ functions! {
         *const c_char,
         *mut hsa_loaded_code_object_t,
     ) -> hsa_status_t;
-    /// Makes an executable ready, with options.
+    /// Freezes an executable: executable, options. Afterwards its kernels can be dispatched.
     fn hsa_executable_freeze(hsa_executable_t, *const c_char) -> hsa_status_t;
-    /// Gives an executable up.
+    /// Destroys an executable.
     fn hsa_executable_destroy(hsa_executable_t) -> hsa_status_t;
-    /// Looks for a symbol.
+    /// Looks up a symbol: executable, name, agent, destination.
     fn hsa_executable_get_symbol_by_name(
         hsa_executable_t,
         *const c_char,
         *const hsa_agent_t,
         *mut hsa_executable_symbol_t,
     ) -> hsa_status_t;
-    /// Tells of a symbol: `hsa_executable_symbol_info_t` and where it goes.
+    /// Queries an attribute of a symbol: `hsa_executable_symbol_info_t`, destination.
     fn hsa_executable_symbol_get_info(
         hsa_executable_symbol_t,
         u32,
         *mut c_void,
     ) -> hsa_status_t;
-    /// Reads a code object that stays where it is, of so many bytes.
+    /// Creates a reader of a code object in memory: address, size in bytes, destination. The memory
+    /// must outlive the reader.
     fn hsa_code_object_reader_create_from_memory(
         *const c_void,
         usize,
         *mut hsa_code_object_reader_t,
     ) -> hsa_status_t;
-    /// Gives a reader up.
+    /// Destroys a reader.
     fn hsa_code_object_reader_destroy(hsa_code_object_reader_t) -> hsa_status_t;
-    /// Shows the pools of a processor.
+    /// Calls a function for every memory pool of an agent.
     fn hsa_amd_agent_iterate_memory_pools(
         hsa_agent_t,
         unsafe extern "C" fn(hsa_amd_memory_pool_t, *mut c_void) -> hsa_status_t,
         *mut c_void,
     ) -> hsa_status_t;
-    /// Tells of a pool: `hsa_amd_memory_pool_info_t` and where it goes.
+    /// Queries an attribute of a memory pool: `hsa_amd_memory_pool_info_t`, destination.
     fn hsa_amd_memory_pool_get_info(hsa_amd_memory_pool_t, u32, *mut c_void) -> hsa_status_t;
-    /// Allocates bytes; flags are 0.
+    /// Allocates memory: pool, size in bytes, flags (0), destination.
     fn hsa_amd_memory_pool_allocate(
         hsa_amd_memory_pool_t,
         usize,
         u32,
         *mut *mut c_void,
     ) -> hsa_status_t;
-    /// Gives an allocation back.
+    /// Frees an allocation.
     fn hsa_amd_memory_pool_free(*mut c_void) -> hsa_status_t;
-    /// Lets processors, so many, reach an allocation; flags are null.
+    /// Makes an allocation accessible to agents: number of agents, agents, flags (null), address.
     fn hsa_amd_agents_allow_access(
         u32,
         *const hsa_agent_t,
         *const u32,
         *const c_void,
     ) -> hsa_status_t;
-    /// Lets processors, so many, all if none are named, reach memory of the host: where it is, its
-    /// bytes, and where they find it.
+    /// Pins host memory and makes it accessible to agents: address, size in bytes, agents (null for
+    /// all), number of agents, destination of the agents' address.
     fn hsa_amd_memory_lock(
         *mut c_void,
         usize,
@@ -177,10 +180,10 @@ functions! {
         c_int,
         *mut *mut c_void,
     ) -> hsa_status_t;
-    /// Ends that.
+    /// Unpins host memory.
     fn hsa_amd_memory_unlock(*mut c_void) -> hsa_status_t;
-    /// Copies by an engine for copies: to a place of a processor, from one, bytes; after so many
-    /// signals, and a signal that is decremented at the end.
+    /// Copies memory with a copy engine: destination and its agent, source and its agent, size in
+    /// bytes, number of signals to wait for, those signals, completion signal (decremented).
     fn hsa_amd_memory_async_copy(
         *mut c_void,
         hsa_agent_t,
@@ -191,7 +194,7 @@ functions! {
         *const hsa_signal_t,
         hsa_signal_t,
     ) -> hsa_status_t;
-    /// Registers the one who is told of events.
+    /// Registers a callback for system events.
     fn hsa_amd_register_system_event_handler(
         hsa_amd_system_event_callback_t,
         *mut c_void,

@@ -1,35 +1,35 @@
-//! The runtime, opened when the program runs.
+//! The runtime's shared library, opened at run time.
 
 use crate::functions::Functions;
 use crate::types::hsa_status_t;
 use std::ffi::{CStr, c_void};
 
-/// The runtime's name.
+/// The runtime's shared object name.
 const SONAME: &CStr = c"libhsa-runtime64.so.1";
 
-/// The runtime, open for as long as the process lives.
+/// The runtime's library, which stays open until the process exits.
 #[derive(Clone, Copy, Debug)]
 pub struct Library {
-    /// Its functions.
+    /// The runtime's functions.
     pub functions: Functions,
 }
 
-/// No runtime, or another one than was expected.
+/// Errors returned when opening the runtime.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LibraryError {
-    /// It is not there, or something that it needs is not.
+    /// The library, or a library that it depends on, cannot be loaded.
     #[error(
-        "AMD's runtime cannot be opened: {reason}; it comes with ROCm (Debian: libhsa-runtime64-1), \
-         and LD_LIBRARY_PATH may name its folder"
+        "cannot open AMD's runtime: {reason}; install ROCm (Debian: libhsa-runtime64-1), or add the \
+         runtime's folder to LD_LIBRARY_PATH"
     )]
     Missing {
-        /// In the linker's words.
+        /// The dynamic linker's message.
         reason: String,
     },
-    /// It lacks a function.
-    #[error("AMD's runtime has no `{function}`; ROCm 5.2 or later is expected")]
+    /// The library lacks a function.
+    #[error("AMD's runtime has no function `{function}`; expected ROCm 5.2 or later")]
     NoFunction {
-        /// Its name.
+        /// The function's name.
         function: String,
     },
 }
@@ -44,30 +44,31 @@ impl Library {
     }
 
     fn open_named(name: &CStr) -> Result<Library, LibraryError> {
-        // SAFETY: loading the vendor's library runs the vendor's code, as linking to it would.
+        // SAFETY: loading the library runs the vendor's initialization code, as linking would.
         let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if library.is_null() {
             return Err(LibraryError::Missing { reason: linker_error() });
         }
         let find = |function: &'static CStr| {
-            // SAFETY: the library is open, and stays so.
+            // SAFETY: the library is open and is never closed.
             let address = unsafe { libc::dlsym(library, function.as_ptr()) };
             let missing =
                 || LibraryError::NoFunction { function: function.to_string_lossy().into_owned() };
             if address.is_null() { Err(missing()) } else { Ok(address) }
         };
-        // SAFETY: functions of the runtime, which keeps to its headers.
+        // SAFETY: the runtime's functions have the signatures in its headers.
         Ok(Library { functions: unsafe { Functions::find(find)? } })
     }
 }
 
-/// Unmaps virtual memory: where it is mapped, and bytes.
+/// Unmaps virtual memory: address, size in bytes.
 pub type hsa_amd_vmem_unmap = unsafe extern "C" fn(*mut c_void, usize) -> hsa_status_t;
 
-/// What unmaps virtual memory in a runtime that this process has loaded; older ones have none.
-pub fn virtual_memory_unmap() -> Option<hsa_amd_vmem_unmap> {
+/// Looks up `hsa_amd_vmem_unmap` in the runtime that this process has loaded. Returns `None` if no
+/// runtime is loaded or an older one lacks the function.
+pub fn find_vmem_unmap() -> Option<hsa_amd_vmem_unmap> {
     let flags = libc::RTLD_NOW | libc::RTLD_NOLOAD;
-    // SAFETY: loads nothing; names end with a zero, and the function has this type.
+    // SAFETY: RTLD_NOLOAD loads nothing; the names are NUL-terminated, and the function has this type.
     unsafe {
         let library = libc::dlopen(SONAME.as_ptr(), flags);
         if library.is_null() {
@@ -78,14 +79,14 @@ pub fn virtual_memory_unmap() -> Option<hsa_amd_vmem_unmap> {
     }
 }
 
-/// Why the linker failed.
+/// The dynamic linker's last error message.
 fn linker_error() -> String {
-    // SAFETY: text of the linker's, or null, until the next call in this thread.
+    // SAFETY: returns a string or null, valid until the next call in this thread.
     let text = unsafe { libc::dlerror() };
     if text.is_null() {
         return "no reason given".to_owned();
     }
-    // SAFETY: text that ends with a zero.
+    // SAFETY: the string is NUL-terminated.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
@@ -94,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_runtime_that_is_not_there_is_said_with_where_it_comes_from() {
+    fn error_of_missing_runtime_names_its_source() {
         let error = Library::open_named(c"libno-such-runtime.so.1").unwrap_err();
         let text = error.to_string();
         assert!(text.contains("libno-such-runtime.so.1"), "{text}");
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn another_library_is_no_runtime() {
+    fn library_without_runtime_functions_is_rejected() {
         let error = Library::open_named(c"libc.so.6").unwrap_err();
         assert_eq!(error, LibraryError::NoFunction { function: "hsa_init".to_owned() });
     }

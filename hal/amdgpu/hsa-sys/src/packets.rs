@@ -1,63 +1,63 @@
-//! Packets of queues (HSA Runtime specification 1.2, "Architected Queuing Language packets").
+//! Queue packets (HSA Runtime specification 1.2, "Architected Queuing Language packets").
 
 use crate::hsa_signal_t;
 
-/// A packet of a queue, whatever it is.
+/// A queue packet of any type.
 #[repr(C, align(64))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AqlPacket(pub [u8; 64]);
 
-/// The type of a packet that is none.
+/// Packet type: not yet valid.
 pub const HSA_PACKET_TYPE_INVALID: u8 = 1;
-/// The type of a kernel dispatch.
+/// Packet type: kernel dispatch.
 pub const HSA_PACKET_TYPE_KERNEL_DISPATCH: u8 = 2;
-/// The type of a packet that waits for signals to be 0.
+/// Packet type: barrier that waits until all its signals are 0.
 pub const HSA_PACKET_TYPE_BARRIER_AND: u8 = 3;
-/// All packets before are done first.
+/// Header bit: wait for all preceding packets.
 pub const HSA_PACKET_HEADER_BARRIER: u16 = 1 << 8;
-/// What the whole system has written is seen.
+/// Header field: acquire fence with system scope.
 pub const HSA_FENCE_ACQUIRE_SYSTEM: u16 = 2 << 9;
-/// What is written is seen by the whole system.
+/// Header field: release fence with system scope.
 pub const HSA_FENCE_RELEASE_SYSTEM: u16 = 2 << 11;
 
 /// Offset of the completion signal in kernel dispatches and barriers.
 const COMPLETION: usize = 56;
 
 impl AqlPacket {
-    /// A packet that waits for all packets before, and then for signals (five at most) to be 0.
+    /// A barrier packet that waits for all preceding packets, and then until up to five signals are 0.
     pub fn barrier(signals: &[hsa_signal_t], completion: hsa_signal_t) -> AqlPacket {
         let mut packet = AqlPacket([0; 64]);
         packet.set_header(u16::from(HSA_PACKET_TYPE_BARRIER_AND) | HSA_PACKET_HEADER_BARRIER);
-        for (place, signal) in packet.0[8..48].chunks_exact_mut(8).zip(signals) {
-            place.copy_from_slice(&signal.handle.to_le_bytes());
+        for (field, signal) in packet.0[8..48].chunks_exact_mut(8).zip(signals) {
+            field.copy_from_slice(&signal.handle.to_le_bytes());
         }
         packet.set_completion(completion);
         packet
     }
 
-    /// Its type.
+    /// The packet type.
     pub fn kind(&self) -> u8 {
         self.0[0]
     }
 
-    /// Its header.
+    /// The packet header.
     pub fn header(&self) -> u16 {
         u16::from_le_bytes([self.0[0], self.0[1]])
     }
 
-    /// Gives it another header.
+    /// Sets the packet header.
     pub fn set_header(&mut self, header: u16) {
         self.0[..2].copy_from_slice(&header.to_le_bytes());
     }
 
-    /// The signal to decrement when it is done.
+    /// The completion signal.
     pub fn completion(&self) -> hsa_signal_t {
         let mut bytes = [0; 8];
         bytes.copy_from_slice(&self.0[COMPLETION..]);
         hsa_signal_t { handle: u64::from_le_bytes(bytes) }
     }
 
-    /// Gives it another signal to decrement.
+    /// Sets the completion signal, which is decremented when the packet completes.
     pub fn set_completion(&mut self, signal: hsa_signal_t) {
         self.0[COMPLETION..].copy_from_slice(&signal.handle.to_le_bytes());
     }
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_barrier_names_its_signals() {
+    fn barrier_packet_has_its_signals() {
         let signal = |handle| hsa_signal_t { handle };
         let packet = AqlPacket::barrier(&[signal(7)], signal(9));
         assert_eq!((packet.kind(), packet.header()), (HSA_PACKET_TYPE_BARRIER_AND, 0x103));

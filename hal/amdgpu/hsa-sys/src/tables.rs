@@ -1,52 +1,54 @@
-//! The tables through which the runtime calls its own functions, and in which tools put theirs
+//! The API tables through which the runtime calls its functions, and in which tools replace them
 //! (`hsa_api_trace.h`).
 
 use crate::functions::signatures::*;
 use crate::types::*;
 use std::ffi::{c_int, c_void};
 
-/// An entry that Flipwave does not use.
+/// A table entry that Flipwave does not use.
 type Unused = usize;
 
 /// The version of a table.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ApiTableVersion {
-    /// Tables with other ones are something else.
+    /// Incompatible tables have different major versions.
     pub major_id: u32,
-    /// The size in bytes: later runtimes have more entries.
+    /// Size of the table in bytes: later runtimes have more entries.
     pub minor_id: u32,
-    /// Nothing.
+    /// Unused.
     pub step_id: u32,
-    /// Nothing.
+    /// Reserved.
     pub reserved: u32,
 }
 
-/// The tables.
+/// The root table, which points to the other tables.
 #[repr(C)]
 #[derive(Debug)]
 pub struct HsaApiTable {
-    /// This table's version.
+    /// The root table's version.
     pub version: ApiTableVersion,
-    /// HSA's functions.
+    /// Core HSA functions.
     pub core: *mut CoreApiTable,
-    /// AMD's functions, in an order that depends on the release: [`HsaApiTable::known`].
+    /// AMD's extension functions, in an order that depends on the release: see
+    /// [`HsaApiTable::known`].
     pub amd_ext: *mut ApiTableVersion,
 }
 
-/// Gives a signal a value, which says nothing of other memory.
+/// Sets a signal's value with relaxed memory order.
 pub type hsa_signal_store_relaxed = hsa_signal_store_screlease;
-/// As [`hsa_signal_wait_scacquire`], which says nothing of other memory.
+/// Waits like [`hsa_signal_wait_scacquire`], with relaxed memory order.
 pub type hsa_signal_wait_relaxed = hsa_signal_wait_scacquire;
-/// Makes a queue whose packets are shown to tools; otherwise as [`hsa_queue_create`].
+/// Creates a queue whose packets tools can intercept; otherwise like [`hsa_queue_create`].
 pub type hsa_amd_queue_intercept_create = hsa_queue_create;
-/// Registers who is shown the packets of such a queue.
+/// Registers the callback for packets of an intercepted queue.
 pub type hsa_amd_queue_intercept_register = unsafe extern "C" fn(
     *mut hsa_queue_t,
     hsa_amd_queue_intercept_handler,
     *mut c_void,
 ) -> hsa_status_t;
-/// Registers who is told when a signal's value fits: `hsa_signal_condition_t` and the value.
+/// Registers a callback for a signal: signal, `hsa_signal_condition_t`, value to compare with,
+/// callback and its data.
 pub type hsa_amd_signal_async_handler = unsafe extern "C" fn(
     hsa_signal_t,
     u32,
@@ -54,11 +56,11 @@ pub type hsa_amd_signal_async_handler = unsafe extern "C" fn(
     hsa_amd_signal_handler,
     *mut c_void,
 ) -> hsa_status_t;
-/// Reads a code object from a file.
+/// Creates a reader of a code object in a file: file descriptor, destination.
 pub type hsa_code_object_reader_create_from_file =
     unsafe extern "C" fn(c_int, *mut hsa_code_object_reader_t) -> hsa_status_t;
 
-/// HSA's functions.
+/// Core HSA functions.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs, reason = "each entry is the function of its name")]
@@ -99,7 +101,7 @@ pub struct CoreApiTable {
     unused123: [Unused; 2],
 }
 
-/// AMD's functions, with so many entries between two of those that are used.
+/// AMD's extension functions, with `BETWEEN` unused entries before the event handler's.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 struct AmdExtTable<const BETWEEN: usize> {
@@ -114,11 +116,11 @@ struct AmdExtTable<const BETWEEN: usize> {
 
 /// The table of ROCm 5.2 to 5.5.
 type AmdExtTable5_2 = AmdExtTable<26>;
-/// The table of ROCm 5.6 and later, with two more in between.
+/// The table of ROCm 5.6 and later, with two more entries in between.
 type AmdExtTable5_6 = AmdExtTable<28>;
 
 impl<const BETWEEN: usize> AmdExtTable<BETWEEN> {
-    /// The functions, and the entry of the one that can be replaced.
+    /// The current functions, and the replaceable entry of `register_system_event_handler`.
     fn parts(&mut self) -> (AmdExtFunctions, &mut hsa_amd_register_system_event_handler) {
         let functions = AmdExtFunctions {
             hsa_amd_signal_async_handler_fn: self.hsa_amd_signal_async_handler_fn,
@@ -130,10 +132,10 @@ impl<const BETWEEN: usize> AmdExtTable<BETWEEN> {
     }
 }
 
-/// Entries of the table of ROCm 5.6, where the order changed and the version did not.
+/// Number of entries in the table of ROCm 5.6, which changed the order without changing the version.
 const ENTRIES_5_6: usize = 55;
 
-/// AMD's functions, wherever they stand in the table.
+/// AMD's extension functions, independent of their order in the table.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs, reason = "each is the function of its name")]
 pub struct AmdExtFunctions {
@@ -143,23 +145,23 @@ pub struct AmdExtFunctions {
     pub hsa_amd_queue_intercept_register_fn: hsa_amd_queue_intercept_register,
 }
 
-/// Tables whose order is known.
+/// Tables of a known version.
 #[derive(Debug)]
 pub struct KnownTables<'a> {
-    /// HSA's functions.
+    /// Core HSA functions.
     pub core: &'a mut CoreApiTable,
-    /// AMD's functions, as they are now.
+    /// AMD's extension functions, as they are now.
     pub amd_ext: AmdExtFunctions,
-    /// The entry of a function that can be replaced.
+    /// The table entry of `hsa_amd_register_system_event_handler`, to replace it.
     pub register_system_event_handler: &'a mut hsa_amd_register_system_event_handler,
 }
 
 impl HsaApiTable {
-    /// The tables, if they are of a version that is known here and have all entries: those of ROCm
-    /// 5.2 to 6.2, whose `hsa_api_trace.h` were compared.
+    /// Returns the tables if their version is known and they have all entries: the versions of ROCm
+    /// 5.2 to 6.2, checked against their `hsa_api_trace.h`.
     ///
     /// # Safety
-    /// The tables are the runtime's, and nobody else uses them.
+    /// The tables must be the runtime's, and no other code may access them during the borrow.
     pub unsafe fn known(&mut self) -> Option<KnownTables<'_>> {
         // SAFETY: every table begins with its version.
         let [core, amd_ext]: [ApiTableVersion; 2] =
@@ -175,7 +177,7 @@ impl HsaApiTable {
         if !has_room || (amd_ext.minor_id as usize) < least {
             return None;
         }
-        // SAFETY: a table in this order, by its version and size.
+        // SAFETY: version and size identify a table with this order.
         let (amd_ext, register_system_event_handler) = unsafe {
             if is_new {
                 (*self.amd_ext.cast::<AmdExtTable5_6>()).parts()
@@ -183,14 +185,14 @@ impl HsaApiTable {
                 (*self.amd_ext.cast::<AmdExtTable5_2>()).parts()
             }
         };
-        // SAFETY: the table is large enough, and its order has never changed.
+        // SAFETY: the table is large enough, and all known versions have the same order.
         let core = unsafe { &mut *self.core };
         Some(KnownTables { core, amd_ext, register_system_event_handler })
     }
 }
 
 impl AmdExtFunctions {
-    /// Bytes of a table with so many entries.
+    /// Size in bytes of a table with `entries` entries.
     const fn bytes(entries: usize) -> usize {
         size_of::<ApiTableVersion>() + entries * size_of::<Unused>()
     }
@@ -201,14 +203,14 @@ mod tests {
     use super::*;
     use std::mem::offset_of;
 
-    /// Indices are those of clang 22 for `hsa_api_trace.h` of ROCm 5.2.3, and of the order of
+    /// The indices come from clang 22 with `hsa_api_trace.h` of ROCm 5.2.3, and from the order of
     /// entries in the headers of 5.6.0 to 6.2.4.
     #[test]
-    fn entries_are_where_the_header_has_them() {
+    fn entry_offsets_equal_the_headers() {
         macro_rules! check {
             ($table:ty: $($entry:ident $index:literal,)*) => {$(
-                let place = offset_of!($table, $entry);
-                assert_eq!(place, 16 + 8 * $index, stringify!($entry));
+                let offset = offset_of!($table, $entry);
+                assert_eq!(offset, 16 + 8 * $index, stringify!($entry));
             )*};
         }
         check!(CoreApiTable:
@@ -250,13 +252,13 @@ mod tests {
         assert_eq!([offset_of!(HsaApiTable, core), offset_of!(HsaApiTable, amd_ext)], [16, 24]);
     }
 
-    /// Tables as a runtime has them: its versions, and how many of AMD's functions. The index of
-    /// the entry that is taken for the one to make queues.
-    fn create_queue_in(majors: [u32; 3], entries: usize) -> Option<usize> {
+    /// Builds tables with these major versions and this number of AMD extension functions. Returns
+    /// the index of the entry that is used as `hsa_amd_queue_intercept_create`.
+    fn index_of_queue_create(majors: [u32; 3], entries: usize) -> Option<usize> {
         let version = |major_id, bytes: usize| {
             u64::from(major_id) | u64::try_from(bytes).expect("a size") << 32
         };
-        // An entry's value is its index, and 1000: no function is at 0.
+        // The value of an entry is its index plus 1000, because a function pointer must not be null.
         let table = |major, entries: usize| -> Vec<u64> {
             let head = [version(major, AmdExtFunctions::bytes(entries)), 0];
             head.into_iter().chain((0..entries as u64).map(|index| 1000 + index)).collect()
@@ -267,14 +269,14 @@ mod tests {
             core: core.as_mut_ptr().cast(),
             amd_ext: amd_ext.as_mut_ptr().cast(),
         };
-        // SAFETY: tables of these sizes; no entry is called.
+        // SAFETY: the tables have these sizes, and no entry is called.
         let known = unsafe { root.known() };
         known.map(|known| known.amd_ext.hsa_amd_queue_intercept_create_fn as usize - 1000)
     }
 
-    /// Versions and numbers of entries are those of the releases' headers.
+    /// Versions and numbers of entries come from the releases' headers.
     #[test]
-    fn every_release_has_its_order_of_entries() {
+    fn entry_order_matches_the_release() {
         for (release, majors, entries, expected) in [
             ("5.2.3", [1, 1, 1], 48, Some(35)),
             ("5.5.0", [1, 1, 1], 51, Some(35)),
@@ -282,11 +284,11 @@ mod tests {
             ("6.0.0", [2, 2, 2], 67, Some(37)),
             ("6.1.0", [3, 2, 2], 68, Some(37)),
             ("6.2.4", [3, 2, 2], 70, Some(37)),
-            ("of a later version", [4, 3, 3], 90, None),
+            ("with a later version", [4, 3, 3], 90, None),
             ("with too few entries", [1, 1, 1], 30, None),
             ("with too few entries", [3, 2, 2], 38, None),
         ] {
-            assert_eq!(create_queue_in(majors, entries), expected, "ROCm {release}");
+            assert_eq!(index_of_queue_create(majors, entries), expected, "ROCm {release}");
         }
     }
 }

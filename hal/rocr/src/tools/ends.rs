@@ -3,7 +3,7 @@
 //! agent that `Runtime::Unload` has deleted): such memory is unmapped before.
 
 use hsa_sys::signatures::{hsa_init, hsa_shut_down};
-use hsa_sys::{HSA_STATUS_ERROR, HsaApiTable, KnownTables, hsa_status_t, virtual_memory_unmap};
+use hsa_sys::{HSA_STATUS_ERROR, HsaApiTable, KnownTables, hsa_status_t, find_vmem_unmap};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{PoisonError, RwLock};
 
@@ -60,7 +60,7 @@ unsafe extern "C" fn init() -> hsa_status_t {
 unsafe extern "C" fn shut_down() -> hsa_status_t {
     let Some(ends) = ends() else { return HSA_STATUS_ERROR };
     let is_last = USERS.fetch_sub(1, Ordering::Relaxed) == 1;
-    if let Some(unmap) = virtual_memory_unmap().filter(|_| is_last) {
+    if let Some(unmap) = find_vmem_unmap().filter(|_| is_last) {
         for (address, bytes) in (ends.mapped)() {
             // SAFETY: the runtime has mapped it, or refuses.
             let _ = unsafe { unmap(address as *mut _, bytes as usize) };
