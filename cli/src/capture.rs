@@ -125,8 +125,8 @@ fn list(file: &Path) -> Result<(), Failure> {
             }
             Step::Change(Change::Unmap { address }) => writeln!(out, "unmap     {address}")?,
             Step::Change(Change::Write(patch)) => {
-                let (places, bytes) = (patch.places().len(), patch.bytes().len());
-                writeln!(out, "write     {bytes} bytes at {places} places")?;
+                let (ranges, bytes) = (patch.ranges().len(), patch.bytes().len());
+                writeln!(out, "write     {bytes} bytes at {ranges} places")?;
             }
             Step::Change(Change::Copy { from, to, bytes }) => {
                 writeln!(out, "copy      {bytes} bytes from {from} to {to}")?;

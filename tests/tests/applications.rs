@@ -377,7 +377,7 @@ fn workgroups_that_wait_for_one_that_has_no_place_end_their_program() {
     assert!(stderr.contains(claim), "{stderr}");
     assert!(
         stderr.contains(
-            "208 waves, from workgroup 0,0,0 wave 0 to workgroup 207,0,0 wave 0, go round in a loop"
+            "208 waves, from workgroup 0,0,0 wave 0 to workgroup 207,0,0 wave 0, spin in a loop"
         ),
         "{stderr}"
     );

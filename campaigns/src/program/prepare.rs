@@ -8,7 +8,8 @@ use crate::program::object_file::{ObjectFileError, read_code_object};
 use crate::run::injection_path::InjectionPath;
 use flipwave_codeobj::{CodeObject, Kernel};
 use flipwave_device::{
-    Address, ArgumentValue, Device, DeviceError, Dispatch, KernargError, ModuleId, layout_beside,
+    Address, ArgumentValue, Device, DeviceError, Dispatch, KernargError, ModuleId,
+    layout_with_dynamic_lds,
 };
 use flipwave_host::output::printable;
 use flipwave_injector::{Buffer, Changes, Program, Workload, demangled_kernel, kernel_is_called};
@@ -266,7 +267,7 @@ impl Modules {
             })
             .collect();
         let Launch { grid, workgroup, local_memory, .. } = *launch;
-        let layout = layout_beside(kernel, &values, grid, workgroup, local_memory)
+        let layout = layout_with_dynamic_lds(kernel, &values, grid, workgroup, local_memory)
             .map_err(|reason| PrepareError::Arguments { launch: index, reason })?;
         Ok(Dispatch {
             module,

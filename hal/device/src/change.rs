@@ -1,86 +1,86 @@
-//! What happens to memory without a kernel.
+//! Changes of GPU memory by the host.
 
 use crate::Address;
 
-/// What happens to a GPU's memory without a kernel.
+/// A change of GPU memory by the host, not by a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Zeroed memory is there from now on.
+    /// Maps zeroed memory.
     Map {
-        /// Where it begins.
+        /// Start address.
         address: Address,
-        /// Its length in bytes.
+        /// Length in bytes.
         bytes: u64,
     },
-    /// Memory is gone.
+    /// Unmaps memory.
     Unmap {
-        /// Where it began.
+        /// Start address of the mapping.
         address: Address,
     },
-    /// The host writes these bytes, and no others.
+    /// Writes bytes.
     Write(Patch),
-    /// Bytes are copied within the GPU's memory: what is there at that time, faulty or not.
+    /// Copies the current contents of GPU memory, including the effects of faults.
     Copy {
-        /// Where they are.
+        /// Source address.
         from: Address,
-        /// Where they are put. Both places may overlap.
+        /// Destination address. Source and destination may overlap.
         to: Address,
-        /// How many.
+        /// Length in bytes.
         bytes: u64,
     },
 }
 
-/// Bytes for many places.
+/// Bytes to write to several address ranges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Patch {
-    /// Where each run begins, and how many bytes it has: all together as many as there are.
-    places: Vec<(Address, u64)>,
-    /// The bytes of all runs, one after the other.
+    /// Start address and length in bytes of each range. The lengths add up to the number of bytes.
+    ranges: Vec<(Address, u64)>,
+    /// The concatenated bytes of all ranges.
     bytes: Vec<u8>,
 }
 
 impl Patch {
-    /// Bytes for one place.
+    /// Creates a patch of one range.
     pub fn new(address: Address, bytes: &[u8]) -> Patch {
         let mut patch = Patch::default();
         patch.add(address, bytes);
         patch
     }
 
-    /// Bytes that follow each other, for places of this many bytes each; nothing where those are
-    /// not as many in all.
-    pub fn of(places: Vec<(Address, u64)>, bytes: Vec<u8>) -> Option<Patch> {
-        let wanted: u128 = places.iter().map(|(_, length)| u128::from(*length)).sum();
-        (wanted == bytes.len() as u128).then_some(Patch { places, bytes })
+    /// Creates a patch from the start addresses and lengths of its ranges and their concatenated
+    /// bytes. Returns `None` if the lengths do not add up to the number of bytes.
+    pub fn from_ranges(ranges: Vec<(Address, u64)>, bytes: Vec<u8>) -> Option<Patch> {
+        let total: u128 = ranges.iter().map(|(_, length)| u128::from(*length)).sum();
+        (total == bytes.len() as u128).then_some(Patch { ranges, bytes })
     }
 
-    /// Adds bytes for another place; where places overlap, what was added last counts.
+    /// Adds a range. Later ranges overwrite earlier ones where they overlap.
     pub fn add(&mut self, address: Address, bytes: &[u8]) {
-        self.places.push((address, bytes.len() as u64));
+        self.ranges.push((address, bytes.len() as u64));
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Whether there is nothing in it.
+    /// Returns `true` if the patch has no ranges.
     pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.ranges.is_empty()
     }
 
-    /// Where bytes go, and how many, in the order in which they were added.
-    pub fn places(&self) -> &[(Address, u64)] {
-        &self.places
+    /// Start address and length in bytes of each range, in the order of addition.
+    pub fn ranges(&self) -> &[(Address, u64)] {
+        &self.ranges
     }
 
-    /// The bytes of all places, one after the other.
+    /// The concatenated bytes of all ranges.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Each place with its bytes.
+    /// Start address and bytes of each range, in the order of addition.
     pub fn runs(&self) -> impl Iterator<Item = (Address, &[u8])> {
-        let mut rest = &self.bytes[..];
-        self.places.iter().map(move |(address, length)| {
-            let (run, after) = rest.split_at(*length as usize);
-            rest = after;
+        let mut remaining = &self.bytes[..];
+        self.ranges.iter().map(move |(address, length)| {
+            let (run, after) = remaining.split_at(*length as usize);
+            remaining = after;
             (*address, run)
         })
     }
@@ -91,14 +91,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_have_their_bytes_and_no_others() {
+    fn runs_have_the_bytes_of_their_ranges() {
         let mut patch = Patch::new(Address(16), &[1, 2]);
         patch.add(Address(8), &[3]);
         let runs: Vec<(Address, &[u8])> = patch.runs().collect();
         assert_eq!(runs, [(Address(16), &[1, 2][..]), (Address(8), &[3])]);
-        let same = Patch::of(patch.places().to_vec(), patch.bytes().to_vec());
+        let same = Patch::from_ranges(patch.ranges().to_vec(), patch.bytes().to_vec());
         assert_eq!(same, Some(patch));
-        assert_eq!(Patch::of(vec![(Address(0), 2)], vec![1]), None);
-        assert_eq!(Patch::of(vec![(Address(0), u64::MAX), (Address(0), 2)], vec![1]), None);
+        assert_eq!(Patch::from_ranges(vec![(Address(0), 2)], vec![1]), None);
+        let overflowing = vec![(Address(0), u64::MAX), (Address(0), 2)];
+        assert_eq!(Patch::from_ranges(overflowing, vec![1]), None);
     }
 }

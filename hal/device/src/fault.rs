@@ -1,30 +1,30 @@
-//! How a device stops a dispatch.
+//! Faults that end a dispatch.
 
-use crate::kernarg::host_is_called;
+use crate::kernarg::host_service_at;
 use crate::{Address, Stall, WaveId};
 use flipwave_isa::{Lane, Pc};
 use std::fmt;
 
-/// A dispatch ended by the device: why, and where.
+/// A fault that ended a dispatch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceFault {
-    /// What happened.
+    /// Cause of the fault.
     pub cause: FaultCause,
-    /// Where it happened.
+    /// The instruction and wave that caused the fault.
     pub place: WaveLocation,
 }
 
-/// The instruction that was being executed.
+/// An instruction executed by a wave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaveLocation {
-    /// Its address, as the code object's ELF virtual address where it lies in one, else as the
+    /// Address of the instruction: an ELF virtual address if it is in a code object, otherwise a
     /// device address.
     pub pc: Pc,
     /// The wave.
     pub wave: WaveId,
 }
 
-/// Direction of a memory access.
+/// Kind of a memory access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum AccessKind {
@@ -34,34 +34,34 @@ pub enum AccessKind {
     Fetch,
 }
 
-/// Why the device stopped a dispatch.
+/// Cause of a fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FaultCause {
-    /// An access outside everything mapped, or a write to code.
+    /// An access to unmapped memory, or a write to code.
     MemoryViolation {
-        /// Address of the first byte that was not accessible.
+        /// Address of the first inaccessible byte.
         address: Address,
-        /// Direction.
+        /// Kind of the access.
         access: AccessKind,
-        /// The lane, where the access was a lane's.
+        /// The lane, if the access belongs to one.
         lane: Option<Lane>,
     },
-    /// An address that the access does not allow.
+    /// A misaligned access.
     Misaligned {
         /// The address.
         address: Address,
-        /// The alignment it needs, in bytes.
+        /// The required alignment, in bytes.
         alignment: u32,
-        /// The lane, where the access was a lane's.
+        /// The lane, if the access belongs to one.
         lane: Option<Lane>,
     },
-    /// Bytes that are no instruction.
+    /// An illegal instruction.
     IllegalInstruction {
         /// The first word.
         word: u32,
     },
-    /// Bytes that begin no instruction of the decoder, although the hardware may have one: a gap,
-    /// and no outcome of a run in which nothing was struck. See [`FaultCause::of_struck_run`].
+    /// A word that the decoder does not know, although the hardware may have an instruction: a gap,
+    /// never an outcome of a fault-free run. See [`FaultCause::in_faulty_run`].
     NotDecoded {
         /// The first word.
         word: u32,
@@ -76,36 +76,36 @@ pub enum FaultCause {
         /// Wave instructions executed.
         executed: u64,
     },
-    /// Nothing can happen any more, which is certain before the limit is reached. It is filed as what
-    /// the watchdog ends.
+    /// A deadlock, detected before the instruction limit. Reported under the name of
+    /// [`FaultCause::Watchdog`].
     Stalled(Box<Stall>),
-    /// An instruction that decodes and that is never executed: what the processor lacks, what is left to
-    /// other waves than those of a compute dispatch, and what the embedded GPU has no unit for.
+    /// An instruction that decodes but is never executed: the processor lacks it, only waves of
+    /// other than compute dispatches can execute it, or the embedded GPU has no unit for it.
     NotCompute {
-        /// The instruction, as the assembler prints it.
+        /// The instruction, as printed by the assembler.
         instruction: Box<str>,
-        /// Whether the processor or the embedded GPU lacks the instruction.
+        /// The component that lacks the instruction.
         absence: Absence,
-        /// Why.
+        /// Explanation.
         reason: Box<str>,
     },
-    /// A gap of the embedded GPU, never an outcome: an instruction it does not execute yet.
+    /// A gap of the embedded GPU, never an outcome: an instruction that is not implemented yet.
     Unimplemented {
-        /// The instruction, as the assembler prints it.
+        /// The instruction, as printed by the assembler.
         instruction: Box<str>,
-        /// What of it is missing.
+        /// The missing part.
         reason: Box<str>,
     },
 }
 
-/// Reasons why an instruction that decodes is not executed.
+/// The component that lacks an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Absence {
-    /// The processor: its hardware has no such instruction.
+    /// The processor: the hardware has no such instruction.
     FromProcessor,
-    /// Compute waves: the processor has it, for waves of another kind.
+    /// Compute waves: only other waves of the processor can execute the instruction.
     FromCompute,
-    /// The embedded GPU: compute waves of the processor can execute it.
+    /// The embedded GPU: compute waves of the processor can execute the instruction.
     FromTool,
 }
 
@@ -119,38 +119,38 @@ impl fmt::Display for Absence {
     }
 }
 
-/// What a driver makes of a fault.
+/// Classes of faults that a driver distinguishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultClass {
-    /// An address that cannot be accessed.
+    /// An inaccessible address.
     Access,
-    /// An address that the access does not allow.
+    /// A misaligned access.
     Alignment,
     /// An instruction that cannot be executed.
     Instruction,
-    /// The code, or what watches it, ended the dispatch.
+    /// A trap, or the watchdog.
     Exception,
-    /// None of hardware: something that the device cannot do.
+    /// Not a hardware fault: a gap of the device.
     Gap,
 }
 
 impl DeviceFault {
-    /// The same fault with every place in it as `place` says that it is.
-    pub fn map_places(mut self, place: impl Fn(WaveLocation) -> WaveLocation) -> DeviceFault {
+    /// Applies `map` to every location in the fault.
+    pub fn map_locations(mut self, map: impl Fn(WaveLocation) -> WaveLocation) -> DeviceFault {
         if let FaultCause::Stalled(stall) = &mut self.cause {
-            stall.map_places(&place);
+            stall.map_locations(&map);
         }
-        DeviceFault { place: place(self.place), ..self }
+        DeviceFault { place: map(self.place), ..self }
     }
 }
 
 impl FaultCause {
-    /// Whether the dispatch was ended because it hung.
+    /// Returns `true` if the dispatch hung.
     pub fn is_hang(&self) -> bool {
         matches!(self, FaultCause::Watchdog { .. } | FaultCause::Stalled(_))
     }
 
-    /// The wave instructions that a dispatch which hung had executed.
+    /// The number of wave instructions that a hung dispatch executed.
     pub fn executed_mut(&mut self) -> Option<&mut u64> {
         match self {
             FaultCause::Watchdog { executed } => Some(executed),
@@ -159,7 +159,7 @@ impl FaultCause {
         }
     }
 
-    /// All names under which results are filed.
+    /// All names of causes in results.
     pub const NAMES: [&'static str; 8] = [
         "memory_violation",
         "misaligned",
@@ -171,18 +171,18 @@ impl FaultCause {
         "not_decoded",
     ];
 
-    /// The name under which results are filed.
+    /// The cause's name in results.
     pub fn name(&self) -> &'static str {
-        FaultCause::NAMES[self.number_and_class().0]
+        FaultCause::NAMES[self.name_index_and_class().0]
     }
 
-    /// What a driver makes of it.
+    /// The class of the fault as seen by a driver.
     pub fn class(&self) -> FaultClass {
-        self.number_and_class().1
+        self.name_index_and_class().1
     }
 
-    /// The number of its name, and its class.
-    fn number_and_class(&self) -> (usize, FaultClass) {
+    /// The index of the cause's name, and its class.
+    fn name_index_and_class(&self) -> (usize, FaultClass) {
         match self {
             FaultCause::MemoryViolation { .. } => (0, FaultClass::Access),
             FaultCause::Misaligned { .. } => (1, FaultClass::Alignment),
@@ -195,10 +195,10 @@ impl FaultCause {
         }
     }
 
-    /// The cause as it stands for a run in which a fault was injected. All that the fault-free run
-    /// executed was decoded; so the fault has led to, or made, the bytes that are not, and they end
-    /// the dispatch as an illegal instruction.
-    pub fn of_struck_run(self) -> FaultCause {
+    /// Converts the cause for a run with an injected fault: [`FaultCause::NotDecoded`] becomes
+    /// [`FaultCause::IllegalInstruction`]. The golden run decoded everything that it executed, so the
+    /// injected fault produced the undecodable word or branched to it.
+    pub fn in_faulty_run(self) -> FaultCause {
         match self {
             FaultCause::NotDecoded { word } => FaultCause::IllegalInstruction { word },
             cause => cause,
@@ -218,12 +218,12 @@ impl fmt::Display for FaultCause {
                     AccessKind::Fetch => "instruction fetch from",
                 };
                 write!(f, "memory violation: {access} {address}{}", lane_text(lane))?;
-                match host_is_called(*address) {
-                    Some(wanted) => write!(
+                match host_service_at(*address) {
+                    Some(service) => write!(
                         f,
-                        ": the kernel calls the host for {wanted}, which is served in applications \
-                         only (`flipwave exec`, or a campaign with `application`); for kernels alone, \
-                         compile it without (`-DNDEBUG` leaves out `assert`)"
+                        ": the kernel calls the host for {service}, which works only in applications \
+                         (`flipwave exec`, or a campaign with `application`); to run the kernel \
+                         alone, compile it without {service} (`-DNDEBUG` removes `assert`)"
                     ),
                     None => Ok(()),
                 }
@@ -239,7 +239,7 @@ impl fmt::Display for FaultCause {
             FaultCause::NotDecoded { word } => write!(
                 f,
                 "not decoded: LLVM 22 has no instruction of this target that begins with \
-                 {word:#010x}, which is a gap of the tool"
+                 {word:#010x}; this is a gap of the tool"
             ),
             FaultCause::Trap { id } => write!(f, "trap {id}"),
             FaultCause::Watchdog { executed } => {

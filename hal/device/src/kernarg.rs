@@ -1,4 +1,4 @@
-//! Kernel arguments laid out as the metadata says.
+//! Layout of the kernarg segment according to the metadata.
 
 use crate::{Address, Dim3};
 use flipwave_codeobj::{Argument, ArgumentKind, Kernel, KernelMetadata};
@@ -9,102 +9,103 @@ use std::ops::Range;
 pub enum ArgumentValue {
     /// A device pointer.
     Buffer(Address),
-    /// A pointer to nothing.
+    /// A null pointer.
     Null,
-    /// A value passed as it is, little-endian.
+    /// A value passed unchanged, little-endian.
     Bytes(Vec<u8>),
-    /// Bytes of dynamic LDS after a pointer argument.
+    /// Size of the dynamic LDS of a pointer argument, in bytes.
     DynamicLds(u32),
 }
 
-/// Arguments that do not fit the kernel.
+/// Errors returned when laying out kernel arguments.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KernargError {
-    /// Too few or too many.
+    /// The number of arguments is wrong.
     #[error("kernel `{kernel}` takes {expected} arguments ({signature}), {given} given")]
     Count {
         /// The kernel.
         kernel: String,
-        /// How many it takes.
+        /// Number of explicit parameters.
         expected: usize,
-        /// How many were given.
+        /// Number of given arguments.
         given: usize,
-        /// Its parameters, as the metadata describes them.
+        /// The parameters according to the metadata.
         signature: String,
     },
-    /// A value of the wrong kind or size.
+    /// An argument has the wrong kind or size.
     #[error("argument {index} (counted from 0) of kernel `{kernel}` ({parameter}): {reason}")]
     Mismatch {
         /// The kernel.
         kernel: String,
-        /// Position among the explicit arguments, from 0.
+        /// Index among the explicit arguments, counted from 0.
         index: usize,
-        /// The parameter, as the metadata describes it.
+        /// The parameter according to the metadata.
         parameter: String,
-        /// What was given and what is expected.
+        /// The given and the expected kind or size.
         reason: String,
     },
-    /// Metadata that contradict themselves.
+    /// The metadata is inconsistent: a parameter lies outside the kernarg segment.
     #[error(
-        "the code object's metadata put an argument of kernel `{kernel}` ({parameter}) outside \
-         its kernarg segment of {segment} bytes"
+        "inconsistent metadata: an argument of kernel `{kernel}` ({parameter}) lies outside its \
+         kernarg segment of {segment} bytes"
     )]
     OutsideSegment {
         /// The kernel.
         kernel: String,
-        /// The parameter, as the metadata describes it.
+        /// The parameter according to the metadata.
         parameter: String,
-        /// Size of the segment.
+        /// Size of the segment, in bytes.
         segment: u32,
     },
 }
 
-/// The kernarg segment of a launch and the LDS its pointer arguments ask for.
+/// The kernarg segment of a launch and its dynamic LDS.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
-    /// Bytes of the segment.
+    /// Contents of the segment.
     pub kernarg: Vec<u8>,
     /// Dynamic LDS, in bytes.
     pub dynamic_lds: u32,
 }
 
-/// Lays out the kernarg segment: explicit arguments from `values`, hidden ones from the launch
-/// shape (AMDGPUUsage, "Code Object V3 Metadata" to "Code Object V5 Metadata", argument value
-/// kinds). Hidden pointers (queue, heap) are null, and nothing is at the buffers by which kernels call
-/// the host, whose addresses say so.
+/// Lays out the kernarg segment: explicit arguments from `values`, hidden arguments from the launch
+/// configuration (AMDGPUUsage, "Code Object V3 Metadata" to "Code Object V5 Metadata", argument value
+/// kinds). Hidden pointers (queue, heap) are null. The hostcall and `printf` buffers get addresses
+/// that no device maps, so that a fault at such an address identifies the call.
 ///
 /// # Errors
-/// [`KernargError`] if the values do not fit the kernel's parameters.
+/// [`KernargError`] if the values do not match the kernel's parameters.
 pub fn layout(
     kernel: &Kernel,
     values: &[ArgumentValue],
     grid: Dim3,
     workgroup: Dim3,
 ) -> Result<Layout, KernargError> {
-    layout_beside(kernel, values, grid, workgroup, 0)
+    layout_with_dynamic_lds(kernel, values, grid, workgroup, 0)
 }
 
-/// The same for a launch that asks for this many bytes of dynamic LDS besides, to which no argument
-/// points: the kernel finds them after what it declares (`extern __shared__` of HIP).
+/// Like [`layout`], for a launch with `dynamic_lds` bytes of dynamic LDS in addition to the LDS of
+/// pointer arguments. No argument points to these bytes; they follow the kernel's static LDS (HIP's
+/// `extern __shared__`).
 ///
 /// # Errors
 /// As [`layout`].
-pub fn layout_beside(
+pub fn layout_with_dynamic_lds(
     kernel: &Kernel,
     values: &[ArgumentValue],
     grid: Dim3,
     workgroup: Dim3,
-    local_memory: u32,
+    dynamic_lds: u32,
 ) -> Result<Layout, KernargError> {
-    of_metadata(&kernel.metadata, values, grid, workgroup, local_memory)
+    layout_for_metadata(&kernel.metadata, values, grid, workgroup, dynamic_lds)
 }
 
-fn of_metadata(
+fn layout_for_metadata(
     kernel: &KernelMetadata,
     values: &[ArgumentValue],
     grid: Dim3,
     workgroup: Dim3,
-    local_memory: u32,
+    dynamic_lds: u32,
 ) -> Result<Layout, KernargError> {
     let (hidden, explicit): (Vec<&Argument>, Vec<&Argument>) =
         kernel.arguments.iter().partition(|argument| argument.kind.is_hidden());
@@ -117,8 +118,8 @@ fn of_metadata(
         });
     }
     let mut segment = Segment { kernel, bytes: vec![0; kernel.kernarg_segment_size as usize] };
-    // What no argument points to comes first: that is where code expects it.
-    let mut lds_end = kernel.group_segment_fixed_size.saturating_add(local_memory);
+    // Code expects dynamic LDS without a pointer argument directly after the static LDS.
+    let mut lds_end = kernel.group_segment_fixed_size.saturating_add(dynamic_lds);
     for (index, (argument, value)) in explicit.into_iter().zip(values).enumerate() {
         let bytes = explicit_bytes(argument, value, &mut lds_end).map_err(|reason| {
             KernargError::Mismatch {
@@ -131,7 +132,7 @@ fn of_metadata(
         segment.put(argument, &bytes)?;
     }
     let dynamic_lds = lds_end - kernel.group_segment_fixed_size;
-    for (offset, address) in unnamed_places_of_host(&hidden) {
+    for (offset, address) in unlisted_host_buffers(&hidden) {
         segment.put_at(offset, &address.to_le_bytes(), hidden[0])?;
     }
     for argument in hidden {
@@ -142,7 +143,7 @@ fn of_metadata(
     Ok(Layout { kernarg: segment.bytes, dynamic_lds })
 }
 
-/// The kernarg segment being filled.
+/// A kernarg segment under construction.
 struct Segment<'a> {
     kernel: &'a KernelMetadata,
     bytes: Vec<u8>,
@@ -153,7 +154,7 @@ impl Segment<'_> {
         self.put_at(argument.offset, value, argument)
     }
 
-    /// The same elsewhere.
+    /// Writes a value at `offset`. An error names `argument`.
     fn put_at(
         &mut self,
         offset: u32,
@@ -162,7 +163,7 @@ impl Segment<'_> {
     ) -> Result<(), KernargError> {
         let start = offset as usize;
         match self.bytes.get_mut(start..start + value.len()) {
-            Some(place) => place.copy_from_slice(value),
+            Some(field) => field.copy_from_slice(value),
             None => {
                 return Err(KernargError::OutsideSegment {
                     kernel: self.kernel.name.clone(),
@@ -175,11 +176,11 @@ impl Segment<'_> {
     }
 }
 
-/// The bytes of an explicit argument. Dynamic LDS is laid out after what the kernel declares,
-/// up to `lds_end` so far.
+/// Returns the bytes of an explicit argument. Dynamic LDS is allocated at `lds_end`, which is then
+/// advanced.
 ///
 /// # Errors
-/// What was given and what is expected.
+/// A description of the given and the expected kind or size.
 fn explicit_bytes(
     argument: &Argument,
     value: &ArgumentValue,
@@ -190,7 +191,7 @@ fn explicit_bytes(
             Ok(address.0.to_le_bytes().to_vec())
         }
         (ArgumentKind::GlobalBuffer, ArgumentValue::Null) => Ok(vec![0; argument.size as usize]),
-        // A pointer that is zero is the null pointer, however it is written.
+        // A pointer whose bytes are all zero is the null pointer.
         (ArgumentKind::GlobalBuffer, ArgumentValue::Bytes(bytes))
             if bytes.len() == argument.size as usize && bytes.iter().all(|byte| *byte == 0) =>
         {
@@ -234,7 +235,7 @@ fn explicit_bytes(
     }
 }
 
-/// The value of a hidden argument; what is not known is 0.
+/// The value of a hidden argument; 0 for kinds without a value.
 fn hidden_value(kind: &ArgumentKind, grid: Dim3, workgroup: Dim3, dynamic_lds: u32) -> u64 {
     let block_count = |dimension: usize| grid[dimension] / workgroup[dimension].max(1);
     let remainder = |dimension: usize| grid[dimension] % workgroup[dimension].max(1);
@@ -261,36 +262,38 @@ fn hidden_value(kind: &ArgumentKind, grid: Dim3, workgroup: Dim3, dynamic_lds: u
     value.into()
 }
 
-/// Where the buffer for host calls would be, and nothing is: no device has memory there.
+/// Address range of the hostcall buffer. No device maps it, so accesses fault.
 const HOST_CALLS: Range<u64> = 0x6000_0000_0000..0x6000_4000_0000;
-/// The same for the buffer of OpenCL's `printf`.
+/// Address range of the OpenCL `printf` buffer. No device maps it, so accesses fault.
 const PRINTF: Range<u64> = 0x6000_4000_0000..0x6000_8000_0000;
 
-/// Where device libraries look for these buffers in the hidden arguments of version 5 though the
-/// metadata names nothing there: those made before that version where version 4 has them, and
-/// OpenCL's `printf`, of which the compiler sees only that the host is called, where version 5 has
-/// its buffer (AMDGPUUsage, "Code Object V5 Metadata"; `__printf_alloc` of ROCm's device libraries).
-fn unnamed_places_of_host(hidden: &[&Argument]) -> Vec<(u32, u64)> {
-    const OF_VERSION_4: u32 = 24;
-    const PRINTF_OF_VERSION_5: u32 = 72;
-    let has = |kind| hidden.iter().find(|argument| argument.kind == kind);
-    let Some(first) = has(ArgumentKind::HiddenBlockCountX) else { return Vec::new() };
-    let address = match has(ArgumentKind::HiddenPrintfBuffer) {
+/// Offsets in the kernarg segment, with their values, at which device libraries read pointers to the
+/// host buffers that version 5 metadata does not list. Libraries older than version 5 read the offset
+/// of version 4. OpenCL's `printf` reads the `printf` buffer's offset of version 5, but the compiler
+/// sees only a hostcall (AMDGPUUsage, "Code Object V5 Metadata"; `__printf_alloc` in ROCm's device
+/// libraries).
+fn unlisted_host_buffers(hidden: &[&Argument]) -> Vec<(u32, u64)> {
+    // Offsets from the first hidden argument.
+    const HOST_BUFFER_V4: u32 = 24;
+    const PRINTF_BUFFER_V5: u32 = 72;
+    let find = |kind| hidden.iter().find(|argument| argument.kind == kind);
+    let Some(first) = find(ArgumentKind::HiddenBlockCountX) else { return Vec::new() };
+    let address = match find(ArgumentKind::HiddenPrintfBuffer) {
         Some(_) => PRINTF.start,
-        None if has(ArgumentKind::HiddenHostcallBuffer).is_some() => HOST_CALLS.start,
+        None if find(ArgumentKind::HiddenHostcallBuffer).is_some() => HOST_CALLS.start,
         None => return Vec::new(),
     };
-    let places = [(OF_VERSION_4, address), (PRINTF_OF_VERSION_5, PRINTF.start)];
-    let places = places.into_iter().filter_map(|(offset, address)| {
+    let buffers = [(HOST_BUFFER_V4, address), (PRINTF_BUFFER_V5, PRINTF.start)];
+    let unlisted = buffers.into_iter().filter_map(|(offset, address)| {
         let offset = first.offset.checked_add(offset)?;
-        let is_named = hidden.iter().any(|own| own.offset == offset);
-        (!is_named).then_some((offset, address))
+        let is_listed = hidden.iter().any(|argument| argument.offset == offset);
+        (!is_listed).then_some((offset, address))
     });
-    places.collect()
+    unlisted.collect()
 }
 
-/// What a kernel wants of the host that accesses an address at which there is nothing.
-pub(crate) fn host_is_called(address: Address) -> Option<&'static str> {
+/// The host service that a kernel tried to call if it accesses an unmapped address.
+pub(crate) fn host_service_at(address: Address) -> Option<&'static str> {
     if HOST_CALLS.contains(&address.0) {
         Some("`printf` or `assert`")
     } else {
@@ -298,7 +301,7 @@ pub(crate) fn host_is_called(address: Address) -> Option<&'static str> {
     }
 }
 
-/// A parameter as the metadata describes it.
+/// A parameter's type and name according to the metadata.
 fn describe(argument: &Argument) -> String {
     let kind = match &argument.type_name {
         Some(type_name) => type_name.clone(),
@@ -348,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn explicit_arguments_stand_at_their_offsets() {
+    fn explicit_arguments_are_at_their_offsets() {
         let kernel = kernel(
             24,
             vec![
@@ -362,16 +365,16 @@ mod tests {
             ArgumentValue::Buffer(Address(0x1234_5678_9abc)),
             ArgumentValue::Bytes(vec![5, 6]),
         ];
-        let layout = of_metadata(&kernel, &values, [1; 3], [1; 3], 0).expect("fits");
+        let layout = layout_for_metadata(&kernel, &values, [1; 3], [1; 3], 0).expect("fits");
         assert_eq!(layout.kernarg.len(), 24);
         assert_eq!(word(&layout, 0, 8), 0x0403_0201);
         assert_eq!(word(&layout, 8, 8), 0x1234_5678_9abc);
         assert_eq!(word(&layout, 16, 8), 0x0605);
     }
 
-    /// The hidden arguments as clang 22 places them after 24 bytes of explicit ones.
+    /// Hidden arguments as placed by clang 22 after 24 bytes of explicit arguments.
     #[test]
-    fn version_5_hidden_arguments_follow_the_launch() {
+    fn version_5_hidden_arguments_describe_the_launch() {
         let kernel = kernel(
             280,
             vec![
@@ -390,32 +393,33 @@ mod tests {
                 argument("hidden_dynamic_lds_size", 144, 4),
             ],
         );
-        let layout = of_metadata(&kernel, &[], [1000, 30, 1], [256, 4, 1], 0).expect("fits");
+        let layout =
+            layout_for_metadata(&kernel, &[], [1000, 30, 1], [256, 4, 1], 0).expect("fits");
         let words = |offset, size, count| {
             (0..count).map(|i| word(&layout, offset + i * size, size)).collect::<Vec<_>>()
         };
-        assert_eq!(words(24, 4, 3), [3, 7, 1], "whole workgroups");
+        assert_eq!(words(24, 4, 3), [3, 7, 1], "complete workgroups");
         assert_eq!(words(36, 2, 3), [256, 4, 1], "workgroup size");
         assert_eq!(words(42, 2, 3), [232, 2, 0], "partial workgroups");
         assert_eq!(word(&layout, 88, 2), 2, "dimensions");
         assert_eq!(words(64, 8, 1), [0]);
         assert_eq!([words(104, 8, 1), words(48, 8, 1)], [[HOST_CALLS.start], [HOST_CALLS.start]]);
-        assert_eq!(words(96, 8, 1), [PRINTF.start], "where `printf` looks, which is not named");
+        assert_eq!(words(96, 8, 1), [PRINTF.start], "the unlisted `printf` buffer");
     }
 
     #[test]
-    fn version_4_hidden_arguments_are_zero_but_for_where_no_host_is_called() {
+    fn version_4_hidden_arguments_are_zero_except_host_buffers() {
         let kinds = ["hidden_global_offset_x", "hidden_none", "hidden_hostcall_buffer"];
         let arguments = (0..).zip(kinds).map(|(i, kind)| argument(kind, 8 * i, 8)).collect();
-        let layout =
-            of_metadata(&kernel(24, arguments), &[], [64, 1, 1], [64, 1, 1], 0).expect("fits");
+        let layout = layout_for_metadata(&kernel(24, arguments), &[], [64, 1, 1], [64, 1, 1], 0)
+            .expect("fits");
         assert_eq!((&layout.kernarg[..16], word(&layout, 16, 8)), (&[0; 16][..], HOST_CALLS.start));
-        assert!(host_is_called(Address(HOST_CALLS.start + 4)).is_some());
-        assert_eq!(host_is_called(Address(4)), None);
+        assert!(host_service_at(Address(HOST_CALLS.start + 4)).is_some());
+        assert_eq!(host_service_at(Address(4)), None);
     }
 
     #[test]
-    fn dynamic_lds_follows_what_the_kernel_declares() {
+    fn dynamic_lds_follows_static_lds() {
         let aligned =
             Argument { pointee_align: Some(16), ..argument("dynamic_shared_pointer", 0, 4) };
         let mut kernel = kernel(
@@ -428,34 +432,35 @@ mod tests {
         );
         kernel.group_segment_fixed_size = 100;
         let values = [ArgumentValue::DynamicLds(10), ArgumentValue::DynamicLds(6)];
-        let layout = of_metadata(&kernel, &values, [1; 3], [1; 3], 0).expect("fits");
+        let layout = layout_for_metadata(&kernel, &values, [1; 3], [1; 3], 0).expect("fits");
         assert_eq!((word(&layout, 0, 4), word(&layout, 4, 4)), (112, 122));
         assert_eq!(layout.dynamic_lds, 28);
         assert_eq!(word(&layout, 8, 4), 28);
-        // What no argument points to lies before them.
-        let layout = of_metadata(&kernel, &values, [1; 3], [1; 3], 20).expect("fits");
+        // Dynamic LDS without a pointer argument precedes them.
+        let layout = layout_for_metadata(&kernel, &values, [1; 3], [1; 3], 20).expect("fits");
         assert_eq!((word(&layout, 0, 4), word(&layout, 4, 4)), (128, 138));
         assert_eq!((layout.dynamic_lds, word(&layout, 8, 4)), (44, 44));
     }
 
     #[test]
-    fn a_pointer_to_nothing_is_zero_and_no_other_number_is_a_pointer() {
+    fn only_zero_bytes_are_accepted_as_a_pointer() {
         let kernel = kernel(16, vec![argument("global_buffer", 0, 8), argument("by_value", 8, 8)]);
-        let lay = |pointer, value| of_metadata(&kernel, &[pointer, value], [1; 3], [1; 3], 0);
+        let lay =
+            |pointer, value| layout_for_metadata(&kernel, &[pointer, value], [1; 3], [1; 3], 0);
         let value = || ArgumentValue::Bytes(vec![7; 8]);
         for null in [ArgumentValue::Null, ArgumentValue::Bytes(vec![0; 8])] {
             let layout = lay(null, value()).expect("fits");
             assert_eq!((word(&layout, 0, 8), word(&layout, 8, 1)), (0, 7));
         }
-        let error = lay(value(), value()).expect_err("an address out of the air").to_string();
+        let error = lay(value(), value()).expect_err("bytes for a pointer").to_string();
         assert!(error.contains("a value is given, a buffer, or null, of 8 bytes"), "{error}");
         assert!(lay(ArgumentValue::Bytes(vec![0; 4]), value()).is_err(), "half a pointer");
-        let error = lay(ArgumentValue::Null, ArgumentValue::Null).expect_err("no pointer");
+        let error = lay(ArgumentValue::Null, ArgumentValue::Null).expect_err("not a pointer");
         assert!(error.to_string().contains("null is given, a value of 8 bytes"), "{error}");
     }
 
     #[test]
-    fn values_that_do_not_fit_are_refused() {
+    fn mismatched_values_are_rejected() {
         let named = Argument {
             name: Some("count".to_owned()),
             type_name: Some("uint".to_owned()),
@@ -464,7 +469,9 @@ mod tests {
         let kernel = kernel(16, vec![argument("global_buffer", 0, 8), named]);
         let buffer = ArgumentValue::Buffer(Address(0));
         let refuse = |values: &[ArgumentValue]| {
-            of_metadata(&kernel, values, [1; 3], [1; 3], 0).expect_err("refused").to_string()
+            layout_for_metadata(&kernel, values, [1; 3], [1; 3], 0)
+                .expect_err("rejected")
+                .to_string()
         };
         let count = refuse(std::slice::from_ref(&buffer));
         assert!(count.contains("takes 2 arguments") && count.contains("uint count"), "{count}");
@@ -475,10 +482,10 @@ mod tests {
     }
 
     #[test]
-    fn contradictory_metadata_are_an_error() {
+    fn argument_outside_the_segment_is_an_error() {
         let kernel = kernel(4, vec![argument("by_value", u32::MAX, 4)]);
         let values = [ArgumentValue::Bytes(vec![0; 4])];
-        let error = of_metadata(&kernel, &values, [1; 3], [1; 3], 0).expect_err("refused");
+        let error = layout_for_metadata(&kernel, &values, [1; 3], [1; 3], 0).expect_err("refused");
         assert!(matches!(error, KernargError::OutsideSegment { .. }), "{error}");
     }
 }

@@ -1,8 +1,8 @@
-//! What a GPU is to everything above it: memory, loading, dispatch, and how a dispatch ends.
+//! Device API: memory, loading of code objects, dispatch, and faults.
 //!
-//! The embedded GPU and hardware answer the same calls. A dispatch either completes or ends in
-//! a typed [`DeviceFault`]; a [`DeviceError`] means that the request itself was wrong or the
-//! tool failed, and is never an outcome of a fault-injection experiment.
+//! The embedded GPU and hardware implement the same trait, [`Device`]. A dispatch either completes or
+//! ends with a typed [`DeviceFault`]. A [`DeviceError`] means that the request was invalid or that the
+//! tool failed; it is never an outcome of a fault-injection experiment.
 
 mod change;
 mod fault;
@@ -12,7 +12,7 @@ mod stall;
 
 pub use change::{Change, Patch};
 pub use fault::{Absence, AccessKind, DeviceFault, FaultCause, FaultClass, WaveLocation};
-pub use kernarg::{ArgumentValue, KernargError, Layout, layout, layout_beside};
+pub use kernarg::{ArgumentValue, KernargError, Layout, layout, layout_with_dynamic_lds};
 pub use packet::{KernelPacket, QueuedPacket};
 pub use stall::{Stall, Wait, Waiting};
 
@@ -30,10 +30,10 @@ impl fmt::Display for Address {
     }
 }
 
-/// Three-dimensional extent or position; unused dimensions are 1 (extent) or 0 (position).
+/// Three-dimensional size or position; unused dimensions are 1 (size) or 0 (position).
 pub type Dim3 = [u32; 3];
 
-/// Which of a dispatch's waves.
+/// Identifier of a wave within a dispatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WaveId {
     /// Position of the workgroup in the grid.
@@ -49,78 +49,77 @@ impl fmt::Display for WaveId {
     }
 }
 
-/// A code object loaded on a device.
+/// Identifier of a code object loaded on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ModuleId(pub u32);
 
-/// One kernel launch.
+/// A kernel dispatch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dispatch {
     /// The loaded code object.
     pub module: ModuleId,
-    /// Name of the kernel in it.
+    /// Name of the kernel in the code object.
     pub kernel: String,
-    /// Work-items per dimension.
+    /// Grid size, in work-items per dimension.
     pub grid: Dim3,
-    /// Work-items of a workgroup per dimension.
+    /// Workgroup size, in work-items per dimension.
     pub workgroup: Dim3,
-    /// The kernel arguments, hidden ones included, as [`layout`] makes them.
+    /// The kernarg segment, including hidden arguments, as returned by [`layout`].
     pub kernarg: Vec<u8>,
-    /// LDS bytes asked for at launch, beyond what the kernel declares.
+    /// Dynamic LDS, in bytes, in addition to the kernel's static LDS.
     pub dynamic_lds: u32,
-    /// The watchdog: wave instructions after which the dispatch is ended as hung. Counted in
-    /// executed instructions, so that it does not depend on the host's speed.
+    /// Watchdog limit, in wave instructions, after which the dispatch ends as hung. Counts executed
+    /// instructions, so it does not depend on the host's speed.
     pub instruction_limit: u64,
-    /// Where the launch's packet stands, if a runtime has put it into the device's memory with all
-    /// that it names. What the packet says counts then, and not grid, workgroup, arguments and LDS
-    /// above; whoever asks for those without a device finds them there, and they have to be the
-    /// packet's. The kernel is the one above, so that rewritten code can take its place, unless the
-    /// module has no code object: then the packet says that, too.
+    /// Location of the dispatch packet if a runtime has written it, and the memory that it refers to,
+    /// to device memory. The device then takes grid, workgroup, arguments and LDS from the packet; the
+    /// fields above must have the same values. The kernel is the one above, so that rewritten code can
+    /// replace it, unless the module has no code object: then the packet also determines the kernel.
     pub queued: Option<QueuedPacket>,
 }
 
-/// How a dispatch ended.
+/// The result of a dispatch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Completion {
-    /// All waves reached their end.
+    /// All waves ended.
     Completed(Statistics),
-    /// The device stopped it.
+    /// The device stopped the dispatch.
     Faulted(DeviceFault),
 }
 
-/// What a completed dispatch executed.
+/// Execution counts of a completed dispatch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Instructions executed, counted per wave.
+    /// Instructions executed, counted once per wave.
     pub wave_instructions: u64,
-    /// The same, each weighted with its active lanes (1 for scalar instructions).
+    /// Instructions executed, each counted once per active lane (once for scalar instructions).
     pub lane_operations: u64,
-    /// Waves run.
+    /// Waves executed.
     pub waves: u64,
 }
 
-/// A request that cannot be carried out.
+/// Errors returned by a [`Device`].
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceError {
-    /// An address range that is not allocated.
+    /// The address range is not allocated.
     #[error("{operation} of {bytes} bytes at {address}: the range is not inside one allocation")]
     NotAllocated {
-        /// What was asked for: read, write or free.
+        /// The operation: read, write or free.
         operation: &'static str,
         /// Start of the range.
         address: Address,
-        /// Its length.
+        /// Length of the range, in bytes.
         bytes: u64,
     },
-    /// No room for an allocation.
+    /// The allocation does not fit in memory.
     #[error("cannot allocate {bytes} bytes of device memory: {reason}")]
     OutOfMemory {
-        /// Size asked for.
+        /// The requested size, in bytes.
         bytes: u64,
-        /// Why not.
+        /// Reason of the failure.
         reason: String,
     },
-    /// The code object is for something else.
+    /// The code object is for another target.
     #[error("the code object is for {code_object}, the device is {device}")]
     WrongTarget {
         /// Target of the code object.
@@ -128,70 +127,70 @@ pub enum DeviceError {
         /// Target of the device.
         device: String,
     },
-    /// Something that this kind of device does not do, in its own words.
+    /// The device does not support the request. The message is the device's.
     #[error(transparent)]
     Unsupported(Box<dyn std::error::Error + Send + Sync>),
-    /// A code object that cannot be loaded.
+    /// The code object cannot be loaded.
     #[error("cannot load the code object: {0}")]
     Load(String),
-    /// An address that the code object does not have.
+    /// The address is outside the code object.
     #[error(
         "address {address:#x} is not in the loaded code object; expected {:#x} to {:#x}",
         image.start, image.end
     )]
     OutsideModule {
-        /// The ELF virtual address asked for.
+        /// The requested ELF virtual address.
         address: u64,
         /// ELF virtual addresses of the code object.
         image: std::ops::Range<u64>,
     },
-    /// No such kernel.
+    /// The code object has no kernel of this name.
     #[error("no kernel `{wanted}` in the code object; it has: {}", present.join(", "))]
     UnknownKernel {
-        /// The name asked for.
+        /// The requested name.
         wanted: String,
-        /// The names there are.
+        /// Names of the kernels in the code object.
         present: Vec<String>,
     },
-    /// A launch whose shape the device or the kernel does not allow.
-    #[error("kernel `{kernel}` cannot be launched: {reason}")]
+    /// The device or the kernel does not allow the launch configuration.
+    #[error("cannot launch kernel `{kernel}`: {reason}")]
     BadLaunch {
         /// The kernel.
         kernel: String,
-        /// What is wrong, and what is allowed.
+        /// The invalid value and the allowed values.
         reason: String,
     },
-    /// Memory that is there already.
-    #[error("{bytes} bytes at {address} cannot be mapped: part of that is mapped already")]
+    /// The memory is already mapped.
+    #[error("cannot map {bytes} bytes at {address}: part of the range is already mapped")]
     Occupied {
         /// Start of the range.
         address: Address,
-        /// Its length.
+        /// Length of the range, in bytes.
         bytes: u64,
     },
-    /// A packet whose kernel is in no loaded code.
+    /// The kernel of a packet is not in a loaded code object.
     #[error("the kernel at {kernel} is not in loaded code")]
     NoCode {
-        /// Where its descriptor is, or its first instruction.
+        /// Address of the kernel's descriptor or first instruction.
         kernel: Address,
     },
-    /// The tool's own failure.
+    /// The tool failed.
     #[error("device failure: {0}")]
     Internal(String),
 }
 
 /// A GPU.
 pub trait Device {
-    /// What it executes.
+    /// The target that the device executes.
     fn target(&self) -> &Target;
 
-    /// Reserves `bytes` of zeroed device memory.
+    /// Allocates `bytes` of zeroed device memory.
     ///
     /// # Errors
     /// [`DeviceError::OutOfMemory`].
     fn allocate(&mut self, bytes: u64) -> Result<Address, DeviceError>;
 
-    /// Gives an allocation back; `address` is what [`Device::allocate`] returned.
+    /// Frees an allocation; `address` was returned by [`Device::allocate`].
     ///
     /// # Errors
     /// [`DeviceError::NotAllocated`].
@@ -215,18 +214,18 @@ pub trait Device {
     /// [`DeviceError::WrongTarget`], [`DeviceError::Load`], [`DeviceError::OutOfMemory`].
     fn load(&mut self, code_object: &CodeObject) -> Result<ModuleId, DeviceError>;
 
-    /// Where an ELF virtual address of a loaded code object is in the device's memory, so that the
-    /// host can read and write the code object's data.
+    /// Converts an ELF virtual address of a loaded code object to a device address, for the host to
+    /// read and write the code object's data.
     ///
     /// # Errors
-    /// [`DeviceError::OutsideModule`]; [`DeviceError::Internal`] if the module is not this
-    /// device's.
+    /// [`DeviceError::OutsideModule`]; [`DeviceError::Internal`] if the module belongs to another
+    /// device.
     fn address_of(&self, module: ModuleId, address: u64) -> Result<Address, DeviceError>;
 
-    /// Runs a dispatch to its end.
+    /// Executes a dispatch and waits for its end.
     ///
     /// # Errors
-    /// [`DeviceError::UnknownKernel`], [`DeviceError::BadLaunch`]. What the running code does
-    /// wrong is no error but a [`Completion::Faulted`].
+    /// [`DeviceError::UnknownKernel`], [`DeviceError::BadLaunch`]. Faults of the executed code are not
+    /// errors but [`Completion::Faulted`].
     fn dispatch(&mut self, dispatch: &Dispatch) -> Result<Completion, DeviceError>;
 }

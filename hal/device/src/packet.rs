@@ -1,35 +1,34 @@
-//! The packet of a kernel dispatch, as it stands in a queue (HSA Runtime specification 1.2,
-//! `hsa_kernel_dispatch_packet_t`).
+//! Kernel dispatch packets (HSA Runtime specification 1.2, `hsa_kernel_dispatch_packet_t`).
 
 use crate::{Address, Dim3};
 
-/// A kernel dispatch in a queue. Whatever it names lies in the device's memory.
+/// A kernel dispatch packet. All addresses are in device memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KernelPacket {
-    /// Work-items of a workgroup per dimension.
+    /// Workgroup size, in work-items per dimension.
     pub workgroup: Dim3,
-    /// Work-items per dimension.
+    /// Grid size, in work-items per dimension.
     pub grid: Dim3,
-    /// Private memory of a work-item in bytes.
+    /// Private memory of a work-item, in bytes.
     pub private_bytes: u32,
-    /// LDS of a workgroup in bytes, what the kernel declares included.
+    /// LDS of a workgroup, in bytes, including the kernel's static LDS.
     pub lds_bytes: u32,
-    /// The kernel's descriptor.
+    /// Address of the kernel's descriptor.
     pub kernel: Address,
-    /// The kernel's arguments.
+    /// Address of the kernel's arguments.
     pub kernarg: Address,
-    /// The signal to decrement when the dispatch has ended; 0 for none.
+    /// Address of the completion signal; 0 for none.
     pub completion: Address,
 }
 
-/// Where a packet stands.
+/// Location of a packet in a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueuedPacket {
-    /// The packet.
+    /// Address of the packet.
     pub packet: Address,
-    /// Its queue, `amd_queue_t`.
+    /// Address of the queue, an `amd_queue_t`.
     pub queue: Address,
-    /// Its number in the queue.
+    /// Index of the packet in the queue.
     pub number: u64,
 }
 
@@ -38,14 +37,14 @@ impl KernelPacket {
     pub const SIZE: usize = 64;
     /// `HSA_PACKET_TYPE_KERNEL_DISPATCH`.
     pub const TYPE: u8 = 2;
-    /// The first two bytes: the type, the barrier bit (8), and fences that acquire (bits 9 and 10) and
-    /// release (11 and 12) in the scope of the system, `HSA_FENCE_SCOPE_SYSTEM`. So AMD's HIP runtime
-    /// dispatches by default.
+    /// Packet header: the type, the barrier bit (8), and acquire and release fences (bits 9 and 10, 11
+    /// and 12) with system scope, `HSA_FENCE_SCOPE_SYSTEM`. AMD's HIP runtime uses this header by
+    /// default.
     pub const HEADER: u16 = KernelPacket::TYPE as u16 | 1 << 8 | 2 << 9 | 2 << 11;
-    /// The next two: the number of dimensions.
+    /// Setup field: the number of dimensions.
     const SETUP: u16 = 3;
 
-    /// The packet in bytes, with [`KernelPacket::HEADER`].
+    /// Encodes the packet with [`KernelPacket::HEADER`].
     pub fn to_bytes(&self) -> [u8; KernelPacket::SIZE] {
         let mut bytes = [0; KernelPacket::SIZE];
         let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
@@ -63,8 +62,7 @@ impl KernelPacket {
         bytes
     }
 
-    /// The packet that stands in these bytes, whatever their type says. Dimensions beyond those of
-    /// the dispatch are 1.
+    /// Decodes a packet without checking its type. Sizes of unused dimensions are 1.
     pub fn from_bytes(bytes: &[u8; KernelPacket::SIZE]) -> KernelPacket {
         fn get<const N: usize>(bytes: &[u8; KernelPacket::SIZE], at: usize) -> [u8; N] {
             std::array::from_fn(|index| bytes[at + index])
@@ -96,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_packet_is_read_as_it_was_written() {
+    fn packet_round_trips() {
         let packet = KernelPacket {
             workgroup: [64, 2, 1],
             grid: [0x1_0001, 6, 1],
@@ -110,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn dimensions_that_a_dispatch_does_not_have_are_not_read() {
+    fn unused_dimensions_are_one() {
         let mut bytes =
             KernelPacket { workgroup: [64, 7, 7], grid: [128, 7, 7], ..Default::default() }
                 .to_bytes();

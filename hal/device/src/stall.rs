@@ -1,103 +1,103 @@
-//! A dispatch in which nothing can happen any more: which waves wait where, and why no other comes.
+//! Deadlocks: the waves that wait, their instructions, and the workgroups that cannot start.
 
 use crate::{ModuleId, WaveId, WaveLocation};
 use flipwave_codeobj::SourceLine;
 use flipwave_isa::{Pc, Residency};
 use std::fmt;
 
-/// All waves of the resident workgroups wait, and no other workgroup can start.
+/// A deadlock: all waves of the resident workgroups wait, and no other workgroup can start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stall {
     /// Wave instructions executed.
     pub executed: u64,
-    /// Workgroups of the grid.
+    /// Workgroups in the grid.
     pub workgroups: u64,
-    /// Those that have ended.
+    /// Workgroups that have ended.
     pub ended: u64,
-    /// Those that are resident.
+    /// Workgroups that are resident.
     pub resident: u64,
-    /// How many of them the device keeps resident.
+    /// Maximum number of resident workgroups, and the resource that limits it.
     pub residency: Residency,
-    /// The waves that wait; those that wait for the same at the same instruction together.
+    /// The waiting waves, grouped by reason and instruction.
     pub waits: Vec<Waiting>,
 }
 
-/// What a wave waits for.
+/// The reason why a wave waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wait {
-    /// The other waves of its workgroup, at a barrier.
+    /// The wave waits at a barrier for the other waves of its workgroup.
     Barrier,
-    /// A resource of global wave sync.
+    /// The wave waits for a resource of global wave sync.
     GlobalSync,
-    /// Nothing: it has halted itself.
+    /// The wave has halted itself.
     Halted,
-    /// It goes round in a loop in which nothing changes, and looks at the same memory again and again.
+    /// The wave spins in a loop that polls memory and changes no state.
     Loop,
 }
 
-/// Waves that wait for the same at the same instruction.
+/// Waves that wait for the same reason at the same instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// What for.
+    /// The reason.
     pub wait: Wait,
     /// The code object of the instruction.
     pub module: ModuleId,
-    /// The instruction's address; of a loop, the first instruction in it that accesses memory which
-    /// others share, if there is one.
+    /// Address of the instruction. For a loop, its first instruction that accesses memory shared with
+    /// other waves, if there is one.
     pub pc: Pc,
-    /// The instruction, as the assembler prints it.
+    /// The instruction, as printed by the assembler.
     pub instruction: String,
-    /// Its source line, where the code object says it.
+    /// Source line of the instruction, if the code object has line information.
     pub line: Option<SourceLine>,
-    /// How many waves.
+    /// Number of waves.
     pub waves: u64,
-    /// The first of them.
+    /// The first of the waves.
     pub first: WaveId,
-    /// The last of them.
+    /// The last of the waves.
     pub last: WaveId,
 }
 
 impl Stall {
-    /// The same with every place as `place` says that it is.
-    pub(crate) fn map_places(&mut self, place: impl Fn(WaveLocation) -> WaveLocation) {
+    /// Applies `map` to the location of every wait.
+    pub(crate) fn map_locations(&mut self, map: impl Fn(WaveLocation) -> WaveLocation) {
         for waiting in &mut self.waits {
-            waiting.pc = place(WaveLocation { pc: waiting.pc, wave: waiting.first }).pc;
+            waiting.pc = map(WaveLocation { pc: waiting.pc, wave: waiting.first }).pc;
         }
     }
 
-    /// Workgroups that have not started.
-    pub fn left(&self) -> u64 {
+    /// Number of workgroups that have not started.
+    pub fn not_started(&self) -> u64 {
         self.workgroups.saturating_sub(self.ended + self.resident)
     }
 }
 
-/// Entries of [`Stall::waits`] that are printed.
-const PRINTED: usize = 8;
+/// Maximum number of entries of [`Stall::waits`] that are printed.
+const MAX_PRINTED: usize = 8;
 
 impl fmt::Display for Stall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "watchdog: nothing can happen any more after {} wave instructions: of {} workgroups {} \
-             have ended, and all waves of the {} resident ones wait",
-            self.executed, self.workgroups, self.ended, self.resident
+            "watchdog: deadlock after {} wave instructions: {} of {} workgroups have ended, and all \
+             waves of the {} resident workgroups wait",
+            self.executed, self.ended, self.workgroups, self.resident
         )?;
-        if self.left() > 0 {
+        if self.not_started() > 0 {
             let Residency { workgroups, limit } = self.residency;
             write!(
                 f,
                 "; {} more cannot start, because the device keeps {workgroups} of them resident \
                  (limited by {limit}): workgroups that wait for each other must all be resident, so \
                  launch at most {workgroups}",
-                self.left()
+                self.not_started()
             )?;
         }
-        for waiting in self.waits.iter().take(PRINTED) {
+        for waiting in self.waits.iter().take(MAX_PRINTED) {
             write!(f, "; {waiting}")?;
         }
-        match self.waits.len().checked_sub(PRINTED) {
+        match self.waits.len().checked_sub(MAX_PRINTED) {
             None | Some(0) => Ok(()),
-            Some(more) => write!(f, "; and at {more} more places"),
+            Some(more) => write!(f, "; and {more} more waits"),
         }
     }
 }
@@ -112,10 +112,10 @@ impl fmt::Display for Waiting {
             Wait::Barrier => ["waits at the barrier", "wait at the barrier"],
             Wait::GlobalSync => ["waits for global wave sync", "wait for global wave sync"],
             Wait::Halted => ["has halted itself", "have halted themselves"],
-            Wait::Loop => ["goes round in a loop", "go round in a loop"],
+            Wait::Loop => ["spins in a loop", "spin in a loop"],
         };
-        let what = if self.waves == 1 { one } else { many };
-        write!(f, "{what} at pc {} `{}`", self.pc, self.instruction)?;
+        let reason = if self.waves == 1 { one } else { many };
+        write!(f, "{reason} at pc {} `{}`", self.pc, self.instruction)?;
         match &self.line {
             Some(line) if line.line > 0 => write!(f, " ({}:{})", line.file, line.line),
             _ => Ok(()),

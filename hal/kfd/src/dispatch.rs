@@ -83,7 +83,7 @@ pub trait DispatchDriver: Send {
     }
 
     /// Returns `true` if a fault is injected into the application. An undecodable instruction is
-    /// then a result of the fault ([`flipwave_device::FaultCause::of_struck_run`]).
+    /// then a result of the fault ([`flipwave_device::FaultCause::in_faulty_run`]).
     fn injects(&self) -> bool {
         false
     }

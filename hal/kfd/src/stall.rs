@@ -28,7 +28,7 @@ impl StallWatch {
     pub fn check(&mut self, report: Option<StallReport>, machine: &Machine) -> Option<DeviceFault> {
         let StallReport { fault, pages } = report?;
         let FaultCause::Stalled(stall) = &fault.cause else { return None };
-        if stall.left() == 0 || pages.iter().any(|page| machine.is_on_host(Address(*page))) {
+        if stall.not_started() == 0 || pages.iter().any(|page| machine.is_on_host(Address(*page))) {
             return None;
         }
         match self.first {

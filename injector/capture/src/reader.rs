@@ -310,7 +310,7 @@ impl Capture {
                     self.check_range(address.0, *bytes)?;
                 }
                 let bytes = self.data(&digest)?;
-                let patch = Patch::of(ranges, bytes);
+                let patch = Patch::from_ranges(ranges, bytes);
                 let wrong = || self.damaged("invalid write: wrong number of bytes".into());
                 Step::Change(Change::Write(patch.ok_or_else(wrong)?))
             }

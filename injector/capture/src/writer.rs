@@ -118,7 +118,7 @@ impl Writer {
             Step::Change(Change::Write(patch)) => {
                 let digest = self.store(patch.bytes())?;
                 let values =
-                    params![patch.bytes().len() as i64, encode_ranges(patch.places()), digest];
+                    params![patch.bytes().len() as i64, encode_ranges(patch.ranges()), digest];
                 let statement =
                     "INSERT INTO step (kind, bytes, runs, digest) VALUES ('write', ?1, ?2, ?3)";
                 self.execute(statement, values)

@@ -218,7 +218,7 @@ impl ComputeEngine {
         Ok(match completion {
             Completion::Completed(_) => PacketEnd::Done,
             Completion::Faulted(fault) if self.driver.injects() => {
-                PacketEnd::Faulted(fault.cause.of_struck_run())
+                PacketEnd::Faulted(fault.cause.in_faulty_run())
             }
             Completion::Faulted(fault) => PacketEnd::Faulted(fault.cause),
         })

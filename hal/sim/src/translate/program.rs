@@ -291,7 +291,7 @@ impl Program {
         let rest = self.bytes.get(start..).unwrap_or_default();
         let rest = &rest[..rest.len().min(Isa::LONGEST_INSTRUCTION)];
         let op = self.decode_bytes(pc, &[first, rest].concat());
-        op.map_err(FaultCause::of_struck_run)
+        op.map_err(FaultCause::in_faulty_run)
     }
 
     /// The instruction that `bytes`, which lie at a device address, begin with.

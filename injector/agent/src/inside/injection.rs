@@ -120,7 +120,7 @@ impl DispatchDriver for Injection {
             self.report_struck();
         }
         if let Completion::Faulted(fault) = completion {
-            let fault = DeviceFault { cause: fault.cause.clone().of_struck_run(), ..fault.clone() };
+            let fault = DeviceFault { cause: fault.cause.clone().in_faulty_run(), ..fault.clone() };
             report_fault(gpu, dispatch, &fault);
             if fault.cause.is_hang() {
                 // On hardware the application would wait for ever.

@@ -254,7 +254,7 @@ impl Run<'_> {
         let found = found::found(&Variables::read(device, module, data)?)?;
         let completion = match completion {
             Completion::Faulted(fault) => {
-                Completion::Faulted(fault.map_places(|place| rewritten.layout.old_place(place)))
+                Completion::Faulted(fault.map_locations(|place| rewritten.layout.old_place(place)))
             }
             completed => completed,
         };

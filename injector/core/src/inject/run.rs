@@ -106,7 +106,7 @@ pub(crate) fn conclude(
 ) -> Result<Injection, InjectionError> {
     let ending = match ending {
         Ending::Faulted { dispatch, fault } => {
-            let fault = DeviceFault { cause: fault.cause.of_struck_run(), ..fault };
+            let fault = DeviceFault { cause: fault.cause.in_faulty_run(), ..fault };
             Ending::Faulted { dispatch, fault }
         }
         completed => completed,

@@ -107,7 +107,7 @@ impl Run<'_, '_> {
     }
 
     fn faulted(&self, dispatch: u32, fault: DeviceFault) -> Result<TraceEnding, TraceError> {
-        let fault = DeviceFault { cause: fault.cause.of_struck_run(), ..fault };
+        let fault = DeviceFault { cause: fault.cause.in_faulty_run(), ..fault };
         if matches!(fault.cause, FaultCause::Unimplemented { .. }) {
             return Err(InjectionError::Gap {
                 site: Box::new(*self.site),

@@ -86,7 +86,7 @@ impl Workload {
 
     /// A fault in a dispatch's code, where it would be in the code as it was.
     pub(crate) fn original(&self, dispatch: &Dispatch, fault: DeviceFault) -> DeviceFault {
-        fault.map_places(|place| self.original_place(dispatch, place))
+        fault.map_locations(|place| self.original_place(dispatch, place))
     }
 
     /// A place in a dispatch's code, where it would be in the code as it was.
