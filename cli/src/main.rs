@@ -53,7 +53,7 @@ const BROKEN: u8 = 1;
 const FAILED: u8 = 2;
 
 fn main() -> ExitCode {
-    flipwave_jit::serve_if_asked();
+    flipwave_jit::serve_if_requested();
     flipwave_host::cache::on_damage(|damage| {
         let (file, reason) = (damage.path.display(), &damage.reason);
         say(format!("warning: {file} is not used: {reason}; it is made again"));

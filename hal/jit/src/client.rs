@@ -1,9 +1,8 @@
-//! Compiling in the background: a thread that sends IR to the service and does with the answers what it
-//! was asked to.
+//! The client of the service: a background thread that runs jobs with access to a compiler.
 
 use crate::object_code::key;
 use crate::service::ServiceAddress;
-use crate::signals::spawn;
+use crate::signals::spawn_with_signals_blocked;
 use crate::store::Store;
 use crate::{CompileError, Compiler, Extensions, message};
 use std::io;
@@ -14,17 +13,18 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// What is done in the background.
+/// A job of the background thread.
 type Job = Box<dyn FnOnce(&mut dyn Compiler) + Send>;
 
-/// How long a process executes from the first thing that it wants compiled before the service starts for
-/// it: about what starting it and its first answers cost, so that what ends sooner is not slower for it.
-const RELUCTANCE: Duration = Duration::from_millis(150);
+/// Time from the first compilation request until the client connects to the service, which starts it.
+/// About the cost of starting the service and of its first answers, so that shorter processes are not
+/// slowed down.
+const START_DELAY: Duration = Duration::from_millis(150);
 
 /// The service of this process.
 static SERVICE: OnceLock<ServiceAddress> = OnceLock::new();
 
-/// Has this process use a service from now on; the first one stays.
+/// Sets the service of this process. Later calls have no effect.
 pub fn use_service(address: ServiceAddress) {
     let _ = SERVICE.set(address);
 }
@@ -34,23 +34,23 @@ pub fn service() -> Option<&'static ServiceAddress> {
     SERVICE.get()
 }
 
-/// Whether the service was asked for ahead.
-static AWAKE: AtomicBool = AtomicBool::new(false);
+/// `start_service` was called.
+static STARTED: AtomicBool = AtomicBool::new(false);
 
-/// Has the service of this process start, if it has one, which it otherwise does when it is first asked
-/// for something: for programs that will ask for sure, and have other things to do before.
-pub fn wake_service() {
-    AWAKE.store(true, Ordering::Relaxed);
-    // It starts when somebody connects, and takes a connection that is closed for a client that is done.
+/// Starts the service of this process, if it has one. By default the service starts at the first
+/// request; call this early in programs that will certainly compile.
+pub fn start_service() {
+    STARTED.store(true, Ordering::Relaxed);
+    // The first connection starts the service, which treats a closed connection as a finished client.
     let _ = SERVICE.get().map(ServiceAddress::connect);
 }
 
-/// Does something in the background, one thing after the other, where a compiler is at hand. Without a
-/// service nothing is done.
+/// Runs a job on the background thread with access to a compiler. Jobs run one after the other. Without
+/// a service the job is dropped.
 pub fn in_background(job: impl FnOnce(&mut dyn Compiler) + Send + 'static) {
     static JOBS: OnceLock<Option<Jobs>> = OnceLock::new();
-    let jobs = JOBS.get_or_init(|| Jobs::begin(SERVICE.get()?.clone()));
-    // A thread is not there any more in a process that was forked from the one that has begun it.
+    let jobs = JOBS.get_or_init(|| Jobs::start(SERVICE.get()?.clone()));
+    // A forked process does not have the background thread of its parent.
     if let Some(jobs) = jobs
         && jobs.process == std::process::id()
     {
@@ -58,56 +58,57 @@ pub fn in_background(job: impl FnOnce(&mut dyn Compiler) + Send + 'static) {
     }
 }
 
-/// The thread's.
+/// The background thread.
 struct Jobs {
     sender: Sender<Job>,
+    /// Process that started the thread.
     process: u32,
 }
 
 impl Jobs {
-    fn begin(service: ServiceAddress) -> Option<Jobs> {
+    fn start(service: ServiceAddress) -> Option<Jobs> {
         let (sender, receiver) = channel::<Job>();
-        spawn("jit", move || work(&receiver, service)).ok()?;
+        spawn_with_signals_blocked("jit", move || work(&receiver, service)).ok()?;
         Some(Jobs { sender, process: std::process::id() })
     }
 }
 
 fn work(jobs: &Receiver<Job>, service: ServiceAddress) {
-    let begun = Instant::now();
+    let start = Instant::now();
     let mut connection =
-        Connection { store: service.store(), service, begun, stream: None, lost: 0 };
+        Connection { store: service.store(), service, start, stream: None, failures: 0 };
     for job in jobs {
         job(&mut connection);
     }
 }
 
-/// Connections that may break before no other one is made.
-const LOSSES: u32 = 16;
-/// How long an answer may take.
-const PATIENCE: Duration = Duration::from_secs(90);
+/// Number of failed connections after which the client gives up.
+const MAX_FAILURES: u32 = 16;
+/// Timeout of an answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(90);
 
-/// A connection to the service, made when it is needed.
+/// A connection to the service, opened on the first request.
 struct Connection {
     service: ServiceAddress,
-    /// What it has made.
+    /// The service's cache.
     store: Store,
-    /// When the first thing was to be compiled.
-    begun: Instant,
+    /// Time of the first job.
+    start: Instant,
     stream: Option<UnixStream>,
-    /// Those that broke.
-    lost: u32,
+    /// Number of failed connections.
+    failures: u32,
 }
 
 impl Connection {
-    fn ask(&mut self, ir: &str, extensions: Extensions) -> io::Result<Result<Vec<u8>, String>> {
+    fn request(&mut self, ir: &str, extensions: Extensions) -> io::Result<Result<Vec<u8>, String>> {
         let stream = match &mut self.stream {
             Some(stream) => stream,
             None => {
-                if !AWAKE.load(Ordering::Relaxed) {
-                    sleep(RELUCTANCE.saturating_sub(self.begun.elapsed()));
+                if !STARTED.load(Ordering::Relaxed) {
+                    sleep(START_DELAY.saturating_sub(self.start.elapsed()));
                 }
                 let stream = self.service.connect()?;
-                stream.set_read_timeout(Some(PATIENCE))?;
+                stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
                 self.stream.insert(stream)
             }
         };
@@ -121,15 +122,15 @@ impl Compiler for Connection {
         if let Some(object) = self.store.get(key(ir, extensions)) {
             return Ok(object);
         }
-        if self.lost > LOSSES {
-            return Err(CompileError("the service was lost too often".into()));
+        if self.failures > MAX_FAILURES {
+            return Err(CompileError("too many failed connections to the service".into()));
         }
-        match self.ask(ir, extensions) {
+        match self.request(ir, extensions) {
             Ok(answer) => answer.map_err(CompileError),
             Err(error) => {
-                // What has made it crash is not asked for again; the next IR may do.
+                // Do not retry IR that may have crashed the service; the next IR may succeed.
                 self.stream = None;
-                self.lost += 1;
+                self.failures += 1;
                 Err(CompileError(format!("no answer from the service: {error}")))
             }
         }

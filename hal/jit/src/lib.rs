@@ -1,40 +1,39 @@
-//! LLVM's IR becomes code of the host at run time.
+//! JIT compilation of LLVM IR to host code.
 //!
-//! A compiler is large, and may crash, hang or take all memory there is; what asks for code must not
-//! suffer from that, be it a campaign of days or somebody's application. So compiling is done by a
-//! process of its own, the *service*, which keeps what it has made on disk: IR goes in as text, and
-//! object code comes out, which is loaded without LLVM. Who asks does not wait, see [`in_background`], and
-//! looks first whether what it needs is kept.
+//! A compiler may crash, hang or exhaust memory, which must not affect its client, such as a campaign
+//! of days or an application. Therefore a separate process, the *service*, compiles: it receives IR as
+//! text and returns object code, which clients load without LLVM. The service caches object code on
+//! disk. Clients compile on a background thread, see [`in_background`], and look in the cache first.
 
 mod client;
 mod load;
-mod masked_logic;
 mod message;
 mod object_code;
 mod service;
 mod signals;
 mod store;
+mod ternary_logic;
 
-pub use client::{in_background, service, use_service, wake_service};
+pub use client::{in_background, service, start_service, use_service};
 pub use load::{Code, LoadError};
-pub use object_code::{CompileError, Here};
-pub use service::{Service, ServiceAddress, serve_if_asked};
-pub use signals::spawn;
+pub use object_code::{CompileError, InProcess};
+pub use service::{Service, ServiceAddress, serve_if_requested};
+pub use signals::spawn_with_signals_blocked;
 
-/// The extensions of x86-64 that code is compiled for.
+/// The x86-64 extensions that code is compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extensions {
-    /// AVX2, FMA and what comes with them on every processor (x86-64-v3).
+    /// AVX2, FMA and the other extensions of x86-64-v3.
     Avx2,
-    /// All that this host has, among it AVX-512.
+    /// All extensions of this host, including AVX-512.
     Avx512,
 }
 
-/// What makes object code of IR.
+/// A compiler of IR to object code.
 pub trait Compiler {
     /// Compiles a module.
     ///
     /// # Errors
-    /// [`CompileError`] if it is no IR, cannot be compiled, or nobody is there to do it.
+    /// [`CompileError`] if the IR is invalid, cannot be compiled, or no compiler is available.
     fn compile(&mut self, ir: &str, extensions: Extensions) -> Result<Vec<u8>, CompileError>;
 }

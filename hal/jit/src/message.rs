@@ -1,12 +1,12 @@
-//! What a client and the service send each other: a byte, a length of four bytes, as many bytes.
+//! Messages between client and service: a byte for the kind, a four-byte length, and the contents.
 
 use crate::Extensions;
 use std::io::{self, Read, Write};
 
-/// Most bytes of a message.
-const LONGEST: u32 = 1 << 26;
+/// Maximum length of the contents, in bytes.
+const MAX_LENGTH: u32 = 1 << 26;
 
-/// IR that is to be compiled, in words of the protocol.
+/// Sends IR to compile.
 pub fn send_request(to: &mut impl Write, ir: &str, extensions: Extensions) -> io::Result<()> {
     let kind = match extensions {
         Extensions::Avx2 => 2,
@@ -15,7 +15,7 @@ pub fn send_request(to: &mut impl Write, ir: &str, extensions: Extensions) -> io
     send(to, kind, ir.as_bytes())
 }
 
-/// The next request; nothing where there is none any more.
+/// Receives the next request. Returns `None` at the end of the stream.
 pub fn receive_request(from: &mut impl Read) -> io::Result<Option<(String, Extensions)>> {
     let Some((kind, bytes)) = receive(from)? else { return Ok(None) };
     let extensions = match kind {
@@ -27,7 +27,7 @@ pub fn receive_request(from: &mut impl Read) -> io::Result<Option<(String, Exten
     Ok(Some((ir, extensions)))
 }
 
-/// The answer: object code, or why there is none.
+/// Sends object code or an error message.
 pub fn send_answer(to: &mut impl Write, answer: Result<&[u8], &str>) -> io::Result<()> {
     match answer {
         Ok(object) => send(to, 0, object),
@@ -35,7 +35,7 @@ pub fn send_answer(to: &mut impl Write, answer: Result<&[u8], &str>) -> io::Resu
     }
 }
 
-/// The same as it was received.
+/// Receives object code or an error message.
 pub fn receive_answer(from: &mut impl Read) -> io::Result<Result<Vec<u8>, String>> {
     match receive(from)? {
         Some((0, object)) => Ok(Ok(object)),
@@ -45,7 +45,7 @@ pub fn receive_answer(from: &mut impl Read) -> io::Result<Result<Vec<u8>, String
 }
 
 fn send(to: &mut impl Write, kind: u8, bytes: &[u8]) -> io::Result<()> {
-    let length = u32::try_from(bytes.len()).ok().filter(|length| *length <= LONGEST);
+    let length = u32::try_from(bytes.len()).ok().filter(|length| *length <= MAX_LENGTH);
     let length = length.ok_or(io::ErrorKind::InvalidInput)?;
     let mut message = Vec::with_capacity(bytes.len() + 5);
     message.push(kind);
@@ -62,7 +62,7 @@ fn receive(from: &mut impl Read) -> io::Result<Option<(u8, Vec<u8>)>> {
     let mut length = [0; 4];
     from.read_exact(&mut length)?;
     let length = u32::from_le_bytes(length);
-    if length > LONGEST {
+    if length > MAX_LENGTH {
         return Err(io::ErrorKind::InvalidData.into());
     }
     let mut bytes = vec![0; length as usize];
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_arrive_as_they_were_sent() {
+    fn messages_round_trip() {
         let mut wire = Vec::new();
         send_request(&mut wire, "text", Extensions::Avx512).expect("a message");
         let mut from = wire.as_slice();
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_or_no_message_is_an_error() {
+    fn truncated_or_invalid_messages_are_errors() {
         let mut wire = Vec::new();
         send_request(&mut wire, "text", Extensions::Avx2).expect("a message");
         for end in 1..wire.len() {

@@ -1,7 +1,7 @@
-//! LLVM: IR as text in, an object file out.
+//! Compilation with LLVM: IR text to an object file.
 
-use crate::masked_logic;
 use crate::store::Key;
+use crate::ternary_logic;
 use crate::{Compiler, Extensions};
 use llvm_sys::core::*;
 use llvm_sys::ir_reader::LLVMParseIRInContext2;
@@ -11,34 +11,34 @@ use std::ffi::{CStr, CString, c_char};
 use std::ptr::null_mut;
 use std::sync::{LazyLock, Once};
 
-/// What keeps IR from being compiled, in words.
+/// The error of a failed compilation: a message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct CompileError(pub(crate) String);
 
-/// Compiles in this process, while the caller waits.
-pub struct Here;
+/// A compiler that runs in this process, on the calling thread.
+pub struct InProcess;
 
-impl Compiler for Here {
+impl Compiler for InProcess {
     fn compile(&mut self, ir: &str, extensions: Extensions) -> Result<Vec<u8>, CompileError> {
         prepare();
         let machine = TargetMachine::new(extensions)?;
         let object = machine.compile(ir)?;
-        if !masked_logic::may_be_in(&object) {
+        if !ternary_logic::may_contain_masked(&object) {
             return Ok(object);
         }
-        let object = machine.compile(&masked_logic::without(ir))?;
-        match masked_logic::may_be_in(&object) {
-            false => Ok(object),
-            true => Err(CompileError("LLVM makes an instruction of it that may be wrong".into())),
+        let object = machine.compile(&ternary_logic::with_blends(ir))?;
+        if ternary_logic::may_contain_masked(&object) {
+            return Err(CompileError("LLVM emits a masked vpternlog that may be wrong".into()));
         }
+        Ok(object)
     }
 }
 
-/// Has LLVM ready for this host.
+/// Initializes LLVM for this host.
 pub fn prepare() {
     static ONCE: Once = Once::new();
-    // SAFETY: these only register what they name, here once.
+    // SAFETY: these functions register target components; they are called once.
     ONCE.call_once(|| unsafe {
         LLVMInitializeX86TargetInfo();
         LLVMInitializeX86Target();
@@ -49,15 +49,15 @@ pub fn prepare() {
     LazyLock::force(&HOST);
 }
 
-/// The host as LLVM sees it.
+/// The host CPU according to LLVM.
 struct Host {
     name: CString,
     features: CString,
 }
 
-/// Asked for once: each question to the processor leaves a virtual machine, and there are many.
+/// Computed once: LLVM executes many CPUID instructions, each of which exits a virtual machine.
 static HOST: LazyLock<Host> = LazyLock::new(|| {
-    // SAFETY: strings that LLVM allocates are copied, and given back.
+    // SAFETY: the strings allocated by LLVM are copied and freed.
     unsafe {
         let [name, features] = [LLVMGetHostCPUName(), LLVMGetHostCPUFeatures()].map(|text| {
             let copy = CStr::from_ptr(text).to_owned();
@@ -68,39 +68,39 @@ static HOST: LazyLock<Host> = LazyLock::new(|| {
     }
 });
 
-/// The key under which object code is kept.
+/// The cache key of object code.
 pub fn key(ir: &str, extensions: Extensions) -> Key {
-    Key::of(&[&identity(extensions), ir])
+    Key::from_parts(&[&compiler_version(extensions), ir])
 }
 
-/// What object code depends on besides the IR: LLVM, and the host it is made for.
-fn identity(extensions: Extensions) -> String {
+/// A description of LLVM and the target, on which object code depends in addition to the IR.
+fn compiler_version(extensions: Extensions) -> String {
     let (mut major, mut minor, mut patch) = (0, 0, 0);
-    // SAFETY: the numbers are written.
+    // SAFETY: the function writes the three numbers.
     unsafe { LLVMGetVersion(&mut major, &mut minor, &mut patch) };
-    // What was kept before may have the mistake of `masked_logic`.
+    // "without masked logic" invalidates object code cached before the workaround in `ternary_logic`.
     let version = format!("LLVM {major}.{minor}.{patch} without masked logic");
     // Keys depend on these names.
     match extensions {
         Extensions::Avx2 => format!("{version} Avx2"),
         Extensions::Avx512 => {
-            let [name, with] = [&HOST.name, &HOST.features].map(|own| own.to_string_lossy());
-            format!("{version} Avx512 {name} {with}")
+            let [name, features] = [&HOST.name, &HOST.features].map(|text| text.to_string_lossy());
+            format!("{version} Avx512 {name} {features}")
         }
     }
 }
 
-/// Compiles a module in a context of its own.
+/// Compiles a module in an LLVM context.
 ///
 /// # Safety
-/// The context is alive, and nobody else uses it.
-unsafe fn in_context(
+/// The context must be alive and not be used elsewhere during the call.
+unsafe fn compile_in_context(
     context: llvm_sys::prelude::LLVMContextRef,
     ir: &str,
     machine: &TargetMachine,
 ) -> Result<Vec<u8>, CompileError> {
-    // SAFETY: as promised, and as said in `Here::compile`; the bytes of the object are copied before
-    // they are given back.
+    // SAFETY: the caller guarantees a valid context. The module and the buffers live only in this
+    // function, and the object's bytes are copied before its buffer is freed.
     unsafe {
         let (start, length) = (ir.as_ptr().cast(), ir.len());
         let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(start, length, c"ir".as_ptr());
@@ -108,7 +108,7 @@ unsafe fn in_context(
         let failed = LLVMParseIRInContext2(context, buffer, &mut module, &mut message) != 0;
         LLVMDisposeMemoryBuffer(buffer);
         if failed {
-            return Err(taken(message));
+            return Err(take_message(message));
         }
         let (mut object, mut message) = (null_mut(), null_mut());
         let failed = LLVMTargetMachineEmitToMemoryBuffer(
@@ -120,7 +120,7 @@ unsafe fn in_context(
         ) != 0;
         LLVMDisposeModule(module);
         if failed {
-            return Err(taken(message));
+            return Err(take_message(message));
         }
         let start = LLVMGetBufferStart(object).cast::<u8>();
         let bytes = std::slice::from_raw_parts(start, LLVMGetBufferSize(object)).to_vec();
@@ -129,34 +129,34 @@ unsafe fn in_context(
     }
 }
 
-/// What LLVM compiles for.
+/// LLVM's target machine.
 struct TargetMachine(LLVMTargetMachineRef);
 
 impl TargetMachine {
     fn new(extensions: Extensions) -> Result<TargetMachine, CompileError> {
-        // SAFETY: strings that LLVM allocates are given back after their use.
+        // SAFETY: the strings allocated by LLVM are freed after their use.
         unsafe {
             let triple = LLVMGetDefaultTargetTriple();
             let (mut target, mut message) = (null_mut(), null_mut());
             let failed = LLVMGetTargetFromTriple(triple, &mut target, &mut message) != 0;
             let machine = if failed {
-                Err(taken(message))
+                Err(take_message(message))
             } else {
-                let [name, with]: [*const c_char; 2] = match extensions {
+                let [cpu, features]: [*const c_char; 2] = match extensions {
                     Extensions::Avx512 => [HOST.name.as_ptr(), HOST.features.as_ptr()],
                     Extensions::Avx2 => [c"haswell".as_ptr(), c"".as_ptr()],
                 };
                 let machine = LLVMCreateTargetMachine(
                     target,
                     triple,
-                    name,
-                    with,
+                    cpu,
+                    features,
                     LLVMCodeGenOptLevel::LLVMCodeGenLevelLess,
                     LLVMRelocMode::LLVMRelocPIC,
                     LLVMCodeModel::LLVMCodeModelSmall,
                 );
                 if machine.is_null() {
-                    Err(CompileError("LLVM does not compile for this host".into()))
+                    Err(CompileError("LLVM does not support this host".into()))
                 } else {
                     Ok(TargetMachine(machine))
                 }
@@ -168,11 +168,10 @@ impl TargetMachine {
 
     /// Compiles a module.
     fn compile(&self, ir: &str) -> Result<Vec<u8>, CompileError> {
-        // SAFETY: the text is copied; the module lives in this function, and what LLVM hands out is given
-        // back in it. The context is disposed of after the module.
+        // SAFETY: the context is alive during the call, and is disposed of after the module.
         unsafe {
             let context = LLVMContextCreate();
-            let result = in_context(context, ir, self);
+            let result = compile_in_context(context, ir, self);
             LLVMContextDispose(context);
             result
         }
@@ -181,20 +180,20 @@ impl TargetMachine {
 
 impl Drop for TargetMachine {
     fn drop(&mut self) {
-        // SAFETY: made by `new`, and not disposed of before.
+        // SAFETY: created by `new` and disposed of once.
         unsafe { LLVMDisposeTargetMachine(self.0) }
     }
 }
 
-/// A message of LLVM's, which is given back.
+/// Converts and frees an LLVM error message.
 ///
 /// # Safety
-/// It is a message that LLVM has allocated, or null.
-unsafe fn taken(message: *mut c_char) -> CompileError {
+/// `message` must be null or a message allocated by LLVM, and must not be used afterwards.
+unsafe fn take_message(message: *mut c_char) -> CompileError {
     if message.is_null() {
-        return CompileError("LLVM does not say why".into());
+        return CompileError("LLVM gives no reason".into());
     }
-    // SAFETY: a string, as promised; it is not used again.
+    // SAFETY: the caller guarantees a valid message that is not used again.
     unsafe {
         let text = CStr::from_ptr(message).to_string_lossy().into_owned();
         LLVMDisposeMessage(message);

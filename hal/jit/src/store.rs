@@ -1,4 +1,4 @@
-//! Object code on disk, by the digest of what it was made from.
+//! On-disk cache of object code, keyed by a digest of the compiler's input.
 
 use flipwave_host::cache::Cache;
 use sha2::{Digest, Sha256};
@@ -7,21 +7,21 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// A folder with object code.
+/// A cache of object code in a folder.
 pub struct Store {
     cache: Cache,
 }
 
-/// Most bytes that are kept.
-const MOST: u64 = 256 << 20;
+/// Maximum size of the cache, in bytes.
+const MAX_SIZE: u64 = 256 << 20;
 
-/// A digest of what something is made from.
+/// A cache key: a digest of the compiler's input.
 #[derive(Clone, Copy)]
 pub struct Key([u8; 32]);
 
 impl Key {
-    /// The key of what is made from these parts.
-    pub fn of(parts: &[&str]) -> Key {
+    /// Computes the key of input with these parts.
+    pub fn from_parts(parts: &[&str]) -> Key {
         let mut hash = Sha256::new();
         for part in parts {
             hash.update((part.len() as u64).to_le_bytes());
@@ -36,48 +36,49 @@ impl Key {
 }
 
 impl Store {
-    /// The store in a folder, which need not be there yet.
+    /// Opens the cache in a folder, which is created on the first write.
     pub fn new(folder: PathBuf) -> Store {
         Store { cache: Cache::at(folder) }
     }
 
-    /// What is kept under a key; nothing if there is none, or it is damaged.
+    /// Returns the entry of a key, or `None` if it is missing or damaged.
     pub fn get(&self, key: Key) -> Option<Vec<u8>> {
         self.cache.get(&key.name())
     }
 
-    /// Keeps something under a key.
+    /// Stores an entry.
     ///
     /// # Errors
-    /// If it cannot be written; then nothing is kept.
+    /// If the entry cannot be written; then nothing is stored.
     pub fn put(&self, key: Key, bytes: &[u8]) -> io::Result<()> {
         self.cache.put(&key.name(), bytes)
     }
 
-    /// Removes what is oldest, where more is kept than should be.
+    /// Removes the oldest entries if the cache exceeds its maximum size.
     pub fn trim(&self) {
-        self.trim_to(MOST);
+        self.trim_to(MAX_SIZE);
     }
 
-    fn trim_to(&self, most: u64) {
+    fn trim_to(&self, max_size: u64) {
         let mut files: Vec<(SystemTime, u64, PathBuf)> = fs::read_dir(self.cache.folder())
             .into_iter()
             .flatten()
-            .filter_map(|entry| described(&entry.ok()?.path()))
+            .filter_map(|entry| age_and_size(&entry.ok()?.path()))
             .collect();
-        let mut all: u64 = files.iter().map(|(_, bytes, _)| bytes).sum();
+        let mut total: u64 = files.iter().map(|(_, bytes, _)| bytes).sum();
         files.sort();
         for (_, bytes, path) in files {
-            if all <= most {
+            if total <= max_size {
                 break;
             }
             let _ = fs::remove_file(path);
-            all -= bytes;
+            total -= bytes;
         }
     }
 }
 
-fn described(path: &Path) -> Option<(SystemTime, u64, PathBuf)> {
+/// Modification time, size and path of a regular file.
+fn age_and_size(path: &Path) -> Option<(SystemTime, u64, PathBuf)> {
     let metadata = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
     Some((metadata.modified().ok()?, metadata.len(), path.to_owned()))
 }
@@ -87,28 +88,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_is_found_and_what_is_damaged_is_not() {
+    fn stored_entries_are_found_and_damaged_ones_are_not() {
         let folder = tempfile::tempdir().expect("a folder");
         let store = Store::new(folder.path().join("store"));
-        let (own, other) = (Key::of(&["ab", "c"]), Key::of(&["a", "bc"]));
-        assert_eq!(store.get(own), None);
-        store.put(own, b"object").expect("it can be written");
-        assert_eq!(store.get(own).as_deref(), Some(&b"object"[..]));
-        assert_eq!(store.get(other), None);
-        let mut bytes = fs::read(store.cache.path(&own.name())).expect("the file");
+        let (key, unused) = (Key::from_parts(&["ab", "c"]), Key::from_parts(&["a", "bc"]));
+        assert_eq!(store.get(key), None);
+        store.put(key, b"object").expect("a writable cache");
+        assert_eq!(store.get(key).as_deref(), Some(&b"object"[..]));
+        assert_eq!(store.get(unused), None);
+        let mut bytes = fs::read(store.cache.path(&key.name())).expect("the file");
         bytes[2] ^= 1;
-        fs::write(store.cache.path(&own.name()), &bytes).expect("it can be written");
-        assert_eq!(store.get(own), None);
-        fs::write(store.cache.path(&own.name()), b"short").expect("it can be written");
-        assert_eq!(store.get(own), None);
+        fs::write(store.cache.path(&key.name()), &bytes).expect("a writable cache");
+        assert_eq!(store.get(key), None);
+        fs::write(store.cache.path(&key.name()), b"short").expect("a writable cache");
+        assert_eq!(store.get(key), None);
     }
 
     #[test]
-    fn no_more_is_kept_than_should_be() {
+    fn trimming_removes_entries_above_the_limit() {
         let folder = tempfile::tempdir().expect("a folder");
         let store = Store::new(folder.path().to_owned());
         for number in 0..8 {
-            store.put(Key::of(&[&number.to_string()]), &[0; 68]).expect("it can be written");
+            let key = Key::from_parts(&[&number.to_string()]);
+            store.put(key, &[0; 68]).expect("a writable cache");
         }
         store.trim_to(300);
         let count = fs::read_dir(folder.path()).expect("the folder").count();

@@ -1,15 +1,14 @@
-//! A mistake of LLVM 22's, and code without it.
+//! Workaround for a miscompilation in LLVM 22.
 //!
-//! Where both `(a & C) | (b & ~C)` with a constant C is computed and lanes that a mask leaves out keep `a` or
-//! `b`, LLVM makes one instruction of it, `vpternlogd` or `vpternlogq` with a mask, and in some orders of
-//! the operands its table of bits is that of another order. With no mask, and where the other lanes are
-//! zero, the tables are right.
+//! For `(a & C) | (b & ~C)` with a constant C, followed by a select that keeps `a` or `b` in masked-off
+//! lanes, LLVM emits one `vpternlogd` or `vpternlogq` with a merging mask. For some operand orders it uses
+//! the truth table of another order. The instruction is correct without a mask and with a zeroing mask.
 
 use std::borrow::Cow;
 
-/// Whether object code may have such an instruction: its bytes are in it (Intel's manual, volume 2: the
-/// EVEX prefix, and VPTERNLOGD).
-pub fn may_be_in(object: &[u8]) -> bool {
+/// Returns `true` if object code contains the bytes of a `vpternlog` with a merging mask (Intel's manual,
+/// volume 2: the EVEX prefix, and VPTERNLOGD).
+pub fn may_contain_masked(object: &[u8]) -> bool {
     object.windows(5).any(|bytes| {
         let [first, map, operands, mask, opcode] = bytes else { return false };
         let is_evex = *first == 0x62 && map & 7 == 3 && operands & 7 == 5;
@@ -18,18 +17,18 @@ pub fn may_be_in(object: &[u8]) -> bool {
     })
 }
 
-/// The same IR, in which words are selected by an instruction that LLVM cannot make another one of. For
-/// processors with AVX-512.
-pub fn without(ir: &str) -> String {
-    let line = |line| blended(line).map_or(Cow::Borrowed(line), Cow::Owned);
-    ir.lines().flat_map(|own| [line(own), Cow::Borrowed("\n")]).collect()
+/// Replaces selects of 32-bit lanes in IR with inline assembly, which LLVM cannot combine with other
+/// instructions. For processors with AVX-512.
+pub fn with_blends(ir: &str) -> String {
+    let replace = |line| blend(line).map_or(Cow::Borrowed(line), Cow::Owned);
+    ir.lines().flat_map(|line| [replace(line), Cow::Borrowed("\n")]).collect()
 }
 
-/// A line that selects words of lanes from one of two vectors.
-fn blended(line: &str) -> Option<String> {
-    let (name, rest) = line.split_once(" = select <16 x i1> ")?;
-    let (mask, rest) = rest.split_once(", <16 x i32> ")?;
-    let (new, old) = rest.split_once(", <16 x i32> ")?;
+/// Converts a line that selects 32-bit lanes to `vpblendmd`; `None` for other lines.
+fn blend(line: &str) -> Option<String> {
+    let (name, operands) = line.split_once(" = select <16 x i1> ")?;
+    let (mask, values) = operands.split_once(", <16 x i32> ")?;
+    let (new, old) = values.split_once(", <16 x i32> ")?;
     Some(format!(
         "{name}.bits = bitcast <16 x i1> {mask} to i16\n\
          {name} = call <16 x i32> asm \"vpblendmd $1, $2, $0 {{$3}}\", \"=v,v,v,^Yk\"\
@@ -41,9 +40,9 @@ fn blended(line: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Code, Compiler, Extensions, Here};
+    use crate::{Code, Compiler, Extensions, InProcess};
 
-    /// Where a bit of 0x7fffffff is set it is `x`'s, else `y`'s, and `y` stays in lanes that are left out.
+    /// Copies the bits 0x7fffffff of `x` to `y` in the lanes of the mask.
     const SIGN: &str = "define void @f(ptr %px, ptr %py, i16 %k, ptr %o) {
   %m = bitcast i16 %k to <16 x i1>
   %x = load <16 x i32>, ptr %px, align 4
@@ -59,39 +58,40 @@ mod tests {
 
     fn signs(object: &[u8]) -> [u32; 16] {
         let code = Code::load(object, "f").expect("code");
-        // SAFETY: the function is of this type.
+        // SAFETY: the function has this type.
         let function: unsafe extern "C" fn(*const u32, *const u32, u16, *mut u32) =
             unsafe { std::mem::transmute(code.entry()) };
         let (x, y, mut all) = ([0xf0f0_f0f0; 16], [0x0ccc_cccc; 16], [0; 16]);
-        // SAFETY: it reads and writes sixteen words at each place.
+        // SAFETY: the function reads and writes sixteen words at each pointer.
         unsafe { function(x.as_ptr(), y.as_ptr(), 0x00ff, all.as_mut_ptr()) };
         all
     }
 
     #[test]
-    fn lanes_keep_what_logic_was_computed_from() {
-        let extensions = match std::arch::is_x86_feature_detected!("avx512f") {
-            true => Extensions::Avx512,
-            false => Extensions::Avx2,
+    fn masked_off_lanes_keep_their_value() {
+        let extensions = if std::arch::is_x86_feature_detected!("avx512f") {
+            Extensions::Avx512
+        } else {
+            Extensions::Avx2
         };
-        let object = Here.compile(SIGN, extensions).expect("IR that is right");
-        let right = std::array::from_fn(|lane| if lane < 8 { 0x70f0_f0f0 } else { 0x0ccc_cccc });
-        assert_eq!(signs(&object), right);
+        let object = InProcess.compile(SIGN, extensions).expect("valid IR");
+        let expected = std::array::from_fn(|lane| if lane < 8 { 0x70f0_f0f0 } else { 0x0ccc_cccc });
+        assert_eq!(signs(&object), expected);
     }
 
     #[test]
-    fn only_words_are_selected_otherwise() {
-        let others = "  %r = select <16 x i1> %m, <16 x float> %a, <16 x float> %b\n  \
-                      %s = select i1 %m, <16 x i32> %a, <16 x i32> %b\n  ret void\n";
-        assert_eq!(without(others), others);
-        assert!(!without(SIGN).contains("select"));
+    fn only_selects_of_32_bit_lanes_are_replaced() {
+        let unchanged = "  %r = select <16 x i1> %m, <16 x float> %a, <16 x float> %b\n  \
+                         %s = select i1 %m, <16 x i32> %a, <16 x i32> %b\n  ret void\n";
+        assert_eq!(with_blends(unchanged), unchanged);
+        assert!(!with_blends(SIGN).contains("select"));
     }
 
     #[test]
-    fn only_logic_that_merges_is_found() {
+    fn only_merging_masks_are_detected() {
         // vpternlogd $228, %zmm2, %zmm1, %zmm0 with {%k1}, with {%k1} {z}, and without a mask.
-        let with = |mask| [0x90, 0x62, 0xf3, 0x75, mask, 0x25, 0xc2, 0xe4];
-        assert!(may_be_in(&with(0x49)));
-        assert!(!may_be_in(&with(0xc9)) && !may_be_in(&with(0x48)));
+        let encoded = |mask| [0x90, 0x62, 0xf3, 0x75, mask, 0x25, 0xc2, 0xe4];
+        assert!(may_contain_masked(&encoded(0x49)));
+        assert!(!may_contain_masked(&encoded(0xc9)) && !may_contain_masked(&encoded(0x48)));
     }
 }

@@ -1,23 +1,23 @@
-//! The service as its clients see it. This program is its own service, so it has a `main` of its own
-//! and prints what libtest would.
+//! Tests of the service through its client. This program also runs as the service, so it defines its
+//! own `main` and prints results in the format of libtest.
 
-use flipwave_jit::{Code, Compiler, Extensions, Here, Service, in_background};
+use flipwave_jit::{Code, Compiler, Extensions, InProcess, Service, in_background};
 use std::path::Path;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 fn main() {
-    flipwave_jit::serve_if_asked();
+    flipwave_jit::serve_if_requested();
     let folder = tempfile::tempdir().expect("a folder");
     let program = std::env::current_exe().expect("this program");
     let service = Service::start(program, folder.path().join("objects")).expect("a service");
-    run("without_a_service_nothing_is_done", nothing_is_done);
+    run("process_has_no_service_by_default", no_service);
     flipwave_jit::use_service(service.address().clone());
-    run("the_service_gives_what_llvm_gives_and_keeps_it", || answers(folder.path()));
-    run("what_cannot_be_compiled_is_refused_with_a_reason", refusals);
-    run("the_alarm_of_what_takes_too_long_reaches_the_service", alarms);
-    run("a_service_that_is_killed_ends_neither_client_nor_later_requests", kills);
-    run("the_service_ends_with_who_started_it", || ends(service));
+    run("service_returns_and_caches_the_code_of_llvm", || answers(folder.path()));
+    run("invalid_ir_is_rejected_with_a_reason", invalid_ir);
+    run("service_does_not_block_the_alarm_signal", signal_mask);
+    run("client_survives_a_killed_connection", killed_connection);
+    run("service_ends_with_its_starter", || service_end(service));
 }
 
 fn run(name: &str, test: impl FnOnce()) {
@@ -31,8 +31,8 @@ fn ir(number: u32) -> String {
     format!("define i32 @f() nounwind {{\n  ret i32 {number}\n}}\n")
 }
 
-/// What the service answers, or has kept.
-fn ask(ir: impl Into<String>) -> Result<Vec<u8>, String> {
+/// Compiles IR through the service or its cache.
+fn compile(ir: impl Into<String>) -> Result<Vec<u8>, String> {
     let (sender, receiver) = channel();
     let ir = ir.into();
     in_background(move |compiler| {
@@ -42,38 +42,39 @@ fn ask(ir: impl Into<String>) -> Result<Vec<u8>, String> {
     receiver.recv_timeout(Duration::from_secs(100)).expect("an answer")
 }
 
-fn nothing_is_done() {
+fn no_service() {
     assert!(flipwave_jit::service().is_none());
 }
 
 fn answers(folder: &Path) {
     assert!(flipwave_jit::service().is_some());
-    assert!(!folder.join("objects").exists(), "it is started only when it is needed");
-    let object = ask(ir(42)).expect("IR that is right");
-    let own = Here.compile(&ir(42), Extensions::Avx2).expect("IR that is right");
-    assert_eq!(object, own);
+    assert!(!folder.join("objects").exists(), "the service starts at the first request");
+    let object = compile(ir(42)).expect("valid IR");
+    let in_process = InProcess.compile(&ir(42), Extensions::Avx2).expect("valid IR");
+    assert_eq!(object, in_process);
     assert!(Code::load(&object, "f").is_ok());
-    let kept: Vec<_> = std::fs::read_dir(folder.join("objects")).expect("a folder").collect();
-    assert_eq!(kept.len(), 1);
-    assert_eq!(ask(ir(42)), Ok(own));
-    assert_ne!(ask(ir(43)).expect("IR that is right"), object);
+    let cached: Vec<_> = std::fs::read_dir(folder.join("objects")).expect("a folder").collect();
+    assert_eq!(cached.len(), 1);
+    assert_eq!(compile(ir(42)), Ok(in_process));
+    assert_ne!(compile(ir(43)).expect("valid IR"), object);
 }
 
-fn refusals() {
-    let error = ask("no IR").expect_err("no IR");
+fn invalid_ir() {
+    let error = compile("no IR").expect_err("no IR");
     assert!(error.contains("expected top-level entity"), "{error}");
-    assert!(ask(ir(44)).is_ok());
+    assert!(compile(ir(44)).is_ok());
 }
 
-/// Processes that were started as a service by this one, and their children.
-fn processes() -> Vec<i32> {
-    let own = std::env::current_exe().expect("this program");
+/// Processes of the service that this program started.
+fn service_processes() -> Vec<i32> {
+    let program = std::env::current_exe().expect("this program");
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").expect("processes").flatten() {
         let Some(process) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
             continue;
         };
-        let is_same = std::fs::read_link(entry.path().join("exe")).is_ok_and(|exe| exe == own);
+        let exe = std::fs::read_link(entry.path().join("exe"));
+        let is_same = exe.is_ok_and(|exe| exe == program);
         if is_same && process != std::process::id() as i32 {
             found.push(process);
         }
@@ -81,8 +82,8 @@ fn processes() -> Vec<i32> {
     found
 }
 
-fn alarms() {
-    let all = processes();
+fn signal_mask() {
+    let all = service_processes();
     assert!(!all.is_empty());
     for process in all {
         let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("a process");
@@ -91,26 +92,26 @@ fn alarms() {
     }
 }
 
-fn kills() {
-    // The connection's process has the greater number, unless numbers have begun again.
-    let mut all = processes();
+fn killed_connection() {
+    // The connection's process has the highest process ID, unless the IDs have wrapped.
+    let mut all = service_processes();
     all.sort_unstable();
     let connection = *all.last().expect("a process");
-    // SAFETY: it is a child of the service of this test.
+    // SAFETY: the process is a child of this test's service.
     unsafe { libc::kill(connection, libc::SIGKILL) };
-    assert!(ask(ir(44)).is_ok(), "what is kept needs no connection");
-    let error = ask(ir(45)).expect_err("a connection that is gone");
+    assert!(compile(ir(44)).is_ok(), "cached code needs no connection");
+    let error = compile(ir(45)).expect_err("a killed connection");
     assert!(error.contains("no answer from the service"), "{error}");
-    assert!(ask(ir(45)).is_ok(), "another connection");
+    assert!(compile(ir(45)).is_ok(), "a new connection");
 }
 
-fn ends(service: Service) {
-    assert!(!processes().is_empty());
+fn service_end(service: Service) {
+    assert!(!service_processes().is_empty());
     drop(service);
     let start = Instant::now();
-    // The connection's process stays until its client is gone, or is.
-    while processes().len() > 1 {
-        assert!(start.elapsed() < Duration::from_secs(60), "the service is still there");
+    // The connection's process stays until its client disconnects.
+    while service_processes().len() > 1 {
+        assert!(start.elapsed() < Duration::from_secs(60), "the service is still running");
         std::thread::sleep(Duration::from_millis(10));
     }
 }

@@ -33,7 +33,7 @@ const AT_ONCE: &str = "compiled-at-once";
 const AS_USUAL: &str = "";
 
 fn main() -> Result<(), Box<dyn Error>> {
-    flipwave_jit::serve_if_asked();
+    flipwave_jit::serve_if_requested();
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     if let [child, file, kept] = &wanted[..]
         && child == CHILD

@@ -32,7 +32,7 @@ const PROGRAMS: [&str; 6] = [
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    flipwave_jit::serve_if_asked();
+    flipwave_jit::serve_if_requested();
     let folder = tempfile::tempdir()?;
     let service = Service::start(std::env::current_exe()?, folder.path().to_owned())?;
     flipwave_jit::use_service(service.address().clone());

@@ -71,7 +71,7 @@ const MEMORY_KERNELS: [&str; 9] = [
 const MEMORY_TARGETS: [&str; 2] = ["gfx90a", "gfx1100"];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    flipwave_jit::serve_if_asked();
+    flipwave_jit::serve_if_requested();
     let folder = tempfile::tempdir()?;
     let service = Service::start(std::env::current_exe()?, folder.path().to_owned())?;
     flipwave_jit::use_service(service.address().clone());

@@ -28,7 +28,7 @@ use block::Block;
 use compiled::{Candidate, Compiled, Demands, How, LAST};
 use execute::Ending;
 pub use execute::Outcome;
-use flipwave_jit::{Here, in_background};
+use flipwave_jit::{InProcess, in_background};
 use frame::Room;
 use plan::Source;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
@@ -259,7 +259,7 @@ impl Place {
 fn compile(candidate: &Arc<Candidate>, program: &Program, compiling: Compiling, how: How) {
     let (machine, level) = (program.machine(), program.level());
     match compiling {
-        Compiling::AtOnce => candidate.compile(machine, level, how, &mut Here),
+        Compiling::AtOnce => candidate.compile(machine, level, how, &mut InProcess),
         _ => {
             let candidate = Arc::clone(candidate);
             in_background(move |compiler| candidate.compile(machine, level, how, compiler));

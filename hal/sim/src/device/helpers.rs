@@ -1,7 +1,7 @@
 //! The threads that share work with the one that has it.
 
 use flipwave_device::DeviceError;
-use flipwave_jit::spawn;
+use flipwave_jit::spawn_with_signals_blocked;
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -47,7 +47,7 @@ impl Helpers {
         if present < threads {
             let start = |thread: rayon_core::ThreadBuilder| {
                 // Signals are the program's that has this device.
-                spawn("flipwave share", move || thread.run())
+                spawn_with_signals_blocked("flipwave share", move || thread.run())
             };
             let build = |threads| {
                 ThreadPoolBuilder::new().num_threads(threads).spawn_handler(start).build().ok()

@@ -643,7 +643,7 @@ fn difference(
     let usual = How { parts_flat, ..How::default() };
     for (notes, settles_nans) in [(false, false), (true, false), (false, true)] {
         let how = How { notes, settles_nans, ..usual };
-        candidate.compile(machine, level, how, &mut flipwave_jit::Here);
+        candidate.compile(machine, level, how, &mut flipwave_jit::InProcess);
     }
     for world_number in 0..worlds {
         let mut workspace = Workspace::default();
@@ -865,7 +865,7 @@ fn arithmetic_that_settles_nans_is_not_undone_by_them() {
             };
             let candidate = Candidate::new(Block::new(source, 0, machine));
             let how = How { settles_nans, ..How::default() };
-            candidate.compile(machine, Level::detect(), how, &mut flipwave_jit::Here);
+            candidate.compile(machine, Level::detect(), how, &mut flipwave_jit::InProcess);
             for _ in 0..20 {
                 let World { mut wave, mut space, mut lds, .. } = world(&mut Random(3), machine);
                 wave.set_exec(LaneMask(u64::MAX));
@@ -902,7 +902,7 @@ fn flat_accesses_that_lead_to_private_memory_do_so_without_the_interpreter() {
         candidate.block.note_elsewhere(0);
         let [apart, undone] = [true, false].map(|parts_flat| {
             let how = How { parts_flat, ..How::default() };
-            candidate.compile(machine, Level::detect(), how, &mut flipwave_jit::Here);
+            candidate.compile(machine, Level::detect(), how, &mut flipwave_jit::InProcess);
             let mut workspace = Workspace::default();
             let World { wave, mut space, mut lds, .. } = world(&mut Random(3), machine);
             for round in 0..20 {

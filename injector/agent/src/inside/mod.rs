@@ -65,7 +65,7 @@ fn start() -> Result<Arc<Machine>, String> {
     if let Some(service) = &session.compiler {
         flipwave_jit::use_service(service.clone());
         // Meanwhile the runtime gets ready.
-        flipwave_jit::wake_service();
+        flipwave_jit::start_service();
     }
     let targets = session.targets()?;
     let mut copy_observer: Option<Arc<dyn CopyObserver>> = None;

@@ -113,7 +113,7 @@ fn lanes_reach_all_of_a_window_that_is_longer_than_their_offsets() {
                 };
                 let candidate = Candidate::new(Block::new(source, 0, machine));
                 let how = How::default();
-                candidate.compile(machine, Level::detect(), how, &mut flipwave_jit::Here);
+                candidate.compile(machine, Level::detect(), how, &mut flipwave_jit::InProcess);
                 let mut workspace = Workspace::default();
                 for round in 0..12 {
                     // First without those that offsets do not reach.
