@@ -1,28 +1,28 @@
-//! Calls of the runtime that fail.
+//! Errors of runtime calls.
 
 use hsa_sys::{HSA_STATUS_SUCCESS, hsa_status_t};
 
-/// A call of AMD's runtime that failed.
+/// The error of a failed call of AMD's runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{call} failed with status {:#x} ({})", status.0, meaning(*status))]
 pub struct HsaError {
-    /// The function.
+    /// The function called.
     pub call: &'static str,
-    /// How it ended; `hsa_status_t` of `hsa.h`.
+    /// The returned status.
     pub status: hsa_status_t,
 }
 
 impl HsaError {
-    /// What the status of a call says.
+    /// Converts the status of a call to a result.
     ///
     /// # Errors
-    /// [`HsaError`] if it did not succeed.
+    /// [`HsaError`] if the call failed.
     pub fn check(call: &'static str, status: hsa_status_t) -> Result<(), HsaError> {
         if status == HSA_STATUS_SUCCESS { Ok(()) } else { Err(HsaError { call, status }) }
     }
 }
 
-/// In words, for what is met in practice.
+/// Description of common statuses.
 fn meaning(status: hsa_status_t) -> &'static str {
     match status.0 {
         0x1001 => "invalid argument",
@@ -32,11 +32,11 @@ fn meaning(status: hsa_status_t) -> &'static str {
         0x100b => "the runtime is not initialized",
         0x100d => "incompatible arguments",
         0x1010 => "invalid code object",
-        0x1013 => "no such symbol",
-        0x1014 => "a variable is defined twice",
-        0x1015 => "a variable is not defined",
-        0x1016 => "an exception of a wave",
-        0x1017 => "no such instruction set",
+        0x1013 => "invalid symbol name",
+        0x1014 => "variable already defined",
+        0x1015 => "undefined variable",
+        0x1016 => "wave exception",
+        0x1017 => "invalid instruction set name",
         41 => "aperture violation",
         42 => "illegal instruction",
         43 => "memory fault",

@@ -1,7 +1,7 @@
-//! AMD's runtime, ROCr, from both sides: [`RocrDevice`] runs kernels through it as any program
-//! does; [`tools`] sits inside of an application and sees its code objects and dispatches.
+//! AMD's runtime, ROCr, from both sides: [`RocrDevice`] runs kernels through the runtime as any
+//! program does; [`tools`] runs inside an application and intercepts its code objects and dispatches.
 //!
-//! Whether a GPU of silicon is below the runtime or the embedded one makes no difference here.
+//! The GPU below the runtime may be hardware or the embedded GPU.
 
 mod device;
 mod error;

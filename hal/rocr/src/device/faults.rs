@@ -1,4 +1,4 @@
-//! What the runtime reports of dispatches that go wrong.
+//! Fault reports of the runtime.
 
 use crate::fault;
 use flipwave_device::FaultCause;
@@ -6,36 +6,34 @@ use hsa_sys::*;
 use std::ffi::c_void;
 use std::sync::{Mutex, Once, PoisonError};
 
-/// The last access to memory that was not there. The runtime reports it to the process, once for
-/// all devices.
+/// The last memory fault. The runtime reports memory faults of all devices to one handler per process.
 static MEMORY_FAULT: Mutex<Option<FaultCause>> = Mutex::new(None);
 
-/// Has the runtime report such accesses; otherwise it would end the process.
+/// Registers a handler for memory faults. Without one the runtime aborts the process.
 pub fn listen(functions: &Functions) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let register = functions.hsa_amd_register_system_event_handler;
-        // SAFETY: a function that stays. Where it is refused the process ends with the fault.
+        // SAFETY: the handler is a static function. If registration fails, a fault aborts the process.
         let _ = unsafe { register(on_event, std::ptr::null_mut()) };
     });
 }
 
 unsafe extern "C" fn on_event(event: *const hsa_amd_event_t, _: *mut c_void) -> hsa_status_t {
-    // SAFETY: the runtime's event, while it calls.
-    let cause = unsafe { event.as_ref() }.and_then(fault::of_event);
+    // SAFETY: the runtime's event is valid during the call.
+    let cause = unsafe { event.as_ref() }.and_then(fault::from_event);
     let Some(cause) = cause else { return HSA_STATUS_ERROR };
     *MEMORY_FAULT.lock().unwrap_or_else(PoisonError::into_inner) = Some(cause);
     HSA_STATUS_SUCCESS
 }
 
-/// The memory fault that has happened, if one has; it is given once.
-pub fn memory_fault() -> Option<FaultCause> {
+/// Takes the last memory fault.
+pub fn take_memory_fault() -> Option<FaultCause> {
     MEMORY_FAULT.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
-/// What the status that a queue has stopped with means for its dispatch; nothing if it means that
-/// the tool is wrong.
+/// Converts the status of a stopped queue; `None` if the status is not a fault of its dispatch.
 pub fn cause(status: hsa_status_t) -> Option<FaultCause> {
-    let known = if status == HSA_STATUS_ERROR_MEMORY_FAULT { memory_fault() } else { None };
-    known.or_else(|| fault::of_status(status))
+    let reported = if status == HSA_STATUS_ERROR_MEMORY_FAULT { take_memory_fault() } else { None };
+    reported.or_else(|| fault::from_status(status))
 }

@@ -1,4 +1,4 @@
-//! A GPU through the runtime, as a [`Device`].
+//! A [`Device`] that uses AMD's runtime.
 
 mod agent;
 mod faults;
@@ -7,7 +7,7 @@ mod queue;
 
 use crate::HsaError;
 use crate::tools::Memory;
-pub(crate) use agent::processors;
+pub(crate) use agent::agents_of_type;
 use agent::{Agent, Pool};
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{
@@ -16,36 +16,34 @@ use flipwave_device::{
 };
 use flipwave_isa::Target;
 use hsa_sys::{Functions, Library, LibraryError};
-use module::Module;
-use queue::{Queue, Waited};
+use module::{Launch, Module};
+use queue::{Queue, RunResult};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Bytes that are zeroed at once.
+/// Size of the buffer for zeroing allocations, in bytes.
 const ZEROS: usize = 1 << 20;
 
-/// A GPU that AMD's runtime has: of silicon, or the embedded one in a process that `flipwave exec`
-/// has started.
+/// A GPU accessed through AMD's runtime: hardware, or the embedded GPU in a process started by
+/// `flipwave exec`.
 ///
-/// What hardware does not report:
-/// - It counts no instructions. [`Dispatch::instruction_limit`] is not looked at; a dispatch is
-///   ended as hung when it takes longer than [`RocrDevice::set_time_limit`] says, and the number
-///   of instructions of such an end is 0. Of [`Statistics`] only the waves are known, by the
-///   shape of the launch; the others are 0.
-/// - It says that a dispatch faulted, not where: the place of a fault is the kernel's entry and
-///   the first wave. The address of a memory violation is that of its page, or 0 where the runtime
-///   has none; the words of illegal instructions and the lanes are not known.
-/// - After a fault or a hang the GPU may be of no use to this process any more. A new process has
-///   a new one.
+/// Limitations of hardware:
+/// - It does not count instructions. [`Dispatch::instruction_limit`] is ignored; a dispatch ends as
+///   hung after the time set by [`RocrDevice::set_time_limit`], with an instruction count of 0. Of
+///   [`Statistics`] only the number of waves, computed from the launch configuration, is nonzero.
+/// - It reports that a dispatch faulted, not where: the location of a fault is the kernel's entry and
+///   the first wave. The address of a memory violation is the page address, or 0 if the runtime does
+///   not report it; the words of illegal instructions and the lanes are unknown.
+/// - After a fault or a hang the GPU may be unusable for this process. A new process can use it again.
 #[derive(Debug)]
 pub struct RocrDevice {
     functions: Functions,
     agent: Agent,
     target: Target,
     memory: Memory,
-    /// Bytes at each address that may be read and written: allocations, and loaded code.
+    /// Accessible memory: length in bytes by start address, for allocations and loaded code.
     ranges: BTreeMap<u64, u64>,
     modules: Vec<Module>,
     queue: Option<Queue>,
@@ -53,42 +51,42 @@ pub struct RocrDevice {
     stopped: Arc<AtomicBool>,
 }
 
-/// No device.
+/// Errors returned when opening a GPU.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// No runtime.
+    /// The runtime cannot be opened.
     #[error(transparent)]
     Library(#[from] LibraryError),
-    /// The runtime has refused a call.
-    #[error("AMD's runtime: {0}; is there a GPU, and may this user use it?")]
+    /// A call of the runtime failed.
+    #[error("AMD's runtime: {0}; check that a GPU is present and that this user may use it")]
     Hsa(#[from] HsaError),
-    /// Fewer GPUs than that.
-    #[error("there is no GPU {wanted}, counted from 0: AMD's runtime has {present}")]
+    /// The GPU index is out of range.
+    #[error("no GPU {wanted} (counted from 0): AMD's runtime has {present} GPUs")]
     NoGpu {
-        /// The one asked for.
+        /// The requested index.
         wanted: usize,
-        /// How many there are.
+        /// Number of GPUs.
         present: usize,
     },
-    /// A GPU that is not known here.
-    #[error("the GPU is a {0}, which Flipwave does not support")]
+    /// The GPU's target is not supported.
+    #[error("unsupported GPU {0}")]
     UnknownTarget(String),
-    /// A GPU without memory that one may allocate.
+    /// The GPU lacks a memory pool.
     #[error("AMD's runtime has no {0} memory for the GPU")]
     NoMemory(&'static str),
 }
 
 impl RocrDevice {
-    /// The time after which a dispatch counts as hung, if nothing else is said.
+    /// The default time limit.
     const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-    /// Opens a GPU, counted from 0.
+    /// Opens a GPU by index, counted from 0.
     ///
     /// # Errors
     /// [`OpenError`].
     pub fn open(gpu: usize) -> Result<RocrDevice, OpenError> {
         let functions = Library::open()?.functions;
-        // SAFETY: the runtime may be started as often as one likes.
+        // SAFETY: `hsa_init` may be called any number of times.
         HsaError::check("hsa_init", unsafe { (functions.hsa_init)() })?;
         let agent = Agent::find(&functions, gpu)?;
         let target = agent.target(&functions)?;
@@ -106,38 +104,40 @@ impl RocrDevice {
         })
     }
 
-    /// Says after which time a dispatch counts as hung. It depends on the host's clock: the same
-    /// dispatch may or may not reach its end.
+    /// Sets the time after which a dispatch counts as hung. The limit uses the host's clock, so results
+    /// near the limit are not reproducible.
     pub fn set_time_limit(&mut self, limit: Duration) {
         self.time_limit = limit;
     }
 
-    /// Says by what dispatches are ended as if they were hung, those that begin later too.
+    /// Sets a cancellation flag. While it is `true`, current and later dispatches end as hung.
     pub fn set_stopped(&mut self, stopped: Arc<AtomicBool>) {
         self.stopped = stopped;
     }
 
-    fn check(
+    /// Returns an error if a range is not inside one accessible range.
+    fn check_range(
         &self,
         operation: &'static str,
         address: Address,
         bytes: usize,
     ) -> Result<(), DeviceError> {
         let bytes = bytes as u64;
-        let around = self.ranges.range(..=address.0).next_back();
+        let preceding = self.ranges.range(..=address.0).next_back();
         let end = address.0.checked_add(bytes);
-        match around.zip(end) {
+        match preceding.zip(end) {
             Some(((start, size), end)) if end <= start + size => Ok(()),
             _ => Err(DeviceError::NotAllocated { operation, address, bytes }),
         }
     }
 
     fn module(&self, id: ModuleId) -> Result<&Module, DeviceError> {
-        let unknown = || DeviceError::Internal(format!("module {} is not of this device", id.0));
+        let unknown =
+            || DeviceError::Internal(format!("module {} belongs to another device", id.0));
         self.modules.get(id.0 as usize).ok_or_else(unknown)
     }
 
-    /// Memory of a pool that the GPU can reach.
+    /// Allocates memory of a pool, accessible to the GPU.
     fn allocate_in(&self, pool: Pool, bytes: u64) -> Result<Address, DeviceError> {
         let failed = |error: HsaError| {
             let reason = error.to_string();
@@ -147,24 +147,24 @@ impl RocrDevice {
     }
 
     fn free_in_pool(&self, address: Address) -> Result<(), DeviceError> {
-        // SAFETY: allocated in a pool, and given back once.
+        // SAFETY: allocated from a pool, and freed once.
         let status = unsafe { (self.functions.hsa_amd_memory_pool_free)(address.0 as *mut _) };
         HsaError::check("hsa_amd_memory_pool_free", status).map_err(internal)
     }
 
     /// Submits a packet and waits for its end.
-    fn run(&mut self, packet: KernelPacket) -> Result<Waited, DeviceError> {
+    fn run(&mut self, packet: KernelPacket) -> Result<RunResult, DeviceError> {
         if self.queue.is_none() {
             let queue = Queue::new(&self.functions, self.agent.gpu).map_err(internal)?;
             self.queue = Some(queue);
         }
-        let Some(queue) = &self.queue else { return Ok(Waited::Hung) };
-        let end = queue.run(packet, self.time_limit, &self.stopped).map_err(internal)?;
-        if end != Waited::Done {
-            // What is left of the dispatch must not meet the next one.
+        let Some(queue) = &self.queue else { return Ok(RunResult::Hung) };
+        let result = queue.run(packet, self.time_limit, &self.stopped).map_err(internal)?;
+        if result != RunResult::Completed {
+            // The dispatch may still be running; the next one needs a new queue.
             self.queue = None;
         }
-        Ok(end)
+        Ok(result)
     }
 }
 
@@ -191,20 +191,20 @@ impl Device for RocrDevice {
 
     fn free(&mut self, address: Address) -> Result<(), DeviceError> {
         let is_code = self.modules.iter().any(|module| module.start() == address.0);
-        let own = self.ranges.remove(&address.0).filter(|_| !is_code);
-        if own.is_none() {
+        let allocation = self.ranges.remove(&address.0).filter(|_| !is_code);
+        if allocation.is_none() {
             return Err(DeviceError::NotAllocated { operation: "free", address, bytes: 0 });
         }
         self.free_in_pool(address)
     }
 
     fn write(&mut self, address: Address, bytes: &[u8]) -> Result<(), DeviceError> {
-        self.check("write", address, bytes.len())?;
+        self.check_range("write", address, bytes.len())?;
         self.memory.write(address, bytes).map_err(internal)
     }
 
     fn read(&self, address: Address, bytes: &mut [u8]) -> Result<(), DeviceError> {
-        self.check("read", address, bytes.len())?;
+        self.check_range("read", address, bytes.len())?;
         self.memory.read(address, bytes).map_err(internal)
     }
 
@@ -233,26 +233,25 @@ impl Device for RocrDevice {
     fn dispatch(&mut self, dispatch: &Dispatch) -> Result<Completion, DeviceError> {
         let module = self.module(dispatch.module)?;
         let kernel = module.kernel(&dispatch.kernel)?;
-        let (packet, waves, entry) = kernel.packet(dispatch)?;
-        // The runtime gives no memory for nothing.
+        let Launch { packet, waves, start } = kernel.launch(dispatch)?;
+        // The runtime rejects allocations of 0 bytes.
         let bytes = dispatch.kernarg.len().max(64) as u64;
         let kernarg = self.allocate_in(self.agent.kernarg, bytes)?;
-        // SAFETY: memory of the host that was just allocated, of at least this many bytes.
+        // SAFETY: host memory of at least this size, which was just allocated.
         unsafe {
-            let place = kernarg.0 as *mut u8;
-            place.copy_from_nonoverlapping(dispatch.kernarg.as_ptr(), dispatch.kernarg.len());
+            let destination = kernarg.0 as *mut u8;
+            destination.copy_from_nonoverlapping(dispatch.kernarg.as_ptr(), dispatch.kernarg.len());
         }
-        let end = self.run(KernelPacket { kernarg, ..packet })?;
-        let cause = match end {
-            Waited::Done => {
+        let cause = match self.run(KernelPacket { kernarg, ..packet })? {
+            RunResult::Completed => {
                 self.free_in_pool(kernarg)?;
                 return Ok(Completion::Completed(Statistics { waves, ..Statistics::default() }));
             }
-            // The dispatch may still read its arguments.
-            Waited::Hung => flipwave_device::FaultCause::Watchdog { executed: 0 },
-            Waited::Faulted(cause) => cause,
+            // The arguments stay allocated, because the dispatch may still read them.
+            RunResult::Hung => flipwave_device::FaultCause::Watchdog { executed: 0 },
+            RunResult::Faulted(cause) => cause,
         };
         let wave = WaveId { workgroup: [0; 3], wave: 0 };
-        Ok(Completion::Faulted(DeviceFault { cause, place: WaveLocation { pc: entry, wave } }))
+        Ok(Completion::Faulted(DeviceFault { cause, place: WaveLocation { pc: start, wave } }))
     }
 }

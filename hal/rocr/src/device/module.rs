@@ -1,4 +1,4 @@
-//! Code objects that are loaded.
+//! Loaded code objects.
 
 use crate::HsaError;
 use flipwave_codeobj::{CodeObject, Kernel};
@@ -9,19 +9,19 @@ use std::ffi::CString;
 use std::ops::Range;
 use std::ptr::{null, null_mut};
 
-/// The most work-items of a workgroup.
-const LARGEST_WORKGROUP: u64 = 1024;
+/// Maximum number of work-items of a workgroup.
+const MAX_WORKGROUP_SIZE: u64 = 1024;
 
-/// A code object that is loaded.
+/// A loaded code object.
 #[derive(Debug)]
 pub struct Module {
     functions: Functions,
     executable: hsa_executable_t,
-    /// The runtime lists for debuggers where its bytes are.
+    /// Kept alive because the runtime's list of loaded code for debuggers refers to its bytes.
     object: CodeObject,
-    /// ELF virtual addresses.
+    /// Range of ELF virtual addresses.
     pub image: Range<u64>,
-    /// What was added to them.
+    /// Memory address minus ELF virtual address.
     pub bias: u64,
 }
 
@@ -29,7 +29,19 @@ pub struct Module {
 #[derive(Debug)]
 pub struct LoadedKernel<'a> {
     kernel: &'a Kernel,
+    /// Memory address of the descriptor.
     descriptor: Address,
+}
+
+/// The launch of a kernel.
+#[derive(Debug)]
+pub struct Launch {
+    /// The packet, without arguments and completion signal.
+    pub packet: KernelPacket,
+    /// Number of waves.
+    pub waves: u64,
+    /// ELF virtual address at which waves start.
+    pub start: Pc,
 }
 
 impl Module {
@@ -40,7 +52,7 @@ impl Module {
     ) -> Result<Module, DeviceError> {
         let failed = |error: HsaError| DeviceError::Load(error.to_string());
         let mut executable = hsa_executable_t::default();
-        // SAFETY: no options are named, and `executable` outlives the call, which writes a handle to it.
+        // SAFETY: options are null, and `executable` outlives the call, which writes a handle to it.
         let status = unsafe {
             (functions.hsa_executable_create_alt)(
                 HSA_PROFILE_FULL,
@@ -54,24 +66,24 @@ impl Module {
         let start = segments.first().map_or(0, |segment| segment.address);
         let end = segments.last().map_or(0, |segment| segment.end());
         let object = object.clone();
-        // From here on the executable is given up with the module.
+        // From here on dropping the module destroys the executable.
         let mut module =
             Module { functions: *functions, executable, object, image: start..end, bias: 0 };
-        module.put_in(gpu).map_err(failed)?;
+        module.load_into_executable(gpu).map_err(failed)?;
         let Some(first) = module.object.kernels().first() else {
-            return Err(DeviceError::Load("it has no kernel".to_owned()));
+            return Err(DeviceError::Load("the code object has no kernel".to_owned()));
         };
         let descriptor = module.descriptor(gpu, &first.symbol).map_err(failed)?;
         module.bias = descriptor.0.wrapping_sub(first.descriptor.address);
         Ok(module)
     }
 
-    /// Loads the code into the executable.
-    fn put_in(&self, gpu: hsa_agent_t) -> Result<(), HsaError> {
+    /// Loads the code object into the executable and freezes it.
+    fn load_into_executable(&self, gpu: hsa_agent_t) -> Result<(), HsaError> {
         let functions = &self.functions;
         let bytes = self.object.bytes();
         let mut reader = hsa_code_object_reader_t::default();
-        // SAFETY: the bytes stay as long as the module.
+        // SAFETY: the bytes live as long as the module.
         let status = unsafe {
             (functions.hsa_code_object_reader_create_from_memory)(
                 bytes.as_ptr().cast(),
@@ -80,8 +92,8 @@ impl Module {
             )
         };
         HsaError::check("hsa_code_object_reader_create_from_memory", status)?;
-        // SAFETY: executable and reader were made by the runtime and not destroyed; options and the
-        // place for the loaded code object may be null.
+        // SAFETY: executable and reader are valid handles; options and the destination of the loaded
+        // code object may be null.
         let loaded = unsafe {
             (functions.hsa_executable_load_agent_code_object)(
                 self.executable,
@@ -91,20 +103,20 @@ impl Module {
                 null_mut(),
             )
         };
-        // SAFETY: made above. A failure leaves it behind.
+        // SAFETY: created above and destroyed once. A failure leaks the reader.
         let _ = unsafe { (functions.hsa_code_object_reader_destroy)(reader) };
         HsaError::check("hsa_executable_load_agent_code_object", loaded)?;
-        // SAFETY: the executable was made by the runtime and not destroyed; options may be null.
+        // SAFETY: the executable is a valid handle; options may be null.
         let status = unsafe { (functions.hsa_executable_freeze)(self.executable, null()) };
         HsaError::check("hsa_executable_freeze", status)
     }
 
-    /// Where a kernel's descriptor is.
+    /// Memory address of the descriptor with this symbol.
     fn descriptor(&self, gpu: hsa_agent_t, symbol: &str) -> Result<Address, HsaError> {
         let name = CString::new(symbol).unwrap_or_default();
         let mut found = hsa_executable_symbol_t::default();
-        // SAFETY: the name ends with zero, and it, `gpu` and `found` outlive the call; the executable was
-        // made by the runtime and not destroyed.
+        // SAFETY: the name is NUL-terminated; the name, `gpu` and `found` outlive the call; the
+        // executable is a valid handle.
         let status = unsafe {
             (self.functions.hsa_executable_get_symbol_by_name)(
                 self.executable,
@@ -127,7 +139,7 @@ impl Module {
         Ok(Address(address))
     }
 
-    /// Where the first byte of the image is.
+    /// Memory address of the first byte of the image.
     pub fn start(&self) -> u64 {
         self.bias.wrapping_add(self.image.start)
     }
@@ -135,7 +147,7 @@ impl Module {
     pub fn kernel(&self, name: &str) -> Result<LoadedKernel<'_>, DeviceError> {
         let kernel = self.object.kernel(name).ok_or_else(|| DeviceError::UnknownKernel {
             wanted: name.to_owned(),
-            present: self.object.kernels().iter().map(|own| own.name.to_string()).collect(),
+            present: self.object.kernels().iter().map(|kernel| kernel.name.to_string()).collect(),
         })?;
         let descriptor = Address(self.bias.wrapping_add(kernel.descriptor.address));
         Ok(LoadedKernel { kernel, descriptor })
@@ -144,33 +156,32 @@ impl Module {
 
 impl Drop for Module {
     fn drop(&mut self) {
-        // SAFETY: made by `load`, and nothing of it runs. A failure leaves it behind.
+        // SAFETY: created by `load`, and none of its kernels runs. A failure leaks the executable.
         let _ = unsafe { (self.functions.hsa_executable_destroy)(self.executable) };
     }
 }
 
 impl LoadedKernel<'_> {
-    /// The packet of a dispatch, without arguments and signal; how many waves it has; and where it
-    /// begins.
-    pub fn packet(&self, dispatch: &Dispatch) -> Result<(KernelPacket, u64, Pc), DeviceError> {
-        let refused =
+    /// Validates a dispatch and prepares its launch.
+    pub fn launch(&self, dispatch: &Dispatch) -> Result<Launch, DeviceError> {
+        let invalid =
             |reason: String| DeviceError::BadLaunch { kernel: dispatch.kernel.clone(), reason };
         let descriptor = &self.kernel.descriptor;
         let (grid, workgroup) = (dispatch.grid, dispatch.workgroup);
         if dispatch.queued.is_some() {
-            return Err(refused("its packet is in a queue of another runtime".to_owned()));
+            return Err(invalid("its packet is in a queue of another runtime".to_owned()));
         }
-        let items: u64 = workgroup.iter().map(|extent| u64::from(*extent)).product();
-        if grid.contains(&0) || !(1..=LARGEST_WORKGROUP).contains(&items) {
-            return Err(refused(format!(
+        let items: u64 = workgroup.iter().map(|size| u64::from(*size)).product();
+        if grid.contains(&0) || !(1..=MAX_WORKGROUP_SIZE).contains(&items) {
+            return Err(invalid(format!(
                 "a grid of {grid:?} work-items in workgroups of {workgroup:?}; expected no 0, and at \
-                 most {LARGEST_WORKGROUP} work-items in a workgroup"
+                 most {MAX_WORKGROUP_SIZE} work-items in a workgroup"
             )));
         }
         let needed = self.kernel.metadata.kernarg_segment_size as usize;
         if dispatch.kernarg.len() < needed {
             let given = dispatch.kernarg.len();
-            return Err(refused(format!("{given} bytes of arguments; expected {needed}")));
+            return Err(invalid(format!("{given} bytes of arguments; expected {needed}")));
         }
         let packet = KernelPacket {
             workgroup,
@@ -181,13 +192,14 @@ impl LoadedKernel<'_> {
             kernarg: Address(0),
             completion: Address(0),
         };
-        Ok((packet, waves(dispatch, descriptor.wavefront_size().into()), descriptor.start()))
+        let waves = wave_count(dispatch, descriptor.wavefront_size().into());
+        Ok(Launch { packet, waves, start: descriptor.start() })
     }
 }
 
-/// The waves of a launch. Workgroups at the end of a grid may be smaller.
-fn waves(dispatch: &Dispatch, lanes: u64) -> u64 {
-    // Along each dimension: how many workgroups of full extent, and the extent of the last.
+/// Number of waves of a launch. Workgroups at the end of a grid may be smaller.
+fn wave_count(dispatch: &Dispatch, lanes: u64) -> u64 {
+    // Along each dimension: number and size of the full workgroups, and of the partial workgroup.
     let parts = [0, 1, 2].map(|dimension| {
         let (grid, group) = (dispatch.grid[dimension], dispatch.workgroup[dimension]);
         [(u64::from(grid / group), u64::from(group)), (1, u64::from(grid % group))]
@@ -209,7 +221,7 @@ mod tests {
     use flipwave_device::ModuleId;
 
     #[test]
-    fn waves_of_smaller_workgroups_count() {
+    fn wave_count_includes_partial_workgroups() {
         let dispatch = |grid, workgroup| Dispatch {
             module: ModuleId(0),
             kernel: String::new(),
@@ -220,9 +232,9 @@ mod tests {
             instruction_limit: 0,
             queued: None,
         };
-        assert_eq!(waves(&dispatch([256, 1, 1], [256, 1, 1]), 64), 4);
-        assert_eq!(waves(&dispatch([300, 1, 1], [256, 1, 1]), 64), 5);
-        // Four workgroups: of 16x16, 4x16, 16x4 and 4x4 work-items.
-        assert_eq!(waves(&dispatch([20, 20, 1], [16, 16, 1]), 64), 4 + 1 + 1 + 1);
+        assert_eq!(wave_count(&dispatch([256, 1, 1], [256, 1, 1]), 64), 4);
+        assert_eq!(wave_count(&dispatch([300, 1, 1], [256, 1, 1]), 64), 5);
+        // Four workgroups: 16x16, 4x16, 16x4 and 4x4 work-items.
+        assert_eq!(wave_count(&dispatch([20, 20, 1], [16, 16, 1]), 64), 4 + 1 + 1 + 1);
     }
 }

@@ -1,5 +1,5 @@
-//! Other versions of kernels whose code object was loaded as it is: each is loaded, as an executable of
-//! its own, when its kernel is dispatched for the first time.
+//! Alternate versions of kernels of original code objects. Each is loaded into its own executable when its
+//! kernel is dispatched for the first time.
 
 use super::code::LoadedKernel;
 use super::load::{Entry, find_kernel, with_reader};
@@ -12,15 +12,15 @@ use hsa_sys::{
 };
 use std::ptr;
 
-/// Another version of a kernel.
+/// A loaded alternate version of a kernel.
 #[derive(Debug)]
-pub struct Beside {
+pub struct Alternate {
     pub entry: Entry,
     _executable: Executable,
 }
 
-/// An executable of ours, which is given up when it is dropped. The runtime lists its bytes for
-/// debuggers, so that they stay as long.
+/// An executable of the tools library, destroyed on drop. Keeps the code object alive, because the
+/// runtime's list of loaded code for debuggers refers to its bytes.
 #[derive(Debug)]
 struct Executable {
     handle: hsa_executable_t,
@@ -30,29 +30,34 @@ struct Executable {
 impl Drop for Executable {
     fn drop(&mut self) {
         if let Some(tools) = TOOLS.get() {
-            // SAFETY: made by `load`, and no kernel of it runs any more.
+            // SAFETY: created by `load_object`, and none of its kernels runs any more.
             let _ = unsafe { (tools.core.hsa_executable_destroy_fn)(self.handle) };
         }
     }
 }
 
-impl Beside {
-    /// Asks for another version of a kernel, and loads it.
-    pub fn load(tools: &Tools, kernel: &LoadedKernel) -> Option<Beside> {
-        let object = tools.interceptor.beside(kernel.code, &kernel.original, &kernel.name)?;
-        let loaded = Beside::of(tools, kernel, object);
+impl Alternate {
+    /// Gets an alternate version of a kernel from the interceptor and loads it.
+    pub fn load(tools: &Tools, kernel: &LoadedKernel) -> Option<Alternate> {
+        let object =
+            tools.interceptor.load_alternate(kernel.code, &kernel.original, &kernel.name)?;
+        let loaded = Alternate::load_object(tools, kernel, object);
         loaded
             .map_err(|reason| {
-                tools.interceptor.refused_beside(kernel.code, &kernel.name, &reason);
+                tools.interceptor.alternate_rejected(kernel.code, &kernel.name, &reason);
             })
             .ok()
     }
 
-    fn of(tools: &Tools, kernel: &LoadedKernel, object: CodeObject) -> Result<Beside, HsaError> {
+    fn load_object(
+        tools: &Tools,
+        kernel: &LoadedKernel,
+        object: CodeObject,
+    ) -> Result<Alternate, HsaError> {
         let core = &tools.core;
-        let before = &kernel.original.kernels()[kernel.index];
+        let original = &kernel.original.kernels()[kernel.index];
         let mut handle = hsa_executable_t::default();
-        // SAFETY: the place outlives the call.
+        // SAFETY: `handle` outlives the call, which writes to it.
         let status = unsafe {
             (core.hsa_executable_create_alt_fn)(
                 HSA_PROFILE_FULL,
@@ -65,7 +70,7 @@ impl Beside {
         let executable = Executable { handle, _object: object.clone() };
         let mut loaded = hsa_loaded_code_object_t::default();
         let status = with_reader(tools, object.bytes(), |reader| {
-            // SAFETY: an executable and a reader that live, and no options.
+            // SAFETY: executable and reader are valid handles; options may be null.
             unsafe {
                 (core.hsa_executable_load_agent_code_object_fn)(
                     handle,
@@ -77,17 +82,18 @@ impl Beside {
             }
         });
         HsaError::check("hsa_executable_load_agent_code_object", status)?;
-        // SAFETY: an executable that lives, and no options.
+        // SAFETY: the executable is a valid handle; options may be null.
         let status = unsafe { (core.hsa_executable_freeze_fn)(handle, ptr::null()) };
         HsaError::check("hsa_executable_freeze", status)?;
-        let descriptor = find_kernel(core, handle, &before.symbol, kernel.gpu)?;
-        let new = object.kernel(&before.symbol).map_or(&before.descriptor, |own| &own.descriptor);
-        let private = |own: &flipwave_codeobj::Descriptor| own.private_segment_fixed_size;
+        let descriptor = find_kernel(core, handle, &original.symbol, kernel.gpu)?;
+        let old = &original.descriptor;
+        let new = object.kernel(&original.symbol).map_or(old, |kernel| &kernel.descriptor);
+        let (old_size, new_size) = (old.private_segment_fixed_size, new.private_segment_fixed_size);
         let entry = Entry {
             descriptor,
             bias: descriptor.0.wrapping_sub(new.address),
-            more_private: private(new).saturating_sub(private(&before.descriptor)),
+            extra_private_bytes: new_size.saturating_sub(old_size),
         };
-        Ok(Beside { entry, _executable: executable })
+        Ok(Alternate { entry, _executable: executable })
     }
 }

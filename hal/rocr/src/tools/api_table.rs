@@ -1,6 +1,6 @@
-//! The functions that are put into the runtime's tables.
+//! Replacement functions in the runtime's tables.
 
-#![allow(clippy::missing_safety_doc, reason = "the runtime calls them by the rules of its headers")]
+#![allow(clippy::missing_safety_doc, reason = "called as specified in the runtime's headers")]
 
 use super::code::{LoadedCode, Registry};
 use super::faults::{self, QueueCallback, listen, on_queue_error};
@@ -19,22 +19,22 @@ use std::mem::ManuallyDrop;
 use std::os::fd::FromRawFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Puts the functions of this module into the runtime's tables, for the interceptor that `make`
-/// gives, or that it gave before: a runtime that starts again has new tables. Returns whether it
-/// could: tables of unknown versions are left alone.
+/// Installs the functions of this module in the runtime's tables. The interceptor is created by `make`
+/// on the first call; a runtime that starts again has new tables but keeps the interceptor. Returns
+/// `true` if the tables are changed; tables of unknown versions are not changed.
 ///
-/// No function of the runtime is called, for which it would be too early.
+/// Calls no function of the runtime, which is not initialized yet.
 ///
 /// # Errors
-/// Those of `make`.
+/// The errors of `make`.
 ///
 /// # Safety
-/// `table` is what the runtime has given to `OnLoad`, which has not returned yet.
+/// `table` must be the table that the runtime passed to `OnLoad`, and `OnLoad` must not have returned.
 pub unsafe fn install<E>(
     table: *mut HsaApiTable,
     make: impl FnOnce() -> Result<Box<dyn Interceptor>, E>,
 ) -> Result<bool, E> {
-    // SAFETY: promised by the caller: nobody else uses the tables before `OnLoad` returns.
+    // SAFETY: guaranteed by the caller; no other code uses the tables before `OnLoad` returns.
     let known = unsafe { table.as_mut().and_then(|table| table.known()) };
     let Some(KnownTables { core, amd_ext, register_system_event_handler }) = known else {
         return Ok(false);
@@ -56,25 +56,25 @@ pub unsafe fn install<E>(
     Ok(true)
 }
 
-/// Reports to the interceptor that the application is done with the runtime.
+/// Notifies the interceptor that the application shuts the runtime down.
 pub fn shut_down() {
     if let Some(tools) = TOOLS.get() {
         tools.interceptor.finish();
     }
 }
 
-/// A queue that shows its packets, and what the runtime is given of it for as long as it is there.
-struct ShownQueue {
+/// An intercepted queue: keeps the data of the runtime's callbacks alive until it is destroyed.
+struct InterceptedQueue {
     state: Arc<QueueState>,
     _callback: Box<QueueCallback>,
 }
 
-/// The queues that show their packets, by address.
-static QUEUES: Mutex<Option<HashMap<usize, ShownQueue>>> = Mutex::new(None);
+/// The intercepted queues by address.
+static QUEUES: Mutex<Option<HashMap<usize, InterceptedQueue>>> = Mutex::new(None);
 
-fn with_queues<T>(what: impl FnOnce(&mut HashMap<usize, ShownQueue>) -> T) -> T {
+fn with_queues<T>(access: impl FnOnce(&mut HashMap<usize, InterceptedQueue>) -> T) -> T {
     let mut queues = QUEUES.lock().unwrap_or_else(PoisonError::into_inner);
-    what(queues.get_or_insert_default())
+    access(queues.get_or_insert_default())
 }
 
 unsafe extern "C" fn queue_create(
@@ -93,44 +93,44 @@ unsafe extern "C" fn queue_create(
     let callback = QueueCallback::new(callback, data);
     let data = (&raw const *callback).cast_mut().cast();
     let on_error = Some(on_queue_error as queue_callback);
-    // SAFETY: the caller's arguments, for a function of the same type, and a callback whose data
-    // live until the queue is destroyed.
+    // SAFETY: forwards the caller's arguments, with a callback whose data lives until the queue is
+    // destroyed.
     let status =
         unsafe { create(agent, size, kind, on_error, data, private_bytes, group_bytes, queue) };
     if status != HSA_STATUS_SUCCESS {
         return status;
     }
-    // SAFETY: the runtime has put a queue there.
-    let (made, packets) = unsafe { (*queue, (**queue).size) };
+    // SAFETY: the runtime has written the queue's address.
+    let (created, packets) = unsafe { (*queue, (**queue).size) };
     let state = Arc::new(QueueState::new(packets));
     // SAFETY: the state lives until the queue is destroyed.
     let status = unsafe {
         (tools.amd.hsa_amd_queue_intercept_register_fn)(
-            made,
+            created,
             on_packets,
             Arc::as_ptr(&state).cast_mut().cast(),
         )
     };
-    let shown = ShownQueue { state, _callback: callback };
-    with_queues(|queues| queues.insert(made as usize, shown));
+    let intercepted = InterceptedQueue { state, _callback: callback };
+    with_queues(|queues| queues.insert(created as usize, intercepted));
     status
 }
 
 unsafe extern "C" fn queue_destroy(queue: *mut hsa_queue_t) -> hsa_status_t {
     let Some(tools) = TOOLS.get() else { return HSA_STATUS_ERROR };
-    // SAFETY: the caller's argument.
+    // SAFETY: forwards the caller's argument.
     let status = unsafe { (tools.core.hsa_queue_destroy_fn)(queue) };
-    let shown = with_queues(|queues| queues.remove(&(queue as usize)));
-    if let Some(shown) = shown {
-        tools.gate.forget(shown.state);
+    let intercepted = with_queues(|queues| queues.remove(&(queue as usize)));
+    if let Some(intercepted) = intercepted {
+        tools.gate.queue_destroyed(intercepted.state);
     }
     status
 }
 
-/// Remembers what a reader reads.
-fn remember(tools: &Tools, reader: *const hsa_code_object_reader_t, bytes: Vec<u8>) {
+/// Registers the code object of a reader.
+fn register_reader(tools: &Tools, reader: *const hsa_code_object_reader_t, bytes: Vec<u8>) {
     if let Ok(object) = CodeObject::from_bytes(bytes) {
-        // SAFETY: the runtime has put a reader there.
+        // SAFETY: the runtime has written the reader.
         let reader = unsafe { *reader };
         tools.registry().readers.insert(reader, Arc::new(object));
     }
@@ -142,13 +142,13 @@ unsafe extern "C" fn reader_from_memory(
     reader: *mut hsa_code_object_reader_t,
 ) -> hsa_status_t {
     let Some(tools) = TOOLS.get() else { return HSA_STATUS_ERROR };
-    // SAFETY: the caller's arguments.
+    // SAFETY: forwards the caller's arguments.
     let status =
         unsafe { (tools.core.hsa_code_object_reader_create_from_memory_fn)(bytes, size, reader) };
     if status == HSA_STATUS_SUCCESS {
-        // SAFETY: bytes of the caller, who promises the runtime that they stay.
+        // SAFETY: the caller guarantees valid bytes for the lifetime of the reader.
         let bytes = unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), size) };
-        remember(tools, reader, bytes.to_vec());
+        register_reader(tools, reader, bytes.to_vec());
     }
     status
 }
@@ -158,20 +158,20 @@ unsafe extern "C" fn reader_from_file(
     reader: *mut hsa_code_object_reader_t,
 ) -> hsa_status_t {
     let Some(tools) = TOOLS.get() else { return HSA_STATUS_ERROR };
-    // SAFETY: the caller's arguments.
+    // SAFETY: forwards the caller's arguments.
     let status = unsafe { (tools.core.hsa_code_object_reader_create_from_file_fn)(file, reader) };
     if status == HSA_STATUS_SUCCESS {
-        // SAFETY: the caller's file, which is not closed here.
-        let mut own = ManuallyDrop::new(unsafe { File::from_raw_fd(file) });
-        if let Ok(bytes) = whole(&mut own) {
-            remember(tools, reader, bytes);
+        // SAFETY: the caller's open file, which `ManuallyDrop` keeps open.
+        let mut file = ManuallyDrop::new(unsafe { File::from_raw_fd(file) });
+        if let Ok(bytes) = read_all(&mut file) {
+            register_reader(tools, reader, bytes);
         }
     }
     status
 }
 
-/// All of a file, whose position stays.
-fn whole(file: &mut File) -> std::io::Result<Vec<u8>> {
+/// Reads a whole file and restores its position.
+fn read_all(file: &mut File) -> std::io::Result<Vec<u8>> {
     let position = file.stream_position()?;
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(0))?;
@@ -183,7 +183,7 @@ fn whole(file: &mut File) -> std::io::Result<Vec<u8>> {
 unsafe extern "C" fn reader_destroy(reader: hsa_code_object_reader_t) -> hsa_status_t {
     let Some(tools) = TOOLS.get() else { return HSA_STATUS_ERROR };
     tools.registry().readers.remove(&reader);
-    // SAFETY: the caller's argument.
+    // SAFETY: forwards the caller's argument.
     unsafe { (tools.core.hsa_code_object_reader_destroy_fn)(reader) }
 }
 
@@ -196,7 +196,7 @@ unsafe extern "C" fn load_code_object(
 ) -> hsa_status_t {
     let Some(tools) = TOOLS.get() else { return HSA_STATUS_ERROR };
     let load = |reader| {
-        // SAFETY: the caller's arguments, with a reader that lives.
+        // SAFETY: forwards the caller's arguments, with a valid reader.
         unsafe {
             (tools.core.hsa_executable_load_agent_code_object_fn)(
                 executable, agent, reader, options, loaded,
@@ -207,10 +207,10 @@ unsafe extern "C" fn load_code_object(
     let Some(original) = original else { return load(reader) };
     let id = tools.registry().next_code();
     let mut replacement = tools.interceptor.load(id, &original);
-    if let Some(own) = &replacement {
-        let status = with_reader(tools, own.object.bytes(), load);
+    if let Some(new) = &replacement {
+        let status = with_reader(tools, new.object.bytes(), load);
         if let Err(reason) = HsaError::check("hsa_executable_load_agent_code_object", status) {
-            tools.interceptor.refused(id, &reason);
+            tools.interceptor.replacement_rejected(id, &reason);
             replacement = None;
         }
     }
@@ -224,7 +224,7 @@ unsafe extern "C" fn load_code_object(
 
 unsafe extern "C" fn freeze(executable: hsa_executable_t, options: *const c_char) -> hsa_status_t {
     let Some(tools) = TOOLS.get() else { return HSA_STATUS_ERROR };
-    // SAFETY: the caller's arguments.
+    // SAFETY: forwards the caller's arguments.
     let status = unsafe { (tools.core.hsa_executable_freeze_fn)(executable, options) };
     if status == HSA_STATUS_SUCCESS {
         let find = |symbol: &str, agent| find_kernel(&tools.core, executable, symbol, agent);
@@ -236,9 +236,9 @@ unsafe extern "C" fn freeze(executable: hsa_executable_t, options: *const c_char
 unsafe extern "C" fn executable_destroy(executable: hsa_executable_t) -> hsa_status_t {
     let Some(tools) = TOOLS.get() else { return HSA_STATUS_ERROR };
     let removed = tools.registry().remove_executable(executable);
-    // SAFETY: the caller's argument.
+    // SAFETY: forwards the caller's argument.
     let status = unsafe { (tools.core.hsa_executable_destroy_fn)(executable) };
-    // Only now are their bytes no longer in the list that the runtime keeps for debuggers.
+    // Only now has the runtime removed their bytes from its list for debuggers.
     drop(removed);
     status
 }

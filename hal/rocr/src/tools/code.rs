@@ -1,30 +1,31 @@
 //! Readers, executables and kernels of the application.
 
-use super::beside::Beside;
+use super::alternate::Alternate;
 use super::load::Entry;
 use super::{CodeId, Replacement, Tools, Version};
 use crate::HsaError;
-use flipwave_codeobj::{CodeObject, Kernel};
+use flipwave_codeobj::CodeObject;
 use flipwave_device::{Address, KernelPacket};
 use hsa_sys::{hsa_agent_t, hsa_code_object_reader_t, hsa_executable_t};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-/// What is known of the application's code.
+/// The application's readers, executables and kernels.
 #[derive(Default)]
 pub struct Registry {
-    /// What readers were made for.
+    /// Code objects by reader.
     pub readers: HashMap<hsa_code_object_reader_t, Arc<CodeObject>>,
     executables: HashMap<hsa_executable_t, Executable>,
-    /// By the address of the descriptor that dispatches name.
+    /// Kernels by the descriptor address in dispatch packets.
     kernels: HashMap<u64, Arc<LoadedKernel>>,
-    codes: u32,
+    /// Number of code objects so far.
+    code_count: u32,
 }
 
 #[derive(Default)]
 struct Executable {
     codes: Vec<LoadedCode>,
-    /// The addresses of its kernels' descriptors.
+    /// Addresses of the descriptors of the kernels.
     kernels: Vec<u64>,
 }
 
@@ -33,8 +34,8 @@ pub struct LoadedCode {
     pub id: CodeId,
     pub agent: hsa_agent_t,
     pub original: Arc<CodeObject>,
-    /// What was loaded in its place. The runtime lists its bytes for debuggers, so that they stay
-    /// as long as the executable.
+    /// The code object loaded instead. Kept as long as the executable, because the runtime's list of
+    /// loaded code for debuggers refers to its bytes.
     pub replacement: Option<Replacement>,
 }
 
@@ -43,93 +44,98 @@ pub struct LoadedCode {
 pub struct LoadedKernel {
     pub code: CodeId,
     pub name: Arc<str>,
-    /// The GPU that it is loaded for.
+    /// The GPU for which the kernel is loaded.
     pub gpu: hsa_agent_t,
-    /// The code object that it is of.
+    /// The application's code object with the kernel.
     pub original: Arc<CodeObject>,
-    /// Its index there.
+    /// Index of the kernel in the code object.
     pub index: usize,
-    /// The version that the kernel's name is for.
-    named: Entry,
-    /// The other version, if that came with the code.
-    other: Option<Entry>,
-    /// The same of code that was loaded as it is, once the kernel has been met.
-    beside: OnceLock<Option<Beside>>,
-    /// Whether something else was loaded in place of the code object.
+    /// The version under the kernel's name.
+    primary: Entry,
+    /// The alternate version in the replacement.
+    alternate_in_replacement: Option<Entry>,
+    /// The alternate version in its own executable, set at the first dispatch of a kernel of an original
+    /// code object.
+    separate_alternate: OnceLock<Option<Alternate>>,
+    /// A replacement was loaded instead of the code object.
     is_replaced: bool,
 }
 
 impl LoadedKernel {
-    /// The kernel is about to be dispatched, perhaps for the first time.
-    pub fn meet(&self, tools: &Tools) {
+    /// Loads the alternate version of a kernel of an original code object at its first dispatch.
+    pub fn load_alternate_once(&self, tools: &Tools) {
         if !self.is_replaced {
-            self.beside.get_or_init(|| Beside::load(tools, self));
+            self.separate_alternate.get_or_init(|| Alternate::load(tools, self));
         }
     }
 
-    fn other(&self) -> Option<Entry> {
-        self.other.or_else(|| Some(self.beside.get()?.as_ref()?.entry))
+    fn alternate(&self) -> Option<Entry> {
+        let separate = || Some(self.separate_alternate.get()?.as_ref()?.entry);
+        self.alternate_in_replacement.or_else(separate)
     }
 
-    pub fn has_other(&self) -> bool {
-        self.other().is_some()
+    pub fn has_alternate(&self) -> bool {
+        self.alternate().is_some()
     }
 
     fn entry(&self, version: Version) -> Entry {
         match version {
-            Version::Named => self.named,
-            Version::Other => self.other().unwrap_or(self.named),
+            Version::Primary => self.primary,
+            Version::Alternate => self.alternate().unwrap_or(self.primary),
         }
     }
 
-    /// What was added to ELF virtual addresses of a version's code.
+    /// Memory address minus ELF virtual address in the code of a version.
     pub fn bias(&self, version: Version) -> u64 {
         self.entry(version).bias
     }
 
-    /// A packet that runs a version of the kernel.
+    /// Changes a packet to execute a version of the kernel.
     pub fn packet(&self, packet: KernelPacket, version: Version) -> KernelPacket {
         let entry = self.entry(version);
-        let private_bytes = packet.private_bytes.saturating_add(entry.more_private);
+        let private_bytes = packet.private_bytes.saturating_add(entry.extra_private_bytes);
         KernelPacket { kernel: entry.descriptor, private_bytes, ..packet }
     }
 }
 
-/// Gives the address of the descriptor that a symbol of an executable is for.
+/// Returns the address of the descriptor with a symbol in an executable.
 pub type FindKernel<'a> = dyn Fn(&str, hsa_agent_t) -> Result<Address, HsaError> + 'a;
 
 impl Registry {
     pub fn next_code(&mut self) -> CodeId {
-        self.codes += 1;
-        CodeId(self.codes - 1)
+        self.code_count += 1;
+        CodeId(self.code_count - 1)
     }
 
     pub fn add_code(&mut self, executable: hsa_executable_t, code: LoadedCode) {
         self.executables.entry(executable).or_default().codes.push(code);
     }
 
-    /// An executable is ready: its kernels have addresses.
+    /// Adds the kernels of a frozen executable.
     pub fn add_kernels(&mut self, executable: hsa_executable_t, find: &FindKernel<'_>) {
-        let Some(own) = self.executables.get_mut(&executable) else { return };
-        for code in &own.codes {
-            for (index, kernel) in code.original.kernels().iter().enumerate() {
-                // A kernel that the runtime does not have cannot be dispatched.
-                let Ok(kernel) = loaded(code, (index, kernel), find) else { continue };
-                own.kernels.push(kernel.named.descriptor.0);
-                self.kernels.insert(kernel.named.descriptor.0, Arc::new(kernel));
+        let Some(executable) = self.executables.get_mut(&executable) else { return };
+        for code in &executable.codes {
+            for index in 0..code.original.kernels().len() {
+                // A kernel that the runtime does not find cannot be dispatched.
+                let Ok(kernel) = loaded_kernel(code, index, find) else { continue };
+                executable.kernels.push(kernel.primary.descriptor.0);
+                self.kernels.insert(kernel.primary.descriptor.0, Arc::new(kernel));
             }
         }
     }
 
-    /// An executable is given up. What it was loaded from is given back, and its kernels, to be kept
-    /// until it is gone.
+    /// Removes an executable. Returns its code objects and kernels, which the caller must keep until the
+    /// executable is destroyed.
     pub fn remove_executable(
         &mut self,
         executable: hsa_executable_t,
     ) -> (Vec<LoadedCode>, Vec<Arc<LoadedKernel>>) {
-        let Some(own) = self.executables.remove(&executable) else { return Default::default() };
-        let kernels = own.kernels.iter().filter_map(|descriptor| self.kernels.remove(descriptor));
-        (own.codes, kernels.collect())
+        let Some(removed) = self.executables.remove(&executable) else {
+            return Default::default();
+        };
+        let kernels = removed.kernels.iter();
+        let kernels = kernels.filter_map(|descriptor| self.kernels.remove(descriptor));
+        (removed.codes, kernels.collect())
     }
 
     pub fn kernel(&self, descriptor: Address) -> Option<Arc<LoadedKernel>> {
@@ -137,31 +143,35 @@ impl Registry {
     }
 }
 
-fn loaded(
+/// Looks up the kernel at an index of a code object in its frozen executable.
+fn loaded_kernel(
     code: &LoadedCode,
-    (index, kernel): (usize, &Kernel),
+    index: usize,
     find: &FindKernel<'_>,
 ) -> Result<LoadedKernel, HsaError> {
-    let before = kernel.descriptor.private_segment_fixed_size;
+    let kernel = &code.original.kernels()[index];
+    let old_size = kernel.descriptor.private_segment_fixed_size;
+    let replacement = code.replacement.as_ref();
     let entry = |symbol: &str| -> Result<Entry, HsaError> {
-        let new = code.replacement.as_ref().and_then(|own| own.object.kernel(symbol));
-        let after = new.map_or(before, |own| own.descriptor.private_segment_fixed_size);
+        let new = replacement.and_then(|replacement| replacement.object.kernel(symbol));
+        let new_size = new.map_or(old_size, |new| new.descriptor.private_segment_fixed_size);
         let descriptor = find(symbol, code.agent)?;
-        // Both versions are of one image, in which the named descriptor has not moved.
-        Ok(Entry { descriptor, bias: 0, more_private: after.saturating_sub(before) })
+        Ok(Entry { descriptor, bias: 0, extra_private_bytes: new_size.saturating_sub(old_size) })
     };
-    let named = entry(&kernel.symbol)?;
-    let bias = named.descriptor.0.wrapping_sub(kernel.descriptor.address);
-    let other = code.replacement.as_ref().and_then(|own| own.others.get(&kernel.name));
+    let primary = entry(&kernel.symbol)?;
+    // Both versions are in one image, where the kernel's descriptor has its original address.
+    let bias = primary.descriptor.0.wrapping_sub(kernel.descriptor.address);
+    let alternate = replacement.and_then(|replacement| replacement.alternates.get(&kernel.name));
+    let alternate = alternate.map(|symbol| entry(symbol)).transpose()?;
     Ok(LoadedKernel {
         code: code.id,
         name: Arc::clone(&kernel.name),
         gpu: code.agent,
         original: Arc::clone(&code.original),
         index,
-        named: Entry { bias, ..named },
-        other: other.map(|symbol| entry(symbol)).transpose()?.map(|own| Entry { bias, ..own }),
-        beside: OnceLock::new(),
+        primary: Entry { bias, ..primary },
+        alternate_in_replacement: alternate.map(|alternate| Entry { bias, ..alternate }),
+        separate_alternate: OnceLock::new(),
         is_replaced: code.replacement.is_some(),
     })
 }

@@ -1,4 +1,4 @@
-//! Faults that the runtime reports to an application: the interceptor learns of them first.
+//! Interception of the runtime's fault reports. The interceptor is called before the application.
 
 use super::{TOOLS, Tools};
 use crate::fault;
@@ -7,14 +7,14 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::Once;
 
-/// What the application has asked to be called when a queue stops.
+/// The application's error callback of a queue.
 #[derive(Debug)]
 pub struct QueueCallback {
     callback: Option<queue_callback>,
     data: *mut c_void,
 }
 
-// SAFETY: the application promises that its callback may be called with its data from any thread.
+// SAFETY: the HSA specification allows the runtime to call the callback from any thread.
 unsafe impl Send for QueueCallback {}
 
 impl QueueCallback {
@@ -23,54 +23,55 @@ impl QueueCallback {
     }
 }
 
-/// Is called when a queue stops.
+/// Error callback of intercepted queues: called when a queue stops.
 ///
 /// # Safety
-/// `data` is a [`QueueCallback`] that lives.
+/// `data` must point to a live [`QueueCallback`].
 pub unsafe extern "C" fn on_queue_error(
     status: hsa_status_t,
     queue: *mut hsa_queue_t,
     data: *mut c_void,
 ) {
-    if let (Some(tools), Some(cause)) = (TOOLS.get(), fault::of_status(status)) {
+    if let (Some(tools), Some(cause)) = (TOOLS.get(), fault::from_status(status)) {
         tools.fault(&cause);
     }
-    // SAFETY: promised by the caller.
+    // SAFETY: guaranteed by the caller.
     let application = unsafe { &*data.cast::<QueueCallback>() };
     if let Some(callback) = application.callback {
-        // SAFETY: the application's function, with its data.
+        // SAFETY: calls the application's function with its data.
         unsafe { callback(status, queue, application.data) };
     }
 }
 
-/// Has the runtime report memory faults, which belong to no queue. It reports in the order of
-/// registration, so that this has to come before the application does the same.
+/// Registers a handler for memory faults, which belong to no queue. The runtime calls handlers in
+/// registration order, so this must precede the application's registration.
 pub fn listen(tools: &Tools) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let register = tools.amd.hsa_amd_register_system_event_handler_fn;
-        // SAFETY: a function that stays. Where it is refused memory faults are not reported.
+        // SAFETY: the handler is a static function. If registration fails, memory faults are not
+        // reported.
         let _ = unsafe { register(on_event, null_mut()) };
     });
 }
 
-/// The application registers a handler.
+/// Replaces `hsa_amd_register_system_event_handler`.
 pub unsafe extern "C" fn register_system_event_handler(
     callback: hsa_amd_system_event_callback_t,
     data: *mut c_void,
 ) -> hsa_status_t {
     let Some(tools) = TOOLS.get() else { return HSA_STATUS_ERROR };
     listen(tools);
-    // SAFETY: the caller's arguments.
+    // SAFETY: forwards the caller's arguments.
     unsafe { (tools.amd.hsa_amd_register_system_event_handler_fn)(callback, data) }
 }
 
 unsafe extern "C" fn on_event(event: *const hsa_amd_event_t, _: *mut c_void) -> hsa_status_t {
-    // SAFETY: the runtime's event, while it calls.
-    let cause = unsafe { event.as_ref() }.and_then(fault::of_event);
+    // SAFETY: the runtime's event is valid during the call.
+    let cause = unsafe { event.as_ref() }.and_then(fault::from_event);
     if let (Some(tools), Some(cause)) = (TOOLS.get(), cause) {
         tools.fault(&cause);
     }
-    // What becomes of the process is the application's, or the runtime's.
+    // Not handled: the application or the runtime decides whether the process continues.
     HSA_STATUS_ERROR
 }

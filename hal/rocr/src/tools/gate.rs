@@ -1,4 +1,4 @@
-//! The gate that dispatches pass one after another, where they get their numbers.
+//! The gate: serializes the dispatches of all queues and numbers them.
 
 use super::code::LoadedKernel;
 use super::queue::QueueState;
@@ -13,32 +13,31 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::Builder;
 use std::time::Instant;
 
-/// A dispatch on its way.
+/// A submitted dispatch. Each signal becomes 0 when its event occurs.
 #[derive(Debug)]
 pub struct Job {
     pub kernel: Arc<LoadedKernel>,
     pub version: Version,
-    /// As it is submitted.
+    /// The packet as submitted to the hardware queue.
     pub packet: KernelPacket,
     pub queue: Arc<QueueState>,
-    /// Everything before it in its queue is done.
+    /// All preceding packets of the queue are done.
     pub ready: Signal,
-    /// It may begin.
+    /// The dispatch may start.
     pub go: Signal,
-    /// It has ended.
+    /// The dispatch has ended.
     pub done: Signal,
-    /// What follows it may begin.
+    /// The following packets of the queue may start.
     pub over: Signal,
 }
 
 enum Event {
     Ready(Arc<Job>),
     Done(Arc<Job>),
-    /// A queue is destroyed.
-    Gone(Arc<QueueState>),
+    QueueDestroyed(Arc<QueueState>),
 }
 
-/// The gate. A thread of its own keeps it: what it does there may wait for the runtime's threads.
+/// The gate. It runs on its own thread, because it may wait for the runtime's threads.
 #[derive(Default)]
 pub struct Gate {
     events: OnceLock<Sender<Event>>,
@@ -46,25 +45,25 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Lets a job come to the gate when everything before it is done.
-    pub fn expect(&self, job: &Arc<Job>) -> Result<(), HsaError> {
+    /// Registers a job, which enters the gate when all preceding packets of its queue are done.
+    pub fn register(&self, job: &Arc<Job>) -> Result<(), HsaError> {
         let events = match self.events.get() {
             Some(events) => events,
             None => {
                 let (sender, receiver) = channel();
-                let keeper = Builder::new().name("flipwave gate".into());
-                let none = |_| HsaError {
+                let thread = Builder::new().name("flipwave gate".into());
+                let failed = |_| HsaError {
                     call: "pthread_create",
                     status: HSA_STATUS_ERROR_OUT_OF_RESOURCES,
                 };
-                keeper.spawn(move || keep(&receiver)).map_err(none)?;
-                // Where two threads come first, the keeper whose sender is dropped ends.
+                thread.spawn(move || run(&receiver)).map_err(failed)?;
+                // If two threads race, the gate thread whose sender is dropped ends.
                 self.events.get_or_init(|| sender)
             }
         };
         let send = |event: fn(Arc<Job>) -> Event| {
             let (events, job) = (events.clone(), Arc::clone(job));
-            // Nobody is there any more only when the process ends.
+            // Sending fails only while the process exits.
             Box::new(move || _ = events.send(event(job)))
         };
         job.ready.when_zero(send(Event::Ready))?;
@@ -75,24 +74,24 @@ impl Gate {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The dispatch that is under way.
-    pub fn under_way(&self) -> Option<Dispatch> {
+    /// The running dispatch.
+    pub fn running_dispatch(&self) -> Option<Dispatch> {
         self.running().clone()
     }
 
-    /// A queue is destroyed: nothing of it executes any more.
-    pub fn forget(&self, queue: Arc<QueueState>) {
+    /// Handles the destruction of a queue, of which no packet executes any more.
+    pub fn queue_destroyed(&self, queue: Arc<QueueState>) {
         if let Some(events) = self.events.get() {
-            _ = events.send(Event::Gone(queue));
+            _ = events.send(Event::QueueDestroyed(queue));
         }
     }
 }
 
-/// Lets one job after the other through.
-fn keep(events: &Receiver<Event>) {
+/// The gate thread: runs one job after the other.
+fn run(events: &Receiver<Event>) {
     let Some(tools) = TOOLS.get() else { return };
     let mut waiting: VecDeque<Arc<Job>> = VecDeque::new();
-    let mut gone: Vec<Arc<QueueState>> = Vec::new();
+    let mut destroyed: Vec<Arc<QueueState>> = Vec::new();
     let mut numbers = 0..;
     let mut deadline: Option<Instant> = None;
     loop {
@@ -102,9 +101,10 @@ fn keep(events: &Receiver<Event>) {
         };
         match event {
             Ok(Event::Ready(job)) => {
-                job.queue.all_before_is_done();
-                // The runtime's thread for signals has reported this one after all of theirs.
-                gone.drain(..).for_each(|queue| queue.all_before_is_done());
+                job.queue.drop_retired();
+                // The runtime's signal thread has reported all signals of the destroyed queues before
+                // this one.
+                destroyed.drain(..).for_each(|queue| queue.drop_retired());
                 waiting.push_back(job);
             }
             Ok(Event::Done(job)) => {
@@ -116,7 +116,7 @@ fn keep(events: &Receiver<Event>) {
                 job.over.clear();
                 Arc::clone(&job.queue).retire(job);
             }
-            Ok(Event::Gone(queue)) => gone.push(queue),
+            Ok(Event::QueueDestroyed(queue)) => destroyed.push(queue),
             Err(RecvTimeoutError::Timeout) => {
                 deadline = None;
                 tools.fault(&FaultCause::Watchdog { executed: 0 });

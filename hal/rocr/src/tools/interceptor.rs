@@ -1,4 +1,4 @@
-//! Who is asked about code and dispatches.
+//! The interface of interceptors.
 
 use super::Memory;
 use flipwave_codeobj::CodeObject;
@@ -9,66 +9,65 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A code object that the application has loaded, by the order in which it did.
+/// Identifier of a code object loaded by the application, numbered in load order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CodeId(pub u32);
 
-/// What is loaded in place of a code object. Variables, and the descriptors of the kernels, have
-/// the addresses that they have in the original.
+/// A code object to load instead of the application's. Variables and kernel descriptors must have the
+/// same addresses as in the original.
 #[derive(Clone, Debug)]
 pub struct Replacement {
-    /// The code.
+    /// The code object.
     pub object: CodeObject,
-    /// By kernel: the symbol of the descriptor of its other version, where there is one. Without,
-    /// the kernel has only the version that it has in the new code.
-    pub others: BTreeMap<Arc<str>, String>,
+    /// Descriptor symbols of alternate versions by kernel name. A kernel without an entry has only the
+    /// version in `object` under its name.
+    pub alternates: BTreeMap<Arc<str>, String>,
 }
 
-/// Which version of a kernel runs.
+/// A version of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
-    /// That which the kernel's own name is for.
-    Named,
-    /// The other one of [`Replacement::others`].
-    Other,
+    /// The version under the kernel's own name.
+    Primary,
+    /// The version in [`Replacement::alternates`] or from [`Interceptor::load_alternate`].
+    Alternate,
 }
 
-/// A dispatch that is about to run, or that has run.
+/// A dispatch that is about to run or has ended.
 #[derive(Clone, Debug)]
 pub struct Dispatch {
-    /// Its number among the dispatches of kernels from code objects, in the order in which they
-    /// are executed.
+    /// Execution order among the dispatches of kernels from code objects, counted from 0.
     pub number: u32,
-    /// Its code.
+    /// The kernel's code object.
     pub code: CodeId,
-    /// Its kernel.
+    /// The kernel's name.
     pub kernel: Arc<str>,
-    /// What runs.
+    /// The version that is executed.
     pub version: Version,
     /// The packet.
     pub packet: KernelPacket,
-    /// What the loader has added to ELF virtual addresses of the code that runs.
+    /// Memory address minus ELF virtual address in the executed code object.
     pub bias: u64,
     pub(crate) gpu: hsa_agent_t,
 }
 
 impl Dispatch {
-    /// Where an ELF virtual address of the loaded code is in memory.
-    pub fn address_of(&self, place: Pc) -> Address {
-        Address(self.bias.wrapping_add(place.0))
+    /// Converts an ELF virtual address of the executed code object to a memory address.
+    pub fn address_of(&self, pc: Pc) -> Address {
+        Address(self.bias.wrapping_add(pc.0))
     }
 }
 
-/// Is asked about an application's code objects and dispatches.
+/// Handler of an application's code objects and dispatches.
 pub trait Interceptor: Send + Sync {
-    /// A code object is about to be loaded: what is to be loaded in its place, if not itself.
-    /// Called in a thread of the application.
+    /// Called before a code object is loaded, on a thread of the application. Returns the code object to
+    /// load instead, or `None` to load the original.
     fn load(&self, code: CodeId, object: &CodeObject) -> Option<Replacement>;
 
-    /// A kernel of a code object that was loaded as it is is dispatched for the first time: code that has
-    /// another version of it, under its own name, to be loaded beside. Called in a thread of the
-    /// application.
-    fn beside(
+    /// Called when a kernel of an original code object is dispatched for the first time, on a thread of
+    /// the application. Returns a code object with an alternate version of the kernel under the same
+    /// name, which is loaded into its own executable.
+    fn load_alternate(
         &self,
         _code: CodeId,
         _object: &CodeObject,
@@ -77,34 +76,34 @@ pub trait Interceptor: Send + Sync {
         None
     }
 
-    /// The runtime has not taken what was to be loaded beside; the kernel has one version.
-    fn refused_beside(&self, _code: CodeId, _kernel: &Arc<str>, _reason: &crate::HsaError) {}
+    /// Called if the runtime rejects the code object returned by [`Interceptor::load_alternate`]. The
+    /// kernel then has only its primary version.
+    fn alternate_rejected(&self, _code: CodeId, _kernel: &Arc<str>, _reason: &crate::HsaError) {}
 
-    /// The runtime has not taken what was to be loaded in place of a code object; the code object
-    /// itself is loaded.
-    fn refused(&self, code: CodeId, reason: &crate::HsaError);
+    /// Called if the runtime rejects the code object returned by [`Interceptor::load`]. The original is
+    /// then loaded.
+    fn replacement_rejected(&self, code: CodeId, reason: &crate::HsaError);
 
-    /// A dispatch is submitted: the version of the kernel that runs. Asked only for kernels that
-    /// have two.
+    /// Called when a dispatch of a kernel with two versions is submitted. Returns the version to
+    /// execute.
     fn version(&self, code: CodeId, kernel: &str) -> Version;
 
-    /// A dispatch begins when this returns. Nothing of the application's runs meanwhile on any GPU
-    /// that a kernel from a code object is the cause of.
+    /// Called before a dispatch starts. No other dispatch of a kernel from a code object runs on any GPU
+    /// until this returns.
     fn begin(&self, dispatch: &Dispatch, memory: &Memory);
 
-    /// A dispatch has ended. The application learns of it when this returns.
+    /// Called after a dispatch has ended, before the application is notified.
     fn end(&self, dispatch: &Dispatch, memory: &Memory);
 
-    /// After which time a dispatch counts as hung; never, if nothing else is said.
+    /// Time after which a dispatch counts as hung; `None` for no limit.
     fn time_limit(&self) -> Option<Duration> {
         None
     }
 
-    /// Something went wrong on a GPU, mostly in the dispatch that was under way: the runtime has
-    /// reported it, and reports it to the application when this returns; or it takes longer than it
-    /// may.
+    /// Called when the runtime reports a fault, before it reports the fault to the application, and when
+    /// a dispatch exceeds the time limit. `dispatch` is the running dispatch, in which most faults occur.
     fn fault(&self, _dispatch: Option<&Dispatch>, _cause: &FaultCause, _memory: &Memory) {}
 
-    /// The application is done with the runtime.
+    /// Called when the application shuts the runtime down.
     fn finish(&self);
 }

@@ -1,4 +1,4 @@
-//! What the runtime's loader is asked for.
+//! Calls of the runtime's loader.
 
 use super::Tools;
 use crate::HsaError;
@@ -9,36 +9,36 @@ use hsa_sys::{
 };
 use std::ffi::CString;
 
-/// A version of a kernel.
+/// A loaded version of a kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     pub descriptor: Address,
-    /// What was added to ELF virtual addresses.
+    /// Memory address minus ELF virtual address.
     pub bias: u64,
-    /// Private bytes that it needs beyond those of the original.
-    pub more_private: u32,
+    /// Private memory of a work-item in addition to the original version's, in bytes.
+    pub extra_private_bytes: u32,
 }
 
-/// Gives a reader of these bytes to be used.
+/// Calls `use_reader` with a temporary reader of `bytes`.
 pub fn with_reader(
     tools: &Tools,
     bytes: &[u8],
-    what: impl FnOnce(hsa_code_object_reader_t) -> hsa_status_t,
+    use_reader: impl FnOnce(hsa_code_object_reader_t) -> hsa_status_t,
 ) -> hsa_status_t {
     let mut reader = hsa_code_object_reader_t::default();
     let create = tools.core.hsa_code_object_reader_create_from_memory_fn;
-    // SAFETY: the bytes stay as long as the executable, and so longer than the reader.
+    // SAFETY: the bytes outlive the executable, and so the reader.
     let status = unsafe { create(bytes.as_ptr().cast(), bytes.len(), &mut reader) };
     if status != HSA_STATUS_SUCCESS {
         return status;
     }
-    let status = what(reader);
-    // SAFETY: made above. A failure leaves it behind.
+    let status = use_reader(reader);
+    // SAFETY: created above and destroyed once. A failure leaks the reader.
     let _ = unsafe { (tools.core.hsa_code_object_reader_destroy_fn)(reader) };
     status
 }
 
-/// Looks a kernel up in an executable that is ready.
+/// Returns the address of the descriptor with a symbol in a frozen executable.
 pub fn find_kernel(
     core: &CoreApiTable,
     executable: hsa_executable_t,
@@ -47,8 +47,8 @@ pub fn find_kernel(
 ) -> Result<Address, HsaError> {
     let name = CString::new(symbol).unwrap_or_default();
     let mut found = hsa_executable_symbol_t::default();
-    // SAFETY: the name ends with zero, and it, the agent and `found` outlive the call; the caller has
-    // the executable from the runtime.
+    // SAFETY: the name is NUL-terminated; the name, the agent and `found` outlive the call; the
+    // executable is a valid handle.
     let status = unsafe {
         (core.hsa_executable_get_symbol_by_name_fn)(executable, name.as_ptr(), &agent, &mut found)
     };

@@ -1,4 +1,4 @@
-//! A GPU's memory, from inside of an application.
+//! Access to GPU memory from inside an application.
 
 use super::copy_engine;
 use crate::HsaError;
@@ -6,22 +6,22 @@ use flipwave_device::Address;
 use hsa_sys::hsa_agent_t;
 use hsa_sys::signatures::hsa_memory_copy;
 
-/// Reads and writes the memory of GPUs.
+/// Reader and writer of GPU memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory {
     copy: hsa_memory_copy,
-    /// The GPU whose memory is read although its kernels do not go on.
-    stopped: Option<hsa_agent_t>,
+    /// The GPU to read from, if its kernels have stopped.
+    stopped_gpu: Option<hsa_agent_t>,
 }
 
 impl Memory {
     pub(crate) fn new(copy: hsa_memory_copy) -> Memory {
-        Memory { copy, stopped: None }
+        Memory { copy, stopped_gpu: None }
     }
 
-    /// The memory of a GPU whose kernels do not go on.
-    pub(crate) fn of_stopped(self, gpu: hsa_agent_t) -> Memory {
-        Memory { stopped: Some(gpu), ..self }
+    /// Access to the memory of a GPU whose kernels have stopped.
+    pub(crate) fn of_stopped_gpu(self, gpu: hsa_agent_t) -> Memory {
+        Memory { stopped_gpu: Some(gpu), ..self }
     }
 
     /// Copies from a GPU.
@@ -32,11 +32,10 @@ impl Memory {
         if bytes.is_empty() {
             return Ok(());
         }
-        if let Some(gpu) = self.stopped {
+        if let Some(gpu) = self.stopped_gpu {
             return copy_engine::read(gpu, address, bytes);
         }
-        // SAFETY: the destination is ours, and the runtime refuses sources that it does not
-        // recognise.
+        // SAFETY: the destination is valid, and the runtime rejects unknown source addresses.
         let status =
             unsafe { (self.copy)(bytes.as_mut_ptr().cast(), address.0 as *const _, bytes.len()) };
         HsaError::check("hsa_memory_copy", status)
@@ -50,8 +49,8 @@ impl Memory {
         if bytes.is_empty() {
             return Ok(());
         }
-        // SAFETY: the source is ours; what is written are variables of hooks, which nobody else
-        // has, or memory that the caller allocated.
+        // SAFETY: the source is valid; the destination is a variable of a hook, which no other code
+        // uses, or memory that the caller allocated.
         let status =
             unsafe { (self.copy)(address.0 as *mut _, bytes.as_ptr().cast(), bytes.len()) };
         HsaError::check("hsa_memory_copy", status)

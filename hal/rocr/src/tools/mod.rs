@@ -1,57 +1,55 @@
-//! The tools library: what runs inside of an application because `HSA_TOOLS_LIB` names it.
+//! The HSA tools library: interception of code objects and dispatches inside an application.
 //!
-//! The runtime calls `OnLoad` of such a library with the tables through which it calls its own
-//! functions. [`install`] puts other functions into some places of them. From then on an
-//! [`Interceptor`] is asked about every code object that is loaded and every kernel that is
-//! dispatched.
+//! The runtime loads the library named by `HSA_TOOLS_LIB` and calls its `OnLoad` with the tables
+//! through which it calls its own functions. [`install`] replaces entries of these tables. From then on
+//! an [`Interceptor`] handles every loaded code object and every dispatched kernel.
 //!
-//! **Code.** In place of a code object another one may be loaded that has its kernels twice, as
-//! they were and under other names: both versions then share one copy of all variables. Loading
-//! instrumented code as a code object of its own would give it variables of its own.
+//! **Code.** A code object may be replaced by one that has each kernel twice, in its original version
+//! and in an instrumented version under another name; both versions share all variables. A separate
+//! instrumented code object would have its own copy of the variables.
 //!
-//! **Dispatches.** A queue of the application is made one that shows its packets
+//! **Dispatches.** Queues of the application become intercepted queues
 //! (`hsa_amd_queue_intercept_create`). Each dispatch of a kernel from a code object becomes four
-//! packets: a barrier that signals when all before is done; a barrier that waits until the
-//! interceptor is ready; the dispatch; and a barrier that keeps what follows, and the application's
-//! completion signal, until the interceptor has seen the end. Dispatches of all queues run one
-//! after another, and are numbered in that order. Kernels that wait for another queue's kernel
-//! would wait for ever.
+//! packets: a barrier that signals that all preceding packets are done; a barrier that waits for the
+//! interceptor; the dispatch; and a barrier that delays the following packets and the application's
+//! completion signal until the interceptor has handled the end. Dispatches of all queues run one after
+//! another and are numbered in that order. Therefore a kernel that waits for a kernel of another queue
+//! waits forever.
 //!
-//! Which version of a kernel runs is settled when its packet is submitted, before its number is
-//! known: a packet in a queue cannot be changed any more. What depends on the number goes into the
-//! memory of the hooks.
+//! The version of a kernel is selected when its packet is submitted, before its dispatch number is
+//! known, because submitted packets cannot be changed. Values that depend on the number are written to
+//! the hooks' memory.
 //!
-//! Not seen: code objects that are read with functions of the loader's extension table, and the
-//! deprecated `hsa_code_object_t`; HIP uses neither. Events that measure time measure the
-//! interceptor, too.
+//! Not intercepted: code objects that are read through the loader's extension table, and the deprecated
+//! `hsa_code_object_t`; HIP uses neither. Timing events include the time of the interceptor.
 //!
-//! **Doorbells.** [`watch_stores`] is for those who need no more than when packets are submitted.
-//! [`replace_waits`] is for those who end the application's waits themselves.
+//! **Signals.** [`watch_stores`] is for clients that only need to know when packets may have been
+//! submitted. [`replace_waits`] is for clients that implement the application's waits.
 //!
-//! Newer ROCm ignores `HSA_TOOLS_LIB` where rocprofiler-register is active, unless
-//! `HSA_TOOLS_ROCPROFILER_V1_TOOLS` is set; and rocprofiler-register gives the same tables to the
-//! library that `ROCPROFILER_REGISTER_LIBRARY` names.
+//! Newer ROCm ignores `HSA_TOOLS_LIB` if rocprofiler-register is active, unless
+//! `HSA_TOOLS_ROCPROFILER_V1_TOOLS` is set. rocprofiler-register passes the same tables to the library
+//! named by `ROCPROFILER_REGISTER_LIBRARY`.
 
-mod beside;
+mod alternate;
+mod api_table;
 mod code;
 mod copy_engine;
-mod ends;
 mod faults;
 mod gate;
 mod interceptor;
 mod load;
 mod memory;
 mod queue;
-mod replaced;
+mod shutdown;
 mod signal;
 mod stores;
 mod waits;
 
-pub use ends::{Mapped, unmap_at_end};
+pub use api_table::{install, shut_down};
 pub use hsa_sys::HsaApiTable;
 pub use interceptor::{CodeId, Dispatch, Interceptor, Replacement, Version};
 pub use memory::Memory;
-pub use replaced::{install, shut_down};
+pub use shutdown::{MappedRanges, unmap_at_shutdown};
 pub use stores::watch_stores;
 pub use waits::{Sleep, replace_waits};
 
@@ -61,9 +59,9 @@ use gate::Gate;
 use hsa_sys::{AmdExtFunctions, CoreApiTable};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// All that there is of the tools library in a process.
+/// State of the tools library, one per process.
 struct Tools {
-    /// The runtime's own functions.
+    /// The runtime's original functions.
     core: CoreApiTable,
     amd: AmdExtFunctions,
     interceptor: Box<dyn Interceptor>,
@@ -80,9 +78,9 @@ impl Tools {
 
     /// Reports a fault to the interceptor.
     fn fault(&self, cause: &FaultCause) {
-        let dispatch = self.gate.under_way();
+        let dispatch = self.gate.running_dispatch();
         let memory = match &dispatch {
-            Some(dispatch) => self.memory().of_stopped(dispatch.gpu),
+            Some(dispatch) => self.memory().of_stopped_gpu(dispatch.gpu),
             None => self.memory(),
         };
         self.interceptor.fault(dispatch.as_ref(), cause, &memory);

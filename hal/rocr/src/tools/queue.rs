@@ -1,4 +1,4 @@
-//! The packets of the application's queues.
+//! Packets of the application's queues.
 
 use super::gate::Job;
 use super::signal::Signal;
@@ -14,49 +14,50 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// A queue of the application.
+/// State of an intercepted queue.
 #[derive(Debug, Default)]
 pub struct QueueState {
-    /// The most dispatches that may be on their way: those of a quarter of the ring. The runtime
-    /// may put a packet that finds no room after later ones.
+    /// Maximum number of dispatches in flight. Their packets fill at most a quarter of the ring: if the
+    /// ring is full, the runtime may reorder packets.
     limit: u32,
-    under_way: AtomicU32,
-    /// Jobs whose last barrier may not have been reached yet: their signals have to stay.
+    in_flight: AtomicU32,
+    /// Ended jobs whose last barrier packet may not have executed yet. Their signals must stay alive.
     retired: Mutex<Vec<Arc<Job>>>,
 }
 
 impl QueueState {
-    /// That of a queue with this many packets.
+    /// Creates the state of a queue with a ring of `packets` packets.
     pub fn new(packets: u32) -> QueueState {
         QueueState { limit: (packets / 16).max(1), ..QueueState::default() }
     }
 
-    /// Waits until there is room for one more dispatch.
+    /// Waits until another dispatch fits, and counts it as in flight.
     fn enter(&self) {
-        while self.under_way.load(Ordering::Acquire) >= self.limit {
+        while self.in_flight.load(Ordering::Acquire) >= self.limit {
             std::thread::sleep(Duration::from_micros(50));
         }
-        self.under_way.fetch_add(1, Ordering::AcqRel);
+        self.in_flight.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// A job has ended.
+    /// Retires an ended job.
     pub fn retire(&self, job: Arc<Job>) {
         self.retired.lock().unwrap_or_else(PoisonError::into_inner).push(job);
-        self.under_way.fetch_sub(1, Ordering::AcqRel);
+        self.in_flight.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// All packets before a new job are done.
-    pub fn all_before_is_done(&self) {
-        let done =
+    /// Drops the retired jobs. Called when all their packets are done.
+    pub fn drop_retired(&self) {
+        let retired =
             std::mem::take(&mut *self.retired.lock().unwrap_or_else(PoisonError::into_inner));
-        drop(done);
+        drop(retired);
     }
 }
 
-/// Is shown packets on their way into a queue.
+/// Handler of packets submitted to an intercepted queue.
 ///
 /// # Safety
-/// The runtime calls it as the header says; `data` is a [`QueueState`] of an [`Arc`] that lives.
+/// The runtime must call it as specified in its header; `data` must point to a [`QueueState`] in a live
+/// [`Arc`].
 pub unsafe extern "C" fn on_packets(
     packets: *const c_void,
     count: u64,
@@ -64,48 +65,49 @@ pub unsafe extern "C" fn on_packets(
     data: *mut c_void,
     writer: hsa_amd_queue_intercept_packet_writer,
 ) {
-    // SAFETY: there are this many packets, the runtime says.
+    // SAFETY: the runtime passes `count` packets.
     let packets =
         unsafe { std::slice::from_raw_parts(packets.cast::<AqlPacket>(), count as usize) };
     let data = data.cast::<QueueState>().cast_const();
-    // SAFETY: `data` is of an `Arc`, of which this makes one more.
+    // SAFETY: `data` points into a live `Arc`, of which this creates another reference.
     let queue = unsafe {
         Arc::increment_strong_count(data);
         Arc::from_raw(data)
     };
     let mut written = Vec::with_capacity(packets.len());
     for packet in packets {
-        let all = TOOLS.get().and_then(|tools| expand(tools, &queue, packet));
-        match all {
-            Some(all) => written.extend(all),
+        let expanded = TOOLS.get().and_then(|tools| expand(tools, &queue, packet));
+        match expanded {
+            Some(expanded) => written.extend(expanded),
             None => written.push(*packet),
         }
     }
-    // SAFETY: packets, and the number of them. It may be called only once.
+    // SAFETY: pointer and number of the packets. The writer must be called exactly once.
     unsafe { writer(written.as_ptr().cast(), written.len() as u64) };
 }
 
-/// The packets in place of a dispatch that passes the gate; nothing for what does not.
+/// Returns the packets that replace an intercepted dispatch; `None` for other packets.
 fn expand(tools: &Tools, queue: &Arc<QueueState>, packet: &AqlPacket) -> Option<[AqlPacket; 4]> {
     if packet.kind() != HSA_PACKET_TYPE_KERNEL_DISPATCH {
         return None;
     }
-    let asked = KernelPacket::from_bytes(&packet.0);
-    let kernel = tools.registry().kernel(asked.kernel)?;
-    kernel.meet(tools);
-    let version = match kernel.has_other() {
-        true => tools.interceptor.version(kernel.code, &kernel.name),
-        false => Version::Named,
+    let submitted = KernelPacket::from_bytes(&packet.0);
+    let kernel = tools.registry().kernel(submitted.kernel)?;
+    kernel.load_alternate_once(tools);
+    let version = if kernel.has_alternate() {
+        tools.interceptor.version(kernel.code, &kernel.name)
+    } else {
+        Version::Primary
     };
-    let new = kernel.packet(asked, version);
+    let new = kernel.packet(submitted, version);
     queue.enter();
-    // Without signals the dispatch runs as it is, and is not seen.
+    // Without signals the dispatch runs unchanged and is not intercepted.
     let job = prepare(tools, queue, kernel, version, new).ok()?;
     let none = hsa_signal_t::default();
     let mut dispatch = *packet;
     put(&mut dispatch, 24, &new.private_bytes.to_le_bytes());
     put(&mut dispatch, 32, &new.kernel.0.to_le_bytes());
-    // The host has written variables of the hooks, and will read them.
+    // System-scope fences: the host writes variables of the hooks before and reads them afterwards.
     let fences = HSA_FENCE_ACQUIRE_SYSTEM | HSA_FENCE_RELEASE_SYSTEM | HSA_PACKET_HEADER_BARRIER;
     dispatch.set_header(u16::from(HSA_PACKET_TYPE_KERNEL_DISPATCH) | fences);
     dispatch.set_completion(job.done.handle());
@@ -117,6 +119,7 @@ fn expand(tools: &Tools, queue: &Arc<QueueState>, packet: &AqlPacket) -> Option<
     ])
 }
 
+/// Creates a job with its signals and registers it at the gate.
 fn prepare(
     tools: &Tools,
     queue: &Arc<QueueState>,
@@ -128,7 +131,7 @@ fn prepare(
     let (ready, go, done, over) = signals()?;
     let queue = Arc::clone(queue);
     let job = Arc::new(Job { kernel, version, packet, queue, ready, go, done, over });
-    tools.gate.expect(&job)?;
+    tools.gate.register(&job)?;
     Ok(job)
 }
 

@@ -135,8 +135,8 @@ impl Planned {
         let bytes = bytes(&code.replacement)?;
         let file = code.replacement.display();
         let object = CodeObject::parse(&bytes).map_err(|error| format!("{file}: {error}"))?;
-        let others = code.versions.into_iter().map(|(kernel, symbol)| (kernel.into(), symbol));
-        let replacement = Replacement { object, others: others.collect() };
+        let alternates = code.versions.into_iter().map(|(kernel, symbol)| (kernel.into(), symbol));
+        let replacement = Replacement { object, alternates: alternates.collect() };
         let original = self::bytes(&code.original)?;
         let kernel = code.kernel.map(Arc::from);
         Ok(Planned { original, kernel, replacement, hooks: code.hooks })
@@ -158,22 +158,27 @@ impl Interceptor for HookedFault {
         Some(self.take(id, object, planned))
     }
 
-    fn beside(&self, id: CodeId, object: &CodeObject, kernel: &Arc<str>) -> Option<CodeObject> {
+    fn load_alternate(
+        &self,
+        id: CodeId,
+        object: &CodeObject,
+        kernel: &Arc<str>,
+    ) -> Option<CodeObject> {
         let planned = self.planned(object, Some(kernel))?;
         Some(self.take(id, object, planned).object)
     }
 
-    fn refused_beside(&self, _: CodeId, kernel: &Arc<str>, reason: &HsaError) {
+    fn alternate_rejected(&self, _: CodeId, kernel: &Arc<str>, reason: &HsaError) {
         fail(&format!("the runtime does not load kernel {kernel} with hooks: {reason}"))
     }
 
-    fn refused(&self, _: CodeId, reason: &HsaError) {
+    fn replacement_rejected(&self, _: CodeId, reason: &HsaError) {
         fail(&format!("the runtime does not load code with hooks: {reason}"))
     }
 
     fn version(&self, code: CodeId, kernel: &str) -> Version {
         let has_hooks = self.codes.of(code, &Arc::from(kernel)).is_some();
-        if has_hooks { Version::Other } else { Version::Named }
+        if has_hooks { Version::Alternate } else { Version::Primary }
     }
 
     fn begin(&self, dispatch: &Dispatch, memory: &Memory) {

@@ -7,7 +7,7 @@ use crate::hooked::HookedFault;
 use crate::inside::{fail, open_report};
 use crate::session::{Session, Task};
 use flipwave_rocr::tools::{
-    HsaApiTable, Interceptor, install, replace_waits, shut_down, unmap_at_end, watch_stores,
+    HsaApiTable, Interceptor, install, replace_waits, shut_down, unmap_at_shutdown, watch_stores,
 };
 use flipwave_tools::{
     AddressDivergence, BankConflicts, BranchDivergence, InstructionCount, KernelClock, MemoryTrace,
@@ -72,7 +72,7 @@ unsafe fn load(table: *mut HsaApiTable) -> Result<(), String> {
     // SAFETY: promised by the caller; the clock of the machine has nanoseconds, and the runtime maps
     // all virtual memory.
     let watch = || unsafe {
-        watch_stores(table, note) && replace_waits(table, sleep) && unmap_at_end(table, mapped)
+        watch_stores(table, note) && replace_waits(table, sleep) && unmap_at_shutdown(table, mapped)
     };
     let is_watched = path == ToolPath::Hardware || watch();
     let make = || -> Result<Box<dyn Interceptor>, String> {

@@ -85,7 +85,7 @@ impl<T: Tool> Measuring<T> {
         let small = index.map(|index| alone(object, index)).transpose()?.flatten();
         let original = small.unwrap_or_else(|| object.clone());
         let (code, rewritten) = self.put_in(&original, Some(kernel))?;
-        Ok((Code { version: Version::Other, ..code }, rewritten.object))
+        Ok((Code { version: Version::Alternate, ..code }, rewritten.object))
     }
 
     /// Puts the tool into a code object.
@@ -95,12 +95,12 @@ impl<T: Tool> Measuring<T> {
         // dispatch: variables are shared then, too.
         Ok(match rewritten.beside(object, &code.program) {
             Ok(both) => {
-                let replacement = Replacement { object: both.object, others: both.rewritten };
-                (Code { version: Version::Other, ..code }, replacement)
+                let replacement = Replacement { object: both.object, alternates: both.rewritten };
+                (Code { version: Version::Alternate, ..code }, replacement)
             }
             Err(_) => {
-                let others = BTreeMap::new();
-                (code, Replacement { object: rewritten.object, others })
+                let alternates = BTreeMap::new();
+                (code, Replacement { object: rewritten.object, alternates })
             }
         })
     }
@@ -129,7 +129,7 @@ impl<T: Tool> Measuring<T> {
         let not_counted = NotCounted::of(&tool, &program, refused);
         let (original, data) = (object.clone(), rewritten.data.clone());
         let changed = Mutex::new(Some(vec![0; data.len()]));
-        let version = Version::Named;
+        let version = Version::Primary;
         Ok((Code { tool, original, program, not_counted, data, changed, version }, rewritten))
     }
 
@@ -236,7 +236,12 @@ impl<T: Tool + Send + Sync> Interceptor for Measuring<T> {
         }
     }
 
-    fn beside(&self, id: CodeId, object: &CodeObject, kernel: &Arc<str>) -> Option<CodeObject> {
+    fn load_alternate(
+        &self,
+        id: CodeId,
+        object: &CodeObject,
+        kernel: &Arc<str>,
+    ) -> Option<CodeObject> {
         if !self.wants(kernel) || !object.can_extract_kernels() {
             return None;
         }
@@ -252,13 +257,13 @@ impl<T: Tool + Send + Sync> Interceptor for Measuring<T> {
         }
     }
 
-    fn refused_beside(&self, id: CodeId, kernel: &Arc<str>, reason: &HsaError) {
+    fn alternate_rejected(&self, id: CodeId, kernel: &Arc<str>, reason: &HsaError) {
         if self.codes.remove(id, Some(Arc::clone(kernel))).is_some() {
             self.lacks(id, kernel, reason);
         }
     }
 
-    fn refused(&self, id: CodeId, reason: &HsaError) {
+    fn replacement_rejected(&self, id: CodeId, reason: &HsaError) {
         if let Some(code) = self.codes.remove(id, None) {
             self.all_lack(id, &code.original, reason);
         }
@@ -266,7 +271,7 @@ impl<T: Tool + Send + Sync> Interceptor for Measuring<T> {
 
     fn version(&self, code: CodeId, kernel: &str) -> Version {
         let has_hooks = self.wants(kernel) && self.codes.of(code, &Arc::from(kernel)).is_some();
-        if has_hooks { Version::Other } else { Version::Named }
+        if has_hooks { Version::Alternate } else { Version::Primary }
     }
 
     fn begin(&self, dispatch: &Dispatch, memory: &Memory) {
