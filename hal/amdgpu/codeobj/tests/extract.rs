@@ -1,6 +1,6 @@
 //! Extraction of kernels.
 
-use crate::common::assemble;
+use crate::common::{assemble, llvm, run_without_warnings};
 use flipwave_codeobj::{CodeObject, Editor, MetadataChange, WriteError};
 use flipwave_isa::Pc;
 
@@ -59,6 +59,13 @@ fn extracted_kernel_equals_the_original() {
     assert!(extracted.symbols().iter().all(|symbol| !symbol.name.contains("first")));
     let lowest = extracted.segments().first().map(|segment| segment.address);
     assert_eq!(lowest, Some(0), "AMD's loader requires contents at address 0");
+    // LLVM reads the file without warnings.
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("extracted.co");
+    std::fs::write(&file, extracted.bytes()).expect("a writable folder");
+    let text = run_without_warnings(llvm("llvm-readelf").arg("-aW").arg(&file));
+    assert_eq!(text.matches("second.kd").count(), 3, "two symbol tables and the note:\n{text}");
+    run_without_warnings(llvm("llvm-objdump").arg("-d").arg(&file));
     // The result can be edited.
     let mut editor = Editor::new(&extracted);
     let change = MetadataChange { vgpr_count: Some(16), ..MetadataChange::default() };

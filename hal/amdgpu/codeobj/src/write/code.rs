@@ -44,9 +44,9 @@ pub(super) fn bytes_at<const N: usize>(builder: &Builder<'_>, address: u64) -> O
 }
 
 /// Removes the code section from its segment and replaces its contents and address.
-pub(super) fn replace_text(
-    builder: &mut Builder<'_>,
-    contents: &NewContents,
+pub(super) fn replace_text<'a>(
+    builder: &mut Builder<'a>,
+    contents: &'a NewContents,
 ) -> Result<(), WriteError> {
     let is_text = |section: &&mut object::build::elf::Section<'_>| {
         section.is_alloc() && section.sh_flags.contains(elf::SHF_EXECINSTR)
@@ -56,7 +56,7 @@ pub(super) fn replace_text(
     })?;
     text.sh_addr = contents.address;
     text.sh_addralign = PAGE;
-    text.data = SectionData::Data(contents.bytes.clone().into());
+    text.data = SectionData::Data(contents.bytes.as_slice().into());
     let id = text.id();
     for segment in &mut builder.segments {
         let count = segment.sections.len();

@@ -372,9 +372,9 @@ impl<'a> Editor<'a> {
 }
 
 /// Adds the sections and symbols of a new segment.
-fn add_sections(
-    builder: &mut Builder<'_>,
-    contents: &NewContents,
+fn add_sections<'a>(
+    builder: &mut Builder<'a>,
+    contents: &'a NewContents,
 ) -> Result<NewSegment, WriteError> {
     match contents.kind {
         NewKind::MovedText => code::replace_text(builder, contents)?,
@@ -407,11 +407,11 @@ fn add_sections(
     })
 }
 
-fn add_section(
-    builder: &mut Builder<'_>,
+fn add_section<'a>(
+    builder: &mut Builder<'a>,
     name: &'static str,
     flags: elf::SectionFlags,
-    contents: &NewContents,
+    contents: &'a NewContents,
 ) -> SectionId {
     let section = builder.sections.add();
     section.name = name.as_bytes().into();
@@ -419,6 +419,6 @@ fn add_section(
     section.sh_flags = flags;
     section.sh_addr = contents.address;
     section.sh_addralign = PAGE;
-    section.data = SectionData::Data(contents.bytes.clone().into());
+    section.data = SectionData::Data(contents.bytes.as_slice().into());
     section.id()
 }

@@ -1,33 +1,55 @@
 //! Symbols of new data, and the hash tables of the dynamic symbols.
 
 use super::NewContents;
-use object::build::elf::{Builder, SectionId};
+use object::build::elf::{Builder, SectionId, Symbols};
 use object::elf;
+
+/// A symbol to define.
+pub(super) struct NewSymbol<'a> {
+    pub(super) name: &'a str,
+    pub(super) section: Option<SectionId>,
+    pub(super) kind: elf::SymbolType,
+    pub(super) bind: elf::SymbolBind,
+    pub(super) address: u64,
+    pub(super) size: u64,
+}
+
+impl<'a> NewSymbol<'a> {
+    /// Adds the symbol to a table. Global symbols are protected.
+    pub(super) fn define<const DYNAMIC: bool>(&self, table: &mut Symbols<'a, DYNAMIC>) {
+        let visibility =
+            if self.bind == elf::STB_LOCAL { elf::STV_DEFAULT } else { elf::STV_PROTECTED };
+        let symbol = table.add();
+        symbol.name = self.name.into();
+        symbol.section = self.section;
+        // The writer derives the section index from `section`; any value but SHN_UNDEF works.
+        symbol.st_shndx = elf::SHN_ABS;
+        symbol.set_st_info(self.bind, self.kind);
+        symbol.st_other = visibility.into();
+        symbol.st_value = self.address;
+        symbol.st_size = self.size;
+    }
+}
 
 /// Adds the symbols of new data to `.dynsym`, which runtimes read, and to `.symtab`, which tools read.
 /// `sections` are the section of the bytes and, if present, the section of the zeros.
-pub(super) fn add(builder: &mut Builder<'_>, contents: &NewContents, sections: &[SectionId]) {
+pub(super) fn add<'a>(
+    builder: &mut Builder<'a>,
+    contents: &'a NewContents,
+    sections: &[SectionId],
+) {
     for symbol in &contents.symbols {
         let in_zeros = symbol.offset >= contents.bytes.len() as u64;
-        let section = sections.get(usize::from(in_zeros)).or(sections.first()).copied();
-        let address = contents.address + symbol.offset;
-        let name = symbol.name.as_bytes().to_vec();
-        // The tables have different types with the same fields.
-        macro_rules! define {
-            ($table:expr) => {
-                let new = $table.add();
-                new.name = name.clone().into();
-                new.section = section;
-                // The writer derives the section index from `section`; any value but SHN_UNDEF works.
-                new.st_shndx = elf::SHN_ABS;
-                new.set_st_info(elf::STB_GLOBAL, elf::STT_OBJECT);
-                new.st_other = elf::STV_PROTECTED.into();
-                new.st_value = address;
-                new.st_size = symbol.size;
-            };
-        }
-        define!(builder.symbols);
-        define!(builder.dynamic_symbols);
+        let new = NewSymbol {
+            name: &symbol.name,
+            section: sections.get(usize::from(in_zeros)).or(sections.first()).copied(),
+            kind: elf::STT_OBJECT,
+            bind: elf::STB_GLOBAL,
+            address: contents.address + symbol.offset,
+            size: symbol.size,
+        };
+        new.define(&mut builder.symbols);
+        new.define(&mut builder.dynamic_symbols);
     }
 }
 
