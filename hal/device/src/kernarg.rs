@@ -468,16 +468,16 @@ mod tests {
         };
         let kernel = kernel(16, vec![argument("global_buffer", 0, 8), named]);
         let buffer = ArgumentValue::Buffer(Address(0));
-        let refuse = |values: &[ArgumentValue]| {
+        let error = |values: &[ArgumentValue]| {
             layout_for_metadata(&kernel, values, [1; 3], [1; 3], 0)
                 .expect_err("rejected")
                 .to_string()
         };
-        let count = refuse(std::slice::from_ref(&buffer));
+        let count = error(std::slice::from_ref(&buffer));
         assert!(count.contains("takes 2 arguments") && count.contains("uint count"), "{count}");
-        let kind = refuse(&[buffer.clone(), buffer.clone()]);
+        let kind = error(&[buffer.clone(), buffer.clone()]);
         assert!(kind.contains("argument 1 ") && kind.contains("a buffer is given"), "{kind}");
-        let size = refuse(&[buffer, ArgumentValue::Bytes(vec![0; 8])]);
+        let size = error(&[buffer, ArgumentValue::Bytes(vec![0; 8])]);
         assert!(size.contains("8 bytes is given, 4 bytes are expected"), "{size}");
     }
 
@@ -485,7 +485,7 @@ mod tests {
     fn argument_outside_the_segment_is_an_error() {
         let kernel = kernel(4, vec![argument("by_value", u32::MAX, 4)]);
         let values = [ArgumentValue::Bytes(vec![0; 4])];
-        let error = layout_for_metadata(&kernel, &values, [1; 3], [1; 3], 0).expect_err("refused");
+        let error = layout_for_metadata(&kernel, &values, [1; 3], [1; 3], 0).expect_err("rejected");
         assert!(matches!(error, KernargError::OutsideSegment { .. }), "{error}");
     }
 }

@@ -32,7 +32,7 @@ pub(crate) fn decompress(
             limit: SIZE_LIMIT,
         });
     }
-    let refuse = |reason: String| CodeObjectError::Compression {
+    let error = |reason: String| CodeObjectError::Compression {
         offset,
         reason,
         expected: format!("{method:?} data for {size:#x} bytes"),
@@ -46,7 +46,7 @@ pub(crate) fn decompress(
                 .by_ref()
                 .take(size + 1)
                 .read_to_end(&mut output)
-                .map_err(|error| refuse(error.to_string()))?;
+                .map_err(|reason| error(reason.to_string()))?;
             decoder.total_in() as usize
         }
         Method::Zstandard => {
@@ -57,18 +57,18 @@ pub(crate) fn decompress(
                 &mut remaining,
                 (size * 2).max(RECOMMENDED_WINDOW),
             )
-            .map_err(|error| refuse(error.to_string()))?;
+            .map_err(|reason| error(reason.to_string()))?;
             decoder
                 .by_ref()
                 .take(size + 1)
                 .read_to_end(&mut output)
-                .map_err(|error| refuse(error.to_string()))?;
+                .map_err(|reason| error(reason.to_string()))?;
             data.len() - remaining.len()
         }
     };
     if output.len() as u64 != size {
         let amount = if output.len() as u64 > size { "more" } else { "fewer" };
-        return Err(refuse(format!("it decompresses to {amount} bytes")));
+        return Err(error(format!("it decompresses to {amount} bytes")));
     }
     Ok((output, used))
 }

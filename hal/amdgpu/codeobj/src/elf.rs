@@ -199,7 +199,7 @@ impl<'a> Elf<'a> {
             let note =
                 FileBytes::new(self.file, "note segment", offset, program_header.p_filesz.get(LE))?;
             total += note.len() as u64;
-            self.refuse_overlap(total, "note segment", offset)?;
+            self.check_overlap(total, "note segment", offset)?;
             notes.push(note);
         }
         Ok(notes)
@@ -257,7 +257,7 @@ impl<'a> Elf<'a> {
 
     /// Returns an error if the tables read so far, `total` bytes, exceed the file: then some
     /// overlap, and a small hostile file could cause unbounded work.
-    pub(crate) fn refuse_overlap(
+    pub(crate) fn check_overlap(
         &self,
         total: u64,
         what: &'static str,

@@ -131,14 +131,14 @@ impl CodeObject {
                 directories.get(&offset).map(|name| EndianSlice::new(name, LittleEndian));
             let program = line_programs
                 .program(DebugLineOffset(offset), 8, directory, None)
-                .map_err(|reason| reader.refuse(reason))?;
+                .map_err(|reason| reader.line_error(reason))?;
             let header = program.header();
             let length = header.unit_length();
             // The length does not include the length field.
             let next = offset
                 .checked_add(usize::from(header.format().initial_length_size()))
                 .and_then(|start| start.checked_add(length))
-                .ok_or_else(|| reader.refuse(gimli::Error::UnsupportedOffset))?;
+                .ok_or_else(|| reader.line_error(gimli::Error::UnsupportedOffset))?;
             reader.program(program)?;
             reader.offset = next;
         }
@@ -169,7 +169,7 @@ impl<'a> Reader<'a> {
         let mut files: HashMap<u64, usize> = HashMap::new();
         let mut first = self.table.rows.len();
         let mut rows = program.rows();
-        while let Some((header, row)) = rows.next_row().map_err(|reason| self.refuse(reason))? {
+        while let Some((header, row)) = rows.next_row().map_err(|reason| self.line_error(reason))? {
             if row.end_sequence() {
                 match self.table.rows.get(first).map(|row| row.address) {
                     Some(start) if self.is_code(start) => {
@@ -227,7 +227,7 @@ impl<'a> Reader<'a> {
             let base = header.directory(0);
             let directory = header.directory(file.directory_index());
             for part in base.into_iter().chain(directory).chain([file.path_name()]) {
-                let part = self.strings.get(part).map_err(|reason| self.refuse(reason))?;
+                let part = self.strings.get(part).map_err(|reason| self.line_error(reason))?;
                 self.names_left = self.names_left.checked_sub(part.len()).ok_or_else(|| {
                     CodeObjectError::TooLarge {
                         what: "file names in .debug_line",
@@ -248,8 +248,8 @@ impl<'a> Reader<'a> {
         Ok(self.table.files.len() - 1)
     }
 
-    fn refuse(&self, reason: gimli::Error) -> CodeObjectError {
-        refuse(".debug_line", self.offset)(reason)
+    fn line_error(&self, reason: gimli::Error) -> CodeObjectError {
+        line_error(".debug_line", self.offset)(reason)
     }
 }
 
@@ -316,11 +316,11 @@ fn directories<'a>(
 ) -> Result<HashMap<usize, &'a [u8]>, CodeObjectError> {
     let mut directories = HashMap::new();
     let debug_str = DebugStr::new(debug_str, LittleEndian);
-    let refuse = |offset| refuse(".debug_info", offset);
+    let line_error = |offset| line_error(".debug_info", offset);
     let mut units = Vec::new();
     let mut headers = DebugInfo::new(debug_info, LittleEndian).units();
     let mut offset = 0;
-    while let Some(unit) = headers.next().map_err(refuse(offset))? {
+    while let Some(unit) = headers.next().map_err(line_error(offset))? {
         offset += unit.length_including_self();
         if unit.version() < 5 {
             units.push(unit);
@@ -333,7 +333,7 @@ fn directories<'a>(
         let start = unit.debug_abbrev_offset().0;
         let end = starts.range(start + 1..).next().copied().unwrap_or(debug_abbrev.len());
         let table = debug_abbrev.get(start..end).unwrap_or_default();
-        let at = refuse(unit.offset().0);
+        let at = line_error(unit.offset().0);
         let abbreviations = DebugAbbrev::new(table, LittleEndian)
             .abbreviations(DebugAbbrevOffset(0))
             .map_err(at)?;
@@ -352,6 +352,9 @@ fn directories<'a>(
     Ok(directories)
 }
 
-fn refuse(section: &'static str, offset: usize) -> impl Fn(gimli::Error) -> CodeObjectError + Copy {
+fn line_error(
+    section: &'static str,
+    offset: usize,
+) -> impl Fn(gimli::Error) -> CodeObjectError + Copy {
     move |reason| CodeObjectError::LineTable { section, offset: offset as u64, reason }
 }

@@ -207,7 +207,7 @@ fn parse(contents: &[u8], offset: u64) -> Result<(Metadata, Vec<KernelMetadata>)
     let mut document = Document::new(contents, offset);
     let (mut metadata, mut kernels) = (Metadata::default(), Vec::new());
     let Some(entries) = document.enter_map() else {
-        return Err(Node::new(&document.value()?, "", offset).refuse("a map"));
+        return Err(Node::new(&document.value()?, "", offset).type_error("a map"));
     };
     for _ in 0..entries {
         let key = document.value()?;
@@ -234,7 +234,7 @@ fn parse(contents: &[u8], offset: u64) -> Result<(Metadata, Vec<KernelMetadata>)
                 metadata.printf =
                     node.array()?.map(|format| format.string()).collect::<Result<_, _>>()?;
             }
-            "amdhsa.kernels" => return Err(node.refuse("a list")),
+            "amdhsa.kernels" => return Err(node.type_error("a list")),
             _ => {}
         }
     }
@@ -378,7 +378,7 @@ impl<'a> Node<'a> {
             }
         }
         if kernel.symbol.is_empty() {
-            return Err(self.refuse("a `.symbol`"));
+            return Err(self.type_error("a `.symbol`"));
         }
         Ok(kernel)
     }
@@ -418,11 +418,11 @@ impl<'a> Node<'a> {
                 _ => {}
             }
         }
-        argument.offset = offset.ok_or_else(|| self.refuse("an `.offset`"))?;
-        argument.size = size.ok_or_else(|| self.refuse("a `.size`"))?;
-        argument.kind = kind.ok_or_else(|| self.refuse("a `.value_kind`"))?;
+        argument.offset = offset.ok_or_else(|| self.type_error("an `.offset`"))?;
+        argument.size = size.ok_or_else(|| self.type_error("a `.size`"))?;
+        argument.kind = kind.ok_or_else(|| self.type_error("a `.value_kind`"))?;
         if argument.offset.checked_add(argument.size).is_none() {
-            return Err(self.refuse("an offset and a size that end below 4 GiB"));
+            return Err(self.type_error("an offset and a size that end below 4 GiB"));
         }
         Ok(argument)
     }
@@ -438,7 +438,7 @@ impl<'a> Node<'a> {
     }
 
     fn map(self) -> Result<impl Iterator<Item = (&'a str, Node<'a>)>, CodeObjectError> {
-        let ValueRef::Map(entries) = self.value else { return Err(self.refuse("a map")) };
+        let ValueRef::Map(entries) = self.value else { return Err(self.type_error("a map")) };
         // A key that is not a string is unknown.
         Ok(entries.iter().filter_map(move |(key, value)| {
             let key = string(key)?;
@@ -447,19 +447,19 @@ impl<'a> Node<'a> {
     }
 
     fn array(self) -> Result<impl Iterator<Item = Node<'a>>, CodeObjectError> {
-        let ValueRef::Array(values) = self.value else { return Err(self.refuse("a list")) };
+        let ValueRef::Array(values) = self.value else { return Err(self.type_error("a list")) };
         Ok(values.iter().map(move |value| Node { value, ..self }))
     }
 
     fn string(self) -> Result<String, CodeObjectError> {
-        string(self.value).map(str::to_owned).ok_or_else(|| self.refuse("a UTF-8 string"))
+        string(self.value).map(str::to_owned).ok_or_else(|| self.type_error("a UTF-8 string"))
     }
 
     fn number(self) -> Result<u32, CodeObjectError> {
         self.value
             .as_u64()
             .and_then(|number| u32::try_from(number).ok())
-            .ok_or_else(|| self.refuse("a number of 0 to 2^32 - 1"))
+            .ok_or_else(|| self.type_error("a number of 0 to 2^32 - 1"))
     }
 
     /// A boolean. The assembler emits 0 and 1 as integers.
@@ -467,25 +467,26 @@ impl<'a> Node<'a> {
         match (self.value, self.value.as_u64()) {
             (ValueRef::Boolean(value), _) => Ok(*value),
             (_, Some(number @ 0..=1)) => Ok(number == 1),
-            _ => Err(self.refuse("a boolean")),
+            _ => Err(self.type_error("a boolean")),
         }
     }
 
     fn numbers<const N: usize>(self) -> Result<[u32; N], CodeObjectError> {
-        let refuse = || self.refuse(if N == 2 { "two numbers" } else { "three numbers" });
+        let wrong_count = || self.type_error(if N == 2 { "two numbers" } else { "three numbers" });
         let mut numbers = [0; N];
         let mut nodes = self.array()?;
         for number in &mut numbers {
-            *number = nodes.next().ok_or_else(refuse)?.number()?;
+            *number = nodes.next().ok_or_else(wrong_count)?.number()?;
         }
-        if nodes.next().is_some() { Err(refuse()) } else { Ok(numbers) }
+        if nodes.next().is_some() { Err(wrong_count()) } else { Ok(numbers) }
     }
 
     fn version(self) -> Result<(u32, u32), CodeObjectError> {
         self.numbers().map(|[major, minor]| (major, minor))
     }
 
-    fn refuse(self, expected: &'static str) -> CodeObjectError {
+    /// The error for a value other than `expected`.
+    fn type_error(self, expected: &'static str) -> CodeObjectError {
         let found = match self.value {
             ValueRef::Nil => "nil".to_owned(),
             ValueRef::Boolean(value) => value.to_string(),

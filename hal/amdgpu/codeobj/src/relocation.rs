@@ -103,7 +103,7 @@ pub(crate) fn read(elf: &Elf<'_>, symbols: &Table) -> Result<Vec<Relocation>, Co
         }
         let entries = elf.section_bytes(index as u64)?;
         total += entries.len() as u64;
-        elf.refuse_overlap(total, "relocation section", entries.offset())?;
+        elf.check_overlap(total, "relocation section", entries.offset())?;
         let raw = Some(&entries)
             .filter(|_| kind == elf::SHT_RELA)
             .and_then(|entries| object::pod::slice_from_all_bytes::<Rela64<LE>>(entries).ok())
