@@ -1,86 +1,88 @@
-//! How the rows of a campaign were drawn, as far as rates and their intervals depend on it.
+//! The sample design of a campaign: how its rows were drawn from the fault space.
 
 use crate::{Confidence, IntervalMethod, Scope};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// How the rows of a campaign were drawn, as far as rates and their intervals depend on it.
+/// The sample design of a campaign: all that rates and intervals depend on besides the rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SampleDesign {
-    /// Probability with which an interval holds the rate.
+    /// Confidence of the intervals.
     pub confidence: Confidence,
-    /// Standard deviations that an interval spans to each side, where it is looked at repeatedly: more
-    /// than those of the confidence.
-    pub deviations: Option<f64>,
-    /// How intervals are computed.
+    /// Standard deviations that an interval spans to each side if rates are looked at repeatedly; more than
+    /// the z-score of the confidence.
+    #[serde(rename = "deviations")]
+    pub z_score: Option<f64>,
+    /// Method that computes the intervals.
     pub method: IntervalMethod,
-    /// Places of each stratum that faults can strike, by its name, where they are known.
-    pub places: BTreeMap<String, u64>,
-    /// Whether no place is drawn twice, and each has one outcome.
+    /// Fault sites of each stratum by its name, where known.
+    #[serde(rename = "places")]
+    pub stratum_sites: BTreeMap<String, u64>,
+    /// `true` if sites are drawn without replacement and each site has exactly one outcome, so that the
+    /// finite population correction applies.
     pub is_finite: bool,
-    /// What is known to be masked and was not sampled, by the scope's name.
-    pub known: BTreeMap<String, Known>,
-    /// Whether operations are scopes of their own.
+    /// Fault sites known to be masked by def-use pruning and not sampled, by the scope's name.
+    #[serde(rename = "known")]
+    pub pruned: BTreeMap<String, PrunedSites>,
+    /// `true` if each opcode is a scope.
     pub by_opcode: bool,
-    /// Whether somebody says how bad SDC is.
+    /// `true` if a judge classifies the severity of SDC.
     #[serde(default)]
     pub is_judged: bool,
 }
 
-/// What of a scope's places is known to be masked.
+/// Numbers of fault sites of a scope that def-use pruning knows to be masked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Known {
-    /// All places of the scope.
-    pub places: u64,
-    /// Places whose value is overwritten before anything reads it.
+pub struct PrunedSites {
+    /// All fault sites of the scope.
+    #[serde(rename = "places")]
+    pub sites: u64,
+    /// Sites whose value is overwritten before anything reads it.
     pub overwritten: u64,
-    /// Places whose value nothing reads before its wave ends.
+    /// Sites whose value nothing reads before the wave ends.
     pub dead: u64,
 }
 
-impl Known {
-    /// The part that is known.
+impl PrunedSites {
+    /// Fraction of the scope's sites that are pruned.
     pub fn rate(self) -> f64 {
-        self.of(self.overwritten + self.dead)
+        self.fraction(self.overwritten + self.dead)
     }
 
-    /// The part of the scope that this many places are.
-    pub(crate) fn of(self, places: u64) -> f64 {
-        if self.places == 0 { 0.0 } else { places as f64 / self.places as f64 }
+    /// Fraction of the scope that `count` sites are.
+    pub(crate) fn fraction(self, count: u64) -> f64 {
+        if self.sites == 0 { 0.0 } else { count as f64 / self.sites as f64 }
     }
 }
 
 impl SampleDesign {
-    /// All places with the same probability, each as often as it comes; intervals are Wilson's.
+    /// Simple random sampling with replacement: all sites have the same probability. Intervals are Wilson's.
     pub fn simple(confidence: Confidence) -> SampleDesign {
         SampleDesign {
             confidence,
-            deviations: None,
+            z_score: None,
             method: IntervalMethod::default(),
-            places: BTreeMap::new(),
+            stratum_sites: BTreeMap::new(),
             is_finite: false,
-            known: BTreeMap::new(),
+            pruned: BTreeMap::new(),
             by_opcode: false,
             is_judged: false,
         }
     }
 
-    /// The same with intervals that hold however often they are looked at, of this many standard
-    /// deviations to each side.
-    pub fn repeated(self, deviations: f64) -> SampleDesign {
-        SampleDesign { deviations: Some(deviations), ..self }
+    /// Widens the intervals to `z_score` standard deviations to each side, so that they keep their
+    /// confidence when a campaign looks at them repeatedly.
+    pub fn with_repeated_looks(self, z_score: f64) -> SampleDesign {
+        SampleDesign { z_score: Some(z_score), ..self }
     }
 
-    /// The confidence that intervals are computed with.
-    pub(crate) fn nominal(&self) -> Confidence {
-        self.deviations.map_or(self.confidence, Confidence::within)
+    /// Confidence that each interval is computed with.
+    pub(crate) fn interval_confidence(&self) -> Confidence {
+        self.z_score.map_or(self.confidence, Confidence::from_z_score)
     }
 
-    pub(crate) fn places_of(&self, stratum: &str) -> Option<u64> {
-        self.places.get(stratum).copied()
-    }
-
-    pub(crate) fn known_of(&self, scope: &Scope) -> Option<Known> {
-        if self.known.is_empty() { None } else { self.known.get(&scope.to_string()).copied() }
+    /// Pruned sites of a scope, if any are recorded for it.
+    pub(crate) fn pruned_in(&self, scope: &Scope) -> Option<PrunedSites> {
+        if self.pruned.is_empty() { None } else { self.pruned.get(&scope.to_string()).copied() }
     }
 }

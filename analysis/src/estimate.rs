@@ -1,25 +1,25 @@
-//! Estimates of a rate from strata that were sampled by themselves.
+//! Estimates of a rate from a stratified sample.
 
 use crate::interval::{clopper_pearson_of, wilson_of};
 use crate::{Confidence, Interval};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How the interval of a rate is computed.
+/// The method that computes the interval of a rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[serde(expecting = "`wilson` or `clopper_pearson`")]
 pub enum IntervalMethod {
-    /// Wilson's, whose coverage is as stated on average over all rates.
+    /// Wilson score interval, whose mean coverage over all rates is the stated confidence.
     #[default]
     Wilson,
-    /// Clopper and Pearson's, whose coverage is as stated or more for every rate: for outcomes that
-    /// are rare.
+    /// Clopper-Pearson interval, whose coverage is at least the stated confidence for every rate; for rare
+    /// outcomes.
     ClopperPearson,
 }
 
 impl IntervalMethod {
-    /// The method's name in sentences.
+    /// Name for readers.
     pub fn name(self) -> &'static str {
         match self {
             IntervalMethod::Wilson => "Wilson",
@@ -35,37 +35,37 @@ impl IntervalMethod {
     }
 }
 
-/// What was found of a part of the population in one stratum.
+/// The injections of one domain (a subset of the fault space, such as a scope) in one stratum.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Found {
-    /// Injections with the outcome.
+pub(crate) struct StratumSample {
+    /// Injections into the domain with the outcome.
     pub hits: u64,
-    /// Injections into the part, 1 or more.
-    pub part: u64,
-    /// Injections into the stratum, of the part or not.
-    pub stratum: u64,
-    /// How much of the population the stratum is, relative to the others.
+    /// Injections into the domain, 1 or more.
+    pub domain_trials: u64,
+    /// Injections into the stratum, inside or outside of the domain.
+    pub stratum_trials: u64,
+    /// Size of the stratum in the fault space, relative to the other strata.
     pub weight: f64,
-    /// Places of the stratum, where none was drawn twice and each has one outcome.
-    pub places: Option<u64>,
+    /// Fault sites of the stratum, if they were drawn without replacement and each has one outcome.
+    pub sites: Option<u64>,
 }
 
-impl Found {
+impl StratumSample {
     fn rate(&self) -> f64 {
-        self.hits as f64 / self.part as f64
+        self.hits as f64 / self.domain_trials as f64
     }
 
-    /// How much of the population the part is in this stratum.
-    fn size(&self) -> f64 {
-        self.weight * self.part as f64 / self.stratum as f64
+    /// Estimated size of the domain within the stratum, in units of the stratum weights.
+    fn domain_weight(&self) -> f64 {
+        self.weight * self.domain_trials as f64 / self.stratum_trials as f64
     }
 
-    /// By how much the variance is smaller since no place was drawn twice: W. G. Cochran, "Sampling
-    /// Techniques" (1977), section 2.6.
+    /// The finite population correction, a factor of the variance: W. G. Cochran, "Sampling Techniques"
+    /// (1977), section 2.6.
     fn correction(&self) -> f64 {
-        match self.places {
-            Some(places) if places <= self.stratum => 0.0,
-            Some(places) => (places - self.stratum) as f64 / (places - 1).max(1) as f64,
+        match self.sites {
+            Some(sites) if sites <= self.stratum_trials => 0.0,
+            Some(sites) => (sites - self.stratum_trials) as f64 / (sites - 1).max(1) as f64,
             None => 1.0,
         }
     }
@@ -74,55 +74,58 @@ impl Found {
         let rate = self.rate();
         match self.correction() {
             0.0 => Interval { low: rate, high: rate },
-            correction => method.interval(rate, self.part as f64 / correction, confidence),
+            correction => method.interval(rate, self.domain_trials as f64 / correction, confidence),
         }
     }
 }
 
-/// The rate of an outcome in a part of the population, and its interval, from what was found of the
-/// part in each stratum; nothing of no injections. Strata of which nothing was found can have any rate;
-/// `unseen` are their weights.
+/// Estimates the rate of an outcome in a domain, with its interval, from the domain's injections in each
+/// stratum; `None` without injections. `unseen` are the weights of strata without injections, which can
+/// have any rate.
 ///
-/// The rate is the sum of the strata's rates, each with its size. The interval's limits are as far from
-/// it as those of the strata are from theirs, added up as variances are: G. Y. Zou, W. Huang and X. Zhang,
-/// "A note on confidence interval estimation for a linear function of binomial proportions",
-/// Computational Statistics and Data Analysis 53 (2009). Of one stratum it is that stratum's own. Where
-/// it is estimated, too, how much of each stratum belongs to the part, the variance of that is added:
-/// Cochran, section 5A.14.
+/// The rate is the mean of the strata's rates, weighted by the domain's size in each. The distances of the
+/// limits from the rate are those of the strata, combined like standard deviations: G. Y. Zou, W. Huang and
+/// X. Zhang, "A note on confidence interval estimation for a linear function of binomial proportions",
+/// Computational Statistics and Data Analysis 53 (2009). A single stratum keeps its interval. If the size of
+/// the domain in a stratum is itself estimated, its variance is added: Cochran, section 5A.14.
 pub(crate) fn estimate(
-    found: &[Found],
+    samples: &[StratumSample],
     unseen: &[f64],
     method: IntervalMethod,
     confidence: Confidence,
 ) -> Option<(f64, Interval)> {
-    if found.is_empty() {
+    if samples.is_empty() {
         return None;
     }
-    if let ([one], []) = (found, unseen) {
-        return Some((one.rate(), one.interval(method, confidence)));
+    if let ([sample], []) = (samples, unseen) {
+        return Some((sample.rate(), sample.interval(method, confidence)));
     }
-    let seen: f64 = found.iter().map(Found::size).sum();
+    let seen: f64 = samples.iter().map(StratumSample::domain_weight).sum();
     let total = seen + unseen.iter().sum::<f64>();
-    // Summed in another order, all of them can come to more than all.
-    let is_all = found.iter().all(|own| own.hits == own.part);
-    let weighted: f64 = found.iter().map(|own| own.size() / seen * own.rate()).sum();
-    let rate = if is_all { 1.0 } else { weighted.min(1.0) };
-    let deviations = confidence.deviations();
+    // Rounding could bring the weighted sum of rates of 1 above or below 1.
+    let is_always_hit = samples.iter().all(|sample| sample.hits == sample.domain_trials);
+    let weighted: f64 =
+        samples.iter().map(|sample| sample.domain_weight() / seen * sample.rate()).sum();
+    let rate = if is_always_hit { 1.0 } else { weighted.min(1.0) };
+    let z_score = confidence.z_score();
+    // Squared distances of the limits from the rate.
     let (mut below, mut above) = (0.0, 0.0);
     for weight in unseen {
         below += (weight / total * rate).powi(2);
         above += (weight / total * (1.0 - rate)).powi(2);
     }
-    for own in found {
-        let (share, mean) = (own.size() / total, own.rate());
-        let interval = own.interval(method, confidence);
-        let inside = own.part as f64 / own.stratum as f64;
-        let size = own.weight / total * (mean - rate) * deviations;
-        let of_size = size * size * inside * (1.0 - inside) / own.stratum as f64 * own.correction();
-        below += (share * (mean - interval.low)).powi(2) + of_size;
-        above += (share * (interval.high - mean)).powi(2) + of_size;
+    for sample in samples {
+        let (share, mean) = (sample.domain_weight() / total, sample.rate());
+        let interval = sample.interval(method, confidence);
+        let domain_share = sample.domain_trials as f64 / sample.stratum_trials as f64;
+        let size = sample.weight / total * (mean - rate) * z_score;
+        let size_variance = size * size * domain_share * (1.0 - domain_share)
+            / sample.stratum_trials as f64
+            * sample.correction();
+        below += (share * (mean - interval.low)).powi(2) + size_variance;
+        above += (share * (interval.high - mean)).powi(2) + size_variance;
     }
-    // Rounding leaves something where there is nothing.
+    // Rounding must not move the limits of the rates 0 and 1.
     let low = if rate <= 0.0 { 0.0 } else { (rate - below.sqrt()).max(0.0) };
     let high = if rate >= 1.0 { 1.0 } else { (rate + above.sqrt()).min(1.0) };
     Some((rate, Interval { low, high }))
@@ -135,26 +138,26 @@ mod tests {
 
     const WILSON: IntervalMethod = IntervalMethod::Wilson;
 
-    fn found(hits: u64, part: u64, weight: f64) -> Found {
-        Found { hits, part, stratum: part, weight, places: None }
+    fn sample(hits: u64, trials: u64, weight: f64) -> StratumSample {
+        StratumSample { hits, domain_trials: trials, stratum_trials: trials, weight, sites: None }
     }
 
     #[test]
-    fn one_stratum_has_the_interval_of_its_method() {
-        let one = [found(7, 90, 0.3)];
-        let of = |method| estimate(&one, &[], method, Confidence::P95).unwrap();
-        assert_eq!(of(WILSON), (7.0 / 90.0, wilson(7, 90, Confidence::P95)));
-        let exact = of(IntervalMethod::ClopperPearson).1;
+    fn single_stratum_has_the_interval_of_its_method() {
+        let samples = [sample(7, 90, 0.3)];
+        let with = |method| estimate(&samples, &[], method, Confidence::P95).unwrap();
+        assert_eq!(with(WILSON), (7.0 / 90.0, wilson(7, 90, Confidence::P95)));
+        let exact = with(IntervalMethod::ClopperPearson).1;
         assert_eq!(exact, clopper_pearson(7, 90, Confidence::P95));
         assert_eq!(estimate(&[], &[0.1], WILSON, Confidence::P95), None);
     }
 
-    /// Zou, Huang and Zhang's formula for two strata, with Wilson's limits written out by hand: of 5 of
-    /// 10 they are 0.236593 and 0.763407, of 0 of 1,000 they are 0 and 0.003827.
+    /// Zou, Huang and Zhang's formula for two strata, with Wilson's limits computed by hand: 0.236593 and
+    /// 0.763407 for 5 of 10, and 0 and 0.003827 for 0 of 1,000.
     #[test]
-    fn limits_add_up_as_variances_do() {
+    fn strata_limits_combine_like_standard_deviations() {
         let (rate, interval) =
-            estimate(&[found(5, 10, 0.5), found(0, 1000, 0.5)], &[], WILSON, Confidence::P95)
+            estimate(&[sample(5, 10, 0.5), sample(0, 1000, 0.5)], &[], WILSON, Confidence::P95)
                 .unwrap();
         assert!((rate - 0.25).abs() < 1e-12);
         assert!((interval.low - (0.25 - 0.5 * 0.263407)).abs() < 1e-6, "{interval:?}");
@@ -162,54 +165,68 @@ mod tests {
         assert!((interval.high - (0.25 + above)).abs() < 1e-6, "{interval:?}");
     }
 
-    /// A part whose size in each stratum is only estimated: what Cochran's formula for the variance of
-    /// a ratio gives, sum of W^2 / n * (mean of squares of (y - r x)) / X^2, with many trials.
+    /// A domain whose size in each stratum is estimated, with many trials. The expected variance is
+    /// Cochran's for a ratio: sum of W^2 / n * (mean of squares of (y - r x)) / X^2.
     #[test]
-    fn the_size_of_a_part_is_uncertain_too() {
-        let strata = [(0.6, 100_000.0, 0.3, 0.8), (0.4, 50_000.0, 0.5, 0.1)];
-        let size: f64 = strata.iter().map(|(weight, _, inside, _)| weight * inside).sum();
-        let sum: f64 = strata.iter().map(|(weight, _, inside, rate)| weight * inside * rate).sum();
-        let ratio = sum / size;
+    fn uncertain_domain_size_widens_the_interval() {
+        struct Stratum {
+            weight: f64,
+            trials: f64,
+            domain_share: f64,
+            rate: f64,
+        }
+        let strata = [
+            Stratum { weight: 0.6, trials: 100_000.0, domain_share: 0.3, rate: 0.8 },
+            Stratum { weight: 0.4, trials: 50_000.0, domain_share: 0.5, rate: 0.1 },
+        ];
+        let size: f64 = strata.iter().map(|stratum| stratum.weight * stratum.domain_share).sum();
+        let hits = |stratum: &Stratum| stratum.weight * stratum.domain_share * stratum.rate;
+        let ratio = strata.iter().map(hits).sum::<f64>() / size;
         let variance: f64 = strata
             .iter()
-            .map(|(weight, trials, inside, rate): &(f64, f64, f64, f64)| {
+            .map(|Stratum { weight, trials, domain_share, rate }| {
                 let squares = rate * (1.0 - ratio) * (1.0 - ratio) + (1.0 - rate) * ratio * ratio;
-                let mean = inside * (rate - ratio);
-                weight * weight / trials * (inside * squares - mean * mean)
+                let mean = domain_share * (rate - ratio);
+                weight * weight / trials * (domain_share * squares - mean * mean)
             })
             .sum::<f64>()
             / (size * size);
-        let found = strata.map(|(weight, trials, inside, rate)| {
-            let part = trials * inside;
-            let (hits, part, stratum) = ((part * rate) as u64, part as u64, trials as u64);
-            Found { hits, part, stratum, weight, places: None }
+        let samples = strata.map(|Stratum { weight, trials, domain_share, rate }| {
+            let domain_trials = trials * domain_share;
+            StratumSample {
+                hits: (domain_trials * rate) as u64,
+                domain_trials: domain_trials as u64,
+                stratum_trials: trials as u64,
+                weight,
+                sites: None,
+            }
         });
-        let (rate, interval) = estimate(&found, &[], WILSON, Confidence::P95).unwrap();
+        let (rate, interval) = estimate(&samples, &[], WILSON, Confidence::P95).unwrap();
         assert!((rate - ratio).abs() < 1e-9);
         let expected = 1.959964 * variance.sqrt();
         assert!((interval.half_width() / expected - 1.0).abs() < 1e-3, "{interval:?} {expected}");
     }
 
-    /// Of a tenth of the population nothing was found: the rate of all is off by that much at most.
+    /// A tenth of the fault space has no injections, so the overall rate is off by at most a tenth.
     #[test]
     fn strata_without_injections_can_have_any_rate() {
-        let found = [found(500_000, 1_000_000, 0.9)];
-        let (rate, interval) = estimate(&found, &[0.1], WILSON, Confidence::P95).unwrap();
+        let samples = [sample(500_000, 1_000_000, 0.9)];
+        let (rate, interval) = estimate(&samples, &[0.1], WILSON, Confidence::P95).unwrap();
         assert!((rate - 0.5).abs() < 1e-12);
         assert!((interval.half_width() - 0.05).abs() < 1e-4, "{interval:?}");
     }
 
     #[test]
-    fn what_was_struck_everywhere_is_known() {
-        let all = Found { places: Some(90), ..found(7, 90, 1.0) };
-        let (rate, interval) = estimate(&[all], &[], WILSON, Confidence::P95).unwrap();
+    fn exhaustive_sampling_leaves_no_uncertainty() {
+        let exhaustive = StratumSample { sites: Some(90), ..sample(7, 90, 1.0) };
+        let (rate, interval) = estimate(&[exhaustive], &[], WILSON, Confidence::P95).unwrap();
         assert_eq!((interval.low, interval.high), (rate, rate));
-        let of = |places| {
-            let found = Found { places, ..found(7, 90, 1.0) };
-            estimate(&[found], &[], WILSON, Confidence::P95).unwrap().1.half_width()
+        let half_width = |sites| {
+            let sample = StratumSample { sites, ..sample(7, 90, 1.0) };
+            estimate(&[sample], &[], WILSON, Confidence::P95).unwrap().1.half_width()
         };
-        // Half of the places leave half of the variance; next to none leave all of it.
-        assert!((of(Some(179)) / of(None) - 0.5_f64.sqrt()).abs() < 0.02);
-        assert!((of(Some(1 << 40)) / of(None) - 1.0).abs() < 1e-6);
+        // Sampling half of the sites leaves half of the variance; sampling almost none leaves all of it.
+        assert!((half_width(Some(179)) / half_width(None) - 0.5_f64.sqrt()).abs() < 0.02);
+        assert!((half_width(Some(1 << 40)) / half_width(None) - 1.0).abs() < 1e-6);
     }
 }

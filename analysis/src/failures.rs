@@ -1,82 +1,82 @@
-//! From probabilities to failures: rates in FIT, and the mean time between failures.
+//! Failure rates in FIT and mean times between failures, from outcome probabilities and raw fault rates.
 //!
-//! One FIT is a failure in 10^9 hours of a device.
+//! One FIT is one failure in 10^9 device hours.
 
 mod table;
 
-pub use table::{DeviceFailures, FailureLine, FailurePart};
+pub use table::{DeviceFailures, FailureLine, FailureScope};
 
-use crate::{Confidence, Interval, Outcome, RowsOf, Share};
+use crate::{Confidence, Interval, Outcome, RowFilter, Share};
 use std::collections::BTreeMap;
 
-/// Hours of a device in which one FIT is one failure.
+/// Device hours in which one FIT is one failure.
 const FIT_HOURS: f64 = 1e9;
 
 /// Neutrons above 10 MeV per cm^2 and hour at sea level in New York City: JEDEC JESD89A (2006), annex A.
 pub const NEW_YORK_FLUX: f64 = 13.0;
 
-/// How often faults happen in a structure of a device, whatever comes of them.
+/// Raw fault rate of a structure of a device, before masking.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RawRate {
     /// Faults in 10^9 hours.
     pub fit: f64,
-    /// One standard deviation of it, relative to it.
+    /// Relative standard deviation of `fit`.
     pub uncertainty: f64,
 }
 
 impl RawRate {
-    /// By the rate of a bit in FIT, and how many bits there are.
-    pub fn of_bits(fit_per_bit: f64, bits: f64, uncertainty: f64) -> RawRate {
+    /// The raw rate of `bits` bits with a rate of `fit_per_bit` each.
+    pub fn from_fit_per_bit(fit_per_bit: f64, bits: f64, uncertainty: f64) -> RawRate {
         RawRate { fit: fit_per_bit * bits, uncertainty }
     }
 
-    /// By the cross-section of a bit in cm^2, the flux in particles per cm^2 and hour, and how many bits
-    /// there are: the rate is their product (JEDEC JESD89A).
-    pub fn of_cross_section(
+    /// The raw rate of `bits` bits with a cross-section of `square_centimetres` each, in a flux in
+    /// particles per cm^2 and hour: the product of the three (JEDEC JESD89A).
+    pub fn from_cross_section(
         square_centimetres: f64,
         flux: f64,
         bits: f64,
         uncertainty: f64,
     ) -> RawRate {
-        RawRate::of_bits(square_centimetres * flux * FIT_HOURS, bits, uncertainty)
+        RawRate::from_fit_per_bit(square_centimetres * flux * FIT_HOURS, bits, uncertainty)
     }
 
-    /// With the interval of a log-normal error, whose logarithm has the variance ln(1 + u^2) where u is
-    /// the relative standard deviation: E. L. Crow and K. Shimizu, "Lognormal Distributions" (1988),
+    /// The raw rate with the interval of a log-normal error, whose logarithm has the variance ln(1 + u^2)
+    /// for the relative standard deviation u: E. L. Crow and K. Shimizu, "Lognormal Distributions" (1988),
     /// chapter 1.
     pub fn estimate(&self, confidence: Confidence) -> Estimate {
         let deviation = self.uncertainty.powi(2).ln_1p().sqrt();
-        let factor = (confidence.deviations() * deviation).exp();
+        let factor = (confidence.z_score() * deviation).exp();
         Estimate { value: self.fit, low: self.fit / factor, high: self.fit * factor }
     }
 }
 
-/// A part of a device in which faults happen, and what comes of a fault there.
+/// A structure of a device, such as its vector registers, with the outcomes of faults in it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Structure {
-    /// Its name.
+    /// Name of the structure.
     pub name: String,
-    /// How often faults happen there.
+    /// Raw rate of faults in the structure.
     pub raw: RawRate,
-    /// The injections that say what comes of them.
-    pub rows: RowsOf,
-    /// How many they are.
+    /// The injections that represent faults in the structure.
+    pub rows: RowFilter,
+    /// Number of these injections.
     pub injections: u64,
-    /// The outcomes of those, in the order of [`Outcome::ALL`].
+    /// Shares of their outcomes, in the order of [`Outcome::ALL`].
     pub shares: [Share; Outcome::ALL.len()],
 }
 
-/// What a fault comes to that is counted.
+/// The outcomes that count as a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureKind {
     /// One outcome.
     Only(Outcome),
-    /// SDC or DUE: the program did not do what it was to do.
+    /// SDC or DUE.
     Any,
 }
 
 impl FailureKind {
-    /// Its name in tables for programs.
+    /// Name in result tables.
     pub fn name(self) -> &'static str {
         match self {
             FailureKind::Only(outcome) => outcome.name(),
@@ -86,155 +86,162 @@ impl FailureKind {
 }
 
 impl Structure {
-    /// How probable it is that a fault comes to this. A run ends in SDC or in DUE and never in both, so
-    /// the two vary against each other, and the interval of both, which takes them as independent, is
-    /// not too narrow.
+    /// Probability that a fault in the structure is a failure of a kind. SDC and DUE exclude each other and
+    /// are thus negatively correlated, so that the interval of their sum, which treats them as independent,
+    /// is not too narrow.
     pub fn probability(&self, kind: FailureKind) -> Estimate {
-        let of = |outcome: Outcome| {
+        let estimate = |outcome: Outcome| {
             let Share { rate, interval: Interval { low, high }, .. } =
                 self.shares[outcome as usize];
             Estimate { value: rate, low, high }
         };
         match kind {
-            FailureKind::Only(outcome) => of(outcome),
+            FailureKind::Only(outcome) => estimate(outcome),
             FailureKind::Any => {
-                let sum = Estimate::sum([of(Outcome::Sdc), of(Outcome::Due)]);
+                let sum = Estimate::sum([estimate(Outcome::Sdc), estimate(Outcome::Due)]);
                 Estimate { high: sum.high.min(1.0), ..sum }
             }
         }
     }
 }
 
-/// A number that is 0 or more, with its interval.
+/// An estimate of a non-negative quantity, with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The number.
+    /// Estimated value.
     pub value: f64,
-    /// The lower end of the interval.
+    /// Lower limit of the interval.
     pub low: f64,
-    /// The upper end.
+    /// Upper limit of the interval.
     pub high: f64,
 }
 
 impl Estimate {
-    /// The sum of independent numbers. Its limits are as far from it as theirs are from them, put together
-    /// as variances are (MOVER): G. Y. Zou and A. Donner, "Construction of Confidence Limits about Effect
+    /// The sum of independent estimates. The distances of the limits from the sum are combined like standard
+    /// deviations (MOVER): G. Y. Zou and A. Donner, "Construction of Confidence Limits about Effect
     /// Measures: A General Approach", Statistics in Medicine 27 (2008), 1693-1702.
-    fn sum(all: impl IntoIterator<Item = Estimate>) -> Estimate {
+    fn sum(terms: impl IntoIterator<Item = Estimate>) -> Estimate {
         let (mut value, mut below, mut above) = (0.0, 0.0_f64, 0.0_f64);
-        for own in all {
-            value += own.value;
-            below = below.hypot(own.value - own.low);
-            above = above.hypot(own.high - own.value);
+        for term in terms {
+            value += term.value;
+            below = below.hypot(term.value - term.low);
+            above = above.hypot(term.high - term.value);
         }
         Estimate { value, low: (value - below).max(0.0), high: value + above }
     }
 
-    /// The sum of numbers that may depend on each other in any way: limits are as far from it as all of
-    /// theirs together.
-    fn dependent_sum(all: impl IntoIterator<Item = Estimate>) -> Estimate {
+    /// The sum of estimates with unknown dependence: the distances of the limits are added.
+    fn dependent_sum(terms: impl IntoIterator<Item = Estimate>) -> Estimate {
         let (mut value, mut low, mut high) = (0.0, 0.0, 0.0);
-        for own in all {
-            value += own.value;
-            low += own.low;
-            high += own.high;
+        for term in terms {
+            value += term.value;
+            low += term.low;
+            high += term.high;
         }
         Estimate { value, low, high }
     }
 
-    /// A number times an independent one above 0, `positive`, which is a ratio by its reciprocal (MOVER-R):
+    /// The product with an independent positive estimate, computed as a ratio with its reciprocal (MOVER-R):
     /// R. G. Newcombe, "MOVER-R Confidence Intervals for Ratios and Products of Two Independently
-    /// Estimated Quantities", Statistical Methods in Medical Research 25 (2016), 1774-1778. It needs no
-    /// logarithm, so the number may be 0.
+    /// Estimated Quantities", Statistical Methods in Medical Research 25 (2016), 1774-1778. The method takes
+    /// no logarithms, so that `self` may be 0.
     fn times(self, positive: Estimate) -> Estimate {
         let Estimate { value, low, high } = self;
-        // What the reciprocal's limits are of the reciprocal: 1 or less, and 1 or more.
-        let [less, more] = [positive.high, positive.low].map(|limit| positive.value / limit);
+        // Limits of the reciprocal of `positive`, relative to its value: at most 1, and at least 1.
+        let [below_one, above_one] =
+            [positive.high, positive.low].map(|limit| positive.value / limit);
         let root = |limit: f64, factor: f64| {
             let square = value * value - limit * (2.0 * value - limit) * factor * (2.0 - factor);
             square.max(0.0).sqrt()
         };
-        // The lower root with its numerator made rational: what it was divided by can be 0.
-        let lower = match value > 0.0 {
-            true => low * (2.0 * value - low) / (value + root(low, more)),
-            false => 0.0,
+        // The lower limit with a rationalised numerator: the denominator of the published form can be 0.
+        let lower = if value > 0.0 {
+            low * (2.0 * value - low) / (value + root(low, above_one))
+        } else {
+            0.0
         };
-        let upper = (value + root(high, less)) / (less * (2.0 - less));
+        let upper = (value + root(high, below_one)) / (below_one * (2.0 - below_one));
         Estimate { value, low: lower, high: upper }.scaled(positive.value)
     }
 
-    /// So many times the number.
+    /// Multiplies the estimate by an exact factor.
     fn scaled(self, factor: f64) -> Estimate {
         let Estimate { value, low, high } = self;
         Estimate { value: value * factor, low: low * factor, high: high * factor }
     }
 
-    /// Of a rate in FIT, the mean time between failures in hours; infinite where there are none.
+    /// Converts a failure rate in FIT to the mean time between failures in hours; infinite for a rate of 0.
     pub fn hours(self) -> Estimate {
         let [value, low, high] = [self.value, self.high, self.low].map(|fit| FIT_HOURS / fit);
         Estimate { value, low, high }
     }
 }
 
-/// How often the faults in some structures of a device come to this, in FIT.
+/// The rate of failures of a kind due to faults in `structures`, in FIT.
 ///
-/// Of each structure it is the rate of faults there times the probability that one comes to it, its
+/// The rate of a structure is its raw rate times the probability that a fault is a failure, its
 /// vulnerability factor: S. S. Mukherjee, C. Weaver, J. Emer, S. K. Reinhardt and T. Austin, "A Systematic
 /// Methodology to Compute the Architectural Vulnerability Factors for a High-Performance Microprocessor",
-/// MICRO-36 (2003), section 2; of all, their sum.
+/// MICRO-36 (2003), section 2. The rates of structures are added.
 ///
-/// Raw rates are taken as independent. Structures with the probabilities of the same rows have them in
-/// common, those of rows by the same thing (two classes, say) have other rows; rows by different
-/// things can be the same ones, and what they say is added up as if all of it were.
+/// Raw rates are treated as independent. Structures with equal row filters share one probability. Filters of
+/// the same scope (two register classes) select disjoint rows, whose probabilities are independent. Filters
+/// of different scopes (a class and a kernel) can select the same rows, so the dependence of their
+/// probabilities is unknown.
 fn failure_rate<'a>(
     structures: impl IntoIterator<Item = &'a Structure>,
     kind: FailureKind,
     confidence: Confidence,
 ) -> Estimate {
-    let mut by_rows: BTreeMap<&RowsOf, Vec<&Structure>> = BTreeMap::new();
-    for own in structures {
-        by_rows.entry(&own.rows).or_default().push(own);
+    let mut by_filter: BTreeMap<&RowFilter, Vec<&Structure>> = BTreeMap::new();
+    for structure in structures {
+        by_filter.entry(&structure.rows).or_default().push(structure);
     }
     let mut by_scope: BTreeMap<&str, Vec<Estimate>> = BTreeMap::new();
-    for (rows, same) in by_rows {
-        let raw = Estimate::sum(same.iter().map(|own| own.raw.estimate(confidence)));
-        let products = by_scope.entry(rows.scope()).or_default();
-        products.extend(same.first().map(|own| own.probability(kind).times(raw)));
+    for (filter, structures) in by_filter {
+        let raw =
+            Estimate::sum(structures.iter().map(|structure| structure.raw.estimate(confidence)));
+        let products = by_scope.entry(filter.scope()).or_default();
+        products.extend(structures.first().map(|structure| structure.probability(kind).times(raw)));
     }
     Estimate::dependent_sum(by_scope.into_values().map(Estimate::sum))
 }
 
-/// What a campaign's probabilities mean.
+/// The kind of vulnerability factor that a campaign's failure probability is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Vulnerability {
-    /// Faults are even over bits and time, as those of particles are.
-    OverTime,
-    /// Faults are even over executions of instructions.
-    OverInstructions,
+pub enum VulnerabilityFactor {
+    /// Architectural vulnerability factor (AVF): faults are uniform over bits and time, like particle
+    /// strikes.
+    Architectural,
+    /// Vulnerability of executed instructions: faults are uniform over instruction executions.
+    PerInstruction,
 }
 
-impl Vulnerability {
-    /// That of a fault, in the words of a record: `transient flip_one_bit in lds of one lane`.
-    pub fn of(fault: &str) -> Vulnerability {
-        let target = fault.rsplit_once(" in ").and_then(|(_, rest)| rest.split(' ').next());
+impl VulnerabilityFactor {
+    /// Classifies a campaign by its fault as recorded in `run.json`, such as `transient flip_one_bit in lds
+    /// of one lane`.
+    pub fn of_fault(fault: &str) -> VulnerabilityFactor {
+        let target = fault.rsplit_once(" in ").and_then(|(_, target)| target.split(' ').next());
         match target {
-            Some("register" | "lds" | "global_memory" | "scratch") => Vulnerability::OverTime,
-            _ => Vulnerability::OverInstructions,
+            Some("register" | "lds" | "global_memory" | "scratch") => {
+                VulnerabilityFactor::Architectural
+            }
+            _ => VulnerabilityFactor::PerInstruction,
         }
     }
 
-    /// What there is to know of it.
+    /// Explanation for readers.
     pub fn note(self) -> &'static str {
         match self {
-            Vulnerability::OverTime => {
-                "an architectural vulnerability (AVF) of what the program had allocated: faults are even \
-                 over its bits and over time, counted in executed instructions. Bits that nothing has \
-                 allocated are not in it; leave them out of `bits`, too"
+            VulnerabilityFactor::Architectural => {
+                "architectural vulnerability factor (AVF) of the storage that the program allocates: \
+                 faults are uniform over allocated bits and over time, measured in executed instructions. \
+                 Unallocated bits are excluded; exclude them from `bits`, too"
             }
-            Vulnerability::OverInstructions => {
-                "a vulnerability of executed instructions, like a program vulnerability factor (PVF), \
-                 and no AVF: how long a value lies in its place unused does not count. Times a rate per \
-                 bit it overestimates the failures; a campaign with `target: register` (or lds, \
+            VulnerabilityFactor::PerInstruction => {
+                "vulnerability of executed instructions, like a program vulnerability factor (PVF), not \
+                 an AVF: the time that a value stays unused is not considered. Multiplied by a rate per \
+                 bit it overestimates failures; a campaign with `target: register` (or lds, \
                  global_memory, scratch) gives an AVF"
             }
         }

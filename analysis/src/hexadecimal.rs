@@ -1,8 +1,8 @@
-//! Columns that are hexadecimal numbers with `0x` in front.
+//! Serde helpers for columns with hexadecimal numbers.
 
 use serde::de::{Deserialize, Deserializer, Error};
 
-/// Values of words, at least eight digits: `0x00000400`.
+/// Serialises a word with at least eight digits: `0x00000400`.
 pub(crate) mod word {
     use serde::{Deserializer, Serializer};
 
@@ -15,7 +15,7 @@ pub(crate) mod word {
     }
 }
 
-/// Addresses, as many digits as they need: `0x1a9c`; an empty column for none.
+/// Serialises an address without leading zeros: `0x1a9c`; `None` is an empty column.
 pub(crate) mod address {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
@@ -33,10 +33,10 @@ pub(crate) mod address {
         deserializer: D,
     ) -> Result<Option<u64>, D::Error> {
         let text = Option::<String>::deserialize(deserializer)?;
-        let read = |text: String| {
-            super::parse(&text).ok_or_else(|| D::Error::custom(super::refusal(&text)))
+        let parse = |text: String| {
+            super::parse(&text).ok_or_else(|| D::Error::custom(super::invalid(&text)))
         };
-        text.map(read).transpose()
+        text.map(parse).transpose()
     }
 }
 
@@ -46,11 +46,11 @@ fn parse(text: &str) -> Option<u64> {
     is_number.then(|| u64::from_str_radix(digits, 16).ok())?
 }
 
-fn refusal(text: &str) -> String {
-    format!("`{text}`: expected a hexadecimal number with 0x in front")
+fn invalid(text: &str) -> String {
+    format!("invalid number `{text}`; expected hexadecimal digits after 0x")
 }
 
 fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     let text = String::deserialize(deserializer)?;
-    parse(&text).ok_or_else(|| D::Error::custom(refusal(&text)))
+    parse(&text).ok_or_else(|| D::Error::custom(invalid(&text)))
 }

@@ -1,4 +1,4 @@
-//! Intervals for a rate that is estimated by counting.
+//! Confidence intervals of a rate that is estimated by counting.
 
 use serde::{Deserialize, Serialize};
 use statrs::function::{
@@ -7,7 +7,7 @@ use statrs::function::{
 };
 use std::fmt;
 
-/// How sure an interval is to contain the true rate, above 0 and below 1.
+/// Probability with which an interval contains the true rate, above 0 and below 1.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(into = "f64", try_from = "f64")]
 pub struct Confidence(f64);
@@ -18,10 +18,10 @@ impl Confidence {
     /// 99 %.
     pub const P99: Confidence = Confidence(0.99);
 
-    /// The confidence of a probability.
+    /// Creates a confidence from a probability.
     ///
     /// # Errors
-    /// [`StatisticsError::Confidence`] unless it lies between 0 and 1, both excluded.
+    /// [`StatisticsError::Confidence`] unless the probability lies between 0 and 1, both excluded.
     pub fn new(probability: f64) -> Result<Confidence, StatisticsError> {
         if probability > 0.0 && probability < 1.0 {
             Ok(Confidence(probability))
@@ -35,15 +35,15 @@ impl Confidence {
         self.0
     }
 
-    /// The number of standard deviations within which a normal variable lies with this
-    /// probability: 1.96 for 95 %.
-    pub(crate) fn deviations(self) -> f64 {
+    /// The two-sided normal quantile: the number of standard deviations within which a normal variable
+    /// lies with this probability, 1.96 for 95 %.
+    pub(crate) fn z_score(self) -> f64 {
         std::f64::consts::SQRT_2 * erf_inv(self.0)
     }
 
-    /// The confidence with which a normal variable lies within this many standard deviations.
-    pub(crate) fn within(deviations: f64) -> Confidence {
-        Confidence(erf(deviations / std::f64::consts::SQRT_2))
+    /// The probability with which a normal variable lies within `z_score` standard deviations.
+    pub(crate) fn from_z_score(z_score: f64) -> Confidence {
+        Confidence(erf(z_score / std::f64::consts::SQRT_2))
     }
 }
 
@@ -62,28 +62,28 @@ impl TryFrom<f64> for Confidence {
 }
 
 impl fmt::Display for Confidence {
-    /// In percent: `95 %`, `99.8 %`.
+    /// Formats the confidence in percent: `95 %`, `99.8 %`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // 100 times 0.998 is not quite 99.8.
+        // In floating point, 100 times 0.998 is not exactly 99.8.
         write!(f, "{} %", (self.0 * 1e12).round() / 1e10)
     }
 }
 
-/// A parameter outside its range.
+/// Errors returned for statistical parameters outside their range.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum StatisticsError {
-    /// Not a confidence.
-    #[error("a confidence of {0} is not possible: it lies between 0 and 1, as in 0.95")]
+    /// The confidence is not between 0 and 1.
+    #[error("invalid confidence {0}: expected a number between 0 and 1, such as 0.95")]
     Confidence(f64),
-    /// Not a margin of error.
-    #[error("a margin of {0} is not possible: it lies between 0 and 1, as in 0.01")]
+    /// The margin of error is not between 0 and 1.
+    #[error("invalid margin {0}: expected a number between 0 and 1, such as 0.01")]
     Margin(f64),
-    /// Not an expected rate.
-    #[error("an expected rate of {0} is not possible: it lies between 0 and 1, as in 0.5")]
+    /// The expected rate is not between 0 and 1.
+    #[error("invalid expected rate {0}: expected a number between 0 and 1, such as 0.5")]
     Rate(f64),
 }
 
-/// A range of rates, each between 0 and 1.
+/// An interval of rates between 0 and 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     /// The lowest rate.
@@ -93,53 +93,53 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// What is known of a rate before the first trial.
-    pub(crate) const EVERYTHING: Interval = Interval { low: 0.0, high: 1.0 };
+    /// The interval of a rate without trials: all rates.
+    pub(crate) const FULL: Interval = Interval { low: 0.0, high: 1.0 };
 
-    /// How far the rate may be from the middle.
+    /// Half of the interval's width.
     pub fn half_width(self) -> f64 {
         (self.high - self.low) / 2.0
     }
 }
 
-/// The Wilson score interval of a rate, by `successes` out of `trials`: E. B. Wilson,
+/// The Wilson score interval of the rate of `successes` out of `trials`: E. B. Wilson,
 /// "Probable Inference, the Law of Succession, and Statistical Inference", JASA 22 (1927).
-/// Without trials, everything from 0 to 1; more successes than trials count as all.
+/// Without trials, the interval from 0 to 1; `successes` is capped at `trials`.
 pub fn wilson(successes: u64, trials: u64, confidence: Confidence) -> Interval {
     if trials == 0 {
-        return Interval::EVERYTHING;
+        return Interval::FULL;
     }
     wilson_of(successes.min(trials) as f64 / trials as f64, trials as f64, confidence)
 }
 
-/// The same of a rate that was found in `trials` trials, which need not be a whole number: of trials
-/// with weights it is how many equal ones would say as much.
+/// The Wilson score interval of a measured `rate`. `trials` need not be an integer: for weighted trials
+/// it is the effective sample size, the number of equally weighted trials with the same variance.
 pub(crate) fn wilson_of(rate: f64, trials: f64, confidence: Confidence) -> Interval {
-    let (n, z) = (trials, confidence.deviations());
+    let (n, z) = (trials, confidence.z_score());
     let scale = 1.0 + z * z / n;
     let centre = (rate + z * z / (2.0 * n)) / scale;
     let half = z / scale * (rate * (1.0 - rate) / n + z * z / (4.0 * n * n)).sqrt();
-    // At the ends the formula gives 0 and 1 but for rounding.
+    // For the rates 0 and 1 the formula gives the limits 0 and 1 up to rounding.
     Interval {
         low: if rate <= 0.0 { 0.0 } else { (centre - half).max(0.0) },
         high: if rate >= 1.0 { 1.0 } else { (centre + half).min(1.0) },
     }
 }
 
-/// The Clopper-Pearson interval, which contains the true rate at least as often as `confidence`
-/// says, and is wider for it: C. J. Clopper and E. S. Pearson, "The Use of Confidence or
+/// The Clopper-Pearson interval, whose coverage is at least `confidence` for every true rate and which is
+/// therefore wider than Wilson's: C. J. Clopper and E. S. Pearson, "The Use of Confidence or
 /// Fiducial Limits Illustrated in the Case of the Binomial", Biometrika 26 (1934). Without
-/// trials, everything from 0 to 1; more successes than trials count as all.
+/// trials, the interval from 0 to 1; `successes` is capped at `trials`.
 pub fn clopper_pearson(successes: u64, trials: u64, confidence: Confidence) -> Interval {
     if trials == 0 {
-        return Interval::EVERYTHING;
+        return Interval::FULL;
     }
     clopper_pearson_of(successes.min(trials) as f64 / trials as f64, trials as f64, confidence)
 }
 
-/// The same of a rate that was found in `trials` trials, which need not be a whole number: E. L. Korn
-/// and B. I. Graubard, "Confidence Intervals for Proportions with Small Expected Number of Positive
-/// Counts Estimated from Survey Data", Survey Methodology 24 (1998).
+/// The Clopper-Pearson interval of a measured `rate`, for an effective sample size of `trials`, which need
+/// not be an integer: E. L. Korn and B. I. Graubard, "Confidence Intervals for Proportions with Small
+/// Expected Number of Positive Counts Estimated from Survey Data", Survey Methodology 24 (1998).
 pub(crate) fn clopper_pearson_of(rate: f64, trials: f64, confidence: Confidence) -> Interval {
     let (hits, misses) = (rate * trials, (1.0 - rate) * trials);
     let tail = (1.0 - confidence.probability()) / 2.0;
@@ -149,8 +149,8 @@ pub(crate) fn clopper_pearson_of(rate: f64, trials: f64, confidence: Confidence)
     }
 }
 
-/// Where the regularised incomplete beta function of `a` and `b` reaches `probability`, to
-/// within the precision of a double: by bisection, as the function only rises.
+/// The quantile of the beta distribution with parameters `a` and `b`, to within the precision of a double.
+/// Computed by bisection, as the regularised incomplete beta function is monotonic.
 fn beta_quantile(a: f64, b: f64, probability: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     loop {
@@ -176,20 +176,20 @@ mod tests {
     }
 
     #[test]
-    fn deviations_are_those_of_normal_tables() {
-        for (probability, deviations) in [
+    fn z_scores_match_normal_tables() {
+        for (probability, z_score) in [
             (0.6826894921370859, 1.0),
             (0.95, 1.959963984540054),
             (0.99, 2.5758293035489004),
             (0.998, 3.090232306167813),
         ] {
-            let found = Confidence::new(probability).unwrap().deviations();
-            assert!((found - deviations).abs() < 1e-12, "{probability}: {found}");
+            let found = Confidence::new(probability).unwrap().z_score();
+            assert!((found - z_score).abs() < 1e-12, "{probability}: {found}");
         }
     }
 
     #[test]
-    fn confidences_are_printed_as_they_were_given() {
+    fn confidence_is_displayed_without_rounding_noise() {
         for (probability, text) in [(0.95, "95 %"), (0.99, "99 %"), (0.998, "99.8 %")] {
             assert_eq!(Confidence::new(probability).unwrap().to_string(), text);
         }
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_confidences_are_refused() {
+    fn out_of_range_confidences_are_rejected() {
         for probability in [0.0, 1.0, -0.5, 95.0, f64::NAN] {
             assert!(Confidence::new(probability).is_err(), "{probability}");
         }
@@ -206,7 +206,7 @@ mod tests {
     /// R. G. Newcombe, "Two-Sided Confidence Intervals for the Single Proportion", Statistics in
     /// Medicine 17 (1998), table I, methods 3 (Wilson) and 5 (Clopper-Pearson).
     #[test]
-    fn intervals_are_those_of_newcombes_table() {
+    fn intervals_match_newcombes_table() {
         for (successes, trials, wilson_expected, exact_expected) in [
             (81, 263, (0.2553, 0.3662), (0.2527, 0.3676)),
             (15, 148, (0.0624, 0.1605), (0.0578, 0.1617)),
@@ -220,17 +220,17 @@ mod tests {
         }
     }
 
-    /// With no success in n trials, the upper limit p solves (1 - p)^n = tail.
+    /// Without successes in n trials, the upper limit p solves (1 - p)^n = tail.
     #[test]
-    fn nothing_in_a_thousand_still_allows_a_third_of_a_percent() {
+    fn upper_limit_is_positive_without_successes() {
         assert_close(wilson(0, 1000, Confidence::P95), 0.0, 0.003827, 5e-7);
         let exact = 1.0 - 0.025_f64.powf(1.0 / 1000.0);
         assert_close(clopper_pearson(0, 1000, Confidence::P95), 0.0, exact, 1e-12);
     }
 
-    /// The defining property, with the binomial tails summed one by one.
+    /// The defining property of the Clopper-Pearson interval, with explicitly summed binomial tails.
     #[test]
-    fn the_exact_limits_cut_off_equal_binomial_tails() {
+    fn clopper_pearson_limits_cut_off_equal_binomial_tails() {
         let term = |n: u64, k: u64, p: f64| {
             let choose: f64 = (0..k).map(|i| (n - i) as f64 / (i + 1) as f64).product();
             choose * p.powi(k as i32) * (1.0 - p).powi((n - k) as i32)
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_contain_the_rate_and_stay_within_zero_and_one() {
+    fn intervals_contain_the_rate_and_stay_between_zero_and_one() {
         for trials in 1..60 {
             for successes in 0..=trials {
                 let rate = successes as f64 / trials as f64;
@@ -258,7 +258,7 @@ mod tests {
                 }
             }
         }
-        assert_eq!(wilson(0, 0, Confidence::P95), Interval::EVERYTHING);
-        assert_eq!(clopper_pearson(0, 0, Confidence::P95), Interval::EVERYTHING);
+        assert_eq!(wilson(0, 0, Confidence::P95), Interval::FULL);
+        assert_eq!(clopper_pearson(0, 0, Confidence::P95), Interval::FULL);
     }
 }

@@ -1,8 +1,8 @@
-//! Rates with intervals and summaries of campaign results, and plots of them; how one fault spread.
+//! Statistics of fault-injection campaigns: outcome rates with intervals, comparisons, reports and plots.
 
 mod agreement;
 mod compare;
-mod course;
+mod complete_lines;
 mod design;
 mod estimate;
 mod failures;
@@ -10,6 +10,7 @@ mod hardening;
 mod hexadecimal;
 mod interval;
 mod looks;
+mod monitor;
 mod outcome;
 mod parquet;
 mod plot;
@@ -17,42 +18,47 @@ mod propagation;
 mod report;
 mod row;
 mod sample_size;
+mod scope;
 mod severity;
 mod shape;
 mod stopping;
 mod summary;
 mod table;
-mod whole_lines;
+mod tallies;
 
 pub use agreement::{
-    AgreementError, Compared, Correlation, Measured, OutcomeAgreement, Published, agreement,
-    read_published, spearman, write_agreement,
+    AgreementError, Correlation, MeasuredOutcomes, OutcomeAgreement, PublishedRate, RateAgreement,
+    agreement, read_published, spearman, write_agreement,
 };
 pub use compare::{
-    By, Change, CompareError, ComparedRate, ComparedRates, ComparedScope, Comparison, Fourfold,
+    Change, CompareError, ComparedOutcome, ComparedRate, ComparedRates, ComparedScope, Comparison,
+    PairCounts, ScopeKind,
 };
-pub use course::{Course, Pilot, stage_ends};
-pub use design::{Known, SampleDesign};
+pub use complete_lines::complete_lines_len;
+pub use design::{PrunedSites, SampleDesign};
 pub use estimate::IntervalMethod;
 pub use failures::{
-    DeviceFailures, Estimate, FailureKind, FailureLine, FailurePart, NEW_YORK_FLUX, RawRate,
-    Structure, Vulnerability,
+    DeviceFailures, Estimate, FailureKind, FailureLine, FailureScope, NEW_YORK_FLUX, RawRate,
+    Structure, VulnerabilityFactor,
 };
 pub use hardening::{Coverage, HardenedPoint, curve_svg};
 pub use interval::{Confidence, Interval, StatisticsError, clopper_pearson, wilson};
-pub use looks::Looks;
+pub use looks::LookSchedule;
+pub use monitor::{CampaignMonitor, Pilot, stage_ends};
 pub use outcome::{Outcome, UnknownOutcome};
 pub use parquet::ParquetWriter;
 pub use plot::rates_svg;
 pub use propagation::{PropagationRow, propagation_svg};
 pub use report::{
-    About, Aggregates, ComparedOutput, Reported, RowsOf, Sources, report_html, write_aggregates,
+    Aggregates, CampaignInfo, ComparedOutput, ReportedCampaign, RowFilter, Sources, report_html,
+    write_aggregates,
 };
 pub use row::{ResultsError, Row, Workgroup, read_rows, rows};
 pub use sample_size::sample_size;
+pub use scope::Scope;
 pub use severity::Severity;
 pub use shape::ErrorShape;
-pub use stopping::{Goal, Look, Until};
-pub use summary::{Scope, ScopeSummary, Share, Summary, Tallies};
-pub use table::overview;
-pub use whole_lines::whole_lines;
+pub use stopping::{Look, PrecisionGoal, StoppingRule};
+pub use summary::{CauseShare, ScopeSummary, Share, Summary};
+pub use table::overview_table;
+pub use tallies::Tallies;

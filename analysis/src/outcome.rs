@@ -1,4 +1,4 @@
-//! What a fault came to.
+//! The outcome of an injection.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -8,22 +8,21 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// The run completed and its outputs are those of the fault-free run, within the
-    /// tolerances asked for.
+    /// The run completed and its outputs are those of the golden run, within the tolerances.
     Masked,
-    /// Silent data corruption: the run completed, with other outputs.
+    /// Silent data corruption: the run completed with wrong outputs.
     Sdc,
     /// Detected unrecoverable error: the device stopped the run.
     Due,
-    /// The run completed, and the program's own check noticed the fault.
+    /// The run completed, and the program itself detected the fault.
     Detected,
 }
 
 impl Outcome {
-    /// Every outcome.
+    /// All outcomes.
     pub const ALL: [Outcome; 4] = [Outcome::Masked, Outcome::Sdc, Outcome::Due, Outcome::Detected];
 
-    /// The outcome's name in results.
+    /// Name in result tables.
     pub fn name(self) -> &'static str {
         match self {
             Outcome::Masked => "masked",
@@ -51,9 +50,9 @@ impl FromStr for Outcome {
     }
 }
 
-/// A name that no outcome has.
+/// Error returned for an unknown outcome name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not an outcome; expected masked, sdc, due or detected")]
+#[error("unknown outcome `{0}`; expected masked, sdc, due or detected")]
 pub struct UnknownOutcome(pub String);
 
 #[cfg(test)]
@@ -61,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_round_trip_and_unknown_ones_are_refused() {
+    fn names_round_trip_and_unknown_names_are_rejected() {
         for outcome in Outcome::ALL {
             assert_eq!(outcome.to_string().parse(), Ok(outcome));
         }

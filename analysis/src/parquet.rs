@@ -1,5 +1,4 @@
-//! `results.parquet`: the columns of `results.csv` with their types, compressed, for tables of more rows
-//! than text is good for.
+//! A writer of `results.parquet`: the columns of `results.csv` with types and compression, for large tables.
 
 use crate::{ErrorShape, Row, Severity};
 use ::parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
@@ -11,36 +10,38 @@ use ::parquet::schema::types::Type;
 use std::io::Write;
 use std::sync::Arc;
 
-/// Rows of a group: what is in memory at once.
-const GROUP: usize = 1 << 16;
+/// Rows of a row group, which is buffered in memory.
+const GROUP_ROWS: usize = 1 << 16;
 
-/// Writes rows in groups. It takes memory for one group.
+/// Writes rows to a Parquet file. Buffers one row group.
 pub struct ParquetWriter<W: Write + Send> {
     file: SerializedFileWriter<W>,
     columns: Vec<Column>,
     rows: usize,
 }
 
-/// The values of a column in a group, those that are there, and for each row whether it has one.
+/// The buffered values of a column.
 struct Column {
+    /// Values without nulls.
     values: Values,
-    is_there: Vec<i16>,
+    /// For each row, 1 for a value and 0 for a null: Parquet's definition levels.
+    definition_levels: Vec<i16>,
 }
 
 enum Values {
-    /// Of 64 bits without a sign, as they are.
-    Whole(Vec<i64>),
+    /// Unsigned integers, reinterpreted as signed.
+    Unsigned(Vec<i64>),
     Signed(Vec<i64>),
-    Number(Vec<f64>),
-    Truth(Vec<bool>),
+    Float(Vec<f64>),
+    Bool(Vec<bool>),
     Text(Vec<ByteArray>),
 }
 
 impl<W: Write + Send> ParquetWriter<W> {
-    /// A table without rows.
+    /// Creates a writer and writes the start of the file.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// An error of the output.
     pub fn new(output: W) -> Result<ParquetWriter<W>, ParquetError> {
         let columns = columns();
         let fields = Row::COLUMNS.iter().zip(&columns).map(|(name, column)| column.field(name));
@@ -51,52 +52,52 @@ impl<W: Write + Send> ParquetWriter<W> {
         Ok(ParquetWriter { file, columns, rows: 0 })
     }
 
-    /// Adds a row.
+    /// Adds a row. Writes a row group if it is full.
     ///
     /// # Errors
-    /// If a group cannot be written.
+    /// An error of the output.
     pub fn write(&mut self, row: &Row) -> Result<(), ParquetError> {
         let mut columns = self.columns.iter_mut();
-        let mut next = |value: Value<'_>| {
+        let mut push = |value: Value<'_>| {
             if let Some(column) = columns.next() {
                 column.push(value);
             }
         };
-        // In the order of the columns, which a test compares with those of the other table.
-        next(Value::whole(Some(row.index)));
-        next(Value::text(Some(&row.site)));
-        next(Value::text(row.kernel.as_deref()));
-        next(Value::whole(row.dispatch.map(u64::from)));
-        next(Value::text(row.label.as_deref()));
-        next(Value::text(row.workgroup.map(|own| own.to_string()).as_deref()));
-        next(Value::whole(row.wave.map(u64::from)));
-        next(Value::whole(row.lane.map(u64::from)));
-        next(Value::whole(row.pc));
-        next(Value::text(Some(&row.opcode)));
-        next(Value::text(Some(&row.group)));
-        next(Value::text(row.line.as_deref()));
-        next(Value::whole(row.occurrence));
-        next(Value::text(Some(&row.place)));
-        next(Value::whole(Some(row.mask)));
-        next(Value::whole(Some(row.before)));
-        next(Value::whole(Some(row.after)));
-        next(Value::whole(Some(row.words)));
-        next(Value::text(row.stratum.as_deref()));
-        next(Value::Number(Some(row.weight)));
-        next(Value::text(Some(&row.outcome.to_string())));
-        next(Value::text(row.cause.as_deref()));
-        next(Value::text(row.severity.map(Severity::name)));
-        next(Value::whole(row.elements_wrong));
-        next(Value::Number(row.max_abs_error));
-        next(Value::Number(row.max_rel_error));
-        next(Value::text(row.shape.map(ErrorShape::name)));
-        next(Value::whole(row.nan));
-        next(Value::whole(row.inf));
-        next(Value::text(row.measures.as_deref()));
-        next(Value::Whole(row.instructions));
-        next(Value::Truth(row.timing_changed));
+        // In the order of `Row::COLUMNS`; a test compares the columns with those of the CSV file.
+        push(Value::unsigned(Some(row.index)));
+        push(Value::Text(Some(&row.site)));
+        push(Value::Text(row.kernel.as_deref()));
+        push(Value::unsigned(row.dispatch.map(u64::from)));
+        push(Value::Text(row.label.as_deref()));
+        push(Value::Text(row.workgroup.map(|workgroup| workgroup.to_string()).as_deref()));
+        push(Value::unsigned(row.wave.map(u64::from)));
+        push(Value::unsigned(row.lane.map(u64::from)));
+        push(Value::unsigned(row.pc));
+        push(Value::Text(Some(&row.opcode)));
+        push(Value::Text(Some(&row.group)));
+        push(Value::Text(row.line.as_deref()));
+        push(Value::unsigned(row.occurrence));
+        push(Value::Text(Some(&row.place)));
+        push(Value::unsigned(Some(row.mask)));
+        push(Value::unsigned(Some(row.before)));
+        push(Value::unsigned(Some(row.after)));
+        push(Value::unsigned(Some(row.words)));
+        push(Value::Text(row.stratum.as_deref()));
+        push(Value::Float(Some(row.weight)));
+        push(Value::Text(Some(row.outcome.name())));
+        push(Value::Text(row.cause.as_deref()));
+        push(Value::Text(row.severity.map(Severity::name)));
+        push(Value::unsigned(row.elements_wrong));
+        push(Value::Float(row.max_abs_error));
+        push(Value::Float(row.max_rel_error));
+        push(Value::Text(row.shape.map(ErrorShape::name)));
+        push(Value::unsigned(row.nan));
+        push(Value::unsigned(row.inf));
+        push(Value::Text(row.measures.as_deref()));
+        push(Value::Integer(row.instructions));
+        push(Value::Bool(row.timing_changed));
         self.rows += 1;
-        if self.rows == GROUP { self.write_group() } else { Ok(()) }
+        if self.rows == GROUP_ROWS { self.write_group() } else { Ok(()) }
     }
 
     fn write_group(&mut self) -> Result<(), ParquetError> {
@@ -109,10 +110,10 @@ impl<W: Write + Send> ParquetWriter<W> {
         Ok(())
     }
 
-    /// Writes what is left, and the end.
+    /// Writes the last row group and the end of the file.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// An error of the output.
     pub fn finish(mut self) -> Result<W, ParquetError> {
         if self.rows > 0 {
             self.write_group()?;
@@ -121,46 +122,42 @@ impl<W: Write + Send> ParquetWriter<W> {
     }
 }
 
-/// A value of a row, if it has one.
+/// A value of a row, or a null.
 enum Value<'a> {
-    Whole(Option<i64>),
-    Number(Option<f64>),
-    Truth(Option<bool>),
+    Integer(Option<i64>),
+    Float(Option<f64>),
+    Bool(Option<bool>),
     Text(Option<&'a str>),
 }
 
 impl<'a> Value<'a> {
-    fn whole(value: Option<u64>) -> Value<'a> {
-        Value::Whole(value.map(u64::cast_signed))
-    }
-
-    fn text(value: Option<&'a str>) -> Value<'a> {
-        Value::Text(value)
+    fn unsigned(value: Option<u64>) -> Value<'a> {
+        Value::Integer(value.map(u64::cast_signed))
     }
 }
 
-/// The columns, empty, in their order.
+/// Empty columns in the order of `Row::COLUMNS`.
 fn columns() -> Vec<Column> {
-    use Values::{Number, Signed, Text, Truth, Whole};
-    let own = |name: &&str| match *name {
+    let values = |name: &&str| match *name {
         "index" | "dispatch" | "wave" | "lane" | "pc" | "occurrence" | "mask" | "before"
-        | "after" | "words" | "elements_wrong" | "nan" | "inf" => Whole(Vec::new()),
-        "instructions" => Signed(Vec::new()),
-        "weight" | "max_abs_error" | "max_rel_error" => Number(Vec::new()),
-        "timing_changed" => Truth(Vec::new()),
-        _ => Text(Vec::new()),
+        | "after" | "words" | "elements_wrong" | "nan" | "inf" => Values::Unsigned(Vec::new()),
+        "instructions" => Values::Signed(Vec::new()),
+        "weight" | "max_abs_error" | "max_rel_error" => Values::Float(Vec::new()),
+        "timing_changed" => Values::Bool(Vec::new()),
+        _ => Values::Text(Vec::new()),
     };
-    Row::COLUMNS.iter().map(own).map(|values| Column { values, is_there: Vec::new() }).collect()
+    let column = |values| Column { values, definition_levels: Vec::new() };
+    Row::COLUMNS.iter().map(values).map(column).collect()
 }
 
 impl Column {
     fn field(&self, name: &str) -> Result<Arc<Type>, ParquetError> {
         let integer = |is_signed| Some(LogicalType::integer(64, is_signed));
         let (physical, logical) = match self.values {
-            Values::Whole(_) => (Physical::INT64, integer(false)),
+            Values::Unsigned(_) => (Physical::INT64, integer(false)),
             Values::Signed(_) => (Physical::INT64, integer(true)),
-            Values::Number(_) => (Physical::DOUBLE, None),
-            Values::Truth(_) => (Physical::BOOLEAN, None),
+            Values::Float(_) => (Physical::DOUBLE, None),
+            Values::Bool(_) => (Physical::BOOLEAN, None),
             Values::Text(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
         };
         let field = Type::primitive_type_builder(name, physical)
@@ -170,26 +167,26 @@ impl Column {
     }
 
     fn push(&mut self, value: Value<'_>) {
-        let is_there = match (&mut self.values, value) {
-            (Values::Whole(all) | Values::Signed(all), Value::Whole(Some(own))) => {
-                all.push(own);
-                true
+        let level = match (&mut self.values, value) {
+            (Values::Unsigned(values) | Values::Signed(values), Value::Integer(Some(value))) => {
+                values.push(value);
+                1
             }
-            (Values::Number(all), Value::Number(Some(own))) => {
-                all.push(own);
-                true
+            (Values::Float(values), Value::Float(Some(value))) => {
+                values.push(value);
+                1
             }
-            (Values::Truth(all), Value::Truth(Some(own))) => {
-                all.push(own);
-                true
+            (Values::Bool(values), Value::Bool(Some(value))) => {
+                values.push(value);
+                1
             }
-            (Values::Text(all), Value::Text(Some(own))) => {
-                all.push(ByteArray::from(own));
-                true
+            (Values::Text(values), Value::Text(Some(value))) => {
+                values.push(ByteArray::from(value));
+                1
             }
-            _ => false,
+            _ => 0,
         };
-        self.is_there.push(i16::from(is_there));
+        self.definition_levels.push(level);
     }
 
     fn write<W: Write + Send>(
@@ -197,26 +194,26 @@ impl Column {
         group: &mut SerializedRowGroupWriter<'_, W>,
     ) -> Result<(), ParquetError> {
         let Some(mut writer) = group.next_column()? else { return Ok(()) };
-        let is_there = Some(self.is_there.as_slice());
+        let levels = Some(self.definition_levels.as_slice());
         match &mut self.values {
-            Values::Whole(all) | Values::Signed(all) => {
-                writer.typed::<Int64Type>().write_batch(all, is_there, None)?;
-                all.clear();
+            Values::Unsigned(values) | Values::Signed(values) => {
+                writer.typed::<Int64Type>().write_batch(values, levels, None)?;
+                values.clear();
             }
-            Values::Number(all) => {
-                writer.typed::<DoubleType>().write_batch(all, is_there, None)?;
-                all.clear();
+            Values::Float(values) => {
+                writer.typed::<DoubleType>().write_batch(values, levels, None)?;
+                values.clear();
             }
-            Values::Truth(all) => {
-                writer.typed::<BoolType>().write_batch(all, is_there, None)?;
-                all.clear();
+            Values::Bool(values) => {
+                writer.typed::<BoolType>().write_batch(values, levels, None)?;
+                values.clear();
             }
-            Values::Text(all) => {
-                writer.typed::<ByteArrayType>().write_batch(all, is_there, None)?;
-                all.clear();
+            Values::Text(values) => {
+                writer.typed::<ByteArrayType>().write_batch(values, levels, None)?;
+                values.clear();
             }
         }
-        self.is_there.clear();
+        self.definition_levels.clear();
         writer.close()
     }
 }
@@ -236,10 +233,9 @@ mod tests {
         SerializedFileReader::new(bytes.into()).expect("a table")
     }
 
-    /// A row as JSON, by the names of the columns: as text has it, and as the other table has it.
     #[test]
-    fn both_tables_have_the_same_values_in_the_same_columns() {
-        let none = Row {
+    fn parquet_and_csv_have_equal_columns_and_values() {
+        let due = Row {
             kernel: None,
             lane: None,
             pc: None,
@@ -256,7 +252,7 @@ mod tests {
             stratum: Some("valu".to_owned()),
             ..row("salu", Outcome::Due, Some("watchdog"))
         };
-        let rows = [row("valu", Outcome::Sdc, None), none];
+        let rows = [row("valu", Outcome::Sdc, None), due];
         let reader = written(&rows);
         let schema = reader.metadata().file_metadata().schema().get_fields().iter();
         let names: Vec<String> = schema.map(|field| field.name().to_owned()).collect();
@@ -269,24 +265,24 @@ mod tests {
             let mut csv = csv::Reader::from_reader(text.as_bytes());
             let record = csv.records().next().expect("a row").expect("a row");
             for ((name, field), text) in read.get_column_iter().zip(&record) {
-                let number = |text: &str| match text.strip_prefix("0x") {
-                    Some(digits) => u64::from_str_radix(digits, 16).ok().map(|own| own.to_string()),
-                    None => Some(text.to_owned()),
+                let expected = match text.strip_prefix("0x") {
+                    Some(digits) => u64::from_str_radix(digits, 16).expect("a number").to_string(),
+                    None => text.to_owned(),
                 };
                 let found = field.to_string().trim_matches('"').to_owned();
                 let found = if found == "null" { String::new() } else { found };
-                let same = Some(&found) == number(text).as_ref()
-                    || found.parse::<f64>().is_ok_and(|own| text.parse() == Ok(own));
-                assert!(same, "{name}: {found}, and as text {text}");
+                let is_equal_number =
+                    || found.parse::<f64>().is_ok_and(|number| text.parse() == Ok(number));
+                assert!(found == expected || is_equal_number(), "{name}: {found}, CSV {text}");
             }
         }
     }
 
     #[test]
-    fn a_table_of_several_groups_has_all_rows_in_order() {
-        let count = GROUP as u64 + 10;
-        let own = row("valu", Outcome::Masked, Some("dead"));
-        let rows: Vec<Row> = (0..count).map(|index| Row { index, ..own.clone() }).collect();
+    fn several_row_groups_keep_all_rows_in_order() {
+        let count = GROUP_ROWS as u64 + 10;
+        let template = row("valu", Outcome::Masked, Some("dead"));
+        let rows: Vec<Row> = (0..count).map(|index| Row { index, ..template.clone() }).collect();
         let reader = written(&rows);
         assert_eq!(reader.num_row_groups(), 2);
         let first = |row: Result<::parquet::record::Row, _>| {

@@ -1,27 +1,27 @@
-//! A plot of the outcome rates, as a self-contained SVG file.
+//! A plot of outcome rates as a self-contained SVG file, and helpers shared by all plots.
 
 use crate::{Interval, Outcome, Scope, ScopeSummary, Summary};
 use std::fmt::Write;
 
-/// Left edge of the bars, in pixels, as everything here.
+/// Left edge of the bars. All lengths are in pixels.
 const LEFT: f64 = 190.0;
-/// Length of the bar of all injections.
+/// Length of a bar of 100 %.
 const LENGTH: f64 = 440.0;
 /// Upper edge of the first bar.
 const TOP: f64 = 104.0;
-/// From one bar to the next.
+/// Distance between the upper edges of two bars.
 const STEP: f64 = 40.0;
 /// Thickness of a bar.
 const BAR: f64 = 24.0;
-/// Right edges of the columns of figures.
+/// Right edges of the columns with the numbers.
 const COLUMNS: [f64; 2] = [785.0, 935.0];
 const WIDTH: f64 = 960.0;
 
-/// The outcomes in the order they are stacked: those of interest start at the axis.
+/// The outcomes in stacking order; unmasked outcomes start at the axis.
 const STACK: [Outcome; 4] = [Outcome::Sdc, Outcome::Due, Outcome::Detected, Outcome::Masked];
 
-/// Colours that remain apart for colour-blind readers and in greyscale: M. Okabe and K. Ito,
-/// "Color Universal Design" (2008); masked faults are grey as they need no attention.
+/// Colour of an outcome, distinguishable for colour-blind readers and in greyscale: M. Okabe and K. Ito,
+/// "Color Universal Design" (2008). Masked faults are grey, as they need no attention.
 fn colour(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Sdc => "#e69f00",
@@ -40,13 +40,12 @@ fn label(outcome: Outcome) -> &'static str {
     }
 }
 
-/// Draws the rates of all injections, of each group and of each stratum: one bar per scope, SDC and
-/// DUE stacked from the axis on, with whiskers for the intervals of SDC and of all that is not
-/// masked.
+/// Draws the outcome rates of all injections, each group, each label and each stratum: one stacked bar per
+/// scope, with whiskers for the intervals of SDC and of all unmasked faults.
 pub fn rates_svg(summary: &Summary, title: &str) -> String {
     let is_drawn = |scope: &Scope| !matches!(scope, Scope::Kernel(_) | Scope::Opcode(_));
     let scopes: Vec<&ScopeSummary> =
-        summary.shown_scopes().filter(|own| is_drawn(&own.scope)).collect();
+        summary.shown_scopes().filter(|rates| is_drawn(&rates.scope)).collect();
     let bottom = TOP + STEP * scopes.len() as f64;
     let height = bottom + 64.0;
 
@@ -58,7 +57,7 @@ pub fn rates_svg(summary: &Summary, title: &str) -> String {
          <text x=\"24\" y=\"34\" font-size=\"18\" font-weight=\"bold\">{}</text>\n",
         escaped(title)
     );
-    let shown: Vec<Outcome> = summary.shown().collect();
+    let shown: Vec<Outcome> = summary.shown_outcomes().collect();
     legend(&mut svg, &shown);
     axis(&mut svg, bottom);
     for (row, scope) in scopes.into_iter().enumerate() {
@@ -67,7 +66,7 @@ pub fn rates_svg(summary: &Summary, title: &str) -> String {
     let _ = writeln!(
         svg,
         "<text x=\"24\" y=\"{}\" font-size=\"12\" fill=\"#555555\">Brackets and whiskers: {} \
-         {} intervals; upper whisker: SDC, lower whisker: all that is not masked.</text>",
+         {} intervals; upper whisker: SDC, lower whisker: all unmasked faults.</text>",
         height - 16.0,
         summary.confidence,
         summary.method.name()
@@ -116,14 +115,7 @@ fn axis(svg: &mut String, bottom: f64) {
 }
 
 fn bar(svg: &mut String, top: f64, scope: &ScopeSummary, shown: &[Outcome]) {
-    let name = match &scope.scope {
-        Scope::All => "all",
-        Scope::Group(name)
-        | Scope::Kernel(name)
-        | Scope::Label(name)
-        | Scope::Opcode(name)
-        | Scope::Stratum(name) => name,
-    };
+    let name = scope.scope.name().unwrap_or("all");
     let baseline = top + BAR / 2.0 + 5.0;
     let _ = writeln!(
         svg,
@@ -148,7 +140,7 @@ fn bar(svg: &mut String, top: f64, scope: &ScopeSummary, shown: &[Outcome]) {
     let [sdc, due, masked] =
         [Outcome::Sdc, Outcome::Due, Outcome::Masked].map(|outcome| scope.share(outcome));
     let not_masked = Interval { low: 1.0 - masked.interval.high, high: 1.0 - masked.interval.low };
-    // One above the other, as the two may overlap.
+    // At different heights, as the two may overlap.
     whisker(svg, top + BAR / 3.0, sdc.interval);
     whisker(svg, top + BAR * 2.0 / 3.0, not_masked);
     for (share, x) in [sdc, due].into_iter().zip(COLUMNS) {
@@ -173,8 +165,8 @@ fn whisker(svg: &mut String, y: f64, interval: Interval) {
     );
 }
 
-/// Text as it stands in an SVG file or a page, also within an attribute; control characters, which
-/// neither may have, are replaced.
+/// Escapes text for SVG and HTML, also within attributes. Control characters, which neither permits, are
+/// replaced.
 pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -199,23 +191,23 @@ mod tests {
     use crate::summary::tests::rows;
 
     #[test]
-    fn the_plot_has_a_bar_per_scope_and_escapes_names() {
-        let svg = rates_svg(&Summary::of(&rows(), Confidence::P95), "a<b & c");
+    fn plot_has_a_bar_per_scope_and_escapes_names() {
+        let svg = rates_svg(&Summary::from_rows(&rows(), Confidence::P95), "a<b & c");
         assert!(svg.contains("a&lt;b &amp; c") && !svg.contains("a<b"));
-        // Four scopes of three segments, three legend entries, the background.
+        // Four scopes with three segments each, three legend entries and the background.
         assert_eq!(svg.matches("<rect").count(), 4 * 3 + 3 + 1);
         assert!(!svg.contains("NaN"));
     }
 
     #[test]
-    fn the_plot_names_the_confidence_of_its_whiskers() {
-        let svg = rates_svg(&Summary::of(&rows(), Confidence::P99), "");
+    fn plot_states_the_confidence_of_its_whiskers() {
+        let svg = rates_svg(&Summary::from_rows(&rows(), Confidence::P99), "");
         assert!(svg.contains("99 % Wilson intervals") && !svg.contains("95 % "), "{svg}");
     }
 
     #[test]
-    fn a_bar_is_as_long_as_its_rates() {
-        let svg = rates_svg(&Summary::of(&rows()[..10], Confidence::P95), "");
+    fn bar_lengths_are_proportional_to_rates() {
+        let svg = rates_svg(&Summary::from_rows(&rows()[..10], Confidence::P95), "");
         for (rate, outcome) in [(0.3, Outcome::Sdc), (0.1, Outcome::Due), (0.6, Outcome::Masked)] {
             let width = format!(
                 "width=\"{:.2}\" height=\"{BAR}\" fill=\"{}\"",
@@ -227,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_campaign_without_injections_has_a_plot() {
-        assert!(!rates_svg(&Summary::of(&[], Confidence::P95), "").contains("NaN"));
+    fn summary_without_rows_has_a_plot() {
+        assert!(!rates_svg(&Summary::from_rows(&[], Confidence::P95), "").contains("NaN"));
     }
 }

@@ -1,4 +1,4 @@
-//! The results of a campaign: one row per injection.
+//! Rows of `results.csv`: one per injection.
 
 use crate::{ErrorShape, Outcome, Severity, hexadecimal};
 use flipwave_host::output::unescape_formula;
@@ -7,62 +7,63 @@ use std::fmt;
 use std::io::Read;
 use std::str::FromStr;
 
-/// One injection and what it came to: a line of `results.csv`. The fields are the columns, in
-/// this order; what does not apply is an empty column. Nothing in a row depends on time or
-/// host.
+/// One injection with its outcome: a line of `results.csv`. The fields are the columns, in
+/// this order; a column that does not apply is empty. Rows do not depend on time or host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
     /// Index of the injection in the plan, from 0.
     pub index: u64,
-    /// The fault site in its one-line form, to replay it.
+    /// Fault site as one line of text, for replay.
     pub site: String,
-    /// The kernel struck; empty where it is all of them.
+    /// Kernel of the fault; empty for a fault in all kernels.
     pub kernel: Option<String>,
-    /// Index of the dispatch in the workload, from 0; empty where it is all of them.
+    /// Index of the dispatch in the workload, from 0; empty for a fault in all dispatches.
     pub dispatch: Option<u32>,
-    /// What the dispatch is a part of, in the campaign's words; empty where it has none.
+    /// Label of the dispatch in the campaign file; empty without a label.
     pub label: Option<String>,
-    /// Position of the workgroup in the grid; empty where it is several.
+    /// Position of the workgroup in the grid; empty for several workgroups.
     pub workgroup: Option<Workgroup>,
-    /// Index of the wave in its workgroup; empty where it is all of them.
+    /// Index of the wave in its workgroup; empty for all waves.
     pub wave: Option<u32>,
-    /// The lane struck; empty for what lanes share, and where it is several.
+    /// Lane of the fault; empty for scalar state and for several lanes.
     pub lane: Option<u8>,
-    /// ELF virtual address of the instruction at which the fault struck; empty where it is several.
+    /// ELF virtual address of the instruction at which the fault was injected; empty for several
+    /// instructions.
     #[serde(with = "hexadecimal::address")]
     pub pc: Option<u64>,
-    /// Canonical name of its operation.
+    /// Canonical opcode of the instruction.
     pub opcode: String,
-    /// Its primary instruction group.
+    /// Primary instruction group of the instruction.
     pub group: String,
-    /// Its source line, `file:line`, where the code says it.
+    /// Source line of the instruction as `file:line`; empty without debug information.
     pub line: Option<String>,
-    /// Which execution of the instruction by the wave, from 0; the first, where it is several.
+    /// Number of earlier executions of the instruction by the wave; that of the first execution for
+    /// several.
     pub occurrence: Option<u64>,
-    /// What was struck: a register, or what sites call it.
+    /// Register or memory that the fault changed, in the notation of fault sites.
     pub place: String,
-    /// The bits that changed: before exclusive-or after.
+    /// Changed bits: `before` exclusive-or `after`.
     #[serde(with = "hexadecimal::word")]
     pub mask: u64,
-    /// The value before the fault, where several places were struck that of the first.
+    /// Value before the fault; that of the first word for several.
     #[serde(with = "hexadecimal::word")]
     pub before: u64,
-    /// The value after the fault, of the same place.
+    /// Value after the fault, of the same word as `before`.
     #[serde(with = "hexadecimal::word")]
     pub after: u64,
-    /// How many places were struck, each as often as it was.
+    /// Number of words changed; a word that is changed repeatedly counts each time.
     pub words: u64,
-    /// The stratum it was drawn from; empty where there is one.
+    /// Stratum that the site was drawn from; empty for unstratified sampling.
     pub stratum: Option<String>,
-    /// How many places of the population it stands for, relative to the other rows: 1 on average.
+    /// Sampling weight: fault sites that the row represents, relative to the other rows; 1 on average.
     pub weight: f64,
-    /// What the fault came to.
+    /// Outcome of the injection.
     pub outcome: Outcome,
-    /// Why it did: of a masked fault what became of the value, of a due what stopped the run, of a
-    /// detected one the buffer that shows it; empty for SDC.
+    /// Cause of the outcome: how a fault was masked, what stopped a DUE run, or the buffer that
+    /// detected the fault; empty for SDC.
     pub cause: Option<String>,
-    /// Of SDC, how bad it is; empty where nobody judges.
+    /// Severity of SDC; empty without a judge.
     pub severity: Option<Severity>,
     /// Output elements outside their tolerance; empty if the run did not complete.
     pub elements_wrong: Option<u64>,
@@ -70,20 +71,20 @@ pub struct Row {
     pub max_abs_error: Option<f64>,
     /// Largest relative difference of an output element; empty if the run did not complete.
     pub max_rel_error: Option<f64>,
-    /// Where the wrong elements lie; empty where none does that is of an output with dimensions.
+    /// Spatial pattern of the wrong elements; empty without a wrong element in an output with
+    /// dimensions.
     pub shape: Option<ErrorShape>,
-    /// Output elements that are NaN where the fault-free run's are not; empty if the run did not
-    /// complete.
+    /// Output elements that are NaN but not in the golden run; empty if the run did not complete.
     pub nan: Option<u64>,
-    /// Output elements that are infinite where the fault-free run's are not; empty if the run did not
-    /// complete.
+    /// Output elements that are infinite but not in the golden run; empty if the run did not complete.
     pub inf: Option<u64>,
-    /// What was measured for that judgement, `cosine=0.98 top1=0`; empty where nothing was.
+    /// Measures that the judge based `severity` on, such as `cosine=0.98 top1=0`; empty without any.
     pub measures: Option<String>,
-    /// Wave instructions executed more than in the fault-free run, negative for less; empty if the
-    /// run did not complete.
+    /// Wave instructions executed in addition to those of the golden run, negative for fewer; empty
+    /// if the run did not complete.
     pub instructions: Option<i64>,
-    /// Whether their number changed by more than the threshold; empty unless the outputs are right.
+    /// `true` if the number of instructions changed by more than the threshold; empty unless the
+    /// outputs are correct.
     pub timing_changed: Option<bool>,
 }
 
@@ -125,7 +126,7 @@ impl Row {
     ];
 }
 
-/// Position of a workgroup in the grid; as text `3,1,0`.
+/// Position of a workgroup in the grid. Its text form is `x,y,z`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Workgroup(pub [u32; 3]);
@@ -143,7 +144,9 @@ impl FromStr for Workgroup {
     fn from_str(text: &str) -> Result<Workgroup, String> {
         let numbers: Result<Vec<u32>, _> = text.split(',').map(str::parse).collect();
         let position = numbers.ok().and_then(|numbers| numbers.try_into().ok());
-        position.map(Workgroup).ok_or_else(|| format!("`{text}` is not a position x,y,z"))
+        position
+            .map(Workgroup)
+            .ok_or_else(|| format!("invalid workgroup position `{text}`; expected x,y,z"))
     }
 }
 
@@ -161,73 +164,66 @@ impl TryFrom<String> for Workgroup {
     }
 }
 
-/// Results that cannot be read or written.
+/// Errors returned when reading or writing results.
 #[derive(Debug, thiserror::Error)]
 pub enum ResultsError {
-    /// Another table than a campaign's results.
-    #[error("not the results of a campaign: the header is `{found}`, expected `{}`",
+    /// The header is not that of `results.csv`.
+    #[error("not the results of a campaign: found header `{found}`, expected `{}`",
         Row::COLUMNS.join(","))]
     Header {
-        /// The first line.
+        /// First line of the file.
         found: String,
     },
-    /// A table of another version, which had other columns.
+    /// The header is that of another version of Flipwave.
     #[error(
-        "the results are of another version of Flipwave: they have no column {}; read them with the \
-         version that run.json names, or run the campaign anew",
-        listed(missing)
+        "results of another version of Flipwave: missing columns {}; read them with the version \
+         named in run.json or run the campaign again",
+        quoted_list(missing)
     )]
     Version {
-        /// The columns that are missing.
+        /// Missing columns.
         missing: Vec<&'static str>,
     },
-    /// A row whose weight is none.
-    #[error(
-        "line {line}: the weight is {weight:?}, expected a number above 0 and up to 1e15; \
-         `flipwave run` writes none like that"
-    )]
+    /// A row's weight is out of range.
+    #[error("line {line}: invalid weight {weight:?}: expected a number above 0 and up to 1e15")]
     Weight {
-        /// Its line, from 1.
+        /// Line of the row, from 1.
         line: u64,
-        /// What is there.
+        /// The weight.
         weight: f64,
     },
-    /// More different values than a campaign can have.
-    #[error(
-        "line {line}: the column `{column}` has more than {most} different values so far; no campaign \
-         has as many"
-    )]
-    TooMany {
-        /// The line with one more, from 1.
+    /// A column has more distinct values than a campaign can produce.
+    #[error("line {line}: column `{column}` has more than {max} distinct values")]
+    TooManyValues {
+        /// Line of the first excess value, from 1.
         line: u64,
         /// The column.
         column: &'static str,
-        /// How many there may be.
-        most: usize,
+        /// Largest number of distinct values.
+        max: usize,
     },
-    /// A row that cannot be read, with its line, or a failure to read or write.
+    /// Reading or writing failed, or a row is malformed.
     #[error(transparent)]
     Csv(#[from] csv::Error),
 }
 
-/// Names in a sentence.
-fn listed(names: &[&str]) -> String {
+fn quoted_list(names: &[&str]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     quoted.join(", ")
 }
 
-/// Reads `results.csv`.
+/// Reads all rows of `results.csv`.
 ///
 /// # Errors
-/// [`ResultsError`] on the first thing that is not as a campaign writes it.
+/// [`ResultsError`] for another table and for the first malformed row.
 pub fn read_rows(input: impl Read) -> Result<Vec<Row>, ResultsError> {
     rows(input)?.collect()
 }
 
-/// Reads `results.csv` row by row.
+/// Iterates over the rows of `results.csv`.
 ///
 /// # Errors
-/// [`ResultsError`] of another table, and for each row that is not as a campaign writes it.
+/// [`ResultsError`] for another table, and for each malformed row.
 pub fn rows<R: Read>(
     input: R,
 ) -> Result<impl Iterator<Item = Result<Row, ResultsError>>, ResultsError> {
@@ -235,19 +231,19 @@ pub fn rows<R: Read>(
     let header = reader.headers()?;
     if header != Row::COLUMNS[..] {
         let (known, missing): (Vec<&str>, Vec<&str>) =
-            Row::COLUMNS.iter().partition(|name| header.iter().any(|own| own == **name));
-        // What all versions have had: it is a table of results.
+            Row::COLUMNS.iter().partition(|name| header.iter().any(|column| column == **name));
+        // Every version had a subset of the columns in the same order, with the outcome among them.
         if header.iter().eq(known.iter().copied()) && known.contains(&"outcome") {
             return Err(ResultsError::Version { missing });
         }
         let found = header.iter().collect::<Vec<_>>().join(",");
         return Err(ResultsError::Header { found });
     }
-    Ok(reader.into_deserialize().map(|row| row.map(with_names).map_err(ResultsError::from)))
+    Ok(reader.into_deserialize().map(|row| row.map(without_marks).map_err(ResultsError::from)))
 }
 
-/// A row with its names as they are, without the mark that keeps spreadsheets from running them.
-fn with_names(mut row: Row) -> Row {
+/// Removes the mark in front of names, which prevents spreadsheets from evaluating them as formulas.
+fn without_marks(mut row: Row) -> Row {
     for name in [&mut row.kernel, &mut row.label, &mut row.line, &mut row.measures] {
         *name = name.take().map(|name| unescape_formula(&name).to_owned());
     }
@@ -341,7 +337,7 @@ pub(crate) mod tests {
 
     #[test]
     fn rows_round_trip() {
-        let stopped = Row {
+        let due = Row {
             lane: None,
             elements_wrong: None,
             max_abs_error: None,
@@ -366,17 +362,18 @@ pub(crate) mod tests {
             timing_changed: Some(true),
             ..row("valu", Outcome::Masked, Some("logical"))
         };
-        let endless = Row { max_rel_error: Some(f64::INFINITY), ..row("valu", Outcome::Sdc, None) };
-        let rows = vec![row("valu", Outcome::Masked, None), stopped, permanent, endless];
+        let infinite =
+            Row { max_rel_error: Some(f64::INFINITY), ..row("valu", Outcome::Sdc, None) };
+        let rows = vec![row("valu", Outcome::Masked, None), due, permanent, infinite];
         assert_eq!(read_rows(written(&rows).as_bytes()).unwrap(), rows);
 
-        let undefined = Row { max_abs_error: Some(f64::NAN), ..row("valu", Outcome::Sdc, None) };
-        let read = read_rows(written(&[undefined]).as_bytes()).unwrap();
+        let nan = Row { max_abs_error: Some(f64::NAN), ..row("valu", Outcome::Sdc, None) };
+        let read = read_rows(written(&[nan]).as_bytes()).unwrap();
         assert!(read[0].max_abs_error.unwrap().is_nan());
     }
 
     #[test]
-    fn other_tables_are_refused() {
+    fn other_tables_are_rejected() {
         let error = read_rows("index,site\n1,x\n".as_bytes()).unwrap_err();
         assert!(matches!(error, ResultsError::Header { .. }), "{error}");
 

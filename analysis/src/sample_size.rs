@@ -1,44 +1,44 @@
-//! How many injections a margin of error takes.
+//! The number of injections needed for a margin of error.
 
 use crate::{Confidence, StatisticsError};
 
-/// The number of injections, drawn with replacement from `population` possible faults, after which an
-/// estimated rate is within `margin` of the true one with `confidence`:
+/// The number of injections, drawn with replacement from `sites` fault sites, after which an
+/// estimated rate is within `margin` of the true rate with `confidence`:
 /// n = N / (1 + e² (N - 1) / (t² p (1 - p))), rounded up; R. Leveugle et al., "Statistical Fault
 /// Injection: Quantified Error and Confidence", DATE 2009. `margin` is absolute: 0.01 is one
-/// percentage point to either side. `expected_rate` is p; 0.5 when it is unknown, which asks
-/// for the most.
+/// percentage point to either side. `expected_rate` is p; use 0.5 if it is unknown, which gives the
+/// largest number.
 ///
-/// That small populations need less holds only where no fault is drawn twice (W. G. Cochran,
-/// "Sampling Techniques" (1977), sections 2.6 and 4.4). So it is never fewer than those of which
-/// [`wilson`](crate::wilson)'s interval, which is what is reported, is within the margin: half of it
-/// is t √(p (1 - p) / n + t² / 4n²) / (1 + t² / n), at p = 0.5 no more than e from
-/// n = t² / 4e² - t² on.
+/// The reduction for small N only holds for sampling without replacement (W. G. Cochran,
+/// "Sampling Techniques" (1977), sections 2.6 and 4.4). The result is therefore at least the number for
+/// which the reported [`wilson`](crate::wilson) interval is within the margin: its half-width is
+/// t √(p (1 - p) / n + t² / 4n²) / (1 + t² / n), which at p = 0.5 is at most e for
+/// n ≥ t² / 4e² - t².
 ///
 /// # Errors
 /// [`StatisticsError`] unless margin and expected rate lie between 0 and 1, both excluded.
 pub fn sample_size(
-    population: u64,
+    sites: u64,
     margin: f64,
     confidence: Confidence,
     expected_rate: f64,
 ) -> Result<u64, StatisticsError> {
-    let inside = |value: f64| value > 0.0 && value < 1.0;
-    if !inside(margin) {
+    let is_in_range = |value: f64| value > 0.0 && value < 1.0;
+    if !is_in_range(margin) {
         return Err(StatisticsError::Margin(margin));
     }
-    if !inside(expected_rate) {
+    if !is_in_range(expected_rate) {
         return Err(StatisticsError::Rate(expected_rate));
     }
-    if population == 0 {
+    if sites == 0 {
         return Ok(0);
     }
-    let n = population as f64;
-    let (squared, t) = (margin * margin, confidence.deviations());
+    let n = sites as f64;
+    let (squared, t) = (margin * margin, confidence.z_score());
     let variance = expected_rate * (1.0 - expected_rate);
-    let published = n / (1.0 + squared * (n - 1.0) / (t * t * variance));
-    let reported = t * t * variance / squared - t * t;
-    Ok((published.max(reported).ceil() as u64).max(1))
+    let leveugle = n / (1.0 + squared * (n - 1.0) / (t * t * variance));
+    let wilson = t * t * variance / squared - t * t;
+    Ok((leveugle.max(wilson).ceil() as u64).max(1))
 }
 
 #[cfg(test)]
@@ -46,56 +46,52 @@ mod tests {
     use super::*;
     use crate::wilson;
 
-    fn size(population: u64, margin: f64, confidence: f64) -> u64 {
-        sample_size(population, margin, Confidence::new(confidence).unwrap(), 0.5).unwrap()
+    fn size(sites: u64, margin: f64, confidence: f64) -> u64 {
+        sample_size(sites, margin, Confidence::new(confidence).unwrap(), 0.5).unwrap()
     }
 
     #[test]
-    fn large_populations_need_the_published_sizes() {
-        for population in [1 << 40, u64::MAX] {
-            assert_eq!(size(population, 0.05, 0.95), 385);
-            assert_eq!(size(population, 0.01, 0.95), 9_604);
-            assert_eq!(size(population, 0.05, 0.99), 664);
-            assert_eq!(size(population, 0.01, 0.99), 16_588);
-            assert_eq!(size(population, 0.05, 0.998), 955);
-            assert_eq!(size(population, 0.01, 0.998), 23_874);
-            assert_eq!(size(population, 1e-300, 0.95), u64::MAX);
+    fn large_fault_spaces_need_the_published_sizes() {
+        for sites in [1 << 40, u64::MAX] {
+            assert_eq!(size(sites, 0.05, 0.95), 385);
+            assert_eq!(size(sites, 0.01, 0.95), 9_604);
+            assert_eq!(size(sites, 0.05, 0.99), 664);
+            assert_eq!(size(sites, 0.01, 0.99), 16_588);
+            assert_eq!(size(sites, 0.05, 0.998), 955);
+            assert_eq!(size(sites, 0.01, 0.998), 23_874);
+            assert_eq!(size(sites, 1e-300, 0.95), u64::MAX);
         }
     }
 
-    /// By hand: t² / 4e² - t² = 3.841459 / 0.01 - 3.841459 = 380.3; without replacement, of 1,000,
-    /// it would be 278.
+    /// Computed by hand: t² / 4e² - t² = 3.841459 / 0.01 - 3.841459 = 380.3. Without replacement, 1,000
+    /// sites would need 278.
     #[test]
-    fn small_populations_need_hardly_less() {
+    fn small_fault_spaces_need_hardly_fewer() {
         assert_eq!((size(1000, 0.05, 0.95), size(1, 0.05, 0.95)), (381, 381));
         assert_eq!((size(1, 0.9, 0.5), size(0, 0.05, 0.95)), (1, 0));
     }
 
-    /// What is asked for holds for what is reported. The control: with a tenth fewer it does not.
+    /// Negative control: with a tenth fewer injections, some interval exceeds the margin.
     #[test]
-    fn the_interval_reported_is_within_the_margin_whatever_the_rate() {
-        let asked = [(0.05, 0.95), (0.03, 0.99), (0.2, 0.9), (0.4, 0.998)];
-        for ((margin, confidence), population) in
-            asked.into_iter().flat_map(|own| [1, 1000, 1 << 40].map(|places| (own, places)))
-        {
-            let own = Confidence::new(confidence).unwrap();
+    fn wilson_interval_is_within_the_margin_for_every_rate() {
+        for (margin, confidence) in [(0.05, 0.95), (0.03, 0.99), (0.2, 0.9), (0.4, 0.998)] {
+            let level = Confidence::new(confidence).unwrap();
             let widest = |trials: u64| {
-                let halves = (0..=trials).map(|hits| {
-                    let interval = wilson(hits, trials, own);
-                    (interval.high - interval.low) / 2.0
-                });
-                halves.fold(0.0, f64::max)
+                let half_widths = (0..=trials).map(|hits| wilson(hits, trials, level).half_width());
+                half_widths.fold(0.0, f64::max)
             };
-            let size = size(population, margin, confidence);
-            assert!(widest(size) <= margin, "{margin} {confidence} {population}: {size}");
-            if margin < 0.1 {
-                assert!(widest(size - size / 10) > margin, "{margin} {confidence}");
+            for sites in [1, 1000, 1 << 40] {
+                let size = size(sites, margin, confidence);
+                assert!(widest(size) <= margin, "{margin} {confidence} {sites}: {size}");
+                if margin < 0.1 {
+                    assert!(widest(size - size / 10) > margin, "{margin} {confidence}");
+                }
             }
         }
     }
 
     #[test]
-    fn impossible_parameters_are_refused() {
+    fn out_of_range_parameters_are_rejected() {
         let size = |margin, rate| sample_size(1000, margin, Confidence::P95, rate);
         assert_eq!(size(5.0, 0.5), Err(StatisticsError::Margin(5.0)));
         assert_eq!(size(0.0, 0.5), Err(StatisticsError::Margin(0.0)));

@@ -1,23 +1,23 @@
-//! How bad silent data corruption is, in the judgement of the campaign's own check.
+//! The severity of silent data corruption, as classified by the campaign's judge.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// How bad silent data corruption is.
+/// The severity of silent data corruption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// The results are of no use: another class is predicted, another word is said.
+    /// The results are unusable: another class is predicted, another word is generated.
     Critical,
-    /// The results serve as well as the right ones.
+    /// The results are as useful as the correct ones.
     Tolerable,
 }
 
 impl Severity {
-    /// Both of them.
+    /// All severities.
     pub const ALL: [Severity; 2] = [Severity::Critical, Severity::Tolerable];
 
-    /// The name in results.
+    /// Name in result tables.
     pub fn name(self) -> &'static str {
         match self {
             Severity::Critical => "critical",

@@ -1,38 +1,38 @@
-//! Where the wrong elements of an output lie.
+//! The spatial pattern of wrong output elements, and NaN and infinities among them.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Where the wrong elements of an output with dimensions lie. Studies of GPUs in neutron beams tell the
-/// same patterns apart: D. A. G. de Oliveira, L. L. Pilla, T. Santini and P. Rech, "Evaluation and
-/// Mitigation of Radiation-Induced Soft Errors in Graphics Processing Units", IEEE Transactions on
-/// Computers 65(3) (2016): single, line, square, cubic and random. Here a line says along which
-/// dimension it lies, and how dense a square is, is stated.
+/// The spatial pattern of the wrong elements of an output with dimensions. Studies of GPUs in neutron beams
+/// distinguish the patterns single, line, square, cubic and random: D. A. G. de Oliveira, L. L. Pilla,
+/// T. Santini and P. Rech, "Evaluation and Mitigation of Radiation-Induced Soft Errors in Graphics
+/// Processing Units", IEEE Transactions on Computers 65(3) (2016). Here lines are also divided by their
+/// dimension, and squares have a minimum density.
 ///
-/// The *box* is the smallest that holds all wrong elements, with its edges along the dimensions.
+/// The *bounding box* is the smallest box along the dimensions that contains all wrong elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ErrorShape {
     /// One element.
     Single,
-    /// Several, of which only the last index differs, that of neighbours in memory.
+    /// Several elements that differ only in the last index, which is contiguous in memory.
     Row,
-    /// Several, of which only the index before the last differs.
+    /// Several elements that differ only in the second-to-last index.
     Column,
-    /// Several of three dimensions, of which only the first index differs.
+    /// Several elements of three dimensions that differ only in the first index.
     Pillar,
-    /// Two indices differ, and at least half of the box is wrong.
+    /// Elements that differ in two indices; at least half of the bounding box is wrong.
     Block,
-    /// Three indices differ, and at least half of the box is wrong.
+    /// Elements that differ in three indices; at least half of the bounding box is wrong.
     Cubic,
-    /// Two or three indices differ, and less than half of the box is wrong.
+    /// Elements that differ in two or three indices; less than half of the bounding box is wrong.
     Random,
-    /// Elements of several outputs with dimensions are wrong.
+    /// Elements of several outputs with dimensions.
     Several,
 }
 
 impl ErrorShape {
-    /// Every shape.
+    /// All shapes.
     pub const ALL: [ErrorShape; 8] = [
         ErrorShape::Single,
         ErrorShape::Row,
@@ -44,7 +44,7 @@ impl ErrorShape {
         ErrorShape::Several,
     ];
 
-    /// The shape's name in results.
+    /// Name in result tables.
     pub fn name(self) -> &'static str {
         match self {
             ErrorShape::Single => "single",
@@ -58,8 +58,8 @@ impl ErrorShape {
         }
     }
 
-    /// What it means, in a few words.
-    pub(crate) fn meaning(self) -> &'static str {
+    /// Short description for reports.
+    pub(crate) fn description(self) -> &'static str {
         match self {
             ErrorShape::Single => "one element",
             ErrorShape::Row => "along the last dimension",
@@ -79,35 +79,33 @@ impl fmt::Display for ErrorShape {
     }
 }
 
-/// What of NaN and infinities a run has where the fault-free run has others.
+/// Kinds of non-finite elements that a fault introduced into the outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Introduced {
-    /// Neither.
+pub(crate) enum NonFinite {
     Neither,
-    /// NaN.
     Nan,
-    /// Infinities.
     Inf,
-    /// Both.
     Both,
 }
 
-impl Introduced {
-    pub fn of(nan: u64, inf: u64) -> Introduced {
+impl NonFinite {
+    /// Classifies a run by its numbers of NaN and infinities.
+    pub fn from_counts(nan: u64, inf: u64) -> NonFinite {
         match (nan > 0, inf > 0) {
-            (false, false) => Introduced::Neither,
-            (true, false) => Introduced::Nan,
-            (false, true) => Introduced::Inf,
-            (true, true) => Introduced::Both,
+            (false, false) => NonFinite::Neither,
+            (true, false) => NonFinite::Nan,
+            (false, true) => NonFinite::Inf,
+            (true, true) => NonFinite::Both,
         }
     }
 
+    /// Name in result tables.
     pub fn name(self) -> &'static str {
         match self {
-            Introduced::Neither => "none",
-            Introduced::Nan => "nan",
-            Introduced::Inf => "inf",
-            Introduced::Both => "nan and inf",
+            NonFinite::Neither => "none",
+            NonFinite::Nan => "nan",
+            NonFinite::Inf => "inf",
+            NonFinite::Both => "nan and inf",
         }
     }
 }

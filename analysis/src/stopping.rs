@@ -1,53 +1,53 @@
-//! When a campaign has injected enough.
+//! The stopping rule of a campaign that ends once its rates are precise enough.
 
 use crate::{Outcome, Scope, Summary, Tallies};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// When a campaign ends though not all of its injections are done.
+/// A rule that ends a campaign before all planned injections are done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Until {
-    /// What is to be known then.
-    pub goal: Goal,
-    /// After how many injections is looked whether it is, ascending.
+pub struct StoppingRule {
+    /// The precision at which the campaign ends.
+    pub goal: PrecisionGoal,
+    /// Injection counts at which the goal is checked, ascending.
     pub looks: Vec<u64>,
 }
 
-/// What a campaign is to find out.
+/// The precision that a campaign aims for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Goal {
-    /// How far intervals may reach to each side of their middle.
+pub struct PrecisionGoal {
+    /// Largest half-width of an interval.
     pub margin: f64,
-    /// The outcomes whose rates are wanted.
+    /// Outcomes whose rates must reach the margin.
     pub outcomes: Vec<Outcome>,
-    /// The scopes in which they are wanted.
+    /// Scopes in which the rates must reach the margin.
     pub scopes: Vec<Scope>,
 }
 
-/// What a campaign has found out when it was looked at.
+/// The precision reached at one check of the goal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Look {
-    /// Injections then.
+    /// Injections done by then.
     pub injections: u64,
-    /// How many rates are wanted.
+    /// Number of rates in the goal.
     pub rates: u64,
-    /// How many of them were within the margin.
+    /// Number of those rates whose interval is within the margin.
     pub narrow: u64,
-    /// The rate that was least known, `SCOPE OUTCOME`.
+    /// The rate with the widest interval, as `SCOPE OUTCOME`.
     pub widest: String,
-    /// How far its interval reached to each side of its middle.
+    /// Half-width of the widest interval.
     pub half_width: f64,
 }
 
 impl Look {
-    /// Whether all that is wanted is known.
-    pub fn is_enough(&self) -> bool {
+    /// Returns `true` if every rate of the goal is within the margin.
+    pub fn is_goal_met(&self) -> bool {
         self.narrow == self.rates
     }
 }
 
 impl fmt::Display for Look {
-    /// `after 500 injections: 3 of 4 rates within the margin, kernel:add sdc least (+-4.1 %)`.
+    /// `after 500 injections: 3 of 4 rates within the margin, kernel:add sdc least (±4.10 %)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Look { injections, rates, narrow, widest, half_width } = self;
         let percent = 100.0 * half_width;
@@ -59,8 +59,8 @@ impl fmt::Display for Look {
     }
 }
 
-impl Goal {
-    /// What is known of it by these rows.
+impl PrecisionGoal {
+    /// Checks the goal against the rows counted so far.
     pub fn look(&self, tallies: &Tallies) -> Look {
         let summary = tallies.summary();
         let widths: Vec<(f64, String)> = self
@@ -68,11 +68,13 @@ impl Goal {
             .iter()
             .flat_map(|scope| {
                 let width = |outcome: &Outcome| half_width(&summary, scope, *outcome);
-                self.outcomes.iter().map(move |own| (width(own), format!("{scope} {own}")))
+                self.outcomes
+                    .iter()
+                    .map(move |outcome| (width(outcome), format!("{scope} {outcome}")))
             })
             .collect();
-        // Of equal ones the first.
-        let widest = widths.iter().rev().max_by(|one, other| one.0.total_cmp(&other.0));
+        // The first of several equally wide ones.
+        let widest = widths.iter().rev().max_by(|(a, _), (b, _)| a.total_cmp(b));
         let (half_width, name) = widest.cloned().unwrap_or_default();
         Look {
             injections: tallies.count(),
@@ -84,8 +86,8 @@ impl Goal {
     }
 }
 
-/// How far the interval of a rate reaches; of a scope that was not struck yet, as far as one can.
+/// Half-width of the interval of a rate; 0.5, the largest possible, in a scope without injections.
 fn half_width(summary: &Summary, scope: &Scope, outcome: Outcome) -> f64 {
-    let found = summary.scopes.iter().find(|own| own.scope == *scope);
-    found.map_or(0.5, |own| own.share(outcome).interval.half_width())
+    let found = summary.scopes.iter().find(|summarised| summarised.scope == *scope);
+    found.map_or(0.5, |summarised| summarised.share(outcome).interval.half_width())
 }

@@ -1,11 +1,11 @@
-//! Two campaigns beside each other: what is compared is what another way of counting finds.
+//! Comparisons against an independent count of the rows.
 
-use flipwave_analysis::{About, Comparison, Confidence, Known, Row, SampleDesign};
+use flipwave_analysis::{CampaignInfo, Comparison, Confidence, PrunedSites, Row, SampleDesign};
 use std::collections::BTreeMap;
 use std::io::Cursor;
 
-fn about(name: &str) -> About {
-    About {
+fn info(name: &str) -> CampaignInfo {
+    CampaignInfo {
         folder: format!("{name}.results"),
         name: name.to_owned(),
         file: None,
@@ -13,7 +13,7 @@ fn about(name: &str) -> About {
         unfinished: None,
         design: SampleDesign::simple(Confidence::P95),
         planned: None,
-        places: None,
+        sites: None,
         counted: None,
         instructions: Some(if name == "a" { 1000 } else { 2310 }),
         facts: vec![("Target", "gfx90a".to_owned()), ("Fault", "flip_one_bit".to_owned())],
@@ -21,8 +21,8 @@ fn about(name: &str) -> About {
     }
 }
 
-/// A row of campaign `name`: of the same number both inject the same fault where `salt` is the same, and
-/// mostly come to the same.
+/// A row of campaign `name`. Rows with equal `index` and `salt` inject the same fault in both campaigns,
+/// mostly with the same outcome.
 fn row(name: &str, index: u64, salt: u64) -> String {
     let mix = (index + salt * 7919).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
     let (opcode, group) = [("v_fma_f32", "valu"), ("ds_read_b32", "lds")][(mix % 2) as usize];
@@ -56,8 +56,8 @@ fn table(name: &str, count: u64, salt: u64) -> String {
 }
 
 fn compare(a: &str, b: &str) -> Comparison {
-    let campaign = |name, text: &str| (about(name), Cursor::new(text.to_owned()));
-    Comparison::new(campaign("a", a), campaign("b", b)).unwrap_or_else(|error| panic!("{error}"))
+    Comparison::new(info("a"), Cursor::new(a), info("b"), Cursor::new(b))
+        .unwrap_or_else(|error| panic!("{error}"))
 }
 
 type Line = BTreeMap<String, String>;
@@ -69,32 +69,36 @@ fn lines(comparison: &Comparison) -> Vec<Line> {
     reader.deserialize().map(|line| line.expect("a line")).collect()
 }
 
-/// Whether a row comes to an outcome, or to SDC that is critical.
-fn comes_to(row: &Line, outcome: &str) -> bool {
+fn has_outcome(row: &Line, outcome: &str) -> bool {
     match outcome {
         "sdc_critical" => row["severity"] == "critical",
         _ => row["outcome"] == outcome,
     }
 }
 
-/// By scope and value, those of a table with an outcome and all.
-fn counted(table: &str, scope: &str, value: &str, outcome: &str) -> [u64; 2] {
-    let mut reader = csv::Reader::from_reader(table.as_bytes());
-    let rows = reader.deserialize().map(|row| -> Line { row.expect("a row") });
-    let own: Vec<Line> = rows.filter(|row| scope == "all" || row[scope] == value).collect();
-    let hits = own.iter().filter(|row| comes_to(row, outcome)).count();
-    [hits as u64, own.len() as u64]
+/// Rows of a scope with an outcome, and all rows of the scope.
+struct Counts {
+    hits: u64,
+    total: u64,
 }
 
-/// A line of the table that the tables do not bear out.
+fn counted(table: &str, scope: &str, value: &str, outcome: &str) -> Counts {
+    let mut reader = csv::Reader::from_reader(table.as_bytes());
+    let rows = reader.deserialize().map(|row| -> Line { row.expect("a row") });
+    let rows: Vec<Line> = rows.filter(|row| scope == "all" || row[scope] == value).collect();
+    let hits = rows.iter().filter(|row| has_outcome(row, outcome)).count();
+    Counts { hits: hits as u64, total: rows.len() as u64 }
+}
+
+/// The first line of `compare.csv` that disagrees with the tables `a` and `b`.
 fn difference(lines: &[Line], a: &str, b: &str) -> Option<String> {
     lines.iter().find_map(|line| {
-        let of = |table| counted(table, &line["scope"], &line["value"], &line["outcome"]);
-        let (own, other) = (of(a), of(b));
+        let count = |table| counted(table, &line["scope"], &line["value"], &line["outcome"]);
+        let (a, b) = (count(a), count(b));
         let number = |name: &str| line[name].parse::<u64>().ok();
         let counts = ["count_a", "total_a", "count_b", "total_b"].map(number);
-        let expected = [own[0], own[1], other[0], other[1]].map(Some);
-        let rate = other[0] as f64 / other[1] as f64 - own[0] as f64 / own[1] as f64;
+        let expected = [a.hits, a.total, b.hits, b.total].map(Some);
+        let rate = b.hits as f64 / b.total as f64 - a.hits as f64 / a.total as f64;
         let found: f64 = line["difference"].parse().expect("a number");
         let is_right = counts == expected && (found - rate).abs() < 1e-6;
         (!is_right).then(|| format!("{line:?}: {expected:?}, {rate}"))
@@ -102,23 +106,22 @@ fn difference(lines: &[Line], a: &str, b: &str) -> Option<String> {
 }
 
 #[test]
-fn counts_and_differences_are_those_that_another_way_of_counting_gives() {
+fn counts_and_differences_match_an_independent_count() {
     let (a, b) = (table("a", 600, 0), table("b", 900, 5));
     let comparison = compare(&a, &b);
     let found = lines(&comparison);
-    // All, a kernel, a label, five lines, two operations and two groups; four outcomes each, and SDC that
-    // is critical.
+    // All, one kernel, one label, five lines, two opcodes and two groups; four outcomes and critical SDC.
     assert_eq!(found.len(), 12 * 5);
     assert_eq!(difference(&found, &a, &b), None);
     assert!(found.iter().all(|line| line["both"].is_empty() && line["test"] == "fisher"));
     assert!(comparison.verdict().contains("2.31x the instructions"), "{}", comparison.verdict());
 
-    // A row that came out otherwise is seen.
+    // Negative control: a row with another outcome.
     assert!(difference(&found, &a.replacen(",sdc,,", ",due,watchdog,", 1), &b).is_some());
 }
 
 #[test]
-fn the_same_faults_are_compared_pair_by_pair() {
+fn equal_faults_are_compared_pair_by_pair() {
     let (a, b) = (table("a", 600, 0), table("b", 600, 0));
     let found = lines(&compare(&a, &b));
     assert_eq!(difference(&found, &a, &b), None);
@@ -128,100 +131,95 @@ fn the_same_faults_are_compared_pair_by_pair() {
     };
     let pairs: Vec<(Line, Line)> = rows(&a).into_iter().zip(rows(&b)).collect();
     for line in found.iter().filter(|line| line["scope"] == "all") {
-        let own = &line["outcome"];
-        let count = |is_a: bool, is_b: bool| {
-            let comes = |(a, b): &&(Line, Line)| (comes_to(a, own), comes_to(b, own));
-            pairs.iter().filter(|pair| comes(pair) == (is_a, is_b)).count().to_string()
-        };
+        let outcome = &line["outcome"];
         let expected =
-            [count(true, true), count(true, false), count(false, true), count(false, false)];
+            [(true, true), (true, false), (false, true), (false, false)].map(|expected| {
+                let has_outcomes =
+                    |(a, b): &&(Line, Line)| (has_outcome(a, outcome), has_outcome(b, outcome));
+                pairs.iter().filter(|pair| has_outcomes(pair) == expected).count().to_string()
+            });
         let columns = ["both", "only_a", "only_b", "neither"].map(|name| line[name].clone());
-        assert_eq!(columns, expected, "{own}");
+        assert_eq!(columns, expected, "{outcome}");
         assert_eq!(line["test"], "mcnemar");
     }
-    // The interval is narrower than of the same counts without their pairs.
+    // The interval is narrower than that of equal counts without pairing.
     let width = |lines: &[Line]| {
         let sdc = lines.iter().find(|line| line["scope"] == "all" && line["outcome"] == "sdc");
         let number = |name: &str| sdc.expect("SDC")[name].parse::<f64>().expect("a number");
         number("high") - number("low")
     };
-    let other = b.replace("site ", "another site ");
-    let independent = lines(&compare(&a, &other));
+    let independent = lines(&compare(&a, &b.replace("site ", "another site ")));
     assert_eq!(difference(&independent, &a, &b), None);
     assert!(width(&found) < width(&independent));
 
-    // Of a campaign that was interrupted, as far as it went.
-    let part = table("b", 200, 0);
-    let some = compare(&a, &part);
-    assert_eq!(difference(&lines(&some), &table("a", 200, 0), &part), None);
-    assert!(some.table().contains("200 of 600 and 200"), "{}", some.table());
+    // The rows of an interrupted campaign are compared as far as it went.
+    let interrupted = table("b", 200, 0);
+    let partial = compare(&a, &interrupted);
+    assert_eq!(difference(&lines(&partial), &table("a", 200, 0), &interrupted), None);
+    assert!(partial.table().contains("200 of 600 and 200"), "{}", partial.table());
 }
 
 #[test]
-fn where_a_test_is_not_valid_there_is_none_and_it_is_said_why() {
+fn invalid_tests_are_omitted_with_a_reason() {
     let (a, b) = (table("a", 300, 0), table("b", 300, 5));
     let weighted = b.replace(",1,,1.0,", ",1,one,0.5,").replacen(",1,one,0.5,", ",1,two,1.5,", 60);
     let comparison = compare(&a, &weighted);
     assert!(lines(&comparison).iter().all(|line| line["p"].is_empty() && line["test"].is_empty()));
-    assert!(comparison.table().contains("no test, as rows stand for"), "{}", comparison.table());
-    let known = |design: SampleDesign| SampleDesign {
-        known: BTreeMap::from([(
+    let text = comparison.table();
+    assert!(text.contains("No test, as rows have different weights"), "{text}");
+    let pruned = |design: SampleDesign| SampleDesign {
+        pruned: BTreeMap::from([(
             "all".to_owned(),
-            Known { places: 100, dead: 50, overwritten: 0 },
+            PrunedSites { sites: 100, dead: 50, overwritten: 0 },
         )]),
         ..design
     };
     type Designed = fn(SampleDesign) -> SampleDesign;
     let designs: [(Designed, &str); 3] = [
-        (|own| own.repeated(2.5), "decide when to end"),
-        (|own| SampleDesign { is_finite: true, ..own }, "drawn twice"),
-        (known, "known to be masked"),
+        (|design| design.with_repeated_looks(2.5), "stopped depending on its rates"),
+        (|design| SampleDesign { is_finite: true, ..design }, "without replacement"),
+        (pruned, "known to be masked"),
     ];
-    for (design, why) in designs {
-        let own = About { design: design(about("b").design), ..about("b") };
-        let comparison =
-            Comparison::new((about("a"), Cursor::new(a.clone())), (own, Cursor::new(b.clone())));
+    for (design, reason) in designs {
+        let info_b = CampaignInfo { design: design(info("b").design), ..info("b") };
+        let comparison = Comparison::new(info("a"), Cursor::new(&a), info_b, Cursor::new(&b));
         let table = comparison.expect("a comparison").table();
-        assert!(table.contains(why), "{table}");
+        assert!(table.contains(reason), "{table}");
     }
 }
 
 #[test]
-fn what_differs_besides_is_said_and_what_is_no_campaign_is_an_error() {
+fn other_differences_are_warnings_and_invalid_results_are_errors() {
     let text = table("a", 20, 0);
-    let mut other = about("b");
-    other.facts = vec![("Target", "gfx942".to_owned()), ("Fault", "random_value".to_owned())];
-    other.design = SampleDesign::simple(Confidence::P99);
-    other.unfinished = Some("The campaign was interrupted.".to_owned());
-    other.compared = None;
-    let both = |other: About, text: &str| {
-        Comparison::new(
-            (about("a"), Cursor::new(table("a", 20, 0))),
-            (other, Cursor::new(text.to_owned())),
-        )
+    let mut different = info("b");
+    different.facts = vec![("Target", "gfx942".to_owned()), ("Fault", "random_value".to_owned())];
+    different.design = SampleDesign::simple(Confidence::P99);
+    different.unfinished = Some("The campaign was interrupted.".to_owned());
+    different.compared = None;
+    let compare_with = |info_b: CampaignInfo, table_b: &str| {
+        Comparison::new(info("a"), Cursor::new(&text), info_b, Cursor::new(table_b))
     };
-    let comparison = both(other, &text).expect("a comparison");
+    let comparison = compare_with(different, &text).expect("a comparison");
     let warnings = comparison.warnings().join("\n");
-    for said in
-        ["interrupted", "`target`: gfx90a, and gfx942", "`fault`", "compared differently", "99 %"]
+    for expected in
+        ["interrupted", "`target`: gfx90a and gfx942", "`fault`", "compared differently", "99 %"]
     {
-        assert!(warnings.contains(said), "{said}: {warnings}");
+        assert!(warnings.contains(expected), "{expected}: {warnings}");
     }
-    assert!(both(about("b"), &text).expect("a comparison").warnings().is_empty());
+    assert!(compare_with(info("b"), &text).expect("a comparison").warnings().is_empty());
     let header = Row::COLUMNS.join(",") + "\n";
-    for (text, said) in [(header.as_str(), "has no rows"), ("no,table\n", "not the results")] {
-        let error = both(about("b"), text).expect_err(said).to_string();
-        assert!(error.starts_with("b.results: ") && error.contains(said), "{error}");
+    for (table, expected) in [(header.as_str(), "has no rows"), ("no,table\n", "not the results")] {
+        let error = compare_with(info("b"), table).expect_err(expected).to_string();
+        assert!(error.starts_with("b.results: ") && error.contains(expected), "{error}");
     }
 }
 
-/// Whatever stands in a table or a record is text of the page, and no part of it.
 #[test]
-fn the_page_needs_no_network_and_shows_names_as_text() {
+fn page_needs_no_network_and_escapes_names() {
     let text = table("a", 50, 0).replace("norm.cl", "<script>alert(1)</script>.cl");
     let comparison = compare(&text, &text);
     let page = comparison.html();
-    assert_eq!(page.matches("<script").count(), 1, "its own alone");
+    assert_eq!(page.matches("<script").count(), 1, "only the page's script");
     assert!(page.contains("&lt;script&gt;alert(1)"));
     for forbidden in ["http:", "https:", "url(", "@import", " src=", ">NaN", "=\"NaN"] {
         assert!(!page.contains(forbidden), "{forbidden}");

@@ -1,16 +1,14 @@
-//! Reports against what a table says when it is counted in another way, and against tables that nobody
-//! should be able to do harm with.
+//! Reports against an independent count of the rows, and with hostile tables.
 
 use flipwave_analysis::{
-    About, Aggregates, ComparedOutput, Confidence, Reported, Row, SampleDesign, Sources,
-    report_html, write_aggregates,
+    Aggregates, CampaignInfo, ComparedOutput, Confidence, ReportedCampaign, Row, SampleDesign,
+    Sources, report_html, write_aggregates,
 };
 use std::collections::BTreeMap;
 use std::io::Cursor;
 use std::time::Instant;
 
-/// Numbers that look random: G. Steele and others, "Fast Splittable Pseudorandom Number Generators"
-/// (2014), SplitMix64.
+/// A SplitMix64 generator: G. Steele et al., "Fast Splittable Pseudorandom Number Generators" (2014).
 struct Random(u64);
 
 impl Random {
@@ -23,8 +21,16 @@ impl Random {
     }
 }
 
-/// A table with this many rows, with weights where they are drawn from strata.
-fn table(count: u64, has_strata: bool) -> String {
+/// The sampling of a synthetic table.
+#[derive(Clone, Copy, PartialEq)]
+enum Sampling {
+    Simple,
+    /// Opcodes are strata, and rows have different weights.
+    Stratified,
+}
+
+/// A synthetic table of `count` rows.
+fn table(count: u64, sampling: Sampling) -> String {
     let mut random = Random(count);
     let mut text = Row::COLUMNS.join(",") + "\n";
     for index in 0..count {
@@ -57,9 +63,11 @@ fn table(count: u64, has_strata: bool) -> String {
             "sdc" => ["critical", "tolerable", "tolerable"][(bit % 3) as usize],
             _ => "",
         };
-        let (stratum, weight) = match has_strata {
-            true => (opcode, ["1.5", "0.25", "1.125", "0.875"][(instruction % 4) as usize]),
-            false => ("", "1.0"),
+        let (stratum, weight) = match sampling {
+            Sampling::Stratified => {
+                (opcode, ["1.5", "0.25", "1.125", "0.875"][(instruction % 4) as usize])
+            }
+            Sampling::Simple => ("", "1.0"),
         };
         text.push_str(&format!(
             "{index},\"{site}\",kernel_{kernel},{kernel},layer{},\"{x},{y},0\",1,{lane},{pc:#x},{opcode},{group},\
@@ -74,8 +82,8 @@ fn table(count: u64, has_strata: bool) -> String {
     text
 }
 
-fn about(name: &str) -> About {
-    About {
+fn info(name: &str) -> CampaignInfo {
+    CampaignInfo {
         folder: format!("{name}.results"),
         name: name.to_owned(),
         file: Some("campaign.yaml".into()),
@@ -83,7 +91,7 @@ fn about(name: &str) -> About {
         unfinished: None,
         design: SampleDesign::simple(Confidence::P95),
         planned: Some(1000),
-        places: Some(1_000_000),
+        sites: Some(1_000_000),
         counted: None,
         instructions: Some(1000),
         facts: vec![("Target", "gfx90a".to_owned())],
@@ -91,35 +99,52 @@ fn about(name: &str) -> About {
     }
 }
 
-fn reported(about: About, table: &str) -> Reported {
-    let campaign = Aggregates::new(about, Cursor::new(table)).expect("a table");
-    Reported { campaign, sources: Sources::new(Vec::new()) }
+fn reported(info: CampaignInfo, table: &str) -> ReportedCampaign {
+    let campaign = Aggregates::new(info, Cursor::new(table)).expect("a table");
+    ReportedCampaign { campaign, sources: Sources::new(Vec::new()) }
 }
 
-fn exported(campaigns: &[Reported]) -> String {
+fn exported(campaigns: &[ReportedCampaign]) -> String {
     let mut bytes = Vec::new();
     write_aggregates(campaigns, &mut bytes).expect("written");
     String::from_utf8(bytes).expect("text")
 }
 
-/// Injections and their weight.
-type Counted = (u64, f64);
+/// A number of injections and the sum of their weights.
+#[derive(Clone, Copy, Default)]
+struct Weighted {
+    count: u64,
+    weight: f64,
+}
 
-/// By scope, value, outcome and cause: those with it, and all of the value.
-type Counts = BTreeMap<[String; 4], (Counted, Counted)>;
+impl Weighted {
+    fn add(&mut self, weight: f64) {
+        self.count += 1;
+        self.weight += weight;
+    }
+}
 
-/// What a row has of a scope.
-type Key<'a> = dyn Fn(&csv::StringRecord) -> String + 'a;
+/// Injections with an outcome and cause, and all injections of the scope and value.
+struct Counted {
+    part: Weighted,
+    total: Weighted,
+}
 
-/// What a table says, counted plainly: each column's values by outcome.
+/// Counts by scope, value, outcome and cause.
+type Counts = BTreeMap<[String; 4], Counted>;
+
+/// Extracts the value of a scope from a row.
+type Value<'a> = dyn Fn(&csv::StringRecord) -> String + 'a;
+
+/// Counts the rows of a table without the crate's code.
 fn counted(table: &str) -> Counts {
     let mut reader = csv::Reader::from_reader(table.as_bytes());
     let header = reader.headers().expect("a header").clone();
     let rows: Vec<csv::StringRecord> = reader.records().map(|row| row.expect("a row")).collect();
-    let column = |name: &str| header.iter().position(|own| own == name).expect("a column");
+    let column = |name: &str| header.iter().position(|column| column == name).expect("a column");
     let (outcome, cause, weight) = (column("outcome"), column("cause"), column("weight"));
     let severity = column("severity");
-    let scopes: [(&str, Box<Key<'_>>); 11] = [
+    let scopes: [(&str, Box<Value<'_>>); 11] = [
         ("label", Box::new(|row| row[column("label")].to_owned())),
         ("shape", Box::new(|row| row[column("shape")].to_owned())),
         ("all", Box::new(|_| String::new())),
@@ -146,38 +171,35 @@ fn counted(table: &str) -> Counts {
     ];
     let mut counts = Counts::new();
     for (scope, value) in &scopes {
-        let mut totals: BTreeMap<String, Counted> = BTreeMap::new();
-        let mut parts: BTreeMap<[String; 4], Counted> = BTreeMap::new();
+        let mut totals: BTreeMap<String, Weighted> = BTreeMap::new();
+        let mut parts: BTreeMap<[String; 4], Weighted> = BTreeMap::new();
         for row in &rows {
             let weight: f64 = row[weight].parse().expect("a weight");
             let value = value(row);
-            // Outputs that are right, or have no dimensions, have no shape.
+            // Correct outputs and outputs without dimensions have no shape.
             if *scope == "shape" && value.is_empty() {
                 continue;
             }
-            let total = totals.entry(value.clone()).or_default();
-            *total = (total.0 + 1, total.1 + weight);
+            totals.entry(value.clone()).or_default().add(weight);
             let mut causes = vec![""];
-            // How bad SDC is stands in the place of a cause.
-            let own = if &row[outcome] == "sdc" { severity } else { cause };
-            causes.extend(Some(&row[own]).filter(|cause| !cause.is_empty()));
+            // SDC has a severity instead of a cause.
+            let cause = if &row[outcome] == "sdc" { severity } else { cause };
+            causes.extend(Some(&row[cause]).filter(|cause| !cause.is_empty()));
             for cause in causes {
                 let key = [*scope, &value, &row[outcome], cause].map(str::to_owned);
-                let part = parts.entry(key).or_default();
-                *part = (part.0 + 1, part.1 + weight);
+                parts.entry(key).or_default().add(weight);
             }
         }
-        let with_total = |(key, part): ([String; 4], Counted)| {
+        counts.extend(parts.into_iter().map(|(key, part)| {
             let total = totals[&key[1]];
-            (key, (part, total))
-        };
-        counts.extend(parts.into_iter().map(with_total));
+            (key, Counted { part, total })
+        }));
     }
     counts
 }
 
-/// The first thing in which `aggregates.csv` differs from what was counted, if any.
-fn difference(csv: &str, counts: &Counts, is_even: bool) -> Option<String> {
+/// The first difference between `aggregates.csv` and the counts, if any.
+fn difference(csv: &str, counts: &Counts, sampling: Sampling) -> Option<String> {
     let mut reader = csv::Reader::from_reader(csv.as_bytes());
     let mut found = BTreeMap::new();
     for row in reader.records() {
@@ -185,15 +207,15 @@ fn difference(csv: &str, counts: &Counts, is_even: bool) -> Option<String> {
         let key = [&row[2], &row[3], &row[4], &row[5]].map(str::to_owned);
         found.insert(key, row);
     }
-    for (key, ((count, weight), (total, all))) in counts {
+    for (key, Counted { part, total }) in counts {
         let Some(row) = found.get(key) else { return Some(format!("{key:?} is missing")) };
         let number = |column: usize| row[column].parse::<f64>().expect("a number");
-        let rate = weight / all;
-        let mut expected = vec![(6, *count as f64, 0.0), (7, *total as f64, 0.0), (8, rate, 1e-6)];
-        if is_even {
-            // E. B. Wilson's interval as textbooks have it, with the quantile of the normal
-            // distribution for 95 %.
-            let (n, z) = (*total as f64, 1.959_963_984_540_054_f64);
+        let rate = part.weight / total.weight;
+        let mut expected =
+            vec![(6, part.count as f64, 0.0), (7, total.count as f64, 0.0), (8, rate, 1e-6)];
+        if sampling == Sampling::Simple {
+            // Wilson's interval with the normal quantile for 95 %.
+            let (n, z) = (total.count as f64, 1.959_963_984_540_054_f64);
             let centre = (rate + z * z / (2.0 * n)) / (1.0 + z * z / n);
             let half =
                 z / (1.0 + z * z / n) * (rate * (1.0 - rate) / n + z * z / (4.0 * n * n)).sqrt();
@@ -205,43 +227,44 @@ fn difference(csv: &str, counts: &Counts, is_even: bool) -> Option<String> {
             }
         }
     }
-    // What was not counted in the other way is no part of these scopes, but for outcomes without any.
-    let known: Vec<&String> = counts.keys().map(|key| &key[0]).collect();
-    found
-        .iter()
-        .find(|(key, row)| known.contains(&&key[0]) && &row[6] != "0" && !counts.contains_key(*key))
-        .map(|(key, _)| format!("{key:?} is too much"))
+    // The scopes have no other lines, except those of outcomes that did not occur.
+    let scopes: Vec<&String> = counts.keys().map(|key| &key[0]).collect();
+    let is_extra = |(key, row): &(&[String; 4], &csv::StringRecord)| {
+        scopes.contains(&&key[0]) && &row[6] != "0" && !counts.contains_key(*key)
+    };
+    found.iter().find(is_extra).map(|(key, _)| format!("{key:?} is unexpected"))
 }
 
 #[test]
-fn rates_are_those_that_another_way_of_counting_gives() {
-    for has_strata in [false, true] {
-        let table = table(100_000, has_strata);
-        let csv = exported(&[reported(about("synthetic"), &table)]);
+fn rates_match_an_independent_count() {
+    for sampling in [Sampling::Simple, Sampling::Stratified] {
+        let table = table(100_000, sampling);
+        let csv = exported(&[reported(info("synthetic"), &table)]);
         let counts = counted(&table);
-        assert_eq!(difference(&csv, &counts, !has_strata), None);
+        assert_eq!(difference(&csv, &counts, sampling), None);
 
-        // One row that came out otherwise is seen, and so is another weight.
+        // Negative control: one row with another outcome or opcode.
         let line = table.lines().nth(777).expect("a row");
-        let other = match line.contains(",sdc,") {
-            true => line.replace(",sdc,", ",detected,"),
-            false => line.replace(",v_", ",w_").replace(",s_", ",w_").replace(",ds_", ",w_"),
+        let changed = if line.contains(",sdc,") {
+            line.replace(",sdc,", ",detected,")
+        } else {
+            line.replace(",v_", ",w_").replace(",s_", ",w_").replace(",ds_", ",w_")
         };
-        assert_ne!(line, other);
-        let changed = counted(&table.replacen(line, &other, 1));
-        assert!(difference(&csv, &changed, !has_strata).is_some());
+        assert_ne!(line, changed);
+        let counts = counted(&table.replacen(line, &changed, 1));
+        assert!(difference(&csv, &counts, sampling).is_some());
     }
 }
 
 #[test]
-fn the_parts_of_all_sdc_add_up_to_one() {
-    let csv = exported(&[reported(about("parts"), &table(5_000, true))]);
+fn shares_of_all_sdc_add_up_to_one() {
+    let csv = exported(&[reported(info("parts"), &table(5_000, Sampling::Stratified))]);
     let mut reader = csv::Reader::from_reader(csv.as_bytes());
     let mut sums: BTreeMap<String, f64> = BTreeMap::new();
     for row in reader.records() {
         let row = row.expect("a row");
         if &row[4] == "sdc" && row[5].is_empty() {
-            *sums.entry(row[2].to_owned()).or_default() += row[11].parse::<f64>().expect("a part");
+            *sums.entry(row[2].to_owned()).or_default() += row[11].parse::<f64>().expect("a share");
         }
     }
     for scope in
@@ -252,20 +275,19 @@ fn the_parts_of_all_sdc_add_up_to_one() {
 }
 
 #[test]
-fn the_same_results_give_the_same_bytes() {
+fn page_is_deterministic() {
     let page = || {
-        let table = table(2_000, true);
-        report_html(&[reported(about("a"), &table), reported(about("b"), &table)])
+        let table = table(2_000, Sampling::Stratified);
+        report_html(&[reported(info("a"), &table), reported(info("b"), &table)])
     };
     assert_eq!(page(), page());
 }
 
-/// Whatever stands in a table or a record is text of the page, and no part of it.
 #[test]
-fn nothing_in_a_table_becomes_a_part_of_the_page() {
-    let evil = "<script>alert(1)</script>'&<b onclick=x>";
-    let quoted = "\"\"><img src=x onerror=alert(1)>";
-    let field = format!("\"{evil}{quoted}\"");
+fn page_escapes_hostile_tables_and_records() {
+    let script = "<script>alert(1)</script>'&<b onclick=x>";
+    let image = "\"\"><img src=x onerror=alert(1)>";
+    let field = format!("\"{script}{image}\"");
     let row = |outcome: &str| {
         format!(
             "0,{field},{field},0,{field},\"0,0,0\",1,1,0x10,{field},{field},{field},0,{field},0x00000001,\
@@ -273,9 +295,8 @@ fn nothing_in_a_table_becomes_a_part_of_the_page() {
         )
     };
     let text = Row::COLUMNS.join(",") + "\n" + &row("sdc") + &row("due") + &row("masked");
-    let hostile = |text: &str| text.replace("\"\"", "\"");
-    let name = hostile(&format!("{evil}{quoted}"));
-    let record = About {
+    let name = format!("{script}{image}").replace("\"\"", "\"");
+    let record = CampaignInfo {
         folder: name.clone(),
         file: Some(name.clone().into()),
         unfinished: Some(name.clone()),
@@ -287,29 +308,29 @@ fn nothing_in_a_table_becomes_a_part_of_the_page() {
             elements: Some(1),
             comparison: name.clone(),
         }]),
-        ..about(&name)
+        ..info(&name)
     };
     for campaigns in [1, 2] {
         let all: Vec<_> = (0..campaigns).map(|_| reported(record.clone(), &text)).collect();
         let page = report_html(&all);
-        assert_eq!(page.matches("<script").count(), 1, "its own alone");
+        assert_eq!(page.matches("<script").count(), 1, "only the page's script");
         for forbidden in ["<img", "<b onclick", "alert(1)</script", "flipwave replay"] {
             assert!(!page.contains(forbidden), "{forbidden}");
         }
-        assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"), "it is shown as text");
+        assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"), "shown as text");
     }
 }
 
 #[test]
-fn a_page_has_no_address_of_a_network() {
-    let page = report_html(&[reported(about("alone"), &table(500, false))]);
+fn page_has_no_network_addresses() {
+    let page = report_html(&[reported(info("alone"), &table(500, Sampling::Simple))]);
     for forbidden in ["http:", "https:", "//cdn", "url(", "@import", " src="] {
         assert!(!page.contains(forbidden), "{forbidden}");
     }
 }
 
 #[test]
-fn odd_tables_have_a_page() {
+fn unusual_tables_have_a_page() {
     let header = Row::COLUMNS.join(",") + "\n";
     let masked = header.clone()
         + "0,site,k,0,,\"0,0,0\",0,0,0x10,v_mov_b32,valu,,0,v0,0x00000001,0x00000000,0x00000001,1,,\
@@ -319,7 +340,7 @@ fn odd_tables_have_a_page() {
            18446744073709551615,NaN,NaN,several,18446744073709551615,18446744073709551615,,-9223372036854775808,\n";
     for (table, expected) in [(&header, "no rows yet"), (&masked, "100.0 %"), (&everywhere, "NaN")]
     {
-        let page = report_html(&[reported(about("odd"), table)]);
+        let page = report_html(&[reported(info("odd"), table)]);
         assert!(page.contains(expected), "{expected}");
         for forbidden in ["NaN %", "inf %", "=\"NaN", "=\"inf"] {
             assert!(!page.contains(forbidden), "{forbidden}");
@@ -327,11 +348,11 @@ fn odd_tables_have_a_page() {
     }
 }
 
-/// A table of a million rows, and one whose names are all different: the page stays small.
+/// A table of a million rows, and a table in which all names are different.
 #[test]
-#[ignore = "a million rows; prints how long it took and how large the page is"]
-fn a_million_rows_make_a_page_of_bounded_size() {
-    let many = table(1_000_000, true);
+#[ignore = "a million rows; prints the duration and the size of the page"]
+fn page_size_is_bounded() {
+    let many = table(1_000_000, Sampling::Stratified);
     let mut names = Row::COLUMNS.join(",") + "\n";
     for index in 0..300_000 {
         names.push_str(&format!(
@@ -342,14 +363,14 @@ fn a_million_rows_make_a_page_of_bounded_size() {
             index % 256
         ));
     }
-    for (what, table) in [("a million rows", many), ("300,000 names", names)] {
+    for (name, table) in [("a million rows", many), ("300,000 names", names)] {
         let clock = Instant::now();
-        let campaigns = [reported(about("large"), &table)];
+        let campaigns = [reported(info("large"), &table)];
         let counted = clock.elapsed().as_secs_f64();
         let (page, csv) = (report_html(&campaigns), exported(&campaigns));
         let all = clock.elapsed().as_secs_f64();
         println!(
-            "{what}, {} MB: counted in {counted:.2} s, page of {} kB and table of {} kB after {all:.2} s",
+            "{name}, {} MB: counted in {counted:.2} s, page of {} kB and table of {} kB after {all:.2} s",
             table.len() / 1_000_000,
             page.len() / 1000,
             csv.len() / 1000

@@ -5,7 +5,7 @@ use crate::results_arguments::AgreementArguments;
 use crate::table::{row, table};
 use crate::{Failure, output, report};
 use flipwave_analysis::{
-    Compared, Correlation, OutcomeAgreement, agreement as agree, read_published, write_agreement,
+    RateAgreement, Correlation, OutcomeAgreement, agreement as agree, read_published, write_agreement,
 };
 use std::io::Write;
 use std::path::Path;
@@ -44,8 +44,8 @@ pub fn agreement(arguments: &AgreementArguments) -> Result<(), Failure> {
 
 fn rates(all: &[OutcomeAgreement]) -> Vec<Vec<String>> {
     let heading = row(&["workload", "outcome", "injections", "rate", "", "published", ""]);
-    let line = |own: &Compared| {
-        let Compared { published, total, measured, .. } = own;
+    let line = |own: &RateAgreement| {
+        let RateAgreement { published, total, measured, .. } = own;
         let percent = |rate: f64| format!("{:.1}", 100.0 * rate);
         let interval = measured.interval;
         vec![
@@ -58,13 +58,13 @@ fn rates(all: &[OutcomeAgreement]) -> Vec<Vec<String>> {
             if own.is_inside() { "inside" } else { "outside" }.to_owned(),
         ]
     };
-    let lines = all.iter().flat_map(|own| &own.compared).map(line);
+    let lines = all.iter().flat_map(|own| &own.rates).map(line);
     std::iter::once(heading).chain(lines).collect()
 }
 
 fn in_words(own: &OutcomeAgreement) -> String {
-    let inside = own.compared.iter().filter(|own| own.is_inside()).count();
-    let (outcome, count) = (own.outcome, own.compared.len());
+    let inside = own.rates.iter().filter(|own| own.is_inside()).count();
+    let (outcome, count) = (own.outcome, own.rates.len());
     let difference = 100.0 * own.mean_difference;
     let correlation = match own.correlation {
         Some(Correlation { rho, low, high, p }) => {

@@ -11,8 +11,9 @@ const TABLE: &str = "compare.csv";
 
 pub fn compare(arguments: &CompareArguments) -> Result<(), Failure> {
     let read = |path: &Path| flipwave_campaigns::about(folder(path));
-    let (a, b) = (read(&arguments.a)?, read(&arguments.b)?);
-    let comparison = Comparison::new(a, b)?;
+    let (a, table_a) = read(&arguments.a)?;
+    let (b, table_b) = read(&arguments.b)?;
+    let comparison = Comparison::new(a, table_a, b, table_b)?;
     for warning in comparison.warnings() {
         output::say(format_args!("flipwave: warning: {warning}"));
     }

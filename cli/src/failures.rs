@@ -4,7 +4,7 @@ use crate::output::say;
 use crate::results_arguments::FailuresArguments;
 use crate::table::{row, table};
 use crate::{Failure, output, report};
-use flipwave_analysis::{DeviceFailures, Estimate, FailureLine, FailurePart, Vulnerability};
+use flipwave_analysis::{DeviceFailures, Estimate, FailureLine, FailureScope, VulnerabilityFactor};
 use std::io::Write;
 
 /// Digits that are printed of a number; the table for programs has more.
@@ -14,7 +14,7 @@ pub fn failures(arguments: &FailuresArguments) -> Result<(), Failure> {
     let (about, rows) = flipwave_campaigns::about(&arguments.folder)?;
     let campaign = report::counted(&arguments.folder, about, rows)?;
     let failures = flipwave_campaigns::failures(&arguments.rates, &campaign)?;
-    let about = campaign.about();
+    let about = campaign.info();
     if let Some(unfinished) = &about.unfinished {
         say(format_args!("flipwave: warning: {}: {unfinished}", about.folder));
     }
@@ -30,7 +30,7 @@ pub fn failures(arguments: &FailuresArguments) -> Result<(), Failure> {
         writeln!(output, "{name}: {}", value.unwrap_or("not recorded"))?;
     }
     if let Some(fault) = fault {
-        writeln!(output, "P: {}.", Vulnerability::of(fault).note())?;
+        writeln!(output, "P: {}.", VulnerabilityFactor::of_fault(fault).note())?;
     }
     if let Some(path) = &arguments.csv {
         let failed = |reason: &dyn ToString| Failure::File {
@@ -48,13 +48,13 @@ pub fn failures(arguments: &FailuresArguments) -> Result<(), Failure> {
 fn cells(failures: &DeviceFailures) -> Vec<Vec<String>> {
     let heading =
         ["structure", "raw FIT", "P(SDC)", "P(DUE)", "FIT SDC", "FIT DUE", "FIT failure", "MTBF"];
-    let line = |FailureLine { part, raw, failures: [sdc, due, _, any] }: FailureLine<'_>| {
+    let line = |FailureLine { scope, raw, failures: [sdc, due, _, any] }: FailureLine<'_>| {
         let percent = |own: Estimate| format!("{:.1}", 100.0 * own.value / raw.value);
         vec![
-            match part {
-                FailurePart::Structure(own) => own.name.clone(),
-                FailurePart::Device => "one device".to_owned(),
-                FailurePart::Devices => format!("all {} devices", failures.devices),
+            match scope {
+                FailureScope::Structure(own) => own.name.clone(),
+                FailureScope::Device => "one device".to_owned(),
+                FailureScope::Devices => format!("all {} devices", failures.devices),
             },
             number(raw.value),
             percent(sdc),

@@ -2,7 +2,7 @@
 
 use crate::results_arguments::ReportArguments;
 use crate::{Failure, output};
-use flipwave_analysis::{About, Aggregates, Reported, Sources, report_html, write_aggregates};
+use flipwave_analysis::{CampaignInfo, Aggregates, ReportedCampaign, Sources, report_html, write_aggregates};
 use std::io::Write;
 use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ pub fn report(arguments: &ReportArguments) -> Result<(), Failure> {
 }
 
 /// Counts the results of a folder, with its sources.
-fn read(folder: &Path, given: &[PathBuf]) -> Result<Reported, Failure> {
+fn read(folder: &Path, given: &[PathBuf]) -> Result<ReportedCampaign, Failure> {
     let (about, table) = flipwave_campaigns::about(folder)?;
     // Sources are beside the campaign file, if that is still where it was.
     let beside = about.file.as_ref().filter(|file| file.is_file()).map(|file| {
@@ -45,13 +45,13 @@ fn read(folder: &Path, given: &[PathBuf]) -> Result<Reported, Failure> {
         parent.unwrap_or(Path::new(".")).to_owned()
     });
     let sources = Sources::new(given.iter().cloned().chain(beside).collect());
-    Ok(Reported { campaign: counted(folder, about, table)?, sources })
+    Ok(ReportedCampaign { campaign: counted(folder, about, table)?, sources })
 }
 
 /// Counts the results of a folder, of which `about` and its open table are known.
 pub fn counted(
     folder: &Path,
-    about: About,
+    about: CampaignInfo,
     table: impl Read + Seek,
 ) -> Result<Aggregates, Failure> {
     let file = folder.join("results.csv").display().to_string();

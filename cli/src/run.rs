@@ -66,12 +66,12 @@ pub fn print(report: &Report, folder: &Path) -> Result<(), Failure> {
         say(&line);
         writeln!(output, "{line}")?;
     }
-    if let Some(known) = record.facts.design.known.get("all") {
+    if let Some(known) = record.facts.design.pruned.get("all") {
         let percent = 100.0 * known.rate();
         writeln!(output, "known to be masked, and not sampled: {percent:.2} % of the places")?;
     }
     if let Some(look) = record.looks.last() {
-        let end = if look.is_enough() { "enough is known" } else { "not all is known" };
+        let end = if look.is_goal_met() { "enough is known" } else { "not all is known" };
         writeln!(output, "{end} {look}")?;
     }
     if let Some(fidelity) = &record.facts.fidelity {

@@ -92,7 +92,7 @@ fn print(merged: &MergedFolder, folder: &Path) -> Result<(), Failure> {
         MergedFolder::Variants { variants, seconds } => {
             let lines: Vec<_> =
                 variants.iter().map(|(name, own)| (name.as_str(), &own.summary)).collect();
-            writeln!(output, "{}", flipwave_analysis::overview(&lines))?;
+            writeln!(output, "{}", flipwave_analysis::overview_table(&lines))?;
             let rows = |(_, own): &(String, Merged)| own.record.done.total();
             (variants.iter().map(rows).sum(), *seconds, "variants.csv")
         }
@@ -135,7 +135,7 @@ fn campaign_status(status: &ShardsStatus) -> Result<(), Failure> {
     for look in &status.looks {
         writeln!(output, "{look}")?;
     }
-    if status.looks.last().is_some_and(Look::is_enough) {
+    if status.looks.last().is_some_and(Look::is_goal_met) {
         writeln!(output, "enough is known")?;
     }
     if let Some(rate) = status.rows_per_second {

@@ -5,7 +5,7 @@ use crate::display::Display;
 use crate::output::say;
 use crate::table::{row, table};
 use crate::{Failure, output, run, shards, strict};
-use flipwave_analysis::overview;
+use flipwave_analysis::overview_table;
 use flipwave_campaigns::{
     RunOptions, ShardOptions, Variants, VariantsReport, VariantsStatus, run_variant_shards,
     run_variants,
@@ -31,7 +31,7 @@ pub fn run(
     if !finished.is_empty() {
         let lines: Vec<_> =
             finished.iter().map(|own| (own.name.as_str(), &own.report.summary)).collect();
-        writeln!(output::stdout(), "{}", overview(&lines))?;
+        writeln!(output::stdout(), "{}", overview_table(&lines))?;
     }
     if is_complete {
         let table = options.folder.join("variants.csv");

@@ -91,7 +91,7 @@ fn intervals_of_samples_contain_the_exhaustive_rates_as_often_as_they_say() {
                     Row { weight: planned.weight, stratum, ..row.clone() }
                 })
                 .collect();
-            let summary = Summary::of(&drawn, Confidence::P95);
+            let summary = Summary::from_rows(&drawn, Confidence::P95);
             for outcome in [Outcome::Masked, Outcome::Sdc, Outcome::Due] {
                 let interval = summary.scopes[0].share(outcome).interval;
                 let holds = (interval.low..=interval.high).contains(&rate(outcome));

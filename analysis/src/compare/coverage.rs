@@ -1,16 +1,16 @@
-//! How often intervals of differences hold the difference, by drawing many samples.
+//! Simulations of the coverage of the intervals of changes.
 
-use super::change::{Change, Fourfold, correlation};
-use crate::estimate::{Found, IntervalMethod, estimate};
+use super::change::{Change, PairCounts, StratumPairs, correlation};
+use crate::estimate::{IntervalMethod, StratumSample, estimate};
 use crate::{Confidence, Share, wilson};
 
 const SAMPLES: u32 = 4000;
 
-/// SplitMix64, of which the same seed gives the same numbers everywhere.
+/// A SplitMix64 generator, which produces the same numbers on every host.
 struct Random(u64);
 
 impl Random {
-    /// Whether something of this probability happens.
+    /// Returns `true` with a probability.
     fn happens(&mut self, probability: f64) -> bool {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -29,60 +29,67 @@ fn share(count: u64, total: u64) -> Share {
     Share { count, rate, interval: wilson(count, total, Confidence::P95) }
 }
 
-/// The part of samples whose interval holds the truth, and the mean width of the intervals.
-fn coverage(truth: f64, mut sample: impl FnMut() -> (f64, f64)) -> (f64, f64) {
-    let (mut held, mut width) = (0, 0.0);
-    for _ in 0..SAMPLES {
-        let (low, high) = sample();
-        held += u32::from((low..=high).contains(&truth));
-        width += (high - low) / f64::from(SAMPLES);
-    }
-    (f64::from(held) / f64::from(SAMPLES), width)
+/// The coverage and the mean width of simulated intervals.
+struct Coverage {
+    /// Fraction of the intervals that contain the true change.
+    rate: f64,
+    mean_width: f64,
 }
 
-/// Of both rates the interval that textbooks have: of normal variables, with what was found in the place
-/// of the rates.
+fn measure(true_change: f64, mut sample: impl FnMut() -> (f64, f64)) -> Coverage {
+    let (mut contained, mut mean_width) = (0, 0.0);
+    for _ in 0..SAMPLES {
+        let (low, high) = sample();
+        contained += u32::from((low..=high).contains(&true_change));
+        mean_width += (high - low) / f64::from(SAMPLES);
+    }
+    Coverage { rate: f64::from(contained) / f64::from(SAMPLES), mean_width }
+}
+
+/// Wald's interval of the difference of two independent rates.
 fn wald(a: &Share, b: &Share, trials: f64) -> (f64, f64) {
-    let variance = |own: &Share| own.rate * (1.0 - own.rate) / trials;
+    let variance = |share: &Share| share.rate * (1.0 - share.rate) / trials;
     let half = 1.959_964 * (variance(a) + variance(b)).sqrt();
     (b.rate - a.rate - half, b.rate - a.rate + half)
 }
 
+/// Negative control: Wald's intervals are too narrow.
 #[test]
-fn intervals_of_independent_rates_hold_the_difference_where_naive_ones_do_not() {
+fn intervals_of_independent_rates_contain_the_true_change() {
     for (rate_a, rate_b, trials) in [(0.02, 0.01, 100), (0.01, 0.06, 60), (0.31, 0.02, 200)] {
-        let truth = rate_b - rate_a;
+        let true_change = rate_b - rate_a;
         let mut random = Random(1);
         let mut pair = || [rate_a, rate_b].map(|rate| share(random.hits(rate, trials), trials));
-        let (held, _) = coverage(truth, || {
+        let newcombe = measure(true_change, || {
             let [a, b] = pair();
             let Change { low, high, .. } = Change::between(&a, &b, 0.0);
             (low, high)
-        });
-        // Newcombe's own simulations have 0.95 on average, and a little more for rates near 0.
-        assert!((0.935..=0.995).contains(&held), "{rate_a}, {rate_b} of {trials}: {held}");
-        let (naive, _) = coverage(truth, || {
+        })
+        .rate;
+        // Newcombe's simulations give 0.95 on average and slightly more for rates near 0.
+        assert!((0.935..=0.995).contains(&newcombe), "{rate_a}, {rate_b} of {trials}: {newcombe}");
+        let wald = measure(true_change, || {
             let [a, b] = pair();
             wald(&a, &b, trials as f64)
-        });
-        assert!(naive < held, "{rate_a}, {rate_b} of {trials}: naive {naive}, {held}");
+        })
+        .rate;
+        assert!(wald < newcombe, "{rate_a}, {rate_b} of {trials}: {wald}, {newcombe}");
         if rate_a < 0.05 {
-            assert!(naive < 0.93, "{rate_a}, {rate_b} of {trials}: naive {naive}");
+            assert!(wald < 0.93, "{rate_a}, {rate_b} of {trials}: {wald}");
         }
     }
 }
 
-/// Pairs of which most have the same outcome, as the same fault in two versions has: the interval of
-/// pairs holds the difference as often as it says and is much narrower than that of independent rates.
+/// Most pairs have equal outcomes, as the same fault in two versions of a program has.
 #[test]
-fn intervals_of_pairs_hold_the_difference_and_are_narrower_than_of_independent_rates() {
+fn intervals_of_pairs_contain_the_true_change_and_are_narrower_than_independent_ones() {
     let (both, only_a, only_b, trials) = (0.25, 0.04, 0.02, 400_u64);
-    let truth = only_b - only_a;
+    let true_change = only_b - only_a;
     let mut random = Random(2);
     let mut draw = || {
-        let mut pairs = Fourfold::default();
+        let mut pairs = PairCounts::default();
         for _ in 0..trials {
-            // One after the other, each of what is left.
+            // Each probability is conditional on the preceding events not happening.
             if random.happens(both) {
                 pairs.both += 1;
             } else if random.happens(only_a / (1.0 - both)) {
@@ -95,53 +102,55 @@ fn intervals_of_pairs_hold_the_difference_and_are_narrower_than_of_independent_r
         }
         pairs
     };
-    let mut measured = |is_paired: bool| {
-        coverage(truth, || {
+    let mut measure_with = |correlation: fn(PairCounts) -> f64| {
+        measure(true_change, || {
             let pairs = draw();
-            let phi = if is_paired { correlation([(&1.0, pairs)].into_iter()) } else { 0.0 };
             let a = share(pairs.both + pairs.only_a, trials);
             let b = share(pairs.both + pairs.only_b, trials);
-            let Change { low, high, .. } = Change::between(&a, &b, phi);
+            let Change { low, high, .. } = Change::between(&a, &b, correlation(pairs));
             (low, high)
         })
     };
-    let ((paired, narrow), (ignored, wide)) = (measured(true), measured(false));
-    assert!((0.94..=0.975).contains(&paired), "{paired}");
-    assert!(ignored > 0.995, "without the pairs the interval holds too often: {ignored}");
-    assert!(narrow < 0.5 * wide, "{narrow}, {wide}");
+    let paired =
+        measure_with(|counts| correlation([StratumPairs { weight: 1.0, counts }].into_iter()));
+    let independent = measure_with(|_| 0.0);
+    assert!((0.94..=0.975).contains(&paired.rate), "{}", paired.rate);
+    assert!(independent.rate > 0.995, "intervals without pairing are wide: {}", independent.rate);
+    let widths = (paired.mean_width, independent.mean_width);
+    assert!(widths.0 < 0.5 * widths.1, "{widths:?}");
 }
 
-/// Rows of strata that stand for different parts of the population: the intervals of the strata's sums.
+/// Negative control: intervals that ignore the weights of the strata rarely contain the true change.
 #[test]
-fn intervals_of_strata_hold_the_difference_where_ignoring_the_weights_does_not() {
+fn intervals_of_stratified_rates_contain_the_true_change() {
     let weights = [0.8, 0.2];
     let (rates_a, rates_b) = ([0.03, 0.60], [0.01, 0.30]);
     let sum = |rates: [f64; 2]| weights[0] * rates[0] + weights[1] * rates[1];
-    let truth = sum(rates_b) - sum(rates_a);
+    let true_change = sum(rates_b) - sum(rates_a);
     let trials = 120;
     let mut random = Random(3);
     let mut draw = |rates: [f64; 2]| rates.map(|rate| random.hits(rate, trials));
-    let estimated = |hits: [u64; 2]| {
-        let found = [0, 1].map(|own| Found {
-            hits: hits[own],
-            part: trials,
-            stratum: trials,
-            weight: weights[own],
-            places: None,
+    let stratified = |hits: [u64; 2]| {
+        let samples = [0, 1].map(|stratum| StratumSample {
+            hits: hits[stratum],
+            domain_trials: trials,
+            stratum_trials: trials,
+            weight: weights[stratum],
+            sites: None,
         });
-        let estimate = estimate(&found, &[], IntervalMethod::Wilson, Confidence::P95);
+        let estimate = estimate(&samples, &[], IntervalMethod::Wilson, Confidence::P95);
         let (rate, interval) = estimate.expect("strata");
         Share { count: hits.iter().sum(), rate, interval }
     };
-    let (held, _) = coverage(truth, || {
-        let change = Change::between(&estimated(draw(rates_a)), &estimated(draw(rates_b)), 0.0);
+    let weighted = measure(true_change, || {
+        let change = Change::between(&stratified(draw(rates_a)), &stratified(draw(rates_b)), 0.0);
         (change.low, change.high)
     });
-    assert!((0.94..=0.98).contains(&held), "{held}");
-    let (ignored, _) = coverage(truth, || {
-        let pooled = |hits: [u64; 2]| share(hits.iter().sum(), 2 * trials);
+    assert!((0.94..=0.98).contains(&weighted.rate), "{}", weighted.rate);
+    let pooled = |hits: [u64; 2]| share(hits.iter().sum(), 2 * trials);
+    let unweighted = measure(true_change, || {
         let change = Change::between(&pooled(draw(rates_a)), &pooled(draw(rates_b)), 0.0);
         (change.low, change.high)
     });
-    assert!(ignored < 0.93, "{ignored}");
+    assert!(unweighted.rate < 0.93, "{}", unweighted.rate);
 }

@@ -1,4 +1,4 @@
-//! A comparison as a table for programs.
+//! The CSV file of a comparison.
 
 use super::{ComparedRate, Comparison};
 use crate::{ResultsError, Share};
@@ -8,7 +8,7 @@ use std::io::Write;
 
 /// A line of `compare.csv`.
 #[derive(Default, Serialize)]
-struct Line<'a> {
+struct CompareRecord<'a> {
     a: &'a str,
     b: &'a str,
     scope: &'a str,
@@ -39,30 +39,30 @@ struct Line<'a> {
 }
 
 impl Comparison {
-    /// Writes `compare.csv`: for each thing that both campaigns have a line for each outcome. Numbers
-    /// have few enough digits that the file does not depend on the host.
+    /// Writes `compare.csv`, with one line for each scope and outcome. Numbers are rounded, so that the
+    /// file does not depend on the host.
     ///
     /// # Errors
     /// [`ResultsError::Csv`] if writing fails.
     pub fn write_csv(&self, output: impl Write) -> Result<(), ResultsError> {
-        let mut writer = csv::Writer::from_writer(FormulaEscaper::new(output));
-        for own in &self.scopes {
-            for (event, rate) in own.rates() {
+        let mut writer = csv::Writer::from_writer(Cells::new(output));
+        for compared in &self.scopes {
+            for (outcome, rate) in compared.rates() {
                 let ComparedRate { a, b, change, pairs, p } = *rate;
-                let [rate_a, low_a, high_a] = numbers(&a);
-                let [rate_b, low_b, high_b] = numbers(&b);
-                writer.serialize(Line {
+                let [rate_a, low_a, high_a] = rate_and_limits(&a);
+                let [rate_b, low_b, high_b] = rate_and_limits(&b);
+                writer.serialize(CompareRecord {
                     a: &self.a.folder,
                     b: &self.b.folder,
-                    scope: own.scope.by.name(),
-                    value: &own.scope.value,
-                    outcome: event.name(),
-                    total_a: own.totals[0],
+                    scope: compared.scope.kind.name(),
+                    value: &compared.scope.value,
+                    outcome: outcome.name(),
+                    total_a: compared.totals[0],
                     count_a: a.count,
                     rate_a,
                     low_a,
                     high_a,
-                    total_b: own.totals[1],
+                    total_b: compared.totals[1],
                     count_b: b.count,
                     rate_b,
                     low_b,
@@ -71,10 +71,10 @@ impl Comparison {
                     low: decimals(change.low),
                     high: decimals(change.high),
                     confidence: self.a.design.confidence.probability(),
-                    both: pairs.map(|own| own.both),
-                    only_a: pairs.map(|own| own.only_a),
-                    only_b: pairs.map(|own| own.only_b),
-                    neither: pairs.map(|own| own.neither),
+                    both: pairs.map(|pairs| pairs.both),
+                    only_a: pairs.map(|pairs| pairs.only_a),
+                    only_b: pairs.map(|pairs| pairs.only_b),
+                    neither: pairs.map(|pairs| pairs.neither),
                     test: match (p, pairs) {
                         (None, _) => "",
                         (Some(_), Some(_)) => "mcnemar",
@@ -91,7 +91,7 @@ impl Comparison {
     }
 }
 
-fn numbers(share: &Share) -> [String; 3] {
+fn rate_and_limits(share: &Share) -> [String; 3] {
     [share.rate, share.interval.low, share.interval.high].map(decimals)
 }
 
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn comparisons_have_fixed_columns() {
         assert_eq!(
-            columns(&Line::default()),
+            columns(&CompareRecord::default()),
             "a,b,scope,value,outcome,total_a,count_a,rate_a,low_a,high_a,total_b,count_b,\
              rate_b,low_b,high_b,difference,low,high,confidence,both,only_a,only_b,neither,\
              test,p,instructions_a,instructions_b"

@@ -1,4 +1,4 @@
-//! Two campaigns beside each other: by how much their rates differ, and what it costs.
+//! Comparison of two campaigns: changes of their rates, and the cost in instructions.
 
 mod change;
 #[cfg(test)]
@@ -11,327 +11,367 @@ mod text;
 
 use crate::report::read_table;
 use crate::{
-    About, Known, Outcome, ResultsError, Row, SampleDesign, ScopeSummary, Severity, Share, Tallies,
+    CampaignInfo, Outcome, PrunedSites, ResultsError, Row, SampleDesign, ScopeSummary, Severity,
+    Share, Tallies,
 };
-pub use change::{Change, Fourfold};
-use pairs::{Injected, Pairs};
-pub use scope::{By, ComparedScope};
+use change::Sample;
+pub use change::{Change, PairCounts};
+use pairs::{Pairs, RowDigest};
+pub use scope::{ComparedScope, ScopeKind};
 use std::collections::BTreeMap;
 use std::io::{Read, Seek};
 
-/// Two campaigns beside each other.
+/// The comparison of a second campaign with a first one.
 #[derive(Debug)]
 pub struct Comparison {
-    /// The first.
-    pub(crate) a: About,
-    /// The second.
-    pub(crate) b: About,
-    /// Injections of each that are compared, and that there are.
-    pub(crate) counted: [Counted; 2],
-    /// Whether injections are compared pair by pair, as both campaigns inject the same faults.
+    /// First campaign.
+    pub(crate) a: CampaignInfo,
+    /// Second campaign.
+    pub(crate) b: CampaignInfo,
+    /// Numbers of injections of both campaigns.
+    pub(crate) injections: [InjectionCounts; 2],
+    /// `true` if injections are compared pair by pair, since both campaigns inject the same faults.
     pub(crate) is_paired: bool,
-    /// Why no test is made; nothing where one is.
-    pub(crate) untested: Option<&'static str>,
-    /// What else differs between the campaigns, and what of them is not as it should be.
+    /// Reason for which no test is valid; `None` if tests are valid.
+    pub(crate) no_test_reason: Option<&'static str>,
+    /// Other differences between the campaigns, and defects of their results.
     pub(crate) warnings: Vec<String>,
-    /// What both have, first all injections.
+    /// Scopes that both campaigns contain, first that of all injections.
     pub(crate) scopes: Vec<ComparedRates>,
 }
 
-/// Injections of a campaign.
+/// Numbers of injections of a campaign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Counted {
-    /// Those that are compared.
+pub(crate) struct InjectionCounts {
+    /// Injections that are compared.
     pub compared: u64,
-    /// All.
+    /// All injections.
     pub total: u64,
 }
 
-/// How the rates of some injections differ.
+/// The compared rates of one scope.
 #[derive(Clone, Debug)]
 pub struct ComparedRates {
-    /// Which injections.
+    /// The scope.
     pub scope: ComparedScope,
-    /// How many there are in the first campaign, and in the second.
+    /// Numbers of injections in the first and in the second campaign.
     pub totals: [u64; 2],
-    /// The outcomes in the order of [`Outcome::ALL`].
+    /// Rates of the outcomes in the order of [`Outcome::ALL`].
     pub outcomes: [ComparedRate; Outcome::ALL.len()],
-    /// SDC that is critical, where both campaigns have somebody who judges.
+    /// Rates of critical SDC, if both campaigns have a judge.
     pub critical: Option<ComparedRate>,
 }
 
-/// What injections can come to, as it is compared.
+/// An outcome whose rates are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum ComparedOutcome {
     /// An outcome.
     Outcome(Outcome),
-    /// SDC that is critical.
+    /// SDC with critical severity.
     CriticalSdc,
 }
 
-impl Event {
-    /// The name in tables for programs.
+impl ComparedOutcome {
+    /// Name in result tables.
     pub fn name(self) -> &'static str {
         match self {
-            Event::Outcome(outcome) => outcome.name(),
-            Event::CriticalSdc => "sdc_critical",
+            ComparedOutcome::Outcome(outcome) => outcome.name(),
+            ComparedOutcome::CriticalSdc => "sdc_critical",
         }
     }
 
-    /// The outcome that it is, or is a part of.
+    /// The outcome, regardless of severity.
     pub fn outcome(self) -> Outcome {
         match self {
-            Event::Outcome(outcome) => outcome,
-            Event::CriticalSdc => Outcome::Sdc,
+            ComparedOutcome::Outcome(outcome) => outcome,
+            ComparedOutcome::CriticalSdc => Outcome::Sdc,
         }
     }
 }
 
-/// How a rate differs.
+/// The rates of one outcome in both campaigns.
 #[derive(Clone, Copy, Debug)]
 pub struct ComparedRate {
-    /// In the first campaign.
+    /// Rate in the first campaign.
     pub a: Share,
-    /// In the second.
+    /// Rate in the second campaign.
     pub b: Share,
-    /// The second less the first.
+    /// Second rate minus the first.
     pub change: Change,
-    /// The pairs, where injections are compared pair by pair.
-    pub pairs: Option<Fourfold>,
-    /// The probability of such a difference, or of a less likely one, where there is none in truth;
-    /// nothing where the test is not valid.
+    /// Counts of pairs, if injections are compared pair by pair.
+    pub pairs: Option<PairCounts>,
+    /// p-value of the change; `None` if no test is valid.
     pub p: Option<f64>,
 }
 
 impl ComparedRates {
-    /// How the rates of all that is compared differ.
-    pub fn rates(&self) -> impl Iterator<Item = (Event, &ComparedRate)> {
-        let outcomes = Outcome::ALL.into_iter().map(Event::Outcome).zip(&self.outcomes);
-        outcomes.chain(self.critical.iter().map(|rate| (Event::CriticalSdc, rate)))
+    /// All compared outcomes with their rates.
+    pub fn rates(&self) -> impl Iterator<Item = (ComparedOutcome, &ComparedRate)> {
+        let outcomes = Outcome::ALL.into_iter().map(ComparedOutcome::Outcome).zip(&self.outcomes);
+        outcomes.chain(self.critical.iter().map(|rate| (ComparedOutcome::CriticalSdc, rate)))
     }
 
-    /// How the rate of one outcome differs.
+    /// Rates of an outcome.
     pub fn rate(&self, outcome: Outcome) -> &ComparedRate {
         &self.outcomes[outcome as usize]
     }
 }
 
-/// Campaigns that cannot be compared.
+/// Errors returned when comparing campaigns.
 #[derive(Debug, thiserror::Error)]
 pub enum CompareError {
-    /// A table that cannot be read.
+    /// The results of a campaign are invalid.
     #[error("{folder}: {reason}")]
-    Table {
-        /// The folder.
+    Results {
+        /// Results folder.
         folder: String,
-        /// Why not.
+        /// Reason.
         reason: ResultsError,
     },
-    /// A campaign without results.
-    #[error("{folder}: the table of results has no rows; there is nothing to compare")]
+    /// The results of a campaign have no rows.
+    #[error("{folder}: the table of results has no rows")]
     Empty {
-        /// The folder.
+        /// Results folder.
         folder: String,
     },
 }
 
 impl Comparison {
-    /// Compares the second of two campaigns with the first; each is what is known of it, and its table.
+    /// Compares campaign `b` with campaign `a`; the tables are their `results.csv`.
     ///
-    /// Injections are compared pair by pair where row after row both campaigns inject the same fault,
-    /// as far as both go.
+    /// If both campaigns inject the same faults, row by row, the rows of the shorter table are compared
+    /// pair by pair.
     ///
     /// # Errors
-    /// [`CompareError`].
+    /// [`CompareError`] for invalid or empty results.
     pub fn new(
-        (a, mut table_a): (About, impl Read + Seek),
-        (b, mut table_b): (About, impl Read + Seek),
+        a: CampaignInfo,
+        mut table_a: impl Read + Seek,
+        b: CampaignInfo,
+        mut table_b: impl Read + Seek,
     ) -> Result<Comparison, CompareError> {
-        let mut first = Vec::new();
-        let mut cut = [false; 2];
-        cut[0] = read(&a, &mut table_a, |row| first.push(Injected::of(&row)))?;
+        let mut digests = Vec::new();
+        let is_cut_a = read(&a, &mut table_a, |row| digests.push(RowDigest::new(&row)))?;
         let (mut count, mut is_paired) = (0_usize, true);
-        cut[1] = read(&b, &mut table_b, |row| {
-            is_paired &= first.get(count).is_none_or(|own| own.is_of(&row));
+        let is_cut_b = read(&b, &mut table_b, |row| {
+            is_paired &= digests.get(count).is_none_or(|digest| digest.is_same_fault(&row));
             count += 1;
         })?;
-        let totals = [first.len() as u64, count as u64];
-        for (about, total) in [(&a, totals[0]), (&b, totals[1])] {
+        let totals = [digests.len() as u64, count as u64];
+        for (info, total) in [&a, &b].into_iter().zip(totals) {
             if total == 0 {
-                return Err(CompareError::Empty { folder: about.folder.clone() });
+                return Err(CompareError::Empty { folder: info.folder.clone() });
             }
         }
-        let compared = totals.map(|total| if is_paired { totals[0].min(totals[1]) } else { total });
+        let pair_count = totals[0].min(totals[1]);
+        let injections = totals.map(|total| InjectionCounts {
+            compared: if is_paired { pair_count } else { total },
+            total,
+        });
 
-        // Both intervals are of one confidence.
-        let designs = [&a, &b]
-            .map(|about| SampleDesign { confidence: a.design.confidence, ..about.design.clone() });
-        let mut counters = designs.each_ref().map(Counter::new);
+        // Both intervals have the confidence of the first campaign.
+        let mut counters = [&a, &b].map(|info| {
+            let confidence = a.design.confidence;
+            Counter::new(SampleDesign { confidence, ..info.design.clone() })
+        });
         let mut pairs = Pairs::default();
-        read(&a, &mut table_a, |row| counters[0].add(&row, compared[0]))?;
-        let mut next = first.iter().take(if is_paired { first.len() } else { 0 });
+        read(&a, &mut table_a, |row| counters[0].add(&row, injections[0].compared))?;
+        let mut digests = digests.iter().take(if is_paired { digests.len() } else { 0 });
         read(&b, &mut table_b, |row| {
-            counters[1].add(&row, compared[1]);
-            if let Some(own) = next.next() {
-                pairs.add(own, &row);
+            counters[1].add(&row, injections[1].compared);
+            if let Some(digest) = digests.next() {
+                pairs.add(digest, &row);
             }
         })?;
-        let counted = [0, 1].map(|own| Counted { compared: compared[own], total: totals[own] });
-        let untested = untested(&counters);
+        let no_test_reason = no_test_reason(&counters);
         let [rates_a, rates_b] = counters.map(Counter::rates);
-        let both = rates_a.iter().filter_map(|(scope, own)| Some((own, rates_b.get(scope)?)));
-        let scopes = both.map(|(a, b)| compared_rates(a, b, &pairs, untested.is_none())).collect();
-        let warnings = warnings([(&a, cut[0]), (&b, cut[1])]);
-        Ok(Comparison { a, b, counted, is_paired, untested, warnings, scopes })
+        let common = rates_a.iter().filter_map(|(scope, rates)| Some((rates, rates_b.get(scope)?)));
+        let mut scopes: Vec<ComparedRates> =
+            common.map(|(a, b)| compared_rates(a, b, &pairs)).collect();
+        if no_test_reason.is_none() {
+            scopes.iter_mut().for_each(ComparedRates::test);
+        }
+        let warnings =
+            warnings(Side { info: &a, is_cut: is_cut_a }, Side { info: &b, is_cut: is_cut_b });
+        Ok(Comparison { a, b, injections, is_paired, no_test_reason, warnings, scopes })
     }
 
-    /// How all injections differ.
-    pub fn all(&self) -> Option<&ComparedRates> {
+    /// Rates of all injections.
+    pub fn overall(&self) -> Option<&ComparedRates> {
         self.scopes.first()
     }
 
-    /// How injections differ that have something in common.
-    pub fn by(&self, by: By) -> impl Iterator<Item = &ComparedRates> {
-        self.scopes.iter().filter(move |own| own.scope.by == by)
+    /// Rates of all scopes of a kind.
+    pub fn of_kind(&self, kind: ScopeKind) -> impl Iterator<Item = &ComparedRates> {
+        self.scopes.iter().filter(move |compared| compared.scope.kind == kind)
     }
 
-    /// What else differs between the campaigns, and what of them is not as it should be.
+    /// Other differences between the campaigns, and defects of their results.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// How many times as many wave instructions the second program executes; nothing where they were not
+    /// Ratio of the golden runs' wave instructions, second campaign to first; `None` if they were not
     /// counted.
-    pub fn cost(&self) -> Option<f64> {
+    pub fn instruction_ratio(&self) -> Option<f64> {
         let (a, b) = self.a.instructions.zip(self.b.instructions)?;
         (a > 0).then(|| b as f64 / a as f64)
     }
 }
 
+/// Passes all rows of a campaign to `take`. Returns `true` if the last line was cut off.
 fn read(
-    about: &About,
+    info: &CampaignInfo,
     table: &mut (impl Read + Seek),
     take: impl FnMut(Row),
 ) -> Result<bool, CompareError> {
-    let folder = || about.folder.clone();
-    read_table(table, take).map_err(|reason| CompareError::Table { folder: folder(), reason })
+    read_table(table, take)
+        .map_err(|reason| CompareError::Results { folder: info.folder.clone(), reason })
 }
 
-/// Counts the rows of a campaign.
+/// Counts the rows of one campaign.
 struct Counter {
     design: SampleDesign,
     tallies: Tallies<ComparedScope>,
     count: u64,
-    is_even: bool,
+    /// `true` if all rows so far have the weight 1.
+    is_unweighted: bool,
 }
 
 impl Counter {
-    fn new(design: &SampleDesign) -> Counter {
-        let tallies = Tallies::of_keys(design.clone(), ComparedScope::all());
-        Counter { design: design.clone(), tallies, count: 0, is_even: true }
+    fn new(design: SampleDesign) -> Counter {
+        let tallies = Tallies::with_keys(design.clone(), ComparedScope::all());
+        Counter { design, tallies, count: 0, is_unweighted: true }
     }
 
-    /// Counts a row if it is one of the first so many.
-    fn add(&mut self, row: &Row, compared: u64) {
-        if self.count < compared {
-            self.is_even &= row.weight == 1.0;
-            self.tallies.add_to(ComparedScope::of(row), row);
+    /// Counts a row unless `limit` rows have been counted.
+    fn add(&mut self, row: &Row, limit: u64) {
+        if self.count < limit {
+            self.is_unweighted &= row.weight == 1.0;
+            self.tallies.add_to(ComparedScope::containing(row), row);
             self.count += 1;
         }
     }
 
     fn rates(self) -> BTreeMap<ComparedScope, ScopeSummary<ComparedScope>> {
-        let known = |scope: &ComparedScope| {
-            let known = scope.summarised().and_then(|own| self.design.known_of(&own));
-            known.unwrap_or_default()
+        let pruned = |scope: &ComparedScope| {
+            let pruned = scope.summary_scope().and_then(|scope| self.design.pruned_in(&scope));
+            pruned.unwrap_or_default()
         };
-        self.tallies.summaries(known).map(|own: ScopeSummary<_>| (own.scope.clone(), own)).collect()
+        self.tallies.summaries(pruned).map(|rates| (rates.scope.clone(), rates)).collect()
     }
 }
 
-/// Why tests of how the rows were drawn are not valid; nothing where they are.
-fn untested(counters: &[Counter; 2]) -> Option<&'static str> {
-    let any = |is: &dyn Fn(&Counter) -> bool| counters.iter().any(is);
-    let known = |own: &Counter| own.design.known.values().any(|known: &Known| known.rate() > 0.0);
-    if any(&|own| !own.is_even) {
-        Some("rows stand for differently many places")
-    } else if any(&known) {
-        Some("what is known to be masked was not sampled")
-    } else if any(&|own| own.design.is_finite) {
-        Some("no place was drawn twice")
-    } else if any(&|own| own.design.deviations.is_some()) {
-        Some("a campaign looked at its rates to decide when to end")
+/// The reason for which the sample designs permit no test; `None` if they do.
+fn no_test_reason(counters: &[Counter; 2]) -> Option<&'static str> {
+    let has_pruned = |design: &SampleDesign| {
+        design.pruned.values().any(|sites: &PrunedSites| sites.rate() > 0.0)
+    };
+    if counters.iter().any(|counter| !counter.is_unweighted) {
+        Some("rows have different weights")
+    } else if counters.iter().any(|counter| has_pruned(&counter.design)) {
+        Some("sites known to be masked were not sampled")
+    } else if counters.iter().any(|counter| counter.design.is_finite) {
+        Some("sites were drawn without replacement")
+    } else if counters.iter().any(|counter| counter.design.z_score.is_some()) {
+        Some("a campaign stopped depending on its rates")
     } else {
         None
     }
 }
 
+impl ComparedRates {
+    /// Sets the p-values of all rates.
+    fn test(&mut self) {
+        let [total_a, total_b] = self.totals;
+        for rate in self.outcomes.iter_mut().chain(&mut self.critical) {
+            rate.p = Some(match rate.pairs {
+                Some(pairs) => pairs.mcnemar(),
+                None => change::fisher(
+                    Sample { hits: rate.a.count, total: total_a },
+                    Sample { hits: rate.b.count, total: total_b },
+                ),
+            });
+        }
+    }
+}
+
+/// Compares the rates of a scope, without p-values.
 fn compared_rates(
     a: &ScopeSummary<ComparedScope>,
     b: &ScopeSummary<ComparedScope>,
     pairs: &Pairs,
-    is_tested: bool,
 ) -> ComparedRates {
+    let scope = &a.scope;
     let totals = [a.total, b.total];
-    // A scope can have rows without a partner, as of lines that have moved.
-    let is_paired = totals == [pairs.count(&a.scope); 2];
-    let compared = |event: Event, own: Share, other: Share| {
-        let paired = is_paired.then(|| pairs.of(&a.scope, event));
-        let change = Change::between(&own, &other, paired.map_or(0.0, |(_, own)| own));
-        let p = is_tested.then(|| match paired {
-            Some((fourfold, _)) => fourfold.mcnemar(),
-            None => change::fisher([own.count, a.total], [other.count, b.total]),
-        });
-        ComparedRate { a: own, b: other, change, pairs: paired.map(|(own, _)| own), p }
+    // Rows of a scope can lack a partner, for instance if a line moved.
+    let is_paired = totals == [pairs.count(scope); 2];
+    let compare = |outcome: ComparedOutcome, share_a: Share, share_b: Share| {
+        let (pairs, correlation) = if is_paired {
+            (Some(pairs.counts(scope, outcome)), pairs.correlation(scope, outcome))
+        } else {
+            (None, 0.0)
+        };
+        let change = Change::between(&share_a, &share_b, correlation);
+        ComparedRate { a: share_a, b: share_b, change, pairs, p: None }
     };
-    let of_outcome =
-        |outcome| compared(Event::Outcome(outcome), a.share(outcome), b.share(outcome));
     let critical = a.severity(Severity::Critical).zip(b.severity(Severity::Critical));
     ComparedRates {
-        scope: a.scope.clone(),
+        scope: scope.clone(),
         totals,
-        outcomes: Outcome::ALL.map(of_outcome),
-        critical: critical.map(|(own, other)| compared(Event::CriticalSdc, own, other)),
+        outcomes: Outcome::ALL.map(|outcome| {
+            compare(ComparedOutcome::Outcome(outcome), a.share(outcome), b.share(outcome))
+        }),
+        critical: critical.map(|(a, b)| compare(ComparedOutcome::CriticalSdc, a, b)),
     }
 }
 
-/// Facts that decide what a rate means.
+/// Facts that determine the meaning of a rate.
 const MEANING: [&str; 3] = ["Target", "Fault", "Struck"];
 
-/// What a reader has to know before comparing.
-fn warnings(campaigns: [(&About, bool); 2]) -> Vec<String> {
-    let [(a, _), (b, _)] = campaigns;
+/// One of the compared campaigns.
+struct Side<'a> {
+    info: &'a CampaignInfo,
+    /// `true` if the last line of the results was cut off.
+    is_cut: bool,
+}
+
+/// Differences and defects that a reader must know before comparing.
+fn warnings(a: Side<'_>, b: Side<'_>) -> Vec<String> {
     let mut warnings = Vec::new();
-    for (about, is_cut) in campaigns {
-        if let Some(unfinished) = &about.unfinished {
-            warnings.push(format!("{}: {unfinished}", about.folder));
+    for Side { info, is_cut } in [&a, &b] {
+        if let Some(unfinished) = &info.unfinished {
+            warnings.push(format!("{}: {unfinished}", info.folder));
         }
-        if is_cut {
-            warnings.push(format!("{}: the last line of the table was cut off", about.folder));
+        if *is_cut {
+            warnings.push(format!("{}: the last line of the table was cut off", info.folder));
         }
     }
+    let (a, b) = (a.info, b.info);
     for name in MEANING {
-        let [own, other] = [a, b].map(|about| about.fact(name).unwrap_or("not said"));
-        if own != other {
-            let what = name.to_lowercase();
-            warnings.push(format!("they differ in `{what}`: {own}, and {other}"));
+        let [a, b] = [a, b].map(|info| info.fact(name).unwrap_or("not recorded"));
+        if a != b {
+            let name = name.to_lowercase();
+            warnings.push(format!("the campaigns differ in `{name}`: {a} and {b}"));
         }
     }
-    let compared = |about: &About| match &about.compared {
+    let comparison = |info: &CampaignInfo| match &info.compared {
         None => "not recorded".to_owned(),
-        Some(all) => {
-            let texts: Vec<_> =
-                all.iter().map(|own| format!("{} {}", own.name, own.comparison)).collect();
+        Some(outputs) => {
+            let texts: Vec<_> = outputs
+                .iter()
+                .map(|output| format!("{} {}", output.name, output.comparison))
+                .collect();
             texts.join("; ")
         }
     };
     if a.compared != b.compared {
-        let (own, other) = (compared(a), compared(b));
-        warnings.push(format!("outputs were compared differently: {own}, and {other}"));
+        let (a, b) = (comparison(a), comparison(b));
+        warnings.push(format!("outputs were compared differently: {a} and {b}"));
     }
-    if a.design.confidence != b.design.confidence {
-        let (own, other) = (a.design.confidence, b.design.confidence);
-        warnings.push(format!("intervals are of {own}, the second campaign's were of {other}"));
+    let (a, b) = (a.design.confidence, b.design.confidence);
+    if a != b {
+        warnings.push(format!("intervals have confidence {a}; the second campaign used {b}"));
     }
     warnings
 }

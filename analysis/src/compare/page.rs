@@ -1,12 +1,12 @@
 //! A comparison as a page, in the style of reports.
 
-use super::text::{change, points, probability};
-use super::{By, ComparedRate, ComparedRates, Comparison, Event};
+use super::text::{change, p_value, points};
+use super::{ComparedOutcome, ComparedRate, ComparedRates, Comparison, ScopeKind};
 use crate::plot::escaped;
 use crate::report::page::rates::{Heading, LINES, filter, heading, name_class, shown_name};
 use crate::report::page::text::{count, label, rate_cell};
 use crate::report::page::{Page, document};
-use crate::{About, Outcome};
+use crate::{CampaignInfo, Outcome};
 use std::fmt::Write;
 
 impl Comparison {
@@ -24,15 +24,15 @@ impl Comparison {
              B less A.</p>",
             escaped(&self.method())
         );
-        if let Some(all) = self.all() {
+        if let Some(all) = self.overall() {
             self.outcomes(&mut body, all);
         }
         for (by, title) in [
-            (By::Kernel, "By kernel"),
-            (By::Label, "By label"),
-            (By::Group, "By group"),
-            (By::Opcode, "By opcode"),
-            (By::Line, "By source line"),
+            (ScopeKind::Kernel, "By kernel"),
+            (ScopeKind::Label, "By label"),
+            (ScopeKind::Group, "By group"),
+            (ScopeKind::Opcode, "By opcode"),
+            (ScopeKind::Line, "By source line"),
         ] {
             self.ranked(&mut body, by, title);
         }
@@ -46,8 +46,8 @@ impl Comparison {
              <th scope=\"col\" class=\"text\">Folder</th><th scope=\"col\">Injections</th>\
              <th scope=\"col\">Wave instructions</th></tr></thead><tbody>",
         );
-        let sides: [(&str, &About); 2] = [("A", &self.a), ("B", &self.b)];
-        for ((letter, about), counted) in sides.into_iter().zip(self.counted) {
+        let sides: [(&str, &CampaignInfo); 2] = [("A", &self.a), ("B", &self.b)];
+        for ((letter, about), counted) in sides.into_iter().zip(self.injections) {
             let instructions = about.instructions.map(count).unwrap_or_default();
             let _ = write!(
                 html,
@@ -59,7 +59,7 @@ impl Comparison {
             );
         }
         html.push_str("</tbody></table></div>");
-        if let Some(cost) = self.cost() {
+        if let Some(cost) = self.instruction_ratio() {
             let _ = write!(
                 html,
                 "<p>Without a fault, B executes {cost:.2} times as many wave instructions as A.</p>"
@@ -82,8 +82,8 @@ impl Comparison {
         html.push_str("</tr></thead><tbody>");
         for (event, rate) in all.rates() {
             let name = match event {
-                Event::Outcome(outcome) => label(outcome),
-                Event::CriticalSdc => "critical SDC",
+                ComparedOutcome::Outcome(outcome) => label(outcome),
+                ComparedOutcome::CriticalSdc => "critical SDC",
             };
             let _ = write!(
                 html,
@@ -103,7 +103,7 @@ impl Comparison {
     }
 
     /// The SDC of all that has something in common, what changed most first.
-    fn ranked(&self, html: &mut String, by: By, title: &str) {
+    fn ranked(&self, html: &mut String, by: ScopeKind, title: &str) {
         let all = self.most_changed(by);
         if all.is_empty() {
             return;
@@ -143,16 +143,14 @@ fn cells(html: &mut String, rate: &ComparedRate) {
     rate_cell(html, &rate.b);
     let (number, text) = (rate.change.rate, change(rate));
     let (difference, interval) = text.split_once(' ').unwrap_or((&text, ""));
-    let strong = match rate.change.is_clear() {
+    let strong = match rate.change.is_significant() {
         true => format!("<strong>{difference}</strong>"),
         false => points(number),
     };
     let _ = write!(html, "<td data-v=\"{number:.6}\">{strong} <small>{interval}</small></td>");
     match rate.p {
         Some(p) => {
-            let text = probability(p);
-            let text = escaped(text.trim_start_matches("p = ").trim_start_matches("p "));
-            let _ = write!(html, "<td data-v=\"{p:.3e}\">{text}</td>");
+            let _ = write!(html, "<td data-v=\"{p:.3e}\">{}</td>", escaped(&p_value(p)));
         }
         None => html.push_str("<td></td>"),
     }

@@ -1,84 +1,86 @@
-//! Injections of the same fault in two campaigns.
+//! Pairs of injections of the same fault in two campaigns.
 
-use super::Event;
-use super::change::{Fourfold, correlation};
-use super::scope::ComparedScope;
+use super::ComparedOutcome;
+use super::change::{PairCounts, StratumPairs, correlation};
+use super::scope::{ComparedScope, ScopeKind};
 use crate::{Outcome, Row, Severity};
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// The outcomes, and critical SDC after them.
-const STATES: usize = Outcome::ALL.len() + 1;
+/// Number of result classes: the outcomes, then critical SDC.
+const CLASSES: usize = Outcome::ALL.len() + 1;
 
-/// The number of critical SDC among the states.
+/// Result class of critical SDC.
 const CRITICAL: usize = Outcome::ALL.len();
 
-/// What a row came to: the number of its state.
-fn state(row: &Row) -> usize {
+/// The result class of a row.
+fn class(row: &Row) -> usize {
     match row.severity {
         Some(Severity::Critical) => CRITICAL,
         _ => row.outcome as usize,
     }
 }
 
-/// Whether a state is what is compared.
-fn is_event(event: Event, state: usize) -> bool {
-    match event {
-        Event::CriticalSdc => state == CRITICAL,
-        Event::Outcome(Outcome::Sdc) => state == CRITICAL || state == Outcome::Sdc as usize,
-        Event::Outcome(outcome) => state == outcome as usize,
+/// Returns `true` if rows of a result class count for an outcome.
+fn counts_for(outcome: ComparedOutcome, class: usize) -> bool {
+    match outcome {
+        ComparedOutcome::CriticalSdc => class == CRITICAL,
+        ComparedOutcome::Outcome(Outcome::Sdc) => {
+            class == CRITICAL || class == Outcome::Sdc as usize
+        }
+        ComparedOutcome::Outcome(outcome) => class == outcome as usize,
     }
 }
 
-/// What has to be known of a row of the first campaign when that of the second comes.
+/// The digest of a row of the first campaign, to be paired with a row of the second.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Injected {
-    /// A digest of the site and of what was struck.
+pub(super) struct RowDigest {
+    /// Hash of the fault site and the instruction's properties.
     fault: u64,
-    /// A digest of the source line, which a comment can move.
+    /// Hash of the source line, which may differ between versions of a program.
     line: u64,
-    state: usize,
+    class: usize,
 }
 
-impl Injected {
-    pub fn of(row: &Row) -> Injected {
-        let fault = digest(&(&row.site, &row.kernel, &row.opcode, &row.group, &row.stratum));
-        Injected { fault, line: digest(&row.line), state: state(row) }
+impl RowDigest {
+    pub fn new(row: &Row) -> RowDigest {
+        let fault = hash(&(&row.site, &row.kernel, &row.opcode, &row.group, &row.stratum));
+        RowDigest { fault, line: hash(&row.line), class: class(row) }
     }
 
-    /// Whether the row of another campaign injects the same fault.
-    pub fn is_of(&self, row: &Row) -> bool {
-        self.fault == Injected::of(row).fault
+    /// Returns `true` if a row of the other campaign injects the same fault.
+    pub fn is_same_fault(&self, row: &Row) -> bool {
+        self.fault == RowDigest::new(row).fault
     }
 }
 
-fn digest(value: &impl Hash) -> u64 {
+fn hash(value: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
     hasher.finish()
 }
 
-/// Pairs of injections of the same fault, counted by what they struck.
+/// Pairs of injections of the same fault, counted by scope and stratum.
 #[derive(Debug, Default)]
 pub(super) struct Pairs {
-    scopes: BTreeMap<ComparedScope, BTreeMap<String, Stratum>>,
+    scopes: BTreeMap<ComparedScope, BTreeMap<String, StratumCounts>>,
 }
 
-/// Pairs that were drawn from a stratum.
+/// Pairs drawn from one stratum.
 #[derive(Debug, Default)]
-struct Stratum {
-    /// What they stand for.
+struct StratumCounts {
+    /// Sum of the pairs' sampling weights.
     weight: f64,
-    /// By what they came to in the first campaign, and in the second.
-    counts: [[u64; STATES]; STATES],
+    /// Counts by result class in the first and in the second campaign.
+    counts: [[u64; CLASSES]; CLASSES],
 }
 
-impl Stratum {
-    fn fourfold(&self, event: Event) -> Fourfold {
-        let mut pairs = Fourfold::default();
+impl StratumCounts {
+    fn pair_counts(&self, outcome: ComparedOutcome) -> PairCounts {
+        let mut pairs = PairCounts::default();
         for (a, counts) in self.counts.iter().enumerate() {
             for (b, count) in counts.iter().enumerate() {
-                *match (is_event(event, a), is_event(event, b)) {
+                *match (counts_for(outcome, a), counts_for(outcome, b)) {
                     (true, true) => &mut pairs.both,
                     (true, false) => &mut pairs.only_a,
                     (false, true) => &mut pairs.only_b,
@@ -91,34 +93,46 @@ impl Stratum {
 }
 
 impl Pairs {
-    /// One more: what is known of the first campaign's row, and the second's.
-    pub fn add(&mut self, first: &Injected, row: &Row) {
-        let is_same_line = first.line == Injected::of(row).line;
-        let own = ComparedScope::of(row).filter(|scope| is_same_line || !scope.is_line());
-        for scope in own.chain([ComparedScope::all()]) {
-            let stratum = row.stratum.clone().unwrap_or_default();
+    /// Adds the pair of a row of the first campaign and a row of the second.
+    pub fn add(&mut self, first: &RowDigest, second: &Row) {
+        // A pair whose line moved belongs to neither line.
+        let is_same_line = first.line == RowDigest::new(second).line;
+        let scopes = ComparedScope::containing(second)
+            .filter(|scope| is_same_line || scope.kind != ScopeKind::Line);
+        for scope in scopes.chain([ComparedScope::all()]) {
+            let stratum = second.stratum.clone().unwrap_or_default();
             let pairs = self.scopes.entry(scope).or_default().entry(stratum).or_default();
-            pairs.weight += row.weight;
-            pairs.counts[first.state][state(row)] += 1;
+            pairs.weight += second.weight;
+            pairs.counts[first.class][class(second)] += 1;
         }
     }
 
-    /// How many there are in a scope.
+    fn strata(&self, scope: &ComparedScope) -> impl Iterator<Item = &StratumCounts> {
+        self.scopes.get(scope).into_iter().flat_map(BTreeMap::values)
+    }
+
+    /// Number of pairs in a scope.
     pub fn count(&self, scope: &ComparedScope) -> u64 {
-        let strata = self.scopes.get(scope).into_iter().flat_map(BTreeMap::values);
-        strata.flat_map(|own| own.counts.iter().flatten()).sum()
+        self.strata(scope).flat_map(|stratum| stratum.counts.iter().flatten()).sum()
     }
 
-    /// The pairs of a scope by whether they came to something, and the correlation of its rates.
-    pub fn of(&self, scope: &ComparedScope, event: Event) -> (Fourfold, f64) {
-        let strata = || self.scopes.get(scope).into_iter().flat_map(BTreeMap::values);
-        let mut all = Fourfold::default();
-        for own in strata().map(|own| own.fourfold(event)) {
-            all.both += own.both;
-            all.only_a += own.only_a;
-            all.only_b += own.only_b;
-            all.neither += own.neither;
+    /// Counts of the pairs of a scope for an outcome, over all strata.
+    pub fn counts(&self, scope: &ComparedScope, outcome: ComparedOutcome) -> PairCounts {
+        let mut sum = PairCounts::default();
+        for counts in self.strata(scope).map(|stratum| stratum.pair_counts(outcome)) {
+            sum.both += counts.both;
+            sum.only_a += counts.only_a;
+            sum.only_b += counts.only_b;
+            sum.neither += counts.neither;
         }
-        (all, correlation(strata().map(|own| (&own.weight, own.fourfold(event)))))
+        sum
+    }
+
+    /// Correlation of the two campaigns' rates of an outcome in a scope.
+    pub fn correlation(&self, scope: &ComparedScope, outcome: ComparedOutcome) -> f64 {
+        correlation(self.strata(scope).map(|stratum| StratumPairs {
+            weight: stratum.weight,
+            counts: stratum.pair_counts(outcome),
+        }))
     }
 }

@@ -1,80 +1,77 @@
-//! By what two campaigns are compared.
+//! Scopes that two campaigns are compared in.
 
 use crate::{Row, Scope};
 
-/// A set of injections that both campaigns have.
+/// A subset of the injections that both campaigns contain.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ComparedScope {
-    /// What they have in common.
-    pub by: By,
-    /// Which kernel, line, operation or group; empty of all.
+    /// Kind of the scope.
+    pub kind: ScopeKind,
+    /// The kernel, label, line, opcode or group; empty for all injections.
     pub value: String,
 }
 
-/// What injections have in common.
+/// The property that the injections of a scope have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum By {
-    /// Nothing: all of them.
+pub enum ScopeKind {
+    /// All injections.
     All,
-    /// The kernel that they struck.
+    /// Kernel.
     Kernel,
-    /// The label of the dispatch.
+    /// Label of the dispatch.
     Label,
-    /// The source line.
+    /// Source line.
     Line,
-    /// The operation.
+    /// Opcode.
     Opcode,
-    /// The primary group of instructions.
+    /// Primary instruction group.
     Group,
 }
 
-impl By {
-    /// The name in tables.
+impl ScopeKind {
+    /// Name in result tables.
     pub fn name(self) -> &'static str {
         match self {
-            By::All => "all",
-            By::Kernel => "kernel",
-            By::Label => "label",
-            By::Line => "line",
-            By::Opcode => "opcode",
-            By::Group => "group",
+            ScopeKind::All => "all",
+            ScopeKind::Kernel => "kernel",
+            ScopeKind::Label => "label",
+            ScopeKind::Line => "line",
+            ScopeKind::Opcode => "opcode",
+            ScopeKind::Group => "group",
         }
     }
 }
 
 impl ComparedScope {
-    /// All injections.
+    /// The scope of all injections.
     pub(crate) fn all() -> ComparedScope {
-        ComparedScope { by: By::All, value: String::new() }
+        ComparedScope { kind: ScopeKind::All, value: String::new() }
     }
 
-    /// Those that a row belongs to, without all.
-    pub(super) fn of(row: &Row) -> impl Iterator<Item = ComparedScope> {
+    /// Scopes that contain a row, except that of all injections.
+    pub(super) fn containing(row: &Row) -> impl Iterator<Item = ComparedScope> {
         let values = [
-            (By::Kernel, row.kernel.as_ref()),
-            (By::Label, row.label.as_ref()),
-            (By::Line, row.line.as_ref()),
-            (By::Opcode, Some(&row.opcode)),
-            (By::Group, Some(&row.group)),
+            (ScopeKind::Kernel, row.kernel.as_ref()),
+            (ScopeKind::Label, row.label.as_ref()),
+            (ScopeKind::Line, row.line.as_ref()),
+            (ScopeKind::Opcode, Some(&row.opcode)),
+            (ScopeKind::Group, Some(&row.group)),
         ];
-        let there = values.into_iter().filter_map(|(by, value)| Some((by, value?.clone())));
-        there.map(|(by, value)| ComparedScope { by, value })
+        values
+            .into_iter()
+            .filter_map(|(kind, value)| Some(ComparedScope { kind, value: value?.clone() }))
     }
 
-    pub(super) fn is_line(&self) -> bool {
-        self.by == By::Line
-    }
-
-    /// The same as a summary has it; it has no lines.
-    pub(super) fn summarised(&self) -> Option<Scope> {
+    /// The corresponding scope of a summary; `None` for lines, which summaries do not contain.
+    pub(super) fn summary_scope(&self) -> Option<Scope> {
         let value = self.value.clone();
-        match self.by {
-            By::All => Some(Scope::All),
-            By::Kernel => Some(Scope::Kernel(value)),
-            By::Label => Some(Scope::Label(value)),
-            By::Line => None,
-            By::Opcode => Some(Scope::Opcode(value)),
-            By::Group => Some(Scope::Group(value)),
+        match self.kind {
+            ScopeKind::All => Some(Scope::All),
+            ScopeKind::Kernel => Some(Scope::Kernel(value)),
+            ScopeKind::Label => Some(Scope::Label(value)),
+            ScopeKind::Line => None,
+            ScopeKind::Opcode => Some(Scope::Opcode(value)),
+            ScopeKind::Group => Some(Scope::Group(value)),
         }
     }
 }

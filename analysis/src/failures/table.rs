@@ -1,4 +1,4 @@
-//! The failures of a device as a table.
+//! The failure rates of devices as a table.
 
 use super::{Estimate, FailureKind, Structure, failure_rate};
 use crate::{Confidence, Outcome, ResultsError};
@@ -6,20 +6,20 @@ use flipwave_host::output::FormulaEscaper;
 use serde::Serialize;
 use std::io::Write;
 
-/// What of a device fails, and how many devices there are.
+/// A population of equal devices and the structures in which they fail.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceFailures {
-    /// The parts of a device in which faults happen.
+    /// Structures of one device.
     pub structures: Vec<Structure>,
-    /// Devices.
+    /// Number of devices.
     pub devices: u64,
-    /// How sure intervals are.
+    /// Confidence of the intervals.
     pub confidence: Confidence,
 }
 
-/// What a line of the table is about.
+/// The subject of a line of the table.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum FailurePart<'a> {
+pub enum FailureScope<'a> {
     /// One structure of one device.
     Structure(&'a Structure),
     /// All structures of one device.
@@ -28,12 +28,13 @@ pub enum FailurePart<'a> {
     Devices,
 }
 
-impl FailurePart<'_> {
-    fn scope(self) -> &'static str {
+impl FailureScope<'_> {
+    /// Name in result tables.
+    fn name(self) -> &'static str {
         match self {
-            FailurePart::Structure(_) => "structure",
-            FailurePart::Device => "device",
-            FailurePart::Devices => "devices",
+            FailureScope::Structure(_) => "structure",
+            FailureScope::Device => "device",
+            FailureScope::Devices => "devices",
         }
     }
 }
@@ -41,16 +42,16 @@ impl FailurePart<'_> {
 /// A line of the table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FailureLine<'a> {
-    /// What it is about.
-    pub part: FailurePart<'a>,
-    /// Faults in FIT, whatever comes of them.
+    /// The structure or devices.
+    pub scope: FailureScope<'a>,
+    /// Raw fault rate in FIT.
     pub raw: Estimate,
-    /// By [`FailureLine::KINDS`], failures in FIT.
+    /// Failure rates in FIT, in the order of [`FailureLine::KINDS`].
     pub failures: [Estimate; FailureLine::KINDS.len()],
 }
 
 impl FailureLine<'_> {
-    /// The failures that are told apart.
+    /// The kinds of failures in each line.
     pub const KINDS: [FailureKind; 4] = [
         FailureKind::Only(Outcome::Sdc),
         FailureKind::Only(Outcome::Due),
@@ -60,56 +61,58 @@ impl FailureLine<'_> {
 }
 
 impl DeviceFailures {
-    /// The structures in their order, then a device, then all devices.
+    /// Lines for each structure, one device and all devices.
     pub fn lines(&self) -> Vec<FailureLine<'_>> {
-        let line = |part, structures: &[Structure], devices: f64| FailureLine {
-            part,
-            raw: Estimate::sum(structures.iter().map(|own| own.raw.estimate(self.confidence)))
-                .scaled(devices),
-            failures: FailureLine::KINDS
-                .map(|kind| failure_rate(structures, kind, self.confidence).scaled(devices)),
+        let line = |scope, structures: &[Structure], devices: f64| {
+            let raw = structures.iter().map(|structure| structure.raw.estimate(self.confidence));
+            FailureLine {
+                scope,
+                raw: Estimate::sum(raw).scaled(devices),
+                failures: FailureLine::KINDS
+                    .map(|kind| failure_rate(structures, kind, self.confidence).scaled(devices)),
+            }
         };
         let all = self.structures.as_slice();
-        let mut lines: Vec<_> = all
-            .iter()
-            .map(|own| line(FailurePart::Structure(own), std::slice::from_ref(own), 1.0))
-            .collect();
-        lines.push(line(FailurePart::Device, all, 1.0));
-        lines.push(line(FailurePart::Devices, all, self.devices as f64));
+        let structure_line = |structure| {
+            line(FailureScope::Structure(structure), std::slice::from_ref(structure), 1.0)
+        };
+        let mut lines: Vec<_> = all.iter().map(structure_line).collect();
+        lines.push(line(FailureScope::Device, all, 1.0));
+        lines.push(line(FailureScope::Devices, all, self.devices as f64));
         lines
     }
 
-    /// Writes the table as CSV: for each line of it one for each kind of failure. Numbers have seven
+    /// Writes the table as CSV, with one line for each kind of failure. Numbers have seven significant
     /// digits, so that the file does not depend on the host.
     ///
     /// # Errors
     /// [`ResultsError::Csv`] if writing fails.
     pub fn write_csv(&self, output: impl Write) -> Result<(), ResultsError> {
-        let mut writer = csv::Writer::from_writer(FormulaEscaper::new(output));
-        for FailureLine { part, raw, failures } in self.lines() {
+        let mut writer = csv::Writer::from_writer(Cells::new(output));
+        for FailureLine { scope, raw, failures } in self.lines() {
+            let structure = match scope {
+                FailureScope::Structure(structure) => Some(structure),
+                FailureScope::Device | FailureScope::Devices => None,
+            };
             for (kind, fit) in FailureLine::KINDS.into_iter().zip(failures) {
-                let found = match part {
-                    FailurePart::Structure(own) => Some(own),
-                    _ => None,
+                let probability = structure.map(|structure| structure.probability(kind));
+                let probability_digits = |value: fn(Estimate) -> f64| {
+                    probability.map_or(String::new(), |estimate| digits(value(estimate)))
                 };
-                let probability = found.map(|own| own.probability(kind));
                 let hours = fit.hours();
-                let of = |estimate: Option<Estimate>, part: fn(Estimate) -> f64| {
-                    estimate.map_or(String::new(), |own| digits(part(own)))
-                };
-                writer.serialize(Line {
-                    scope: part.scope(),
-                    structure: found.map_or("", |own| &own.name),
-                    devices: if part == FailurePart::Devices { self.devices } else { 1 },
-                    rows: found.map_or(String::new(), |own| own.rows.to_string()),
-                    injections: found.map(|own| own.injections),
+                writer.serialize(FailureRecord {
+                    scope: scope.name(),
+                    structure: structure.map_or("", |structure| &structure.name),
+                    devices: if scope == FailureScope::Devices { self.devices } else { 1 },
+                    rows: structure.map_or(String::new(), |structure| structure.rows.to_string()),
+                    injections: structure.map(|structure| structure.injections),
                     outcome: kind.name(),
                     raw_fit: digits(raw.value),
                     raw_low: digits(raw.low),
                     raw_high: digits(raw.high),
-                    probability: of(probability, |own| own.value),
-                    probability_low: of(probability, |own| own.low),
-                    probability_high: of(probability, |own| own.high),
+                    probability: probability_digits(|estimate| estimate.value),
+                    probability_low: probability_digits(|estimate| estimate.low),
+                    probability_high: probability_digits(|estimate| estimate.high),
                     fit: digits(fit.value),
                     fit_low: digits(fit.low),
                     fit_high: digits(fit.high),
@@ -127,7 +130,7 @@ impl DeviceFailures {
 
 /// A line of the CSV.
 #[derive(Default, Serialize)]
-struct Line<'a> {
+struct FailureRecord<'a> {
     scope: &'a str,
     structure: &'a str,
     devices: u64,
@@ -149,12 +152,9 @@ struct Line<'a> {
     confidence: f64,
 }
 
-/// A number as `1.234567e3`; `inf` of one without end.
+/// Formats a number as `1.234567e3`, infinity as `inf`.
 fn digits(number: f64) -> String {
-    match number.is_finite() {
-        true => format!("{number:.6e}"),
-        false => number.to_string(),
-    }
+    if number.is_finite() { format!("{number:.6e}") } else { number.to_string() }
 }
 
 #[cfg(test)]
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn failure_rates_have_fixed_columns() {
         assert_eq!(
-            columns(&Line::default()),
+            columns(&FailureRecord::default()),
             "scope,structure,devices,rows,injections,outcome,raw_fit,raw_low,raw_high,\
              probability,probability_low,probability_high,fit,fit_low,fit_high,mtbf_hours,\
              mtbf_low,mtbf_high,confidence"

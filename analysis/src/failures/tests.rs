@@ -8,195 +8,231 @@ fn share(count: u64, total: u64) -> Share {
     Share { count, rate, interval: wilson(count, total, Confidence::P95) }
 }
 
-fn class(name: &str) -> RowsOf {
-    RowsOf::Class(name.to_owned())
+fn class(name: &str) -> RowFilter {
+    RowFilter::Class(name.to_owned())
 }
 
-/// A structure with this many SDC and DUE of so many injections.
-fn structure(raw: RawRate, rows: RowsOf, [sdc, due]: [u64; 2], total: u64) -> Structure {
+/// Outcome counts of a structure's injections.
+struct Counts {
+    sdc: u64,
+    due: u64,
+    total: u64,
+}
+
+fn structure(raw: RawRate, rows: RowFilter, Counts { sdc, due, total }: Counts) -> Structure {
     let shares = [total - sdc - due, sdc, due, 0].map(|count| share(count, total));
     Structure { name: "x".to_owned(), raw, rows, injections: total, shares }
 }
 
-fn sdc(structures: &[Structure]) -> Estimate {
+fn sdc_rate(structures: &[Structure]) -> Estimate {
     failure_rate(structures, FailureKind::Only(Outcome::Sdc), Confidence::P95)
 }
 
-fn near(found: f64, expected: f64) {
+fn assert_near(found: f64, expected: f64) {
     assert!((found / expected - 1.0).abs() < 1e-5, "{found}, not {expected}");
 }
 
-/// 10^-4 FIT a bit, 64 MiBit, 30 of 100: 6710.8864 x 0.3 FIT. Wilson's limits of 30 of 100 are 0.218949
-/// and 0.395849. A relative deviation of 0.2 is one of sqrt(ln 1.04) = 0.198042 of the logarithm, and
-/// exp(1.959964 x 0.198042) = 1.474259. The limits with it are those of Newcombe's formula for the ratio of
-/// 0.3 and 1/6710.8864 [1/(6710.8864 x 1.474259), 1.474259/6710.8864], as it is printed.
+/// 10^-4 FIT per bit, 64 MiBit and 30 SDC of 100 give 6710.8864 x 0.3 FIT. Wilson's limits of 30 of 100 are
+/// 0.218949 and 0.395849. A relative deviation of 0.2 is a deviation of sqrt(ln 1.04) = 0.198042 of the
+/// logarithm, and exp(1.959964 x 0.198042) = 1.474259. The expected limits are those of Newcombe's published
+/// formula for the ratio of 0.3 and 1/6710.8864 [1/(6710.8864 x 1.474259), 1.474259/6710.8864].
 #[test]
-fn numbers_are_those_of_a_calculation_by_hand() {
-    let raw = RawRate::of_bits(1e-4, 67_108_864.0, 0.0);
-    let known = sdc(&[structure(raw, RowsOf::All, [30, 0], 100)]);
-    near(known.value, 2_013.265_92);
-    near(known.low, 6_710.886_4 * 0.218_948_853);
-    near(known.high, 6_710.886_4 * 0.395_848_546);
-    near(known.hours().value, 496_705.4);
-    near(known.hours().low, 1e9 / known.high);
-    near(known.hours().high, 1e9 / known.low);
+fn rates_match_a_calculation_by_hand() {
+    let raw = RawRate::from_fit_per_bit(1e-4, 67_108_864.0, 0.0);
+    let counts = || Counts { sdc: 30, due: 0, total: 100 };
+    let exact = sdc_rate(&[structure(raw, RowFilter::All, counts())]);
+    assert_near(exact.value, 2_013.265_92);
+    assert_near(exact.low, 6_710.886_4 * 0.218_948_853);
+    assert_near(exact.high, 6_710.886_4 * 0.395_848_546);
+    assert_near(exact.hours().value, 496_705.4);
+    assert_near(exact.hours().low, 1e9 / exact.high);
+    assert_near(exact.hours().high, 1e9 / exact.low);
 
     let raw = RawRate { uncertainty: 0.2, ..raw };
-    near(raw.estimate(Confidence::P95).high, 6_710.886_4 * 1.474_259_13);
-    near(raw.estimate(Confidence::P95).low, 6_710.886_4 / 1.474_259_13);
-    let both = sdc(&[structure(raw, RowsOf::All, [30, 0], 100)]);
-    near(both.value, 2_013.265_92);
-    near(both.low, 1_219.364_593);
-    near(both.high, 3_237.319_069);
+    assert_near(raw.estimate(Confidence::P95).high, 6_710.886_4 * 1.474_259_13);
+    assert_near(raw.estimate(Confidence::P95).low, 6_710.886_4 / 1.474_259_13);
+    let uncertain = sdc_rate(&[structure(raw, RowFilter::All, counts())]);
+    assert_near(uncertain.value, 2_013.265_92);
+    assert_near(uncertain.low, 1_219.364_593);
+    assert_near(uncertain.high, 3_237.319_069);
 
-    // So uncertain that the printed formula's denominator is below 0.
+    // An uncertainty for which the denominator of the published formula is negative.
     let raw = RawRate { uncertainty: 1.0, ..raw };
-    let wide = sdc(&[structure(raw, RowsOf::All, [30, 0], 100)]);
-    near(wide.low, 375.575_655);
-    near(wide.high, 10_419.740_61);
+    let wide = sdc_rate(&[structure(raw, RowFilter::All, counts())]);
+    assert_near(wide.low, 375.575_655);
+    assert_near(wide.high, 10_419.740_61);
 
-    // 10^-15 cm^2 at 13 per cm^2 and hour is 1.3 x 10^-5 faults in 10^9 hours; of a million bits 13.
-    near(RawRate::of_cross_section(1e-15, NEW_YORK_FLUX, 1e6, 0.0).fit, 13.0);
+    // 10^-15 cm^2 at 13 per cm^2 and hour is 1.3 x 10^-5 faults in 10^9 hours, 13 for a million bits.
+    assert_near(RawRate::from_cross_section(1e-15, NEW_YORK_FLUX, 1e6, 0.0).fit, 13.0);
 }
 
 #[test]
-fn a_product_with_a_number_that_is_known_has_the_other_one_s_limits() {
-    let number = Estimate { value: 0.3, low: 0.2, high: 0.5 };
-    let sure = |value| Estimate { value, low: value, high: value };
-    let product = number.times(sure(10.0));
-    near(product.low, 2.0);
-    near(product.high, 5.0);
-    let product = sure(10.0).times(number);
-    near(product.low, 2.0);
-    near(product.high, 5.0);
+fn product_with_an_exact_factor_scales_the_limits() {
+    let estimate = Estimate { value: 0.3, low: 0.2, high: 0.5 };
+    let exact = |value| Estimate { value, low: value, high: value };
+    for product in [estimate.times(exact(10.0)), exact(10.0).times(estimate)] {
+        assert_near(product.low, 2.0);
+        assert_near(product.high, 5.0);
+    }
 }
 
 #[test]
-fn a_failure_is_sdc_or_due_and_nothing_else() {
-    let raw = RawRate::of_bits(1.0, 1000.0, 0.0);
-    let own = structure(raw, RowsOf::All, [30, 10], 100);
-    let any = failure_rate([&own], FailureKind::Any, Confidence::P95);
-    near(any.value, 400.0);
+fn failures_are_sdc_and_due() {
+    let raw = RawRate::from_fit_per_bit(1.0, 1000.0, 0.0);
+    let failing = structure(raw, RowFilter::All, Counts { sdc: 30, due: 10, total: 100 });
+    let any = failure_rate([&failing], FailureKind::Any, Confidence::P95);
+    assert_near(any.value, 400.0);
     // Wilson's limits of 10 of 100 are 0.055229 and 0.174366.
-    near(any.low, 400.0 - 1000.0 * (0.3_f64 - 0.218_948_853).hypot(0.1 - 0.055_229_137));
-    near(any.high, 400.0 + 1000.0 * (0.395_848_546_f64 - 0.3).hypot(0.174_365_662 - 0.1));
-    let all = Structure { shares: [0, 1000, 0, 0].map(|count| share(count, 1000)), ..own };
-    assert_eq!(all.probability(FailureKind::Any).high, 1.0);
+    assert_near(any.low, 400.0 - 1000.0 * (0.3_f64 - 0.218_948_853).hypot(0.1 - 0.055_229_137));
+    assert_near(any.high, 400.0 + 1000.0 * (0.395_848_546_f64 - 0.3).hypot(0.174_365_662 - 0.1));
+    let all_sdc = Structure { shares: [0, 1000, 0, 0].map(|count| share(count, 1000)), ..failing };
+    assert_eq!(all_sdc.probability(FailureKind::Any).high, 1.0);
 }
 
 #[test]
-fn structures_of_the_same_rows_share_what_is_uncertain_of_them() {
-    let raw = RawRate::of_bits(1.0, 100.0, 0.0);
-    let above = |rows: [RowsOf; 2]| {
-        let found = sdc(&rows.map(|rows| structure(raw, rows, [30, 0], 100)));
-        near(found.value, 60.0);
-        found.high - found.value
+fn structures_with_equal_row_filters_share_their_uncertainty() {
+    let raw = RawRate::from_fit_per_bit(1.0, 100.0, 0.0);
+    let above = |filters: [RowFilter; 2]| {
+        let counts = || Counts { sdc: 30, due: 0, total: 100 };
+        let rate = sdc_rate(&filters.map(|rows| structure(raw, rows, counts())));
+        assert_near(rate.value, 60.0);
+        rate.high - rate.value
     };
-    let of_one = 100.0 * (0.395_848_546 - 0.3);
-    near(above([class("VGPR"), class("VGPR")]), 2.0 * of_one);
-    near(above([class("VGPR"), class("SGPR")]), 2_f64.sqrt() * of_one);
-    // A class and a kernel can have rows in common, and so can any of them and all.
-    near(above([class("VGPR"), RowsOf::Kernel("k".to_owned())]), 2.0 * of_one);
-    near(above([class("VGPR"), RowsOf::All]), 2.0 * of_one);
+    let single = 100.0 * (0.395_848_546 - 0.3);
+    assert_near(above([class("VGPR"), class("VGPR")]), 2.0 * single);
+    assert_near(above([class("VGPR"), class("SGPR")]), 2_f64.sqrt() * single);
+    // Filters of different scopes can select the same rows.
+    assert_near(above([class("VGPR"), RowFilter::Kernel("k".to_owned())]), 2.0 * single);
+    assert_near(above([class("VGPR"), RowFilter::All]), 2.0 * single);
 }
 
 #[test]
-fn without_failures_there_is_no_end_of_time_but_an_upper_limit_of_the_rate() {
-    let raw = RawRate::of_bits(1.0, 100.0, 0.5);
-    let none = sdc(&[structure(raw, RowsOf::All, [0, 0], 1000)]);
-    assert_eq!((none.value, none.low), (0.0, 0.0));
-    assert!(none.high > 0.3 && none.high.is_finite(), "{none:?}");
-    let hours = none.hours();
+fn rate_without_failures_has_an_upper_limit() {
+    let raw = RawRate::from_fit_per_bit(1.0, 100.0, 0.5);
+    let none = Counts { sdc: 0, due: 0, total: 1000 };
+    let rate = sdc_rate(&[structure(raw, RowFilter::All, none)]);
+    assert_eq!((rate.value, rate.low), (0.0, 0.0));
+    assert!(rate.high > 0.3 && rate.high.is_finite(), "{rate:?}");
+    let hours = rate.hours();
     assert_eq!((hours.value, hours.high), (f64::INFINITY, f64::INFINITY));
-    near(hours.low, 1e9 / none.high);
+    assert_near(hours.low, 1e9 / rate.high);
 }
 
-/// Campaigns made again and again, on a device whose raw rates were measured with a log-normal error: how
-/// often intervals hold the rate of failures, with the user's uncertainty and without, and with the
-/// structures' rows taken for different ones though two have the same.
-fn coverage(truth: &[(f64, f64, &str)], uncertainty: f64) -> [f64; 3] {
+/// True rates of a structure in a simulation.
+struct TrueRates {
+    raw_fit: f64,
+    sdc: f64,
+    class: &'static str,
+}
+
+/// Fractions of simulated campaigns whose interval contains the true failure rate.
+struct MeasuredCoverage {
+    /// With the intervals as reported.
+    reported: f64,
+    /// With intervals that ignore the uncertainty of the raw rates.
+    without_raw_uncertainty: f64,
+    /// With intervals that treat the rows of all structures as independent.
+    independent_rows: f64,
+}
+
+/// Simulates campaigns on a device whose raw rates are measured with a log-normal error.
+fn measure_coverage(structures: &[TrueRates], uncertainty: f64) -> MeasuredCoverage {
     const INJECTIONS: u64 = 300;
     const SAMPLES: u32 = 3000;
     let mut random = ChaCha8Rng::from_seed([7; 32]);
     let mut fraction = || (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
-    let expected: f64 = truth.iter().map(|(raw, rate, _)| raw * rate).sum();
+    let expected: f64 = structures.iter().map(|rates| rates.raw_fit * rates.sdc).sum();
     let deviation = uncertainty.powi(2).ln_1p().sqrt();
-    let mut held = [0_u32; 3];
+    let mut contained = [0_u32; 3];
     for _ in 0..SAMPLES {
-        let mut found: Vec<Structure> = Vec::new();
-        for (raw, rate, rows) in truth {
-            let rows = class(rows);
-            let hits = match found.iter().find(|own| own.rows == rows) {
-                Some(same) => same.shares[Outcome::Sdc as usize].count,
-                None => (0..INJECTIONS).filter(|_| fraction() < *rate).count() as u64,
+        let mut measured: Vec<Structure> = Vec::new();
+        for rates in structures {
+            let rows = class(rates.class);
+            let sdc = match measured.iter().find(|structure| structure.rows == rows) {
+                Some(same_rows) => same_rows.shares[Outcome::Sdc as usize].count,
+                None => (0..INJECTIONS).filter(|_| fraction() < rates.sdc).count() as u64,
             };
-            // Twelve uniform numbers less six are normal to within what matters here.
+            // The sum of twelve uniform numbers is close enough to a normal distribution.
             let normal: f64 = (0..12).map(|_| fraction()).sum::<f64>() - 6.0;
-            let raw = RawRate { fit: raw * (normal * deviation).exp(), uncertainty };
-            found.push(structure(raw, rows, [hits, 0], INJECTIONS));
+            let raw = RawRate { fit: rates.raw_fit * (normal * deviation).exp(), uncertainty };
+            let counts = Counts { sdc, due: 0, total: INJECTIONS };
+            measured.push(structure(raw, rows, counts));
         }
-        let mut certain = found.clone();
-        certain.iter_mut().for_each(|own| own.raw.uncertainty = 0.0);
-        let mut apart = found.clone();
-        for (own, number) in apart.iter_mut().zip(0..) {
-            own.rows = class(&number.to_string());
+        let mut exact_raw = measured.clone();
+        exact_raw.iter_mut().for_each(|structure| structure.raw.uncertainty = 0.0);
+        let mut independent = measured.clone();
+        for (number, structure) in independent.iter_mut().enumerate() {
+            structure.rows = class(&number.to_string());
         }
-        for (held, structures) in held.iter_mut().zip([found, certain, apart]) {
-            let Estimate { low, high, .. } = sdc(&structures);
-            *held += u32::from((low..=high).contains(&expected));
+        for (contained, structures) in contained.iter_mut().zip([measured, exact_raw, independent])
+        {
+            let Estimate { low, high, .. } = sdc_rate(&structures);
+            *contained += u32::from((low..=high).contains(&expected));
         }
     }
-    held.map(|held| f64::from(held) / f64::from(SAMPLES))
+    let [reported, without_raw_uncertainty, independent_rows] =
+        contained.map(|contained| f64::from(contained) / f64::from(SAMPLES));
+    MeasuredCoverage { reported, without_raw_uncertainty, independent_rows }
 }
 
+/// Negative control: intervals that ignore the uncertainty of the raw rates are too narrow.
 #[test]
-fn intervals_hold_the_rate_of_failures() {
+fn intervals_contain_the_true_failure_rate() {
     for (rates, uncertainty) in [([0.3, 0.05], 0.2), ([0.5, 0.3], 0.5), ([0.02, 0.01], 0.3)] {
-        let truth = [(1000.0, rates[0], "VGPR"), (400.0, rates[1], "lds")];
-        let [held, ignored, _] = coverage(&truth, uncertainty);
-        assert!((0.935..=0.975).contains(&held), "{rates:?}, {uncertainty}: {held}");
-        // What the user is unsure of, left out.
-        let least = if rates[0] < 0.1 { 0.94 } else { 0.9 };
-        assert!(ignored < least && ignored < held, "{rates:?}, {uncertainty}: {ignored}");
+        let structures = [
+            TrueRates { raw_fit: 1000.0, sdc: rates[0], class: "VGPR" },
+            TrueRates { raw_fit: 400.0, sdc: rates[1], class: "lds" },
+        ];
+        let MeasuredCoverage { reported, without_raw_uncertainty, .. } =
+            measure_coverage(&structures, uncertainty);
+        assert!((0.935..=0.975).contains(&reported), "{rates:?}, {uncertainty}: {reported}");
+        let limit = if rates[0] < 0.1 { 0.94 } else { 0.9 };
+        assert!(
+            without_raw_uncertainty < limit && without_raw_uncertainty < reported,
+            "{rates:?}, {uncertainty}: {without_raw_uncertainty}"
+        );
     }
 }
 
+/// Negative control: intervals that treat the shared rows as independent are too narrow.
 #[test]
-fn intervals_hold_where_structures_have_the_same_rows() {
-    let truth = [(1000.0, 0.1, "VGPR"), (1000.0, 0.1, "VGPR"), (500.0, 0.1, "VGPR")];
-    let [held, _, apart] = coverage(&truth, 0.05);
-    assert!((0.935..=0.975).contains(&held), "{held}");
-    assert!(apart < 0.85, "{apart}");
+fn intervals_contain_the_true_rate_of_structures_with_shared_rows() {
+    let structures =
+        [1000.0, 1000.0, 500.0].map(|raw_fit| TrueRates { raw_fit, sdc: 0.1, class: "VGPR" });
+    let MeasuredCoverage { reported, independent_rows, .. } = measure_coverage(&structures, 0.05);
+    assert!((0.935..=0.975).contains(&reported), "{reported}");
+    assert!(independent_rows < 0.85, "{independent_rows}");
 }
 
 #[test]
-fn what_is_even_over_time_is_no_probability_of_an_instruction() {
-    let of = |target: &str| {
-        Vulnerability::of(&format!("transient flip_one_bit in {target} of one lane"))
+fn storage_targets_give_an_architectural_vulnerability_factor() {
+    let factor = |target: &str| {
+        VulnerabilityFactor::of_fault(&format!("transient flip_one_bit in {target} of one lane"))
     };
     for target in ["register", "lds", "global_memory", "scratch"] {
-        assert_eq!(of(target), Vulnerability::OverTime, "{target}");
+        assert_eq!(factor(target), VulnerabilityFactor::Architectural, "{target}");
     }
     for target in ["destination_register", "source_operand", "store_value", "instruction"] {
-        assert_eq!(of(target), Vulnerability::OverInstructions, "{target}");
+        assert_eq!(factor(target), VulnerabilityFactor::PerInstruction, "{target}");
     }
 }
 
 #[test]
-fn the_table_has_each_structure_a_device_and_all_devices() {
-    let raw = RawRate::of_bits(1.0, 1000.0, 0.0);
+fn table_has_lines_for_structures_one_device_and_all_devices() {
+    let raw = RawRate::from_fit_per_bit(1.0, 1000.0, 0.0);
+    let none = Counts { sdc: 0, due: 0, total: 100 };
     let structures = vec![
-        structure(raw, class("VGPR"), [30, 10], 100),
-        Structure { name: "y".to_owned(), ..structure(raw, RowsOf::All, [0, 0], 100) },
+        structure(raw, class("VGPR"), Counts { sdc: 30, due: 10, total: 100 }),
+        Structure { name: "y".to_owned(), ..structure(raw, RowFilter::All, none) },
     ];
     let failures = DeviceFailures { structures, devices: 50, confidence: Confidence::P95 };
     let lines = failures.lines();
     assert_eq!(lines.len(), 4);
-    near(lines[0].raw.value, 1000.0);
-    near(lines[2].raw.value, 2000.0);
-    near(lines[3].raw.value, 100_000.0);
-    near(lines[2].failures[0].value, 300.0);
-    near(lines[3].failures[0].value, 15_000.0);
+    assert_near(lines[0].raw.value, 1000.0);
+    assert_near(lines[2].raw.value, 2000.0);
+    assert_near(lines[3].raw.value, 100_000.0);
+    assert_near(lines[2].failures[0].value, 300.0);
+    assert_near(lines[3].failures[0].value, 15_000.0);
     let mut text = Vec::new();
     failures.write_csv(&mut text).unwrap();
     let text = String::from_utf8(text).unwrap();

@@ -1,4 +1,4 @@
-//! What protecting a program has brought: the same faults in it without the protection and with it.
+//! The coverage of hardened programs: outcomes of the same faults without and with the hardening.
 
 mod plot;
 
@@ -7,72 +7,77 @@ pub use plot::curve_svg;
 use crate::interval::wilson_of;
 use crate::{Confidence, Interval, Outcome, Row};
 
-/// What became of the silent data corruption of a program when it was hardened, fault by fault.
+/// Paired outcomes of the same faults in a plain and a hardened program.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Coverage {
-    /// Weights of faults by their outcomes, without and with the hardening, in the order of
+    /// Sums of the faults' weights by outcome in the plain and in the hardened program, in the order of
     /// [`Outcome::ALL`].
-    counts: [[f64; Outcome::ALL.len()]; Outcome::ALL.len()],
-    /// Sum and sum of squares of the weights of those that were SDC.
-    weights: [f64; 2],
+    weights: [[f64; Outcome::ALL.len()]; Outcome::ALL.len()],
+    /// Sum of the weights of faults that are SDC in the plain program.
+    sdc_weight: f64,
+    /// Sum of the squares of these weights.
+    sdc_squares: f64,
 }
 
 impl Coverage {
-    /// Takes in a fault: its row without the hardening, and with it.
+    /// Adds a fault by its rows in the plain and in the hardened program.
     pub fn add(&mut self, plain: &Row, hardened: &Row) {
         let weight = plain.weight;
-        self.counts[plain.outcome as usize][hardened.outcome as usize] += weight;
+        self.weights[plain.outcome as usize][hardened.outcome as usize] += weight;
         if plain.outcome == Outcome::Sdc {
-            self.weights[0] += weight;
-            self.weights[1] += weight * weight;
+            self.sdc_weight += weight;
+            self.sdc_squares += weight * weight;
         }
     }
 
-    /// Faults of an outcome without the hardening that have another with it, by their weights.
-    pub fn moved(&self, plain: Outcome, hardened: Outcome) -> f64 {
-        self.counts[plain as usize][hardened as usize]
+    /// Total weight of the faults with outcome `plain` in the plain program and `hardened` in the hardened
+    /// one.
+    pub fn transition_weight(&self, plain: Outcome, hardened: Outcome) -> f64 {
+        self.weights[plain as usize][hardened as usize]
     }
 
-    /// How much of the silent data corruption is silent no more, from 0 to 1; 0 where there was none.
+    /// Fraction of the plain program's SDC that is not SDC in the hardened program, from 0 to 1; 0 without
+    /// any SDC.
     pub fn rate(&self) -> f64 {
-        let all = self.weights[0];
-        match all > 0.0 {
-            true => 1.0 - self.moved(Outcome::Sdc, Outcome::Sdc) / all,
-            false => 0.0,
+        if self.sdc_weight > 0.0 {
+            1.0 - self.transition_weight(Outcome::Sdc, Outcome::Sdc) / self.sdc_weight
+        } else {
+            0.0
         }
     }
 
-    /// The interval of [`Coverage::rate`]: Wilson's, for as many faults as weigh as much as those that
-    /// were SDC (L. Kish, "Survey Sampling", 1965, section 8.2: the square of the sum of the weights over
-    /// the sum of their squares, which is their number where all weigh the same).
+    /// Wilson interval of [`Coverage::rate`] for the effective number of SDC faults: the squared sum of
+    /// their weights over the sum of the squared weights, which is their number if all weights are equal
+    /// (L. Kish, "Survey Sampling", 1965, section 8.2).
     pub fn interval(&self, confidence: Confidence) -> Interval {
-        let [sum, squares] = self.weights;
-        match squares > 0.0 {
-            true => wilson_of(self.rate(), sum * sum / squares, confidence),
-            false => Interval::EVERYTHING,
+        if self.sdc_squares > 0.0 {
+            let effective_count = self.sdc_weight * self.sdc_weight / self.sdc_squares;
+            wilson_of(self.rate(), effective_count, confidence)
+        } else {
+            Interval::FULL
         }
     }
 }
 
-/// A hardened version of a program: what it costs, and what it brings.
+/// The cost and the coverage of one hardened version of a program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HardenedPoint {
-    /// What it may cost: instructions executed, those of the plain program being 1.
+    /// Allowed cost: executed instructions relative to the plain program.
     pub budget: f64,
-    /// What it costs.
+    /// Measured cost: executed instructions relative to the plain program.
     pub cost: f64,
-    /// Instructions of the code that are executed twice.
+    /// Static instructions that are duplicated.
     pub duplicated: usize,
-    /// How many the program executes of its code, and are executed once or twice.
+    /// Static instructions of the plain program that are executed.
     pub executed: usize,
     /// Rates of the outcomes, in the order of [`Outcome::ALL`].
     pub rates: [f64; Outcome::ALL.len()],
-    /// How much of the SDC is silent no more.
+    /// Fraction of the plain program's SDC that is not SDC any more.
     pub coverage: f64,
-    /// Its interval.
+    /// Interval of the coverage.
     pub interval: Interval,
-    /// Of the faults that were masked without the hardening, how much is detected, which need not be.
-    pub needless: f64,
+    /// False positives: the fraction of the plain program's masked faults that are detected.
+    pub false_positives: f64,
 }
 
 #[cfg(test)]
@@ -81,14 +86,14 @@ mod tests {
     use crate::row::tests::row;
     use crate::wilson;
 
-    /// Takes in `count` faults of one weight.
+    /// Adds `count` faults of equal weight.
     fn add(coverage: &mut Coverage, plain: Outcome, hardened: Outcome, weight: f64, count: u32) {
         let row = |outcome| Row { weight, ..row("valu", outcome, None) };
         (0..count).for_each(|_| coverage.add(&row(plain), &row(hardened)));
     }
 
     #[test]
-    fn coverage_is_the_part_of_sdc_that_is_silent_no_more() {
+    fn coverage_is_the_fraction_of_sdc_removed() {
         let mut coverage = Coverage::default();
         assert_eq!(coverage.rate(), 0.0);
         assert_eq!(coverage.interval(Confidence::P95), Interval { low: 0.0, high: 1.0 });
@@ -103,19 +108,19 @@ mod tests {
         }
         assert_eq!(coverage.rate(), 0.75);
         assert_eq!(coverage.interval(Confidence::P95), wilson(75, 100, Confidence::P95));
-        assert_eq!(coverage.moved(Outcome::Masked, Outcome::Detected), 50.0);
+        assert_eq!(coverage.transition_weight(Outcome::Masked, Outcome::Detected), 50.0);
     }
 
-    /// One fault that stands for nine is not as sure as nine.
+    /// One fault of weight 9 gives less certainty than nine faults of weight 1.
     #[test]
-    fn faults_of_unequal_weights_count_as_fewer() {
+    fn unequal_weights_reduce_the_effective_count() {
         let (mut equal, mut unequal) = (Coverage::default(), Coverage::default());
         for (hardened, weight) in [(Outcome::Detected, 9.0), (Outcome::Sdc, 1.0)] {
             add(&mut unequal, Outcome::Sdc, hardened, weight, 10);
             add(&mut equal, Outcome::Sdc, hardened, 1.0, 10 * weight as u32);
         }
         assert_eq!((equal.rate(), unequal.rate()), (0.9, 0.9));
-        let [equal, unequal] = [equal, unequal].map(|own| own.interval(Confidence::P95));
+        let [equal, unequal] = [equal, unequal].map(|coverage| coverage.interval(Confidence::P95));
         assert!(unequal.half_width() > 2.0 * equal.half_width());
     }
 }

@@ -1,4 +1,4 @@
-//! How one fault spread: the rows of `trace.csv`.
+//! The propagation of one fault: the rows of `trace.csv` and their plot.
 
 mod plot;
 
@@ -8,12 +8,12 @@ use crate::Workgroup;
 use crate::hexadecimal;
 use serde::{Deserialize, Serialize};
 
-/// What differed between the run with a fault and the golden one after one instruction: a line of
-/// `trace.csv`. The fields are the columns, in this order.
+/// The difference between a faulty run and the golden run after one instruction: a line of `trace.csv`. The
+/// fields are the columns, in this order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PropagationRow {
-    /// Wave instructions that the faulty run had executed since the fault, over all waves.
+    /// Wave instructions executed by all waves of the faulty run since the fault.
     pub time: u64,
     /// Index of the dispatch; empty for the end of the run.
     pub dispatch: Option<u32>,
@@ -24,29 +24,28 @@ pub struct PropagationRow {
     /// ELF virtual address of the instruction.
     #[serde(with = "hexadecimal::address")]
     pub pc: Option<u64>,
-    /// Canonical name of its operation.
+    /// Canonical opcode of the instruction.
     pub opcode: String,
-    /// Words of registers that were wrong: of a register that each lane has its own of, one per
-    /// wrong lane.
+    /// Wrong 32-bit words in registers; a VGPR counts one word per wrong lane.
     pub wrong_words: u64,
-    /// Registers that were wrong, each wave's counted for itself.
+    /// Wrong registers, counted per wave.
     pub wrong_registers: u64,
-    /// Lanes with a wrong register of their own, each wave's counted for itself.
+    /// Lanes with a wrong VGPR, counted per wave.
     pub wrong_lanes: u64,
-    /// Waves with a wrong register, or on another path.
+    /// Waves with a wrong register or on another control-flow path.
     pub wrong_waves: u64,
-    /// Of these, waves that went another way.
+    /// Waves on another control-flow path.
     pub waves_on_other_path: u64,
-    /// Workgroups with such waves.
+    /// Workgroups with wrong waves.
     pub wrong_workgroups: u64,
-    /// Bytes of LDS.
+    /// Wrong bytes of LDS.
     pub wrong_lds_bytes: u64,
-    /// Bytes of device memory that outlasts the dispatch.
+    /// Wrong bytes of device memory, except scratch.
     pub wrong_memory_bytes: u64,
-    /// Bytes of scratch.
+    /// Wrong bytes of scratch.
     pub wrong_scratch_bytes: u64,
-    /// What happened then: `fault`, `value`, `masked`, `wave`, `lds`, `path`, `escape`, `missing`,
-    /// `output`, `gone`; of the last row how the run ended. Empty where only the numbers changed.
+    /// Event at this instruction: `fault`, `value`, `masked`, `wave`, `lds`, `path`, `escape`, `missing`,
+    /// `output` or `gone`; the end of the run in the last row; empty if only the numbers changed.
     pub event: String,
 }
 

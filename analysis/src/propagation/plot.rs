@@ -1,31 +1,31 @@
-//! A plot of how a fault spread over time, as a self-contained SVG file.
+//! A plot of the propagation of a fault over time as a self-contained SVG file.
 
 use super::PropagationRow;
 use crate::plot::escaped;
 use std::fmt::Write;
 
-/// Left and right edge of the panels, in pixels, as everything here.
+/// Left and right edge of the panels. All lengths are in pixels.
 const LEFT: f64 = 190.0;
 const RIGHT: f64 = 930.0;
 const WIDTH: f64 = 960.0;
 /// Upper edge of the first row of marks.
 const MARKS: f64 = 76.0;
-/// From one row of marks to the next.
+/// Distance between rows of marks.
 const MARK_STEP: f64 = 18.0;
-/// Height of a panel, and from its lower edge to the next one.
+/// Height of a panel, and distance from its lower edge to the next panel.
 const PANEL: f64 = 72.0;
 const GAP: f64 = 22.0;
-/// About how wide a letter of a mark is.
+/// Approximate width of a letter of a mark.
 const LETTER: f64 = 7.2;
 
-/// What a panel shows.
+/// The quantity that a panel shows.
 struct Panel {
     name: &'static str,
     colour: &'static str,
     value: fn(&PropagationRow) -> u64,
 }
 
-/// Colours that remain apart for colour-blind readers: M. Okabe and K. Ito, "Color Universal
+/// The panels, in colours distinguishable for colour-blind readers: M. Okabe and K. Ito, "Color Universal
 /// Design" (2008).
 const PANELS: [Panel; 6] = [
     Panel { name: "register words", colour: "#e69f00", value: |row| row.wrong_words },
@@ -36,7 +36,7 @@ const PANELS: [Panel; 6] = [
     Panel { name: "memory bytes", colour: "#009e73", value: |row| row.wrong_memory_bytes },
 ];
 
-/// The events that are marked, and what they are called.
+/// The marked events with their labels.
 const MARKED: [(&str, &str); 6] = [
     ("fault", "fault"),
     ("path", "other path"),
@@ -51,16 +51,16 @@ const MARKED: [(&str, &str); 6] = [
 struct Mark<'a> {
     x: f64,
     text: &'a str,
-    /// Which row of marks it is in, from above.
+    /// Row of the mark, from the top.
     row: i32,
-    /// Where its text begins and ends.
+    /// Left and right edge of the text.
     start: f64,
     end: f64,
 }
 
-/// Draws what was wrong over time, one panel for each kind of state that ever was, and marks the
-/// fault, the first wave on another path, the first wrong store, and the end, which is the last
-/// row. The square roots of times are drawn to scale, as most happens soon after the fault.
+/// Draws the amount of wrong state over time, with one panel for each kind of state that was ever wrong.
+/// Marks the first event of each marked kind and the end of the run, which is the last row. The time axis
+/// has a square-root scale, as most events happen soon after the fault.
 pub fn propagation_svg(rows: &[PropagationRow], title: &str, subtitle: &str) -> String {
     let end = rows.last().map_or(0, |row| row.time);
     let marks = marks(rows, end);
@@ -94,14 +94,14 @@ pub fn propagation_svg(rows: &[PropagationRow], title: &str, subtitle: &str) -> 
     svg
 }
 
-/// Where a time is.
+/// Horizontal position of a time.
 fn x_of(time: u64, end: u64) -> f64 {
     let scale = |time: u64| (time as f64).sqrt();
     LEFT + (RIGHT - LEFT) * scale(time) / scale(end.max(1))
 }
 
-/// The first event of each kind that is marked, and the end, each in a row where neither texts nor
-/// lines meet another's text, if there is one.
+/// The marks of the first event of each marked kind and of the end. Each is in a row where neither its text
+/// nor its line overlaps another mark's text, if there is such a row.
 fn marks(rows: &[PropagationRow], end: u64) -> Vec<Mark<'_>> {
     let mut wanted: Vec<(u64, &str)> = Vec::new();
     for (event, text) in MARKED {
@@ -116,28 +116,28 @@ fn marks(rows: &[PropagationRow], end: u64) -> Vec<Mark<'_>> {
         let width = LETTER * text.chars().count() as f64;
         let start = if x + 5.0 + width > WIDTH - 12.0 { x - 5.0 - width } else { x + 5.0 };
         let mut mark = Mark { x, text, row: 0, start, end: start + width };
-        let top = marks.iter().map(|own| own.row).min().unwrap_or(0);
-        let bottom = marks.iter().map(|own| own.row).max().unwrap_or(0);
-        let rows = (top..=bottom + 1).chain([top - 1]);
-        let free = rows.map(|row| Mark { row, ..mark }).find(|own| own.is_clear_of(&marks));
-        mark.row = free.map_or(bottom + 1, |own| own.row);
+        let top = marks.iter().map(|placed| placed.row).min().unwrap_or(0);
+        let bottom = marks.iter().map(|placed| placed.row).max().unwrap_or(0);
+        let mut rows = (top..=bottom + 1).chain([top - 1]);
+        let free = rows.find(|row| Mark { row: *row, ..mark }.is_clear_of(&marks));
+        mark.row = free.unwrap_or(bottom + 1);
         marks.push(mark);
     }
-    let top = marks.iter().map(|own| own.row).min().unwrap_or(0);
-    marks.iter_mut().for_each(|own| own.row -= top);
+    let top = marks.iter().map(|mark| mark.row).min().unwrap_or(0);
+    marks.iter_mut().for_each(|mark| mark.row -= top);
     marks
 }
 
 impl Mark<'_> {
-    /// Whether it meets none of these: a mark's line runs from its row down.
+    /// Returns `true` if the mark overlaps none of `marks`. A mark's line runs downwards from its row.
     fn is_clear_of(&self, marks: &[Mark<'_>]) -> bool {
         let crosses = |line: &Mark<'_>, text: &Mark<'_>| {
             line.row < text.row && (text.start..text.end).contains(&line.x)
         };
-        marks.iter().all(|own| {
+        marks.iter().all(|mark| {
             let is_apart =
-                self.row != own.row || self.end + 8.0 < own.start || own.end + 8.0 < self.start;
-            is_apart && !crosses(self, own) && !crosses(own, self)
+                self.row != mark.row || self.end + 8.0 < mark.start || mark.end + 8.0 < self.start;
+            is_apart && !crosses(self, mark) && !crosses(mark, self)
         })
     }
 }
@@ -189,12 +189,12 @@ fn axis(svg: &mut String, end: u64, bottom: f64) {
     let powers = (0..19).map(|power| 10u64.pow(power));
     let round = powers.flat_map(|power| [1, 2, 5].map(|digit| digit * power));
     let round: Vec<u64> = round.filter(|time| *time < end).collect();
-    // From the end on, as far apart as their numbers need.
+    // From the end backwards, as close as their labels permit.
     let room = LETTER * f64::from(end.max(1).ilog10() + 1) + 12.0;
     let mut ticks = vec![0, end];
     for time in round.into_iter().rev() {
         let x = x_of(time, end);
-        if ticks.iter().all(|other| (x_of(*other, end) - x).abs() > room) {
+        if ticks.iter().all(|tick| (x_of(*tick, end) - x).abs() > room) {
             ticks.push(time);
         }
     }
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_that_come_close_do_not_overlap() {
+    fn close_marks_do_not_overlap() {
         let events = ["fault", "path", "escape", "missing", "output", "gone"];
         let mut rows: Vec<_> = events.into_iter().map(|event| row(7, 1, event)).collect();
         rows.push(row(8, 0, "died"));
@@ -237,11 +237,11 @@ mod tests {
             assert!(mark.is_clear_of(&marks[index + 1..]), "{}", mark.text);
         }
         let moved = Mark { row: marks[1].row, ..marks[2] };
-        assert!(!moved.is_clear_of(&marks[1..2]), "two texts in one place are seen");
+        assert!(!moved.is_clear_of(&marks[1..2]), "overlapping texts are detected");
     }
 
     #[test]
-    fn only_what_was_ever_wrong_has_a_panel() {
+    fn only_state_that_was_wrong_has_a_panel() {
         let rows = [row(0, 3, "fault"), row(10, 0, "gone"), row(10, 0, "died")];
         let svg = propagation_svg(&rows, "a<b", "");
         assert!(svg.contains("register words") && !svg.contains("LDS") && !svg.contains("a<b"));
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_of_nothing_has_a_plot() {
+    fn empty_trace_has_a_plot() {
         assert!(!propagation_svg(&[], "", "").contains("NaN"));
         assert!(!propagation_svg(&[row(0, 0, "died")], "", "").contains("NaN"));
     }

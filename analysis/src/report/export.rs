@@ -1,7 +1,7 @@
-//! The aggregates as a table for programs.
+//! The CSV file of a report.
 
 use super::aggregates::Aggregates;
-use super::page::Reported;
+use super::page::ReportedCampaign;
 use crate::{Outcome, ResultsError, ScopeSummary, Share};
 use flipwave_host::output::FormulaEscaper;
 use serde::Serialize;
@@ -9,7 +9,7 @@ use std::io::Write;
 
 /// A line of `aggregates.csv`.
 #[derive(Serialize)]
-struct Line<'a> {
+struct AggregateRecord<'a> {
     campaign: &'a str,
     folder: &'a str,
     scope: &'a str,
@@ -25,38 +25,43 @@ struct Line<'a> {
     confidence: f64,
 }
 
-/// Writes `aggregates.csv`: for each campaign, thing and value of it one line for each outcome, then
-/// one for each cause. Rates have six decimals, so that the file does not depend on the host.
+/// Writes `aggregates.csv`: for each campaign, scope and value one line per outcome, then one per cause.
+/// Rates have six decimals, so that the file does not depend on the host.
 ///
 /// # Errors
 /// [`ResultsError::Csv`] if writing fails.
-pub fn write_aggregates(campaigns: &[Reported], output: impl Write) -> Result<(), ResultsError> {
-    let mut writer = csv::Writer::from_writer(FormulaEscaper::new(output));
-    for Reported { campaign, .. } in campaigns {
+pub fn write_aggregates(
+    campaigns: &[ReportedCampaign],
+    output: impl Write,
+) -> Result<(), ResultsError> {
+    let mut writer = csv::Writer::from_writer(Cells::new(output));
+    for ReportedCampaign { campaign, .. } in campaigns {
         for rates in &campaign.rates {
             let (scope, value) = (rates.scope.dimension().name(), campaign.value(rates.scope));
-            write(&mut writer, campaign, (scope, &value), rates)?;
+            write(&mut writer, campaign, scope, &value, rates)?;
         }
         for cell in &campaign.grid.cells {
             let value = campaign.grid.position(cell.scope);
-            write(&mut writer, campaign, ("workgroup", &value), cell)?;
+            write(&mut writer, campaign, "workgroup", &value, cell)?;
         }
     }
     writer.flush().map_err(csv::Error::from)?;
     Ok(())
 }
 
+/// Writes the lines of one scope and value.
 fn write<K>(
     writer: &mut csv::Writer<impl Write>,
     campaign: &Aggregates,
-    (scope, value): (&str, &str),
+    scope: &str,
+    value: &str,
     rates: &ScopeSummary<K>,
 ) -> Result<(), ResultsError> {
-    let part_of_sdc = format!("{:.6}", campaign.part_of_sdc(rates));
+    let part_of_sdc = format!("{:.6}", campaign.share_of_sdc(rates));
     for (outcome, cause, Share { count, rate, interval }) in rates.lines() {
-        writer.serialize(Line {
-            campaign: &campaign.about.name,
-            folder: &campaign.about.folder,
+        writer.serialize(AggregateRecord {
+            campaign: &campaign.info.name,
+            folder: &campaign.info.folder,
             scope,
             value,
             outcome,
@@ -67,7 +72,7 @@ fn write<K>(
             low: format!("{:.6}", interval.low),
             high: format!("{:.6}", interval.high),
             part_of_sdc: part_of_sdc.clone(),
-            confidence: campaign.about.design.confidence.probability(),
+            confidence: campaign.info.design.confidence.probability(),
         })?;
     }
     Ok(())
@@ -80,7 +85,7 @@ mod tests {
 
     #[test]
     fn aggregates_have_fixed_columns() {
-        let line = Line {
+        let record = AggregateRecord {
             campaign: "",
             folder: "",
             scope: "",
@@ -96,7 +101,7 @@ mod tests {
             confidence: 0.95,
         };
         assert_eq!(
-            columns(&line),
+            columns(&record),
             "campaign,folder,scope,value,outcome,cause,count,total,rate,low,high,part_of_sdc,\
              confidence"
         );

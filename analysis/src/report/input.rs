@@ -1,51 +1,51 @@
-//! A table of results, read within bounds, whatever is in it.
+//! A reader for tables of results with bounded memory use, also for malformed tables.
 
-use crate::{ResultsError, Row, rows, whole_lines};
+use crate::{ResultsError, Row, complete_lines_len, rows};
 use std::collections::BTreeSet;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 
-/// Bytes of a row: more than the names of any program come to.
-const LONGEST: usize = 1 << 16;
-/// The greatest weight whose square can be summed over any number of rows.
-const GREATEST_WEIGHT: f64 = 1e15;
+/// Most bytes of a row, more than the names of any program need.
+const MAX_ROW: usize = 1 << 16;
+/// Largest weight, small enough to sum the squares of any number of weights.
+const MAX_WEIGHT: f64 = 1e15;
 
-/// Strata and causes: of each scope all of the one are counted by all of the other.
-const MOST_STRATA: usize = 4096;
-const MOST_CAUSES: usize = 256;
+/// Most strata and causes. For each scope, every cause can be counted in every stratum.
+const MAX_STRATA: usize = 4096;
+const MAX_CAUSES: usize = 256;
 
-/// Gives the rows of a table to `take`, one after another. Whether its last line was cut off, as a run
-/// that was killed leaves it; that is no row.
+/// Passes the rows of a table to `take`, in order. Returns `true` if the last line was cut off, as by a
+/// killed run; that line is ignored.
 ///
 /// # Errors
-/// [`ResultsError`] of the first thing that is not as a campaign writes it.
+/// [`ResultsError`] for another table and for the first malformed row.
 pub(crate) fn read(
     mut table: impl Read + Seek,
     mut take: impl FnMut(Row),
 ) -> Result<bool, ResultsError> {
-    let mut opened = || -> io::Result<(u64, bool)> {
-        let whole = whole_lines(&mut table)?;
+    let mut measure = || -> io::Result<(u64, bool)> {
+        let complete = complete_lines_len(&mut table)?;
         let end = table.seek(SeekFrom::End(0))?;
         table.rewind()?;
-        Ok((whole, whole < end))
+        Ok((complete, complete < end))
     };
-    let (whole, is_cut) = opened().map_err(csv::Error::from)?;
-    let lines =
-        Bounded { inner: BufReader::new(table.take(whole)), line: 1, length: 0, quoted: false };
+    let (complete, is_cut) = measure().map_err(csv::Error::from)?;
+    let inner = BufReader::new(table.take(complete));
+    let bounded = RowLengthLimit { inner, line: 1, length: 0, is_quoted: false };
     let mut strata = BTreeSet::new();
     let mut causes = BTreeSet::new();
-    for (row, line) in rows(lines)?.zip(2..) {
+    for (row, line) in rows(bounded)?.zip(2..) {
         let row = row?;
-        if !(row.weight > 0.0 && row.weight <= GREATEST_WEIGHT) {
+        if !(row.weight > 0.0 && row.weight <= MAX_WEIGHT) {
             return Err(ResultsError::Weight { line, weight: row.weight });
         }
-        for (column, value, values, most) in [
-            ("stratum", &row.stratum, &mut strata, MOST_STRATA),
-            ("cause", &row.cause, &mut causes, MOST_CAUSES),
+        for (column, value, values, max) in [
+            ("stratum", &row.stratum, &mut strata, MAX_STRATA),
+            ("cause", &row.cause, &mut causes, MAX_CAUSES),
         ] {
             if let Some(value) = value.as_deref().filter(|value| !values.contains(*value)) {
                 values.insert(value.to_owned());
-                if values.len() > most {
-                    return Err(ResultsError::TooMany { line, column, most });
+                if values.len() > max {
+                    return Err(ResultsError::TooManyValues { line, column, max });
                 }
             }
         }
@@ -54,38 +54,33 @@ pub(crate) fn read(
     Ok(is_cut)
 }
 
-/// What a reader gives, until a row is too long.
-struct Bounded<R> {
+/// A reader that fails at a row longer than [`MAX_ROW`].
+struct RowLengthLimit<R> {
     inner: R,
-    /// The line in which the row begins, from 1.
+    /// Number of the current row, from 1 for the header.
     line: u64,
-    /// Bytes of the row so far.
+    /// Bytes of the current row so far.
     length: usize,
-    /// Whether they are within quotation marks, where a line's end is none of the row.
-    quoted: bool,
+    /// `true` within quotation marks, where a line feed does not end the row.
+    is_quoted: bool,
 }
 
-impl<R: Read> Read for Bounded<R> {
+impl<R: Read> Read for RowLengthLimit<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(buffer)?;
         for byte in &buffer[..count] {
             self.length += 1;
             match byte {
-                b'"' => self.quoted = !self.quoted,
-                b'\n' if !self.quoted => {
+                b'"' => self.is_quoted = !self.is_quoted,
+                b'\n' if !self.is_quoted => {
                     self.length = 0;
                     self.line += 1;
                 }
                 _ => {}
             }
-            if self.length > LONGEST {
-                let line = self.line;
-                return Err(io::Error::new(
-                    io::ErrorKind::InvalidData,
-                    format!(
-                        "line {line} is longer than {LONGEST} bytes, which no row of results is"
-                    ),
-                ));
+            if self.length > MAX_ROW {
+                let message = format!("line {} is longer than {MAX_ROW} bytes", self.line);
+                return Err(io::Error::new(io::ErrorKind::InvalidData, message));
             }
         }
         Ok(count)
@@ -106,30 +101,30 @@ mod tests {
         Ok((count, is_cut))
     }
 
-    fn with_header(rest: &str) -> String {
-        format!("{}\n{rest}", Row::COLUMNS.join(","))
+    fn with_header(rows: &str) -> String {
+        format!("{}\n{rows}", Row::COLUMNS.join(","))
     }
 
     #[test]
-    fn whole_rows_are_read_and_a_line_that_was_cut_off_is_none() {
+    fn incomplete_last_line_is_ignored() {
         assert_eq!(read_text(&with_header("")), Ok((0, false)));
         assert_eq!(read_text(&with_header(&format!("{ROW}\n{ROW}\n"))), Ok((2, false)));
         assert_eq!(read_text(&with_header(&format!("{ROW}\n0,si"))), Ok((1, true)));
     }
 
     #[test]
-    fn what_no_campaign_writes_is_an_error_that_says_where() {
+    fn errors_name_the_malformed_line() {
         let row = |from: &str, to: &str| format!("{ROW}\n{}\n", ROW.replacen(from, to, 1));
-        let long = "x".repeat(LONGEST);
+        let long = "x".repeat(MAX_ROW);
         for (rows, expected) in [
-            (row(",1.0,", ",NaN,"), "line 3: the weight is NaN"),
-            (row(",1.0,", ",-1,"), "line 3: the weight is -1.0"),
-            (row(",1.0,", ",1e300,"), "line 3: the weight is 1e300"),
+            (row(",1.0,", ",NaN,"), "line 3: invalid weight NaN"),
+            (row(",1.0,", ",-1,"), "line 3: invalid weight -1.0"),
+            (row(",1.0,", ",1e300,"), "line 3: invalid weight 1e300"),
             (row("0,site", "99999999999999999999,site"), "line: 3"),
             (row("masked", "hang"), "line: 3"),
             (row(",site,", ","), "line: 3"),
             (row("site", &long), "line 3 is longer"),
-            (row("site", &format!("\"{}", "x\n".repeat(LONGEST))), "line 3 is longer"),
+            (row("site", &format!("\"{}", "x\n".repeat(MAX_ROW))), "line 3 is longer"),
         ] {
             let error = read_text(&with_header(&rows)).expect_err(expected);
             assert!(error.contains(expected), "{error}");

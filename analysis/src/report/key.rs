@@ -1,49 +1,49 @@
-//! By what the injections of a report are put together.
+//! The dimensions and keys by which a report groups injections.
 
 use super::names::Name;
-use crate::shape::Introduced;
+use crate::shape::NonFinite;
 use crate::{ErrorShape, Row};
 
-/// A set of injections that have something in common.
+/// A group of injections: a dimension with a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Key {
-    /// All of them.
+    /// All injections.
     All,
-    /// Those that struck a kernel.
+    /// Kernel.
     Kernel(Name),
-    /// Those that struck a dispatch with a label.
+    /// Label of the dispatch.
     Label(Name),
-    /// A source line.
+    /// Source line.
     Line(Name),
-    /// An operation.
+    /// Opcode.
     Opcode(Name),
-    /// A primary group of instructions.
+    /// Primary instruction group.
     Group(Name),
-    /// Those that were drawn from a stratum.
+    /// Stratum that the site was drawn from.
     Stratum(Name),
-    /// Those that struck a kind of register or other place.
+    /// Class of the faulty storage, such as `VGPR` or `lds`.
     Class(Name),
-    /// A register.
+    /// Register.
     Register(Name),
-    /// Those that changed one bit alone, by its position.
+    /// Position of the only changed bit.
     Bit(u8),
-    /// A lane.
+    /// Lane.
     Lane(u8),
-    /// How often the wave had executed the instruction before.
+    /// Number of earlier executions of the instruction by the wave.
     Occurrence(Bin),
-    /// A static instruction, by number; those for which there was no room.
+    /// Static instruction by its number; `None` for those without room in [`Interner`](super::names::Interner).
     Instruction(Option<u32>),
-    /// The largest relative error of an output element.
-    Error(Magnitude),
-    /// How many output elements were wrong.
-    Wrong(Bin),
-    /// Where they were.
+    /// Largest relative error of an output element.
+    RelativeError(Magnitude),
+    /// Number of wrong output elements.
+    WrongElements(Bin),
+    /// Spatial pattern of the wrong output elements.
     Shape(ErrorShape),
-    /// Whether outputs had NaN or infinities that the fault-free run's have not.
-    Introduced(Introduced),
+    /// Kinds of non-finite output elements introduced by the fault.
+    NonFinite(NonFinite),
 }
 
-/// What the keys of a report have in common: what a table of it is about.
+/// A property of injections by which a report has a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Dimension {
     All,
@@ -59,10 +59,10 @@ pub(super) enum Dimension {
     Lane,
     Occurrence,
     Instruction,
-    Error,
-    Wrong,
+    RelativeError,
+    WrongElements,
     Shape,
-    Introduced,
+    NonFinite,
 }
 
 impl Key {
@@ -81,16 +81,16 @@ impl Key {
             Key::Lane(_) => Dimension::Lane,
             Key::Occurrence(_) => Dimension::Occurrence,
             Key::Instruction(_) => Dimension::Instruction,
-            Key::Error(_) => Dimension::Error,
-            Key::Wrong(_) => Dimension::Wrong,
+            Key::RelativeError(_) => Dimension::RelativeError,
+            Key::WrongElements(_) => Dimension::WrongElements,
             Key::Shape(_) => Dimension::Shape,
-            Key::Introduced(_) => Dimension::Introduced,
+            Key::NonFinite(_) => Dimension::NonFinite,
         }
     }
 }
 
 impl Dimension {
-    /// Its name in tables for programs.
+    /// Name in result tables.
     pub fn name(self) -> &'static str {
         match self {
             Dimension::All => "all",
@@ -106,15 +106,15 @@ impl Dimension {
             Dimension::Lane => "lane",
             Dimension::Occurrence => "occurrence",
             Dimension::Instruction => "instruction",
-            Dimension::Error => "max_rel_error",
-            Dimension::Wrong => "elements_wrong",
+            Dimension::RelativeError => "max_rel_error",
+            Dimension::WrongElements => "elements_wrong",
             Dimension::Shape => "shape",
-            Dimension::Introduced => "nan_inf",
+            Dimension::NonFinite => "nan_inf",
         }
     }
 }
 
-/// Numbers: each up to 15 by itself, then as far as the next power of two.
+/// A bin of numbers: one bin for each number up to 15, then one for each power of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Bin(u8);
 
@@ -122,7 +122,7 @@ impl Bin {
     const SINGLE: u64 = 16;
 
     pub fn of(number: u64) -> Bin {
-        // Both parts are below 256: 15 at most, and 16 + 63 - 4.
+        // Bin numbers fit: they are at most 16 + 63 - 4.
         Bin(match number {
             0..Bin::SINGLE => number as u8,
             _ => (Bin::SINGLE as u32 + number.ilog2() - Bin::SINGLE.ilog2()) as u8,
@@ -142,51 +142,49 @@ impl std::fmt::Display for Bin {
     }
 }
 
-/// A size of errors.
+/// A bin of relative errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Magnitude {
-    /// None: 0.
+    /// The error 0.
     Zero,
-    /// From 10 to the power of this up to ten times as much; the first has all that is smaller, the
-    /// last all that is greater.
+    /// Errors from 10 to this power up to ten times as much. The first decade includes all smaller errors,
+    /// the last all larger ones.
     Decade(i8),
-    /// Infinite: a NaN or an infinity in the place of a number, or anything in that of 0.
+    /// Infinite errors: NaN or infinity instead of a number, or any number instead of 0.
     Infinite,
-    /// No number.
-    Undefined,
+    /// NaN.
+    Nan,
 }
 
 impl Magnitude {
-    /// The decades that are told apart.
+    /// First decade.
     pub const FIRST: i8 = -10;
+    /// Last decade.
     pub const LAST: i8 = 9;
 
     pub fn of(error: f64) -> Magnitude {
         if error.is_nan() {
-            Magnitude::Undefined
+            Magnitude::Nan
         } else if error.is_infinite() {
             Magnitude::Infinite
         } else if error == 0.0 {
             Magnitude::Zero
         } else {
-            // Powers of ten as they are written, as a logarithm may round across them.
+            // Compares with exact powers of ten, as a logarithm can round across them.
             let reaches = |decade: &i8| error.abs() >= POWERS[(decade - Magnitude::FIRST) as usize];
             let decade = (Magnitude::FIRST..=Magnitude::LAST).rev().find(reaches);
             Magnitude::Decade(decade.unwrap_or(Magnitude::FIRST))
         }
     }
 
-    /// All of them, in order.
+    /// All bins, in ascending order.
     pub fn all() -> impl Iterator<Item = Magnitude> {
         let decades = (Magnitude::FIRST..=Magnitude::LAST).map(Magnitude::Decade);
-        [Magnitude::Zero]
-            .into_iter()
-            .chain(decades)
-            .chain([Magnitude::Infinite, Magnitude::Undefined])
+        [Magnitude::Zero].into_iter().chain(decades).chain([Magnitude::Infinite, Magnitude::Nan])
     }
 }
 
-/// 10 to the power of each decade.
+/// Lower ends of the decades.
 const POWERS: [f64; (Magnitude::LAST - Magnitude::FIRST + 1) as usize] = [
     1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6,
     1e7, 1e8, 1e9,
@@ -199,34 +197,33 @@ impl std::fmt::Display for Magnitude {
             Magnitude::Decade(Magnitude::FIRST) => write!(f, "<1e{}", Magnitude::FIRST + 1),
             Magnitude::Decade(decade) => write!(f, "1e{decade}"),
             Magnitude::Infinite => f.write_str("inf"),
-            Magnitude::Undefined => f.write_str("NaN"),
+            Magnitude::Nan => f.write_str("NaN"),
         }
     }
 }
 
-/// The bit that a row changed, if it is one alone.
-pub(super) fn bit(row: &Row) -> Option<u8> {
+/// Position of the bit that a row changed, if it is the only one.
+pub(super) fn only_bit(row: &Row) -> Option<u8> {
     row.mask.is_power_of_two().then(|| row.mask.trailing_zeros() as u8)
 }
 
-/// Whether what was struck is a register, and not memory or code.
+/// Returns `true` if the `place` of a row is a register, not memory or code.
 pub(super) fn is_register(place: &str) -> bool {
     !place.contains('=')
 }
 
-/// The kind of what was struck: `VGPR`, `SGPR`, `VCC`, `lds`.
+/// Storage class of the `place` of a row: `VGPR`, `SGPR`, `VCC`, `lds`.
 pub(super) fn class(place: &str) -> String {
     if let Some((kind, _)) = place.split_once('=') {
         return kind.replace('_', " ");
     }
     let numbered = [("v", "VGPR"), ("s", "SGPR"), ("a", "AccVGPR"), ("ttmp", "TTMP")];
     let is_number =
-        |rest: &str| rest.starts_with(|first: char| first.is_ascii_digit() || first == '[');
-    let kind = numbered
-        .into_iter()
-        .find(|(letters, _)| place.strip_prefix(letters).is_some_and(is_number));
-    match kind {
-        Some((_, kind)) => kind.to_owned(),
+        |text: &str| text.starts_with(|first: char| first.is_ascii_digit() || first == '[');
+    let class =
+        numbered.into_iter().find(|(prefix, _)| place.strip_prefix(prefix).is_some_and(is_number));
+    match class {
+        Some((_, class)) => class.to_owned(),
         None => place.trim_end_matches("_lo").trim_end_matches("_hi").to_ascii_uppercase(),
     }
 }
@@ -236,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bins_cover_all_numbers_and_say_which() {
+    fn bins_cover_all_numbers() {
         let text = |number| Bin::of(number).to_string();
         for (number, expected) in [
             (0, "0"),
@@ -251,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn magnitudes_are_decades_from_their_lower_end_on() {
+    fn decades_include_their_lower_end() {
         for (error, expected) in [
             (0.0, "0"),
             (5e-324, "<1e-9"),
@@ -270,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn places_have_a_class() {
+    fn classes_of_places() {
         for (place, expected) in [
             ("v12", "VGPR"),
             ("s[0:3]", "SGPR"),

@@ -1,25 +1,25 @@
-//! Reports: one page of HTML, and tables, of what campaigns came to.
+//! Reports on campaigns: an HTML page and tables.
 //!
-//! The rows of a campaign are counted once, one after another, by all that they say; what is drawn
-//! and written is made of those counts alone.
+//! [`Aggregates`] reads the rows of a campaign once and counts them by all dimensions. The page and the
+//! tables only use these counts.
 
-mod about;
 mod aggregates;
+mod campaign_info;
 mod chart;
 mod export;
 mod input;
 mod key;
 mod names;
 pub(crate) mod page;
-mod rows_of;
+mod row_filter;
 mod sources;
 mod terminal;
 mod workgroups;
 
-pub use about::{About, ComparedOutput};
 pub use aggregates::Aggregates;
+pub use campaign_info::{CampaignInfo, ComparedOutput};
 pub use export::write_aggregates;
 pub(crate) use input::read as read_table;
-pub use page::{Reported, report_html};
-pub use rows_of::RowsOf;
+pub use page::{ReportedCampaign, report_html};
+pub use row_filter::RowFilter;
 pub use sources::Sources;

@@ -1,55 +1,56 @@
-//! Texts of a table, each kept once, and no more than a table of results can have.
+//! Interning of texts and instructions with bounded memory use.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// How many different things of a kind are counted one by one. A program has fewer instructions and
-/// lines than that; whatever comes after them is counted together.
-const MOST: usize = 50_000;
-/// Bytes of all texts that are kept.
-const MOST_BYTES: usize = 32 << 20;
+/// Most distinct values of a kind, more than a program has instructions or lines. Further values are counted
+/// together.
+const MAX_VALUES: usize = 50_000;
+/// Most bytes of all interned texts.
+const MAX_BYTES: usize = 32 << 20;
 
-/// Things by number, in the order in which they came.
+/// Interned values, numbered in order of insertion.
 #[derive(Debug)]
-pub(super) struct Numbered<T> {
+pub(super) struct Interner<T> {
     numbers: HashMap<T, u32>,
-    things: Vec<T>,
+    values: Vec<T>,
 }
 
-impl<T> Default for Numbered<T> {
-    fn default() -> Numbered<T> {
-        Numbered { numbers: HashMap::new(), things: Vec::new() }
+impl<T> Default for Interner<T> {
+    fn default() -> Interner<T> {
+        Interner { numbers: HashMap::new(), values: Vec::new() }
     }
 }
 
-impl<T: Clone + Eq + Hash> Numbered<T> {
-    /// The number of a thing; nothing of a new one where there are too many.
-    pub fn number(&mut self, thing: T) -> Option<u32> {
-        if let Some(number) = self.numbers.get(&thing) {
+impl<T: Clone + Eq + Hash> Interner<T> {
+    /// Interns a value and returns its number; `None` for a new value if there is no room.
+    pub fn intern(&mut self, value: T) -> Option<u32> {
+        if let Some(number) = self.numbers.get(&value) {
             return Some(*number);
         }
-        let number = u32::try_from(self.things.len()).ok().filter(|_| self.things.len() < MOST)?;
-        self.things.push(thing.clone());
-        self.numbers.insert(thing, number);
+        let number = u32::try_from(self.values.len()).ok();
+        let number = number.filter(|_| self.values.len() < MAX_VALUES)?;
+        self.values.push(value.clone());
+        self.numbers.insert(value, number);
         Some(number)
     }
 
-    /// The thing of a number.
+    /// The value with a number.
     pub fn get(&self, number: u32) -> Option<&T> {
-        self.things.get(number as usize)
+        self.values.get(number as usize)
     }
 }
 
-/// A text of a table.
+/// An interned text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Name {
-    /// One that is kept.
-    Kept(u32),
-    /// Any of those for which there was no room.
+    /// A text with its number in [`Names`].
+    Interned(u32),
+    /// Any text for which there was no room.
     Other,
 }
 
-/// Texts by number.
+/// Interned texts.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     numbers: HashMap<Box<str>, u32>,
@@ -58,25 +59,25 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// The name with this text.
-    pub fn name(&mut self, text: &str) -> Name {
+    /// Interns a text.
+    pub fn intern(&mut self, text: &str) -> Name {
         if let Some(number) = self.numbers.get(text) {
-            return Name::Kept(*number);
+            return Name::Interned(*number);
         }
-        let number = u32::try_from(self.texts.len()).ok().filter(|_| self.texts.len() < MOST);
-        match number {
-            Some(number) if self.take(text.len()) => {
+        let number = u32::try_from(self.texts.len()).ok();
+        match number.filter(|_| self.texts.len() < MAX_VALUES) {
+            Some(number) if self.reserve(text.len()) => {
                 self.texts.push(text.into());
                 self.numbers.insert(text.into(), number);
-                Name::Kept(number)
+                Name::Interned(number)
             }
             _ => Name::Other,
         }
     }
 
-    /// Whether there is room for a text of this length, which is then taken.
-    pub fn take(&mut self, bytes: usize) -> bool {
-        let has_room = self.bytes.saturating_add(bytes) <= MOST_BYTES;
+    /// Reserves room for a text. Returns `false` if there is not enough.
+    pub fn reserve(&mut self, bytes: usize) -> bool {
+        let has_room = self.bytes.saturating_add(bytes) <= MAX_BYTES;
         if has_room {
             self.bytes += bytes;
         }
@@ -85,11 +86,11 @@ impl Names {
 
     /// The text of a name.
     pub fn text(&self, name: Name) -> &str {
-        let kept = match name {
-            Name::Kept(number) => self.texts.get(number as usize),
+        let text = match name {
+            Name::Interned(number) => self.texts.get(number as usize),
             Name::Other => None,
         };
-        kept.map_or("(all others)", |text| text)
+        text.map_or("(all others)", |text| text)
     }
 }
 
@@ -98,21 +99,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_kept_once_and_those_beyond_the_limit_are_one() {
+    fn names_beyond_the_limits_are_other() {
         let mut names = Names::default();
-        let first = names.name("a");
-        assert_eq!((names.name("a"), names.text(first)), (first, "a"));
-        for number in 0..MOST + 10 {
-            names.name(&number.to_string());
+        let first = names.intern("a");
+        assert_eq!((names.intern("a"), names.text(first)), (first, "a"));
+        for number in 0..MAX_VALUES + 10 {
+            names.intern(&number.to_string());
         }
-        assert_eq!(names.name("new"), Name::Other);
-        assert_eq!(names.name("other"), Name::Other);
-        assert_eq!(names.name("a"), first, "what is kept stays");
+        assert_eq!(names.intern("new"), Name::Other);
+        assert_eq!(names.intern("other"), Name::Other);
+        assert_eq!(names.intern("a"), first, "interned texts stay");
         assert_eq!(names.text(Name::Other), "(all others)");
 
         let mut names = Names::default();
-        let long = "x".repeat(MOST_BYTES);
-        assert_eq!(names.name(&long), Name::Kept(0));
-        assert_eq!(names.name("y"), Name::Other, "no room");
+        let long = "x".repeat(MAX_BYTES);
+        assert_eq!(names.intern(&long), Name::Interned(0));
+        assert_eq!(names.intern("y"), Name::Other, "no room");
     }
 }

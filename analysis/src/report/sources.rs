@@ -1,4 +1,4 @@
-//! Source files that are shown: those in given folders, and no others.
+//! Lookup of source files in given folders.
 
 use std::cell::OnceCell;
 use std::ffi::OsStr;
@@ -7,103 +7,108 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
-/// Files that are looked at in one folder, and how deep.
-const MOST: usize = 20_000;
-const DEEPEST: usize = 8;
-/// Bytes of a file.
-const LARGEST: u64 = 4 << 20;
+/// Most files listed.
+const MAX_FILES: usize = 20_000;
+/// Most levels of nested folders.
+const MAX_DEPTH: usize = 8;
+/// Most bytes of a file.
+const MAX_SIZE: u64 = 4 << 20;
 
-/// Folders in which source files are looked for.
+/// The folders in which source files are looked up.
 #[derive(Debug)]
 pub struct Sources {
     folders: Vec<PathBuf>,
     files: OnceCell<Vec<PathBuf>>,
 }
 
-/// Why a file is not shown.
+/// Errors returned when looking up a source file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Missing {
+pub(super) enum SourceError {
+    /// There are no folders to search.
     NoFolder,
+    /// None of the folders contains the file.
     NotFound(Vec<PathBuf>),
-    Several(PathBuf, PathBuf),
+    /// Several files with different texts match equally well.
+    Ambiguous(PathBuf, PathBuf),
+    /// The file is too large.
     TooLarge(PathBuf),
-    Unread(PathBuf, String),
+    /// The file is unreadable.
+    Unreadable(PathBuf, String),
 }
 
-impl fmt::Display for Missing {
+impl fmt::Display for SourceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Missing::NoFolder => f.write_str(
-                "the campaign file is not where it was; give the folder of the sources with --source \
+            SourceError::NoFolder => f.write_str(
+                "the campaign file was moved or deleted; give the folder of the sources with --source \
                  DIR",
             ),
-            Missing::NotFound(folders) => {
-                let folders: Vec<_> = folders.iter().map(|own| own.display().to_string()).collect();
+            SourceError::NotFound(folders) => {
+                let folders: Vec<_> =
+                    folders.iter().map(|folder| folder.display().to_string()).collect();
                 write!(
                     f,
-                    "no such file was found in {}; give its folder with --source DIR",
+                    "not found in {}; give its folder with --source DIR",
                     folders.join(", ")
                 )
             }
-            Missing::Several(first, second) => write!(
+            SourceError::Ambiguous(first, second) => write!(
                 f,
-                "it may be {} or {}; give the folder of the right one with --source DIR",
+                "both {} and {} match; give the folder of the right one with --source DIR",
                 first.display(),
                 second.display()
             ),
-            Missing::TooLarge(path) => {
-                write!(f, "{} is larger than {} MiB", path.display(), LARGEST >> 20)
+            SourceError::TooLarge(path) => {
+                write!(f, "{} is larger than {} MiB", path.display(), MAX_SIZE >> 20)
             }
-            Missing::Unread(path, reason) => {
-                write!(f, "{} cannot be read: {reason}", path.display())
+            SourceError::Unreadable(path, reason) => {
+                write!(f, "cannot read {}: {reason}", path.display())
             }
         }
     }
 }
 
 impl Sources {
-    /// The files in some folders and the folders therein.
+    /// Creates a lookup in `folders` and the folders nested in them.
     pub fn new(folders: Vec<PathBuf>) -> Sources {
         Sources { folders, files: OnceCell::new() }
     }
 
-    /// The text of the file that a compiler called `name`. Of the files that are called like it, that
-    /// whose folders are the most like those of the name; links are not followed.
+    /// Reads the file that a compiler called `name`: the file that has the most trailing path components in
+    /// common with it. Symbolic links are not followed.
     ///
     /// # Errors
-    /// [`Missing`].
-    pub(super) fn read(&self, name: &str) -> Result<String, Missing> {
+    /// [`SourceError`] if no file or no unique file is found, or reading fails.
+    pub(super) fn read(&self, name: &str) -> Result<String, SourceError> {
         if self.folders.is_empty() {
-            return Err(Missing::NoFolder);
+            return Err(SourceError::NoFolder);
         }
         let files = self.files.get_or_init(|| {
             let mut files = Vec::new();
             self.folders.iter().for_each(|folder| list(folder, 0, &mut files));
             files
         });
-        let wanted = names(Path::new(name));
-        let likeness = |file: &PathBuf| {
-            let own = names(file);
-            own.iter()
-                .rev()
-                .zip(wanted.iter().rev())
-                .take_while(|(own, other)| own == other)
-                .count()
+        let wanted = components(Path::new(name));
+        let common_components = |file: &PathBuf| {
+            let components = components(file);
+            let pairs = components.iter().rev().zip(wanted.iter().rev());
+            pairs.take_while(|(component, wanted)| component == wanted).count()
         };
-        let best = files.iter().map(likeness).max().filter(|best| *best > 0);
-        let Some(best) = best else { return Err(Missing::NotFound(self.folders.clone())) };
-        let mut alike = files.iter().filter(|file| likeness(file) == best);
-        let first = alike.next().ok_or_else(|| Missing::NotFound(self.folders.clone()))?;
-        let text = text(first)?;
-        match alike.find(|other| self::text(other).as_ref() != Ok(&text)) {
-            Some(other) => Err(Missing::Several(first.clone(), other.clone())),
+        let not_found = || SourceError::NotFound(self.folders.clone());
+        let best = files.iter().map(common_components).max().filter(|best| *best > 0);
+        let best = best.ok_or_else(not_found)?;
+        let mut matches = files.iter().filter(|file| common_components(file) == best);
+        let first = matches.next().ok_or_else(not_found)?;
+        let text = read_text(first)?;
+        match matches.find(|file| read_text(file).as_ref() != Ok(&text)) {
+            Some(second) => Err(SourceError::Ambiguous(first.clone(), second.clone())),
             None => Ok(text),
         }
     }
 }
 
-/// The names of a path, without what is no name.
-fn names(path: &Path) -> Vec<&OsStr> {
+/// The named components of a path, without `..`, `.` and the root.
+fn components(path: &Path) -> Vec<&OsStr> {
     let name = |component| match component {
         Component::Normal(name) => Some(name),
         _ => None,
@@ -111,36 +116,37 @@ fn names(path: &Path) -> Vec<&OsStr> {
     path.components().filter_map(name).collect()
 }
 
-/// The files in a folder by name, but for those that are hidden.
+/// Appends the files in a folder and its subfolders to `files`, sorted by name, without hidden ones.
 fn list(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
-    let mut entries: Vec<_> = entries.flatten().take(MOST).collect();
+    let mut entries: Vec<_> = entries.flatten().take(MAX_FILES).collect();
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
-        if files.len() >= MOST || entry.file_name().to_string_lossy().starts_with('.') {
+        if files.len() >= MAX_FILES || entry.file_name().to_string_lossy().starts_with('.') {
             continue;
         }
         match entry.file_type() {
             Ok(kind) if kind.is_file() => files.push(entry.path()),
-            Ok(kind) if kind.is_dir() && depth < DEEPEST => list(&entry.path(), depth + 1, files),
+            Ok(kind) if kind.is_dir() && depth < MAX_DEPTH => {
+                list(&entry.path(), depth + 1, files);
+            }
             _ => {}
         }
     }
 }
 
-fn text(path: &Path) -> Result<String, Missing> {
-    let failed = |reason: std::io::Error| Missing::Unread(path.to_owned(), reason.to_string());
-    match flipwave_host::input::read(path, LARGEST) {
+fn read_text(path: &Path) -> Result<String, SourceError> {
+    match flipwave_host::input::read(path, MAX_SIZE) {
         Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
         Err(error) if error.kind() == ErrorKind::FileTooLarge => {
-            Err(Missing::TooLarge(path.to_owned()))
+            Err(SourceError::TooLarge(path.to_owned()))
         }
-        Err(error) => Err(failed(error)),
+        Err(error) => Err(SourceError::Unreadable(path.to_owned(), error.to_string())),
     }
 }
 
-/// File and number of a line that is written `matmul.cl:12`.
-pub(super) fn split(line: &str) -> Option<(&str, u64)> {
+/// Splits a source line such as `matmul.cl:12` into file and number.
+pub(super) fn split_line(line: &str) -> Option<(&str, u64)> {
     let (file, number) = line.rsplit_once(':')?;
     Some((file, number.parse().ok()?))
 }
@@ -166,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_found_by_the_end_of_their_path() {
+    fn files_are_found_by_their_trailing_path_components() {
         let folder = folder();
         let sources = Sources::new(vec![folder.path().join("inside")]);
         for (name, expected) in [
@@ -177,12 +183,12 @@ mod tests {
         ] {
             assert_eq!(sources.read(name).as_deref(), Ok(expected), "{name}");
         }
-        assert!(matches!(sources.read("x.cl"), Err(Missing::Several(..))));
-        assert_eq!(Sources::new(Vec::new()).read("x.cl"), Err(Missing::NoFolder));
+        assert!(matches!(sources.read("x.cl"), Err(SourceError::Ambiguous(..))));
+        assert_eq!(Sources::new(Vec::new()).read("x.cl"), Err(SourceError::NoFolder));
     }
 
     #[test]
-    fn nothing_outside_of_the_folders_is_read() {
+    fn files_outside_of_the_folders_are_not_read() {
         let folder = folder();
         let inside = folder.path().join("inside");
         std::os::unix::fs::symlink("../outside.cl", inside.join("link.cl")).expect("a link");
@@ -190,19 +196,19 @@ mod tests {
         let outside = folder.path().join("outside.cl");
         let absolute = outside.to_str().expect("text");
         for name in ["../outside.cl", absolute, "link.cl", ".hidden.cl", "/etc/passwd", "", ".."] {
-            assert!(matches!(sources.read(name), Err(Missing::NotFound(_))), "{name}");
+            assert!(matches!(sources.read(name), Err(SourceError::NotFound(_))), "{name}");
         }
-        // The same is read where its folder is given.
+        // The file is read if its folder is given.
         let all = Sources::new(vec![inside, folder.path().to_owned()]);
         assert_eq!(all.read(absolute).as_deref(), Ok("outside"));
     }
 
     #[test]
-    fn large_files_are_not_shown() {
+    fn large_files_are_rejected() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = fs::File::create(folder.path().join("x.cl")).expect("made");
-        file.set_len(LARGEST + 1).expect("longer");
+        file.set_len(MAX_SIZE + 1).expect("longer");
         let read = Sources::new(vec![folder.path().to_owned()]).read("x.cl");
-        assert!(matches!(read, Err(Missing::TooLarge(_))));
+        assert!(matches!(read, Err(SourceError::TooLarge(_))));
     }
 }

@@ -1,13 +1,13 @@
-//! The aggregates as tables for the terminal.
+//! Rates as aligned text tables for the terminal.
 
 use super::aggregates::Aggregates;
 use super::key::{Dimension, Key};
 use crate::ScopeSummary;
-use crate::table::{Cells, aligned};
+use crate::table::{TableLine, aligned};
 use std::fmt::Write;
 
-/// What there is a table by: what an injection struck.
-const BY: [Dimension; 12] = [
+/// Dimensions that have a table: properties of the fault site.
+const TABLES: [Dimension; 12] = [
     Dimension::Kernel,
     Dimension::Label,
     Dimension::Line,
@@ -23,36 +23,37 @@ const BY: [Dimension; 12] = [
 ];
 
 impl Aggregates {
-    /// What there are tables by, by name.
-    pub fn table_names() -> [&'static str; BY.len()] {
-        BY.map(Dimension::name)
+    /// Names of the dimensions that have a table.
+    pub fn table_names() -> [&'static str; TABLES.len()] {
+        TABLES.map(Dimension::name)
     }
 
-    /// Rates by one of [`Aggregates::table_names`] as aligned text, with what part each is of all SDC:
-    /// the largest first, of numbers in their order. Kernels are called what `kernel_name` says. Nothing
-    /// of other names.
-    pub fn table(&self, by: &str, kernel_name: impl Fn(&str) -> String) -> Option<String> {
-        let dimension = BY.into_iter().find(|own| own.name() == by)?;
-        let shown: Vec<_> = self.shown().collect();
-        let mut rates: Vec<&ScopeSummary<_>> = self.by(dimension).iter().collect();
+    /// Formats the rates by a dimension, one of [`Aggregates::table_names`], as aligned text, with the
+    /// share of all SDC. Lines are sorted by that share, or by number for bits, lanes and occurrences.
+    /// `kernel_name` returns the readable name of a kernel. `None` for an unknown dimension.
+    pub fn table(&self, dimension: &str, kernel_name: impl Fn(&str) -> String) -> Option<String> {
+        let dimension = TABLES.into_iter().find(|table| table.name() == dimension)?;
+        let shown: Vec<_> = self.shown_outcomes().collect();
+        let mut rates: Vec<&ScopeSummary<_>> = self.rates_by(dimension).iter().collect();
         if !matches!(dimension, Dimension::Bit | Dimension::Lane | Dimension::Occurrence) {
-            rates.sort_by(|a, b| self.part_of_sdc(b).total_cmp(&self.part_of_sdc(a)));
+            rates.sort_by(|a, b| self.share_of_sdc(b).total_cmp(&self.share_of_sdc(a)));
         }
         let names = shown.iter().map(|outcome| outcome.name());
-        let names = names.chain(self.all().and_then(ScopeSummary::critical_name));
-        let mut lines = vec![Cells::heading(by, "injections", names.chain(["of all SDC"]))];
-        let line = |label: String, own: &ScopeSummary<_>| {
-            let part = format!("{:.1}", 100.0 * self.part_of_sdc(own));
-            Cells::of_rates(label, own, &shown).with(part)
+        let names = names.chain(self.overall().and_then(ScopeSummary::critical_name));
+        let names = names.chain(["of all SDC"]);
+        let mut lines = vec![TableLine::heading(dimension.name(), "injections", names)];
+        let line = |label: String, rates: &ScopeSummary<_>| {
+            let share = format!("{:.1}", 100.0 * self.share_of_sdc(rates));
+            TableLine::of_rates(label, rates, &shown).with(share)
         };
         let label = |key: Key| match key {
             Key::Kernel(name) => kernel_name(self.text(name)),
-            other => self.value(other),
+            _ => self.value(key),
         };
-        lines.extend(rates.into_iter().map(|own| line(label(own.scope), own)));
-        lines.extend(self.all().map(|own| line("all".to_owned(), own)));
+        lines.extend(rates.into_iter().map(|rates| line(label(rates.scope), rates)));
+        lines.extend(self.overall().map(|rates| line("all".to_owned(), rates)));
         let mut text = aligned(&lines);
-        let design = &self.about.design;
+        let design = &self.info.design;
         let (confidence, method) = (design.confidence, design.method.name());
         let _ =
             writeln!(text, "\nIn percent, with the {confidence} {method} interval in brackets.");

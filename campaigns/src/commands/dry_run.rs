@@ -69,7 +69,7 @@ pub fn dry_run(
     let golden_time = golden_clock.elapsed();
     let (experiment, recorded) = Experiment::of_survey(campaign, &*runner, survey)?;
     progress.phase(Phase::Planning);
-    let plan = experiment.plan(&experiment.scheme.course())?;
+    let plan = experiment.plan(&experiment.scheme.monitor())?;
     let trials = plan.count().min(TRIALS);
     let spread =
         |trial: u64| (u128::from(trial) * u128::from(plan.count()) / u128::from(trials)) as u64;

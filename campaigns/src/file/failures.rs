@@ -3,7 +3,7 @@
 use crate::file::location::{Field, FileError, Wrong, wrong};
 use crate::file::read;
 use crate::file::yaml::{self, unique_keys};
-use flipwave_analysis::{Aggregates, DeviceFailures, NEW_YORK_FLUX, RawRate, RowsOf, Structure};
+use flipwave_analysis::{Aggregates, DeviceFailures, NEW_YORK_FLUX, RawRate, RowFilter, Structure};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -103,7 +103,7 @@ impl Written {
         Ok(DeviceFailures {
             structures: structures.collect::<Result<_, _>>()?,
             devices,
-            confidence: campaign.about().design.confidence,
+            confidence: campaign.info().design.confidence,
         })
     }
 }
@@ -132,19 +132,19 @@ impl WrittenStructure {
             (Some(fit), None) => {
                 let own = field.key("fit_per_bit");
                 let fit = above_zero(&own, fit, MOST_FIT_PER_BIT, "faults of a bit in 10^9 hours")?;
-                RawRate::of_bits(fit, bits, uncertainty)
+                RawRate::from_fit_per_bit(fit, bits, uncertainty)
             }
             (None, Some(area)) => {
                 let own = field.key("cross_section");
                 let area = above_zero(&own, area, LARGEST_CROSS_SECTION, "cm^2 of a bit")?;
-                RawRate::of_cross_section(area, flux, bits, uncertainty)
+                RawRate::from_cross_section(area, flux, bits, uncertainty)
             }
             _ => return wrong(field, "expected exactly one of `fit_per_bit` and `cross_section`"),
         };
         let (rows, own) = rows.check(&field.key("rows"))?;
         let Some((injections, shares)) = campaign.outcomes_of(&rows) else {
-            let folder = &campaign.about().folder;
-            let values = campaign.values_beside(&rows).join(", ");
+            let folder = &campaign.info().folder;
+            let values = campaign.filter_values(&rows).join(", ");
             return wrong(
                 &own,
                 match values.as_str() {
@@ -161,17 +161,17 @@ impl WrittenStructure {
 
 impl WrittenRows {
     /// Which rows they are, and the field that says so.
-    fn check(self, field: &Field) -> Result<(RowsOf, Field), Wrong> {
+    fn check(self, field: &Field) -> Result<(RowFilter, Field), Wrong> {
         let WrittenRows { class, group, opcode, kernel } = self;
         let given = [
-            class.map(RowsOf::Class),
-            group.map(RowsOf::Group),
-            opcode.map(RowsOf::Opcode),
-            kernel.map(RowsOf::Kernel),
+            class.map(RowFilter::Class),
+            group.map(RowFilter::Group),
+            opcode.map(RowFilter::Opcode),
+            kernel.map(RowFilter::Kernel),
         ];
         let mut given = given.into_iter().flatten();
         match (given.next(), given.next()) {
-            (None, _) => Ok((RowsOf::All, field.clone())),
+            (None, _) => Ok((RowFilter::All, field.clone())),
             (Some(rows), None) => {
                 let field = field.key(rows.scope());
                 Ok((rows, field))

@@ -9,7 +9,7 @@ mod record;
 mod shipped_campaigns;
 
 use crate::results::record::{CampaignFacts, CampaignIdentity, Versions};
-use flipwave_analysis::{ComparedOutput, Confidence, IntervalMethod, Known, Look, SampleDesign};
+use flipwave_analysis::{ComparedOutput, Confidence, IntervalMethod, PrunedSites, Look, SampleDesign};
 use flipwave_injector::{
     DecisionRecord, DoubtRecord, Exactness, FidelityCounts, FidelityRecord, Group, GroupPopulation,
     OperationRecord, Population,
@@ -125,7 +125,7 @@ pub(crate) fn design() -> SampleDesign {
         is_finite: true,
         known: BTreeMap::from([(
             "kernel:add".to_owned(),
-            Known { places: 1000, overwritten: 7, dead: 3 },
+            PrunedSites { sites: 1000, overwritten: 7, dead: 3 },
         )]),
         by_opcode: true,
         is_judged: true,

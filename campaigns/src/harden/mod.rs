@@ -102,7 +102,7 @@ pub fn harden(
         let reruns =
             Reruns::read(campaign, [&rows, &own.folder.join(RESULTS)], &version, *holds_out)?;
         let confidence = campaign.faults()?.sample.confidence;
-        let masked = Outcome::ALL.map(|to| reruns.coverage.moved(Outcome::Masked, to));
+        let masked = Outcome::ALL.map(|to| reruns.coverage.transition_weight(Outcome::Masked, to));
         let all = report.summary.scopes.first();
         hardenings.points.push(HardenedPoint {
             budget: *budget,
@@ -112,7 +112,7 @@ pub fn harden(
             rates: Outcome::ALL.map(|own| all.map_or(0.0, |all| all.share(own).rate)),
             coverage: reruns.coverage.rate(),
             interval: reruns.coverage.interval(confidence),
-            needless: masked[Outcome::Detected as usize] / masked.iter().sum::<f64>().max(1.0),
+            false_positives: masked[Outcome::Detected as usize] / masked.iter().sum::<f64>().max(1.0),
         });
         let escape = |(index, site)| Escape { budget: *budget, index, site };
         hardenings.escapes.extend(reruns.escapes.into_iter().map(escape));

@@ -60,7 +60,7 @@ fn curve(points: &[HardenedPoint]) -> csv::Result<Vec<u8>> {
             point.executed.to_string(),
         ];
         cells.extend(point.rates.iter().map(f64::to_string));
-        let last = [point.coverage, point.interval.low, point.interval.high, point.needless];
+        let last = [point.coverage, point.interval.low, point.interval.high, point.false_positives];
         cells.extend(last.iter().map(f64::to_string));
         table.write_record(cells)?;
     }

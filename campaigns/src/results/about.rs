@@ -2,7 +2,7 @@
 
 use crate::results::folder::{RECORD, RESULTS};
 use crate::results::record::CampaignIdentity;
-use flipwave_analysis::{About, ComparedOutput, Confidence, SampleDesign, StatisticsError};
+use flipwave_analysis::{CampaignInfo, ComparedOutput, Confidence, SampleDesign, StatisticsError};
 use flipwave_host::input::BoundedLines;
 use flipwave_injector::{FidelityRecord, Population};
 use serde::Deserialize;
@@ -83,7 +83,7 @@ struct RecordedVersions {
 ///
 /// # Errors
 /// [`AboutError`].
-pub fn about(folder: &Path) -> Result<(About, BoundedLines<File>), AboutError> {
+pub fn about(folder: &Path) -> Result<(CampaignInfo, BoundedLines<File>), AboutError> {
     let path = || folder.to_owned();
     if !folder.is_dir() {
         return Err(AboutError::NoFolder { path: path() });
@@ -112,11 +112,11 @@ pub fn about(folder: &Path) -> Result<(About, BoundedLines<File>), AboutError> {
 }
 
 impl Recorded {
-    fn about(self, folder: &Path, confidence: Confidence) -> About {
+    fn about(self, folder: &Path, confidence: Confidence) -> CampaignInfo {
         let unfinished = self.unfinished();
         let facts = self.facts();
         let instructions = self.golden_wave_instructions.unwrap_or_default();
-        About {
+        CampaignInfo {
             folder: folder.display().to_string(),
             name: self.campaign.name,
             file: self.file.filter(|file| !file.as_os_str().is_empty()),
@@ -124,7 +124,7 @@ impl Recorded {
             unfinished,
             design: self.design.unwrap_or_else(|| SampleDesign::simple(confidence)),
             planned: self.planned,
-            places: self.population.map(|own| own.places),
+            sites: self.population.map(|own| own.places),
             counted: self.counted,
             instructions: (!instructions.is_empty())
                 .then(|| instructions.into_iter().fold(0, u64::saturating_add)),

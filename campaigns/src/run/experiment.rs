@@ -16,7 +16,7 @@ use crate::run::runners::{Inject, Runner};
 use crate::run::workers::in_order;
 use crate::sample::Scheme;
 use crate::severity::Judge;
-use flipwave_analysis::{Course, Row};
+use flipwave_analysis::{CampaignMonitor, Row};
 use flipwave_injector::{
     Accelerations, FidelityRecord, Golden, Plan, PlanError, Planned, Profile, Recorded, Rehearsal,
     RehearsalLimits, SavedStates, Survey,
@@ -111,9 +111,9 @@ impl<'a> Experiment<'a> {
     ///
     /// # Errors
     /// [`PlanError::EmptyPopulation`].
-    pub fn plan(&self, course: &Course) -> Result<Plan<'_>, PlanError> {
+    pub fn plan(&self, monitor: &CampaignMonitor) -> Result<Plan<'_>, PlanError> {
         let workload = &self.runner.prepared().workload;
-        Plan::new(workload, &self.profile, self.campaign.seed, &self.scheme.sampling(course))
+        Plan::new(workload, &self.profile, self.campaign.seed, &self.scheme.sampling(monitor))
     }
 
     /// Facts about the campaign, whose program `versions` prepared.

@@ -29,7 +29,7 @@ use crate::run::progress::{Phase, Progress};
 use crate::run::resume::rows_left;
 use crate::run::runners::{Runner, runner};
 use crate::run::self_test::SelfTest;
-use flipwave_analysis::{Course, Outcome, Summary};
+use flipwave_analysis::{CampaignMonitor, Outcome, Summary};
 use flipwave_injector::{Accelerations, Plan, Recorded};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -180,7 +180,7 @@ struct Run<'a> {
 struct State<'a> {
     lock: &'a FolderLock,
     record: Record,
-    course: Course,
+    monitor: CampaignMonitor,
     /// The rows; nothing before the first injection.
     file: Option<ResultsFile<'a>>,
     recorded: Option<Recorded>,
@@ -197,43 +197,43 @@ impl Run<'_> {
         progress: &mut dyn Progress,
     ) -> Result<Report, CampaignError> {
         let Run { campaign, options, experiment, .. } = *self;
-        let mut course = experiment.scheme.course();
+        let mut monitor = experiment.scheme.monitor();
         if options.resume {
-            let plan = |course: &Course| experiment.plan(course);
+            let plan = |monitor: &CampaignMonitor| experiment.plan(monitor);
             let process = experiment.process();
-            rows_left(lock, &mut course, process, plan, |row| record.done.add(row.outcome))?;
+            rows_left(lock, &mut monitor, process, plan, |row| record.done.add(row.outcome))?;
         }
-        let done_before = course.count();
-        let mut state = State { lock, record, course, file: None, recorded, self_test: None };
+        let done_before = monitor.count();
+        let mut state = State { lock, record, monitor, file: None, recorded, self_test: None };
         let injected = loop {
-            let plan = experiment.plan(&state.course)?;
-            let was_known = state.course.deviations().is_some();
+            let plan = experiment.plan(&state.monitor)?;
+            let was_known = state.monitor.standard_deviations().is_some();
             let injected = match (self.inject_some(&plan, &mut state, progress), &state.file) {
                 // Nothing was written, and nothing need be said of it.
                 (Err(error), None) => return Err(error),
                 (injected, _) => injected,
             };
             // The pilot shows how the others are drawn.
-            let goes_on = state.course.deviations().is_some() && !was_known;
-            if injected.is_err() || !goes_on || state.course.is_enough() {
+            let goes_on = state.monitor.standard_deviations().is_some() && !was_known;
+            if injected.is_err() || !goes_on || state.monitor.is_goal_met() {
                 break injected;
             }
         };
-        let State { mut record, course, self_test, .. } = state;
+        let State { mut record, monitor, self_test, .. } = state;
         let done = record.done.total();
         record.injections_per_second = (done - done_before) as f64 / record.timings.inject;
-        record.looks = course.looks().to_vec();
+        record.looks = monitor.looks().to_vec();
         let injected = match injected {
             Err(CampaignError::Interrupted) => Ok(()),
             injected => injected,
         };
         record.status = match &injected {
             Err(_) => Status::Failed,
-            Ok(()) if done < record.planned && !course.is_enough() => Status::Interrupted,
+            Ok(()) if done < record.planned && !monitor.is_goal_met() => Status::Interrupted,
             Ok(()) => Status::Complete,
         };
         record.error = injected.as_ref().err().map(CampaignError::to_string);
-        let summary = course.summary();
+        let summary = monitor.summary();
         let summarised = write_summary(lock, &campaign.name, &summary);
         let columns = match record.status {
             Status::Complete => write_columns(lock, campaign.format),
@@ -262,7 +262,7 @@ impl Run<'_> {
         progress: &mut dyn Progress,
     ) -> Result<(), CampaignError> {
         let Run { campaign, options, runner, experiment, .. } = *self;
-        let part = state.course.count()..plan.count();
+        let part = state.monitor.count()..plan.count();
         let is_last = plan.count() == experiment.scheme.count();
         let recorded = if is_last { state.recorded.take() } else { state.recorded.clone() };
         let inject_options =
@@ -286,19 +286,19 @@ impl Run<'_> {
                     none.insert(begin(state.lock, record, progress)?)
                 }
             };
-            if state.course.is_enough() {
+            if state.monitor.is_goal_met() {
                 return Ok(());
             }
             let clock = Instant::now();
-            let (course, done) = (&mut state.course, &mut state.record.done);
+            let (monitor, done) = (&mut state.monitor, &mut state.record.done);
             let injected = injections.inject(part, |row| {
                 file.write(&row)?;
                 progress.injected(row.outcome);
                 done.add(row.outcome);
-                let looks = course.looks().len();
-                course.add(&row);
-                course.looks()[looks..].iter().for_each(|look| progress.look(look));
-                Ok(if course.is_enough() {
+                let looks = monitor.looks().len();
+                monitor.add(&row);
+                monitor.looks()[looks..].iter().for_each(|look| progress.look(look));
+                Ok(if monitor.is_goal_met() {
                     ControlFlow::Break(())
                 } else {
                     ControlFlow::Continue(())

@@ -4,7 +4,7 @@ use crate::error::CampaignError;
 use crate::results::folder::{FolderError, RESULTS};
 use crate::results::lock::FolderLock;
 use crate::run::process_site::ProcessSite;
-use flipwave_analysis::{Course, Row, whole_lines};
+use flipwave_analysis::{CampaignMonitor, Row, complete_lines_len};
 use flipwave_host::input::BoundedLines;
 use flipwave_injector::{Plan, PlanError};
 use std::io::{ErrorKind, Read, Seek};
@@ -32,7 +32,7 @@ pub enum ResumeError {
 /// campaign that has no more, of others this many, spread over all.
 const COMPARED: u64 = 1 << 14;
 
-/// Counts the rows that an earlier run has left in `course`, and gives them to `take`, one after another.
+/// Counts the rows that an earlier run has left in `monitor`, and gives them to `take`, one after another.
 /// `plan` gives the plan that they must be of, whose sites are in `process`. A last line that was cut off is
 /// removed from the file, so that others can be
 /// written after them. Without a file there are none.
@@ -41,9 +41,9 @@ const COMPARED: u64 = 1 << 14;
 /// [`ResumeError`], and [`flipwave_injector::PlanError`] if the plan's own sites are not found.
 pub(crate) fn rows_left<'p>(
     lock: &FolderLock,
-    course: &mut Course,
+    monitor: &mut CampaignMonitor,
     process: Option<u32>,
-    plan: impl FnOnce(&Course) -> Result<Plan<'p>, PlanError>,
+    plan: impl FnOnce(&CampaignMonitor) -> Result<Plan<'p>, PlanError>,
     mut take: impl FnMut(&Row),
 ) -> Result<(), CampaignError> {
     let path = lock.folder().map_err(FolderError::from)?.join(RESULTS);
@@ -52,7 +52,7 @@ pub(crate) fn rows_left<'p>(
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         file => file.map_err(failed)?,
     };
-    let whole = whole_lines(&mut file).map_err(failed)?;
+    let whole = complete_lines_len(&mut file).map_err(failed)?;
     let other = |what: String| ResumeError::Other { path: path.clone(), what };
     if whole == 0 {
         return Ok(());
@@ -66,16 +66,16 @@ pub(crate) fn rows_left<'p>(
         if row.index != count {
             return Err(not_planned(&path, count).into());
         }
-        if course.is_enough() {
+        if monitor.is_goal_met() {
             let what = format!("{count} rows are enough for what is wanted, and it has more");
             return Err(other(what).into());
         }
-        course.add(&row);
+        monitor.add(&row);
         take(&row);
         sites.note(row);
         count += 1;
     }
-    let plan = plan(course)?;
+    let plan = plan(monitor)?;
     if count > plan.count() {
         let planned = plan.count();
         return Err(other(format!("it has {count} rows, and {planned} are planned")).into());

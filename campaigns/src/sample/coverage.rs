@@ -7,7 +7,7 @@ use crate::golden::surveyed;
 use crate::program::prepare::{Prepared, prepare};
 use crate::run::progress::Silent;
 use crate::run::{RunOptions, run};
-use flipwave_analysis::{Course, Interval, Outcome, Row, read_rows};
+use flipwave_analysis::{CampaignMonitor, Interval, Outcome, Row, read_rows};
 use flipwave_depth::Depth;
 use flipwave_injector::{DrawnPlace, Plan, Profile, Sampling};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -122,31 +122,31 @@ const OUTCOMES: [Outcome; 3] = [Outcome::Masked, Outcome::Sdc, Outcome::Due];
 
 impl Sampled<'_> {
     /// The campaign of a seed; `look` sees it at the end of each stage.
-    fn course(&self, seed: u64, mut look: impl FnMut(&Course)) -> Course {
+    fn monitor(&self, seed: u64, mut look: impl FnMut(&CampaignMonitor)) -> CampaignMonitor {
         let Sampled { prepared, profile, scheme, places, .. } = self;
-        let mut course = scheme.course();
+        let mut monitor = scheme.monitor();
         for stage in scheme.stages() {
-            let sampling = scheme.sampling(&course);
+            let sampling = scheme.sampling(&monitor);
             let plan = Plan::new(&prepared.workload, profile, seed, &sampling);
             let plan = plan.unwrap_or_else(|error| panic!("{error}"));
             for index in stage {
                 let DrawnPlace { stratum, place, weight } = plan.place(index).expect("a place");
                 let row = &places[stratum][place as usize];
-                course.add(&Row { index, weight, ..row.clone() });
+                monitor.add(&Row { index, weight, ..row.clone() });
             }
-            look(&course);
-            if course.is_enough() {
+            look(&monitor);
+            if monitor.is_goal_met() {
                 break;
             }
         }
-        course
+        monitor
     }
 
     fn found(&self) -> Found {
         let mut found = Found::default();
         for seed in 0..seeds() {
-            let course = self.course(seed, |_| {});
-            let summary = course.summary();
+            let monitor = self.monitor(seed, |_| {});
+            let summary = monitor.summary();
             for (number, outcome) in OUTCOMES.into_iter().enumerate() {
                 let (share, rate) = (summary.scopes[0].share(outcome), self.truth.rate(outcome));
                 found.held[number] += u64::from(holds(share.interval, rate));
@@ -208,13 +208,13 @@ fn samples_of_strata_mean_nothing_without_their_places() {
     for rows in &mut sampled.places {
         rows.iter_mut().for_each(|row| row.stratum = None);
     }
-    sampled.scheme.design.places.clear();
+    sampled.scheme.design.stratum_sites.clear();
     let wrong = sampled.found();
     println!("with strata {:?}, without {:?}", right.held, wrong.held);
     assert!(right.held.iter().all(|held| likely(0.945).start() <= held), "{:?}", right.held);
     assert!(wrong.held.iter().any(|held| held < likely(0.8).start()), "{:?}", wrong.held);
     let mut sampled = truth.sampled("count: 400, known_masked: counted");
-    sampled.scheme.design.known.clear();
+    sampled.scheme.design.pruned.clear();
     let wrong = sampled.found();
     assert!(wrong.held.iter().any(|held| held < likely(0.2).start()), "{:?}", wrong.held);
 }
@@ -262,8 +262,8 @@ fn a_pilot_is_never_longer_than_its_campaign() {
         assert!(scheme.pilot.is_none() && scheme.count() <= truth.rows.len() as u64, "{faults}");
         let ends = scheme.until.as_ref().map_or(vec![scheme.count()], |until| until.looks.clone());
         assert_eq!(scheme.stages().map(|own| own.end).collect::<Vec<_>>(), ends, "{faults}");
-        let course = sampled.course(1, |_| {});
-        assert!(course.is_enough() || course.count() == scheme.count(), "{faults}");
+        let monitor = sampled.monitor(1, |_| {});
+        assert!(monitor.is_goal_met() || monitor.count() == scheme.count(), "{faults}");
     }
 }
 
@@ -273,15 +273,15 @@ fn a_pilot_is_never_longer_than_its_campaign() {
 fn intervals_hold_though_the_campaign_ends_when_they_are_narrow() {
     let truth = Truth::new();
     let rate = truth.rate(Outcome::Sdc);
-    let sdc = |course: &Course| course.summary().scopes[0].share(Outcome::Sdc).interval;
+    let sdc = |monitor: &CampaignMonitor| monitor.summary().scopes[0].share(Outcome::Sdc).interval;
     let at_all_looks = |sampled: &Sampled<'_>| {
         let (mut at_all, mut at_last, mut injections) = (0, 0, 0);
         for seed in 0..seeds() {
             let mut always = true;
-            let course = sampled.course(seed, |course| always &= holds(sdc(course), rate));
+            let monitor = sampled.monitor(seed, |monitor| always &= holds(sdc(monitor), rate));
             at_all += u64::from(always);
-            at_last += u64::from(holds(sdc(&course), rate));
-            injections += course.count();
+            at_last += u64::from(holds(sdc(&monitor), rate));
+            injections += monitor.count();
         }
         (at_all, at_last, injections / seeds())
     };
@@ -299,7 +299,7 @@ fn intervals_hold_though_the_campaign_ends_when_they_are_narrow() {
     }
     // The control: intervals for one look do not hold at all of them.
     let mut sampled = truth.sampled("until: {margin: 0.05, of: [sdc]}");
-    sampled.scheme.design.deviations = None;
+    sampled.scheme.design.z_score = None;
     let (at_all, ..) = at_all_looks(&sampled);
     println!("without the correction: held {at_all} at all looks");
     assert!(at_all < *likely(0.94).start(), "{at_all}");

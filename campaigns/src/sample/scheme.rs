@@ -4,7 +4,7 @@ use super::{Allocation, Per, Sample, SampleSize};
 use crate::error::CampaignError;
 use crate::file::faults::Faults;
 use flipwave_analysis::{
-    Course, Goal, Known, Looks, Pilot, SampleDesign, Scope, Until, sample_size, stage_ends,
+    CampaignMonitor, PrecisionGoal, PrunedSites, LookSchedule, Pilot, SampleDesign, Scope, StoppingRule, sample_size, stage_ends,
 };
 use flipwave_injector as injector;
 use flipwave_injector::{
@@ -23,7 +23,7 @@ pub(crate) struct Scheme {
     /// What intervals depend on besides rows.
     pub design: SampleDesign,
     /// When the campaign ends early.
-    pub until: Option<Until>,
+    pub until: Option<StoppingRule>,
     /// The injections that show how the others are drawn, if there are others.
     pub pilot: Option<Pilot>,
 }
@@ -64,20 +64,20 @@ impl Scheme {
                     _ => parts.iter().map(|(_, share)| *share).fold(1.0, f64::min),
                 };
                 let looks = match most {
-                    Some(most) => Looks::new(*margin, sample.confidence, (*most).min(room))?,
+                    Some(most) => LookSchedule::new(*margin, sample.confidence, (*most).min(room))?,
                     None => {
-                        let looks = Looks::enough(*margin, sample.confidence, smallest)?;
+                        let looks = LookSchedule::for_any_rate(*margin, sample.confidence, smallest)?;
                         match looks.sizes.last() {
                             Some(last) if *last > room => {
-                                Looks::new(*margin, sample.confidence, room)?
+                                LookSchedule::new(*margin, sample.confidence, room)?
                             }
                             _ => looks,
                         }
                     }
                 };
-                design = design.repeated(looks.deviations);
-                until = Some(Until {
-                    goal: Goal {
+                design = design.with_repeated_looks(looks.z_score);
+                until = Some(StoppingRule {
+                    goal: PrecisionGoal {
                         margin: *margin,
                         outcomes: outcomes.clone(),
                         scopes: parts.into_iter().map(|(scope, _)| scope).collect(),
@@ -115,13 +115,13 @@ impl Scheme {
     }
 
     /// A campaign that has no row yet.
-    pub fn course(&self) -> Course {
-        Course::new(self.design.clone(), self.until.clone(), self.pilot.clone())
+    pub fn monitor(&self) -> CampaignMonitor {
+        CampaignMonitor::new(self.design.clone(), self.until.clone(), self.pilot.clone())
     }
 
     /// How the faults are drawn as far as that is known when the campaign has come this far: before the
     /// end of the pilot, the pilot.
-    pub fn sampling(&self, course: &Course) -> Sampling {
+    pub fn sampling(&self, monitor: &CampaignMonitor) -> Sampling {
         let Sample { size, allocation, replacement, .. } = &self.sample;
         if *size == SampleSize::Exhaustive {
             return Sampling::Exhaustive;
@@ -137,7 +137,7 @@ impl Scheme {
             (_, Allocation::Optimal { .. }) if self.pilot.is_none() => {
                 Some(injector::Allocation::Proportional)
             }
-            (_, Allocation::Optimal { .. }) => course.deviations().map(|known| {
+            (_, Allocation::Optimal { .. }) => monitor.standard_deviations().map(|known| {
                 // Where nothing was struck, outcomes vary as much as they can.
                 let of = |name: &String| known.get(name).copied().unwrap_or(0.5);
                 injector::Allocation::Optimal(self.strata.iter().map(of).collect())
@@ -207,29 +207,29 @@ fn design(faults: &Faults, profile: &Profile, strata: &[injector::Stratum]) -> S
     let is_finite =
         !sample.replacement && !fault.model.is_drawn() && fault.duration == Duration::Transient;
     let is_known = *stratification != Stratification::None || is_finite;
-    let places = strata.iter().map(|own| (own.name.clone(), own.places));
+    let stratum_sites = strata.iter().map(|own| (own.name.clone(), own.places));
     let by_opcode =
         matches!(&sample.size, SampleSize::Until { per, .. } if per.contains(&Per::Opcode));
     SampleDesign {
         method: sample.intervals,
-        places: places.filter(|_| is_known).collect(),
+        stratum_sites: stratum_sites.filter(|_| is_known).collect(),
         is_finite,
-        known: match sample.known_masked {
+        pruned: match sample.known_masked {
             KnownMasked::Sampled => BTreeMap::new(),
-            KnownMasked::Counted => known(profile, *stratification, by_opcode),
+            KnownMasked::Counted => pruned(profile, *stratification, by_opcode),
         },
         by_opcode,
         ..SampleDesign::simple(sample.confidence)
     }
 }
 
-/// What is known to be masked, by scope.
-fn known(
+/// Sites that def-use pruning knows to be masked, by scope.
+fn pruned(
     profile: &Profile,
     stratification: Stratification,
     by_opcode: bool,
-) -> BTreeMap<String, Known> {
-    let mut all: BTreeMap<String, Known> = BTreeMap::new();
+) -> BTreeMap<String, PrunedSites> {
+    let mut all: BTreeMap<String, PrunedSites> = BTreeMap::new();
     for own in &profile.instructions {
         let known = own.known.unwrap_or_default();
         let stratum = match stratification {
@@ -242,11 +242,11 @@ fn known(
         let opcode = by_opcode.then(|| scope(Per::Opcode, own));
         for scope in scopes.into_iter().chain([opcode, stratum.map(Scope::Stratum)]).flatten() {
             let sum = all.entry(scope.to_string()).or_default();
-            sum.places += own.places;
+            sum.sites += own.places;
             sum.overwritten += known.overwritten;
             sum.dead += known.dead;
         }
     }
-    all.retain(|_, known| known.places > 0);
+    all.retain(|_, pruned| pruned.sites > 0);
     all
 }

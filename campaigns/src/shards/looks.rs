@@ -31,7 +31,7 @@ pub(super) fn look(folder: &SharedFolder, plan: &ShardPlan) -> Result<Vec<Look>,
     let known = known(folder, plan);
     let sizes = plan.until.iter().flat_map(|until| &until.looks);
     let next = sizes.copied().nth(known.len());
-    let Some(next) = next.filter(|_| !known.last().is_some_and(Look::is_enough)) else {
+    let Some(next) = next.filter(|_| !known.last().is_some_and(Look::is_goal_met)) else {
         return Ok(known);
     };
     // Names cost a listing, and whether files are whole a call for each of them.
@@ -43,18 +43,18 @@ pub(super) fn look(folder: &SharedFolder, plan: &ShardPlan) -> Result<Vec<Look>,
     if prefix < next {
         return Ok(known);
     }
-    let course = match shards.course(prefix) {
+    let monitor = match shards.monitor(prefix) {
         // The shard that has these rows makes them again.
         Err(ShardError::Damaged { .. } | ShardError::Missing { .. }) => return Ok(known),
-        course => course?,
+        monitor => monitor?,
     };
-    for look in &course.looks()[known.len().min(course.looks().len())..] {
+    for look in &monitor.looks()[known.len().min(monitor.looks().len())..] {
         let path = folder.look(plan.count, look.injections);
         let failed = |reason| FolderError::Access { path: path.clone(), reason };
         let text = serde_json::to_vec(look).map_err(|error| failed(error.into()))?;
         flipwave_host::output::publish(&path, text.as_slice()).map_err(failed)?;
     }
-    Ok(course.looks().to_vec())
+    Ok(monitor.looks().to_vec())
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::results::folder::{self, FolderError, RESULTS};
 use crate::results::lock::FolderLock;
 use crate::results::record::{CampaignFacts, Counts, Host, Record, Status, Timings};
 use crate::results::{line, write_columns, write_summary};
-use flipwave_analysis::{Course, Look, Row, Summary, Tallies};
+use flipwave_analysis::{CampaignMonitor, Look, Row, Summary, Tallies};
 use std::collections::BTreeMap;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
@@ -146,7 +146,7 @@ fn is_enough(own: &Shards, looked: &mut BTreeMap<u64, usize>) -> Result<bool, Sh
     if looked.get(&plan.facts.campaign.seed).copied().unwrap_or(0) >= looks {
         return Ok(false);
     }
-    let is_enough = own.course(prefix)?.is_enough();
+    let is_enough = own.monitor(prefix)?.is_goal_met();
     if !is_enough {
         looked.insert(plan.facts.campaign.seed, looks);
     }
@@ -169,15 +169,15 @@ fn write_table(
     let (mut offset, mut looks) = (0, None);
     for own in campaigns {
         let (mut rows, mut parser) = (Rows::new(own), RowParser::new());
-        let mut course = own.plan.until.as_ref().map(|_| own.plan.course());
+        let mut monitor = own.plan.until.as_ref().map(|_| own.plan.monitor());
         let mut written = 0;
-        while !course.as_ref().is_some_and(Course::is_enough)
+        while !monitor.as_ref().is_some_and(CampaignMonitor::is_goal_met)
             && let Some((file, bytes)) = rows.next()?
         {
             let row =
                 parser.parse(bytes).map_err(|what| ShardError::Damaged { path: file, what })?;
-            if let Some(course) = &mut course {
-                course.add(&row);
+            if let Some(monitor) = &mut monitor {
+                monitor.add(&row);
             }
             written += 1;
             if offset == 0 {
@@ -193,7 +193,7 @@ fn write_table(
         }
         rows.check_rest()?;
         offset += written;
-        looks.get_or_insert_with(|| course.map_or(Vec::new(), |own| own.looks().to_vec()));
+        looks.get_or_insert_with(|| monitor.map_or(Vec::new(), |own| own.looks().to_vec()));
     }
     let unfinished = table.into_inner().map_err(|error| failed(error.into_error()))?;
     lock.folder().map_err(FolderError::from)?;

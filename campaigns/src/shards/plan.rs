@@ -6,7 +6,7 @@ use super::layout::SharedFolder;
 use crate::file::schema::ResultsFormat;
 use crate::results::folder::FolderError;
 use crate::results::record::CampaignFacts;
-use flipwave_analysis::{Course, Pilot, Until, stage_ends};
+use flipwave_analysis::{CampaignMonitor, Pilot, StoppingRule, stage_ends};
 use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
 
@@ -25,7 +25,7 @@ pub struct ShardPlan {
     /// Format of the merged results.
     pub results: ResultsFormat,
     /// Condition that ends the campaign before all injections are done.
-    pub until: Option<Until>,
+    pub until: Option<StoppingRule>,
     /// First injections, which determine how the others are drawn.
     pub pilot: Option<Pilot>,
 }
@@ -44,8 +44,8 @@ impl ShardPlan {
     pub const FORMAT: u32 = 3;
 
     /// The campaign before its first row.
-    pub(super) fn course(&self) -> Course {
-        Course::new(self.facts.design.clone(), self.until.clone(), self.pilot.clone())
+    pub(super) fn monitor(&self) -> CampaignMonitor {
+        CampaignMonitor::new(self.facts.design.clone(), self.until.clone(), self.pilot.clone())
     }
 
     /// The numbers of injections at which stages end, in which shards work on it together.
@@ -156,7 +156,7 @@ impl ShardPlan {
 mod tests {
     use super::*;
     use crate::format_tests::{check_json, facts};
-    use flipwave_analysis::{Goal, Outcome, Scope};
+    use flipwave_analysis::{PrecisionGoal, Outcome, Scope};
 
     fn plan() -> ShardPlan {
         let scopes = [
@@ -173,8 +173,8 @@ mod tests {
             space: "space digest".to_owned(),
             count: 5000,
             results: ResultsFormat::Parquet,
-            until: Some(Until {
-                goal: Goal {
+            until: Some(StoppingRule {
+                goal: PrecisionGoal {
                     margin: 0.01,
                     outcomes: Outcome::ALL.to_vec(),
                     scopes: scopes.to_vec(),

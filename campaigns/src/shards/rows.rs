@@ -7,7 +7,7 @@ use super::part::gaps;
 use super::plan::ShardPlan;
 use super::status::missing_text;
 use csv::StringRecord;
-use flipwave_analysis::{Course, Row};
+use flipwave_analysis::{CampaignMonitor, Row};
 use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::ops::Range;
@@ -50,21 +50,21 @@ impl Shards {
         self.missing(0..count).first().map_or(count, |gap| gap.start)
     }
 
-    /// The course of the campaign in its first `end` injections, or up to the look that shows enough.
+    /// The monitor of the campaign after its first `end` injections, or up to the look that shows enough.
     ///
     /// # Errors
     /// [`ShardError`], in particular [`ShardError::Missing`].
-    pub fn course(&self, end: u64) -> Result<Course, ShardError> {
-        let mut course = self.plan.course();
+    pub fn monitor(&self, end: u64) -> Result<CampaignMonitor, ShardError> {
+        let mut monitor = self.plan.monitor();
         let (mut rows, mut parser) = (Rows::new(self), RowParser::new());
-        while course.count() < end && !course.is_enough() {
+        while monitor.count() < end && !monitor.is_goal_met() {
             let Some((file, bytes)) = rows.next()? else { break };
             let row =
                 parser.parse(bytes).map_err(|what| ShardError::Damaged { path: file, what })?;
-            course.add(&row);
+            monitor.add(&row);
         }
         rows.check_rest()?;
-        Ok(course)
+        Ok(monitor)
     }
 }
 

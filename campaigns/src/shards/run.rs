@@ -20,7 +20,7 @@ use crate::run::injection_path;
 use crate::run::injection_path::InjectionPath;
 use crate::run::progress::{Phase, Progress};
 use crate::run::runners::{Runner, runner};
-use flipwave_analysis::{Course, Look};
+use flipwave_analysis::{CampaignMonitor, Look};
 use flipwave_injector::{Accelerations, Recorded};
 use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
@@ -131,7 +131,7 @@ pub(crate) fn plan_shards(
         &*runner,
         progress,
     )?;
-    let plan = ready.experiment.plan(&ready.experiment.scheme.course())?;
+    let plan = ready.experiment.plan(&ready.experiment.scheme.monitor())?;
     let planned = ready.shard_plan();
     if !planned.is_there(&folder)? {
         ready.experiment.check_deterministic(&plan, ready.recorded)?;
@@ -212,24 +212,24 @@ fn run(
     let is_published = planned.is_there(folder)?;
     let scheme = &ready.experiment.scheme;
     let ranges = options.part.of_stages(&planned.stages());
-    let course = scheme.course();
+    let monitor = scheme.monitor();
     let ready = &ready;
     let mut shard =
         Shard { options, folder, ready, planned, recorded, is_published, clock, report };
     let Some(pilot) = &scheme.pilot else {
-        shard.inject(&course, ranges, attempt, progress)?;
+        shard.inject(&monitor, ranges, attempt, progress)?;
         return Ok(shard.report);
     };
     // The pilot shows how the others are drawn.
     let (first, rest) = ranges.into_iter().partition(|range| range.end <= pilot.count);
-    shard.inject(&course, first, attempt, progress)?;
+    shard.inject(&monitor, first, attempt, progress)?;
     if !rest.is_empty() && !campaign.attendance.is_stopped() {
         let missing = shard.missing_of_pilot(pilot.count, attempt)?;
-        shard.inject(&course, missing, attempt, progress)?;
+        shard.inject(&monitor, missing, attempt, progress)?;
     }
     if !rest.is_empty() && !campaign.attendance.is_stopped() {
-        let course = shard.course_of_pilot(pilot.count)?;
-        shard.inject(&course, rest, attempt, progress)?;
+        let monitor = shard.pilot_monitor(pilot.count)?;
+        shard.inject(&monitor, rest, attempt, progress)?;
     }
     Ok(shard.report)
 }
@@ -285,24 +285,24 @@ impl Shard<'_> {
         }
     }
 
-    /// The course of the pilot, whose rows are in the folder, though they may not be seen yet.
-    fn course_of_pilot(&self, count: u64) -> Result<Course, ShardError> {
+    /// The monitor after the pilot, whose rows are in the folder, though they may not be seen yet.
+    fn pilot_monitor(&self, count: u64) -> Result<CampaignMonitor, ShardError> {
         let clock = Instant::now();
         loop {
-            match Shards::of(self.folder, self.planned.clone())?.course(count) {
+            match Shards::of(self.folder, self.planned.clone())?.monitor(count) {
                 Err(ShardError::Missing { .. }) if clock.elapsed() < OLD_LISTING => {
                     thread::sleep(PAUSE);
                 }
-                course => return course,
+                monitor => return monitor,
             }
         }
     }
 
-    /// Injects the faults of `ranges` whose rows are not in the folder, as long as they are wanted. `course`
+    /// Injects the faults of `ranges` whose rows are not in the folder, as long as they are wanted. `monitor`
     /// is the progress of the campaign, on which the plan depends.
     fn inject(
         &mut self,
-        course: &Course,
+        monitor: &CampaignMonitor,
         ranges: Vec<Range<u64>>,
         attempt: &mut OwnAttempt,
         progress: &mut dyn Progress,
@@ -310,7 +310,7 @@ impl Shard<'_> {
         let left = self.missing(ranges)?;
         let Some(first) = left.first() else { return Ok(()) };
         let experiment = &self.ready.experiment;
-        let plan = experiment.plan(course)?;
+        let plan = experiment.plan(monitor)?;
         let is_last = plan.count() == self.planned.count;
         let recorded = if is_last { self.recorded.take() } else { self.recorded.clone() };
         let ShardOptions { accelerations, workers, .. } = *self.options;
@@ -391,7 +391,7 @@ impl Shard<'_> {
 
     /// Whether injections are wanted: not where enough was known without them at the last look.
     fn is_wanted(&self, range: &Range<u64>) -> bool {
-        let enough = self.report.look.as_ref().filter(|look| look.is_enough());
+        let enough = self.report.look.as_ref().filter(|look| look.is_goal_met());
         enough.is_none_or(|look| range.start < look.injections)
     }
 }

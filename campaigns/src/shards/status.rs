@@ -104,7 +104,7 @@ pub fn shards_status(path: &Path) -> Result<ShardsStatus, ShardError> {
     let ranges = finished(&folder)?;
     let attempts = Attempt::all(&folder)?;
     let looks = looks::known(&folder, &plan);
-    let enough = looks.last().filter(|look| look.is_enough()).map(|look| look.injections);
+    let enough = looks.last().filter(|look| look.is_goal_met()).map(|look| look.injections);
     let planned = enough.unwrap_or(plan.count);
     let missing = gaps(0..planned, ranges.iter().cloned());
     let length = |range: &Range<u64>| range.end - range.start;

@@ -4,12 +4,12 @@ use super::rates::{Topic, by_sdc, drawn, name_class, ranked, shown_name};
 use super::text::{count, interval, label, percent, rate_cell};
 use super::{errors, instructions, source};
 use crate::plot::escaped;
-use crate::report::about::ComparedOutput;
 use crate::report::aggregates::Aggregates;
+use crate::report::campaign_info::ComparedOutput;
 use crate::report::chart::heat_map;
 use crate::report::key::{Dimension, Key};
 use crate::report::sources::Sources;
-use crate::{Outcome, ScopeSummary, Severity};
+use crate::{CauseShare, Outcome, ScopeSummary, Severity};
 use std::fmt::Write;
 
 /// Lines and instructions that are named first.
@@ -91,9 +91,9 @@ const CONTENTS: [(&str, &str); 19] = [
 /// Writes what a campaign came to; `prefix` begins the names of its parts.
 pub(super) fn campaign(html: &mut String, campaign: &Aggregates, found: &Sources, prefix: &str) {
     status(html, campaign);
-    let Some(all) = campaign.all() else {
+    let Some(all) = campaign.overall() else {
         facts(html, campaign);
-        compared(html, campaign.about.compared.as_deref(), prefix);
+        compared(html, campaign.info.compared.as_deref(), prefix);
         html.push_str(
             "<p class=\"warning\">The table of results has no rows yet: there are no rates.</p>",
         );
@@ -101,11 +101,11 @@ pub(super) fn campaign(html: &mut String, campaign: &Aggregates, found: &Sources
     };
     outcomes(html, campaign, all, prefix);
     facts(html, campaign);
-    compared(html, campaign.about.compared.as_deref(), prefix);
+    compared(html, campaign.info.compared.as_deref(), prefix);
     worst(html, campaign, found, prefix);
     let mut parts = String::new();
     causes(&mut parts, all, prefix);
-    match campaign.by(Dimension::Line).is_empty() {
+    match campaign.rates_by(Dimension::Line).is_empty() {
         true => no_lines(&mut parts),
         false => ranked(&mut parts, campaign, prefix, &LINE),
     }
@@ -128,23 +128,23 @@ fn status(html: &mut String, campaign: &Aggregates) {
         "The last line of the table was cut off, as a run that was killed leaves it; it is left out."
             .to_owned()
     });
-    for warning in campaign.about.unfinished.iter().chain(&cut) {
+    for warning in campaign.info.unfinished.iter().chain(&cut) {
         let _ = write!(html, "<p class=\"warning\">{}</p>", escaped(warning));
     }
 }
 
 fn facts(html: &mut String, campaign: &Aggregates) {
-    let about = &campaign.about;
+    let about = &campaign.info;
     html.push_str("<dl class=\"facts\">");
     let mut fact = |name: &str, value: &str| {
         let _ = write!(html, "<dt>{name}</dt><dd>{}</dd>", escaped(value));
     };
     about.facts.iter().for_each(|(name, value)| fact(name, value));
-    if let Some(places) = about.places {
+    if let Some(places) = about.sites {
         let counted = about.counted.as_ref().map_or(String::new(), |own| format!(", {own}"));
         fact("Population", &format!("{} places{counted}", count(places)));
     }
-    let done = count(campaign.all().map_or(0, |all| all.total));
+    let done = count(campaign.overall().map_or(0, |all| all.total));
     match about.planned {
         Some(planned) => fact("Injections", &format!("{done} of {} planned", count(planned))),
         None => fact("Injections", &done),
@@ -152,17 +152,17 @@ fn facts(html: &mut String, campaign: &Aggregates) {
     let (confidence, method) = (about.design.confidence, about.design.method.name());
     let note = "rates and parts are weighted where injections stand for differently many places";
     fact("Intervals", &format!("{confidence}, {method}; {note}"));
-    if !about.design.known.is_empty() {
+    if !about.design.pruned.is_empty() {
         let note = "places whose value nothing reads were not sampled; rates of all, of kernels, groups \
                     and opcodes count them as masked, all others are of the rest";
-        fact("Known", note);
+        fact("PrunedSites", note);
     }
     html.push_str("</dl>");
 }
 
 fn outcomes(html: &mut String, campaign: &Aggregates, all: &ScopeSummary<Key>, prefix: &str) {
     let _ = write!(html, "<div class=\"outcomes\" id=\"{prefix}outcomes\">");
-    for outcome in campaign.shown() {
+    for outcome in campaign.shown_outcomes() {
         let share = all.share(outcome);
         let meaning = match outcome {
             Outcome::Sdc => match all.severity(Severity::Critical) {
@@ -228,12 +228,12 @@ fn compared(html: &mut String, compared: Option<&[ComparedOutput]>, prefix: &str
 
 /// The lines that most of the SDC comes from; where there are none, the instructions.
 fn worst(html: &mut String, campaign: &Aggregates, found: &Sources, prefix: &str) {
-    let dimension = match campaign.by(Dimension::Line).is_empty() {
+    let dimension = match campaign.rates_by(Dimension::Line).is_empty() {
         true => Dimension::Instruction,
         false => Dimension::Line,
     };
-    let mut worst = by_sdc(campaign, campaign.by(dimension));
-    worst.retain(|rates| campaign.part_of_sdc(rates) > 0.0);
+    let mut worst = by_sdc(campaign, campaign.rates_by(dimension));
+    worst.retain(|rates| campaign.share_of_sdc(rates) > 0.0);
     if worst.is_empty() {
         return;
     }
@@ -252,8 +252,8 @@ fn worst(html: &mut String, campaign: &Aggregates, found: &Sources, prefix: &str
             "<li><code>{}</code>: <strong>{} % of all SDC</strong>, from {} % of the faults; SDC rate \
              {} % <span class=\"interval\">{}</span>",
             shown_name(&name),
-            percent(campaign.part_of_sdc(rates)),
-            percent(campaign.part_of_all(rates)),
+            percent(campaign.share_of_sdc(rates)),
+            percent(campaign.share_of_sites(rates)),
             percent(sdc.rate),
             interval(&sdc)
         );
@@ -287,7 +287,7 @@ fn causes(html: &mut String, all: &ScopeSummary<Key>, prefix: &str) {
          <th scope=\"col\" class=\"text\">Cause</th><th scope=\"col\">Injections</th>\
          <th scope=\"col\">Of all, %</th></tr></thead><tbody>"
     );
-    for (outcome, cause, share) in &all.causes {
+    for CauseShare { outcome, cause, share } in &all.causes {
         let _ = write!(
             html,
             "<tr><td class=\"text\"><span class=\"swatch {}\"></span>{}</td>\

@@ -4,7 +4,7 @@ use super::text::{count, legend, percent, rate_cell};
 use crate::report::aggregates::Aggregates;
 use crate::report::chart::{Column, columns};
 use crate::report::key::{Dimension, Key, Magnitude};
-use crate::shape::Introduced;
+use crate::shape::NonFinite;
 use crate::{Outcome, ScopeSummary, Share};
 use std::fmt::Write;
 
@@ -12,13 +12,16 @@ use std::fmt::Write;
 const COMPARED: [Outcome; 3] = [Outcome::Sdc, Outcome::Detected, Outcome::Masked];
 
 pub(super) fn errors(html: &mut String, campaign: &Aggregates, prefix: &str) {
-    let sizes: Vec<_> = campaign.by(Dimension::Error).iter().collect();
-    let wrong = campaign.by(Dimension::Wrong);
-    if sizes.iter().all(|rates| rates.scope == Key::Error(Magnitude::Zero)) && wrong.len() < 2 {
+    let sizes: Vec<_> = campaign.rates_by(Dimension::RelativeError).iter().collect();
+    let wrong = campaign.rates_by(Dimension::WrongElements);
+    if sizes.iter().all(|rates| rates.scope == Key::RelativeError(Magnitude::Zero))
+        && wrong.len() < 2
+    {
         return;
     }
     let _ = write!(html, "<h3 id=\"{prefix}elements_wrong\">How wrong outputs were</h3>");
-    let shown: Vec<Outcome> = campaign.shown().filter(|own| COMPARED.contains(own)).collect();
+    let shown: Vec<Outcome> =
+        campaign.shown_outcomes().filter(|own| COMPARED.contains(own)).collect();
     html.push_str(
         "<p>The largest relative error of an output element, in part of all injections, by decades; \
          the label is the lower end. Masked with an error is within the tolerance. <code>inf</code> is \
@@ -54,15 +57,15 @@ fn shapes(html: &mut String, campaign: &Aggregates, prefix: &str) {
     );
     open(html, "Pattern", "Runs", "Of these, %");
     for (shape, share) in &campaign.shapes {
-        line(html, shape.name(), shape.meaning(), share);
+        line(html, shape.name(), shape.description(), share);
     }
     html.push_str("</tbody></table></div>");
 }
 
 /// How many runs have NaN and infinities, where any has.
 fn introduced(html: &mut String, campaign: &Aggregates, prefix: &str) {
-    let all = campaign.by(Dimension::Introduced);
-    if all.iter().all(|own| own.scope == Key::Introduced(Introduced::Neither)) {
+    let all = campaign.rates_by(Dimension::NonFinite);
+    if all.iter().all(|own| own.scope == Key::NonFinite(NonFinite::Neither)) {
         return;
     }
     let _ = write!(
@@ -101,17 +104,17 @@ fn line(html: &mut String, name: &str, meaning: &str, share: &Share) {
 /// A column for each decade from the first that occurs to the last, so that the axis is even.
 fn decades(campaign: &Aggregates, sizes: &[&ScopeSummary<Key>], shown: &[Outcome]) -> Vec<Column> {
     let decade = |rates: &&ScopeSummary<Key>| match rates.scope {
-        Key::Error(Magnitude::Decade(decade)) => Some(decade),
+        Key::RelativeError(Magnitude::Decade(decade)) => Some(decade),
         _ => None,
     };
     let (first, last) = (sizes.iter().find_map(decade), sizes.iter().rev().find_map(decade));
     let is_shown = |magnitude: &Magnitude| match magnitude {
         Magnitude::Zero => false,
         Magnitude::Decade(own) => first.is_some_and(|first| first <= *own) && Some(*own) <= last,
-        other => sizes.iter().any(|rates| rates.scope == Key::Error(*other)),
+        other => sizes.iter().any(|rates| rates.scope == Key::RelativeError(*other)),
     };
     let column = |magnitude: Magnitude| {
-        let key = Key::Error(magnitude);
+        let key = Key::RelativeError(magnitude);
         match sizes.iter().find(|rates| rates.scope == key) {
             Some(rates) => column(campaign, rates, shown),
             None => empty(campaign.value(key)),
@@ -132,7 +135,7 @@ fn empty(label: String) -> Column {
 
 fn column(campaign: &Aggregates, rates: &ScopeSummary<Key>, shown: &[Outcome]) -> Column {
     let label = campaign.value(rates.scope);
-    let part = campaign.part_of_all(rates);
+    let part = campaign.share_of_sites(rates);
     let parts: Vec<_> =
         shown.iter().map(|own| (own.name(), part * rates.share(*own).rate)).collect();
     let mut title = format!("{label}: {} injections", count(rates.total));

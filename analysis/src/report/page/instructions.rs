@@ -13,7 +13,7 @@ use std::fmt::Write;
 const WITH_COMMANDS: usize = 40;
 
 pub(super) fn instructions(html: &mut String, campaign: &Aggregates, prefix: &str) {
-    let rates = campaign.by(Dimension::Instruction);
+    let rates = campaign.rates_by(Dimension::Instruction);
     if rates.is_empty() {
         return;
     }
@@ -27,7 +27,7 @@ pub(super) fn instructions(html: &mut String, campaign: &Aggregates, prefix: &st
     filter(html, &id, rates.len());
     let _ =
         write!(html, "<div class=\"scroll tall\" tabindex=\"0\"><table id=\"{id}\"><thead><tr>");
-    let has_kernels = campaign.by(Dimension::Kernel).len() > 1;
+    let has_kernels = campaign.rates_by(Dimension::Kernel).len() > 1;
     let names = if has_kernels {
         &["Kernel", "PC", "Opcode", "Line"][..]
     } else {
@@ -44,7 +44,7 @@ pub(super) fn instructions(html: &mut String, campaign: &Aggregates, prefix: &st
         html.push_str("<tr>");
         let instruction = number.and_then(|number| campaign.instruction(number));
         identity(html, campaign, instruction, has_kernels);
-        let part = campaign.part_of_sdc(rates);
+        let part = campaign.share_of_sdc(rates);
         let _ = write!(
             html,
             "<td data-v=\"{}\">{}</td><td data-v=\"{part:.6}\">{}</td>",
@@ -95,13 +95,13 @@ fn commands(html: &mut String, campaign: &Aggregates, example: &Example) {
         Some(cause) => format!("{outcome}, {cause}"),
         None => outcome.to_string(),
     };
-    let file = campaign.about.file.as_ref().map(|file| file.display().to_string());
+    let file = campaign.info.file.as_ref().map(|file| file.display().to_string());
     let file = file.unwrap_or_else(|| "CAMPAIGN.yaml".to_owned());
     let _ = write!(html, "<details><summary>{}</summary><pre class=\"code\">", escaped(&outcome));
     match (is_plain(site, " =,_.:+-[]"), is_plain(&file, "/_.+-")) {
         (true, true) => {
             for command in ["replay", "trace"] {
-                let seed = campaign.about.seed.map(|seed| format!(" --seed {seed}"));
+                let seed = campaign.info.seed.map(|seed| format!(" --seed {seed}"));
                 let seed = seed.unwrap_or_default();
                 let _ = writeln!(
                     html,

@@ -22,7 +22,7 @@ const SCRIPT: &str = include_str!("../report.js");
 
 /// A campaign of a page, and where its source files are.
 #[derive(Debug)]
-pub struct Reported {
+pub struct ReportedCampaign {
     /// The campaign.
     pub campaign: Aggregates,
     /// Where its source files are.
@@ -30,9 +30,9 @@ pub struct Reported {
 }
 
 /// The page: HTML that needs no other file and no network. The same results give the same bytes.
-pub fn report_html(campaigns: &[Reported]) -> String {
+pub fn report_html(campaigns: &[ReportedCampaign]) -> String {
     let name = match campaigns {
-        [one] => one.campaign.about.name.clone(),
+        [one] => one.campaign.info.name.clone(),
         all => format!("{} campaigns", all.len()),
     };
     let name = escaped(&name);
@@ -46,8 +46,8 @@ pub fn report_html(campaigns: &[Reported]) -> String {
                 let _ = write!(
                     html,
                     "\n<section><h2 id=\"c{number}\">{} <small class=\"quiet\">{}</small></h2>",
-                    escaped(&own.campaign.about.name),
-                    escaped(&own.campaign.about.folder)
+                    escaped(&own.campaign.info.name),
+                    escaped(&own.campaign.info.folder)
                 );
                 campaign::campaign(&mut html, &own.campaign, &own.sources, &prefix);
                 html.push_str("</section>");
@@ -83,9 +83,10 @@ pub(crate) fn document(page: &Page<'_>, body: &str) -> String {
 }
 
 /// The campaigns beside each other.
-fn overview(html: &mut String, campaigns: &[Reported]) {
-    let detected =
-        campaigns.iter().any(|own| own.campaign.shown().any(|own| own == Outcome::Detected));
+fn overview(html: &mut String, campaigns: &[ReportedCampaign]) {
+    let detected = campaigns
+        .iter()
+        .any(|own| own.campaign.shown_outcomes().any(|own| own == Outcome::Detected));
     let order = [Outcome::Sdc, Outcome::Due, Outcome::Detected, Outcome::Masked];
     let shown: Vec<Outcome> =
         order.into_iter().filter(|own| detected || *own != Outcome::Detected).collect();
@@ -98,8 +99,8 @@ fn overview(html: &mut String, campaigns: &[Reported]) {
         rates::heading(html, &format!("{}, %", label(*outcome)), Heading::Number);
     }
     html.push_str("<th scope=\"col\" class=\"text\">Compared</th><th scope=\"col\">Intervals</th></tr></thead><tbody>");
-    for (number, Reported { campaign, .. }) in (1..).zip(campaigns) {
-        let about = &campaign.about;
+    for (number, ReportedCampaign { campaign, .. }) in (1..).zip(campaigns) {
+        let about = &campaign.info;
         let _ = write!(
             html,
             "<tr><th scope=\"row\" class=\"text long\"><a href=\"#c{number}\">{}</a>{}</th>\
@@ -108,7 +109,7 @@ fn overview(html: &mut String, campaigns: &[Reported]) {
             if about.unfinished.is_some() { " (not complete)" } else { "" },
             escaped(&about.folder)
         );
-        match campaign.all() {
+        match campaign.overall() {
             Some(all) => {
                 let _ = write!(html, "<td data-v=\"{}\">{}</td><td>", all.total, count(all.total));
                 bar(html, all, &shown);

@@ -94,7 +94,7 @@ pub(super) fn by_sdc<'a>(
     rates: &'a [ScopeSummary<Key>],
 ) -> Vec<&'a ScopeSummary<Key>> {
     let mut sorted: Vec<_> = rates.iter().collect();
-    let part = |rates: &ScopeSummary<Key>| campaign.part_of_sdc(rates);
+    let part = |rates: &ScopeSummary<Key>| campaign.share_of_sdc(rates);
     // The sort keeps the order of what is equal.
     sorted.sort_by(|a, b| part(b).total_cmp(&part(a)).then(b.total.cmp(&a.total)));
     sorted
@@ -102,7 +102,7 @@ pub(super) fn by_sdc<'a>(
 
 /// A table with a line for each value, those with most SDC first.
 pub(super) fn ranked(html: &mut String, campaign: &Aggregates, prefix: &str, topic: &Topic) {
-    let rates = campaign.by(topic.dimension);
+    let rates = campaign.rates_by(topic.dimension);
     if rates.is_empty() {
         return;
     }
@@ -115,12 +115,12 @@ pub(super) fn ranked(html: &mut String, campaign: &Aggregates, prefix: &str, top
 
 /// A drawing with a column for each value, in their order, and the figures below it.
 pub(super) fn drawn(html: &mut String, campaign: &Aggregates, prefix: &str, topic: &Topic) {
-    let rates = campaign.by(topic.dimension);
+    let rates = campaign.rates_by(topic.dimension);
     if rates.is_empty() {
         return;
     }
     open(html, prefix, topic);
-    let shown: Vec<Outcome> = campaign.shown().collect();
+    let shown: Vec<Outcome> = campaign.shown_outcomes().collect();
     let column = |rates: &ScopeSummary<Key>| {
         let label = campaign.value(rates.scope);
         let short = label.split('-').next().unwrap_or_default().to_owned();
@@ -171,7 +171,7 @@ fn table(
     lines: &[&ScopeSummary<Key>],
     part: Heading,
 ) {
-    let outcomes: Vec<Outcome> = campaign.shown().collect();
+    let outcomes: Vec<Outcome> = campaign.shown_outcomes().collect();
     let id = format!("{prefix}{}-table", topic.dimension.name());
     filter(html, &id, lines.len());
     let _ =
@@ -183,14 +183,15 @@ fn table(
     for outcome in &outcomes {
         heading(html, &format!("{}, %", label(*outcome)), Heading::Number);
     }
-    let is_judged = campaign.all().is_some_and(|all| all.severity(Severity::Critical).is_some());
+    let is_judged =
+        campaign.overall().is_some_and(|all| all.severity(Severity::Critical).is_some());
     if is_judged {
         heading(html, "Critical SDC, %", Heading::Number);
     }
     html.push_str("</tr></thead><tbody>");
     for rates in lines {
         let value = campaign.value(rates.scope);
-        let part = campaign.part_of_sdc(rates);
+        let part = campaign.share_of_sdc(rates);
         let _ = write!(
             html,
             "<tr><th scope=\"row\" class=\"{}\">{}</th><td data-v=\"{}\">{}</td>\

@@ -6,7 +6,7 @@ use crate::plot::escaped;
 use crate::report::aggregates::Aggregates;
 use crate::report::chart::Scale;
 use crate::report::key::{Dimension, Key};
-use crate::report::sources::{Sources, split};
+use crate::report::sources::{Sources, split_line};
 use crate::{Outcome, ScopeSummary};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -26,9 +26,9 @@ type Lines<'a> = BTreeMap<u64, &'a ScopeSummary<Key>>;
 /// The lines that were struck, by the name of their file.
 fn files(campaign: &Aggregates) -> BTreeMap<&str, Lines<'_>> {
     let mut files: BTreeMap<&str, Lines<'_>> = BTreeMap::new();
-    for rates in campaign.by(Dimension::Line) {
+    for rates in campaign.rates_by(Dimension::Line) {
         let Key::Line(name) = rates.scope else { continue };
-        if let Some((file, line)) = split(campaign.text(name)) {
+        if let Some((file, line)) = split_line(campaign.text(name)) {
             files.entry(file).or_default().insert(line, rates);
         }
     }
@@ -37,7 +37,7 @@ fn files(campaign: &Aggregates) -> BTreeMap<&str, Lines<'_>> {
 
 /// The text of the line that a name such as `matmul.cl:12` means, where it can be read.
 pub(super) fn line_text(sources: &Sources, name: &str) -> Option<String> {
-    let (file, line) = split(name)?;
+    let (file, line) = split_line(name)?;
     let text = sources.read(file).ok()?;
     let index = usize::try_from(line).ok()?.checked_sub(1)?;
     text.lines().nth(index).map(|line| shortened(line.trim()))
@@ -53,7 +53,7 @@ fn shortened(line: &str) -> String {
 pub(super) fn sources(html: &mut String, campaign: &Aggregates, found: &Sources, prefix: &str) {
     let files = files(campaign);
     let part = |lines: &Lines<'_>| -> f64 {
-        lines.values().map(|rates| campaign.part_of_sdc(rates)).sum()
+        lines.values().map(|rates| campaign.share_of_sdc(rates)).sum()
     };
     let mut sorted: Vec<_> = files.into_iter().map(|own| (part(&own.1), own)).collect();
     sorted.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -65,7 +65,8 @@ pub(super) fn sources(html: &mut String, campaign: &Aggregates, found: &Sources,
         "<h3 id=\"{prefix}source\">Annotated source</h3><p>A stronger colour is more of all SDC. Lines without \
          figures were not struck.</p>"
     );
-    let scale = Scale::of(campaign.by(Dimension::Line).iter().map(|own| campaign.part_of_sdc(own)));
+    let scale =
+        Scale::of(campaign.rates_by(Dimension::Line).iter().map(|own| campaign.share_of_sdc(own)));
     let more = sorted.len().saturating_sub(FILES);
     for (_, (file, lines)) in sorted.into_iter().take(FILES) {
         let _ = write!(html, "<h4><code>{}</code></h4>", shown_name(file));
@@ -117,7 +118,7 @@ fn annotated(
         html.push_str("<tr>");
         match lines.get(&line) {
             Some(rates) => {
-                let part = campaign.part_of_sdc(rates);
+                let part = campaign.share_of_sdc(rates);
                 let _ = write!(
                     html,
                     "<td class=\"heat l{}\">{}</td><td>{}</td>",
