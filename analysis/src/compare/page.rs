@@ -1,157 +1,193 @@
-//! A comparison as a page, in the style of reports.
+//! The HTML page of a comparison, in the style of reports.
 
-use super::text::{change, p_value, points};
+use super::text::{change, p_value};
 use super::{ComparedOutcome, ComparedRate, ComparedRates, Comparison, ScopeKind};
-use crate::plot::escaped;
-use crate::report::page::rates::{Heading, LINES, filter, heading, name_class, shown_name};
-use crate::report::page::text::{count, label, rate_cell};
+use crate::report::page::rates::{Heading, MAX_LINES, filter, heading, name_class, shown_name};
+use crate::report::page::text::{Text, count, label, rate_cell, swatch};
 use crate::report::page::{Page, document};
 use crate::{CampaignInfo, Outcome};
-use std::fmt::Write;
+use maud::{Markup, html};
 
 impl Comparison {
-    /// The page: HTML that needs no other file and no network. The same results give the same bytes.
+    /// Renders the page: HTML that needs no other file and no network. Equal results give equal bytes.
     pub fn html(&self) -> String {
-        let name = escaped(&format!("{} and {}", self.a.name, self.b.name));
-        let mut body = format!("<p><strong>{}</strong></p>", escaped(&self.verdict()));
-        for warning in &self.warnings {
-            let _ = write!(body, "<p class=\"warning\">{}</p>", escaped(warning));
-        }
-        self.campaigns(&mut body);
-        let _ = write!(
-            body,
-            "<h3 id=\"outcomes\">Outcomes</h3><p>{} Each rate is in percent, each difference in points, \
-             B less A.</p>",
-            escaped(&self.method())
-        );
-        if let Some(all) = self.overall() {
-            self.outcomes(&mut body, all);
-        }
-        for (by, title) in [
-            (ScopeKind::Kernel, "By kernel"),
-            (ScopeKind::Label, "By label"),
-            (ScopeKind::Group, "By group"),
-            (ScopeKind::Opcode, "By opcode"),
-            (ScopeKind::Line, "By source line"),
-        ] {
-            self.ranked(&mut body, by, title);
-        }
+        let body = html! {
+            p { strong { (Text(&self.verdict())) } }
+            @for warning in &self.warnings {
+                p class="warning" { (Text(warning)) }
+            }
+            (self.campaigns())
+            h3 id="outcomes" { "Outcomes" }
+            p {
+                (Text(&self.method())) " Each rate is in percent, each difference in points, B less A."
+            }
+            @if let Some(overall) = self.overall() {
+                (self.outcomes(overall))
+            }
+            (self.ranked(ScopeKind::Kernel, "By kernel"))
+            (self.ranked(ScopeKind::Label, "By label"))
+            (self.ranked(ScopeKind::Group, "By group"))
+            (self.ranked(ScopeKind::Opcode, "By opcode"))
+            (self.ranked(ScopeKind::Line, "By source line"))
+        };
+        let name = format!("{} and {}", self.a.name, self.b.name);
         document(&Page { kind: "Flipwave comparison", name: &name, title: "compared" }, &body)
     }
 
-    fn campaigns(&self, html: &mut String) {
-        html.push_str(
-            "<div class=\"scroll\" tabindex=\"0\"><table class=\"narrow\"><thead><tr>\
-             <th scope=\"col\" class=\"text\"></th><th scope=\"col\" class=\"text\">Campaign</th>\
-             <th scope=\"col\" class=\"text\">Folder</th><th scope=\"col\">Injections</th>\
-             <th scope=\"col\">Wave instructions</th></tr></thead><tbody>",
-        );
+    /// Table of the two campaigns.
+    fn campaigns(&self) -> Markup {
         let sides: [(&str, &CampaignInfo); 2] = [("A", &self.a), ("B", &self.b)];
-        for ((letter, about), counted) in sides.into_iter().zip(self.injections) {
-            let instructions = about.instructions.map(count).unwrap_or_default();
-            let _ = write!(
-                html,
-                "<tr><th scope=\"row\" class=\"text\">{letter}</th><td class=\"text\">{}</td>\
-                 <td class=\"text code\">{}</td><td>{}</td><td>{instructions}</td></tr>",
-                escaped(&about.name),
-                escaped(&about.folder),
-                count(counted.total)
-            );
-        }
-        html.push_str("</tbody></table></div>");
-        if let Some(cost) = self.instruction_ratio() {
-            let _ = write!(
-                html,
-                "<p>Without a fault, B executes {cost:.2} times as many wave instructions as A.</p>"
-            );
-        }
-    }
-
-    fn outcomes(&self, html: &mut String, all: &ComparedRates) {
-        html.push_str(
-            "<div class=\"scroll\" tabindex=\"0\"><table class=\"narrow\"><thead><tr>\
-             <th scope=\"col\" class=\"text\">Outcome</th><th scope=\"col\">A, %</th>\
-             <th scope=\"col\">B, %</th><th scope=\"col\">Difference, points</th>\
-             <th scope=\"col\">p</th>",
-        );
-        if self.is_paired {
-            for title in ["In both", "In A alone", "In B alone", "In neither"] {
-                let _ = write!(html, "<th scope=\"col\">{title}</th>");
-            }
-        }
-        html.push_str("</tr></thead><tbody>");
-        for (event, rate) in all.rates() {
-            let name = match event {
-                ComparedOutcome::Outcome(outcome) => label(outcome),
-                ComparedOutcome::CriticalSdc => "critical SDC",
-            };
-            let _ = write!(
-                html,
-                "<tr><th scope=\"row\" class=\"text\"><span class=\"swatch {}\"></span>{}</th>",
-                event.outcome().name(),
-                name
-            );
-            cells(html, rate);
-            if let Some(pairs) = rate.pairs {
-                for number in [pairs.both, pairs.only_a, pairs.only_b, pairs.neither] {
-                    let _ = write!(html, "<td>{}</td>", count(number));
+        html! {
+            div class="scroll" tabindex="0" {
+                table class="narrow" {
+                    thead {
+                        tr {
+                            th scope="col" class="text" {}
+                            th scope="col" class="text" { "Campaign" }
+                            th scope="col" class="text" { "Folder" }
+                            th scope="col" { "Injections" }
+                            th scope="col" { "Wave instructions" }
+                        }
+                    }
+                    tbody {
+                        @for ((letter, info), injections) in sides.into_iter().zip(self.injections) {
+                            tr {
+                                th scope="row" class="text" { (letter) }
+                                td class="text" { (Text(&info.name)) }
+                                td class="text code" { (Text(&info.folder)) }
+                                td { (count(injections.total)) }
+                                td { (info.instructions.map(count).unwrap_or_default()) }
+                            }
+                        }
+                    }
                 }
             }
-            html.push_str("</tr>");
+            @if let Some(ratio) = self.instruction_ratio() {
+                p {
+                    "Without a fault, B executes " (format_args!("{ratio:.2}"))
+                    " times as many wave instructions as A."
+                }
+            }
         }
-        html.push_str("</tbody></table></div>");
     }
 
-    /// The SDC of all that has something in common, what changed most first.
-    fn ranked(&self, html: &mut String, by: ScopeKind, title: &str) {
-        let all = self.most_changed(by);
-        if all.is_empty() {
-            return;
-        }
-        let id = by.name();
-        let _ = write!(html, "<h3 id=\"{id}\">{title}</h3><p>SDC, what changed most first.</p>");
-        filter(html, &format!("{id}-table"), all.len().min(LINES));
-        let _ = write!(
-            html,
-            "<div class=\"scroll tall\" tabindex=\"0\"><table id=\"{id}-table\"><thead><tr>"
-        );
-        heading(html, by.name(), Heading::Text);
-        for name in ["Injections, A", "Injections, B", "A, %", "B, %", "Difference, points", "p"] {
-            heading(html, name, Heading::Number);
-        }
-        html.push_str("</tr></thead><tbody>");
-        for own in all.iter().take(LINES) {
-            let name = &own.scope.value;
-            let (class, name) = (name_class(name), shown_name(name));
-            let _ = write!(html, "<tr><th scope=\"row\" class=\"{class}\">{name}</th>");
-            for total in own.totals {
-                let _ = write!(html, "<td data-v=\"{total}\">{}</td>", count(total));
+    /// Table of all outcomes.
+    fn outcomes(&self, overall: &ComparedRates) -> Markup {
+        html! {
+            div class="scroll" tabindex="0" {
+                table class="narrow" {
+                    thead {
+                        tr {
+                            th scope="col" class="text" { "Outcome" }
+                            th scope="col" { "A, %" }
+                            th scope="col" { "B, %" }
+                            th scope="col" { "Difference, points" }
+                            th scope="col" { "p" }
+                            @if self.is_paired {
+                                @for title in ["In both", "In A alone", "In B alone", "In neither"] {
+                                    th scope="col" { (title) }
+                                }
+                            }
+                        }
+                    }
+                    tbody {
+                        @for (outcome, rate) in overall.rates() {
+                            tr {
+                                th scope="row" class="text" {
+                                    (swatch(outcome.outcome())) (outcome_label(outcome))
+                                }
+                                (cells(rate))
+                                @if let Some(pairs) = rate.pairs {
+                                    td { (count(pairs.both)) }
+                                    td { (count(pairs.only_a)) }
+                                    td { (count(pairs.only_b)) }
+                                    td { (count(pairs.neither)) }
+                                }
+                            }
+                        }
+                    }
+                }
             }
-            cells(html, own.rate(Outcome::Sdc));
-            html.push_str("</tr>");
         }
-        html.push_str("</tbody></table></div>");
-        if let Some(more) = all.len().checked_sub(LINES).filter(|more| *more > 0) {
-            let _ = write!(html, "<p class=\"quiet\">And {more} more, in the CSV.</p>");
+    }
+
+    /// Section with the SDC of the scopes of a kind that changed most; empty without scopes.
+    fn ranked(&self, kind: ScopeKind, title: &str) -> Markup {
+        let scopes = self.most_changed(kind);
+        let id = kind.name();
+        let table_id = format!("{id}-table");
+        html! {
+            @if !scopes.is_empty() {
+                h3 id=(id) { (title) }
+                p { "SDC, what changed most first." }
+                (filter(&table_id, scopes.len().min(MAX_LINES)))
+                div class="scroll tall" tabindex="0" {
+                    table id=(table_id) {
+                        thead {
+                            tr {
+                                (heading(kind.name(), Heading::Text))
+                                (heading("Injections, A", Heading::Number))
+                                (heading("Injections, B", Heading::Number))
+                                (heading("A, %", Heading::Number))
+                                (heading("B, %", Heading::Number))
+                                (heading("Difference, points", Heading::Number))
+                                (heading("p", Heading::Number))
+                            }
+                        }
+                        tbody {
+                            @for compared in scopes.iter().take(MAX_LINES) {
+                                (ranked_line(compared))
+                            }
+                        }
+                    }
+                }
+                @if scopes.len() > MAX_LINES {
+                    p class="quiet" { "And " (scopes.len() - MAX_LINES) " more, in the CSV." }
+                }
+            }
         }
     }
 }
 
-/// The cells of a rate: in both campaigns, the difference, and whether it is clear.
-fn cells(html: &mut String, rate: &ComparedRate) {
-    rate_cell(html, &rate.a);
-    rate_cell(html, &rate.b);
-    let (number, text) = (rate.change.rate, change(rate));
-    let (difference, interval) = text.split_once(' ').unwrap_or((&text, ""));
-    let strong = match rate.change.is_significant() {
-        true => format!("<strong>{difference}</strong>"),
-        false => points(number),
-    };
-    let _ = write!(html, "<td data-v=\"{number:.6}\">{strong} <small>{interval}</small></td>");
-    match rate.p {
-        Some(p) => {
-            let _ = write!(html, "<td data-v=\"{p:.3e}\">{}</td>", escaped(&p_value(p)));
+fn outcome_label(outcome: ComparedOutcome) -> &'static str {
+    match outcome {
+        ComparedOutcome::Outcome(outcome) => label(outcome),
+        ComparedOutcome::CriticalSdc => "critical SDC",
+    }
+}
+
+fn ranked_line(compared: &ComparedRates) -> Markup {
+    let name = &compared.scope.value;
+    html! {
+        tr {
+            th scope="row" class=(name_class(name)) { (shown_name(name)) }
+            @for total in compared.totals {
+                td data-v=(total) { (count(total)) }
+            }
+            (cells(compared.rate(Outcome::Sdc)))
         }
-        None => html.push_str("<td></td>"),
+    }
+}
+
+/// Cells with both rates, their difference and the p-value. A significant difference is bold.
+fn cells(rate: &ComparedRate) -> Markup {
+    let text = change(rate);
+    let (difference, interval) = text.split_once(' ').unwrap_or((&text, ""));
+    html! {
+        (rate_cell(&rate.a))
+        (rate_cell(&rate.b))
+        td data-v=(format_args!("{:.6}", rate.change.rate)) {
+            @if rate.change.is_significant() {
+                strong { (difference) }
+            } @else {
+                (difference)
+            }
+            " " small { (interval) }
+        }
+        @if let Some(p) = rate.p {
+            td data-v=(format_args!("{p:.3e}")) { (p_value(p)) }
+        } @else {
+            td {}
+        }
     }
 }

@@ -107,7 +107,7 @@ fn line(label: &str, count: &str, rate: &ComparedRate) -> TableLine {
 }
 
 /// Formats a rate or a difference of rates in percent.
-pub(super) fn points(rate: f64) -> String {
+fn points(rate: f64) -> String {
     let text = format!("{:.1}", 100.0 * rate);
     if text == "-0.0" { "0.0".to_owned() } else { text }
 }

@@ -1,17 +1,16 @@
-//! The bar of a table's line.
+//! The bar of a line of a table.
 
-use super::class;
 use crate::{Outcome, ScopeSummary};
+use maud::{Markup, PreEscaped};
 use std::fmt::Write;
 
-/// Height of a bar whose length is 100.
+/// Height of a bar of length 100.
 const HEIGHT: f64 = 12.0;
 
-/// The rates of all outcomes but the masked, one after the other, and the interval of the first. The
-/// figures stand beside it, so that readers without eyes for it miss nothing.
-pub(crate) fn bar<K>(html: &mut String, rates: &ScopeSummary<K>, shown: &[Outcome]) {
-    let _ = write!(
-        html,
+/// Stacked bar of the rates of all outcomes except masked, with a whisker for the interval of the first.
+/// Hidden from screen readers, as the numbers are in the same line of the table.
+pub(crate) fn bar<K>(rates: &ScopeSummary<K>, shown: &[Outcome]) -> Markup {
+    let mut svg = format!(
         "<svg class=\"bar\" viewBox=\"0 0 100 {HEIGHT}\" preserveAspectRatio=\"none\" \
          aria-hidden=\"true\"><rect class=\"masked\" width=\"100\" height=\"{HEIGHT}\"/>"
     );
@@ -20,9 +19,9 @@ pub(crate) fn bar<K>(html: &mut String, rates: &ScopeSummary<K>, shown: &[Outcom
         let length = 100.0 * rates.share(*outcome).rate;
         if length > 0.0 {
             let _ = write!(
-                html,
+                svg,
                 "<rect class=\"{}\" x=\"{start:.1}\" width=\"{length:.1}\" height=\"{HEIGHT}\"/>",
-                class(*outcome)
+                outcome.name()
             );
         }
         start += length;
@@ -30,12 +29,13 @@ pub(crate) fn bar<K>(html: &mut String, rates: &ScopeSummary<K>, shown: &[Outcom
     if let Some(first) = shown.first() {
         let interval = rates.share(*first).interval;
         let _ = write!(
-            html,
+            svg,
             "<path class=\"mark\" vector-effect=\"non-scaling-stroke\" \
              d=\"M{low:.1} 3v6m0-3H{high:.1}m0-3v6\"/>",
             low = 100.0 * interval.low,
             high = 100.0 * interval.high
         );
     }
-    html.push_str("</svg>");
+    svg.push_str("</svg>");
+    PreEscaped(svg)
 }

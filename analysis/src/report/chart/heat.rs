@@ -1,48 +1,48 @@
-//! Rates as colours, on a grid.
+//! Heat maps and their colour scale.
 
 use super::super::workgroups::Grid;
-use crate::{Interval, Outcome, ScopeSummary};
+use crate::{Interval, Outcome};
+use maud::{Markup, PreEscaped};
 use std::fmt::Write;
 
-/// Size of the widest grid and of the largest cell, in pixels, as everything here.
+/// Largest width of the grid and size of the largest cell. All lengths are in pixels.
 const WIDTH: f64 = 900.0;
-const LARGEST: f64 = 46.0;
-/// Room for the numbers of rows and columns.
+const MAX_CELL: f64 = 46.0;
+/// Space for the labels of rows and columns.
 const MARGIN: f64 = 44.0;
-/// The smallest cell that has room for its figure.
-const ROOM: f64 = 30.0;
-/// How many colours there are.
+/// Smallest cell with space for its number.
+const MIN_LABELLED: f64 = 30.0;
+/// Number of colours.
 const COLOURS: usize = 7;
 
-/// What colours stand for: equal parts of the rates from 0 to the greatest.
+/// A colour scale from 0 to a ceiling, in equal steps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {
     ceiling: f64,
 }
 
 impl Scale {
-    /// Colours for rates up to the greatest of some.
-    pub fn of(rates: impl Iterator<Item = f64>) -> Scale {
+    /// Creates a scale up to the highest of the rates.
+    pub fn new(rates: impl Iterator<Item = f64>) -> Scale {
         let highest = rates.fold(0.0, f64::max);
         let ceiling = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
             .into_iter()
-            .find(|own| highest <= *own);
+            .find(|ceiling| highest <= *ceiling);
         Scale { ceiling: ceiling.unwrap_or(1.0) }
     }
 
-    /// The number of a rate's colour.
+    /// Index of the colour of a rate.
     pub fn level(self, rate: f64) -> usize {
-        // Rates are 0 or more.
         ((rate / self.ceiling * COLOURS as f64) as usize).min(COLOURS - 1)
     }
 
-    /// The same of a rate among others of which few are great: by square roots, so that small ones
-    /// are told apart.
+    /// Index of the colour of a rate on a square-root scale, which distinguishes small rates if few are
+    /// high.
     pub fn level_of_root(self, rate: f64) -> usize {
         self.level((rate * self.ceiling).sqrt())
     }
 
-    /// The ink for what is written on a colour.
+    /// Class of the text colour on a background colour.
     fn ink(level: usize) -> &'static str {
         match level {
             0..=3 => "low",
@@ -74,16 +74,14 @@ fn percent(rate: f64) -> String {
     format!("{} %", (1000.0 * rate).round() / 10.0)
 }
 
-/// Draws the SDC rate of each cell of a grid, one layer below another.
-pub(crate) fn heat_map(html: &mut String, grid: &Grid) {
+/// Renders the SDC rate of each cell of a grid. Layers along z are below each other.
+pub(crate) fn heat_map(grid: &Grid) -> Markup {
     let [columns, rows, layers] = grid.extent.map(|extent| extent as f64);
-    let size = (WIDTH / columns).min(LARGEST);
-    let sdc = |cell: &ScopeSummary<[u32; 3]>| cell.share(Outcome::Sdc);
-    let scale = Scale::of(grid.cells.iter().map(|cell| sdc(cell).rate));
+    let size = (WIDTH / columns).min(MAX_CELL);
+    let scale = Scale::new(grid.cells.iter().map(|cell| cell.share(Outcome::Sdc).rate));
     let layer = size * rows + MARGIN;
     let (width, height) = ((MARGIN + size * columns + 8.0).max(280.0), layer * layers + 44.0);
-    let _ = write!(
-        html,
+    let mut html = format!(
         "<figure class=\"scroll\" tabindex=\"0\">\
          <svg viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" height=\"{height:.0}\" \
          role=\"img\" aria-label=\"SDC rate by position of the workgroup\">"
@@ -100,14 +98,13 @@ pub(crate) fn heat_map(html: &mut String, grid: &Grid) {
             MARGIN - 8.0,
             top - 8.0
         );
-        numbers(html, grid, 0, |place| (MARGIN + size * (place + 0.5), top - 8.0), size);
-        let y_of = |place: f64| top + size * (place + 0.5) + 4.0;
-        numbers(html, grid, 1, |place| (MARGIN - 8.0, y_of(place)), size);
+        column_labels(&mut html, grid, size, top);
+        row_labels(&mut html, grid, size, top);
     }
     for cell in &grid.cells {
         let [x, y, z] = cell.scope.map(f64::from);
         let (left, top) = (MARGIN + size * x, layer * z + 24.0 + size * y);
-        let share = sdc(cell);
+        let share = cell.share(Outcome::Sdc);
         let (level, Interval { low, high }) = (scale.level(share.rate), share.interval);
         let _ = write!(
             html,
@@ -120,7 +117,7 @@ pub(crate) fn heat_map(html: &mut String, grid: &Grid) {
             percent(low),
             percent(high)
         );
-        if size >= ROOM {
+        if size >= MIN_LABELLED {
             let ink = Scale::ink(level);
             let _ = write!(
                 html,
@@ -132,26 +129,38 @@ pub(crate) fn heat_map(html: &mut String, grid: &Grid) {
         }
         html.push_str("</g>");
     }
-    scale.legend(html, MARGIN, height - 34.0);
+    scale.legend(&mut html, MARGIN, height - 34.0);
     html.push_str("</svg></figure>");
+    PreEscaped(html)
 }
 
-/// The positions along one dimension, as many as there is room for.
-fn numbers(
-    html: &mut String,
-    grid: &Grid,
-    axis: usize,
-    place: impl Fn(f64) -> (f64, f64),
-    size: f64,
-) {
-    let every = ((if axis == 0 { 36.0 } else { 14.0 }) / size).ceil().max(1.0) as u64;
-    let anchor = if axis == 0 { "middle" } else { "end" };
-    for number in (0..grid.extent[axis]).step_by(every as usize) {
-        let (x, y) = place(number as f64);
+/// Writes the positions of the columns above a layer, as many as fit.
+fn column_labels(html: &mut String, grid: &Grid, size: f64, top: f64) {
+    for column in (0..grid.extent[0]).step_by(labels_step(36.0, size)) {
+        let x = MARGIN + size * (column as f64 + 0.5);
         let _ = write!(
             html,
-            "<text class=\"quiet\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>",
-            number * grid.step[axis]
+            "<text class=\"quiet\" x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+            top - 8.0,
+            column * grid.step[0]
         );
     }
+}
+
+/// Writes the positions of the rows to the left of a layer, as many as fit.
+fn row_labels(html: &mut String, grid: &Grid, size: f64, top: f64) {
+    for row in (0..grid.extent[1]).step_by(labels_step(14.0, size)) {
+        let y = top + size * (row as f64 + 0.5) + 4.0;
+        let _ = write!(
+            html,
+            "<text class=\"quiet\" x=\"{:.1}\" y=\"{y:.1}\" text-anchor=\"end\">{}</text>",
+            MARGIN - 8.0,
+            row * grid.step[1]
+        );
+    }
+}
+
+/// Number of cells from one label to the next, for labels that need `room`.
+fn labels_step(room: f64, cell_size: f64) -> usize {
+    (room / cell_size).ceil().max(1.0) as usize
 }

@@ -1,4 +1,4 @@
-//! Drawings in a page. Their colours are classes of its style, so that they follow its theme.
+//! Inline SVG charts. Their colours are classes of the page's style sheet, so that they follow its theme.
 
 mod bar;
 mod columns;
@@ -7,10 +7,3 @@ mod heat;
 pub(super) use bar::bar;
 pub(super) use columns::{Column, columns};
 pub(super) use heat::{Scale, heat_map};
-
-use crate::Outcome;
-
-/// The class of an outcome's colour.
-pub(super) fn class(outcome: Outcome) -> &'static str {
-    outcome.name()
-}

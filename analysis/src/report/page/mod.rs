@@ -1,4 +1,4 @@
-//! The page.
+//! The HTML page of a report.
 
 mod campaign;
 mod errors;
@@ -8,137 +8,169 @@ mod source;
 pub(crate) mod text;
 
 use super::aggregates::Aggregates;
+use super::campaign_info::CampaignInfo;
 use super::chart::bar;
 use super::sources::Sources;
 use crate::Outcome;
-use crate::plot::escaped;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 use rates::Heading;
-use std::fmt::Write;
-use text::{count, label, rate_cell};
+use text::{Text, count, label, rate_cell};
 
-/// What a page looks like, and what it does.
 const STYLE: &str = include_str!("../report.css");
 const SCRIPT: &str = include_str!("../report.js");
 
-/// A campaign of a page, and where its source files are.
+/// Forbids the page to load anything, whatever its content is.
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; \
+                                       script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
+
+/// A campaign of a report.
 #[derive(Debug)]
 pub struct ReportedCampaign {
-    /// The campaign.
+    /// Counted rows of the campaign.
     pub campaign: Aggregates,
-    /// Where its source files are.
+    /// Folders with its source files.
     pub sources: Sources,
 }
 
-/// The page: HTML that needs no other file and no network. The same results give the same bytes.
+/// Renders the page of a report: HTML that needs no other file and no network. Equal results give equal
+/// bytes.
 pub fn report_html(campaigns: &[ReportedCampaign]) -> String {
-    let name = match campaigns {
-        [one] => one.campaign.info.name.clone(),
-        all => format!("{} campaigns", all.len()),
+    let (name, body) = match campaigns {
+        [ReportedCampaign { campaign, sources }] => {
+            (campaign.info.name.clone(), campaign::campaign(campaign, sources, ""))
+        }
+        _ => (format!("{} campaigns", campaigns.len()), several(campaigns)),
     };
-    let name = escaped(&name);
-    let mut html = String::new();
-    match campaigns {
-        [one] => campaign::campaign(&mut html, &one.campaign, &one.sources, ""),
-        all => {
-            overview(&mut html, all);
-            for (number, own) in (1..).zip(all) {
-                let prefix = format!("c{number}-");
-                let _ = write!(
-                    html,
-                    "\n<section><h2 id=\"c{number}\">{} <small class=\"quiet\">{}</small></h2>",
-                    escaped(&own.campaign.info.name),
-                    escaped(&own.campaign.info.folder)
-                );
-                campaign::campaign(&mut html, &own.campaign, &own.sources, &prefix);
-                html.push_str("</section>");
+    document(&Page { kind: "Flipwave report", name: &name, title: "faults and outcomes" }, &body)
+}
+
+/// The body of a page on several campaigns.
+fn several(campaigns: &[ReportedCampaign]) -> Markup {
+    html! {
+        (overview(campaigns))
+        @for (number, ReportedCampaign { campaign, sources }) in (1..).zip(campaigns) {
+            section {
+                h2 id={ "c" (number) } {
+                    (Text(&campaign.info.name)) " "
+                    small class="quiet" { (Text(&campaign.info.folder)) }
+                }
+                (campaign::campaign(campaign, sources, &format!("c{number}-")))
             }
         }
     }
-    document(&Page { kind: "Flipwave report", name: &name, title: "faults and outcomes" }, &html)
 }
 
-/// What stands at the top of a page, as HTML.
+/// A section of the page on a campaign.
+struct Section {
+    /// Identifier of the heading, without the campaign's prefix.
+    id: &'static str,
+    /// Text of the link in the contents; empty for none.
+    link: &'static str,
+    markup: Markup,
+}
+
+/// The titles of a page.
 pub(crate) struct Page<'a> {
-    /// What kind of page it is.
+    /// Kind of the page.
     pub kind: &'a str,
-    /// What it is about.
+    /// Name of the campaigns.
     pub name: &'a str,
-    /// What it says of that.
+    /// Subject in the window title.
     pub title: &'a str,
 }
 
-/// A page around a body, with what it looks like and what it does.
-pub(crate) fn document(page: &Page<'_>, body: &str) -> String {
+/// Renders a complete page around a body.
+pub(crate) fn document(page: &Page<'_>, body: &Markup) -> String {
     let Page { kind, name, title } = page;
-    // Nothing is loaded from anywhere, whatever stands in the page.
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
-         style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n\
-         <title>{name}: {title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
-         <header><p class=\"quiet\">{kind}</p><h1>{name}</h1></header>\n<main>\n\
-         {body}\n</main>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n"
-    )
-}
-
-/// The campaigns beside each other.
-fn overview(html: &mut String, campaigns: &[ReportedCampaign]) {
-    let detected = campaigns
-        .iter()
-        .any(|own| own.campaign.shown_outcomes().any(|own| own == Outcome::Detected));
-    let order = [Outcome::Sdc, Outcome::Due, Outcome::Detected, Outcome::Masked];
-    let shown: Vec<Outcome> =
-        order.into_iter().filter(|own| detected || *own != Outcome::Detected).collect();
-    html.push_str("<div class=\"scroll\" tabindex=\"0\"><table id=\"campaigns\"><thead><tr>");
-    rates::heading(html, "Campaign", Heading::Text);
-    rates::heading(html, "Folder", Heading::Text);
-    rates::heading(html, "Injections", Heading::Number);
-    rates::bar_heading(html, &shown);
-    for outcome in &shown {
-        rates::heading(html, &format!("{}, %", label(*outcome)), Heading::Number);
-    }
-    html.push_str("<th scope=\"col\" class=\"text\">Compared</th><th scope=\"col\">Intervals</th></tr></thead><tbody>");
-    for (number, ReportedCampaign { campaign, .. }) in (1..).zip(campaigns) {
-        let about = &campaign.info;
-        let _ = write!(
-            html,
-            "<tr><th scope=\"row\" class=\"text long\"><a href=\"#c{number}\">{}</a>{}</th>\
-             <td class=\"text long code\">{}</td>",
-            escaped(&about.name),
-            if about.unfinished.is_some() { " (not complete)" } else { "" },
-            escaped(&about.folder)
-        );
-        match campaign.overall() {
-            Some(all) => {
-                let _ = write!(html, "<td data-v=\"{}\">{}</td><td>", all.total, count(all.total));
-                bar(html, all, &shown);
-                html.push_str("</td>");
-                shown.iter().for_each(|outcome| rate_cell(html, &all.share(*outcome)));
+    let document = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta http-equiv="Content-Security-Policy" content=(CONTENT_SECURITY_POLICY);
+                title { (Text(name)) ": " (title) }
+                style { (PreEscaped(STYLE)) }
             }
-            None => {
-                html.push_str("<td>0</td><td></td>");
-                shown.iter().for_each(|_| html.push_str("<td></td>"));
+            body {
+                header { p class="quiet" { (kind) } h1 { (Text(name)) } }
+                main { (body) }
+                script { (PreEscaped(SCRIPT)) }
             }
         }
-        let compared = match &about.compared {
-            None => "not recorded".to_owned(),
-            Some(compared) => {
-                let each = compared.iter().take(4);
-                let mut texts: Vec<String> =
-                    each.map(|own| format!("{}: {}", own.name, own.comparison)).collect();
-                if compared.len() > texts.len() {
-                    texts.push(format!("and {} more", compared.len() - texts.len()));
+    };
+    document.into_string() + "\n"
+}
+
+/// Table of all campaigns with their overall rates.
+fn overview(campaigns: &[ReportedCampaign]) -> Markup {
+    let has_detected = campaigns.iter().any(|reported| {
+        reported.campaign.shown_outcomes().any(|outcome| outcome == Outcome::Detected)
+    });
+    let order = [Outcome::Sdc, Outcome::Due, Outcome::Detected, Outcome::Masked];
+    let is_shown = |outcome: &Outcome| has_detected || *outcome != Outcome::Detected;
+    let shown: Vec<Outcome> = order.into_iter().filter(is_shown).collect();
+    html! {
+        div class="scroll" tabindex="0" {
+            table id="campaigns" {
+                thead {
+                    tr {
+                        (rates::heading("Campaign", Heading::Text))
+                        (rates::heading("Folder", Heading::Text))
+                        (rates::heading("Injections", Heading::Number))
+                        (rates::bar_heading(&shown))
+                        @for outcome in &shown {
+                            (rates::heading(&format!("{}, %", label(*outcome)), Heading::Number))
+                        }
+                        th scope="col" class="text" { "Compared" }
+                        th scope="col" { "Intervals" }
+                    }
                 }
-                texts.join("; ")
+                tbody {
+                    @for (number, reported) in (1..).zip(campaigns) {
+                        (overview_line(number, &reported.campaign, &shown))
+                    }
+                }
             }
-        };
-        let _ = write!(
-            html,
-            "<td class=\"text long\">{}</td><td>{}</td></tr>",
-            escaped(&compared),
-            about.design.confidence
-        );
+        }
     }
-    html.push_str("</tbody></table></div>");
+}
+
+fn overview_line(number: u32, campaign: &Aggregates, shown: &[Outcome]) -> Markup {
+    let info = &campaign.info;
+    html! {
+        tr {
+            th scope="row" class="text long" {
+                a href={ "#c" (number) } { (Text(&info.name)) }
+                @if info.unfinished.is_some() { " (not complete)" }
+            }
+            td class="text long code" { (Text(&info.folder)) }
+            @if let Some(overall) = campaign.overall() {
+                td data-v=(overall.total) { (count(overall.total)) }
+                td { (bar(overall, shown)) }
+                @for outcome in shown { (rate_cell(&overall.share(*outcome))) }
+            } @else {
+                td { "0" }
+                td {}
+                @for _ in shown { td {} }
+            }
+            td class="text long" { (Text(&compared_outputs(info))) }
+            td { (info.design.confidence.to_string()) }
+        }
+    }
+}
+
+/// Most outputs that the overview lists.
+const MAX_OUTPUTS: usize = 4;
+
+/// The compared outputs of a campaign on one line.
+fn compared_outputs(info: &CampaignInfo) -> String {
+    let Some(compared) = &info.compared else { return "not recorded".to_owned() };
+    let outputs = compared.iter().take(MAX_OUTPUTS);
+    let mut texts: Vec<String> =
+        outputs.map(|output| format!("{}: {}", output.name, output.comparison)).collect();
+    if compared.len() > texts.len() {
+        texts.push(format!("and {} more", compared.len() - texts.len()));
+    }
+    texts.join("; ")
 }

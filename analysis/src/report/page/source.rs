@@ -1,31 +1,33 @@
-//! Source files, with what came of faults beside each line.
+//! Annotated source files with the rates of each line.
 
+use super::Section;
 use super::rates::shown_name;
-use super::text::{count, percent, rate_cell};
-use crate::plot::escaped;
+use super::text::{Text, count, percent, rate_cell};
 use crate::report::aggregates::Aggregates;
 use crate::report::chart::Scale;
 use crate::report::key::{Dimension, Key};
 use crate::report::sources::{Sources, split_line};
 use crate::{Outcome, ScopeSummary};
+use maud::{Markup, html};
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
-/// Lines of a file that is shown whole; of a longer one only what is near lines that were struck.
-const WHOLE: usize = 400;
-/// How near.
-const NEAR: u64 = 3;
-/// Lines at most, and files.
-const LINES: usize = 1500;
-const FILES: usize = 12;
-/// Letters of a line.
-const LETTERS: usize = 200;
+/// Most lines of a file that is shown completely. Longer files are shown near lines with injections.
+const MAX_COMPLETE: usize = 400;
+/// Lines shown before and after a line with injections.
+const CONTEXT: u64 = 3;
+/// Most lines shown of a file.
+const MAX_LINES: usize = 1500;
+/// Most files.
+const MAX_FILES: usize = 12;
+/// Most characters of a line.
+const MAX_LENGTH: usize = 200;
 
-type Lines<'a> = BTreeMap<u64, &'a ScopeSummary<Key>>;
+/// Rates of the lines of one file by line number.
+type LineRates<'a> = BTreeMap<u64, &'a ScopeSummary<Key>>;
 
-/// The lines that were struck, by the name of their file.
-fn files(campaign: &Aggregates) -> BTreeMap<&str, Lines<'_>> {
-    let mut files: BTreeMap<&str, Lines<'_>> = BTreeMap::new();
+/// Rates of all lines, by file.
+fn files(campaign: &Aggregates) -> BTreeMap<&str, LineRates<'_>> {
+    let mut files: BTreeMap<&str, LineRates<'_>> = BTreeMap::new();
     for rates in campaign.rates_by(Dimension::Line) {
         let Key::Line(name) = rates.scope else { continue };
         if let Some((file, line)) = split_line(campaign.text(name)) {
@@ -35,7 +37,7 @@ fn files(campaign: &Aggregates) -> BTreeMap<&str, Lines<'_>> {
     files
 }
 
-/// The text of the line that a name such as `matmul.cl:12` means, where it can be read.
+/// The text of a source line such as `matmul.cl:12`, if it can be read.
 pub(super) fn line_text(sources: &Sources, name: &str) -> Option<String> {
     let (file, line) = split_line(name)?;
     let text = sources.read(file).ok()?;
@@ -44,104 +46,118 @@ pub(super) fn line_text(sources: &Sources, name: &str) -> Option<String> {
 }
 
 fn shortened(line: &str) -> String {
-    match line.char_indices().nth(LETTERS) {
+    match line.char_indices().nth(MAX_LENGTH) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line.to_owned(),
     }
 }
 
-pub(super) fn sources(html: &mut String, campaign: &Aggregates, found: &Sources, prefix: &str) {
-    let files = files(campaign);
-    let part = |lines: &Lines<'_>| -> f64 {
+/// Section with the annotated source files; `None` without source lines.
+pub(super) fn sources(campaign: &Aggregates, sources: &Sources, prefix: &str) -> Option<Section> {
+    let share = |lines: &LineRates<'_>| -> f64 {
         lines.values().map(|rates| campaign.share_of_sdc(rates)).sum()
     };
-    let mut sorted: Vec<_> = files.into_iter().map(|own| (part(&own.1), own)).collect();
-    sorted.sort_by(|a, b| b.0.total_cmp(&a.0));
-    if sorted.is_empty() {
-        return;
+    let mut files: Vec<_> =
+        files(campaign).into_iter().map(|(file, lines)| (share(&lines), file, lines)).collect();
+    files.sort_by(|(a, ..), (b, ..)| b.total_cmp(a));
+    if files.is_empty() {
+        return None;
     }
-    let _ = write!(
-        html,
-        "<h3 id=\"{prefix}source\">Annotated source</h3><p>A stronger colour is more of all SDC. Lines without \
-         figures were not struck.</p>"
-    );
-    let scale =
-        Scale::of(campaign.rates_by(Dimension::Line).iter().map(|own| campaign.share_of_sdc(own)));
-    let more = sorted.len().saturating_sub(FILES);
-    for (_, (file, lines)) in sorted.into_iter().take(FILES) {
-        let _ = write!(html, "<h4><code>{}</code></h4>", shown_name(file));
-        match found.read(file) {
-            Ok(text) => annotated(html, campaign, scale, &text, &lines),
-            Err(why) => {
-                let _ = write!(
-                    html,
-                    "<p class=\"warning\">The text is not shown: {}. Its lines are in the table \
-                     above.</p>",
-                    escaped(&why.to_string())
-                );
+    let lines = campaign.rates_by(Dimension::Line).iter();
+    let scale = Scale::new(lines.map(|rates| campaign.share_of_sdc(rates)));
+    let omitted = files.len().saturating_sub(MAX_FILES);
+    let markup = html! {
+        h3 id={ (prefix) "source" } { "Annotated source" }
+        p {
+            "A stronger colour is more of all SDC. Lines without figures were not struck."
+        }
+        @for (_, file, lines) in files.into_iter().take(MAX_FILES) {
+            h4 { code { (shown_name(file)) } }
+            @match sources.read(file) {
+                Ok(text) => (annotated(campaign, scale, &text, &lines)),
+                Err(error) => {
+                    p class="warning" {
+                        "The text is not shown: " (Text(&error.to_string()))
+                        ". Its lines are in the table above."
+                    }
+                }
             }
         }
+        @if omitted > 0 {
+            p class="quiet" { "And " (omitted) " more files, with less of the SDC." }
+        }
+    };
+    Some(Section { id: "source", link: "Source", markup })
+}
+
+/// Line numbers and texts of the shown lines of a file; `None` marks a gap.
+fn shown_lines<'a>(text: &'a str, lines: &LineRates<'_>) -> Vec<Option<(u64, &'a str)>> {
+    let total = text.lines().count();
+    let is_near = |line: u64| {
+        total <= MAX_COMPLETE
+            || lines.range(line.saturating_sub(CONTEXT)..=line + CONTEXT).next().is_some()
+    };
+    let mut shown = Vec::new();
+    let mut count = 0;
+    for (line, source) in (1_u64..).zip(text.lines()) {
+        if is_near(line) && count < MAX_LINES {
+            count += 1;
+            shown.push(Some((line, source)));
+        } else if !matches!(shown.last(), Some(None)) {
+            shown.push(None);
+        }
     }
-    if more > 0 {
-        let _ = write!(html, "<p class=\"quiet\">And {more} more files, with less of the SDC.</p>");
+    shown
+}
+
+fn annotated(campaign: &Aggregates, scale: Scale, text: &str, lines: &LineRates<'_>) -> Markup {
+    let total = text.lines().count();
+    html! {
+        div class="scroll" tabindex="0" {
+            table class="source" {
+                thead {
+                    tr {
+                        th scope="col" { "Of all SDC, %" }
+                        th scope="col" { "Injections" }
+                        th scope="col" { "SDC, %" }
+                        th scope="col" { "DUE, %" }
+                        th scope="col" { "Line" }
+                        th scope="col" class="text" { "Source" }
+                    }
+                }
+                tbody {
+                    @for shown in shown_lines(text, lines) {
+                        @if let Some((line, source)) = shown {
+                            tr {
+                                (line_rates(campaign, scale, lines.get(&line).copied()))
+                                td class="quiet" { (line) }
+                                td class="text code" { (Text(&shortened(source))) }
+                            }
+                        } @else {
+                            tr { td colspan="5" {} td class="text quiet" { "⋯" } }
+                        }
+                    }
+                }
+            }
+        }
+        @if lines.keys().any(|line| *line > total as u64) {
+            p class="warning" {
+                "Lines that were struck are beyond the end of this file: it is another version of \
+                what was compiled."
+            }
+        }
     }
 }
 
-fn annotated(
-    html: &mut String,
-    campaign: &Aggregates,
-    scale: Scale,
-    text: &str,
-    lines: &Lines<'_>,
-) {
-    let total = text.lines().count();
-    let is_near = |line: u64| {
-        total <= WHOLE || lines.range(line.saturating_sub(NEAR)..=line + NEAR).next().is_some()
+fn line_rates(campaign: &Aggregates, scale: Scale, rates: Option<&ScopeSummary<Key>>) -> Markup {
+    let Some(rates) = rates else {
+        return html! { td {} td {} td {} td {} };
     };
-    html.push_str(
-        "<div class=\"scroll\" tabindex=\"0\"><table class=\"source\"><thead><tr>\
-         <th scope=\"col\">Of all SDC, %</th><th scope=\"col\">Injections</th>\
-         <th scope=\"col\">SDC, %</th><th scope=\"col\">DUE, %</th><th scope=\"col\">Line</th>\
-         <th scope=\"col\" class=\"text\">Source</th></tr></thead><tbody>",
-    );
-    let mut written = 0;
-    let mut is_gap = false;
-    for (line, source) in (1_u64..).zip(text.lines()) {
-        if !is_near(line) || written >= LINES {
-            if !is_gap {
-                html.push_str("<tr><td colspan=\"5\"></td><td class=\"text quiet\">⋯</td></tr>");
-            }
-            is_gap = true;
-            continue;
-        }
-        (is_gap, written) = (false, written + 1);
-        html.push_str("<tr>");
-        match lines.get(&line) {
-            Some(rates) => {
-                let part = campaign.share_of_sdc(rates);
-                let _ = write!(
-                    html,
-                    "<td class=\"heat l{}\">{}</td><td>{}</td>",
-                    scale.level_of_root(part),
-                    percent(part),
-                    count(rates.total)
-                );
-                rate_cell(html, &rates.share(Outcome::Sdc));
-                rate_cell(html, &rates.share(Outcome::Due));
-            }
-            None => html.push_str("<td></td><td></td><td></td><td></td>"),
-        }
-        let source = escaped(&shortened(source));
-        let _ = write!(
-            html,
-            "<td class=\"quiet\">{line}</td><td class=\"text code\">{source}</td></tr>"
-        );
-    }
-    html.push_str("</tbody></table></div>");
-    if lines.keys().any(|line| *line > total as u64) {
-        html.push_str(
-            "<p class=\"warning\">Lines that were struck are beyond the end of this file: it is \
-             another version of what was compiled.</p>",
-        );
+    let share = campaign.share_of_sdc(rates);
+    html! {
+        td class={ "heat l" (scale.level_of_root(share)) } { (percent(share)) }
+        td { (count(rates.total)) }
+        (rate_cell(&rates.share(Outcome::Sdc)))
+        (rate_cell(&rates.share(Outcome::Due)))
     }
 }

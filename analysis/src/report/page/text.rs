@@ -1,9 +1,19 @@
-//! Numbers as a page has them.
+//! Numbers and texts of a page.
 
+use crate::plot::escaped;
 use crate::{Outcome, Share};
-use std::fmt::Write;
+use maud::{Markup, Render, html};
 
-/// A rate in percent: `31.0`; of small ones more places.
+/// A text of a table or a record, which is escaped for the page.
+pub(crate) struct Text<'a>(pub &'a str);
+
+impl Render for Text<'_> {
+    fn render_to(&self, buffer: &mut String) {
+        buffer.push_str(&escaped(self.0));
+    }
+}
+
+/// Formats a rate in percent: `31.0`; small rates have more decimals.
 pub(super) fn percent(rate: f64) -> String {
     match rate {
         0.0 => "0".to_owned(),
@@ -12,12 +22,12 @@ pub(super) fn percent(rate: f64) -> String {
     }
 }
 
-/// An interval in percent: `[28.2, 33.9]`.
+/// Formats an interval in percent: `[28.2, 33.9]`.
 pub(super) fn interval(share: &Share) -> String {
     format!("[{}, {}]", percent(share.interval.low), percent(share.interval.high))
 }
 
-/// A count with its thousands apart: `1,000,000`.
+/// Formats a count with thousands separators: `1,000,000`.
 pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -30,7 +40,7 @@ pub(crate) fn count(number: u64) -> String {
     text
 }
 
-/// An outcome as readers know it.
+/// Name of an outcome for readers.
 pub(crate) fn label(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Masked => "Masked",
@@ -40,29 +50,30 @@ pub(crate) fn label(outcome: Outcome) -> &'static str {
     }
 }
 
-/// The cell of a rate, which sorts as the number that it is.
-pub(crate) fn rate_cell(html: &mut String, share: &Share) {
-    let _ = write!(
-        html,
-        "<td data-v=\"{:.6}\">{} <small>{}</small></td>",
-        share.rate,
-        percent(share.rate),
-        interval(share)
-    );
+/// A coloured square for an outcome.
+pub(crate) fn swatch(outcome: Outcome) -> Markup {
+    html! { span class={ "swatch " (outcome.name()) } {} }
 }
 
-/// The colours of outcomes, and what they mean.
-pub(super) fn legend(html: &mut String, shown: &[Outcome], whisker: &str) {
-    html.push_str("<ul class=\"legend\">");
-    for outcome in shown {
-        let _ = write!(
-            html,
-            "<li><span class=\"swatch {}\"></span>{}</li>",
-            outcome.name(),
-            label(*outcome)
-        );
+/// Table cell with a rate and its interval. Its `data-v` attribute is the sort key.
+pub(crate) fn rate_cell(share: &Share) -> Markup {
+    html! {
+        td data-v=(format_args!("{:.6}", share.rate)) {
+            (percent(share.rate)) " " small { (interval(share)) }
+        }
     }
-    let _ = write!(html, "<li>{whisker}</li></ul>");
+}
+
+/// Legend of the outcomes' colours and, if not empty, of the whiskers.
+pub(super) fn legend(shown: &[Outcome], whisker: &str) -> Markup {
+    html! {
+        ul class="legend" {
+            @for outcome in shown {
+                li { (swatch(*outcome)) (label(*outcome)) }
+            }
+            li { (whisker) }
+        }
+    }
 }
 
 #[cfg(test)]
