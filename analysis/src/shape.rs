@@ -63,11 +63,11 @@ impl ErrorShape {
         match self {
             ErrorShape::Single => "one element",
             ErrorShape::Row => "along the last dimension",
-            ErrorShape::Column => "along the dimension before the last",
+            ErrorShape::Column => "along the second-to-last dimension",
             ErrorShape::Pillar => "along the first of three dimensions",
-            ErrorShape::Block => "in a plane, at least half of the box around them",
-            ErrorShape::Cubic => "in three dimensions, at least half of the box around them",
-            ErrorShape::Random => "less than half of the box around them",
+            ErrorShape::Block => "in a plane, at least half of the bounding box",
+            ErrorShape::Cubic => "in three dimensions, at least half of the bounding box",
+            ErrorShape::Random => "less than half of the bounding box",
             ErrorShape::Several => "in several outputs",
         }
     }

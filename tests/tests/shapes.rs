@@ -61,7 +61,7 @@ fn an_element_of_a_tile_spoils_a_row_or_a_column_and_an_accumulator_one_element(
     let table = fs::read_to_string(folder.path().join("aggregates.csv")).expect("a table");
     assert!(table.contains(",shape,single,sdc,"), "{table}");
     let page = fs::read_to_string(folder.path().join("report.html")).expect("a page");
-    assert!(page.contains("Where wrong elements lay"));
+    assert!(page.contains("Spatial patterns of wrong elements"));
 }
 
 #[test]

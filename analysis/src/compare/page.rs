@@ -19,7 +19,8 @@ impl Comparison {
             (self.campaigns())
             h3 id="outcomes" { "Outcomes" }
             p {
-                (Text(&self.method())) " Each rate is in percent, each difference in points, B less A."
+                (Text(&self.method()))
+                " Rates are in percent, differences are B minus A in percentage points."
             }
             @if let Some(overall) = self.overall() {
                 (self.outcomes(overall))
@@ -31,7 +32,7 @@ impl Comparison {
             (self.ranked(ScopeKind::Line, "By source line"))
         };
         let name = format!("{} and {}", self.a.name, self.b.name);
-        document(&Page { kind: "Flipwave comparison", name: &name, title: "compared" }, &body)
+        document(&Page { kind: "Flipwave comparison", name: &name, title: "comparison" }, &body)
     }
 
     /// Table of the two campaigns.
@@ -64,8 +65,8 @@ impl Comparison {
             }
             @if let Some(ratio) = self.instruction_ratio() {
                 p {
-                    "Without a fault, B executes " (format_args!("{ratio:.2}"))
-                    " times as many wave instructions as A."
+                    "The golden run of B executes " (format_args!("{ratio:.2}"))
+                    " times as many wave instructions as that of A."
                 }
             }
         }
@@ -84,7 +85,7 @@ impl Comparison {
                             th scope="col" { "Difference, points" }
                             th scope="col" { "p" }
                             @if self.is_paired {
-                                @for title in ["In both", "In A alone", "In B alone", "In neither"] {
+                                @for title in ["In both", "Only in A", "Only in B", "In neither"] {
                                     th scope="col" { (title) }
                                 }
                             }
@@ -119,7 +120,7 @@ impl Comparison {
         html! {
             @if !scopes.is_empty() {
                 h3 id=(id) { (title) }
-                p { "SDC, what changed most first." }
+                p { "SDC, largest change first." }
                 (filter(&table_id, scopes.len().min(MAX_LINES)))
                 div class="scroll tall" tabindex="0" {
                     table id=(table_id) {
@@ -142,7 +143,7 @@ impl Comparison {
                     }
                 }
                 @if scopes.len() > MAX_LINES {
-                    p class="quiet" { "And " (scopes.len() - MAX_LINES) " more, in the CSV." }
+                    p class="quiet" { (scopes.len() - MAX_LINES) " more in the CSV file." }
                 }
             }
         }

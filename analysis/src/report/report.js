@@ -1,5 +1,5 @@
 "use strict";
-// Tables sort by a column when its heading is pressed, and show the rows that have a text.
+// Sorts tables by the column whose heading is clicked, and filters them by a text.
 (() => {
   const cell = (row, column) => row.cells[column];
   const key = (row, column) => cell(row, column).dataset.v ?? cell(row, column).textContent;
@@ -16,7 +16,7 @@
     const first = heading.dataset.first ?? "descending";
     const second = first === "descending" ? "ascending" : "descending";
     const direction = heading.getAttribute("aria-sort") === first ? second : first;
-    for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+    for (const cell of table.tHead.rows[0].cells) cell.removeAttribute("aria-sort");
     heading.setAttribute("aria-sort", direction);
     const sign = direction === "ascending" ? 1 : -1;
     const rows = Array.from(table.tBodies[0].rows, (row) => [key(row, column), row]);
@@ -29,9 +29,8 @@
     const wanted = input.value.toLowerCase();
     let shown = 0;
     for (const row of table.tBodies[0].rows) {
-      // The first cells name what the row is about.
-      const named = Array.from(row.cells).filter((own) => own.classList.contains("text"));
-      row.hidden = !named.some((own) => own.textContent.toLowerCase().includes(wanted));
+      const texts = Array.from(row.cells).filter((cell) => cell.classList.contains("text"));
+      row.hidden = !texts.some((cell) => cell.textContent.toLowerCase().includes(wanted));
       shown += row.hidden ? 0 : 1;
     }
     const total = table.tBodies[0].rows.length;
@@ -45,7 +44,7 @@
   }
   for (const input of document.querySelectorAll(".filter input")) {
     input.addEventListener("input", () => filter(input));
-    // A browser may keep what was written when a page is loaded again.
+    // A browser may restore the text of the input when it reloads the page.
     filter(input);
   }
 })();

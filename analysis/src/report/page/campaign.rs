@@ -38,18 +38,18 @@ const RANKED: [Topic; 7] = [
         heading: "By label",
         link: "Labels",
         column: "Label",
-        note: "What launches are parts of, in the words of the campaign file.",
+        note: "Labels of dispatches in the campaign file.",
     },
     Topic {
         dimension: Dimension::Stratum,
         heading: "By stratum",
         link: "Strata",
         column: "Stratum",
-        note: "What faults were drawn from, each by itself; rates over several are weighted.",
+        note: "Strata are sampled separately; rates over several strata are weighted.",
     },
     Topic {
         dimension: Dimension::Group,
-        heading: "By group of instructions",
+        heading: "By instruction group",
         link: "Groups",
         column: "Group",
         note: "",
@@ -63,10 +63,10 @@ const RANKED: [Topic; 7] = [
     },
     Topic {
         dimension: Dimension::Class,
-        heading: "By kind of place",
-        link: "Kinds",
-        column: "Kind",
-        note: "The kind of register, or what else was struck.",
+        heading: "By storage class",
+        link: "Classes",
+        column: "Class",
+        note: "Classes of registers, and memory.",
     },
     Topic {
         dimension: Dimension::Register,
@@ -83,8 +83,8 @@ const CHARTED: [Topic; 3] = [
         dimension: Dimension::Bit,
         heading: "By bit",
         link: "Bits",
-        column: "Bit, 0 is the lowest",
-        note: "Faults that changed one bit alone.",
+        column: "Bit",
+        note: "Faults that changed exactly one bit. Bit 0 is the lowest.",
     },
     Topic {
         dimension: Dimension::Lane,
@@ -96,10 +96,10 @@ const CHARTED: [Topic; 3] = [
     Topic {
         dimension: Dimension::Occurrence,
         heading: "By occurrence",
-        link: "",
-        column: "Executions before",
-        note: "How often the wave had executed the instruction before: the iteration, of a loop that \
-               is entered once. From 16 on several are put together.",
+        link: "Occurrences",
+        column: "Earlier executions",
+        note: "Number of earlier executions of the instruction by the wave, such as the iterations of \
+               a loop. Numbers from 16 on are grouped.",
     },
 ];
 
@@ -110,9 +110,7 @@ pub(super) fn campaign(campaign: &Aggregates, sources: &Sources, prefix: &str) -
             (status(campaign))
             (facts(campaign))
             (compared(campaign.info.compared.as_deref(), prefix))
-            p class="warning" {
-                "The table of results has no rows yet: there are no rates."
-            }
+            p class="warning" { "The table of results has no rows yet." }
         };
     };
     let mut sections = Vec::new();
@@ -145,8 +143,7 @@ fn status(campaign: &Aggregates) -> Markup {
         }
         @if campaign.is_cut {
             p class="warning" {
-                "The last line of the table was cut off, as a run that was killed leaves it; it is \
-                left out."
+                "The last line of the table was cut off, as by a killed run, and is ignored."
             }
         }
     }
@@ -158,7 +155,7 @@ fn facts(campaign: &Aggregates) -> Markup {
     let mut facts = info.facts.clone();
     if let Some(sites) = info.sites {
         let counted = info.counted.as_ref().map_or(String::new(), |method| format!(", {method}"));
-        facts.push(("Population", format!("{} places{counted}", count(sites))));
+        facts.push(("Fault space", format!("{} fault sites{counted}", count(sites))));
     }
     let done = count(campaign.overall().map_or(0, |overall| overall.total));
     let injections = match info.planned {
@@ -167,12 +164,12 @@ fn facts(campaign: &Aggregates) -> Markup {
     };
     facts.push(("Injections", injections));
     let (confidence, method) = (info.design.confidence, info.design.method.name());
-    let note = "rates and parts are weighted where injections stand for differently many places";
+    let note = "rates and shares are weighted if injections represent different numbers of sites";
     facts.push(("Intervals", format!("{confidence}, {method}; {note}")));
     if !info.design.pruned.is_empty() {
-        let note = "places whose value nothing reads were not sampled; rates of all, of kernels, groups \
-                    and opcodes count them as masked, all others are of the rest";
-        facts.push(("Known", note.to_owned()));
+        let note = "sites whose value is never read were not sampled; the rates of all injections, \
+                    kernels, groups and opcodes count them as masked, other rates exclude them";
+        facts.push(("Pruning", note.to_owned()));
     }
     html! {
         dl class="facts" {
@@ -190,13 +187,13 @@ fn outcomes(campaign: &Aggregates, overall: &ScopeSummary<Key>, prefix: &str) ->
         Outcome::Sdc => match overall.severity(Severity::Critical) {
             Some(critical) => {
                 let (rate, interval) = (percent(critical.rate), interval(&critical));
-                format!("wrong outputs, silently; critical {rate} % {interval}")
+                format!("wrong outputs, undetected; critical {rate} % {interval}")
             }
-            None => "wrong outputs, silently".to_owned(),
+            None => "wrong outputs, undetected".to_owned(),
         },
         Outcome::Due => "stopped by the device".to_owned(),
-        Outcome::Detected => "noticed by the program".to_owned(),
-        Outcome::Masked => "right outputs".to_owned(),
+        Outcome::Detected => "detected by the program".to_owned(),
+        Outcome::Masked => "correct outputs".to_owned(),
     };
     html! {
         div class="outcomes" id={ (prefix) "outcomes" } {
@@ -218,11 +215,10 @@ fn outcomes(campaign: &Aggregates, overall: &ScopeSummary<Key>, prefix: &str) ->
 /// Table of the outputs and how they were compared with the golden run.
 fn compared(outputs: Option<&[ComparedOutput]>, prefix: &str) -> Markup {
     html! {
-        h3 id={ (prefix) "compared" } { "How outputs were compared" }
+        h3 id={ (prefix) "compared" } { "Output comparison" }
         @if let Some(outputs) = outputs {
             p {
-                "What counts as SDC depends on this. An output that is not named here may be wrong \
-                without being counted."
+                "SDC depends on this comparison. Errors in outputs that are not listed are not counted."
             }
             div class="scroll" tabindex="0" {
                 table class="narrow" {
@@ -230,8 +226,8 @@ fn compared(outputs: Option<&[ComparedOutput]>, prefix: &str) -> Markup {
                         tr {
                             th scope="col" class="text" { "Output" }
                             th scope="col" { "Elements" }
-                            th scope="col" class="text" { "Of" }
-                            th scope="col" class="text" { "Compared" }
+                            th scope="col" class="text" { "Type" }
+                            th scope="col" class="text" { "Comparison" }
                         }
                     }
                     tbody {
@@ -249,12 +245,12 @@ fn compared(outputs: Option<&[ComparedOutput]>, prefix: &str) -> Markup {
                 }
             }
             @if outputs.len() > MAX_OUTPUTS {
-                p class="quiet" { "And " (outputs.len() - MAX_OUTPUTS) " more, in run.json." }
+                p class="quiet" { (outputs.len() - MAX_OUTPUTS) " more in run.json." }
             }
         } @else {
             p class="warning" {
-                "Not recorded: the campaign was run by an older Flipwave. What counts as SDC depends on \
-                it; see " code { "compare" } " in the campaign file."
+                "Not recorded by an older version of Flipwave. SDC depends on the comparison; see "
+                code { "compare" } " in the campaign file."
             }
         }
     }
@@ -270,13 +266,14 @@ fn main_causes(campaign: &Aggregates, sources: &Sources, prefix: &str) -> Markup
     let mut causes = by_sdc(campaign, campaign.rates_by(dimension));
     causes.retain(|rates| campaign.share_of_sdc(rates) > 0.0);
     let name = dimension.name();
+    let article = if dimension == Dimension::Line { "a line" } else { "an instruction" };
     html! {
         @if !causes.is_empty() {
-            h3 { "Where silent data corruption comes from" }
+            h3 { "Main sources of silent data corruption" }
             p {
-                "The part of all SDC that a " (name) " causes says where protection helps most; it \
-                grows with the SDC rate and with how much of the population the " (name) " is. "
-                a href={ "#" (prefix) (name) } { "All of them" }
+                "The share of all SDC that " (article) " causes shows where protection helps most. It \
+                is proportional to the SDC rate and to the number of fault sites of the " (name) ". "
+                a href={ "#" (prefix) (name) } { "All " (name) "s" }
             }
             ol class="worst" {
                 @for rates in causes.into_iter().take(MAIN_CAUSES) {
@@ -294,7 +291,7 @@ fn main_cause(campaign: &Aggregates, sources: &Sources, rates: &ScopeSummary<Key
         li {
             code { (shown_name(&name)) } ": "
             strong { (percent(campaign.share_of_sdc(rates))) " % of all SDC" }
-            ", from " (percent(campaign.share_of_sites(rates))) " % of the faults; SDC rate "
+            ", from " (percent(campaign.share_of_sites(rates))) " % of the fault sites; SDC rate "
             (percent(sdc.rate)) " % "
             span class="interval" { (interval(&sdc)) }
             @if let Some(text) = source::line_text(sources, &name) {
@@ -332,7 +329,7 @@ fn causes(overall: &ScopeSummary<Key>, prefix: &str) -> Option<Section> {
                         th scope="col" class="text" { "Outcome" }
                         th scope="col" class="text" { "Cause" }
                         th scope="col" { "Injections" }
-                        th scope="col" { "Of all, %" }
+                        th scope="col" { "Rate, %" }
                     }
                 }
                 tbody {
@@ -351,13 +348,13 @@ fn causes(overall: &ScopeSummary<Key>, prefix: &str) -> Option<Section> {
     Some(Section { id: "cause", link: "Causes", markup })
 }
 
-/// Section in place of the source lines.
+/// Section that replaces the one on source lines.
 fn no_lines() -> Section {
     let markup = html! {
         h3 { "By source line" }
         p {
-            "The code says no source lines. Compile it with " code { "-g" } ", in " code { "options" }
-            " of the campaign file, to have rates by line."
+            "The code has no line information. Compile it with " code { "-g" } ", in "
+            code { "options" } " of the campaign file, for rates by line."
         }
     };
     Section { id: "line", link: "", markup }
@@ -373,9 +370,9 @@ fn workgroups(campaign: &Aggregates, prefix: &str) -> Option<Section> {
     let markup = html! {
         h3 id={ (prefix) "workgroup" } { "By workgroup" }
         p {
-            "SDC rate in percent by the workgroup's position in the grid, x to the right, y downwards, \
-            over all dispatches. A cell that is pointed at says its interval; cells without a colour \
-            were not struck."
+            "SDC rate in percent by the position of the workgroup in the grid, x to the right and y \
+            downwards, over all dispatches. Point at a cell for its interval. Cells without a colour \
+            have no injections."
             @if grid.step != [1, 1, 1] {
                 " Each cell is " (x) " x " (y) " x " (z) " workgroups."
             }

@@ -38,20 +38,20 @@ fn sizes(campaign: &Aggregates, prefix: &str) -> Section {
     let numbers = numbers.filter(|rates| campaign.value(rates.scope) != "0");
     let numbers: Vec<Column> = numbers.map(|rates| column(campaign, rates, &shown)).collect();
     let markup = html! {
-        h3 id={ (prefix) "elements_wrong" } { "How wrong outputs were" }
+        h3 id={ (prefix) "elements_wrong" } { "Output errors" }
         p {
-            "The largest relative error of an output element, in part of all injections, by decades; \
-            the label is the lower end. Masked with an error is within the tolerance. " code { "inf" }
-            " is a NaN or an infinity in the place of a number, or anything in that of 0. Outputs \
-            without any difference are left out."
+            "Distribution of the largest relative error of an output element, as fractions of all \
+            injections. Decades are labelled by their lower end. Errors of masked runs are within the \
+            tolerance. " code { "inf" } " is a NaN or an infinity instead of a number, or any number \
+            instead of 0. Runs with equal outputs are omitted."
         }
         (legend(&shown, ""))
         (columns(
             &decades,
             "Largest relative error",
-            "Largest relative error, of the fault-free value",
+            "Largest relative error",
         ))
-        p { "The number of wrong output elements." }
+        p { "Distribution of the number of wrong output elements." }
         (columns(&numbers, "Wrong output elements", "Output elements outside of the tolerance"))
     };
     Section { id: "elements_wrong", link: "Errors", markup }
@@ -63,12 +63,12 @@ fn shapes(campaign: &Aggregates, prefix: &str) -> Option<Section> {
         return None;
     }
     let markup = html! {
-        h3 id={ (prefix) "shape" } { "Where wrong elements lay" }
+        h3 id={ (prefix) "shape" } { "Spatial patterns of wrong elements" }
         p {
-            "Of the silent data corruption in outputs whose dimensions the campaign file says: the \
-            pattern of the wrong elements. The box around them is the smallest that holds all."
+            "Patterns of the wrong elements in the SDC of outputs with dimensions in the campaign \
+            file. The bounding box is the smallest box that contains all wrong elements."
         }
-        (table(["Pattern", "", "Runs", "Of these, %"], html! {
+        (table(["Pattern", "", "Runs", "Share, %"], html! {
             @for (shape, share) in &campaign.shapes {
                 (line(shape.name(), shape.description(), share))
             }
@@ -86,8 +86,8 @@ fn non_finite(campaign: &Aggregates, prefix: &str) -> Option<Section> {
     let markup = html! {
         h3 id={ (prefix) "nan_inf" } { "NaN and infinities" }
         p {
-            "Of the runs that completed, how many had output elements that are NaN or infinite where \
-            the fault-free run's are not, and how many of them are SDC."
+            "Completed runs by output elements that are NaN or infinite but not in the golden run, \
+            with the fraction of SDC among these runs."
         }
         (table(["Introduced", "", "Runs", "SDC, %"], html! {
             @for rates in rates {

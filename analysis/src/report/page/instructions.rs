@@ -7,10 +7,13 @@ use crate::report::aggregates::{Aggregates, Example, Instruction};
 use crate::report::key::{Dimension, Key};
 use crate::report::names::Name;
 use crate::{Outcome, ScopeSummary};
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 
 /// Number of instructions with commands.
 const WITH_COMMANDS: usize = 40;
+
+/// A quotation mark that is not escaped, so that commands can also be copied from the page's source.
+const QUOTE: PreEscaped<&str> = PreEscaped("\"");
 
 /// Section on the rates by instruction; `None` without instructions.
 pub(super) fn instructions(campaign: &Aggregates, prefix: &str) -> Option<Section> {
@@ -24,9 +27,8 @@ pub(super) fn instructions(campaign: &Aggregates, prefix: &str) -> Option<Sectio
     let markup = html! {
         h3 id={ (prefix) "instruction" } { "By instruction" }
         p {
-            "A static instruction: where it is in the code, and what it does. The first "
-            (WITH_COMMANDS) " have an injection to look at more closely, one that is SDC where there \
-            is one."
+            "Static instructions. The first " (WITH_COMMANDS) " have commands that replay and trace \
+            an example injection, an SDC if there is one."
         }
         (filter(&id, rates.len()))
         div class="scroll tall" tabindex="0" {
@@ -38,10 +40,10 @@ pub(super) fn instructions(campaign: &Aggregates, prefix: &str) -> Option<Sectio
                         (heading("Opcode", Heading::Text))
                         (heading("Line", Heading::Text))
                         (heading("Injections", Heading::Number))
-                        (heading("Part of all SDC, %", Heading::Sorted))
+                        (heading("Share of all SDC, %", Heading::Sorted))
                         (heading("SDC, %", Heading::Number))
                         (heading("DUE, %", Heading::Number))
-                        th scope="col" class="text" { "An injection" }
+                        th scope="col" class="text" { "Example" }
                     }
                 }
                 tbody {
@@ -127,8 +129,7 @@ fn commands(campaign: &Aggregates, example: &Example) -> Markup {
                 @if is_safe {
                     @for command in ["replay", "trace"] {
                         "flipwave " (command) " " (Text(&file)) " --site "
-                        // Not a maud literal, which would be escaped.
-                        (maud::PreEscaped("\"")) (Text(site)) (maud::PreEscaped("\"")) (seed) "\n"
+                        (QUOTE) (Text(site)) (QUOTE) (seed) "\n"
                     }
                 } @else {
                     "site: " (Text(site)) "\nfile: " (Text(&file)) "\n"

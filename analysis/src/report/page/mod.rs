@@ -41,7 +41,7 @@ pub fn report_html(campaigns: &[ReportedCampaign]) -> String {
         }
         _ => (format!("{} campaigns", campaigns.len()), several(campaigns)),
     };
-    document(&Page { kind: "Flipwave report", name: &name, title: "faults and outcomes" }, &body)
+    document(&Page { kind: "Flipwave report", name: &name, title: "fault-injection report" }, &body)
 }
 
 /// The body of a page on several campaigns.
@@ -122,8 +122,8 @@ fn overview(campaigns: &[ReportedCampaign]) -> Markup {
                         @for outcome in &shown {
                             (rates::heading(&format!("{}, %", label(*outcome)), Heading::Number))
                         }
-                        th scope="col" class="text" { "Compared" }
-                        th scope="col" { "Intervals" }
+                        th scope="col" class="text" { "Output comparison" }
+                        th scope="col" { "Confidence" }
                     }
                 }
                 tbody {
@@ -142,7 +142,7 @@ fn overview_line(number: u32, campaign: &Aggregates, shown: &[Outcome]) -> Marku
         tr {
             th scope="row" class="text long" {
                 a href={ "#c" (number) } { (Text(&info.name)) }
-                @if info.unfinished.is_some() { " (not complete)" }
+                @if info.unfinished.is_some() { " (incomplete)" }
             }
             td class="text long code" { (Text(&info.folder)) }
             @if let Some(overall) = campaign.overall() {

@@ -78,7 +78,7 @@ pub(crate) fn filter(id: &str, lines: usize) -> Markup {
     html! {
         @if lines >= FILTERED {
             div class="filter" {
-                label { "Only lines with " input type="search" data-table=(id); }
+                label { "Filter " input type="search" data-table=(id); }
                 output class="quiet" {}
             }
         }
@@ -91,8 +91,8 @@ pub(super) fn omitted(all: usize) -> Markup {
     html! {
         @if omitted > 0 {
             p class="quiet" {
-                "The " (MAX_LINES) " with most of the SDC are shown, and " (count(omitted as u64))
-                " more are in the CSV (" code { "--csv DIR" } ")."
+                "Showing the " (MAX_LINES) " with most SDC; " (count(omitted as u64))
+                " more are in the CSV file (" code { "--csv DIR" } ")."
             }
         }
     }
@@ -148,10 +148,10 @@ pub(super) fn charted(campaign: &Aggregates, prefix: &str, topic: &Topic) -> Opt
     let chart: Vec<Column> = rates.iter().map(column).collect();
     let lines: Vec<_> = rates.iter().collect();
     let body = html! {
-        (legend(&unmasked, "whiskers: the interval of SDC"))
+        (legend(&unmasked, "Whiskers: interval of the SDC rate"))
         (columns(&chart, topic.heading, topic.column))
         details {
-            summary { "The figures" }
+            summary { "Table" }
             (table(campaign, prefix, topic, &lines, Heading::Number))
         }
     };
@@ -201,7 +201,7 @@ fn table(
                     tr {
                         (heading(topic.column, Heading::Text))
                         (heading("Injections", Heading::Number))
-                        (heading("Part of all SDC, %", share))
+                        (heading("Share of all SDC, %", share))
                         (bar_heading(&outcomes))
                         @for outcome in &outcomes {
                             (heading(&format!("{}, %", label(*outcome)), Heading::Number))

@@ -69,7 +69,7 @@ pub(super) fn sources(campaign: &Aggregates, sources: &Sources, prefix: &str) ->
     let markup = html! {
         h3 id={ (prefix) "source" } { "Annotated source" }
         p {
-            "A stronger colour is more of all SDC. Lines without figures were not struck."
+            "A stronger colour is a larger share of all SDC. Lines without numbers have no injections."
         }
         @for (_, file, lines) in files.into_iter().take(MAX_FILES) {
             h4 { code { (shown_name(file)) } }
@@ -77,14 +77,14 @@ pub(super) fn sources(campaign: &Aggregates, sources: &Sources, prefix: &str) ->
                 Ok(text) => (annotated(campaign, scale, &text, &lines)),
                 Err(error) => {
                     p class="warning" {
-                        "The text is not shown: " (Text(&error.to_string()))
-                        ". Its lines are in the table above."
+                        "No source text: " (Text(&error.to_string()))
+                        ". The rates of its lines are in the table above."
                     }
                 }
             }
         }
         @if omitted > 0 {
-            p class="quiet" { "And " (omitted) " more files, with less of the SDC." }
+            p class="quiet" { (omitted) " more files with less SDC." }
         }
     };
     Some(Section { id: "source", link: "Source", markup })
@@ -117,7 +117,7 @@ fn annotated(campaign: &Aggregates, scale: Scale, text: &str, lines: &LineRates<
             table class="source" {
                 thead {
                     tr {
-                        th scope="col" { "Of all SDC, %" }
+                        th scope="col" { "Share of all SDC, %" }
                         th scope="col" { "Injections" }
                         th scope="col" { "SDC, %" }
                         th scope="col" { "DUE, %" }
@@ -142,8 +142,8 @@ fn annotated(campaign: &Aggregates, scale: Scale, text: &str, lines: &LineRates<
         }
         @if lines.keys().any(|line| *line > total as u64) {
             p class="warning" {
-                "Lines that were struck are beyond the end of this file: it is another version of \
-                what was compiled."
+                "Some lines with injections are beyond the end of this file, which is not the version \
+                that was compiled."
             }
         }
     }
