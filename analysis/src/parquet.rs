@@ -1,12 +1,13 @@
 //! A writer of `results.parquet`: the columns of `results.csv` with types and compression, for large tables.
 
 use crate::{ErrorShape, Row, Severity};
-use ::parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
-use ::parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
+use ::parquet::basic::Compression;
 use ::parquet::errors::ParquetError;
 use ::parquet::file::properties::WriterProperties;
-use ::parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use ::parquet::file::writer::SerializedFileWriter;
+use ::parquet::record::RecordWriter;
 use ::parquet::schema::types::Type;
+use parquet_derive::ParquetRecordWriter;
 use std::io::Write;
 use std::sync::Arc;
 
@@ -16,25 +17,7 @@ const GROUP_ROWS: usize = 1 << 16;
 /// Writes rows to a Parquet file. Buffers one row group.
 pub struct ParquetWriter<W: Write + Send> {
     file: SerializedFileWriter<W>,
-    columns: Vec<Column>,
-    rows: usize,
-}
-
-/// The buffered values of a column.
-struct Column {
-    /// Values without nulls.
-    values: Values,
-    /// For each row, 1 for a value and 0 for a null: Parquet's definition levels.
-    definition_levels: Vec<i16>,
-}
-
-enum Values {
-    /// Unsigned integers, reinterpreted as signed.
-    Unsigned(Vec<i64>),
-    Signed(Vec<i64>),
-    Float(Vec<f64>),
-    Bool(Vec<bool>),
-    Text(Vec<ByteArray>),
+    group: Vec<Record>,
 }
 
 impl<W: Write + Send> ParquetWriter<W> {
@@ -43,13 +26,12 @@ impl<W: Write + Send> ParquetWriter<W> {
     /// # Errors
     /// An error of the output.
     pub fn new(output: W) -> Result<ParquetWriter<W>, ParquetError> {
-        let columns = columns();
-        let fields = Row::COLUMNS.iter().zip(&columns).map(|(name, column)| column.field(name));
-        let fields = fields.collect::<Result<Vec<_>, _>>()?;
+        let columns = [].as_slice() as &[Record];
+        let fields = columns.schema()?.get_fields().to_vec();
         let schema = Type::group_type_builder("results").with_fields(fields).build()?;
         let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
         let file = SerializedFileWriter::new(output, Arc::new(schema), Arc::new(properties))?;
-        Ok(ParquetWriter { file, columns, rows: 0 })
+        Ok(ParquetWriter { file, group: Vec::new() })
     }
 
     /// Adds a row. Writes a row group if it is full.
@@ -57,56 +39,15 @@ impl<W: Write + Send> ParquetWriter<W> {
     /// # Errors
     /// An error of the output.
     pub fn write(&mut self, row: &Row) -> Result<(), ParquetError> {
-        let mut columns = self.columns.iter_mut();
-        let mut push = |value: Value<'_>| {
-            if let Some(column) = columns.next() {
-                column.push(value);
-            }
-        };
-        // In the order of `Row::COLUMNS`; a test compares the columns with those of the CSV file.
-        push(Value::unsigned(Some(row.index)));
-        push(Value::Text(Some(&row.site)));
-        push(Value::Text(row.kernel.as_deref()));
-        push(Value::unsigned(row.dispatch.map(u64::from)));
-        push(Value::Text(row.label.as_deref()));
-        push(Value::Text(row.workgroup.map(|workgroup| workgroup.to_string()).as_deref()));
-        push(Value::unsigned(row.wave.map(u64::from)));
-        push(Value::unsigned(row.lane.map(u64::from)));
-        push(Value::unsigned(row.pc));
-        push(Value::Text(Some(&row.opcode)));
-        push(Value::Text(Some(&row.group)));
-        push(Value::Text(row.line.as_deref()));
-        push(Value::unsigned(row.occurrence));
-        push(Value::Text(Some(&row.place)));
-        push(Value::unsigned(Some(row.mask)));
-        push(Value::unsigned(Some(row.before)));
-        push(Value::unsigned(Some(row.after)));
-        push(Value::unsigned(Some(row.words)));
-        push(Value::Text(row.stratum.as_deref()));
-        push(Value::Float(Some(row.weight)));
-        push(Value::Text(Some(row.outcome.name())));
-        push(Value::Text(row.cause.as_deref()));
-        push(Value::Text(row.severity.map(Severity::name)));
-        push(Value::unsigned(row.elements_wrong));
-        push(Value::Float(row.max_abs_error));
-        push(Value::Float(row.max_rel_error));
-        push(Value::Text(row.shape.map(ErrorShape::name)));
-        push(Value::unsigned(row.nan));
-        push(Value::unsigned(row.inf));
-        push(Value::Text(row.measures.as_deref()));
-        push(Value::Integer(row.instructions));
-        push(Value::Bool(row.timing_changed));
-        self.rows += 1;
-        if self.rows == GROUP_ROWS { self.write_group() } else { Ok(()) }
+        self.group.push(Record::from(row));
+        if self.group.len() == GROUP_ROWS { self.write_group() } else { Ok(()) }
     }
 
     fn write_group(&mut self) -> Result<(), ParquetError> {
         let mut group = self.file.next_row_group()?;
-        for column in &mut self.columns {
-            column.write(&mut group)?;
-        }
+        self.group.as_slice().write_to_row_group(&mut group)?;
         group.close()?;
-        self.rows = 0;
+        self.group.clear();
         Ok(())
     }
 
@@ -115,106 +56,88 @@ impl<W: Write + Send> ParquetWriter<W> {
     /// # Errors
     /// An error of the output.
     pub fn finish(mut self) -> Result<W, ParquetError> {
-        if self.rows > 0 {
+        if !self.group.is_empty() {
             self.write_group()?;
         }
         self.file.into_inner()
     }
 }
 
-/// A value of a row, or a null.
-enum Value<'a> {
-    Integer(Option<i64>),
-    Float(Option<f64>),
-    Bool(Option<bool>),
-    Text(Option<&'a str>),
+/// A row of the file. The fields are the columns, in this order. All columns are optional, so that a later
+/// version can omit values.
+#[derive(ParquetRecordWriter)]
+struct Record {
+    index: Option<u64>,
+    site: Option<String>,
+    kernel: Option<String>,
+    dispatch: Option<u64>,
+    label: Option<String>,
+    workgroup: Option<String>,
+    wave: Option<u64>,
+    lane: Option<u64>,
+    pc: Option<u64>,
+    opcode: Option<String>,
+    group: Option<String>,
+    line: Option<String>,
+    occurrence: Option<u64>,
+    place: Option<String>,
+    mask: Option<u64>,
+    before: Option<u64>,
+    after: Option<u64>,
+    words: Option<u64>,
+    stratum: Option<String>,
+    weight: Option<f64>,
+    outcome: Option<&'static str>,
+    cause: Option<String>,
+    severity: Option<&'static str>,
+    elements_wrong: Option<u64>,
+    max_abs_error: Option<f64>,
+    max_rel_error: Option<f64>,
+    shape: Option<&'static str>,
+    nan: Option<u64>,
+    inf: Option<u64>,
+    measures: Option<String>,
+    // With the annotation of a signed integer of 64 bits, which `i64` lacks.
+    instructions: Option<isize>,
+    timing_changed: Option<bool>,
 }
 
-impl<'a> Value<'a> {
-    fn unsigned(value: Option<u64>) -> Value<'a> {
-        Value::Integer(value.map(u64::cast_signed))
-    }
-}
-
-/// Empty columns in the order of `Row::COLUMNS`.
-fn columns() -> Vec<Column> {
-    let values = |name: &&str| match *name {
-        "index" | "dispatch" | "wave" | "lane" | "pc" | "occurrence" | "mask" | "before"
-        | "after" | "words" | "elements_wrong" | "nan" | "inf" => Values::Unsigned(Vec::new()),
-        "instructions" => Values::Signed(Vec::new()),
-        "weight" | "max_abs_error" | "max_rel_error" => Values::Float(Vec::new()),
-        "timing_changed" => Values::Bool(Vec::new()),
-        _ => Values::Text(Vec::new()),
-    };
-    let column = |values| Column { values, definition_levels: Vec::new() };
-    Row::COLUMNS.iter().map(values).map(column).collect()
-}
-
-impl Column {
-    fn field(&self, name: &str) -> Result<Arc<Type>, ParquetError> {
-        let integer = |is_signed| Some(LogicalType::integer(64, is_signed));
-        let (physical, logical) = match self.values {
-            Values::Unsigned(_) => (Physical::INT64, integer(false)),
-            Values::Signed(_) => (Physical::INT64, integer(true)),
-            Values::Float(_) => (Physical::DOUBLE, None),
-            Values::Bool(_) => (Physical::BOOLEAN, None),
-            Values::Text(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-        };
-        let field = Type::primitive_type_builder(name, physical)
-            .with_repetition(Repetition::OPTIONAL)
-            .with_logical_type(logical);
-        field.build().map(Arc::new)
-    }
-
-    fn push(&mut self, value: Value<'_>) {
-        let level = match (&mut self.values, value) {
-            (Values::Unsigned(values) | Values::Signed(values), Value::Integer(Some(value))) => {
-                values.push(value);
-                1
-            }
-            (Values::Float(values), Value::Float(Some(value))) => {
-                values.push(value);
-                1
-            }
-            (Values::Bool(values), Value::Bool(Some(value))) => {
-                values.push(value);
-                1
-            }
-            (Values::Text(values), Value::Text(Some(value))) => {
-                values.push(ByteArray::from(value));
-                1
-            }
-            _ => 0,
-        };
-        self.definition_levels.push(level);
-    }
-
-    fn write<W: Write + Send>(
-        &mut self,
-        group: &mut SerializedRowGroupWriter<'_, W>,
-    ) -> Result<(), ParquetError> {
-        let Some(mut writer) = group.next_column()? else { return Ok(()) };
-        let levels = Some(self.definition_levels.as_slice());
-        match &mut self.values {
-            Values::Unsigned(values) | Values::Signed(values) => {
-                writer.typed::<Int64Type>().write_batch(values, levels, None)?;
-                values.clear();
-            }
-            Values::Float(values) => {
-                writer.typed::<DoubleType>().write_batch(values, levels, None)?;
-                values.clear();
-            }
-            Values::Bool(values) => {
-                writer.typed::<BoolType>().write_batch(values, levels, None)?;
-                values.clear();
-            }
-            Values::Text(values) => {
-                writer.typed::<ByteArrayType>().write_batch(values, levels, None)?;
-                values.clear();
-            }
+impl From<&Row> for Record {
+    fn from(row: &Row) -> Record {
+        Record {
+            index: Some(row.index),
+            site: Some(row.site.clone()),
+            kernel: row.kernel.clone(),
+            dispatch: row.dispatch.map(u64::from),
+            label: row.label.clone(),
+            workgroup: row.workgroup.map(|workgroup| workgroup.to_string()),
+            wave: row.wave.map(u64::from),
+            lane: row.lane.map(u64::from),
+            pc: row.pc,
+            opcode: Some(row.opcode.clone()),
+            group: Some(row.group.clone()),
+            line: row.line.clone(),
+            occurrence: row.occurrence,
+            place: Some(row.place.clone()),
+            mask: Some(row.mask),
+            before: Some(row.before),
+            after: Some(row.after),
+            words: Some(row.words),
+            stratum: row.stratum.clone(),
+            weight: Some(row.weight),
+            outcome: Some(row.outcome.name()),
+            cause: row.cause.clone(),
+            severity: row.severity.map(Severity::name),
+            elements_wrong: row.elements_wrong,
+            max_abs_error: row.max_abs_error,
+            max_rel_error: row.max_rel_error,
+            shape: row.shape.map(ErrorShape::name),
+            nan: row.nan,
+            inf: row.inf,
+            measures: row.measures.clone(),
+            instructions: row.instructions.map(|count| count as isize),
+            timing_changed: row.timing_changed,
         }
-        self.definition_levels.clear();
-        writer.close()
     }
 }
 
