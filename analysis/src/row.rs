@@ -302,7 +302,7 @@ pub(crate) mod tests {
         String::from_utf8(writer.into_inner().unwrap()).unwrap()
     }
 
-    /// The columns of a table of such rows, as they are written.
+    /// The header of a table of serialised rows.
     pub(crate) fn columns(row: &impl Serialize) -> String {
         let mut writer = csv::Writer::from_writer(Vec::new());
         writer.serialize(row).expect("a row");
@@ -311,7 +311,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn words_in_tables_and_records_are_fixed() {
+    fn persisted_names_are_fixed() {
         assert_eq!(columns(&Outcome::ALL), "masked,sdc,due,detected");
         assert_eq!(columns(&Severity::ALL), "critical,tolerable");
         assert_eq!(

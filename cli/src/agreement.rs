@@ -5,7 +5,8 @@ use crate::results_arguments::AgreementArguments;
 use crate::table::{row, table};
 use crate::{Failure, output, report};
 use flipwave_analysis::{
-    RateAgreement, Correlation, OutcomeAgreement, agreement as agree, read_published, write_agreement,
+    Correlation, OutcomeAgreement, RateAgreement, agreement as agree, read_published,
+    write_agreement,
 };
 use std::io::Write;
 use std::path::Path;

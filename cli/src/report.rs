@@ -2,7 +2,9 @@
 
 use crate::results_arguments::ReportArguments;
 use crate::{Failure, output};
-use flipwave_analysis::{CampaignInfo, Aggregates, ReportedCampaign, Sources, report_html, write_aggregates};
+use flipwave_analysis::{
+    Aggregates, CampaignInfo, ReportedCampaign, Sources, report_html, write_aggregates,
+};
 use std::io::Write;
 use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};

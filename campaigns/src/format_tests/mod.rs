@@ -9,7 +9,9 @@ mod record;
 mod shipped_campaigns;
 
 use crate::results::record::{CampaignFacts, CampaignIdentity, Versions};
-use flipwave_analysis::{ComparedOutput, Confidence, IntervalMethod, PrunedSites, Look, SampleDesign};
+use flipwave_analysis::{
+    ComparedOutput, Confidence, IntervalMethod, Look, PrunedSites, SampleDesign,
+};
 use flipwave_injector::{
     DecisionRecord, DoubtRecord, Exactness, FidelityCounts, FidelityRecord, Group, GroupPopulation,
     OperationRecord, Population,
@@ -119,11 +121,11 @@ pub(crate) fn fidelity() -> FidelityRecord {
 pub(crate) fn design() -> SampleDesign {
     SampleDesign {
         confidence: Confidence::P95,
-        deviations: Some(2.5),
+        z_score: Some(2.5),
         method: IntervalMethod::ClopperPearson,
-        places: BTreeMap::from([("add".to_owned(), 1000)]),
+        stratum_sites: BTreeMap::from([("add".to_owned(), 1000)]),
         is_finite: true,
-        known: BTreeMap::from([(
+        pruned: BTreeMap::from([(
             "kernel:add".to_owned(),
             PrunedSites { sites: 1000, overwritten: 7, dead: 3 },
         )]),

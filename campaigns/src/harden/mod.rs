@@ -112,7 +112,8 @@ pub fn harden(
             rates: Outcome::ALL.map(|own| all.map_or(0.0, |all| all.share(own).rate)),
             coverage: reruns.coverage.rate(),
             interval: reruns.coverage.interval(confidence),
-            false_positives: masked[Outcome::Detected as usize] / masked.iter().sum::<f64>().max(1.0),
+            false_positives: masked[Outcome::Detected as usize]
+                / masked.iter().sum::<f64>().max(1.0),
         });
         let escape = |(index, site)| Escape { budget: *budget, index, site };
         hardenings.escapes.extend(reruns.escapes.into_iter().map(escape));

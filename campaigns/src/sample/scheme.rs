@@ -4,7 +4,8 @@ use super::{Allocation, Per, Sample, SampleSize};
 use crate::error::CampaignError;
 use crate::file::faults::Faults;
 use flipwave_analysis::{
-    CampaignMonitor, PrecisionGoal, PrunedSites, LookSchedule, Pilot, SampleDesign, Scope, StoppingRule, sample_size, stage_ends,
+    CampaignMonitor, LookSchedule, Pilot, PrecisionGoal, PrunedSites, SampleDesign, Scope,
+    StoppingRule, sample_size, stage_ends,
 };
 use flipwave_injector as injector;
 use flipwave_injector::{
@@ -66,7 +67,8 @@ impl Scheme {
                 let looks = match most {
                     Some(most) => LookSchedule::new(*margin, sample.confidence, (*most).min(room))?,
                     None => {
-                        let looks = LookSchedule::for_any_rate(*margin, sample.confidence, smallest)?;
+                        let looks =
+                            LookSchedule::for_any_rate(*margin, sample.confidence, smallest)?;
                         match looks.sizes.last() {
                             Some(last) if *last > room => {
                                 LookSchedule::new(*margin, sample.confidence, room)?

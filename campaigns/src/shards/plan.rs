@@ -156,7 +156,7 @@ impl ShardPlan {
 mod tests {
     use super::*;
     use crate::format_tests::{check_json, facts};
-    use flipwave_analysis::{PrecisionGoal, Outcome, Scope};
+    use flipwave_analysis::{Outcome, PrecisionGoal, Scope};
 
     fn plan() -> ShardPlan {
         let scopes = [
