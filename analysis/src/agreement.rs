@@ -5,7 +5,7 @@ mod rank;
 pub use rank::{Correlation, spearman};
 
 use crate::{Outcome, Share};
-use flipwave_host::output::Cells;
+use flipwave_host::output::FormulaEscaper;
 use rank::RateResampler;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -188,7 +188,7 @@ impl OutcomeAgreement {
 /// # Errors
 /// An error of the writer.
 pub fn write_agreement(agreements: &[OutcomeAgreement], output: impl Write) -> csv::Result<()> {
-    let mut table = csv::Writer::from_writer(Cells::new(output));
+    let mut table = csv::Writer::from_writer(FormulaEscaper::new(output));
     table.write_record([
         "workload",
         "outcome",

@@ -4,7 +4,7 @@ use crate::{
     Confidence, Interval, IntervalMethod, Outcome, ResultsError, Row, SampleDesign, Scope,
     Severity, Tallies,
 };
-use flipwave_host::output::Cells;
+use flipwave_host::output::FormulaEscaper;
 use serde::Serialize;
 use std::io::Write;
 
@@ -138,7 +138,7 @@ impl Summary {
     /// # Errors
     /// [`ResultsError::Csv`] if writing fails.
     pub fn write_csv(&self, output: impl Write) -> Result<(), ResultsError> {
-        let mut writer = csv::Writer::from_writer(Cells::new(output));
+        let mut writer = csv::Writer::from_writer(FormulaEscaper::new(output));
         let decimal = |rate: f64| format!("{rate:.6}");
         for summarised in &self.scopes {
             for (outcome, cause, share) in summarised.lines() {

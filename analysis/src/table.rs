@@ -2,7 +2,7 @@
 
 use crate::summary::CauseShare;
 use crate::{Outcome, ScopeSummary, Severity, Share, Summary};
-use flipwave_host::output::shown;
+use flipwave_host::output::printable;
 use std::fmt::Write;
 
 impl Summary {
@@ -132,7 +132,7 @@ fn shortened(label: &str) -> String {
 
 /// Formats lines with aligned columns.
 pub(crate) fn aligned(lines: &[TableLine]) -> String {
-    let labels: Vec<String> = lines.iter().map(|line| shortened(&shown(&line.label))).collect();
+    let labels: Vec<String> = lines.iter().map(|line| shortened(&printable(&line.label))).collect();
     let label_width = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0);
     let column_width = |column: usize| {
         let cells = lines.iter().filter_map(|line| line.cells.get(column));

@@ -45,7 +45,7 @@ impl Comparison {
     /// # Errors
     /// [`ResultsError::Csv`] if writing fails.
     pub fn write_csv(&self, output: impl Write) -> Result<(), ResultsError> {
-        let mut writer = csv::Writer::from_writer(Cells::new(output));
+        let mut writer = csv::Writer::from_writer(FormulaEscaper::new(output));
         for compared in &self.scopes {
             for (outcome, rate) in compared.rates() {
                 let ComparedRate { a, b, change, pairs, p } = *rate;

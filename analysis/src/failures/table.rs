@@ -88,7 +88,7 @@ impl DeviceFailures {
     /// # Errors
     /// [`ResultsError::Csv`] if writing fails.
     pub fn write_csv(&self, output: impl Write) -> Result<(), ResultsError> {
-        let mut writer = csv::Writer::from_writer(Cells::new(output));
+        let mut writer = csv::Writer::from_writer(FormulaEscaper::new(output));
         for FailureLine { scope, raw, failures } in self.lines() {
             let structure = match scope {
                 FailureScope::Structure(structure) => Some(structure),

@@ -34,7 +34,7 @@ pub fn write_aggregates(
     campaigns: &[ReportedCampaign],
     output: impl Write,
 ) -> Result<(), ResultsError> {
-    let mut writer = csv::Writer::from_writer(Cells::new(output));
+    let mut writer = csv::Writer::from_writer(FormulaEscaper::new(output));
     for ReportedCampaign { campaign, .. } in campaigns {
         for rates in &campaign.rates {
             let (scope, value) = (rates.scope.dimension().name(), campaign.value(rates.scope));
