@@ -47,7 +47,7 @@ fn a_record_is_read_as_it_was_written() {
     assert_eq!(about.file.as_deref(), Some("campaigns/add.yaml".as_ref()));
     assert!(about.unfinished.expect("it failed").contains("failed: no memory"));
     assert_eq!(about.design, design());
-    assert_eq!((about.planned, about.places), (Some(5000), Some(1000)));
+    assert_eq!((about.planned, about.sites), (Some(5000), Some(1000)));
     assert_eq!(about.counted.as_deref(), Some("all dispatches"));
     assert_eq!((about.instructions, about.compared), (Some(40), Some(compared())));
     let facts = ["Campaign file", "Target", "Seed", "Fault", "Struck", "Fidelity", "Versions"];
