@@ -205,7 +205,8 @@ mod tests {
 
     #[test]
     fn error_names_missing_symbols() {
-        let ir = "declare void @elsewhere()\ndefine void @f() nounwind {\n  call void @elsewhere()\n  ret void\n}\n";
+        let ir = "declare void @elsewhere()\ndefine void @f() nounwind {\n  \
+                  call void @elsewhere()\n  ret void\n}\n";
         let error = Code::load(&compiled(ir), "f").expect_err("a missing function");
         assert_eq!(error.to_string(), "the object needs `elsewhere`, which it does not have");
         let error =

@@ -353,7 +353,7 @@ fn no_match(wanted: Option<&Target>, present: Vec<String>) -> CodeObjectError {
     CodeObjectError::NoMatchingTarget { wanted, present }
 }
 
-/// How well code for a target matches the requested target. Better matches compare greater.
+/// Quality of a match between code and the requested target. Better matches compare greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct MatchQuality {
     /// The code is for the requested processor, not for a generic target.

@@ -34,7 +34,7 @@ pub enum SymbolKind {
     Other,
 }
 
-/// How a symbol's value is defined.
+/// The kind of definition of a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Definition {
     /// The code object defines the symbol: the value is an ELF virtual address.
@@ -56,7 +56,7 @@ pub struct Symbol {
     pub size: u64,
     /// The kind of entity named.
     pub kind: SymbolKind,
-    /// How the value is defined.
+    /// The kind of definition.
     pub definition: Definition,
     /// Has non-local binding: visible outside its source file.
     pub global: bool,

@@ -49,7 +49,7 @@ pub struct DataSymbol {
 pub struct Written {
     /// The changed code object.
     pub object: CodeObject,
-    /// If the debug information could not be updated for moved code and was removed, the reason.
+    /// Reason why the debug information could not be updated for moved code and was removed.
     pub debug_lost: Option<String>,
 }
 

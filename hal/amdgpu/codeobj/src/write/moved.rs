@@ -25,13 +25,13 @@ pub(super) struct CodeMap {
     old_code: OldCode,
 }
 
-/// What happens to the old code when code moves.
+/// The state of the old code after code has moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum OldCode {
-    /// The new code replaces it.
+    /// The old code is removed.
     #[default]
     Replaced,
-    /// It stays at its address.
+    /// The old code stays at its address.
     Kept,
 }
 
