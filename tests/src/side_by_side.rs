@@ -35,7 +35,7 @@ impl Twins<'_> {
             original: self.original,
             instrumented: self.instrumented,
             changed: RegisterSet::EMPTY,
-            substituted: self.substituted.clone(),
+            replaced: self.substituted.clone(),
             ignored: Vec::new(),
             is_strict,
         };

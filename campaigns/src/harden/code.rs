@@ -208,7 +208,7 @@ fn in_step(
         original,
         instrumented,
         changed: RegisterSet::EMPTY,
-        substituted: BTreeSet::new(),
+        replaced: BTreeSet::new(),
         ignored: counted.into_iter().collect(),
         is_strict: false,
     };

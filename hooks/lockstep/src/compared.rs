@@ -1,4 +1,4 @@
-//! What is compared before each original instruction.
+//! Determines the registers that are compared before each original instruction.
 
 use super::{Lockstep, LockstepError};
 use flipwave_hooks::dataflow::Live;
@@ -9,34 +9,44 @@ use flipwave_isa::{Register, RegisterSet};
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
-/// Registers that are compared at a point.
+/// The registers to compare before an instruction.
 #[derive(Debug)]
 pub struct Registers {
-    /// Those that all lanes share.
+    /// Registers that all lanes share.
     pub scalars: Vec<Register>,
-    /// Those of lanes: whether in the lanes that EXEC selects, and whether in the others.
-    pub vectors: Vec<(Register, bool, bool)>,
+    /// Registers with a value per lane.
+    pub vectors: Vec<VectorRegister>,
 }
 
-/// What is compared before each original instruction, worked out when it is first executed.
+/// A register to compare in some lanes.
+#[derive(Debug)]
+pub struct VectorRegister {
+    /// The register.
+    pub register: Register,
+    /// Compares the lanes that EXEC selects.
+    pub in_active: bool,
+    /// Compares the other lanes.
+    pub in_masked: bool,
+}
+
+/// The registers to compare before each original instruction, determined at its first execution.
 pub struct Compared<'a> {
     live: &'a dyn Fn(InstIndex) -> Live,
     changed: RegisterSet,
-    /// Registers of the original's waves that code which runs with the kernel can get at. What
-    /// code outside the code object might find in others is nobody's: there hooks keep what is
-    /// their own.
+    /// The allocated registers that the kernel and its functions access. Hooks use the others for their own
+    /// values, so those are not compared even if code outside the code object could read them.
     touched: RegisterSet,
-    /// Instructions before which SCC holds the carry of an address computation, which depends on
-    /// the address, or may hold it where a function was called.
+    /// Instructions before which SCC is not compared because it may hold the carry of an address
+    /// computation, which depends on the addresses.
     carries: HashSet<InstIndex>,
     known: IndexVec<InstIndex, OnceCell<Registers>>,
-    /// Lanes of a wave.
+    /// The number of lanes of a wave.
     pub wave_size: u8,
 }
 
-/// The instructions before which SCC may hold a carry of an address computation: between its
-/// halves, after it until SCC is written, and at the beginning of functions, to which SCC passes
-/// nothing (AMDGPUUsage, "Non-Kernel Functions").
+/// The instructions before which SCC may hold a carry of an address computation: between its two halves,
+/// after it until SCC is written, and at the start of functions, where SCC is undefined (AMDGPUUsage,
+/// "Non-Kernel Functions").
 fn carries(program: &Disassembly) -> HashSet<InstIndex> {
     let halves = |chain: &AddressChain| IndexRange::new(chain.low.next(), chain.high.next()).iter();
     let mut carries: HashSet<InstIndex> = program.addresses.iter().flat_map(halves).collect();
@@ -63,25 +73,27 @@ impl<'a> Compared<'a> {
         let module = lockstep.original.module;
         let object = lockstep.gpu.code_object(module).ok_or(LockstepError::NotLoaded)?;
         let kernels = object.kernels();
-        let kernel = kernels.iter().position(|own| *own.name == *lockstep.original.kernel);
-        let mut components = components(object, program).into_iter();
-        let component = components.find(|own| kernel.is_some_and(|at| own.kernels.contains(&at)));
+        let kernel = kernels.iter().position(|kernel| *kernel.name == *lockstep.original.kernel);
+        let component = components(object, program)
+            .into_iter()
+            .find(|component| kernel.is_some_and(|index| component.kernels.contains(&index)));
         let files = RegisterSet::VGPRS.union(RegisterSet::ACC_VGPRS).union(RegisterSet::SGPRS);
         let allocated = kernel
-            .map(|at| &kernels[at])
+            .map(|index| &kernels[index])
             .map_or(files, |kernel| Allocation::of(kernel, &program.target).registers());
-        let missing = files.difference(allocated);
+        let unallocated = files.difference(allocated);
+        let touched = component.map_or(RegisterSet::EMPTY, |component| component.touched);
         Ok(Compared {
             live: lockstep.live,
             changed: lockstep.changed,
-            touched: component.map_or(RegisterSet::EMPTY, |own| own.touched.difference(missing)),
+            touched: touched.difference(unallocated),
             carries: carries(program),
             known: program.insts().map(|_| OnceCell::new()).collect(),
             wave_size: program.wave_size,
         })
     }
 
-    /// What is compared before an instruction.
+    /// The registers to compare before an instruction.
     pub fn before(&self, index: InstIndex) -> &Registers {
         self.known[index].get_or_init(|| self.registers(index))
     }
@@ -95,9 +107,11 @@ impl<'a> Compared<'a> {
         let mut registers = Registers { scalars: Vec::new(), vectors: Vec::new() };
         for register in live.any().intersection(self.touched).iter().filter(is_compared) {
             if register.is_per_lane() {
-                let (active, masked) =
-                    (live.active.contains(register), live.masked.contains(register));
-                registers.vectors.push((register, active, masked));
+                registers.vectors.push(VectorRegister {
+                    register,
+                    in_active: live.active.contains(register),
+                    in_masked: live.masked.contains(register),
+                });
             } else {
                 registers.scalars.push(register);
             }

@@ -1,4 +1,4 @@
-//! How two sides differ, and why they could not be run.
+//! Differences between original and instrumented code, and errors of lockstep execution.
 
 use flipwave_device::{Address, Completion, DeviceError, WaveId};
 use flipwave_isa::{Lane, Pc, Register};
@@ -7,49 +7,48 @@ use std::fmt;
 /// The first difference between original and instrumented code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
-    /// A register holds another value before an original instruction.
+    /// A register has different values before an original instruction.
     Register {
         /// The wave.
         wave: WaveId,
-        /// How many original instructions the wave had executed.
+        /// The number of original instructions that the wave had executed.
         number: u64,
-        /// The instruction's original address.
+        /// The original address of the instruction.
         pc: Pc,
         /// The register.
         register: Register,
-        /// The lane, of registers that have lanes.
+        /// The lane, for registers with a value per lane.
         lane: Option<Lane>,
-        /// Its value in the original.
+        /// The value in the original code.
         original: u32,
-        /// Its value in the instrumented code, addresses of code and data being those of the
-        /// original.
+        /// The value in the instrumented code, with addresses translated to those of the original.
         instrumented: u32,
     },
-    /// A wave goes another way.
+    /// A wave takes different paths.
     Path {
         /// The wave.
         wave: WaveId,
-        /// How many original instructions the wave had executed.
+        /// The number of original instructions that the wave had executed.
         number: u64,
-        /// The instruction that the original executes next; none where it has ended.
+        /// The next instruction of the original code; `None` if the wave has ended.
         original: Option<Pc>,
-        /// The one that the instrumented code executes next.
+        /// The next original instruction of the instrumented code; `None` if the wave has ended.
         instrumented: Option<Pc>,
     },
-    /// A byte of memory is another at the end.
+    /// A byte of memory differs at the end.
     Memory {
-        /// Where, on the original's side.
+        /// The address on the original's device.
         address: Address,
-        /// What the original left there.
+        /// The value after the original code.
         original: u8,
-        /// What the instrumented code left there.
+        /// The value after the instrumented code.
         instrumented: u8,
     },
-    /// The dispatches end in different ways.
+    /// The dispatches end differently.
     End {
-        /// How the original ended.
+        /// The completion of the original code.
         original: Option<Completion>,
-        /// How the instrumented code ended.
+        /// The completion of the instrumented code.
         instrumented: Option<Completion>,
     },
 }
@@ -58,7 +57,7 @@ impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Difference::Register { wave, number, pc, register, lane, original, instrumented } => {
-                write!(f, "{wave}, {number} instructions in, before {pc}: {register}")?;
+                write!(f, "{wave}, after {number} instructions, before {pc}: {register}")?;
                 if let Some(lane) = lane {
                     write!(f, " lane {lane}")?;
                 }
@@ -69,30 +68,30 @@ impl fmt::Display for Difference {
                 let (original, instrumented) = (pc(original), pc(instrumented));
                 write!(
                     f,
-                    "{wave}, {number} instructions in: the original comes to {original}, \
-                     instrumented to {instrumented}"
+                    "{wave}, after {number} instructions: the original continues at {original}, \
+                     instrumented at {instrumented}"
                 )
             }
             Difference::Memory { address, original, instrumented } => {
                 write!(f, "the byte at {address} is {original:#x}, instrumented {instrumented:#x}")
             }
             Difference::End { original, instrumented } => {
-                write!(f, "the original ends as {original:?}, instrumented {instrumented:?}")
+                write!(f, "the original ends with {original:?}, instrumented with {instrumented:?}")
             }
         }
     }
 }
 
-/// Two sides that cannot be run.
+/// Errors returned when running code in lockstep.
 #[derive(Debug, thiserror::Error)]
 pub enum LockstepError {
-    /// The device refuses.
+    /// The device rejected a request.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// A dispatch is of a code object that the device does not have.
-    #[error("both code objects must be loaded on the device before they run side by side")]
+    /// A code object is not loaded on the device.
+    #[error("both code objects must be loaded on the device before they run in lockstep")]
     NotLoaded,
-    /// A target that cannot be decoded.
+    /// The target has no decoder.
     #[error("{0}")]
     Target(String),
 }

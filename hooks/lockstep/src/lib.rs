@@ -1,120 +1,121 @@
-//! Original and instrumented code side by side on the embedded GPU.
+//! Lockstep comparison of original and instrumented code on the embedded GPU.
 //!
-//! Both run the same dispatch on copies of one device. Each wave executes the same original
-//! instructions in the same order on both sides, those left aside that were removed, and before
-//! each of them every register that is live there ([`flipwave_hooks::dataflow`]) must hold the
-//! same on both, in the lanes in which it is live; at the end, memory must be the same. Addresses
-//! in the code object's own image are compared by what they are the address of.
+//! Both versions run the same dispatch on copies of one device. Except for removed instructions, each wave
+//! must execute the same original instructions in the same order in both versions. Before each of them, all
+//! live registers ([`flipwave_hooks::dataflow`]) must have the same values in the lanes in which they are
+//! live. At the end, memory must be the same. Addresses in the code object are translated before they are
+//! compared.
 //!
-//! Waves are compared one by one, and each runs until it waits for others or ends, so that neither
-//! where scratch lies nor what an atomic operation returns depends on how many instructions were
-//! inserted. Only where a wave spins on memory until another has written it may the two sides
-//! differ with no fault of anybody.
+//! Each wave runs until it waits for other waves or ends, so that the location of scratch and the results
+//! of atomic operations do not depend on the number of inserted instructions. Only a wave that spins on
+//! memory until another wave writes it may legitimately differ.
 
 mod addresses;
 mod compared;
 mod difference;
 mod memory;
 mod recorder;
-mod substituted;
+mod replaced;
 
 pub use difference::{Difference, LockstepError};
 
 use addresses::AddressMap;
 use compared::Compared;
-use flipwave_device::{Address, Completion, Dispatch, Statistics, WaveId};
+use flipwave_device::{Address, Completion, Dispatch, Statistics};
 use flipwave_hooks::checker::Claims;
 use flipwave_hooks::dataflow::Live;
 use flipwave_hooks::flow::{Disassembly, InstIndex};
 use flipwave_isa::{Pc, RegisterSet};
 use flipwave_sim::strict::Violation;
 use flipwave_sim::{EmbeddedGpu, Leads, Policy, Progress};
-use recorder::{Recorder, Role};
+use recorder::{Leftovers, Position, Recorder, Role};
+use replaced::ReplacedInsts;
 use std::collections::BTreeSet;
 use std::ops::Range;
-use substituted::Substituted;
 
-/// What is run side by side.
+/// The code to compare.
 pub struct Lockstep<'a> {
-    /// The original's code.
+    /// The disassembly of the original code.
     pub program: &'a Disassembly,
-    /// What is live before each of its instructions.
+    /// Returns the live registers before an instruction of the original code.
     pub live: &'a dyn Fn(InstIndex) -> Live,
-    /// Where each original instruction is in the instrumented code.
+    /// The locations of original instructions in the instrumented code.
     pub claims: &'a Claims,
     /// A device with both code objects loaded.
     pub gpu: &'a EmbeddedGpu,
-    /// The dispatch of the original.
+    /// The dispatch of the original code.
     pub original: &'a Dispatch,
     /// The dispatch of the instrumented code, with the same arguments.
     pub instrumented: &'a Dispatch,
-    /// Registers that hooks were asked to change, which are not compared.
+    /// Registers that hooks intentionally change, which are not compared.
     pub changed: RegisterSet,
-    /// Instructions that hooks stand in for: their results are whatever the hooks make them.
-    pub substituted: BTreeSet<InstIndex>,
+    /// Instructions that hooks replace. The original code gets the results of the hooks.
+    pub replaced: BTreeSet<InstIndex>,
     /// Memory that hooks write, which is not compared.
     pub ignored: Vec<Range<Address>>,
-    /// Whether both sides run once more on the strict level.
+    /// Also runs both versions at the strict level.
     pub is_strict: bool,
 }
 
-/// What came of it.
+/// The result of a lockstep run.
 #[derive(Debug, Default)]
 pub struct LockstepReport {
-    /// Original instructions that were executed on both sides.
+    /// The number of original instructions executed by both versions.
     pub instructions: u64,
-    /// 32-bit values that were compared before them, a vector register in all its lanes being one.
+    /// The number of register values compared; a vector register counts once for all lanes.
     pub registers: u64,
-    /// Bytes of memory that were compared at the end.
+    /// The number of bytes of memory compared at the end.
     pub bytes: u64,
     /// The first difference.
     pub difference: Option<Difference>,
-    /// Rules of the hardware that the instrumented code breaks and the original does not.
+    /// Violations of hardware rules in the instrumented code that the original does not have.
     pub violations: Vec<Violation>,
-    /// What the original executed, where it completed.
+    /// The statistics of the original code, if it completed.
     pub original: Option<Statistics>,
-    /// What the instrumented code executed, where it completed.
+    /// The statistics of the instrumented code, if it completed.
     pub instrumented: Option<Statistics>,
 }
 
 impl LockstepReport {
-    /// Whether nothing was found.
+    /// Returns `true` if there are neither differences nor violations.
     pub fn is_clean(&self) -> bool {
         self.difference.is_none() && self.violations.is_empty()
     }
 }
 
-/// Instructions that each side executes before the two are compared.
+/// The number of instructions that each version executes between comparisons.
 const CHUNK: u64 = 1 << 18;
 
-/// Instructions that a wave executes before another has its turn, if it does not wait: so many that
-/// only one that spins on memory comes to its end.
+/// The number of instructions that a wave executes before the scheduler switches to another wave, large
+/// enough that only waves which spin on memory reach it.
 const LONG_TURN: u64 = 1 << 24;
 
 impl Lockstep<'_> {
-    /// Runs both to their ends, or to the first difference.
+    /// Runs both versions to their ends, or to the first difference.
     ///
     /// # Errors
-    /// [`LockstepError`] where a side cannot be run at all.
+    /// [`LockstepError`] if a version cannot be run.
     pub fn run(&self) -> Result<LockstepReport, LockstepError> {
         let addresses = AddressMap::new(self)?;
         let compared = Compared::new(self)?;
-        let substituted = Substituted::new(self);
-        let seen = Seen { addresses: &addresses, compared: &compared, substituted: &substituted };
+        let replaced = ReplacedInsts::new(self);
+        let context = Context { addresses: &addresses, compared: &compared, replaced: &replaced };
         let mut report = LockstepReport::default();
-        let mut sides = Sides::new(self, seen, None)?;
-        if let Some((wave, number)) = sides.run(&mut report)? {
-            report.difference = Some(self.look_at(wave, number, seen)?);
+        let mut versions = Versions::new(self, context, None)?;
+        if let Some(position) = versions.run(&mut report)? {
+            report.difference = Some(self.difference_at(position, context)?);
             return Ok(report);
         }
-        report.difference = match sides.ends() {
-            (Some(Completion::Completed(one)), Some(Completion::Completed(two))) => {
-                (report.original, report.instrumented) = (Some(*one), Some(*two));
-                memory::compare(self, &sides.original.gpu, &sides.new.gpu, &addresses, &mut report)?
+        let Versions { original, instrumented } = &versions;
+        report.difference = match (&original.end, &instrumented.end) {
+            (Some(Completion::Completed(before)), Some(Completion::Completed(after))) => {
+                (report.original, report.instrumented) = (Some(*before), Some(*after));
+                let (before, after) = (&original.gpu, &instrumented.gpu);
+                memory::compare(self, before, after, &addresses, &mut report)?
             }
-            (one, two) if is_same_fault(one, two, &addresses) => None,
-            (one, two) => {
-                Some(Difference::End { original: one.cloned(), instrumented: two.cloned() })
+            (before, after) if is_same_fault(before.as_ref(), after.as_ref(), &addresses) => None,
+            (before, after) => {
+                Some(Difference::End { original: before.clone(), instrumented: after.clone() })
             }
         };
         if self.is_strict {
@@ -123,44 +124,45 @@ impl Lockstep<'_> {
         Ok(report)
     }
 
-    /// Runs up to a difference once more, to see the values.
-    fn look_at(
+    /// Runs both versions again up to a difference and determines the differing values.
+    fn difference_at(
         &self,
-        wave: WaveId,
-        number: u64,
-        seen: Seen<'_>,
+        position: Position,
+        context: Context<'_>,
     ) -> Result<Difference, LockstepError> {
-        let mut sides = Sides::new(self, seen, Some((wave, number)))?;
-        sides.run(&mut LockstepReport::default())?;
-        let place = |recorder: &Recorder<'_>| recorder.seen.as_ref().map(|(index, _)| *index);
-        let (one, two) = (&sides.original.recorder, &sides.new.recorder);
-        let (at, other) = (place(one), place(two));
-        let pc = |at: Option<InstIndex>| at.map(|at| self.pc(at));
-        if at != other {
-            let (original, instrumented) = (pc(at), pc(other));
-            return Ok(Difference::Path { wave, number, original, instrumented });
+        let mut versions = Versions::new(self, context, Some(position))?;
+        versions.run(&mut LockstepReport::default())?;
+        let Versions { original, instrumented } = &versions;
+        let Position { wave, number } = position;
+        let inst = |recorder: &Recorder<'_>| recorder.found.as_ref().map(|(index, _)| *index);
+        let insts = (inst(&original.recorder), inst(&instrumented.recorder));
+        let pc = |inst: Option<InstIndex>| inst.map(|inst| self.pc(inst));
+        let path =
+            Difference::Path { wave, number, original: pc(insts.0), instrumented: pc(insts.1) };
+        if insts.0 != insts.1 {
+            return Ok(path);
         }
         let values = |recorder: &Recorder<'_>| {
-            recorder.seen.as_ref().map(|(_, values)| values.clone()).unwrap_or_default()
+            recorder.found.as_ref().map(|(_, values)| values.clone()).unwrap_or_default()
         };
-        let (one, two) = (values(one), values(two));
-        let differing = one.iter().zip(&two).find(|(one, two)| one != two);
+        let (before, after) = (values(&original.recorder), values(&instrumented.recorder));
+        let differing = before.iter().zip(&after).find(|(before, after)| before != after);
         Ok(match differing {
-            Some((original, instrumented)) => Difference::Register {
+            Some((before, after)) => Difference::Register {
                 wave,
                 number,
-                pc: pc(at).unwrap_or(Pc(0)),
-                register: original.register,
-                lane: original.lane,
-                original: original.bits,
-                instrumented: instrumented.bits,
+                pc: pc(insts.0).unwrap_or(Pc(0)),
+                register: before.register,
+                lane: before.lane,
+                original: before.bits,
+                instrumented: after.bits,
             },
-            None => Difference::Path { wave, number, original: pc(at), instrumented: pc(other) },
+            None => path,
         })
     }
 
-    /// What makes both sides the same in all but the instructions inserted: as much scratch, and
-    /// waves in an order that does not depend on how much they execute.
+    /// The device policy that makes both versions comparable: the same amount of scratch, and an order of
+    /// waves that does not depend on the number of executed instructions.
     fn policy(&self) -> Policy {
         let bytes = |dispatch: &Dispatch| {
             let kernels = self.gpu.code_object(dispatch.module)?.kernels();
@@ -175,10 +177,10 @@ impl Lockstep<'_> {
         self.program.instructions[index].pc
     }
 
-    /// Violations of the instrumented code at inserted instructions, and at original ones where
-    /// the original does not break the same rule.
+    /// The violations of the instrumented code, except those that the original code has at the same
+    /// instruction.
     fn violations(&self, addresses: &AddressMap) -> Result<Vec<Violation>, LockstepError> {
-        // In the same order: what the one that a fault ends has not come to, the other has not either.
+        // Both run under the same policy, so that a fault ends both after the same original instructions.
         let strict = |dispatch| {
             let mut gpu = self.gpu.clone();
             gpu.set_policy(self.policy());
@@ -188,35 +190,38 @@ impl Lockstep<'_> {
         let (_, mut violations) = strict(self.instrumented)?;
         violations.retain(|violation| {
             let old = addresses.old_instruction(violation.place.pc);
-            !before.iter().any(|own| own.rule() == violation.rule() && Some(own.place.pc) == old)
+            let is_same = |original: &Violation| {
+                original.rule() == violation.rule() && Some(original.place.pc) == old
+            };
+            !before.iter().any(is_same)
         });
         Ok(violations)
     }
 }
 
-/// Whether both were stopped by the same fault at the same original instruction.
+/// Returns `true` if both versions were stopped by the same fault at the same original instruction.
 fn is_same_fault(
-    one: Option<&Completion>,
-    two: Option<&Completion>,
+    original: Option<&Completion>,
+    instrumented: Option<&Completion>,
     addresses: &AddressMap,
 ) -> bool {
-    match (one, two) {
-        (Some(Completion::Faulted(one)), Some(Completion::Faulted(two))) => {
-            one.cause == two.cause
-                && one.place.wave == two.place.wave
-                && Some(one.place.pc) == addresses.old_instruction(two.place.pc)
+    match (original, instrumented) {
+        (Some(Completion::Faulted(before)), Some(Completion::Faulted(after))) => {
+            before.cause == after.cause
+                && before.place.wave == after.place.wave
+                && Some(before.place.pc) == addresses.old_instruction(after.place.pc)
         }
         _ => false,
     }
 }
 
-/// The two sides of a run.
-struct Sides<'a> {
-    original: Side<'a>,
-    new: Side<'a>,
+/// The two versions of a running dispatch.
+struct Versions<'a> {
+    original: RunningVersion<'a>,
+    instrumented: RunningVersion<'a>,
 }
 
-struct Side<'a> {
+struct RunningVersion<'a> {
     gpu: EmbeddedGpu,
     execution: flipwave_sim::Execution,
     recorder: Recorder<'a>,
@@ -224,19 +229,19 @@ struct Side<'a> {
     executed: u64,
 }
 
-impl<'a> Side<'a> {
+impl<'a> RunningVersion<'a> {
     fn new(
         lockstep: &Lockstep<'_>,
         dispatch: &Dispatch,
         recorder: Recorder<'a>,
-    ) -> Result<Side<'a>, LockstepError> {
+    ) -> Result<RunningVersion<'a>, LockstepError> {
         let mut gpu = lockstep.gpu.clone();
         gpu.set_policy(lockstep.policy());
         let execution = gpu.begin(dispatch)?;
-        Ok(Side { gpu, execution, recorder, end: None, executed: 0 })
+        Ok(RunningVersion { gpu, execution, recorder, end: None, executed: 0 })
     }
 
-    /// Executes some more.
+    /// Executes up to [`CHUNK`] instructions.
     fn advance(&mut self) -> Result<(), LockstepError> {
         if self.end.is_none() {
             self.executed = self.executed.saturating_add(CHUNK);
@@ -250,52 +255,55 @@ impl<'a> Side<'a> {
     }
 }
 
-/// What both sides look at.
+/// The data that the recorders of both versions share.
 #[derive(Clone, Copy)]
-struct Seen<'a> {
+struct Context<'a> {
     addresses: &'a AddressMap,
     compared: &'a Compared<'a>,
-    substituted: &'a Substituted<'a>,
+    replaced: &'a ReplacedInsts<'a>,
 }
 
-impl<'a> Sides<'a> {
+impl<'a> Versions<'a> {
+    /// Starts both versions. The recorders keep the register values at `wanted`.
     fn new(
         lockstep: &Lockstep<'_>,
-        seen: Seen<'a>,
-        wanted: Option<(WaveId, u64)>,
-    ) -> Result<Sides<'a>, LockstepError> {
-        let original = Recorder::new(Role::Original, seen, wanted);
-        let new = Recorder::new(Role::Instrumented, seen, wanted);
-        Ok(Sides {
-            original: Side::new(lockstep, lockstep.original, original)?,
-            new: Side::new(lockstep, lockstep.instrumented, new)?,
+        context: Context<'a>,
+        wanted: Option<Position>,
+    ) -> Result<Versions<'a>, LockstepError> {
+        let original = Recorder::new(Role::Original, context, wanted);
+        let instrumented = Recorder::new(Role::Instrumented, context, wanted);
+        Ok(Versions {
+            original: RunningVersion::new(lockstep, lockstep.original, original)?,
+            instrumented: RunningVersion::new(lockstep, lockstep.instrumented, instrumented)?,
         })
     }
 
-    fn ends(&self) -> (Option<&Completion>, Option<&Completion>) {
-        (self.original.end.as_ref(), self.new.end.as_ref())
-    }
-
-    /// Runs to the end; gives the wave and the number of the instruction at which the two first
-    /// differ.
-    fn run(&mut self, report: &mut LockstepReport) -> Result<Option<(WaveId, u64)>, LockstepError> {
-        if self.new.recorder.exports_results() {
-            while self.new.end.is_none() {
-                self.new.advance()?;
+    /// Runs to the end, to the first difference, or until both recorders have found the wanted values.
+    /// Returns the position of the first difference.
+    fn run(&mut self, report: &mut LockstepReport) -> Result<Option<Position>, LockstepError> {
+        let Versions { original, instrumented } = self;
+        if instrumented.recorder.exports_results() {
+            while instrumented.end.is_none() {
+                instrumented.advance()?;
             }
-            self.original.recorder.import_results(&mut self.new.recorder);
+            original.recorder.import_results(&mut instrumented.recorder);
         }
         loop {
-            self.original.advance()?;
-            self.new.advance()?;
-            let has_ended = self.original.end.is_some() && self.new.end.is_some();
-            let (one, two) = (&mut self.original.recorder, &mut self.new.recorder);
-            let is_done = |end: &Option<Completion>| matches!(end, Some(Completion::Completed(_)));
-            let must_match = is_done(&self.original.end) && is_done(&self.new.end);
-            if let Some(difference) = recorder::compare(one, two, must_match, report) {
-                return Ok(Some(difference));
+            original.advance()?;
+            instrumented.advance()?;
+            let has_ended = original.end.is_some() && instrumented.end.is_some();
+            let is_completed =
+                |end: &Option<Completion>| matches!(end, Some(Completion::Completed(_)));
+            let leftovers = if is_completed(&original.end) && is_completed(&instrumented.end) {
+                Leftovers::Differ
+            } else {
+                Leftovers::Allowed
+            };
+            let (before, after) = (&mut original.recorder, &mut instrumented.recorder);
+            if let Some(position) = recorder::compare(before, after, leftovers, report) {
+                return Ok(Some(position));
             }
-            if has_ended || (one.seen.is_some() && two.seen.is_some()) {
+            if has_ended || (before.found.is_some() && after.found.is_some()) {
                 return Ok(None);
             }
         }
