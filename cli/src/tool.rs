@@ -17,8 +17,8 @@ use flipwave_host::cache::cache_folder;
 use flipwave_host::output::{printable, printable_lines};
 use flipwave_tools::{
     AddressDivergence, BankConflicts, BranchDivergence, DispatchColumns, Header, InstructionCount,
-    KernelClock, Measurement, MemoryTrace, OpcodeHistogram, Options, Per, Tool, ToolError, lines,
-    refusal_reasons, refused_sites,
+    KernelClock, Measurement, MemoryTrace, OpcodeHistogram, Options, Per, Tool, ToolError,
+    csv_lines, refusal_reasons, refused_sites,
 };
 use nix::sys::signal::Signal;
 use std::collections::BTreeSet;
@@ -197,7 +197,7 @@ fn write<T: Tool>(found: &Measurement<T::Row>, mut output: impl Write) -> Result
     let mut header = Header::Written;
     for table in &found.tables {
         let of = DispatchColumns { dispatch: table.dispatch, kernel: &table.kernel };
-        let lines = lines::<T>(of, &table.rows, &table.not_counted, header)?;
+        let lines = csv_lines::<T>(of, &table.rows, &table.not_counted, header)?;
         if !lines.is_empty() {
             header = Header::Omitted;
         }

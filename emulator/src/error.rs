@@ -1,4 +1,4 @@
-//! What is in the way of emulation.
+//! Errors of emulation.
 
 use crate::PatternError;
 use flipwave_hooks::hook::HookError;
@@ -6,152 +6,156 @@ use flipwave_hooks::rewrite::RewriteError;
 use flipwave_isa::{IsaError, Pc};
 use std::fmt;
 
-/// Why an instruction cannot be emulated.
+/// Errors returned when finding and replacing proxies.
 #[derive(Debug, thiserror::Error)]
 pub enum EmulateError {
-    /// The proxy.
+    /// The proxy pattern is invalid.
     #[error("instruction `{instruction}`: {reason}")]
     Pattern {
-        /// The instruction.
+        /// The emulated instruction.
         instruction: String,
-        /// What is wrong.
+        /// The error.
         reason: Box<PatternError>,
     },
-    /// The hook.
+    /// The hook does not compile or does not exist.
     #[error("instruction `{instruction}`: {reason}")]
     Hook {
-        /// The instruction.
+        /// The emulated instruction.
         instruction: String,
-        /// What is wrong.
+        /// The error.
         reason: Box<HookError>,
     },
-    /// A hook whose parameters or result are not the proxy's operands.
+    /// The parameters or the result of the hook do not match the proxy's operands.
     #[error("instruction `{instruction}`: hook `{prototype}` {reason}")]
     Signature {
-        /// The instruction.
+        /// The emulated instruction.
         instruction: String,
-        /// The hook as it is declared.
+        /// The declaration of the hook.
         prototype: String,
-        /// What does not fit, and what was expected.
+        /// The mismatch, and what was expected.
         reason: String,
     },
-    /// Two instructions of one name.
-    #[error("instruction `{instruction}` is there twice")]
-    Twice {
-        /// Its name.
+    /// Two instructions have the same name.
+    #[error("duplicate instruction `{instruction}`")]
+    Duplicate {
+        /// The name.
         instruction: String,
     },
-    /// Nothing fits.
-    #[error("instruction `{instruction}`: nothing in the program fits `{proxy}`; {nearest}")]
-    NothingFits {
-        /// The instruction.
-        instruction: String,
-        /// Its proxy.
-        proxy: String,
-        /// What comes nearest.
-        nearest: Box<NearMiss>,
-    },
-    /// Native instructions that look like a proxy.
+    /// The program has no proxy of an instruction.
     #[error(
-        "instruction `{instruction}`: not every instruction that fits `{proxy}` has the mark of a \
-         proxy; without it: {}; choose a proxy that the program does not use itself, write proxies \
-         with FLIPWAVE_PROXY (flipwave.h), or say `match: all` if all are meant",
-        list(places)
+        "instruction `{instruction}`: no instruction in the program matches `{proxy}`; {closest}"
+    )]
+    NoProxy {
+        /// The emulated instruction.
+        instruction: String,
+        /// The proxy pattern.
+        proxy: String,
+        /// The closest match.
+        closest: Box<ClosestMatch>,
+    },
+    /// Native instructions match the proxy pattern.
+    #[error(
+        "instruction `{instruction}`: unmarked instructions match the proxy `{proxy}`: {}; choose a \
+         proxy that the program does not otherwise use, write proxies with FLIPWAVE_PROXY (flipwave.h), \
+         or set `match: all` to replace all of them",
+        list(locations)
     )]
     Collision {
-        /// The instruction.
+        /// The emulated instruction.
         instruction: String,
-        /// Its proxy.
+        /// The proxy pattern.
         proxy: String,
-        /// Where.
-        places: Vec<String>,
+        /// The unmarked instructions.
+        locations: Vec<String>,
     },
-    /// A mark at something that does not fit.
+    /// A marked instruction does not match the proxy pattern.
     #[error(
-        "instruction `{instruction}`: {place} is marked as its proxy and does not fit `{proxy}`: {reason}"
+        "instruction `{instruction}`: {location} is marked as its proxy but does not match `{proxy}`: {reason}"
     )]
-    Mark {
-        /// The instruction.
+    MarkMismatch {
+        /// The emulated instruction.
         instruction: String,
-        /// Its proxy.
+        /// The proxy pattern.
         proxy: String,
-        /// Where.
-        place: String,
-        /// What does not fit.
+        /// The marked instruction.
+        location: String,
+        /// The mismatch.
         reason: String,
     },
-    /// A mark of an instruction that is not known.
-    #[error("{place} is marked as a proxy of `{instruction}`, which is not defined; defined are: {}", defined.join(", "))]
+    /// A mark names an undefined instruction.
+    #[error("unknown instruction `{instruction}`: {location} is marked as its proxy; expected one of {}", defined.join(", "))]
     Undefined {
         /// The name in the mark.
         instruction: String,
-        /// Where.
-        place: String,
-        /// The names there are.
+        /// The marked address.
+        location: String,
+        /// The names of the defined instructions.
         defined: Vec<String>,
     },
-    /// A place that fits two proxies.
-    #[error("{place} fits the proxies of `{one}` and of `{other}`; choose proxies that differ")]
+    /// An instruction matches two proxy patterns.
+    #[error(
+        "{location} matches the proxies of `{first}` and `{second}`; choose proxies that differ"
+    )]
     Ambiguous {
-        /// Where.
-        place: String,
-        /// An instruction.
-        one: String,
-        /// Another.
-        other: String,
-    },
-    /// The engine left a proxy where it was.
-    #[error("instruction `{instruction}` cannot be emulated at {place}: {reason}")]
-    Refused {
         /// The instruction.
+        location: String,
+        /// An emulated instruction.
+        first: String,
+        /// Another emulated instruction.
+        second: String,
+    },
+    /// The engine refused to replace a proxy.
+    #[error("instruction `{instruction}`: cannot replace the proxy at {location}: {reason}")]
+    Refused {
+        /// The emulated instruction.
         instruction: String,
-        /// Where.
-        place: String,
-        /// Why.
+        /// The proxy.
+        location: String,
+        /// The reason.
         reason: String,
     },
-    /// The engine.
+    /// The code cannot be rewritten.
     #[error(transparent)]
     Rewrite(#[from] Box<RewriteError>),
-    /// A target that has no decoder.
+    /// The target has no decoder.
     #[error(transparent)]
     Isa(#[from] IsaError),
 }
 
-/// The first of some places, and how many more there are.
-fn list(places: &[String]) -> String {
+/// Lists the first locations and the number of further ones.
+fn list(locations: &[String]) -> String {
     const SHOWN: usize = 5;
-    let shown = places.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
-    match places.len().saturating_sub(SHOWN) {
+    let shown = locations.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match locations.len().saturating_sub(SHOWN) {
         0 => shown,
         more => format!("{shown} and {more} more"),
     }
 }
 
-/// What comes nearest to a pattern.
+/// The instruction that is the closest match of a pattern without matching it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NearMiss {
-    /// There is no such operation at all.
+pub enum ClosestMatch {
+    /// No instruction has the operation of the pattern.
     NoOperation,
-    /// An instruction of the operation.
+    /// An instruction with the same operation.
     Inst {
-        /// Where.
+        /// The address of the instruction.
         pc: Pc,
-        /// The kernel or function.
+        /// The kernel or device function.
         function: String,
-        /// The instruction.
+        /// The instruction in assembly syntax.
         text: String,
-        /// What does not fit.
+        /// The mismatch.
         reason: String,
     },
 }
 
-impl fmt::Display for NearMiss {
+impl fmt::Display for ClosestMatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            NearMiss::NoOperation => f.write_str("it has no instruction of this operation at all"),
-            NearMiss::Inst { pc, function, text, reason } => {
-                write!(f, "the nearest is `{text}` at {pc} in `{function}`: {reason}")
+            ClosestMatch::NoOperation => f.write_str("no instruction has this operation"),
+            ClosestMatch::Inst { pc, function, text, reason } => {
+                write!(f, "the closest match is `{text}` at {pc} in `{function}`: {reason}")
             }
         }
     }

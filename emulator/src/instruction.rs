@@ -1,46 +1,45 @@
-//! An instruction that no chip has.
+//! Definitions of emulated instructions.
 
 use crate::Binding;
 use flipwave_hooks::hook::Source;
 
-/// An instruction that no chip has: what stands in its place, and what it does.
+/// An emulated instruction: its proxy and its implementation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instruction {
-    /// Its name, in reports.
+    /// The name of the instruction in reports.
     pub name: String,
-    /// The proxy, as the assembler writes it, with the names of operands in place of registers.
+    /// The proxy in assembly syntax, with operand names in place of registers.
     pub proxy: String,
-    /// The operands that have names.
+    /// The named operands.
     pub operands: Vec<(String, Binding)>,
-    /// Where the hook is.
+    /// The source of the hook.
     pub source: Source,
-    /// The hook: its parameters are called as the operands that it reads, its result goes to those
-    /// that it writes, in the proxy's order.
+    /// The name of the hook function. Its parameters have the names of the operands that it reads. Its
+    /// result is assigned to the destination operands, in the proxy's order.
     pub function: String,
-    /// The lanes that the hook runs in.
+    /// The lanes that execute the hook.
     pub lanes: Lanes,
-    /// Which instructions that fit the proxy are meant.
+    /// The instructions that count as proxies.
     pub matching: Matching,
 }
 
-/// The lanes that a hook runs in. Results go to the lanes that EXEC selects either way.
+/// The lanes that execute a hook. Results are written in the active lanes in either case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lanes {
-    /// Those that EXEC selects: each computes its own result.
+    /// The active lanes, each of which computes its result.
     #[default]
     Active,
-    /// All of the wave: the hook sees the values of each, and a parameter called `exec` says which
-    /// of them EXEC selects.
+    /// All lanes of the wave. The hook can read the values of all lanes, and a parameter named `exec`
+    /// holds the mask of active lanes.
     All,
 }
 
-/// Which instructions that fit a proxy are meant.
+/// The instructions matching a proxy pattern that count as proxies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Matching {
-    /// Those that the code has a mark for, as `FLIPWAVE_PROXY` of `flipwave.h` leaves it. Others
-    /// are collisions.
+    /// Instructions marked by `FLIPWAVE_PROXY` of `flipwave.h`. Unmarked matches are collisions.
     #[default]
     Marked,
-    /// All, as where real instructions are to be replaced.
+    /// All matching instructions, to replace native instructions.
     All,
 }

@@ -1,21 +1,20 @@
-//! Hypothetical instructions: code has a proxy in their place, an instruction that the target has
-//! and that means nothing there, and a hook in C says what they do.
+//! Emulates instructions that no chip has. Code contains a proxy in place of each emulated instruction, an
+//! otherwise unused instruction of the target; a hook in C implements the emulated instruction.
 //!
-//! A pattern distinguishes proxies from other instructions. [`Scan`] finds them in a code object and
-//! says what is in the way, before anything is changed; [`Scan::replace`] asks the instrumentation
-//! engine to remove each and to call the hook instead, with the registers and constants of the
-//! proxy's operands.
+//! A pattern distinguishes proxies from other instructions. [`Scan`] finds the proxies in a code object and
+//! reports errors before anything is changed. [`Scan::replace`] requests that the instrumentation engine
+//! replace each proxy by a call of the hook, with the registers and constants of the proxy's operands.
 
-mod beside;
 mod error;
 mod instruction;
 mod mark;
 mod pattern;
+mod replacer;
 mod scan;
 mod signature;
 
-pub use beside::Emulator;
-pub use error::{EmulateError, NearMiss};
+pub use error::{ClosestMatch, EmulateError};
 pub use instruction::{Instruction, Lanes, Matching};
 pub use pattern::{Binding, File, Kind, PatternError};
-pub use scan::{Emulated, Scan};
+pub use replacer::Emulator;
+pub use scan::{Proxy, Scan};

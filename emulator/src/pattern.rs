@@ -1,8 +1,8 @@
-//! What a proxy looks like.
+//! Patterns that match proxies.
 //!
-//! A pattern is written as the assembler writes the instruction, with names in place of the
-//! registers and numbers that may be any. LLVM reads it with an example for each name, so that
-//! whatever LLVM can encode can be a proxy, and reports which place each name has.
+//! A pattern is an instruction in assembly syntax, with names in place of registers and numbers that may
+//! vary. LLVM assembles it with an example value for each name, so every instruction that LLVM can encode
+//! can be a proxy. Decoding the result shows which operand each name stands for.
 
 use flipwave_isa::{
     AccVgpr, AssembleError, DecodeError, Inst, Isa, Operand, Pc, Register, RegisterRange, Role,
@@ -11,25 +11,25 @@ use flipwave_isa::{
 use std::fmt;
 use std::str::FromStr;
 
-/// What a named operand of a proxy may be.
+/// The values that a named operand of a proxy accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Binding {
-    /// Its kind.
+    /// The kind of the operand.
     pub kind: Kind,
-    /// Registers in a row; 1 for numbers.
+    /// The number of consecutive registers; 1 for immediates.
     pub words: u8,
 }
 
-/// What an operand is.
+/// The kind of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Registers of a file.
+    /// Registers of a register file.
     Registers(File),
-    /// A number in the instruction or after it.
+    /// An inline constant or a literal.
     Immediate,
 }
 
-/// A file of registers.
+/// A register file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum File {
     /// VGPRs.
@@ -40,11 +40,11 @@ pub enum File {
     Sgpr,
 }
 
-/// A binding that is none.
+/// Error returned when parsing an invalid binding.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no kind of operand; expected `vgpr`, `agpr` or `sgpr`, with the number of registers \
-     where it is more than one (`vgpr x2`), or `imm`"
+    "invalid kind of operand `{0}`; expected `vgpr`, `agpr` or `sgpr`, with the number of registers if \
+     there are several (`vgpr x2`), or `imm`"
 )]
 pub struct UnknownBinding(String);
 
@@ -92,9 +92,9 @@ impl fmt::Display for Binding {
 }
 
 impl Binding {
-    /// An example that nothing else in a pattern is likely to be, by the operand's number.
+    /// An example value for the operand with this number, which is unlikely to occur elsewhere in a pattern.
     fn example(self, number: usize) -> Value {
-        // Numbers of registers that every alignment allows, for more operands than any has.
+        // Register numbers that satisfy every alignment, distinct for as many operands as can occur.
         let step = usize::from(self.words.next_power_of_two().max(4));
         let first = |registers: usize| ((32 + number * step) % registers) as u8;
         match self.kind {
@@ -110,15 +110,15 @@ impl Binding {
         }
     }
 
-    /// Whether an operand is of this kind.
-    fn fits(self, value: &Value) -> bool {
+    /// Returns `true` if the operand accepts a value.
+    fn accepts(self, value: &Value) -> bool {
         match (self.kind, value) {
             (Kind::Registers(file), Value::Register(range)) => {
                 let is_of_file = match range.first {
                     Register::Vgpr(_) => file == File::Vgpr,
                     Register::AccVgpr(_) => file == File::AccVgpr,
                     Register::Sgpr(_) => file == File::Sgpr,
-                    // VCC is a pair like others.
+                    // VCC counts as a pair of SGPRs.
                     Register::VccLo => file == File::Sgpr,
                     _ => false,
                 };
@@ -133,76 +133,76 @@ impl Binding {
     }
 }
 
-/// What a proxy looks like.
+/// A pattern that matches the proxies of an emulated instruction.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     text: String,
-    /// The instruction with an example for each name.
+    /// The instruction with example values in place of names.
     example: Inst,
-    /// By operand: which name it has, and what it may be.
+    /// The name and the binding of each named operand, by operand number.
     names: Vec<Option<(String, Binding)>>,
 }
 
-/// A pattern that cannot be.
+/// Errors returned when creating a pattern.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum PatternError {
-    /// LLVM does not take it.
+    /// LLVM cannot assemble the pattern.
     #[error("the proxy `{text}` does not assemble for {target}, read as `{example}`: {reason}")]
     Assemble {
-        /// As it is written.
+        /// The pattern.
         text: String,
-        /// What for.
+        /// The target.
         target: String,
-        /// With examples for names.
+        /// The pattern with example values.
         example: String,
-        /// LLVM's complaint.
+        /// The error message of LLVM.
         reason: AssembleError,
     },
-    /// More or less than one instruction.
-    #[error("the proxy `{text}` is not one instruction")]
-    NotOne {
-        /// As it is written.
+    /// The pattern has no instruction or more than one.
+    #[error("the proxy `{text}` is not a single instruction")]
+    NotSingle {
+        /// The pattern.
         text: String,
     },
-    /// A branch.
-    #[error("the proxy `{text}` changes where control goes; that, a hook cannot")]
-    Control {
-        /// As it is written.
+    /// The instruction is a branch, a barrier or the end of a program.
+    #[error("the proxy `{text}` changes control flow, which a hook cannot do")]
+    ControlFlow {
+        /// The pattern.
         text: String,
     },
-    /// A name that the instruction does not use.
+    /// A named operand does not occur in the instruction.
     #[error(
-        "operand `{name}` ({binding}) is not in the proxy `{text}`, or not as an operand of its own"
+        "operand `{name}` ({binding}) is not in the proxy `{text}`, or not as a separate operand"
     )]
     Unused {
         /// The name.
         name: String,
-        /// What it was to be.
+        /// The binding of the operand.
         binding: Binding,
-        /// The proxy.
+        /// The pattern.
         text: String,
     },
-    /// The bytes of an example do not decode.
+    /// The assembled example cannot be decoded.
     #[error("the proxy `{text}`: {reason}")]
     Decode {
-        /// As it is written.
+        /// The pattern.
         text: String,
-        /// Why not.
+        /// The decoding error.
         reason: DecodeError,
     },
 }
 
-/// Why an instruction does not fit.
+/// The difference between an instruction and a pattern with the same operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// How much of it fits: the more the nearer.
-    pub fitting: usize,
-    /// What does not.
+    /// The number of matching parts; the closest match has the most.
+    pub matching_parts: usize,
+    /// The first difference.
     pub reason: String,
 }
 
 impl Pattern {
-    /// Reads a pattern for what `isa` decodes.
+    /// Creates a pattern for the instruction set `isa`.
     ///
     /// # Errors
     /// [`PatternError`].
@@ -223,25 +223,25 @@ impl Pattern {
             example: line.clone(),
             reason,
         })?;
-        let not_one = || PatternError::NotOne { text: text.to_owned() };
+        let not_single = || PatternError::NotSingle { text: text.to_owned() };
         if bytes.is_empty() {
-            return Err(not_one());
+            return Err(not_single());
         }
         let example = isa
             .decode(&bytes, Pc(0))
             .map_err(|reason| PatternError::Decode { text: text.to_owned(), reason })?;
         if usize::from(example.size) != bytes.len() {
-            return Err(not_one());
+            return Err(not_single());
         }
         if example.flags.branch || example.ends_wave() || example.flags.barrier {
-            return Err(PatternError::Control { text: text.to_owned() });
+            return Err(PatternError::ControlFlow { text: text.to_owned() });
         }
         let names = example.operands.iter().map(|operand| {
             let at = examples.iter().position(|(_, value)| *value == operand.value)?;
             operands.get(at).cloned()
         });
         let names: Vec<Option<(String, Binding)>> = names.collect();
-        let is_used = |name: &String| names.iter().flatten().any(|(own, _)| own == name);
+        let is_used = |name: &String| names.iter().flatten().any(|(used, _)| used == name);
         if let Some((name, binding)) = operands.iter().find(|(name, _)| !is_used(name)) {
             let (name, text) = (name.clone(), text.to_owned());
             return Err(PatternError::Unused { name, binding: *binding, text });
@@ -249,12 +249,12 @@ impl Pattern {
         Ok(Pattern { text: text.to_owned(), example, names })
     }
 
-    /// As it was written.
+    /// The pattern in assembly syntax.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The operands that have names, with their numbers and roles, in the assembler's order.
+    /// The number, name, binding and role of each named operand, in assembly order.
     pub fn operands(&self) -> impl Iterator<Item = (usize, &str, Binding, Role)> {
         self.names.iter().zip(&self.example.operands).enumerate().filter_map(
             |(index, (name, operand))| {
@@ -264,70 +264,69 @@ impl Pattern {
         )
     }
 
-    /// Whether the instruction reads the registers of an operand.
+    /// Returns `true` if the instruction reads the registers of the operand with this number.
     pub fn reads(&self, operand: usize) -> bool {
-        match self.example.operands.get(operand).map(|own| &own.value) {
+        match self.example.operands.get(operand).map(|operand| &operand.value) {
             Some(Value::Register(range)) => self.example.reads.contains(range),
             _ => false,
         }
     }
 
-    /// The named operands of an instruction that fits, as the assembler writes them.
+    /// Formats the named operands of a matching instruction in assembly syntax.
     pub fn operands_of(&self, inst: &Inst) -> String {
         let operand = |(index, ..): (usize, &str, Binding, Role)| {
-            inst.operands.get(index).map(|own| shown(&own.value))
+            inst.operands.get(index).map(|operand| shown(&operand.value))
         };
         self.operands().filter_map(operand).collect::<Vec<_>>().join(", ")
     }
 
-    /// Whether an instruction fits.
+    /// Matches an instruction against the pattern.
     ///
     /// # Errors
-    /// What does not, for instructions of the same operation.
-    pub fn fit(&self, inst: &Inst) -> Result<(), Option<Mismatch>> {
+    /// The difference; `None` if the instruction has a different operation.
+    pub fn match_inst(&self, inst: &Inst) -> Result<(), Option<Mismatch>> {
         if inst.operation != self.example.operation {
             return Err(None);
         }
-        let mismatch = |fitting, reason| Err(Some(Mismatch { fitting, reason }));
+        let mismatch = |matching_parts, reason| Err(Some(Mismatch { matching_parts, reason }));
         if inst.operands.len() != self.example.operands.len() {
-            return mismatch(0, "it has another number of operands".to_owned());
+            return mismatch(0, "different number of operands".to_owned());
         }
-        let mut wrong = Vec::new();
+        let mut differences = Vec::new();
         for (index, operand) in inst.operands.iter().enumerate() {
-            wrong.extend(self.operand(index, operand, inst));
+            differences.extend(self.operand_difference(index, operand, inst));
         }
         if inst.modifiers != self.example.modifiers {
-            wrong.push("its modifiers are others".to_owned());
+            differences.push("different modifiers".to_owned());
         }
-        match wrong.first() {
+        match differences.first() {
             None => Ok(()),
-            Some(reason) => mismatch(inst.operands.len() + 1 - wrong.len(), reason.clone()),
+            Some(reason) => mismatch(inst.operands.len() + 1 - differences.len(), reason.clone()),
         }
     }
 
-    /// What is wrong with an operand.
-    fn operand(&self, index: usize, operand: &Operand, inst: &Inst) -> Option<String> {
+    /// The difference between an operand of `inst` and the pattern, if any.
+    fn operand_difference(&self, index: usize, operand: &Operand, inst: &Inst) -> Option<String> {
         let example = self.example.operands.get(index)?;
         if (operand.negate, operand.absolute, operand.sign_extend)
             != (example.negate, example.absolute, example.sign_extend)
         {
-            return Some(format!("operand {index} is negated or absolute otherwise"));
+            return Some(format!("operand {index} has different negate or absolute modifiers"));
         }
         match self.names.get(index)? {
             Some((name, binding)) => {
-                if !binding.fits(&operand.value) {
-                    return Some(format!("operand {index} is no {binding}, as `{name}` must be"));
+                if !binding.accepts(&operand.value) {
+                    return Some(format!(
+                        "operand {index} is not `{binding}`, as `{name}` must be"
+                    ));
                 }
-                let of_same_name = |(_, own): &(usize, &Option<(String, Binding)>)| {
-                    own.as_ref().is_some_and(|(own, _)| own == name)
+                let has_same_name = |(_, named): &(&Operand, &Option<(String, Binding)>)| {
+                    named.as_ref().is_some_and(|(other_name, _)| other_name == name)
                 };
-                let mut others = self.names.iter().enumerate().filter(of_same_name);
-                let differs = |(other, _): (usize, _)| {
-                    inst.operands.get(other).is_some_and(|other| other.value != operand.value)
-                };
-                others
-                    .any(differs)
-                    .then(|| format!("`{name}` stands twice, and is not the same both times"))
+                let mut same_name = inst.operands.iter().zip(&self.names).filter(has_same_name);
+                same_name
+                    .any(|(other_operand, _)| other_operand.value != operand.value)
+                    .then(|| format!("the operands named `{name}` differ"))
             }
             None if operand.value == example.value => None,
             None => Some(format!(
@@ -339,7 +338,7 @@ impl Pattern {
     }
 }
 
-/// A value as messages name it.
+/// Formats a value in assembly syntax.
 fn shown(value: &Value) -> String {
     match value {
         Value::Register(range) => range.to_string(),
@@ -352,22 +351,22 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// A pattern's text with an example for each name.
+/// Replaces the names in a pattern by example values.
 fn with_examples(text: &str, examples: &[(&str, Value)]) -> String {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let (mnemonic, mut rest) = text.split_at(text.find(' ').unwrap_or(text.len()));
+    let (mnemonic, mut operands) = text.split_at(text.find(' ').unwrap_or(text.len()));
     let mut line = mnemonic.to_owned();
-    while let Some(start) = rest.find(is_word) {
-        let (before, after) = rest.split_at(start);
+    while let Some(start) = operands.find(is_word) {
+        let (before, after) = operands.split_at(start);
         let (word, after) = after.split_at(after.find(|c| !is_word(c)).unwrap_or(after.len()));
         line.push_str(before);
         match examples.iter().find(|(name, _)| *name == word) {
             Some((_, value)) => line.push_str(&shown(value)),
             None => line.push_str(word),
         }
-        rest = after;
+        operands = after;
     }
-    line + rest
+    line + operands
 }
 
 #[cfg(test)]
@@ -386,15 +385,15 @@ mod tests {
         Pattern::new(text, &operands, &isa())
     }
 
-    fn fits(pattern: &Pattern, text: &str) -> Result<(), Option<String>> {
+    fn matches(pattern: &Pattern, text: &str) -> Result<(), Option<String>> {
         let isa = isa();
         let bytes = isa.assemble(text).expect(text);
         let inst = isa.decode(&bytes, Pc(0)).expect(text);
-        pattern.fit(&inst).map_err(|mismatch| mismatch.map(|own| own.reason))
+        pattern.match_inst(&inst).map_err(|mismatch| mismatch.map(|mismatch| mismatch.reason))
     }
 
     #[test]
-    fn bindings_are_read_and_written() {
+    fn bindings_round_trip_and_invalid_ones_are_rejected() {
         for text in ["vgpr", "agpr x16", "sgpr x2", "imm"] {
             assert_eq!(text.parse::<Binding>().expect(text).to_string(), text);
         }
@@ -404,45 +403,45 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_fits_whatever_its_names_stand_for_and_nothing_else() {
-        let own = pattern("v_or_b32 dst, 0xfefefefe, src", &[("dst", "vgpr"), ("src", "vgpr")]);
-        let own = own.expect("a pattern");
-        assert_eq!(fits(&own, "v_or_b32 v7, 0xfefefefe, v200"), Ok(()));
-        // Names that are numbers or registers of the assembler stay what they are.
-        let other = fits(&own, "v_or_b32 v7, 0xfefefeff, v200").expect_err("another number");
-        assert_eq!(other.as_deref(), Some("operand 1 is 0xfefefeff, not 0xfefefefe"));
-        assert_eq!(fits(&own, "v_and_b32 v7, 0xfefefefe, v200"), Err(None));
+    fn pattern_matches_any_register_for_a_name_and_nothing_else() {
+        let operands = [("dst", "vgpr"), ("src", "vgpr")];
+        let pattern = pattern("v_or_b32 dst, 0xfefefefe, src", &operands).expect("a pattern");
+        assert_eq!(matches(&pattern, "v_or_b32 v7, 0xfefefefe, v200"), Ok(()));
+        // Numbers and registers in the pattern match only themselves.
+        let reason = matches(&pattern, "v_or_b32 v7, 0xfefefeff, v200").expect_err("a mismatch");
+        assert_eq!(reason.as_deref(), Some("operand 1 is 0xfefefeff, not 0xfefefefe"));
+        assert_eq!(matches(&pattern, "v_and_b32 v7, 0xfefefefe, v200"), Err(None));
         let sdwa = "v_or_b32_sdwa v7, v1, v2 dst_sel:BYTE_0";
-        assert!(fits(&own, sdwa).is_err_and(|reason| reason.is_some()));
+        assert!(matches(&pattern, sdwa).is_err_and(|reason| reason.is_some()));
     }
 
     #[test]
-    fn a_name_that_stands_twice_is_the_same_register_twice() {
-        let own = pattern("v_bfi_b32 acc, a, acc, 5", &[("acc", "vgpr"), ("a", "vgpr")]);
-        let own = own.expect("a pattern");
-        assert_eq!(fits(&own, "v_bfi_b32 v3, v4, v3, 5"), Ok(()));
-        let other = fits(&own, "v_bfi_b32 v3, v4, v5, 5").expect_err("two registers");
-        assert!(other.is_some_and(|reason| reason.contains("stands twice")));
+    fn repeated_name_matches_only_equal_registers() {
+        let operands = [("acc", "vgpr"), ("a", "vgpr")];
+        let pattern = pattern("v_bfi_b32 acc, a, acc, 5", &operands).expect("a pattern");
+        assert_eq!(matches(&pattern, "v_bfi_b32 v3, v4, v3, 5"), Ok(()));
+        let reason = matches(&pattern, "v_bfi_b32 v3, v4, v5, 5").expect_err("two registers");
+        assert_eq!(reason.as_deref(), Some("the operands named `acc` differ"));
     }
 
     #[test]
-    fn modifiers_and_signs_are_part_of_a_pattern() {
+    fn modifiers_and_signs_must_match() {
         let names = [("d", "vgpr"), ("a", "vgpr"), ("b", "vgpr")];
-        let own = pattern("v_add_f32 d, -a, b clamp", &names).expect("a pattern");
-        assert_eq!(fits(&own, "v_add_f32 v1, -v2, v3 clamp"), Ok(()));
-        assert!(fits(&own, "v_add_f32 v1, v2, v3 clamp").is_err());
-        assert!(fits(&own, "v_add_f32 v1, -v2, v3").is_err());
+        let pattern = pattern("v_add_f32 d, -a, b clamp", &names).expect("a pattern");
+        assert_eq!(matches(&pattern, "v_add_f32 v1, -v2, v3 clamp"), Ok(()));
+        assert!(matches(&pattern, "v_add_f32 v1, v2, v3 clamp").is_err());
+        assert!(matches(&pattern, "v_add_f32 v1, -v2, v3").is_err());
     }
 
     #[test]
-    fn what_cannot_be_a_proxy_is_refused() {
+    fn invalid_proxies_are_rejected() {
         let dst = [("dst", "vgpr")];
         let refused =
             |text, operands: &[(&str, &str)]| pattern(text, operands).expect_err(text).to_string();
-        assert!(refused("v_mov_b32 dst, v0\ns_nop 0", &dst).contains("not one instruction"));
-        assert!(refused("", &[]).contains("not one instruction"));
-        assert!(refused("s_branch 4", &[]).contains("changes where control goes"));
-        assert!(refused("s_endpgm", &[]).contains("changes where control goes"));
+        assert!(refused("v_mov_b32 dst, v0\ns_nop 0", &dst).contains("not a single instruction"));
+        assert!(refused("", &[]).contains("not a single instruction"));
+        assert!(refused("s_branch 4", &[]).contains("changes control flow"));
+        assert!(refused("s_endpgm", &[]).contains("changes control flow"));
         assert!(refused("s_setpc_b64 to", &[("to", "sgpr x2")]).contains("control"));
         assert!(refused("v_mov_b32 dst, v0", &[("dst", "vgpr"), ("x", "imm")]).contains("`x`"));
         assert!(refused("v_nothing dst", &dst).contains("does not assemble"));

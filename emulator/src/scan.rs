@@ -1,49 +1,51 @@
-//! Where proxies are.
+//! Finds proxies in code objects.
 
 use crate::mark::marks;
 use crate::pattern::{Mismatch, Pattern};
-use crate::signature::Calling;
-use crate::{EmulateError, Instruction, Lanes, Matching, NearMiss};
+use crate::signature::OperandBinding;
+use crate::{ClosestMatch, EmulateError, Instruction, Lanes, Matching};
 use flipwave_codeobj::{CodeObject, LineTable};
 use flipwave_hooks::flow::{Disassembly, InstIndex};
 use flipwave_hooks::hook::{HookCompiler, HookSource, Mask};
 use flipwave_hooks::rewrite::{HookCall, Instrumentation, Report, When};
 use flipwave_isa::{Inst, Isa, Pc, RegisterRange, Value};
-use flipwave_tools::{Substitute, Substitutes};
+use flipwave_tools::{EmulatedInst, EmulatedInsts};
 use std::collections::BTreeMap;
 
-/// Where the proxies of some instructions are in a code object.
+/// The proxies of emulated instructions in a code object.
 #[derive(Clone, Debug)]
 pub struct Scan<'a> {
-    instructions: Vec<Ready<'a>>,
+    instructions: Vec<Compiled<'a>>,
+    /// The proxies, with indices into `instructions`.
     sites: BTreeMap<InstIndex, usize>,
-    nearest: Vec<NearMiss>,
+    /// The closest match of each instruction, in the order of `instructions`.
+    closest: Vec<ClosestMatch>,
 }
 
-/// An instruction that is ready to be called.
+/// An emulated instruction with its assembled pattern and its compiled hook.
 #[derive(Clone, Debug)]
-struct Ready<'a> {
+struct Compiled<'a> {
     instruction: &'a Instruction,
     pattern: Pattern,
     source: HookSource,
-    calling: Calling,
+    operands: OperandBinding,
 }
 
-/// A proxy that was found.
+/// A proxy in a code object.
 #[derive(Clone, Copy, Debug)]
-pub struct Emulated<'a> {
-    /// The proxy.
+pub struct Proxy<'a> {
+    /// The instruction in the code object.
     pub at: InstIndex,
-    /// The instruction that it stands for.
+    /// The emulated instruction.
     pub instruction: &'a Instruction,
 }
 
 impl<'a> Scan<'a> {
-    /// Looks for the proxies of `instructions` in a code object, which `program` was read from.
+    /// Finds the proxies of `instructions` in a code object, whose disassembly is `program`.
     ///
     /// # Errors
-    /// [`EmulateError`] for what is wrong with an instruction itself, for collisions and for marks
-    /// that do not fit. That nothing fits is none: see [`Scan::nearest`].
+    /// [`EmulateError`] for invalid instructions, collisions, and marks that do not match. Instructions
+    /// without proxies are not an error, see [`Scan::closest_match`].
     pub fn new(
         object: &CodeObject,
         program: &Disassembly,
@@ -51,32 +53,34 @@ impl<'a> Scan<'a> {
         compiler: &HookCompiler,
     ) -> Result<Scan<'a>, EmulateError> {
         let isa = program.isa()?;
-        let mut ready: Vec<Ready<'a>> = Vec::new();
+        let mut compiled: Vec<Compiled<'a>> = Vec::new();
         for instruction in instructions {
-            if ready.iter().any(|own| own.instruction.name == instruction.name) {
-                return Err(EmulateError::Twice { instruction: instruction.name.clone() });
+            if compiled.iter().any(|earlier| earlier.instruction.name == instruction.name) {
+                return Err(EmulateError::Duplicate { instruction: instruction.name.clone() });
             }
-            ready.push(Ready::new(instruction, &isa, program, compiler)?);
+            compiled.push(Compiled::new(instruction, &isa, program, compiler)?);
         }
         let marks = marks(object);
-        let places = Places { program, lines: object.lines().unwrap_or_default() };
+        let locations = Locations { program, lines: object.lines().unwrap_or_default() };
         for (name, marked) in &marks {
-            if !ready.iter().any(|own| own.instruction.name == *name)
+            let mut defined = compiled.iter().map(|compiled| &compiled.instruction.name);
+            if !defined.any(|defined| defined == name)
                 && let Some(pc) = marked.first()
             {
+                let defined = compiled.iter().map(|compiled| compiled.instruction.name.clone());
                 return Err(EmulateError::Undefined {
                     instruction: name.clone(),
-                    place: places.pc(*pc),
-                    defined: ready.iter().map(|own| own.instruction.name.clone()).collect(),
+                    location: locations.pc(*pc),
+                    defined: defined.collect(),
                 });
             }
         }
-        let mut scan = Scan { instructions: ready, sites: BTreeMap::new(), nearest: Vec::new() };
+        let mut scan = Scan { instructions: compiled, sites: BTreeMap::new(), closest: Vec::new() };
         for index in 0..scan.instructions.len() {
-            let marked =
-                scan.instructions.get(index).and_then(|own| marks.get(&own.instruction.name));
+            let name = scan.instructions.get(index).map(|compiled| &compiled.instruction.name);
+            let marked = name.and_then(|name| marks.get(name));
             let is_marked = |pc: Pc| marked.is_some_and(|marked| marked.contains(&pc));
-            scan.add(index, &places, &is_marked)?;
+            scan.add(index, &locations, &is_marked)?;
         }
         Ok(scan)
     }
@@ -85,41 +89,42 @@ impl<'a> Scan<'a> {
     fn add(
         &mut self,
         index: usize,
-        places: &Places<'_>,
+        locations: &Locations<'_>,
         is_marked: &dyn Fn(Pc) -> bool,
     ) -> Result<(), EmulateError> {
-        let Some(own) = self.instructions.get(index) else { return Ok(()) };
-        let (name, proxy) = (&own.instruction.name, own.pattern.text());
-        let mut nearest: Option<(usize, NearMiss)> = None;
+        let Some(compiled) = self.instructions.get(index) else { return Ok(()) };
+        let (name, proxy) = (&compiled.instruction.name, compiled.pattern.text());
+        let mut closest: Option<(usize, ClosestMatch)> = None;
         let mut collisions = Vec::new();
-        for (at, inst) in places.program.executable_insts() {
+        for (at, inst) in locations.program.executable_insts() {
             let is_marked = is_marked(inst.pc);
-            match own.pattern.fit(inst) {
-                Ok(()) if is_marked || own.instruction.matching == Matching::All => {
-                    if let Some(other) = self.sites.insert(at, index) {
-                        let other = self.instructions.get(other);
+            match compiled.pattern.match_inst(inst) {
+                Ok(()) if is_marked || compiled.instruction.matching == Matching::All => {
+                    if let Some(first) = self.sites.insert(at, index) {
+                        let first = self.instructions.get(first);
+                        let first = first.map(|compiled| compiled.instruction.name.clone());
                         return Err(EmulateError::Ambiguous {
-                            place: places.inst(inst),
-                            one: other.map_or_else(String::new, |own| own.instruction.name.clone()),
-                            other: name.clone(),
+                            location: locations.inst(inst),
+                            first: first.unwrap_or_default(),
+                            second: name.clone(),
                         });
                     }
                 }
-                Ok(()) => collisions.push(places.inst(inst)),
+                Ok(()) => collisions.push(locations.inst(inst)),
                 Err(mismatch) if is_marked => {
-                    return Err(EmulateError::Mark {
+                    return Err(EmulateError::MarkMismatch {
                         instruction: name.clone(),
                         proxy: proxy.to_owned(),
-                        place: places.inst(inst),
+                        location: locations.inst(inst),
                         reason: mismatch.map_or_else(
-                            || "it is another operation".to_owned(),
+                            || "different operation".to_owned(),
                             |mismatch| mismatch.reason,
                         ),
                     });
                 }
-                Err(Some(Mismatch { fitting, reason })) => {
-                    if nearest.as_ref().is_none_or(|(best, _)| fitting > *best) {
-                        nearest = Some((fitting, places.near(inst, reason)));
+                Err(Some(Mismatch { matching_parts, reason })) => {
+                    if closest.as_ref().is_none_or(|(most, _)| matching_parts > *most) {
+                        closest = Some((matching_parts, locations.closest_match(inst, reason)));
                     }
                 }
                 Err(None) => {}
@@ -127,54 +132,56 @@ impl<'a> Scan<'a> {
         }
         if !collisions.is_empty() {
             let (instruction, proxy) = (name.clone(), proxy.to_owned());
-            return Err(EmulateError::Collision { instruction, proxy, places: collisions });
+            return Err(EmulateError::Collision { instruction, proxy, locations: collisions });
         }
-        self.nearest.push(nearest.map_or(NearMiss::NoOperation, |(_, nearest)| nearest));
+        self.closest.push(closest.map_or(ClosestMatch::NoOperation, |(_, closest)| closest));
         Ok(())
     }
 
-    /// The proxies that were found, by ascending address.
-    pub fn emulated(&self) -> impl Iterator<Item = Emulated<'a>> {
+    /// The proxies, by ascending address.
+    pub fn proxies(&self) -> impl Iterator<Item = Proxy<'a>> {
         self.sites.iter().filter_map(|(at, index)| {
-            let own = self.instructions.get(*index)?;
-            Some(Emulated { at: *at, instruction: own.instruction })
+            let compiled = self.instructions.get(*index)?;
+            Some(Proxy { at: *at, instruction: compiled.instruction })
         })
     }
 
-    /// What comes nearest to an instruction's proxy, of those that do not fit.
-    pub fn nearest(&self, instruction: &str) -> Option<&NearMiss> {
-        let at = self.instructions.iter().position(|own| own.instruction.name == instruction)?;
-        self.nearest.get(at)
+    /// The instruction that comes closest to the proxy of `instruction` without matching it.
+    pub fn closest_match(&self, instruction: &str) -> Option<&ClosestMatch> {
+        let mut names = self.instructions.iter().map(|compiled| &compiled.instruction.name);
+        let index = names.position(|name| name == instruction)?;
+        self.closest.get(index)
     }
 
-    /// Each proxy as tools show it: the instruction's name and its operands.
-    pub fn substitutes(&self, program: &Disassembly) -> Substitutes {
-        let substitute = |(at, index): (&InstIndex, &usize)| {
-            let own = self.instructions.get(*index)?;
+    /// The emulated instructions with the operands of their proxies, as tools show them.
+    pub fn emulated_insts(&self, program: &Disassembly) -> EmulatedInsts {
+        let emulated = |(at, index): (&InstIndex, &usize)| {
+            let compiled = self.instructions.get(*index)?;
             let inst = program.inst(*at)?;
-            let operation = own.instruction.name.clone();
-            let text = format!("{operation} {}", own.pattern.operands_of(inst));
-            Some((*at, Substitute { operation, text }))
+            let operation = compiled.instruction.name.clone();
+            let text = format!("{operation} {}", compiled.pattern.operands_of(inst));
+            Some((*at, EmulatedInst { operation, text }))
         };
-        self.sites.iter().filter_map(substitute).collect()
+        self.sites.iter().filter_map(emulated).collect()
     }
 
-    /// Asks for each proxy to be replaced, in an instrumentation of the same code object.
+    /// Requests the replacement of each proxy by a call of the hook, in an instrumentation of the same code
+    /// object.
     pub fn replace(&self, instrumentation: &mut Instrumentation<'_>) {
         let mut sources = vec![None; self.instructions.len()];
         for (at, index) in &self.sites {
-            let Some(own) = self.instructions.get(*index) else { continue };
-            let results = instrumentation.program().inst(*at).map(|inst| own.results(inst));
+            let Some(compiled) = self.instructions.get(*index) else { continue };
+            let results = instrumentation.program().inst(*at).map(|inst| compiled.results(inst));
             let source = sources.get_mut(*index).map(|known| {
-                *known.get_or_insert_with(|| instrumentation.add_source(own.source.clone()))
+                *known.get_or_insert_with(|| instrumentation.add_source(compiled.source.clone()))
             });
             let (Some(source), Some(results)) = (source, results) else { continue };
             let call = HookCall {
                 source,
-                function: own.instruction.function.clone(),
-                arguments: own.calling.arguments.clone(),
+                function: compiled.instruction.function.clone(),
+                arguments: compiled.operands.arguments.clone(),
                 results,
-                mask: match own.instruction.lanes {
+                mask: match compiled.instruction.lanes {
                     Lanes::Active => Mask::Guest,
                     Lanes::All => Mask::Whole,
                 },
@@ -183,37 +190,44 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// The registers that the result of a proxy goes to.
+    /// The registers that the emulated instruction at a proxy writes.
     pub fn results(&self, program: &Disassembly, at: InstIndex) -> Vec<RegisterRange> {
-        let own = self.sites.get(&at).and_then(|index| self.instructions.get(*index));
-        own.zip(program.inst(at)).map(|(own, inst)| own.results(inst)).unwrap_or_default()
+        let compiled = self.sites.get(&at).and_then(|index| self.instructions.get(*index));
+        let with_inst = compiled.zip(program.inst(at));
+        with_inst.map(|(compiled, inst)| compiled.results(inst)).unwrap_or_default()
     }
 
-    /// Demands that every proxy was replaced.
+    /// Checks in the engine's report that every proxy was replaced.
     ///
     /// # Errors
     /// [`EmulateError::Refused`].
-    pub fn demand(&self, program: &Disassembly, report: &Report) -> Result<(), EmulateError> {
+    pub fn check_replaced(
+        &self,
+        program: &Disassembly,
+        report: &Report,
+    ) -> Result<(), EmulateError> {
         let mut refused = report.refused.iter().filter(|refused| refused.when == When::Instead);
         let Some(refused) = refused.next() else { return Ok(()) };
         let at = program.at(refused.pc);
         let index = at.and_then(|at| self.sites.get(&at));
-        let own = index.and_then(|index| self.instructions.get(*index));
+        let compiled = index.and_then(|index| self.instructions.get(*index));
+        let name = compiled.map(|compiled| compiled.instruction.name.clone());
         Err(EmulateError::Refused {
-            instruction: own.map_or_else(String::new, |own| own.instruction.name.clone()),
-            place: format!("{} `{}`", refused.pc, refused.instruction.trim()),
+            instruction: name.unwrap_or_default(),
+            location: format!("{} `{}`", refused.pc, refused.instruction.trim()),
             reason: refused.reason.clone(),
         })
     }
 }
 
-impl<'a> Ready<'a> {
+impl<'a> Compiled<'a> {
+    /// Assembles the pattern and compiles the hook of an instruction.
     fn new(
         instruction: &'a Instruction,
         isa: &Isa,
         program: &Disassembly,
         compiler: &HookCompiler,
-    ) -> Result<Ready<'a>, EmulateError> {
+    ) -> Result<Compiled<'a>, EmulateError> {
         let name = || instruction.name.clone();
         let pattern =
             Pattern::new(&instruction.proxy, &instruction.operands, isa).map_err(|reason| {
@@ -223,13 +237,13 @@ impl<'a> Ready<'a> {
             compiler.read(&instruction.source, &program.target, program.wave_size).map_err(
                 |reason| EmulateError::Hook { instruction: name(), reason: Box::new(reason) },
             )?;
-        let calling = Calling::new(instruction, &pattern, &source)?;
-        Ok(Ready { instruction, pattern, source, calling })
+        let operands = OperandBinding::new(instruction, &pattern, &source)?;
+        Ok(Compiled { instruction, pattern, source, operands })
     }
 
-    /// The registers that the result goes to.
+    /// The destination registers of a proxy.
     fn results(&self, inst: &Inst) -> Vec<RegisterRange> {
-        let operands = self.calling.results.iter().filter_map(|index| inst.operands.get(*index));
+        let operands = self.operands.results.iter().filter_map(|index| inst.operands.get(*index));
         let registers = operands.filter_map(|operand| match operand.value {
             Value::Register(range) => Some(range),
             _ => None,
@@ -238,19 +252,19 @@ impl<'a> Ready<'a> {
     }
 }
 
-/// Names places of a program.
-struct Places<'a> {
+/// Formats locations in a program for messages.
+struct Locations<'a> {
     program: &'a Disassembly,
     lines: LineTable,
 }
 
-impl Places<'_> {
-    /// An instruction with its place.
+impl Locations<'_> {
+    /// Formats an instruction with its location.
     fn inst(&self, inst: &Inst) -> String {
         format!("`{}` at {}", inst.text.trim(), self.pc(inst.pc))
     }
 
-    /// An address with its function and line.
+    /// Formats an address with its function and source line.
     fn pc(&self, pc: Pc) -> String {
         let function = self.function(pc).map(|name| format!(" in `{name}`")).unwrap_or_default();
         let line = self.lines.lookup(pc);
@@ -263,8 +277,8 @@ impl Places<'_> {
         Some(self.program.functions[function].name.to_string())
     }
 
-    fn near(&self, inst: &Inst, reason: String) -> NearMiss {
-        NearMiss::Inst {
+    fn closest_match(&self, inst: &Inst, reason: String) -> ClosestMatch {
+        ClosestMatch::Inst {
             pc: inst.pc,
             function: self.function(inst.pc).unwrap_or_default(),
             text: inst.text.trim().to_owned(),

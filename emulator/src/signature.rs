@@ -1,31 +1,31 @@
-//! What a hook is given and what becomes of its result.
+//! Binds the parameters and the result of a hook to the operands of a proxy.
 
 use crate::pattern::Pattern;
 use crate::{EmulateError, Instruction, Lanes};
 use flipwave_hooks::hook::{Argument, HookSource};
 use flipwave_isa::Role;
 
-/// How a hook is called, whatever the registers of a proxy are.
+/// The arguments and results of a hook in terms of a proxy's operands.
 #[derive(Clone, Debug)]
-pub struct Calling {
-    /// An argument for each parameter.
+pub struct OperandBinding {
+    /// The argument for each parameter.
     pub arguments: Vec<Argument>,
-    /// The numbers of the operands that the result goes to.
+    /// The numbers of the operands that receive the result.
     pub results: Vec<usize>,
 }
 
-impl Calling {
-    /// Binds a hook's parameters to operands by their names.
+impl OperandBinding {
+    /// Binds a hook's parameters to operands by name.
     ///
     /// # Errors
-    /// [`EmulateError::Hook`] where there is no such function, [`EmulateError::Signature`] where a
-    /// parameter is called like no operand that the proxy reads, a source is read by no parameter,
-    /// or there is no result for an operand that is written.
+    /// [`EmulateError::Hook`] if the function does not exist, [`EmulateError::Signature`] if a parameter is
+    /// not named like an operand that the proxy reads, a source operand has no parameter, or the result
+    /// does not correspond to the destination operands.
     pub fn new(
         instruction: &Instruction,
         pattern: &Pattern,
         source: &HookSource,
-    ) -> Result<Calling, EmulateError> {
+    ) -> Result<OperandBinding, EmulateError> {
         let name = || instruction.name.clone();
         let signature = source.function(&instruction.function).map_err(|reason| {
             EmulateError::Hook { instruction: name(), reason: Box::new(reason) }
@@ -42,7 +42,7 @@ impl Calling {
         let sources: Vec<(usize, &str)> = of_role(Role::Source).collect();
         let destinations: Vec<(usize, &str)> = of_role(Role::Destination).collect();
         let results: Vec<usize> = destinations.iter().map(|(index, _)| *index).collect();
-        // What a destination held is there for the hook only if the proxy itself reads it.
+        // The old value of a destination is available to the hook only if the proxy itself reads it.
         let kept = destinations.iter().filter(|(index, _)| pattern.reads(*index));
         let readable: Vec<(usize, &str)> = sources.iter().chain(kept).copied().collect();
         let mut arguments = Vec::new();
@@ -54,27 +54,29 @@ impl Calling {
                 (None, _) => {
                     let names: Vec<&str> = readable.iter().map(|(_, name)| *name).collect();
                     return Err(wrong(format!(
-                        "has a parameter `{parameter}`, and nothing that `{}` reads is called so; \
-                         it reads: {}",
+                        "has a parameter `{parameter}` that is not a source operand of `{}`; expected \
+                         one of {}",
                         pattern.text(),
                         names.join(", ")
                     )));
                 }
             });
         }
-        let is_read = |name: &str| signature.parameters.iter().any(|own| own.name == name);
+        let is_read =
+            |name: &str| signature.parameters.iter().any(|parameter| parameter.name == name);
         if let Some((_, unread)) = sources.iter().find(|(_, name)| !is_read(name)) {
             return Err(wrong(format!("has no parameter for the source `{unread}`")));
         }
         match (results.is_empty(), signature.result.as_str()) {
             (false, "void") => {
                 let (_, name) = destinations.first().copied().unwrap_or_default();
-                Err(wrong(format!("returns nothing for `{name}`")))
+                Err(wrong(format!("returns no result for `{name}`")))
             }
             (true, result) if result != "void" => {
-                Err(wrong(format!("returns something, and `{}` writes nothing", pattern.text())))
+                let proxy = pattern.text();
+                Err(wrong(format!("returns a result, but `{proxy}` has no destination operand")))
             }
-            _ => Ok(Calling { arguments, results }),
+            _ => Ok(OperandBinding { arguments, results }),
         }
     }
 }

@@ -74,7 +74,12 @@ fn rewrite(
     let program = instrumentation.program().clone();
     let scope = ToolScope::new(object, &program, None);
     let options = Options { per, ..Options::default() };
-    InstructionCount::ask(&mut ToolRequests::new(&mut instrumentation, compiler, &options, scope))?;
+    InstructionCount::request_hooks(&mut ToolRequests::new(
+        &mut instrumentation,
+        compiler,
+        &options,
+        scope,
+    ))?;
     instrumentation.set_checked(is_checked);
     let start = thread_time();
     let report = instrumentation.rewrite(compiler)?.report;

@@ -40,8 +40,8 @@ fn emulated(
     let scan = scan.unwrap_or_else(|error| panic!("{error}"));
     scan.replace(&mut instrumentation);
     let rewritten = instrumentation.rewrite(hook_compiler()).unwrap_or_else(|e| panic!("{e}"));
-    scan.demand(&program, &rewritten.report).unwrap_or_else(|error| panic!("{error}"));
-    (rewritten, scan.emulated().map(|own| own.at).collect())
+    scan.check_replaced(&program, &rewritten.report).unwrap_or_else(|error| panic!("{error}"));
+    (rewritten, scan.proxies().map(|proxy| proxy.at).collect())
 }
 
 #[test]
@@ -121,9 +121,13 @@ const HOOK: &str = "hooks/packed_i4.c";
 #[test]
 fn a_proxy_that_nothing_fits_is_reported_with_what_is_nearest() {
     let plain = "#define pk_add_sat_i4(a, b) (__builtin_amdgcn_ubfe(a, b, 3))\n#define old(a, b) ";
-    let words = ["v_pk_add_sat_i4", "nothing in the program fits", "v_and_or_b32"];
+    let words = ["v_pk_add_sat_i4", "no instruction in the program matches", "v_and_or_b32"];
     assert_refused(KERNEL, "#define pk_add_sat_i4(a, b) ", plain, &words);
-    let near = ["nothing in the program", "nearest is `v_and_or_b32", "operand 3 is 58, not 57"];
+    let near = [
+        "no instruction in the program",
+        "closest match is `v_and_or_b32",
+        "operand 3 is 58, not 57",
+    ];
     let unmarked = "#define pk_add_sat_i4(a, b) __extension__({ uint x; __asm__ volatile(\
         \"v_and_or_b32 %0, %1, %2, 58\" : \"=v\"(x) : \"v\"(a), \"v\"(b)); x; })\n#define old(a, b) ";
     assert_refused(KERNEL, "#define pk_add_sat_i4(a, b) ", unmarked, &near);
@@ -157,7 +161,7 @@ fn versions_that_differ_are_reported_and_end_with_another_code() {
 fn a_native_instruction_that_looks_like_a_proxy_is_a_collision() {
     let native = "sum[i] = pk_add_sat_i4(a[i], b[i]) ^ ((a[i] & b[i]) | 57);\n        sum[i + 1] = (b[i] & sum[i]) | 57;";
     let words = [
-        "not every instruction that fits `v_and_or_b32 dst, a, b, 57` has the mark",
+        "unmarked instructions match the proxy `v_and_or_b32 dst, a, b, 57`",
         "packed_i4.cl:13), `v_and_or_b32",
         "packed_i4.cl:14)",
         "match: all",
@@ -167,9 +171,9 @@ fn a_native_instruction_that_looks_like_a_proxy_is_a_collision() {
 
 #[test]
 fn a_marked_proxy_that_does_not_fit_is_reported() {
-    let words = ["is marked as its proxy and does not fit", "operand 3 is 57, not 58"];
+    let words = ["is marked as its proxy but does not match", "operand 3 is 57, not 58"];
     assert_refused(YAML, "a, b, 57", "a, b, 58", &words);
-    let words = ["marked as a proxy of `v_other`", "not defined", "v_pk_add_sat_i4"];
+    let words = ["unknown instruction `v_other`", "marked as its proxy", "v_pk_add_sat_i4"];
     assert_refused(KERNEL, "FLIPWAVE_PROXY(v_pk_add_sat_i4", "FLIPWAVE_PROXY(v_other", &words);
 }
 
@@ -183,7 +187,7 @@ fn a_hook_that_does_not_fit_the_operands_is_refused() {
         "(uint32_t a) { uint32_t b = 0; (void)b; return a; }\nuint32_t g(uint32_t b, uint32_t a)",
         &words,
     );
-    let words = ["has a parameter `uint32_t c`", "it reads: a, b"];
+    let words = ["has a parameter `uint32_t c`", "expected one of a, b"];
     assert_refused(HOOK, takes, "(uint32_t a, uint32_t b, uint32_t c)", &words);
     assert_refused(
         HOOK,
@@ -211,12 +215,12 @@ fn an_operand_that_cannot_be_bound_is_refused_where_it_stands() {
         YAML,
         operands,
         odd,
-        &["packed_i4.yaml:19:39:", "`register` is no kind of operand"],
+        &["packed_i4.yaml:19:39:", "invalid kind of operand `register`"],
     );
     let more = "{dst: vgpr, a: vgpr, b: vgpr, c: imm}";
     assert_refused(YAML, operands, more, &["operand `c` (imm) is not in the proxy"]);
     let scalar = "{dst: vgpr, a: sgpr, b: vgpr}";
-    assert_refused(YAML, operands, scalar, &["operand 1 is no sgpr, as `a` must be"]);
+    assert_refused(YAML, operands, scalar, &["operand 1 is not `sgpr`, as `a` must be"]);
     assert_refused(
         YAML,
         "v_and_or_b32 dst, a, b, 57",

@@ -7,14 +7,16 @@ use crate::outputs::compare::{Difference, OutputRole, Tolerance, compare};
 use crate::program::prepare::{Prepared, prepare, prepare_beside_software};
 use flipwave_codeobj::{CodeObject, LineTable};
 use flipwave_device::{Device, Dispatch, ModuleId};
-use flipwave_emulator::{EmulateError, Emulator, Instruction, NearMiss, Scan};
+use flipwave_emulator::{ClosestMatch, EmulateError, Emulator, Instruction, Scan};
 use flipwave_hooks::flow::Disassembly;
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_hooks::rewrite::{Instrumentation, RewriteError, Rewritten};
 use flipwave_injector::{Attended, Workload};
 use flipwave_isa::Pc;
 use flipwave_tools::Guest;
-use flipwave_tools::{Executions, InstPlace, InstructionCount, Options, ToolError, measure_beside};
+use flipwave_tools::{
+    Executions, InstLocation, InstructionCount, Options, ToolError, measure_with,
+};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -99,7 +101,7 @@ pub fn emulate(campaign: &Campaign) -> Result<Emulation, CampaignError> {
     let places = scan(instructions, workload, &compiler).map_err(Box::new)?;
     let emulator = Emulator { instructions, compiler: &compiler };
     let mut device = workload.device.clone();
-    let found = measure_beside::<InstructionCount, _>(
+    let found = measure_with::<InstructionCount, _>(
         &mut Attended { device: &mut device, attendance: &campaign.attendance },
         |module| workload.device.code_object(module),
         &workload.program.dispatches,
@@ -134,7 +136,7 @@ pub fn emulate(campaign: &Campaign) -> Result<Emulation, CampaignError> {
 fn row(
     (instruction, line): (&str, &str),
     (dispatch, kernel): (usize, &str),
-    place: &InstPlace,
+    place: &InstLocation,
     counted: Executions,
 ) -> EmulatedInstruction {
     EmulatedInstruction {
@@ -171,7 +173,7 @@ fn scan(
         let lines = object.lines().unwrap_or_default();
         let mut proxies = Proxies::new();
         fits.add(instructions, &scan);
-        for own in scan.emulated() {
+        for own in scan.proxies() {
             if let Some(inst) = program.inst(own.at) {
                 let line = line(&lines, inst.pc);
                 proxies.insert(inst.pc, (own.instruction.name.clone(), line));
@@ -187,20 +189,20 @@ fn scan(
 #[derive(Default)]
 struct Fits {
     /// By instruction: what comes nearest, nothing where something fits.
-    nearest: BTreeMap<String, Option<NearMiss>>,
+    nearest: BTreeMap<String, Option<ClosestMatch>>,
 }
 
 impl Fits {
     /// Takes in what was found in a code object.
     fn add(&mut self, instructions: &[Instruction], scan: &Scan<'_>) {
-        for own in scan.emulated() {
+        for own in scan.proxies() {
             self.nearest.insert(own.instruction.name.clone(), None);
         }
         for instruction in instructions {
-            let near = scan.nearest(&instruction.name).cloned();
-            let near = near.unwrap_or(NearMiss::NoOperation);
+            let near = scan.closest_match(&instruction.name).cloned();
+            let near = near.unwrap_or(ClosestMatch::NoOperation);
             let known = self.nearest.entry(instruction.name.clone()).or_insert(Some(near.clone()));
-            if matches!(known, Some(NearMiss::NoOperation)) {
+            if matches!(known, Some(ClosestMatch::NoOperation)) {
                 *known = Some(near);
             }
         }
@@ -210,10 +212,10 @@ impl Fits {
     fn demand(mut self, instructions: &[Instruction]) -> Result<(), EmulateError> {
         for instruction in instructions {
             if let Some(Some(nearest)) = self.nearest.remove(&instruction.name) {
-                return Err(EmulateError::NothingFits {
+                return Err(EmulateError::NoProxy {
                     instruction: instruction.name.clone(),
                     proxy: instruction.proxy.clone(),
-                    nearest: Box::new(nearest),
+                    closest: Box::new(nearest),
                 });
             }
         }
@@ -269,9 +271,9 @@ fn replaced(
     fits.add(instructions, &scan);
     scan.replace(&mut instrumentation);
     let rewritten = instrumentation.rewrite(compiler).map_err(Box::new)?;
-    scan.demand(&program, &rewritten.report)?;
+    scan.check_replaced(&program, &rewritten.report)?;
     let results = |at| scan.results(&program, at);
-    let guest = Guest::new(object, &program, &rewritten, &scan.substitutes(&program), results);
+    let guest = Guest::new(object, &program, &rewritten, &scan.emulated_insts(&program), results);
     Ok((rewritten, guest))
 }
 

@@ -7,7 +7,7 @@ use crate::program::prepare::{Prepared, prepare};
 use flipwave_emulator::Emulator;
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_injector::Attended;
-use flipwave_tools::{Beside, Measurement, Options, Tool, ToolError, measure_beside};
+use flipwave_tools::{Measurement, Options, Replacer, Tool, ToolError, measure_with};
 
 /// Runs a campaign's program once without faults, with a tool in its kernels. Instructions that
 /// are emulated are single instructions to it.
@@ -30,9 +30,9 @@ pub fn measure<T: Tool>(
     let compiler = HookCompiler::find().map_err(|error| Box::new(ToolError::Hook(error)))?;
     let code_of = |module| workload.device.code_object(module);
     let emulator = Emulator { instructions, compiler: &compiler };
-    let beside = (!instructions.is_empty()).then_some(&emulator as &dyn Beside);
+    let replacer = (!instructions.is_empty()).then_some(&emulator as &dyn Replacer);
     let dispatches = &workload.program.dispatches;
     let found =
-        measure_beside::<T, _>(&mut device, code_of, dispatches, options, &compiler, beside);
+        measure_with::<T, _>(&mut device, code_of, dispatches, options, &compiler, replacer);
     campaign.unless_stopped(found.map_err(|error| Box::new(error).into()))
 }

@@ -9,7 +9,7 @@ use flipwave_hooks::flow::{Disassembly, InstIndex};
 use flipwave_hooks::hook::{Argument, HookCompiler, Mask, Source};
 use flipwave_hooks::rewrite::{HookCall, Instrumentation, Rewritten, Side, SourceIndex, When};
 use flipwave_isa::{Pc, RegisterRange};
-use flipwave_tools::{Guest, Substitutes};
+use flipwave_tools::{EmulatedInsts, Guest};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The variable of hardened code that counts the waves which have seen a difference: 64 bits.
@@ -109,7 +109,7 @@ fn attempt(
             plan.left_out.insert(at, Reason::Refused);
         }
     }
-    let guest = Guest::new(object, &program, &rewritten, &Substitutes::default(), |_| Vec::new());
+    let guest = Guest::new(object, &program, &rewritten, &EmulatedInsts::default(), |_| Vec::new());
     let pc = |at: InstIndex| program.instructions[at].pc;
     let duplicated = plan.duplicates.into_iter().map(|(at, own)| {
         let Duplicate { results, instructions, .. } = own;

@@ -1,38 +1,36 @@
-//! How many cache lines accesses of a wave touch.
+//! The tool `address-divergence`: cache lines touched by each access of a wave.
 
-use super::scope::{data, of, room};
-use super::{InstPlace, Tool, ToolError, ToolRequests, ToolScope};
+use super::scope::{counter_array_length, counters, variable_address};
+use super::{InstLocation, Tool, ToolError, ToolRequests, ToolScope};
 use flipwave_hooks::flow::InstIndex;
 use flipwave_hooks::hook::{Argument, Mask, Variables};
-use flipwave_hooks::rewrite::When;
 use flipwave_isa::{Inst, MemorySpace};
 use serde::Serialize;
 
-/// Counts the cache lines that each access of a wave touches: accesses by lanes to global memory,
-/// flat addresses and buffers.
+/// Counts the cache lines that each per-lane access of a wave touches: global, flat and buffer accesses.
 #[derive(Clone, Debug)]
 pub struct AddressDivergence {
     sites: Vec<InstIndex>,
 }
 
-/// Cache lines that the accesses of an instruction touch.
+/// The cache lines touched by the accesses of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct LineCounts {
-    /// Executions by waves with a lane running.
+    /// Executions by waves with at least one active lane.
     pub accesses: u64,
-    /// Different lines of 64 bytes, summed over the accesses.
+    /// Distinct 64-byte lines per access, summed over all accesses.
     pub lines_64: u64,
-    /// Different lines of 128 bytes, summed over the accesses.
+    /// Distinct 128-byte lines per access, summed over all accesses.
     pub lines_128: u64,
 }
 
-/// Bytes of the cache lines that are counted, each by a source of its own.
+/// The counted cache line sizes in bytes; each has a separate hook source.
 const LINES: [u64; 2] = [64, 128];
 
-/// Bytes of `struct divergence` of `address_divergence.c`.
+/// The size of `struct divergence` of `address_divergence.c` in bytes.
 const COUNTER: usize = 16;
 
-/// Whether lanes of a wave may touch lines of their own, one or two each.
+/// Returns `true` for accesses in which each lane has an address and touches one or two lines.
 fn is_counted(inst: &Inst) -> bool {
     let spaces = [MemorySpace::Global, MemorySpace::Flat, MemorySpace::Buffer];
     inst.memory()
@@ -40,20 +38,20 @@ fn is_counted(inst: &Inst) -> bool {
 }
 
 impl Tool for AddressDivergence {
-    type Row = (InstPlace, LineCounts);
+    type Row = (InstLocation, LineCounts);
 
     const COLUMNS: &[&str] =
         &["function", "pc", "instruction", "accesses", "lines_64", "lines_128"];
 
-    fn ask(asking: &mut ToolRequests<'_, '_>) -> Result<AddressDivergence, ToolError> {
-        let sites = asking.scope().select(is_counted);
+    fn request_hooks(requests: &mut ToolRequests<'_, '_>) -> Result<AddressDivergence, ToolError> {
+        let sites = requests.scope().select(is_counted);
         for line in LINES {
-            let macros = [("COUNTERS", room(sites.len())), ("LINE", line)];
-            let source = asking.source("address_divergence", &macros)?;
+            let macros = [("COUNTERS", counter_array_length(sites.len())), ("LINE", line)];
+            let source = requests.source("address_divergence", &macros)?;
             for (&at, number) in sites.iter().zip(0..) {
-                let counter = data("counters", COUNTER * number);
+                let counter = variable_address("counters", COUNTER * number);
                 let arguments = vec![Argument::MemoryAddress, Argument::MemoryBytes, counter];
-                asking.call((at, When::Before), (source, "access"), Mask::Guest, arguments);
+                requests.call_before(at, source, "access", Mask::Guest, arguments);
             }
         }
         Ok(AddressDivergence { sites })
@@ -63,17 +61,17 @@ impl Tool for AddressDivergence {
         &self,
         scope: &ToolScope<'_>,
         variables: &[Variables<'_>],
-    ) -> Result<Vec<(InstPlace, LineCounts)>, ToolError> {
-        let [small, large] =
-            [0, 1].map(|at| of(variables.get(at..).unwrap_or_default(), "counters"));
-        let (small, large) = (small?, large?);
-        let counts = small.as_chunks().0.iter().zip(large.as_chunks().0);
-        let row = |(&at, (&[accesses, lines_64], &[_, lines_128])): (
-            &InstIndex,
-            (&[u64; 2], &[u64; 2]),
-        )| {
-            Some((scope.place(at)?, LineCounts { accesses, lines_64, lines_128 }))
-        };
-        Ok(self.sites.iter().zip(counts).filter_map(row).collect())
+    ) -> Result<Vec<(InstLocation, LineCounts)>, ToolError> {
+        let counters_of =
+            |source: usize| counters(variables.get(source..).unwrap_or_default(), "counters");
+        let (counters_64, counters_128) = (counters_of(0)?, counters_of(1)?);
+        let counts = counters_64.as_chunks().0.iter().zip(counters_128.as_chunks().0);
+        let mut rows = Vec::new();
+        for (at, (&[accesses, lines_64], &[_, lines_128])) in self.sites.iter().zip(counts) {
+            if let Some(location) = scope.location(*at) {
+                rows.push((location, LineCounts { accesses, lines_64, lines_128 }));
+            }
+        }
+        Ok(rows)
     }
 }

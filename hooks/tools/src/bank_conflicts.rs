@@ -1,38 +1,37 @@
-//! How often lanes of a wave want different words of the same LDS bank.
+//! The tool `bank-conflicts`: LDS accesses of lanes to different words of the same bank.
 
-use super::scope::{data, of, room};
-use super::{InstPlace, Tool, ToolError, ToolRequests, ToolScope};
+use super::scope::{counter_array_length, counters, variable_address};
+use super::{InstLocation, Tool, ToolError, ToolRequests, ToolScope};
 use flipwave_hooks::flow::InstIndex;
 use flipwave_hooks::hook::{Argument, Mask, Variables};
-use flipwave_hooks::rewrite::When;
 use flipwave_isa::{Inst, MemoryOperand, MemorySpace};
 use serde::Serialize;
 
-/// Counts bank conflicts.
+/// Counts LDS bank conflicts.
 ///
-/// LDS has 32 banks of a word of four bytes each, and gives 128 bytes at once: to 32 lanes a word
-/// each, to 16 lanes two, to 8 lanes four. Such a group of lanes takes as many turns as there are
-/// different words in the bank that has the most; all but the first are conflicts. The counts are
-/// exact for this model; which lanes hardware takes together is not documented for all widths. A
-/// two-address operation is two accesses.
+/// LDS has 32 banks of four-byte words and delivers 128 bytes at a time: one word to each of 32 lanes, two to
+/// 16 lanes, or four to 8 lanes. Such a group of lanes takes as many passes as the most requested bank has
+/// distinct words; all passes but the first are conflicts. The counts are exact for this model, but
+/// the grouping of lanes in hardware is not documented for all access widths. A two-address operation
+/// counts as two accesses.
 #[derive(Clone, Debug)]
 pub struct BankConflicts {
     sites: Vec<InstIndex>,
 }
 
-/// Conflicts of the LDS accesses of an instruction.
+/// The conflicts of the LDS accesses of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ConflictCounts {
-    /// Accesses by waves with a lane running.
+    /// Accesses by waves with at least one active lane.
     pub accesses: u64,
-    /// Turns that they take beyond the first of each group of lanes.
+    /// Passes beyond the first of each group of lanes.
     pub conflicts: u64,
 }
 
-/// Bytes of `struct conflicts` of `bank_conflicts.c`.
+/// The size of `struct conflicts` of `bank_conflicts.c` in bytes.
 const COUNTER: usize = 16;
 
-/// The access of an instruction that has an LDS address for each lane.
+/// The memory operand of an LDS instruction with an address per lane.
 fn access(inst: &Inst) -> Option<MemoryOperand> {
     let operand = inst.memory_operand()?;
     (operand.access.space == MemorySpace::Lds
@@ -41,25 +40,26 @@ fn access(inst: &Inst) -> Option<MemoryOperand> {
 }
 
 impl Tool for BankConflicts {
-    type Row = (InstPlace, ConflictCounts);
+    type Row = (InstLocation, ConflictCounts);
 
     const COLUMNS: &[&str] = &["function", "pc", "instruction", "accesses", "conflicts"];
 
-    fn ask(asking: &mut ToolRequests<'_, '_>) -> Result<BankConflicts, ToolError> {
-        let program = asking.scope().program();
-        let sites = asking.scope().select(|inst| access(inst).is_some());
-        let source = asking.source("bank_conflicts", &[("COUNTERS", room(sites.len()))])?;
+    fn request_hooks(requests: &mut ToolRequests<'_, '_>) -> Result<BankConflicts, ToolError> {
+        let program = requests.scope().program();
+        let sites = requests.scope().select(|inst| access(inst).is_some());
+        let macros = [("COUNTERS", counter_array_length(sites.len()))];
+        let source = requests.source("bank_conflicts", &macros)?;
         for (&at, number) in sites.iter().zip(0..) {
             let Some(operand) = program.inst(at).and_then(access) else { continue };
             let elements = operand.offsets.len().max(1) as u64;
             let bytes = Argument::Constant(u64::from(operand.access.bytes) / elements);
-            let counter = data("counters", COUNTER * number);
-            let first = vec![Argument::MemoryAddress, bytes.clone(), counter.clone()];
-            asking.call((at, When::Before), (source, "lds_access"), Mask::Guest, first);
-            if let [one, other] = operand.offsets.as_slice() {
-                let distance = Argument::Constant((other - one) as u64);
-                let second = vec![Argument::MemoryAddress, distance, bytes, counter];
-                asking.call((at, When::Before), (source, "second_lds_access"), Mask::Guest, second);
+            let counter = variable_address("counters", COUNTER * number);
+            let arguments = vec![Argument::MemoryAddress, bytes.clone(), counter.clone()];
+            requests.call_before(at, source, "lds_access", Mask::Guest, arguments);
+            if let [first, second] = operand.offsets.as_slice() {
+                let distance = Argument::Constant((second - first) as u64);
+                let arguments = vec![Argument::MemoryAddress, distance, bytes, counter];
+                requests.call_before(at, source, "second_lds_access", Mask::Guest, arguments);
             }
         }
         Ok(BankConflicts { sites })
@@ -69,11 +69,11 @@ impl Tool for BankConflicts {
         &self,
         scope: &ToolScope<'_>,
         variables: &[Variables<'_>],
-    ) -> Result<Vec<(InstPlace, ConflictCounts)>, ToolError> {
-        let numbers = of(variables, "counters")?;
+    ) -> Result<Vec<(InstLocation, ConflictCounts)>, ToolError> {
+        let numbers = counters(variables, "counters")?;
         let (counts, _) = numbers.as_chunks();
         let row = |(&at, &[accesses, conflicts]): (&InstIndex, &[u64; 2])| {
-            Some((scope.place(at)?, ConflictCounts { accesses, conflicts }))
+            Some((scope.location(at)?, ConflictCounts { accesses, conflicts }))
         };
         Ok(self.sites.iter().zip(counts).filter_map(row).collect())
     }

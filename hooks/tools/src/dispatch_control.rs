@@ -1,54 +1,55 @@
-//! Original and instrumented code side by side: which of the two a dispatch runs.
+//! Selects the original or the instrumented code for each dispatch.
 
 use flipwave_device::{Dim3, Dispatch, ModuleId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU64;
 
-/// A code object as it was and instrumented, both loaded on one device.
+/// The original and the instrumented version of a code object, both loaded on one device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModuleVersions {
-    /// The code as it was.
+    /// The module of the original code.
     pub original: ModuleId,
-    /// The instrumented code.
+    /// The module of the instrumented code.
     pub instrumented: ModuleId,
 }
 
-/// Which dispatches run instrumented code.
+/// A rule that selects the dispatches which run instrumented code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControlRule {
-    /// All.
+    /// All dispatches.
     Always,
-    /// None.
+    /// No dispatches.
     Never,
-    /// Of each kernel the first with a grid of its size.
+    /// The first dispatch of each kernel with each grid size.
     FirstPerGrid,
-    /// Of each kernel the first, and from there on each of this distance.
+    /// The first of every N dispatches of each kernel.
     Every(NonZeroU64),
 }
 
-/// Chooses for each dispatch.
+/// Selects the version of the code for each dispatch.
 #[derive(Clone, Debug)]
 pub struct DispatchControl {
     versions: Vec<ModuleVersions>,
     rule: ControlRule,
-    /// Module, kernel and grid of the dispatches so far.
+    /// The original module, kernel and grid of all dispatches so far.
     grids: BTreeSet<(u32, String, Dim3)>,
-    /// Module and kernel, and how many dispatches of it there were.
+    /// The number of dispatches so far, by original module and kernel.
     dispatches: BTreeMap<(u32, String), u64>,
 }
 
 impl DispatchControl {
-    /// Chooses by `rule` among these versions.
+    /// Selects among `versions` by `rule`.
     pub fn new(versions: Vec<ModuleVersions>, rule: ControlRule) -> DispatchControl {
         DispatchControl { versions, rule, grids: BTreeSet::new(), dispatches: BTreeMap::new() }
     }
 
-    /// The same dispatch, of the version that the rule says. A dispatch of code that has no
-    /// versions stays as it is and does not count.
+    /// Returns the dispatch with the module of the selected version. A dispatch of a module without
+    /// versions is returned unchanged and does not count.
     pub fn choose(&mut self, dispatch: &Dispatch) -> Dispatch {
-        let of =
-            |own: &&ModuleVersions| [own.original, own.instrumented].contains(&dispatch.module);
-        let Some(versions) = self.versions.iter().find(of).copied() else {
+        let has_module = |versions: &&ModuleVersions| {
+            [versions.original, versions.instrumented].contains(&dispatch.module)
+        };
+        let Some(versions) = self.versions.iter().find(has_module).copied() else {
             return dispatch.clone();
         };
         let kernel = (versions.original.0, dispatch.kernel.clone());
@@ -67,7 +68,7 @@ impl DispatchControl {
         Dispatch { module, ..dispatch.clone() }
     }
 
-    /// Forgets all dispatches.
+    /// Resets the history of dispatches.
     pub fn reset(&mut self) {
         self.grids.clear();
         self.dispatches.clear();
@@ -98,7 +99,7 @@ mod tests {
         )
     }
 
-    /// Which dispatches of kernels and grids are instrumented.
+    /// Dispatches kernels with grid sizes; returns `i` for each instrumented and `o` for each original one.
     fn chosen(control: &mut DispatchControl, dispatches: &[(&str, u32)]) -> String {
         let one = |&(kernel, x): &(&str, u32)| match control.choose(&dispatch(0, kernel, x)).module
         {
@@ -112,13 +113,13 @@ mod tests {
         [("a", 64), ("a", 64), ("b", 64), ("a", 128), ("b", 64), ("a", 64), ("a", 64)];
 
     #[test]
-    fn each_rule_takes_its_dispatches() {
+    fn rules_select_the_documented_dispatches() {
         let two = NonZeroU64::new(2).expect("two");
         let rules = [
             (ControlRule::Always, "iiiiiii"),
             (ControlRule::Never, "ooooooo"),
             (ControlRule::FirstPerGrid, "ioiiooo"),
-            // The numbers of a are 0 1 - 2 - 3 4, those of b - - 0 - 1.
+            // Kernel a has the dispatches 0 1 - 2 - 3 4, kernel b - - 0 - 1 - -.
             (ControlRule::Every(two), "ioiiooi"),
         ];
         for (rule, expected) in rules {
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_dispatched_counts_until_it_is_reset() {
+    fn reset_clears_the_dispatch_history() {
         let mut control = control(ControlRule::FirstPerGrid);
         assert_eq!(chosen(&mut control, &RUN), "ioiiooo");
         assert_eq!(chosen(&mut control, &RUN), "ooooooo");
@@ -136,13 +137,13 @@ mod tests {
     }
 
     #[test]
-    fn code_without_versions_is_left_alone() {
+    fn dispatch_of_unknown_module_is_unchanged() {
         let foreign = dispatch(7, "a", 64);
         assert_eq!(control(ControlRule::Always).choose(&foreign), foreign);
     }
 
     #[test]
-    fn a_dispatch_of_the_instrumented_version_may_go_back() {
+    fn dispatch_of_instrumented_module_can_select_the_original() {
         let back = control(ControlRule::Never).choose(&dispatch(1, "a", 64));
         assert_eq!(back.module, ModuleId(0));
     }

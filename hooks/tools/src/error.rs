@@ -1,55 +1,55 @@
-//! What stops a tool.
+//! Errors of tools.
 
 use flipwave_device::{DeviceError, DeviceFault};
 use flipwave_hooks::hook::{HookError, VariableError, library};
 use flipwave_hooks::rewrite::RewriteError;
 
-/// Why a tool has no result.
+/// Errors returned when instrumenting code with a tool and running it.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolError {
-    /// The hooks.
+    /// A hook cannot be compiled.
     #[error(transparent)]
     Hook(#[from] HookError),
-    /// A source that the library does not have.
-    #[error("the library has no hooks `{wanted}`; it has: {}", library::names().collect::<Vec<_>>().join(", "))]
+    /// The hook library has no source with this name.
+    #[error("unknown hook source `{wanted}`; expected one of {}", library::names().collect::<Vec<_>>().join(", "))]
     NoHooks {
-        /// The name.
+        /// The requested name.
         wanted: String,
     },
-    /// What was to be put into the code beside the tool.
+    /// The instructions that a [`Replacer`](crate::Replacer) should replace cannot be replaced.
     #[error(transparent)]
-    Beside(Box<dyn std::error::Error + Send + Sync>),
-    /// The code.
+    Replacement(Box<dyn std::error::Error + Send + Sync>),
+    /// The code cannot be rewritten.
     #[error(transparent)]
     Rewrite(#[from] RewriteError),
-    /// What the hooks left.
+    /// The variables of the hooks cannot be read.
     #[error(transparent)]
     Variable(#[from] VariableError),
-    /// The device refused a request.
+    /// The device rejected a request.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// A kernel that is not dispatched.
-    #[error("kernel `{wanted}` is not dispatched; dispatched are: {}", present.join(", "))]
+    /// The selected kernel is not dispatched.
+    #[error("kernel `{wanted}` was not dispatched; dispatched kernels: {}", present.join(", "))]
     NoKernel {
-        /// The name asked for.
+        /// The requested name.
         wanted: String,
-        /// The names there are.
+        /// The names of the dispatched kernels.
         present: Vec<String>,
     },
-    /// A dispatch that did not come to its end.
+    /// A dispatch ended with a device fault.
     #[error("dispatch {dispatch} (kernel `{kernel}`) failed: {fault}")]
     Faulted {
-        /// Its index.
+        /// The index of the dispatch.
         dispatch: usize,
-        /// Its kernel.
+        /// The kernel.
         kernel: String,
-        /// What happened; the PC is that of the code as it was.
+        /// The fault, with the PC in the original code.
         fault: DeviceFault,
     },
-    /// A dispatch of code that is not known.
-    #[error("dispatch {dispatch} is of module {module}, whose code object is not known")]
+    /// The code object of a dispatched module is not available.
+    #[error("unknown code object: module {module} of dispatch {dispatch}")]
     NoCode {
-        /// Its index.
+        /// The index of the dispatch.
         dispatch: usize,
         /// The module.
         module: u32,

@@ -1,9 +1,9 @@
-//! Execution of rewritten code, seen as that of the code as it was.
+//! Observes rewritten code as if the original code were executed.
 //!
-//! What was inserted is not shown. An instruction that stands for another, whose place hooks have
-//! taken, is shown as one instruction: it is executed when control has left the hooks.
+//! Inserted instructions are hidden. An emulated instruction appears as one instruction in place of its
+//! proxy, and counts as executed when control leaves the hooks that replace the proxy.
 
-use crate::Substitutes;
+use crate::EmulatedInsts;
 use flipwave_codeobj::{CodeObject, LineTable};
 use flipwave_device::{WaveId, WaveLocation};
 use flipwave_hooks::checker::Claims;
@@ -15,88 +15,89 @@ use flipwave_sim::{Executed, Observer, Watch, WaveState};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
 
-/// A rewritten code object as it was.
+/// The original code of a rewritten code object.
 #[derive(Clone, Debug)]
 pub struct Guest {
-    /// Original instructions by their addresses in the new code.
+    /// The original instructions by their addresses in the rewritten code.
     instructions: FxHashMap<u64, Inst>,
-    /// Instructions that stand for others, as what they stand for.
-    substitutes: FxHashMap<InstIndex, Inst>,
+    /// The emulated instructions by their proxies.
+    emulated: FxHashMap<InstIndex, Inst>,
     claims: Claims,
     layout: CodeLayout,
     lines: LineTable,
 }
 
 impl Guest {
-    /// The code that `rewritten` was made from, in which some instructions stand for others:
-    /// `results` are the registers that each of these writes.
+    /// The original code of `rewritten`, with emulated instructions in place of their proxies. `results`
+    /// returns the registers that the emulated instruction at a proxy writes.
     pub fn new(
         object: &CodeObject,
         program: &Disassembly,
         rewritten: &Rewritten,
-        substitutes: &Substitutes,
+        emulated: &EmulatedInsts,
         results: impl Fn(InstIndex) -> Vec<RegisterRange>,
     ) -> Guest {
         let claims = &rewritten.claims;
-        let places = program.insts().zip(&claims.instructions);
-        let instructions = places.filter_map(|((_, inst), new)| Some(((*new)?.0, inst.clone())));
-        let substitutes = substitutes.iter().filter_map(|(at, substitute)| {
+        let locations = program.insts().zip(&claims.instructions);
+        let instructions = locations.filter_map(|((_, inst), new)| Some(((*new)?.0, inst.clone())));
+        let emulated = emulated.iter().filter_map(|(at, emulated)| {
             let mut inst = program.inst(*at)?.clone();
-            inst.operation = Operation::named(&substitute.operation);
-            inst.text.clone_from(&substitute.text);
+            inst.operation = Operation::named(&emulated.operation);
+            inst.text.clone_from(&emulated.text);
             inst.writes = results(*at);
             Some((*at, inst))
         });
         Guest {
             instructions: instructions.collect(),
-            substitutes: substitutes.collect(),
+            emulated: emulated.collect(),
             claims: claims.clone(),
             layout: rewritten.layout.clone(),
             lines: object.lines().unwrap_or_default(),
         }
     }
 
-    /// The source lines of the code as it was; empty where it does not say them.
+    /// The source lines of the original code; empty without debug information.
     pub fn lines(&self) -> &LineTable {
         &self.lines
     }
 
-    /// An observer of the new code that shows `inner` the code as it was.
+    /// Creates an observer of the rewritten code that passes the original instructions to `inner`.
     pub fn observe<'a>(&'a self, inner: &'a mut dyn Observer) -> GuestView<'a> {
         let in_hooks = FxHashMap::default();
         GuestView { guest: self, inner, in_hooks, done: FxHashSet::default() }
     }
 
-    /// A place in the new code, by the address that its instruction had before.
+    /// Translates a location in the rewritten code to the original code.
     pub fn place(&self, place: WaveLocation) -> WaveLocation {
         self.layout.old_place(place)
     }
 
-    /// The instruction that stands for another, in whose place code at an address was put.
-    fn substituted(&self, pc: Pc) -> Option<InstIndex> {
-        self.claims.inserted_for(pc).filter(|at| self.substitutes.contains_key(at))
+    /// The proxy that the inserted code at an address replaces.
+    fn replaced_proxy(&self, pc: Pc) -> Option<InstIndex> {
+        self.claims.inserted_for(pc).filter(|at| self.emulated.contains_key(at))
     }
 }
 
-/// Shows an observer the code as it was.
+/// An observer of rewritten code that passes the original instructions to another observer.
 pub struct GuestView<'a> {
     guest: &'a Guest,
     inner: &'a mut dyn Observer,
-    /// The instruction in whose place a wave is, and the lanes that ran when it came there.
+    /// For each wave inside hooks: the replaced proxy, and the active lanes on entry.
     in_hooks: FxHashMap<WaveId, (InstIndex, LaneMask)>,
-    /// Waves that need not be watched any more.
+    /// Waves that the inner observer no longer watches.
     done: FxHashSet<WaveId>,
 }
 
 impl GuestView<'_> {
-    /// A wave has left the hooks of an instruction, if it was in some.
+    /// Completes the emulated instruction whose hooks the wave was in, unless it is still in those of
+    /// proxy `now`.
     fn leave(&mut self, wave: WaveId, now: Option<InstIndex>, state: &mut WaveState<'_>) {
         let Some((at, lanes)) = self.in_hooks.get(&wave).copied() else { return };
         if now == Some(at) {
             return;
         }
         self.in_hooks.remove(&wave);
-        if let Some(inst) = self.guest.substitutes.get(&at)
+        if let Some(inst) = self.guest.emulated.get(&at)
             && self.inner.after(&Executed { inst, wave, lanes }, state) == Watch::Off
         {
             self.done.insert(wave);
@@ -110,15 +111,15 @@ impl Observer for GuestView<'_> {
     }
 
     fn before(&mut self, inst: &Inst, wave: WaveId, state: &mut WaveState<'_>) {
-        let now = self.guest.substituted(inst.pc);
+        let now = self.guest.replaced_proxy(inst.pc);
         self.leave(wave, now, state);
         if self.done.contains(&wave) {
             return;
         }
         if let Some(at) = now {
-            if let Entry::Vacant(free) = self.in_hooks.entry(wave) {
-                free.insert((at, state.exec()));
-                if let Some(inst) = self.guest.substitutes.get(&at) {
+            if let Entry::Vacant(entry) = self.in_hooks.entry(wave) {
+                entry.insert((at, state.exec()));
+                if let Some(inst) = self.guest.emulated.get(&at) {
                     self.inner.before(inst, wave, state);
                 }
             }

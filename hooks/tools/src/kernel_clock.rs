@@ -1,38 +1,37 @@
-//! How long each wave runs.
+//! The tool `kernel-clock`: the run time of each wave.
 
-use super::scope::{first, wave};
-use super::{Cells, Tool, ToolError, ToolRequests, ToolScope, WavePosition, marked_dispatch};
+use super::scope::{first_source, wave_position};
+use super::{Cells, Tool, ToolError, ToolRequests, ToolScope, WavePosition, uncounted_dispatch};
 use flipwave_hooks::flow::InstIndex;
 use flipwave_hooks::hook::{Argument, Mask, Record, Variables};
-use flipwave_hooks::rewrite::When;
 use flipwave_isa::Inst;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Reads the clocks where a wave begins and where it ends: that of the shader, which counts cycles
-/// (`s_memtime`; on gfx11 the lower 20 bits of it, `SHADER_CYCLES`, on gfx12 all of it), and the
-/// constant one (`s_memrealtime`, the message `GET_REALTIME`).
+/// Reads two clocks at the start and at the end of each wave: the shader clock, which counts cycles
+/// (`s_memtime`; on gfx11 its lower 20 bits, `SHADER_CYCLES`, on gfx12 all bits), and the constant-rate
+/// clock (`s_memrealtime`, or the message `GET_REALTIME`).
 #[derive(Clone, Debug)]
 pub struct KernelClock;
 
 /// The clocks of a wave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct WaveClock {
-    /// Cycles of the shader's clock from begin to end.
+    /// Run time in cycles of the shader clock.
     pub cycles: u64,
-    /// Ticks of the constant clock from begin to end.
+    /// Run time in ticks of the constant-rate clock.
     pub ticks: u64,
-    /// The shader's clock at the begin.
+    /// The shader clock at the start of the wave.
     pub begin_cycles: u64,
-    /// The shader's clock at the end.
+    /// The shader clock at the end of the wave.
     pub end_cycles: u64,
-    /// The constant clock at the begin.
+    /// The constant-rate clock at the start of the wave.
     pub begin_ticks: u64,
-    /// The constant clock at the end.
+    /// The constant-rate clock at the end of the wave.
     pub end_ticks: u64,
 }
 
-/// What the hook writes: `struct reading` of `kernel_clock.c`.
+/// The record that the hook writes: `struct reading` of `kernel_clock.c`.
 struct Reading {
     cycles: u64,
     ticks: u64,
@@ -62,7 +61,7 @@ impl Record for Reading {
 }
 
 impl Tool for KernelClock {
-    /// By ascending number of the wave. A wave that does not come to an `s_endpgm` has no row.
+    /// Rows are sorted by wave. A wave that does not reach an `s_endpgm` has no row.
     type Row = (WavePosition, WaveClock);
 
     const COLUMNS: &[&str] = &[
@@ -78,20 +77,20 @@ impl Tool for KernelClock {
         "end_ticks",
     ];
 
-    fn ask(asking: &mut ToolRequests<'_, '_>) -> Result<KernelClock, ToolError> {
-        let scope = asking.scope();
+    fn request_hooks(requests: &mut ToolRequests<'_, '_>) -> Result<KernelClock, ToolError> {
+        let scope = requests.scope();
         let program = scope.program();
         let kernels = program.functions.iter().filter(|function| function.kernel.is_some());
-        let begins = kernels.map(|function| function.instructions.start);
+        let starts = kernels.map(|function| function.instructions.start);
         let mut sites: Vec<(InstIndex, u64)> =
-            begins.filter(|at| scope.contains(*at)).map(|at| (at, 0)).collect();
+            starts.filter(|at| scope.contains(*at)).map(|at| (at, 0)).collect();
         sites.extend(scope.select(Inst::ends_wave).into_iter().map(|at| (at, 1)));
-        let records = asking.options().records.max(1).into();
-        let source = asking.source("kernel_clock", &[("RECORDS", records)])?;
+        let records = requests.options().records.max(1).into();
+        let source = requests.source("kernel_clock", &[("RECORDS", records)])?;
         for (at, is_end) in sites {
             let mut arguments = vec![Argument::Constant(is_end)];
-            arguments.extend(wave());
-            asking.call((at, When::Before), (source, "read_clocks"), Mask::Single, arguments);
+            arguments.extend(wave_position());
+            requests.call_before(at, source, "read_clocks", Mask::Single, arguments);
         }
         Ok(KernelClock)
     }
@@ -101,12 +100,13 @@ impl Tool for KernelClock {
         _: &ToolScope<'_>,
         variables: &[Variables<'_>],
     ) -> Result<Vec<(WavePosition, WaveClock)>, ToolError> {
-        let readings = first(variables, "readings")?.channel("readings", Reading::SIZE)?;
+        let variables = first_source(variables, "readings")?;
+        let readings = variables.channel("readings", Reading::SIZE)?;
         let readings = readings.read::<Reading>().into_iter().flatten();
         let (ends, begins): (Vec<Reading>, Vec<Reading>) =
             readings.partition(|reading| reading.is_end);
         let ends: BTreeMap<WavePosition, Reading> =
-            ends.into_iter().map(|own| (own.wave, own)).collect();
+            ends.into_iter().map(|reading| (reading.wave, reading)).collect();
         let mut rows: Vec<(WavePosition, WaveClock)> = begins
             .iter()
             .filter_map(|begin| {
@@ -126,12 +126,13 @@ impl Tool for KernelClock {
         Ok(rows)
     }
 
-    /// Which waves are missing is not known.
-    fn marked(scope: &ToolScope<'_>) -> Vec<Cells> {
-        scope.not_counted().take(1).map(|_| marked_dispatch::<KernelClock>()).collect()
+    /// One row for the whole dispatch, since it is unknown which waves are missing.
+    fn uncounted_rows(scope: &ToolScope<'_>) -> Vec<Cells> {
+        scope.not_counted().take(1).map(|_| uncounted_dispatch::<KernelClock>()).collect()
     }
 
-    fn lost(&self, variables: &[Variables<'_>]) -> Result<u64, ToolError> {
-        Ok(first(variables, "readings")?.channel("readings", Reading::SIZE)?.lost())
+    fn lost_records(&self, variables: &[Variables<'_>]) -> Result<u64, ToolError> {
+        let variables = first_source(variables, "readings")?;
+        Ok(variables.channel("readings", Reading::SIZE)?.lost())
     }
 }

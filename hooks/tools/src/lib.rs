@@ -1,13 +1,16 @@
-//! Tools made of hooks: what a program executes, where it goes to memory, where its lanes part.
+//! Instrumentation tools: instruction counts, memory traces, divergence, bank conflicts, wave clocks.
 //!
-//! A [`Tool`] asks for hooks in a code object and makes a table of what they leave in their
-//! variables. [`measure()`] puts one into all code of a list of dispatches and runs them. Of an
-//! [`Observed`] tool the embedded GPU gives the same table without hooks.
+//! A [`Tool`] requests hooks in a code object and builds a table from the variables that the hooks write.
+//! [`measure()`] instruments the code of a list of dispatches with a tool and runs them. For an
+//! [`ObservableTool`], the embedded GPU can build the same table without hooks.
 
 mod address_divergence;
 mod bank_conflicts;
 mod branch_divergence;
+mod columns;
+mod csv_lines;
 mod dispatch_control;
+mod emulated;
 mod error;
 mod guest;
 mod instruction_count;
@@ -17,102 +20,99 @@ mod memory_trace;
 mod not_counted;
 mod observed;
 mod opcode_histogram;
-mod place;
 mod scope;
-mod substitute;
-mod table;
 
 pub use address_divergence::{AddressDivergence, LineCounts};
 pub use bank_conflicts::{BankConflicts, ConflictCounts};
 pub use branch_divergence::{BranchCounts, BranchDivergence};
+pub use columns::{DispatchColumns, InstLocation, WavePosition};
+pub use csv_lines::{Header, csv_lines};
 pub use dispatch_control::{ControlRule, DispatchControl, ModuleVersions};
+pub use emulated::{EmulatedInst, EmulatedInsts, Replacements, Replacer};
 pub use error::ToolError;
 pub use guest::{Guest, GuestView};
 pub use instruction_count::{Executions, InstructionCount};
 pub use kernel_clock::{KernelClock, WaveClock};
-pub use measure::{DispatchTable, Instrumented, Measurement, measure, measure_beside};
+pub use measure::{DispatchTable, Instrumented, Measurement, measure, measure_with};
 pub use memory_trace::{MemoryTrace, TracedAccess};
 pub use not_counted::{
-    Cells, NOT_COUNTED, NotCounted, marked_dispatch, refusal_reasons, refused_sites,
+    Cells, NOT_COUNTED, NotCounted, refusal_reasons, refused_sites, uncounted_dispatch,
 };
-pub use observed::{Observed, ObservedAccesses, ObservedExecutions};
+pub use observed::{ObservableTool, ObservedAccesses, ObservedExecutions};
 pub use opcode_histogram::{OpcodeCount, OpcodeHistogram};
-pub use place::{DispatchColumns, InstPlace, WavePosition};
 pub use scope::{ToolRequests, ToolScope};
-pub use substitute::{Beside, Replacement, Substitute, Substitutes};
-pub use table::{Header, lines};
 
 use flipwave_hooks::flow::{IndexRange, InstIndex};
 use flipwave_hooks::hook::Variables;
 use flipwave_hooks::layout::Placement;
 use serde::{Deserialize, Serialize};
 
-/// A tool in a code object.
+/// A tool that instruments one code object.
 pub trait Tool: Sized {
-    /// A row of its table.
+    /// A row of the tool's table.
     type Row: Serialize;
 
-    /// The columns of a row, after those of [`DispatchColumns`].
+    /// The names of the columns of a row, after those of [`DispatchColumns`].
     const COLUMNS: &[&str];
 
-    /// Asks for its hooks.
+    /// Requests the tool's hooks.
     ///
     /// # Errors
-    /// [`ToolError`] where the hooks do not compile.
-    fn ask(asking: &mut ToolRequests<'_, '_>) -> Result<Self, ToolError>;
+    /// [`ToolError`] if the hooks do not compile.
+    fn request_hooks(requests: &mut ToolRequests<'_, '_>) -> Result<Self, ToolError>;
 
-    /// The table of a dispatch: of what can be reached from its kernel, with what the hooks left
-    /// in the variables of each source, in the order they were added.
+    /// Builds the table of a dispatch for the code in `scope`. `variables` has the variables of each hook
+    /// source after the dispatch, in the order in which the sources were added.
     ///
     /// # Errors
-    /// [`ToolError::Variable`] where the variables are not the tool's.
+    /// [`ToolError::Variable`] if the variables are not those of this tool's hooks.
     fn rows(
         &self,
         scope: &ToolScope<'_>,
         variables: &[Variables<'_>],
     ) -> Result<Vec<Self::Row>, ToolError>;
 
-    /// The instructions that a hook at an instruction counts.
+    /// The instructions that are counted by the hook at instruction `at`.
     fn counted_at(&self, at: InstIndex) -> IndexRange<InstIndex> {
         IndexRange::new(at, at.next())
     }
 
-    /// Rows for what could not be counted in a dispatch, [`NOT_COUNTED`] in place of numbers.
-    fn marked(scope: &ToolScope<'_>) -> Vec<Cells> {
-        not_counted::marked_places::<Self>(scope)
+    /// Rows for the instructions that could not be counted, with [`NOT_COUNTED`] in place of numbers.
+    fn uncounted_rows(scope: &ToolScope<'_>) -> Vec<Cells> {
+        not_counted::uncounted_instructions::<Self>(scope)
     }
 
-    /// How many records found no place, and are missing in the table.
+    /// The number of records that are missing in the table because the record buffer was full.
     ///
     /// # Errors
     /// As [`Tool::rows`].
-    fn lost(&self, variables: &[Variables<'_>]) -> Result<u64, ToolError> {
+    fn lost_records(&self, variables: &[Variables<'_>]) -> Result<u64, ToolError> {
         let _ = variables;
         Ok(0)
     }
 }
 
-/// Where instructions are counted.
+/// The granularity at which executions are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Per {
-    /// Once for each basic block, whose instructions all execute as often as its first.
+    /// One counter per basic block, since all instructions of a block execute equally often.
     #[default]
     Block,
-    /// At each instruction.
+    /// One counter per instruction.
     Instruction,
 }
 
 /// Options of tools.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
-    /// The only kernel to be looked at, with the functions that it may call; all if there is none.
+    /// The kernel to instrument, with the functions that it may call; `None` for all kernels.
     pub kernel: Option<String>,
-    /// Where instructions are counted.
+    /// The granularity at which executions are counted.
     pub per: Per,
-    /// Room for records, per code object.
+    /// The capacity of the record buffer of a code object, in records.
     pub records: u32,
-    /// Where the code of all functions goes, if that is not for the engine to choose.
+    /// The placement of hooks in all functions; `None` lets the engine choose.
     pub placement: Option<Placement>,
 }
 

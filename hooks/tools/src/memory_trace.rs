@@ -1,50 +1,48 @@
-//! Which addresses are accessed.
+//! The tool `memory-trace`: the addresses of all memory accesses.
 
-use super::scope::{first, wave};
+use super::scope::{first_source, wave_position};
 use super::{
-    InstPlace, Observed, ObservedAccesses, Options, Tool, ToolError, ToolRequests, ToolScope,
-    WavePosition,
+    InstLocation, ObservableTool, ObservedAccesses, Options, Tool, ToolError, ToolRequests,
+    ToolScope, WavePosition,
 };
 use flipwave_hooks::flow::InstIndex;
 use flipwave_hooks::hook::{Argument, Mask, Record, Variables};
-use flipwave_hooks::rewrite::When;
 use flipwave_isa::{Inst, MemorySpace};
 use serde::Serialize;
 
-/// Writes down every access to memory: global and flat, buffers, LDS, scratch and scalar.
+/// Records every memory access: global, flat, buffer, LDS, scratch and scalar.
 #[derive(Clone, Debug)]
 pub struct MemoryTrace {
     sites: Vec<InstIndex>,
 }
 
-/// An access.
+/// A memory access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct TracedAccess {
-    /// The lane; none for scalar memory, which is accessed by the wave.
+    /// The lane; `None` for scalar accesses, which a wave makes as a whole.
     pub lane: Option<u8>,
-    /// Of LDS and scratch: the offset from the beginning of the workgroup's LDS, of the lane's
-    /// scratch. Of buffers: the virtual address, before the range check. Of all others: the
-    /// virtual address.
+    /// The virtual address, for buffers before the range check. For LDS the offset in the workgroup's LDS,
+    /// for scratch that in the lane's scratch.
     pub address: u64,
-    /// Bytes that are moved.
+    /// The number of bytes accessed.
     pub bytes: u8,
 }
 
-/// What the hook writes: `struct access` of `memory_trace.c`.
-struct Written {
+/// The record that the hook writes: `struct access` of `memory_trace.c`.
+struct AccessRecord {
     address: u64,
     site: u32,
     lane: u32,
     wave: WavePosition,
 }
 
-impl Record for Written {
+impl Record for AccessRecord {
     const SIZE: usize = 32;
 
-    fn from_bytes(bytes: &[u8]) -> Written {
+    fn from_bytes(bytes: &[u8]) -> AccessRecord {
         let (words, _) = bytes.as_chunks();
         let word = |at: usize| words.get(at).map_or(0, |word| u32::from_le_bytes(*word));
-        Written {
+        AccessRecord {
             address: u64::from(word(0)) | u64::from(word(1)) << 32,
             site: word(2),
             lane: word(3),
@@ -58,7 +56,8 @@ impl Record for Written {
     }
 }
 
-/// Bytes of one element, and the way from the first to each: two-address operations have two.
+/// The size of an element in bytes, and the distance of each element from the first. Two-address
+/// operations have two elements.
 fn elements(inst: &Inst) -> Option<(u8, Vec<i64>)> {
     let operand = inst.memory_operand()?;
     let first = *operand.offsets.first()?;
@@ -67,8 +66,8 @@ fn elements(inst: &Inst) -> Option<(u8, Vec<i64>)> {
     Some((bytes, operand.offsets.iter().map(|offset| offset - first).collect()))
 }
 
-/// How many records are kept: never none, as the channel has an array of them.
-fn room(options: &Options) -> u32 {
+/// The capacity of the record buffer, at least 1 because the channel is an array.
+fn capacity(options: &Options) -> u32 {
     options.records.max(1)
 }
 
@@ -77,8 +76,8 @@ fn is_scalar(inst: &Inst) -> bool {
 }
 
 impl Tool for MemoryTrace {
-    /// In the order of each wave; which wave comes first is up to the device.
-    type Row = (InstPlace, WavePosition, TracedAccess);
+    /// Rows of one wave are in execution order; the order of waves depends on the device.
+    type Row = (InstLocation, WavePosition, TracedAccess);
 
     const COLUMNS: &[&str] = &[
         "function",
@@ -93,11 +92,11 @@ impl Tool for MemoryTrace {
         "bytes",
     ];
 
-    fn ask(asking: &mut ToolRequests<'_, '_>) -> Result<MemoryTrace, ToolError> {
-        let program = asking.scope().program();
-        let sites = asking.scope().select(|inst| elements(inst).is_some());
-        let records = room(asking.options()).into();
-        let source = asking.source("memory_trace", &[("RECORDS", records)])?;
+    fn request_hooks(requests: &mut ToolRequests<'_, '_>) -> Result<MemoryTrace, ToolError> {
+        let program = requests.scope().program();
+        let sites = requests.scope().select(|inst| elements(inst).is_some());
+        let records = capacity(requests.options()).into();
+        let source = requests.source("memory_trace", &[("RECORDS", records)])?;
         for (&at, number) in sites.iter().zip(0u64..) {
             let Some(inst) = program.inst(at) else { continue };
             let mask = if is_scalar(inst) { Mask::Single } else { Mask::Guest };
@@ -110,8 +109,8 @@ impl Tool for MemoryTrace {
                     }
                 };
                 arguments.push(Argument::Constant(number));
-                arguments.extend(wave());
-                asking.call((at, When::Before), (source, function), mask, arguments);
+                arguments.extend(wave_position());
+                requests.call_before(at, source, function, mask, arguments);
             }
         }
         Ok(MemoryTrace { sites })
@@ -121,39 +120,41 @@ impl Tool for MemoryTrace {
         &self,
         scope: &ToolScope<'_>,
         variables: &[Variables<'_>],
-    ) -> Result<Vec<(InstPlace, WavePosition, TracedAccess)>, ToolError> {
-        let trace = first(variables, "accesses")?.channel("accesses", Written::SIZE)?;
-        let row = |written: Written| {
-            let at = *self.sites.get(written.site as usize)?;
+    ) -> Result<Vec<(InstLocation, WavePosition, TracedAccess)>, ToolError> {
+        let variables = first_source(variables, "accesses")?;
+        let trace = variables.channel("accesses", AccessRecord::SIZE)?;
+        let row = |record: AccessRecord| {
+            let at = *self.sites.get(record.site as usize)?;
             let inst = scope.program().inst(at)?;
             let (bytes, _) = elements(inst)?;
-            let lane = (!is_scalar(inst)).then_some(written.lane as u8);
-            let access = TracedAccess { lane, address: written.address, bytes };
-            Some((scope.place(at)?, written.wave, access))
+            let lane = (!is_scalar(inst)).then_some(record.lane as u8);
+            let access = TracedAccess { lane, address: record.address, bytes };
+            Some((scope.location(at)?, record.wave, access))
         };
-        Ok(trace.read::<Written>().into_iter().flatten().filter_map(row).collect())
+        Ok(trace.read::<AccessRecord>().into_iter().flatten().filter_map(row).collect())
     }
 
-    fn lost(&self, variables: &[Variables<'_>]) -> Result<u64, ToolError> {
-        Ok(first(variables, "accesses")?.channel("accesses", Written::SIZE)?.lost())
+    fn lost_records(&self, variables: &[Variables<'_>]) -> Result<u64, ToolError> {
+        let variables = first_source(variables, "accesses")?;
+        Ok(variables.channel("accesses", AccessRecord::SIZE)?.lost())
     }
 }
 
-impl Observed for MemoryTrace {
+impl ObservableTool for MemoryTrace {
     type Observer = ObservedAccesses;
 
     fn observer(options: &Options) -> ObservedAccesses {
-        ObservedAccesses::new(room(options))
+        ObservedAccesses::new(capacity(options))
     }
 
-    fn observed(
+    fn observed_rows(
         scope: &ToolScope<'_>,
-        seen: &ObservedAccesses,
-    ) -> Vec<(InstPlace, WavePosition, TracedAccess)> {
-        seen.rows(scope)
+        observer: &ObservedAccesses,
+    ) -> Vec<(InstLocation, WavePosition, TracedAccess)> {
+        observer.rows(scope)
     }
 
-    fn unrecorded(seen: &ObservedAccesses) -> u64 {
-        seen.lost()
+    fn lost_observations(observer: &ObservedAccesses) -> u64 {
+        observer.lost()
     }
 }

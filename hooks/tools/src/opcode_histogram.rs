@@ -1,8 +1,8 @@
-//! How often each operation is executed.
+//! The tool `opcode-histogram`: executions of each operation.
 
 use super::{
-    Cells, InstructionCount, NOT_COUNTED, Observed, ObservedExecutions, Options, Tool, ToolError,
-    ToolRequests, ToolScope,
+    Cells, InstructionCount, NOT_COUNTED, ObservableTool, ObservedExecutions, Options, Tool,
+    ToolError, ToolRequests, ToolScope,
 };
 use flipwave_hooks::flow::{IndexRange, InstIndex};
 use flipwave_hooks::hook::Variables;
@@ -15,12 +15,12 @@ pub struct OpcodeHistogram {
     count: InstructionCount,
 }
 
-/// How often waves execute an operation.
+/// The number of executions of an operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OpcodeCount {
-    /// The operation, one name across encodings.
+    /// The name of the operation, the same for all of its encodings.
     pub operation: String,
-    /// Their number, whatever EXEC is; never 0.
+    /// Executions by waves, independent of EXEC; never 0.
     pub executions: u64,
 }
 
@@ -29,8 +29,8 @@ impl Tool for OpcodeHistogram {
 
     const COLUMNS: &[&str] = &["operation", "executions"];
 
-    fn ask(asking: &mut ToolRequests<'_, '_>) -> Result<OpcodeHistogram, ToolError> {
-        Ok(OpcodeHistogram { count: InstructionCount::ask(asking)? })
+    fn request_hooks(requests: &mut ToolRequests<'_, '_>) -> Result<OpcodeHistogram, ToolError> {
+        Ok(OpcodeHistogram { count: InstructionCount::request_hooks(requests)? })
     }
 
     fn rows(
@@ -45,30 +45,30 @@ impl Tool for OpcodeHistogram {
         self.count.counted_at(at)
     }
 
-    fn marked(scope: &ToolScope<'_>) -> Vec<Cells> {
-        let operations = unknown(scope).into_iter();
-        operations.map(|own| vec![own.to_owned(), NOT_COUNTED.to_owned()]).collect()
+    fn uncounted_rows(scope: &ToolScope<'_>) -> Vec<Cells> {
+        let operations = uncounted_operations(scope).into_iter();
+        operations.map(|name| vec![name.to_owned(), NOT_COUNTED.to_owned()]).collect()
     }
 }
 
-/// Operations of instructions that were not counted: how often they are executed is not known.
-fn unknown<'a>(scope: &ToolScope<'a>) -> BTreeSet<&'a str> {
+/// The operations of instructions that could not be counted, whose totals are therefore unknown.
+fn uncounted_operations<'a>(scope: &ToolScope<'a>) -> BTreeSet<&'a str> {
     scope.not_counted().filter_map(|at| scope.operation(at)).collect()
 }
 
-impl Observed for OpcodeHistogram {
+impl ObservableTool for OpcodeHistogram {
     type Observer = ObservedExecutions;
 
     fn observer(_: &Options) -> ObservedExecutions {
         ObservedExecutions::default()
     }
 
-    fn observed(scope: &ToolScope<'_>, seen: &ObservedExecutions) -> Vec<OpcodeCount> {
-        histogram(scope, seen.counts(scope))
+    fn observed_rows(scope: &ToolScope<'_>, observer: &ObservedExecutions) -> Vec<OpcodeCount> {
+        histogram(scope, observer.counts(scope))
     }
 }
 
-/// The rows of instructions that were counted.
+/// Builds the rows of the counted operations.
 fn histogram(scope: &ToolScope<'_>, counts: Vec<(InstIndex, u64)>) -> Vec<OpcodeCount> {
     let mut operations: BTreeMap<&str, u64> = BTreeMap::new();
     for (at, count) in counts {
@@ -76,8 +76,8 @@ fn histogram(scope: &ToolScope<'_>, counts: Vec<(InstIndex, u64)>) -> Vec<Opcode
             *operations.entry(operation).or_default() += count;
         }
     }
-    let unknown = unknown(scope);
-    operations.retain(|operation, _| !unknown.contains(operation));
+    let uncounted = uncounted_operations(scope);
+    operations.retain(|operation, _| !uncounted.contains(operation));
     let row = |(operation, executions): (&str, u64)| OpcodeCount {
         operation: operation.to_owned(),
         executions,

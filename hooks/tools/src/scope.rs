@@ -1,24 +1,24 @@
-//! Which code a tool looks at, and how it asks for hooks there.
+//! The code that a tool instruments, and its requests for hooks.
 
-use super::{InstPlace, NotCounted, Options, Substitute, Substitutes, ToolError};
+use super::{EmulatedInst, EmulatedInsts, InstLocation, NotCounted, Options, ToolError};
 use flipwave_codeobj::CodeObject;
 use flipwave_hooks::flow::{Disassembly, FunctionIndex, InstIndex};
 use flipwave_hooks::hook::{Argument, HookCompiler, Mask, VariableError, Variables, library};
 use flipwave_hooks::rewrite::{HookCall, Instrumentation, SourceIndex, When};
 use flipwave_isa::Inst;
 
-/// Functions of a code object: those that run in some kernels.
+/// The functions of a code object that a tool instruments.
 #[derive(Clone, Debug)]
 pub struct ToolScope<'a> {
     program: &'a Disassembly,
     functions: Vec<FunctionIndex>,
-    substitutes: Option<&'a Substitutes>,
+    emulated: Option<&'a EmulatedInsts>,
     not_counted: Option<&'a NotCounted>,
 }
 
 impl<'a> ToolScope<'a> {
-    /// What may run in a kernel, or, of no kernel, in any. Of a kernel that the code object
-    /// does not have: nothing.
+    /// The functions reachable from `kernel`, or from any kernel if it is `None`. The scope is empty if
+    /// the code object has no kernel with this name.
     pub fn new(
         object: &CodeObject,
         program: &'a Disassembly,
@@ -30,80 +30,80 @@ impl<'a> ToolScope<'a> {
             let function = index.and_then(|index| program.kernel(index));
             function.map(|function| program.reachable(function)).unwrap_or_default()
         });
-        ToolScope { program, functions, substitutes: None, not_counted: None }
+        ToolScope { program, functions, emulated: None, not_counted: None }
     }
 
-    /// The same code, in which some instructions stand for others.
+    /// Marks proxy instructions; tables show the emulated instructions in their place.
     #[must_use]
-    pub fn with(self, substitutes: &'a Substitutes) -> ToolScope<'a> {
-        ToolScope { substitutes: Some(substitutes), ..self }
+    pub fn with_emulated(self, emulated: &'a EmulatedInsts) -> ToolScope<'a> {
+        ToolScope { emulated: Some(emulated), ..self }
     }
 
-    /// The same code, of which some instructions were not counted.
+    /// Marks the instructions that could not be counted.
     #[must_use]
     pub fn without(self, not_counted: &'a NotCounted) -> ToolScope<'a> {
         ToolScope { not_counted: Some(not_counted), ..self }
     }
 
-    /// Its instructions that were not counted, by ascending address.
+    /// The instructions in the scope that could not be counted, by ascending address.
     pub fn not_counted(&self) -> impl Iterator<Item = InstIndex> + '_ {
         let all = self.not_counted.into_iter().flat_map(NotCounted::iter);
         all.filter(|at| self.contains(*at))
     }
 
-    fn substitute(&self, at: InstIndex) -> Option<&'a Substitute> {
-        self.substitutes?.get(&at)
+    fn emulated(&self, at: InstIndex) -> Option<&'a EmulatedInst> {
+        self.emulated?.get(&at)
     }
 
-    /// The code.
+    /// The disassembly of the code object.
     pub fn program(&self) -> &'a Disassembly {
         self.program
     }
 
-    /// Whether an instruction is in it.
+    /// Returns `true` if an instruction is in the scope.
     pub fn contains(&self, at: InstIndex) -> bool {
         self.functions.binary_search(&self.program.function_of(at)).is_ok()
     }
 
-    /// All its instructions, by ascending address.
+    /// All instructions in the scope, by ascending address.
     pub fn all(&self) -> Vec<InstIndex> {
         let within = self.program.insts().map(|(at, _)| at).filter(|at| self.contains(*at));
         within.collect()
     }
 
-    /// Its instructions that fit and stand for no others, by ascending address.
-    pub fn select(&self, fits: impl Fn(&Inst) -> bool) -> Vec<InstIndex> {
-        let is_itself = |at| self.contains(at) && self.substitute(at).is_none();
-        let within = self.program.insts().filter(|(at, inst)| is_itself(*at) && fits(inst));
+    /// The instructions in the scope that match a predicate, without proxies, by ascending address.
+    pub fn select(&self, matches: impl Fn(&Inst) -> bool) -> Vec<InstIndex> {
+        let is_candidate = |at| self.contains(at) && self.emulated(at).is_none();
+        let within = self.program.insts().filter(|(at, inst)| is_candidate(*at) && matches(inst));
         within.map(|(at, _)| at).collect()
     }
 
-    /// The operation of an instruction.
+    /// The name of an instruction's operation; of a proxy, that of the emulated instruction.
     pub fn operation(&self, at: InstIndex) -> Option<&'a str> {
-        let own = || Some(self.program.inst(at)?.operation.name());
-        self.substitute(at).map(|own| own.operation.as_str()).or_else(own)
+        let native = || Some(self.program.inst(at)?.operation.name());
+        self.emulated(at).map(|emulated| emulated.operation.as_str()).or_else(native)
     }
 
-    /// A counted instruction as rows name it; nothing where it is not in the scope.
-    pub fn place(&self, at: InstIndex) -> Option<InstPlace> {
-        let is_counted = self.not_counted.is_none_or(|own| !own.contains(at));
-        self.named(at).filter(|_| is_counted)
+    /// The location columns of a counted instruction; `None` if it is not in the scope or not counted.
+    pub fn location(&self, at: InstIndex) -> Option<InstLocation> {
+        let is_counted = self.not_counted.is_none_or(|not_counted| !not_counted.contains(at));
+        self.any_location(at).filter(|_| is_counted)
     }
 
-    /// An instruction as rows name it, counted or not.
-    pub(super) fn named(&self, at: InstIndex) -> Option<InstPlace> {
+    /// The location columns of an instruction, counted or not; `None` if it is not in the scope.
+    pub(super) fn any_location(&self, at: InstIndex) -> Option<InstLocation> {
         if !self.contains(at) {
             return None;
         }
         let function = self.program.functions[self.program.function_of(at)].name.to_string();
         let inst = &self.program.instructions[at];
-        let text = self.substitute(at).map_or(inst.text.trim(), |own| &own.text);
+        let text = self.emulated(at).map_or(inst.text.trim(), |emulated| &emulated.text);
         let instruction = text.to_owned();
-        Some(InstPlace { function, pc: inst.pc, instruction })
+        Some(InstLocation { function, pc: inst.pc, instruction })
     }
 }
 
-/// A code object that a tool asks for hooks in.
+/// A tool's requests for hooks in one code object.
 pub struct ToolRequests<'i, 'o> {
     instrumentation: &'i mut Instrumentation<'o>,
     compiler: &'i HookCompiler,
@@ -112,7 +112,7 @@ pub struct ToolRequests<'i, 'o> {
 }
 
 impl<'i, 'o> ToolRequests<'i, 'o> {
-    /// Asks for hooks in the code of `scope`, which is of the same code object.
+    /// Collects requests for hooks in the code of `scope`, which belongs to the same code object.
     pub fn new(
         instrumentation: &'i mut Instrumentation<'o>,
         compiler: &'i HookCompiler,
@@ -127,16 +127,16 @@ impl<'i, 'o> ToolRequests<'i, 'o> {
         self.options
     }
 
-    /// The code to be looked at.
+    /// The code to instrument.
     pub fn scope(&self) -> &ToolScope<'i> {
         &self.scope
     }
 
-    /// Adds hooks of the library, compiled with these numbers for their macros.
+    /// Adds a source of the hook library, compiled with the given values of its macros.
     ///
     /// # Errors
-    /// [`ToolError::NoHooks`] where it has none of the name; [`ToolError::Hook`] where they do not
-    /// compile.
+    /// [`ToolError::NoHooks`] if the library has no source with this name; [`ToolError::Hook`] if it does
+    /// not compile.
     pub fn source(&mut self, name: &str, macros: &[(&str, u64)]) -> Result<SourceIndex, ToolError> {
         let source = library::source(name, macros)
             .ok_or_else(|| ToolError::NoHooks { wanted: name.to_owned() })?;
@@ -145,33 +145,34 @@ impl<'i, 'o> ToolRequests<'i, 'o> {
         Ok(self.instrumentation.add_source(read))
     }
 
-    /// Asks for a hook.
-    pub fn call(
+    /// Requests a call of `function` before the instruction at `at`.
+    pub fn call_before(
         &mut self,
-        (at, when): (InstIndex, When),
-        (source, function): (SourceIndex, &str),
+        at: InstIndex,
+        source: SourceIndex,
+        function: &str,
         mask: Mask,
         arguments: Vec<Argument>,
     ) {
         let call =
             HookCall { source, function: function.to_owned(), arguments, results: vec![], mask };
-        self.instrumentation.call(at, when, call);
+        self.instrumentation.call(at, When::Before, call);
     }
 }
 
-/// Elements of an array for a number of sites: never none, and a power of two, so that hooks that were
-/// compiled serve many code objects.
-pub(super) fn room(sites: usize) -> u64 {
+/// The length of a counter array for a number of sites: a power of two, so that a compiled hook source can
+/// be reused for many code objects, and at least 1.
+pub(super) fn counter_array_length(sites: usize) -> u64 {
     sites.next_power_of_two() as u64
 }
 
-/// A variable of 64-bit numbers of the first source.
-pub(super) fn of(variables: &[Variables<'_>], name: &str) -> Result<Vec<u64>, ToolError> {
-    Ok(first(variables, name)?.numbers(name)?)
+/// Reads the variable `name`, an array of 64-bit numbers, of the first source.
+pub(super) fn counters(variables: &[Variables<'_>], name: &str) -> Result<Vec<u64>, ToolError> {
+    Ok(first_source(variables, name)?.numbers(name)?)
 }
 
-/// The first source's variables, of which `name` is wanted.
-pub(super) fn first<'v, 'a>(
+/// The variables of the first source, which has a variable `name`.
+pub(super) fn first_source<'v, 'a>(
     variables: &'v [Variables<'a>],
     name: &str,
 ) -> Result<&'v Variables<'a>, ToolError> {
@@ -181,13 +182,13 @@ pub(super) fn first<'v, 'a>(
     })
 }
 
-/// A variable's byte.
-pub(super) fn data(symbol: &str, offset: usize) -> Argument {
+/// The hook argument with the address of a variable, plus an offset in bytes.
+pub(super) fn variable_address(symbol: &str, offset: usize) -> Argument {
     Argument::Data { symbol: symbol.to_owned(), offset: offset as u64 }
 }
 
-/// The wave that runs, as four numbers.
-pub(super) fn wave() -> [Argument; 4] {
+/// The hook arguments that identify the current wave.
+pub(super) fn wave_position() -> [Argument; 4] {
     [
         Argument::WorkgroupId(0),
         Argument::WorkgroupId(1),

@@ -76,7 +76,7 @@ fn a_file_that_is_no_code_object_is_refused_with_its_name() {
 #[test]
 fn a_kernel_that_is_not_dispatched_is_an_error() {
     let finished = tool(&["instruction-count", "vector_add.yaml", "--kernel", "matmul"]);
-    finished.expect_refused(&["`matmul` is not dispatched", "vector_add"]);
+    finished.expect_refused(&["`matmul` was not dispatched", "vector_add"]);
 }
 
 #[test]

@@ -9,8 +9,8 @@ use flipwave_isa::{Class, Inst, MemorySpace, Register, Target};
 use flipwave_sim::{EmbeddedGpu, Leads, Observer, Policy, Unobserved};
 use flipwave_tests::hook_compiler;
 use flipwave_tools::{
-    AddressDivergence, BankConflicts, BranchCounts, BranchDivergence, ConflictCounts, InstPlace,
-    InstructionCount, KernelClock, LineCounts, MemoryTrace, Observed, ObservedAccesses,
+    AddressDivergence, BankConflicts, BranchCounts, BranchDivergence, ConflictCounts, InstLocation,
+    InstructionCount, KernelClock, LineCounts, MemoryTrace, ObservableTool, ObservedAccesses,
     ObservedExecutions, OpcodeCount, OpcodeHistogram, Options, Tool, ToolScope, WaveClock,
     WavePosition, measure,
 };
@@ -201,11 +201,11 @@ fn rows<R>(
     observed: &Sites,
     fits: impl Fn(&Inst) -> bool,
     row: impl Fn(&Site) -> R,
-) -> Vec<(InstPlace, R)> {
+) -> Vec<(InstLocation, R)> {
     let nothing = Site::default();
     let row_at = |at: InstIndex| {
         let pc = scope.program().inst(at)?.pc;
-        Some((scope.place(at)?, row(observed.sites.get(&pc).unwrap_or(&nothing))))
+        Some((scope.location(at)?, row(observed.sites.get(&pc).unwrap_or(&nothing))))
     };
     scope.select(fits).into_iter().filter_map(row_at).collect()
 }
@@ -214,11 +214,11 @@ impl Compared for InstructionCount {
     type Observer = ObservedExecutions;
 
     fn observer() -> ObservedExecutions {
-        <InstructionCount as Observed>::observer(&Options::default())
+        <InstructionCount as ObservableTool>::observer(&Options::default())
     }
 
     fn expected(scope: &ToolScope<'_>, seen: &Seen<ObservedExecutions>) -> Vec<Self::Row> {
-        InstructionCount::observed(scope, &seen.observer)
+        InstructionCount::observed_rows(scope, &seen.observer)
     }
 }
 
@@ -226,11 +226,11 @@ impl Compared for OpcodeHistogram {
     type Observer = ObservedExecutions;
 
     fn observer() -> ObservedExecutions {
-        <OpcodeHistogram as Observed>::observer(&Options::default())
+        <OpcodeHistogram as ObservableTool>::observer(&Options::default())
     }
 
     fn expected(scope: &ToolScope<'_>, seen: &Seen<ObservedExecutions>) -> Vec<OpcodeCount> {
-        OpcodeHistogram::observed(scope, &seen.observer)
+        OpcodeHistogram::observed_rows(scope, &seen.observer)
     }
 }
 
@@ -239,11 +239,11 @@ impl Compared for MemoryTrace {
 
     fn observer() -> ObservedAccesses {
         let options = Options { records: u32::MAX, ..Options::default() };
-        <MemoryTrace as Observed>::observer(&options)
+        <MemoryTrace as ObservableTool>::observer(&options)
     }
 
     fn expected(scope: &ToolScope<'_>, seen: &Seen<ObservedAccesses>) -> Vec<Self::Row> {
-        let mut rows = MemoryTrace::observed(scope, &seen.observer);
+        let mut rows = MemoryTrace::observed_rows(scope, &seen.observer);
         for (_, _, access) in &mut rows {
             let moved = seen.moved.iter().find(|(old, _)| old.contains(&access.address));
             if let Some((old, new)) = moved {

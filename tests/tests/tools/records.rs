@@ -3,7 +3,7 @@
 use super::compared::run;
 use super::example;
 use flipwave_tools::{
-    InstPlace, InstructionCount, MemoryTrace, Options, TracedAccess, WavePosition,
+    InstLocation, InstructionCount, MemoryTrace, Options, TracedAccess, WavePosition,
 };
 
 #[test]
@@ -16,7 +16,7 @@ fn records_without_place_are_counted_and_the_others_kept() {
         assert_eq!((all.lost, some.tool.len()), (0, 1000));
         assert_eq!(some.lost + 1000, all.tool.len() as u64);
         // The arguments lie after the records, elsewhere where there is room for more of these.
-        let moved = |(place, wave, access): &(InstPlace, WavePosition, TracedAccess)| {
+        let moved = |(place, wave, access): &(InstLocation, WavePosition, TracedAccess)| {
             let is_argument = access.lane.is_none();
             let address = if is_argument { 0 } else { access.address };
             (place.clone(), *wave, TracedAccess { address, ..*access })

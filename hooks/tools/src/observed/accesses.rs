@@ -1,48 +1,48 @@
-//! Which addresses are accessed.
+//! An observer that records memory accesses.
 
-use crate::{InstPlace, ToolScope, TracedAccess, WavePosition};
+use crate::{InstLocation, ToolScope, TracedAccess, WavePosition};
 use flipwave_device::WaveId;
 use flipwave_isa::{Inst, MemoryOperand, MemorySpace, Pc};
 use flipwave_sim::{Executed, Observer, Watch, WaveState};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-/// Writes down every access to memory.
+/// Records every memory access of a dispatch.
 #[derive(Clone, Debug)]
 pub struct ObservedAccesses {
-    /// Instructions that were met, decoded once.
+    /// The memory operands of executed instructions, by PC.
     operands: HashMap<Pc, Option<MemoryOperand>>,
     records: Vec<(Pc, WavePosition, TracedAccess)>,
-    /// How many records are kept.
-    room: usize,
+    /// The maximum number of records.
+    capacity: usize,
     lost: u64,
 }
 
 impl ObservedAccesses {
-    /// An observer that keeps at most `room` records.
-    pub(crate) fn new(room: u32) -> ObservedAccesses {
+    /// Creates an observer that keeps at most `capacity` records.
+    pub(crate) fn new(capacity: u32) -> ObservedAccesses {
         let (operands, records) = (HashMap::new(), Vec::new());
-        ObservedAccesses { operands, records, room: room as usize, lost: 0 }
+        ObservedAccesses { operands, records, capacity: capacity as usize, lost: 0 }
     }
 
-    /// Records that found no place.
+    /// The number of accesses beyond the capacity.
     pub(crate) fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// The records of instructions of a scope.
+    /// The records of the instructions in `scope`.
     pub(crate) fn rows(
         &self,
         scope: &ToolScope<'_>,
-    ) -> Vec<(InstPlace, WavePosition, TracedAccess)> {
-        // Most instructions that access memory do so many times.
-        let mut places: HashMap<Pc, Option<InstPlace>> = HashMap::new();
-        let mut place = |pc| {
-            let find = || scope.place(scope.program().at(pc)?);
-            places.entry(pc).or_insert_with(find).clone()
+    ) -> Vec<(InstLocation, WavePosition, TracedAccess)> {
+        // Cached, since most instructions have many records.
+        let mut locations: HashMap<Pc, Option<InstLocation>> = HashMap::new();
+        let mut location = |pc| {
+            let find = || scope.location(scope.program().at(pc)?);
+            locations.entry(pc).or_insert_with(find).clone()
         };
         let row = |(pc, wave, access): &(Pc, WavePosition, TracedAccess)| {
-            Some((place(*pc)?, *wave, *access))
+            Some((location(*pc)?, *wave, *access))
         };
         self.records.iter().filter_map(row).collect()
     }
@@ -56,14 +56,14 @@ impl Observer for ObservedAccesses {
     fn before(&mut self, inst: &Inst, id: WaveId, state: &mut WaveState<'_>) {
         let operand = match self.operands.entry(inst.pc) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(place) => place.insert(inst.memory_operand()),
+            Entry::Vacant(entry) => entry.insert(inst.memory_operand()),
         };
         let Some(operand) = operand else { return };
         let elements = operand.offsets.len() as u8;
         let Some(bytes) = operand.access.bytes.checked_div(elements) else { return };
         let is_scalar = operand.access.space == MemorySpace::Scalar;
         for (lane, address) in state.accessed().into_iter().flatten() {
-            if self.records.len() == self.room {
+            if self.records.len() == self.capacity {
                 self.lost += 1;
                 continue;
             }

@@ -1,4 +1,4 @@
-//! How often each instruction is executed.
+//! An observer that counts executions.
 
 use crate::ToolScope;
 use flipwave_device::WaveId;
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 pub struct ObservedExecutions(HashMap<Pc, u64>);
 
 impl ObservedExecutions {
-    /// The count of each instruction of a scope.
+    /// The number of executions of each instruction in a scope.
     pub(crate) fn counts(&self, scope: &ToolScope<'_>) -> Vec<(InstIndex, u64)> {
         let count = |at: InstIndex| {
             let pc = scope.program().instructions[at].pc;

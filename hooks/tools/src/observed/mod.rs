@@ -1,5 +1,5 @@
-//! The tables of tools from inside of the embedded GPU, which executes code as it is and knows
-//! nothing of hooks: what hooks are held against.
+//! Tables of tools from observers inside the embedded GPU, which executes the original code. They are the
+//! reference that the tables from hooks are tested against.
 
 mod accesses;
 mod executions;
@@ -11,22 +11,22 @@ use super::{Options, Tool, ToolScope, WavePosition};
 use flipwave_device::WaveId;
 use flipwave_sim::Observer;
 
-/// A tool whose table can be had without hooks, too.
-pub trait Observed: Tool {
-    /// Sees one dispatch.
+/// A tool whose table can also be built without hooks.
+pub trait ObservableTool: Tool {
+    /// The observer of one dispatch.
     type Observer: Observer + Send;
 
-    /// An observer that has seen nothing.
+    /// Creates an observer for a dispatch.
     fn observer(options: &Options) -> Self::Observer;
 
-    /// The table of the dispatch that was seen: what [`Tool::rows`] gives. Records are in the
-    /// order in which waves came to them; with hooks, whose instructions count as well, waves take
-    /// turns at other places, so that only records of the same wave are in the same order.
-    fn observed(scope: &ToolScope<'_>, seen: &Self::Observer) -> Vec<Self::Row>;
+    /// Builds the table of the observed dispatch, with the rows of [`Tool::rows`]. Records are in the order
+    /// in which waves executed them. With hooks, whose instructions also count for scheduling, waves
+    /// alternate at different points, so only records of the same wave are in the same order.
+    fn observed_rows(scope: &ToolScope<'_>, observer: &Self::Observer) -> Vec<Self::Row>;
 
-    /// How many records found no place, as [`Tool::lost`].
-    fn unrecorded(seen: &Self::Observer) -> u64 {
-        let _ = seen;
+    /// The number of records missing because the record buffer was full, as [`Tool::lost_records`].
+    fn lost_observations(observer: &Self::Observer) -> u64 {
+        let _ = observer;
         0
     }
 }

@@ -119,7 +119,7 @@ impl<T: Tool> Measuring<T> {
         let program = instrumentation.program().clone();
         let scope = ToolScope::new(object, &program, kernel);
         let mut asking = ToolRequests::new(&mut instrumentation, compiler, &self.options, scope);
-        let tool = T::ask(&mut asking)?;
+        let tool = T::request_hooks(&mut asking)?;
         let rewritten = instrumentation.rewrite(compiler)?;
         let refused = &rewritten.report.refused;
         if !refused.is_empty() {
@@ -149,7 +149,7 @@ impl<T: Tool> Measuring<T> {
         let data = code.data.iter().map(|(_, data)| data);
         let variables: Vec<Variables<'_>> =
             data.zip(bytes).map(|(data, bytes)| Variables::new(data, bytes)).collect();
-        let lost = code.tool.lost(&variables)?;
+        let lost = code.tool.lost_records(&variables)?;
         self.output.lost(dispatch.number, &dispatch.kernel, lost);
         let scope = code.scope(&dispatch.kernel);
         Ok(code.tool.rows(&scope, &variables)?)
@@ -294,7 +294,7 @@ impl<T: Tool + Send + Sync> Interceptor for Measuring<T> {
         };
         match self.rows(&code, dispatch, memory) {
             Ok(rows) => {
-                let not_counted = T::marked(&code.scope(kernel));
+                let not_counted = T::uncounted_rows(&code.scope(kernel));
                 self.output.rows::<T>(number, kernel, &rows, &not_counted);
             }
             Err(reason) => {

@@ -9,7 +9,7 @@ use flipwave_hooks::flow::Disassembly;
 use flipwave_kfd::{DispatchDriver, DispatchedKernel, KernelDispatch, Machine};
 use flipwave_sim::{EmbeddedGpu, Execution, Progress, Unobserved};
 use flipwave_tools::{
-    InstructionCount, MemoryTrace, Observed, OpcodeHistogram, Options, ToolScope,
+    InstructionCount, MemoryTrace, ObservableTool, OpcodeHistogram, Options, ToolScope,
 };
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -35,7 +35,7 @@ pub fn observing(session: &ToolSession) -> Result<Box<dyn DispatchDriver>, Strin
 }
 
 /// Runs dispatches and looks at them.
-struct Observing<T: Observed> {
+struct Observing<T: ObservableTool> {
     options: Options,
     output: Arc<Output>,
     /// Sees the dispatch under way, if it is one that the tool looks at.
@@ -45,7 +45,7 @@ struct Observing<T: Observed> {
     programs: HashMap<(usize, Arc<str>), (Arc<CodeObject>, Disassembly)>,
 }
 
-impl<T: Observed> Observing<T> {
+impl<T: ObservableTool> Observing<T> {
     fn new(session: &ToolSession) -> Result<Observing<T>, String> {
         let output = Arc::new(Output::new(session)?);
         // SAFETY: registers a function of this library, which stays loaded.
@@ -73,11 +73,11 @@ impl<T: Observed> Observing<T> {
                 place.insert((Arc::clone(object), program))
             }
         };
-        Ok(T::observed(&ToolScope::new(object, program, Some(&kernel.name)), seen))
+        Ok(T::observed_rows(&ToolScope::new(object, program, Some(&kernel.name)), seen))
     }
 }
 
-impl<T: Observed> DispatchDriver for Observing<T> {
+impl<T: ObservableTool> DispatchDriver for Observing<T> {
     fn begin(&mut self, _: &Machine, dispatch: &KernelDispatch) -> Result<(), DeviceError> {
         let wanted = self.options.kernel.as_deref();
         let is_wanted = |kernel: &DispatchedKernel| wanted.is_none_or(|own| *own == *kernel.name);
@@ -110,7 +110,7 @@ impl<T: Observed> DispatchDriver for Observing<T> {
     ) -> Result<(), DeviceError> {
         if let (Some(kernel), Some(seen)) = (&dispatch.kernel, self.observer.take()) {
             let DispatchedKernel { number, name, .. } = kernel;
-            self.output.lost(*number, name, T::unrecorded(&seen));
+            self.output.lost(*number, name, T::lost_observations(&seen));
             match self.rows(kernel, &seen) {
                 Ok(rows) => self.output.rows::<T>(*number, name, &rows, &[]),
                 Err(reason) => {

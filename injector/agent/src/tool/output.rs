@@ -3,7 +3,7 @@
 use crate::inside::{output_file, report_event};
 use crate::report::Event;
 use crate::tool::ToolSession;
-use flipwave_tools::{Cells, DispatchColumns, Header, Tool, lines, marked_dispatch};
+use flipwave_tools::{Cells, DispatchColumns, Header, Tool, csv_lines, uncounted_dispatch};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Write;
@@ -80,7 +80,7 @@ impl Output {
         let Some(own) = open.as_mut().filter(|own| own.is_complete) else { return };
         let of = DispatchColumns { dispatch: number as usize, kernel };
         let header = if own.has_header { Header::Omitted } else { Header::Written };
-        let lines = lines::<T>(of, rows, not_counted, header);
+        let lines = csv_lines::<T>(of, rows, not_counted, header);
         let written = lines.map_err(|reason| reason.to_string());
         own.has_header |= written.as_ref().is_ok_and(|lines| !lines.is_empty());
         let written = written.and_then(|lines| own.sink.append(&lines));
@@ -94,7 +94,7 @@ impl Output {
 
     /// Marks a dispatch of which nothing was counted.
     pub fn marked<T: Tool>(&self, number: u32, kernel: &str) {
-        self.rows::<T>(number, kernel, &[], &[marked_dispatch::<T>()]);
+        self.rows::<T>(number, kernel, &[], &[uncounted_dispatch::<T>()]);
     }
 
     /// Has it said at the end, and to the program that has started the application, that something

@@ -1,22 +1,22 @@
-//! Tables as CSV.
+//! Formats tables as CSV.
 
 use super::{Cells, DispatchColumns, Tool};
 
-/// Whether names of columns come first.
+/// Selects whether a header line with the column names is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Header {
-    /// They do, if there are any rows.
+    /// Written if there are any rows.
     Written,
-    /// They do not.
+    /// Not written.
     Omitted,
 }
 
-/// The lines of one dispatch: its rows, then those for what could not be counted.
+/// Formats the CSV lines of one dispatch: its rows, then those for instructions that could not be counted.
 ///
 /// # Errors
-/// Where a row is not a flat list of cells.
-pub fn lines<T: Tool>(
-    of: DispatchColumns<'_>,
+/// If a row is not a flat list of cells.
+pub fn csv_lines<T: Tool>(
+    columns: DispatchColumns<'_>,
     rows: &[T::Row],
     not_counted: &[Cells],
     header: Header,
@@ -28,11 +28,11 @@ pub fn lines<T: Tool>(
         writer.write_record(["dispatch", "kernel"].iter().chain(T::COLUMNS))?;
     }
     for row in rows {
-        writer.serialize((of, row))?;
+        writer.serialize((columns, row))?;
     }
-    let dispatch = of.dispatch.to_string();
+    let dispatch = columns.dispatch.to_string();
     for cells in not_counted {
-        let first = [dispatch.as_str(), of.kernel];
+        let first = [dispatch.as_str(), columns.kernel];
         writer.write_record(first.into_iter().chain(cells.iter().map(String::as_str)))?;
     }
     let sink = writer.into_inner().map_err(|error| csv::Error::from(error.into_error()))?;
