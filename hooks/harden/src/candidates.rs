@@ -1,4 +1,4 @@
-//! The instructions of a code object that can be executed twice.
+//! Finds the instructions of a code object that can be duplicated.
 
 use crate::chains::Block;
 use crate::plan::{Comparing, Plan};
@@ -10,34 +10,34 @@ use flipwave_hooks::rewrite::Instrumentation;
 use flipwave_isa::Pc;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// An instruction that can be executed twice.
+/// An instruction that can be duplicated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// Its text.
+    /// The instruction in assembly syntax.
     pub text: String,
-    /// Instructions that its copy takes.
+    /// The number of instructions added by the copy.
     pub copy: u32,
-    /// Instructions that comparing its results takes, with the wait for what is loaded.
+    /// The number of instructions added by the comparison of the results, including waits for loads.
     pub comparison: u32,
-    /// Where all of these are executed twice, its results need not be compared: nothing else reads
-    /// them. Nothing where something else may, or nobody does.
+    /// The instructions that read the result. If all of them are duplicated too, the result need not be
+    /// compared. `None` if there may be other readers, or none.
     pub readers: Option<BTreeSet<Pc>>,
 }
 
-/// The instructions of a code object that can be executed twice.
+/// The instructions of a code object that can be duplicated.
 #[derive(Clone, Debug, Default)]
 pub struct Candidates {
-    /// Those that can be, by their addresses.
+    /// The instructions that can be duplicated, by address.
     pub instructions: BTreeMap<Pc, Candidate>,
-    /// The others, and why not.
+    /// The other instructions, with the reason.
     pub others: BTreeMap<Pc, Reason>,
 }
 
 impl Candidates {
-    /// Looks at all code that kernels come to.
+    /// Finds the candidates in all code that kernels can reach.
     ///
     /// # Errors
-    /// [`HardenError`] for code that cannot be changed.
+    /// [`HardenError`] if the code cannot be rewritten.
     pub fn of(object: &CodeObject) -> Result<Candidates, HardenError> {
         let mut instrumentation = Instrumentation::new(object)?;
         let program = instrumentation.program().clone();
@@ -60,7 +60,7 @@ impl Candidates {
                     text: program.instructions[at].text.trim().to_owned(),
                     copy: duplicate.instructions - comparison,
                     comparison: comparison + waits,
-                    readers: readers.map(|own| own.into_iter().map(pc).collect()),
+                    readers: readers.map(|readers| readers.into_iter().map(pc).collect()),
                 };
                 instructions.insert(pc(at), candidate);
             }

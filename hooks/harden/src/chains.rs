@@ -1,11 +1,11 @@
-//! Results that need not be compared, since only copies read them.
+//! Finds results that need not be compared, because all of their readers are duplicated.
 //!
-//! Within a basic block, as long as EXEC is the same: where every instruction that reads a result is
-//! executed twice, and its copy reads the result's shadow, a fault in the result makes what is computed
-//! of it differ from what its copy computes. The comparison of that is enough. Shadows of such results
-//! are *kept*, in registers of their own, until the last copy has read them.
+//! If every reader of a result within its basic block is duplicated, the copies of the readers read the
+//! result's shadow, and EXEC does not change in between, then a fault in the result makes the results of a
+//! reader and its copy differ. Comparing those is sufficient. The shadows of such results are *kept* in
+//! separate registers until the last copy has read them.
 
-use crate::duplicate::{ComparedWith, CopyRegisters, Duplicate, Shadows};
+use crate::duplicate::{ComparedWith, CopyRegisters, Duplicate, Pair, Shadows};
 use flipwave_hooks::dataflow::Liveness;
 use flipwave_hooks::flow::{Disassembly, IndexRange, InstIndex};
 use flipwave_isa::{Family, Inst, Isa, Register, RegisterRange, RegisterSet, Value};
@@ -13,64 +13,72 @@ use std::collections::BTreeMap;
 
 /// A basic block.
 pub struct Block<'a> {
-    /// The code.
+    /// The program.
     pub program: &'a Disassembly,
-    /// What is live in it.
+    /// The liveness of registers in the program.
     pub liveness: &'a Liveness<'a>,
-    /// The block's instructions.
+    /// The instructions of the block.
     pub instructions: IndexRange<InstIndex>,
 }
 
-/// Results of a block whose shadows are kept.
+/// The results of a block that need not be compared, and whose shadows are kept.
 pub struct Chains {
-    kept: BTreeMap<InstIndex, Kept>,
+    kept: BTreeMap<InstIndex, KeptResult>,
 }
 
 /// A result whose shadow is kept.
 #[derive(Clone, Copy)]
-struct Kept {
+struct KeptResult {
     result: RegisterRange,
-    /// The last instruction whose copy reads it.
+    /// The last instruction whose copy reads the shadow.
     last: InstIndex,
-    /// Where its shadow begins, in words of the pool.
-    place: u8,
+    /// The position of the shadow in the register pool, in words.
+    position: u8,
+}
+
+impl KeptResult {
+    /// The end of the shadow in the register pool, in words.
+    fn end(&self) -> u8 {
+        self.position + self.result.words
+    }
 }
 
 impl Chains {
-    /// The results of a block that need not be compared, where those of `duplicates` are executed twice.
+    /// Finds the results of a block that need not be compared if the instructions in `duplicates` are
+    /// duplicated.
     pub fn new(block: &Block<'_>, duplicates: &BTreeMap<InstIndex, Duplicate>) -> Chains {
-        let mut kept: BTreeMap<InstIndex, Kept> = BTreeMap::new();
+        let mut kept: BTreeMap<InstIndex, KeptResult> = BTreeMap::new();
         for at in block.instructions.iter() {
             let Some(duplicate) = duplicates.get(&at) else { continue };
             let [result] = duplicate.results[..] else { continue };
             let is_copied = |reader| duplicates.contains_key(&reader);
             let readers = block.readers(at, &duplicate.results, &is_copied);
-            let Some(last) = readers.and_then(|own| own.last().copied()) else { continue };
-            let taken = |place: u8| {
-                let words = place..place + result.words;
-                // What the copy reads itself is still there when it writes.
-                let meets = |own: &Kept| {
-                    own.last >= at
-                        && own.place < words.end
-                        && words.start < own.place + own.result.words
+            let Some(last) = readers.and_then(|readers| readers.last().copied()) else { continue };
+            let is_taken = |position: u8| {
+                let words = position..position + result.words;
+                // A shadow that this copy reads must not be overwritten by it, hence `>=`.
+                let overlaps = |earlier: &KeptResult| {
+                    earlier.last >= at
+                        && earlier.position < words.end
+                        && words.start < earlier.end()
                 };
-                kept.values().any(meets)
+                kept.values().any(overlaps)
             };
-            let place = (0..=u8::MAX - result.words).step_by(2).find(|place| !taken(*place));
-            if let Some(place) = place {
-                kept.insert(at, Kept { result, last, place });
+            let mut positions = (0..=u8::MAX - result.words).step_by(2);
+            if let Some(position) = positions.find(|position| !is_taken(*position)) {
+                kept.insert(at, KeptResult { result, last, position });
             }
         }
         Chains { kept }
     }
 
-    /// Words that the shadows take.
+    /// The size of the register pool that the shadows need, in words.
     pub fn words(&self) -> u8 {
-        self.kept.values().map(|own| own.place + own.result.words).max().unwrap_or(0)
+        self.kept.values().map(KeptResult::end).max().unwrap_or(0)
     }
 
-    /// The copies of the block's instructions, with shadows in `pool` as far as it reaches; nothing where one
-    /// cannot be encoded.
+    /// Builds the copies of the block's instructions. Shadows that fit into `pool` are kept there. Returns
+    /// `None` if a copy cannot be encoded.
     pub fn duplicates(
         &self,
         block: &Block<'_>,
@@ -80,17 +88,18 @@ impl Chains {
         duplicates: &BTreeMap<InstIndex, Duplicate>,
     ) -> Option<BTreeMap<InstIndex, Duplicate>> {
         let mut chained = BTreeMap::new();
-        // Shadows that hold what the program's registers are to hold.
-        let mut valid: Vec<(RegisterRange, RegisterRange)> = Vec::new();
+        // Kept shadows whose registers have not been overwritten since.
+        let mut valid: Vec<Pair> = Vec::new();
         for at in block.instructions.iter() {
             let inst = &block.program.instructions[at];
-            let kept = self.kept.get(&at).filter(|own| own.place + own.result.words <= pool.words);
-            let kept = kept.and_then(|own| {
-                let first = pool.first.offset(own.place)?;
-                Some((own.result, RegisterRange::new(first, own.result.words)))
+            let kept = self.kept.get(&at).filter(|kept| kept.end() <= pool.words);
+            let kept = kept.and_then(|kept| {
+                let first = pool.first.offset(kept.position)?;
+                let shadow = RegisterRange::new(first, kept.result.words);
+                Some(Pair { result: kept.result, shadow })
             });
             if duplicates.contains_key(&at) {
-                let shadow = kept.map(|(_, shadow)| shadow);
+                let shadow = kept.map(|pair| pair.shadow);
                 let registers = CopyRegisters { shadows, kept: shadow, sources: &valid };
                 let compared = match shadow {
                     Some(_) => ComparedWith::Nothing,
@@ -98,7 +107,9 @@ impl Chains {
                 };
                 chained.insert(at, Duplicate::new(inst, isa, registers, compared).ok()?);
             }
-            valid.retain(|(result, _)| !inst.writes.iter().any(|own| own.overlaps(*result)));
+            let is_overwritten =
+                |pair: &Pair| inst.writes.iter().any(|range| range.overlaps(pair.result));
+            valid.retain(|pair| !is_overwritten(pair));
             valid.extend(kept);
         }
         Some(chained)
@@ -106,8 +117,9 @@ impl Chains {
 }
 
 impl Block<'_> {
-    /// The instructions that read the result of the one at `at`, VGPRs, where only such read it as
-    /// `is_copied`, and their copies can read its shadow. Nothing where others may read it, or nobody does.
+    /// The readers of the result of the instruction at `at`. Returns `None` if there are no readers, if the
+    /// result is not in VGPRs, or if it may be read by an instruction for which `is_copied` returns `false`
+    /// or whose copy cannot read the shadow.
     pub fn readers(
         &self,
         at: InstIndex,
@@ -118,42 +130,45 @@ impl Block<'_> {
         if !matches!(result.first, Register::Vgpr(_)) {
             return None;
         }
-        let mut left: RegisterSet = [result].into_iter().collect();
+        // The part of the result that has not been overwritten.
+        let mut intact: RegisterSet = [result].into_iter().collect();
         let mut readers = Vec::new();
-        let mut before = at;
-        for reader in self.instructions.iter().filter(|own| *own > at) {
+        let mut last = at;
+        for reader in self.instructions.iter().filter(|reader| *reader > at) {
             let inst = &self.program.instructions[reader];
             if inst.operation.is(Family::GprIndex) || inst.operation.is(Family::Movrel) {
                 return None;
             }
-            if inst.reads.iter().any(|own| left.intersects(*own)) {
-                // What is overwritten in part is not there as a whole.
-                let is_whole = left.contains_range(result);
-                if !is_whole || !is_copied(reader) || !reads_whole(inst, result) {
+            if inst.reads.iter().any(|range| intact.intersects(*range)) {
+                // The shadow does not have the new value of an overwritten part.
+                let is_intact = intact.contains_range(result);
+                if !is_intact || !is_copied(reader) || !reads_by_operands(inst, result) {
                     return None;
                 }
                 readers.push(reader);
             }
-            let is_exec = |own: &RegisterRange| {
-                own.contains(Register::ExecLo) || own.contains(Register::ExecHi)
+            let is_exec = |range: &RegisterRange| {
+                range.contains(Register::ExecLo) || range.contains(Register::ExecHi)
             };
             if inst.writes.iter().any(is_exec) {
                 return None;
             }
-            inst.writes.iter().for_each(|own| left = left.difference([*own].into_iter().collect()));
-            before = reader;
-            if left.is_empty() {
+            for range in &inst.writes {
+                intact = intact.difference([*range].into_iter().collect());
+            }
+            last = reader;
+            if intact.is_empty() {
                 break;
             }
         }
-        let is_dead = self.liveness.after(before).any().intersection(left).is_empty();
+        let is_dead = self.liveness.after(last).any().intersection(intact).is_empty();
         (is_dead && !readers.is_empty()).then_some(readers)
     }
 }
 
-/// Whether all that an instruction reads of a result, it reads by operands that lie in it, which its copy
-/// can read in the result's shadow.
-fn reads_whole(inst: &Inst, result: RegisterRange) -> bool {
+/// Returns `true` if an instruction reads a result only by explicit operands inside the result, so that a
+/// copy can read the shadow instead.
+fn reads_by_operands(inst: &Inst, result: RegisterRange) -> bool {
     let all: RegisterSet = [result].into_iter().collect();
     let is_inside = |range: &RegisterRange| all.contains_range(*range);
     let mut explicit: Vec<RegisterRange> = Vec::new();
@@ -163,14 +178,13 @@ fn reads_whole(inst: &Inst, result: RegisterRange) -> bool {
         }
     }
     if inst.flags.tied
-        && let Some(Value::Register(added)) = inst.destinations().next().map(|own| &own.value)
+        && let Some(destination) = inst.destinations().next()
+        && let Value::Register(range) = destination.value
     {
-        explicit.push(*added);
+        explicit.push(range);
     }
+    let named: RegisterSet = explicit.iter().copied().collect();
     let overlapping = |range: &&RegisterRange| all.intersects(**range);
     explicit.iter().filter(overlapping).all(is_inside)
-        && inst.reads.iter().filter(overlapping).all(|own| {
-            let named: RegisterSet = explicit.iter().copied().collect();
-            named.contains_range(*own)
-        })
+        && inst.reads.iter().filter(overlapping).all(|range| named.contains_range(*range))
 }

@@ -1,10 +1,10 @@
-//! An instruction a second time, and what compares the two results.
+//! Builds the copy of an instruction and the comparison of its results.
 //!
-//! The copy comes before the original, which may overwrite what it reads, and writes to *shadow*
-//! registers. After the original each word of its results is compared with its shadow:
-//! `v_sad_u32 error, shadow, result, error clamp` adds the difference of the two to the lane's `error`,
-//! and saturates (CDNA 3 ISA, "VOP3 instructions", V_SAD_U32 and CLAMP). So `error` is zero as long as
-//! nothing has differed, for one instruction a word, without a branch and without SCC.
+//! The copy precedes the original, which may overwrite its sources, and writes to *shadow* registers. After
+//! the original, each word of its results is compared with the shadow:
+//! `v_sad_u32 error, shadow, result, error clamp` adds the absolute difference to the lane's `error` and
+//! saturates (CDNA 3 ISA, "VOP3 instructions", V_SAD_U32 and CLAMP). `error` stays zero as long as no result
+//! has differed. The comparison takes one instruction per word, without branches, and preserves SCC.
 
 use crate::Reason;
 use flipwave_hooks::registers::Allocation;
@@ -13,66 +13,65 @@ use flipwave_isa::{
     RegisterRange, RegisterSet, Role, Value,
 };
 
-/// Registers that copies write, and where what differs is added up. No instruction of the program names
-/// them.
+/// Registers reserved for copies and for the detection of differences. The program does not use them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shadows {
-    /// VGPRs.
+    /// VGPRs for the results of copies.
     pub vectors: Option<RegisterRange>,
-    /// AccVGPRs.
+    /// AccVGPRs for the results of copies.
     pub accumulators: Option<RegisterRange>,
-    /// SGPRs.
+    /// SGPRs for the results of copies.
     pub scalars: Option<RegisterRange>,
-    /// Two VGPRs for what is compared and is in others.
+    /// Two VGPRs to which AccVGPRs and SGPRs are moved for their comparison.
     pub compared: Option<RegisterRange>,
-    /// Each lane's sum of what has differed.
+    /// The VGPR with each lane's sum of differences.
     pub error: Register,
-    /// SGPRs for the lanes of a wave when it begins.
+    /// SGPRs that save EXEC at the start of a wave.
     pub lanes: RegisterRange,
 }
 
-/// An instruction executed twice.
+/// The code added to duplicate an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Duplicate {
-    /// What stands before it, for the assembler.
+    /// The assembly code before the instruction: the copy.
     pub before: String,
-    /// What stands after it.
+    /// The assembly code after the instruction: the comparison.
     pub after: String,
-    /// Its results, which are compared.
+    /// The results of the instruction.
     pub results: Vec<RegisterRange>,
-    /// Instructions that it takes more, without waits.
+    /// The number of added instructions, without waits.
     pub instructions: u32,
 }
 
-/// The registers that an instruction gives results to, each range of them, which a copy gives to shadows
-/// in their place.
+/// The registers that an instruction writes its results to, by operand. A copy writes shadows instead.
 ///
 /// # Errors
-/// Why a second execution would not do, or not compute the same.
+/// The reason, if the instruction cannot be duplicated.
 pub fn results(inst: &Inst) -> Result<Vec<RegisterRange>, Reason> {
     let operation = inst.operation;
-    let is_loaded = match (inst.class(), inst.memory().map(|own| own.kind)) {
+    let is_load = match (inst.class(), inst.memory().map(|access| access.kind)) {
         (Class::Valu | Class::Matrix | Class::Salu, _) => false,
         (Class::Smem | Class::Vmem | Class::Lds, Some(MemoryKind::Load)) => true,
-        // Moves between lanes that the LDS unit does.
+        // Cross-lane operations of the LDS unit.
         (Class::Lds, None) if operation.is(Family::CrossLane) => true,
         _ => return Err(Reason::Kind),
     };
     if inst.flags.stores || inst.flags.branch || inst.flags.terminator || inst.flags.call {
         return Err(Reason::Kind);
     }
-    let changes = inst.modifiers.glc || !inst.modifiers.cache_policy.is_empty();
-    if is_loaded && changes {
+    let is_coherent = inst.modifiers.glc || !inst.modifiers.cache_policy.is_empty();
+    if is_load && is_coherent {
         return Err(Reason::Coherent);
     }
-    let reads_state = [Family::GetRegister, Family::SetRegister, Family::Movrel, Family::GprIndex];
-    let moves = [Opcode::SMemtime, Opcode::SMemrealtime, Opcode::SGetpc, Opcode::VSwap];
-    if reads_state.into_iter().any(|family| operation.is(family))
-        || moves.contains(&operation.opcode())
+    let state_families =
+        [Family::GetRegister, Family::SetRegister, Family::Movrel, Family::GprIndex];
+    let state_opcodes = [Opcode::SMemtime, Opcode::SMemrealtime, Opcode::SGetpc, Opcode::VSwap];
+    if state_families.into_iter().any(|family| operation.is(family))
+        || state_opcodes.contains(&operation.opcode())
         || inst.modifiers.lds
         || inst.modifiers.gds
         || inst.encoding == Encoding::Vopd
-        // Exchanges: both results are read.
+        // Exchanges, which read both results.
         || inst.flags.tied && inst.destinations().count() > 1
     {
         return Err(Reason::State);
@@ -96,17 +95,14 @@ pub fn results(inst: &Inst) -> Result<Vec<RegisterRange>, Reason> {
     let is_general = |range: &RegisterRange| {
         let numbered = |register| match register {
             Register::Vgpr(_) | Register::AccVgpr(_) | Register::Sgpr(_) => true,
-            other => matches!(other, Register::VccLo | Register::VccHi),
+            special => matches!(special, Register::VccLo | Register::VccHi),
         };
         range.iter().all(numbered)
     };
-    match results.iter().all(is_general) {
-        true => Ok(results),
-        false => Err(Reason::Special),
-    }
+    if results.iter().all(is_general) { Ok(results) } else { Err(Reason::Special) }
 }
 
-/// Shadow registers that copies need: the longest range of each file.
+/// The number of shadow registers that a copy needs: the longest result in each register file.
 pub fn needed(results: &[RegisterRange]) -> Allocation {
     let mut needed = Allocation { vgprs: 0, acc_vgprs: 0, sgprs: 0 };
     for range in results {
@@ -119,31 +115,31 @@ pub fn needed(results: &[RegisterRange]) -> Allocation {
     needed
 }
 
-/// What a result is compared with.
+/// The second operand of a comparison of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ComparedWith {
-    /// Its shadow.
+    /// The shadow.
     Shadow,
-    /// Itself, which shows nothing.
+    /// The result itself, which never detects a difference.
     Itself,
-    /// Nothing.
+    /// The result is not compared.
     Nothing,
 }
 
 /// The registers of a copy.
 #[derive(Clone, Copy, Debug)]
 pub struct CopyRegisters<'a> {
-    /// Shadows of results that are compared at once.
+    /// The shadows of results that are compared immediately.
     pub shadows: &'a Shadows,
-    /// The shadow of the only result, where it is kept for other copies.
+    /// The shadow of the only result, if it is kept for other copies.
     pub kept: Option<RegisterRange>,
-    /// Shadows that are kept of what it reads, by what they are shadows of.
-    pub sources: &'a [(RegisterRange, RegisterRange)],
+    /// The kept shadows that the copy may read in place of their results.
+    pub sources: &'a [Pair],
 }
 
 impl CopyRegisters<'_> {
-    /// Each result with its shadow.
-    fn results(&self, results: &[RegisterRange]) -> Result<Vec<Pair>, Reason> {
+    /// Assigns a shadow to each result.
+    fn pairs(&self, results: &[RegisterRange]) -> Result<Vec<Pair>, Reason> {
         let mut pairs: Vec<Pair> = Vec::new();
         for result in results {
             let file = match result.first {
@@ -151,9 +147,9 @@ impl CopyRegisters<'_> {
                 Register::AccVgpr(_) => self.shadows.accumulators,
                 _ => self.shadows.scalars,
             };
-            let free = file.filter(|file| file.words >= result.words).ok_or(Reason::Registers)?;
-            let shadow = RegisterRange::new(free.first, result.words);
-            if pairs.iter().any(|own| own.shadow.overlaps(shadow)) {
+            let file = file.filter(|file| file.words >= result.words).ok_or(Reason::Registers)?;
+            let shadow = RegisterRange::new(file.first, result.words);
+            if pairs.iter().any(|pair| pair.shadow.overlaps(shadow)) {
                 return Err(Reason::Registers);
             }
             pairs.push(Pair { result: *result, shadow });
@@ -161,30 +157,32 @@ impl CopyRegisters<'_> {
         Ok(pairs)
     }
 
-    /// What a copy reads in place of registers that the original reads.
+    /// The registers that a copy reads where the original reads `range`: a kept shadow, or `range` itself.
     fn source(&self, range: RegisterRange) -> RegisterRange {
-        let inside = |(whole, shadow): &(RegisterRange, RegisterRange)| {
-            let word = whole.iter().position(|own| own == range.first)?;
-            let fits = word + usize::from(range.words) <= usize::from(whole.words);
+        let in_shadow = |Pair { result, shadow }: &Pair| {
+            let word = result.iter().position(|register| register == range.first)?;
+            let fits = word + usize::from(range.words) <= usize::from(result.words);
             let first = shadow.first.offset(u8::try_from(word).ok()?)?;
             fits.then(|| RegisterRange::new(first, range.words))
         };
-        self.sources.iter().find_map(inside).unwrap_or(range)
+        self.sources.iter().find_map(in_shadow).unwrap_or(range)
     }
 }
 
-/// A result, and where its copy goes.
+/// A result and its shadow.
 #[derive(Clone, Copy, Debug)]
-struct Pair {
-    result: RegisterRange,
-    shadow: RegisterRange,
+pub struct Pair {
+    /// The registers of the result.
+    pub result: RegisterRange,
+    /// The registers of the copy's result.
+    pub shadow: RegisterRange,
 }
 
 impl Duplicate {
-    /// The copy of `inst`, and what compares its results.
+    /// Builds the copy of `inst` and the comparison of its results.
     ///
     /// # Errors
-    /// Where there is no such instruction, or there are no such registers.
+    /// The reason, if the instruction cannot be duplicated with these registers.
     pub fn new(
         inst: &Inst,
         isa: &Isa,
@@ -192,24 +190,24 @@ impl Duplicate {
         compared: ComparedWith,
     ) -> Result<Duplicate, Reason> {
         let results = results(inst)?;
-        let pairs = registers.results(&results)?;
+        let pairs = registers.pairs(&results)?;
         let copy = Copy { inst, isa, registers, pairs: &pairs };
         let mut before = Vec::new();
         match copy.accumulated() {
             Some(text) => before.push(text),
             None => {
-                let keeps = keeps_some(inst, isa.target().generation());
+                let keeps = keeps_old_value(inst, isa.target().generation());
                 if let Some(pair) = pairs.first().filter(|_| keeps) {
                     let old = registers.source(pair.result);
                     let moves = old.iter().zip(pair.shadow.iter());
-                    before.extend(moves.map(|(from, to)| move_of(from, to)));
+                    before.extend(moves.map(|(from, to)| move_text(from, to)));
                 }
                 before.push(copy.text()?);
             }
         }
         let mut after = Vec::new();
         if compared != ComparedWith::Nothing {
-            let words = pairs.iter().flat_map(|own| own.result.iter().zip(own.shadow.iter()));
+            let words = pairs.iter().flat_map(|pair| pair.result.iter().zip(pair.shadow.iter()));
             for (result, shadow) in words {
                 let shadow = if compared == ComparedWith::Itself { result } else { shadow };
                 let generation = isa.target().generation();
@@ -225,19 +223,18 @@ impl Duplicate {
     }
 }
 
-/// Whether some of what the first result's registers held before is in them afterwards, or may be: the
-/// copy's begin with the same then.
-fn keeps_some(inst: &Inst, generation: Generation) -> bool {
+/// Returns `true` if the first result may keep a part of its old value, which the shadow then needs too.
+fn keeps_old_value(inst: &Inst, generation: Generation) -> bool {
     let modifiers = &inst.modifiers;
     inst.flags.tied
         || inst.operation.preserves_destination_bits(generation)
-        || modifiers.op_sel.is_some_and(|own| own != 0)
+        || modifiers.op_sel.is_some_and(|bits| bits != 0)
         || modifiers.sdwa.is_some()
         || modifiers.dpp.is_some()
 }
 
-/// A move between registers of one file.
-fn move_of(from: Register, to: Register) -> String {
+/// Formats a move between registers of one register file.
+fn move_text(from: Register, to: Register) -> String {
     let operation = match to {
         Register::AccVgpr(_) => "v_accvgpr_mov_b32",
         Register::Vgpr(_) => "v_mov_b32",
@@ -246,7 +243,7 @@ fn move_of(from: Register, to: Register) -> String {
     format!("{operation} {to}, {from}")
 }
 
-/// What adds the difference of a result and its shadow to the error.
+/// Appends the instructions that add the difference of a result and its shadow to the error.
 fn compare(
     result: Register,
     shadow: Register,
@@ -255,26 +252,27 @@ fn compare(
     lines: &mut Vec<String>,
 ) -> Result<(), Reason> {
     let error = shadows.error;
-    let mut free = shadows.compared.iter().flat_map(|range| range.iter());
-    let mut read = |own: Register, operation: &str| {
-        let to = free.next().ok_or(Reason::Registers)?;
-        lines.push(format!("{operation} {to}, {own}"));
-        Ok(to)
+    let mut temporaries = shadows.compared.iter().flat_map(|range| range.iter());
+    let mut move_to_vgpr = |register: Register, operation: &str| {
+        let temporary = temporaries.next().ok_or(Reason::Registers)?;
+        lines.push(format!("{operation} {temporary}, {register}"));
+        Ok(temporary)
     };
-    let (one, other) = match shadow {
+    let (shadow, result) = match shadow {
         Register::Vgpr(_) => (shadow, result),
         Register::AccVgpr(_) => {
-            (read(shadow, "v_accvgpr_read_b32")?, read(result, "v_accvgpr_read_b32")?)
+            let shadow = move_to_vgpr(shadow, "v_accvgpr_read_b32")?;
+            (shadow, move_to_vgpr(result, "v_accvgpr_read_b32")?)
         }
-        // Up to gfx9 an instruction reads one scalar register.
-        _ if generation < Generation::Gfx10 => (read(shadow, "v_mov_b32")?, result),
+        // Up to gfx9, a vector instruction can read only one scalar register.
+        _ if generation < Generation::Gfx10 => (move_to_vgpr(shadow, "v_mov_b32")?, result),
         _ => (shadow, result),
     };
-    lines.push(format!("v_sad_u32 {error}, {one}, {other}, {error} clamp"));
+    lines.push(format!("v_sad_u32 {error}, {shadow}, {result}, {error} clamp"));
     Ok(())
 }
 
-/// The operation that adds to a third source what `inst` adds to its destination.
+/// The variant of an accumulating operation with a separate addend operand.
 fn accumulating(inst: &Inst) -> Option<&'static str> {
     match inst.operation.name() {
         "v_fmac_f32" => Some("v_fma_f32"),
@@ -284,7 +282,7 @@ fn accumulating(inst: &Inst) -> Option<&'static str> {
     }
 }
 
-/// A copy of an instruction that is being looked for.
+/// Builder for the text of an instruction's copy.
 struct Copy<'a> {
     inst: &'a Inst,
     isa: &'a Isa,
@@ -293,78 +291,83 @@ struct Copy<'a> {
 }
 
 impl Copy<'_> {
-    /// The mnemonic, and the text of each operand: results in shadows, and shadows in place of what is read.
+    /// The mnemonic and the operands of the copy: shadows in place of results, and kept shadows in place of
+    /// sources.
     fn operands(&self) -> Result<(&str, Vec<String>), Reason> {
         let (mnemonic, operands) = self.inst.text.trim().split_once(' ').ok_or(Reason::Encoding)?;
         let operands = operands.split(", ").map(str::trim);
         let mut results = self.pairs.iter();
         let named = operands.zip(&self.inst.operands).map(|(text, operand)| {
             let Value::Register(range) = operand.value else { return text.to_owned() };
-            let own = match operand.role {
+            let replacement = match operand.role {
                 Role::Destination => results.next().map_or(range, |pair| pair.shadow),
                 Role::Source => self.registers.source(range),
             };
-            text.replacen(&range.to_string(), &own.to_string(), 1)
+            text.replacen(&range.to_string(), &replacement.to_string(), 1)
         });
         let named: Vec<String> = named.collect();
-        match named.len() == self.inst.operands.len() {
-            true => Ok((mnemonic, named)),
-            false => Err(Reason::Encoding),
+        if named.len() != self.inst.operands.len() {
+            return Err(Reason::Encoding);
         }
+        Ok((mnemonic, named))
     }
 
-    /// The instruction with its results in shadows.
+    /// The copy with the same operation as the original.
     fn text(&self) -> Result<String, Reason> {
         let (mnemonic, operands) = self.operands()?;
         let operands = operands.join(", ");
         let short = format!("{mnemonic} {operands}");
-        // The short encodings write carries and conditions to VCC.
+        // Short encodings implicitly write carries and conditions to VCC.
         let long = format!("{} {operands}", mnemonic.replace("_e32", "_e64"));
         let sources: Vec<Value> = self.sources().collect();
         let is_copy = |text: &String| {
-            self.read(text).is_some_and(|own| {
-                own.operation == self.inst.operation && self.does(&own, &sources)
+            self.assemble(text).is_some_and(|copy| {
+                copy.operation == self.inst.operation && self.is_equivalent(&copy, &sources)
             })
         };
         [short, long].into_iter().find(is_copy).ok_or(Reason::Encoding)
     }
 
-    /// An operation that adds to its destination, as the one that adds to another register.
+    /// The copy of an accumulating instruction, which reads the old value of the destination as a separate
+    /// operand. `None` if the instruction is not accumulating.
     fn accumulated(&self) -> Option<String> {
         let operation = accumulating(self.inst)?;
         let added = self.registers.source(self.pairs.first()?.result);
         let (_, operands) = self.operands().ok()?;
         let text = format!("{operation} {}, {added}", operands.join(", "));
         let sources: Vec<Value> = self.sources().chain([Value::Register(added)]).collect();
-        self.read(&text).filter(|own| self.does(own, &sources)).map(|_| text)
+        self.assemble(&text).filter(|copy| self.is_equivalent(copy, &sources)).map(|_| text)
     }
 
-    /// What the copy is to read.
+    /// The source values of the copy.
     fn sources(&self) -> impl Iterator<Item = Value> {
-        self.inst.sources().map(|own| match own.value {
+        self.inst.sources().map(|source| match source.value {
             Value::Register(range) => Value::Register(self.registers.source(range)),
-            ref other => other.clone(),
+            ref constant => constant.clone(),
         })
     }
 
-    fn read(&self, text: &str) -> Option<Inst> {
+    /// Assembles an instruction and decodes it again.
+    fn assemble(&self, text: &str) -> Option<Inst> {
         self.isa.decode(&self.isa.assemble(text).ok()?, Pc(0)).ok()
     }
 
-    /// Whether an instruction reads `sources` as the original does its own, and gives what it computes to
-    /// the shadows and to nothing else.
-    fn does(&self, found: &Inst, sources: &[Value]) -> bool {
-        let shadows = || self.pairs.iter().map(|own| own.shadow);
+    /// Returns `true` if a copy reads `sources`, has the modifiers of the original, and writes only the
+    /// shadows and SCC.
+    fn is_equivalent(&self, copy: &Inst, sources: &[Value]) -> bool {
+        let shadows = || self.pairs.iter().map(|pair| pair.shadow);
         let scc = RegisterRange::new(Register::Scc, 1);
         let allowed: RegisterSet = shadows().chain([scc]).collect();
-        let modified = |inst: &Inst| {
-            let all = inst.sources().map(|own| (own.negate, own.absolute, own.sign_extend));
-            all.filter(|own| *own != (false, false, false)).collect::<Vec<_>>()
+        let source_modifiers = |inst: &Inst| {
+            let all =
+                inst.sources().map(|source| (source.negate, source.absolute, source.sign_extend));
+            all.filter(|modifiers| *modifiers != (false, false, false)).collect::<Vec<_>>()
         };
-        found.destinations().map(|own| own.value.clone()).eq(shadows().map(Value::Register))
-            && found.writes.iter().all(|range| allowed.contains_range(*range))
-            && found.sources().map(|own| &own.value).eq(sources)
-            && modified(found) == modified(self.inst)
-            && found.modifiers == self.inst.modifiers
+        let destinations = copy.destinations().map(|destination| destination.value.clone());
+        destinations.eq(shadows().map(Value::Register))
+            && copy.writes.iter().all(|range| allowed.contains_range(*range))
+            && copy.sources().map(|source| &source.value).eq(sources)
+            && source_modifiers(copy) == source_modifiers(self.inst)
+            && copy.modifiers == self.inst.modifiers
     }
 }

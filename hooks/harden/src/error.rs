@@ -1,56 +1,57 @@
-//! What cannot be hardened.
+//! Errors of hardening.
 
 use flipwave_hooks::hook::HookError;
 use flipwave_hooks::rewrite::RewriteError;
 use flipwave_isa::IsaError;
 
-/// Why an instruction is not executed twice.
+/// The reasons why an instruction is not duplicated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
 pub enum Reason {
-    /// A store, a branch, an atomic operation, a wait.
-    #[error("it does something that must not be done twice, or has no result")]
+    /// The instruction is a store, a branch, an atomic operation or a wait.
+    #[error("it has side effects or no result")]
     Kind,
-    /// Memory that others may change between two loads.
-    #[error("it loads what others may change meanwhile")]
+    /// The instruction loads memory that may change between two loads.
+    #[error("it loads memory that may change in between")]
     Coherent,
-    /// The clock, the PC, hardware registers, registers by index, two operations in one.
-    #[error("a second execution would not give the same")]
+    /// The instruction depends on the clock, the PC, hardware registers or a register index, or combines
+    /// two operations.
+    #[error("a second execution may give a different result")]
     State,
-    /// Carries from SCC to SCC.
-    #[error("it reads SCC and writes it")]
+    /// The instruction reads and writes SCC.
+    #[error("it reads and writes SCC")]
     Carry,
-    /// EXEC, M0 and others that there is one of.
-    #[error("its result goes to a register that there is one of")]
+    /// The instruction writes EXEC, M0 or another special register.
+    #[error("it writes a special register")]
     Special,
-    /// No such encoding.
-    #[error("there is no such instruction with its result in another register")]
+    /// The copy cannot be encoded.
+    #[error("it cannot be encoded with a different destination register")]
     Encoding,
-    /// No registers for the copy.
-    #[error("the kernel has no registers left for a copy of its result")]
+    /// The kernel has no free registers for the copy.
+    #[error("the kernel has no free registers for a copy of its result")]
     Registers,
-    /// Refused by the engine.
-    #[error("nothing can be inserted there")]
+    /// The engine refused to insert the copy.
+    #[error("no instructions can be inserted there")]
     Refused,
 }
 
-/// Why a code object is not hardened.
+/// Errors returned when hardening a code object.
 #[derive(Debug, thiserror::Error)]
 pub enum HardenError {
-    /// The hook that counts.
+    /// The hook that counts detected differences cannot be compiled.
     #[error(transparent)]
     Hook(#[from] HookError),
-    /// The engine.
+    /// The code cannot be rewritten.
     #[error(transparent)]
     Rewrite(#[from] RewriteError),
-    /// A target without a decoder.
+    /// The target has no decoder.
     #[error(transparent)]
     Isa(#[from] IsaError),
-    /// The hooks of a kernel cannot be placed.
+    /// The hooks of a kernel cannot be inserted.
     #[error("kernel `{kernel}` cannot be hardened: {reason}")]
     Kernel {
         /// The kernel.
         kernel: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
 }

@@ -1,7 +1,7 @@
-//! The code object in which chosen instructions are executed twice.
+//! Creates a code object with chosen instructions duplicated.
 
 use crate::duplicate::Duplicate;
-use crate::plan::{Comparing, Errors, Plan};
+use crate::plan::{Comparing, ErrorRegisters, Plan};
 use crate::{HardenError, Reason};
 use flipwave_codeobj::CodeObject;
 use flipwave_hooks::dataflow::Liveness;
@@ -12,47 +12,47 @@ use flipwave_isa::{Pc, RegisterRange};
 use flipwave_tools::{EmulatedInsts, Guest};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The variable of hardened code that counts the waves which have seen a difference: 64 bits.
+/// The 64-bit variable of hardened code that counts the waves which detected a difference.
 pub const DETECTED: &str = "detected";
 
-/// What hardened code does at the end of a wave.
+/// The source of the hook that runs at the end of a wave.
 const HOOKS: &str = include_str!("hooks.c");
 
-/// What is asked for.
+/// The request for hardening a code object.
 #[derive(Clone, Copy, Debug)]
 pub struct Hardening<'a> {
-    /// The instructions to be executed twice, by their addresses.
+    /// The addresses of the instructions to duplicate.
     pub instructions: &'a BTreeSet<Pc>,
-    /// How results are compared.
+    /// The selection of results that are compared.
     pub comparing: Comparing,
 }
 
 /// A hardened code object.
 #[derive(Clone, Debug)]
 pub struct Hardened {
-    /// The new code object, and where everything went.
+    /// The rewritten code object.
     pub rewritten: Rewritten,
-    /// The code as it was, which faults are injected into.
+    /// The original code, into which faults are injected.
     pub guest: Guest,
-    /// The instructions that are executed twice.
+    /// The duplicated instructions.
     pub duplicated: BTreeMap<Pc, Duplicated>,
-    /// Instructions that were asked for and are executed once.
+    /// The requested instructions that are not duplicated, with the reason.
     pub left_out: BTreeMap<Pc, Reason>,
 }
 
-/// An instruction that is executed twice.
+/// A duplicated instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Duplicated {
-    /// Its results, which are compared.
+    /// The results of the instruction.
     pub results: Vec<RegisterRange>,
-    /// Instructions that it takes more, without waits.
+    /// The number of added instructions, without waits.
     pub instructions: u32,
 }
 
 /// Hardens a code object.
 ///
 /// # Errors
-/// [`HardenError`]: the code cannot be changed, or a kernel has no room for what counts.
+/// [`HardenError`] if the code cannot be rewritten, or the hook that counts cannot be inserted.
 pub fn harden(
     object: &CodeObject,
     hardening: Hardening<'_>,
@@ -61,7 +61,7 @@ pub fn harden(
     let hardened = attempt(object, hardening, compiler)?;
     let is_refused = hardened.left_out.values().any(|reason| *reason == Reason::Refused);
     if is_refused && hardening.comparing == Comparing::Ends {
-        // A copy that is missing leaves others without the shadows that they read.
+        // Other copies would read the shadow of a missing copy.
         return attempt(object, Hardening { comparing: Comparing::Each, ..hardening }, compiler);
     }
     Ok(hardened)
@@ -85,12 +85,12 @@ fn attempt(
     };
     let source = compiler.read(&source, &program.target, program.wave_size)?;
     let source = instrumentation.add_source(source);
-    // What counts is rarely wanted: its address is computed where it is.
+    // The counter is rarely accessed, so no register is reserved for its address.
     instrumentation.set_keeping(&[]);
     for errors in &plan.errors {
         count_errors(&mut instrumentation, &program, errors, source)?;
     }
-    // After what is done where kernels begin.
+    // Inserted last, to come after the code at the start of kernels.
     for (at, duplicate) in &plan.duplicates {
         instrumentation.insert(*at, Side::Before, &duplicate.before);
         if !duplicate.after.is_empty() {
@@ -109,10 +109,11 @@ fn attempt(
             plan.left_out.insert(at, Reason::Refused);
         }
     }
-    let guest = Guest::new(object, &program, &rewritten, &EmulatedInsts::default(), |_| Vec::new());
+    let emulated = EmulatedInsts::default();
+    let guest = Guest::new(object, &program, &rewritten, &emulated, |_| Vec::new());
     let pc = |at: InstIndex| program.instructions[at].pc;
-    let duplicated = plan.duplicates.into_iter().map(|(at, own)| {
-        let Duplicate { results, instructions, .. } = own;
+    let duplicated = plan.duplicates.into_iter().map(|(at, duplicate)| {
+        let Duplicate { results, instructions, .. } = duplicate;
         (pc(at), Duplicated { results, instructions })
     });
     Ok(Hardened {
@@ -123,17 +124,18 @@ fn attempt(
     })
 }
 
-/// Sets the lanes' sums to zero where the kernels of a component begin, and counts those that are not
-/// where waves end.
+/// Inserts code that clears the sums of differences at the start of a component's kernels, and that counts
+/// waves with nonzero sums at their end.
 fn count_errors(
     instrumentation: &mut Instrumentation<'_>,
     program: &Disassembly,
-    errors: &Errors,
+    errors: &ErrorRegisters,
     source: SourceIndex,
 ) -> Result<(), HardenError> {
-    let Errors { component, error, lanes } = errors;
+    let ErrorRegisters { component, error, lanes } = errors;
     let first = program.functions[*component].instructions.start;
-    let functions = instrumentation.component_of(first).map(|own| own.functions.clone());
+    let functions =
+        instrumentation.component_of(first).map(|component| component.functions.clone());
     for index in functions.into_iter().flatten() {
         let function = &program.functions[index];
         if function.kernel.is_some() {
@@ -143,12 +145,12 @@ fn count_errors(
             }
             let (word, exec) =
                 if program.wave_size == 32 { ("b32", "exec_lo") } else { ("b64", "exec") };
-            // In lanes that the wave does not have, too: in the end all are looked at.
-            let begin = format!(
+            // Clears all lanes, also those that the wave does not have, because all are checked at the end.
+            let clear = format!(
                 "s_mov_{word} {lanes}, {exec}\ns_mov_{word} {exec}, -1\nv_mov_b32 {error}, 0\n\
                  s_mov_{word} {exec}, {lanes}"
             );
-            instrumentation.insert(function.instructions.start, Side::Before, &begin);
+            instrumentation.insert(function.instructions.start, Side::Before, &clear);
         }
         for (at, inst) in program.insts_of(function.instructions) {
             if inst.ends_wave() {
@@ -157,7 +159,7 @@ fn count_errors(
                     function: "end".to_owned(),
                     arguments: vec![Argument::Register(RegisterRange::new(*error, 1))],
                     results: Vec::new(),
-                    // Lanes that EXEC selects nowhere near the end may have seen a difference.
+                    // Lanes that are inactive at the end may have detected a difference.
                     mask: Mask::All,
                 };
                 instrumentation.call(at, When::Before, call);

@@ -1,6 +1,6 @@
-/* What hardened code does besides executing instructions twice. */
+/* The hook of hardened code at the end of a wave. */
 
-/* Waves in which two results of one instruction have differed. */
+/* The number of waves in which a result differed from that of its copy. */
 uint64_t detected;
 
 void end(uint32_t error)

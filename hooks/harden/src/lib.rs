@@ -1,9 +1,10 @@
-//! Hardened code: chosen instructions are executed twice, their results are compared, and a wave that
-//! has seen a difference counts it when it ends.
+//! Hardening by selective instruction duplication: chosen instructions are executed twice, their results
+//! are compared, and each wave counts at its end whether it has detected a difference.
 //!
-//! [`Candidates`] says which instructions of a code object can be, and what each takes; [`harden`]
-//! makes the code object in which some of them are. A fault in the result of one of them is either
-//! without consequence or counted: what uses the result before it is compared is executed twice, too.
+//! [`Candidates`] lists the instructions of a code object that can be duplicated, and the cost of each.
+//! [`harden`] creates a code object with chosen instructions duplicated. A fault in the result of a
+//! duplicated instruction has no effect or is counted, since instructions that read the result before it
+//! is compared are duplicated too.
 
 mod candidates;
 mod chains;
