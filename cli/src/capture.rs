@@ -6,7 +6,7 @@ use crate::output::say;
 use crate::process_files::{numbered_files, place_captures};
 use crate::{Failure, output};
 use flipwave_agent::{
-    Asked, Library, Processes, Session, Task, exit_code, read_report, run_application,
+    Library, Processes, Session, StopPolicy, Task, exit_code, read_report, run_application,
 };
 use flipwave_capture::{Capture, Step};
 use flipwave_device::Change;
@@ -45,9 +45,15 @@ fn record(arguments: &CaptureArguments) -> Result<(), Failure> {
         ..Session::new(vec![arguments.gpu.clone()])
     };
     let environment = library.environment(&session)?;
-    let status = run_application(&arguments.command, &environment, &files, Asked::IsKilled, || {})
-        .map_err(|reason| cannot_start(&arguments.command, reason))?;
-    let processes = Processes::of(&read_report(&files.report())?);
+    let status = run_application(
+        &arguments.command,
+        &environment,
+        &files,
+        StopPolicy::KillAfterGrace,
+        || {},
+    )
+    .map_err(|reason| cannot_start(&arguments.command, reason))?;
+    let processes = Processes::from_events(&read_report(&files.report())?);
     let placed = place_captures(&processes, &file)?;
     if placed.is_empty() {
         let name = file.display();

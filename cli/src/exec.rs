@@ -6,8 +6,8 @@ use crate::fidelity;
 use crate::output::say;
 use crate::table::{row, table};
 use flipwave_agent::{
-    Asked, Event, Follower, Library, ProcessPath, Processes, Reported, RunFiles, Session, Task,
-    end_as, exit_code, run_application,
+    Event, Follower, Library, ProcessEvent, ProcessPath, Processes, RunFiles, Session, StopPolicy,
+    Task, end_as, exit_code, run_application,
 };
 use flipwave_host::cache::cache_folder;
 use flipwave_host::output::printable;
@@ -35,10 +35,11 @@ pub fn exec(arguments: &ExecArguments) -> Result<(), Failure> {
     session.processes = Some(files.processes());
     session.counts = arguments.count;
     let (mut follower, mut heard) = (Follower::new(report), Heard::default());
-    let look = || heard.hear(follower.news().unwrap_or_default());
+    let look = || heard.hear(follower.read_new().unwrap_or_default());
     let environment = library.environment(&session)?;
-    let status = run_application(&arguments.command, &environment, &files, Asked::GoesOn, look)
-        .map_err(|reason| cannot_start(&arguments.command, reason))?;
+    let status =
+        run_application(&arguments.command, &environment, &files, StopPolicy::ForwardOnly, look)
+            .map_err(|reason| cannot_start(&arguments.command, reason))?;
     // The signal that may end this process now does not remove it.
     drop(files);
     let counted = arguments.count.then(|| heard.counted());
@@ -92,10 +93,10 @@ struct Heard {
 
 impl Heard {
     /// Prints what is to be known at once, and keeps the rest.
-    fn hear(&mut self, reported: Vec<Reported>) {
+    fn hear(&mut self, reported: Vec<ProcessEvent>) {
         for reported in reported {
-            self.processes.note(&reported);
-            let Reported { process, event } = reported;
+            self.processes.add(&reported);
+            let ProcessEvent { process, event } = reported;
             match event {
                 Event::Running { dispatch, kernel, instructions, milliseconds } => {
                     let name = name(dispatch, &kernel);
@@ -199,7 +200,7 @@ mod tests {
         let mut heard = Heard::default();
         for (dispatch, kernel) in [(Some(0), "b"), (None, ""), (Some(1), "a"), (Some(2), "b")] {
             let event = Event::Executed { dispatch, kernel: kernel.into(), instructions: 10 };
-            heard.hear(vec![Reported { process: ProcessPath::default(), event }]);
+            heard.hear(vec![ProcessEvent { process: ProcessPath::default(), event }]);
         }
         let text = "kernel               dispatches  instructions\n\
                     (the runtime's own)           1            10\n\

@@ -7,8 +7,8 @@ use crate::tool_arguments::{ByArgument, PerArgument, PlacementArgument, ToolArgu
 use crate::{Failure, campaign};
 use clap::ValueEnum;
 use flipwave_agent::{
-    Asked, Event, Library, Processes, Reported, Session, Task, ToolPath, ToolSession, end_as,
-    read_report, run_application,
+    Event, Library, ProcessEvent, Processes, Session, StopPolicy, Task, ToolPath, ToolSession,
+    end_as, read_report, run_application,
 };
 use flipwave_campaigns::CampaignError;
 use flipwave_hooks::hook::HookCompiler;
@@ -89,10 +89,16 @@ fn on_application(arguments: &ToolArguments) -> Result<(), Failure> {
     };
     let library = Library::find(&cache_folder())?;
     let environment = library.environment(&session)?;
-    let status = run_application(&arguments.command, &environment, &files, Asked::IsKilled, || {})
-        .map_err(|reason| cannot_start(&arguments.command, reason))?;
+    let status = run_application(
+        &arguments.command,
+        &environment,
+        &files,
+        StopPolicy::KillAfterGrace,
+        || {},
+    )
+    .map_err(|reason| cannot_start(&arguments.command, reason))?;
     let reported = read_report(&files.report())?;
-    let processes = Processes::of(&reported);
+    let processes = Processes::from_events(&reported);
     let failed =
         |reason: std::io::Error| Failure::Table { file: out.clone(), reason: reason.into() };
     merge_tables(&processes, &out).map_err(failed)?;
@@ -120,7 +126,7 @@ fn on_application(arguments: &ToolArguments) -> Result<(), Failure> {
     }
     let not_counted: Vec<&str> = reported
         .iter()
-        .filter_map(|Reported { event, .. }| match event {
+        .filter_map(|ProcessEvent { event, .. }| match event {
             Event::NotCounted { what } => Some(what.as_str()),
             _ => None,
         })
@@ -135,9 +141,9 @@ fn on_application(arguments: &ToolArguments) -> Result<(), Failure> {
 }
 
 /// Prints what the tool has to say beside its table. `wanted` is the only kernel that it looks at.
-fn say_remarks(reported: &[Reported], wanted: Option<&str>) {
+fn say_remarks(reported: &[ProcessEvent], wanted: Option<&str>) {
     let (mut remarks, mut kernels) = (BTreeSet::new(), BTreeSet::new());
-    for Reported { event, .. } in reported {
+    for ProcessEvent { event, .. } in reported {
         match event {
             Event::Remark { text } => drop(remarks.insert(text.as_str())),
             Event::Kernel { name } => drop(kernels.insert(name.as_str())),

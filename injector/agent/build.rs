@@ -1,6 +1,5 @@
-//! Gives what AMD's runtime and the preloaded library look for in this one a symbol version, by which
-//! it is not the application's. The linker has to accept a version script beside the compiler's own,
-//! which GNU ld does not.
+//! Assigns a symbol version to the exported functions, which distinguishes them from functions of the
+//! application. The linker must accept a second version script in addition to rustc's; GNU ld does not.
 
 use std::path::Path;
 

@@ -347,7 +347,7 @@ fn a_table_on_a_full_disk_is_said_to_be_incomplete() {
     let cut = with_small_files(folder, &tool("cut.csv"));
     // It is the application that ends.
     assert_eq!((cut.code, &cut.stdout), (whole.code, &whole.stdout));
-    let said = "the table is not complete, it ends before dispatch ";
+    let said = "the table is incomplete, it ends before dispatch ";
     assert!(cut.stderr.contains(said) && !whole.stderr.contains(said), "{cut:?}");
     assert!(cut.stderr.contains("cut.csv: File too large"), "{cut:?}");
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect(name);

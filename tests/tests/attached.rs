@@ -277,7 +277,10 @@ fn as_many_records_find_no_place_with_hooks_and_without() {
     assert_eq!(by_hooks, embedded);
     let (stderr, lines) = embedded;
     assert_eq!(lines, 1 + 3 * 100);
-    assert!(stderr.contains("records found no place; --records makes more room"), "{stderr}");
+    assert!(
+        stderr.contains("records lost because the buffer was full; increase --records"),
+        "{stderr}"
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::command::CommandLine;
 use super::error::ApplicationError;
 use super::memory;
 use super::scratch::Scratch;
-use flipwave_agent::Family;
+use flipwave_agent::ProcessTree;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
@@ -149,7 +149,7 @@ fn start(
     environment: &BTreeMap<OsString, OsString>,
     scratch: &Scratch,
     stdin: Option<&Path>,
-) -> Result<Family, ApplicationError> {
+) -> Result<ProcessTree, ApplicationError> {
     let stdin = match stdin {
         None => Stdio::null(),
         Some(path) => flipwave_host::input::open(path)
@@ -167,7 +167,7 @@ fn start(
         .stderr(Stdio::piped());
     // SAFETY: between fork and exec a process may only do what is safe in a signal handler.
     // `settle` makes system calls and nothing else: it takes no lock and allocates nothing.
-    unsafe { Family::start(program, settle) }
+    unsafe { ProcessTree::start(program, settle) }
         .map_err(|reason| ApplicationError::Start { program: command.program.clone(), reason })
 }
 
@@ -206,7 +206,7 @@ enum Stop {
 
 /// Takes what a program writes until it ends by itself, or says why it has to be ended.
 fn watch(
-    family: &Family,
+    family: &ProcessTree,
     mut captures: [&mut Capture; 2],
     scratch: &Scratch,
     limits: &Limits,

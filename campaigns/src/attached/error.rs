@@ -1,7 +1,7 @@
 //! Why an application cannot be run under AMD's runtime.
 
 use crate::application::ApplicationError;
-use flipwave_agent::{Event, Reported};
+use flipwave_agent::{Event, ProcessEvent};
 use flipwave_injector::Site;
 use std::path::PathBuf;
 
@@ -110,7 +110,7 @@ pub enum AttachError {
 impl AttachError {
     /// Why a run without a fault did not end as it must, if the device has stopped it.
     pub(super) fn stopped_golden(
-        events: &[Reported],
+        events: &[ProcessEvent],
         error: &ApplicationError,
     ) -> Option<AttachError> {
         let ApplicationError::GoldenEnded { .. } = error else { return None };

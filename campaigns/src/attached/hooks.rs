@@ -1,7 +1,7 @@
 //! Hooks for a program in another process: files with its code rewritten, and how it is used.
 
 use super::{AttachError, Attached};
-use flipwave_agent::{HookPlan, HookedSession, PlannedCode, StruckProcess};
+use flipwave_agent::{HookInjectionSession, HookPlan, PlannedCode, TargetProcess};
 use flipwave_injector::{HookedCode, Site};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use std::time::Duration;
 pub(super) struct HookFiles {
     folder: PathBuf,
     /// What the library is given.
-    pub session: HookedSession,
+    pub session: HookInjectionSession,
 }
 
 impl HookFiles {
@@ -18,13 +18,13 @@ impl HookFiles {
     /// data.
     pub fn write(
         attached: &Attached<'_>,
-        (process, site): (&StruckProcess, &Site),
+        (process, site): (&TargetProcess, &Site),
         codes: &[HookedCode],
         (buffers, time_limit): (Option<PathBuf>, Duration),
     ) -> Result<HookFiles, AttachError> {
         let folder = attached.run_file("hooks");
         let plan = folder.join("plan.json");
-        let session = HookedSession {
+        let session = HookInjectionSession {
             process: process.clone(),
             site: site.to_string(),
             plan: plan.clone(),

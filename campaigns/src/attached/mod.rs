@@ -18,8 +18,8 @@ use crate::golden::check_application;
 use crate::program::capture::prepare_checked;
 use crate::program::prepare::{Origin, Prepared};
 use flipwave_agent::{
-    Event, Follower, Library, Processes, Reported, Session, StruckProcess, Table, Task, ToolPath,
-    read_report,
+    Event, Follower, Library, ProcessEvent, Processes, Session, Table, TargetProcess, Task,
+    ToolPath, read_report,
 };
 use flipwave_host::cache::cache_folder;
 use flipwave_injector::{Attendance, Running};
@@ -69,7 +69,7 @@ pub(crate) struct RecordedRun {
     /// The process that is struck, as a workload.
     pub prepared: Prepared,
     /// How that process is known in other runs.
-    pub process: StruckProcess,
+    pub process: TargetProcess,
 }
 
 impl<'a> Attached<'a> {
@@ -128,7 +128,7 @@ impl<'a> Attached<'a> {
     /// What a program needs to run on the embedded GPU.
     fn embedded(&self, session: &Session) -> Result<Variables, AttachError> {
         let own = |name: &str| self.application.environment.get(name).map(OsString::from);
-        let variables = self.library.environment_beside(session, own)?;
+        let variables = self.library.environment_with(session, own)?;
         Ok(variables.into_iter().map(|(name, value)| (name.into(), value)).collect())
     }
 
@@ -180,7 +180,7 @@ impl<'a> Attached<'a> {
         let ran = attended(&campaign.attendance, &report, || {
             self.application.run(&environment, &limits, interrupt)
         })?;
-        let processes = Processes::of(&self.events(&report)?);
+        let processes = Processes::from_events(&self.events(&report)?);
         if processes.all().next().is_none() {
             return Err(AttachError::NoGpu.into());
         }
@@ -206,7 +206,7 @@ impl<'a> Attached<'a> {
         task: Task,
         limits: &Limits,
         interrupt: &AtomicBool,
-    ) -> Result<(Ran, Vec<Reported>), CampaignError> {
+    ) -> Result<(Ran, Vec<ProcessEvent>), CampaignError> {
         let report = self.run_file("report");
         let environment = self.environment(&self.session(task, &report)?)?;
         let ran = self.application.run(&environment, limits, interrupt)?;
@@ -223,7 +223,7 @@ impl<'a> Attached<'a> {
     }
 
     /// Reads the report of a run, and removes it with the table of processes.
-    fn take_report(&self, report: &Path) -> Result<Vec<Reported>, AttachError> {
+    fn take_report(&self, report: &Path) -> Result<Vec<ProcessEvent>, AttachError> {
         let events = read_report(report).map_err(|reason| self.files(reason))?;
         for file in [report, &report.with_extension("processes")] {
             // They are in a folder that is removed later, if they cannot be now.
@@ -233,7 +233,7 @@ impl<'a> Attached<'a> {
     }
 
     /// What the library reported, and no more than once.
-    fn events(&self, report: &Path) -> Result<Vec<Reported>, AttachError> {
+    fn events(&self, report: &Path) -> Result<Vec<ProcessEvent>, AttachError> {
         let events = self.take_report(report)?;
         let failure = events.iter().find_map(|reported| match &reported.event {
             Event::Failed { reason } => Some(reason.clone()),
@@ -252,7 +252,8 @@ fn attended<T>(attendance: &Attendance, report: &Path, run: impl FnOnce() -> T) 
             let mut follower = Follower::new(report.to_owned());
             while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(LOOK) {
                 // A report that cannot be read is an error when all of it is read.
-                let running = follower.news().unwrap_or_default().into_iter().filter_map(running);
+                let running =
+                    follower.read_new().unwrap_or_default().into_iter().filter_map(running);
                 running.for_each(|own| attendance.see(own));
             }
         };
@@ -265,7 +266,7 @@ fn attended<T>(attendance: &Attendance, report: &Path, run: impl FnOnce() -> T) 
 }
 
 /// What an event says of a dispatch of the application that takes long.
-fn running(reported: Reported) -> Option<Running> {
+fn running(reported: ProcessEvent) -> Option<Running> {
     let Event::Running { dispatch: Some(_), kernel, instructions, milliseconds } = reported.event
     else {
         return None;

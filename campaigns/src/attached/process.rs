@@ -7,7 +7,7 @@ use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
 use crate::outputs::compare::Difference;
 use crate::run::outcome::{Injected, RunEnd};
-use flipwave_agent::{Event, Reported, StruckProcess, Task};
+use flipwave_agent::{Event, ProcessEvent, TargetProcess, Task};
 use flipwave_device::FaultCause;
 use flipwave_injector::{Accelerations, Golden, HookedCode, Planned, Site, Struck};
 use std::path::PathBuf;
@@ -36,7 +36,7 @@ pub(crate) struct ProcessRuns<'a> {
     /// Its runs without a fault.
     pub golden: ApplicationGolden,
     /// Which of its processes is struck.
-    pub process: StruckProcess,
+    pub process: TargetProcess,
 }
 
 /// What came of a run with a fault before its outputs are looked at.
@@ -70,7 +70,7 @@ impl<'a> ProcessRuns<'a> {
             }
             error => error,
         })?;
-        Ok(ProcessRuns { attached, golden, process: StruckProcess::Any })
+        Ok(ProcessRuns { attached, golden, process: TargetProcess::Any })
     }
 
     /// Writes down what dispatches may execute in runs with faults inside of the embedded GPU.
@@ -115,14 +115,14 @@ impl<'a> ProcessRuns<'a> {
         let files =
             HookFiles::write(&self.attached, (&self.process, site), codes, (addresses, limit))?;
         let limits = Limits { timeout: limit * 2, ..self.golden.limits };
-        let task = Task::InjectByHooks(files.session.clone());
+        let task = Task::InjectWithHooks(files.session.clone());
         let (ran, events) = self.attached.run(task, &limits, interrupt)?;
         StruckRun::new(*site, ran, &events)
     }
 }
 
 impl StruckRun {
-    fn new(site: Site, ran: Ran, events: &[Reported]) -> Result<StruckRun, CampaignError> {
+    fn new(site: Site, ran: Ran, events: &[ProcessEvent]) -> Result<StruckRun, CampaignError> {
         Ok(StruckRun { struck: struck(events, site)?, fault: fault(events)?, ran })
     }
 }
@@ -142,7 +142,7 @@ pub(crate) fn foreseen(planned: &Planned, accelerations: Accelerations) -> Optio
 }
 
 /// Why the device has stopped a dispatch, if it has.
-fn fault(events: &[Reported]) -> Result<Option<&'static str>, AttachError> {
+fn fault(events: &[ProcessEvent]) -> Result<Option<&'static str>, AttachError> {
     let name = events.iter().find_map(|reported| match &reported.event {
         Event::Fault { cause, .. } => Some(cause.as_str()),
         _ => None,
@@ -155,7 +155,7 @@ fn fault(events: &[Reported]) -> Result<Option<&'static str>, AttachError> {
 }
 
 /// What was struck.
-fn struck(events: &[Reported], site: Site) -> Result<Struck, AttachError> {
+fn struck(events: &[ProcessEvent], site: Site) -> Result<Struck, AttachError> {
     let site = Box::new(site);
     for reported in events {
         match &reported.event {

@@ -2,7 +2,7 @@
 
 use super::AttachError;
 use crate::application::ProcessChoice;
-use flipwave_agent::{Processes, StruckProcess};
+use flipwave_agent::{Processes, TargetProcess};
 use std::path::PathBuf;
 
 /// The process that is struck.
@@ -12,7 +12,7 @@ pub(crate) struct Chosen {
     /// Its index, where several dispatch kernels.
     pub index: Option<u32>,
     /// How it is known in other runs.
-    pub process: StruckProcess,
+    pub process: TargetProcess,
 }
 
 /// The process that `choice` names among those of a recorded run, or the only one.
@@ -28,7 +28,7 @@ pub(super) fn choose(
         // One that has opened a GPU has an empty capture.
         let mut captures = processes.all().filter_map(|(_, record)| record.output.clone());
         let capture = captures.next().ok_or(AttachError::NoGpu)?;
-        return Ok(Chosen { capture, index: None, process: StruckProcess::Any });
+        return Ok(Chosen { capture, index: None, process: TargetProcess::Any });
     }
     let is_meant = |(index, own)| choice.is_none_or(|choice| choice.is(index, own));
     let mut meant = all.iter().copied().filter(|own| is_meant(*own));
@@ -45,10 +45,10 @@ pub(super) fn choose(
         }
     };
     let process = match choice {
-        None => StruckProcess::Any,
-        Some(ProcessChoice::Rank(rank)) => StruckProcess::Rank(*rank),
-        Some(ProcessChoice::Command(part)) => StruckProcess::Command(part.clone()),
-        Some(ProcessChoice::Index(_)) => StruckProcess::Place(place.to_string()),
+        None => TargetProcess::Any,
+        Some(ProcessChoice::Rank(rank)) => TargetProcess::Rank(*rank),
+        Some(ProcessChoice::Command(part)) => TargetProcess::Command(part.clone()),
+        Some(ProcessChoice::Index(_)) => TargetProcess::Path(place.to_string()),
     };
     let capture = record.output.clone().ok_or(AttachError::NoGpu)?;
     let index = (all.len() > 1).then(|| u32::try_from(index)).transpose().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What the driver shows of the GPUs: a folder for each kind of machine, which stays.
+//! The files with which the driver describes the GPUs, in a cached folder per machine configuration.
 
 use crate::session::Session;
 use flipwave_kfd::{DeviceFile, FileContent, device_files};
@@ -7,50 +7,50 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-/// What the driver shows of the GPUs cannot be written.
+/// Errors returned when writing the device files.
 #[derive(Debug, thiserror::Error)]
 pub enum DevicesError {
-    /// There is no such machine.
+    /// A machine with these GPUs is not supported.
     #[error("{0}")]
     Machine(String),
-    /// No folder.
+    /// The folder cannot be written.
     #[error(
-        "cannot keep files in {}: {reason}; set FLIPWAVE_CACHE to another folder",
+        "cannot write device files to {}: {reason}; set FLIPWAVE_CACHE to another folder",
         folder.display()
     )]
     Folder {
         /// The folder.
         folder: PathBuf,
-        /// Why not.
+        /// The reason.
         reason: io::Error,
     },
 }
 
-/// The folder for the machine of a session, made below `cache` if it is not there.
+/// The folder with the device files for a session's GPUs, created below `cache` if it does not exist.
 pub fn devices_folder(session: &Session, cache: &Path) -> Result<PathBuf, DevicesError> {
     let targets = session.targets().map_err(DevicesError::Machine)?;
     let files = device_files(&targets);
     let files = files.map_err(|error| DevicesError::Machine(error.to_string()))?;
     let folder = cache.join(format!("devices-{}", digest(&files)));
     if !folder.is_dir() {
-        let own = cache.join(format!("devices-{}.part", std::process::id()));
-        let failed = |reason| DevicesError::Folder { folder: own.clone(), reason };
-        write(&files, &own).map_err(failed)?;
-        // Another process may have been first, with the same files.
-        if std::fs::rename(&own, &folder).is_err() {
-            std::fs::remove_dir_all(&own).map_err(failed)?;
+        let temporary = cache.join(format!("devices-{}.part", std::process::id()));
+        let failed = |reason| DevicesError::Folder { folder: temporary.clone(), reason };
+        write(&files, &temporary).map_err(failed)?;
+        // Fails if another process has already created the folder, with the same files.
+        if std::fs::rename(&temporary, &folder).is_err() {
+            std::fs::remove_dir_all(&temporary).map_err(failed)?;
         }
     }
     Ok(folder)
 }
 
-/// Sixteen hexadecimal digits of a digest of all that files are: the name of the folder that keeps them.
+/// A digest of the paths and contents of files, as sixteen hexadecimal digits.
 fn digest(files: &[DeviceFile]) -> String {
     let mut digest = Sha256::new();
     for DeviceFile { path, content } in files {
         let (kind, text) = match content {
             FileContent::Text(text) => ("text", text),
-            FileContent::Link(place) => ("link", place),
+            FileContent::Link(target) => ("link", target),
         };
         for part in [path, kind, text] {
             digest.update((part.len() as u64).to_le_bytes());
@@ -68,7 +68,7 @@ fn write(files: &[DeviceFile], folder: &Path) -> io::Result<()> {
         }
         match content {
             FileContent::Text(text) => std::fs::write(path, text)?,
-            FileContent::Link(place) => symlink(place, path)?,
+            FileContent::Link(target) => symlink(target, path)?,
         }
     }
     Ok(())
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_digest_of_files_is_fixed() {
+    fn digest_of_files_is_fixed_and_distinguishes_links() {
         let text = [DeviceFile { path: "a/b".into(), content: FileContent::Text("c".into()) }];
         let link = [DeviceFile { path: "a/b".into(), content: FileContent::Link("c".into()) }];
         assert_eq!(digest(&text), "b6411767189e7b28");

@@ -1,7 +1,7 @@
-//! How the library gets into an application: by the environment of its process.
+//! Starts applications with the agent, which is loaded because of environment variables.
 
 use crate::devices::{DevicesError, devices_folder};
-use crate::reaper::{Family, die_by, signals};
+use crate::process_tree::{ProcessTree, die_by, signals};
 use crate::run_files::RunFiles;
 use crate::session::{Session, VARIABLE};
 use crate::tool::{TOOLS, ToolPath, tools_environment};
@@ -12,258 +12,261 @@ use std::process::{Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
-/// The library's file.
-const FILE: &str = "libflipwave_agent.so";
-/// What is loaded before all else, and loads the library when a device is opened. It is beside it.
-const PRELOADED: &str = "libflipwave_preload.so";
+/// The file name of the agent library.
+const AGENT: &str = "libflipwave_agent.so";
+/// The file name of the preload shim, which loads the agent when a device is opened.
+const PRELOAD_SHIM: &str = "libflipwave_preload.so";
 
-/// The library, ready to be loaded into applications.
+/// The agent library and the preload shim.
 #[derive(Clone, Debug)]
 pub struct Library {
-    file: PathBuf,
-    /// What is loaded before all else.
-    preloaded: PathBuf,
-    /// Where folders with files of the driver are kept.
+    agent: PathBuf,
+    preload_shim: PathBuf,
+    /// The folder below which the device files are kept.
     cache: PathBuf,
 }
 
-/// No library, or none that can be used.
+/// Errors returned when finding the agent library or preparing its device files.
 #[derive(Debug, thiserror::Error)]
 pub enum LibraryError {
-    /// It is not where it should be.
+    /// No folder contains both libraries.
     #[error(
-        "{FILE} and {PRELOADED} are in none of {}; they are built with the program, and have to be \
-         kept beside it",
-        looked.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(", ")
+        "cannot find {AGENT} and {PRELOAD_SHIM}, searched {}; they are built with the program and must \
+         be kept next to it",
+        searched.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(", ")
     )]
     Missing {
-        /// Folders that were looked in.
-        looked: Vec<PathBuf>,
+        /// The searched folders.
+        searched: Vec<PathBuf>,
     },
-    /// It is in a folder that no list of such libraries can name.
+    /// The path of the preload shim contains a separator of `LD_PRELOAD`.
     #[error(
-        "{} cannot be loaded into applications: keep it where no folder's name has a space or a \
-         colon",
+        "{} cannot be loaded into applications: the path contains a space or a colon; move it to a \
+         path without them",
         file.display()
     )]
-    Unnameable {
-        /// The library.
+    UnusablePath {
+        /// The preload shim.
         file: PathBuf,
     },
-    /// What the driver shows of the GPUs cannot be written.
+    /// The device files cannot be written.
     #[error(transparent)]
     Devices(#[from] DevicesError),
 }
 
-/// Variables.
+/// Environment variables, by name.
 pub type Environment = Vec<(&'static str, OsString)>;
 
 impl Library {
-    /// Finds the library beside the running program. Files that show the GPUs are kept below `cache`.
+    /// Finds the libraries next to the running program. Device files are kept below `cache`.
     ///
     /// # Errors
     /// [`LibraryError`].
     pub fn find(cache: &Path) -> Result<Library, LibraryError> {
         let program = std::env::current_exe().unwrap_or_default();
-        let beside = program.parent().unwrap_or(Path::new("."));
-        // Cargo leaves the newest in `deps`; beside the program there may be one of an earlier build.
-        let looked: Vec<PathBuf> =
-            ["deps", "", "..", "../lib"].map(|folder| beside.join(folder)).to_vec();
-        let in_folder = |folder: &PathBuf| folder.join(FILE);
-        let has_both = |file: &PathBuf| {
-            [FILE, PRELOADED].iter().all(|name| file.with_file_name(name).is_file())
+        let folder = program.parent().unwrap_or(Path::new("."));
+        // Cargo puts the newest build into `deps`; next to the program there may be an older one.
+        let searched: Vec<PathBuf> =
+            ["deps", "", "..", "../lib"].map(|subfolder| folder.join(subfolder)).to_vec();
+        let in_folder = |folder: &PathBuf| folder.join(AGENT);
+        let has_both = |agent: &PathBuf| {
+            [AGENT, PRELOAD_SHIM].iter().all(|name| agent.with_file_name(name).is_file())
         };
-        let file = looked.iter().map(in_folder).find(has_both);
-        let file = file.and_then(|file| file.canonicalize().ok());
-        let file = file.ok_or(LibraryError::Missing { looked })?;
-        let preloaded = file.with_file_name(PRELOADED);
-        // How lists of libraries are divided (ld.so(8)).
-        if preloaded.as_os_str().as_encoded_bytes().iter().any(|byte| b" :".contains(byte)) {
-            return Err(LibraryError::Unnameable { file: preloaded });
+        let agent = searched.iter().map(in_folder).find(has_both);
+        let agent = agent.and_then(|agent| agent.canonicalize().ok());
+        let agent = agent.ok_or(LibraryError::Missing { searched })?;
+        let preload_shim = agent.with_file_name(PRELOAD_SHIM);
+        // The separators of `LD_PRELOAD` (ld.so(8)).
+        if preload_shim.as_os_str().as_encoded_bytes().iter().any(|byte| b" :".contains(byte)) {
+            return Err(LibraryError::UnusablePath { file: preload_shim });
         }
-        Ok(Library { file, preloaded, cache: cache.to_owned() })
+        Ok(Library { agent, preload_shim, cache: cache.to_owned() })
     }
 
-    /// Where the library is.
+    /// The file of the agent library.
     pub fn file(&self) -> &Path {
-        &self.file
+        &self.agent
     }
 
-    /// The variable with the folders of libraries.
+    /// The environment variable with the library search path.
     pub const PATHS: &str = "LD_LIBRARY_PATH";
-    /// The variable with what the system's loader loads before all else.
+    /// The environment variable with the preloaded libraries.
     pub const PRELOAD: &str = "LD_PRELOAD";
-    /// The variable with the folder of files that show the GPUs.
+    /// The environment variable with the folder of device files.
     pub const DEVICES: &str = "FLIPWAVE_DEVICES";
 
-    /// What has to be in the environment of an application, beside what is in this process's.
+    /// The variables to set for an application that inherits the environment of this process.
     ///
     /// # Errors
     /// [`LibraryError::Devices`].
     pub fn environment(&self, session: &Session) -> Result<Environment, LibraryError> {
-        self.environment_beside(session, |name| std::env::var_os(name))
+        self.environment_with(session, |name| std::env::var_os(name))
     }
 
-    /// The same for an application that otherwise gets the variables that `others` gives by name.
+    /// The variables to set for an application whose other variables are returned by `inherited`.
     ///
     /// # Errors
     /// As [`Library::environment`].
-    pub fn environment_beside(
+    pub fn environment_with(
         &self,
         session: &Session,
-        others: impl Fn(&str) -> Option<OsString>,
+        inherited: impl Fn(&str) -> Option<OsString>,
     ) -> Result<Environment, LibraryError> {
         let path = session.task.tool_path().unwrap_or(ToolPath::Embedded);
-        let mut all = self.variables(session, Some(path), others(TOOLS));
+        let mut all = self.variables(session, Some(path), inherited(TOOLS));
         if path != ToolPath::Hardware {
-            let mut preloaded = self.preloaded.clone().into_os_string();
-            if let Some(others) = others(Library::PRELOAD).filter(|others| !others.is_empty()) {
-                preloaded.push(":");
-                preloaded.push(others);
+            let mut preloads = self.preload_shim.clone().into_os_string();
+            if let Some(inherited) = inherited(Library::PRELOAD).filter(|list| !list.is_empty()) {
+                preloads.push(":");
+                preloads.push(inherited);
             }
-            all.push((Library::PRELOAD, preloaded));
+            all.push((Library::PRELOAD, preloads));
             all.push((Library::DEVICES, devices_folder(session, &self.cache)?.into()));
-            // HIP then has the GPU's memory copied for the host, where it would have it read by the
-            // processor: captures see what the host gets.
+            // Makes HIP copy GPU memory for the host instead of mapping it, so that captures see the
+            // bytes that the host reads.
             all.push(("ROC_ENABLE_LARGE_BAR", "0".into()));
         }
         Ok(all)
     }
 
-    /// The same for an application that runs on this machine's own GPU.
+    /// The variables to set for an application that runs on this machine's GPU.
     pub fn environment_on_hardware(
         &self,
         session: &Session,
-        others: impl Fn(&str) -> Option<OsString>,
+        inherited: impl Fn(&str) -> Option<OsString>,
     ) -> Environment {
-        self.variables(session, session.task.tool_path(), others(TOOLS))
+        self.variables(session, session.task.tool_path(), inherited(TOOLS))
     }
 
+    /// The session, the process table and, if `path` is given, the variables that make the runtime load
+    /// the agent in front of the tools libraries in `tools`.
     fn variables(
         &self,
         session: &Session,
         path: Option<ToolPath>,
         tools: Option<OsString>,
     ) -> Environment {
-        // A session is plain data.
+        // A session is plain data, whose serialization cannot fail.
         let text = serde_json::to_string(session).unwrap_or_default();
-        let own = path.map(|_| tools_environment(&self.file, tools));
+        let tools = path.map(|_| tools_environment(&self.agent, tools));
         let processes = session.processes.as_deref().map(RunFiles::variable);
         let all = std::iter::once((VARIABLE, text.into())).chain(processes);
-        all.chain(own.into_iter().flatten()).collect()
+        all.chain(tools.into_iter().flatten()).collect()
     }
 }
 
-/// Lets programs that this process starts have the same addresses each time.
-fn same_addresses() {
-    const ONLY_ASKED: libc::c_ulong = 0xffff_ffff;
-    // SAFETY: changes a flag of this process. Where that is not allowed addresses differ.
+/// Disables address space layout randomization in programs that this process starts.
+fn disable_address_randomization() {
+    /// Queries the current value.
+    const QUERY: libc::c_ulong = 0xffff_ffff;
+    // SAFETY: changes a flag of this process. If that is not permitted, addresses stay randomized.
     unsafe {
-        let now = libc::personality(ONLY_ASKED);
+        let now = libc::personality(QUERY);
         if now >= 0 {
             libc::personality((now | libc::ADDR_NO_RANDOMIZE) as libc::c_ulong);
         }
     }
 }
 
-/// What becomes of an application that goes on when it was asked to end.
+/// The treatment of an application that keeps running after a stop signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
-    /// It goes on: signals are its own.
-    GoesOn,
-    /// It is killed with all that it has started, 1.5 seconds later.
-    IsKilled,
+pub enum StopPolicy {
+    /// The signal is only forwarded, and the application decides.
+    ForwardOnly,
+    /// The application's process tree is killed after 1.5 seconds.
+    KillAfterGrace,
 }
 
-/// How long an application may take to end in good order when it was asked to.
+/// The time between a stop signal and killing the application.
 const GRACE: Duration = Duration::from_millis(1500);
 
-/// How often whoever runs an application looks at it.
+/// The interval at which a running application is polled.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Runs the application, and waits until it and all that it has started have ended: with it, what is
-/// left ends. Calls `look` now and then meanwhile, and when it is over. Signals that are sent to this
-/// process are the application's as long as it runs; so is what the terminal sends to both, Ctrl-C
-/// for example. `asked` says what becomes of it when it goes on after one that asks it to end.
-/// Addresses are not randomised, so that runs of a program are alike. If this process is
-/// killed, so is the application, and its files are removed with their folder.
+/// Runs an application and waits until its whole process tree has ended; processes that outlive the
+/// application are killed. Calls `poll` periodically and once at the end.
+///
+/// Signals sent to this process are forwarded to the application while it runs; Ctrl-C in a terminal
+/// reaches both. `policy` selects what happens if the application keeps running after a stop signal.
+/// Addresses are not randomized, so that runs of a program are alike. If this process is killed, the
+/// application is killed too, and the folder of `files` is removed.
 ///
 /// # Errors
-/// If it cannot be started, or waited for.
+/// If the application cannot be started or waited for.
 pub fn run_application(
     command: &[OsString],
     environment: &[(&str, OsString)],
     files: &RunFiles,
-    asked: Asked,
-    mut look: impl FnMut(),
+    policy: StopPolicy,
+    mut poll: impl FnMut(),
 ) -> std::io::Result<ExitStatus> {
     let (program, arguments) =
         command.split_first().ok_or(std::io::Error::from(std::io::ErrorKind::InvalidInput))?;
-    same_addresses();
+    disable_address_randomization();
     let mut application = Command::new(program);
     application.args(arguments).envs(environment.iter().map(|(name, value)| (*name, value)));
-    // One that comes now is passed on as soon as there is somebody to get it.
-    let held = Held::new();
-    let before = held.before;
+    // A signal that arrives now stays pending until it can be forwarded.
+    let blocked = BlockedSignals::new();
+    let before = blocked.before;
     let unblock = move || {
         set_mask(libc::SIG_SETMASK, &before);
         Ok(())
     };
     // SAFETY: `unblock` makes a system call and nothing else.
-    let mut family = unsafe { Family::start_with(application, Some(files.folder()), unblock) }?;
-    let forwarding = Forwarding::to(family.program);
-    drop(held);
+    let mut tree = unsafe { ProcessTree::start_with(application, Some(files.folder()), unblock) }?;
+    let forwarding = Forwarding::to(tree.program);
+    drop(blocked);
     // SAFETY: makes a new file, or fails.
-    let end = unsafe { libc::syscall(libc::SYS_pidfd_open, family.reaper.id(), 0) } as libc::c_int;
+    let end = unsafe { libc::syscall(libc::SYS_pidfd_open, tree.reaper.id(), 0) } as libc::c_int;
     let mut wait = libc::pollfd { fd: end, events: libc::POLLIN, revents: 0 };
     let mut deadline = None;
     let status = loop {
         // SAFETY: one entry is read and written. Without a file it is a sleep.
         unsafe { libc::poll(&raw mut wait, 1, TICK.as_millis() as libc::c_int) };
-        if let Some(status) = family.reaper.try_wait()? {
+        if let Some(status) = tree.reaper.try_wait()? {
             break status;
         }
-        if asked == Asked::IsKilled && IS_ASKED_TO_END.load(Ordering::Acquire) {
+        if policy == StopPolicy::KillAfterGrace && STOP_RECEIVED.load(Ordering::Acquire) {
             deadline.get_or_insert_with(|| Instant::now() + GRACE);
         }
         if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            family.kill();
+            tree.kill();
         }
-        look();
+        poll();
     };
     drop(forwarding);
-    look();
+    poll();
     Ok(status)
 }
 
-/// Whether a signal has come that asks a program to end.
-static IS_ASKED_TO_END: AtomicBool = AtomicBool::new(false);
+/// `true` once a stop signal has been received.
+static STOP_RECEIVED: AtomicBool = AtomicBool::new(false);
 
-/// Who gets the signals that are sent to this process; 0 for nobody else.
+/// The process that signals are forwarded to; 0 for none.
 static APPLICATION: AtomicI32 = AtomicI32::new(0);
 
-/// The signals that are the application's.
+/// The signals that are forwarded to the application.
 const FORWARDED: [libc::c_int; 6] =
     [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2];
 
-/// These signals are blocked in this thread until this is dropped.
-struct Held {
+/// Blocks [`FORWARDED`] in this thread until it is dropped.
+struct BlockedSignals {
     before: libc::sigset_t,
 }
 
-impl Held {
-    fn new() -> Held {
-        Held { before: set_mask(libc::SIG_BLOCK, &signals(&FORWARDED)) }
+impl BlockedSignals {
+    fn new() -> BlockedSignals {
+        BlockedSignals { before: set_mask(libc::SIG_BLOCK, &signals(&FORWARDED)) }
     }
 }
 
-impl Drop for Held {
+impl Drop for BlockedSignals {
     fn drop(&mut self) {
         set_mask(libc::SIG_SETMASK, &self.before);
     }
 }
 
-/// Changes which signals are blocked in this thread; which were.
+/// Changes the signal mask of this thread and returns the previous one.
 fn set_mask(how: libc::c_int, set: &libc::sigset_t) -> libc::sigset_t {
     let mut before = signals(&[]);
     // SAFETY: reads one set and writes another.
@@ -271,9 +274,10 @@ fn set_mask(how: libc::c_int, set: &libc::sigset_t) -> libc::sigset_t {
     before
 }
 
-/// This process passes signals on, but for those that it ignores, until this is dropped.
+/// Forwards [`FORWARDED`] to the application, except signals that this process ignores, until it is
+/// dropped.
 struct Forwarding {
-    /// What was done with each before.
+    /// The previous action of each signal.
     before: Vec<(libc::c_int, libc::sigaction)>,
 }
 
@@ -289,7 +293,7 @@ impl Forwarding {
                 if old.sa_sigaction == libc::SIG_IGN {
                     continue;
                 }
-                new.sa_sigaction = pass_on as *const () as usize;
+                new.sa_sigaction = forward as *const () as usize;
                 new.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
                 libc::sigaction(signal, &raw const new, std::ptr::null_mut());
                 before.push((signal, old));
@@ -300,24 +304,25 @@ impl Forwarding {
 }
 
 impl Drop for Forwarding {
-    /// The application's number may be another process's from now on.
+    /// Stops forwarding, because the process ID may be reused from now on.
     fn drop(&mut self) {
         for (signal, before) in &self.before {
-            // SAFETY: what the system has given for this signal.
+            // SAFETY: the action that the system returned for this signal.
             unsafe { libc::sigaction(*signal, before, std::ptr::null_mut()) };
         }
         APPLICATION.store(0, Ordering::Release);
     }
 }
 
-extern "C" fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
-    /// From a terminal: the application has it, too.
+/// Signal handler that forwards a signal to the application.
+extern "C" fn forward(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    /// Sent by the kernel for a terminal, which also signals the application.
     const KERNEL: libc::c_int = 0x80;
     if matches!(signal, libc::SIGINT | libc::SIGTERM | libc::SIGHUP) {
-        IS_ASKED_TO_END.store(true, Ordering::Release);
+        STOP_RECEIVED.store(true, Ordering::Release);
     }
     let application = APPLICATION.load(Ordering::Acquire);
-    // SAFETY: the kernel gives what it says of the signal.
+    // SAFETY: the kernel passes valid information about the signal.
     unsafe {
         if application > 0 && (*info).si_code != KERNEL {
             libc::kill(application, signal);
@@ -325,7 +330,8 @@ extern "C" fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut l
     }
 }
 
-/// Ends this process as the application has ended, if a signal has ended it; else its exit code.
+/// Returns the exit code of the application. If a signal ended the application, ends this process by the
+/// same signal.
 pub fn end_as(status: ExitStatus) -> u8 {
     if let Some(signal) = status.signal() {
         die_by(signal);
@@ -333,7 +339,7 @@ pub fn end_as(status: ExitStatus) -> u8 {
     exit_code(status)
 }
 
-/// The exit code by which a shell reports how a process ended.
+/// The exit code with which a shell would report the status of a process.
 pub fn exit_code(status: ExitStatus) -> u8 {
     let signal = status.signal().map(|signal| 128 + signal);
     status.code().or(signal).and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)

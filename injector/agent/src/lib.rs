@@ -1,13 +1,15 @@
-//! What runs inside of an application, and how it gets there: a library that is loaded when the
-//! application opens the kernel driver of AMD GPUs, and in which it finds embedded ones.
+//! The in-process agent and its launcher.
+//!
+//! The agent is a shared library that the preload shim loads into an application when it opens the kernel
+//! driver of AMD GPUs. It provides the embedded GPUs, injects faults, records captures and runs tools.
 
-mod codes;
 mod devices;
-mod hooked;
-mod inside;
+mod hook_injection;
+mod in_process;
+mod instrumented_codes;
 mod launch;
+mod process_tree;
 mod processes;
-mod reaper;
 mod report;
 mod run_files;
 mod session;
@@ -16,11 +18,13 @@ mod tool;
 pub use devices::DevicesError;
 pub use flipwave_kfd::processors;
 pub use flipwave_process_tree::{ProcessPath, Table};
-pub use hooked::{HookPlan, HookedSession, PlannedCode};
-pub use launch::{Asked, Environment, Library, LibraryError, end_as, exit_code, run_application};
+pub use hook_injection::{HookInjectionSession, HookPlan, PlannedCode};
+pub use launch::{
+    Environment, Library, LibraryError, StopPolicy, end_as, exit_code, run_application,
+};
+pub use process_tree::ProcessTree;
 pub use processes::{ProcessRecord, Processes};
-pub use reaper::Family;
-pub use report::{Event, Follower, Reported, read_report};
+pub use report::{Event, Follower, ProcessEvent, read_report};
 pub use run_files::RunFiles;
-pub use session::{Session, StruckProcess, Task};
+pub use session::{Session, TargetProcess, Task};
 pub use tool::{ToolName, ToolPath, ToolSession};

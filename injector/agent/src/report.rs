@@ -1,6 +1,6 @@
-//! What the library reports to the program that has started the application: one event per line, as
-//! JSON, written when it happens, so that it is there whatever becomes of the application. All
-//! processes of an application write to one report.
+//! The report that the agent writes for the program that started the application: one event per line, as
+//! JSON, written immediately, so that no event is lost when the application ends abnormally. All processes
+//! of an application write to one report.
 
 use flipwave_injector::{FidelityRecord, Struck};
 use flipwave_process_tree::ProcessPath;
@@ -9,23 +9,23 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// An event, and the process in which it happened.
+/// An event and the process that reported it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reported {
-    /// The process's place in the tree of the application.
-    #[serde(with = "place_text")]
+pub struct ProcessEvent {
+    /// The path of the process in the application's process tree.
+    #[serde(with = "path_text")]
     pub process: ProcessPath,
-    /// What happened.
+    /// The event.
     pub event: Event,
 }
 
-/// Places as text.
-mod place_text {
+/// Serializes process paths as text.
+mod path_text {
     use flipwave_process_tree::ProcessPath;
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
-    pub fn serialize<S: Serializer>(place: &ProcessPath, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(place)
+    pub fn serialize<S: Serializer>(path: &ProcessPath, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(path)
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(
@@ -35,27 +35,27 @@ mod place_text {
     }
 }
 
-/// Something that happened in the application.
+/// An event in an application.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
-    /// A program has opened a GPU.
+    /// A program opened a GPU.
     Opened {
-        /// The process's number.
+        /// The process ID.
         pid: u32,
         /// The program and its arguments.
         command: String,
     },
-    /// A program dispatches a kernel of its own for the first time.
+    /// A program dispatched its first kernel, not counting runtime kernels.
     Dispatches,
-    /// A program dispatches a kernel for the first time, where a tool looks at kernels.
+    /// A program that is observed by a tool dispatched a kernel for the first time.
     Kernel {
-        /// Its name.
+        /// The name of the kernel.
         name: String,
     },
-    /// What a tool has to say beside its table.
+    /// A message of a tool.
     Remark {
-        /// In words.
+        /// The message.
         text: String,
     },
     /// A process writes its table or its capture to a file.
@@ -63,86 +63,86 @@ pub enum Event {
         /// The file.
         file: PathBuf,
     },
-    /// The fault was injected: the value before and after, and how many words were struck.
+    /// The fault was injected.
     Struck {
-        /// The first value struck, as it was.
+        /// The first struck value before the injection.
         before: u64,
-        /// What the fault made of it.
+        /// The first struck value after the injection.
         after: u64,
-        /// Words struck until the end of the dispatch.
+        /// The number of words struck until the end of the dispatch.
         words: u64,
-        /// Whether the value went into a sum which came out the same.
+        /// `true` if the value was an addend whose change did not change the sum.
         absorbed: bool,
     },
-    /// The fault's place was reached, and nothing could be struck there.
+    /// The fault site was reached, but no fault could be injected there.
     NotStruck {
-        /// Why not.
+        /// The reason.
         reason: String,
     },
-    /// A dispatch was stopped.
+    /// A dispatch was stopped by a device fault.
     Fault {
-        /// Its number; nothing for the runtime's own.
+        /// The number of the dispatch; `None` for runtime kernels.
         dispatch: Option<u32>,
-        /// Its kernel.
+        /// The kernel; empty for runtime kernels.
         kernel: String,
-        /// The name under which results are filed, `memory_violation`.
+        /// The name of the cause in result tables, such as `memory_violation`.
         cause: String,
-        /// All of it, in words.
+        /// The complete description.
         text: String,
     },
-    /// A packet was not executed.
+    /// A packet was rejected.
     Refused {
-        /// Which, and why, in words.
+        /// The packet and the reason.
         text: String,
     },
-    /// A dispatch has been running for long.
+    /// A dispatch has been running for a long time.
     Running {
-        /// Its number; nothing for the runtime's own.
+        /// The number of the dispatch; `None` for runtime kernels.
         dispatch: Option<u32>,
-        /// Its kernel.
+        /// The kernel; empty for runtime kernels.
         kernel: String,
-        /// Wave instructions so far; 0 where that is not known before its end.
+        /// Wave instructions executed so far; 0 if unknown before the end of the dispatch.
         instructions: u64,
-        /// How long.
+        /// The time since the start of the dispatch.
         milliseconds: u64,
     },
-    /// A dispatch has ended, where that is counted.
+    /// A dispatch ended; reported if [`Session::counts`](crate::Session::counts) is set.
     Executed {
-        /// Its number; nothing for the runtime's own.
+        /// The number of the dispatch; `None` for runtime kernels.
         dispatch: Option<u32>,
-        /// Its kernel.
+        /// The kernel; empty for runtime kernels.
         kernel: String,
-        /// Wave instructions.
+        /// The number of executed wave instructions.
         instructions: u64,
     },
-    /// The rules of the hardware were broken.
+    /// A hardware rule was violated.
     Violation {
-        /// How, and where, in words.
+        /// The violation and its location.
         text: String,
     },
-    /// A dispatch has ended, where that is followed: how exact what it executed is.
+    /// The fidelity of the operations of a dispatch that ended.
     Fidelity(FidelityRecord),
-    /// A tool could not count all.
+    /// A tool could not count some executions.
     NotCounted {
-        /// What it did not count: how many sites, or which kernel.
+        /// The number of sites, or the kernel.
         what: String,
     },
-    /// The tool failed.
+    /// The agent failed and ended the application.
     Failed {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
 impl Event {
-    /// What a fault has struck.
+    /// The event for an injected fault.
     pub(crate) fn struck(struck: &Struck) -> Event {
         let Struck { before, after, words, absorbed } = *struck;
         Event::Struck { before, after, words, absorbed }
     }
 }
 
-/// A report being written by one process.
+/// Writer of the events of one process.
 #[derive(Debug)]
 pub struct Report {
     file: Option<File>,
@@ -150,45 +150,45 @@ pub struct Report {
 }
 
 impl Report {
-    /// A report of a process to a file; to nowhere without one.
+    /// Opens the report file. Without a file, events are discarded.
     ///
     /// # Errors
-    /// If the file cannot be written.
-    pub fn to(file: Option<&Path>, process: ProcessPath) -> std::io::Result<Report> {
+    /// If the file cannot be opened.
+    pub fn open(file: Option<&Path>, process: ProcessPath) -> std::io::Result<Report> {
         let open = flipwave_host::output::append;
         Ok(Report { file: file.map(open).transpose()?, process })
     }
 
-    /// Adds an event. What cannot be written is lost; whoever reads sees that it is missing.
+    /// Appends an event. Write errors are ignored: the reader has to handle missing events anyway.
     pub fn add(&mut self, event: &Event) {
-        let reported = Reported { process: self.process.clone(), event: event.clone() };
-        if let (Some(file), Ok(mut line)) = (&mut self.file, serde_json::to_vec(&reported)) {
+        let event = ProcessEvent { process: self.process.clone(), event: event.clone() };
+        if let (Some(file), Ok(mut line)) = (&mut self.file, serde_json::to_vec(&event)) {
             line.push(b'\n');
-            // One write, so that events of several threads do not mix.
+            // A single write, so that events of several threads are not interleaved.
             let _ = file.write_all(&line);
         }
     }
 }
 
-/// Reads a report while it is written.
+/// Reader of a report that is still being written.
 #[derive(Debug)]
 pub struct Follower {
     file: PathBuf,
-    /// Bytes that were read.
+    /// The number of bytes read.
     read: u64,
 }
 
 impl Follower {
-    /// Follows a report, which need not be there yet.
+    /// Creates a reader of a report file, which need not exist yet.
     pub fn new(file: PathBuf) -> Follower {
         Follower { file, read: 0 }
     }
 
-    /// The events that have come since the last time.
+    /// Reads the events written since the last call.
     ///
     /// # Errors
     /// If the file cannot be read.
-    pub fn news(&mut self) -> std::io::Result<Vec<Reported>> {
+    pub fn read_new(&mut self) -> std::io::Result<Vec<ProcessEvent>> {
         let mut file = match flipwave_host::input::open(&self.file) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
             file => file?,
@@ -196,7 +196,7 @@ impl Follower {
         file.seek(SeekFrom::Start(self.read))?;
         let mut text = Vec::new();
         file.read_to_end(&mut text)?;
-        // A line that is not complete comes again.
+        // An incomplete last line is read again in the next call.
         let end = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
         self.read += end as u64;
         let lines = text[..end].split(|byte| *byte == b'\n');
@@ -204,12 +204,12 @@ impl Follower {
     }
 }
 
-/// Reads a report. A last line that was cut off is left out.
+/// Reads a report, without an incomplete last line. A missing file has no events.
 ///
 /// # Errors
-/// If the file cannot be read. One that is not there has no events.
-pub fn read_report(file: &Path) -> std::io::Result<Vec<Reported>> {
-    Follower::new(file.to_owned()).news()
+/// If the file cannot be read.
+pub fn read_report(file: &Path) -> std::io::Result<Vec<ProcessEvent>> {
+    Follower::new(file.to_owned()).read_new()
 }
 
 #[cfg(test)]
@@ -218,7 +218,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn events_have_fixed_names() {
+    fn serialized_names_of_events_are_fixed() {
         let text = || "t".to_owned();
         let events = [
             (
@@ -261,37 +261,37 @@ mod tests {
             (Event::Failed { reason: text() }, json!({"failed": {"reason": "t"}})),
         ];
         for (event, expected) in events {
-            let reported = Reported { process: "rank1.0".parse().expect("a place"), event };
+            let reported = ProcessEvent { process: "rank1.0".parse().expect("a path"), event };
             let value = serde_json::to_value(&reported).expect("JSON");
             assert_eq!(value, json!({"process": "rank1.0", "event": expected}));
         }
     }
 
     #[test]
-    fn each_event_is_read_once_when_all_of_it_is_there() {
+    fn follower_reads_each_complete_event_once() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("report");
         let mut follower = Follower::new(path.clone());
-        assert_eq!(follower.news().expect("nothing yet"), []);
-        let process: ProcessPath = "rank1.0".parse().expect("a place");
-        let event = |text: &str| Reported {
+        assert_eq!(follower.read_new().expect("nothing yet"), []);
+        let process: ProcessPath = "rank1.0".parse().expect("a path");
+        let event = |text: &str| ProcessEvent {
             process: process.clone(),
             event: Event::Refused { text: text.to_owned() },
         };
-        let mut report = Report::to(Some(&path), process.clone()).expect("a report");
+        let mut report = Report::open(Some(&path), process.clone()).expect("a report");
         report.add(&event("one").event);
-        assert_eq!(follower.news().expect("read"), [event("one")]);
-        assert_eq!(follower.news().expect("read"), []);
+        assert_eq!(follower.read_new().expect("read"), [event("one")]);
+        assert_eq!(follower.read_new().expect("read"), []);
         let mut line = serde_json::to_vec(&event("\u{3b1}")).expect("a line");
         line.push(b'\n');
         let mut file = File::options().append(true).open(&path).expect("the report");
-        // In the middle of a letter.
-        let cut = line.iter().position(|byte| !byte.is_ascii()).expect("a letter") + 1;
+        // Cuts the line inside a multi-byte character.
+        let cut = line.iter().position(|byte| !byte.is_ascii()).expect("a character") + 1;
         file.write_all(&line[..cut]).expect("written");
-        assert_eq!(follower.news().expect("read"), []);
+        assert_eq!(follower.read_new().expect("read"), []);
         assert_eq!(read_report(&path).expect("read"), [event("one")]);
         file.write_all(&line[cut..]).expect("written");
         report.add(&event("three").event);
-        assert_eq!(follower.news().expect("read"), [event("\u{3b1}"), event("three")]);
+        assert_eq!(follower.read_new().expect("read"), [event("\u{3b1}"), event("three")]);
     }
 }

@@ -1,28 +1,28 @@
-//! The files that a run of an application shares with the program that has started it.
+//! The temporary files that an application shares with the program that started it.
 
 use flipwave_process_tree::{TABLE_VARIABLE, Table};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Files of one run, in a folder of their own.
+/// The temporary files of one run, in a separate folder that is removed when this is dropped.
 #[derive(Debug)]
 pub struct RunFiles {
     folder: tempfile::TempDir,
 }
 
 impl RunFiles {
-    /// New files, for an application that gets the environment of this process.
+    /// Creates the files for an application that inherits the environment of this process.
     ///
     /// # Errors
-    /// If they cannot be made in the folder for temporary files.
+    /// If they cannot be created in the folder for temporary files.
     pub fn new() -> io::Result<RunFiles> {
         let files = RunFiles { folder: tempfile::tempdir()? };
         Table::create(&files.processes(), |name| std::env::var_os(name).is_some())?;
         Ok(files)
     }
 
-    /// The report, see [`crate::Event`].
+    /// The report file, see [`crate::Event`].
     pub fn report(&self) -> PathBuf {
         self.folder.path().join("report")
     }
@@ -32,12 +32,12 @@ impl RunFiles {
         self.folder.path().join("processes")
     }
 
-    /// A table that a tool writes, where the user names no file.
+    /// The file for a tool's table if the user gives none.
     pub fn table(&self) -> PathBuf {
         self.folder.path().join("table")
     }
 
-    /// The variable by which processes find their table.
+    /// The environment variable with the table of processes.
     pub(crate) fn variable(processes: &Path) -> (&'static str, OsString) {
         (TABLE_VARIABLE, processes.into())
     }

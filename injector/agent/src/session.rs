@@ -1,9 +1,9 @@
-//! What the library is to do in the application, as the program that starts it says.
+//! The session: the agent's instructions from the program that starts the application.
 //!
-//! Sessions, plans of hooks and reports pass between the program and the library of one build, during one
-//! run. None of them is kept, so they have no version.
+//! Sessions, hook plans and reports pass between the program and the agent of the same build during one run.
+//! They are not stored, so they have no version.
 
-use crate::hooked::HookedSession;
+use crate::hook_injection::HookInjectionSession;
 use crate::tool::{ToolPath, ToolSession};
 use flipwave_isa::Target;
 use flipwave_jit::ServiceAddress;
@@ -15,100 +15,104 @@ use std::path::PathBuf;
 /// The environment variable that holds a session, as JSON.
 pub const VARIABLE: &str = "FLIPWAVE_SESSION";
 
-/// What the library is to do.
+/// The agent's task in an application, and its settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
-    /// The GPUs, `gfx90a`, in the order in which the application finds them.
+    /// The GPUs that the application finds, such as `gfx90a`, in order.
     pub gpus: Vec<String>,
-    /// What is done with dispatches.
+    /// The task.
     pub task: Task,
-    /// Where the library reports what happened, see [`crate::Event`]; nowhere if not said.
+    /// The report file, see [`crate::Event`]; `None` for no report.
     pub report: Option<PathBuf>,
     /// The table of the application's processes, see [`flipwave_process_tree::Table`].
     pub processes: Option<PathBuf>,
-    /// Whether each dispatch is reported.
+    /// Reports each dispatch with [`crate::Event::Executed`].
     pub counts: bool,
-    /// The service that compiles code of the embedded GPU, if there is one, see [`flipwave_jit::Service`].
+    /// The service that compiles code of the embedded GPU, if any; see [`flipwave_jit::Service`].
     pub compiler: Option<ServiceAddress>,
 }
 
-/// What is done with dispatches besides executing them.
+/// A task of the agent, in addition to executing dispatches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {
-    /// Nothing.
+    /// Only executes dispatches.
     Run,
-    /// Nothing, and workgroups of a dispatch are divided among threads.
+    /// Executes the workgroups of a dispatch on several threads.
     Parallel {
-        /// How many at most.
+        /// The maximum number of threads.
         threads: NonZeroUsize,
-        /// Also those whose order leaves something that can be seen.
+        /// Includes dispatches whose results depend on the order of workgroups.
         any_order: bool,
     },
-    /// What breaks the rules of the hardware is reported.
+    /// Reports violations of hardware rules.
     Strict {
-        /// Data races, too.
+        /// Includes data races.
         races: bool,
     },
-    /// How exact the operations executed are is reported, and what the others decide.
+    /// Reports the fidelity of the executed operations, and the decisions that depend on inexact results.
     Fidelity,
-    /// The run is recorded.
+    /// Records the run.
     Capture {
-        /// The file, which must not be there yet. Processes after the first write to files beside it.
+        /// The capture file, which must not exist. Processes after the first append their path in the
+        /// process tree to the name.
         file: PathBuf,
-        /// The application and its arguments, as they are written into the file.
+        /// The application and its arguments, to be stored in the capture.
         command: String,
     },
-    /// A fault is injected.
+    /// Injects a fault inside the embedded GPU.
     Inject {
-        /// The process that is struck.
-        process: StruckProcess,
-        /// Its site, as text.
+        /// The target process.
+        process: TargetProcess,
+        /// The fault site, as text.
         site: String,
-        /// A file with the watchdogs of dispatches, by number: a JSON list of wave instructions.
-        /// Dispatches beyond have the longest.
+        /// A file with the watchdog limits of dispatches in wave instructions, by dispatch number, as a
+        /// JSON list. Further dispatches get the largest limit.
         limits: PathBuf,
     },
-    /// A fault is injected by hooks.
-    InjectByHooks(HookedSession),
-    /// A tool looks at the kernels.
+    /// Injects a fault with hooks.
+    #[serde(rename = "inject_by_hooks")]
+    InjectWithHooks(HookInjectionSession),
+    /// Instruments or observes the kernels with a tool.
     Tool(ToolSession),
 }
 
-/// The process of an application that is struck: the first to dispatch a kernel of its own, of those
-/// that are meant.
+/// A filter that selects the target process of a fault: the first matching process that dispatches a kernel
+/// other than a runtime kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum StruckProcess {
-    /// All are.
+pub enum TargetProcess {
+    /// All processes.
     #[default]
     Any,
-    /// Those of this MPI rank.
+    /// Processes with this MPI rank.
     Rank(u32),
-    /// Those whose program and arguments contain this.
+    /// Processes whose program and arguments contain this text.
     Command(String),
-    /// The one at this place in the tree, as text.
-    Place(String),
+    /// The process with this path in the process tree, as text.
+    #[serde(rename = "place")]
+    Path(String),
 }
 
-impl StruckProcess {
-    /// Whether a process is meant.
-    pub fn is(&self, process: &ProcessPath, command: &str) -> bool {
+impl TargetProcess {
+    /// Returns `true` if the filter matches a process.
+    pub fn matches(&self, process: &ProcessPath, command: &str) -> bool {
         match self {
-            StruckProcess::Any => true,
-            StruckProcess::Rank(rank) => process.rank == Some(*rank),
-            StruckProcess::Command(part) => command.contains(part),
-            StruckProcess::Place(place) => *place == process.to_string(),
+            TargetProcess::Any => true,
+            TargetProcess::Rank(rank) => process.rank == Some(*rank),
+            TargetProcess::Command(part) => command.contains(part),
+            TargetProcess::Path(path) => *path == process.to_string(),
         }
     }
 }
 
 impl Task {
-    /// How the library gets to see code objects and dispatches through the runtime, if it has to.
+    /// The way in which the agent intercepts code objects and dispatches in the runtime; `None` for tasks
+    /// that do not.
     pub(crate) fn tool_path(&self) -> Option<ToolPath> {
         match self {
             Task::Tool(tool) => Some(tool.by),
-            Task::InjectByHooks(hooked) => Some(hooked.by),
+            Task::InjectWithHooks(injection) => Some(injection.by),
             Task::Run
             | Task::Parallel { .. }
             | Task::Strict { .. }
@@ -120,33 +124,32 @@ impl Task {
 }
 
 impl Session {
-    /// A session that runs an application and does nothing else. The application has this process's
-    /// compiler.
+    /// A session that only runs an application, which shares this process's compile service.
     pub fn new(gpus: Vec<String>) -> Session {
         let compiler = flipwave_jit::service().cloned();
         Session { gpus, task: Task::Run, report: None, processes: None, counts: false, compiler }
     }
 
-    /// The session of this process.
+    /// Reads the session of this process from its environment.
     ///
     /// # Errors
-    /// In words, if there is none or it cannot be read.
+    /// A message, if the variable is missing or invalid.
     pub(crate) fn of_process() -> Result<Session, String> {
         let text = std::env::var(VARIABLE).map_err(|_| {
-            format!("{VARIABLE} is not set: start the application with flipwave exec")
+            format!("{VARIABLE} is not set; start the application with flipwave exec")
         })?;
         serde_json::from_str(&text).map_err(|error| {
             format!(
-                "{VARIABLE} cannot be read: {error}; this library and the program flipwave have to be \
-                 of one build: install both again"
+                "invalid {VARIABLE}: {error}; the agent library and the program flipwave must come from \
+                 the same build, install both again"
             )
         })
     }
 
-    /// The GPUs' targets.
+    /// The targets of the GPUs.
     ///
     /// # Errors
-    /// In words, if there is none of a name.
+    /// A message, if a name is unknown.
     pub fn targets(&self) -> Result<Vec<Target>, String> {
         let target = |gpu: &String| gpu.parse().map_err(|error| format!("{error}"));
         self.gpus.iter().map(target).collect()
@@ -167,9 +170,9 @@ mod tests {
         Task::Tool(ToolSession { name, options, by, out: "out.csv".into() })
     }
 
-    /// Names that change make programs and libraries of two builds misunderstand each other.
+    /// The program and the agent of different builds must understand each other's names.
     #[test]
-    fn sessions_have_fixed_names() {
+    fn serialized_names_of_sessions_are_fixed() {
         let mut session = Session::new(vec!["gfx90a".to_owned()]);
         session.compiler = None;
         session.report = Some("report".into());
@@ -178,8 +181,8 @@ mod tests {
             "counts": false, "compiler": null,
         });
         assert_eq!(serde_json::to_value(&session).expect("JSON"), expected);
-        let hooked = HookedSession {
-            process: StruckProcess::Rank(1),
+        let injection = HookInjectionSession {
+            process: TargetProcess::Rank(1),
             site: "site".to_owned(),
             plan: "plan".into(),
             buffers: None,
@@ -199,19 +202,19 @@ mod tests {
                 json!({"capture": {"file": "f", "command": "c"}}),
             ),
             (
-                inject(StruckProcess::Any),
+                inject(TargetProcess::Any),
                 json!({"inject": {"process": "any", "site": "site", "limits": "l"}}),
             ),
             (
-                inject(StruckProcess::Command("a".into())),
+                inject(TargetProcess::Command("a".into())),
                 json!({"inject": {"process": {"command": "a"}, "site": "site", "limits": "l"}}),
             ),
             (
-                inject(StruckProcess::Place("0.1".into())),
+                inject(TargetProcess::Path("0.1".into())),
                 json!({"inject": {"process": {"place": "0.1"}, "site": "site", "limits": "l"}}),
             ),
             (
-                Task::InjectByHooks(hooked),
+                Task::InjectWithHooks(injection),
                 json!({"inject_by_hooks": {
                     "process": {"rank": 1}, "site": "site", "plan": "plan", "buffers": null,
                     "time_limit": {"secs": 1, "nanos": 500_000_000}, "by": "hardware",

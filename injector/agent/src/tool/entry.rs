@@ -1,25 +1,25 @@
-//! Where AMD's runtime calls the tools library.
+//! Entry points of the agent as a tools library of AMD's runtime.
 
-use super::measuring::Measuring;
 use super::output::Output;
+use super::tool_interceptor::ToolInterceptor;
 use super::{ToolName, ToolPath, ToolSession};
-use crate::hooked::HookedFault;
-use crate::inside::{fail, open_report};
+use crate::hook_injection::HookInjector;
+use crate::in_process::{fail, open_report};
 use crate::session::{Session, Task};
 use flipwave_rocr::tools::{
     HsaApiTable, Interceptor, install, replace_waits, shut_down, unmap_at_shutdown, watch_stores,
 };
 use flipwave_tools::{
     AddressDivergence, BankConflicts, BranchDivergence, InstructionCount, KernelClock, MemoryTrace,
-    OpcodeHistogram,
+    OpcodeHistogram, Tool,
 };
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::Arc;
 
-/// Called when the runtime starts and finds this library in `HSA_TOOLS_LIB`.
+/// Called by the runtime at its start if `HSA_TOOLS_LIB` names this library.
 ///
 /// # Safety
-/// The runtime calls it with its own table.
+/// `table` must be the runtime's API table.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn OnLoad(
     table: *mut HsaApiTable,
@@ -27,18 +27,17 @@ pub unsafe extern "C" fn OnLoad(
     _failed_tools: u64,
     _names_of_failed: *const *const c_char,
 ) -> bool {
-    // SAFETY: the runtime's table, in `OnLoad`.
+    // SAFETY: the runtime passes its API table.
     let loaded = unsafe { load(table) };
     loaded.unwrap_or_else(|reason| fail(&reason));
     true
 }
 
-/// The same from rocprofiler-register, which newer runtimes give their tables, and which finds this
-/// library in `ROCPROFILER_REGISTER_LIBRARY` (`rocprofiler_register.cpp`). Other libraries of ROCm
-/// do so, too. The result is 0.
+/// Called by rocprofiler-register, to which newer runtimes and other ROCm libraries pass their API tables,
+/// if `ROCPROFILER_REGISTER_LIBRARY` names this library (`rocprofiler_register.cpp`). Returns 0.
 ///
 /// # Safety
-/// Called with this many tables of the library `name`.
+/// `tables` must point to `count` API tables of the library `name`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocprofiler_set_api_table(
     name: *const c_char,
@@ -47,21 +46,21 @@ pub unsafe extern "C" fn rocprofiler_set_api_table(
     tables: *const *mut HsaApiTable,
     count: u64,
 ) -> c_int {
-    // SAFETY: text that ends with a zero, if any, and this many tables.
+    // SAFETY: `name` is null or zero-terminated, and there are `count` tables.
     let table = unsafe {
         let is_hsa = !name.is_null() && CStr::from_ptr(name) == c"hsa";
         if is_hsa && count > 0 { *tables } else { return 0 }
     };
-    // SAFETY: the runtime's table; it is registered before the runtime uses it.
+    // SAFETY: the runtime's API table, registered before the runtime uses it.
     let loaded = unsafe { load(table) };
     loaded.unwrap_or_else(|reason| fail(&reason));
     0
 }
 
-/// Changes the runtime's tables for the session of this process, once for all ways to get them.
+/// Installs the session's interceptor in the runtime's tables. Repeated calls have no effect.
 ///
 /// # Safety
-/// Nobody else uses the tables.
+/// No other thread may use the tables.
 unsafe fn load(table: *mut HsaApiTable) -> Result<(), String> {
     let session = Session::of_process()?;
     open_report(&session)?;
@@ -76,13 +75,13 @@ unsafe fn load(table: *mut HsaApiTable) -> Result<(), String> {
     };
     let is_watched = path == ToolPath::Hardware || watch();
     let make = || -> Result<Box<dyn Interceptor>, String> {
-        // SAFETY: registers a function of this library, which stays loaded. Applications need not
-        // shut the runtime down.
+        // SAFETY: registers a function of this library, which stays loaded. Needed because applications
+        // may exit without shutting the runtime down.
         unsafe { libc::atexit(at_exit) };
         match session.task {
-            Task::InjectByHooks(hooked) => Ok(Box::new(HookedFault::new(&hooked)?)),
-            Task::Tool(tool) => interceptor(tool),
-            _ => Err("this session has nothing for a tools library to do".to_owned()),
+            Task::InjectWithHooks(injection) => Ok(Box::new(HookInjector::new(&injection)?)),
+            Task::Tool(tool) => tool_interceptor(tool),
+            _ => Err("the session has no task for a tools library".to_owned()),
         }
     };
     let is_installed = match path {
@@ -93,11 +92,10 @@ unsafe fn load(table: *mut HsaApiTable) -> Result<(), String> {
     if is_watched && is_installed {
         return Ok(());
     }
-    Err("AMD's runtime has tables that are not known here; expected are those of ROCm 5.2 to 6.2"
-        .to_owned())
+    Err("unknown API tables of AMD's runtime; expected ROCm 5.2 to 6.2".to_owned())
 }
 
-/// Called when the runtime is shut down.
+/// Called by the runtime when it is shut down.
 #[unsafe(no_mangle)]
 pub extern "C" fn OnUnload() {
     shut_down();
@@ -107,18 +105,22 @@ extern "C" fn at_exit() {
     shut_down();
 }
 
-fn interceptor(session: ToolSession) -> Result<Box<dyn Interceptor>, String> {
+fn tool_interceptor(session: ToolSession) -> Result<Box<dyn Interceptor>, String> {
     let output = Arc::new(Output::new(&session)?);
-    let options = session.options;
     Ok(match session.name {
-        ToolName::InstructionCount => Box::new(Measuring::<InstructionCount>::new(options, output)),
-        ToolName::OpcodeHistogram => Box::new(Measuring::<OpcodeHistogram>::new(options, output)),
-        ToolName::MemoryTrace => Box::new(Measuring::<MemoryTrace>::new(options, output)),
-        ToolName::AddressDivergence => {
-            Box::new(Measuring::<AddressDivergence>::new(options, output))
-        }
-        ToolName::BranchDivergence => Box::new(Measuring::<BranchDivergence>::new(options, output)),
-        ToolName::BankConflicts => Box::new(Measuring::<BankConflicts>::new(options, output)),
-        ToolName::KernelClock => Box::new(Measuring::<KernelClock>::new(options, output)),
+        ToolName::InstructionCount => boxed::<InstructionCount>(session, output),
+        ToolName::OpcodeHistogram => boxed::<OpcodeHistogram>(session, output),
+        ToolName::MemoryTrace => boxed::<MemoryTrace>(session, output),
+        ToolName::AddressDivergence => boxed::<AddressDivergence>(session, output),
+        ToolName::BranchDivergence => boxed::<BranchDivergence>(session, output),
+        ToolName::BankConflicts => boxed::<BankConflicts>(session, output),
+        ToolName::KernelClock => boxed::<KernelClock>(session, output),
     })
+}
+
+fn boxed<T: Tool + Send + Sync + 'static>(
+    session: ToolSession,
+    output: Arc<Output>,
+) -> Box<dyn Interceptor> {
+    Box::new(ToolInterceptor::<T>::new(session.options, output))
 }

@@ -1,12 +1,12 @@
-//! Tools on an application's kernels.
+//! Instruments or observes an application's kernels with tools.
 
 mod entry;
-mod measuring;
-mod observing;
+mod observer_driver;
 mod output;
 mod session;
+mod tool_interceptor;
 
 pub use session::{ToolName, ToolPath, ToolSession};
 
-pub(crate) use observing::observing;
+pub(crate) use observer_driver::observer_driver;
 pub(crate) use session::{TOOLS, tools_environment};

@@ -1,6 +1,6 @@
-//! The table of a tool.
+//! The table and the messages of a tool in one process.
 
-use crate::inside::{output_file, report_event};
+use crate::in_process::{output_file, report_event};
 use crate::report::Event;
 use crate::tool::ToolSession;
 use flipwave_tools::{Cells, DispatchColumns, Header, Tool, csv_lines, uncounted_dispatch};
@@ -10,19 +10,20 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Where rows go as they come, so that nothing is lost where the application does not end in order.
-struct Sink {
+/// The file of the table. Rows are written immediately, so that none is lost if the application ends
+/// abnormally.
+struct TableFile {
     path: PathBuf,
     file: File,
-    /// Its bytes.
+    /// The length of the file in bytes.
     length: u64,
 }
 
-impl Sink {
-    /// Appends whole lines, or nothing.
+impl TableFile {
+    /// Appends lines, either all or none.
     fn append(&mut self, lines: &[u8]) -> Result<(), String> {
         if let Err(reason) = self.file.write_all(lines) {
-            // What there was room for; devices cannot be made shorter.
+            // Removes partially written lines; fails for devices, which have no length.
             let _ = self.file.set_len(self.length);
             return Err(format!("cannot write to {}: {reason}", self.path.display()));
         }
@@ -31,36 +32,36 @@ impl Sink {
     }
 }
 
-/// The table, and what is to be said beside it.
+/// The table of a tool, and its messages.
 pub struct Output {
-    /// Nothing when the end has been written.
-    open: Mutex<Option<Open>>,
+    /// `None` once the output is finished.
+    open: Mutex<Option<OpenOutput>>,
 }
 
-struct Open {
-    sink: Sink,
+struct OpenOutput {
+    table: TableFile,
     has_header: bool,
-    /// Whether all rows have been written so far. None is after one that is missing.
+    /// `true` until a row cannot be written. No rows are written after a missing one.
     is_complete: bool,
     remarks: BTreeSet<String>,
-    /// Kernels that have been dispatched.
+    /// The kernels that have been dispatched.
     kernels: BTreeSet<String>,
-    /// The process whose table it is: one that was forked from it has a copy, and nothing to write.
+    /// The process ID of the writer. A forked process has a copy, but must not write.
     pid: u32,
 }
 
 impl Output {
-    /// An empty table.
+    /// Creates the file with an empty table.
     ///
     /// # Errors
-    /// In words, if its file cannot be made.
+    /// A message, if the file cannot be created.
     pub fn new(session: &ToolSession) -> Result<Output, String> {
         let path = output_file(&session.out)?;
         let file = flipwave_host::output::stream(&path)
             .map_err(|reason| format!("cannot write the table to {}: {reason}", path.display()))?;
-        let sink = Sink { path, file, length: 0 };
-        let open = Open {
-            sink,
+        let table = TableFile { path, file, length: 0 };
+        let open = OpenOutput {
+            table,
             has_header: false,
             is_complete: true,
             remarks: BTreeSet::new(),
@@ -70,71 +71,70 @@ impl Output {
         Ok(Output { open: Mutex::new(Some(open)) })
     }
 
-    fn open(&self) -> MutexGuard<'_, Option<Open>> {
+    fn open(&self) -> MutexGuard<'_, Option<OpenOutput>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes the rows of a dispatch, then those for what could not be counted.
+    /// Writes the rows of a dispatch, then the rows for instructions that could not be counted.
     pub fn rows<T: Tool>(&self, number: u32, kernel: &str, rows: &[T::Row], not_counted: &[Cells]) {
         let mut open = self.open();
-        let Some(own) = open.as_mut().filter(|own| own.is_complete) else { return };
-        let of = DispatchColumns { dispatch: number as usize, kernel };
-        let header = if own.has_header { Header::Omitted } else { Header::Written };
-        let lines = csv_lines::<T>(of, rows, not_counted, header);
-        let written = lines.map_err(|reason| reason.to_string());
-        own.has_header |= written.as_ref().is_ok_and(|lines| !lines.is_empty());
-        let written = written.and_then(|lines| own.sink.append(&lines));
-        if let Err(reason) = written {
-            own.is_complete = false;
-            own.remarks.insert(format!(
-                "the table is not complete, it ends before dispatch {number}: {reason}"
+        let Some(open) = open.as_mut().filter(|open| open.is_complete) else { return };
+        let columns = DispatchColumns { dispatch: number as usize, kernel };
+        let header = if open.has_header { Header::Omitted } else { Header::Written };
+        let lines = csv_lines::<T>(columns, rows, not_counted, header);
+        let lines = lines.map_err(|reason| reason.to_string());
+        open.has_header |= lines.as_ref().is_ok_and(|lines| !lines.is_empty());
+        if let Err(reason) = lines.and_then(|lines| open.table.append(&lines)) {
+            open.is_complete = false;
+            open.remarks.insert(format!(
+                "the table is incomplete, it ends before dispatch {number}: {reason}"
             ));
         }
     }
 
-    /// Marks a dispatch of which nothing was counted.
-    pub fn marked<T: Tool>(&self, number: u32, kernel: &str) {
+    /// Writes a row for a dispatch that could not be counted at all.
+    pub fn uncounted_dispatch<T: Tool>(&self, number: u32, kernel: &str) {
         self.rows::<T>(number, kernel, &[], &[uncounted_dispatch::<T>()]);
     }
 
-    /// Has it said at the end, and to the program that has started the application, that something
-    /// was not counted: how many sites, or which kernel.
+    /// Reports that `what`, a number of sites or a kernel, could not be counted; adds `remarks` with the
+    /// reasons.
     pub fn not_counted(&self, what: String, remarks: impl IntoIterator<Item = String>) {
         remarks.into_iter().for_each(|text| self.remark(text));
         report_event(&Event::NotCounted { what });
     }
 
-    /// Has it said at the end if records of a dispatch found no place.
+    /// Adds a remark if records of a dispatch were lost.
     pub fn lost(&self, number: u32, kernel: &str, records: u64) {
         if records > 0 {
             self.remark(format!(
-                "dispatch {number} (kernel `{kernel}`): {records} records found no place; \
-                 --records makes more room"
+                "dispatch {number} (kernel `{kernel}`): {records} records lost because the buffer was \
+                 full; increase --records"
             ));
         }
     }
 
-    /// Notes that a kernel has been dispatched.
+    /// Reports the first dispatch of a kernel.
     pub fn dispatched(&self, kernel: &str) {
         let mut open = self.open();
-        let Some(own) = open.as_mut() else { return };
-        if !own.kernels.contains(kernel) {
-            own.kernels.insert(kernel.to_owned());
+        let Some(open) = open.as_mut() else { return };
+        if !open.kernels.contains(kernel) {
+            open.kernels.insert(kernel.to_owned());
             report_event(&Event::Kernel { name: kernel.to_owned() });
         }
     }
 
-    /// Has something said at the end, once.
+    /// Adds a remark, which is reported once when the output is finished.
     pub fn remark(&self, text: String) {
-        if let Some(own) = self.open().as_mut() {
-            own.remarks.insert(text);
+        if let Some(open) = self.open().as_mut() {
+            open.remarks.insert(text);
         }
     }
 
-    /// Reports what is to be said at the end of the application.
+    /// Finishes the output and reports the remarks.
     pub fn finish(&self) {
-        let open = self.open().take().filter(|own| own.pid == std::process::id());
-        for text in open.into_iter().flat_map(|own| own.remarks) {
+        let open = self.open().take().filter(|open| open.pid == std::process::id());
+        for text in open.into_iter().flat_map(|open| open.remarks) {
             report_event(&Event::Remark { text });
         }
     }

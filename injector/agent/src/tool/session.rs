@@ -1,24 +1,25 @@
-//! Which tool is to be put into an application's kernels.
+//! The settings of a tool for an application.
 
 use flipwave_tools::Options;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// A tool on an application.
+/// The settings of a tool for an application.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolSession {
     /// The tool.
     pub name: ToolName,
-    /// What it is asked for.
+    /// The options of the tool.
     pub options: Options,
-    /// How it finds out.
+    /// The way in which the tool observes kernels.
     pub by: ToolPath,
-    /// The file for the table. Processes after the first write to files beside it.
+    /// The file for the table. Processes after the first append their path in the process tree to the
+    /// name.
     pub out: PathBuf,
 }
 
-/// The tools.
+/// The names of the tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "each is the tool of its name")]
@@ -33,7 +34,7 @@ pub enum ToolName {
 }
 
 impl ToolName {
-    /// Whether it has a table without hooks, too: [`ToolPath::Embedded`].
+    /// Returns `true` if the tool supports [`ToolPath::Embedded`].
     pub fn is_observed(self) -> bool {
         matches!(
             self,
@@ -42,39 +43,38 @@ impl ToolName {
     }
 }
 
-/// How a tool finds out what an application's kernels do.
+/// The way in which kernels of an application are observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolPath {
-    /// By hooks in their code, which the tools library puts there: as on hardware.
+    /// With hooks in the kernels on the embedded GPU, inserted as on hardware.
     Hook,
-    /// By a look into the embedded GPU, at code as it is. Not all tools can, see
+    /// With observers inside the embedded GPU, which runs the original code. Only for tools with
     /// [`ToolName::is_observed`].
     Embedded,
-    /// By hooks, on this machine's own GPU.
+    /// With hooks in the kernels on this machine's GPU.
     Hardware,
 }
 
-/// What has the runtime load this library, which is `library`, as a tools library, ahead of those
-/// that the application's user wants.
+/// The environment variables that make the runtime load the agent, whose file is `library`, in front of
+/// `user_tools`, the tools libraries requested by the user.
 pub(crate) fn tools_environment(
     library: &Path,
-    others: Option<OsString>,
+    user_tools: Option<OsString>,
 ) -> [(&'static str, OsString); 3] {
-    // A name in quotes ends with them: after a space the runtime would read an empty one.
+    // No space is needed after the closing quote; the runtime would read an empty name after it.
     let mut names = quoted(library);
-    let has_own =
-        |others: &OsString| others.as_encoded_bytes().starts_with(names.as_encoded_bytes());
-    match others {
-        // In an application that starts another one the same way.
-        Some(others) if has_own(&others) => names = others,
-        Some(others) if !others.is_empty() => {
-            names.push(others);
+    let has_agent = |list: &OsString| list.as_encoded_bytes().starts_with(names.as_encoded_bytes());
+    match user_tools {
+        // Inherited by an application that was started by one with the agent.
+        Some(list) if has_agent(&list) => names = list,
+        Some(list) if !list.is_empty() => {
+            names.push(list);
         }
         _ => {}
     }
-    // Without the second, newer runtimes do not look for tools libraries; by the third they find
-    // this one another way. Once is enough.
+    // The second variable makes newer runtimes load tools libraries. The third names the agent for
+    // rocprofiler-register. Loading it twice has no effect.
     [
         (TOOLS, names),
         ("HSA_TOOLS_ROCPROFILER_V1_TOOLS", "1".into()),
@@ -82,10 +82,10 @@ pub(crate) fn tools_environment(
     ]
 }
 
-/// The variable with the names of tools libraries.
+/// The environment variable with the names of tools libraries.
 pub(crate) const TOOLS: &str = "HSA_TOOLS_LIB";
 
-/// A path as the runtime reads it in a list that is divided by spaces.
+/// Quotes a path for a list that is separated by spaces.
 fn quoted(path: &Path) -> OsString {
     let mut text = OsString::from("\"");
     text.push(path);
@@ -98,17 +98,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tools_of_a_user_are_loaded_behind_ours() {
-        let names = |others: &str| {
+    fn agent_is_loaded_once_before_user_tools() {
+        let names = |user_tools: &str| {
             let [(_, names), ..] =
-                tools_environment(Path::new("/a b/libours.so"), Some(others.into()));
+                tools_environment(Path::new("/a b/libours.so"), Some(user_tools.into()));
             names.into_string().expect("text")
         };
         assert_eq!(names(""), "\"/a b/libours.so\"");
         assert_eq!(names("libfirst.so libsecond.so"), {
             "\"/a b/libours.so\"libfirst.so libsecond.so"
         });
-        // Once is enough.
+        // The list already has the agent.
         assert_eq!(names("\"/a b/libours.so\"libfirst.so"), "\"/a b/libours.so\"libfirst.so");
     }
 }

@@ -1,11 +1,10 @@
-//! The fault at work: code replaced as it is loaded, hooks given what to strike, and what they
-//! struck.
+//! Replaces code objects when they are loaded, arms their hooks, and reports the injected fault.
 
-use super::plan::{HookPlan, HookedSession, PlannedCode};
-use crate::codes::HookedCodes;
-use crate::inside::{end, fail, is_struck, report_dispatches, report_event};
+use super::plan::{HookInjectionSession, HookPlan, PlannedCode};
+use crate::in_process::{end, fail, is_target, report_dispatches, report_event};
+use crate::instrumented_codes::InstrumentedCodes;
 use crate::report::Event;
-use crate::session::StruckProcess;
+use crate::session::TargetProcess;
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Address, FaultCause};
 use flipwave_injector::{LaunchShape, Site, SiteHooks};
@@ -17,82 +16,83 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// Strikes at a site.
-pub struct HookedFault {
-    /// The process that is struck.
-    process: StruckProcess,
-    /// Whether it is this one, once it has dispatched a kernel.
-    is_own: OnceLock<bool>,
+/// Interceptor that injects a fault at a site.
+pub struct HookInjector {
+    /// The filter for the target process.
+    process: TargetProcess,
+    /// `true` if this process is the target; set when it dispatches its first kernel.
+    is_target: OnceLock<bool>,
     site: Site,
     planned: Vec<Planned>,
-    codes: HookedCodes<Code>,
+    codes: InstrumentedCodes<Code>,
     buffers: Option<PathBuf>,
     time_limit: Duration,
     is_reported: AtomicBool,
 }
 
-/// Code to be loaded in place of other code, or beside it.
+/// Instrumented code to be loaded in place of an original code object, or in addition to it.
 struct Planned {
     original: Vec<u8>,
-    /// The kernel that it has, where it is loaded beside.
+    /// The only kernel of the code, if it is loaded in addition to the original.
     kernel: Option<Arc<str>>,
     replacement: Replacement,
     hooks: SiteHooks,
 }
 
-/// Code with hooks that the application has loaded.
+/// Instrumented code that the application has loaded.
 struct Code {
     original: CodeObject,
     hooks: SiteHooks,
-    /// Whether the hooks have something to strike.
+    /// `true` while the variables of the hooks select a fault.
     is_armed: AtomicBool,
 }
 
-impl HookedFault {
-    /// Nothing struck yet.
+impl HookInjector {
+    /// Reads the plan of a session.
     ///
     /// # Errors
-    /// In words, if the session's files cannot be read.
-    pub fn new(session: &HookedSession) -> Result<HookedFault, String> {
+    /// A message, if the session's files cannot be read.
+    pub fn new(session: &HookInjectionSession) -> Result<HookInjector, String> {
         let text = &session.site;
-        let site = text.parse().map_err(|error| format!("the site {text}: {error}"))?;
+        let site = text.parse().map_err(|error| format!("invalid fault site {text}: {error}"))?;
         let HookPlan(codes) = json(&session.plan)?;
         let planned = codes.into_iter().map(Planned::read).collect::<Result<_, _>>()?;
-        Ok(HookedFault {
+        Ok(HookInjector {
             process: session.process.clone(),
-            is_own: OnceLock::new(),
+            is_target: OnceLock::new(),
             site,
             planned,
-            codes: HookedCodes::default(),
+            codes: InstrumentedCodes::default(),
             buffers: session.buffers.clone(),
             time_limit: session.time_limit,
             is_reported: AtomicBool::new(false),
         })
     }
 
-    /// What was planned for a code object, or for a kernel of it.
+    /// The planned code for a code object, or for one of its kernels.
     fn planned(&self, object: &CodeObject, kernel: Option<&Arc<str>>) -> Option<&Planned> {
-        let is_it =
-            |own: &&Planned| own.kernel.as_ref() == kernel && own.original == object.bytes();
-        self.planned.iter().find(is_it)
+        let matches = |planned: &&Planned| {
+            planned.kernel.as_ref() == kernel && planned.original == object.bytes()
+        };
+        self.planned.iter().find(matches)
     }
 
-    /// Notes that code with hooks is loaded; what is loaded.
-    fn take(&self, id: CodeId, object: &CodeObject, planned: &Planned) -> Replacement {
+    /// Registers planned code that is being loaded and returns it.
+    fn register(&self, id: CodeId, object: &CodeObject, planned: &Planned) -> Replacement {
         let (original, hooks) = (object.clone(), planned.hooks.clone());
         let code = Code { original, hooks, is_armed: AtomicBool::new(false) };
         self.codes.add(id, planned.kernel.clone(), code);
         planned.replacement.clone()
     }
 
-    /// Whether the fault can strike in a dispatch.
-    fn is_struck(&self, dispatch: &Dispatch) -> bool {
-        let is_own = self.is_own.get_or_init(|| is_struck(&self.process));
-        *is_own && self.site.event().is_none_or(|event| event.dispatch == dispatch.number)
+    /// Returns `true` if the fault may be injected in a dispatch.
+    fn may_strike(&self, dispatch: &Dispatch) -> bool {
+        let is_target = self.is_target.get_or_init(|| is_target(&self.process));
+        *is_target && self.site.event().is_none_or(|event| event.dispatch == dispatch.number)
     }
 
-    /// What the hooks' variables have to hold while a dispatch runs.
-    fn orders(&self, code: &Code, dispatch: &Dispatch) -> Result<Vec<u8>, String> {
+    /// The contents of the hooks' variables that select the fault during a dispatch.
+    fn armed_variables(&self, code: &Code, dispatch: &Dispatch) -> Result<Vec<u8>, String> {
         let kernel = code.original.kernel(&dispatch.kernel);
         let kernel = kernel.ok_or_else(|| format!("no kernel `{}`", dispatch.kernel))?;
         let shape =
@@ -101,19 +101,19 @@ impl HookedFault {
             Some(file) => json(file)?,
             None => Vec::new(),
         };
-        let buffer = |number: u32| addresses.get(number as usize).map(|own| Address(*own));
+        let buffer = |number: u32| addresses.get(number as usize).copied().map(Address);
         let armed = code.hooks.armed(&self.site, &shape, code.original.target(), buffer);
         armed.map_err(|reason| reason.to_string())
     }
 
-    /// Reports, once, what a dispatch has struck.
+    /// Reports the fault that was injected in a dispatch, once.
     fn report_struck(&self, dispatch: &Dispatch, memory: &Memory) {
-        let code = self.codes.of(dispatch.code, &dispatch.kernel);
+        let code = self.codes.get(dispatch.code, &dispatch.kernel);
         let Some(code) = code.filter(|code| code.is_armed.load(Ordering::Acquire)) else { return };
         let mut variables = code.hooks.idle();
         match memory.read(dispatch.address_of(code.hooks.address()), &mut variables) {
             Err(reason) => self.report_once(&Event::NotStruck {
-                reason: format!("what was struck cannot be read: {reason}"),
+                reason: format!("cannot read the variables of the hooks: {reason}"),
             }),
             Ok(()) => {
                 if let Some(struck) = code.hooks.struck(&variables) {
@@ -123,6 +123,7 @@ impl HookedFault {
         }
     }
 
+    /// Reports an event unless one was reported before.
     fn report_once(&self, event: &Event) {
         if !self.is_reported.swap(true, Ordering::AcqRel) {
             report_event(event);
@@ -135,8 +136,8 @@ impl Planned {
         let bytes = bytes(&code.replacement)?;
         let file = code.replacement.display();
         let object = CodeObject::parse(&bytes).map_err(|error| format!("{file}: {error}"))?;
-        let alternates = code.versions.into_iter().map(|(kernel, symbol)| (kernel.into(), symbol));
-        let replacement = Replacement { object, alternates: alternates.collect() };
+        let versions = code.versions.into_iter().map(|(kernel, symbol)| (kernel.into(), symbol));
+        let replacement = Replacement { object, alternates: versions.collect() };
         let original = self::bytes(&code.original)?;
         let kernel = code.kernel.map(Arc::from);
         Ok(Planned { original, kernel, replacement, hooks: code.hooks })
@@ -152,10 +153,10 @@ fn json<T: DeserializeOwned>(file: &Path) -> Result<T, String> {
     serde_json::from_slice(&bytes(file)?).map_err(|error| format!("{}: {error}", file.display()))
 }
 
-impl Interceptor for HookedFault {
+impl Interceptor for HookInjector {
     fn load(&self, id: CodeId, object: &CodeObject) -> Option<Replacement> {
         let planned = self.planned(object, None)?;
-        Some(self.take(id, object, planned))
+        Some(self.register(id, object, planned))
     }
 
     fn load_alternate(
@@ -165,29 +166,29 @@ impl Interceptor for HookedFault {
         kernel: &Arc<str>,
     ) -> Option<CodeObject> {
         let planned = self.planned(object, Some(kernel))?;
-        Some(self.take(id, object, planned).object)
+        Some(self.register(id, object, planned).object)
     }
 
     fn alternate_rejected(&self, _: CodeId, kernel: &Arc<str>, reason: &HsaError) {
-        fail(&format!("the runtime does not load kernel {kernel} with hooks: {reason}"))
+        fail(&format!("the runtime cannot load kernel {kernel} with hooks: {reason}"))
     }
 
     fn replacement_rejected(&self, _: CodeId, reason: &HsaError) {
-        fail(&format!("the runtime does not load code with hooks: {reason}"))
+        fail(&format!("the runtime cannot load code with hooks: {reason}"))
     }
 
     fn version(&self, code: CodeId, kernel: &str) -> Version {
-        let has_hooks = self.codes.of(code, &Arc::from(kernel)).is_some();
+        let has_hooks = self.codes.get(code, &Arc::from(kernel)).is_some();
         if has_hooks { Version::Alternate } else { Version::Primary }
     }
 
     fn begin(&self, dispatch: &Dispatch, memory: &Memory) {
         report_dispatches();
-        let code = self.codes.of(dispatch.code, &dispatch.kernel);
+        let code = self.codes.get(dispatch.code, &dispatch.kernel);
         let Some(code) = code else { return };
-        let variables = if self.is_struck(dispatch) {
-            match self.orders(&code, dispatch) {
-                Ok(orders) => orders,
+        let variables = if self.may_strike(dispatch) {
+            match self.armed_variables(&code, dispatch) {
+                Ok(variables) => variables,
                 Err(reason) => {
                     return self.report_once(&Event::NotStruck { reason });
                 }
@@ -197,14 +198,14 @@ impl Interceptor for HookedFault {
         } else {
             return;
         };
-        code.is_armed.store(self.is_struck(dispatch), Ordering::Release);
+        code.is_armed.store(self.may_strike(dispatch), Ordering::Release);
         if let Err(reason) = memory.write(dispatch.address_of(code.hooks.address()), &variables) {
-            fail(&format!("what to strike cannot be written to the hooks' variables: {reason}"));
+            fail(&format!("cannot write the variables of the hooks: {reason}"));
         }
     }
 
     fn end(&self, dispatch: &Dispatch, memory: &Memory) {
-        if self.is_struck(dispatch) {
+        if self.may_strike(dispatch) {
             self.report_struck(dispatch, memory);
         }
     }
@@ -214,7 +215,7 @@ impl Interceptor for HookedFault {
     }
 
     fn fault(&self, dispatch: Option<&Dispatch>, cause: &FaultCause, memory: &Memory) {
-        if let Some(dispatch) = dispatch.filter(|dispatch| self.is_struck(dispatch)) {
+        if let Some(dispatch) = dispatch.filter(|dispatch| self.may_strike(dispatch)) {
             self.report_struck(dispatch, memory);
         }
         report_event(&Event::Fault {
@@ -224,7 +225,7 @@ impl Interceptor for HookedFault {
             text: cause.to_string(),
         });
         if cause.is_hang() {
-            // The application would wait for ever.
+            // The application would wait forever.
             end();
         }
     }

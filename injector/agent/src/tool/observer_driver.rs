@@ -1,5 +1,4 @@
-//! Tools by a look into the embedded GPU, which executes code as it is: what hooks are held
-//! against.
+//! Observes kernels inside the embedded GPU, which executes the original code.
 
 use super::output::Output;
 use super::{ToolName, ToolSession};
@@ -15,72 +14,75 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, OnceLock};
 
-/// What [`at_exit`] writes.
+/// The output that [`at_exit`] finishes.
 static OUTPUT: OnceLock<Arc<Output>> = OnceLock::new();
 
-/// What runs the dispatches of a session, whose tool looks at them.
+/// Creates the driver for the tool of a session.
 ///
 /// # Errors
-/// In words, if the tool needs hooks or its table cannot be written.
-pub fn observing(session: &ToolSession) -> Result<Box<dyn DispatchDriver>, String> {
+/// A message, if the tool needs hooks or its table cannot be written.
+pub fn observer_driver(session: &ToolSession) -> Result<Box<dyn DispatchDriver>, String> {
     Ok(match session.name {
-        ToolName::InstructionCount => Box::new(Observing::<InstructionCount>::new(session)?),
-        ToolName::OpcodeHistogram => Box::new(Observing::<OpcodeHistogram>::new(session)?),
-        ToolName::MemoryTrace => Box::new(Observing::<MemoryTrace>::new(session)?),
+        ToolName::InstructionCount => Box::new(ObserverDriver::<InstructionCount>::new(session)?),
+        ToolName::OpcodeHistogram => Box::new(ObserverDriver::<OpcodeHistogram>::new(session)?),
+        ToolName::MemoryTrace => Box::new(ObserverDriver::<MemoryTrace>::new(session)?),
         ToolName::AddressDivergence
         | ToolName::BranchDivergence
         | ToolName::BankConflicts
-        | ToolName::KernelClock => return Err("this tool has no table without hooks".to_owned()),
+        | ToolName::KernelClock => return Err("this tool needs hooks".to_owned()),
     })
 }
 
-/// Runs dispatches and looks at them.
-struct Observing<T: ObservableTool> {
+/// DispatchDriver that executes dispatches with the observer of a tool.
+struct ObserverDriver<T: ObservableTool> {
     options: Options,
     output: Arc<Output>,
-    /// Sees the dispatch under way, if it is one that the tool looks at.
+    /// The observer of the current dispatch; `None` if its kernel is not observed.
     observer: Option<T::Observer>,
-    /// By where the code object is in memory, which the list keeps there, and by kernel, with what the
-    /// kernel may call.
+    /// The code of observed kernels, including the functions that they may call, by kernel and by the
+    /// address of the code object in this process; the `Arc` keeps the address valid.
     programs: HashMap<(usize, Arc<str>), (Arc<CodeObject>, Disassembly)>,
 }
 
-impl<T: ObservableTool> Observing<T> {
-    fn new(session: &ToolSession) -> Result<Observing<T>, String> {
+impl<T: ObservableTool> ObserverDriver<T> {
+    fn new(session: &ToolSession) -> Result<ObserverDriver<T>, String> {
         let output = Arc::new(Output::new(session)?);
         // SAFETY: registers a function of this library, which stays loaded.
         if OUTPUT.set(Arc::clone(&output)).is_ok() && unsafe { libc::atexit(at_exit) } != 0 {
-            return Err("the table cannot be written at the end of the application".to_owned());
+            return Err("cannot register an exit handler to finish the table".to_owned());
         }
         let options = session.options.clone();
-        Ok(Observing { options, output, observer: None, programs: HashMap::new() })
+        Ok(ObserverDriver { options, output, observer: None, programs: HashMap::new() })
     }
 
+    /// Builds the rows of an observed dispatch.
     fn rows(
         &mut self,
         kernel: &DispatchedKernel,
-        seen: &T::Observer,
+        observer: &T::Observer,
     ) -> Result<Vec<T::Row>, String> {
         let object = &kernel.code_object;
-        let place = (Arc::as_ptr(object) as usize, Arc::clone(&kernel.name));
-        let (_, program) = match self.programs.entry(place) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(place) => {
-                let index = object.kernels().iter().position(|own| own.name == kernel.name);
+        let key = (Arc::as_ptr(object) as usize, Arc::clone(&kernel.name));
+        let (_, program) = match self.programs.entry(key) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                let mut names = object.kernels().iter().map(|kernel| &kernel.name);
+                let index = names.position(|name| *name == kernel.name);
                 let index = index.ok_or_else(|| format!("no kernel `{}`", kernel.name))?;
                 let program = Disassembly::of_kernel(object, index);
                 let program = program.map_err(|reason| reason.to_string())?;
-                place.insert((Arc::clone(object), program))
+                entry.insert((Arc::clone(object), program))
             }
         };
-        Ok(T::observed_rows(&ToolScope::new(object, program, Some(&kernel.name)), seen))
+        let scope = ToolScope::new(object, program, Some(&kernel.name));
+        Ok(T::observed_rows(&scope, observer))
     }
 }
 
-impl<T: ObservableTool> DispatchDriver for Observing<T> {
+impl<T: ObservableTool> DispatchDriver for ObserverDriver<T> {
     fn begin(&mut self, _: &Machine, dispatch: &KernelDispatch) -> Result<(), DeviceError> {
         let wanted = self.options.kernel.as_deref();
-        let is_wanted = |kernel: &DispatchedKernel| wanted.is_none_or(|own| *own == *kernel.name);
+        let is_wanted = |kernel: &DispatchedKernel| wanted.is_none_or(|name| *name == *kernel.name);
         if let Some(kernel) = &dispatch.kernel {
             self.output.dispatched(&kernel.name);
         }
@@ -108,13 +110,13 @@ impl<T: ObservableTool> DispatchDriver for Observing<T> {
         dispatch: &KernelDispatch,
         _: &Completion,
     ) -> Result<(), DeviceError> {
-        if let (Some(kernel), Some(seen)) = (&dispatch.kernel, self.observer.take()) {
+        if let (Some(kernel), Some(observer)) = (&dispatch.kernel, self.observer.take()) {
             let DispatchedKernel { number, name, .. } = kernel;
-            self.output.lost(*number, name, T::lost_observations(&seen));
-            match self.rows(kernel, &seen) {
+            self.output.lost(*number, name, T::lost_observations(&observer));
+            match self.rows(kernel, &observer) {
                 Ok(rows) => self.output.rows::<T>(*number, name, &rows, &[]),
                 Err(reason) => {
-                    self.output.marked::<T>(*number, name);
+                    self.output.uncounted_dispatch::<T>(*number, name);
                     let remark = format!("not counted: dispatch {number}: {reason}");
                     self.output.not_counted(format!("kernel {name}"), [remark]);
                 }

@@ -1,8 +1,8 @@
-//! Executes with a fault at one site.
+//! Injects a fault inside the embedded GPU.
 
-use super::{end, is_struck, report_event, report_fault};
+use super::{end, is_target, report_event, report_fault};
 use crate::report::Event;
-use crate::session::StruckProcess;
+use crate::session::TargetProcess;
 use flipwave_device::{Completion, DeviceError, DeviceFault};
 use flipwave_injector::{FaultObserver, Site, instruction_limit};
 use flipwave_isa::Target;
@@ -10,41 +10,44 @@ use flipwave_kfd::{DispatchDriver, KernelDispatch, Machine};
 use flipwave_sim::{EmbeddedGpu, Execution, Progress, Unobserved};
 use std::path::Path;
 
-pub struct Injection {
-    /// The process that is struck.
-    process: StruckProcess,
-    /// Whether it is this one, once that is decided.
-    is_struck: Option<bool>,
+/// DispatchDriver that injects a fault at a site.
+pub struct InjectionDriver {
+    /// The filter for the target process.
+    process: TargetProcess,
+    /// `true` if this process is the target; `None` until it dispatches its first kernel.
+    is_target: Option<bool>,
     site: &'static Site,
     observer: FaultObserver<'static>,
+    /// The watchdog limits of dispatches in wave instructions.
     limits: Vec<u64>,
-    /// Whether the dispatch under way can be struck.
+    /// `true` if the fault may be injected in the current dispatch.
     is_watched: bool,
     is_reported: bool,
 }
 
-impl Injection {
-    /// An injection at a site, with the watchdogs of a file.
+impl InjectionDriver {
+    /// Creates a driver that injects at `site`, with the watchdog limits in the file `limits`.
     pub fn new(
-        process: &StruckProcess,
+        process: &TargetProcess,
         site: &str,
         limits: &Path,
         target: &Target,
-    ) -> Result<Injection, String> {
-        let site: Site = site.parse().map_err(|error| format!("the site {site}: {error}"))?;
-        // It is needed as long as the process runs.
+    ) -> Result<InjectionDriver, String> {
+        let site: Site =
+            site.parse().map_err(|error| format!("invalid fault site {site}: {error}"))?;
+        // The driver lives until the process ends.
         let site: &'static Site = Box::leak(Box::new(site));
         let name = limits.display();
         let text = flipwave_host::input::read_text(limits, flipwave_host::input::TEXT)
             .map_err(|error| format!("{name}: {error}"))?;
         let limits = serde_json::from_str(&text).map_err(|error| format!("{name}: {error}"))?;
         let observer = FaultObserver::in_application(site, target);
-        let (process, is_struck) = (process.clone(), None);
+        let (process, is_target) = (process.clone(), None);
         let (is_watched, is_reported) = (false, false);
-        Ok(Injection { process, is_struck, site, observer, limits, is_watched, is_reported })
+        Ok(InjectionDriver { process, is_target, site, observer, limits, is_watched, is_reported })
     }
 
-    /// Reports what was struck, once all that can be struck has been.
+    /// Reports the injected fault, once.
     fn report_struck(&mut self) {
         if self.is_reported {
             return;
@@ -58,27 +61,28 @@ impl Injection {
     }
 }
 
-impl DispatchDriver for Injection {
+impl DispatchDriver for InjectionDriver {
     fn limit(&self, dispatch: &KernelDispatch) -> u64 {
-        // The runtime's own code does not depend on what kernels compute. How long kernels of other
-        // processes take is not known: a run that does not end for them ends when its time is over.
-        let kernel = dispatch.kernel.as_ref().filter(|_| self.is_struck != Some(false));
+        // Runtime kernels do not depend on results of other kernels. For other processes no limits are
+        // known; the time limit of the run ends them if they hang.
+        let kernel = dispatch.kernel.as_ref().filter(|_| self.is_target != Some(false));
         let Some(kernel) = kernel else { return u64::MAX };
-        let own = self.limits.get(kernel.number as usize);
-        let longest = self.limits.iter().max();
-        own.or(longest).copied().unwrap_or_else(|| instruction_limit(0))
+        let limit = self.limits.get(kernel.number as usize);
+        let largest = self.limits.iter().max();
+        limit.or(largest).copied().unwrap_or_else(|| instruction_limit(0))
     }
 
-    /// Where there is a limit, it decides, as in runs of kernels alone.
+    /// Stalls end only dispatches without a limit; with a limit the watchdog ends them, as in runs without
+    /// an application.
     fn ends_stalls(&self) -> bool {
-        self.is_struck == Some(false)
+        self.is_target == Some(false)
     }
 
     fn begin(&mut self, _: &Machine, dispatch: &KernelDispatch) -> Result<(), DeviceError> {
         let number = dispatch.kernel.as_ref().map(|kernel| kernel.number);
         let event = self.site.event();
         self.is_watched = number.is_some()
-            && *self.is_struck.get_or_insert_with(|| is_struck(&self.process))
+            && *self.is_target.get_or_insert_with(|| is_target(&self.process))
             && event.is_none_or(|event| Some(event.dispatch) == number);
         if self.is_watched {
             let packet = &dispatch.packet;
@@ -114,8 +118,7 @@ impl DispatchDriver for Injection {
         dispatch: &KernelDispatch,
         completion: &Completion,
     ) -> Result<(), DeviceError> {
-        // A permanent fault goes on striking: what it did until the first dispatch ended is
-        // reported.
+        // A permanent fault stays active: its effect until the end of the first dispatch is reported.
         if self.is_watched {
             self.report_struck();
         }
@@ -123,7 +126,7 @@ impl DispatchDriver for Injection {
             let fault = DeviceFault { cause: fault.cause.clone().in_faulty_run(), ..fault.clone() };
             report_fault(gpu, dispatch, &fault);
             if fault.cause.is_hang() {
-                // On hardware the application would wait for ever.
+                // On hardware the application would wait forever.
                 end();
             }
         }

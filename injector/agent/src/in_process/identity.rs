@@ -1,53 +1,52 @@
-//! Which process of the application this is.
+//! The identity of this process in the application's process tree.
 
 use flipwave_process_tree::{ProcessPath, Program, Table};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// This process in the tree of the application, with the program that runs in it.
+/// A process and its program in the application's process tree.
 #[derive(Debug)]
 pub struct Identity {
-    /// Its place, which is the same in each run.
-    pub place: ProcessPath,
+    /// The path in the process tree, which is the same in each run.
+    pub path: ProcessPath,
     pid: u32,
-    /// Its entry in the table of processes, if there is one.
+    /// The entry in the table of processes, if there is a table.
     entry: Option<(Table, Program)>,
 }
 
-/// The identity of this process, or of the one from which it was forked.
+/// The identity of this process. A forked process inherits that of its parent.
 static IDENTITY: Mutex<Option<Arc<Identity>>> = Mutex::new(None);
 
 impl Identity {
-    /// The identity of this process, which is found when somebody asks for the first time.
+    /// The identity of this process, determined at the first call.
     pub fn of_process() -> Arc<Identity> {
         let mut known = IDENTITY.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = known.take().filter(|own| own.pid == std::process::id());
-        Arc::clone(known.insert(own.unwrap_or_else(|| Arc::new(Identity::find()))))
+        let identity = known.take().filter(|identity| identity.pid == std::process::id());
+        Arc::clone(known.insert(identity.unwrap_or_else(|| Arc::new(Identity::find()))))
     }
 
     fn find() -> Identity {
         let table = Table::from_environment();
         let entry =
             table.and_then(|table| Some((table, table.open_program(table.current_slot()?))));
-        let place = match entry {
+        let path = match entry {
             Some((table, program)) => table.path(program),
             None => ProcessPath { path: vec![0], ..ProcessPath::default() },
         };
-        Identity { place, pid: std::process::id(), entry }
+        Identity { path, pid: std::process::id(), entry }
     }
 
-    /// Whether this is the program that was started first.
+    /// Returns `true` for the first program of the application.
     pub fn is_first(&self) -> bool {
-        self.place == ProcessPath { path: vec![0], ..ProcessPath::default() }
+        self.path == ProcessPath { path: vec![0], ..ProcessPath::default() }
     }
 
-    /// Whether this is the program that is struck, of all that may be: the first that asks is.
-    pub fn is_struck(&self) -> bool {
+    /// Claims to be the target of the fault. Returns `true` for the first program that does.
+    pub fn claim_target(&self) -> bool {
         self.entry.is_none_or(|(table, program)| table.claim_injection(program))
     }
 
-    /// Whether this is the program that writes to the output of the application: the first that
-    /// asks is.
-    pub fn is_writer(&self) -> bool {
+    /// Claims the output of the application. Returns `true` for the first program that does.
+    pub fn claim_output(&self) -> bool {
         self.entry.is_none_or(|(table, program)| table.claim_output(program))
     }
 }

@@ -1,4 +1,4 @@
-//! Executes at the strict level, and reports what breaks the rules of the hardware.
+//! Executes dispatches at the strict level and reports violations of hardware rules.
 
 use super::{report_event, report_fault};
 use crate::report::Event;
@@ -9,24 +9,25 @@ use flipwave_sim::strict::{Rule, StrictOptions};
 use flipwave_sim::{EmbeddedGpu, Execution, Progress, StrictCheck, Unobserved};
 use std::collections::HashSet;
 
-pub struct Strict {
+/// DispatchDriver that checks dispatches at the strict level.
+pub struct StrictDriver {
     options: StrictOptions,
-    /// Whether the dispatch is one of a code object: the runtime's own code is hand-written
-    /// assembly, and not the application's.
+    /// `true` unless the current dispatch is a runtime kernel; those are hand-written assembly and not
+    /// part of the application.
     is_checked: bool,
     check: Option<StrictCheck>,
-    /// What was reported already: kernels run often.
+    /// Rule, PC and kernel of the reported violations, so that each is reported once.
     reported: HashSet<(Rule, Pc, String)>,
 }
 
-impl Strict {
-    /// Reports what is looked for with these options.
-    pub fn new(options: StrictOptions) -> Strict {
-        Strict { options, is_checked: false, check: None, reported: HashSet::new() }
+impl StrictDriver {
+    /// Creates a driver that checks with these options.
+    pub fn new(options: StrictOptions) -> StrictDriver {
+        StrictDriver { options, is_checked: false, check: None, reported: HashSet::new() }
     }
 }
 
-impl DispatchDriver for Strict {
+impl DispatchDriver for StrictDriver {
     fn begin(&mut self, _: &Machine, dispatch: &KernelDispatch) -> Result<(), DeviceError> {
         self.is_checked = dispatch.kernel.is_some();
         Ok(())
@@ -61,7 +62,7 @@ impl DispatchDriver for Strict {
             let kernel = dispatch.kernel.as_ref().map_or("", |kernel| &kernel.name);
             for violation in gpu.violations(check) {
                 let text = format!("kernel {kernel}: {violation}");
-                // How often is a matter of how far the run is.
+                // The text is not a suitable key: it has the number of occurrences.
                 let (rule, pc) = (violation.finding.rule(), violation.place.pc);
                 if self.reported.insert((rule, pc, kernel.to_owned())) {
                     report_event(&Event::Violation { text });

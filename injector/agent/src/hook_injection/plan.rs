@@ -1,6 +1,6 @@
-//! What the library needs about the hooks, as whoever has planned the fault leaves it.
+//! The plan of an injection with hooks: instrumented code, prepared before the application runs.
 
-use crate::session::StruckProcess;
+use crate::session::TargetProcess;
 use crate::tool::ToolPath;
 use flipwave_injector::SiteHooks;
 use serde::{Deserialize, Serialize};
@@ -8,38 +8,40 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A fault by hooks.
+/// Settings of an injection with hooks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HookedSession {
-    /// The process that is struck.
-    pub process: StruckProcess,
-    /// The site, as text.
+pub struct HookInjectionSession {
+    /// The target process.
+    pub process: TargetProcess,
+    /// The fault site, as text.
     pub site: String,
     /// The file with the [`HookPlan`], as JSON.
     pub plan: PathBuf,
-    /// A file with the addresses of the program's data by their numbers, a JSON list, for faults in
-    /// those. It is read when the fault's dispatch begins.
+    /// A file with the addresses of the program's buffers by number, as a JSON list, for faults in
+    /// buffers. It is read when the dispatch of the fault starts.
     pub buffers: Option<PathBuf>,
-    /// After which time a dispatch counts as hung.
+    /// The run time after which a dispatch counts as hung.
     pub time_limit: Duration,
-    /// The embedded GPU, or this machine's own.
+    /// The device: the embedded GPU, or this machine's GPU.
     pub by: ToolPath,
 }
 
-/// Code with hooks, for code objects that the application loads.
+/// The instrumented code for code objects that the application loads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HookPlan(pub Vec<PlannedCode>);
 
-/// Code with hooks.
+/// The instrumented code for one code object, or for one of its kernels.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedCode {
-    /// A file with the code object as the application loads it.
+    /// The file with the original code object.
     pub original: PathBuf,
-    /// A file with what is loaded in its place, or beside it.
+    /// The file with the instrumented code object, which is loaded in place of the original or in addition
+    /// to it.
     pub replacement: PathBuf,
-    /// The kernel that the file has, under its own name, where it is loaded beside.
+    /// The only kernel of the instrumented code, if it is loaded in addition to the original.
     pub kernel: Option<String>,
-    /// By kernel, the symbol of the descriptor of its version with hooks, where there are two.
+    /// For each kernel with an original and an instrumented version in the replacement, the symbol of the
+    /// instrumented version's descriptor.
     pub versions: BTreeMap<String, String>,
     /// The hooks.
     pub hooks: SiteHooks,
@@ -51,7 +53,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn plans_have_fixed_names() {
+    fn serialized_names_of_plans_are_fixed() {
         let plan = json!([{
             "original": "0.original", "replacement": "0.hooked", "kernel": "add",
             "versions": {"add": "add.kd"},

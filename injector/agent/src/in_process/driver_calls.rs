@@ -1,22 +1,22 @@
-//! Where programs that open a device of the driver arrive. `flipwave-preload` finds these functions by
-//! their names.
+//! Functions that the preload shim calls when the application uses a device of the driver. The shim finds
+//! them by name.
 
 use flipwave_kfd::{Mapping, enter_range, map_device, open_device, request_device};
 use std::ffi::{CStr, c_char, c_int, c_ulong, c_void};
 use std::sync::Arc;
 
-/// Opens the compute device, for which `minor` is negative, or the render node with this minor
-/// number: a file, or an error of the system with its sign changed.
+/// Opens the compute device, if `minor` is negative, or the render node with this minor number. Returns a
+/// file descriptor or a negative error number.
 #[unsafe(no_mangle)]
 pub extern "C" fn flipwave_open_device(minor: i32, flags: c_int) -> c_int {
     open_device(u32::try_from(minor).ok(), flags)
 }
 
-/// Answers a request on a device, named as for [`flipwave_open_device`]: 0, or an error of the system with
-/// its sign changed.
+/// Handles an ioctl request on a device, identified as for [`flipwave_open_device`]. Returns 0 or a negative
+/// error number.
 ///
 /// # Safety
-/// `argument` is what the kernel's headers say of this request.
+/// `argument` must be valid for the request, as defined in the kernel's headers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn flipwave_request_device(
     minor: i32,
@@ -27,10 +27,11 @@ pub unsafe extern "C" fn flipwave_request_device(
     unsafe { request_device(u32::try_from(minor).ok(), request, argument) }
 }
 
-/// What the application submits from now on belongs to the range of this name, or to none where it is null.
+/// Assigns the following submissions of the application to the range with this name, or to none if it is
+/// null.
 ///
 /// # Safety
-/// `range` is null, or ends with a zero.
+/// `range` must be null or zero-terminated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn flipwave_enter_range(range: *const c_char) {
     // SAFETY: promised by the caller.
@@ -38,8 +39,8 @@ pub unsafe extern "C" fn flipwave_enter_range(range: *const c_char) {
     enter_range(range.map(|range| Arc::from(range.to_string_lossy())));
 }
 
-/// Maps a part of a device, named as for [`flipwave_open_device`], with the arguments of `mmap`: the
-/// place, or an error of the system with its sign changed.
+/// Maps a part of a device, identified as for [`flipwave_open_device`], with the arguments of `mmap`. Returns
+/// the address or a negative error number.
 ///
 /// # Safety
 /// As with `mmap`.

@@ -1,8 +1,8 @@
-//! A tool of the engine, put into each code object that an application loads.
+//! Instruments the code objects that an application loads with a tool.
 
 use super::output::Output;
-use crate::codes::HookedCodes;
-use crate::inside::report_dispatches;
+use crate::in_process::report_dispatches;
+use crate::instrumented_codes::InstrumentedCodes;
 use flipwave_codeobj::CodeObject;
 use flipwave_hooks::flow::Disassembly;
 use flipwave_hooks::hook::Variables;
@@ -17,82 +17,84 @@ use flipwave_tools::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// A tool at work.
-pub struct Measuring<T> {
+/// Interceptor that instruments kernels with a tool and writes its table.
+pub struct ToolInterceptor<T> {
     options: Options,
     output: Arc<Output>,
     compiler: OnceLock<HookCompiler>,
-    codes: HookedCodes<Code<T>>,
-    /// Kernels without hooks that were to have them.
-    without: Mutex<BTreeSet<(CodeId, Arc<str>)>>,
+    codes: InstrumentedCodes<Code<T>>,
+    /// Kernels that could not be instrumented.
+    uninstrumented: Mutex<BTreeSet<(CodeId, Arc<str>)>>,
 }
 
-/// A code object with the tool in it.
+/// A code object instrumented with the tool.
 struct Code<T> {
     tool: T,
     original: CodeObject,
     program: Disassembly,
     not_counted: NotCounted,
-    /// The variables of its hooks.
+    /// The variables of the hooks and their addresses.
     data: Vec<(Pc, HookData)>,
-    /// Of each: how many bytes may be others than at the start. Nothing while that is not known;
-    /// the loader has put there what they start with. Room for records is large, and few are
-    /// written by most dispatches.
+    /// For each variable, the number of leading bytes that may differ from the initial value; `None` if
+    /// unknown. Resetting only these bytes saves time, since record buffers are large and most dispatches
+    /// write few records.
     changed: Mutex<Option<Vec<usize>>>,
-    /// The version of its kernels that has the hooks.
+    /// The version of the kernels that has the hooks.
     version: Version,
 }
 
-/// Why a dispatch has no rows.
+/// Errors returned when building the rows of a dispatch.
 #[derive(Debug, thiserror::Error)]
-enum NoRows {
+enum RowsError {
     #[error(transparent)]
     Tool(#[from] ToolError),
     #[error(transparent)]
     Hsa(#[from] HsaError),
 }
 
-impl<T: Tool> Measuring<T> {
-    pub fn new(options: Options, output: Arc<Output>) -> Measuring<T> {
-        Measuring {
+impl<T: Tool> ToolInterceptor<T> {
+    pub fn new(options: Options, output: Arc<Output>) -> ToolInterceptor<T> {
+        ToolInterceptor {
             options,
             output,
             compiler: OnceLock::new(),
-            codes: HookedCodes::default(),
-            without: Mutex::default(),
+            codes: InstrumentedCodes::default(),
+            uninstrumented: Mutex::default(),
         }
     }
 
+    /// Returns `true` if the options select a kernel.
     fn wants(&self, kernel: &str) -> bool {
-        self.options.kernel.as_ref().is_none_or(|own| own == kernel)
+        self.options.kernel.as_ref().is_none_or(|wanted| wanted == kernel)
     }
 
+    /// The hook compiler, located at the first call.
     fn compiler(&self) -> Result<&HookCompiler, ToolError> {
-        if let Some(own) = self.compiler.get() {
-            return Ok(own);
+        if let Some(compiler) = self.compiler.get() {
+            return Ok(compiler);
         }
-        let found = HookCompiler::find()?;
-        Ok(self.compiler.get_or_init(|| found))
+        let compiler = HookCompiler::find()?;
+        Ok(self.compiler.get_or_init(|| compiler))
     }
 
-    /// Puts the tool into a kernel of a code object, which is loaded beside that.
+    /// Instruments one kernel of a code object; the result is loaded in addition to the code object.
     fn instrument_kernel(
         &self,
         object: &CodeObject,
         kernel: &str,
     ) -> Result<(Code<T>, CodeObject), ToolError> {
-        let index = object.kernels().iter().position(|own| *own.name == *kernel);
-        let small = index.map(|index| alone(object, index)).transpose()?.flatten();
-        let original = small.unwrap_or_else(|| object.clone());
-        let (code, rewritten) = self.put_in(&original, Some(kernel))?;
+        let mut names = object.kernels().iter().map(|kernel| &kernel.name);
+        let index = names.position(|name| **name == *kernel);
+        let reduced = index.map(|index| alone(object, index)).transpose()?.flatten();
+        let original = reduced.unwrap_or_else(|| object.clone());
+        let (code, rewritten) = self.rewrite(&original, Some(kernel))?;
         Ok((Code { version: Version::Alternate, ..code }, rewritten.object))
     }
 
-    /// Puts the tool into a code object.
+    /// Instruments a whole code object; the result is loaded in place of it.
     fn instrument(&self, object: &CodeObject) -> Result<(Code<T>, Replacement), ToolError> {
-        let (code, rewritten) = self.put_in(object, self.options.kernel.as_deref())?;
-        // Where there can be only one version of the code, it is the one with hooks, for every
-        // dispatch: variables are shared then, too.
+        let (code, rewritten) = self.rewrite(object, self.options.kernel.as_deref())?;
+        // If the original version cannot be included, every dispatch runs the instrumented one.
         Ok(match rewritten.beside(object, &code.program) {
             Ok(both) => {
                 let replacement = Replacement { object: both.object, alternates: both.rewritten };
@@ -105,8 +107,8 @@ impl<T: Tool> Measuring<T> {
         })
     }
 
-    /// Code with the tool in one kernel or in all.
-    fn put_in(
+    /// Instruments one kernel or all kernels of a code object.
+    fn rewrite(
         &self,
         object: &CodeObject,
         kernel: Option<&str>,
@@ -118,8 +120,8 @@ impl<T: Tool> Measuring<T> {
         }
         let program = instrumentation.program().clone();
         let scope = ToolScope::new(object, &program, kernel);
-        let mut asking = ToolRequests::new(&mut instrumentation, compiler, &self.options, scope);
-        let tool = T::request_hooks(&mut asking)?;
+        let mut requests = ToolRequests::new(&mut instrumentation, compiler, &self.options, scope);
+        let tool = T::request_hooks(&mut requests)?;
         let rewritten = instrumentation.rewrite(compiler)?;
         let refused = &rewritten.report.refused;
         if !refused.is_empty() {
@@ -133,18 +135,19 @@ impl<T: Tool> Measuring<T> {
         Ok((Code { tool, original, program, not_counted, data, changed, version }, rewritten))
     }
 
-    /// The code of a dispatch, if hooks run in it.
+    /// The code of a dispatch, if it runs with hooks.
     fn code(&self, dispatch: &Dispatch) -> Option<Arc<Code<T>>> {
-        let code = self.codes.of(dispatch.code, &dispatch.kernel);
+        let code = self.codes.get(dispatch.code, &dispatch.kernel);
         code.filter(|code| code.version == dispatch.version)
     }
 
+    /// Builds the rows of a dispatch that has ended.
     fn rows(
         &self,
         code: &Code<T>,
         dispatch: &Dispatch,
         memory: &Memory,
-    ) -> Result<Vec<T::Row>, NoRows> {
+    ) -> Result<Vec<T::Row>, RowsError> {
         let bytes = code.read(dispatch, memory)?;
         let data = code.data.iter().map(|(_, data)| data);
         let variables: Vec<Variables<'_>> =
@@ -155,27 +158,32 @@ impl<T: Tool> Measuring<T> {
         Ok(code.tool.rows(&scope, &variables)?)
     }
 
-    /// Notes that a kernel has no hooks, and why.
-    fn lacks(&self, id: CodeId, kernel: &Arc<str>, reason: &dyn std::fmt::Display) {
-        self.without().insert((id, Arc::clone(kernel)));
+    /// Records that a kernel could not be instrumented.
+    fn add_uninstrumented(&self, id: CodeId, kernel: &Arc<str>, reason: &dyn std::fmt::Display) {
+        self.uninstrumented().insert((id, Arc::clone(kernel)));
         let remark = format!("not counted: kernel {kernel}: {reason}");
         self.output.not_counted(format!("kernel {kernel}"), [remark]);
     }
 
-    /// Notes that the kernels of a code object have no hooks, and why.
-    fn all_lack(&self, id: CodeId, object: &CodeObject, reason: &dyn std::fmt::Display) {
-        for kernel in object.kernels().iter().filter(|own| self.wants(&own.name)) {
-            self.lacks(id, &kernel.name, reason);
+    /// Records that the selected kernels of a code object could not be instrumented.
+    fn add_all_uninstrumented(
+        &self,
+        id: CodeId,
+        object: &CodeObject,
+        reason: &dyn std::fmt::Display,
+    ) {
+        for kernel in object.kernels().iter().filter(|kernel| self.wants(&kernel.name)) {
+            self.add_uninstrumented(id, &kernel.name, reason);
         }
     }
 
-    fn without(&self) -> MutexGuard<'_, BTreeSet<(CodeId, Arc<str>)>> {
-        self.without.lock().unwrap_or_else(PoisonError::into_inner)
+    fn uninstrumented(&self) -> MutexGuard<'_, BTreeSet<(CodeId, Arc<str>)>> {
+        self.uninstrumented.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<T> Code<T> {
-    /// What is looked at of a kernel.
+    /// The instrumented code of a kernel.
     fn scope(&self, kernel: &str) -> ToolScope<'_> {
         ToolScope::new(&self.original, &self.program, Some(kernel)).without(&self.not_counted)
     }
@@ -184,43 +192,43 @@ impl<T> Code<T> {
         self.changed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the hooks of a dispatch have left.
+    /// Reads the variables of the hooks after a dispatch.
     fn read(&self, dispatch: &Dispatch, memory: &Memory) -> Result<Vec<Vec<u8>>, HsaError> {
-        let read = |(place, data): &(Pc, HookData)| {
+        let read = |(address, data): &(Pc, HookData)| {
             let mut bytes = vec![0; data.size() as usize];
-            memory.read(dispatch.address_of(*place), &mut bytes)?;
+            memory.read(dispatch.address_of(*address), &mut bytes)?;
             Ok(bytes)
         };
         let all = self.data.iter().map(read).collect::<Result<Vec<_>, HsaError>>()?;
-        let after = |bytes: &Vec<u8>| bytes.iter().rposition(|byte| *byte != 0);
-        let known = |(bytes, (_, data)): (&Vec<u8>, &(Pc, HookData))| {
-            after(bytes).map_or(0, |last| last + 1).max(data.bytes.len())
+        let last_nonzero = |bytes: &Vec<u8>| bytes.iter().rposition(|byte| *byte != 0);
+        let changed = |(bytes, (_, data)): (&Vec<u8>, &(Pc, HookData))| {
+            last_nonzero(bytes).map_or(0, |last| last + 1).max(data.bytes.len())
         };
-        *self.changed() = Some(all.iter().zip(&self.data).map(known).collect());
+        *self.changed() = Some(all.iter().zip(&self.data).map(changed).collect());
         Ok(all)
     }
 
-    /// Gives the variables of the hooks the values that they start with.
+    /// Resets the variables of the hooks to their initial values.
     fn reset(&self, dispatch: &Dispatch, memory: &Memory) -> Result<(), HsaError> {
         let changed = self.changed().take();
-        for (index, (place, data)) in self.data.iter().enumerate() {
-            let all = data.size() as usize;
-            let bytes = changed.as_ref().and_then(|own| own.get(index)).map_or(all, |own| *own);
-            let mut start = data.bytes.clone();
-            start.resize(bytes, 0);
-            memory.write(dispatch.address_of(*place), &start)?;
+        for (index, (address, data)) in self.data.iter().enumerate() {
+            let size = data.size() as usize;
+            let changed = changed.as_ref().and_then(|sizes| sizes.get(index).copied());
+            let mut initial = data.bytes.clone();
+            initial.resize(changed.unwrap_or(size), 0);
+            memory.write(dispatch.address_of(*address), &initial)?;
         }
         Ok(())
     }
 }
 
-impl<T: Tool + Send + Sync> Interceptor for Measuring<T> {
+impl<T: Tool + Send + Sync> Interceptor for ToolInterceptor<T> {
     fn load(&self, id: CodeId, object: &CodeObject) -> Option<Replacement> {
         let mut kernels = object.kernels().iter().map(|kernel| &*kernel.name);
         if !kernels.any(|kernel| self.wants(kernel)) {
             return None;
         }
-        // Kernels are looked at one by one, when they are dispatched, where that may be.
+        // If possible, kernels are instrumented one by one when they are dispatched.
         if object.can_extract_kernels() {
             return None;
         }
@@ -230,7 +238,7 @@ impl<T: Tool + Send + Sync> Interceptor for Measuring<T> {
                 Some(replacement)
             }
             Err(reason) => {
-                self.all_lack(id, object, &reason);
+                self.add_all_uninstrumented(id, object, &reason);
                 None
             }
         }
@@ -251,7 +259,7 @@ impl<T: Tool + Send + Sync> Interceptor for Measuring<T> {
                 Some(rewritten)
             }
             Err(reason) => {
-                self.lacks(id, kernel, &reason);
+                self.add_uninstrumented(id, kernel, &reason);
                 None
             }
         }
@@ -259,18 +267,18 @@ impl<T: Tool + Send + Sync> Interceptor for Measuring<T> {
 
     fn alternate_rejected(&self, id: CodeId, kernel: &Arc<str>, reason: &HsaError) {
         if self.codes.remove(id, Some(Arc::clone(kernel))).is_some() {
-            self.lacks(id, kernel, reason);
+            self.add_uninstrumented(id, kernel, reason);
         }
     }
 
     fn replacement_rejected(&self, id: CodeId, reason: &HsaError) {
         if let Some(code) = self.codes.remove(id, None) {
-            self.all_lack(id, &code.original, reason);
+            self.add_all_uninstrumented(id, &code.original, reason);
         }
     }
 
     fn version(&self, code: CodeId, kernel: &str) -> Version {
-        let has_hooks = self.wants(kernel) && self.codes.of(code, &Arc::from(kernel)).is_some();
+        let has_hooks = self.wants(kernel) && self.codes.get(code, &Arc::from(kernel)).is_some();
         if has_hooks { Version::Alternate } else { Version::Primary }
     }
 
@@ -287,8 +295,8 @@ impl<T: Tool + Send + Sync> Interceptor for Measuring<T> {
         let (number, kernel) = (dispatch.number, &dispatch.kernel);
         let code = self.code(dispatch).filter(|_| self.wants(kernel));
         let Some(code) = code else {
-            if self.without().contains(&(dispatch.code, Arc::clone(kernel))) {
-                self.output.marked::<T>(number, kernel);
+            if self.uninstrumented().contains(&(dispatch.code, Arc::clone(kernel))) {
+                self.output.uncounted_dispatch::<T>(number, kernel);
             }
             return;
         };
@@ -298,7 +306,7 @@ impl<T: Tool + Send + Sync> Interceptor for Measuring<T> {
                 self.output.rows::<T>(number, kernel, &rows, &not_counted);
             }
             Err(reason) => {
-                self.output.marked::<T>(number, kernel);
+                self.output.uncounted_dispatch::<T>(number, kernel);
                 let remark = format!("not counted: dispatch {number}: {reason}");
                 self.output.not_counted(format!("kernel {kernel}"), [remark]);
             }

@@ -1,4 +1,4 @@
-//! Executes, and nothing else.
+//! Executes dispatches without further tasks.
 
 use super::report_fault;
 use flipwave_device::{Completion, DeviceError};
@@ -6,24 +6,24 @@ use flipwave_kfd::{DispatchDriver, KernelDispatch, Machine};
 use flipwave_sim::{EmbeddedGpu, Execution, Progress, Unobserved};
 use std::num::NonZeroUsize;
 
-pub struct Plain {
-    /// How many threads share a dispatch at most.
+/// DispatchDriver that only executes dispatches.
+pub struct PlainDriver {
+    /// The maximum number of threads for a dispatch.
     pub threads: NonZeroUsize,
-    /// Whether they share it even if the order of workgroups leaves something that can be seen.
+    /// Uses several threads even if results depend on the order of workgroups.
     pub any_order: bool,
-    /// Whether dispatches that the GPU stops are reported.
+    /// Reports dispatches that a fault stops.
     pub reports_faults: bool,
-    /// Whether the kernels inject a fault themselves.
+    /// `true` if hooks in the kernels inject a fault.
     pub injects: bool,
-    /// Whether the workgroups of the dispatch under way meet at global wave sync, which threads do
-    /// not share.
+    /// `true` if the current dispatch uses global wave sync, which needs a single thread.
     pub is_cooperative: bool,
 }
 
-impl Default for Plain {
-    /// On one thread: in the same order each time.
-    fn default() -> Plain {
-        Plain {
+impl Default for PlainDriver {
+    /// A driver that uses one thread, so that the order of execution is always the same.
+    fn default() -> PlainDriver {
+        PlainDriver {
             threads: NonZeroUsize::MIN,
             any_order: false,
             reports_faults: true,
@@ -33,7 +33,7 @@ impl Default for Plain {
     }
 }
 
-impl DispatchDriver for Plain {
+impl DispatchDriver for PlainDriver {
     fn begin(&mut self, _: &Machine, dispatch: &KernelDispatch) -> Result<(), DeviceError> {
         self.is_cooperative = dispatch.has_global_sync;
         Ok(())

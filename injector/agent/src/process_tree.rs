@@ -1,11 +1,10 @@
-//! A program and all that it starts, however far that runs from it: a process of its own between
-//! this one and the program outlives neither, and leaves nothing of the program behind.
+//! Runs a program and ensures that its whole process tree ends with it or with this process.
 //!
-//! That process, the reaper, is a subreaper (`PR_SET_CHILD_SUBREAPER`, prctl(2)): what the program
-//! starts and leaves, in a session of its own, too, becomes a child of the reaper. When the program
-//! has ended, or this process says so or is gone, the reaper kills its children until none is left.
-//! It kills nothing else: a number that it has as a child's cannot be another process's, because
-//! nobody but the reaper waits for its children.
+//! An intermediate process, the reaper, runs between this process and the program. It is a child subreaper
+//! (`PR_SET_CHILD_SUBREAPER`, prctl(2)): processes that the program starts and abandons, even in other
+//! sessions, become children of the reaper. When the program has ended, or this process requests it or is
+//! gone, the reaper kills its children until none is left. It cannot kill other processes: the process ID
+//! of a child is not reused before the reaper waits for the child.
 
 use crate::launch::exit_code;
 use std::ffi::{CStr, CString};
@@ -19,75 +18,76 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// A program that runs, with all that it has started.
+/// A running program with its process tree.
 #[derive(Debug)]
-pub struct Family {
-    /// The reaper. Its standard streams, and how it ends, are the program's.
+pub struct ProcessTree {
+    /// The reaper, which has the standard streams and the exit status of the program.
     pub reaper: Child,
-    /// The number of the program's process.
+    /// The process ID of the program.
     pub program: i32,
-    /// The reaper ends the family when this is closed, be it by the end of this process.
+    /// The write end of a pipe. The reaper kills the tree when it is closed, also by the end of this
+    /// process.
     hold: Option<OwnedFd>,
 }
 
-impl Family {
-    /// Starts a program, whose process calls `prepare` before it becomes the program.
+impl ProcessTree {
+    /// Starts a program; its process calls `prepare` before exec.
     ///
     /// # Errors
-    /// If it cannot be started, or `prepare` fails.
+    /// If the program cannot be started or `prepare` fails.
     ///
     /// # Safety
-    /// `prepare` does only what is safe in a signal handler: it runs between fork and exec.
+    /// `prepare` must be async-signal-safe, because it runs between fork and exec.
     pub unsafe fn start(
         command: Command,
         prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
-    ) -> io::Result<Family> {
+    ) -> io::Result<ProcessTree> {
         // SAFETY: promised by the caller.
-        unsafe { Family::start_with(command, None, prepare) }
+        unsafe { ProcessTree::start_with(command, None, prepare) }
     }
 
-    /// The same with a folder, which the reaper removes with the files in it if this process is gone
-    /// when the family has ended.
+    /// Works like [`ProcessTree::start`]. If this process is gone when the tree has ended, the reaper also
+    /// removes `folder` and the files in it.
     ///
     /// # Errors
-    /// As [`Family::start`].
+    /// As [`ProcessTree::start`].
     ///
     /// # Safety
-    /// As [`Family::start`].
+    /// As [`ProcessTree::start`].
     pub unsafe fn start_with(
         mut command: Command,
         folder: Option<&Path>,
         mut prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
-    ) -> io::Result<Family> {
+    ) -> io::Result<ProcessTree> {
         let folder = folder.and_then(|folder| CString::new(folder.as_os_str().as_bytes()).ok());
-        let left = Left { owner: std::process::id(), folder };
-        let ([held, hold], [born, birth]) = (pipe()?, pipe()?);
-        let (held_end, birth_end) = (held.as_raw_fd(), birth.as_raw_fd());
-        // SAFETY: `part` makes system calls and nothing else; the rest is promised by the caller.
+        let cleanup = Cleanup { owner: std::process::id(), folder };
+        let ([held, hold], [id_reader, id_writer]) = (pipe()?, pipe()?);
+        let (held_fd, id_fd) = (held.as_raw_fd(), id_writer.as_raw_fd());
+        // SAFETY: `split` only makes system calls; `prepare` is the caller's responsibility.
         unsafe {
             command.pre_exec(move || {
-                part(held_end, birth_end, &left)?;
+                split(held_fd, id_fd, &cleanup)?;
                 prepare()
             });
         }
         let reaper = command.spawn()?;
-        drop((held, birth));
-        let mut number = [0; 4];
-        // Written before the program could become one.
-        File::from(born).read_exact(&mut number)?;
-        Ok(Family { reaper, program: i32::from_ne_bytes(number), hold: Some(hold) })
+        drop((held, id_writer));
+        let mut id = [0; 4];
+        // The reaper writes the process ID before the program can start.
+        File::from(id_reader).read_exact(&mut id)?;
+        Ok(ProcessTree { reaper, program: i32::from_ne_bytes(id), hold: Some(hold) })
     }
 
-    /// Has what is left of the family killed, which is not waited for.
+    /// Kills the remaining processes of the tree, without waiting for their end.
     pub fn kill(&mut self) {
         self.hold = None;
     }
 
-    /// Kills what is left of the family and waits until it has ended; how the program ended, nothing
-    /// if the family has not after `patience`.
+    /// Kills the remaining processes of the tree and waits until they have ended. Returns the exit status
+    /// of the program, or `None` if the tree has not ended within `patience`.
     ///
     /// # Errors
-    /// If it cannot be waited for.
+    /// If waiting fails.
     pub fn end(&mut self, patience: Duration) -> io::Result<Option<ExitStatus>> {
         self.kill();
         let clock = Instant::now();
@@ -107,28 +107,28 @@ fn pipe() -> io::Result<[OwnedFd; 2]> {
     if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: just made, and nobody else's.
+    // SAFETY: both were just created and have no other owner.
     Ok(ends.map(|end| unsafe { OwnedFd::from_raw_fd(end) }))
 }
 
-/// What is to be removed when a process is gone.
-struct Left {
+/// A folder to remove if its owner is gone.
+struct Cleanup {
+    /// The process ID of the owner, which is the parent of the reaper.
     owner: u32,
-    /// A folder of files.
     folder: Option<CString>,
 }
 
-impl Left {
-    /// Removes it if the process is gone, whose child this one is.
-    fn remove(&self) {
-        // SAFETY: system calls; names end with a zero.
+impl Cleanup {
+    /// Removes the folder and its files unless the owner still runs.
+    fn run(&self) {
+        // SAFETY: system calls with zero-terminated names.
         unsafe {
             if libc::getppid() as u32 == self.owner {
                 return;
             }
             if let Some(folder) = &self.folder {
-                entries(folder, |place, name| {
-                    libc::unlinkat(place, name.as_ptr(), 0);
+                entries(folder, |directory, name| {
+                    libc::unlinkat(directory, name.as_ptr(), 0);
                 });
                 libc::rmdir(folder.as_ptr());
             }
@@ -136,16 +136,16 @@ impl Left {
     }
 }
 
-/// Parts the process that is to become the program into the reaper, in which this never returns,
-/// and a child of it, which becomes the program and ends with the reaper.
-fn part(held: RawFd, birth: RawFd, left: &Left) -> io::Result<()> {
-    // SAFETY: system calls on this process, which has one thread, and what is on its stack.
+/// Forks the calling process into the reaper, which never returns from here, and its child, which becomes
+/// the program and ends with the reaper.
+fn split(held: RawFd, id_writer: RawFd, cleanup: &Cleanup) -> io::Result<()> {
+    // SAFETY: system calls on this process, which has one thread, and on its stack.
     unsafe {
         if libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) != 0 {
             return Err(io::Error::last_os_error());
         }
         let (mut children, mut before) = (signals(&[libc::SIGCHLD]), signals(&[]));
-        // Before there is a child: it discards what is pending.
+        // Done before the fork, because it discards pending signals.
         let inherited = libc::signal(libc::SIGCHLD, libc::SIG_DFL);
         libc::sigprocmask(libc::SIG_BLOCK, &raw const children, &raw mut before);
         let reaper = libc::getpid();
@@ -160,15 +160,15 @@ fn part(held: RawFd, birth: RawFd, left: &Left) -> io::Result<()> {
                 }
                 Ok(())
             }
-            program => reap(program, held, birth, &raw mut children, left),
+            program => reap(program, held, id_writer, &raw mut children, cleanup),
         }
     }
 }
 
-/// A set of signals.
+/// Creates a set of signals.
 pub fn signals(all: &[libc::c_int]) -> libc::sigset_t {
     let mut set = MaybeUninit::uninit();
-    // SAFETY: the first call makes a set of it.
+    // SAFETY: `sigemptyset` initializes the set.
     unsafe {
         libc::sigemptyset(set.as_mut_ptr());
         all.iter().for_each(|signal| {
@@ -178,27 +178,27 @@ pub fn signals(all: &[libc::c_int]) -> libc::sigset_t {
     }
 }
 
-/// The reaper's life.
+/// Runs the reaper until the process tree has ended.
 ///
 /// # Safety
-/// It is the only thread of its process, `children` is blocked.
+/// The calling thread is the only one of its process, and the signals `children` are blocked.
 unsafe fn reap(
     program: libc::pid_t,
     held: RawFd,
-    birth: RawFd,
+    id_writer: RawFd,
     children: *mut libc::sigset_t,
-    left: &Left,
+    cleanup: &Cleanup,
 ) -> ! {
-    // SAFETY: system calls on this process, and what is on its stack.
+    // SAFETY: system calls on this process and on its stack.
     unsafe {
-        let number = program.to_ne_bytes();
-        libc::write(birth, number.as_ptr().cast(), number.len());
+        let id = program.to_ne_bytes();
+        libc::write(id_writer, id.as_ptr().cast(), id.len());
         libc::prctl(libc::PR_SET_NAME, c"flipwave-reaper".as_ptr());
-        // What a terminal sends to all is for the program.
+        // A terminal signals the whole process group; those signals are for the program.
         for signal in (1..32).filter(|signal| *signal != libc::SIGCHLD) {
             libc::signal(signal, libc::SIG_IGN);
         }
-        // Whoever reads what the program writes is to see its end.
+        // Closes the inherited files, so that readers of the program's output see its end.
         let held = held as libc::c_uint;
         if held > 0 {
             close(0, held - 1);
@@ -210,13 +210,13 @@ unsafe fn reap(
         let (mut status, mut has_children) = (None, true);
         while has_children && status.is_none() && ends[0].revents == 0 {
             libc::poll(ends.as_mut_ptr(), 2, -1);
-            let mut news = [0u8; 128];
-            libc::read(ended, news.as_mut_ptr().cast(), news.len());
+            let mut event = [0u8; 128];
+            libc::read(ended, event.as_mut_ptr().cast(), event.len());
             has_children = collect(program, &mut status);
         }
         while has_children {
             if !kill_children() {
-                // Without a list of all processes, the program is the only one that is known.
+                // Without /proc, the program is the only known child.
                 if status.is_some() {
                     break;
                 }
@@ -225,20 +225,20 @@ unsafe fn reap(
             libc::usleep(1000);
             has_children = collect(program, &mut status);
         }
-        left.remove();
-        leave(status.unwrap_or(libc::SIGKILL));
+        cleanup.run();
+        exit_as(status.unwrap_or(libc::SIGKILL));
     }
 }
 
-/// Waits for children that have ended, and notes how the program has; whether there are others.
+/// Waits for ended children and stores the status of the program. Returns `true` if children are left.
 unsafe fn collect(program: libc::pid_t, status: &mut Option<libc::c_int>) -> bool {
     loop {
-        let mut own = 0;
+        let mut child_status = 0;
         // SAFETY: writes a number.
-        match unsafe { libc::waitpid(-1, &raw mut own, libc::WNOHANG) } {
+        match unsafe { libc::waitpid(-1, &raw mut child_status, libc::WNOHANG) } {
             0 => return true,
             -1 => return false,
-            child if child == program => *status = Some(own),
+            child if child == program => *status = Some(child_status),
             _ => {}
         }
     }
@@ -246,7 +246,7 @@ unsafe fn collect(program: libc::pid_t, status: &mut Option<libc::c_int>) -> boo
 
 /// Closes all files with these numbers.
 unsafe fn close(first: libc::c_uint, last: libc::c_uint) {
-    // SAFETY: nobody in this process uses them any more.
+    // SAFETY: this process no longer uses them.
     unsafe {
         if libc::syscall(libc::SYS_close_range, first, last, 0) != 0 {
             let most = libc::sysconf(libc::_SC_OPEN_MAX).clamp(0, 1 << 20) as libc::c_uint;
@@ -257,42 +257,44 @@ unsafe fn close(first: libc::c_uint, last: libc::c_uint) {
     }
 }
 
-/// Kills each child of this process, by the list of all processes; whether there is one.
+/// Kills each child of this process. Returns `false` if /proc cannot be read.
 unsafe fn kill_children() -> bool {
-    // SAFETY: system calls.
-    let own = unsafe { libc::getpid() };
-    // SAFETY: nothing else is done with what is killed.
+    // SAFETY: a system call.
+    let reaper = unsafe { libc::getpid() };
+    // SAFETY: system calls; only children are killed.
     unsafe {
         entries(c"/proc", |_, name| {
             let process = number(name.to_bytes());
-            if process.is_some_and(|process| parent(process) == Some(own)) {
+            if process.is_some_and(|process| parent(process) == Some(reaper)) {
                 libc::kill(process.unwrap_or(0).max(1), libc::SIGKILL);
             }
         })
     }
 }
 
-/// Calls `each` with each name in a folder, and the folder; whether it can be read.
+/// Calls `each` with a folder's file descriptor and each name in the folder. Returns `false` if the folder
+/// cannot be opened.
 unsafe fn entries(folder: &CStr, mut each: impl FnMut(RawFd, &CStr)) -> bool {
-    // SAFETY: system calls that write to what is on the stack.
+    // SAFETY: system calls that write to the stack.
     unsafe {
         let list = libc::open(folder.as_ptr(), libc::O_RDONLY | libc::O_DIRECTORY);
         if list < 0 {
             return false;
         }
-        // `struct linux_dirent64` of getdents(2): length at 16, name from 19 on.
+        // `struct linux_dirent64` of getdents(2): length at offset 16, name at offset 19.
         let mut buffer = [0u8; 4096];
         loop {
             let length =
                 libc::syscall(libc::SYS_getdents64, list, buffer.as_mut_ptr(), buffer.len());
-            let Some(mut rest) = buffer.get(..usize::try_from(length).unwrap_or(0)) else { break };
-            if rest.is_empty() {
+            let length = usize::try_from(length).unwrap_or(0);
+            let Some(mut entries) = buffer.get(..length) else { break };
+            if entries.is_empty() {
                 break;
             }
-            while let Some([low, high]) = rest.get(16..18) {
-                let (entry, others) = rest
-                    .split_at(usize::from(u16::from_ne_bytes([*low, *high])).clamp(19, rest.len()));
-                rest = others;
+            while let Some([low, high]) = entries.get(16..18) {
+                let length = usize::from(u16::from_ne_bytes([*low, *high]));
+                let (entry, following) = entries.split_at(length.clamp(19, entries.len()));
+                entries = following;
                 if let Ok(name) = CStr::from_bytes_until_nul(&entry[19..]) {
                     each(list, name);
                 }
@@ -303,7 +305,7 @@ unsafe fn entries(folder: &CStr, mut each: impl FnMut(RawFd, &CStr)) -> bool {
     }
 }
 
-/// The number that a text begins with.
+/// Parses the number at the start of a text.
 fn number(text: &[u8]) -> Option<libc::pid_t> {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit());
     digits.fold(None, |sum, digit| {
@@ -312,13 +314,13 @@ fn number(text: &[u8]) -> Option<libc::pid_t> {
     })
 }
 
-/// The parent of a process, unless it has ended (proc_pid_stat(5): the fourth field; the second, in
-/// brackets, may hold anything).
+/// The parent of a process, unless the process has ended. It is the fourth field of proc_pid_stat(5); the
+/// second, in parentheses, may contain any characters.
 unsafe fn parent(process: libc::pid_t) -> Option<libc::pid_t> {
     let mut path = [0; 32];
     write!(&mut path[..31], "/proc/{process}/stat").ok()?;
     let mut text = [0u8; 256];
-    // SAFETY: the path ends with a zero; what is read goes to the stack.
+    // SAFETY: the path is zero-terminated, and the text is read to the stack.
     let length = unsafe {
         let file = libc::open(path.as_ptr().cast(), libc::O_RDONLY);
         if file < 0 {
@@ -334,8 +336,8 @@ unsafe fn parent(process: libc::pid_t) -> Option<libc::pid_t> {
     number(text.get(name_end + 4..)?)
 }
 
-/// Ends this process as another has ended.
-fn leave(status: libc::c_int) -> ! {
+/// Ends this process with the status of another process.
+fn exit_as(status: libc::c_int) -> ! {
     // SAFETY: ends this process.
     unsafe {
         if libc::WIFSIGNALED(status) {
@@ -345,15 +347,15 @@ fn leave(status: libc::c_int) -> ! {
     }
 }
 
-/// Ends this process by a signal, without a core file. Returns for signals that do not end one.
+/// Ends this process by a signal, without a core file. Returns if the signal does not end a process.
 pub fn die_by(signal: libc::c_int) {
     let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    let own = signals(&[signal]);
-    // SAFETY: system calls on this process, which is at its end.
+    let set = signals(&[signal]);
+    // SAFETY: system calls on this process, which is about to end.
     unsafe {
         libc::setrlimit(libc::RLIMIT_CORE, &raw const none);
         libc::signal(signal, libc::SIG_DFL);
-        libc::sigprocmask(libc::SIG_UNBLOCK, &raw const own, std::ptr::null_mut());
+        libc::sigprocmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
         libc::kill(libc::getpid(), signal);
     }
 }
@@ -363,16 +365,16 @@ mod tests {
     use super::*;
     use std::process::Stdio;
 
-    /// Starts a script, and waits for a word that it prints.
-    fn start(script: &str) -> Family {
+    /// Starts a script and waits until it has printed a line.
+    fn start(script: &str) -> ProcessTree {
         let mut command = Command::new("sh");
         command.args(["-c", script]).stdout(Stdio::piped());
-        // SAFETY: does nothing.
-        let mut family = unsafe { Family::start(command, || Ok(())) }.expect("sh");
+        // SAFETY: `prepare` does nothing.
+        let mut tree = unsafe { ProcessTree::start(command, || Ok(())) }.expect("sh");
         let mut line = String::new();
-        let stdout = family.reaper.stdout.take().expect("a pipe");
+        let stdout = tree.reaper.stdout.take().expect("a pipe");
         io::BufRead::read_line(&mut io::BufReader::new(stdout), &mut line).expect("a line");
-        family
+        tree
     }
 
     fn runs(pid: i32) -> bool {
@@ -380,7 +382,7 @@ mod tests {
         stat.rsplit_once(") ").is_some_and(|(_, after)| !after.starts_with(['Z', 'X']))
     }
 
-    /// Forks twice, in a session of its own, and prints its number into a file.
+    /// Script that starts a process in a new session, whose parents end, and writes its ID to a file.
     fn runaway(file: &std::path::Path) -> String {
         let file = file.display();
         format!(
@@ -389,47 +391,51 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_leaves_in_a_session_of_its_own_ends_with_it() {
+    fn processes_in_other_sessions_end_with_the_program() {
         let folder = tempfile::tempdir().expect("a folder");
-        for (name, rest, patience) in
-            [("ends", "read line < /dev/null; exit 7", 600), ("stays", "exec sleep 600", 0)]
-        {
-            let file = folder.path().join(name);
-            let mut family = start(&format!("{} {rest}", runaway(&file)));
-            let text = std::fs::read_to_string(&file).expect("its number");
-            let pid: i32 = text.trim().parse().expect("a number");
-            let status = match patience {
-                0 => {
-                    assert!(runs(pid) && runs(family.program));
-                    family.end(Duration::from_secs(60)).expect("watched").expect("an end")
-                }
-                _ => family.reaper.wait().expect("an end"),
-            };
-            assert!(!runs(pid) && !runs(family.program), "{name}");
-            let expected =
-                if patience == 0 { (None, Some(libc::SIGKILL)) } else { (Some(7), None) };
-            assert_eq!((status.code(), status.signal()), expected, "{name}");
-        }
+        let file = folder.path().join("exits");
+        let script = format!("{} read line < /dev/null; exit 7", runaway(&file));
+        let mut tree = start(&script);
+        let status = tree.reaper.wait().expect("an end");
+        assert!(!runs(process_id(&file)) && !runs(tree.program));
+        assert_eq!((status.code(), status.signal()), (Some(7), None));
     }
 
     #[test]
-    fn nobody_else_is_killed() {
-        let mut other = Command::new("sleep").arg("600").spawn().expect("sleep");
-        let mut family = start("echo ready; exec sleep 600");
-        let status = family.end(Duration::from_secs(60)).expect("watched").expect("an end");
+    fn processes_in_other_sessions_are_killed_with_the_program() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("stays");
+        let mut tree = start(&format!("{} exec sleep 600", runaway(&file)));
+        let runaway = process_id(&file);
+        assert!(runs(runaway) && runs(tree.program));
+        let status = tree.end(Duration::from_secs(60)).expect("watched").expect("an end");
+        assert!(!runs(runaway) && !runs(tree.program));
+        assert_eq!((status.code(), status.signal()), (None, Some(libc::SIGKILL)));
+    }
+
+    fn process_id(file: &Path) -> i32 {
+        let text = std::fs::read_to_string(file).expect("a process ID");
+        text.trim().parse().expect("a number")
+    }
+
+    #[test]
+    fn unrelated_processes_are_not_killed() {
+        let mut unrelated = Command::new("sleep").arg("600").spawn().expect("sleep");
+        let mut tree = start("echo ready; exec sleep 600");
+        let status = tree.end(Duration::from_secs(60)).expect("watched").expect("an end");
         assert_eq!(status.signal(), Some(libc::SIGKILL));
-        assert!(runs(other.id() as i32));
-        other.kill().expect("killed");
-        other.wait().expect("ended");
+        assert!(runs(unrelated.id() as i32));
+        unrelated.kill().expect("killed");
+        unrelated.wait().expect("ended");
     }
 
     #[test]
-    fn a_program_that_does_not_start_is_an_error() {
-        // It may end before the reaper waits for it, or after.
+    fn missing_program_is_an_error() {
+        // The child may end before or after the reaper waits for it.
         for _ in 0..200 {
             let command = Command::new("/missing/program");
-            // SAFETY: does nothing.
-            let error = unsafe { Family::start(command, || Ok(())) }.expect_err("no program");
+            // SAFETY: `prepare` does nothing.
+            let error = unsafe { ProcessTree::start(command, || Ok(())) }.expect_err("no program");
             assert_eq!(error.kind(), io::ErrorKind::NotFound);
         }
     }

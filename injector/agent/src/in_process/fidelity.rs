@@ -1,5 +1,5 @@
-//! Follows how exact what is executed is, and reports it of each dispatch when it ends: whatever
-//! becomes of the application, what it waited for is reported.
+//! Tracks the fidelity of executed operations and reports it at the end of each dispatch, so that nothing
+//! is lost if the application ends abnormally.
 
 use super::{report_event, report_fault};
 use crate::report::Event;
@@ -10,27 +10,29 @@ use flipwave_sim::{EmbeddedGpu, Execution, FidelityCheck, Progress, Unobserved};
 use std::collections::HashMap;
 use std::sync::Arc;
 
+/// DispatchDriver that executes dispatches and tracks their fidelity.
 #[derive(Default)]
-pub struct Fidelity {
-    /// The kernel of the dispatch under way; empty for the runtime's own.
+pub struct FidelityDriver {
+    /// The kernel of the current dispatch; empty for runtime kernels.
     kernel: Arc<str>,
-    /// The node of its GPU.
+    /// The node of the current dispatch's GPU.
     node: u32,
-    /// What follows each GPU, by node: code and what is in memory are followed on each by itself.
+    /// The state of tracking by node; each GPU has separate code and memory.
     checks: HashMap<u32, FidelityCheck>,
 }
 
-impl Fidelity {
-    /// What follows the GPU of the dispatch under way.
+impl FidelityDriver {
+    /// The state of tracking on the current GPU.
     fn check(&mut self) -> &mut FidelityCheck {
         self.checks.entry(self.node).or_default()
     }
 }
 
-impl DispatchDriver for Fidelity {
+impl DispatchDriver for FidelityDriver {
     fn begin(&mut self, _: &Machine, dispatch: &KernelDispatch) -> Result<(), DeviceError> {
         self.node = dispatch.node;
-        self.kernel = dispatch.kernel.as_ref().map_or_else(Arc::default, |own| own.name.clone());
+        let kernel = dispatch.kernel.as_ref();
+        self.kernel = kernel.map_or_else(Arc::default, |kernel| kernel.name.clone());
         Ok(())
     }
 

@@ -1,7 +1,7 @@
-//! Records the run: what is in memory that no kernel has written, and the dispatches.
+//! Records a run in a capture: dispatches, and memory contents that no kernel has written.
 
 use super::identity::{self, Identity};
-use super::shadow::Shadow;
+use super::shadow_memory::ShadowMemory;
 use super::{fail, output_file};
 use crate::session::Session;
 use flipwave_capture::{CaptureError, CodeObjectId, RecordedDispatch, Step, Writer};
@@ -17,33 +17,33 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The node of the only GPU.
 const NODE: u32 = 1;
-/// Most bytes of one step.
+/// The size at which a write is split into several steps.
 const STEP_BYTES: usize = 1 << 20;
 
-/// Records; its clones are the same recording.
+/// DispatchDriver that records dispatches. Clones share one recording.
 #[derive(Clone)]
 pub struct Recorder {
     recording: Arc<Mutex<Recording>>,
-    /// What the dispatch under way has touched, where that is recorded.
+    /// The memory accessed by the current dispatch; `None` for runtime kernels.
     footprints: Option<Footprints>,
 }
 
 struct Recording {
-    /// Nothing once the run has ended.
+    /// `None` once the run has ended.
     writer: Option<Writer>,
-    shadow: Shadow,
-    /// By where the code object is in this process, which the list keeps there.
+    shadow: ShadowMemory,
+    /// Recorded code objects by their address in this process; the `Arc` keeps the address valid.
     code_objects: HashMap<usize, (Arc<CodeObject>, CodeObjectId)>,
 }
 
-/// The recording of a process, for its end, and the process.
+/// The process ID and the recording to finish when the process exits.
 static RECORDING: Mutex<Option<(u32, Arc<Mutex<Recording>>)>> = Mutex::new(None);
 
 extern "C" fn finish() {
-    let own = RECORDING.lock().unwrap_or_else(PoisonError::into_inner).take();
-    // A process that was forked from it has a copy, and no end of the recording.
-    let own = own.filter(|(process, _)| *process == std::process::id());
-    let Some((_, recording)) = own else { return };
+    let recording = RECORDING.lock().unwrap_or_else(PoisonError::into_inner).take();
+    // A forked process has a copy, but must not finish the recording.
+    let recording = recording.filter(|(process, _)| *process == std::process::id());
+    let Some((_, recording)) = recording else { return };
     let writer = lock(&recording).writer.take();
     if let Some(Err(error)) = writer.map(Writer::finish) {
         fail(&error.to_string());
@@ -55,28 +55,28 @@ fn lock(recording: &Mutex<Recording>) -> MutexGuard<'_, Recording> {
 }
 
 impl Recorder {
-    /// A recording into a new file.
+    /// Creates the capture file of this process.
     pub fn create(file: &Path, session: &Session, command: &str) -> Result<Recorder, String> {
         let [gpu] = &session.gpus[..] else {
             let count = session.gpus.len();
-            return Err(format!("a run on {count} GPUs cannot be captured: expected 1"));
+            return Err(format!("cannot capture a run with {count} GPUs; expected 1"));
         };
         let file = output_file(file)?;
-        // The others have commands of their own.
+        // The application's command belongs to its first process.
         let identity = Identity::of_process();
-        let own = (!identity.is_first()).then(identity::command);
-        let command = own.as_deref().unwrap_or(command);
+        let process_command = (!identity.is_first()).then(identity::command);
+        let command = process_command.as_deref().unwrap_or(command);
         let writer = Writer::create(&file, gpu, command).map_err(|e| e.to_string())?;
-        if let Some(rank) = identity.place.rank {
+        if let Some(rank) = identity.path.rank {
             writer.set_rank(rank).map_err(|e| e.to_string())?;
         }
         let (shadow, code_objects) = Default::default();
         let recording = Recording { writer: Some(writer), shadow, code_objects };
         let recording = Arc::new(Mutex::new(recording));
-        let own = (std::process::id(), Arc::clone(&recording));
-        let before = RECORDING.lock().unwrap_or_else(PoisonError::into_inner).replace(own);
-        if before.is_none() {
-            // SAFETY: registers a function for the process's orderly end.
+        let current = (std::process::id(), Arc::clone(&recording));
+        let previous = RECORDING.lock().unwrap_or_else(PoisonError::into_inner).replace(current);
+        if previous.is_none() {
+            // SAFETY: registers an exit handler.
             unsafe { libc::atexit(finish) };
         }
         Ok(Recorder { recording, footprints: None })
@@ -84,7 +84,7 @@ impl Recorder {
 }
 
 impl Recording {
-    /// Adds what has come into memory since the last time, of all of it or of a range.
+    /// Records the changes of memory, or of a range of it, since the last step.
     fn catch_up(
         &mut self,
         machine: &Machine,
@@ -98,19 +98,20 @@ impl Recording {
         let read = |address, bytes: &mut [u8]| machine.read(NODE, Address(address), bytes);
         let mut result = Ok(());
         let touched = |pages| machine.touched(NODE, pages);
-        shadow.news(range, touched, read, |address, bytes| {
+        shadow.update(range, touched, read, |address, bytes| {
             patch.add(Address(address), bytes);
             if patch.bytes().len() >= STEP_BYTES && result.is_ok() {
                 result = writer.add(&Step::Change(Change::Write(std::mem::take(&mut patch))));
             }
         });
         result?;
-        match patch.is_empty() {
-            true => Ok(()),
-            false => writer.add(&Step::Change(Change::Write(patch))),
+        if patch.is_empty() {
+            return Ok(());
         }
+        writer.add(&Step::Change(Change::Write(patch)))
     }
 
+    /// Records a dispatch that has ended; `written` are the ranges that it wrote.
     fn add_dispatch(
         &mut self,
         machine: &Machine,
@@ -121,14 +122,14 @@ impl Recording {
     ) -> Result<(), CaptureError> {
         let Recording { writer: Some(writer), shadow, code_objects } = self else { return Ok(()) };
         let code_object = match code_objects.entry(Arc::as_ptr(&kernel.code_object) as usize) {
-            Entry::Occupied(known) => known.get().1,
-            Entry::Vacant(place) => {
+            Entry::Occupied(entry) => entry.get().1,
+            Entry::Vacant(entry) => {
                 let id = writer.add_code_object(kernel.code_object.bytes(), kernel.bias)?;
-                place.insert((Arc::clone(&kernel.code_object), id)).1
+                entry.insert((Arc::clone(&kernel.code_object), id)).1
             }
         };
         for (address, bytes) in &written {
-            shadow.take(address.0, *bytes, |at, bytes| machine.read(NODE, Address(at), bytes));
+            shadow.refresh(address.0, *bytes, |at, bytes| machine.read(NODE, Address(at), bytes));
         }
         let on_host: Vec<(Address, u64)> =
             written.iter().copied().filter(|(address, _)| machine.is_on_host(*address)).collect();
@@ -143,13 +144,14 @@ impl Recording {
             instructions,
             written,
         })))?;
-        // What a kernel writes to the host's memory is out at once.
+        // Kernel writes to host memory are outputs.
         for (address, bytes) in on_host {
             writer.add(&read(machine, address, bytes))?;
         }
         writer.save()
     }
 
+    /// Records a copy, and an output if the destination is host memory.
     fn add_copy(
         &mut self,
         machine: &Machine,
@@ -168,7 +170,7 @@ impl Recording {
     }
 }
 
-/// The host gets bytes.
+/// The step for an output of these bytes.
 fn read(machine: &Machine, address: Address, bytes: u64) -> Step {
     let mut content = vec![0; bytes as usize];
     machine.read(NODE, address, &mut content);
@@ -200,7 +202,7 @@ impl DispatchDriver for Recorder {
     ) -> Result<Progress, DeviceError> {
         match &mut self.footprints {
             Some(footprints) => gpu.advance_recorded(execution, &mut Unobserved, footprints, until),
-            // The runtime's own code: what it writes is taken for the host's.
+            // Memory written by runtime kernels is recorded like memory written by the host.
             None => gpu.advance(execution, &mut Unobserved, until),
         }
     }
@@ -216,15 +218,17 @@ impl DispatchDriver for Recorder {
             Completion::Completed(statistics) => statistics,
             Completion::Faulted(fault) => {
                 super::report_fault(gpu, dispatch, fault);
-                let kernel = dispatch.kernel.as_ref().map_or("the runtime's own", |own| &own.name);
+                let kernel = dispatch.kernel.as_ref();
+                let name = kernel.map_or("of the runtime", |kernel| &kernel.name);
                 let text = super::fault_text(gpu, dispatch, fault);
                 fail(&format!(
-                    "a run that a fault ends cannot be captured: kernel {kernel}: {text}"
+                    "cannot capture a run that ends with a fault: kernel {name}: {text}"
                 ));
             }
         };
         if let (Some(footprints), Some(kernel)) = (self.footprints.take(), &dispatch.kernel) {
-            let written: ByteSet = footprints.iter().map(|(_, own)| &own.written).collect();
+            let written: ByteSet =
+                footprints.iter().map(|(_, footprint)| &footprint.written).collect();
             let result = lock(&self.recording).add_dispatch(
                 machine,
                 dispatch,

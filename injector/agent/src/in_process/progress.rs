@@ -1,4 +1,4 @@
-//! Reports how long dispatches take and what they executed, whatever else is done with them.
+//! Reports long-running dispatches and the number of executed instructions, for any driver.
 
 use super::{report_dispatches, report_event};
 use crate::report::Event;
@@ -8,36 +8,36 @@ use flipwave_sim::{EmbeddedGpu, Execution, Progress};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a dispatch runs before that is reported for the first time; then each time that it has
-/// run twice as long, but no more rarely than `RARELY`.
+/// The run time at which a dispatch is first reported. Further reports follow each time the run time has
+/// doubled, but at least every `MAX_INTERVAL`.
 const FIRST: Duration = Duration::from_secs(5);
-const RARELY: Duration = Duration::from_secs(600);
-/// How often the clock is looked at.
+const MAX_INTERVAL: Duration = Duration::from_secs(600);
+/// The interval at which the clock is checked.
 const TICK: Duration = Duration::from_millis(500);
 
-/// Runs dispatches as another driver does.
-pub struct Watching {
+/// DispatchDriver that delegates to another driver and reports progress.
+pub struct ProgressDriver {
     driver: Box<dyn DispatchDriver>,
-    underway: Arc<Mutex<Option<Underway>>>,
-    /// Whether each dispatch is reported when it has ended.
+    current: Arc<Mutex<Option<CurrentDispatch>>>,
+    /// Reports each dispatch at its end.
     counts: bool,
 }
 
-/// A dispatch that runs.
-struct Underway {
+/// A running dispatch.
+struct CurrentDispatch {
     dispatch: Option<u32>,
     kernel: String,
     since: Instant,
-    /// Wave instructions so far, where the driver stops now and then.
+    /// Wave instructions executed so far, updated each time the driver returns.
     instructions: u64,
-    /// When it is reported, after its beginning.
+    /// The run time at which the dispatch is reported next.
     next: Duration,
 }
 
-impl Underway {
-    fn of(dispatch: &KernelDispatch) -> Underway {
+impl CurrentDispatch {
+    fn new(dispatch: &KernelDispatch) -> CurrentDispatch {
         let kernel = dispatch.kernel.as_ref();
-        Underway {
+        CurrentDispatch {
             dispatch: kernel.map(|kernel| kernel.number),
             kernel: kernel.map_or_else(String::new, |kernel| kernel.name.to_string()),
             since: Instant::now(),
@@ -46,12 +46,12 @@ impl Underway {
         }
     }
 
-    /// What is to be reported when it has run for so long.
+    /// The event to report after a run time of `elapsed`, if any is due.
     fn report(&mut self, elapsed: Duration) -> Option<Event> {
         if elapsed < self.next {
             return None;
         }
-        self.next = elapsed + elapsed.min(RARELY);
+        self.next = elapsed + elapsed.min(MAX_INTERVAL);
         Some(Event::Running {
             dispatch: self.dispatch,
             kernel: self.kernel.clone(),
@@ -61,38 +61,41 @@ impl Underway {
     }
 }
 
-impl Watching {
-    /// Watches what a driver runs, from a thread of its own.
+impl ProgressDriver {
+    /// Starts a thread that reports the progress of `driver`.
     ///
     /// # Errors
-    /// If there is no thread.
-    pub fn new(driver: Box<dyn DispatchDriver>, counts: bool) -> std::io::Result<Watching> {
-        let underway = Arc::<Mutex<Option<Underway>>>::default();
-        let seen = Arc::clone(&underway);
+    /// If the thread cannot be started.
+    pub fn new(driver: Box<dyn DispatchDriver>, counts: bool) -> std::io::Result<ProgressDriver> {
+        let current = Arc::<Mutex<Option<CurrentDispatch>>>::default();
+        let watched = Arc::clone(&current);
         let watch = move || {
             loop {
                 std::thread::sleep(TICK);
-                let mut underway = lock(&seen);
-                let news = underway.as_mut().and_then(|own| own.report(own.since.elapsed()));
-                drop(underway);
-                news.iter().for_each(report_event);
+                let mut current = lock(&watched);
+                let event = current.as_mut().and_then(|running| {
+                    let elapsed = running.since.elapsed();
+                    running.report(elapsed)
+                });
+                drop(current);
+                event.iter().for_each(report_event);
             }
         };
         std::thread::Builder::new().name("flipwave watch".into()).spawn(watch)?;
-        Ok(Watching { driver, underway, counts })
+        Ok(ProgressDriver { driver, current, counts })
     }
 }
 
-fn lock(underway: &Mutex<Option<Underway>>) -> MutexGuard<'_, Option<Underway>> {
-    underway.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(current: &Mutex<Option<CurrentDispatch>>) -> MutexGuard<'_, Option<CurrentDispatch>> {
+    current.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl DispatchDriver for Watching {
+impl DispatchDriver for ProgressDriver {
     fn begin(&mut self, machine: &Machine, dispatch: &KernelDispatch) -> Result<(), DeviceError> {
         if dispatch.kernel.is_some() {
             report_dispatches();
         }
-        *lock(&self.underway) = Some(Underway::of(dispatch));
+        *lock(&self.current) = Some(CurrentDispatch::new(dispatch));
         self.driver.begin(machine, dispatch)
     }
 
@@ -107,8 +110,8 @@ impl DispatchDriver for Watching {
         until: u64,
     ) -> Result<Progress, DeviceError> {
         let progress = self.driver.advance(gpu, execution, until);
-        if let Some(underway) = &mut *lock(&self.underway) {
-            underway.instructions = execution.statistics().wave_instructions;
+        if let Some(current) = &mut *lock(&self.current) {
+            current.instructions = execution.statistics().wave_instructions;
         }
         progress
     }
@@ -132,9 +135,9 @@ impl DispatchDriver for Watching {
         dispatch: &KernelDispatch,
         completion: &Completion,
     ) -> Result<(), DeviceError> {
-        let ended = lock(&self.underway).take().filter(|_| self.counts);
-        if let Some(Underway { dispatch, kernel, instructions, .. }) = ended {
-            // Of one that several threads share, the end has the count.
+        let ended = lock(&self.current).take().filter(|_| self.counts);
+        if let Some(CurrentDispatch { dispatch, kernel, instructions, .. }) = ended {
+            // A dispatch executed by several threads is counted only at its end.
             let instructions = match completion {
                 Completion::Completed(statistics) => statistics.wave_instructions,
                 Completion::Faulted(_) => instructions,
@@ -145,7 +148,7 @@ impl DispatchDriver for Watching {
     }
 
     fn abandon(&mut self) {
-        *lock(&self.underway) = None;
+        *lock(&self.current) = None;
         self.driver.abandon();
     }
 
@@ -171,10 +174,10 @@ impl DispatchDriver for Watching {
 mod tests {
     use super::*;
 
-    /// Answers each question as no driver does by default.
-    struct Other;
+    /// A driver whose properties all differ from the defaults.
+    struct NonDefault;
 
-    impl DispatchDriver for Other {
+    impl DispatchDriver for NonDefault {
         fn advance(
             &mut self,
             _: &mut EmbeddedGpu,
@@ -194,19 +197,19 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_a_dispatch_is_up_to_the_driver_that_is_watched() {
-        let watching = Watching::new(Box::new(Other), false).expect("a thread");
-        assert!(watching.injects());
-        assert!(!watching.ends_stalls());
+    fn driver_properties_are_delegated() {
+        let driver = ProgressDriver::new(Box::new(NonDefault), false).expect("a thread");
+        assert!(driver.injects());
+        assert!(!driver.ends_stalls());
     }
 
     #[test]
-    fn a_long_dispatch_is_reported_early_and_then_rarely() {
+    fn report_interval_doubles_up_to_a_maximum() {
         let (since, kernel) = (Instant::now(), "long".to_owned());
-        let mut underway =
-            Underway { dispatch: Some(3), kernel, since, instructions: 9, next: FIRST };
+        let mut current =
+            CurrentDispatch { dispatch: Some(3), kernel, since, instructions: 9, next: FIRST };
         let reported: Vec<u64> = (0..4000)
-            .filter(|second| underway.report(Duration::from_secs(*second)).is_some())
+            .filter(|second| current.report(Duration::from_secs(*second)).is_some())
             .collect();
         assert_eq!(reported, [5, 10, 20, 40, 80, 160, 320, 640, 1240, 1840, 2440, 3040, 3640]);
     }

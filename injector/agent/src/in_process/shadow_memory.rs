@@ -1,4 +1,4 @@
-//! What a recording has of memory: a copy, in which differences show what has changed.
+//! A copy of device memory as of the last recorded step, which is compared with memory to find changes.
 
 use flipwave_device::{Address, Change};
 use std::collections::{BTreeMap, HashMap};
@@ -8,16 +8,16 @@ const PAGE: usize = 4096;
 
 type Page = Box<[u8; PAGE]>;
 
-/// The copy. Pages that it does not have are zero.
+/// A sparse copy of memory. Missing pages are zero.
 #[derive(Default)]
-pub struct Shadow {
+pub struct ShadowMemory {
     pages: HashMap<u64, Page>,
-    /// What is mapped: first address and end.
+    /// The end address of each mapping, by its start address.
     maps: BTreeMap<u64, u64>,
 }
 
-impl Shadow {
-    /// Takes over what is mapped now; the changes that lead there.
+impl ShadowMemory {
+    /// Updates the mappings to `now` and returns the changes.
     pub fn follow_maps(&mut self, now: Vec<Range<Address>>) -> Vec<Change> {
         let now: BTreeMap<u64, u64> =
             now.into_iter().map(|range| (range.start.0, range.end.0)).collect();
@@ -39,15 +39,15 @@ impl Shadow {
         changes
     }
 
-    /// Shows each run of bytes that memory, read by `read`, has otherwise than the copy, and takes
-    /// it over; of all that is mapped, or of a range. Only pages are looked at that `touched` says
-    /// may not be zero.
-    pub fn news(
+    /// Compares mapped memory in `range`, or all of it, with the copy; calls `changed` for each run of bytes
+    /// that differ and updates the copy. `read` reads memory; `touched` returns the page numbers in a range
+    /// that may be nonzero, and only those are compared.
+    pub fn update(
         &mut self,
         range: Option<Range<u64>>,
         touched: impl Fn(Range<u64>) -> Vec<u64>,
         read: impl Fn(u64, &mut [u8]) -> bool,
-        mut show: impl FnMut(u64, &[u8]),
+        mut changed: impl FnMut(u64, &[u8]),
     ) {
         let range = range.unwrap_or(0..u64::MAX);
         let mut bytes = [0; PAGE];
@@ -66,22 +66,22 @@ impl Shadow {
                     continue;
                 }
                 for run in runs(&page[..], &bytes) {
-                    show(address + run.start as u64, &bytes[run]);
+                    changed(address + run.start as u64, &bytes[run]);
                 }
                 **page = bytes;
             }
         }
     }
 
-    /// Takes bytes over as memory, read by `read`, has them.
-    pub fn take(&mut self, address: u64, bytes: u64, read: impl Fn(u64, &mut [u8]) -> bool) {
+    /// Updates a range of the copy from memory, without comparing.
+    pub fn refresh(&mut self, address: u64, bytes: u64, read: impl Fn(u64, &mut [u8]) -> bool) {
         for (number, part) in parts(address, bytes) {
             let page = self.pages.entry(number).or_insert_with(|| Box::new([0; PAGE]));
             read(number * PAGE as u64 + part.start as u64, &mut page[part]);
         }
     }
 
-    /// Copies bytes within the copy.
+    /// Copies a range within the copy, as a copy command does in memory.
     pub fn copy(&mut self, from: u64, to: u64, bytes: u64) {
         let mut moved = Vec::with_capacity(bytes as usize);
         for (number, part) in parts(from, bytes) {
@@ -90,17 +90,17 @@ impl Shadow {
                 None => moved.resize(moved.len() + part.len(), 0),
             }
         }
-        let mut rest = &moved[..];
+        let mut remaining = &moved[..];
         for (number, part) in parts(to, bytes) {
-            let (own, behind) = rest.split_at(part.len());
+            let (content, following) = remaining.split_at(part.len());
             let page = self.pages.entry(number).or_insert_with(|| Box::new([0; PAGE]));
-            page[part].copy_from_slice(own);
-            rest = behind;
+            page[part].copy_from_slice(content);
+            remaining = following;
         }
     }
 }
 
-/// The parts of pages that a range has.
+/// Splits a range at page boundaries: the page number and the range within the page of each part.
 fn parts(address: u64, bytes: u64) -> impl Iterator<Item = (u64, Range<usize>)> {
     let size = PAGE as u64;
     let end = address + bytes;
@@ -111,7 +111,7 @@ fn parts(address: u64, bytes: u64) -> impl Iterator<Item = (u64, Range<usize>)> 
     })
 }
 
-/// Runs of bytes that differ.
+/// The maximal runs of bytes that differ.
 fn runs<'a>(before: &'a [u8], after: &'a [u8]) -> impl Iterator<Item = Range<usize>> + 'a {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -127,7 +127,7 @@ fn runs<'a>(before: &'a [u8], after: &'a [u8]) -> impl Iterator<Item = Range<usi
 mod tests {
     use super::*;
 
-    /// Memory of two pages from 0x1_0000 on.
+    /// Two pages of memory at 0x1_0000.
     struct Memory(Vec<u8>);
 
     impl Memory {
@@ -139,40 +139,41 @@ mod tests {
     }
 
     #[test]
-    fn each_byte_that_changed_is_shown_once_and_no_other() {
+    fn each_changed_byte_is_reported_once() {
         let mut memory = Memory(vec![0; 2 * PAGE]);
-        let mut shadow = Shadow::default();
+        let mut shadow = ShadowMemory::default();
         let mapped = || vec![Address(0x1_0000)..Address(0x1_2000)];
         let map = Change::Map { address: Address(0x1_0000), bytes: 0x2000 };
         assert_eq!(shadow.follow_maps(mapped()), [map]);
-        let news = |shadow: &mut Shadow, memory: &Memory| {
-            let mut shown = Vec::new();
+        let changes = |shadow: &mut ShadowMemory, memory: &Memory| {
+            let mut changes = Vec::new();
             let read = |at, bytes: &mut [u8]| memory.read(at, bytes);
-            shadow.news(
+            shadow.update(
                 None,
                 |pages| pages.collect(),
                 read,
                 |at, bytes| {
-                    shown.push((at, bytes.to_vec()));
+                    changes.push((at, bytes.to_vec()));
                 },
             );
-            shown
+            changes
         };
         memory.0[5..8].copy_from_slice(&[1, 2, 3]);
         memory.0[0x1009] = 4;
-        assert_eq!(news(&mut shadow, &memory), [(0x1_0005, vec![1, 2, 3]), (0x1_1009, vec![4])]);
-        assert_eq!(news(&mut shadow, &memory), []);
+        let expected = [(0x1_0005, vec![1, 2, 3]), (0x1_1009, vec![4])];
+        assert_eq!(changes(&mut shadow, &memory), expected);
+        assert_eq!(changes(&mut shadow, &memory), []);
         memory.0[6] = 9;
-        shadow.take(0x1_0006, 1, |at, bytes| memory.read(at, bytes));
-        assert_eq!(news(&mut shadow, &memory), []);
+        shadow.refresh(0x1_0006, 1, |at, bytes| memory.read(at, bytes));
+        assert_eq!(changes(&mut shadow, &memory), []);
         assert_eq!(runs(&[0, 1, 2, 3, 4], &[0, 7, 7, 3, 9]).collect::<Vec<_>>(), [1..3, 4..5]);
     }
 
     #[test]
-    fn copies_carry_what_is_there_across_pages() {
+    fn copy_crosses_page_boundaries() {
         let memory = Memory((0..2 * PAGE).map(|index| index as u8).collect());
-        let mut shadow = Shadow::default();
-        shadow.take(0x1_0000, 0x2000, |at, bytes| memory.read(at, bytes));
+        let mut shadow = ShadowMemory::default();
+        shadow.refresh(0x1_0000, 0x2000, |at, bytes| memory.read(at, bytes));
         shadow.copy(0x1_0ffe, 0x1_0010, 4);
         assert_eq!(shadow.pages[&0x10][0x10..0x14], [0xfe, 0xff, 0, 1]);
         shadow.copy(0x5000, 0x1_0010, 2);
@@ -180,10 +181,10 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_is_mapped_anew_is_zero() {
-        let mut shadow = Shadow::default();
+    fn unmapping_clears_pages() {
+        let mut shadow = ShadowMemory::default();
         shadow.follow_maps(vec![Address(0x1_0000)..Address(0x1_1000)]);
-        shadow.take(0x1_0000, 16, |_, bytes| {
+        shadow.refresh(0x1_0000, 16, |_, bytes| {
             bytes.fill(7);
             true
         });
