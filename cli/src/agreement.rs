@@ -22,17 +22,17 @@ pub fn agreement(arguments: &AgreementArguments) -> Result<(), Failure> {
     let mut measured = Vec::new();
     for folder in &arguments.folders {
         let (about, table) = flipwave_campaigns::about(folder)?;
-        match report::counted(folder, about, table)?.measured() {
-            Some(own) => measured.push(own),
-            None => say(format!("{}: no injections, left out", folder.display())),
+        match report::aggregates(folder, about, table)?.measured() {
+            Some(rates) => measured.push(rates),
+            None => say(format!("ignoring {}: no injections", folder.display())),
         }
     }
     let all = agree(&published, &measured).map_err(|error| failed(path, &error))?;
     let mut output = output::stdout();
     write!(output, "{}", table(&rates(&all)))?;
-    writeln!(output, "\nIn percent; in brackets the intervals of the campaigns.")?;
-    for own in &all {
-        writeln!(output, "{}", in_words(own))?;
+    writeln!(output, "\nRates in percent, intervals of the campaigns in brackets.")?;
+    for agreement in &all {
+        writeln!(output, "{}", in_words(agreement))?;
     }
     if let Some(path) = &arguments.csv {
         let mut table = Vec::new();
@@ -45,8 +45,8 @@ pub fn agreement(arguments: &AgreementArguments) -> Result<(), Failure> {
 
 fn rates(all: &[OutcomeAgreement]) -> Vec<Vec<String>> {
     let heading = row(&["workload", "outcome", "injections", "rate", "", "published", ""]);
-    let line = |own: &RateAgreement| {
-        let RateAgreement { published, total, measured, .. } = own;
+    let line = |compared: &RateAgreement| {
+        let RateAgreement { published, total, measured, .. } = compared;
         let percent = |rate: f64| format!("{:.1}", 100.0 * rate);
         let interval = measured.interval;
         vec![
@@ -56,25 +56,26 @@ fn rates(all: &[OutcomeAgreement]) -> Vec<Vec<String>> {
             percent(measured.rate),
             format!("[{:>5} {:>5}]", percent(interval.low), percent(interval.high)),
             percent(published.rate),
-            if own.is_inside() { "inside" } else { "outside" }.to_owned(),
+            if compared.is_inside() { "inside" } else { "outside" }.to_owned(),
         ]
     };
-    let lines = all.iter().flat_map(|own| &own.rates).map(line);
+    let lines = all.iter().flat_map(|agreement| &agreement.rates).map(line);
     std::iter::once(heading).chain(lines).collect()
 }
 
-fn in_words(own: &OutcomeAgreement) -> String {
-    let inside = own.rates.iter().filter(|own| own.is_inside()).count();
-    let (outcome, count) = (own.outcome, own.rates.len());
-    let difference = 100.0 * own.mean_difference;
-    let correlation = match own.correlation {
+/// Describes the agreement of one outcome in a line.
+fn in_words(agreement: &OutcomeAgreement) -> String {
+    let inside = agreement.rates.iter().filter(|compared| compared.is_inside()).count();
+    let (outcome, count) = (agreement.outcome, agreement.rates.len());
+    let difference = 100.0 * agreement.mean_difference;
+    let correlation = match agreement.correlation {
         Some(Correlation { rho, low, high, p }) => {
             format!("Spearman's rank correlation {rho:.2} [{low:.2} {high:.2}], p = {p:.3}")
         }
-        None => "too few programs that differ for a rank correlation".to_owned(),
+        None => "too few distinct rates for a rank correlation".to_owned(),
     };
     format!(
-        "{outcome}: {inside} of {count} inside, {difference:.1} percentage points apart on average; \
+        "{outcome}: {inside} of {count} inside, mean difference {difference:.1} percentage points; \
          {correlation}"
     )
 }

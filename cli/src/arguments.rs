@@ -1,4 +1,4 @@
-//! The command line.
+//! Definitions of the command line.
 
 use crate::cluster_arguments::{MergeArguments, StatusArguments, SubmitArguments};
 use crate::gpus::GpusArgument;
@@ -14,7 +14,7 @@ use std::ffi::OsString;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
-/// Injects faults into AMD GPU programs and reports what comes of it. No GPU is needed.
+/// Inject faults into AMD GPU programs and classify the outcomes, without a GPU
 #[derive(Debug, Parser)]
 #[command(name = "flipwave", version, after_help = AFTER_HELP)]
 pub struct Arguments {
@@ -24,72 +24,72 @@ pub struct Arguments {
 
 const AFTER_HELP: &str = "\
 Environment:
-  FLIPWAVE_CLANG        the compiler [default: clang-22, or an older one from clang-18 on, or clang]
+  FLIPWAVE_CLANG        compiler [default: clang-22, then older ones down to clang-18, then clang]
   FLIPWAVE_DEVICE_LIBS  folder of AMD's device libraries (ockl.bc and others)
-  FLIPWAVE_CACHE        folder of compiled kernels [default: ~/.cache/flipwave]
-  FLIPWAVE_PYTHON       the Python of `severity: {python: ...}` [default: python3]
-  FLIPWAVE_TIER         interpreter: nothing is compiled to code of the host
-  NO_COLOR              print without colours
+  FLIPWAVE_CACHE        folder for compiled kernels [default: ~/.cache/flipwave]
+  FLIPWAVE_PYTHON       Python interpreter for `severity: {python: ...}` [default: python3]
+  FLIPWAVE_TIER         set to `interpreter` to disable compilation to host code
+  NO_COLOR              disable colored output
 
-Exit codes: 0 done; 1 --strict found a broken rule, emulate another result than the version in
-software, or golden another than is expected; 2 not done, with the reason on standard error.";
+Exit codes:
+  0  success
+  1  a check failed: --strict found a rule violation, emulate or golden a wrong output, harden
+     an undetected SDC, or tool could not count everything
+  2  any other error, explained on standard error";
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run a campaign: inject its faults, write and sum up their outcomes
+    /// Run a fault-injection campaign and summarize its outcomes
     Run(RunArguments),
-    /// Put the shards of a campaign together
+    /// Merge the shards of a campaign into one set of results
     Merge(MergeArguments),
-    /// Print how far a campaign in shards is
+    /// Show the progress of a sharded campaign
     Status(StatusArguments),
-    /// Hand a campaign in shards to Slurm, to HyperQueue, or to processes of this machine
+    /// Submit a sharded campaign to Slurm, HyperQueue or processes on this machine
     Submit(SubmitArguments),
-    /// Run a campaign's kernels once on this machine's GPU, through AMD's runtime
+    /// Run a campaign's kernels once on this machine's GPU through AMD's runtime
     Launch(LaunchArguments),
-    /// Run a campaign's kernels once without a fault on the embedded GPU, and write what they compute to
-    /// files
+    /// Run a campaign's kernels once without faults and save their outputs
     Golden(GoldenArguments),
-    /// Put rates beside published ones: which are inside of the intervals, and whether both put
-    /// programs in the same order
+    /// Compare measured rates with published ones: intervals and rank correlation
     Agreement(AgreementArguments),
-    /// Print the rates of a campaign by what its faults struck
+    /// Print a campaign's outcome rates by kernel, line, instruction or register
     Rates(RatesArguments),
-    /// Turn a campaign's probabilities into failures: FIT and the mean time between failures, from raw
-    /// rates of faults
+    /// Estimate failure rates (FIT) and the mean time between failures from raw fault rates
     Failures(FailuresArguments),
-    /// Make a page of what campaigns came to: rates by kernel, line, instruction, register, bit
+    /// Create an HTML report: rates by kernel, line, instruction, register and bit
     Report(ReportArguments),
-    /// Execute the instructions twice that most of the SDC comes from, as many as a budget allows, and
-    /// inject the same faults again
+    /// Duplicate the instructions that cause most SDC and measure the effect
     Harden(HardenArguments),
-    /// Compare two campaigns: how rates differ, with intervals, and what the difference costs
+    /// Compare two campaigns: rate differences with intervals, and the cost in instructions
     Compare(CompareArguments),
-    /// Repeat one injection and print what it did
+    /// Repeat one injection and print its effect
     Replay(ReplayArguments),
-    /// Follow one fault through a program: how it spreads, and where it dies or gets out
+    /// Trace how one fault propagates through a program
     Trace(TraceArguments),
-    /// Print what a campaign's faults can hit, without injecting any
+    /// Print the fault space of a campaign without injecting faults
     Profile(ProfileArguments),
-    /// Print which operations of a program are exact on the embedded GPU, and what the others decide
+    /// Show which operations of a program the embedded GPU computes exactly
     Fidelity(FidelityArguments),
-    /// Print what the code of a code object looks like: functions, blocks, calls, registers
+    /// Show the functions, blocks, calls and registers of a code object
     Inspect(InspectArguments),
-    /// Run a campaign's program or an application with a tool in its kernels; print a table
+    /// Instrument a campaign's program or an application with a tool and print its table
     Tool(ToolArguments),
-    /// Run a program whose instructions the target lacks, each in the place of a proxy
+    /// Run a program with emulated instructions in place of its proxy instructions
     Emulate(EmulateArguments),
-    /// Run a HIP application on the embedded GPU, under AMD's own runtime
+    /// Run a HIP application on the embedded GPU under AMD's own runtime
     Exec(ExecArguments),
-    /// Record a run of a HIP application, for campaigns without it
+    /// Record a run of a HIP application for campaigns that run without it
     Capture(CaptureArguments),
-    /// Look for what this machine has and lacks, and say what works and what to do; exit code 0 if the
-    /// embedded GPU can run campaigns
+    /// Check what works on this machine and suggest fixes
+    ///
+    /// The exit code is 0 if the embedded GPU can run campaigns.
     Doctor,
     /// Print the JSON schema of campaign files, for editors
     Schema,
-    /// Print what a shell completes command lines by
+    /// Generate a completion script for a shell
     Completions(CompletionsArguments),
-    /// Write manual pages
+    /// Write manual pages to a folder
     Manual(ManualArguments),
 }
 
@@ -97,7 +97,7 @@ pub enum Command {
 #[command(after_help = "\
 For example: flipwave completions bash > ~/.local/share/bash-completion/completions/flipwave")]
 pub struct CompletionsArguments {
-    /// The shell
+    /// Shell to generate the script for
     pub shell: clap_complete::Shell,
 }
 
@@ -108,16 +108,16 @@ pub struct ManualArguments {
     pub folder: PathBuf,
 }
 
-/// The fault that a command is about.
+/// Options that select the fault of a command.
 #[derive(Debug, Args)]
 pub struct SiteArguments {
-    /// The fault site, as in the column `site` of results.csv
+    /// Inject at this fault site, written as in the column `site` of results.csv
     #[arg(long, value_name = "SITE", required_unless_present = "row")]
     pub site: Option<ProcessSite>,
-    /// The row of results.csv with this index, in place of its site
+    /// Inject at the fault site of the row of results.csv with this index
     #[arg(long, value_name = "N", conflicts_with = "site")]
     pub row: Option<u64>,
-    /// Folder of the results with that row [default: NAME.results, NAME as in the campaign file]
+    /// Read the row from the results in this folder [default: NAME.results, NAME as in the campaign file]
     #[arg(long, value_name = "DIR", requires = "row")]
     pub results: Option<PathBuf>,
 }
@@ -129,72 +129,69 @@ are the application's.")]
 pub struct ExecArguments {
     #[command(flatten)]
     pub gpus: GpusArgument,
-    /// Also report what breaks the rules of the hardware, when the application has ended
+    /// Report violations of hardware rules after the application has ended
     #[arg(long)]
     pub strict: bool,
     /// With --strict, also report data races between waves
     #[arg(long, requires = "strict")]
     pub races: bool,
-    /// Also print, when the application has ended, which of the operations executed are exact, and
-    /// what the others decide
+    /// Print which of the executed operations were exact after the application has ended
     #[arg(long, conflicts_with_all = ["strict", "threads"])]
     pub fidelity: bool,
-    /// Threads that share the workgroups of a kernel, where their order does not matter [default: all
+    /// Divide a kernel's workgroups among up to N threads if their order does not matter [default: all
     /// processors]
     #[arg(long, value_name = "N", conflicts_with = "strict")]
     pub threads: Option<NonZeroUsize>,
-    /// Share the workgroups of all kernels: those whose results depend on the order of workgroups
-    /// differ from run to run, as on hardware
+    /// Divide the workgroups of every kernel among threads, even if results then vary from run to run
     #[arg(long, conflicts_with_all = ["strict", "fidelity"])]
     pub any_order: bool,
-    /// Also print, when the application has ended, which kernels were executed, how often, and their
-    /// wave instructions
+    /// Print each kernel's dispatches and wave instructions after the application has ended
     #[arg(long)]
     pub count: bool,
-    /// The application and its arguments
+    /// Application and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     pub command: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The file has the run's code objects, its dispatches, and what was in memory for them: campaigns \
-run on it without the application, with `workload: {capture: {file: ...}}`.")]
+The file holds the code objects of the run, its dispatches and the memory contents they read. Campaigns \
+run from it without the application, with `workload: {capture: {file: ...}}`.")]
 pub struct CaptureArguments {
-    /// The file to write [default: NAME.capture, NAME as the application]
+    /// Write the capture to this file [default: NAME.capture, NAME as the application]
     #[arg(long, value_name = "FILE", conflicts_with = "list")]
     pub out: Option<PathBuf>,
-    /// Replace the file
+    /// Replace an existing file
     #[arg(long)]
     pub force: bool,
-    /// Print what is in a capture
+    /// Print the contents of a capture instead of recording one
     #[arg(long, value_name = "FILE", conflicts_with = "command")]
     pub list: Option<PathBuf>,
-    /// The GPU
+    /// GPU that the application finds
     #[arg(long, value_name = "GPU", default_value = "gfx90a", value_parser = gpus())]
     pub gpu: String,
-    /// The application and its arguments
+    /// Application and its arguments
     #[arg(required_unless_present = "list", trailing_var_arg = true, allow_hyphen_values = true)]
     pub command: Vec<OsString>,
 }
 
-/// The GPUs that AMD's runtime can be given.
+/// The processors that the embedded GPU can present to AMD's runtime.
 pub fn gpus() -> PossibleValuesParser {
     PossibleValuesParser::new(flipwave_agent::processors())
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Prints how often each emulated instruction ran, and what waves executed in all, an emulated \
-instruction counted as one; beside it the version in software, if the file has one, and whether \
-its outputs are the same.")]
+Prints how often each emulated instruction ran and how many instructions the waves executed in total; \
+an emulated instruction counts as one. If the file has a software version, it runs too, and its outputs \
+are compared with those of the emulated instructions.")]
 pub struct EmulateArguments {
-    /// The file with the program and its instructions (YAML)
+    /// Campaign file with the program and its emulated instructions (YAML)
     pub file: PathBuf,
-    /// Folder for the tables, instructions.csv and executed.csv
+    /// Also write the tables instructions.csv and executed.csv to this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Seed in place of the file's
+    /// Override the seed of the campaign file
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
     #[command(flatten)]
@@ -203,82 +200,84 @@ pub struct EmulateArguments {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The results folder gets results.csv (one row per injection), summary.csv and rates.svg (rates \
-with intervals), and run.json (versions, timings, population). The same campaign \
-file and seed always give the same results.csv. Of a file with `vary`, each variant has such a \
-folder in the results folder, which gets results.csv and variants.csv of all of them.
+The results folder receives results.csv (one row per injection), summary.csv and rates.svg (rates \
+with intervals), and run.json (versions, timings, fault space). The same campaign file and seed always \
+produce the same results.csv. With `vary` in the file, each variant has such a folder inside the \
+results folder, which also receives results.csv and variants.csv covering all variants.
 
-Ctrl-C, SIGTERM and SIGHUP end the run with what is done on disk (exit code 2); a second one ends it \
-at once.")]
+Ctrl-C, SIGTERM and SIGHUP stop the run and keep the finished injections on disk (exit code 2); a second \
+signal ends it immediately.")]
 pub struct RunArguments {
-    /// The campaign file (YAML)
+    /// Campaign file (YAML)
     pub file: PathBuf,
-    /// Folder for the results [default: NAME.results, NAME as in the campaign file]
+    /// Write the results to this folder [default: NAME.results, NAME as in the campaign file]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Worker threads [default: all processors]
+    /// Use N worker threads [default: all processors]
     #[arg(long, value_name = "N", value_parser = workers)]
     pub workers: Option<NonZeroUsize>,
-    /// Seed in place of the campaign file's
+    /// Override the seed of the campaign file
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
     #[command(flatten)]
     pub variant: VariantArgument,
-    /// Number of faults in place of the campaign file's `count`; with `until` at most
+    /// Override the number of faults, `count` of the campaign file; with `until` the maximum
     #[arg(long, value_name = "N")]
     pub count: Option<NonZeroU64>,
-    /// Only say what the campaign would be and how long it would take: runs without faults and tries
-    /// a few injections, of which nothing is kept
+    /// Estimate the campaign's size and duration from a golden run and a few trial injections
     #[arg(long, conflicts_with_all = ["resume", "force", "take_over", "self_test", "shard"])]
     pub dry_run: bool,
-    /// Go on with a run that was interrupted or killed: its rows count, and are not made again
+    /// Continue an interrupted or killed run, keeping its rows
     #[arg(long)]
     pub resume: bool,
-    /// Replace results in the folder, of whichever campaign
+    /// Replace existing results in the folder, even those of another campaign
     #[arg(long)]
     pub force: bool,
-    /// Take the folder from a run on another machine, which has surely ended
+    /// Take over the results folder of a run on another machine that has certainly ended
     #[arg(long)]
     pub take_over: bool,
-    /// Do without a way to be faster, to the same results; may be given several times
+    /// Disable an optimization, which does not change the results (repeatable)
     #[arg(long, value_name = "WAY", value_enum)]
     pub without: Vec<AccelerationArgument>,
-    /// How faults are injected [default: embedded; on another device hook]
+    /// Select the injection path [default: embedded; hook on other devices]
     #[arg(long, value_name = "PATH", value_enum)]
     pub by: Option<PathArgument>,
-    /// First inject faults whose outcomes are known; go on only if all come out as they must
+    /// First inject faults with known outcomes, and continue only if all outcomes are as expected
     #[arg(long)]
     pub self_test: bool,
-    /// Run a part of the campaign, whose folder many may write to at once: the third of 200 shards,
-    /// 3/200, or injections 1000..2000 without the last. `flipwave merge` puts the parts together
+    /// Run one shard, such as 3/200, or the injections of a range, such as 1000..2000
+    ///
+    /// The end of a range is exclusive. Several shards may run in the same results folder at the same
+    /// time; `flipwave merge` combines them.
     #[arg(long, value_name = "I/N", conflicts_with_all = ["resume", "force", "take_over", "self_test"])]
     pub shard: Option<Part>,
-    /// Folder of this machine where the rows of a shard are until it is done [default: TMPDIR, or /tmp]
+    /// Keep the rows of an unfinished shard in this local folder [default: TMPDIR, or /tmp]
     #[arg(long, value_name = "DIR", requires = "shard")]
     pub scratch: Option<PathBuf>,
     #[command(flatten)]
     pub strict: StrictArgument,
 }
 
-/// The worker threads that a run can have at most: more than any host has processors.
-const MOST_WORKERS: usize = 1024;
+/// The maximum number of worker threads of a run, more than any host has processors.
+const MAX_WORKERS: usize = 1024;
 
+/// Parses a number of worker threads.
 pub fn workers(text: &str) -> Result<NonZeroUsize, String> {
-    let number = text.parse().ok().filter(|own: &NonZeroUsize| own.get() <= MOST_WORKERS);
-    number.ok_or_else(|| format!("expected a number of threads, 1 to {MOST_WORKERS}"))
+    let number = text.parse().ok().filter(|number: &NonZeroUsize| number.get() <= MAX_WORKERS);
+    number.ok_or_else(|| format!("expected a number of threads, 1 to {MAX_WORKERS}"))
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Needs AMD's runtime (libhsa-runtime64), and a GPU of the campaign's target; without one, \
-`flipwave exec -- flipwave launch ...` gives it the embedded GPU. No faults are injected.")]
+Needs AMD's runtime (libhsa-runtime64) and a GPU of the campaign's target. Without such a GPU, \
+`flipwave exec -- flipwave launch ...` provides the embedded one. No faults are injected.")]
 pub struct LaunchArguments {
-    /// The campaign file (YAML)
+    /// Campaign file (YAML)
     pub file: PathBuf,
-    /// Folder for what the output buffers hold afterwards
+    /// Write the final contents of the output buffers to this folder
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// Seed in place of the campaign file's
+    /// Override the seed of the campaign file
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
     #[command(flatten)]
@@ -287,18 +286,18 @@ pub struct LaunchArguments {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-DIR gets NAME.bin for each output, its elements little-endian, and golden.json, which says what they are. \
-Exit code 1 where an output is not what the file `expected` of the campaign says.")]
+Writes NAME.bin for each output (little-endian elements) and golden.json, which describes them. \
+The exit code is 1 if an output differs from the file given with `expected` in the campaign.")]
 pub struct GoldenArguments {
-    /// The campaign file (YAML)
+    /// Campaign file (YAML)
     pub file: PathBuf,
-    /// Folder for what the outputs hold afterwards
+    /// Write the final contents of the outputs to this folder
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// Write all buffers, not the outputs alone
+    /// Write all buffers, not only the outputs
     #[arg(long)]
     pub all: bool,
-    /// Seed in place of the campaign file's
+    /// Override the seed of the campaign file
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
     #[command(flatten)]
@@ -306,7 +305,7 @@ pub struct GoldenArguments {
 }
 
 impl RunArguments {
-    /// The ways to be faster that are left.
+    /// The optimizations that are not disabled.
     pub fn accelerations(&self) -> Accelerations {
         let mut all = Accelerations::ALL;
         for without in &self.without {
@@ -322,9 +321,9 @@ impl RunArguments {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum PathArgument {
-    /// Inside of the embedded GPU
+    /// Inject inside the embedded GPU
     Embedded,
-    /// By hooks in rewritten code, as on any device
+    /// Inject with hooks in rewritten code, as on any device
     Hook,
 }
 
@@ -339,79 +338,79 @@ impl From<PathArgument> for InjectionPath {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum AccelerationArgument {
-    /// Faults in values that nothing reads are not run
+    /// Skip runs of faults in values that nothing reads
     DeadValues,
-    /// Runs begin near the fault, and execute no workgroups that it cannot reach
+    /// Start runs from a checkpoint near the fault, without workgroups that it cannot reach
     SavedStates,
-    /// Runs end where they are in the state of the fault-free run again
+    /// End runs whose state is that of the golden run again
     Convergence,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The folder has the hardened code objects, curve.csv and curve.svg with what each budget brings, \
-instructions.csv with what it buys, and a folder of results for the plain program and for each budget. \
-The exit code is 1 if a fault in a result that is compared has come to SDC.")]
+The folder receives the hardened code objects, curve.csv and curve.svg (coverage by budget), \
+instructions.csv (duplicated instructions by budget), and a results folder each for the original program \
+and every budget. The exit code is 1 if a fault in a duplicated result caused an undetected SDC.")]
 pub struct HardenArguments {
-    /// The campaign file (YAML)
+    /// Campaign file (YAML)
     pub file: PathBuf,
-    /// What the program may execute, the instructions that it executes now being 1; several by commas
+    /// Limit executed instructions to N times those of the original program (comma-separated list)
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1.1,1.2,1.3,1.5,2")]
     pub budget: Vec<f64>,
-    /// Rank instructions by every second fault alone, and give the coverage of the others
+    /// Rank instructions by every second fault, and measure coverage on the other faults
     #[arg(long)]
     pub hold_out: bool,
-    /// Folder for the results [default: NAME.hardened, NAME as in the campaign file]
+    /// Write the results to this folder [default: NAME.hardened, NAME as in the campaign file]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Worker threads [default: all processors]
+    /// Use N worker threads [default: all processors]
     #[arg(long, value_name = "N", value_parser = workers)]
     pub workers: Option<NonZeroUsize>,
-    /// Seed in place of the campaign file's
+    /// Override the seed of the campaign file
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
     #[command(flatten)]
     pub variant: VariantArgument,
-    /// Go on with what an earlier run has left in the folder
+    /// Continue an earlier run in the folder, keeping its rows
     #[arg(long, conflicts_with = "force")]
     pub resume: bool,
-    /// Replace results in the folder
+    /// Replace existing results in the folder
     #[arg(long)]
     pub force: bool,
-    /// Take the folder from a run on another machine, which has surely ended
+    /// Take over the folder of a run on another machine that has certainly ended
     #[arg(long)]
     pub take_over: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct ReplayArguments {
-    /// The campaign file (YAML)
+    /// Campaign file (YAML)
     pub file: PathBuf,
     #[command(flatten)]
     pub site: SiteArguments,
-    /// Seed in place of the campaign file's; with --site give the one that the campaign was run with
+    /// Override the seed of the campaign file; with --site, give the seed of the original run
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
     #[command(flatten)]
     pub variant: VariantArgument,
-    /// How the fault is injected
+    /// Select the injection path
     #[arg(long, value_name = "PATH", value_enum, default_value_t = PathArgument::Embedded)]
     pub by: PathArgument,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Runs the program with the fault beside itself without one, and compares the two after each \
-instruction. Times are counted in instructions that waves executed since the fault, over all waves.")]
+Runs the program with and without the fault in lockstep and compares both after each instruction. \
+Times are numbers of wave instructions executed since the fault, summed over all waves.")]
 pub struct TraceArguments {
-    /// The campaign file (YAML)
+    /// Campaign file (YAML)
     pub file: PathBuf,
     #[command(flatten)]
     pub site: SiteArguments,
-    /// Folder for trace.csv and trace.svg
+    /// Also write trace.csv and trace.svg to this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Seed in place of the campaign file's; with --site give the one that the campaign was run with
+    /// Override the seed of the campaign file; with --site, give the seed of the original run
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
     #[command(flatten)]
@@ -420,33 +419,34 @@ pub struct TraceArguments {
 
 #[derive(Debug, Args)]
 pub struct ProfileArguments {
-    /// The campaign file (YAML)
+    /// Campaign file (YAML)
     pub file: PathBuf,
-    /// Seed in place of the campaign file's
+    /// Override the seed of the campaign file
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
     #[command(flatten)]
     pub variant: VariantArgument,
     #[command(flatten)]
     pub strict: StrictArgument,
-    /// File for what each instruction adds, as a table
+    /// Also write the fault space of each instruction to this CSV file
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// Print as JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Runs the program once without faults. An operation is exact, within a stated error, or not settled: \
-no document says all of its bits. Results that are not settled are followed through registers and \
-memory to where they are used as an address, or decide a branch or which lanes are active; results \
-within a stated error through registers, also to comparisons and conversions to integers.")]
+Runs the program once without faults. Each operation is exact, within a stated error, or not settled, \
+which means that no document defines all bits of its result. Results that are not settled are tracked \
+through registers and memory until they are used as an address, decide a branch or set the active lanes. \
+Results within a stated error are tracked through registers, also to comparisons and conversions to \
+integers.")]
 pub struct FidelityArguments {
-    /// The campaign file (YAML)
+    /// Campaign file (YAML)
     pub file: PathBuf,
-    /// Seed in place of the campaign file's
+    /// Override the seed of the campaign file
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
     #[command(flatten)]
@@ -455,18 +455,17 @@ pub struct FidelityArguments {
 
 #[derive(Debug, Args)]
 pub struct VariantArgument {
-    /// Which variant, of a campaign file with `vary`
+    /// Select a variant of a campaign file with `vary`
     #[arg(id = "variant", long = "variant", value_name = "NAME")]
     pub name: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub struct StrictArgument {
-    /// First look, in a fault-free run, for what breaks the rules of the hardware; go on only if
-    /// nothing does
+    /// First check a golden run for violations of hardware rules, and stop if there are any
     #[arg(long)]
     pub strict: bool,
-    /// With --strict, also look for data races between waves
+    /// With --strict, also check for data races between waves
     #[arg(long, requires = "strict")]
     pub races: bool,
 }
@@ -477,12 +476,12 @@ mod tests {
     use clap::CommandFactory;
 
     #[test]
-    fn the_command_line_is_consistent() {
+    fn command_line_definition_is_consistent() {
         Arguments::command().debug_assert();
     }
 
     #[test]
-    fn no_more_workers_than_a_host_can_have_are_taken() {
+    fn worker_count_is_limited_to_1024() {
         let run =
             |workers| Arguments::try_parse_from(["flipwave", "run", "x", "--workers", workers]);
         for workers in ["1", "1024"] {
@@ -495,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn a_malformed_site_is_refused() {
+    fn malformed_site_is_rejected() {
         let line = ["flipwave", "replay", "x.yaml", "--site", "dispatch=0"];
         assert!(Arguments::try_parse_from(line).is_err());
     }

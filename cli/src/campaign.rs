@@ -1,12 +1,12 @@
-//! Campaign files, as the command line wants them.
+//! Campaign files with the command line's variant and seed.
 
 use crate::arguments::VariantArgument;
 use crate::{Failure, signals};
 use flipwave_campaigns::{Campaign, CampaignError, CampaignFile};
 use std::path::Path;
 
-/// Reads the one campaign of a file, or the variant that is named of several; a seed of the command line
-/// stands above the file's. Signals stop its runs in good order from then on.
+/// Reads the campaign of a file, or its selected variant. `seed` overrides the seed of the file. Stop
+/// signals end the campaign's runs in an orderly way from then on.
 pub fn read(
     file: &Path,
     variant: &VariantArgument,
@@ -16,7 +16,8 @@ pub fn read(
     Ok(file.campaign(variant.name.as_deref()).map_err(CampaignError::from)?)
 }
 
-/// Reads all campaigns of a file, or of several the variant that is named.
+/// Reads all campaigns of a file, or only the selected variant. `seed` overrides the seed of the file. Stop
+/// signals end the campaigns' runs in an orderly way from then on.
 pub fn read_all(
     file: &Path,
     variant: &VariantArgument,

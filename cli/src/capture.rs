@@ -28,13 +28,13 @@ fn record(arguments: &CaptureArguments) -> Result<(), Failure> {
         Some(file) => file.clone(),
         None => default_file(arguments),
     };
-    let file = prepared(&file, arguments.force).map_err(|reason| Failure::File {
+    let file = prepare(&file, arguments.force).map_err(|reason| Failure::File {
         file: file.display().to_string(),
         reason: reason.to_string(),
     })?;
     let words: Vec<String> =
         arguments.command.iter().map(|word| word.display().to_string()).collect();
-    // The application may run in another folder.
+    // The application may run in a different folder.
     let task = Task::Capture { file: std::path::absolute(&file)?, command: words.join(" ") };
     let library = Library::find(&cache_folder())?;
     let files = run_files()?;
@@ -45,14 +45,9 @@ fn record(arguments: &CaptureArguments) -> Result<(), Failure> {
         ..Session::new(vec![arguments.gpu.clone()])
     };
     let environment = library.environment(&session)?;
-    let status = run_application(
-        &arguments.command,
-        &environment,
-        &files,
-        StopPolicy::KillAfterGrace,
-        || {},
-    )
-    .map_err(|reason| cannot_start(&arguments.command, reason))?;
+    let policy = StopPolicy::KillAfterGrace;
+    let status = run_application(&arguments.command, &environment, &files, policy, || {})
+        .map_err(|reason| cannot_start(&arguments.command, reason))?;
     let processes = Processes::from_events(&read_report(&files.report())?);
     let placed = place_captures(&processes, &file)?;
     if placed.is_empty() {
@@ -62,7 +57,7 @@ fn record(arguments: &CaptureArguments) -> Result<(), Failure> {
     for file in &placed {
         let capture = Capture::open(file)?;
         let count = capture.dispatches()?.len();
-        let end = if capture.is_complete()? { "" } else { ", until the application was ended" };
+        let end = if capture.is_complete()? { "" } else { " (the application was terminated)" };
         say(format!("flipwave: {count} dispatches recorded in {}{end}", file.display()));
     }
     if processes.are_several() {
@@ -70,42 +65,42 @@ fn record(arguments: &CaptureArguments) -> Result<(), Failure> {
     }
     match exit_code(status) {
         0 => Ok(()),
-        code => Err(Failure::Ended(code)),
+        code => Err(Failure::Exited(code)),
     }
 }
 
-/// Checks that a file can be written before the application runs, and removes one that is to be
-/// replaced: the file, which is what a link leads to.
-fn prepared(file: &Path, replace: bool) -> io::Result<PathBuf> {
+/// Checks, before the application runs, that a file can be created, and removes existing captures if
+/// `force` is set. Returns the file, with symbolic links resolved.
+fn prepare(file: &Path, force: bool) -> io::Result<PathBuf> {
     flipwave_host::output::check(file)?;
     let folder = file.parent().filter(|folder| *folder != Path::new(""));
     if let Some(folder) = folder.filter(|folder| !folder.exists()) {
-        let reason = format!("there is no folder {}; make it first", folder.display());
+        let reason = format!("the folder {} does not exist; create it first", folder.display());
         return Err(io::Error::new(ErrorKind::NotFound, reason));
     }
     let mut file = file.to_owned();
     if file.exists() {
-        if !replace {
-            return Err(io::Error::other("it is there already; --force replaces it"));
+        if !force {
+            return Err(io::Error::other("the file exists; use --force to replace it"));
         }
         file = file.canonicalize()?;
         flipwave_host::output::remove(&file)?;
     }
-    // Those of an application with several processes.
-    for own in numbered_files(&file)? {
-        if !replace {
-            let reason = format!("{} is there already; --force replaces it", own.display());
+    // An earlier run of an application with several processes wrote numbered files.
+    for numbered in numbered_files(&file)? {
+        if !force {
+            let reason = format!("{} exists; use --force to replace it", numbered.display());
             return Err(io::Error::other(reason));
         }
-        flipwave_host::output::remove(&own)?;
+        flipwave_host::output::remove(&numbered)?;
     }
-    // The library in the application makes it when the application comes to its GPU.
+    // The agent creates the file when the application opens its GPU.
     File::create_new(&file)?;
     flipwave_host::output::remove(&file)?;
     Ok(file)
 }
 
-/// Named as the application.
+/// The default file, named after the application.
 fn default_file(arguments: &CaptureArguments) -> PathBuf {
     let program = arguments.command.first().map(Path::new).and_then(Path::file_name);
     let mut name = program.unwrap_or_default().to_owned();
@@ -113,11 +108,11 @@ fn default_file(arguments: &CaptureArguments) -> PathBuf {
     name.into()
 }
 
-/// Prints what happened, in order.
+/// Prints the contents of a capture, in recorded order.
 fn list(file: &Path) -> Result<(), Failure> {
     let capture = Capture::open(file)?;
     let mut out = output::stdout();
-    let state = if capture.is_complete()? { "" } else { " (the application was ended)" };
+    let state = if capture.is_complete()? { "" } else { " (the application was terminated)" };
     let rank = capture.rank()?.map(|rank| format!(", rank {rank}")).unwrap_or_default();
     let (command, gpu) = (capture.command()?, capture.gpu()?);
     writeln!(out, "{} on {}{rank}{state}", printable(&command), printable(&gpu))?;
@@ -132,7 +127,7 @@ fn list(file: &Path) -> Result<(), Failure> {
             Step::Change(Change::Unmap { address }) => writeln!(out, "unmap     {address}")?,
             Step::Change(Change::Write(patch)) => {
                 let (ranges, bytes) = (patch.ranges().len(), patch.bytes().len());
-                writeln!(out, "write     {bytes} bytes at {ranges} places")?;
+                writeln!(out, "write     {bytes} bytes in {ranges} ranges")?;
             }
             Step::Change(Change::Copy { from, to, bytes }) => {
                 writeln!(out, "copy      {bytes} bytes from {from} to {to}")?;
@@ -140,22 +135,22 @@ fn list(file: &Path) -> Result<(), Failure> {
             Step::Read { address, bytes } => {
                 writeln!(out, "output    {} bytes at {address}", bytes.len())?;
             }
-            Step::Dispatch(own) => {
+            Step::Dispatch(dispatch) => {
                 let shape = |extent: [u32; 3]| extent.map(|size| size.to_string()).join(",");
-                let written: u64 = own.written.iter().map(|(_, bytes)| bytes).sum();
+                let written: u64 = dispatch.written.iter().map(|(_, bytes)| bytes).sum();
                 write!(
                     out,
                     "dispatch  {} {} grid={} workgroup={} stream={} code_object={} \
                      instructions={} written={written}",
-                    own.number,
-                    printable(&own.kernel),
-                    shape(own.packet.grid),
-                    shape(own.packet.workgroup),
-                    own.stream,
-                    own.code_object.0,
-                    own.instructions,
+                    dispatch.number,
+                    printable(&dispatch.kernel),
+                    shape(dispatch.packet.grid),
+                    shape(dispatch.packet.workgroup),
+                    dispatch.stream,
+                    dispatch.code_object.0,
+                    dispatch.instructions,
                 )?;
-                match &own.range {
+                match &dispatch.range {
                     Some(range) => writeln!(out, " range={}", printable(range))?,
                     None => writeln!(out)?,
                 }

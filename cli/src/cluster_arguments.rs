@@ -1,4 +1,4 @@
-//! The command line of campaigns in shards.
+//! Command-line options of the commands for sharded campaigns.
 
 use crate::arguments::{PathArgument, VariantArgument, workers};
 use clap::{Args, ValueEnum};
@@ -8,26 +8,26 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Writes results.csv, summary.csv and rates.svg, byte by byte as one worker would have written them, and \
-run.json. All rows must be there, each the same in all files that have it.
+Writes results.csv, summary.csv and rates.svg, byte for byte as a single worker would have written \
+them, and run.json. All rows must be present, and duplicates of a row must be identical.
 
-Of several folders, which must be of the same site space, rows of the same seed are those of one \
-campaign, and rows of other seeds come after them, numbered on.")]
+Several folders must have the same fault space. Rows with the same seed belong to one campaign; rows \
+with other seeds are appended with continued indices.")]
 pub struct MergeArguments {
     /// Folders with shards
     #[arg(required = true)]
     pub folders: Vec<PathBuf>,
-    /// Folder for the results [default: the first folder]
+    /// Write the results to this folder [default: the first folder]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Wait up to this many seconds for shards that are not there
+    /// Wait up to this many seconds for missing shards
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     pub wait: u64,
 }
 
 #[derive(Debug, Args)]
 pub struct StatusArguments {
-    /// The results folder
+    /// Results folder
     pub folder: PathBuf,
     /// Print JSON
     #[arg(long)]
@@ -36,61 +36,60 @@ pub struct StatusArguments {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Runs the program once without faults, writes scripts to the folder `submit` of the results, and hands \
-them to the engine: a job for each shard, and one that merges them all. A shard that is asked to stop \
-by SIGTERM writes what it has done and goes on from there; one that fails three times is given up, and \
-the others go on.")]
+Runs the program once without faults, writes scripts to the folder `submit` of the results and submits \
+them: one job per shard and one that merges all shards. A shard that receives SIGTERM saves its rows and \
+continues from them later. A shard that fails three times is abandoned; the others continue.")]
 pub struct SubmitArguments {
-    /// The campaign file (YAML)
+    /// Campaign file (YAML)
     pub file: PathBuf,
-    /// What runs the shards
+    /// Select the engine that runs the shards
     #[arg(long, value_enum)]
     pub engine: EngineArgument,
-    /// In how many shards
+    /// Divide the campaign into N shards
     #[arg(long, value_name = "N")]
     pub shards: NonZeroU64,
-    /// Folder for the results, which all machines share [default: NAME.results]
+    /// Write the results to this folder, which all machines share [default: NAME.results]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Seed in place of the campaign file's
+    /// Override the seed of the campaign file
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
     #[command(flatten)]
     pub variant: VariantArgument,
-    /// Shards at once at most [default: what the engine has room for]
+    /// Run at most N shards at the same time [default: as many as the engine has room for]
     #[arg(long, value_name = "N")]
     pub at_once: Option<NonZeroU64>,
-    /// With Slurm, give each shard a whole node, and take this many at once
+    /// With Slurm, give each shard a whole node, and use at most N nodes at the same time
     #[arg(long, value_name = "N", conflicts_with = "at_once")]
     pub nodes: Option<NonZeroU64>,
-    /// Worker threads of a shard
+    /// Use N worker threads per shard
     #[arg(long, value_name = "N", value_parser = workers, default_value = "1")]
     pub workers: NonZeroUsize,
-    /// With Slurm, ask a shard to stop this many seconds before its time is over
+    /// With Slurm, stop a shard this many seconds before its time limit
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub grace: u32,
-    /// An image with Flipwave in it, to be run by Apptainer
+    /// Run shards in this Apptainer image, which contains Flipwave
     #[arg(long, value_name = "IMAGE")]
     pub container: Option<PathBuf>,
-    /// How faults are injected [default: embedded; on another device hook]
+    /// Select the injection path [default: embedded; hook on other devices]
     #[arg(long, value_name = "PATH", value_enum)]
     pub by: Option<PathArgument>,
-    /// Write the scripts, and hand over nothing
+    /// Write the scripts without submitting them
     #[arg(long)]
     pub dry_run: bool,
-    /// The engine's own options
+    /// Options passed to the engine
     #[arg(last = true)]
     pub options: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum EngineArgument {
-    /// Slurm: job arrays by sbatch
+    /// Slurm job arrays, submitted with sbatch
     Slurm,
-    /// HyperQueue: a job file by hq
+    /// A HyperQueue job file, submitted with hq
     #[value(name = "hyperqueue")]
     HyperQueue,
-    /// Processes of this machine; waits for them
+    /// Processes on this machine; waits until they end
     Local,
 }
 

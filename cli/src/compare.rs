@@ -6,7 +6,7 @@ use flipwave_analysis::Comparison;
 use std::io::Write;
 use std::path::Path;
 
-/// The table for programs.
+/// The name of the CSV table.
 const TABLE: &str = "compare.csv";
 
 pub fn compare(arguments: &CompareArguments) -> Result<(), Failure> {
@@ -39,10 +39,10 @@ pub fn compare(arguments: &CompareArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The results folder that a path means: itself, or that of its table.
+/// Returns the results folder for a path to the folder or to its results.csv.
 fn folder(path: &Path) -> &Path {
-    match path.file_name().is_some_and(|name| name == "results.csv") {
-        true => path.parent().filter(|own| !own.as_os_str().is_empty()).unwrap_or(Path::new(".")),
-        false => path,
+    if path.file_name().is_none_or(|name| name != "results.csv") {
+        return path;
     }
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

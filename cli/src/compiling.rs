@@ -1,11 +1,11 @@
-//! The service that compiles what the embedded GPU executes often.
+//! The service that compiles frequently executed code of the embedded GPU to host code.
 
 use flipwave_host::cache::cache_folder;
 use flipwave_jit::Service;
 use std::path::PathBuf;
 
-/// Starts it for this process and for the applications that it starts; nothing where it is not wanted,
-/// or cannot be had: then all is interpreted.
+/// Starts the compile service for this process and the applications that it starts. Returns `None` if
+/// compilation is disabled or the service cannot be started; all code is interpreted then.
 pub fn start() -> Option<Service> {
     if std::env::var("FLIPWAVE_TIER").is_ok_and(|tier| tier == "interpreter") {
         return None;
@@ -16,8 +16,8 @@ pub fn start() -> Option<Service> {
     Some(service)
 }
 
-/// Where blocks are kept: in the user's cache. In that of this process alone nothing is kept, as the
-/// service may still write when the process has ended and has removed it.
+/// The folder for compiled blocks, inside the user's cache. A private temporary cache stores none, because
+/// the service may still write after this process has ended and removed the folder.
 fn folder() -> PathBuf {
     let cache = cache_folder();
     let name = cache.file_name().unwrap_or_default().to_string_lossy();

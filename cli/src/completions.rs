@@ -5,7 +5,7 @@ use crate::{Failure, output};
 use clap::CommandFactory;
 use std::io::Write;
 
-/// Prints what a shell completes command lines by.
+/// Prints a completion script for a shell.
 pub fn completions(arguments: &CompletionsArguments) -> Result<(), Failure> {
     let mut text = Vec::new();
     clap_complete::generate(arguments.shell, &mut Arguments::command(), "flipwave", &mut text);
@@ -13,7 +13,7 @@ pub fn completions(arguments: &CompletionsArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes a manual page for the program and for each of its commands.
+/// Writes a manual page for the program and one for each command.
 pub fn manual(arguments: &ManualArguments) -> Result<(), Failure> {
     let folder = &arguments.folder;
     let written = std::fs::create_dir_all(folder)

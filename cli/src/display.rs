@@ -1,4 +1,4 @@
-//! Progress on a terminal, or as quiet lines where there is none.
+//! The progress display: a bar on a terminal, otherwise a few lines.
 
 use crate::long_runs::LongRuns;
 use crate::output::{complain, say};
@@ -11,28 +11,28 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use std::time::Duration;
 
-/// Shows progress on standard error.
+/// Progress display on standard error.
 pub struct Display {
     attendance: Attendance,
     is_terminal: bool,
-    /// The one that is shown now.
+    /// The current bar.
     bar: Arc<Mutex<ProgressBar>>,
     planned: u64,
     counts: [u64; Outcome::ALL.len()],
-    /// Until faults are injected, which are counted.
+    /// Reports long kernels until injections start, whose number then shows the progress.
     long_runs: Option<LongRuns>,
-    /// Draws the bar that is shown now.
+    /// Redraws the current bar.
     ticker: Option<Ticker>,
 }
 
-/// Draws a bar again and again until it is dropped. The bar's own thread would end the program where the
-/// system has no more of them.
+/// A thread that calls a function periodically until it is dropped. Indicatif's own thread panics if the
+/// system cannot start one.
 struct Ticker {
     _end: Sender<()>,
 }
 
 impl Ticker {
-    /// Nothing where the system has no thread for it: then the bar is drawn when something happens.
+    /// Starts the thread. Returns `None` if that fails; the bar is then redrawn only after events.
     fn start(tick: impl Fn() + Send + 'static) -> Option<Ticker> {
         let (end, ended) = channel::<()>();
         let run = move || {
@@ -44,10 +44,10 @@ impl Ticker {
     }
 }
 
-/// How often the bar is drawn even if nothing happens.
+/// The interval at which the bar is redrawn without events.
 const REFRESH: Duration = Duration::from_millis(100);
 
-/// How many lines report the injections where there is no terminal.
+/// The number of lines that report the injections without a terminal.
 const LINES: u64 = 10;
 
 impl Display {
@@ -64,11 +64,11 @@ impl Display {
         }
     }
 
-    /// Takes the bar off the terminal.
+    /// Removes the bar from the terminal.
     pub fn finish(&mut self) {
         self.long_runs = None;
         self.ticker = None;
-        own(&self.bar).finish_and_clear();
+        lock(&self.bar).finish_and_clear();
     }
 
     fn tally(&self) -> String {
@@ -80,7 +80,7 @@ impl Display {
 
 impl Progress for Display {
     fn variant(&mut self, name: &str, number: usize, count: usize) {
-        own(&self.bar).finish_and_clear();
+        lock(&self.bar).finish_and_clear();
         say(format!("variant {number} of {count}: {name}"));
         self.counts = [0; Outcome::ALL.len()];
         self.long_runs = Some(long_runs(&self.attendance, &self.bar));
@@ -89,9 +89,9 @@ impl Progress for Display {
     fn phase(&mut self, phase: Phase) {
         let step = match phase {
             Phase::Preparing => "compiling and loading kernels".to_owned(),
-            Phase::Golden => "running without faults, counting what can be hit".to_owned(),
-            Phase::Planning => "running again, finding fault sites".to_owned(),
-            Phase::SelfTest => "injecting faults whose outcomes are known".to_owned(),
+            Phase::Golden => "golden run: profiling the fault space".to_owned(),
+            Phase::Planning => "resolving fault sites".to_owned(),
+            Phase::SelfTest => "self-test: injecting faults with known outcomes".to_owned(),
             Phase::Injecting { count } => format!("injecting {count} faults"),
         };
         if let Phase::Injecting { count } = phase {
@@ -102,7 +102,7 @@ impl Progress for Display {
             say(step);
             return;
         }
-        let mut bar = own(&self.bar);
+        let mut bar = lock(&self.bar);
         bar.finish_and_clear();
         *bar = match phase {
             Phase::Injecting { count } => {
@@ -122,7 +122,7 @@ impl Progress for Display {
     fn injected(&mut self, outcome: Outcome) {
         self.counts[outcome as usize] += 1;
         if self.is_terminal {
-            let bar = own(&self.bar);
+            let bar = lock(&self.bar);
             bar.set_message(self.tally());
             bar.inc(1);
             return;
@@ -134,25 +134,25 @@ impl Progress for Display {
     }
 
     fn look(&mut self, look: &Look) {
-        own(&self.bar).suspend(|| say(look.to_string()));
+        lock(&self.bar).suspend(|| say(look.to_string()));
     }
 
     fn warn(&mut self, text: &str) {
-        own(&self.bar).suspend(|| complain(format!("warning: {text}")));
+        lock(&self.bar).suspend(|| complain(format!("warning: {text}")));
     }
 }
 
-/// Has it said beside the bar what runs long.
+/// Starts reporting long kernels, without disturbing the bar.
 fn long_runs(attendance: &Attendance, bar: &Arc<Mutex<ProgressBar>>) -> LongRuns {
-    let shown = Arc::clone(bar);
-    LongRuns::of(attendance, move |line| own(&shown).suspend(|| say(line)))
+    let bar = Arc::clone(bar);
+    LongRuns::start(attendance, move |line| lock(&bar).suspend(|| say(line)))
 }
 
-fn own(bar: &Mutex<ProgressBar>) -> MutexGuard<'_, ProgressBar> {
+fn lock(bar: &Mutex<ProgressBar>) -> MutexGuard<'_, ProgressBar> {
     bar.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The style of a template; the templates above are valid.
+/// Parses a template; the templates above are valid.
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }

@@ -11,13 +11,14 @@ pub fn doctor() -> Result<(), Failure> {
         let (state, text) = match (found, is_needed) {
             (Ok(text), _) => ("ok", text),
             (Err(text), true) => ("MISSING", text),
-            (Err(text), false) => ("without", text),
+            (Err(text), false) => ("absent", text),
         };
-        // What a compiler says has lines of its own.
+        // Messages of compilers may have several lines.
         writeln!(output, "{state:<8}{what:<20}{}", text.trim_end().replace('\n', "\n        "))?;
     }
-    match findings.iter().all(|own| own.found.is_ok() || !own.is_needed) {
-        true => Ok(()),
-        false => Err(Failure::NotReady),
+    if findings.iter().all(|finding| finding.found.is_ok() || !finding.is_needed) {
+        Ok(())
+    } else {
+        Err(Failure::NotReady)
     }
 }

@@ -3,7 +3,7 @@
 use crate::arguments::RunArguments;
 use crate::display::Display;
 use crate::output::say;
-use crate::run::not_reached;
+use crate::run::{fault_space, not_reached};
 use crate::{Failure, output, strict};
 use flipwave_campaigns::{Campaign, CampaignFile, DryRun, RunOptions};
 use flipwave_host::output::printable;
@@ -11,7 +11,7 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-/// Says what the campaign of a file would be, or each of its variants that are asked for.
+/// Prints the size and estimated duration of a file's campaign, or of each of its selected variants.
 pub fn dry_run(
     file: &CampaignFile,
     options: &RunOptions,
@@ -19,9 +19,9 @@ pub fn dry_run(
 ) -> Result<(), Failure> {
     match file {
         CampaignFile::Plain(campaign) => one(campaign, options, arguments),
-        CampaignFile::Varied(variants) => variants.chosen().iter().try_for_each(|own| {
-            writeln!(output::stdout(), "{}", printable(&own.name))?;
-            one(&own.campaign, options, arguments)
+        CampaignFile::Varied(variants) => variants.chosen().iter().try_for_each(|variant| {
+            writeln!(output::stdout(), "{}", printable(&variant.name))?;
+            one(&variant.campaign, options, arguments)
         }),
     }
 }
@@ -31,23 +31,23 @@ fn one(campaign: &Campaign, options: &RunOptions, arguments: &RunArguments) -> R
     let mut display = Display::new(&campaign.attendance);
     let result = flipwave_campaigns::dry_run(campaign, options, &mut display);
     display.finish();
-    let own = result?;
+    let dry_run = result?;
     let DryRun { population, fault, counted, planned, ends_early, golden, trials, tried, .. } =
-        &own;
+        &dry_run;
     let mut output = output::stdout();
-    writeln!(output, "population: {} places of {fault}, {counted}", population.places)?;
+    writeln!(output, "{}", fault_space(population, fault, counted))?;
     if let Some(line) = not_reached(population) {
         say(&line);
         writeln!(output, "{line}")?;
     }
     let at_most = if *ends_early { "at most " } else { "" };
     writeln!(output, "injections: {at_most}{planned}")?;
-    writeln!(output, "fault-free run: {}", seconds(*golden))?;
-    let each = tried.div_f64((*trials).max(1) as f64);
-    writeln!(output, "one injection: {}, on average of {trials} that were tried", seconds(each))?;
+    writeln!(output, "golden run: {}", seconds(*golden))?;
+    let average = tried.div_f64((*trials).max(1) as f64);
+    writeln!(output, "one injection: {} (average of {trials} trials)", seconds(average))?;
     let estimate = |workers: NonZeroUsize| {
         let threads = if workers.get() == 1 { "1 worker" } else { &format!("{workers} workers") };
-        format!("{} with {threads}", seconds(own.estimate(workers)))
+        format!("{} with {threads}", seconds(dry_run.estimate(workers)))
     };
     let mut estimates = vec![estimate(NonZeroUsize::MIN)];
     if options.workers > NonZeroUsize::MIN {
@@ -57,7 +57,7 @@ fn one(campaign: &Campaign, options: &RunOptions, arguments: &RunArguments) -> R
     Ok(())
 }
 
-/// A time, in the unit that suits it.
+/// Formats a duration in a suitable unit.
 fn seconds(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     match seconds {

@@ -22,7 +22,7 @@ pub fn emulate(arguments: &EmulateArguments) -> Result<(), Failure> {
     }
     let text = instructions(&emulation.instructions) + "\n" + &executed(&emulation.executed);
     output::stdout().write_all(text.as_bytes())?;
-    same(&emulation)
+    check_outputs(&emulation)
 }
 
 fn write(file: &Path, rows: &[impl Serialize]) -> Result<(), Failure> {
@@ -37,28 +37,33 @@ fn write(file: &Path, rows: &[impl Serialize]) -> Result<(), Failure> {
 
 fn instructions(rows: &[EmulatedInstruction]) -> String {
     let mut cells = vec![row(&["instruction", "kernel", "pc", "line", "executions"])];
-    cells.extend(rows.iter().map(|own| {
-        row(&[&own.instruction, &own.kernel, &own.pc, &own.line, &own.executions.to_string()])
+    cells.extend(rows.iter().map(|emulated| {
+        let EmulatedInstruction { instruction, kernel, pc, line, executions, .. } = emulated;
+        row(&[instruction, kernel, pc, line, &executions.to_string()])
     }));
     table(&cells)
 }
 
 fn executed(rows: &[Executed]) -> String {
     let mut cells = vec![row(&["version", "kernel", "waves", "instructions", "per wave"])];
-    cells.extend(rows.iter().map(|own| {
-        let (waves, instructions) = (own.waves.to_string(), own.instructions.to_string());
-        row(&[own.version, &own.kernel, &waves, &instructions, &format!("{:.1}", own.per_wave)])
+    cells.extend(rows.iter().map(|executed| {
+        let Executed { version, kernel, waves, instructions, per_wave, .. } = executed;
+        let (waves, instructions) = (waves.to_string(), instructions.to_string());
+        row(&[version, kernel, &waves, &instructions, &format!("{per_wave:.1}")])
     }));
     table(&cells)
 }
 
-/// Demands that the version in software computes the same.
-fn same(emulation: &Emulation) -> Result<(), Failure> {
-    let differs = emulation.differences.iter().filter(|(_, own)| own.elements_wrong > 0);
-    let differs = differs.map(|(name, own)| format!("{} elements of `{name}`", own.elements_wrong));
-    let outputs: Vec<String> = differs.collect();
-    match outputs.is_empty() {
-        true => Ok(()),
-        false => Err(Failure::NotSame { outputs: outputs.join(", ") }),
+/// Fails if the software version computes different outputs.
+fn check_outputs(emulation: &Emulation) -> Result<(), Failure> {
+    let wrong =
+        emulation.differences.iter().filter(|(_, difference)| difference.elements_wrong > 0);
+    let outputs: Vec<String> = wrong
+        .map(|(name, difference)| format!("{} elements of `{name}`", difference.elements_wrong))
+        .collect();
+    if outputs.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::OutputsDiffer { outputs: outputs.join(", ") })
     }
 }

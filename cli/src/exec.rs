@@ -34,38 +34,38 @@ pub fn exec(arguments: &ExecArguments) -> Result<(), Failure> {
     session.report = Some(report.clone());
     session.processes = Some(files.processes());
     session.counts = arguments.count;
-    let (mut follower, mut heard) = (Follower::new(report), Heard::default());
-    let look = || heard.hear(follower.read_new().unwrap_or_default());
+    let (mut follower, mut summary) = (Follower::new(report), RunSummary::default());
+    let poll = || summary.add(follower.read_new().unwrap_or_default());
     let environment = library.environment(&session)?;
-    let status =
-        run_application(&arguments.command, &environment, &files, StopPolicy::ForwardOnly, look)
-            .map_err(|reason| cannot_start(&arguments.command, reason))?;
-    // The signal that may end this process now does not remove it.
+    let policy = StopPolicy::ForwardOnly;
+    let status = run_application(&arguments.command, &environment, &files, policy, poll)
+        .map_err(|reason| cannot_start(&arguments.command, reason))?;
+    // `end_as` may end this process by a signal, which would leave the files behind.
     drop(files);
-    let counted = arguments.count.then(|| heard.counted());
-    let fidelity = arguments.fidelity.then(|| fidelity::text(&heard.fidelity));
-    let tables: Vec<String> = counted.into_iter().chain(fidelity).collect();
+    let counts = arguments.count.then(|| summary.count_table());
+    let fidelity = arguments.fidelity.then(|| fidelity::text(&summary.fidelity));
+    let tables: Vec<String> = counts.into_iter().chain(fidelity).collect();
     if !tables.is_empty() {
         say(tables.join("\n").trim_end());
     }
-    for (process, violation) in &heard.violations {
-        match heard.index(process) {
+    for (process, violation) in &summary.violations {
+        match summary.index(process) {
             Some(index) => say(format_args!("process {index}: {violation}\n")),
             None => say(format_args!("{violation}\n")),
         }
     }
-    if heard.processes.are_several() && (arguments.count || !heard.violations.is_empty()) {
-        say(&heard.processes);
+    if summary.processes.are_several() && (arguments.count || !summary.violations.is_empty()) {
+        say(&summary.processes);
     }
     let code = if arguments.strict { exit_code(status) } else { end_as(status) };
-    match (code, heard.violations.len()) {
+    match (code, summary.violations.len()) {
         (0, 0) => Ok(()),
-        (0, count) => Err(Failure::RulesBroken { count }),
-        (code, _) => Err(Failure::Ended(code)),
+        (0, count) => Err(Failure::RuleViolations { count }),
+        (code, _) => Err(Failure::Exited(code)),
     }
 }
 
-/// New files for a run of an application.
+/// Creates the files of a run of an application.
 pub fn run_files() -> Result<RunFiles, Failure> {
     RunFiles::new().map_err(|reason| Failure::File {
         file: std::env::temp_dir().display().to_string(),
@@ -73,30 +73,37 @@ pub fn run_files() -> Result<RunFiles, Failure> {
     })
 }
 
-/// An application that cannot be started.
+/// Returns the failure for an application that cannot be started.
 pub fn cannot_start(command: &[OsString], reason: std::io::Error) -> Failure {
     let program = command.first().map(|program| program.display().to_string());
     Failure::Application { program: program.unwrap_or_default(), reason }
 }
 
-/// What the application's processes have reported.
+/// The events that the application's processes have reported.
 #[derive(Default)]
-struct Heard {
+struct RunSummary {
     processes: Processes,
-    /// How the rules of the hardware were broken, and where.
+    /// Violations of hardware rules, by process.
     violations: Vec<(ProcessPath, String)>,
-    /// Dispatches and wave instructions by process and kernel.
-    executed: BTreeMap<(ProcessPath, String), (u64, u64)>,
-    /// How exact what was executed is.
+    /// Numbers of executions by process and kernel.
+    executed: BTreeMap<(ProcessPath, String), Executed>,
+    /// The fidelity of all executed operations.
     fidelity: FidelityRecord,
 }
 
-impl Heard {
-    /// Prints what is to be known at once, and keeps the rest.
-    fn hear(&mut self, reported: Vec<ProcessEvent>) {
-        for reported in reported {
-            self.processes.add(&reported);
-            let ProcessEvent { process, event } = reported;
+/// The executions of a kernel.
+#[derive(Default)]
+struct Executed {
+    dispatches: u64,
+    wave_instructions: u64,
+}
+
+impl RunSummary {
+    /// Adds events; prints progress and faults immediately.
+    fn add(&mut self, events: Vec<ProcessEvent>) {
+        for event in events {
+            self.processes.add(&event);
+            let ProcessEvent { process, event } = event;
             match event {
                 Event::Running { dispatch, kernel, instructions, milliseconds } => {
                     let name = name(dispatch, &kernel);
@@ -112,13 +119,13 @@ impl Heard {
                 Event::Refused { text } => self.say_of(&process, format_args!("{text}")),
                 Event::Violation { text } => self.violations.push((process, text)),
                 Event::Executed { kernel, instructions, .. } => {
-                    let (dispatches, all) = self.executed.entry((process, kernel)).or_default();
-                    *dispatches += 1;
-                    *all += instructions;
+                    let executed = self.executed.entry((process, kernel)).or_default();
+                    executed.dispatches += 1;
+                    executed.wave_instructions += instructions;
                 }
-                Event::Fidelity(found) => self.fidelity.add(found),
-                // The library says itself that it has failed; nothing is struck here, and no tool
-                // looks.
+                Event::Fidelity(fidelity) => self.fidelity.add(fidelity),
+                // The agent itself prints why it failed. The other events belong to injections, tools
+                // and captures.
                 Event::Failed { .. }
                 | Event::Struck { .. }
                 | Event::NotStruck { .. }
@@ -132,54 +139,53 @@ impl Heard {
         }
     }
 
-    /// Prints a line about a process, which is named where there are several so far.
+    /// Prints a line about a process; names the process if there have been several so far.
     fn say_of(&self, process: &ProcessPath, text: fmt::Arguments<'_>) {
         let mut all = self.processes.all();
-        match all.find(|(place, _)| *place == process).filter(|_| self.processes.all().count() > 1)
-        {
+        match all.find(|(path, _)| *path == process).filter(|_| self.processes.all().count() > 1) {
             Some((_, record)) => say(format_args!("flipwave: pid {}: {text}", record.pid)),
             None => say(format_args!("flipwave: {text}")),
         }
     }
 
-    /// The index of a process, where several have dispatched kernels.
+    /// The index of a process, if several processes have dispatched kernels.
     fn index(&self, process: &ProcessPath) -> Option<usize> {
         self.processes.index(process).filter(|_| self.processes.are_several())
     }
 
-    /// What was executed; by process where several have dispatched kernels.
-    fn counted(&self) -> String {
+    /// Formats a table of executions by kernel, and by process if several have dispatched kernels.
+    fn count_table(&self) -> String {
         let head: &[&str] = if self.processes.are_several() { &["process"] } else { &[] };
         let mut rows = vec![row(&[head, &["kernel", "dispatches", "instructions"]].concat())];
-        rows.extend(self.executed.iter().map(|((process, kernel), (dispatches, instructions))| {
+        rows.extend(self.executed.iter().map(|((process, kernel), executed)| {
             let index = self.index(process).map(|index| index.to_string());
             let kernel = if kernel.is_empty() { RUNTIME } else { kernel };
             let head: &[&str] = match &index {
                 Some(index) => &[index],
-                // The runtime of a process that has dispatched nothing.
+                // Runtime kernels of a process that has dispatched no kernel itself.
                 None if self.processes.are_several() => &["-"],
                 None => &[],
             };
-            let numbers = [dispatches.to_string(), instructions.to_string()];
+            let numbers = [executed.dispatches, executed.wave_instructions].map(|n| n.to_string());
             row(&[head, &[kernel, &numbers[0], &numbers[1]]].concat())
         }));
         table(&rows)
     }
 }
 
-/// Kernels that the runtime brings, with which it copies and fills.
-const RUNTIME: &str = "(the runtime's own)";
+/// The table's name for kernels of AMD's runtime, which copy and fill memory.
+const RUNTIME: &str = "(runtime kernels)";
 
-/// A dispatch, for a line about it.
+/// Describes a dispatch for a message.
 fn name(dispatch: Option<u32>, kernel: &str) -> String {
     match (dispatch, kernel) {
-        (None, _) => "a kernel of the runtime's own".to_owned(),
+        (None, _) => "a runtime kernel".to_owned(),
         (Some(dispatch), "") => format!("dispatch {dispatch}"),
         (Some(dispatch), kernel) => format!("dispatch {dispatch}, kernel {}", printable(kernel)),
     }
 }
 
-/// How far a dispatch is that takes long.
+/// Describes the progress of a long-running dispatch.
 fn progress(instructions: u64, milliseconds: u64) -> String {
     let seconds = milliseconds / 1000;
     if instructions == 0 {
@@ -187,7 +193,7 @@ fn progress(instructions: u64, milliseconds: u64) -> String {
     }
     let rate = u128::from(instructions) * 1000 / u128::from(milliseconds.max(1));
     format!(
-        "has been running for {seconds} s: {instructions} wave instructions so far, {rate} a second"
+        "has been running for {seconds} s: {instructions} wave instructions so far, {rate} per second"
     )
 }
 
@@ -196,23 +202,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_executed_is_counted_by_kernel() {
-        let mut heard = Heard::default();
+    fn executions_are_counted_by_kernel() {
+        let mut summary = RunSummary::default();
         for (dispatch, kernel) in [(Some(0), "b"), (None, ""), (Some(1), "a"), (Some(2), "b")] {
             let event = Event::Executed { dispatch, kernel: kernel.into(), instructions: 10 };
-            heard.hear(vec![ProcessEvent { process: ProcessPath::default(), event }]);
+            summary.add(vec![ProcessEvent { process: ProcessPath::default(), event }]);
         }
-        let text = "kernel               dispatches  instructions\n\
-                    (the runtime's own)           1            10\n\
-                    a                             1            10\n\
-                    b                             2            20\n";
-        assert_eq!(heard.counted(), text);
+        let text = "kernel             dispatches  instructions\n\
+                    (runtime kernels)           1            10\n\
+                    a                           1            10\n\
+                    b                           2            20\n";
+        assert_eq!(summary.count_table(), text);
     }
 
     #[test]
-    fn the_rate_of_a_long_kernel_is_reported_where_it_is_known() {
+    fn instruction_rate_of_a_long_kernel_is_reported_if_known() {
         assert_eq!(progress(0, 5_200), "has been running for 5 s");
-        let known = "has been running for 10 s: 5000 wave instructions so far, 500 a second";
+        let known = "has been running for 10 s: 5000 wave instructions so far, 500 per second";
         assert_eq!(progress(5_000, 10_000), known);
     }
 }

@@ -7,12 +7,12 @@ use crate::{Failure, output, report};
 use flipwave_analysis::{DeviceFailures, Estimate, FailureLine, FailureScope, VulnerabilityFactor};
 use std::io::Write;
 
-/// Digits that are printed of a number; the table for programs has more.
+/// The number of significant digits printed; the CSV table has more.
 const DIGITS: i32 = 3;
 
 pub fn failures(arguments: &FailuresArguments) -> Result<(), Failure> {
     let (about, rows) = flipwave_campaigns::about(&arguments.folder)?;
-    let campaign = report::counted(&arguments.folder, about, rows)?;
+    let campaign = report::aggregates(&arguments.folder, about, rows)?;
     let failures = flipwave_campaigns::failures(&arguments.rates, &campaign)?;
     let about = campaign.info();
     if let Some(unfinished) = &about.unfinished {
@@ -22,7 +22,7 @@ pub fn failures(arguments: &FailuresArguments) -> Result<(), Failure> {
     write!(output, "{}", table(&cells(&failures)))?;
     writeln!(
         output,
-        "\nProbabilities in percent, MTBF in hours; in brackets the {} intervals. A failure is SDC or DUE.",
+        "\nProbabilities in percent, MTBF in hours, {} intervals in brackets. A failure is SDC or DUE.",
         failures.confidence
     )?;
     let fault = about.fact("Fault");
@@ -49,10 +49,10 @@ fn cells(failures: &DeviceFailures) -> Vec<Vec<String>> {
     let heading =
         ["structure", "raw FIT", "P(SDC)", "P(DUE)", "FIT SDC", "FIT DUE", "FIT failure", "MTBF"];
     let line = |FailureLine { scope, raw, failures: [sdc, due, _, any] }: FailureLine<'_>| {
-        let percent = |own: Estimate| format!("{:.1}", 100.0 * own.value / raw.value);
+        let percent = |failures: Estimate| format!("{:.1}", 100.0 * failures.value / raw.value);
         vec![
             match scope {
-                FailureScope::Structure(own) => own.name.clone(),
+                FailureScope::Structure(structure) => structure.name.clone(),
                 FailureScope::Device => "one device".to_owned(),
                 FailureScope::Devices => format!("all {} devices", failures.devices),
             },
@@ -72,18 +72,18 @@ fn cells(failures: &DeviceFailures) -> Vec<Vec<String>> {
     std::iter::once(row(&heading)).chain(lines.into_iter().map(line)).collect()
 }
 
-/// `1040 [800 1350]`.
-fn with_interval(own: Estimate) -> String {
-    format!("{} [{} {}]", number(own.value), number(own.low), number(own.high))
+/// Formats a value and its interval, such as `1040 [800 1350]`.
+fn with_interval(estimate: Estimate) -> String {
+    format!("{} [{} {}]", number(estimate.value), number(estimate.low), number(estimate.high))
 }
 
-/// `1040`, `12.3`, `0.0123`, `1.23e7`.
+/// Formats a number with three significant digits, such as `1040`, `12.3`, `0.0123`, `1.23e7`.
 fn number(number: f64) -> String {
     if number == 0.0 || !number.is_finite() {
         return number.to_string();
     }
     let rounded = format!("{number:.*e}", DIGITS as usize - 1);
-    let exponent = rounded.split_once('e').and_then(|(_, own)| own.parse::<i32>().ok());
+    let exponent = rounded.split_once('e').and_then(|(_, digits)| digits.parse::<i32>().ok());
     match exponent {
         Some(exponent @ -3..6) => {
             let decimals = usize::try_from(DIGITS - 1 - exponent).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! `flipwave fidelity`, and what others print of the fidelity of a run.
+//! `flipwave fidelity`, and the fidelity report of other commands.
 
 use crate::arguments::FidelityArguments;
 use crate::long_runs::LongRuns;
@@ -11,7 +11,7 @@ use std::io::Write;
 
 pub fn fidelity(arguments: &FidelityArguments) -> Result<(), Failure> {
     let campaign = campaign::read(&arguments.file, &arguments.variant, arguments.seed)?;
-    let long_runs = LongRuns::of(&campaign.attendance, say);
+    let long_runs = LongRuns::start(&campaign.attendance, say);
     let fidelity = flipwave_campaigns::fidelity(&campaign)?;
 
     drop(long_runs);
@@ -19,14 +19,13 @@ pub fn fidelity(arguments: &FidelityArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A table of the operations, what is decided, and all of it in a line.
+/// Formats a table of the operations, the decisions that depend on inexact results, and a one-line
+/// summary.
 pub fn text(fidelity: &FidelityRecord) -> String {
     let mut rows = vec![row(&["executed", "operation", "fidelity"])];
-    rows.extend(
-        fidelity.operations.iter().map(|own| {
-            row(&[&own.executions.to_string(), &own.operation, &own.fidelity.to_string()])
-        }),
-    );
+    rows.extend(fidelity.operations.iter().map(|record| {
+        row(&[&record.executions.to_string(), &record.operation, &record.fidelity.to_string()])
+    }));
     let mut paragraphs = vec![table(&rows)];
     if !fidelity.decisions.is_empty() {
         paragraphs.push(fidelity.decisions.iter().map(decision).collect());
@@ -35,9 +34,10 @@ pub fn text(fidelity: &FidelityRecord) -> String {
     paragraphs.join("\n")
 }
 
-/// What is decided, on two lines.
-fn decision(own: &DecisionRecord) -> String {
-    let DecisionRecord { fidelity, kernel, pc, line, instruction, registers, decides, times } = own;
+/// Formats a decision that depends on an inexact result, on two lines.
+fn decision(record: &DecisionRecord) -> String {
+    let DecisionRecord { fidelity, kernel, pc, line, instruction, registers, decides, times } =
+        record;
     let doubt = match fidelity {
         DoubtRecord::NotSettled => "that is not settled",
         DoubtRecord::WithinError => "within a stated error",
@@ -46,7 +46,7 @@ fn decision(own: &DecisionRecord) -> String {
     let (kernel, line) = (printable(kernel), printable(&line));
     format!(
         "a result {doubt} {decides}: {} in {instruction}\n  at {pc} of {kernel}{line}; \
-         times met: {times}\n",
+         occurrences: {times}\n",
         registers.join(", ")
     )
 }

@@ -17,10 +17,10 @@ pub fn golden(arguments: &GoldenArguments) -> Result<(), Failure> {
         write!(out, "{name}: {}, {count} elements of type {element}", file.display())?;
         match &output.expected {
             None => writeln!(out)?,
-            Some(own) => writeln!(
+            Some(difference) => writeln!(
                 out,
-                "; wrong: {}, largest error {:?}, relative {:?}",
-                own.elements_wrong, own.max_abs_error, own.max_rel_error
+                "; wrong: {}, maximum error {:?}, relative {:?}",
+                difference.elements_wrong, difference.max_abs_error, difference.max_rel_error
             )?,
         }
     }

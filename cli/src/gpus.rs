@@ -1,4 +1,4 @@
-//! Which GPUs an application finds.
+//! The options `--gpu` and `--gpus`.
 
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Args};
@@ -6,45 +6,45 @@ use flipwave_agent::processors;
 use std::ffi::OsStr;
 use std::str::FromStr;
 
-/// The GPUs that an application finds.
+/// Options that select the GPUs that an application finds.
 #[derive(Debug, Args)]
 pub struct GpusArgument {
-    /// The GPU, or several: gfx90a,2xgfx1030 are three
+    /// GPUs that the application finds, such as gfx90a,2xgfx1030 for three
     #[arg(long, value_name = "GPU", default_value = "gfx90a", value_parser = GpuListParser)]
     gpu: GpuList,
-    /// How many times as many GPUs there are
+    /// Repeat the list of GPUs N times
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=16))]
     gpus: u32,
 }
 
 impl GpusArgument {
-    /// Their names, one after another.
+    /// The names of the GPUs in order.
     pub fn all(&self) -> Vec<String> {
         vec![&self.gpu.0[..]; self.gpus as usize].concat()
     }
 }
 
-/// Names of GPUs, each as often as there are such.
+/// A list of GPU names with repetitions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct GpuList(Vec<String>);
 
 impl FromStr for GpuList {
     type Err = String;
 
-    /// Names with commas in between; before each may be how many there are, and an `x`.
+    /// Parses comma-separated names, each with an optional count and `x` in front.
     fn from_str(text: &str) -> Result<GpuList, String> {
-        const MOST: usize = 16;
+        const MAX_GPUS: usize = 16;
         let mut all = Vec::new();
         for part in text.split(',') {
             let counted =
                 part.split_once('x').and_then(|(count, name)| Some((count.parse().ok()?, name)));
             let (count, name) = counted.unwrap_or((1usize, part));
-            if !processors().any(|own| own == name) {
+            if !processors().any(|processor| processor == name) {
                 let known = processors().collect::<Vec<_>>().join(", ");
-                return Err(format!("there is no GPU `{name}`; expected are {known}"));
+                return Err(format!("unknown GPU `{name}`; expected one of {known}"));
             }
-            if count == 0 || all.len() + count > MOST {
-                return Err(format!("expected are 1 to {MOST} GPUs"));
+            if count == 0 || all.len() + count > MAX_GPUS {
+                return Err(format!("expected 1 to {MAX_GPUS} GPUs"));
             }
             all.extend(std::iter::repeat_n(name.to_owned(), count));
         }
@@ -52,7 +52,7 @@ impl FromStr for GpuList {
     }
 }
 
-/// Reads a list, and says which names there are.
+/// Parser of [`GpuList`] that lists the known names in `--help`.
 #[derive(Clone)]
 struct GpuListParser;
 
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_has_each_gpu_as_often_as_it_says() {
+    fn gpu_list_is_expanded_and_invalid_lists_are_rejected() {
         let list = |text: &str| text.parse::<GpuList>().map(|list| list.0.join(" "));
         for (text, all) in [
             ("gfx90a", "gfx90a"),
@@ -89,11 +89,11 @@ mod tests {
             assert_eq!(list(text).as_deref(), Ok(all));
         }
         for (text, part) in [
-            ("", "no GPU ``"),
-            ("gfx90a,", "no GPU ``"),
-            ("gfx1250", "no GPU `gfx1250`; expected are gfx906, "),
-            ("xgfx90a", "no GPU `xgfx90a`"),
-            ("gfx90a x2", "no GPU `gfx90a x2`"),
+            ("", "unknown GPU ``"),
+            ("gfx90a,", "unknown GPU ``"),
+            ("gfx1250", "unknown GPU `gfx1250`; expected one of gfx906, "),
+            ("xgfx90a", "unknown GPU `xgfx90a`"),
+            ("gfx90a x2", "unknown GPU `gfx90a x2`"),
             ("0xgfx90a", "1 to 16 GPUs"),
             ("9xgfx90a,8xgfx90a", "1 to 16 GPUs"),
         ] {

@@ -21,20 +21,20 @@ pub fn harden(arguments: &HardenArguments) -> Result<(), Failure> {
         ..RunOptions::new(folder.clone(), workers)
     };
     let mut display = Display::new(&campaign.attendance);
-    let wanted = HardenOptions {
+    let harden_options = HardenOptions {
         budgets: arguments.budget.clone(),
         holds_out: arguments.hold_out,
         comparing: Comparing::Ends,
     };
-    let found = flipwave_campaigns::harden(&campaign, &wanted, &options, &mut display);
+    let result = flipwave_campaigns::harden(&campaign, &harden_options, &options, &mut display);
     display.finish();
-    let found = found?;
-    check_complete(&found.plain, &folder)?;
-    print(&found)?;
-    match found.escapes.first() {
+    let hardenings = result?;
+    check_complete(&hardenings.plain, &folder)?;
+    print(&hardenings)?;
+    match hardenings.escapes.first() {
         None => Ok(()),
-        Some(Escape { budget, index, site }) => Err(Failure::Escaped {
-            count: found.escapes.len(),
+        Some(Escape { budget, index, site }) => Err(Failure::UndetectedSdc {
+            count: hardenings.escapes.len(),
             budget: *budget,
             index: *index,
             site: site.clone(),
@@ -42,8 +42,45 @@ pub fn harden(arguments: &HardenArguments) -> Result<(), Failure> {
     }
 }
 
-/// Prints what each budget brings.
-fn print(found: &Hardenings) -> Result<(), Failure> {
+/// Prints the cost and the coverage of each budget, and the result of the lockstep run.
+fn print(hardenings: &Hardenings) -> Result<(), Failure> {
+    let mut output = output::stdout();
+    write!(output, "{}", table(&rows(hardenings)))?;
+    let executed = hardenings.points.first().map_or(0, |point| point.executed);
+    let confidence = hardenings.plain.summary.confidence;
+    writeln!(
+        output,
+        "\nRates in percent. Coverage: share of the original SDC that no longer occurs silently, with its \
+         {confidence} interval. Twice: duplicated instructions, of {executed} executed instructions of \
+         the code."
+    )?;
+    for (budget, minimum) in &hardenings.too_small {
+        writeln!(
+            output,
+            "The budget {budget} is too small: protecting any instruction needs at least {minimum:.3}."
+        )?;
+    }
+    let instructions: u64 = hardenings.steps.iter().map(|step| step.instructions).sum();
+    let registers: u64 = hardenings.steps.iter().map(|step| step.registers).sum();
+    let difference = match hardenings.steps.iter().find_map(|step| step.differing.as_ref()) {
+        None => "no difference".to_owned(),
+        Some(difference) => format!(
+            "a difference, which may come from undefined registers if the code was compiled with -O0: \
+             {difference}"
+        ),
+    };
+    writeln!(
+        output,
+        "lockstep: {instructions} instructions and {registers} register values compared, {difference}"
+    )?;
+    for file in &hardenings.files {
+        writeln!(output, "file: {}", file.display())?;
+    }
+    Ok(())
+}
+
+/// Builds the table: a heading, the original program and one row per budget.
+fn rows(hardenings: &Hardenings) -> Vec<Vec<String>> {
     let percent = |rate: f64| format!("{:.1}", 100.0 * rate);
     let rates = |rates: &[f64; Outcome::ALL.len()]| {
         [Outcome::Sdc, Outcome::Detected, Outcome::Due, Outcome::Masked]
@@ -52,13 +89,14 @@ fn print(found: &Hardenings) -> Result<(), Failure> {
     let mut lines = vec![row(&[
         "budget", "cost", "twice", "sdc", "detected", "due", "masked", "coverage", "interval",
     ])];
-    let plain = found.plain.summary.scopes.first();
-    let plain = Outcome::ALL.map(|own| plain.map_or(0.0, |all| all.share(own).rate));
-    let mut first = vec!["plain".to_owned(), "1.000".to_owned(), "0".to_owned()];
-    first.extend(rates(&plain));
-    first.extend([String::new(), String::new()]);
-    lines.push(first);
-    for point in &found.points {
+    let scope = hardenings.plain.summary.scopes.first();
+    let plain_rates =
+        Outcome::ALL.map(|outcome| scope.map_or(0.0, |scope| scope.share(outcome).rate));
+    let mut plain = vec!["plain".to_owned(), "1.000".to_owned(), "0".to_owned()];
+    plain.extend(rates(&plain_rates));
+    plain.extend([String::new(), String::new()]);
+    lines.push(plain);
+    for point in &hardenings.points {
         let mut line = vec![
             point.budget.to_string(),
             format!("{:.3}", point.cost),
@@ -70,40 +108,5 @@ fn print(found: &Hardenings) -> Result<(), Failure> {
         line.push(format!("[{} {}]", percent(interval.low), percent(interval.high)));
         lines.push(line);
     }
-    let mut output = output::stdout();
-    write!(output, "{}", table(&lines))?;
-    let executed = found.points.first().map_or(0, |point| point.executed);
-    let confidence = found.plain.summary.confidence;
-    writeln!(
-        output,
-        "\nIn percent; coverage is the SDC that is silent no more, with its {confidence} interval. Twice: \
-         of {executed} instructions of the code that are executed, those that are executed twice."
-    )?;
-    for (budget, least) in &found.too_small {
-        writeln!(
-            output,
-            "A budget of {budget} is too small for anything: the least that protects an instruction is \
-             {least:.3}."
-        )?;
-    }
-    let (instructions, registers) = found
-        .steps
-        .iter()
-        .fold((0, 0), |(one, other), own| (one + own.instructions, other + own.registers));
-    let differing = found.steps.iter().find_map(|step| step.differing.as_ref());
-    let differing = match differing {
-        None => "no difference".to_owned(),
-        Some(differing) => format!(
-            "and a difference, which undefined registers explain if the code was compiled with -O0: \
-             {differing}"
-        ),
-    };
-    writeln!(
-        output,
-        "side by side: {instructions} instructions and {registers} values of registers, {differing}"
-    )?;
-    for file in &found.files {
-        writeln!(output, "file: {}", file.display())?;
-    }
-    Ok(())
+    lines
 }

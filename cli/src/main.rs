@@ -46,17 +46,16 @@ use flipwave_campaigns::CampaignError;
 use output::{complain, say};
 use std::process::ExitCode;
 
-/// The exit code of a program that does not keep the rules of the hardware, or computes something
-/// else than its other version, and of a table that lacks some of its numbers.
-const BROKEN: u8 = 1;
-/// The exit code of everything that was not done as asked.
+/// Exit code if a check failed: rule violations, wrong outputs, or an incomplete table.
+const CHECK_FAILED: u8 = 1;
+/// Exit code for all other errors.
 const FAILED: u8 = 2;
 
 fn main() -> ExitCode {
     flipwave_jit::serve_if_requested();
     flipwave_host::cache::on_damage(|damage| {
         let (file, reason) = (damage.path.display(), &damage.reason);
-        say(format!("warning: {file} is not used: {reason}; it is made again"));
+        say(format!("warning: ignoring cached file {file}: {reason}; recreating it"));
     });
     let command = Arguments::parse().command;
     let code = run_command(command);
@@ -64,7 +63,7 @@ fn main() -> ExitCode {
     code
 }
 
-/// Does what a command line asks for, and reports why it could not be done.
+/// Executes a command and reports its failure on standard error.
 fn run_command(command: Command) -> ExitCode {
     let _service = compiling::start();
     let result = flipwave_campaigns::check_environment()
@@ -73,7 +72,7 @@ fn run_command(command: Command) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            if let Failure::Ended(code) = failure {
+            if let Failure::Exited(code) = failure {
                 return ExitCode::from(code);
             }
             match signals::received() {
@@ -81,18 +80,18 @@ fn run_command(command: Command) -> ExitCode {
                 None => complain(format!("flipwave: {failure}")),
             }
             ExitCode::from(match failure {
-                Failure::RulesBroken { .. }
-                | Failure::NotSame { .. }
-                | Failure::Escaped { .. }
-                | Failure::NotCounted { .. }
-                | Failure::Unexpected(_) => BROKEN,
+                Failure::RuleViolations { .. }
+                | Failure::OutputsDiffer { .. }
+                | Failure::UndetectedSdc { .. }
+                | Failure::IncompleteTable { .. }
+                | Failure::Unexpected(_) => CHECK_FAILED,
                 _ => FAILED,
             })
         }
     }
 }
 
-/// Does what a command line asks for.
+/// Executes a command.
 fn execute(command: Command) -> Result<(), Failure> {
     match command {
         Command::Run(arguments) => run::run(&arguments),
@@ -123,94 +122,93 @@ fn execute(command: Command) -> Result<(), Failure> {
     }
 }
 
-/// Why a command failed, as the user reads it.
+/// Errors of commands, printed as the last line on standard error.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
-    /// An environment that asks for what there is not.
+    /// An environment variable has an invalid value.
     #[error("{0}")]
     Environment(#[from] flipwave_campaigns::EnvironmentError),
-    /// A campaign that cannot be run.
+    /// The campaign is invalid or failed.
     #[error("{0}")]
     Campaign(#[from] CampaignError),
-    /// A program that does not keep the rules of the hardware.
-    #[error("the program breaks rules of the hardware (places: {count})")]
-    RulesBroken { count: usize },
-    /// Faults that a comparison should have seen.
+    /// The program violates hardware rules.
+    #[error("the program violates hardware rules (violations: {count})")]
+    RuleViolations { count: usize },
+    /// Faults in duplicated and compared results caused SDC.
     #[error(
-        "faults in results that are compared came to SDC all the same: {count}, the first with a budget \
-         of {budget} in injection {index}, {site}"
+        "{count} faults in duplicated results caused undetected SDC, the first with budget {budget} in \
+         injection {index}, {site}"
     )]
-    Escaped { count: usize, budget: f64, index: u64, site: String },
-    /// A fault-free run that is not what the campaign file expects.
+    UndetectedSdc { count: usize, budget: f64, index: u64, site: String },
+    /// The golden run differs from the `expected` files of the campaign.
     #[error("{0}")]
     Unexpected(Box<flipwave_campaigns::Unexpected>),
-    /// An application that ended with an exit code of its own, which is not 0.
+    /// The application ended with a nonzero exit code.
     #[error("the application ended with exit code {0}")]
-    Ended(u8),
-    /// A capture that cannot be used.
+    Exited(u8),
+    /// The capture is invalid, or cannot be read or written.
     #[error("{0}")]
     Capture(#[from] flipwave_capture::CaptureError),
-    /// A version in software that computes something else.
-    #[error("the version in software computes something else: {outputs}")]
-    NotSame { outputs: String },
-    /// A campaign that was asked to stop.
+    /// The outputs of the software version differ from those of the emulated instructions.
+    #[error("the software version computes different outputs: {outputs}")]
+    OutputsDiffer { outputs: String },
+    /// The campaign was stopped before its end.
     #[error(
-        "{done} of {planned} injections are done, and their results in {folder}; --resume goes on \
-         with them"
+        "{done} of {planned} injections are done and saved in {folder}; continue with --resume"
     )]
     Interrupted { done: u64, planned: u64, folder: String },
-    /// A part of a campaign that was asked to stop.
+    /// The shard was stopped before its end.
     #[error(
-        "{done} of {planned} injections of shard {part} are done, and their rows in {folder}; run it \
-         again, and it goes on with them"
+        "{done} of {planned} injections of shard {part} are done and saved in {folder}; run the same \
+         command again to continue"
     )]
     ShardInterrupted { part: String, done: u64, planned: u64, folder: String },
-    /// Parts of a campaign that cannot be looked at.
+    /// A sharded campaign is invalid, or cannot be read or written.
     #[error("{0}")]
     Shard(#[from] flipwave_campaigns::ShardError),
-    /// Results that there is nothing to report of.
+    /// A results folder is invalid.
     #[error("{0}")]
     About(#[from] flipwave_campaigns::AboutError),
-    /// Campaigns that cannot be compared.
+    /// The campaigns are not comparable.
     #[error("{0}")]
     Compare(#[from] flipwave_analysis::CompareError),
-    /// Signals cannot be caught.
+    /// The thread that waits for signals cannot be started.
     #[error(
-        "cannot start a thread that listens for Ctrl-C: {0}; this process needs one, raise the limit of \
-         processes (`ulimit -u`, `pids.max`)"
+        "cannot start the thread that handles Ctrl-C: {0}; raise the limit of processes (`ulimit -u`, \
+         `pids.max`)"
     )]
     Signal(std::io::Error),
-    /// The library that is loaded into applications cannot be used.
+    /// The agent library is missing or cannot be loaded into applications.
     #[error("{0}")]
     Library(#[from] flipwave_agent::LibraryError),
-    /// An application that cannot be started.
+    /// The application cannot be started.
     #[error("cannot run {program}: {reason}")]
     Application { program: String, reason: std::io::Error },
-    /// A machine that campaigns cannot run on.
-    #[error("the embedded GPU cannot run campaigns here; what is missing stands above")]
+    /// A requirement of the embedded GPU is not met on this machine.
+    #[error("the embedded GPU cannot run campaigns on this machine; see the lines marked MISSING")]
     NotReady,
-    /// A table without some of its numbers.
-    #[error("the table is not complete, its rows say `not counted`: {what}")]
-    NotCounted { what: String },
-    /// A tool that needs hooks.
+    /// A tool's table has rows marked as not counted.
+    #[error("the table is incomplete, see its rows with `not counted`: {what}")]
+    IncompleteTable { what: String },
+    /// The tool does not support observation inside the embedded GPU.
     #[error(
-        "--by embedded is for instruction-count, opcode-histogram and memory-trace; leave it out, \
-         and {tool} uses hooks"
+        "--by embedded is not available for {tool}, only for instruction-count, opcode-histogram and \
+         memory-trace; omit it to use hooks"
     )]
     NeedsHooks { tool: String },
-    /// A file of settings that is wrong.
+    /// A settings file is invalid.
     #[error("{0}")]
     Setting(#[from] flipwave_campaigns::FileError),
-    /// A file that no code object can be taken from.
+    /// The file contains no usable code object.
     #[error("{0}")]
     ObjectFile(#[from] flipwave_campaigns::ObjectFileError),
-    /// A file that cannot be used.
+    /// A file is invalid, or cannot be read or written.
     #[error("{file}: {reason}")]
     File { file: String, reason: String },
-    /// A table that cannot be written.
+    /// The table cannot be written.
     #[error("cannot write the table to {}: {reason}", file.display())]
     Table { file: std::path::PathBuf, reason: csv::Error },
-    /// The results are written, and cannot be printed.
+    /// The results are saved but cannot be printed.
     #[error("cannot print: {0}")]
     Print(#[from] std::io::Error),
 }

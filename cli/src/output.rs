@@ -1,28 +1,28 @@
-//! Standard output and standard error. Whoever reads them may leave at any time: what was begun goes
-//! on, and what nobody reads is not printed.
+//! Standard output and standard error. A reader may close them at any time: the command then continues
+//! and discards its further output.
 
 use flipwave_host::output::printable_lines;
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, StdoutLock, Write};
 
-/// Says something to people, on lines of standard error.
+/// Prints a message to standard error.
 pub fn say(text: impl Display) {
-    // There is nobody else to report a failure to.
+    // A failure cannot be reported anywhere else.
     let _ = writeln!(io::stderr(), "{}", printable_lines(&text.to_string()));
 }
 
-/// Says what is wrong. All lines but the first are indented: a line end in somebody's name makes nothing
-/// that looks like another message.
+/// Prints an error or a warning to standard error. All lines but the first are indented, so that a line
+/// break inside an untrusted name cannot imitate another message.
 pub fn complain(text: impl Display) {
     say(text.to_string().replace('\n', "\n  "));
 }
 
-/// Standard output, for people: what a terminal would obey is escaped.
-pub fn stdout() -> Output<Shown<StdoutLock<'static>>> {
-    Output { inner: Shown { inner: io::stdout().lock(), rest: Vec::new() }, is_closed: false }
+/// Locks standard output for text; terminal control characters are escaped.
+pub fn stdout() -> Output<Escaped<StdoutLock<'static>>> {
+    Output { inner: Escaped::new(io::stdout().lock()), is_closed: false }
 }
 
-/// Standard output for programs, byte by byte, unless it is a terminal.
+/// Locks standard output for data, which is written unchanged unless standard output is a terminal.
 pub fn raw_stdout() -> Box<dyn Write> {
     let stdout = io::stdout().lock();
     if stdout.is_terminal() {
@@ -31,22 +31,28 @@ pub fn raw_stdout() -> Box<dyn Write> {
     Box::new(Output { inner: stdout, is_closed: false })
 }
 
-/// Passes text on, with what a terminal would obey escaped.
-pub struct Shown<W> {
+/// A writer of text that escapes terminal control characters.
+pub struct Escaped<W> {
     inner: W,
-    /// The beginning of a character whose other bytes have not come yet.
-    rest: Vec<u8>,
+    /// The first bytes of a character whose other bytes have not been written yet.
+    incomplete: Vec<u8>,
 }
 
-impl<W: Write> Write for Shown<W> {
+impl<W> Escaped<W> {
+    fn new(inner: W) -> Escaped<W> {
+        Escaped { inner, incomplete: Vec::new() }
+    }
+}
+
+impl<W: Write> Write for Escaped<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let all = [std::mem::take(&mut self.rest).as_slice(), bytes].concat();
-        let whole = match str::from_utf8(&all) {
+        let all = [std::mem::take(&mut self.incomplete).as_slice(), bytes].concat();
+        let complete = match str::from_utf8(&all) {
             Err(error) if error.error_len().is_none() => error.valid_up_to(),
             _ => all.len(),
         };
-        self.rest = all[whole..].to_vec();
-        let text = String::from_utf8_lossy(&all[..whole]);
+        self.incomplete = all[complete..].to_vec();
+        let text = String::from_utf8_lossy(&all[..complete]);
         self.inner.write_all(printable_lines(&text).as_bytes())?;
         Ok(bytes.len())
     }
@@ -56,25 +62,26 @@ impl<W: Write> Write for Shown<W> {
     }
 }
 
-/// Where what is printed goes, until nobody reads it any more.
+/// A writer that discards its output once the reader has closed the pipe.
 pub struct Output<W> {
     inner: W,
     is_closed: bool,
 }
 
 impl<W: Write> Output<W> {
+    /// Calls `write`, or returns `discarded` if the reader has closed the pipe.
     fn unless_closed<T>(
         &mut self,
-        unread: T,
+        discarded: T,
         write: impl FnOnce(&mut W) -> io::Result<T>,
     ) -> io::Result<T> {
         if self.is_closed {
-            return Ok(unread);
+            return Ok(discarded);
         }
         match write(&mut self.inner) {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => {
                 self.is_closed = true;
-                Ok(unread)
+                Ok(discarded)
             }
             result => result,
         }
@@ -95,13 +102,16 @@ impl<W: Write> Write for Output<W> {
 mod tests {
     use super::*;
 
-    /// Fails each time, and counts how often it is asked.
-    struct Failing(ErrorKind, u32);
+    /// A writer whose writes fail and are counted.
+    struct Failing {
+        error: ErrorKind,
+        writes: u32,
+    }
 
     impl Write for Failing {
         fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-            self.1 += 1;
-            Err(self.0.into())
+            self.writes += 1;
+            Err(self.error.into())
         }
 
         fn flush(&mut self) -> io::Result<()> {
@@ -110,10 +120,10 @@ mod tests {
     }
 
     #[test]
-    fn what_a_terminal_would_obey_is_escaped_however_it_is_written() {
+    fn control_characters_are_escaped_across_any_split_of_writes() {
         let text = "a\x1b[31m größe\n";
         for step in 1..text.len() {
-            let mut output = Shown { inner: Vec::new(), rest: Vec::new() };
+            let mut output = Escaped::new(Vec::new());
             for part in text.as_bytes().chunks(step) {
                 output.write_all(part).expect("written");
             }
@@ -122,13 +132,13 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_reads_is_left_out_and_other_failures_are_reported() {
-        let mut output = Output { inner: Failing(ErrorKind::BrokenPipe, 0), is_closed: false };
+    fn broken_pipe_discards_output_and_other_errors_are_returned() {
+        let output = |error| Output { inner: Failing { error, writes: 0 }, is_closed: false };
+        let mut closed = output(ErrorKind::BrokenPipe);
         for _ in 0..3 {
-            output.write_all(b"text").expect("left out");
+            closed.write_all(b"text").expect("discarded");
         }
-        assert_eq!(output.inner.1, 1, "asked again");
-        let mut output = Output { inner: Failing(ErrorKind::StorageFull, 0), is_closed: false };
-        assert!(output.write_all(b"text").is_err());
+        assert_eq!(closed.inner.writes, 1, "written again after the pipe was closed");
+        assert!(output(ErrorKind::StorageFull).write_all(b"text").is_err());
     }
 }

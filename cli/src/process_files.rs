@@ -1,4 +1,4 @@
-//! The files that the processes of an application have written, put where the user wants them.
+//! Collects the files that the processes of an application have written.
 
 use flipwave_agent::{ProcessRecord, Processes};
 use flipwave_host::output::{finish, unfinished};
@@ -6,8 +6,8 @@ use std::fs;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
-/// Puts the tables of all processes in the place of the one in `table`. Those of several have the
-/// column `process`, with the index of the process.
+/// Replaces the file `table` by the tables of all processes. With several processes, a column `process`
+/// holds the index of the process.
 ///
 /// # Errors
 /// If a file cannot be read or written.
@@ -38,72 +38,72 @@ pub fn merge_tables(processes: &Processes, table: &Path) -> io::Result<()> {
     remove_others(processes, &table)
 }
 
-/// Gives the captures of several processes names with their index, and the capture of one the name
-/// that is wanted; where they are, with the index, in order.
+/// Renames the capture of a single process to `output`, and those of several processes to names with
+/// the index of the process. Returns the new names in the order of the processes.
 ///
 /// # Errors
 /// If a file cannot be renamed.
-pub fn place_captures(processes: &Processes, wanted: &Path) -> io::Result<Vec<PathBuf>> {
+pub fn place_captures(processes: &Processes, output: &Path) -> io::Result<Vec<PathBuf>> {
     if !processes.are_several() {
-        keep_one(processes, wanted)?;
-        return Ok(Vec::from_iter(wanted.exists().then(|| wanted.to_owned())));
+        keep_one(processes, output)?;
+        return Ok(Vec::from_iter(output.exists().then(|| output.to_owned())));
     }
     let mut placed = Vec::new();
     for (index, (_, record)) in processes.dispatching().enumerate() {
         if let Some(file) = &record.output {
-            let own = numbered(wanted, index);
-            flipwave_host::output::check(&own)?;
-            fs::rename(file, &own)?;
-            placed.push(own);
+            let numbered = numbered(output, index);
+            flipwave_host::output::check(&numbered)?;
+            fs::rename(file, &numbered)?;
+            placed.push(numbered);
         }
     }
     remove_others(processes, Path::new(""))?;
     Ok(placed)
 }
 
-/// The captures of processes that there are from a run before, beside the file `wanted`.
+/// Finds the numbered captures of an earlier run in the folder of `output`.
 ///
 /// # Errors
-/// If its folder cannot be read.
-pub fn numbered_files(wanted: &Path) -> io::Result<Vec<PathBuf>> {
-    let folder = wanted.parent().filter(|folder| *folder != Path::new(""));
+/// If the folder cannot be read.
+pub fn numbered_files(output: &Path) -> io::Result<Vec<PathBuf>> {
+    let folder = output.parent().filter(|folder| *folder != Path::new(""));
     let mut found = Vec::new();
     for entry in fs::read_dir(folder.unwrap_or(Path::new(".")))? {
         let name = entry?.file_name();
         let numbers = name.to_str().into_iter().flat_map(|name| name.split('.'));
         let index = numbers.filter_map(|part| part.parse::<usize>().ok());
-        let file = index.map(|index| numbered(wanted, index));
+        let file = index.map(|index| numbered(output, index));
         found.extend(file.filter(|file| file.file_name() == Some(&name)));
     }
     found.sort();
     Ok(found)
 }
 
-/// The file of a process: `run.1.capture` for `run.capture`.
-fn numbered(wanted: &Path, index: usize) -> PathBuf {
-    let mut name = wanted.file_stem().unwrap_or_default().to_owned();
+/// The file of a process, such as `run.1.capture` for `run.capture`.
+fn numbered(output: &Path, index: usize) -> PathBuf {
+    let mut name = output.file_stem().unwrap_or_default().to_owned();
     name.push(format!(".{index}"));
-    if let Some(extension) = wanted.extension() {
+    if let Some(extension) = output.extension() {
         name.push(".");
         name.push(extension);
     }
-    wanted.with_file_name(name)
+    output.with_file_name(name)
 }
 
-/// Puts the file of the only process that has dispatched kernels where it is wanted.
-fn keep_one(processes: &Processes, wanted: &Path) -> io::Result<()> {
-    // As the files of processes are named.
-    let wanted = &std::path::absolute(wanted)?;
+/// Renames the file of the only process that has dispatched kernels to `output`.
+fn keep_one(processes: &Processes, output: &Path) -> io::Result<()> {
+    // The processes report absolute paths.
+    let output = &std::path::absolute(output)?;
     let kept = processes.dispatching().next().and_then(|(_, record)| record.output.as_ref());
-    if let Some(kept) = kept.filter(|kept| *kept != wanted) {
-        flipwave_host::output::check(wanted)?;
-        // What a link leads to is replaced, not the link.
-        fs::rename(kept, fs::canonicalize(wanted).unwrap_or_else(|_| wanted.to_owned()))?;
+    if let Some(kept) = kept.filter(|kept| *kept != output) {
+        flipwave_host::output::check(output)?;
+        // Replaces the target of a symbolic link, not the link.
+        fs::rename(kept, fs::canonicalize(output).unwrap_or_else(|_| output.to_owned()))?;
     }
-    remove_others(processes, wanted)
+    remove_others(processes, output)
 }
 
-/// Removes files of processes but for one.
+/// Removes the files of all processes except the file `kept`.
 fn remove_others(processes: &Processes, kept: &Path) -> io::Result<()> {
     let outputs = processes.all().filter_map(|(_, ProcessRecord { output, .. })| output.as_ref());
     for file in outputs.filter(|file| *file != kept && file.exists()) {
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_of_processes_are_numbered_before_their_extension() {
+    fn process_index_is_inserted_before_the_extension() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = |name: &str| folder.path().join(name);
         assert_eq!(numbered(&file("a.b.capture"), 12), file("a.b.12.capture"));

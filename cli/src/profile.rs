@@ -7,7 +7,9 @@ use crate::table::{row, table};
 use crate::{Failure, campaign, output, strict};
 use flipwave_host::output::FormulaEscaper;
 use flipwave_host::output::printable;
-use flipwave_injector::{InstructionPopulation, KnownPlaces, Profile, demangled_kernel};
+use flipwave_injector::{
+    InstructionPopulation, KnownPlaces, Population, Profile, demangled_kernel,
+};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -15,14 +17,14 @@ use std::path::Path;
 
 pub fn profile(arguments: &ProfileArguments) -> Result<(), Failure> {
     let campaign = campaign::read(&arguments.file, &arguments.variant, arguments.seed)?;
-    let long_runs = LongRuns::of(&campaign.attendance, say);
+    let long_runs = LongRuns::start(&campaign.attendance, say);
     strict::check(&arguments.strict, &campaign)?;
     let profile = flipwave_campaigns::profile(&campaign)?;
 
     drop(long_runs);
     let mut output = output::stdout();
     if arguments.json {
-        serde_json::to_writer_pretty(&mut output, &Written::of(&profile))
+        serde_json::to_writer_pretty(&mut output, &ProfileRecord::from(&profile))
             .map_err(std::io::Error::from)?;
         writeln!(output)?;
     } else {
@@ -38,19 +40,19 @@ pub fn profile(arguments: &ProfileArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A profile for programs.
+/// The JSON form of a profile.
 #[derive(Serialize)]
-struct Written<'a> {
+struct ProfileRecord<'a> {
     fault: String,
     selection: String,
     counted: String,
-    population: &'a flipwave_injector::Population,
+    population: &'a Population,
     instructions: &'a [InstructionPopulation],
 }
 
-impl Written<'_> {
-    fn of(profile: &Profile) -> Written<'_> {
-        Written {
+impl<'a> From<&'a Profile> for ProfileRecord<'a> {
+    fn from(profile: &'a Profile) -> ProfileRecord<'a> {
+        ProfileRecord {
             fault: profile.fault().to_string(),
             selection: profile.selection().to_string(),
             counted: profile.counted(),
@@ -60,27 +62,28 @@ impl Written<'_> {
     }
 }
 
-/// First what there is in all, then by kernel and by group, then each instruction.
+/// Formats the totals, then the sums by kernel and by group, then each instruction.
 fn text(profile: &Profile) -> String {
     let (fault, selection) = (profile.fault(), profile.selection());
     let mut text = format!("{fault}, {selection}: {}\n\n", profile.counted());
     let mut kernels: BTreeMap<&str, [u64; 4]> = BTreeMap::new();
-    for own in &profile.instructions {
-        let sums = kernels.entry(&own.kernel).or_default();
-        let all = [1, own.executions, own.hittable, own.places];
-        sums.iter_mut().zip(all).for_each(|(sum, own)| *sum += own);
+    for instruction in &profile.instructions {
+        let sums = kernels.entry(&instruction.kernel).or_default();
+        let InstructionPopulation { executions, hittable, places, .. } = *instruction;
+        let addends = [1, executions, hittable, places];
+        sums.iter_mut().zip(addends).for_each(|(sum, addend)| *sum += addend);
     }
     let mut lines = vec![row(&["kernel", "instructions", "executed", "hittable", "places"])];
     for (kernel, sums) in kernels {
-        let numbers = sums.map(|own| own.to_string());
+        let numbers = sums.map(|sum| sum.to_string());
         let kernel = demangled_kernel(kernel).into_owned();
         lines.push(std::iter::once(kernel).chain(numbers).collect());
     }
     text += &format!("{}\n{}\n", table(&lines), profile.population);
     let mut kernel = "";
-    for own in &profile.instructions {
-        if own.kernel != kernel {
-            kernel = &own.kernel;
+    for instruction in &profile.instructions {
+        if instruction.kernel != kernel {
+            kernel = &instruction.kernel;
             text += &format!(
                 "\n{}\n{:>8} {:>14} {:>16} {:<8} instruction\n",
                 printable(&demangled_kernel(kernel)),
@@ -90,15 +93,14 @@ fn text(profile: &Profile) -> String {
                 "group"
             );
         }
-        let (pc, group) = (own.pc.to_string(), own.group.to_string());
-        let InstructionPopulation { executions, places, text: instruction, .. } = own;
-        text +=
-            &format!("{pc:>8} {executions:>14} {places:>16} {group:<8} {}\n", instruction.trim());
+        let (pc, group) = (instruction.pc.to_string(), instruction.group.to_string());
+        let InstructionPopulation { executions, places, text: assembly, .. } = instruction;
+        text += &format!("{pc:>8} {executions:>14} {places:>16} {group:<8} {}\n", assembly.trim());
     }
     text
 }
 
-/// One line for each instruction.
+/// Writes a CSV table with one row per instruction.
 fn write_csv(profile: &Profile, path: &Path) -> csv::Result<()> {
     let mut table = csv::Writer::from_writer(FormulaEscaper::new(Vec::new()));
     table.write_record([
@@ -114,13 +116,16 @@ fn write_csv(profile: &Profile, path: &Path) -> csv::Result<()> {
         "overwritten",
         "dead",
     ])?;
-    for own in &profile.instructions {
-        let known = own.known.map(|KnownPlaces { overwritten, dead }| (overwritten, dead)).unzip();
+    for instruction in &profile.instructions {
+        let InstructionPopulation { kernel, pc, text, line, .. } = instruction;
+        let InstructionPopulation { executions, hittable, places, .. } = *instruction;
+        let masked = instruction.known;
+        let masked = masked.map(|KnownPlaces { overwritten, dead }| (overwritten, dead)).unzip();
         table.serialize((
-            (&own.kernel, own.pc.to_string(), own.text.trim()),
-            (own.opcode, own.group.name(), &own.line),
-            (own.executions, own.hittable, own.places),
-            known,
+            (kernel, pc.to_string(), text.trim()),
+            (instruction.opcode, instruction.group.name(), line),
+            (executions, hittable, places),
+            masked,
         ))?;
     }
     let bytes = table.into_inner().map_err(|error| error.into_error())?.into_inner();
@@ -134,7 +139,7 @@ mod tests {
     use flipwave_isa::Pc;
 
     #[test]
-    fn profiles_for_programs_have_a_fixed_text() {
+    fn json_form_of_profiles_is_fixed() {
         let group = GroupPopulation { group: Group::Valu, places: 5, hittable: 6, executed: 7 };
         let population =
             Population { places: 1, left_out: 2, hittable: 3, executed: 4, groups: vec![group] };
@@ -151,7 +156,7 @@ mod tests {
             left_out: 11,
             known: Some(KnownPlaces { overwritten: 12, dead: 13 }),
         }];
-        let written = Written {
+        let record = ProfileRecord {
             fault: "f".to_owned(),
             selection: "s".to_owned(),
             counted: "c".to_owned(),
@@ -159,7 +164,7 @@ mod tests {
             instructions: &instructions,
         };
         assert_eq!(
-            serde_json::to_string(&written).expect("JSON"),
+            serde_json::to_string(&record).expect("JSON"),
             "{\"fault\":\"f\",\"selection\":\"s\",\"counted\":\"c\",\
              \"population\":{\"places\":1,\"left_out\":2,\"hittable\":3,\"executed\":4,\
              \"groups\":[{\"group\":\"valu\",\"places\":5,\"hittable\":6,\"executed\":7}]},\

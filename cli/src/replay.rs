@@ -16,7 +16,7 @@ pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What an injection did, one fact per line, under the names of the columns of results.csv.
+/// Formats the effect of an injection, one fact per line, named like the columns of results.csv.
 fn description(replay: &Replay) -> String {
     let (struck, verdict) = (&replay.struck, &replay.verdict);
     let mut facts = vec![
@@ -29,7 +29,7 @@ fn description(replay: &Replay) -> String {
     facts.extend(verdict.cause().map(|cause| ("cause", cause.to_owned())));
     if let Some(judgement) = verdict.judgement() {
         facts.push(("severity", judgement.severity.to_string()));
-        facts.extend(judgement.measures.clone().map(|own| ("measures", own)));
+        facts.extend(judgement.measures.clone().map(|measures| ("measures", measures)));
     }
     if let Some((dispatch, fault)) = &replay.fault {
         facts.push(("fault", format!("in dispatch {dispatch}: {fault}")));

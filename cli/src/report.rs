@@ -9,7 +9,7 @@ use std::io::Write;
 use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
 
-/// The table for programs.
+/// The name of the CSV table.
 const TABLE: &str = "aggregates.csv";
 
 pub fn report(arguments: &ReportArguments) -> Result<(), Failure> {
@@ -38,20 +38,21 @@ pub fn report(arguments: &ReportArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Counts the results of a folder, with its sources.
+/// Aggregates the results of a folder; finds source files in the folders `given` and that of its campaign
+/// file.
 fn read(folder: &Path, given: &[PathBuf]) -> Result<ReportedCampaign, Failure> {
     let (about, table) = flipwave_campaigns::about(folder)?;
-    // Sources are beside the campaign file, if that is still where it was.
-    let beside = about.file.as_ref().filter(|file| file.is_file()).map(|file| {
+    // Relative to the campaign file, if it still exists.
+    let campaign_folder = about.file.as_ref().filter(|file| file.is_file()).map(|file| {
         let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
         parent.unwrap_or(Path::new(".")).to_owned()
     });
-    let sources = Sources::new(given.iter().cloned().chain(beside).collect());
-    Ok(ReportedCampaign { campaign: counted(folder, about, table)?, sources })
+    let sources = Sources::new(given.iter().cloned().chain(campaign_folder).collect());
+    Ok(ReportedCampaign { campaign: aggregates(folder, about, table)?, sources })
 }
 
-/// Counts the results of a folder, of which `about` and its open table are known.
-pub fn counted(
+/// Aggregates the rows of `table`, the results table of a folder.
+pub fn aggregates(
     folder: &Path,
     about: CampaignInfo,
     table: impl Read + Seek,

@@ -1,4 +1,4 @@
-//! The command line of what is made of results.
+//! Command-line options of the commands that evaluate results.
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -7,72 +7,71 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The page is one file of HTML, which needs no network. Rates of all kinds are in aggregates.csv, too. \
-The same results give the same bytes.")]
+The report is one HTML file that needs no network. aggregates.csv has all of its rates. \
+The same results always produce the same bytes.")]
 pub struct ReportArguments {
-    /// Folders with results of `flipwave run` or `flipwave merge`
+    /// Results folders of `flipwave run` or `flipwave merge`
     #[arg(required = true, value_name = "DIR")]
     pub folders: Vec<PathBuf>,
-    /// File for the page
+    /// Write the HTML page to this file
     #[arg(long, value_name = "FILE", default_value = "report.html")]
     pub out: PathBuf,
-    /// Folder for the rates as a table, aggregates.csv
+    /// Also write the rates to aggregates.csv in this folder
     #[arg(long, value_name = "DIR")]
     pub csv: Option<PathBuf>,
-    /// Folder with source files, to be shown with the rates of their lines; the campaign file's is
-    /// one, where that is still there. May be given several times
+    /// Search this folder for source files to annotate, after that of the campaign file (repeatable)
     #[arg(long, value_name = "DIR")]
     pub source: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Injections of the same faults are compared pair by pair, others as independent samples. The page is one \
-file of HTML, which needs no network; all that was compared is in compare.csv, too.")]
+Injections of the same faults are compared as pairs, others as independent samples. The page is one \
+HTML file that needs no network. compare.csv has all of its differences.")]
 pub struct CompareArguments {
-    /// Folder with results of `flipwave run` or `flipwave merge`, or its results.csv
+    /// First results folder of `flipwave run` or `flipwave merge`, or its results.csv
     #[arg(value_name = "A")]
     pub a: PathBuf,
-    /// The same of what is compared with it
+    /// Second results folder, or its results.csv
     #[arg(value_name = "B")]
     pub b: PathBuf,
-    /// File for the page
+    /// Write the HTML page to this file
     #[arg(long, value_name = "FILE", default_value = "compare.html")]
     pub out: PathBuf,
-    /// Folder for the differences as a table, compare.csv
+    /// Also write the differences to compare.csv in this folder
     #[arg(long, value_name = "DIR")]
     pub csv: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-FILE has the columns workload,outcome,rate,source. A workload is the name of a campaign; those that \
-are not in both are left out.")]
+FILE has the columns workload,outcome,rate,source. The workload is the name of a campaign. Workloads \
+without both a measured and a published rate are ignored.")]
 pub struct AgreementArguments {
-    /// Folders with results of `flipwave run` or `flipwave merge`
+    /// Results folders of `flipwave run` or `flipwave merge`
     #[arg(required = true, value_name = "DIR")]
     pub folders: Vec<PathBuf>,
-    /// File with the published rates (CSV)
+    /// Read the published rates from this CSV file
     #[arg(long, value_name = "FILE")]
     pub published: PathBuf,
-    /// File for the rates as a table
+    /// Also write the comparison to this CSV file
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub struct RatesArguments {
-    /// Folder with results of `flipwave run` or `flipwave merge`
+    /// Results folder of `flipwave run` or `flipwave merge`
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
-    /// By what
+    /// Group the rates by this attribute
     #[arg(long, value_name = "WHAT", default_value = "kernel", value_parser = PossibleValuesParser::new(Aggregates::table_names()))]
     pub by: String,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The file of raw rates, like this:
+Example of a file of raw fault rates:
 
 structures:
   registers:
@@ -80,16 +79,16 @@ structures:
     bits: 33554432
     rows: {class: VGPR}
 
-A campaign with target register, lds, global_memory or scratch gives probabilities that go with rates of \
-bits.")]
+Raw rates are per bit, so the campaign needs a target that covers bits evenly: register, lds, \
+global_memory or scratch.")]
 pub struct FailuresArguments {
-    /// Folder with results of `flipwave run` or `flipwave merge`
+    /// Results folder of `flipwave run` or `flipwave merge`
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
-    /// How often faults happen in which structures (YAML)
+    /// Read the raw fault rates of the device's structures from this YAML file
     #[arg(long, value_name = "FILE")]
     pub rates: PathBuf,
-    /// File for the failures as a table
+    /// Also write the failure rates to this CSV file
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
 }

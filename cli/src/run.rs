@@ -21,7 +21,7 @@ pub fn run(arguments: &RunArguments) -> Result<(), Failure> {
         return shards::shard(&file, arguments, part);
     }
     let options = RunOptions {
-        folder: folder(arguments.out.as_ref(), file.name()),
+        folder: results_folder(arguments.out.as_ref(), file.name()),
         workers: arguments.workers.unwrap_or_else(all_processors),
         resume: arguments.resume,
         force: arguments.force,
@@ -47,31 +47,31 @@ fn one(campaign: &Campaign, options: &RunOptions, arguments: &RunArguments) -> R
     print(&result?, &options.folder)
 }
 
-/// Prints what a campaign came to.
+/// Prints the results of a campaign.
 pub fn print(report: &Report, folder: &Path) -> Result<(), Failure> {
     if let Some(SelfTest { null, planted }) = report.self_test {
         writeln!(
             output::stdout(),
-            "self-test: {null} faults that change nothing were masked, {planted} planted faults \
-             came out as they must\n"
+            "self-test: {null} faults without effect were masked, {planted} planted faults had the \
+             expected outcomes\n"
         )?;
     }
     let record = &report.record;
     let mut output = output::stdout();
     let summary = report.summary.with_kernel_names(|name| demangled_kernel(name).into_owned());
     writeln!(output, "{}", summary.table())?;
-    let (places, fault) = (record.facts.population.places, &record.facts.campaign.fault);
-    writeln!(output, "population: {places} places of {fault}, {}", record.facts.counted)?;
+    let fault = &record.facts.campaign.fault;
+    writeln!(output, "{}", fault_space(&record.facts.population, fault, &record.facts.counted))?;
     if let Some(line) = not_reached(&record.facts.population) {
         say(&line);
         writeln!(output, "{line}")?;
     }
     if let Some(known) = record.facts.design.pruned.get("all") {
         let percent = 100.0 * known.rate();
-        writeln!(output, "known to be masked, and not sampled: {percent:.2} % of the places")?;
+        writeln!(output, "known to be masked, not sampled: {percent:.2} % of the fault sites")?;
     }
     if let Some(look) = record.looks.last() {
-        let end = if look.is_goal_met() { "enough is known" } else { "not all is known" };
+        let end = if look.is_goal_met() { "goal reached" } else { "goal not reached" };
         writeln!(output, "{end} {look}")?;
     }
     if let Some(fidelity) = &record.facts.fidelity {
@@ -79,22 +79,27 @@ pub fn print(report: &Report, folder: &Path) -> Result<(), Failure> {
     }
     if let Some((results, others)) = report.files.split_first() {
         writeln!(output, "results: {}", results.display())?;
-        let others: Vec<String> = others.iter().map(|own| own.display().to_string()).collect();
-        writeln!(output, "besides: {}", others.join(" "))?;
+        let others: Vec<String> = others.iter().map(|file| file.display().to_string()).collect();
+        writeln!(output, "other files: {}", others.join(" "))?;
     }
     check_complete(report, folder)
 }
 
-/// What is said where hooks do not reach all of a fault space.
+/// Describes the size of a fault space in a line.
+pub fn fault_space(population: &Population, fault: &str, counted: &str) -> String {
+    format!("fault space: {} sites of {fault}, {counted}", population.places)
+}
+
+/// Describes the part of a fault space that hooks cannot reach, if there is any.
 pub fn not_reached(population: &Population) -> Option<String> {
     let percent = 100.0 * population.share_left_out();
     let left_out = population.left_out;
     (left_out > 0).then(|| {
-        format!("not reached by hooks, and not drawn: {left_out} places, {percent:.3} % of all")
+        format!("not reached by hooks, not sampled: {left_out} fault sites, {percent:.3} % of all")
     })
 }
 
-/// Fails where a campaign was asked to stop.
+/// Fails if a campaign was stopped before its end.
 pub fn check_complete(report: &Report, folder: &Path) -> Result<(), Failure> {
     let record = &report.record;
     if record.status == Status::Interrupted {
@@ -105,8 +110,8 @@ pub fn check_complete(report: &Report, folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where the results of a campaign of this name go, `out` if that is said.
-pub fn folder(out: Option<&PathBuf>, name: &str) -> PathBuf {
+/// The results folder of a campaign with this name: `out` if given, else the default.
+pub fn results_folder(out: Option<&PathBuf>, name: &str) -> PathBuf {
     out.cloned().unwrap_or_else(|| format!("{name}.results").into())
 }
 

@@ -1,4 +1,4 @@
-//! Campaigns in shards: `flipwave run --shard`, `merge`, `status` and `submit`.
+//! Sharded campaigns: `flipwave run --shard`, `merge`, `status` and `submit`.
 
 use crate::arguments::RunArguments;
 use crate::cluster_arguments::{MergeArguments, StatusArguments, SubmitArguments};
@@ -15,7 +15,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-/// The states of parts, in words.
+/// The printed names of shard states.
 const STATES: [(PartState, &str); 5] = [
     (PartState::Done, "done"),
     (PartState::Running, "running"),
@@ -24,13 +24,13 @@ const STATES: [(PartState, &str); 5] = [
     (PartState::Failed, "failed"),
 ];
 
-/// Parts that are shown, of those that are not done.
+/// The maximum number of unfinished shards and missing ranges printed.
 const SHOWN: usize = 20;
 
-/// Runs a part of a campaign, or of all variants of a file.
+/// Runs a shard of a campaign, or of each selected variant.
 pub fn shard(file: &CampaignFile, arguments: &RunArguments, part: &Part) -> Result<(), Failure> {
     let options = ShardOptions {
-        folder: run::folder(arguments.out.as_ref(), file.name()),
+        folder: run::results_folder(arguments.out.as_ref(), file.name()),
         part: part.clone(),
         workers: arguments.workers.unwrap_or_else(run::all_processors),
         scratch: arguments.scratch.clone().unwrap_or_else(std::env::temp_dir),
@@ -49,7 +49,7 @@ pub fn shard(file: &CampaignFile, arguments: &RunArguments, part: &Part) -> Resu
     check_complete(&report, &options)
 }
 
-/// What a shard did.
+/// Describes the work of a shard.
 pub fn done(report: &ShardReport) -> String {
     let ShardReport { wanted, done_before, done, start_seconds, seconds, .. } = report;
     let look = report.look.as_ref().map(|look| format!("\n{look}")).unwrap_or_default();
@@ -59,17 +59,17 @@ pub fn done(report: &ShardReport) -> String {
     )
 }
 
-/// Fails where a shard was asked to stop.
+/// Fails if a shard was stopped before its end.
 pub fn check_complete(report: &ShardReport, options: &ShardOptions) -> Result<(), Failure> {
-    match report.is_complete() {
-        true => Ok(()),
-        false => Err(Failure::ShardInterrupted {
-            part: options.part.to_string(),
-            done: report.done_before + report.done,
-            planned: report.wanted,
-            folder: options.folder.display().to_string(),
-        }),
+    if report.is_complete() {
+        return Ok(());
     }
+    Err(Failure::ShardInterrupted {
+        part: options.part.to_string(),
+        done: report.done_before + report.done,
+        planned: report.wanted,
+        folder: options.folder.display().to_string(),
+    })
 }
 
 /// `flipwave merge`.
@@ -84,16 +84,17 @@ pub fn merge(arguments: &MergeArguments) -> Result<(), Failure> {
 fn print(merged: &MergedFolder, folder: &Path) -> Result<(), Failure> {
     let mut output = output::stdout();
     let (rows, seconds, table) = match merged {
-        MergedFolder::Campaign(own) => {
-            let summary = own.summary.with_kernel_names(|name| demangled_kernel(name).into_owned());
+        MergedFolder::Campaign(merged) => {
+            let summary =
+                merged.summary.with_kernel_names(|name| demangled_kernel(name).into_owned());
             writeln!(output, "{}", summary.table())?;
-            (own.record.done.total(), own.seconds, "results.csv")
+            (merged.record.done.total(), merged.seconds, "results.csv")
         }
         MergedFolder::Variants { variants, seconds } => {
             let lines: Vec<_> =
-                variants.iter().map(|(name, own)| (name.as_str(), &own.summary)).collect();
+                variants.iter().map(|(name, merged)| (name.as_str(), &merged.summary)).collect();
             writeln!(output, "{}", flipwave_analysis::overview_table(&lines))?;
-            let rows = |(_, own): &(String, Merged)| own.record.done.total();
+            let rows = |(_, merged): &(String, Merged)| merged.record.done.total();
             (variants.iter().map(rows).sum(), *seconds, "variants.csv")
         }
     };
@@ -112,12 +113,12 @@ pub fn status(arguments: &StatusArguments) -> Result<(), Failure> {
         return Ok(());
     }
     match &status {
-        FolderStatus::Campaign(own) => campaign_status(own),
-        FolderStatus::Variants(own) => variants::status(own),
+        FolderStatus::Campaign(status) => campaign_status(status),
+        FolderStatus::Variants(status) => variants::status(status),
     }
 }
 
-/// How much of all is done, in percent.
+/// The completed share of the planned injections, in percent.
 pub fn share(done: u64, planned: u64) -> f64 {
     done as f64 / planned.max(1) as f64 * 100.0
 }
@@ -136,51 +137,51 @@ fn campaign_status(status: &ShardsStatus) -> Result<(), Failure> {
         writeln!(output, "{look}")?;
     }
     if status.looks.last().is_some_and(Look::is_goal_met) {
-        writeln!(output, "enough is known")?;
+        writeln!(output, "goal reached")?;
     }
     if let Some(rate) = status.rows_per_second {
         let left = (planned - done) as f64 / rate;
-        writeln!(
-            output,
-            "{rate:.0} injections a second so far; at this rate {left:.0} s are left"
-        )?;
+        writeln!(output, "{rate:.0} injections per second so far, about {left:.0} s left")?;
     }
-    let begun = begun(|state| status.count(state));
-    if !begun.is_empty() {
-        writeln!(output, "parts begun: {begun}")?;
+    let started = state_counts(|state| status.count(state));
+    if !started.is_empty() {
+        writeln!(output, "shards started: {started}")?;
     }
-    let open: Vec<_> = status.parts.iter().filter(|own| own.state != PartState::Done).collect();
-    for own in open.iter().take(SHOWN) {
-        writeln!(output, "  {}", line(own))?;
+    let open: Vec<_> = status.parts.iter().filter(|part| part.state != PartState::Done).collect();
+    for part in open.iter().take(SHOWN) {
+        writeln!(output, "  {}", line(part))?;
     }
     if open.len() > SHOWN {
-        writeln!(output, "  and {} more; --json has all", open.len() - SHOWN)?;
+        writeln!(output, "  and {} more (see --json)", open.len() - SHOWN)?;
     }
     if !missing.is_empty() {
-        let ranges = missing.iter().take(SHOWN).map(|own| format!("{}..{}", own.start, own.end));
+        let ranges =
+            missing.iter().take(SHOWN).map(|range| format!("{}..{}", range.start, range.end));
         let ranges: Vec<String> = ranges.collect();
         let more = if missing.len() > SHOWN { " and more" } else { "" };
         writeln!(output, "missing: {}{more}", ranges.join(", "))?;
     }
-    match (missing.is_empty(), status.merged) {
-        (true, true) => writeln!(output, "merged: results.csv has all rows")?,
-        (true, false) => writeln!(output, "all rows are there: `flipwave merge` makes the table")?,
-        (false, _) => {}
+    if missing.is_empty() && status.merged {
+        writeln!(output, "merged: results.csv has all rows")?;
+    } else if missing.is_empty() {
+        writeln!(output, "all rows are present: `flipwave merge` writes the table")?;
     }
     Ok(())
 }
 
-/// How many parts are in which state.
-pub fn begun(count: impl Fn(PartState) -> usize) -> String {
+/// Lists the number of shards in each state.
+pub fn state_counts(count: impl Fn(PartState) -> usize) -> String {
     let states = STATES.iter().filter(|(state, _)| count(*state) > 0);
     let counts: Vec<String> =
         states.map(|(state, name)| format!("{} {name}", count(*state))).collect();
     counts.join(", ")
 }
 
-fn line(own: &PartStatus) -> String {
-    let state = STATES[own.state as usize].1;
-    let PartStatus { part, attempts, failures, lost, host, process, since, done, error, .. } = own;
+/// Describes a shard that is not done.
+fn line(status: &PartStatus) -> String {
+    let state = STATES[status.state as usize].1;
+    let PartStatus { part, attempts, failures, lost, host, process, since, done, error, .. } =
+        status;
     let tries = match attempts {
         1 => String::new(),
         _ => format!(", attempt {attempts} ({failures} failed, {lost} lost)"),
@@ -194,7 +195,7 @@ pub fn submit(arguments: &SubmitArguments) -> Result<(), Failure> {
     let file = campaign::read_all(&arguments.file, &arguments.variant, arguments.seed)?;
     let options = SubmitOptions {
         engine: arguments.engine.into(),
-        folder: run::folder(arguments.out.as_ref(), file.name()),
+        folder: run::results_folder(arguments.out.as_ref(), file.name()),
         shards: arguments.shards,
         at_once: arguments.at_once,
         nodes: arguments.nodes,
@@ -212,13 +213,17 @@ pub fn submit(arguments: &SubmitArguments) -> Result<(), Failure> {
     let submitted = result?;
     let mut output = output::stdout();
     let (count, shards) = (submitted.injections, options.shards);
-    let of = match &file {
+    let variants = match &file {
         CampaignFile::Varied(variants) if variants.chosen().len() > 1 => {
             format!(" of {} variants", variants.chosen().len())
         }
         _ => String::new(),
     };
-    writeln!(output, "{}: {count} injections{of} in {shards} shards", printable(file.name()))?;
+    writeln!(
+        output,
+        "{}: {count} injections{variants} in {shards} shards",
+        printable(file.name())
+    )?;
     for script in &submitted.scripts {
         writeln!(output, "script: {}", script.display())?;
     }

@@ -5,10 +5,10 @@ use crate::arguments::StrictArgument;
 use crate::output::say;
 use flipwave_campaigns::{Campaign, StrictOptions};
 
-/// Prints what breaks the rules of the hardware, if that is asked for.
+/// With `--strict`, checks a golden run and prints its violations of hardware rules.
 ///
 /// # Errors
-/// [`Failure::RulesBroken`] if anything does.
+/// [`Failure::RuleViolations`] if there are any.
 pub fn check(argument: &StrictArgument, campaign: &Campaign) -> Result<(), Failure> {
     if !argument.strict {
         return Ok(());
@@ -20,6 +20,6 @@ pub fn check(argument: &StrictArgument, campaign: &Campaign) -> Result<(), Failu
     }
     match violations.len() {
         0 => Ok(()),
-        count => Err(Failure::RulesBroken { count }),
+        count => Err(Failure::RuleViolations { count }),
     }
 }

@@ -3,7 +3,7 @@
 use flipwave_host::output::printable;
 use std::fmt::Write as _;
 
-/// Columns as wide as what is in them, the first lines of which are their names; numbers to the
+/// Formats a table whose first row is the heading. Columns that contain only numbers are aligned to the
 /// right.
 pub fn table(rows: &[Vec<String>]) -> String {
     let escaped = |row: &Vec<String>| row.iter().map(|cell| printable(cell).into_owned()).collect();
@@ -23,9 +23,10 @@ pub fn table(rows: &[Vec<String>]) -> String {
         for (column, cell) in row.iter().enumerate().take(columns) {
             let width = width(column);
             // Writing to a string cannot fail.
-            let _ = match is_number(column) {
-                true => write!(line, "{cell:>width$}  "),
-                false => write!(line, "{cell:<width$}  "),
+            let _ = if is_number(column) {
+                write!(line, "{cell:>width$}  ")
+            } else {
+                write!(line, "{cell:<width$}  ")
             };
         }
         text.push_str(line.trim_end());
@@ -34,7 +35,7 @@ pub fn table(rows: &[Vec<String>]) -> String {
     text
 }
 
-/// The cells of a row.
+/// Copies the cells of a row.
 pub fn row(cells: &[&str]) -> Vec<String> {
     cells.iter().map(|cell| (*cell).to_owned()).collect()
 }

@@ -39,7 +39,7 @@ pub fn tool(arguments: &ToolArguments) -> Result<(), Failure> {
     }
 }
 
-/// What the tool is asked for.
+/// The options of the tool.
 fn options(arguments: &ToolArguments) -> Options {
     Options {
         kernel: arguments.kernel.clone(),
@@ -55,7 +55,7 @@ fn options(arguments: &ToolArguments) -> Options {
     }
 }
 
-/// Runs an application with a tool in its kernels.
+/// Runs an application whose kernels are instrumented or observed by a tool.
 fn on_application(arguments: &ToolArguments) -> Result<(), Failure> {
     let name = flipwave_agent::ToolName::from(arguments.name);
     if arguments.by == ByArgument::Embedded && !name.is_observed() {
@@ -64,7 +64,7 @@ fn on_application(arguments: &ToolArguments) -> Result<(), Failure> {
         return Err(Failure::NeedsHooks { tool });
     }
     if arguments.by != ByArgument::Embedded {
-        // Said here rather than in the application.
+        // Checked here, because errors in the application are harder to understand.
         HookCompiler::find()
             .map_err(|error| CampaignError::from(Box::new(ToolError::from(error))))?;
     }
@@ -89,61 +89,56 @@ fn on_application(arguments: &ToolArguments) -> Result<(), Failure> {
     };
     let library = Library::find(&cache_folder())?;
     let environment = library.environment(&session)?;
-    let status = run_application(
-        &arguments.command,
-        &environment,
-        &files,
-        StopPolicy::KillAfterGrace,
-        || {},
-    )
-    .map_err(|reason| cannot_start(&arguments.command, reason))?;
-    let reported = read_report(&files.report())?;
-    let processes = Processes::from_events(&reported);
+    let policy = StopPolicy::KillAfterGrace;
+    let status = run_application(&arguments.command, &environment, &files, policy, || {})
+        .map_err(|reason| cannot_start(&arguments.command, reason))?;
+    let events = read_report(&files.report())?;
+    let processes = Processes::from_events(&events);
     let failed =
         |reason: std::io::Error| Failure::Table { file: out.clone(), reason: reason.into() };
     merge_tables(&processes, &out).map_err(failed)?;
-    let is_kept = arguments.out.is_none() && out.exists();
-    if is_kept {
+    let is_printed = arguments.out.is_none() && out.exists();
+    if is_printed {
         let table = flipwave_host::input::read(&out, flipwave_host::input::BINARY)?;
         let text = String::from_utf8_lossy(&table);
-        // Nobody is left to hear of failures.
+        // A failure cannot be reported anywhere else.
         _ = std::io::stderr().lock().write_all(printable_lines(&text).as_bytes());
     }
-    say_remarks(&reported, arguments.kernel.as_deref());
+    print_remarks(&events, arguments.kernel.as_deref());
     if processes.are_several() {
         say(&processes);
     }
     if let Some(signal) = status.signal() {
         let table = match &arguments.out {
             Some(file) => format!("the table in {} may lack its last dispatches", file.display()),
-            None if is_kept => "the table may lack its last dispatches".to_owned(),
+            None if is_printed => "the table may lack its last dispatches".to_owned(),
             None => "there is no table".to_owned(),
         };
         say(format_args!(
-            "flipwave: the application was ended by {}: {table}",
+            "flipwave: the application was terminated by {}: {table}",
             signal_name(signal)
         ));
     }
-    let not_counted: Vec<&str> = reported
+    let not_counted: Vec<&str> = events
         .iter()
         .filter_map(|ProcessEvent { event, .. }| match event {
             Event::NotCounted { what } => Some(what.as_str()),
             _ => None,
         })
         .collect();
-    // The signal that may end this process now does not remove them.
+    // `end_as` may end this process by a signal, which would leave the files behind.
     drop(files);
     match end_as(status) {
         0 if not_counted.is_empty() => Ok(()),
-        0 => Err(Failure::NotCounted { what: not_counted.join(", ") }),
-        code => Err(Failure::Ended(code)),
+        0 => Err(Failure::IncompleteTable { what: not_counted.join(", ") }),
+        code => Err(Failure::Exited(code)),
     }
 }
 
-/// Prints what the tool has to say beside its table. `wanted` is the only kernel that it looks at.
-fn say_remarks(reported: &[ProcessEvent], wanted: Option<&str>) {
+/// Prints the tool's remarks. `wanted` is the only instrumented kernel, if one was selected.
+fn print_remarks(events: &[ProcessEvent], wanted: Option<&str>) {
     let (mut remarks, mut kernels) = (BTreeSet::new(), BTreeSet::new());
-    for ProcessEvent { event, .. } in reported {
+    for ProcessEvent { event, .. } in events {
         match event {
             Event::Remark { text } => drop(remarks.insert(text.as_str())),
             Event::Kernel { name } => drop(kernels.insert(name.as_str())),
@@ -156,13 +151,16 @@ fn say_remarks(reported: &[ProcessEvent], wanted: Option<&str>) {
     if let Some(wanted) = wanted.filter(|wanted| !kernels.contains(wanted)) {
         let dispatched = Vec::from_iter(kernels).join(", ");
         say(format_args!(
-            "flipwave: kernel `{wanted}` is not dispatched; dispatched are: {dispatched}"
+            "flipwave: kernel `{wanted}` was not dispatched; dispatched kernels: {dispatched}"
         ));
     }
 }
 
 fn signal_name(number: i32) -> String {
-    Signal::try_from(number).map_or_else(|_| format!("signal {number}"), |own| own.to_string())
+    match Signal::try_from(number) {
+        Ok(signal) => signal.to_string(),
+        Err(_) => format!("signal {number}"),
+    }
 }
 
 impl From<ToolName> for flipwave_agent::ToolName {
@@ -179,31 +177,36 @@ impl From<ToolName> for flipwave_agent::ToolName {
     }
 }
 
+/// Runs a campaign's program once, instrumented with a tool.
 fn on_campaign<T: Tool>(arguments: &ToolArguments, file: &Path) -> Result<(), Failure> {
     let campaign = campaign::read(file, &arguments.variant, arguments.seed)?;
     let options = options(arguments);
-    let found = flipwave_campaigns::measure::<T>(&campaign, &options)?;
-    say_what_is_missing(&found);
+    let measurement = flipwave_campaigns::measure::<T>(&campaign, &options)?;
+    print_uncounted(&measurement);
     let file = arguments.out.as_deref().unwrap_or(Path::new("standard output"));
     let write = || -> Result<(), csv::Error> {
         match &arguments.out {
-            Some(file) => write::<T>(&found, flipwave_host::output::stream(file)?),
-            None => write::<T>(&found, output::raw_stdout()),
+            Some(file) => write::<T>(&measurement, flipwave_host::output::stream(file)?),
+            None => write::<T>(&measurement, output::raw_stdout()),
         }
     };
     write().map_err(|reason| Failure::Table { file: file.to_owned(), reason })?;
-    let refused = found.instrumented.iter().map(|own| &own.rewritten.report.refused);
-    match refused.map(|own| refused_sites(own)).sum() {
+    let reports = measurement.instrumented.iter().map(|code| &code.rewritten.report);
+    match reports.map(|report| refused_sites(&report.refused)).sum() {
         0 => Ok(()),
-        sites => Err(Failure::NotCounted { what: format!("{sites} sites") }),
+        sites => Err(Failure::IncompleteTable { what: format!("{sites} sites") }),
     }
 }
 
-fn write<T: Tool>(found: &Measurement<T::Row>, mut output: impl Write) -> Result<(), csv::Error> {
+/// Writes the table of a measurement as CSV.
+fn write<T: Tool>(
+    measurement: &Measurement<T::Row>,
+    mut output: impl Write,
+) -> Result<(), csv::Error> {
     let mut header = Header::Written;
-    for table in &found.tables {
-        let of = DispatchColumns { dispatch: table.dispatch, kernel: &table.kernel };
-        let lines = csv_lines::<T>(of, &table.rows, &table.not_counted, header)?;
+    for table in &measurement.tables {
+        let columns = DispatchColumns { dispatch: table.dispatch, kernel: &table.kernel };
+        let lines = csv_lines::<T>(columns, &table.rows, &table.not_counted, header)?;
         if !lines.is_empty() {
             header = Header::Omitted;
         }
@@ -212,16 +215,17 @@ fn write<T: Tool>(found: &Measurement<T::Row>, mut output: impl Write) -> Result
     Ok(output.flush()?)
 }
 
-fn say_what_is_missing<R>(found: &Measurement<R>) {
-    for table in found.tables.iter().filter(|table| table.lost > 0) {
+/// Prints the number of lost records and the reasons for refused hooks.
+fn print_uncounted<R>(measurement: &Measurement<R>) {
+    for table in measurement.tables.iter().filter(|table| table.lost > 0) {
         say(format!(
-            "dispatch {} (kernel `{}`): {} records found no place; --records makes more room",
+            "dispatch {} (kernel `{}`): {} records lost because the buffer was full; increase --records",
             table.dispatch,
             printable(&table.kernel),
             table.lost
         ));
     }
-    for own in &found.instrumented {
-        refusal_reasons(&own.rewritten.report.refused).into_iter().for_each(say);
+    for code in &measurement.instrumented {
+        refusal_reasons(&code.rewritten.report.refused).into_iter().for_each(say);
     }
 }

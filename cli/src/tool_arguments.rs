@@ -1,4 +1,4 @@
-//! The command line of what looks at code, and of tools in it.
+//! Command-line options of `flipwave inspect` and `flipwave tool`.
 
 use crate::arguments::VariantArgument;
 use crate::gpus::GpusArgument;
@@ -10,21 +10,21 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub struct InspectArguments {
-    /// A code object, an offload bundle, or a HIP program
+    /// Code object, offload bundle, or HIP program
     pub file: PathBuf,
-    /// Only this kernel, and what it may call
+    /// Show only this kernel and the functions that it may call
     #[arg(long, value_name = "NAME")]
     pub kernel: Option<String>,
-    /// The target, where the file has code for several
+    /// Select a target if the file has code for several
     #[arg(long, value_name = "TARGET")]
     pub target: Option<Target>,
-    /// Print the code in blocks, with edges, loops and calls
+    /// Print the control-flow graph: basic blocks, edges, loops and calls
     #[arg(long)]
     pub cfg: bool,
-    /// Print how many registers are free, in all and before each instruction
+    /// Print the number of free registers, overall and before each instruction
     #[arg(long)]
     pub registers: bool,
-    /// Print the source lines beside the instructions
+    /// Print the source line of each instruction
     #[arg(long)]
     pub lines: bool,
     /// Print JSON
@@ -37,42 +37,42 @@ pub struct InspectArguments {
     override_usage = "flipwave tool [OPTIONS] <NAME> <FILE>\n       \
                       flipwave tool [OPTIONS] <NAME> -- <COMMAND>...",
     after_help = "\
-The table is CSV. Its first columns say which dispatch a row is of. What could not be counted, \
-because a record found no place or a hook could not be placed, is said on standard error.
+The table is CSV; its first columns identify the dispatch. Uncounted executions, because the record \
+buffer was full or a hook could not be inserted, are reported on standard error.
 
-An application's output and exit code are its own; without --out its table goes to standard error \
-at its end."
+An application keeps its output and exit code. Without --out, its table is printed to standard error \
+when it ends."
 )]
 pub struct ToolArguments {
-    /// The tool
+    /// Tool to run
     pub name: ToolName,
-    /// The campaign file (YAML), whose program is run once without faults
+    /// Campaign file (YAML) whose program runs once without faults
     #[arg(required_unless_present = "command", conflicts_with = "command")]
     pub file: Option<PathBuf>,
-    /// A HIP application and its arguments, run under AMD's own runtime
+    /// HIP application and its arguments, run under AMD's own runtime
     #[arg(last = true, conflicts_with = "variant")]
     pub command: Vec<OsString>,
-    /// Look at this kernel only
+    /// Instrument only this kernel
     #[arg(long, value_name = "KERNEL")]
     pub kernel: Option<String>,
-    /// Where instructions are counted
+    /// Select where executions are counted
     #[arg(long, value_enum, default_value_t = PerArgument::Block)]
     pub per: PerArgument,
-    /// Room for this many records of a dispatch
+    /// Reserve a buffer for N records per dispatch
     #[arg(long, value_name = "N", default_value_t = Options::default().records)]
     pub records: u32,
-    /// Where the tool's hooks go [default: inline where code can be moved]
+    /// Select how hooks are inserted [default: inline if the code can be moved]
     #[arg(long, value_enum)]
     pub placement: Option<PlacementArgument>,
-    /// File for the table [default: standard output]
+    /// Write the table to this file [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Seed in place of the campaign file's
+    /// Override the seed of the campaign file
     #[arg(long, value_name = "S", conflicts_with = "command")]
     pub seed: Option<u64>,
     #[command(flatten)]
     pub variant: VariantArgument,
-    /// How it is found out what an application executes
+    /// Select how the kernels of an application are observed
     #[arg(long, value_enum, default_value_t = ByArgument::Hook, conflicts_with = "file")]
     pub by: ByArgument,
     #[command(flatten)]
@@ -81,45 +81,45 @@ pub struct ToolArguments {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ByArgument {
-    /// By hooks in rewritten code, on the embedded GPU
+    /// With hooks in rewritten code, on the embedded GPU
     Hook,
-    /// Inside of the embedded GPU, which runs code as it is; for instruction-count,
+    /// Inside the embedded GPU, which runs the original code; for instruction-count,
     /// opcode-histogram and memory-trace
     Embedded,
-    /// By hooks, on this machine's own AMD GPU
+    /// With hooks in rewritten code, on this machine's AMD GPU
     Hardware,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum PlacementArgument {
-    /// Between the instructions, which move
+    /// Between the original instructions, which are moved
     Inline,
-    /// Elsewhere: the code stays, and branches lead to the hooks and back
+    /// Outside the original code, reached by branches
     Trampoline,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ToolName {
-    /// Executions of each instruction
+    /// Count executions of each instruction
     InstructionCount,
-    /// Executions of each operation
+    /// Count executions of each operation
     OpcodeHistogram,
-    /// Each access to memory
+    /// Record each memory access
     MemoryTrace,
-    /// Cache lines that accesses of a wave touch
+    /// Count the cache lines that each access of a wave touches
     AddressDivergence,
-    /// How often the lanes of a wave part
+    /// Count branches at which the lanes of a wave diverge
     BranchDivergence,
-    /// How often lanes want the same LDS bank
+    /// Count LDS bank conflicts
     BankConflicts,
-    /// Clocks where each wave begins and ends
+    /// Record the clock at the start and end of each wave
     KernelClock,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum PerArgument {
-    /// Once for each basic block
+    /// Once per basic block
     Block,
-    /// At each instruction
+    /// At every instruction
     Instruction,
 }

@@ -11,10 +11,10 @@ use flipwave_injector::{Gone, Step, TraceEnding, TraceEvent, What, Wrong, WrongO
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-/// Waves whose events are printed; the others are in trace.csv.
+/// The number of waves whose first difference is printed; trace.csv has all of them.
 const WAVES: usize = 8;
 
-/// Rows of the table of what differed, less one.
+/// The number of intervals between the printed rows of the propagation table.
 const ROWS: usize = 12;
 
 pub fn trace(arguments: &TraceArguments) -> Result<(), Failure> {
@@ -24,7 +24,7 @@ pub fn trace(arguments: &TraceArguments) -> Result<(), Failure> {
     if let Some(folder) = out {
         traced.write(folder)?;
     }
-    let text = [struck(&traced), events(&traced), spread(&traced.rows()), ending(&traced)];
+    let text = [struck(&traced), events(&traced), propagation(&traced.rows()), ending(&traced)];
     output::stdout().write_all(text.join("\n").as_bytes())?;
     Ok(())
 }
@@ -37,7 +37,7 @@ fn struck(traced: &Traced) -> String {
     )
 }
 
-/// What happened, and below each event the instruction after which it did.
+/// Formats the events, each followed by the instruction after which it happened.
 fn events(traced: &Traced) -> String {
     let mut text = String::new();
     let (mut waves, mut not_shown) = (0, 0);
@@ -49,19 +49,20 @@ fn events(traced: &Traced) -> String {
                 continue;
             }
         }
-        let what = described(traced, &event.what);
+        let what = description(traced, &event.what);
         // Writing to a string cannot fail.
         let _ =
-            writeln!(text, "{:>8}  {what}\n{:>10}{}", event.step.time, "", place(traced, event));
+            writeln!(text, "{:>8}  {what}\n{:>10}{}", event.step.time, "", location(traced, event));
     }
     let not_shown = not_shown + traced.trace.left_out.events;
     if not_shown > 0 {
-        let _ = writeln!(text, "{:>10}and the first difference in {not_shown} more waves", "");
+        let _ = writeln!(text, "{:>10}and first differences in {not_shown} more waves", "");
     }
     text
 }
 
-fn place(traced: &Traced, event: &TraceEvent) -> String {
+/// Describes the dispatch, wave, PC, source line and instruction of an event.
+fn location(traced: &Traced, event: &TraceEvent) -> String {
     let Step { dispatch, wave, pc, text, line, .. } = &event.step;
     let kernel = traced.kernels.get(*dispatch as usize).map_or("", String::as_str);
     let line = line.as_ref().map(|line| format!(" ({}:{})", file_name(&line.file), line.line));
@@ -74,7 +75,7 @@ fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-fn described(traced: &Traced, what: &What) -> String {
+fn description(traced: &Traced, what: &What) -> String {
     match what {
         What::Fault(Some(wrong)) => format!("fault: {}", difference(wrong)),
         What::Fault(None) => "fault".to_owned(),
@@ -82,13 +83,16 @@ fn described(traced: &Traced, what: &What) -> String {
         What::Masked => "first wrong operand without a wrong result".to_owned(),
         What::Wave => "first difference in this wave".to_owned(),
         What::Lds(wrong) => format!("first wrong byte of LDS: {}", difference(wrong)),
-        What::Path { golden, faulty } => format!("another path: to {faulty}, golden {golden}"),
+        What::Path { golden, faulty } => format!("diverged: to {faulty}, golden {golden}"),
         What::Escape { wrong, bytes } => {
-            format!("first wrong store ({}): {}", counted(*bytes), difference(wrong))
+            format!("first wrong store ({}): {}", byte_count(*bytes), difference(wrong))
         }
         What::Missing(wrong) => format!("first missing store: {}", difference(wrong)),
         What::Output { output, offset } => {
-            format!("first wrong byte of an output: {} at {offset:#x}", name(traced, *output))
+            format!(
+                "first wrong byte of an output: {} at {offset:#x}",
+                output_name(traced, *output)
+            )
         }
         What::Gone(Gone::Overwritten) => "no difference left: overwritten".to_owned(),
         What::Gone(Gone::Masked) => "no difference left: masked".to_owned(),
@@ -97,15 +101,15 @@ fn described(traced: &Traced, what: &What) -> String {
     }
 }
 
-fn name(traced: &Traced, output: usize) -> String {
+fn output_name(traced: &Traced, output: usize) -> String {
     format!("`{}`", traced.outputs.get(output).map_or("", String::as_str))
 }
 
-fn counted(bytes: u64) -> String {
+fn byte_count(bytes: u64) -> String {
     if bytes == 1 { "1 byte".to_owned() } else { format!("{bytes} bytes") }
 }
 
-/// Where something is wrong, and both values.
+/// Describes the location of a difference and both values.
 fn difference(wrong: &Wrong) -> String {
     match wrong {
         Wrong::Register { register, lane, golden, faulty } => {
@@ -121,64 +125,66 @@ fn difference(wrong: &Wrong) -> String {
     }
 }
 
-/// What differed: evenly chosen of the times at which it changed, and at the end.
-fn spread(rows: &[PropagationRow]) -> String {
+/// Formats the propagation table: the last row and an even selection of the rows that differ from their
+/// predecessor.
+fn propagation(rows: &[PropagationRow]) -> String {
     let mut cells = vec![row(&[
         "time",
         "words",
         "registers",
         "lanes",
         "waves",
-        "parted",
+        "diverged",
         "workgroups",
         "LDS",
         "scratch",
         "memory",
     ])];
-    let numbers = |own: &PropagationRow| {
+    let numbers = |row: &PropagationRow| {
         [
-            own.wrong_words,
-            own.wrong_registers,
-            own.wrong_lanes,
-            own.wrong_waves,
-            own.waves_on_other_path,
-            own.wrong_workgroups,
-            own.wrong_lds_bytes,
-            own.wrong_scratch_bytes,
-            own.wrong_memory_bytes,
+            row.wrong_words,
+            row.wrong_registers,
+            row.wrong_lanes,
+            row.wrong_waves,
+            row.waves_on_other_path,
+            row.wrong_workgroups,
+            row.wrong_lds_bytes,
+            row.wrong_scratch_bytes,
+            row.wrong_memory_bytes,
         ]
     };
     let mut changes: Vec<&PropagationRow> = rows.iter().collect();
-    changes.dedup_by_key(|own| numbers(own));
+    changes.dedup_by_key(|row| numbers(row));
     changes.extend(rows.last());
-    changes.dedup_by_key(|own| own.time);
+    changes.dedup_by_key(|row| row.time);
     let last = changes.len().saturating_sub(1);
     let mut shown: Vec<usize> = (0..=ROWS).map(|row| last * row / ROWS).collect();
     shown.dedup();
-    for own in shown.into_iter().filter_map(|index| changes.get(index)) {
-        let numbers = [own.time].into_iter().chain(numbers(own));
+    for row in shown.into_iter().filter_map(|index| changes.get(index)) {
+        let numbers = [row.time].into_iter().chain(numbers(row));
         cells.push(numbers.map(|number| number.to_string()).collect());
     }
     table(&cells)
-        + "(wrong register words; parted: waves on another path; LDS and memory in bytes)\n"
+        + "(words: wrong register words; diverged: waves on a different path; LDS, scratch and memory: \
+           wrong bytes)\n"
 }
 
 fn ending(traced: &Traced) -> String {
     let trace = &traced.trace;
     let mut text = match &trace.ending {
-        TraceEnding::Died => "ending:         died: nothing differs\n".to_owned(),
+        TraceEnding::Died => "ending:         died: no difference left\n".to_owned(),
         TraceEnding::Contained { memory_bytes } => format!(
-            "ending:         contained: the outputs are right, {} of other memory are not\n",
-            counted(*memory_bytes)
+            "ending:         contained: outputs correct, {} of other memory wrong\n",
+            byte_count(*memory_bytes)
         ),
-        TraceEnding::Escaped(wrong) => wrong.iter().fold(String::new(), |mut text, own| {
-            let WrongOutput { output, bytes, first, golden, faulty } = *own;
+        TraceEnding::Escaped(outputs) => outputs.iter().fold(String::new(), |mut text, wrong| {
+            let WrongOutput { output, bytes, first, golden, faulty } = *wrong;
             let _ = writeln!(
                 text,
                 "ending:         escaped: {} of {} wrong, the first at {first:#x}: {faulty:#04x}, \
                  golden {golden:#04x}",
-                counted(bytes),
-                name(traced, output)
+                byte_count(bytes),
+                output_name(traced, output)
             );
             text
         }),
@@ -188,13 +194,13 @@ fn ending(traced: &Traced) -> String {
     };
     let _ = writeln!(
         text,
-        "masked:         instructions that read a wrong register and wrote nothing wrong: {}",
+        "masked:         {} instructions read a wrong register and wrote only correct values",
         trace.masked
     );
     if trace.left_out.waves > 0 {
         let waves = trace.left_out.waves;
         let _ =
-            writeln!(text, "left out:       waves whose registers were not compared on: {waves}");
+            writeln!(text, "left out:       {waves} waves whose registers were no longer compared");
     }
     text
 }

@@ -309,12 +309,12 @@ fn a_capture_on_a_full_disk_is_not_whole_and_says_so() {
     let Some(cut) = on_a_small_disk(folder, "512k", &commands) else { return };
     cut.expect_refused(&[
         "disk/run.capture: database or disk is full",
-        "until the application was ended",
+        "(the application was terminated)",
     ]);
     assert_eq!(processes_of(folder), Vec::<String>::new());
     let (some, all) = (list("part.capture"), list("whole.capture"));
     let (first, steps) = some.split_once('\n').expect("lines");
-    assert!(first.ends_with("(the application was ended)"), "{first}");
+    assert!(first.ends_with("(the application was terminated)"), "{first}");
     let all = all.split_once('\n').expect("lines").1;
     assert!(steps.len() < all.len(), "{some}");
     let kinds = |list: &str| -> Vec<String> {

@@ -272,7 +272,7 @@ fn a_kernel_that_takes_long_is_reported_while_it_runs() {
     let stderr = BufReader::new(child.stderr.take().expect("a pipe"));
     let line = stderr.lines().next().expect("a line").expect("text");
     let begin = "flipwave: dispatch 0, kernel _Z4waitPVi has been running for ";
-    let is_counted = line.contains(" wave instructions so far, ") && line.ends_with(" a second");
+    let is_counted = line.contains(" wave instructions so far, ") && line.ends_with(" per second");
     assert!(line.starts_with(begin) && is_counted, "{line}");
     // SAFETY: a child that was not waited for.
     assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGTERM) }, 0);
@@ -309,7 +309,7 @@ fn an_application_with_a_tool_gets_the_signals_and_what_becomes_of_its_table_is_
         run.send(libc::SIGTERM);
         assert_eq!(run.end(), Err(libc::SIGTERM));
         let said = run.stderr();
-        assert!(said.contains("was ended by SIGTERM: ") && said.contains(table), "{said}");
+        assert!(said.contains("was terminated by SIGTERM: ") && said.contains(table), "{said}");
         for file in ["started", "asked"] {
             std::fs::remove_file(folder.path().join(file)).expect(file);
         }
@@ -391,7 +391,7 @@ fn what_breaks_a_rule_is_reported_when_the_program_has_ended() {
     let finished = flipwave_within(PATIENCE, folder.path(), &arguments).expect("an end");
     assert_eq!(finished.code, Some(1), "{finished:#?}");
     assert!(finished.stderr.contains("kernel _Z9impatientPKiPi: "), "{finished:#?}");
-    assert!(finished.stderr.contains("breaks rules of the hardware (places: 1)"), "{finished:#?}");
+    assert!(finished.stderr.contains("violates hardware rules (violations: 1)"), "{finished:#?}");
 }
 
 #[test]

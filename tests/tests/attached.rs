@@ -322,7 +322,10 @@ fn a_kernel_that_is_not_dispatched_is_said() {
     let finished = application.run(&["tool", "opcode-histogram", "--kernel", "matmul"]);
     assert_eq!(finished.code, Some(3));
     let stderr = finished.stderr;
-    assert!(stderr.contains("`matmul` is not dispatched; dispatched are: _Z3addj"), "{stderr}");
+    assert!(
+        stderr.contains("`matmul` was not dispatched; dispatched kernels: _Z3addj"),
+        "{stderr}"
+    );
 }
 
 #[test]

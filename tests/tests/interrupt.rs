@@ -308,7 +308,7 @@ fn commands_whose_output_nobody_reads_end_quietly() {
     example("vector_add", "{model: flip_one_bit, count: 1}", folder.path());
     let Finished { stdout, .. } =
         flipwave(folder.path(), &["run", "vector_add.yaml"], &[]).expect_success();
-    assert!(stdout.contains("population"), "{stdout}");
+    assert!(stdout.contains("fault space"), "{stdout}");
     let rows = flipwave_tests::rows(&folder.path().join("vector_add.results"));
     let site = rows[0].site.as_str();
     let commands = [

@@ -74,10 +74,11 @@ fn a_capture_to_where_nothing_can_be_written_is_refused_before_the_application_r
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     let capture = |out| flipwave(folder, &["capture", "--out", out, "--", "touch", "started"]);
-    capture("missing/a.capture").expect_refused(&["missing/a.capture", "no folder missing"]);
+    capture("missing/a.capture")
+        .expect_refused(&["missing/a.capture", "the folder missing does not exist"]);
     fs::write(folder.join("file"), "").expect("written");
     capture("file/a.capture").expect_refused(&["file/a.capture"]);
-    capture("file").expect_refused(&["it is there already; --force"]);
+    capture("file").expect_refused(&["the file exists; use --force"]);
     assert!(!folder.join("started").exists(), "the application ran for nothing");
 }
 

@@ -198,7 +198,7 @@ fn a_capture_is_made_of_each_process_and_campaigns_run_on_it() {
     for (file, command) in [("run.0.capture", "./worker 1"), ("run.1.capture", "./worker 2")] {
         assert!(list(file).starts_with(&format!("{command} on gfx90a\n")), "{}", list(file));
     }
-    tree.script(&capture, SEQUENTIAL).expect_refused(&["run.0.capture is there already; --force"]);
+    tree.script(&capture, SEQUENTIAL).expect_refused(&["run.0.capture exists; use --force"]);
     // Those of a run before do not stay beside that of one process.
     let force = [&capture[..], &["--force"]].concat();
     tree.run(&force, &["./worker", "1"]).expect_success();
@@ -343,7 +343,7 @@ fn a_child_that_crashes_leaves_what_it_had_and_the_others_are_whole() {
     let script = "./worker crash; ./worker 2";
     let finished = tree.script(&["capture", "--out", "run.capture"], script).expect_success();
     for words in [
-        "1 dispatches recorded in run.0.capture, until the application was ended",
+        "1 dispatches recorded in run.0.capture (the application was terminated)",
         "1 dispatches recorded in run.1.capture\n",
     ] {
         assert!(finished.stderr.contains(words), "{finished:?}");

@@ -93,7 +93,7 @@ fn the_profile_states_its_population_and_how_it_was_counted() {
     assert!(line.is_some_and(|line| line.contains(": 1 of 2 dispatches counted")), "{printed}");
     let arguments = ["run".as_ref(), file.as_path()];
     let printed = flipwave(folder.path(), &arguments, &[]).expect_success().stdout;
-    assert!(printed.lines().any(|line| line.starts_with("population: ")), "{printed}");
+    assert!(printed.lines().any(|line| line.starts_with("fault space: ")), "{printed}");
 }
 
 /// A selection that nothing fits is reported by both, in the same words.

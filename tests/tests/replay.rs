@@ -113,7 +113,10 @@ fn a_row_is_replayed_by_its_number() {
     let traced = run(&["trace", "saxpy.yaml", "--row", "3", "--results", "saxpy.results"]);
     assert!(traced.expect_success().stdout.contains(&rows[3].site));
     let refused = |arguments: &[&str], part: &str| run(arguments).expect_refused(&[part]);
-    refused(&["replay", "saxpy.yaml", "--row", "20"], "has no row 20; it has 20, from 0 on");
+    refused(
+        &["replay", "saxpy.yaml", "--row", "20"],
+        "no row 20; the table has 20 rows, starting at 0",
+    );
     refused(&["replay", "saxpy.yaml", "--row", "1", "--results", "none"], "none/results.csv");
     refused(&["replay", "saxpy.yaml"], "--site");
     refused(

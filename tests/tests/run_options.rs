@@ -30,7 +30,7 @@ fn a_count_of_the_command_line_is_as_if_the_file_said_it() {
     // All that it wrote is named.
     let files: std::collections::BTreeSet<PathBuf> = printed
         .lines()
-        .filter_map(|line| line.strip_prefix("results: ").or(line.strip_prefix("besides: ")))
+        .filter_map(|line| line.strip_prefix("results: ").or(line.strip_prefix("other files: ")))
         .flat_map(|files| files.split(' ').map(PathBuf::from))
         .collect();
     let there = std::fs::read_dir(out("given")).expect("a folder");
@@ -79,14 +79,14 @@ fn a_dry_run_says_what_the_campaign_would_be_and_writes_nothing() {
     let file = example("saxpy", FIVE, folder.path());
     let out = folder.path().join("out");
     let printed = run(&file, &out, &["--dry-run", "--count", "7"]).expect_success().stdout;
-    for line in ["population: ", "injections: 7", "fault-free run: ", "whole campaign: about "] {
+    for line in ["fault space: ", "injections: 7", "golden run: ", "whole campaign: about "] {
         assert!(printed.lines().any(|own| own.starts_with(line)), "`{line}`:\n{printed}");
     }
-    assert!(printed.contains("on average of 7 that were tried"), "{printed}");
+    assert!(printed.contains("(average of 7 trials)"), "{printed}");
     let left: Vec<_> = std::fs::read_dir(folder.path()).expect("a folder").collect();
     assert_eq!(left.len(), 1, "{left:?}");
-    // The population is that of the run.
+    // The fault space is that of the run.
     let ran = run(&file, &out, &["--count", "7"]).expect_success().stdout;
-    let population = printed.lines().next().expect("a line");
-    assert!(ran.contains(population), "{ran}");
+    let fault_space = printed.lines().next().expect("a line");
+    assert!(ran.contains(fault_space), "{ran}");
 }

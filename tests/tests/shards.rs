@@ -174,7 +174,7 @@ fn a_shard_that_is_asked_to_stop_leaves_what_it_has_done() {
     first.send(libc::SIGTERM);
     assert_eq!(first.end(), Ok(2));
     let said = first.stderr();
-    assert!(said.contains("run it again, and it goes on"), "{said}");
+    assert!(said.contains("run the same command again to continue"), "{said}");
     let stopped = status(folder, "out");
     assert_eq!(stopped["parts"][0]["state"], "interrupted", "{stopped}");
     let done = stopped["done"].as_u64().expect("a number");

@@ -54,7 +54,7 @@ fn places_that_hooks_do_not_reach_are_not_drawn_and_said() {
     write(folder.path(), KERNEL);
     let (rows, said) = run(folder.path(), "hook", "1");
     for text in said {
-        assert!(text.contains("not reached by hooks, and not drawn: "), "{text}");
+        assert!(text.contains("not reached by hooks, not sampled: "), "{text}");
         assert!(text.contains(" % of all"), "{text}");
     }
     assert_eq!(rows.lines().count(), 61);

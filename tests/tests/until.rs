@@ -49,7 +49,7 @@ fn a_campaign_ends_at_the_same_row_whoever_makes_its_rows() {
         if faults.contains("until") {
             let look = record["looks"].as_array().and_then(|all| all.last()).expect("a look");
             assert_eq!(look["injections"], done, "{faults}");
-            assert!(said.stdout.contains("is known after"), "{}", said.stdout);
+            assert!(said.stdout.contains("reached after"), "{}", said.stdout);
             // With rates near one half nothing is saved.
             let planned = record["planned"].as_u64().expect("a number");
             assert!(done <= planned, "{faults}: {done} of {planned}");
@@ -110,7 +110,7 @@ fn only_the_rows_before_the_end_are_needed() {
     let said = shard("60..100000").stdout;
     assert!(said.contains("2 of 2 rates within the margin"), "{said}");
     let status = run(folder, &["status", "out"]).expect_success().stdout;
-    assert!(status.contains("enough is known") && status.contains("(100.0 %)"), "{status}");
+    assert!(status.contains("goal reached") && status.contains("(100.0 %)"), "{status}");
     let said = shard("200..100000").stdout;
     assert!(said.contains(" 0 now"), "{said}");
     run(folder, &["merge", "out"]).expect_success();

@@ -1,10 +1,10 @@
-//! An inspection as JSON, written as it is found.
+//! Writes an inspection as JSON, incrementally.
 
 use flipwave_hooks::inspect::Inspector;
 use serde::{Serialize, Serializer};
 use std::io::Write;
 
-/// What [`flipwave_hooks::inspect::Inspection`] is, made while it is written.
+/// Serializes like [`flipwave_hooks::inspect::Inspection`], but computes its parts while they are written.
 #[derive(Serialize)]
 struct Inspection<'a, 'o> {
     target: String,

@@ -1,4 +1,4 @@
-//! An inspection as text, written as it is found.
+//! Writes an inspection as text, incrementally.
 
 use crate::tool_arguments::InspectArguments;
 use flipwave_hooks::inspect::{
@@ -38,15 +38,15 @@ fn write_kernel(out: &mut impl Write, kernel: &KernelFacts) -> io::Result<()> {
     )?;
     writeln!(out, "  initialised  {}", kernel.initialised)?;
     if let Some(preloaded) = &kernel.preloaded {
-        writeln!(out, "  begins       {}, arguments preloaded into {preloaded}", kernel.start)?;
-        writeln!(out, "               {} by firmware that does not preload", kernel.entry)?;
+        writeln!(out, "  starts at    {}, arguments preloaded into {preloaded}", kernel.start)?;
+        writeln!(out, "               {} with firmware that does not preload", kernel.entry)?;
     }
     if !kernel.calls.is_empty() {
         writeln!(out, "  may call     {}", kernel.calls.join(", "))?;
-        writeln!(out, "  in all       {} instructions", kernel.instructions)?;
+        writeln!(out, "  in total     {} instructions", kernel.instructions)?;
     }
-    for place in &kernel.unresolved {
-        writeln!(out, "  unresolved   {}: `{}`: {}", place.pc, place.text, place.reason)?;
+    for branch in &kernel.unresolved {
+        writeln!(out, "  unresolved   {}: `{}`: {}", branch.pc, branch.text, branch.reason)?;
     }
     kernel.registers.as_ref().map_or(Ok(()), |registers| write_registers(out, registers))
 }
@@ -82,7 +82,7 @@ fn columns(counts: Counts) -> String {
 }
 
 fn write_functions(out: &mut impl Write, functions: &[FunctionFacts]) -> io::Result<()> {
-    let width = functions.iter().map(|own| own.entry.len()).max().unwrap_or(0).max(5);
+    let width = functions.iter().map(|function| function.entry.len()).max().unwrap_or(0).max(5);
     writeln!(
         out,
         "\n{:>width$} {:>7} {:>12} {:>6} {:>5} {:>5}  function",
@@ -97,7 +97,7 @@ fn write_functions(out: &mut impl Write, functions: &[FunctionFacts]) -> io::Res
             remarks.push("may be called by pointer".to_owned());
         }
         if !function.unresolved.is_empty() {
-            remarks.push(format!("{} places unresolved", function.unresolved.len()));
+            remarks.push(format!("{} unresolved", function.unresolved.len()));
         }
         let remarks =
             if remarks.is_empty() { String::new() } else { format!("  ({})", remarks.join(", ")) };
@@ -124,19 +124,19 @@ fn write_code(
 ) -> io::Result<()> {
     writeln!(out, "\n{}:", printable(&function.name))?;
     if arguments.cfg {
-        for own in &function.loops {
-            let blocks: Vec<String> = own.blocks.iter().map(u32::to_string).collect();
-            writeln!(out, "  loop at block {}: blocks {}", own.header, blocks.join(" "))?;
+        for natural_loop in &function.loops {
+            let blocks: Vec<String> = natural_loop.blocks.iter().map(u32::to_string).collect();
+            writeln!(out, "  loop at block {}: blocks {}", natural_loop.header, blocks.join(" "))?;
         }
         for call in &function.calls {
             let callee = match &call.callee {
                 Some(callee) => callee.clone(),
-                None => format!("a pointer, which may be {}", call.may_reach.join(", ")),
+                None => format!("indirect, may reach {}", call.may_reach.join(", ")),
             };
             writeln!(out, "  call at {}: {callee}", call.pc)?;
         }
-        for place in &function.unresolved {
-            writeln!(out, "  unresolved at {}: `{}`: {}", place.pc, place.text, place.reason)?;
+        for branch in &function.unresolved {
+            writeln!(out, "  unresolved at {}: `{}`: {}", branch.pc, branch.text, branch.reason)?;
         }
     }
     if arguments.registers {
@@ -146,21 +146,22 @@ fn write_code(
     }
     let insts = || blocks.iter().flat_map(|block| &block.instructions);
     let width = insts().map(|inst| inst.text.len()).max().unwrap_or(0).min(60);
-    let mut line = None;
+    let mut last_line = None;
     for block in blocks {
         if arguments.cfg {
             writeln!(out, "{}", heading(block))?;
         }
         for inst in &block.instructions {
-            let is_new = inst.line != line;
-            write_inst(out, inst, arguments, width, is_new)?;
-            line.clone_from(&inst.line);
+            let line = inst.line.as_ref();
+            let line = line.filter(|line| arguments.lines && last_line != Some(*line));
+            write_inst(out, inst, line, width)?;
+            last_line = inst.line.as_ref();
         }
     }
     Ok(())
 }
 
-/// `block 2, from 1 2, to 2 (taken) 3, in 1 loop`.
+/// Formats the heading of a block, such as `block 2, from 1 2, to 2 (taken) 3, in 1 loop`.
 fn heading(block: &BlockFacts) -> String {
     let mut parts = vec![format!("block {}", block.index)];
     if !block.predecessors.is_empty() {
@@ -169,9 +170,9 @@ fn heading(block: &BlockFacts) -> String {
     }
     if block.successors.is_empty() {
         parts.push(match block.end {
-            "call" => "ends with a call that does not come back".to_owned(),
+            "call" => "ends with a call that does not return".to_owned(),
             "return" => "returns".to_owned(),
-            "unknown" => "to unknown places".to_owned(),
+            "unknown" => "to unknown targets".to_owned(),
             end => end.to_owned(),
         });
     } else {
@@ -189,12 +190,12 @@ fn heading(block: &BlockFacts) -> String {
     parts.join(", ")
 }
 
+/// Writes an instruction padded to `width`, followed by the source line `line`.
 fn write_inst(
     out: &mut impl Write,
     inst: &InstFacts,
-    arguments: &InspectArguments,
+    line: Option<&String>,
     width: usize,
-    is_new_line: bool,
 ) -> io::Result<()> {
     write!(out, "  {:<10}", inst.pc)?;
     if let Some(live) = &inst.live {
@@ -203,7 +204,7 @@ fn write_inst(
         }
         out.write_all(b"  ")?;
     }
-    match inst.line.as_ref().filter(|_| arguments.lines && is_new_line) {
+    match line {
         Some(line) => writeln!(out, "{:<width$}  ; {line}", inst.text),
         None => writeln!(out, "{}", inst.text),
     }

@@ -37,7 +37,11 @@ fn every_tool_prints_a_table_with_its_columns() {
 fn lost_records_are_said() {
     let finished = tool(&["memory-trace", "vector_add.yaml", "--records", "10"]).expect_success();
     assert_eq!(finished.stdout.lines().count(), 11);
-    assert!(finished.stderr.contains("records found no place"), "{}", finished.stderr);
+    assert!(
+        finished.stderr.contains("records lost because the buffer was full"),
+        "{}",
+        finished.stderr
+    );
 }
 
 #[test]
