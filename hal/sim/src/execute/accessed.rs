@@ -1,4 +1,4 @@
-//! Addresses that an instruction accesses, as execution has them.
+//! Memory and LDS addresses that an instruction accesses.
 
 use super::buffer::Buffer;
 use super::lds::{self, two_offsets};
@@ -10,8 +10,9 @@ use crate::instruction::{Op, Run};
 use crate::wave::{Row, ScalarIndex, Wave};
 use flipwave_isa::Lane;
 
-/// For each element of a lane, the active lanes and the address of its first byte: of private memory
-/// and LDS an offset, of buffers whether it is in range or not. Scalar accesses have one lane.
+/// For each element of a lane's access, the active lanes and the address of the element's first
+/// byte. For private memory and LDS this is an offset; for buffers, out-of-range addresses are
+/// included. Scalar accesses have one lane.
 pub fn accessed(wave: &Wave, op: &Op) -> Vec<Vec<(Lane, u64)>> {
     match op.run {
         Run::VectorMemory(access) => vec![in_memory(wave, op, access)],

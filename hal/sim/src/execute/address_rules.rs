@@ -1,9 +1,9 @@
-//! How the instructions of each family add up addresses, and how far their constants reach. Buffers have
-//! [rules of their own](crate::buffer_rules).
+//! Address arithmetic of each family of memory instructions, and the range of its constant offset.
+//! Buffers have [separate rules](crate::buffer_rules).
 
 use std::ops::RangeInclusive;
 
-/// Operands of an address sum, and its width.
+/// Operands of an address sum, and the width of the sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sum {
     /// A pair of vector registers and the constant, in 64 bits.
@@ -12,19 +12,19 @@ pub enum Sum {
     BaseAndUnsigned,
     /// A pair of scalar registers, a signed vector register and the constant, in 64 bits.
     BaseAndSigned,
-    /// A vector register and the constant, in 32 bits, which wrap.
+    /// A vector register and the constant, in 32 bits, wrapping.
     Offset,
-    /// A scalar register and the constant, in 32 bits, which wrap.
+    /// A scalar register and the constant, in 32 bits, wrapping.
     ScalarOffset,
-    /// A vector register, a scalar register and the constant, in 32 bits, which wrap.
+    /// A vector register, a scalar register and the constant, in 32 bits, wrapping.
     BothOffsets,
-    /// A pair of scalar registers, an unsigned scalar register and the constant, in 64 bits. The two
-    /// lowest bits of the pair and of the rest are dropped.
+    /// A pair of scalar registers, an unsigned scalar register and the constant, in 64 bits. The
+    /// two lowest bits of the pair and of the sum of the offsets are dropped.
     Scalar,
 }
 
 impl Sum {
-    /// In words.
+    /// Returns the description that the generated documentation shows.
     pub fn describe(self) -> &'static str {
         match self {
             Sum::Pair => "VGPR pair + constant, 64 bits",
@@ -43,13 +43,13 @@ impl Sum {
 pub struct AddressRule {
     /// The family.
     pub family: &'static str,
-    /// Processors of which one of each kind has the rule.
+    /// Processors with this rule, one of each kind.
     pub processors: &'static [&'static str],
-    /// An instruction, with `CONSTANT` in place of the number.
+    /// An instruction of the family, with `CONSTANT` in place of the number.
     pub example: &'static str,
     /// Operands of the sum.
     pub sum: Sum,
-    /// The constants that its encoding holds.
+    /// Constants that the encoding can hold.
     pub constants: RangeInclusive<i64>,
     /// Document or code that states the rule.
     pub source: &'static str,
@@ -80,7 +80,7 @@ macro_rules! rule {
     };
 }
 
-/// Every rule.
+/// All address rules.
 #[rustfmt::skip]
 pub const RULES: &[AddressRule] = &[
     rule!("flat", GFX9, "flat_load_dword v0, v[2:3] offset:CONSTANT", Pair, 0..=4095, OFFSET_BITS),

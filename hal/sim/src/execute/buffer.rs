@@ -1,5 +1,5 @@
-//! Buffer resources: where the bytes of a record lie, and which of them exist. [`rules`] has the rules
-//! of each generation.
+//! Buffer resources: the addresses of a record's bytes, and the range checks. [`rules`] has the
+//! rules of each generation.
 
 pub mod rules;
 
@@ -17,29 +17,29 @@ use std::ops::Range;
 pub struct Resource {
     base: u64,
     stride: u32,
-    /// Bytes or records.
+    /// Number of records, or of bytes.
     records: u64,
-    /// Bytes that swizzling keeps together, as a power of two; `None` if it is off.
+    /// Bytes per swizzle element, as a power of two; `None` if swizzling is off.
     element: Option<u32>,
-    /// Records that swizzling puts side by side, as a power of two.
+    /// Records per swizzle group, as a power of two.
     index_stride: u32,
     /// `ADD_TID_ENABLE`.
     adds_lane: bool,
     /// `OOB_SELECT`; zero before gfx10.
     mode: u8,
-    /// Upper bits of the stride where the lane is added and nothing is converted: gfx9 has the data
-    /// format in the same place.
+    /// Upper bits of the stride, used where the lane number is added and nothing is converted: gfx9
+    /// has the data format in these bits.
     stride_high: u32,
-    /// Format of the data in memory, for instructions that have none of their own.
+    /// Format of the data in memory, for instructions that do not specify one.
     format: BufferFormat,
-    /// Source of each channel of a formatted load: 0 zero, 1 one, 4 to 7 a component.
+    /// Source of each channel of a formatted load: 0 is zero, 1 is one, 4 to 7 are the components.
     channels: [u8; 4],
-    /// The resource is of another type, such as an image.
+    /// `true` if the resource has another type, such as an image.
     is_other: bool,
 }
 
 impl Resource {
-    /// Fields of four words.
+    /// Decodes the four words of a buffer resource.
     pub fn new(words: [u32; 4], generation: Generation) -> Resource {
         match generation {
             Generation::Gfx125 => Resource::gfx125(words),
@@ -83,8 +83,9 @@ impl Resource {
         }
     }
 
-    /// gfx1250 (CDNA 5 ISA 9.6): a base of 57 bits, records of 45, a stride with a multiplier, one bit
-    /// each that swizzles and that chooses the range check, and a type, which is zero of buffers.
+    /// gfx1250 (CDNA 5 ISA 9.6): a base of 57 bits, a record count of 45 bits, a stride with a
+    /// multiplier, one bit that enables swizzling, one bit that selects the range check, and a
+    /// type, which is zero for buffers.
     fn gfx125([low, high, second_high, flags]: [u32; 4]) -> Resource {
         let lower = u64::from(low) | u64::from(high) << 32;
         let upper = u64::from(second_high) | u64::from(flags & 0x3f) << 32;
@@ -101,17 +102,17 @@ impl Resource {
         }
     }
 
-    /// Bytes that scalar loads may read (RDNA 3 and RDNA 4 ISA 8.1.2: the number of records times the
-    /// stride if there is one).
+    /// Number of bytes that scalar loads may read (RDNA 3 and RDNA 4 ISA 8.1.2: the number of
+    /// records, times the stride unless that is zero).
     pub fn scalar_bytes(&self, generation: Generation) -> u64 {
         match generation {
-            // Records are bytes there.
+            // The record count is in bytes here.
             Generation::Gfx125 => self.records,
             _ => self.records * u64::from(self.stride.max(1)),
         }
     }
 
-    /// The address of its first byte.
+    /// Address of the buffer's first byte.
     pub fn base(&self) -> u64 {
         self.base
     }
@@ -124,56 +125,56 @@ fn mode(flags: u32) -> u8 {
 /// Properties of an instruction that affect buffer addressing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Use {
-    /// It has an index.
+    /// The instruction has an index register.
     pub indexed: bool,
-    /// It converts what it moves.
+    /// The instruction converts the data.
     pub formatted: bool,
-    /// Its scalar offset.
+    /// Value of the scalar offset.
     pub scalar_offset: u32,
 }
 
-/// A buffer resource as an instruction uses it.
+/// A buffer resource combined with the properties of the instruction that uses it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Buffer {
-    /// The address that every other part is added to.
+    /// Base address, including the scalar offset where the rules add it to the address.
     base: u64,
     stride: u32,
     /// The swizzled layout; `None` if the buffer is linear.
     swizzle: Option<Swizzle>,
-    /// The lane's number is added to the index.
+    /// `true` if the lane number is added to the index.
     adds_lane: bool,
-    /// The checked index has the lane's number, too.
+    /// `true` if the lane number is also added to the index that is range-checked.
     checks_lane: bool,
-    /// Added to each offset before it is swizzled.
+    /// Offset added before swizzling.
     inner: u32,
     limits: Limits,
-    /// Sums of offsets have more than 32 bits.
+    /// `true` if sums of offsets have more than 32 bits.
     pub is_wide: bool,
-    /// The resource is of another type: accesses do nothing.
+    /// `true` if the resource has another type, so that accesses do nothing.
     pub is_other: bool,
-    /// Format of the data in memory, for instructions that have none of their own.
+    /// Format of the data in memory, for instructions that do not specify one.
     pub format: BufferFormat,
-    /// Source of each channel of a formatted load: 0 zero, 1 one, 4 to 7 a component.
+    /// Source of each channel of a formatted load: 0 is zero, 1 is one, 4 to 7 are the components.
     pub channels: [u8; 4],
 }
 
-/// A layout in which elements of the same place in neighbouring records are adjacent. Sizes are powers
-/// of two.
+/// A layout in which the elements at the same offset of neighbouring records are adjacent. Sizes
+/// are powers of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Swizzle {
-    /// Bytes of an element.
+    /// Bytes per element.
     element: u32,
-    /// Records side by side.
+    /// Records per group.
     index_stride: u32,
 }
 
-/// An access is in range if each part is less than its limit.
+/// Limits of the range check; an access is in range if each part is less than its limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Limits {
     index: u64,
-    /// Of the last byte in its record, without the scalar offset.
+    /// Limit of the last byte's offset in its record, without the scalar offset.
     record: u64,
-    /// Of the last byte in the buffer, without the scalar offset.
+    /// Limit of the last byte's offset in the buffer, without the scalar offset.
     buffer: u64,
 }
 
@@ -203,7 +204,7 @@ impl Limits {
 }
 
 impl Buffer {
-    /// The resource in source 2 of an instruction, whose scalar offset is source 3.
+    /// Reads the buffer resource in source 2 of an instruction whose scalar offset is source 3.
     pub fn read(wave: &Wave, op: &Op, transfer: Transfer, indexed: bool) -> Buffer {
         let first = match op.sources[2].words[0] {
             Word::Scalar(first) => first.0,
@@ -215,7 +216,7 @@ impl Buffer {
         Buffer::new(words, access, wave.machine.generation)
     }
 
-    /// The resource of four words.
+    /// Decodes a buffer resource of four words.
     pub fn new(words: [u32; 4], access: Use, generation: Generation) -> Buffer {
         Buffer::by_rules(&Resource::new(words, generation), access, Rules::of(generation))
     }
@@ -258,14 +259,14 @@ impl Buffer {
         }
     }
 
-    /// Whether it describes the private memory of lanes, which lies in the launch's: each lane has dwords
-    /// of its own.
+    /// Returns `true` if the buffer describes private memory inside the launch's, with separate
+    /// dwords for each lane.
     pub fn is_private(&self, launch: Range<u64>) -> bool {
         self.adds_lane && self.swizzle.is_some() && launch.contains(&self.base)
     }
 
-    /// The offset in a lane's private memory from `base` on that this buffer's offset 0 is; `None` if it is
-    /// laid out otherwise.
+    /// Returns the offset in a lane's private memory, which starts at `base`, of this buffer's
+    /// offset 0; `None` if the buffer is laid out in another way.
     pub fn private_start(&self, base: u64, lanes: u8) -> Option<i64> {
         let is_by_lane =
             self.swizzle == Some(Swizzle { element: 2, index_stride: lanes.trailing_zeros() });
@@ -274,7 +275,7 @@ impl Buffer {
         (is_by_lane && is_whole).then_some((before / u64::from(lanes)) as i64)
     }
 
-    /// The sum of an instruction's offset and a register's.
+    /// Sum of the immediate offset and the offset register.
     pub fn offset(&self, immediate: u32, register: u32) -> u64 {
         if self.is_wide {
             u64::from(immediate) + u64::from(register)
@@ -283,14 +284,14 @@ impl Buffer {
         }
     }
 
-    /// The index that makes the address, and the one that is checked.
+    /// Index used for the address, and index that is range-checked.
     #[inline(always)]
     fn indices(&self, lane: u8, index: u32) -> [u32; 2] {
         let added = index.wrapping_add(if self.adds_lane { lane.into() } else { 0 });
         [added, if self.checks_lane { added } else { index }]
     }
 
-    /// Where the byte at `offset` of record `index` lies in the buffer.
+    /// Offset in the buffer of the byte at `offset` of record `index`.
     #[inline(always)]
     fn within(&self, index: u32, offset: u64) -> u64 {
         let Some(Swizzle { element, index_stride }) = self.swizzle else {
@@ -303,7 +304,7 @@ impl Buffer {
         (group.wrapping_add(offset - byte) << index_stride).wrapping_add(beside + byte)
     }
 
-    /// Whether all `bytes` bytes from `offset` of record `index` on exist.
+    /// Returns `true` if all `bytes` bytes from `offset` of record `index` are in range.
     pub fn contains(&self, lane: Lane, index: u32, offset: u64, bytes: u32) -> bool {
         let [index, checked] = self.indices(lane.0, index);
         let last = offset.checked_add(bytes.saturating_sub(1).into());
@@ -311,8 +312,9 @@ impl Buffer {
             && !self.is_other
     }
 
-    /// Where the elements of all active lanes lie, `bytes` bytes each that exist by the `granule`;
-    /// nothing if they do not all lie alike, or not all of an element exists.
+    /// Placement of the elements of all active lanes, of `bytes` bytes each, which are
+    /// range-checked in units of `granule` bytes. `None` if the lanes' elements are not laid out
+    /// alike, or part of an element is out of range.
     #[inline(always)]
     pub fn place(
         &self,
@@ -324,7 +326,7 @@ impl Buffer {
         if self.is_other || self.inner != 0 {
             return None;
         }
-        // Words whose addresses are aligned lie one in each chunk of four bytes, or all in one chunk.
+        // Aligned words lie one in each chunk of four bytes, or all in one chunk.
         let (chunk, alignment, apart) = match self.swizzle {
             None => (1, 0, 4),
             Some(Swizzle { element, .. }) if bytes <= 1 << element => {
@@ -363,7 +365,7 @@ impl Buffer {
         Some(Placement { addresses, apart, void: LaneMask(lanes.0 & !exist.0) })
     }
 
-    /// The address of the byte at `offset` of record `index`.
+    /// Address of the byte at `offset` of record `index`.
     pub fn address(&self, lane: Lane, index: u32, offset: u64) -> u64 {
         let [index, _] = self.indices(lane.0, index);
         self.base.wrapping_add(self.within(index, offset))

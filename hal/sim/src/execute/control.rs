@@ -1,4 +1,4 @@
-//! What changes the course of a wave: branches, calls, barriers, traps, the end.
+//! Control flow of a wave: branches, calls, barriers, traps and the end of the program.
 
 use crate::execute::hardware_register;
 use crate::execute::operand::scalar_word;
@@ -9,53 +9,54 @@ use crate::wave::{Mode, ScalarIndex, Wave};
 use flipwave_device::FaultCause;
 use flipwave_isa::{LaneMask, Opcode, VgprMsb};
 
-/// What comes after an instruction.
+/// Next action of a wave after an instruction.
 #[derive(Debug)]
 pub enum Step {
-    /// The instruction at the wave's PC.
+    /// Continue with the instruction at the wave's PC.
     Next,
     /// The wave waits at a barrier.
     Barrier,
-    /// The high bits of the numbers of vector registers have changed.
+    /// The high bits of the vector register numbers have changed (`s_set_vgpr_msb`).
     Banks,
-    /// The wave takes part in a split barrier.
+    /// The wave performs an operation on a split barrier.
     SplitBarrier(BarrierRequest),
-    /// The wave asks for a resource of global wave sync.
+    /// The wave requests a resource of global wave sync.
     Sync(SyncRequest),
     /// The wave has halted itself.
     Halted,
     /// The wave has ended.
     Ended,
-    /// The device stops the dispatch.
+    /// The device stops the dispatch with a fault.
     Fault(FaultCause),
 }
 
-/// What a wave asks of the split barriers of its workgroup.
+/// An operation on one of the split barriers of a workgroup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BarrierRequest {
-    /// What is done.
+    /// Operation to perform.
     pub operation: SplitBarrier,
-    /// Which barrier: -1 that of the workgroup, 0 none, -2 that of trap handlers, 1 to 16 named ones.
+    /// Barrier number: -1 is the workgroup's barrier, 0 none, -2 the trap handlers' barrier, 1 to
+    /// 16 are named barriers.
     pub barrier: i32,
-    /// How many signals complete it, where the instruction says so.
+    /// Number of signals that complete the barrier, if the instruction specifies it.
     pub members: Option<u32>,
-    /// Where the answer goes.
+    /// Register that receives the result.
     pub destination: ScalarIndex,
 }
 
 impl BarrierRequest {
-    /// Whether it is about the barrier of the workgroup.
+    /// Returns `true` for the workgroup's barrier.
     pub fn is_of_workgroup(self) -> bool {
         self.barrier == -1
     }
 
-    /// The named barrier that it is about.
+    /// Number of the named barrier, if it is one.
     pub fn named(self) -> Option<usize> {
         usize::try_from(self.barrier).ok().filter(|barrier| (1..=16).contains(barrier))
     }
 }
 
-/// Executes a control operation. The wave's PC is that of the next instruction already.
+/// Executes a control operation. The wave's PC already points to the next instruction.
 #[inline(always)]
 pub fn execute(wave: &mut Wave, op: &Op, control: Control) -> Step {
     let target = wave.pc.wrapping_add_signed(op.immediate.wrapping_mul(4));
@@ -77,7 +78,7 @@ pub fn execute(wave: &mut Wave, op: &Op, control: Control) -> Step {
         Control::Trap => return Step::Fault(FaultCause::Trap { id: op.immediate as u8 }),
         Control::GetPc => wave.write_scalar_pair(op.scalar_destination, wave.pc),
         Control::SetPc => wave.pc = register_target(wave, op),
-        // From the next instruction on (LLVM, `SIInstrInfo::insertIndirectBranch`).
+        // Relative to the next instruction (LLVM, `SIInstrInfo::insertIndirectBranch`).
         Control::AddPc => wave.pc = wave.pc.wrapping_add(register_target(wave, op)),
         Control::SwapPc => {
             let target = register_target(wave, op);
@@ -130,7 +131,7 @@ pub fn execute(wave: &mut Wave, op: &Op, control: Control) -> Step {
     Step::Next
 }
 
-/// The barrier is an immediate, or M0[4:0].
+/// Decodes a barrier request; the barrier is an immediate, or M0[4:0].
 #[cold]
 #[inline(never)]
 pub(crate) fn barrier_request(wave: &Wave, op: &Op, operation: SplitBarrier) -> BarrierRequest {
@@ -139,7 +140,7 @@ pub(crate) fn barrier_request(wave: &Wave, op: &Op, operation: SplitBarrier) -> 
         Word::Scalar(index) => (wave.scalar(index) & 31) as i32,
         word => scalar_word(wave, word) as i32,
     };
-    // M0[22:16], in what is about named barriers (LLVM's lowering of `s.barrier.signal.var`).
+    // M0[22:16], for named barriers (LLVM's lowering of `s.barrier.signal.var`).
     let members = match op.sources[0].words[0] {
         Word::Scalar(index) => Some(wave.scalar(index) >> 16 & 0x7f).filter(|count| *count > 0),
         _ => None,
@@ -147,8 +148,8 @@ pub(crate) fn barrier_request(wave: &Wave, op: &Op, operation: SplitBarrier) -> 
     BarrierRequest { operation, barrier, members, destination: op.scalar_destination }
 }
 
-/// Executes what follows for the lower half of the wave first, and keeps the lanes of the upper half
-/// in a scalar register; passes over it where no lane is active (RDNA 2 ISA,
+/// Starts a subvector loop with the lower half of the wave, and keeps the lanes of the upper half
+/// in a scalar register; skips the loop if no lane is active (RDNA 2 ISA,
 /// "S_SUBVECTOR_LOOP_BEGIN").
 #[cold]
 #[inline(never)]
@@ -165,7 +166,7 @@ fn begin_subvector_loop(wave: &mut Wave, op: &Op, target: u64) {
     }
 }
 
-/// Goes back for the upper half of the wave, or makes both halves active again (RDNA 2 ISA,
+/// Repeats the loop for the upper half of the wave, or makes both halves active again (RDNA 2 ISA,
 /// "S_SUBVECTOR_LOOP_END").
 #[cold]
 #[inline(never)]
@@ -184,9 +185,9 @@ fn end_subvector_loop(wave: &mut Wave, op: &Op, target: u64) {
     }
 }
 
-/// Takes both ways of a branch: the one that fewer lanes take now, the other when they join (ISA
-/// manual, "S_CBRANCH_G_FORK"). What is left to do lies in SGPRs, four for each entry of the
-/// stack: the lanes, then the address.
+/// Forks the wave: takes the branch direction with fewer lanes and pushes the other one, which runs
+/// at the join (ISA manual, "S_CBRANCH_G_FORK"). The stack of pending directions lies in SGPRs,
+/// four for each entry: the lanes, then the address.
 #[cold]
 #[inline(never)]
 fn fork(wave: &mut Wave, op: &Op, target: u64) {
@@ -212,9 +213,10 @@ fn fork(wave: &mut Wave, op: &Op, target: u64) {
     }
 }
 
-/// Continues after the join if the stack is as deep as before the fork, else takes the way that
-/// was left (ISA manual, "S_CBRANCH_JOIN"). The stack's depth has three bits. EXEC stays that of
-/// the way that was taken last: programs save it before a fork and restore it after the join.
+/// Joins a fork: continues after the join if the stack is as deep as before the fork, else takes
+/// the pending direction (ISA manual, "S_CBRANCH_JOIN"). The stack's depth has three bits. EXEC
+/// stays that of the direction taken last: programs save it before a fork and restore it after the
+/// join.
 #[cold]
 #[inline(never)]
 fn join(wave: &mut Wave, op: &Op) {
@@ -229,8 +231,8 @@ fn join(wave: &mut Wave, op: &Op) {
     wave.pc = wave.scalar_pair(ScalarIndex(entry.0 + 2)) & !3;
 }
 
-/// The resource is named by M0[21:16] and the offset; the number comes from the first active lane,
-/// lane 0 where none is active.
+/// Decodes a global wave sync request. M0[21:16] and the offset name the resource; the operand
+/// comes from the first active lane, or from lane 0 if none is active.
 #[cold]
 #[inline(never)]
 fn sync_request(wave: &Wave, op: &Op, operation: SyncOperation) -> SyncRequest {
@@ -243,7 +245,7 @@ fn sync_request(wave: &Wave, op: &Op, operation: SyncOperation) -> SyncRequest {
     SyncRequest { operation, resource: base.wrapping_add(op.immediate as u32), value }
 }
 
-/// The address in a register pair; its two lowest bits are ignored.
+/// Reads a branch target from a register pair; its two lowest bits are ignored.
 fn register_target(wave: &Wave, op: &Op) -> u64 {
     let [low, high] = op.sources[0].words;
     (u64::from(scalar_word(wave, low)) | u64::from(scalar_word(wave, high)) << 32) & !3
@@ -261,7 +263,7 @@ fn set_register(wave: &mut Wave, op: &Op) {
     }
 }
 
-/// The lowest register that a relative move reads or writes.
+/// Register that a relative move accesses: the named one plus M0.
 pub fn relative(index: ScalarIndex, wave: &Wave) -> ScalarIndex {
     ScalarIndex((u32::from(index.0).wrapping_add(wave.scalar(ScalarIndex::M0)) & 127) as u8)
 }

@@ -1,22 +1,22 @@
-//! Loads whose lanes exchange what they have loaded, so that a matrix is transposed.
+//! Loads whose lanes exchange the loaded data in order to transpose a matrix.
 
 use crate::instruction::Op;
 use crate::wave::{LANES, Wave};
 
-/// What each lane has loaded, or gets.
+/// Data loaded by each lane, before or after the exchange.
 pub struct Loaded {
-    /// The words of each lane, the first lowest; zeros in lanes that are not active: EXEC must be
-    /// full.
+    /// Words of each lane, the first one in the lowest bits; zero in inactive lanes (EXEC must be
+    /// full).
     pub lanes: [u128; LANES],
-    /// Words of a lane.
+    /// Words per lane.
     pub words: u8,
-    /// Bits of an element.
+    /// Bits per element.
     pub bits: u8,
 }
 
 impl Loaded {
-    /// Gives each active lane its elements, each from where `source` has it for a lane and the number
-    /// of the element: a lane, and its number there.
+    /// Writes the exchanged elements to each active lane. `source` maps a lane and an element
+    /// number to the lane and element number that the element comes from.
     pub fn exchange(
         &self,
         wave: &mut Wave,

@@ -1,17 +1,17 @@
-//! Typed buffers: how the components of an element lie in memory and what their bits mean (ISA
-//! manual, "Buffer resource descriptor", data and number formats).
+//! Typed buffers: the layout of an element's components in memory and the meaning of their bits
+//! (ISA manual, "Buffer resource descriptor", data and number formats).
 //!
-//! No document says what combinations without a meaning do (floating point of eight bits, the
-//! reserved formats): here such elements have no components, so that loads give zeros and stores
-//! do nothing. Nor does one say how stores round and what becomes of numbers that do not fit:
-//! here fractions round to the nearest, even if in the middle, scaled integers towards zero,
-//! both are clamped, and NaN is zero; integers lose their upper bits.
+//! No document defines the combinations without a meaning (floating point of eight bits, the
+//! reserved formats): here such elements have no components, so that loads return zeros and stores
+//! do nothing. Rounding and overflow in stores are not documented either: here fractions round to
+//! nearest even, scaled integers round towards zero, both are clamped, and NaN becomes zero;
+//! integers lose their upper bits.
 
 use crate::execute::lane::binary16;
 use flipwave_isa::BufferFormat;
 use half::f16;
 
-/// Widths of the components in bits, the one in the lowest bits first.
+/// Widths of the components in bits, starting with the component in the lowest bits.
 const WIDTHS: [&[u8]; 16] = [
     &[],
     &[8],
@@ -31,14 +31,14 @@ const WIDTHS: [&[u8]; 16] = [
     &[],
 ];
 
-/// What the bits of a component mean.
+/// Number format of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Number {
-    /// 0 to 1.
+    /// Fraction between 0 and 1.
     Unorm,
-    /// -1 to 1.
+    /// Fraction between -1 and 1.
     Snorm,
-    /// An integer that registers hold as a floating-point number.
+    /// Unsigned integer that registers hold as a floating-point number.
     Uscaled,
     Sscaled,
     Uint,
@@ -46,14 +46,14 @@ enum Number {
     Float,
 }
 
-/// A format that has a meaning.
+/// A valid combination of data and number format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format {
     widths: &'static [u8],
     number: Number,
 }
 
-/// A component as it was loaded.
+/// A loaded component.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Component {
     Fraction(f64),
@@ -71,7 +71,7 @@ impl Component {
         }
     }
 
-    /// Integers lose their upper half.
+    /// Converts the component to 16 bits; integers lose their upper half.
     fn half(self) -> u16 {
         match self {
             Component::Fraction(value) => binary16::from_f64(value).to_bits(),
@@ -84,7 +84,7 @@ impl Component {
     }
 }
 
-/// What a register holds for a component that is stored.
+/// Register value of a stored component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Register {
     /// Single precision, or an integer.
@@ -118,7 +118,7 @@ impl Register {
 }
 
 impl Format {
-    /// The format of these numbers; `None` if it has no meaning.
+    /// Creates the format with these numbers; `None` if the combination has no meaning.
     pub fn new(format: BufferFormat) -> Option<Format> {
         let widths = WIDTHS.get(usize::from(format.data)).copied().filter(|all| !all.is_empty())?;
         let number = match format.number {
@@ -134,7 +134,7 @@ impl Format {
         Some(Format { widths, number })
     }
 
-    /// Bytes of an element.
+    /// Bytes per element.
     pub fn bytes(self) -> usize {
         self.widths.iter().map(|width| usize::from(*width)).sum::<usize>() / 8
     }
@@ -148,7 +148,7 @@ impl Format {
         })
     }
 
-    /// The component that channel selection `channel` asks for.
+    /// Component that the channel selection `channel` selects.
     fn component(self, element: [u8; 16], channel: u8) -> Component {
         let is_integer = matches!(self.number, Number::Uint | Number::Sint);
         let field = match channel {
@@ -168,22 +168,22 @@ impl Format {
             Number::Uint => Component::Integer(bits),
             Number::Sint => Component::Integer(signed as u32),
             Number::Float if width == 32 => Component::Single(bits),
-            // The short formats are half precision without the sign and the last bits.
+            // The short formats are half precision without the sign and the lowest bits.
             Number::Float => Component::Half((bits as u16) << 15u32.saturating_sub(width)),
         }
     }
 
-    /// The word of a register that the channel selection asks for.
+    /// Word of a register for a channel selection.
     pub fn word(self, element: [u8; 16], channel: u8) -> u32 {
         self.component(element, channel).word()
     }
 
-    /// The half word of a register that the channel selection asks for.
+    /// Half word of a register for a channel selection.
     pub fn half(self, element: [u8; 16], channel: u8) -> u16 {
         self.component(element, channel).half()
     }
 
-    /// The element made of registers. Components that no register gives are zero.
+    /// Builds an element from register values. Components without a register are zero.
     pub fn element(self, registers: impl Iterator<Item = Register>) -> [u8; 16] {
         let components = self
             .fields()
@@ -192,7 +192,7 @@ impl Format {
         components.fold(0, |element, component| element | component).to_le_bytes()
     }
 
-    /// The bits of a component of `width` bits.
+    /// Encodes a component of `width` bits.
     fn bits(self, register: Register, width: u32) -> u32 {
         let mask = ((1u64 << width) - 1) as u32;
         let most = ((1u64 << (width - 1)) - 1) as f64;
@@ -209,7 +209,7 @@ impl Format {
                 (32, Register::Word(bits)) => bits,
                 (32, Register::Half(bits)) => binary16::to_f32(f16::from_bits(bits)).to_bits(),
                 (16, _) => register.half().into(),
-                // Negative numbers are zero.
+                // Negative numbers become zero.
                 _ if number < 0.0 => 0,
                 _ => u32::from(register.half() & 0x7fff) >> (15 - width),
             },

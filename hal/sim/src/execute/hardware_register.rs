@@ -18,30 +18,30 @@ mod id {
     pub const SHADER_CYCLES_HIGH: u32 = 30;
 }
 
-/// Offset and width of the field that the immediate selects: bits 5:0 the register, 10:6 the
-/// offset, 15:11 the width less one.
+/// Offset and width of the field that an immediate selects. Bits 5:0 are the register, 10:6 the
+/// offset, 15:11 the width minus one.
 fn field(immediate: u32) -> (u32, u32) {
     let offset = immediate >> 6 & 31;
     let width = (immediate >> 11 & 31) + 1;
     (offset, (((1u64 << width) - 1) as u32) << offset)
 }
 
-/// The immediate that selects `width` bits of MODE from `offset` on.
+/// Immediate that selects `width` bits of MODE, starting at `offset`.
 pub fn mode_field(offset: u32, width: u32) -> u32 {
     id::MODE | offset << 6 | (width - 1) << 11
 }
 
-/// Whether an immediate selects bits of MODE.
+/// Returns `true` if an immediate selects bits of MODE.
 pub fn is_mode(immediate: u32) -> bool {
     immediate & 63 == id::MODE
 }
 
-/// The bits of MODE that an immediate selects.
+/// Bits of MODE that an immediate selects.
 pub fn mode_bits(immediate: u32) -> u32 {
     if is_mode(immediate) { field(immediate).1 } else { 0 }
 }
 
-/// The field of a hardware register; registers that have no meaning here read as zero.
+/// Reads a field of a hardware register; registers that the simulator does not model read as zero.
 pub fn read(wave: &Wave, immediate: u32) -> u32 {
     let (offset, mask) = field(immediate);
     let value = match immediate & 63 {
@@ -54,7 +54,7 @@ pub fn read(wave: &Wave, immediate: u32) -> u32 {
         id::TRAP_STATUS => 0,
         // Every wave reports the first wave slot of the first compute unit.
         id::HARDWARE_ID => 0,
-        // VGPR_SIZE: granules of eight registers, less one. All waves begin at the first register.
+        // VGPR_SIZE: granules of eight registers, minus one. All waves start at the first register.
         id::GPR_ALLOCATION => {
             let registers = wave.vgpr_count + wave.acc_vgpr_count;
             u32::from(registers.div_ceil(8).saturating_sub(1)) << 8
@@ -72,7 +72,7 @@ pub fn read(wave: &Wave, immediate: u32) -> u32 {
     (value & mask) >> offset
 }
 
-/// The clock: 20 bits until gfx11, two words from gfx12 on (RDNA 3 and RDNA 4 ISA, "Hardware
+/// The shader clock: 20 bits up to gfx11, two words since gfx12 (RDNA 3 and RDNA 4 ISA, "Hardware
 /// registers"); zero for other registers.
 fn shader_cycles(wave: &Wave, register: u32) -> u32 {
     let has_two_words = wave.machine.generation >= Generation::Gfx12;
@@ -84,12 +84,13 @@ fn shader_cycles(wave: &Wave, register: u32) -> u32 {
     }
 }
 
-/// Writes the field; only MODE can be written, and FLAT_SCRATCH where it is a hardware register.
+/// Writes a field of a hardware register. Only MODE can be written, and FLAT_SCRATCH where it is a
+/// hardware register.
 pub fn write(wave: &mut Wave, immediate: u32, value: u32) {
     if is_mode(immediate) {
         let (offset, mask) = field(immediate);
         let mode = wave.mode.0 & !mask | value << offset & mask;
-        // From gfx10 on nothing is skipped, and no registers are indexed.
+        // Since gfx10 nothing is skipped, and no registers are indexed.
         let none = wave.machine.generation >= Generation::Gfx10;
         let without = if none { Mode::GPR_INDEX | Mode::SKIP_VECTORS } else { 0 };
         wave.mode = Mode(mode & !without | Mode::always_set(wave.machine.generation));
@@ -101,7 +102,7 @@ pub fn write(wave: &mut Wave, immediate: u32, value: u32) {
     }
 }
 
-/// Where the half of FLAT_SCRATCH is kept that a register is (gfx10 and gfx11).
+/// Scalar register that holds the half of FLAT_SCRATCH which `register` names (gfx10 and gfx11).
 fn flat_scratch(wave: &Wave, register: u32) -> Option<ScalarIndex> {
     let low = wave.machine.flat_scratch;
     let half = id::FLAT_SCRATCH.iter().position(|id| *id == register)?;

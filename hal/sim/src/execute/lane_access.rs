@@ -1,7 +1,7 @@
-//! Moving elements between vector registers and a range of bytes, one offset per lane: the hot
+//! Moves elements between vector registers and a range of bytes, with one offset per lane: the hot
 //! loop of loads, stores and LDS.
 //!
-//! Which lanes lie in the range is found out first; the moves themselves are unchecked.
+//! The lanes inside the range are determined first; the moves are then unchecked.
 
 mod load;
 mod modify;
@@ -15,47 +15,49 @@ use flipwave_isa::LaneMask;
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-/// Lanes that are looked at together.
+/// Lanes that are examined together.
 const GROUP: usize = 16;
 
-/// The lanes all of whose parts lie in a range of bytes, and where they lie.
+/// The lanes all of whose parts lie in a range of bytes, and their offsets.
 pub struct Placed<'a, B, P, const PARTS: usize> {
     bytes: B,
-    /// The greatest offset from which all parts lie in the range; those of the lanes that take part are
-    /// at most this.
+    /// The greatest offset from which all parts lie in the range; the offsets of the participating
+    /// lanes do not exceed it.
     last: u32,
     offsets: &'a Row,
-    /// All ones in the lanes that take part, zero elsewhere.
+    /// All ones in the participating lanes, zero in all others.
     active: &'a Row,
     lanes: LaneMask,
-    /// How many bytes after a lane's offset each of its parts lies.
+    /// Byte distance of each part from the lane's offset.
     places: [u32; PARTS],
     part: PhantomData<P>,
 }
 
-/// How the offsets of the active lanes of a group lie to each other.
+/// Arrangement of the offsets of the active lanes of a group.
 enum Pattern {
-    /// Each lane's part follows the one of the lane before; where the first lane's would lie.
+    /// Each lane's part follows the part of the previous lane; holds the offset of the group's
+    /// first lane, active or not.
     Rows(usize),
-    /// All of a lane's parts follow those of the lane before, likewise.
+    /// All of a lane's parts follow the parts of the previous lane; holds the offset of the group's
+    /// first lane.
     Elements(usize),
     /// All lanes have this offset.
     Equal(usize),
-    /// None of these.
+    /// Any other arrangement.
     Scattered,
 }
 
 impl<'a, B: Deref<Target = [u8]>, P: Part, const PARTS: usize> Placed<'a, B, P, PARTS> {
-    /// Those of `lanes`, which `active` has as a row, that lie in `bytes`; where these are fewer, `own`
-    /// keeps their row. Each lane's parts lie so many bytes after its offset as `places` says. No lane
-    /// with an offset of 2 GiB or more is among them.
+    /// Selects the lanes that lie in `bytes` from `lanes`, whose row is `active`. If some lanes are
+    /// out of range, `row` stores the row of the remaining ones. `places` are the byte distances of
+    /// a lane's parts from its offset. Lanes with an offset of 2 GiB or more are never in range.
     #[inline(always)]
     pub fn new(
         bytes: B,
         offsets: &'a Row,
         (active, lanes): (&'a Row, LaneMask),
         places: [u32; PARTS],
-        own: &'a mut Option<Row>,
+        row: &'a mut Option<Row>,
     ) -> Placed<'a, B, P, PARTS> {
         let mut reach = 0;
         for place in places {
@@ -76,28 +78,28 @@ impl<'a, B: Deref<Target = [u8]>, P: Part, const PARTS: usize> Placed<'a, B, P, 
             inside.0[lane] = if is_inside { active.0[lane] } else { 0 };
         }
         let lanes = LaneMask(mask_of(&inside));
-        Placed { bytes, last, offsets, active: own.insert(inside), lanes, places, part }
+        Placed { bytes, last, offsets, active: row.insert(inside), lanes, places, part }
     }
 
-    /// The lanes that lie in the range.
+    /// Lanes that lie in the range.
     #[inline(always)]
     pub fn lanes(&self) -> LaneMask {
         self.lanes
     }
 
-    /// A lane's offset.
+    /// Offset of a lane.
     #[inline(always)]
     fn offset(&self, lane: usize) -> usize {
         self.offsets.0[lane] as usize
     }
 
-    /// The lanes of a group, the lowest bit the first.
+    /// Participating lanes of a group, with the first lane in the lowest bit.
     #[inline(always)]
     fn members(&self, group: usize) -> u16 {
         (self.lanes.0 >> (GROUP * group)) as u16
     }
 
-    /// Whether a lane's parts follow one another.
+    /// Returns `true` if a lane's parts are contiguous.
     #[inline(always)]
     fn is_packed(&self) -> bool {
         let mut packed = true;
@@ -107,9 +109,9 @@ impl<'a, B: Deref<Target = [u8]>, P: Part, const PARTS: usize> Placed<'a, B, P, 
         packed
     }
 
-    /// How the `members` of a group, one at least, lie. All parts of the lanes of
-    /// [`Pattern::Rows`] and of [`Pattern::Elements`] lie in the range, of lanes that are no
-    /// members too.
+    /// Arrangement of the `members` of a group, which are at least one. With [`Pattern::Rows`] and
+    /// [`Pattern::Elements`], the parts of all lanes lie in the range, including the lanes that are
+    /// not members.
     #[inline(always)]
     fn pattern<const ALL: bool>(&self, group: usize, members: u16) -> Pattern {
         let offsets = &self.offsets.0.as_chunks::<GROUP>().0[group];
@@ -135,8 +137,8 @@ impl<'a, B: Deref<Target = [u8]>, P: Part, const PARTS: usize> Placed<'a, B, P, 
         Pattern::Scattered
     }
 
-    /// The offset of a group's first lane, where offsets grow by `step` from there to that of lane
-    /// `first`; if the group's last lane lies in the range, too.
+    /// Offset of the group's first lane, if offsets grow by `step` from it to lane `first` and the
+    /// group's last lane lies in the range, too.
     #[inline(always)]
     fn start(&self, offset: u32, first: u32, step: u32) -> Option<u32> {
         let greatest = self.last.checked_sub(step * (GROUP as u32 - 1))?;
@@ -144,7 +146,7 @@ impl<'a, B: Deref<Target = [u8]>, P: Part, const PARTS: usize> Placed<'a, B, P, 
     }
 }
 
-/// Whether the offsets of the active lanes of a group grow from `start` by `step`.
+/// Returns `true` if the offsets of the active lanes of a group grow from `start` by `step`.
 #[inline(always)]
 fn follow<const ALL: bool>(
     offsets: &[u32; GROUP],
@@ -152,7 +154,7 @@ fn follow<const ALL: bool>(
     start: u32,
     step: u32,
 ) -> bool {
-    // The comparison of whole arrays becomes one of vectors.
+    // The compiler turns the comparison of whole arrays into a vector comparison.
     let expected: [u32; GROUP] = std::array::from_fn(|lane| start.wrapping_add(step * lane as u32));
     if ALL {
         return *offsets == expected;

@@ -1,6 +1,6 @@
-//! The local data share: loads, stores, atomics, and the lane exchanges that run through it.
-//! Reads outside the workgroup's allocation give zero, writes there are dropped (ISA manual,
-//! "LDS out-of-range behavior").
+//! The local data share: loads, stores, atomics, and the lane exchanges that use its hardware.
+//! Reads outside the workgroup's allocation return zero, writes there are dropped (ISA manual, "LDS
+//! out-of-range behavior").
 
 mod bytes;
 mod operands;
@@ -41,7 +41,7 @@ fn execute_access(
     Ok(())
 }
 
-/// Executes an operation one lane after the other, or one that needs all lanes.
+/// Executes an operation lane by lane, or one that needs all lanes at once.
 #[inline(always)]
 pub fn lane_by_lane(
     wave: &mut Wave,
@@ -92,7 +92,7 @@ pub fn lane_by_lane(
             for lane in exec.lanes() {
                 let index = usize::from(lane.0);
                 let first = data(wave, op, 1, atomic.bytes, index);
-                // Two operands: what is compared with or cleared comes first.
+                // With two operands, the comparison value or the mask comes first.
                 let operands = if atomic.has_second_operand() {
                     [data(wave, op, 2, atomic.bytes, index), first]
                 } else {
@@ -162,7 +162,7 @@ pub fn lane_by_lane(
     Ok(())
 }
 
-/// The first eight bytes.
+/// Writes the first eight bytes.
 fn write_lane(wave: &mut Wave, destination: RowIndex, lane: usize, value: u64, bytes: u8) {
     wave.row_mut(destination).0[lane] = value as u32;
     if bytes == 8 {
@@ -170,8 +170,8 @@ fn write_lane(wave: &mut Wave, destination: RowIndex, lane: usize, value: u64, b
     }
 }
 
-/// Reads elements of `words` words into the destination, one after the other: each lies so many
-/// bytes after the lane's address. One that is partly out of range gives zero as a whole.
+/// Reads elements of `words` words into consecutive destination registers, each at a byte distance
+/// from the lane's address. An element that is partly out of range reads as zero as a whole.
 fn read_words<const ELEMENTS: usize>(
     wave: &mut Wave,
     op: &Op,
@@ -194,11 +194,11 @@ fn read_words<const ELEMENTS: usize>(
     }
 }
 
-/// Reads `words` words per lane, which among 16 lanes are a matrix of 16 columns, row after row, and
-/// gives each lane a column. The manual does not say where elements go (CDNA 4 ISA, "MFMA Transpose
-/// Load from LDS", has what matrix operations want of it); this is what compilers rely on (Triton,
-/// `ds_read_tr`; MLIR, `amdgpu.transpose_load`). EXEC must be full; a lane that is not active counts
-/// as zeros.
+/// Reads `words` words per lane, which form a row-major matrix of 16 columns among 16 lanes, and
+/// gives each lane a column. The manual does not specify the element positions (CDNA 4 ISA, "MFMA
+/// Transpose Load from LDS", has the layout that matrix operations expect); this is the layout that
+/// compilers rely on (Triton, `ds_read_tr`; MLIR, `amdgpu.transpose_load`). EXEC must be full; an
+/// inactive lane counts as zeros.
 #[cold]
 #[inline(never)]
 fn read_transposed(wave: &mut Wave, op: &Op, bits: u8, words: u8, addresses: &Row, lds: &[u8]) {
@@ -243,17 +243,17 @@ fn data(wave: &Wave, op: &Op, source: usize, bytes: u8, lane: usize) -> u64 {
     if bytes == 8 { low | u64::from(wave.row(row.plus(1)).0[lane]) << 32 } else { low }
 }
 
-/// Exchanges between lanes. Lanes that are not active give zero.
+/// Exchanges values between lanes. Inactive lanes provide zero.
 fn exchange(wave: &mut Wave, op: &Op, access: LdsAccess) {
-    // Within groups of so many lanes, a power of two.
+    // Lanes per group, a power of two, minus one.
     let within = u32::from(wave.machine.permute_lanes) - 1;
     let row = |source: usize| op.sources[source].row().map_or(Row::ZERO, |row| *wave.row(row));
     let offset = op.immediate as u32;
-    // The lanes that addresses name, for each lane.
+    // Lanes that the addresses select, for each lane.
     let named = |addresses: Row| {
         let mut lanes = addresses;
-        for (lane, own) in (0..).zip(&mut lanes.0) {
-            *own = lane & !within | (own.wrapping_add(offset) / 4) & within;
+        for (lane, address) in (0..).zip(&mut lanes.0) {
+            *address = lane & !within | (address.wrapping_add(offset) / 4) & within;
         }
         lanes
     };

@@ -1,27 +1,27 @@
-//! One element of a product of matrices, summed step by step, so that what its sum is made of can be
-//! seen and changed: C as it enters the sum, each product, the sum after each step.
+//! One element of a matrix product, summed step by step, so that the parts of its sum can be
+//! observed and changed: C as it enters the sum, each product, and the sum after each step.
 //!
-//! This is the arithmetic of the whole products in [`operations`](super::operations), one element at
-//! a time and apart from what makes those fast: where nothing is changed it gives their bits.
+//! This is the arithmetic of the whole products in [`operations`](super::operations), one element
+//! at a time and without their optimizations: if nothing is changed, the bits are the same.
 
 use crate::execute::lane::{LaneValue, settle};
 use crate::wave::{RowIndex, Wave};
 use std::fmt;
 
-/// What a sum is made of.
+/// A part of a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SumPart {
     /// The element of C as it enters the sum, with its modifiers, in the type of the sum. There is
     /// one, at step 0.
     Accumulator,
-    /// A product of an element of A and one of B, in the type of the sum. Step k is the product
-    /// that is k-th in the sum, from 0; of a sparse A only those of the elements that are there.
+    /// A product of an element of A and one of B, in the type of the sum. Step k is the k-th
+    /// product of the sum, starting at 0; a sparse A has only products of its stored elements.
     Product,
-    /// The sum so far, with the product of this step and all before.
+    /// The partial sum that includes the products up to this step.
     PartialSum,
 }
 
-/// The type in which an operation sums up.
+/// Data type of an operation's sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SumType {
     /// Single precision.
@@ -32,49 +32,50 @@ pub enum SumType {
     I32,
 }
 
-/// An element of the result.
+/// Position of an element of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MatrixElement {
-    /// Which of the matrices that the instruction makes side by side, from 0.
+    /// Number of the matrix among the independent blocks of an instruction, starting at 0.
     pub block: u8,
-    /// Its row in the matrix.
+    /// Row in the matrix.
     pub row: u8,
-    /// Its column.
+    /// Column in the matrix.
     pub column: u8,
 }
 
-/// What a matrix instruction computes.
+/// Dimensions of the product that a matrix instruction computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProductShape {
-    /// Matrices side by side.
+    /// Number of independent matrices.
     pub blocks: u8,
-    /// Rows of each.
+    /// Rows of each matrix.
     pub rows: u8,
-    /// Columns of each.
+    /// Columns of each matrix.
     pub columns: u8,
-    /// Products of each sum.
+    /// Products per sum.
     pub products: u8,
-    /// How many of them are added at a time: partial sums are there after so many, and after all.
+    /// Products that are added at a time: partial sums exist after each group, and after all
+    /// products.
     pub group: u8,
-    /// The type of the sums.
+    /// Data type of the sums.
     pub sum: SumType,
 }
 
 impl ProductShape {
-    /// A matrix of so many rows and columns, each sum one of so many products.
+    /// A square matrix of `size` rows and columns, with `products` products per sum.
     pub(crate) const fn square(size: usize, products: usize) -> ProductShape {
         let (size, products) = (size as u8, products as u8);
         let sum = SumType::F32;
         ProductShape { blocks: 1, rows: size, columns: size, products, group: 1, sum }
     }
 
-    /// Whether the element is one of the result.
+    /// Returns `true` if the element lies in the result.
     pub fn has(&self, element: MatrixElement) -> bool {
         let MatrixElement { block, row, column } = element;
         block < self.blocks && row < self.rows && column < self.columns
     }
 
-    /// The steps at which a sum has such a part, in order.
+    /// Steps at which a sum has this part, in order.
     pub fn steps(&self, part: SumPart) -> impl Iterator<Item = u8> + use<> {
         let ProductShape { products, group, .. } = *self;
         let steps = if part == SumPart::Accumulator { 1 } else { products };
@@ -100,32 +101,32 @@ impl fmt::Display for ProductShape {
     }
 }
 
-/// An element of the result as its sum makes it, and where it goes.
+/// A computed element of the result, and its location in registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SummedElement {
     pub(crate) lane: usize,
     pub(crate) row: RowIndex,
-    /// Bits that it has there, from the lowest of `shift` on.
+    /// Width of the element in the register, starting at bit `shift`.
     pub(crate) bits: u32,
     pub(crate) shift: u32,
     pub(crate) value: u64,
 }
 
 impl SummedElement {
-    /// One that has so many words.
+    /// An element of `words` whole words.
     pub(crate) fn words(row: RowIndex, lane: usize, words: usize, value: u64) -> SummedElement {
         SummedElement { lane, row, bits: 32 * words as u32, shift: 0, value }
     }
 
-    /// Writes it to its registers; whether anything there was otherwise.
+    /// Writes the element to its registers; returns `true` if any bit changed.
     pub(crate) fn write(&self, wave: &mut Wave) -> bool {
         let SummedElement { lane, row, bits, shift, value } = *self;
         let mask = u64::MAX >> (64 - bits) << shift;
         let mut is_changed = false;
         for word in 0..bits.div_ceil(32) {
             let held = &mut wave.row_mut(row.plus(word as u16)).0[lane];
-            let [own, value] = [mask, value << shift].map(|all| (all >> (32 * word)) as u32);
-            let wanted = *held & !own | value & own;
+            let [mask, value] = [mask, value << shift].map(|all| (all >> (32 * word)) as u32);
+            let wanted = *held & !mask | value & mask;
             is_changed |= *held != wanted;
             *held = wanted;
         }
@@ -133,15 +134,15 @@ impl SummedElement {
     }
 }
 
-/// What is done to the parts of a sum on its way: of each part, of its step and of its bits it
-/// gives the bits that the sum goes on with.
+/// Callback for the parts of a sum: takes the part, its step and its bits, and returns the bits
+/// that the sum continues with.
 pub type Touch<'a> = dyn FnMut(SumPart, u8, u64) -> u64 + 'a;
 
-/// A number as a sum has it.
+/// A number in a data type of sums.
 pub trait Number: Copy {
-    /// Its bits.
+    /// Bits of the number.
     fn to_bits(self) -> u64;
-    /// The number of these bits.
+    /// Number with these bits.
     fn of_bits(bits: u64) -> Self;
 }
 
@@ -172,29 +173,29 @@ impl Number for i32 {
     }
 }
 
-/// The steps of one sum.
+/// Passes the parts of one sum to a callback.
 pub struct Steps<'a> {
     touch: &'a mut Touch<'a>,
 }
 
 impl<'a> Steps<'a> {
-    /// Those that `touch` sees.
+    /// Passes the parts to `touch`.
     pub fn new(touch: &'a mut Touch<'a>) -> Steps<'a> {
         Steps { touch }
     }
 
-    /// C.
+    /// Passes C.
     pub fn begin<T: Number>(&mut self, value: T) -> T {
         self.changed(SumPart::Accumulator, 0, value).unwrap_or(value)
     }
 
-    /// A product, if it was changed: the sums that do not round products would otherwise have to
-    /// round them first.
+    /// Passes a product, and returns it if it was changed. Unchanged products are not returned
+    /// because sums that do not round products would otherwise have to round them first.
     pub fn product<T: Number>(&mut self, step: usize, value: T) -> Option<T> {
         self.changed(SumPart::Product, step, value)
     }
 
-    /// The sum after a step.
+    /// Passes the sum after a step.
     pub fn sum<T: Number>(&mut self, step: usize, value: T) -> T {
         self.changed(SumPart::PartialSum, step, value).unwrap_or(value)
     }
@@ -205,8 +206,8 @@ impl<'a> Steps<'a> {
     }
 }
 
-/// A chain of fused multiply-adds in the order of the factors. Of a product that was changed, which is
-/// rounded for that, the sum is rounded again.
+/// Sums by a chain of fused multiply-adds in the order of the factors. A product that was changed
+/// is rounded, and so is its addition to the sum.
 pub fn chain<T>(factors: impl Iterator<Item = [T; 2]>, initial: T, steps: &mut Steps<'_>) -> T
 where
     T: Number + Fused,
@@ -219,7 +220,7 @@ where
     sum
 }
 
-/// One link of [`chain`], without its partial sum.
+/// One link of [`chain`], without passing its partial sum.
 pub fn link<T: Number + Fused>(step: usize, [a, b]: [T; 2], sum: T, steps: &mut Steps<'_>) -> T {
     match steps.product(step, T::times(a, b)) {
         None => T::fused(a, b, sum),
@@ -227,7 +228,7 @@ pub fn link<T: Number + Fused>(step: usize, [a, b]: [T; 2], sum: T, steps: &mut 
     }
 }
 
-/// Floating-point numbers of chains; the first source that is a NaN becomes the result.
+/// Floating-point numbers in chains; the result is the first source that is a NaN.
 pub trait Fused: Sized {
     /// a * b, rounded.
     fn times(a: Self, b: Self) -> Self;
@@ -255,8 +256,8 @@ macro_rules! fused {
 
 fused!(f32 f64);
 
-/// A sum of integers, which wraps around. `saturates` it is of more bits on its way, and cut at the
-/// end to what 32 bits hold; its parts are seen by their lowest 32 bits.
+/// Sums integers with wrap-around. If it `saturates`, the sum has more bits internally and is
+/// clamped to 32 bits at the end; its parts are passed as their lowest 32 bits.
 pub fn integers(
     products: impl Iterator<Item = i32>,
     initial: i32,

@@ -1,4 +1,4 @@
-//! What instructions do: one module for each kind of them, and the tables of operations.
+//! Instruction semantics: one module for each kind of instruction, and the tables of operations.
 
 mod accessed;
 pub mod address_rules;

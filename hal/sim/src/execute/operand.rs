@@ -1,10 +1,10 @@
-//! Operands that are the same in all lanes.
+//! Operands with the same value in all lanes.
 
 use crate::instruction::Word;
 use crate::wave::{ScalarIndex, Wave};
 use flipwave_isa::LaneMask;
 
-/// The value of a word that is the same in all lanes.
+/// Value of a uniform word.
 #[inline(always)]
 pub fn scalar_word(wave: &Wave, word: Word) -> u32 {
     match word {
@@ -17,12 +17,12 @@ pub fn scalar_word(wave: &Wave, word: Word) -> u32 {
     }
 }
 
-/// The value of two words that are the same in all lanes.
+/// Value of a uniform pair of words.
 #[inline(always)]
 pub fn scalar_pair(wave: &Wave, words: [Word; 2]) -> u64 {
     u64::from(scalar_word(wave, words[0])) | u64::from(scalar_word(wave, words[1])) << 32
 }
 
-/// Where VCC lies, for operations that read it without naming it.
+/// Location of VCC, for operations that read it implicitly.
 pub const VCC_WORDS: [Word; 2] =
     [Word::Scalar(ScalarIndex::VCC), Word::Scalar(ScalarIndex(ScalarIndex::VCC.0 + 1))];

@@ -1,4 +1,4 @@
-//! The scalar operations: one table, each row what the ISA manual says of it (chapter "Scalar
+//! Scalar operations in one table; each row implements the ISA manual's definition (chapter "Scalar
 //! ALU operations"; the names `a` and `b` are S0 and S1).
 
 use crate::execute::operand::scalar_word;
@@ -8,7 +8,7 @@ use crate::wave::{Mode, ScalarIndex, Wave};
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-/// A row of the table.
+/// A row of the table of scalar operations.
 pub struct ScalarOperation {
     /// Canonical name.
     pub name: &'static str,
@@ -18,13 +18,13 @@ pub struct ScalarOperation {
     pub run: ScalarFunction,
 }
 
-/// The row of an operation.
+/// Returns the row of an operation.
 pub fn find(name: &str) -> Option<&'static ScalarOperation> {
     static INDEX: OnceLock<HashMap<&'static str, &'static ScalarOperation>> = OnceLock::new();
     INDEX.get_or_init(|| TABLE.iter().map(|row| (row.name, row)).collect()).get(name).copied()
 }
 
-/// The names of all rows.
+/// Names of all rows.
 #[cfg(test)]
 pub fn names() -> impl Iterator<Item = &'static str> {
     TABLE.iter().map(|row| row.name)
@@ -105,7 +105,7 @@ macro_rules! operations {
     };
 }
 
-/// Sets SCC to whether the result is not zero, and gives the result.
+/// Sets SCC if the result is not zero, and returns the result.
 macro_rules! nonzero {
     ($wave:ident, $result:expr) => {{
         let result = $result;
@@ -114,7 +114,7 @@ macro_rules! nonzero {
     }};
 }
 
-/// Saves EXEC, as wide as the type says, to the destination, then computes a new one.
+/// Saves EXEC, as wide as the type, to the destination, then computes a new EXEC.
 macro_rules! save_exec {
     ($wave:ident, $exec:ident: $type:ty => $new:expr) => {{
         let $exec = $wave.exec().0 as $type;
@@ -125,7 +125,7 @@ macro_rules! save_exec {
     }};
 }
 
-/// Computes a new EXEC and writes it to the destination too.
+/// Computes a new EXEC and also writes it to the destination.
 macro_rules! write_exec {
     ($wave:ident, $exec:ident: $type:ty => $new:expr) => {{
         let $exec = $wave.exec().0 as $type;
@@ -378,13 +378,13 @@ operations! {
     }
 }
 
-/// Writes the parts of M0 that GPR-index mode uses: the index, and which operands it moves.
+/// Writes the fields of M0 that GPR-index mode uses: the index, and the operands it applies to.
 fn set_index(wave: &mut Wave, index: u32, operands: u32) {
     let rest = wave.scalar(ScalarIndex::M0) & !0xf0ff;
     wave.write_scalar(ScalarIndex::M0, rest | index & 0xff | (operands & 0xf) << 12);
 }
 
-/// The register that a relative move reads: the one named plus M0.
+/// Register that a relative move reads: the named one plus M0.
 fn relative_source(wave: &Wave, op: &Op) -> ScalarIndex {
     match op.sources[0].words[0] {
         Word::Scalar(index) => control::relative(index, wave),
@@ -400,7 +400,7 @@ fn unsigned(op: &Op) -> u32 {
     u32::from(op.immediate as u16)
 }
 
-/// `width` bits of `value` from `offset` on; what lies above bit `size` is zero.
+/// Extracts `width` bits of `value` from `offset`; bits above bit `size` read as zero.
 fn extract(value: u64, offset: u32, width: u32, size: u32) -> u64 {
     let width = width.min(size - offset);
     if width == 64 { value >> offset } else { value >> offset & ((1 << width) - 1) }
@@ -423,13 +423,13 @@ fn first_one(bits: u64) -> i32 {
     if bits == 0 { -1 } else { bits.trailing_zeros() as i32 }
 }
 
-/// Every quad of lanes with any bit set, all four bits set.
+/// Sets all four bits of every quad of lanes that has any bit set.
 fn whole_quads(mask: u64) -> u64 {
     let any = (mask | mask >> 1 | mask >> 2 | mask >> 3) & 0x1111_1111_1111_1111;
     any * 15
 }
 
-/// Bit i: whether any of lanes 4i to 4i+3 is set.
+/// Sets bit i if any of lanes 4i to 4i+3 is set.
 fn quad_mask(mask: u64) -> u64 {
     (0..16).fold(0, |all, quad| all | u64::from(mask >> (4 * quad) & 15 != 0) << quad)
 }

@@ -1,6 +1,6 @@
-//! Scalar memory: loads, stores and atomics of consecutive words in scalar registers. They are
-//! made once per wave, whatever EXEC says, at addresses whose two lowest bits are ignored but for bytes
-//! and half words.
+//! Scalar memory: loads, stores and atomics of consecutive words in scalar registers. They execute
+//! once per wave, regardless of EXEC, at addresses whose two lowest bits are ignored except for
+//! bytes and half words.
 
 use crate::execute::buffer::Resource;
 use crate::execute::operand::scalar_word;
@@ -70,12 +70,12 @@ pub fn execute(
     Ok(())
 }
 
-/// The address of the first word of an access, if it is in range.
+/// Address of the first word of an access, if it is in range.
 pub fn first_address(wave: &Wave, op: &Op, access: ScalarAccess) -> Option<u64> {
     Place::of(wave, op, access).of_word(0, 4)
 }
 
-/// The address of an access, in range or not.
+/// Address of an access, in range or not.
 pub fn address(wave: &Wave, op: &Op, access: ScalarAccess) -> u64 {
     let place = Place::of(wave, op, access);
     match access.transfer {
@@ -84,17 +84,17 @@ pub fn address(wave: &Wave, op: &Op, access: ScalarAccess) -> u64 {
     }
 }
 
-/// The address of an access as its parts add up, before its lowest bits are dropped.
+/// Address of an access before its lowest bits are dropped.
 pub fn unaligned_address(wave: &Wave, op: &Op, access: ScalarAccess) -> u64 {
     let place = Place::of(wave, op, access);
     place.base.wrapping_add_signed(place.offset)
 }
 
-/// Where an access begins, and where it must end.
+/// Start and limit of an access.
 struct Place {
     base: u64,
     offset: i64,
-    /// Bytes of a buffer.
+    /// Size of a buffer in bytes.
     limit: Option<u64>,
 }
 
@@ -120,7 +120,7 @@ impl Place {
         }
     }
 
-    /// The address of a word of the access, if the `bytes` there are in range.
+    /// Address of a word of the access, if `bytes` bytes there are in range.
     fn of_word(&self, word: usize, bytes: u64) -> Option<u64> {
         let offset = (self.offset & !3).wrapping_add(4 * word as i64);
         let end = (offset as u64).saturating_add(bytes);
@@ -132,7 +132,7 @@ impl Place {
 }
 
 impl Place {
-    /// The address of a byte or an aligned half word, if it is in range.
+    /// Address of a byte or an aligned half word, if it is in range.
     fn of_part(&self, bytes: u64) -> Option<u64> {
         let end = (self.offset as u64).saturating_add(bytes);
         let address = self.base.wrapping_add_signed(self.offset) & !(bytes - 1);
@@ -140,15 +140,15 @@ impl Place {
     }
 }
 
-/// Writes consecutive registers. A corrupted destination may run off the register file; the
-/// excess is dropped.
+/// Writes consecutive registers. A corrupted destination may exceed the register file; the excess
+/// is dropped.
 fn write_words(wave: &mut Wave, first: ScalarIndex, values: &[u32]) {
     for (index, value) in (first.0..ScalarIndex::DROPPED.0).zip(values) {
         wave.write_scalar(ScalarIndex(index), *value);
     }
 }
 
-/// A word of the data.
+/// Reads a word of the data.
 fn data(wave: &Wave, op: &Op, word: u8) -> u32 {
     match op.sources[2].words[0] {
         Word::Scalar(first) => wave.scalar(ScalarIndex(first.0 + word)),

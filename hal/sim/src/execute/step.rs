@@ -1,4 +1,4 @@
-//! The execution of one instruction by one wave.
+//! Execution of one instruction by one wave.
 
 use crate::execute::control::Step;
 use crate::execute::operand::scalar_word;
@@ -10,10 +10,10 @@ use crate::wave::{RowIndex, ScalarIndex, Wave};
 use flipwave_device::FaultCause;
 use flipwave_isa::{LaneMask, Value};
 
-/// Executes one instruction. The wave's PC is that of the next one already.
+/// Executes one instruction. The wave's PC already points to the next one.
 #[inline(always)]
 pub fn step(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8]) -> Step {
-    // One branch for three conditions that hardly ever hold.
+    // One branch for three rare conditions.
     if (op.vgprs_named > wave.vgpr_count)
         | (op.acc_vgprs_named > wave.acc_vgpr_count)
         | wave.mode.changes_vectors()
@@ -23,17 +23,18 @@ pub fn step(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8]) -
     step_in_range(wave, op, memory, lds)
 }
 
-/// The same of an instruction whose registers are those it names, and lie in the wave's allocation.
+/// Executes one instruction whose registers are the named ones and lie in the wave's allocation.
 #[inline(always)]
 pub fn step_in_range(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8]) -> Step {
-    // The most frequent first: a branch that is foretold costs less than a jump by a table.
+    // The most frequent kind comes first: a predicted branch costs less than a jump through a
+    // table.
     if let Run::Vector(function) = op.run {
         // SAFETY: the function was chosen for the features this host has.
         unsafe { function(wave, op) };
         return Step::Next;
     }
     let done = match op.run {
-        // Executed already.
+        // Already executed above.
         Run::Vector(_) => Ok(()),
         Run::Scalar(function) | Run::Whole(function) => {
             function(wave, op);
@@ -63,7 +64,7 @@ pub fn step_in_range(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mu
     }
 }
 
-/// Both halves of a dual instruction.
+/// Executes both halves of a dual instruction.
 #[inline(never)]
 fn dual(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8]) -> Step {
     let Some(Inner::Dual(halves)) = op.inner.as_deref() else { return Step::Next };
@@ -80,8 +81,8 @@ fn dual(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8]) -> St
     end
 }
 
-/// An operation with a word of LDS as a source: M0[15:0] is its address, M0[18:16] says how it lies
-/// there (Vega ISA, "LDS direct read"; RDNA 3 ISA, "LDS direct load").
+/// Executes an operation with a word of LDS as a source: M0[15:0] is its address, M0[18:16] its
+/// format (Vega ISA, "LDS direct read"; RDNA 3 ISA, "LDS direct load").
 #[cold]
 #[inline(never)]
 fn lds_direct(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8]) -> Step {
@@ -100,9 +101,9 @@ fn lds_direct(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8])
     step(wave, inner, memory, lds)
 }
 
-/// A vector operation on scalar registers, made in one lane. EXEC does not matter. The upper half of
-/// a 16-bit result is zero (RDNA 4 ISA, `V_S_RCP_F16`; of the operations of the scalar unit no document
-/// says it).
+/// Executes a vector operation on scalar registers, in one lane regardless of EXEC. The upper half
+/// of a 16-bit result is zero (RDNA 4 ISA, `V_S_RCP_F16`; no document states it for the operations
+/// of the scalar unit).
 #[cold]
 #[inline(never)]
 fn on_scalars(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8]) -> Step {
@@ -124,8 +125,8 @@ fn on_scalars(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8])
     end
 }
 
-/// An instruction whose vector registers are not simply those it names: M0 moves them in
-/// GPR-index mode, or they lie outside the wave's allocation. Or one that is skipped.
+/// Executes an instruction whose vector registers are not simply the named ones, because M0 moves
+/// them in GPR-index mode or they lie outside the wave's allocation; or skips it.
 #[cold]
 #[inline(never)]
 fn step_with_care(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8]) -> Step {
@@ -135,7 +136,8 @@ fn step_with_care(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [
     }
 }
 
-/// An operation with the registers that it has in the wave; `None` if it does nothing.
+/// Returns an operation with the registers that it accesses in this wave; `None` if it does
+/// nothing.
 pub fn resolved(wave: &Wave, named: &Op) -> Option<Op> {
     if wave.mode.skips_vectors() && is_vector(named.run) {
         return None;
@@ -147,7 +149,7 @@ pub fn resolved(wave: &Wave, named: &Op) -> Option<Op> {
     confine_registers(&mut op, named, wave).then_some(op)
 }
 
-/// Whether VSKIP concerns an instruction (ISA manual, "S_SETVSKIP").
+/// Returns `true` if VSKIP skips the instruction (ISA manual, "S_SETVSKIP").
 pub fn is_vector(run: Run) -> bool {
     matches!(
         run,
@@ -161,7 +163,7 @@ pub fn is_vector(run: Run) -> bool {
 }
 
 /// Moves the vector registers of an operation by M0[7:0]: source i if M0[12 + i] is set, the
-/// destination if M0[15] is (ISA manual, "VGPR indexing").
+/// destination if M0[15] is set (ISA manual, "VGPR indexing").
 fn index_registers(op: &mut Op, m0: u32) {
     let by = (m0 & 0xff) as u16;
     for (index, source) in op.sources.iter_mut().enumerate().take(3) {
@@ -179,9 +181,9 @@ fn index_registers(op: &mut Op, m0: u32) {
     }
 }
 
-/// Makes a source outside the wave's allocation `v0`; gives `false` if the destination lies
-/// outside, which makes the instruction void (ISA manual, "Out-of-range VGPRs"). `named` has the
-/// registers as the instruction names them: they say how wide each is, and of which file.
+/// Replaces a source outside the wave's allocation by `v0`. Returns `false` if the destination lies
+/// outside, in which case the instruction does nothing (ISA manual, "Out-of-range VGPRs"). `named`
+/// has the registers that the encoding names: they determine the width and the register file.
 fn confine_registers(op: &mut Op, named: &Op, wave: &Wave) -> bool {
     let outside = |named: RowIndex, row: RowIndex, words: u8| {
         let first = wave.machine.accumulation.0;
@@ -197,7 +199,7 @@ fn confine_registers(op: &mut Op, named: &Op, wave: &Wave) -> bool {
         Value::Register(range) if range.first.is_per_lane() => Some(range.words),
         _ => None,
     });
-    // Where a dual instruction's first result waits, nothing else reads.
+    // Only the dual instruction reads the register where its first result waits.
     let is_void = |words| {
         op.destination != RowIndex::WAITING && outside(named.destination, op.destination, words)
     };

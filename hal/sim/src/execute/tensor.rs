@@ -1,8 +1,8 @@
-//! Moves of tiles of tensors between memory and LDS, whatever EXEC says (gfx1250; CDNA 5 ISA, 10.11, as
-//! public documents restate it; MLIR, the lowering of `amdgpu.make_dma_descriptor`; Triton,
-//! `fillTDMDescriptor`). What a descriptor asks for that is not there is refused. MLIR and Triton differ
-//! on which bit says that rows are gathered and which that their indices are long; here it is as in
-//! Triton.
+//! Moves tiles of tensors between memory and LDS, regardless of EXEC (gfx1250; CDNA 5 ISA, 10.11,
+//! as public documents restate it; MLIR, the lowering of `amdgpu.make_dma_descriptor`; Triton,
+//! `fillTDMDescriptor`). Descriptors that use unsupported features are refused. MLIR and Triton
+//! disagree on which bit enables the gathering of rows and which selects long indices; this
+//! implementation follows Triton.
 
 use super::lds;
 use crate::instruction::tensor::Direction;
@@ -11,15 +11,15 @@ use crate::memory::{Memory, read_bytes, write_bytes};
 use crate::wave::{ScalarIndex, Wave};
 use flipwave_device::{AccessKind, FaultCause};
 
-/// Elements of a tile, all moves of it together, at most: bytes of an address in LDS (LLVM's feature
-/// AddressableLocalMemorySize327680).
+/// Maximum number of elements of a tile, over all its iterations: the byte size of the LDS address
+/// space (LLVM's feature AddressableLocalMemorySize327680).
 const MOST_ELEMENTS: u64 = 320 << 10;
 
-/// The bits of a descriptor: four groups of scalar registers, one after the other.
+/// Bits of a descriptor: four groups of scalar registers, one after the other.
 struct Bits([u32; 20]);
 
 impl Bits {
-    /// The groups that the sources are: four registers, eight, four and four.
+    /// Reads the groups in the sources: four registers, eight, four and four.
     fn of(wave: &Wave, op: &Op) -> Bits {
         let mut words = [0; 20];
         for (source, (start, count)) in op.sources.iter().zip([(0, 4), (4, 8), (12, 4), (16, 4)]) {
@@ -32,7 +32,7 @@ impl Bits {
         Bits(words)
     }
 
-    /// So many bits from one of a group on.
+    /// Reads `count` bits of a group, starting at bit `first`.
     fn field(&self, group: usize, first: u32, count: u32) -> u64 {
         let start = [0, 128, 384, 512][group] + first as usize;
         (0..count as usize).fold(0, |value, at| {
@@ -42,41 +42,42 @@ impl Bits {
     }
 }
 
-/// A tile of a tensor, and where it lies.
+/// A tile of a tensor, and its location.
 struct Tile {
     lds: u64,
     global: u64,
-    /// Bytes of an element.
+    /// Bytes per element.
     element: u64,
     /// Elements of the tensor from the tile's start on, in each dimension.
     tensor: [u64; 5],
-    /// Elements of the tile; none in dimensions that it does not have.
+    /// Elements of the tile; zero in unused dimensions.
     tile: [u64; 5],
-    /// Elements from one to the next of each dimension.
+    /// Distance between neighbours in each dimension, in elements.
     strides: [u64; 5],
-    /// In LDS, after so many bytes that are not there, so many are left out.
+    /// Padding in LDS: the bytes after which padding follows, and the bytes of padding.
     padding: Option<(u64, u64)>,
-    /// How often it is moved, and elements between in LDS and in memory.
+    /// Number of iterations, and the distance between them in LDS and in memory, in elements.
     iterations: (u64, u64, u64),
-    /// The rows that are gathered instead of those that follow one another.
+    /// Rows to gather, instead of consecutive ones.
     rows: Option<Vec<u64>>,
 }
 
 impl Tile {
-    /// What a descriptor says; nothing if nothing is to be moved, and why not, if that cannot be.
+    /// Decodes a descriptor; `None` if nothing is moved. Returns the reason if the descriptor is
+    /// not supported.
     fn of(bits: &Bits, direction: Direction) -> Result<Option<Tile>, &'static str> {
         let is_set = |group, bit| bits.field(group, bit, 1) != 0;
         match bits.field(0, 0, 2) {
             0 => return Ok(None),
             1 if bits.field(0, 126, 2) == 2 => {}
-            _ => return Err("the descriptor is of no kind that is published"),
+            _ => return Err("unknown descriptor type"),
         }
-        // Stores do without a mask of workgroups.
+        // Stores have no workgroup mask.
         if direction == Direction::ToLds && bits.field(1, 0, 16) > 1 {
-            return Err("workgroups have no clusters here");
+            return Err("workgroup clusters are not supported");
         }
         if is_set(1, 18) {
-            return Err("barriers in LDS are not there yet");
+            return Err("barriers in LDS are not supported");
         }
         if bits.field(1, 112, 16) == 0 {
             return Ok(None);
@@ -132,11 +133,11 @@ impl Tile {
         }
     }
 
-    /// Places of the tile's elements in LDS and in memory, in order; none in memory outside of the
+    /// LDS and memory addresses of the tile's elements, in order; `None` for memory outside the
     /// tensor.
     fn places(&self, is_padded: bool) -> impl Iterator<Item = (u64, Option<u64>)> {
-        let [columns, own_rows, planes, third, fourth] = self.tile.map(|size| size.max(1));
-        let rows = self.rows.as_ref().map_or(own_rows, |rows| rows.len() as u64);
+        let [columns, tile_rows, planes, third, fourth] = self.tile.map(|size| size.max(1));
+        let rows = self.rows.as_ref().map_or(tile_rows, |rows| rows.len() as u64);
         let each = columns * rows * planes * third * fourth;
         let (times, lds_apart, global_apart) = self.iterations;
         (0..times).flat_map(move |time| {
@@ -171,10 +172,10 @@ impl Tile {
     }
 }
 
-/// Moves a tile. What lies outside of the tensor is zero in LDS, and is not written to memory.
+/// Moves a tile. Elements outside the tensor are zero in LDS, and are not written to memory.
 ///
 /// # Errors
-/// A memory violation, or a descriptor that asks for what is not there.
+/// A memory violation, or a descriptor that uses unsupported features.
 #[cold]
 #[inline(never)]
 pub fn execute(
@@ -192,7 +193,7 @@ pub fn execute(
     let Some(tile) = tile else { return Ok(()) };
     let bytes = tile.element as usize;
     for (in_lds, in_memory) in tile.places(direction == Direction::ToLds) {
-        // Beyond what LDS can have there is none.
+        // Addresses beyond the LDS address space are out of range.
         let in_lds = u32::try_from(in_lds).unwrap_or(u32::MAX);
         match (direction, in_memory) {
             (Direction::ToLds, place) => {

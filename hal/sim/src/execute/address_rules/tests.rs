@@ -22,14 +22,14 @@ fn constants_reach_as_far_as_the_assembler_allows() {
                 [(least, true), (most, true), (least - 1, false), (most + 1, false)]
             {
                 let text = instruction(rule, constant);
-                // LLVM takes numbers of 32 bits for those of an unsigned field.
+                // LLVM accepts 32-bit numbers for an unsigned field.
                 assert_eq!(isa.assemble(&text).is_ok(), is_valid, "{processor}: {text}");
             }
         }
     }
 }
 
-/// The address of a lane as the rule has it.
+/// Address of a lane according to the rule.
 fn wanted(rule: &AddressRule, constant: i64, pair: u64, scalar: [u32; 3], vector: u32) -> u64 {
     let base = u64::from(scalar[0]) | u64::from(scalar[1]) << 32;
     match rule.sum {
@@ -84,7 +84,7 @@ fn addresses_add_up_as_the_rules_have_it() {
     }
 }
 
-/// The tables of `docs/addressing.md`.
+/// Tables of `docs/addressing.md`.
 fn tables() -> String {
     let mut text =
         String::from("| family | processors | sum | constants | source |\n|---|---|---|---|---|\n");
@@ -102,7 +102,7 @@ fn tables() -> String {
     text + "\n" + &buffer_rules::table()
 }
 
-/// Run with `FLIPWAVE_BLESS=1` to write them again.
+/// Run with `FLIPWAVE_BLESS=1` to regenerate them.
 #[test]
 fn the_page_of_addresses_has_the_rules() {
     const BEGIN: &str = "<!-- rules, written by a test -->\n\n";

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! base + scalar offset + layout(index, offset)
-//! index  = register (idxen), with the lane's number where it is added
-//! offset = register (offen) + instruction's own
+//! index  = register (idxen), plus the lane number where it is added
+//! offset = register (offen) + immediate offset
 //! layout = index * stride + offset, or swizzled:
 //!          (index / N * stride + offset / E * E) * N + index % N * E + offset % E
 //! ```
@@ -18,19 +18,19 @@ use std::fmt::Write;
 pub struct Rules {
     /// Generations that have these rules.
     pub name: &'static str,
-    /// When `ADD_TID_ENABLE` adds the lane's number to the index.
+    /// Condition under which `ADD_TID_ENABLE` adds the lane number to the index.
     pub lane_index: LaneIndex,
-    /// When the resource's swizzle bit counts.
+    /// Condition under which the resource's swizzle bit takes effect.
     pub swizzle: SwizzleUse,
     /// Position of the scalar offset in the address.
     pub scalar_offset: ScalarOffset,
-    /// The sum of the offsets has more than 32 bits, rather than to wrap.
+    /// `true` if the sum of the offsets has more than 32 bits instead of wrapping.
     pub sum_is_wide: bool,
     /// Range checks; the first one whose condition holds applies.
     pub range: &'static [RangeRule],
 }
 
-/// When the lane's number is added to the index, if the resource asks for it.
+/// Condition under which the lane number is added to the index, if the resource enables it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaneIndex {
     /// Unless a linear buffer is indexed. The stride then has four more bits, in place of the data
@@ -42,12 +42,12 @@ pub enum LaneIndex {
     Never,
 }
 
-/// When a resource that swizzles is swizzled.
+/// Condition under which a resource with the swizzle bit is swizzled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SwizzleUse {
     /// The lane number is added.
     WithLane,
-    /// Where there is an index, or the lane's number is added.
+    /// The instruction has an index, or the lane number is added.
     WithIndexOrLane,
     /// Always.
     Always,
@@ -67,35 +67,35 @@ impl SwizzleUse {
 /// Position of the scalar offset in the address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScalarOffset {
-    /// To the address.
+    /// Added to the address.
     Outside,
-    /// To the offset that is swizzled, of a swizzled buffer.
+    /// Added to the offset before swizzling, if the buffer is swizzled.
     InElement,
 }
 
-/// What an access must fulfil to be in range. Loads give zero for what is not, stores drop it. Dwords
-/// are checked one by one, atomics and converted elements as a whole.
+/// Range check of an access. Out-of-range loads return zero, out-of-range stores are dropped.
+/// Dwords are checked one by one, atomics and converted elements as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check {
     /// Everything is in range.
     Nothing,
-    /// There is a record.
+    /// The buffer has at least one record.
     AnyRecords,
     /// The index is less than the number of records.
     Index,
-    /// The same, and offset and size reach no further than the stride.
+    /// The index is less than the number of records, and offset plus size do not exceed the stride.
     IndexAndRecord,
-    /// Scalar offset, offset and size reach no further than the number of records, in bytes.
+    /// Scalar offset, offset and size together do not exceed the number of records, in bytes.
     Bytes,
-    /// Scalar offset, index times stride, offset and size reach no further than the number of records,
-    /// in bytes.
+    /// Scalar offset, index times stride, offset and size together do not exceed the number of
+    /// records, in bytes.
     Address,
-    /// The same, and scalar offset, offset and size reach no further than the stride.
+    /// The condition of `Address`, and scalar offset, offset and size together do not exceed the stride.
     AddressAndRecord,
 }
 
 impl Check {
-    /// In words.
+    /// Returns the description that the generated documentation shows.
     pub fn describe(self) -> &'static str {
         match self {
             Check::Nothing => "everything",
@@ -119,9 +119,9 @@ pub struct Facts {
     pub mode: u8,
     /// `ADD_TID_ENABLE`.
     pub adds_lane: bool,
-    /// The instruction has an index.
+    /// The instruction has an index register.
     pub indexed: bool,
-    /// The stride is not zero, its upper bits on gfx9 aside.
+    /// The stride is not zero, ignoring its upper bits on gfx9.
     pub has_stride: bool,
     /// The access is swizzled.
     pub is_swizzled: bool,
@@ -130,17 +130,17 @@ pub struct Facts {
 /// A condition on [`Facts`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// The lane is added, and there is no index.
+    /// The lane number is added, and the instruction has no index.
     LaneWithoutIndex,
-    /// There is an index, and a stride.
+    /// The instruction has an index, and the stride is not zero.
     IndexAndStride,
-    /// This `OOB_SELECT`.
+    /// `OOB_SELECT` has this value.
     Mode(u8),
-    /// This `OOB_SELECT`, swizzled, with a stride.
+    /// `OOB_SELECT` has this value, the access is swizzled, and the stride is not zero.
     SwizzledMode(u8),
-    /// Swizzled.
+    /// The access is swizzled.
     Swizzled,
-    /// Whatever no other rule is about.
+    /// Always; the last rule.
     Otherwise,
 }
 
@@ -157,7 +157,7 @@ impl When {
         }
     }
 
-    /// In words.
+    /// Returns the description that the generated documentation shows.
     pub fn describe(self) -> String {
         match self {
             When::LaneWithoutIndex => "ADD_TID_ENABLE, no idxen".into(),
@@ -175,14 +175,14 @@ impl When {
 pub enum Standing {
     /// Measured on a chip.
     Measured,
-    /// A manual or a driver states it.
+    /// Stated by a manual or a driver.
     Documented,
-    /// No source decides it.
+    /// Not settled by any source.
     NotSettled,
 }
 
 impl Standing {
-    /// In words.
+    /// Returns the description that the generated documentation shows.
     pub fn describe(self) -> &'static str {
         match self {
             Standing::Measured => "measured",
@@ -305,7 +305,7 @@ const GFX125: Rules = Rules {
 };
 
 impl Rules {
-    /// Rules of every generation that is executed.
+    /// Rules of all simulated generations.
     pub const ALL: [&'static Rules; 3] = [&GFX9, &RDNA, &GFX125];
 
     /// Rules of a generation.
@@ -324,7 +324,7 @@ impl Rules {
     }
 }
 
-/// The rules as a table of Markdown.
+/// Formats the rules as a Markdown table.
 pub fn table() -> String {
     let mut text = String::from(
         "| generations | when | in range | standing | source |\n|---|---|---|---|---|\n",

@@ -66,7 +66,7 @@ impl Access {
         }
     }
 
-    /// The address according to some rules, if the access is in range.
+    /// Address according to `rules`, if the access is in range.
     fn found(self, rules: &Rules) -> Option<u128> {
         let buffer = Buffer::by_rules(&Resource::new(self.words, self.generation), self.how, rules);
         let (lane, offset) = (Lane(self.lane), buffer.offset(self.immediate, self.register));
@@ -86,7 +86,7 @@ impl Access {
         }
     }
 
-    /// The same, written as the sources have it, field by field.
+    /// Expected address, written as the sources define it, field by field.
     fn wanted(self) -> Option<u128> {
         let bits = |from: u32, count: u32| -> u128 {
             let all =
@@ -169,7 +169,7 @@ impl Access {
     }
 }
 
-/// How many of some random accesses rules and sources have at different addresses.
+/// Number of random accesses for which `rules` and the sources disagree.
 fn differences(generation: Generation, rules: &Rules, count: usize) -> usize {
     let mut random = Random(7);
     let mut access = || Access::random(&mut random, generation);
@@ -212,7 +212,7 @@ fn every_range_rule_decides_accesses() {
     }
 }
 
-/// Rules with one mistake.
+/// Copies of the rules with one mistake each.
 fn mistakes(rules: &Rules) -> Vec<Rules> {
     let mut all = Vec::new();
     for lane_index in [LaneIndex::UnlessLinearIndexed, LaneIndex::UnlessIndexed, LaneIndex::Never] {
@@ -240,17 +240,17 @@ fn mistakes(rules: &Rules) -> Vec<Rules> {
             range[at].check = check;
             all.push(Rules { range: range.leak(), ..*rules });
         }
-        // The rule is forgotten.
+        // One range rule is missing.
         let mut range: Vec<RangeRule> = rules.range.to_vec();
         range.remove(at);
         all.push(Rules { range: range.leak(), ..*rules });
     }
-    all.retain(|own| own != rules);
+    all.retain(|changed| changed != rules);
     all
 }
 
-/// Whether a mistake changes no access: on gfx9 nothing swizzled is linear and indexed, and no
-/// resource of gfx1250 adds the lane.
+/// Returns `true` if a mistake changes no access: on gfx9 nothing swizzled is linear and indexed,
+/// and no resource of gfx1250 adds the lane number.
 fn changes_nothing(rules: &Rules, mistake: &Rules) -> bool {
     let has_no_lane = rules.lane_index == LaneIndex::Never;
     has_no_lane && mistake.lane_index != rules.lane_index
@@ -271,7 +271,7 @@ fn the_comparison_notices_every_wrong_rule() {
     assert!(noticed > 100, "{noticed} mistakes");
 }
 
-/// How many of the first lanes are in range whose offset is four times their number.
+/// Number of the first lanes that are in range when each lane's offset is four times its number.
 fn lanes_in_range(generation: Generation, words: [u32; 4], how: Use, lanes: u8) -> usize {
     let buffer = Buffer::new(words, how, generation);
     let is_in = |lane: &u8| buffer.contains(Lane(*lane), 0, 4 * u64::from(*lane), 4);
@@ -297,10 +297,10 @@ fn the_scalar_offset_counts_against_bytes() {
 fn resources_of_gfx1250_without_flags_are_bytes() {
     let words = [0x1000, 40 << 25, 0, 0];
     assert_eq!(lanes_in_range(Generation::Gfx125, words, Use::default(), 32), 10);
-    // A record of 40 bytes that is checked, too.
+    // The record of 40 bytes is also checked.
     let words = [0x1000, 80 << 25, 0, 1 << 29 | 40 << 12];
     assert_eq!(lanes_in_range(Generation::Gfx125, words, Use::default(), 32), 10);
-    // Images are no buffers.
+    // Images are not buffers.
     let words = [0x1000, 40 << 25, 0, 1 << 30];
     assert_eq!(lanes_in_range(Generation::Gfx125, words, Use::default(), 32), 0);
 }

@@ -1,14 +1,14 @@
-//! Half-precision arithmetic by way of wider formats, written without branches so that
-//! compilers vectorise it.
+//! Half-precision arithmetic using wider formats, written without branches so that compilers
+//! vectorise it.
 //!
-//! A sum, product, quotient or square root of two half-precision numbers that is first rounded
-//! to single precision and then to half is correctly rounded, since 24 >= 2 * 11 + 2 (Figueroa,
-//! "When is double rounding innocuous?", 1995). A fused multiply-add is not; it goes by way of
-//! double precision rounded to odd.
+//! A sum, product, quotient or square root of two half-precision numbers that is rounded first to
+//! single precision and then to half is correctly rounded, since 24 >= 2 * 11 + 2 (Figueroa, "When
+//! is double rounding innocuous?", 1995). A fused multiply-add is not; it uses double precision
+//! rounded to odd.
 
 use half::f16;
 
-/// The same number in single precision; NaNs keep their payload and stay signalling.
+/// Converts to single precision; NaNs keep their payload and stay signalling.
 #[inline(always)]
 pub(crate) fn to_f32(value: f16) -> f32 {
     let bits = u32::from(value.to_bits());
@@ -58,7 +58,7 @@ pub(crate) fn from_f64(value: f64) -> f16 {
     f16::from_bits(result as u16 | (bits >> 48) as u16 & 0x8000)
 }
 
-/// The same number in double precision.
+/// Converts to double precision.
 #[inline(always)]
 pub(crate) fn to_f64(value: f16) -> f64 {
     f64::from(to_f32(value))
@@ -82,15 +82,15 @@ pub(crate) fn multiply_add(a: f16, b: f16, c: f16) -> f16 {
     from_f64(sum_to_odd(to_f64(a) * to_f64(b), to_f64(c)))
 }
 
-/// Zero with the sign of a denormal.
+/// Replaces a denormal by zero with its sign.
 #[inline(always)]
 pub(crate) fn flush(value: f16) -> f16 {
     let bits = value.to_bits();
     f16::from_bits(if bits & 0x7c00 == 0 { bits & 0x8000 } else { bits })
 }
 
-/// `a + b` rounded to odd: where the sum is not exact, the one of its neighbours whose last bit
-/// is set. A later rounding to fewer bits then sees on which side of a tie the sum lies.
+/// `a + b` rounded to odd: an inexact sum becomes the neighbour whose last bit is set. A later
+/// rounding to fewer bits can then tell on which side of a tie the sum lies.
 #[inline(always)]
 pub(crate) fn sum_to_odd(a: f64, b: f64) -> f64 {
     let sum = a + b;

@@ -3,35 +3,35 @@
 use crate::wave::Mode;
 use half::f16;
 
-/// Floating-point formats.
+/// A floating-point format.
 pub trait Float: Copy {
     /// Zero.
     const ZERO: Self;
     /// One.
     const ONE: Self;
-    /// The NaN that invalid operations give.
+    /// NaN that invalid operations return.
     const DEFAULT_NAN: u64;
     /// The sign bit.
     const SIGN: u64;
-    /// The value of these bits.
+    /// Number with these bits.
     fn of_bits(bits: u64) -> Self;
-    /// Whether it is a NaN.
+    /// Returns `true` for a NaN.
     fn nan(self) -> bool;
-    /// Whether it is denormal.
+    /// Returns `true` for a denormal.
     fn denormal(self) -> bool;
-    /// Whether it is a signalling NaN.
+    /// Returns `true` for a signalling NaN.
     fn signalling(self) -> bool;
-    /// A NaN made quiet.
+    /// Quiets a NaN.
     fn quieted(self) -> Self;
-    /// Whether its sign is set.
+    /// Returns `true` if the sign bit is set.
     fn negative(self) -> bool;
     /// Zero with the sign of the value.
     fn signed_zero(self) -> Self;
-    /// Whether it is greater than `other`.
+    /// Returns `true` if the value is greater than `other`.
     fn above(self, other: Self) -> bool;
-    /// The value with the other sign.
+    /// The value with the opposite sign.
     fn negated(self) -> Self;
-    /// Whether the mode flushes denormal results of this format.
+    /// Returns `true` if the mode flushes denormal results of this format.
     fn result_flushed(mode: Mode) -> bool;
 }
 
@@ -94,13 +94,13 @@ float!(f16, u16, f16::ONE, 0x7e00, 1 << 9, flushes_f64_results, |value: f16| val
     == 0
     && value.to_bits() & 0x3ff != 0);
 
-/// A result, with a NaN replaced by the first source's, quieted, or the default one.
+/// Returns a result, replacing a NaN by the first source NaN, quieted, or else by the default NaN.
 #[inline(always)]
 pub fn settle<T: Float>(value: T, first_nan: Option<u64>) -> T {
     settle_signed(value, first_nan, false)
 }
 
-/// The same, the default one being negative if asked for.
+/// Like [`settle`], with a negative default NaN if `negative` is set.
 #[inline(always)]
 pub fn settle_signed<T: Float>(value: T, first_nan: Option<u64>, negative: bool) -> T {
     let default = T::DEFAULT_NAN | if negative { T::SIGN } else { 0 };

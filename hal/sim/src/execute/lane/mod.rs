@@ -1,5 +1,5 @@
-//! What one lane computes with: values as they lie in rows of words, floating-point formats, and
-//! how results are rounded and written.
+//! Values of one lane: their layout in rows of words, floating-point formats, rounding, and writing
+//! of results.
 
 pub mod binary16;
 mod float;

@@ -1,65 +1,66 @@
-//! What holds of an operation's arithmetic besides what it computes: denormals, rounding, NaNs
-//! and accuracy. The tables of operations state it, and execution and documents read it there.
+//! Properties of an operation's arithmetic: denormals, rounding, NaNs and accuracy. The tables of
+//! operations declare them; the execution and the documentation read them there.
 
 use crate::wave::Mode;
 
-/// What holds of an operation's arithmetic.
+/// Properties of an operation's arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Numerics {
-    /// What becomes of denormals.
+    /// Treatment of denormals.
     pub denormals: Denormals,
-    /// What decides how it rounds.
+    /// Source of the rounding mode.
     pub rounds: Rounding,
-    /// Which NaN comes out.
+    /// Choice of the NaN result.
     pub nans: Nans,
-    /// How far from exact it may be; `None` if it is exact, or correctly rounded.
+    /// Error bound; `None` if the operation is exact or correctly rounded.
     pub accuracy: Option<Accuracy>,
-    /// What of it no source settles, and what is done here; `None` if all is known.
+    /// Behaviour that no source settles, and the behaviour implemented here; `None` if all is
+    /// known.
     pub unsettled: Option<&'static str>,
-    /// What says that floating-point results are these, to the bit: a document, or a measurement.
+    /// Document or measurement which states that floating-point results are bit-exact.
     pub source: Option<&'static str>,
 }
 
-/// What becomes of denormals.
+/// Treatment of denormals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Denormals {
-    /// They are kept.
+    /// Denormals are kept.
     Kept,
-    /// They are flushed as MODE says, in sources and in results.
+    /// Denormal sources and results are flushed if MODE says so.
     ByMode,
-    /// They are kept in sources, and flushed in results as MODE says.
+    /// Denormal sources are kept; denormal results are flushed if MODE says so.
     ResultsByMode,
-    /// They are flushed whatever MODE says, by the operation's own definition.
+    /// Denormals are always flushed, by the operation's definition.
     Flushed,
 }
 
 impl Denormals {
-    /// Whether MODE decides about results.
+    /// Returns `true` if MODE decides whether results are flushed.
     pub(crate) const fn flushes_results(self) -> bool {
         matches!(self, Denormals::ByMode | Denormals::ResultsByMode)
     }
 }
 
-/// What of MODE decides how an operation rounds (ISA manual, "Denormalized and Rounding Modes";
-/// LLVM marks the operations that read the field of double and half precision as
+/// Fields of MODE that decide how an operation rounds (ISA manual, "Denormalized and Rounding
+/// Modes"; LLVM marks the operations that read the field of double and half precision as
 /// `FPDPRounding`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounding {
-    /// Nothing: the result is exact, one of the sources, or an integer.
+    /// No field: the result is exact, one of the sources, or an integer.
     Exact,
-    /// Nothing: it rounds as its own definition says. Half-precision overflow is clamped as
-    /// `FP16_OVFL` says.
+    /// No field: the operation's definition fixes the rounding. Half-precision overflow is clamped if
+    /// `FP16_OVFL` is set.
     Fixed,
-    /// The field of the result's format: `FP_ROUND[1:0]` for single precision, `FP_ROUND[3:2]`
-    /// for double and half precision, where `FP16_OVFL` matters too.
+    /// The field of the result's format: `FP_ROUND[1:0]` for single precision, `FP_ROUND[3:2]` for
+    /// double and half precision, where `FP16_OVFL` also applies.
     ByMode,
-    /// First the field of single precision; then, for another format, that format's.
+    /// First the field of single precision; then, for another format, the field of that format.
     SingleFirst,
 }
 
 impl Rounding {
-    /// The bits of MODE that must be clear for rounding to nearest even to be right. `format` has
-    /// those that matter to the format of the result.
+    /// Bits of MODE that must be clear for rounding to nearest even to be right. `format` are the
+    /// bits that apply to the format of the result.
     pub(crate) const fn mode_bits(self, format: u32) -> u32 {
         match self {
             Rounding::Exact => 0,
@@ -70,23 +71,23 @@ impl Rounding {
     }
 }
 
-/// Which NaN comes out of an operation.
+/// Choice of the NaN result of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nans {
-    /// The one that its definition forms.
+    /// The NaN that the operation's definition forms.
     Own,
-    /// The first source that is one, quieted, or the default NaN.
+    /// The first source NaN, quieted, or else the default NaN.
     Settled,
-    /// The same, but the default NaN is negative (ISA manual, functional examples of
+    /// Like `Settled`, with a negative default NaN (ISA manual, functional examples of
     /// `V_SQRT_F32`).
     Negative,
 }
 
-/// How far from exact an operation may be, in units in the last place.
+/// Error bound of an operation, in units in the last place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accuracy {
-    /// What results keep here, on every host.
+    /// Bound that results keep in this implementation, on every host.
     pub ulps: u32,
-    /// What the ISA manual states, where it states a bound.
+    /// Bound that the ISA manual states, if any.
     pub stated: Option<u32>,
 }

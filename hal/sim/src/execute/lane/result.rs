@@ -1,4 +1,4 @@
-//! What one lane computes, and how it is written to rows of words.
+//! Results of one lane, and how they are written to rows of words.
 
 use super::float::{Float, settle_signed};
 use super::rounding::{ByMode, Nearest, Number, Rounder};
@@ -10,10 +10,10 @@ use half::f16;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-/// Where a result goes.
+/// Destination of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResultKind {
-    /// So many words per lane.
+    /// Words per lane.
     Rows(u8),
     /// A bit per lane in a scalar register pair.
     Mask,
@@ -21,61 +21,62 @@ pub enum ResultKind {
     RowsAndMask(u8),
 }
 
-/// What gives a value for each lane. A trait rather than a closure, because closures cannot be
-/// made to be inlined, and a loop around a call is neither vectorised nor compiled for the
+/// Computes a value for each lane. A trait instead of a closure, because closures cannot be forced
+/// to inline, and a loop around a call is neither vectorised nor compiled for the host's vector
 /// level.
 pub trait PerLane<T> {
-    /// The value of one lane.
+    /// Computes the value of one lane.
     fn of(&self, lane: usize) -> T;
 }
 
 /// A value that one lane writes.
 pub trait LaneResult: Copy {
-    /// Where it goes.
+    /// Destination of the value.
     const KIND: ResultKind;
-    /// Whether it is a floating-point number (then NaNs are settled and outputs modified).
+    /// `true` if it is a floating-point number, whose NaNs are settled and to which output modifiers
+    /// apply.
     const FLOAT: bool = false;
-    /// The bits of MODE that decide how results of its format are rounded.
+    /// Bits of MODE that decide the rounding of results of this format.
     const ROUNDED_BY: u32 = 0;
-    /// All lanes of it.
+    /// Type of the values of all lanes.
     type Lanes: Copy;
 
-    /// All lanes.
+    /// Computes all lanes.
     fn collect(each: &impl PerLane<Self>) -> Self::Lanes;
 
-    /// Whether any lane is a NaN.
+    /// Returns `true` if any lane is a NaN.
     #[inline(always)]
     fn any_nan(_: &Self::Lanes) -> bool {
         false
     }
 
-    /// The result where the operation gave a NaN: the source's, or the default one, which is
-    /// negative for some operations.
+    /// Returns the result where the operation returned a NaN: the source's NaN, or the default NaN,
+    /// which is negative for some operations.
     #[inline(always)]
     fn settle(self, _first_nan: Option<u64>, _negative: bool) -> Self {
         self
     }
 
-    /// Flushes if it is to, scales and clamps as the instruction and the mode ask.
+    /// Flushes the result if `_flush` is set, then applies output scale and clamp.
     #[inline(always)]
     fn modify(self, _flush: bool, _finish: &Finish, _mode: Mode) -> Self {
         self
     }
 
-    /// Whether the mode flushes denormal results of this type.
+    /// Returns `true` if the mode flushes denormal results of this type.
     #[inline(always)]
     fn flushed(_: Mode) -> bool {
         false
     }
 
-    /// The result whose bits are in these lanes.
+    /// Reads the result of one lane.
     fn lane(lanes: &Self::Lanes, lane: usize) -> Self;
 
-    /// Writes the lanes of `mask`.
+    /// Writes the lanes of `mask` to the destination.
     fn commit(wave: &mut Wave, op: &Op, lanes: &Self::Lanes, mask: LaneMask);
 }
 
-/// Writes the lanes of `mask` of a row, whole words.
+/// Writes whole words to the lanes of `mask` of a row.
 #[inline(always)]
 fn write(wave: &mut Wave, op: &Op, word: u16, value: &Row, mask: LaneMask) {
     let index = op.destination.plus(word);
@@ -87,7 +88,7 @@ fn write(wave: &mut Wave, op: &Op, word: u16, value: &Row, mask: LaneMask) {
     }
 }
 
-/// Writes the lanes of `mask`, and of those the part of the word that the instruction selects.
+/// Writes the part of the word that the instruction selects to the lanes of `mask`.
 #[cold]
 fn write_selected(wave: &mut Wave, op: &Op, index: RowIndex, value: &Row, mask: LaneMask) {
     let mut value = *value;
@@ -116,7 +117,7 @@ fn write_selected(wave: &mut Wave, op: &Op, index: RowIndex, value: &Row, mask: 
     blend(wave.row_mut(index), &value, &Row::expand(mask));
 }
 
-/// All lanes, each as a word. The row is not zeroed first: that would cost a quarter of the time
+/// Computes all lanes as words. The row is not zeroed first: that would cost a quarter of the time
 /// of a simple operation.
 #[inline(always)]
 fn row_of<T>(each: &impl PerLane<T>, word: impl Fn(T) -> u32) -> Row {
@@ -133,9 +134,8 @@ fn all_ones_if(condition: bool) -> u32 {
     0u32.wrapping_sub(u32::from(condition))
 }
 
-/// The power of two that an output modifier stands for, where it is not ignored: it is where
-/// denormal results are kept and under IEEE rules (ISA manual, "VALU instructions": "Output
-/// modifiers").
+/// Power of two of an output modifier, unless it is ignored: it is ignored where denormal results
+/// are kept and under IEEE rules (ISA manual, "VALU instructions": "Output modifiers").
 fn scale<T: Float>(finish: &Finish, mode: Mode) -> Option<i32> {
     let exponent = match finish.scale {
         OutputScale::None => return None,
@@ -146,7 +146,8 @@ fn scale<T: Float>(finish: &Finish, mode: Mode) -> Option<i32> {
     (T::result_flushed(mode) && !mode.ieee()).then_some(exponent)
 }
 
-/// Flushes a result if it is to, scales and clamps it. Scaling makes minus zero plus zero.
+/// Flushes a result if `flush` is set, scales and clamps it. Scaling turns minus zero into plus
+/// zero.
 fn modify<T: Number>(value: T, flush: bool, finish: &Finish, mode: Mode) -> T {
     let flushed = |value: T| if value.denormal() { value.signed_zero() } else { value };
     let mut value = value;
@@ -179,7 +180,7 @@ fn modify<T: Number>(value: T, flush: bool, finish: &Finish, mode: Mode) -> T {
     }
 }
 
-/// The floating-point side of [`LaneResult`].
+/// Floating-point methods of [`LaneResult`].
 macro_rules! float_methods {
     ($any_nan:expr) => {
         const FLOAT: bool = true;
@@ -202,7 +203,7 @@ macro_rules! float_methods {
     };
 }
 
-/// The same for pairs, whose operations settle NaNs themselves, each half by its own sources.
+/// Methods of pairs, whose operations settle NaNs themselves, each half from its own sources.
 macro_rules! pair_methods {
     ($element:ty) => {
         const FLOAT: bool = true;
@@ -217,7 +218,7 @@ macro_rules! pair_methods {
     };
 }
 
-/// The same for half-precision results in one half of a register.
+/// Methods of half-precision results in one half of a register.
 macro_rules! half_methods {
     ($place:ident) => {
         const FLOAT: bool = true;
@@ -241,7 +242,7 @@ macro_rules! half_methods {
     };
 }
 
-/// Whether any word, its sign aside, is above `infinity`.
+/// Returns `true` if the magnitude of any word is above `infinity`.
 #[inline(always)]
 fn any_above(lanes: &Row, infinity: u32, magnitude: u32) -> bool {
     let mut any = 0;
@@ -388,7 +389,7 @@ wide_result!(Pair<f32>,
     bits => Pair(f32::from_bits(bits as u32), f32::from_bits((bits >> 32) as u32)),
     { pair_methods!(f32); });
 
-/// A comparison: lanes outside `mask` give 0 (ISA manual, "VOPC").
+/// A comparison: inactive lanes return 0 (ISA manual, "VOPC").
 impl LaneResult for bool {
     const KIND: ResultKind = ResultKind::Mask;
     type Lanes = u64;

@@ -1,10 +1,10 @@
-//! Rounding as MODE asks.
+//! Rounding according to MODE.
 //!
-//! Operations that round compute through a [`Rounder`]. [`Nearest`] is what compilers set and
-//! costs nothing: its methods are the host's operators. [`ByMode`] rounds in any direction and
-//! clamps half-precision overflow; it computes in quadruple precision rounded to odd, where a
-//! later rounding to a format with two bits less, or fewer, is correct in every direction
-//! (Boldo, Melquiond, "Emulation of a FMA and correctly rounded sums", 2008).
+//! Operations that round compute through a [`Rounder`]. [`Nearest`] is the mode that compilers set
+//! and costs nothing: its methods are the host's operators. [`ByMode`] rounds in any direction and
+//! clamps half-precision overflow; it computes in quadruple precision rounded to odd, after which
+//! rounding to a format with at least two bits less is correct in every direction (Boldo,
+//! Melquiond, "Emulation of a FMA and correctly rounded sums", 2008).
 
 use super::binary16;
 use super::float::Float;
@@ -13,7 +13,7 @@ use half::f16;
 use rustc_apfloat::ieee::{Double, Half, Quad, Single};
 use rustc_apfloat::{Float as _, FloatConvert, Round, Status, StatusAnd};
 
-/// The steps of an operation that round.
+/// Rounding arithmetic of operations.
 pub trait Rounder: Copy {
     /// `a + b`.
     fn sum<T: Number>(self, a: T, b: T) -> T;
@@ -24,10 +24,10 @@ pub trait Rounder: Copy {
     /// `a * b + c`, rounded once.
     fn fused<T: Number>(self, a: T, b: T, c: T) -> T;
 
-    /// A number times a power of two.
+    /// `a` times a power of two.
     fn scaled<T: Number>(self, a: T, exponent: i32) -> T;
 
-    /// `(a * b + c)` times a power of two, rounded once; `nearest` gives it rounded to nearest
+    /// `(a * b + c)` times a power of two, rounded once; `nearest` computes it rounded to nearest
     /// even.
     fn fused_and_scaled<T: Number>(
         self,
@@ -38,45 +38,45 @@ pub trait Rounder: Copy {
         nearest: impl FnOnce() -> T,
     ) -> T;
 
-    /// A number in another format; `nearest` rounds it to nearest even, and converts NaNs.
+    /// Converts to another format; `nearest` rounds to nearest even, and converts NaNs.
     fn converted<T: Exact, U: Number>(self, value: T, nearest: impl FnOnce(T) -> U) -> U;
 
-    /// A number as an integral one.
+    /// Rounds to an integral number.
     fn integral(self, value: f32) -> f32;
 
-    /// A number in half precision, to nearest even whatever the direction.
+    /// Converts to half precision, rounded to nearest even in any mode.
     fn nearest_half(self, value: f64) -> f16;
 }
 
-/// A number that quadruple precision holds exactly.
+/// A number that quadruple precision represents exactly.
 pub trait Exact: Copy {
-    /// The number.
+    /// The number in quadruple precision.
     fn exact(self) -> Quad;
 }
 
-/// A format that operations round to.
+/// A result format of operations.
 pub trait Number: Float + Exact {
-    /// The bits of MODE that decide how results of this format are rounded.
+    /// Bits of MODE that decide the rounding of results of this format.
     const ROUNDED_BY: u32;
-    /// The greatest number.
+    /// The greatest finite number.
     const GREATEST: Self;
-    /// The number next to zero.
+    /// The smallest positive number.
     const LEAST: Self;
-    /// `self + other`, to nearest even.
+    /// `self + other`, rounded to nearest even.
     fn plus(self, other: Self) -> Self;
-    /// `self * other`, to nearest even.
+    /// `self * other`, rounded to nearest even.
     fn times(self, other: Self) -> Self;
-    /// `self * factor + summand`, rounded once, to nearest even.
+    /// `self * factor + summand`, rounded once to nearest even.
     fn times_plus(self, factor: Self, summand: Self) -> Self;
-    /// A number times a power of two, to nearest even.
+    /// `self` times a power of two, rounded to nearest even.
     fn times_power(self, exponent: i32) -> Self;
-    /// The greatest integral number that is not greater.
+    /// The greatest integral number that is not greater than `self`.
     fn rounded_down(self) -> Self;
-    /// A number of quadruple precision in this format.
+    /// Rounds a number of quadruple precision to this format.
     fn of_quad(value: Quad, round: Round) -> StatusAnd<Self>;
 }
 
-/// To nearest even, overflow to infinity.
+/// Rounds to nearest even; overflow gives infinity.
 #[derive(Clone, Copy, Debug)]
 pub struct Nearest;
 
@@ -122,13 +122,13 @@ impl Rounder for Nearest {
     }
 }
 
-/// As MODE says.
+/// Rounds according to MODE.
 #[derive(Clone, Copy, Debug)]
 pub struct ByMode(pub Mode);
 
 impl ByMode {
-    /// Rounds what `compute` gives, times a power of two, once. The direction matters to
-    /// `compute` only where the result is zero: then it decides the sign.
+    /// Rounds the result of `compute`, times a power of two, once. `compute` uses the direction
+    /// only for the sign of a zero result.
     fn round<T: Number>(self, exponent: i32, compute: impl Fn(Round) -> StatusAnd<Quad>) -> T {
         let direction = direction(self.0, T::ROUNDED_BY);
         let toward_zero = compute(Round::TowardZero);
@@ -147,7 +147,7 @@ impl ByMode {
         }
     }
 
-    /// A result that is too great: in half precision the greatest number, if MODE clamps it.
+    /// Replaces an overflowed result in half precision by the greatest number, if MODE clamps it.
     fn overflowed<T: Number>(self, value: T) -> T {
         if T::ROUNDED_BY & self.0.0 & Mode::FP16_OVERFLOW == 0 {
             value
@@ -159,7 +159,7 @@ impl ByMode {
     }
 }
 
-/// The direction that the field among `bits` names.
+/// Rounding direction in the field of MODE that `bits` selects.
 fn direction(mode: Mode, bits: u32) -> Round {
     let field = if bits & Mode::ROUND_SINGLE != 0 { mode.0 } else { mode.0 >> 2 };
     match field & 3 {
@@ -269,9 +269,9 @@ macro_rules! number {
     };
 }
 
-/// A number of double precision times a power of two, rounded once. Beyond some bounds every number is zero
-/// or infinite. A step that makes a number denormal before the last one rounds it, but then it is so small
-/// that the last one leaves zero.
+/// A double-precision number times a power of two, rounded once. Beyond some bounds every number is
+/// zero or infinite. A step before the last one may round a number to a denormal, but such a number
+/// is so small that the last step returns zero.
 #[inline(always)]
 fn double_times_power(a: f64, exponent: i32) -> f64 {
     let power = |exponent: i32| f64::from_bits(((1023 + exponent) as u64) << 52);

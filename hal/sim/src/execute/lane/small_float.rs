@@ -1,41 +1,41 @@
-//! Floating-point formats of 16 bits and less: what their bits mean, and how numbers are rounded to
-//! them (CDNA 4 ISA, "Small Float Data Formats"; CDNA 3 ISA, "BF8 / FP8").
+//! Floating-point formats of 16 bits and less: decoding, and rounding to them (CDNA 4 ISA, "Small
+//! Float Data Formats"; CDNA 3 ISA, "BF8 / FP8").
 
 use flipwave_isa::Float8;
 
 /// A format: a sign, an exponent and a mantissa.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SmallFloat {
-    /// All bits.
+    /// Total bits.
     pub bits: u32,
-    /// Bits of the mantissa without the hidden one.
+    /// Bits of the mantissa without the hidden bit.
     pub mantissa: u32,
     bias: i32,
     specials: Specials,
 }
 
-/// Which bits are no numbers.
+/// Encodings of NaNs and infinities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Specials {
-    /// None: what is too great becomes the greatest number.
+    /// All codes are finite numbers: overflow gives the greatest number.
     None,
-    /// NaNs and infinities as IEEE 754 has them.
+    /// NaNs and infinities as in IEEE 754.
     Ieee,
-    /// A NaN in the place of the greatest number, no infinity.
+    /// The code of the greatest magnitude is a NaN; there is no infinity.
     LastIsNan,
-    /// A NaN in the place of minus zero, no infinity.
+    /// The code of minus zero is a NaN; there is no infinity.
     MinusZeroIsNan,
 }
 
-/// How a number is rounded to a format that lacks some of its bits.
+/// Rounding to a format with fewer bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounding {
-    /// To nearest even.
+    /// Round to nearest even.
     Nearest,
-    /// The highest of these bits are added below the last place, and the rest is cut. The manual says
-    /// so much. Where the result is denormal, what lies below the last place of a normal one is cut
-    /// first; this was measured on gfx1201 (rocjitsu, `shared/conversion.h`) and is not known of
-    /// gfx942 and gfx950.
+    /// Stochastic: the highest of these bits are added below the last place, and the remainder is
+    /// truncated, as the manual states. If the result is denormal, the bits below the last place of
+    /// a normal number are truncated first; this was measured on gfx1201 (rocjitsu,
+    /// `shared/conversion.h`) and is not known for gfx942 and gfx950.
     Stochastic(u32),
 }
 
@@ -75,7 +75,7 @@ impl SmallFloat {
         1 << (self.bits - 1)
     }
 
-    /// The bits of infinity, or those after the greatest number's.
+    /// Bits of infinity, or the code after the greatest number.
     const fn infinity(self) -> u32 {
         match self.specials {
             Specials::Ieee => (self.sign() - 1) >> self.mantissa << self.mantissa,
@@ -84,14 +84,14 @@ impl SmallFloat {
         }
     }
 
-    /// The exponent of the least normal number.
+    /// Exponent of the smallest normal number.
     pub const fn least_exponent(self) -> i32 {
         1 - self.bias
     }
 
-    /// The number of these bits, which single precision holds. A NaN keeps its sign and has the
-    /// highest mantissa bit alone set (gfx1201 gives 0xffc00000 for all; the manuals do not say),
-    /// but that of half precision and bfloat16 keeps its payload.
+    /// Decodes to single precision, which represents all numbers. A NaN keeps its sign and has only
+    /// the highest mantissa bit set (gfx1201 returns 0xffc00000 for all; the manuals do not say),
+    /// but a NaN of half precision or bfloat16 keeps its payload.
     #[inline(always)]
     pub fn decode(self, bits: u32) -> f32 {
         let sign = (bits & self.sign()) << (32 - self.bits);
@@ -112,8 +112,8 @@ impl SmallFloat {
         f32::from_bits((value as f32).to_bits() | sign)
     }
 
-    /// The digits of a number with its sign, as many as the mantissa has after the point, and the
-    /// exponent, which denormals share with the least normal number.
+    /// Signed significand, with the mantissa's bits after the point, and the exponent; denormals
+    /// have the exponent of the smallest normal number.
     #[inline(always)]
     pub fn digits(self, bits: u32) -> (i32, i32) {
         let magnitude = bits & (self.sign() - 1);
@@ -124,8 +124,8 @@ impl SmallFloat {
         ((digits ^ sign) - sign, field.max(1) - self.bias)
     }
 
-    /// What is no number or infinite, by bits without the sign and by all bits: magnitudes from the
-    /// first on, and the second.
+    /// Codes of NaNs and infinities: the first magnitude from which on codes are not finite, and a
+    /// single additional code.
     #[inline(always)]
     pub fn not_finite(self) -> (u32, u32) {
         match self.specials {
@@ -135,14 +135,14 @@ impl SmallFloat {
         }
     }
 
-    /// Whether these bits are a number that is not infinite.
+    /// Returns `true` for a finite number.
     #[inline(always)]
     pub fn is_finite(self, bits: u32) -> bool {
         let (least, one) = self.not_finite();
         (bits & (self.sign() - 1) < least) & (bits != one)
     }
 
-    /// Whether these bits are a NaN.
+    /// Returns `true` for a NaN.
     #[inline(always)]
     pub fn is_nan(self, bits: u32) -> bool {
         let magnitude = bits & (self.sign() - 1);
@@ -154,11 +154,10 @@ impl SmallFloat {
         }
     }
 
-    /// The bits of a number of single precision, or of one times a power of two between 2^-300 and
-    /// 2^300. What is too great becomes infinite, or a NaN where there is no infinity, or the greatest
-    /// number where the format has neither or `clamps` says so (`FP16_OVFL`), and so does an infinity.
-    /// NaNs of formats without one are not settled by the manual; here they become the greatest
-    /// number.
+    /// Encodes a single-precision number, or one times a power of two between 2^-300 and 2^300.
+    /// Overflow and infinities become infinity, or a NaN in formats without infinity, or the
+    /// greatest number in formats with neither or if `clamps` is set (`FP16_OVFL`). The manual does
+    /// not settle NaNs for formats without one; here they become the greatest number.
     #[inline(always)]
     pub fn encode(self, value: f64, rounding: Rounding, clamps: bool) -> u32 {
         let sign = if value.is_sign_negative() { self.sign() } else { 0 };
@@ -180,7 +179,7 @@ impl SmallFloat {
         if field == 0 {
             return self.signed(0, sign);
         }
-        // 53 bits, of which those of single precision are not zero, and the result's exponent.
+        // 53 bits, of which only those of single precision can be set, and the result's exponent.
         let exponent = (field - 1023).max(self.least_exponent());
         let shift = (52 - self.mantissa as i32 + exponent - (field - 1023)) as u32;
         let digits = fraction | 1 << 52;
@@ -192,18 +191,18 @@ impl SmallFloat {
                 (kept + (u64::from(random) << (normal - 32))) >> normal
             }
         };
-        // A carry into the next exponent gives the right bits by itself.
+        // A carry into the next exponent gives the correct bits.
         let code = (((exponent - self.least_exponent()) as u64) << self.mantissa) + units;
         if code >= u64::from(self.infinity()) { too_great } else { self.signed(code as u32, sign) }
     }
 
-    /// The bits of the number of the format that is nearest to a number of at least 2^-1022, or to zero;
-    /// of two the even one. What is too great is as in [`SmallFloat::encode`].
+    /// Encodes the number nearest to `value`, ties to even; `value` is zero or at least 2^-1022.
+    /// Overflow is treated as in [`SmallFloat::encode`].
     pub fn nearest(self, value: f64) -> u32 {
         self.encode(value, Rounding::Nearest, false)
     }
 
-    /// The bits of the greatest number.
+    /// Code of the greatest number.
     pub const fn greatest(self) -> u32 {
         self.infinity() - 1
     }
@@ -213,7 +212,7 @@ impl SmallFloat {
         if has_no_sign { 0 } else { magnitude | sign }
     }
 
-    /// The NaN that a NaN becomes. That of E5M2 is the one of gfx1201, but for its sign.
+    /// Converts a NaN. The E5M2 result is that of gfx1201, except for its sign.
     #[cold]
     fn nan(self, value: f64, sign: u32) -> u32 {
         let payload = (value.to_bits() >> (52 - self.mantissa)) as u32 & ((1 << self.mantissa) - 1);
@@ -229,19 +228,19 @@ impl SmallFloat {
     }
 }
 
-/// The number of a bfloat16, which is the upper half of single precision. A NaN stays as it is.
+/// Converts a bfloat16, which is the upper half of a single-precision number. NaNs stay unchanged.
 #[inline(always)]
 pub fn brain_to_single(bits: u16) -> f32 {
     f32::from_bits(u32::from(bits) << 16)
 }
 
-/// The nearest bfloat16; a NaN becomes quiet and keeps the high bits of its payload.
+/// Rounds to the nearest bfloat16; a NaN becomes quiet and keeps the high bits of its payload.
 #[inline(always)]
 pub fn single_to_brain(value: f32) -> u16 {
     SmallFloat::BF16.encode(widened(value), Rounding::Nearest, false) as u16
 }
 
-/// The same number in double precision. A NaN keeps its sign and payload, whatever the host does.
+/// Converts to double precision. A NaN keeps its sign and payload on every host.
 #[inline(always)]
 pub fn widened(value: f32) -> f64 {
     let bits = u64::from(value.to_bits());
@@ -252,7 +251,7 @@ pub fn widened(value: f32) -> f64 {
     }
 }
 
-/// Digits without so many of the lowest, rounded to nearest even.
+/// Drops the lowest `shift` digits, rounding to nearest even.
 #[inline(always)]
 fn nearest(digits: u64, shift: u32) -> u64 {
     if shift > 54 {
@@ -264,7 +263,7 @@ fn nearest(digits: u64, shift: u32) -> u64 {
     kept + u64::from(rest > half || rest == half && kept & 1 != 0)
 }
 
-/// A power of two in double precision, whose exponents are those of normal numbers.
+/// A power of two in double precision; the exponent must be that of a normal number.
 #[inline(always)]
 pub fn power(exponent: i32) -> f64 {
     f64::from_bits(((1023 + exponent) as u64) << 52)

@@ -1,9 +1,9 @@
-//! What one lane computes with, and how it is read from rows of words.
+//! Source values of one lane, and how they are read from rows of words.
 
 use crate::wave::Row;
 use half::f16;
 
-/// How a source is to be understood where a modifier changes it.
+/// Interpretation of a source, for modifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// One word of bits, an integer or a single-precision number.
@@ -18,14 +18,14 @@ pub enum Kind {
     Wide,
     /// Double precision.
     F64,
-    /// Single precision, or half precision in the half word that the source selects; read as
-    /// single precision (`v_fma_mix`).
+    /// Single precision, or half precision in the half word that the source selects; read as single
+    /// precision (`v_fma_mix`).
     Mixed,
-    /// The same with bfloat16.
+    /// Like `Mixed`, with bfloat16 in place of half precision.
     MixedBrain,
-    /// Two halves of a word, each with its own selects and signs.
+    /// Two halves of a word, each with its own select and sign modifiers.
     Packed,
-    /// Two words, each with its own selects and signs.
+    /// Two words, each with its own select and sign modifiers.
     PackedWords,
     /// One bit per lane from a scalar register pair.
     Mask,
@@ -41,18 +41,18 @@ impl Kind {
     }
 }
 
-/// The rows of one source: the second is used by two-word kinds.
+/// Rows of one source; only two-word kinds use the second row.
 pub type SourceRows<'a> = [&'a Row; 2];
 
 /// A value that one lane reads.
 pub trait LaneValue: Copy {
-    /// How it lies in registers.
+    /// Layout in registers.
     const KIND: Kind;
 
-    /// The lane's value.
+    /// Reads the lane's value.
     fn load(rows: SourceRows<'_>, lane: usize) -> Self;
 
-    /// The value's bits if it is a NaN, quieted.
+    /// Bits of the value, quieted, if it is a NaN.
     #[inline(always)]
     fn quiet_nan(self) -> Option<u64> {
         None
@@ -63,21 +63,22 @@ pub trait LaneValue: Copy {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pair<T>(pub T, pub T);
 
-/// A source of a mixed-precision operation, already single precision.
+/// A source of a mixed-precision operation, converted to single precision.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mixed(pub f32);
 
-/// The same of an operation that mixes bfloat16 with single precision.
+/// A source of an operation that mixes bfloat16 and single precision, converted to single
+/// precision.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MixedBrain(pub f32);
 
-/// A 16-bit result that goes to the low half of its register and leaves the high half as it is.
-/// Most 16-bit operations of gfx9 clear the high half instead; the ones that came with gfx9
-/// (and `v_mac_f16` and its forms with a literal) keep it.
+/// A 16-bit result that is written to the low half of its register and keeps the high half. Most
+/// 16-bit operations of gfx9 clear the high half instead; the operations new in gfx9 (and
+/// `v_mac_f16` and its forms with a literal) keep it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LowHalf<T>(pub T);
 
-/// A 16-bit result that goes to the high half of its register and leaves the low half as it is.
+/// A 16-bit result that is written to the high half of its register and keeps the low half.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HighHalf<T>(pub T);
 
@@ -195,13 +196,13 @@ impl LaneValue for f64 {
 
 /// The sources of an operation.
 pub trait Arguments: Copy {
-    /// The kind of each.
+    /// Kind of each source.
     const KINDS: &'static [Kind];
 
-    /// One lane's values.
+    /// Reads one lane's values.
     fn load(rows: &[SourceRows<'_>; 4], lane: usize) -> Self;
 
-    /// The NaN that a floating-point result takes over: the first source that is one, quieted.
+    /// NaN that a floating-point result propagates: the first source NaN, quieted.
     fn first_nan(self) -> Option<u64>;
 }
 

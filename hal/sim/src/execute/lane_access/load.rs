@@ -1,11 +1,11 @@
-//! Bytes to registers.
+//! Loads bytes into registers.
 
 use super::{GROUP, Part, Pattern, Placed};
 use crate::wave::{LANES, Row};
 
 impl<P: Part, const PARTS: usize> Placed<'_, &[u8], P, PARTS> {
-    /// Loads the parts of each lane, each to a row of its own and extended by zeros. Other lanes keep
-    /// what they have.
+    /// Loads the parts of each lane, each into a separate row, zero-extended. Other lanes keep
+    /// their values.
     #[inline(always)]
     pub fn load(&self, rows: &mut [Row; PARTS]) {
         for group in 0..LANES / GROUP {
@@ -18,7 +18,7 @@ impl<P: Part, const PARTS: usize> Placed<'_, &[u8], P, PARTS> {
         }
     }
 
-    /// Loads the parts of the `members` of a group, of `ALL` lanes or of some.
+    /// Loads the parts of the `members` of a group; `ALL` means all lanes are members.
     #[inline(always)]
     fn load_group<const ALL: bool>(&self, group: usize, members: u16, rows: &mut [Row; PARTS]) {
         let active = &self.active.0.as_chunks::<GROUP>().0[group];
@@ -26,8 +26,8 @@ impl<P: Part, const PARTS: usize> Placed<'_, &[u8], P, PARTS> {
             Pattern::Rows(first) => {
                 for part in 0..PARTS {
                     let at = self.place(part).wrapping_add(first).cast::<[P; GROUP]>();
-                    // SAFETY: this part of the group's first and of its last lane lies in the range,
-                    // and so does what is between them.
+                    // SAFETY: this part of the group's first and last lane lies in the range, and
+                    // so do the bytes between them.
                     let parts = unsafe { at.read_unaligned() };
                     let mut loaded = [0; GROUP];
                     for lane in 0..GROUP {
@@ -38,8 +38,8 @@ impl<P: Part, const PARTS: usize> Placed<'_, &[u8], P, PARTS> {
             }
             Pattern::Elements(first) => {
                 let at = self.bytes.as_ptr().wrapping_add(first).cast::<[[P; PARTS]; GROUP]>();
-                // SAFETY: all parts of the group's first and of its last lane lie in the range, and so
-                // does what is between them.
+                // SAFETY: all parts of the group's first and last lane lie in the range, and so do
+                // the bytes between them.
                 let elements = unsafe { at.read_unaligned() };
                 for part in 0..PARTS {
                     let mut loaded = [0; GROUP];
@@ -52,7 +52,7 @@ impl<P: Part, const PARTS: usize> Placed<'_, &[u8], P, PARTS> {
             Pattern::Equal(offset) => {
                 for part in 0..PARTS {
                     let at = self.place(part).wrapping_add(offset).cast::<P>();
-                    // SAFETY: the offset is a lane's.
+                    // SAFETY: this is the offset of a participating lane.
                     let loaded = [unsafe { at.read_unaligned() }.word(); GROUP];
                     put::<ALL>(&mut rows[part], group, &loaded, active);
                 }
@@ -73,8 +73,8 @@ impl<P: Part, const PARTS: usize> Placed<'_, &[u8], P, PARTS> {
                 }
                 for part in 0..PARTS {
                     let mut loaded = [0; GROUP];
-                    // SAFETY: parts lie in the range at the offsets of all members; that of other
-                    // lanes is 0, which is no greater.
+                    // SAFETY: parts lie in the range at the offsets of all members; other lanes use
+                    // offset 0, which is not greater.
                     unsafe { scattered::<P>(self.place(part), &inside, &mut loaded) };
                     put::<ALL>(&mut rows[part], group, &loaded, active);
                 }
@@ -82,14 +82,14 @@ impl<P: Part, const PARTS: usize> Placed<'_, &[u8], P, PARTS> {
         }
     }
 
-    /// Where a part of a lane with offset 0 lies.
+    /// Address of a part of a lane with offset 0.
     #[inline(always)]
     fn place(&self, part: usize) -> *const u8 {
         self.bytes.as_ptr().wrapping_add(self.places[part] as usize)
     }
 }
 
-/// Puts what was loaded into the active lanes of a group, or into `ALL`.
+/// Writes the loaded words to the active lanes of a group, or to all lanes with `ALL`.
 #[inline(always)]
 fn put<const ALL: bool>(row: &mut Row, group: usize, loaded: &[u32; GROUP], active: &[u32; GROUP]) {
     let words = &mut row.0.as_chunks_mut::<GROUP>().0[group];
@@ -101,9 +101,9 @@ fn put<const ALL: bool>(row: &mut Row, group: usize, loaded: &[u32; GROUP], acti
     }
 }
 
-/// Loads the words of parts at these offsets from `start`. In a function of its own, which is compiled
-/// for no vector extensions: the gathering loads that AVX-512 has are slower than one load after the
-/// other (on Zen 4 a third of the time of kernels that gather).
+/// Loads the words of parts at these offsets from `start`. This is a separate function, compiled
+/// without vector extensions, because the gather loads of AVX-512 are slower than sequential loads
+/// (on Zen 4 kernels that gather take a third longer).
 ///
 /// # Safety
 /// A part can be read at each offset.

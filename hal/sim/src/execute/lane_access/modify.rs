@@ -1,4 +1,4 @@
-//! Read, modify, write.
+//! Atomic read-modify-write of elements.
 
 use super::Placed;
 use crate::memory::atomic::{Atomic, Modify};
@@ -6,9 +6,9 @@ use crate::memory::exchange;
 use crate::wave::Row;
 
 impl<const WORDS: usize> Placed<'_, &mut [u8], u32, WORDS> {
-    /// Replaces the words of each lane, which follow one another, by what `atomic` makes of them, lowest
-    /// lane first. `data` and `second` are its operands. Gives what was there before; zeros in other
-    /// lanes. `is_shared` is the range's if the host may access it at the same time.
+    /// Applies `atomic` to the words of each lane, which are contiguous, lowest lane first. `data`
+    /// and `second` are its operands. Returns the old values; zeros in other lanes. `is_shared`
+    /// belongs to the range: whether the host may access it at the same time.
     #[inline(always)]
     pub fn modify(
         &mut self,
@@ -17,7 +17,7 @@ impl<const WORDS: usize> Placed<'_, &mut [u8], u32, WORDS> {
         data: [&Row; WORDS],
         second: [&Row; WORDS],
     ) -> [Row; WORDS] {
-        // The most frequent one without the choice in each lane.
+        // The most frequent operation avoids the dispatch in each lane.
         match atomic.modify {
             Modify::Add => {
                 self.replace(is_shared, data, second, |old, data, _| old.wrapping_add(data))

@@ -1,15 +1,15 @@
-//! What is moved at once, the low end of a register's word, and which bits of the register belong to
-//! it.
+//! Parts: the unit of a move, at the low end of a register's word; and the bits of the register
+//! that it occupies.
 
 use crate::instruction::{Element, Half};
 use crate::wave::{LANES, Row};
 
-/// The low end of a word, as memory has it: of any bits.
+/// The low bits of a word, as memory stores them; every bit pattern is valid.
 pub trait Part: Copy {
-    /// Cut off from a word.
+    /// Truncates a word.
     fn of(word: u32) -> Self;
 
-    /// Extended by zeros.
+    /// Zero-extends to a word.
     fn word(self) -> u32;
 }
 
@@ -31,8 +31,8 @@ macro_rules! parts {
 
 parts!(u8 u16 u32);
 
-/// Extends what was loaded, which has zeros above the part, and puts it where it belongs in the active
-/// lanes of a register: [`Element::extend`] for all lanes.
+/// Extends the loaded values, which have zeros above the part, and inserts them at the element's
+/// position in the active lanes of a register: [`Element::extend`] for all lanes.
 #[inline(always)]
 pub fn extend(element: Element, row: &mut Row, loaded: &Row, active: &Row) {
     let (unused, used, kept, up) = match element {
@@ -55,7 +55,7 @@ pub fn extend(element: Element, row: &mut Row, loaded: &Row, active: &Row) {
     }
 }
 
-/// Brings the bits to be stored to the low end of the words: [`Element::part`] for all lanes.
+/// Moves the bits to store to the low end of the words: [`Element::part`] for all lanes.
 #[inline(always)]
 pub fn parts(element: Element, row: &Row) -> Row {
     let down = match element {

@@ -1,4 +1,4 @@
-//! Registers to bytes.
+//! Stores registers to bytes.
 
 use super::{GROUP, Part, Pattern, Placed};
 use crate::wave::{LANES, Row};
@@ -6,7 +6,7 @@ use flipwave_isa::LaneMask;
 
 impl<P: Part, const PARTS: usize> Placed<'_, &mut [u8], P, PARTS> {
     /// Stores the low ends of the words of each lane, lowest lane first: where lanes overlap, the
-    /// highest lane's stays.
+    /// highest lane's value remains.
     #[inline(always)]
     pub fn store(&mut self, rows: &[Row; PARTS]) {
         for group in 0..LANES / GROUP {
@@ -21,7 +21,7 @@ impl<P: Part, const PARTS: usize> Placed<'_, &mut [u8], P, PARTS> {
         }
     }
 
-    /// Stores the words of a group all of whose lanes take part.
+    /// Stores the words of a group whose lanes all participate.
     #[inline(always)]
     fn store_group(&mut self, group: usize, rows: &[Row; PARTS]) {
         let start = self.bytes.as_mut_ptr();
@@ -34,8 +34,8 @@ impl<P: Part, const PARTS: usize> Placed<'_, &mut [u8], P, PARTS> {
                         parts[lane] = P::of(words[lane]);
                     }
                     let at = start.wrapping_add(first + self.places[part] as usize);
-                    // SAFETY: this part of the group's first and of its last lane lies in the range,
-                    // and so does what is between them.
+                    // SAFETY: this part of the group's first and last lane lies in the range, and
+                    // so do the bytes between them.
                     unsafe { at.cast::<[P; GROUP]>().write_unaligned(parts) };
                 }
             }
@@ -47,8 +47,8 @@ impl<P: Part, const PARTS: usize> Placed<'_, &mut [u8], P, PARTS> {
                     }
                 }
                 let at = start.wrapping_add(first).cast::<[[P; PARTS]; GROUP]>();
-                // SAFETY: all parts of the group's first and of its last lane lie in the range, and so
-                // does what is between them.
+                // SAFETY: all parts of the group's first and last lane lie in the range, and so do
+                // the bytes between them.
                 unsafe { at.write_unaligned(elements) };
             }
             _ => {
@@ -59,7 +59,7 @@ impl<P: Part, const PARTS: usize> Placed<'_, &mut [u8], P, PARTS> {
         }
     }
 
-    /// Whether the parts of a group of neighbours do not overlap those of its next row.
+    /// Returns `true` if the parts of a group of neighbours do not overlap those of its next row.
     #[inline(always)]
     fn are_rows_apart(&self) -> bool {
         let mut apart = true;
@@ -70,7 +70,7 @@ impl<P: Part, const PARTS: usize> Placed<'_, &mut [u8], P, PARTS> {
         apart
     }
 
-    /// Stores the words of a lane that takes part.
+    /// Stores the words of a participating lane.
     #[inline(always)]
     fn store_lane(&mut self, lane: usize, rows: &[Row; PARTS]) {
         for part in 0..PARTS {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::wave::blend;
 
-/// Where `lanes` lie, with rows to keep them in.
+/// Selects the `lanes` inside a range; keeps their rows in local variables.
 macro_rules! placed {
     ($part:ty, $parts:expr, $bytes:expr, $offsets:expr, $lanes:expr, $places:expr) => {
         Placed::<_, $part, $parts>::new(
@@ -14,7 +14,7 @@ macro_rules! placed {
     };
 }
 
-/// Loads of `lanes`; those that were in range.
+/// Loads `lanes`, and returns the lanes that were in range.
 fn load<P: Part, const PARTS: usize>(
     bytes: &[u8],
     offsets: &Row,
@@ -22,8 +22,8 @@ fn load<P: Part, const PARTS: usize>(
     rows: &mut [Row; PARTS],
     places: [u32; PARTS],
 ) -> LaneMask {
-    let (active, mut own) = (Row::expand(lanes), None);
-    let placed = Placed::<_, P, PARTS>::new(bytes, offsets, (&active, lanes), places, &mut own);
+    let (active, mut row) = (Row::expand(lanes), None);
+    let placed = Placed::<_, P, PARTS>::new(bytes, offsets, (&active, lanes), places, &mut row);
     placed.load(rows);
     placed.lanes()
 }
@@ -40,7 +40,7 @@ fn lanes_load_their_own_words_and_inactive_lanes_keep_theirs() {
     assert_eq!(rows[0].0[3], 7);
 }
 
-/// Offsets of each pattern there is, and such that just miss it.
+/// Offsets of each pattern, and offsets that just miss it.
 const PATTERNS: [fn(u32) -> u32; 9] = [
     |lane| 5 + 4 * lane,
     |lane| 2 * lane,
@@ -139,12 +139,12 @@ fn a_lane_one_byte_past_the_end_does_not_take_part() {
     offsets.0[63] = u32::MAX;
     placed!(u8, 1, &mut bytes[..], &offsets, last, [0]).store(&[Row::splat(9)]);
     assert_eq!(bytes, vec![1; 64]);
-    // Nothing fits where there is nothing.
+    // No lane fits into an empty range.
     assert_eq!(load::<u8, 1>(&[], &Row::ZERO, LaneMask::FULL, &mut rows, [0]), LaneMask::EMPTY);
 }
 
-/// What lies before and after the active lanes' elements is not touched, where the inactive lanes' would
-/// lie, at both ends of the range.
+/// Bytes before and after the active lanes' elements are not touched at either end of the range,
+/// where the elements of inactive lanes would lie.
 #[test]
 fn neighbours_at_the_ends_of_the_range_may_be_inactive() {
     let mut bytes: Vec<u8> = (0..40).collect();

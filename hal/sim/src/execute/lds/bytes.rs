@@ -1,10 +1,10 @@
-//! Bytes of a workgroup's LDS.
+//! Byte accesses to a workgroup's LDS.
 
 use crate::memory::atomic::Atomic;
 use flipwave_device::{Address, FaultCause};
 use flipwave_isa::Lane;
 
-/// Bytes at an LDS address, zero where they are out of range.
+/// Reads bytes at an LDS address; bytes out of range are zero.
 pub fn read(lds: &[u8], at: u32, length: usize) -> [u8; 16] {
     let mut bytes = [0; 16];
     let start = at as usize;
@@ -22,8 +22,8 @@ pub fn write(lds: &mut [u8], at: u32, bytes: &[u8]) {
     }
 }
 
-/// Reads, modifies and writes one LDS word; gives the old value. The operands are the data and
-/// what is compared with or cleared.
+/// Reads, modifies and writes one LDS word; returns the old value. The operands are the data, and
+/// the comparison value or mask.
 pub fn modify(
     lds: &mut [u8],
     at: u32,
@@ -44,7 +44,7 @@ pub fn modify(
     Ok(old)
 }
 
-/// The first eight bytes as a number.
+/// The first eight bytes as an integer.
 pub fn u64_of(bytes: &[u8; 16]) -> u64 {
     u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|byte| bytes[byte]))
 }

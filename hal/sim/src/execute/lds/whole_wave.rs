@@ -1,5 +1,5 @@
-//! LDS operations on all lanes at once. `false`, and nothing is done that would not be done again, where
-//! an element is out of range or misaligned.
+//! LDS operations on all lanes at once. If an element is out of range or misaligned, they return
+//! `false` without side effects that a repetition would not have.
 
 use super::operands::{addresses, by_thread, two_offsets};
 use crate::execute::lane_access::{self, Part, Placed};
@@ -8,7 +8,7 @@ use crate::instruction::{Element, Op};
 use crate::memory::atomic::Atomic;
 use crate::wave::{LANES, Row, RowIndex, Wave};
 
-/// Executes an operation that is one access of each lane, or two.
+/// Executes an operation that makes one or two accesses per lane.
 #[inline(always)]
 pub fn at_once(wave: &mut Wave, op: &Op, access: LdsAccess, lds: &mut [u8]) -> bool {
     match access {
@@ -85,8 +85,9 @@ fn modify<const WORDS: usize>(
         low_bits |= addresses.0[lane] & active.0[lane];
     }
     let places = std::array::from_fn(|word| 4 * word as u32);
-    let mut own = None;
-    let mut placed = Placed::<_, u32, WORDS>::new(lds, addresses, (active, exec), places, &mut own);
+    let mut placed_row = None;
+    let mut placed =
+        Placed::<_, u32, WORDS>::new(lds, addresses, (active, exec), places, &mut placed_row);
     if low_bits % (4 * WORDS as u32) != 0 || placed.lanes() != exec {
         return false;
     }
@@ -96,7 +97,7 @@ fn modify<const WORDS: usize>(
             first.map_or(&Row::ZERO, |first| wave.row(first.plus(word as u16)))
         })
     };
-    // Two operands: what is compared with or cleared comes first.
+    // With two operands, the comparison value or the mask comes first.
     let [data, second] = match atomic.has_second_operand() {
         true => [rows(2), rows(1)],
         false => [rows(1), [&Row::ZERO; WORDS]],
@@ -138,8 +139,9 @@ fn load_rows<const WORDS: usize>(
     let exec = wave.exec();
     let (rows, active) = wave.rows_and_exec(first, WORDS as u8);
     let Some(rows) = rows.first_chunk_mut::<WORDS>() else { return false };
-    let mut own = None;
-    let placed = Placed::<_, u32, WORDS>::new(lds, addresses, (active, exec), places, &mut own);
+    let mut placed_row = None;
+    let placed =
+        Placed::<_, u32, WORDS>::new(lds, addresses, (active, exec), places, &mut placed_row);
     placed.lanes() == exec && {
         placed.load(rows);
         true
@@ -157,8 +159,8 @@ fn load_part<P: Part>(
     let exec = wave.exec();
     let (rows, active) = wave.rows_and_exec(first, 1);
     let Some(row) = rows.first_mut() else { return false };
-    let mut own = None;
-    let placed = Placed::<_, P, 1>::new(lds, addresses, (active, exec), [0], &mut own);
+    let mut placed_row = None;
+    let placed = Placed::<_, P, 1>::new(lds, addresses, (active, exec), [0], &mut placed_row);
     placed.lanes() == exec && {
         let mut loaded = [Row::ZERO];
         placed.load(&mut loaded);
@@ -167,7 +169,7 @@ fn load_part<P: Part>(
     }
 }
 
-/// Stores an element of each active lane, likewise.
+/// Stores an element of each active lane; returns `false` like [`load`] does.
 #[inline(always)]
 pub fn store(
     wave: &Wave,
@@ -202,9 +204,14 @@ fn store_rows<P: Part, const PARTS: usize>(
 ) -> bool {
     let Some(rows) = rows.first_chunk::<PARTS>() else { return false };
     let exec = wave.exec();
-    let mut own = None;
-    let mut placed =
-        Placed::<_, P, PARTS>::new(lds, addresses, (wave.exec_row(), exec), places, &mut own);
+    let mut placed_row = None;
+    let mut placed = Placed::<_, P, PARTS>::new(
+        lds,
+        addresses,
+        (wave.exec_row(), exec),
+        places,
+        &mut placed_row,
+    );
     placed.lanes() == exec && {
         placed.store(rows);
         true

@@ -9,7 +9,7 @@ operations! {
     TABLE { denormals: Kept, rounds: Exact, nans: Own, levels: of }
 
     "v_mov_b32" (a: u32) -> u32 { a }
-    // Moves between the two register files; the operands say which.
+    // Moves between the two register files; the operands determine the direction.
     "v_accvgpr_read_b32" (a: u32) -> u32 { a }
     "v_accvgpr_write_b32" (a: u32) -> u32 { a }
     "v_accvgpr_mov_b32" (a: u32) -> u32 { a }
@@ -57,12 +57,12 @@ operations! {
         let below = if context.lane < 32 { 0 } else { (1 << (context.lane & 31)) - 1 };
         (a & below).count_ones().wrapping_add(b)
     }
-    // A bit of the table for each three bits.
+    // Each combination of three bits selects a bit of the table.
     "v_bitop3_b32" (a: u32, b: u32, c: u32, table: u32) -> u32 { chosen(a, b, c, table) }
     "v_bitop3_b16" (a: u16, b: u16, c: u16, table: u32) -> LowHalf<u16> {
         LowHalf(chosen(a.into(), b.into(), c.into(), table) as u16)
     }
-    // The same with zero for the third word (LLVM, `GCNVOPDUtils.cpp`).
+    // As above with zero for the third word (LLVM, `GCNVOPDUtils.cpp`).
     "v_bitop2_b32" (a: u32, b: u32, table: u32) -> u32 { chosen(a, b, 0, table) }
     "v_prng_b32" (a: u32) -> u32 { next_random(a) }
     "v_perm_b32" (a: u32, b: u32, select: u32) -> u32 {
@@ -74,8 +74,8 @@ operations! {
     }
 }
 
-/// The bits of a table of eight that the bits of three words select, those of the first being the
-/// highest of their numbers (CDNA 4 ISA, "V_BITOP3_B32").
+/// For each bit position, the bit of an eight-bit table that the bits of three words select; the
+/// bit of `a` is the highest of the index (CDNA 4 ISA, "V_BITOP3_B32").
 #[inline(always)]
 fn chosen(a: u32, b: u32, c: u32, table: u32) -> u32 {
     let side = |yes: bool, word: u32| if yes { word } else { !word };
@@ -88,7 +88,7 @@ fn chosen(a: u32, b: u32, c: u32, table: u32) -> u32 {
     result
 }
 
-/// As many ones as the low five bits of `width` say.
+/// Mask of as many ones as the low five bits of `width` specify.
 #[inline(always)]
 fn ones(width: u32) -> u32 {
     (1 << (width & 31)) - 1
@@ -99,8 +99,8 @@ fn align(high: u32, low: u32, by: u32) -> u32 {
     ((u64::from(high) << 32 | u64::from(low)) >> by) as u32
 }
 
-/// The byte that the low byte of a `v_perm_b32` selector names: one of the eight bytes, a sign
-/// spread over a byte, zeros, or ones.
+/// Byte that the low byte of a `v_perm_b32` selector selects: one of the eight bytes, a sign
+/// extended over a byte, zeros, or ones.
 #[inline(always)]
 fn permuted(bytes: u64, select: u32) -> u32 {
     let select = select & 0xff;

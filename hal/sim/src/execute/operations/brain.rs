@@ -1,5 +1,5 @@
 //! Arithmetic in bfloat16 (gfx1250; LLVM's `FeatureBF16PackedInsts`, `FeatureBF16TransInsts`). No
-//! document says what of MODE matters to it.
+//! document states which bits of MODE affect it.
 
 use super::choice::{maximum_number, minimum_number};
 use super::elementary::{exp2, log2};
@@ -41,8 +41,8 @@ operations! {
 }
 
 operations! {
-    /// Mixed with single precision. As with half precision, the result is rounded to single precision
-    /// first: LLVM selects these for `fptrunc (fma ...)`.
+    /// Operations mixed with single precision. As with half precision, the result is rounded to
+    /// single precision first: LLVM selects these for `fptrunc (fma ...)`.
     MIXED { denormals: ByMode, rounds: SingleFirst, nans: Own, levels: of_plain,
         unsettled: "the second rounding is to nearest even, and keeps denormals"
     }
@@ -59,7 +59,7 @@ operations! {
 }
 
 operations! {
-    /// Reciprocals, roots, exponentials and the like.
+    /// Reciprocals, roots, exponentials and similar functions.
     TRANSCENDENTAL {
         denormals: Kept, rounds: Exact, nans: Own, levels: of_plain,
         unsettled: "the nearest number, ties to even, denormals kept, whatever MODE says"
@@ -83,11 +83,11 @@ fn both(
     operation: impl Fn([f64; 3]) -> f64,
 ) -> Pair<u16> {
     let one = |a: u16, b: u16, c: u16| {
-        let own = [a, b, c].map(brain_to_single);
-        match own.into_iter().find(|value| value.is_nan()) {
+        let values = [a, b, c].map(brain_to_single);
+        match values.into_iter().find(|value| value.is_nan()) {
             Some(nan) => single_to_brain(nan),
             None => {
-                SmallFloat::BF16.encode(operation(own.map(f64::from)), Rounding::Nearest, false)
+                SmallFloat::BF16.encode(operation(values.map(f64::from)), Rounding::Nearest, false)
                     as u16
             }
         }
@@ -99,7 +99,7 @@ fn sum([a, b, _]: [f64; 3]) -> f64 {
     odd_sum(a, b)
 }
 
-/// Exact: sixteen digits.
+/// The product, which is exact: it has sixteen digits.
 fn product([a, b, _]: [f64; 3]) -> f64 {
     a * b
 }
@@ -108,8 +108,8 @@ fn fused([a, b, c]: [f64; 3]) -> f64 {
     odd_sum(a * b, c)
 }
 
-/// The sum, rounded so that a second rounding to fewer digits gives what one would have: what is not
-/// exact has its last digit set (Boldo and Melquiond, "When double rounding is odd").
+/// The sum rounded to odd, so that a second rounding to fewer digits is correct: an inexact sum has
+/// its last digit set (Boldo and Melquiond, "When double rounding is odd").
 fn odd_sum(a: f64, b: f64) -> f64 {
     let sum = a + b;
     let of_b = sum - a;
@@ -117,7 +117,7 @@ fn odd_sum(a: f64, b: f64) -> f64 {
     if lost == 0.0 || !sum.is_finite() || sum.to_bits() & 1 != 0 {
         return sum;
     }
-    // Away from zero if what is lost has the sum's sign.
+    // Away from zero if the lost part has the sign of the sum.
     let away = (lost < 0.0) == (sum < 0.0);
     f64::from_bits(if away { sum.to_bits() + 1 } else { sum.to_bits() - 1 })
 }
@@ -128,7 +128,7 @@ fn chosen(a: Pair<u16>, b: Pair<u16>, operation: impl Fn(f32, f32) -> f32) -> Pa
     Pair(one(a.0, b.0), one(a.1, b.1))
 }
 
-/// Between zero and one; NaN becomes zero, as everywhere from gfx12 on.
+/// Clamps to between zero and one; NaN becomes zero, as in all operations since gfx12.
 fn clamped(pair: Pair<u16>) -> Pair<u16> {
     let one = |bits: u16| {
         let value = brain_to_single(bits);

@@ -1,12 +1,12 @@
 //! Minimum, maximum and median of floating-point numbers.
 //!
-//! Minus zero is less than plus zero. What NaNs do:
-//! - up to gfx11, a quiet NaN loses against a number; with IEEE mode on, a signalling NaN wins and
-//!   becomes quiet (ISA manual, `V_MIN_F32`, `V_MED3_F32`);
-//! - `num` (gfx12): every NaN loses against a number, and the first of two becomes quiet (RDNA 4
-//!   ISA, `V_MIN_NUM_F32`; `minimumNumber` of IEEE 754-2019);
-//! - `minimum` and `maximum` (gfx12): a NaN wins and becomes quiet, a signalling one against a quiet
-//!   one (RDNA 4 ISA, `V_MINIMUM_F32`).
+//! Minus zero is less than plus zero. NaN rules:
+//! - up to gfx11, a number is preferred to a quiet NaN; with IEEE mode on, a signalling NaN is the
+//!   result, quieted (ISA manual, `V_MIN_F32`, `V_MED3_F32`);
+//! - `num` (gfx12): a number is preferred to any NaN, and of two NaNs the first is the result,
+//!   quieted (RDNA 4 ISA, `V_MIN_NUM_F32`; `minimumNumber` of IEEE 754-2019);
+//! - `minimum` and `maximum` (gfx12): a NaN is the result, quieted, with a signalling NaN preferred
+//!   to a quiet one (RDNA 4 ISA, `V_MINIMUM_F32`).
 
 use crate::execute::lane::Float;
 use crate::wave::Mode;
@@ -33,8 +33,8 @@ pub(super) fn maximum<T: Float>(a: T, b: T, mode: Mode) -> T {
     choose(a, b, greater(a, b), mode)
 }
 
-/// The one in the middle: the maximum without one that equals the greatest, where zeros of both
-/// signs are equal. The minimum if one is a NaN.
+/// The median: the maximum after removing one that equals the greatest, where zeros of both signs
+/// are equal. The minimum if one is a NaN.
 #[inline(always)]
 pub(super) fn median<T: Float>(a: T, b: T, c: T, mode: Mode) -> T {
     let greatest = maximum(maximum(a, b, mode), c, mode);
@@ -58,7 +58,7 @@ pub fn maximum_number<T: Float>(a: T, b: T) -> T {
     choose_number(a, b, greater(a, b))
 }
 
-/// The number in the middle; the minimum if one is a NaN.
+/// The median; the minimum if one is a NaN.
 #[inline(always)]
 pub(super) fn median_number<T: Float>(a: T, b: T, c: T) -> T {
     let greatest = maximum_number(maximum_number(a, b), c);
@@ -82,7 +82,7 @@ pub(super) fn maximum_or_nan<T: Float>(a: T, b: T) -> T {
     choose_nan(a, b, greater(a, b))
 }
 
-/// `number`, unless one of the two is a NaN: then the other.
+/// `number`, unless one of the two is a NaN: then the other operand.
 #[inline(always)]
 fn choose_number<T: Float>(a: T, b: T, number: T) -> T {
     match (a.nan(), b.nan()) {
@@ -93,7 +93,7 @@ fn choose_number<T: Float>(a: T, b: T, number: T) -> T {
     }
 }
 
-/// `number`, unless one of the two is a NaN: then that.
+/// `number`, unless one of the two is a NaN: then that NaN.
 #[inline(always)]
 fn choose_nan<T: Float>(a: T, b: T, number: T) -> T {
     if a.signalling() | (a.nan() & !b.signalling()) {

@@ -1,5 +1,4 @@
-//! Comparisons. `v_cmpx_*` is the same row; that it writes EXEC as well is the instruction's
-//! affair.
+//! Comparisons. `v_cmpx_*` uses the same row; the instruction additionally writes EXEC.
 
 #![expect(
     clippy::neg_cmp_op_on_partial_ord,
@@ -39,8 +38,8 @@ integer_comparisons! {
     U64, "u64", u64, of;
 }
 
-/// The comparisons of a floating-point type, made after a conversion that keeps order. The ones
-/// with `n` are true for NaNs as well.
+/// The comparisons of a floating-point type, made after a conversion that preserves order. The ones
+/// with `n` are also true for NaNs.
 macro_rules! float_comparisons {
     ($($table:ident, $suffix:literal, $type:ty, $of:expr, $levels:ident;)*) => {$(
         operations! {
@@ -86,8 +85,8 @@ float_comparisons! {
 }
 
 operations! {
-    /// Whether a number is of one of the classes whose bits are set: signalling NaN, quiet NaN,
-    /// then minus infinity to plus infinity. Denormals are seen as they are.
+    /// Tests whether a number is in one of the classes whose bits are set: signalling NaN, quiet
+    /// NaN, then minus infinity to plus infinity. Denormals are not flushed.
     CLASS { denormals: Kept, rounds: Exact, nans: Own, levels: of, source: sources::DEFINED }
 
     "v_cmp_class_f16" (a: f16, classes: u32) -> bool {
@@ -104,8 +103,8 @@ operations! {
     }
 }
 
-/// Whether the number of this sign and magnitude, with so many bits of mantissa, is of a class
-/// whose bit is set.
+/// Returns `true` if the number with this sign, magnitude and mantissa width is in a class whose
+/// bit is set.
 #[inline(always)]
 fn is_of(negative: bool, magnitude: u64, mantissa_bits: u32, classes: u32) -> bool {
     let one = 1u64 << mantissa_bits;

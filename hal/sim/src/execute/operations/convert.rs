@@ -1,4 +1,4 @@
-//! Conversions. To integers they saturate, and NaN gives zero.
+//! Conversions. Conversions to integers saturate, and NaN gives zero.
 
 use super::row::operations;
 use super::sources;
@@ -7,7 +7,7 @@ use crate::execute::lane::{Float, Pair};
 use half::f16;
 
 operations! {
-    /// To a format that holds every source.
+    /// Conversions to a format that represents every source.
     WIDENING { denormals: ByMode, rounds: Exact, nans: Own, levels: of, source: sources::DEFINED }
 
     "v_cvt_f64_i32" (a: i32) -> f64 { a.into() }
@@ -29,7 +29,7 @@ operations! {
 }
 
 operations! {
-    /// To a format that does not. Rounded by the field of the result's format (ISA manual,
+    /// Conversions to a narrower format. Rounded by the field of the result's format (ISA manual,
     /// `V_CVT_F16_F32`: "Output rounding based on DP rounding mode").
     NARROWING { denormals: ByMode, rounds: ByMode, nans: Own, levels: of, source: sources::ROUNDED_ONCE }
 
@@ -52,7 +52,8 @@ operations! {
 }
 
 operations! {
-    /// To integers, in a way that each names whatever the mode.
+    /// Conversions to integers with the rounding that the operation's name states, regardless of
+    /// MODE.
     TO_INTEGER { denormals: ByMode, rounds: Exact, nans: Own, levels: of, source: sources::DEFINED }
 
     "v_cvt_i32_f32" (a: f32) -> i32 { a as i32 }
@@ -69,7 +70,7 @@ operations! {
 }
 
 operations! {
-    /// Conversions of two numbers into one word, to nearest even or as the name says.
+    /// Conversions of two numbers into one word, rounded to nearest even or as the name states.
     PACKING { denormals: ByMode, rounds: Fixed, nans: Own, levels: of, source: sources::DEFINED }
 
     "v_cvt_pkrtz_f16_f32" (a: f32, b: f32) -> Pair<f16> { Pair(truncated(a), truncated(b)) }
@@ -103,7 +104,7 @@ operations! {
 
 operations! {
     /// Conversions of a number into a byte of a word. The manual does not say how they round;
-    /// CLRX's description of the instruction set has it that MODE decides.
+    /// CLRX's description of the instruction set says that MODE decides.
     BYTES {
         denormals: ByMode, rounds: SingleFirst, nans: Own, levels: of_plain,
         unsettled: "MODE decides how it rounds"
@@ -117,27 +118,27 @@ operations! {
     }
 }
 
-/// A number from -1 to 1 as a multiple of 1/32767, to nearest even. The product is exact in
+/// A number from -1 to 1 as a multiple of 1/32767, rounded to nearest even. The product is exact in
 /// double precision for half-precision numbers.
 #[inline(always)]
 fn signed_normal(value: f32) -> i16 {
     (f64::from(value).clamp(-1.0, 1.0) * 32767.0).round_ties_even() as i16
 }
 
-/// A number from 0 to 1 as a multiple of 1/65535, to nearest even.
+/// A number from 0 to 1 as a multiple of 1/65535, rounded to nearest even.
 #[inline(always)]
 fn unsigned_normal(value: f32) -> u16 {
     (f64::from(value).clamp(0.0, 1.0) * 65535.0).round_ties_even() as u16
 }
 
-/// A byte of `rest` replaced by `value`, an integral number.
+/// Replaces a byte of `rest` by `value`, an integral number.
 #[inline(always)]
 fn with_byte(value: f32, byte: u32, rest: u32) -> u32 {
     let shift = 8 * (byte & 3);
     rest & !(0xff << shift) | u32::from(value as u8) << shift
 }
 
-/// Half precision, rounded towards zero whatever the mode. Finite numbers stay finite.
+/// Converts to half precision, rounded towards zero in any mode. Finite numbers stay finite.
 #[inline(always)]
 fn truncated(value: f32) -> f16 {
     let nearest = from_f32(value);

@@ -1,5 +1,5 @@
-//! Operations that are not lane by lane: moves between lanes and scalars, exchanges, and results
-//! wider than two words.
+//! Operations that are not lane by lane: moves between lanes and scalars, exchanges, and operations
+//! whose results are wider than two words.
 
 use super::media::masked_difference;
 use super::row::WholeWaveOperation;
@@ -53,7 +53,7 @@ pub(super) static TABLE: &[WholeWaveOperation] = &[
     },
 ];
 
-/// The word of one lane of the first source.
+/// Word of one lane of the first source.
 fn lane_of_source(wave: &Wave, op: &Op, lane: usize) -> u32 {
     match op.sources[0].row() {
         Some(row) => wave.row(row).0[lane],
@@ -61,25 +61,25 @@ fn lane_of_source(wave: &Wave, op: &Op, lane: usize) -> u32 {
     }
 }
 
-/// The lane that the second source names.
+/// Lane that the second source selects.
 fn selected_lane(wave: &Wave, op: &Op) -> usize {
     scalar_word(wave, op.sources[1].words[0]) as usize % usize::from(wave.machine.lanes)
 }
 
-/// The lowest active lane; lane 0 where none is active.
+/// Reads the lowest active lane, or lane 0 if none is active.
 fn read_first_lane(wave: &mut Wave, op: &Op) {
     let first = wave.exec().nth(0).map_or(0, |lane| lane.0.into());
     let value = lane_of_source(wave, op, first);
     wave.write_scalar(op.scalar_destination, value);
 }
 
-/// EXEC does not matter.
+/// Reads a lane regardless of EXEC.
 fn read_lane(wave: &mut Wave, op: &Op) {
     let value = lane_of_source(wave, op, selected_lane(wave, op));
     wave.write_scalar(op.scalar_destination, value);
 }
 
-/// EXEC does not matter.
+/// Writes a lane regardless of EXEC.
 fn write_lane(wave: &mut Wave, op: &Op) {
     let lane = selected_lane(wave, op);
     let value = scalar_word(wave, op.sources[0].words[0]);
@@ -98,29 +98,29 @@ fn permute_across_rows(wave: &mut Wave, op: &Op) {
     permute_rows(wave, op, 16);
 }
 
-/// Which lane of the row at a distance, the second and third source say, four bits per lane.
-/// A lane that is not active is read with `op_sel` 0; else it gives zero with `op_sel` 1, and
-/// without keeps the destination.
+/// The second and third source select the lane of the row at `distance`, four bits per lane. An
+/// inactive lane is read with `op_sel` 0; otherwise it gives zero with `op_sel` 1, and keeps the
+/// destination without.
 fn permute_rows(wave: &mut Wave, op: &Op, distance: usize) {
     let [low, high] = [1, 2].map(|source: usize| scalar_word(wave, op.sources[source].words[0]));
     let select = u64::from(low) | u64::from(high) << 32;
     permute_rows_by(wave, op, distance, |lane| (select >> (4 * (lane % 16)) & 15) as usize);
 }
 
-/// The same, the second source saying for each lane which lane it takes (RDNA 4 ISA,
-/// "V_PERMLANE16_VAR_B32").
+/// Each lane takes the word of the lane of its row that the second source selects for it (RDNA 4
+/// ISA, "V_PERMLANE16_VAR_B32").
 fn permute_within_rows_by_lane(wave: &mut Wave, op: &Op) {
     let select = vector_source(wave, op, 1);
     permute_rows_by(wave, op, 0, |lane| (select.0[lane] & 15) as usize);
 }
 
-/// The same across rows (RDNA 4 ISA, "V_PERMLANEX16_VAR_B32").
+/// Each lane takes a lane of the other row of its pair that the second source selects (RDNA 4 ISA, "V_PERMLANEX16_VAR_B32").
 fn permute_across_rows_by_lane(wave: &mut Wave, op: &Op) {
     let select = vector_source(wave, op, 1);
     permute_rows_by(wave, op, 16, |lane| (select.0[lane] & 15) as usize);
 }
 
-/// A source in all lanes.
+/// Reads a source in all lanes.
 fn vector_source(wave: &Wave, op: &Op, source: usize) -> Row {
     match op.sources[source].row() {
         Some(row) => *wave.row(row),
@@ -149,8 +149,8 @@ fn permute_rows_by(wave: &mut Wave, op: &Op, distance: usize, select: impl Fn(us
     wave.written_lanes = Some(written);
 }
 
-/// The halves of a wave of 64 lanes change places; nothing happens to one of 32 lanes. EXEC does not
-/// matter to what is read (RDNA 3 ISA, "V_PERMLANE64_B32").
+/// Swaps the halves of a wave of 64 lanes; does nothing with 32 lanes. Reads regardless of EXEC
+/// (RDNA 3 ISA, "V_PERMLANE64_B32").
 fn swap_half_waves(wave: &mut Wave, op: &Op) {
     if wave.machine.lanes == 64 {
         let source = vector_source(wave, op, 0);
@@ -159,7 +159,7 @@ fn swap_half_waves(wave: &mut Wave, op: &Op) {
     }
 }
 
-/// The register that is as far after another as M0 says; `None` outside the wave's allocation.
+/// Register at distance M0 from `row`; `None` outside the wave's allocation.
 fn relative(wave: &Wave, row: RowIndex) -> Option<RowIndex> {
     at_distance(wave, row, wave.scalar(ScalarIndex::M0))
 }
@@ -169,7 +169,7 @@ fn at_distance(wave: &Wave, row: RowIndex, distance: u32) -> Option<RowIndex> {
     (index < wave.vgpr_count.into()).then_some(RowIndex(index as u16))
 }
 
-/// The source register and the destination register that M0[9:0] and M0[25:16] lead to (RDNA 3 ISA,
+/// Source register and destination register, at the distances M0[9:0] and M0[25:16] (RDNA 3 ISA,
 /// "V_MOVRELSD_2_B32").
 fn two_relative(wave: &Wave, op: &Op) -> [Option<RowIndex>; 2] {
     let m0 = wave.scalar(ScalarIndex::M0);
@@ -180,7 +180,7 @@ fn two_relative(wave: &Wave, op: &Op) -> [Option<RowIndex>; 2] {
     ]
 }
 
-/// Moves between registers that each have their own distance.
+/// Moves between registers with a separate distance for each.
 fn move_between_two_relative(wave: &mut Wave, op: &Op) {
     let [source, destination] = two_relative(wave, op);
     if let Some(destination) = destination {
@@ -192,7 +192,7 @@ fn move_between_two_relative(wave: &mut Wave, op: &Op) {
     }
 }
 
-/// Exchanges registers that each have their own distance; nothing happens if one is outside the wave's
+/// Swaps registers with a separate distance for each; does nothing if one is outside the wave's
 /// allocation.
 fn swap_relative(wave: &mut Wave, op: &Op) {
     if let [Some(source), Some(destination)] = two_relative(wave, op) {
@@ -210,13 +210,13 @@ fn relative_source(wave: &Wave, op: &Op) -> Row {
     }
 }
 
-/// Moves from the register that M0 is added to.
+/// Moves from the register at distance M0.
 fn move_from_relative(wave: &mut Wave, op: &Op) {
     let value = relative_source(wave, op);
     write_moved(wave, op, op.destination, value);
 }
 
-/// Writes a row, its lanes moved as the instruction says.
+/// Writes a row, with its lanes moved by the instruction's DPP or permutation modifier.
 fn write_moved(wave: &mut Wave, op: &Op, destination: RowIndex, value: Row) {
     match op.lane_move() {
         None => wave.write_row(destination, &value),
@@ -228,7 +228,7 @@ fn write_moved(wave: &mut Wave, op: &Op, destination: RowIndex, value: Row) {
     }
 }
 
-/// Moves to the register that M0 is added to.
+/// Moves to the register at distance M0.
 fn move_to_relative(wave: &mut Wave, op: &Op) {
     let value = match op.sources[0].row() {
         Some(row) => *wave.row(row),
@@ -239,7 +239,7 @@ fn move_to_relative(wave: &mut Wave, op: &Op) {
     }
 }
 
-/// Moves between registers that M0 is both added to.
+/// Moves between registers, both at distance M0.
 fn move_between_relative(wave: &mut Wave, op: &Op) {
     let value = relative_source(wave, op);
     if let Some(destination) = relative(wave, op.destination) {
@@ -247,7 +247,7 @@ fn move_between_relative(wave: &mut Wave, op: &Op) {
     }
 }
 
-/// Exchanges two registers in the active lanes.
+/// Swaps two registers in the active lanes.
 fn swap(wave: &mut Wave, op: &Op) {
     let Some(other) = op.sources[0].row() else { return };
     let values = [*wave.row(op.destination), *wave.row(other)];
@@ -255,21 +255,21 @@ fn swap(wave: &mut Wave, op: &Op) {
     wave.write_row(other, &values[0]);
 }
 
-/// Odd rows of 16 lanes of the first register and even ones of the second change places (CDNA 4 ISA,
+/// Swaps odd rows of 16 lanes of the first register with even rows of the second (CDNA 4 ISA,
 /// "V_PERMLANE16_SWAP_B32").
 fn swap_rows(wave: &mut Wave, op: &Op) {
     swap_lanes(wave, op, 16);
 }
 
-/// The upper half of the lanes of the first register and the lower of the second change places
-/// (CDNA 4 ISA, "V_PERMLANE32_SWAP_B32").
+/// Swaps the upper half of the lanes of the first register with the lower half of the second (CDNA
+/// 4 ISA, "V_PERMLANE32_SWAP_B32").
 fn swap_halves_of_wave(wave: &mut Wave, op: &Op) {
     swap_lanes(wave, op, 32);
 }
 
-/// The upper one of each two groups of lanes of the first register and the lower of the second change
-/// places. A lane that is not active is not written; what would come from one is read with `fi`, is
-/// zero with `bound_ctrl`, and else leaves the other lane as it is.
+/// Swaps the upper group of each two groups of lanes of the first register with the lower group of
+/// the second. Inactive lanes are not written; the value of an inactive lane is read with `fi`, is
+/// zero with `bound_ctrl`, and otherwise leaves its counterpart unchanged.
 fn swap_lanes(wave: &mut Wave, op: &Op, distance: usize) {
     let Some(other) = op.sources[0].row() else { return };
     let (fetch_inactive, bound_control) = op
@@ -293,7 +293,7 @@ fn swap_lanes(wave: &mut Wave, op: &Op, distance: usize) {
     }
 }
 
-/// Each register keeps its other half.
+/// Swaps half registers; the other halves stay unchanged.
 fn swap_halves(wave: &mut Wave, op: &Op) {
     let Some(other) = op.sources[0].row() else { return };
     let high = op.inst.modifiers.op_sel.unwrap_or(0);
@@ -311,8 +311,8 @@ fn swap_halves(wave: &mut Wave, op: &Op) {
     }
 }
 
-/// `v_mqsad_u32_u8`: the differences of the second source with the four words that begin at the
-/// low bytes of the first, each added to a word of the third, which is four words wide.
+/// `v_mqsad_u32_u8`: sums of differences between the second source and the four words that start at
+/// the low bytes of the first, each added to a word of the third source, which is four words wide.
 fn masked_sums(wave: &mut Wave, op: &Op) {
     let row = |source: usize, word: usize| match op.sources[source].words[word] {
         crate::instruction::Word::Row(row) => *wave.row(row),

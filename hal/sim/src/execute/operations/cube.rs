@@ -1,5 +1,5 @@
-//! Cube map coordinates. The axis with the greatest magnitude names the face; in a tie z goes
-//! before y, and y before x.
+//! Cube map coordinates. The axis with the greatest magnitude selects the face; in a tie z takes
+//! precedence over y, and y over x.
 
 use super::row::operations;
 use super::sources;

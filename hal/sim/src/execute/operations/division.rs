@@ -2,7 +2,7 @@
 //!
 //! A compiler divides by scaling numerator and denominator (`v_div_scale`) so that a Newton
 //! iteration neither overflows nor loses bits, scaling back in the last step (`v_div_fmas`), and
-//! putting in what the iteration cannot give (`v_div_fixup`).
+//! inserting the special cases that the iteration cannot produce (`v_div_fixup`).
 
 use super::row::operations;
 use super::sources;
@@ -12,8 +12,8 @@ use crate::execute::lane::rounding::{ByMode, Number, Rounder};
 use half::f16;
 
 operations! {
-    /// The first source scaled: it is the denominator (second source) or the numerator (third).
-    /// The mask says that the quotient must be scaled back.
+    /// Scales the first source, which is either the denominator (second source) or the numerator
+    /// (third). The mask is set if the quotient must be scaled back.
     SCALE { denormals: ByMode, rounds: ByMode, nans: Own, levels: of, source: sources::STEPS }
 
     "v_div_scale_f32" (value: f32, denominator: f32, numerator: f32; context) -> (f32, bool) {
@@ -25,7 +25,7 @@ operations! {
 }
 
 operations! {
-    /// Fused multiply-add; where the mask is set, the quotient is scaled back, and rounded once.
+    /// Fused multiply-add; if the mask is set, the quotient is scaled back, with a single rounding.
     /// "Input denormals are not flushed but output flushing is allowed" (ISA manual,
     /// `V_DIV_FMAS_F32`).
     FMAS { denormals: ResultsByMode, rounds: ByMode, nans: Settled, levels: of, source: sources::STEPS }
@@ -42,7 +42,8 @@ operations! {
         context.round.fused_and_scaled(a, b, c, exponent, || {
             let scale: f64 = power(exponent);
             let rounded = a.mul_add(b, c) * scale;
-            // Multiplying by a power of two is exact, but for results out of the normal range.
+            // Multiplication by a power of two is exact, except for results outside the normal
+            // range.
             let normal = (rounded.abs() > f64::MIN_POSITIVE) & (rounded.abs() < f64::INFINITY);
             if scaled & !normal {
                 ByMode(context.mode).fused_and_scaled(a, b, c, exponent, || rounded)
@@ -79,23 +80,23 @@ operations! {
     "v_trig_preop_f64" (a: f64, segment: u32) -> f64 { two_over_pi_bits(a, segment) }
 }
 
-/// What the division steps need of a format.
+/// Format parameters of the division steps.
 trait Divided: Number {
     /// Bits of the mantissa.
     const MANTISSA: u32;
     /// Exponent of infinity, biased.
     const TOP: i32;
-    /// By what power of two the steps scale.
+    /// Exponent of the scale factor.
     const SCALE: i32;
-    /// Exponents of numerator and denominator that far apart make the quotient overflow, or
-    /// nearly.
+    /// Exponent distance between numerator and denominator from which the quotient overflows, or
+    /// nearly does.
     const FAR: i32;
-    /// Quotients of exponents further apart round to zero.
+    /// Exponent distance below which quotients round to zero.
     const UNDERFLOW: i32;
 
-    /// The bits.
+    /// Bits of the number.
     fn bits(self) -> u64;
-    /// Whether the reciprocal is denormal once rounded, for finite numbers that are not zero.
+    /// Returns `true` if the rounded reciprocal is denormal, for finite numbers other than zero.
     fn reciprocal_is_denormal(self) -> bool;
 
     /// The biased exponent.
@@ -103,12 +104,12 @@ trait Divided: Number {
         (self.bits() >> Self::MANTISSA) as i32 & Self::TOP
     }
 
-    /// The value without its sign.
+    /// Bits without the sign.
     fn magnitude(self) -> u64 {
         self.bits() & !Self::SIGN
     }
 
-    /// Whether it is infinite.
+    /// Returns `true` for infinities.
     fn infinite(self) -> bool {
         self.magnitude() == Self::infinity()
     }
@@ -152,7 +153,7 @@ impl Divided for f16 {
     const TOP: i32 = 0x1f;
     const SCALE: i32 = 0;
     const FAR: i32 = i32::MAX;
-    // Quotients are made in single precision, so none is special for its size.
+    // Quotients are computed in single precision, so none needs special treatment for its size.
     const UNDERFLOW: i32 = i32::MIN;
     fn bits(self) -> u64 {
         self.to_bits().into()
@@ -162,24 +163,24 @@ impl Divided for f16 {
     }
 }
 
-/// ISA manual, `V_DIV_SCALE_F32` and `V_DIV_SCALE_F64`, with three corrections by what RDNA 3
-/// gives (tinygrad's `test/amd/hw/test_vop3.py`, tests of single instructions that run on
-/// hardware too):
+/// ISA manual, `V_DIV_SCALE_F32` and `V_DIV_SCALE_F64`, with three corrections from the behaviour
+/// of RDNA 3 (tinygrad's `test/amd/hw/test_vop3.py`, tests of single instructions that also run on
+/// hardware):
 ///
-/// - Where numerator or denominator is zero, the mask is set; the manual leaves it clear. The
-///   result is a NaN, and `v_div_fixup` ignores the quotient.
-/// - The least normal number by one is scaled up, and the mask set: the quotient is not denormal,
-///   but numbers with these exponents have quotients that are. So exponents decide, without a
-///   division. (The test's author concludes that every small numerator sets the mask; but then
-///   quotients that need no scaling would be scaled back.)
+/// - If numerator or denominator is zero, the mask is set; the manual leaves it clear. The result
+///   is a NaN, and `v_div_fixup` ignores the quotient.
+/// - The smallest normal number divided by one is scaled up, and the mask set: this quotient is not
+///   denormal, but numbers with these exponents have quotients that are. So exponents decide,
+///   without a division. (The test's author concludes that every small numerator sets the mask; but
+///   then quotients that need no scaling would be scaled back.)
 /// - A denormal denominator gives a NaN and sets the mask, as a zero does. These tests run with
 ///   denormals of single precision flushed, the assembler's default (AMDGPUUsage,
-///   `.amdhsa_float_denorm_mode_32`); so denormal sources are zeros where MODE flushes them. Where
-///   it does not, a NaN would spoil the quotients of denormals.
+///   `.amdhsa_float_denorm_mode_32`); so denormal sources are zeros if MODE flushes them. If it
+///   does not, a NaN would corrupt the quotients of denormals.
 ///
-/// Where both the reciprocal of the denominator and the quotient are denormal, the manual scales
-/// the denominator up, which would overflow; it is scaled down here, as in the case where only
-/// the reciprocal is denormal.
+/// If both the reciprocal of the denominator and the quotient are denormal, the manual scales the
+/// denominator up, which would overflow; it is scaled down here, as in the case where only the
+/// reciprocal is denormal.
 fn scale<T: Divided>(round: impl Rounder, value: T, denominator: T, numerator: T) -> (T, bool) {
     let is_denominator = value.bits() == denominator.bits();
     let is_numerator = value.bits() == numerator.bits();
@@ -190,7 +191,7 @@ fn scale<T: Divided>(round: impl Rounder, value: T, denominator: T, numerator: T
     }
     let distance = numerator.exponent() - denominator.exponent();
     let reciprocal_denormal = denominator.reciprocal_is_denormal();
-    // The least exponent of normal numbers, and all below; a quotient by infinity is zero.
+    // The exponent of the smallest normal number, and all below; a quotient by infinity is zero.
     let quotient_denormal = distance <= 1 - T::TOP / 2 && denominator.exponent() < T::TOP;
     if distance >= T::FAR {
         (only(is_denominator, T::SCALE), true)
@@ -209,9 +210,9 @@ fn scale<T: Divided>(round: impl Rounder, value: T, denominator: T, numerator: T
     }
 }
 
-/// The exponent of what undoes the scaling of a quotient: scaled quotients of one and more were scaled down to
-/// avoid overflow, the others up to avoid denormals. (The manual has one factor for both, which
-/// undoes neither.)
+/// Exponent that undoes the scaling of a quotient: scaled quotients of at least one were scaled
+/// down to avoid overflow, the others up to avoid denormals. (The manual has one factor for both,
+/// which undoes neither.)
 #[inline(always)]
 fn scale_back<T: Divided>(quotient: T) -> i32 {
     if quotient.exponent() > T::TOP / 2 { T::SCALE } else { -T::SCALE }
@@ -224,9 +225,9 @@ fn power<T: Divided>(exponent: i32) -> T {
 }
 
 /// ISA manual, `V_DIV_FIXUP_F32`, `V_DIV_FIXUP_F64` and `V_DIV_FIXUP_F16`. A quotient that is a NaN
-/// although numerator and denominator are finite stands for an overflow; without that, a
-/// division like 1e38 / 1e-38 would not be infinite. Overflow and underflow are what rounding
-/// makes of a number that is too great or too small.
+/// although numerator and denominator are finite indicates an overflow; otherwise a division like
+/// 1e38 / 1e-38 would not be infinite. Overflow and underflow results are those of rounding a
+/// number that is too great or too small.
 fn fixup<T: Divided>(round: impl Rounder, quotient: T, denominator: T, numerator: T) -> T {
     let sign = (numerator.bits() ^ denominator.bits()) & T::SIGN;
     let signed = |magnitude: u64| T::of_bits(sign | magnitude);
@@ -247,7 +248,7 @@ fn fixup<T: Divided>(round: impl Rounder, quotient: T, denominator: T, numerator
     } else if numerator.exponent() - denominator.exponent() < T::UNDERFLOW {
         round.scaled(signed_number(T::LEAST), -2)
     } else if quotient.nan() {
-        // The scaled iteration has overflowed on the way to an infinite quotient.
+        // The scaled iteration overflowed because the quotient is infinite.
         round.scaled(signed_number(T::GREATEST), 1)
     } else {
         signed(quotient.magnitude())
@@ -277,7 +278,7 @@ const TWO_OVER_PI: [u64; 19] = [
     0x5603_3046_fc7b_6bab,
 ];
 
-/// ISA manual, `V_TRIG_PREOP_F64`: the 53 digits of 2/pi that matter for the argument's
+/// ISA manual, `V_TRIG_PREOP_F64`: the 53 digits of 2/pi that are relevant for the argument's
 /// exponent, `segment` times 53 digits further.
 fn two_over_pi_bits(argument: f64, segment: u32) -> f64 {
     let exponent = argument.exponent();

@@ -51,12 +51,12 @@ operations! {
     }
 }
 
-/// What no source settles of sums whose order a manual's formula gives.
+/// Unsettled behaviour of sums whose order a manual's formula gives.
 const IN_LINE: &str = "sums are rounded one by one, from left to right as the manual writes them";
-/// The same where the manual gives steps.
+/// Unsettled behaviour of sums for which the manual gives steps.
 const IN_STEPS: &str = "sums are rounded one by one in the manual's order, the third source first";
 
-/// Rows of half precision into single precision with a word after their names, and what they do.
+/// Rows of half precision into single precision, with a suffix in their names, and their functions.
 macro_rules! halves {
     ($($(#[$documentation:meta])* $table:ident $word:literal $denormals:ident $unsettled:expr, $dot:expr;)*) => {$(
         operations! {
@@ -75,15 +75,16 @@ macro_rules! halves {
     )*};
 }
 
-// MODE does not matter (ISA manual, "Denormalized and Rounding Modes": `V_DOT2` operations "do not support
-// denormal and rounding modes"). Products of half-precision numbers are exact in single precision.
+// MODE has no effect (ISA manual, "Denormalized and Rounding Modes": `V_DOT2` operations "do not
+// support denormal and rounding modes"). Products of half-precision numbers are exact in single
+// precision.
 halves! {
-    /// gfx906, gfx908, gfx10. Denormal sources of half precision are kept: of the chips that AMD tested,
-    /// gfx90a alone flushes them (llvm-project pull request 205101).
+    /// gfx906, gfx908, gfx10. Denormal sources of half precision are kept: of the chips that AMD
+    /// tested, only gfx90a flushes them (llvm-project pull request 205101).
     HALVES "" Flushed IN_LINE, |a, b, c| in_line(kept(a), kept(b), c);
-    /// gfx90a, which flushes them in every mode.
+    /// gfx90a, which flushes denormals in every mode.
     HALVES_GFX90A " gfx90a" Flushed IN_LINE, |a, b, c| in_line(flushed(a), flushed(b), c);
-    /// gfx940 and later of its generation.
+    /// gfx940 and later chips of its generation.
     HALVES_GFX940 " gfx940" Kept IN_STEPS, |a, b, c| in_steps(kept(a), kept(b), c);
 }
 
@@ -99,7 +100,7 @@ operations! {
     }
 }
 
-/// Rows of a generation whose sums are measured.
+/// Rows of a generation whose sums were measured.
 macro_rules! measured {
     ($($(#[$documentation:meta])* $table:ident $word:literal $dot:ident $source:literal;)*) => {$(
         operations! {
@@ -133,7 +134,7 @@ measured! {
 }
 
 operations! {
-    /// Half precision of RDNA 4 into half precision, which is measured as well.
+    /// Half precision of RDNA 4 into half precision, also measured.
     SHORT_GFX12 {
         denormals: Kept, rounds: Fixed, nans: Own, levels: of_plain,
         source: "measured on gfx1201: ROCm/rocm-systems issue 12056 and pull request 12120"
@@ -145,10 +146,10 @@ operations! {
 }
 
 operations! {
-    /// Sums in the order of the manual: the third source, the low product, the high product (RDNA 3 ISA,
-    /// `V_DOT2_F16_F16`). No document says how the steps round and what becomes of denormals. Of bfloat16
-    /// public sources differ: Triton takes `V_DOT2_BF16_BF16` for products that are rounded to nearest
-    /// even, AMD's rocjitsu has gfx1201 cut them.
+    /// Sums in the order of the manual: the third source, the low product, the high product (RDNA 3
+    /// ISA, `V_DOT2_F16_F16`). No document specifies the rounding of the steps or the treatment of
+    /// denormals. For bfloat16 public sources disagree: Triton assumes that the products of
+    /// `V_DOT2_BF16_BF16` are rounded to nearest even, AMD's rocjitsu truncates them for gfx1201.
     NEWER {
         denormals: Kept, rounds: Fixed, nans: Own, levels: of_plain,
         unsettled: "each step is rounded once, denormals are kept"
@@ -185,12 +186,12 @@ operations! {
     "v_dot4_f32_bf8_bf8" (a: u32, b: u32, c: f32) -> f32 { dot4(a, b, c, BF8, BF8) }
 }
 
-/// Dot products of integers of which each source is signed or not, as the bits of `neg_lo` say: a row
-/// for each choice, and for saturation (RDNA 3 ISA, `V_DOT4_I32_IU8`).
+/// Dot products of integers whose sources are signed or unsigned according to the bits of `neg_lo`:
+/// a row for each combination, and for saturation (RDNA 3 ISA, `V_DOT4_I32_IU8`).
 macro_rules! mixed_signs {
     ($table:ident, $name:literal, $bits:literal) => {
         operations! {
-            /// Integers of either sign.
+            /// Integers with either signedness.
             $table { denormals: Kept, rounds: Exact, nans: Own, levels: of_plain }
 
             { concat!($name, " 0") } (a: u32, b: u32, c: i32) -> i32 {
@@ -224,7 +225,7 @@ macro_rules! mixed_signs {
 mixed_signs!(MIXED_BYTES, "v_dot4_i32_iu8", 8);
 mixed_signs!(MIXED_NIBBLES, "v_dot8_i32_iu4", 4);
 
-/// Bit i of `signs`: source i is signed.
+/// Dot product; bit i of `signs` means that source i is signed.
 #[inline(always)]
 fn dot_mixed<const BITS: u32>(a: u32, b: u32, c: i32, signs: u8) -> i64 {
     let mut sum = i64::from(c);
@@ -306,7 +307,7 @@ fn brains(brains: Pair<u16>) -> [f32; 2] {
     [brains.0, brains.1].map(brain_to_single)
 }
 
-/// The low product, the high one and the third source, denormals of single precision flushed.
+/// Adds the low product, the high one and the third source, flushing denormals of single precision.
 #[inline(always)]
 fn in_line(a: [f32; 2], b: [f32; 2], c: f32) -> f32 {
     let c = single::flush(c);

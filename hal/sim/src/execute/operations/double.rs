@@ -8,8 +8,8 @@ use super::sources;
 /// The greatest number below one.
 const BELOW_ONE: f64 = f64::from_bits(0x3fef_ffff_ffff_ffff);
 
-/// A finite number other than zero, times a power of two so that it is not denormal, and the
-/// exponent of that power.
+/// Scales a finite number other than zero by a power of two so that it is not denormal; also
+/// returns the exponent of that power.
 #[inline(always)]
 fn normalised(value: f64) -> (f64, i32) {
     let denormal = value.to_bits() >> 52 & 0x7ff == 0;
@@ -17,7 +17,7 @@ fn normalised(value: f64) -> (f64, i32) {
 }
 
 operations! {
-    /// Sums, products, and what scales or cuts.
+    /// Sums, products, scaling and fractions.
     ARITHMETIC { denormals: ByMode, rounds: ByMode, nans: Settled, levels: of, source: sources::ROUNDED_ONCE }
 
     "v_add_f64" (a: f64, b: f64; context) -> f64 { context.round.sum(a, b) }
@@ -31,7 +31,7 @@ operations! {
 }
 
 operations! {
-    /// Integral numbers, and the mantissa.
+    /// Rounding to integral numbers, and extraction of the mantissa.
     EXACT { denormals: ByMode, rounds: Exact, nans: Settled, levels: of, source: sources::DEFINED }
 
     "v_floor_f64" (a: f64) -> f64 { a.floor() }
@@ -45,7 +45,7 @@ operations! {
 }
 
 operations! {
-    /// One of the sources.
+    /// Operations that return one of the sources.
     CHOICE { denormals: ByMode, rounds: Exact, nans: Own, levels: of, source: sources::DEFINED }
 
     "v_min_f64" (a: f64, b: f64; context) -> f64 { minimum(a, b, context.mode) }

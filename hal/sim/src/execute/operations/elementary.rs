@@ -1,18 +1,19 @@
-//! Exponentials, logarithms, sines and cosines in double precision, for results of single precision and
-//! less: polynomials without branches, which compilers turn into code over many lanes. They are computed by
-//! IEEE operations alone, none of them fused, and so give the same bits on every host. The error is some
-//! units in the last place of double precision: of a hundred million numbers of single precision less than
-//! one is rounded to the other neighbour, as by any function that is not correctly rounded itself.
+//! Exponentials, logarithms, sines and cosines in double precision, for results of single precision
+//! and less: branch-free polynomials, which compilers vectorise over lanes. They use only unfused
+//! IEEE operations, and so have the same bits on every host. The error is a few units in the last
+//! place of double precision: of a hundred million numbers of single precision less than one is
+//! rounded to the other neighbour, as with any function that is not correctly rounded.
 
 use std::f64::consts::{FRAC_1_SQRT_2, LN_2};
 
-/// The powers of `x` with these factors, from that of `x` to the power of zero on.
+/// Evaluates a polynomial; the factors start with that of the power of zero.
 #[inline(always)]
 fn polynomial<const N: usize>(x: f64, factors: &[f64; N]) -> f64 {
     factors.iter().rev().fold(0.0, |sum, factor| sum * x + factor)
 }
 
-/// Taylor's series of the power of two: ln(2)^k / k!. The rest is below 2^-55 for half of one.
+/// Taylor series of the power of two: ln(2)^k / k!. The remainder is below 2^-55 for arguments up
+/// to one half.
 pub const EXPONENTIAL: [f64; 14] = {
     let mut factors = [1.0; 14];
     let mut k = 1;
@@ -23,13 +24,13 @@ pub const EXPONENTIAL: [f64; 14] = {
     factors
 };
 
-/// 2^52 + 2^51: a number added to it is rounded to a whole one, which its low bits are.
+/// 2^52 + 2^51: adding a number to it rounds to an integer, which is then in the low bits.
 pub const WHOLE: f64 = 6_755_399_441_055_744.0;
 
-/// Beyond this, single precision has infinity or zero.
+/// Above this exponent, single precision overflows or underflows.
 pub const GREATEST_EXPONENT: f64 = 500.0;
 
-/// Two to the power of `x`, for results of single precision and less: those beyond 2^500 are that.
+/// Two to the power of `x`, for results of single precision and less; clamped at 2^500.
 #[inline(always)]
 pub(super) fn exp2(x: f64) -> f64 {
     let x = x.clamp(-GREATEST_EXPONENT, GREATEST_EXPONENT);
@@ -39,8 +40,8 @@ pub(super) fn exp2(x: f64) -> f64 {
     power * scale
 }
 
-/// The series of the logarithm to base 2 of (1 + s) / (1 - s), divided by s, in powers of s squared:
-/// 2 / (ln(2) (2 k + 1)). The rest is below 2^-56 for s up to 0.172.
+/// Series of the logarithm to base 2 of (1 + s) / (1 - s), divided by s, in powers of s squared: 2
+/// / (ln(2) (2 k + 1)). The remainder is below 2^-56 for s up to 0.172.
 pub const LOGARITHM: [f64; 11] = {
     let mut factors = [0.0; 11];
     let mut k = 0;
@@ -54,11 +55,11 @@ pub const LOGARITHM: [f64; 11] = {
 /// The logarithm to base 2 of a number that is not denormal.
 #[inline(always)]
 pub(super) fn log2(x: f64) -> f64 {
-    // The exponent of x divided by the root of one half, so that the rest is about one.
+    // The exponent of x divided by the root of one half, so that the mantissa is about one.
     let exponent = x.to_bits().wrapping_sub(FRAC_1_SQRT_2.to_bits()) & 0xfff << 52;
     let rest = f64::from_bits(x.to_bits().wrapping_sub(exponent));
     let s = (rest - 1.0) / (rest + 1.0);
-    // Without a conversion of 64-bit numbers, which not all hosts have for many lanes.
+    // Avoids a conversion of 64-bit numbers, which not all hosts can vectorise.
     let whole = f64::from_bits((exponent >> 52) + WHOLE.to_bits()) - WHOLE;
     let whole = if whole > 2048.0 { whole - 4096.0 } else { whole };
     let logarithm = whole + s * polynomial(s * s, &LOGARITHM);
@@ -67,8 +68,8 @@ pub(super) fn log2(x: f64) -> f64 {
     if x == 0.0 { f64::NEG_INFINITY } else { logarithm }
 }
 
-/// The series of sine divided by `x`, and of cosine, in powers of `x` squared. The rest is below 2^-57 for
-/// an eighth of a turn.
+/// Series of sine divided by `x`, and of cosine, in powers of `x` squared. The remainder is below
+/// 2^-57 for an eighth of a turn.
 pub const SINE: [f64; 10] = alternating_reciprocals_of_factorials(1);
 pub const COSINE: [f64; 10] = alternating_reciprocals_of_factorials(0);
 
@@ -90,7 +91,7 @@ pub(super) fn sine_of_part(x: f64) -> f64 {
     x * polynomial(x * x, &SINE)
 }
 
-/// The cosine of such an angle.
+/// The cosine of an angle of at most an eighth of a turn, in radians.
 #[inline(always)]
 pub(super) fn cosine_of_part(x: f64) -> f64 {
     polynomial(x * x, &COSINE)
@@ -105,7 +106,7 @@ mod tests {
         if a == b || a.is_nan() && b.is_nan() { 0 } else { a.to_bits().abs_diff(b.to_bits()) }
     }
 
-    /// Numbers of single precision: all those that are a multiple of something from another.
+    /// Every `step`-th single-precision number.
     fn some(step: usize) -> impl Iterator<Item = f64> {
         (0..=u32::MAX).step_by(step).map(|bits| f32::from_bits(bits).into())
     }
@@ -132,7 +133,7 @@ mod tests {
         }
     }
 
-    /// The results of single precision, as the operations round them.
+    /// Results of single precision, rounded as the operations do.
     #[test]
     #[ignore = "long: all numbers of single precision"]
     fn single_precision_is_that_of_libm_but_for_a_few_numbers() {
@@ -140,9 +141,9 @@ mod tests {
         let functions: [[Function; 2]; 2] = [[exp2, libm::exp2], [log2, libm::log2]];
         let mut differing = [0; 2];
         for x in some(1) {
-            for (count, [own, other]) in differing.iter_mut().zip(functions) {
-                let [own, other] = [own(x) as f32, other(x) as f32];
-                *count += u32::from(own != other && !(own.is_nan() && other.is_nan()));
+            for (count, [ours, expected]) in differing.iter_mut().zip(functions) {
+                let [ours, expected] = [ours(x) as f32, expected(x) as f32];
+                *count += u32::from(ours != expected && !(ours.is_nan() && expected.is_nan()));
             }
         }
         assert!(differing.iter().all(|count| *count < 40), "{differing:?}");

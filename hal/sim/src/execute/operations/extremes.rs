@@ -1,6 +1,6 @@
-//! Minimum, maximum and median as gfx12 has them (RDNA 4 ISA, `V_MIN_NUM_F32`, `V_MINIMUM_F32` and
-//! those made of them), of which gfx950 has some (CDNA 4 ISA, `V_MINIMUM3_F32`). What NaNs do is said
-//! in [`super::choice`]; MODE does not matter to it.
+//! Minimum, maximum and median of gfx12 (RDNA 4 ISA, `V_MIN_NUM_F32`, `V_MINIMUM_F32` and those
+//! composed of them), some of which gfx950 has (CDNA 4 ISA, `V_MINIMUM3_F32`). [`super::choice`]
+//! has the NaN rules; MODE has no effect on them.
 
 use super::choice::{
     maximum_number, maximum_or_nan, median_number, minimum_number, minimum_or_nan,

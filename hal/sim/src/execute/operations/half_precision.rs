@@ -1,5 +1,5 @@
-//! Half precision. Operations that came with gfx9, and `v_mac_f16` and its forms with a literal,
-//! keep the high half of the destination; the others clear it.
+//! Half precision. Operations new in gfx9, and `v_mac_f16` and its forms with a literal, keep the
+//! high half of the destination; the others clear it.
 
 use super::choice::{maximum, median, minimum};
 use super::row::operations;
@@ -14,7 +14,7 @@ use half::f16;
 const BELOW_ONE: f16 = f16::from_bits(0x3bff);
 
 operations! {
-    /// Sums, products, and what scales or cuts.
+    /// Sums, products, scaling and fractions.
     ARITHMETIC { denormals: ByMode, rounds: ByMode, nans: Settled, levels: of, source: sources::ROUNDED_ONCE }
 
     "v_add_f16" (a: f16, b: f16; context) -> f16 { context.round.sum(a, b) }
@@ -41,7 +41,7 @@ operations! {
 }
 
 operations! {
-    /// Integral numbers, and the mantissa.
+    /// Rounding to integral numbers, and extraction of the mantissa.
     EXACT { denormals: ByMode, rounds: Exact, nans: Settled, levels: of, source: sources::DEFINED }
 
     "v_floor_f16" (a: f16) -> f16 { a.rounded_down() }
@@ -55,7 +55,7 @@ operations! {
     }
 }
 
-/// `a * b + c`, both results rounded, denormals flushed whatever the mode.
+/// `a * b + c`, both results rounded, denormals flushed in any mode.
 #[inline(always)]
 fn multiply_then_add(round: impl Rounder, a: f16, b: f16, c: f16) -> f16 {
     let product = flush(round.product(flush(a), flush(b)));
@@ -84,7 +84,7 @@ operations! {
 }
 
 operations! {
-    /// One of the sources.
+    /// Operations that return one of the sources.
     CHOICE { denormals: ByMode, rounds: Exact, nans: Own, levels: of, source: sources::DEFINED }
 
     "v_min_f16" (a: f16, b: f16; context) -> f16 { minimum(a, b, context.mode) }

@@ -84,7 +84,7 @@ operations! {
     "v_med3_i32" (a: i32, b: i32, c: i32) -> i32 { a.max(b).min(a.min(b).max(c)) }
 }
 
-/// `a - b - borrow`, and whether it borrows.
+/// Returns `a - b - borrow` and the borrow.
 #[inline(always)]
 fn subtract(a: u32, b: u32, borrow: bool) -> (u32, bool) {
     let (difference, first) = a.overflowing_sub(b);

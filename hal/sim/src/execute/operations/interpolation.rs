@@ -1,6 +1,6 @@
 //! Interpolation of attributes whose parameters are in registers (RDNA 3 ISA, "VINTERP"): fused
-//! multiply-adds that take sources from lanes of their group of four, active or not. A parameter P0 is in
-//! lane 0 of the group, P10 in lane 1, P20 in lane 2.
+//! multiply-adds that read sources from lanes of their group of four, active or not. Parameter P0
+//! is in lane 0 of the group, P10 in lane 1, P20 in lane 2.
 
 use super::row::WholeWaveOperation;
 use crate::execute::lane::binary16::{from_f32, to_f32};
@@ -12,21 +12,21 @@ use crate::wave::{LANES, Mode, Row, Wave, blend};
 use flipwave_isa::LaneMask;
 use half::f16;
 
-/// An operation: `factor * own + summand`.
+/// An operation: `factor * (the lane's second source) + summand`.
 struct Interpolation {
-    /// The lane of the group that has the factor.
+    /// Lane of the group that holds the factor.
     factor: usize,
-    /// The lane of the group that has the summand; the own one if `None`.
+    /// Lane of the group that holds the summand; the computing lane if `None`.
     summand: Option<usize>,
-    /// Whether the factor is half precision, and the summand if it is a parameter.
+    /// `true` if the factor is half precision, and the summand if it is a parameter.
     has_halves: bool,
-    /// Whether the result is half precision.
+    /// `true` if the result is half precision.
     gives_half: bool,
-    /// Whether it rounds toward zero, whatever MODE says.
+    /// `true` if it rounds toward zero regardless of MODE.
     cuts: bool,
 }
 
-/// First step, of two parameters in single precision.
+/// First step: two parameters in single precision.
 const FIRST: Interpolation = Interpolation {
     factor: 1,
     summand: Some(0),
@@ -34,7 +34,7 @@ const FIRST: Interpolation = Interpolation {
     gives_half: false,
     cuts: false,
 };
-/// Second step, of the third parameter and the result of the first.
+/// Second step: the third parameter and the result of the first step.
 const SECOND: Interpolation = Interpolation { factor: 2, summand: None, ..FIRST };
 const FIRST_OF_HALVES: Interpolation = Interpolation { has_halves: true, ..FIRST };
 const SECOND_OF_HALVES: Interpolation =
@@ -61,7 +61,7 @@ rows! {
     "v_interp_p2_rtz_f16_f32"  Interpolation { cuts: true, ..SECOND_OF_HALVES };
 }
 
-/// Both fields of MODE that round, toward zero.
+/// Both rounding fields of MODE, set to toward zero.
 const TOWARD_ZERO: u32 = Mode::ROUND_SINGLE | Mode::ROUND_DOUBLE;
 
 fn interpolate(wave: &mut Wave, op: &Op, interpolation: &Interpolation) {
@@ -110,7 +110,7 @@ struct Source {
 }
 
 impl Source {
-    /// The number in a lane, in single precision.
+    /// Reads the number of a lane, in single precision.
     fn value(&self, lane: usize, mode: Mode) -> f32 {
         let word = self.row.0[lane];
         let value = if self.is_half {

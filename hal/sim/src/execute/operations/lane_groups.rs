@@ -1,5 +1,5 @@
-//! Moves between the lanes of a group, of which a scalar says how many lanes it has (gfx1250; CDNA 5
-//! ISA, 15.14, as public tests restate it). Sources: what is moved, by how much, and the group's width.
+//! Moves between the lanes of a group whose size is a scalar (gfx1250; CDNA 5 ISA, 15.14, as public
+//! tests restate it). Sources: the data, the distance, and the group's width.
 
 use super::row::WholeWaveOperation;
 use crate::execute::lane::Kind;
@@ -32,10 +32,10 @@ const fn move_of(
     }
 }
 
-/// A lane among those of its group.
+/// A lane's position in its group.
 struct Group {
     lane: u32,
-    /// The first lane of the group.
+    /// First lane of the group.
     base: u32,
     width: u32,
     by: u32,
@@ -62,7 +62,7 @@ impl Group {
     }
 }
 
-/// Each active lane gets the word of the lane that `from` says.
+/// Writes to each active lane the word of the lane that `from` selects.
 fn moved(wave: &mut Wave, op: &Op, from: fn(Group) -> u32) {
     let source = row(wave, op);
     let [by, width] = [1, 2].map(|source| scalar_word(wave, op.sources[source].words[0]));
@@ -75,7 +75,7 @@ fn moved(wave: &mut Wave, op: &Op, from: fn(Group) -> u32) {
     wave.write_row(op.destination, &result);
 }
 
-/// The address for `ds_bpermute_b32` of the lane of its group that each lane names.
+/// Writes the `ds_bpermute_b32` address of the lane of its group that each lane selects.
 fn addresses(wave: &mut Wave, op: &Op) {
     let source = row(wave, op);
     let width = scalar_word(wave, op.sources[1].words[0]).clamp(1, 32);

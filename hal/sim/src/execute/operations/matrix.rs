@@ -1,8 +1,8 @@
 //! Matrix multiply-add: D = A * B + C on small matrices spread over the lanes of a wave.
 //!
-//! How matrices lie in registers is AMD's published layout (ISA manual, "Matrix arithmetic
-//! instructions"; AMD Matrix Instruction Calculator). EXEC does not matter. What is computed of
-//! the elements, and how it differs between generations, is in [`element`].
+//! The layout of matrices in registers is the one AMD published (ISA manual, "Matrix arithmetic
+//! instructions"; AMD Matrix Instruction Calculator). EXEC has no effect. [`element`] has the
+//! arithmetic of the elements and its differences between generations.
 
 #[cfg(target_arch = "x86_64")]
 pub(super) mod avx512;
@@ -26,8 +26,7 @@ use flipwave_isa::{Float8, Generation, LaneMask};
 use registers::MOST_DEPTH;
 use registers::{Elements, MOST_ELEMENTS, MOST_ROWS, joined, negation, permuted, row};
 
-/// Rows of a table: name, element type, rows and columns, products per sum, matrices side by
-/// side.
+/// Rows of a table: name, element type, rows and columns, products per sum, number of matrices.
 macro_rules! matrix_operations {
     ($(#[$documentation:meta])* $table:ident, unsettled $unsettled:expr;
      $($name:literal $element:ty, $size:literal $depth:literal $blocks:literal)*) => {
@@ -54,7 +53,7 @@ macro_rules! matrix_operations {
 }
 
 matrix_operations! {
-    /// Operations that are the same on all generations.
+    /// Operations that are identical on all generations.
     SHARED, unsettled None;
     "v_mfma_f32_32x32x1f32"       Single,      32  1  2
     "v_mfma_f32_16x16x1f32"       Single,      16  1  4
@@ -70,8 +69,8 @@ matrix_operations! {
     "v_mfma_f64_4x4x4f64"         Double,       4  4  4
 }
 
-/// The operations on half precision and bfloat16 that make several matrices, by the arithmetic of
-/// either, and others after them.
+/// Operations on half precision and bfloat16 that compute several matrices, parameterized by the
+/// arithmetic of both formats, and additional rows.
 macro_rules! short_operations {
     ($(#[$documentation:meta])* $table:ident: $half:ty, $brain:ty, $pair:ty,
      unsettled $unsettled:expr; $($others:tt)*) => {
@@ -94,8 +93,8 @@ macro_rules! short_operations {
     };
 }
 
-/// The same with those that make one matrix, by the arithmetic of half precision, bfloat16 of gfx90a
-/// on, and bfloat16 of gfx908 on.
+/// Operations on half precision and bfloat16 that compute one matrix, parameterized by the
+/// arithmetic of half precision, of the bfloat16 operations new in gfx90a, and of those of gfx908.
 macro_rules! pairwise_operations {
     ($(#[$documentation:meta])* $table:ident: $half:ty, $brain:ty, $pair:ty) => {
         short_operations! {
@@ -118,15 +117,15 @@ pairwise_operations! {
     CDNA2: Pairwise<Half, 4, true>, Pairwise<Brain, 4, true>, Pairwise<Brain, 2, true>
 }
 short_operations! {
-    /// gfx940 and gfx942, CDNA 3, which lacks the last.
+    /// gfx940 and gfx942, CDNA 3, which lacks the last operation.
     CDNA3: Fused<Half>, Fused<Brain>, Pairwise<Brain, 2, true>, unsettled None;
 }
 short_operations! {
-    /// gfx950, CDNA 4, of which no measurement is published.
+    /// gfx950, CDNA 4, for which no measurement is published.
     CDNA4: Fused<Half>, Fused<Brain>, Pairwise<Brain, 2, true>, unsettled tables::DENSE;
 }
 
-/// The operations of a machine.
+/// Matrix operations of a machine.
 pub(super) fn operations(machine: Machine) -> impl Iterator<Item = &'static WholeWaveOperation> {
     let (short, wide) = match (machine.generation, machine.float8) {
         (Generation::Gfx940, Float8::Fnuz) => (CDNA3, true),
@@ -138,8 +137,8 @@ pub(super) fn operations(machine: Machine) -> impl Iterator<Item = &'static Whol
     SHARED.iter().chain(short).chain(wide.into_iter().flatten())
 }
 
-/// D = A * B + C: for hosts with fused multiply-add compiled for each shape, and for x86-64 hosts
-/// without, which are few, once for all shapes of a type.
+/// D = A * B + C: compiled for each shape for hosts with fused multiply-add, and once for all
+/// shapes of a type for the few x86-64 hosts without.
 fn multiply_add<E: Element, const SIZE: usize, const DEPTH: usize, const BLOCKS: usize>(
     wave: &mut Wave,
     op: &Op,
@@ -187,7 +186,7 @@ fn compute_any<E: Element>(wave: &mut Wave, op: &Op, shape: Shape) {
     compute::<E, MOST_DEPTH>(wave, op, shape, false);
 }
 
-/// So many blocks of products of `size` by `depth` with `depth` by `size` elements.
+/// Dimensions: `blocks` products of `size` by `depth` with `depth` by `size` elements.
 #[derive(Clone, Copy)]
 struct Shape {
     size: usize,
@@ -195,9 +194,9 @@ struct Shape {
     blocks: usize,
 }
 
-/// Element (i, k) of block b of A lies in lane `i + size * (b + blocks * (k / each))`, the
-/// `k % each`-th of the lane's `each` elements; B likewise with its column for i. `saves_steps` says
-/// whether it is looked at whether sums can be made in fewer steps.
+/// Computes D. Element (i, k) of block b of A lies in lane `i + size * (b + blocks * (k / each))`,
+/// at position `k % each` of the lane's `each` elements; B likewise with its column for i.
+/// `saves_steps` enables the check whether sums can be computed in fewer steps.
 #[inline(always)]
 fn compute<E: Element, const ROOM: usize>(
     wave: &mut Wave,
@@ -218,8 +217,8 @@ fn compute<E: Element, const ROOM: usize>(
     let (left, right) = (&mut left[..depth], &mut right[..depth]);
     let mut result = [Row::ZERO; MOST_ROWS];
     for index in 0..count {
-        // The factors of each lane's sum. Lanes side by side have the same row, and the columns
-        // stay the same as long as the block does.
+        // Factors of each lane's sum. Neighbouring lanes have the same row, and the columns stay
+        // the same within a block.
         for (k, left) in left.iter_mut().enumerate() {
             for (run, lanes) in left.chunks_mut(size).enumerate() {
                 let (block, row, _) = placement.element(index, run * size);
@@ -255,7 +254,7 @@ fn compute<E: Element, const ROOM: usize>(
     wave.written_lanes = Some(LaneMask::FULL);
 }
 
-/// What a product has, as its steps have it.
+/// Shape of a product, as its summation steps use it.
 const fn shape_of<E: Element>(size: usize, depth: usize, blocks: usize) -> ProductShape {
     let group = if E::STEP < depth { E::STEP } else { depth };
     ProductShape {
@@ -266,7 +265,7 @@ const fn shape_of<E: Element>(size: usize, depth: usize, blocks: usize) -> Produ
     }
 }
 
-/// One element of what [`compute`] makes, by steps.
+/// Sums one element of the result of [`compute`], step by step.
 fn sum_by_steps<E: Element>(
     wave: &Wave,
     op: &Op,
@@ -295,7 +294,7 @@ fn sum_by_steps<E: Element>(
     Some(SummedElement::words(row, lane, E::SUM_WORDS, value))
 }
 
-/// A lane's elements of a source, which is one word or two.
+/// Reads a lane's elements of a source, which is one word or two.
 #[inline(always)]
 fn elements<E: Element>(wave: &Wave, op: &Op, source: usize, each: usize) -> Elements<E::Value> {
     let rows = op.sources[source].words.map(|word| row(wave, word));
@@ -310,7 +309,7 @@ fn elements<E: Element>(wave: &Wave, op: &Op, source: usize, each: usize) -> Ele
     elements
 }
 
-/// The words of C that hold the `index`-th element of each lane.
+/// Words of C that hold the `index`-th element of each lane.
 #[inline(always)]
 fn sum_rows<E: Element>(wave: &Wave, op: &Op, index: usize) -> [Row; 2] {
     let word = |at: usize| match op.sources[2].row() {
@@ -320,9 +319,9 @@ fn sum_rows<E: Element>(wave: &Wave, op: &Op, index: usize) -> [Row; 2] {
     [word(0), if E::SUM_WORDS == 2 { word(1) } else { Row::ZERO }]
 }
 
-/// Where elements of C and D lie. Rows of a matrix go down the registers of a lane a few at a
-/// time, then to further groups of lanes, then down the registers again. The blocks of 4 by 4
-/// operations lie in lanes side by side, those of others in registers one after the other.
+/// Layout of the elements of C and D. Rows of a matrix occupy a few registers of a lane, then
+/// continue in further groups of lanes, then in further registers. The blocks of 4 by 4 operations
+/// lie in neighbouring lanes, the blocks of others in consecutive registers.
 struct Placement {
     size: usize,
     rows: usize,

@@ -55,7 +55,7 @@ fn difference(a: u32, b: u32) -> u32 {
     pairs.map(|(a, b)| u32::from(a.abs_diff(b))).sum()
 }
 
-/// The same without the bytes that are zero in `b`.
+/// Sum of the absolute differences, except for bytes that are zero in `b`.
 pub(super) fn masked_difference(a: u32, b: u32) -> u32 {
     let pairs = a.to_le_bytes().into_iter().zip(b.to_le_bytes());
     pairs.filter(|(_, b)| *b != 0).map(|(a, b)| u32::from(a.abs_diff(b))).sum()
@@ -65,8 +65,8 @@ fn difference_of_halves(a: u32, b: u32) -> u32 {
     (a & 0xffff).abs_diff(b & 0xffff) + (a >> 16).abs_diff(b >> 16)
 }
 
-/// Four differences, of `b` with the four words that begin at the low bytes of `a`, each added
-/// to a half of `sums`.
+/// Four sums of differences between `b` and the four words that start at the low bytes of `a`, each
+/// added to a half of `sums`.
 fn four_sums(
     a: u64,
     b: u32,

@@ -1,7 +1,7 @@
 //! Fused multiply-add in single precision whose sources may be half precision. The result is
-//! rounded to single precision first, also where it then becomes half precision: LLVM selects
-//! these for `fptrunc (fma ...)`. The second rounding is that of half precision, and overflows
-//! only if the first did not.
+//! rounded to single precision first, even if it is then converted to half precision: LLVM selects
+//! these for `fptrunc (fma ...)`. The second rounding is that of half precision, and overflows only
+//! if the first did not.
 
 use super::row::operations;
 use super::sources;

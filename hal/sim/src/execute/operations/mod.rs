@@ -1,10 +1,10 @@
-//! The vector operations: one table row each, in the words of the ISA manual ("AMD Instinct
-//! MI200 Instruction Set Architecture", chapter "Instructions").
+//! The vector operations: one table row each, following the definitions of the ISA manual ("AMD
+//! Instinct MI200 Instruction Set Architecture", chapter "Instructions").
 //!
-//! Sources stand in the order in which the assembler prints them. A destination that is also
-//! read (`v_fmac_f32`) follows as the last source, as does VCC where it is read without being
-//! printed (`v_div_fmas_f32`). Lane masks are `bool`. Names are the mnemonics without encoding
-//! suffix; integer operations whose `clamp` saturates have a row of their own, `"... clamp"`.
+//! Sources are in the order in which the assembler prints them. A destination that is also read
+//! (`v_fmac_f32`) follows as the last source, as does VCC if it is read without being printed
+//! (`v_div_fmas_f32`). Lane masks are `bool`. Names are the mnemonics without encoding suffix;
+//! integer operations whose `clamp` saturates have a separate row, `"... clamp"`.
 
 mod bits;
 mod brain;
@@ -51,7 +51,7 @@ use flipwave_isa::{Float8, Generation, Inst, Target};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// All tables.
+/// All tables of vector operations.
 pub static TABLES: &[&[VectorOperation]] = &[
     bits::TABLE,
     brain::ARITHMETIC,
@@ -144,7 +144,7 @@ pub static TABLES: &[&[VectorOperation]] = &[
     wide::TABLE,
 ];
 
-/// The operation of a canonical name.
+/// Returns the operation with a canonical name.
 pub fn find(name: &str) -> Option<&'static VectorOperation> {
     static BY_NAME: LazyLock<HashMap<&'static str, &'static VectorOperation>> =
         LazyLock::new(|| {
@@ -153,14 +153,14 @@ pub fn find(name: &str) -> Option<&'static VectorOperation> {
     BY_NAME.get(name).copied()
 }
 
-/// The operation of a canonical name, as a machine has it. Rows of what some machines do otherwise have a
-/// word after the name.
+/// Returns the operation with a canonical name for a machine. Rows of operations that differ on
+/// some machines have a suffix in their names.
 pub fn find_for(name: &str, machine: Machine) -> Option<&'static VectorOperation> {
     let mut words = words(machine).iter();
     words.find_map(|word| find(&format!("{name} {word}"))).or_else(|| find(name))
 }
 
-/// Words after the names of rows that a machine has, the first that there is.
+/// Name suffixes of a machine's rows, in order of preference.
 fn words(machine: Machine) -> &'static [&'static str] {
     match machine.generation {
         Generation::Gfx90a => &["gfx90a"],
@@ -172,20 +172,20 @@ fn words(machine: Machine) -> &'static [&'static str] {
     }
 }
 
-/// What holds of the arithmetic of a vector operation; `None` if there is no such operation, or
-/// if it works on the wave as a whole. `operation` is its canonical name.
+/// Returns the arithmetic properties of a vector operation; `None` if there is no such operation,
+/// or if it is a whole-wave operation. `operation` is its canonical name.
 pub fn numerics(operation: &str) -> Option<Numerics> {
     find(operation).map(|row| row.numerics)
 }
 
-/// What a matrix instruction computes on a target; `None` of other instructions.
+/// Returns the shape of a matrix instruction on a target; `None` for other instructions.
 pub fn matrix_shape(inst: &Inst, target: &Target) -> Option<ProductShape> {
-    // Rows do not depend on how many lanes a wave has.
+    // Rows do not depend on the number of lanes.
     let machine = Machine::new(target, 64);
     Some(find_whole(inst.operation.name(), machine)?.matrix?.shape)
 }
 
-/// The whole-wave operation of a canonical name, as a machine has it.
+/// Returns the whole-wave operation with a canonical name for a machine.
 pub fn find_whole(name: &str, machine: Machine) -> Option<&'static WholeWaveOperation> {
     whole_wave_operations(machine).find(|operation| operation.name == name)
 }

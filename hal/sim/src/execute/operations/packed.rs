@@ -1,4 +1,4 @@
-//! Packed operations: the same on two elements.
+//! Packed operations, which apply an operation to two elements.
 
 use super::choice::{maximum, minimum};
 use super::row::operations;
@@ -83,7 +83,7 @@ operations! {
 }
 
 operations! {
-    /// One of each two half-precision numbers.
+    /// Operations on half-precision pairs that return one of the sources.
     CHOICE { denormals: ByMode, rounds: Exact, nans: Own, levels: of, source: sources::DEFINED }
 
     "v_pk_min_f16" (a: Pair<f16>, b: Pair<f16>; context) -> Pair<f16> {
@@ -110,8 +110,8 @@ operations! {
 }
 
 operations! {
-    /// Moves of two words. `op_sel` chooses the word of each source; sources arrive with the
-    /// chosen word first.
+    /// Moves of two words. `op_sel` selects the word of each source; sources have the selected word
+    /// first.
     MOVES { denormals: Kept, rounds: Exact, nans: Own, levels: of }
 
     "v_pk_mov_b32" (a: Pair<u32>, b: Pair<u32>) -> Pair<u32> { Pair(a.0, b.0) }
@@ -122,8 +122,8 @@ fn both<T: Copy>(a: Pair<T>, b: Pair<T>, operation: impl Fn(T, T) -> T) -> Pair<
     Pair(operation(a.0, b.0), operation(a.1, b.1))
 }
 
-/// The same with NaN results settled. Functions rather than closures around `operation`, so that
-/// all of it is inlined.
+/// Applies `operation` to both elements and settles NaN results. Functions rather than closures
+/// around `operation`, so that all of it is inlined.
 #[inline(always)]
 fn both_settled<T: Float + LaneValue>(
     a: Pair<T>,
@@ -146,7 +146,7 @@ fn fused<T: Number + LaneValue>(
     )
 }
 
-/// The first source that is a NaN instead of any other.
+/// Replaces a NaN result by the first source NaN.
 #[inline(always)]
 fn settled<T: Float + LaneValue>(result: T, a: T, b: T, c: T) -> T {
     settle(result, a.quiet_nan().or(b.quiet_nan()).or(c.quiet_nan()))

@@ -7,10 +7,9 @@ use crate::wave::Wave;
 
 /// Makes a table of operations.
 ///
-/// The attributes say what holds for all its rows: what becomes of denormals, what decides how
-/// they round and which NaN comes out (see [`Numerics`]), which constructor of
-/// [`VectorOperation`] compiles them, how far from exact they may be, and what says that they are exact
-/// where they are and compute with floating-point numbers.
+/// The attributes apply to all rows: treatment of denormals, rounding mode, and choice of NaN (see
+/// [`Numerics`]), the constructor of [`VectorOperation`] that compiles them, their error bound, and
+/// the source that establishes that floating-point results are exact.
 macro_rules! operations {
     (
         $(#[$documentation:meta])*
@@ -61,34 +60,35 @@ macro_rules! operations {
 }
 pub(super) use operations;
 
-/// An operation on the wave as a whole.
+/// An operation on the whole wave.
 pub struct WholeWaveOperation {
     /// Canonical name.
     pub name: &'static str,
     /// Kinds of the sources.
     pub sources: &'static [Kind],
-    /// What executes it.
+    /// Function that executes it.
     pub function: ScalarFunction,
-    /// What of it no source settles, and what is done here; `None` if all is known.
+    /// Behaviour that no source settles, and the behaviour implemented here; `None` if all is
+    /// known.
     pub unsettled: Option<&'static str>,
-    /// What says that its floating-point results are these, to the bit.
+    /// Document or measurement which states that floating-point results are bit-exact.
     pub source: Option<&'static str>,
-    /// What a product of matrices is made of.
+    /// Element-wise summation of a matrix product.
     pub matrix: Option<MatrixProduct>,
 }
 
-/// A product of matrices, element by element.
+/// Element-wise computation of a matrix product.
 #[derive(Clone, Copy)]
 pub struct MatrixProduct {
-    /// What it computes.
+    /// Dimensions of the product.
     pub shape: ProductShape,
-    /// Computes one element of it, which is one of `shape`, by steps; nothing where the instruction
-    /// makes none.
+    /// Sums one element inside `shape`, step by step; `None` if the instruction does not compute
+    /// it.
     pub sum: fn(&Wave, &Op, MatrixElement, &mut Steps<'_>) -> Option<SummedElement>,
 }
 
 impl WholeWaveOperation {
-    /// One of which all is known.
+    /// Creates a row without unsettled behaviour.
     pub const fn new(
         name: &'static str,
         sources: &'static [Kind],

@@ -1,9 +1,9 @@
-//! Conversions with a scale, one lane's numbers in one register or two (CDNA 4 ISA, "BF8 / FP8 and
-//! Smaller Formats and Conversions"). The scale is the exponent of a number of single precision: what
-//! is made smaller is divided by it first, what is made greater is multiplied by it afterwards. Sign
-//! and mantissa of the scale do not matter; an exponent of all ones is a NaN.
+//! Conversions with a scale, where one lane's numbers fit into one or two registers (CDNA 4 ISA,
+//! "BF8 / FP8 and Smaller Formats and Conversions"). The scale is the exponent of a
+//! single-precision number: narrowing conversions divide by it first, widening ones multiply by it
+//! afterwards. Sign and mantissa of the scale are ignored; an exponent of all ones is a NaN.
 //!
-//! Results that are a byte go to the byte that `op_sel` selects.
+//! Byte results are written to the byte that `op_sel` selects.
 
 use super::row::operations;
 use super::small_float::clamps;
@@ -20,7 +20,7 @@ const FP8: SmallFloat = SmallFloat::fp8(Float8::Ocp);
 const BF8: SmallFloat = SmallFloat::bf8(Float8::Ocp);
 
 operations! {
-    /// To 8 and 4 bits.
+    /// Conversions to 8 and 4 bits.
     NARROWING { denormals: ByMode, rounds: Fixed, nans: Own, levels: of_plain, source: sources::SCALED }
 
     "v_cvt_scalef32_pk_fp8_f32" (a: f32, b: f32, scale: u32; context) -> LowHalf<u16> {
@@ -44,7 +44,7 @@ operations! {
 }
 
 operations! {
-    /// The same from bfloat16, whose denormals are kept.
+    /// Conversions from bfloat16, whose denormals are kept.
     NARROWING_BRAIN { denormals: Kept, rounds: Fixed, nans: Own, levels: of_plain, source: sources::SCALED }
 
     "v_cvt_scalef32_pk_fp8_bf16" (a: Pair<u16>, scale: u32; context) -> LowHalf<u16> {
@@ -59,7 +59,7 @@ operations! {
 }
 
 operations! {
-    /// With stochastic rounding.
+    /// Conversions with stochastic rounding.
     STOCHASTIC {
         denormals: ByMode, rounds: Fixed, nans: Own, levels: of_plain,
         unsettled: "what lies below a normal result's last place is cut from a denormal one first"
@@ -86,7 +86,7 @@ operations! {
 }
 
 operations! {
-    /// The same from bfloat16.
+    /// Conversions from bfloat16 with stochastic rounding.
     STOCHASTIC_BRAIN {
         denormals: Kept, rounds: Fixed, nans: Own, levels: of_plain,
         unsettled: "what lies below a normal result's last place is cut from a denormal one first"
@@ -104,7 +104,7 @@ operations! {
 }
 
 operations! {
-    /// From 8 and 4 bits to single precision and bfloat16. MODE does not matter.
+    /// Conversions from 8 and 4 bits to single precision and bfloat16. MODE has no effect.
     WIDENING { denormals: Kept, rounds: Fixed, nans: Own, levels: of_plain, source: sources::SCALED }
 
     "v_cvt_scalef32_f32_fp8" (a: u32, scale: u32) -> f32 { single(FP8, a & 0xff, scale) }
@@ -122,7 +122,7 @@ operations! {
 }
 
 operations! {
-    /// From 8 and 4 bits to half precision, to nearest even.
+    /// Conversions from 8 and 4 bits to half precision, rounded to nearest even.
     TO_HALVES { denormals: Kept, rounds: Fixed, nans: Own, levels: of_plain, source: sources::SCALED }
 
     "v_cvt_scalef32_f16_fp8" (a: u32, scale: u32; context) -> LowHalf<f16> {
@@ -142,28 +142,28 @@ operations! {
     }
 }
 
-/// The number that `v_prng_b32` makes of another: a step of a shift register with feedback (CDNA 4
-/// ISA, `V_PRNG_B32`).
+/// Next random number of `v_prng_b32`: a step of a linear-feedback shift register (CDNA 4 ISA,
+/// `V_PRNG_B32`).
 #[inline(always)]
 pub(super) fn next_random(bits: u32) -> u32 {
     bits << 1 ^ if bits >> 31 != 0 { 197 } else { 0 }
 }
 
-/// Random numbers for one number after the other: the manual has a new one made for each pass, as
-/// `v_prng_b32` would, and does not say what a pass is.
+/// Random numbers for consecutive numbers: according to the manual each pass uses a new one, as
+/// from `v_prng_b32`; it does not define a pass.
 #[inline(always)]
 fn successive(random: u32) -> [Rounding; 2] {
     [Rounding::Stochastic(random), Rounding::Stochastic(next_random(random))]
 }
 
-/// The exponent of a scale; `None` for a NaN.
+/// Exponent of a scale; `None` for a NaN.
 #[inline(always)]
 fn exponent(scale: u32) -> Option<i32> {
     let field = (scale >> 23 & 0xff) as i32;
     (field != 0xff).then_some(field - 127)
 }
 
-/// A number divided by a scale, exactly.
+/// Divides a number by a scale, exactly.
 #[inline(always)]
 pub(super) fn divided(value: f32, scale: u32) -> f64 {
     match exponent(scale) {
@@ -173,7 +173,7 @@ pub(super) fn divided(value: f32, scale: u32) -> f64 {
     }
 }
 
-/// A number of a small format times a scale, exactly.
+/// Multiplies a number of a small format by a scale, exactly.
 #[inline(always)]
 pub(super) fn product(format: SmallFloat, bits: u32, scale: u32) -> f64 {
     match exponent(scale) {
@@ -182,7 +182,7 @@ pub(super) fn product(format: SmallFloat, bits: u32, scale: u32) -> f64 {
     }
 }
 
-/// The same in single precision.
+/// Multiplies a number of a small format by a scale, in single precision.
 #[inline(always)]
 pub(super) fn single(format: SmallFloat, bits: u32, scale: u32) -> f32 {
     let product = product(format, bits, scale);

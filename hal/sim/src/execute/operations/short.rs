@@ -1,5 +1,5 @@
-//! 16-bit integers. Operations that came with gfx9 keep the high half of the destination, the
-//! older ones clear it.
+//! 16-bit integers. Operations new in gfx9 keep the high half of the destination, the older ones
+//! clear it.
 
 use super::row::operations;
 use crate::execute::lane::LowHalf;

@@ -5,14 +5,14 @@ use super::row::operations;
 use super::sources;
 use crate::execute::lane::rounding::{Number, Rounder};
 
-/// A denormal becomes zero of its sign.
+/// Replaces a denormal by zero with its sign.
 #[inline(always)]
 pub(super) fn flush(value: f32) -> f32 {
     let bits = value.to_bits();
     f32::from_bits(if bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits })
 }
 
-/// `a * b + c`, both results rounded, denormals flushed whatever the mode.
+/// `a * b + c`, both results rounded, denormals flushed in any mode.
 #[inline(always)]
 fn multiply_then_add(round: impl Rounder, a: f32, b: f32, c: f32) -> f32 {
     let product = flush(round.product(flush(a), flush(b)));
@@ -25,13 +25,13 @@ fn multiply_legacy(round: impl Rounder, a: f32, b: f32) -> f32 {
     if a == 0.0 || b == 0.0 { 0.0 } else { round.product(a, b) }
 }
 
-/// The same, and a sum, rounded once (RDNA 3 ISA, `V_FMA_DX9_ZERO_F32`).
+/// Fused multiply-add with "DX9 rules", rounded once (RDNA 3 ISA, `V_FMA_DX9_ZERO_F32`).
 #[inline(always)]
 fn fused_legacy(round: impl Rounder, a: f32, b: f32, c: f32) -> f32 {
     if a == 0.0 || b == 0.0 { c } else { round.fused(a, b, c) }
 }
 
-/// What lies above the floor, rounded, but not to one (ISA manual, `V_FRACT_F32`: "Obey round
+/// Difference to the floor, rounded, but less than one (ISA manual, `V_FRACT_F32`: "Obey round
 /// mode, result clamped").
 #[inline(always)]
 pub(super) fn fraction<T: Number>(round: impl Rounder, a: T, below_one: T) -> T {
@@ -43,7 +43,7 @@ pub(super) fn fraction<T: Number>(round: impl Rounder, a: T, below_one: T) -> T 
 const BELOW_ONE: f32 = f32::from_bits(0x3f7f_ffff);
 
 operations! {
-    /// Sums, products, and what scales or cuts.
+    /// Sums, products, scaling and fractions.
     ARITHMETIC { denormals: ByMode, rounds: ByMode, nans: Settled, levels: of, source: sources::ROUNDED_ONCE }
 
     "v_add_f32" (a: f32, b: f32; context) -> f32 { context.round.sum(a, b) }
@@ -57,7 +57,7 @@ operations! {
     "v_fmac_legacy_f32" (a: f32, b: f32, sum: f32; context) -> f32 {
         fused_legacy(context.round, a, b, sum)
     }
-    // The product of specular lighting.
+    // Product for specular lighting.
     "v_mullit_f32" (a: f32, b: f32, c: f32; context) -> f32 {
         let is_dark = b <= f32::MIN || b.is_nan() || c <= 0.0 || c.is_nan();
         if is_dark { f32::MIN } else { context.round.product(a, b) }
@@ -75,7 +75,7 @@ operations! {
 }
 
 operations! {
-    /// Integral numbers, and the mantissa.
+    /// Rounding to integral numbers, and extraction of the mantissa.
     EXACT { denormals: ByMode, rounds: Exact, nans: Settled, levels: of, source: sources::DEFINED }
 
     "v_floor_f32" (a: f32) -> f32 { a.floor() }
@@ -90,8 +90,8 @@ operations! {
 }
 
 operations! {
-    /// Multiply-add with two roundings. It flushes denormals whatever the mode (ISA manual,
-    /// `V_MAD_F16`); LLVM selects it only where the function flushes them.
+    /// Multiply-add with two roundings. It flushes denormals in any mode (ISA manual, `V_MAD_F16`);
+    /// LLVM selects it only in functions that flush them.
     UNFUSED { denormals: Flushed, rounds: ByMode, nans: Settled, levels: of, source: sources::DEFINED }
 
     "v_mad_f32" (a: f32, b: f32, c: f32; context) -> f32 {
@@ -113,7 +113,7 @@ operations! {
 }
 
 operations! {
-    /// One of the sources, NaNs as [`super::choice`] has it.
+    /// Operations that return one of the sources; [`super::choice`] has the NaN rules.
     CHOICE { denormals: ByMode, rounds: Exact, nans: Own, levels: of, source: sources::DEFINED }
 
     "v_min_f32" (a: f32, b: f32; context) -> f32 { minimum(a, b, context.mode) }

@@ -1,8 +1,9 @@
-//! Conversions from and to 8-bit floating-point formats and bfloat16, and with stochastic rounding
-//! (CDNA 3 ISA, "BF8 / FP8"; CDNA 4 ISA, "BF8 / FP8 and Smaller Formats and Conversions"; RDNA 4 ISA,
-//! `V_CVT_F32_FP8` and others). Which byte is read or written is the instruction's affair.
+//! Conversions between 8-bit floating-point formats, bfloat16 and wider formats, also with
+//! stochastic rounding (CDNA 3 ISA, "BF8 / FP8"; CDNA 4 ISA, "BF8 / FP8 and Smaller Formats and
+//! Conversions"; RDNA 4 ISA, `V_CVT_F32_FP8` and others). The instruction's modifiers select the
+//! byte that is read or written.
 //!
-//! Rows that end in `fnuz` are those of targets with [`Float8::Fnuz`].
+//! Rows whose names end in `fnuz` are for targets with [`Float8::Fnuz`].
 
 use super::row::operations;
 use super::sources;
@@ -29,18 +30,18 @@ macro_rules! from_bytes {
 }
 
 from_bytes! {
-    /// From E4M3.
+    /// Conversions from E4M3.
     FROM_FP8: "v_cvt_f32_fp8" "v_cvt_pk_f32_fp8" SmallFloat::fp8(Float8::Ocp);
-    /// From E5M2.
+    /// Conversions from E5M2.
     FROM_BF8: "v_cvt_f32_bf8" "v_cvt_pk_f32_bf8" SmallFloat::bf8(Float8::Ocp);
-    /// From E4M3 without minus zero.
+    /// Conversions from E4M3 without minus zero.
     FROM_FP8_FNUZ: "v_cvt_f32_fp8 fnuz" "v_cvt_pk_f32_fp8 fnuz" SmallFloat::fp8(Float8::Fnuz);
-    /// From E5M2 without minus zero.
+    /// Conversions from E5M2 without minus zero.
     FROM_BF8_FNUZ: "v_cvt_f32_bf8 fnuz" "v_cvt_pk_f32_bf8 fnuz" SmallFloat::bf8(Float8::Fnuz);
 }
 
 operations! {
-    /// Pairs, rounded to nearest even.
+    /// Conversions of pairs, rounded to nearest even.
     PAIRS {
         denormals: ByMode, rounds: Fixed, nans: Own, levels: of_plain,
         unsettled: "a NaN keeps its sign"
@@ -55,7 +56,7 @@ operations! {
 }
 
 operations! {
-    /// The same in formats whose NaN has no sign, and in bfloat16.
+    /// Conversions of pairs to formats whose NaN has no sign, and to bfloat16.
     SETTLED_PAIRS { denormals: ByMode, rounds: Fixed, nans: Own, levels: of_plain, source: sources::BYTES }
 
     "v_cvt_pk_fp8_f32 fnuz" (a: f32, b: f32; context) -> LowHalf<u16> {
@@ -76,7 +77,7 @@ operations! {
 }
 
 operations! {
-    /// Pairs in half precision. LLVM has the direction from MODE.
+    /// Conversions of pairs to half precision. According to LLVM, MODE has the rounding direction.
     HALVES { denormals: ByMode, rounds: ByMode, nans: Own, levels: of_plain, source: sources::BY_MODE }
 
     "v_cvt_pk_f16_f32" (a: f32, b: f32; context) -> Pair<f16> {
@@ -88,7 +89,7 @@ operations! {
 }
 
 operations! {
-    /// Stochastic rounding, of which the first source's random bits are the second source. Results
+    /// Stochastic rounding of the first source with the random bits in the second source. Results
     /// are a byte each, or half a register.
     STOCHASTIC {
         denormals: ByMode, rounds: Fixed, nans: Own, levels: of_plain,
@@ -116,8 +117,9 @@ operations! {
 }
 
 operations! {
-    /// Between 8 bits and half precision, and two numbers stochastically rounded (gfx1250). The number
-    /// is exact in half precision; the byte or half that is read is the instruction's affair.
+    /// Conversions between 8 bits and half precision, and of two numbers with stochastic rounding
+    /// (gfx1250). The number is exact in half precision; the instruction's modifiers select the
+    /// byte or half that is read.
     FROM_BYTES_TO_HALVES { denormals: Kept, rounds: Exact, nans: Own, levels: of_plain, source: sources::BYTES }
 
     "v_cvt_f16_fp8" (a: u32) -> LowHalf<f16> { LowHalf(half(FP8, a)) }
@@ -127,7 +129,7 @@ operations! {
 }
 
 operations! {
-    /// Pairs of half precision to 8 bits.
+    /// Conversions of pairs of half precision to 8 bits.
     FROM_HALVES {
         denormals: ByMode, rounds: Fixed, nans: Own, levels: of_plain,
         unsettled: "a NaN keeps its sign"
@@ -168,7 +170,7 @@ operations! {
 }
 
 operations! {
-    /// From bfloat16.
+    /// Conversions from bfloat16.
     FROM_BRAIN { denormals: Kept, rounds: Exact, nans: Own, levels: of_plain, source: sources::DEFINED }
 
     "v_cvt_f32_bf16" (a: u16) -> f32 { SmallFloat::BF16.decode(a.into()) }
@@ -179,12 +181,12 @@ pub(super) const FP8: SmallFloat = SmallFloat::fp8(Float8::Ocp);
 /// E5M2 of OCP.
 pub(super) const BF8: SmallFloat = SmallFloat::bf8(Float8::Ocp);
 
-/// A number of 8 bits.
+/// Converts a number of 8 bits to half precision.
 fn half(format: SmallFloat, word: u32) -> f16 {
     from_f32(format.decode(word & 0xff))
 }
 
-/// Whether MODE clamps what is too great for 8 and 16 bits.
+/// Returns `true` if MODE clamps overflows of 8 and 16 bits.
 pub(super) fn clamps(mode: Mode) -> bool {
     mode.0 & Mode::FP16_OVERFLOW != 0
 }
@@ -200,13 +202,14 @@ fn stochastic(format: SmallFloat, value: f32, random: u32, mode: Mode) -> u32 {
     format.encode(widened(value), Rounding::Stochastic(random), clamps(mode))
 }
 
-/// A number between zero and one. Rounding it afterwards gives what clamping the rounded one does.
+/// Clamps to between zero and one. Rounding afterwards has the same result as clamping the rounded
+/// number.
 #[inline(always)]
 fn clamped(value: f32, mode: Mode) -> f32 {
     match value.is_nan() {
         true if mode.dx10_clamp() => 0.0,
         true => value,
-        // Minus zero becomes zero as well.
+        // Also turns minus zero into zero.
         false if value > 0.0 => value.min(1.0),
         false => 0.0,
     }

@@ -1,13 +1,14 @@
-//! Products of matrices of gfx1250 whose elements have eight, six or four bits, each matrix in a format
-//! that the instruction chooses, and with scales: D = A * B + C with 128 products in a sum.
+//! Matrix products of gfx1250 whose elements have eight, six or four bits, where the instruction
+//! selects the format of each matrix, and with scales: D = A * B + C with 128 products per sum.
 //!
-//! Each half of the wave holds runs of k in turn, of 16 elements of a byte or of 32 smaller ones (CDNA 5
-//! ISA, 7.12, as public tests restate it; AMD's rocjitsu, `wmma_block_scaled_input_loc`). A scale is the
-//! exponent of a power of two for 32 elements of a row of A or of a column of B, one in each byte of a
-//! register, or for 16 in two registers; 16 lanes hold them, of which half the modifier says.
+//! Each half of the wave holds alternating runs of k, of 16 elements of a byte or of 32 smaller
+//! ones (CDNA 5 ISA, 7.12, as public tests restate it; AMD's rocjitsu,
+//! `wmma_block_scaled_input_loc`). A scale is the exponent of a power of two for 32 elements of a
+//! row of A or a column of B, one in each byte of a register, or for 16 elements in two registers;
+//! a modifier selects the half wave of 16 lanes that holds them.
 //!
-//! In what order and with what roundings products are summed is not published: here each product is
-//! added in the order of k, beginning with C, and each sum is rounded to single precision.
+//! The order and the roundings of the summation are not published: here each product is added in
+//! the order of k, beginning with C, and each sum is rounded to single precision.
 
 use super::row::{MatrixProduct, WholeWaveOperation};
 use crate::execute::lane::Kind;
@@ -18,14 +19,14 @@ use crate::instruction::{Op, Word};
 use crate::wave::{LANES, ScalarIndex, Wave};
 use flipwave_isa::Float8;
 
-/// Columns of B, and rows of A for each eight registers.
+/// Columns of B, and rows of A per eight registers.
 const SIZE: usize = 16;
-/// Products of a sum.
+/// Products per sum.
 const DEPTH: usize = 128;
 
 const SOURCES: &[Kind] = &[Kind::Word; 5];
 
-/// A row: a name, the rows and formats, the products that share a scale, if there are scales.
+/// A row: name, rows and formats, and the products that share a scale, if there are scales.
 macro_rules! product {
     ($name:literal, $rows:expr, $shape:expr, $block:expr) => {
         WholeWaveOperation {
@@ -43,7 +44,7 @@ macro_rules! product {
     };
 }
 
-/// The operations.
+/// Table of operations.
 pub(super) static TABLE: &[WholeWaveOperation] = &[
     product!("v_wmma_f32_16x16x128_f8f6f4", SIZE, chosen, None),
     product!("v_wmma_scale_f32_16x16x128_f8f6f4", SIZE, chosen, Some(32)),
@@ -51,15 +52,15 @@ pub(super) static TABLE: &[WholeWaveOperation] = &[
     product!("v_wmma_f32_32x16x128_f4", 2 * SIZE, tall, None),
 ];
 
-/// What is multiplied.
+/// Rows and formats of a product.
 struct Shape {
     /// Rows of A and of D.
     rows: usize,
-    /// Of A, and of B.
+    /// Formats of A and of B.
     formats: [SmallFloat; 2],
 }
 
-/// The formats that the instruction chooses.
+/// Shape with the formats that the instruction selects.
 fn chosen(op: &Op) -> Shape {
     let format = |number: u8| match number {
         0 => SmallFloat::fp8(Float8::Ocp),
@@ -72,7 +73,7 @@ fn chosen(op: &Op) -> Shape {
     Shape { rows: SIZE, formats: [format(modifiers.cbsz), format(modifiers.blgp)] }
 }
 
-/// Those of the operation that has twice as many rows.
+/// Shape of the operation with twice as many rows.
 fn tall(_: &Op) -> Shape {
     Shape { rows: 2 * SIZE, formats: [SmallFloat::FP4; 2] }
 }
@@ -101,7 +102,7 @@ fn multiply_add(wave: &mut Wave, op: &Op, shape: Shape, block: Option<usize>) {
     wave.written_lanes = Some(wave.machine.all_lanes());
 }
 
-/// One element of what [`multiply_add`] makes, by steps.
+/// Sums one element of the result of [`multiply_add`], step by step.
 fn sum_by_steps(
     wave: &Wave,
     op: &Op,
@@ -126,12 +127,12 @@ fn sum_by_steps(
     SummedElement::words(first, lane, 1, bits(sum).into())
 }
 
-/// The bits of a sum: there is one NaN.
+/// Bits of a sum; there is a single NaN.
 fn bits(sum: f32) -> u32 {
     if sum.is_nan() { 0x7fc0_0000 } else { sum.to_bits() }
 }
 
-/// An element of C: `neg_hi` takes its absolute value, `neg_lo` its negative.
+/// Reads an element of C: `neg_hi` takes its absolute value, `neg_lo` negates it.
 fn initial(wave: &Wave, op: &Op, register: usize, lane: usize) -> f32 {
     let bits = match op.sources[2].words[0] {
         Word::Row(row) => wave.row(row.plus(register as u16)).0[lane],
@@ -143,7 +144,7 @@ fn initial(wave: &Wave, op: &Op, register: usize, lane: usize) -> f32 {
     if modifiers.neg_lo >> 2 & 1 != 0 { -value } else { value }
 }
 
-/// A row of A or a column of B, scaled.
+/// Reads a scaled row of A or column of B.
 fn elements(
     wave: &Wave,
     op: &Op,
@@ -171,7 +172,7 @@ fn elements(
     })
 }
 
-/// The scale of a block of a row of A or of a column of B.
+/// Scale of a block of a row of A or of a column of B.
 fn scale(wave: &Wave, op: &Op, source: usize, index: usize, block: usize) -> f64 {
     let lane = index % SIZE + SIZE * usize::from(op.inst.modifiers.scale_rows[source]);
     let word = match op.sources[3].words[source] {

@@ -1,7 +1,7 @@
-//! Dot products of RDNA 3 and RDNA 4 as these chips make them: not by steps of IEEE 754, but as one sum of
-//! integers, which count units of a power of two. The unit follows from the exponents of the factors and of
-//! the third source, so that small terms lose bits (ROCm/rocm-systems issue 12056 and pull request 12120,
-//! measured on gfx1151, gfx1100 and gfx1201).
+//! Dot products of RDNA 3 and RDNA 4, which these chips compute not by steps of IEEE 754 but as one
+//! sum of integers, in units of a power of two. The unit follows from the exponents of the factors
+//! and of the third source, so that small terms lose bits (ROCm/rocm-systems issue 12056 and pull
+//! request 12120, measured on gfx1151, gfx1100 and gfx1201).
 
 use crate::execute::lane::Pair;
 use crate::execute::lane::binary16::to_f32;
@@ -12,9 +12,9 @@ use half::f16;
 pub(super) struct Format {
     /// Bits of the fraction.
     fraction: i32,
-    /// What is added to exponents.
+    /// Exponent bias.
     bias: i32,
-    /// Whether RDNA 3 keeps denormals. RDNA 4 does in any case.
+    /// `true` if RDNA 3 keeps denormals. RDNA 4 always does.
     keeps_denormals: bool,
 }
 
@@ -23,14 +23,14 @@ pub(super) const HALF: Format = Format { fraction: 10, bias: 15, keeps_denormals
 /// Bfloat16.
 pub(super) const BRAIN: Format = Format { fraction: 7, bias: 127, keeps_denormals: false };
 
-/// The exponent of what is zero: below all others.
+/// Exponent of zero: below all others.
 const NOTHING: i32 = -1024;
-/// What a factor that is a NaN gives.
+/// Result if a factor is a NaN.
 const NAN_OF_FACTOR: u32 = 0xffc0_0a3d;
-/// What an invalid product or sum gives.
+/// Result of an invalid product or sum.
 const INVALID: u32 = 0xffc0_0000;
 
-/// Units of `2^exponent`.
+/// A number in units of `2^exponent`.
 #[derive(Clone, Copy)]
 struct Term {
     negative: bool,
@@ -39,7 +39,7 @@ struct Term {
 }
 
 impl Term {
-    /// The exponent of the highest bit.
+    /// Exponent of the highest bit.
     fn top(self) -> i32 {
         match self.units.checked_ilog2() {
             Some(top) => self.exponent + top as i32,
@@ -47,7 +47,7 @@ impl Term {
         }
     }
 
-    /// A number of single precision that is finite.
+    /// Converts a finite single-precision number.
     fn of_single(bits: u32, keeps_denormals: bool) -> Term {
         let field = bits >> 23 & 0xff;
         let fraction = bits & 0x7f_ffff;
@@ -60,20 +60,20 @@ impl Term {
         Term { negative: bits >> 31 != 0, units: units.into(), exponent }
     }
 
-    /// Whole units of `2^grid` of the magnitude.
+    /// Magnitude truncated to units of `2^grid`.
     fn cut(self, grid: i32) -> i64 {
         shifted(self.units.into(), self.exponent - grid) as i64
     }
 
-    /// Whole units of `2^grid` that are not greater.
+    /// Rounds down to units of `2^grid`.
     fn floor(self, grid: i32) -> i64 {
         let units = i128::from(self.units);
         shifted(if self.negative { -units } else { units }, self.exponent - grid) as i64
     }
 }
 
-/// A number times a power of two, without what lies below the point. The grid is never so fine that bits are
-/// lost above: it is at most 26 places below the highest one.
+/// A number times a power of two, truncated. The grid is never so fine that high bits are lost: it
+/// is at most 26 places below the highest bit.
 fn shifted(units: i128, places: i32) -> i128 {
     if places < 0 { units >> (-places).min(127) } else { units << places.min(63) }
 }
@@ -82,7 +82,7 @@ fn shifted(units: i128, places: i32) -> i128 {
 #[derive(Clone, Copy)]
 struct Product {
     term: Term,
-    /// The sum of the factors' exponents, which that of the product may exceed by one, or fall below where
+    /// Sum of the factors' exponents; the exponent of the product may be one greater, or smaller if
     /// factors are denormal.
     exponent: i32,
 }
@@ -131,8 +131,8 @@ impl Factor {
     }
 }
 
-/// The result where a source is no finite number, in single precision. NaNs of factors come before invalid
-/// products, and these before a NaN that is the third source.
+/// Single-precision result if a source is not finite. NaNs of factors take precedence over invalid
+/// products, and these over a NaN in the third source.
 fn of_special(factors: [[Factor; 2]; 2], c: u32) -> Option<u32> {
     if factors.iter().flatten().any(|factor| factor.is_nan) {
         return Some(NAN_OF_FACTOR);
@@ -140,12 +140,14 @@ fn of_special(factors: [[Factor; 2]; 2], c: u32) -> Option<u32> {
     let is_infinite = |[a, b]: &[Factor; 2]| a.is_infinite || b.is_infinite;
     let is_zero = |[a, b]: &[Factor; 2]| a.significand == 0 || b.significand == 0;
     let has_infinity = |negative: bool| {
-        factors
-            .iter()
-            .any(|own| is_infinite(own) && (own[0].negative != own[1].negative) == negative)
+        factors.iter().any(|product| {
+            is_infinite(product) && (product[0].negative != product[1].negative) == negative
+        })
     };
     let [positive, negative] = [false, true].map(has_infinity);
-    if factors.iter().any(|own| is_infinite(own) && is_zero(own)) || positive && negative {
+    if factors.iter().any(|product| is_infinite(product) && is_zero(product))
+        || positive && negative
+    {
         return Some(INVALID);
     }
     const INFINITY: u32 = 0x7f80_0000;
@@ -174,7 +176,7 @@ struct Rounded {
     least: i32,
     /// The greatest exponent.
     greatest: i32,
-    /// Whether results below the least normal number are kept.
+    /// `true` if denormal results are kept.
     keeps_denormals: bool,
 }
 
@@ -183,8 +185,8 @@ const SINGLE: Rounded =
 const TO_HALF: Rounded = Rounded { precision: 11, least: -14, greatest: 15, keeps_denormals: true };
 
 impl Rounded {
-    /// The magnitude rounded to nearest even, as bits without a sign; `None` where it overflows. A format
-    /// without denormals is rounded before it is flushed.
+    /// Bits of the magnitude, rounded to nearest even; `None` if it overflows. A format without
+    /// denormals is rounded before it is flushed.
     fn bits(&self, sum: &Sum) -> Option<u32> {
         let magnitude = sum.units.unsigned_abs();
         let Some(top) = magnitude.checked_ilog2() else { return Some(0) };
@@ -209,7 +211,7 @@ impl Rounded {
     }
 }
 
-/// A number without its lowest bits, rounded to nearest even.
+/// Drops the lowest bits of a number, rounding to nearest even.
 fn nearest_even(value: u64, bits: i32) -> u64 {
     match bits {
         ..=0 => value << -bits,
@@ -222,19 +224,19 @@ fn nearest_even(value: u64, bits: i32) -> u64 {
     }
 }
 
-/// Single precision of a sum. Zero is positive, also what is flushed to it.
+/// Converts a sum to single precision. Zero, including a flushed result, is positive.
 fn to_single(sum: &Sum, negative: bool, keeps_denormals: bool) -> u32 {
     let format = Rounded { keeps_denormals, ..SINGLE };
     let magnitude = format.bits(sum).unwrap_or(0x7f80_0000);
     if magnitude == 0 { 0 } else { magnitude | u32::from(negative) << 31 }
 }
 
-/// RDNA 3: what opposes the sign of the third source counts as its bits inverted, which is one unit further
-/// from zero than its negation, zeros too. Denormal results, and those of bfloat16 and single precision
-/// among the sources, are zero.
+/// RDNA 3: terms whose sign differs from that of the third source count as their inverted bits,
+/// which is one unit further from zero than their negation; this includes zeros. Denormal results,
+/// and denormal sources in bfloat16 and single precision, are zero.
 pub(super) fn gfx11(format: &Format, a: Pair<u16>, b: Pair<u16>, c: f32) -> f32 {
     let factor = |bits| Factor::of(bits, format, format.keeps_denormals);
-    let factors = [[a.0, b.0], [a.1, b.1]].map(|own| own.map(factor));
+    let factors = [[a.0, b.0], [a.1, b.1]].map(|pair| pair.map(factor));
     let special = of_special(factors, c.to_bits());
     f32::from_bits(special.unwrap_or_else(|| {
         let products = factors.map(|[a, b]| a.times(b, format));
@@ -255,13 +257,13 @@ pub(super) fn gfx11(format: &Format, a: Pair<u16>, b: Pair<u16>, c: f32) -> f32 
     }))
 }
 
-/// RDNA 4 into single precision.
+/// RDNA 4 with a single-precision result.
 pub(super) fn gfx12(format: &Format, a: Pair<u16>, b: Pair<u16>, c: f32) -> f32 {
     let sum = gfx12_sum(format, a, b, c, SINGLE.least);
     f32::from_bits(sum.bits(|sum| to_single(sum, sum.units < 0, true)))
 }
 
-/// RDNA 4 into half precision; MODE says whether overflow gives the greatest number.
+/// RDNA 4 with a half-precision result; MODE decides whether overflow gives the greatest number.
 pub(super) fn gfx12_half(a: Pair<u16>, b: Pair<u16>, c: f16, mode: Mode) -> f16 {
     // A NaN keeps its payload, which the conversion shifts.
     let c = to_f32(c);
@@ -278,9 +280,9 @@ pub(super) fn gfx12_half(a: Pair<u16>, b: Pair<u16>, c: f16, mode: Mode) -> f16 
     f16::from_bits(bits)
 }
 
-/// What is made of the sources.
+/// Intermediate result.
 enum Made {
-    /// No finite number, in single precision.
+    /// Result of sources that are not all finite, in single precision.
     Special(u32),
     Sum(Sum),
 }
@@ -294,12 +296,12 @@ impl Made {
     }
 }
 
-/// RDNA 4: both products are added on a grid of their own, then their sum and the third source on another
-/// one; each is rounded down. The third source counts as a number with the exponent `least` at least. One
-/// that has no whole unit counts as zero where units are greater than that.
+/// RDNA 4: both products are added on one grid, then their sum and the third source on another;
+/// each is rounded down. The third source counts as a number with an exponent of at least `least`.
+/// If it has no whole unit, it counts as zero where units are greater than that.
 fn gfx12_sum(format: &Format, a: Pair<u16>, b: Pair<u16>, c: f32, least: i32) -> Made {
     let factors =
-        [[a.0, b.0], [a.1, b.1]].map(|own| own.map(|bits| Factor::of(bits, format, true)));
+        [[a.0, b.0], [a.1, b.1]].map(|pair| pair.map(|bits| Factor::of(bits, format, true)));
     if let Some(special) = of_special(factors, c.to_bits()) {
         return Made::Special(special);
     }

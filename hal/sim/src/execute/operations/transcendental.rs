@@ -1,13 +1,13 @@
 //! Reciprocals, roots, exponentials, logarithms, sine and cosine.
 //!
-//! Hardware states accuracies; results here are computed in double precision, by IEEE operations
-//! and by functions in Rust that give the same bits on every host, and rounded once, to nearest even
-//! whatever the mode.
+//! Hardware guarantees error bounds; results here are computed in double precision, with IEEE
+//! operations and with Rust functions that have the same bits on every host, and rounded once, to
+//! nearest even in any mode.
 //!
-//! The single-precision operations but sine and cosine read and write denormals as zero whatever
-//! the mode ("denormals are flushed"): LLVM scales arguments around them for that reason. The
-//! others treat denormals as the mode asks. An invalid operation gives the negative NaN (ISA
-//! manual, functional examples of `V_LOG_F32`, `V_SQRT_F32`, `V_SIN_F32`).
+//! The single-precision operations except sine and cosine read and write denormals as zero in any
+//! mode ("denormals are flushed"): LLVM scales arguments around them for that reason. The others
+//! treat denormals according to MODE. An invalid operation returns the negative NaN (ISA manual,
+//! functional examples of `V_LOG_F32`, `V_SQRT_F32`, `V_SIN_F32`).
 
 use super::elementary::{cosine_of_part, exp2, log2, sine_of_part};
 use super::row::operations;
@@ -17,7 +17,7 @@ use crate::execute::lane::binary16::to_f64;
 use half::f16;
 use std::f64::consts::TAU;
 
-/// A single-precision operation by way of double precision.
+/// Computes a single-precision operation in double precision.
 #[inline(always)]
 fn single(a: f32, function: impl Fn(f64) -> f64) -> f32 {
     flush(function(f64::from(flush(a))) as f32)
@@ -33,8 +33,9 @@ pub(super) fn reciprocal_root(a: f64) -> f64 {
     1.0 / a.sqrt()
 }
 
-/// The same in double precision, within a unit: one step of Newton's iteration on the quotient
-/// of two rounded operations, with what the product loses.
+/// Reciprocal root in double precision, within one unit in the last place: a step of Newton's
+/// iteration on the quotient of two rounded operations, corrected by the rounding error of the
+/// product.
 #[inline(always)]
 fn reciprocal_root_of_double(a: f64) -> f64 {
     let root = reciprocal_root(a);
@@ -45,13 +46,13 @@ fn reciprocal_root_of_double(a: f64) -> f64 {
     if better.is_finite() { better } else { root }
 }
 
-/// One unit in the last place, as the manual states it.
+/// One unit in the last place, the bound that the manual states.
 const ONE_UNIT: Accuracy = Accuracy { ulps: 1, stated: Some(1) };
 
-/// One unit in the last place, where the manual states nothing.
+/// One unit in the last place; the manual states no bound.
 const ONE_UNIT_UNSTATED: Accuracy = Accuracy { ulps: 1, stated: None };
 
-/// One unit in the last place, where the manual states half of the bits.
+/// One unit in the last place; the manual states half of the bits.
 const ONE_UNIT_OF_MANY: Accuracy = Accuracy { ulps: 1, stated: Some(1 << 29) };
 
 operations! {
@@ -118,7 +119,7 @@ operations! {
 }
 
 operations! {
-    /// Double precision. Hardware gives about half of the bits, from which compilers iterate;
+    /// Double precision. Hardware returns about half of the bits, from which compilers iterate;
     /// here reciprocal and root are correctly rounded.
     DOUBLE {
         denormals: ByMode, rounds: Fixed, nans: Negative, levels: of, accuracy: ONE_UNIT_OF_MANY
@@ -129,9 +130,9 @@ operations! {
     "v_sqrt_f64" (a: f64) -> f64 { a.sqrt() }
 }
 
-/// The sine of an angle in turns, of any size: LLVM reduces no argument for gfx9. Whole and half
-/// turns give a zero of the angle's sign (IEEE 754, `sinPi`), as the manual's examples do but
-/// for great angles, whose zero is positive.
+/// Sine of an angle in turns, of any size: LLVM does not reduce arguments for gfx9. Whole and half
+/// turns return a zero with the angle's sign (IEEE 754, `sinPi`), as in the manual's examples
+/// except for great angles, whose zero is positive.
 #[inline(always)]
 pub(super) fn sine(turns: f64) -> f64 {
     if turns.abs() > GREATEST_FRACTIONAL && turns.is_finite() {
@@ -143,7 +144,7 @@ pub(super) fn sine(turns: f64) -> f64 {
     if sine == 0.0 { 0f64.copysign(turns) } else { sine }
 }
 
-/// The cosine of an angle in turns. A zero is positive.
+/// Cosine of an angle in turns. A zero is positive.
 #[inline(always)]
 pub(super) fn cosine(turns: f64) -> f64 {
     let (quarter, rest) = quarters(turns);
@@ -152,10 +153,10 @@ pub(super) fn cosine(turns: f64) -> f64 {
     cosine + 0.0
 }
 
-/// Beyond this, every number of single precision is a whole one.
+/// Above this, every single-precision number is an integer.
 pub const GREATEST_FRACTIONAL: f64 = 8_388_608.0;
 
-/// The nearest quarter turn, and the rest in radians, at most an eighth of a turn. Differences in
+/// Nearest quarter turn, and the remainder in radians, at most an eighth of a turn. Differences in
 /// turns are exact.
 #[inline(always)]
 fn quarters(turns: f64) -> (i32, f64) {

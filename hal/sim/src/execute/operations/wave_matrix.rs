@@ -1,13 +1,13 @@
-//! Matrix multiply-add of gfx11 and gfx12 (WMMA), also with a sparse first matrix (SWMMAC): D = A * B
-//! + C on matrices of 16 rows and columns spread over the lanes of a wave, whatever EXEC says.
+//! Matrix multiply-add of gfx11 and gfx12 (WMMA), also with a sparse first matrix (SWMMAC): D = A *
+//! B + C on matrices of 16 rows and columns spread over the lanes of a wave, regardless of EXEC.
 //!
-//! How matrices lie in registers is AMD's published layout (AMD Matrix Instruction Calculator, RDNA 3
-//! and RDNA 4). On gfx11 lanes 16 and up repeat A and B; lanes 0 to 15 are what is read.
+//! The layout of matrices in registers is the one AMD published (AMD Matrix Instruction Calculator,
+//! RDNA 3 and RDNA 4). On gfx11 lanes 16 and up repeat A and B; only lanes 0 to 15 are read.
 //!
-//! In what order and with what roundings products are summed is neither documented nor measured in
-//! public: here it is a chain of fused multiply-adds in single precision in the order of k, beginning
-//! with C; denormals are kept, MODE does not matter, and results of 16 bits are rounded to nearest even
-//! once, at the end. Sums of integers are exact, and wrap or saturate.
+//! The order and the roundings of the summation are neither documented nor publicly measured: here
+//! it is a chain of fused multiply-adds in single precision in the order of k, beginning with C;
+//! denormals are kept, MODE has no effect, and results of 16 bits are rounded to nearest even once,
+//! at the end. Sums of integers are exact, and wrap or saturate.
 
 use super::row::{MatrixProduct, WholeWaveOperation};
 use crate::execute::lane::small_float::{SmallFloat, brain_to_single, single_to_brain};
@@ -24,7 +24,7 @@ use half::f16;
 
 /// Rows and columns.
 const SIZE: usize = 16;
-/// The most products of a sum.
+/// Maximum number of products per sum.
 const MOST_DEPTH: usize = 128;
 
 /// The type of the elements of A or B.
@@ -77,32 +77,32 @@ enum Sum {
 }
 
 impl Sum {
-    /// Whether elements of D are half a register.
+    /// Returns `true` if elements of D are half a register.
     fn is_short(self) -> bool {
         matches!(self, Sum::F16 | Sum::Bf16 | Sum::Bf16OfF32)
     }
 
-    /// Whether elements of C are.
+    /// Returns `true` if elements of C are half a register.
     fn begins_short(self) -> bool {
         matches!(self, Sum::F16 | Sum::Bf16)
     }
 }
 
-/// What an operation multiplies.
+/// Element types and dimensions of an operation.
 #[derive(Clone, Copy)]
 struct Shape {
     a: Element,
     b: Element,
     sum: Sum,
-    /// Products of a sum, zeros of a sparse matrix included.
+    /// Products per sum, including the zeros of a sparse matrix.
     depth: usize,
-    /// Of each four elements of A two are there; the third source says which.
+    /// `true` if A stores two of each four elements, whose positions the third source specifies.
     sparse: bool,
 }
 
 macro_rules! wave_matrices {
     ($($name:literal $a:ident $b:ident $sum:ident $depth:literal $sparse:literal)*) => {
-        /// The operations.
+        /// Table of operations.
         pub(super) static TABLE: &[WholeWaveOperation] = &[$({
             const SHAPE: Shape = Shape {
                 a: Element::$a,
@@ -181,7 +181,7 @@ wave_matrices! {
 }
 
 impl Shape {
-    /// The same as its steps have it.
+    /// Shape as summation steps use it.
     const fn steps(&self) -> ProductShape {
         let products = if self.sparse { self.depth / 2 } else { self.depth };
         let sum = if matches!(self.sum, Sum::I32) { SumType::I32 } else { SumType::F32 };
@@ -189,7 +189,7 @@ impl Shape {
     }
 }
 
-/// The bits of the elements of A or of B transposed: row or column first, then k.
+/// Bits of the elements of A or of transposed B: row or column first, then k.
 type Matrix = [[u32; MOST_DEPTH]; SIZE];
 
 fn multiply_add(wave: &mut Wave, op: &Op, shape: &Shape) {
@@ -216,7 +216,7 @@ fn multiply_add(wave: &mut Wave, op: &Op, shape: &Shape) {
             };
             let result = &mut results[register][lane];
             match shape.sum.is_short() {
-                // The other half is kept where it is no result.
+                // The half of the register without a result is kept.
                 true if layout.is_gfx11 => {
                     let old = wave.row(op.destination.plus(register as u16)).0[lane];
                     *result = old & !(0xffff << shift) | sum << shift;
@@ -233,7 +233,7 @@ fn multiply_add(wave: &mut Wave, op: &Op, shape: &Shape) {
     wave.written_lanes = Some(wave.machine.all_lanes());
 }
 
-/// Makes D in vectors; `false` where that is not done.
+/// Computes D with vectors; returns `false` without effect if that is not supported.
 #[cfg(target_arch = "x86_64")]
 fn is_made_in_vectors(wave: &mut Wave, op: &Op, shape: &Shape, layout: &Layout) -> bool {
     use super::matrix::avx512::{Elements, WaveProduct, multiply_wave};
@@ -268,7 +268,8 @@ fn is_made_in_vectors(wave: &mut Wave, op: &Op, shape: &Shape, layout: &Layout) 
     multiply_wave(wave, op, &product)
 }
 
-/// The bits of the `index`-th element of C of a lane, of D in the register and from the bit given.
+/// Bits of the `index`-th element of C of a lane; a destination of 16 bits is in the given register
+/// at the given bit.
 fn initial(
     wave: &Wave,
     op: &Op,
@@ -282,8 +283,8 @@ fn initial(
     }
 }
 
-/// One element of what [`multiply_add`] makes, by steps. Products of elements of a sparse A that are not
-/// there are added as zeros, and are no steps.
+/// Sums one element of the result of [`multiply_add`], step by step. Products with elements that a
+/// sparse A does not store are added as zeros, and are not steps.
 fn sum_by_steps(
     wave: &Wave,
     op: &Op,
@@ -320,7 +321,7 @@ fn sum_by_steps(
                     sum = f32::fused(factors[0], factors[1], sum);
                     continue;
                 }
-                // The zeros before a product belong to the sum before it.
+                // The zeros before a product belong to the previous sum.
                 sum = if next > 0 { steps.sum(next - 1, sum) } else { sum };
                 sum = link(next, factors, sum, steps);
                 next += 1;
@@ -333,7 +334,7 @@ fn sum_by_steps(
     Some(SummedElement { lane, row, bits, shift, value: value.into() })
 }
 
-/// A word of C, which a sparse operation has where its result goes.
+/// Reads a word of C, which a sparse operation takes from its destination.
 fn sum_word(wave: &Wave, op: &Op, shape: &Shape, lane: usize, register: usize) -> u32 {
     let first = if shape.sparse { Word::Row(op.destination) } else { op.sources[2].words[0] };
     match first {
@@ -357,7 +358,7 @@ fn integers<'a>(
     }
 }
 
-/// `neg_lo` says which matrices are signed.
+/// Multiplies integers; `neg_lo` selects which matrices are signed.
 fn integer_product(op: &Op, shape: &Shape, (a, b): (&u32, &u32)) -> i64 {
     let signed = |source: u8| op.inst.modifiers.neg_lo >> source & 1 != 0;
     shape.a.integer(*a, signed(0)) * shape.b.integer(*b, signed(1))
@@ -377,7 +378,7 @@ fn floats<'a>(
     float_result(shape, sum)
 }
 
-/// An element of C: `neg_hi` takes its absolute value, `neg_lo` its negative.
+/// Decodes an element of C: `neg_hi` takes its absolute value, `neg_lo` negates it.
 fn float_initial(op: &Op, shape: &Shape, bits: u32) -> f32 {
     let modifiers = &op.inst.modifiers;
     let mut value = match shape.sum {
@@ -394,7 +395,7 @@ fn float_initial(op: &Op, shape: &Shape, bits: u32) -> f32 {
     value
 }
 
-/// Elements of A and B: `neg_lo` negates those whose k is even, `neg_hi` the others.
+/// Decodes elements of A and B: `neg_lo` negates those whose k is even, `neg_hi` the others.
 fn float_factors(op: &Op, shape: &Shape, k: usize, (a, b): (&u32, &u32)) -> [f32; 2] {
     let modifiers = &op.inst.modifiers;
     let signed = |value: f32, source: u8| {
@@ -404,7 +405,7 @@ fn float_factors(op: &Op, shape: &Shape, k: usize, (a, b): (&u32, &u32)) -> [f32
     [signed(shape.a.float(*a), 0), signed(shape.b.float(*b), 1)]
 }
 
-/// The bits of an element of D.
+/// Encodes an element of D.
 fn float_result(shape: &Shape, sum: f32) -> u32 {
     match shape.sum {
         Sum::F16 => binary16::from_f32(sum).to_bits().into(),
@@ -413,12 +414,12 @@ fn float_result(shape: &Shape, sum: f32) -> u32 {
     }
 }
 
-/// Where elements lie.
+/// Layout of matrix elements in registers.
 struct Layout {
     is_gfx11: bool,
-    /// gfx1250: AMD's rocjitsu (`wmma_input_loc`); Triton has the same for elements of 16 and 32 bits
-    /// (`AMDWmmaEncoding` of version 3), and shorter runs of 8 bits. A and B lie alike, so that of runs
-    /// only the order of sums depends.
+    /// gfx1250: AMD's rocjitsu (`wmma_input_loc`); Triton has the same layout for elements of 16
+    /// and 32 bits (`AMDWmmaEncoding` of version 3), and shorter runs of 8 bits. A and B have the
+    /// same layout, so that the runs affect only the order of sums.
     is_gfx125: bool,
     /// Lanes of a wave.
     lanes: usize,
@@ -442,8 +443,8 @@ impl Layout {
         }
     }
 
-    /// How many lanes hold a matrix, the fewest that fill registers, and how many elements each.
-    /// `share` of the elements are there.
+    /// Number of lanes that hold a matrix, the fewest that fill registers, and elements per lane.
+    /// One of `share` elements is stored.
     fn holders(&self, share: usize) -> (usize, usize) {
         if self.is_gfx11 {
             return (SIZE, self.depth);
@@ -453,7 +454,7 @@ impl Layout {
         if is_full { (self.lanes, elements) } else { (32, self.depth / 2) }
     }
 
-    /// How many elements of a lane in a row have one k after the other.
+    /// Number of consecutive elements of a lane with consecutive k.
     fn run(&self) -> usize {
         if self.is_gfx11 {
             self.depth
@@ -466,14 +467,14 @@ impl Layout {
         }
     }
 
-    /// The k of an element of a lane.
+    /// Index k of an element of a lane.
     fn k(&self, lane: usize, element: usize) -> usize {
         let (half, quarter) = (lane / 16 % 2, lane / 32);
         let run = self.run();
         if self.is_gfx11 {
             element
         } else if self.is_gfx125 {
-            // Both halves of the wave have runs in turn.
+            // The halves of the wave hold alternating runs.
             element % run + run * (half + 2 * (element / run))
         } else if self.bits == 16 {
             element % run + run * (half + 2 * (element / run + quarter))
@@ -482,7 +483,7 @@ impl Layout {
         }
     }
 
-    /// Elements of D that a lane holds.
+    /// Elements of D per lane.
     fn results(&self) -> usize {
         SIZE * SIZE / self.lanes
     }
@@ -492,7 +493,7 @@ impl Layout {
         if self.short_sums && !self.is_gfx11 { self.results() / 2 } else { self.results() }
     }
 
-    /// The row of an element of D; its column is the lane's number modulo 16.
+    /// Row of an element of D; its column is the lane number modulo 16.
     fn row(&self, lane: usize, index: usize) -> usize {
         if self.is_gfx11 {
             lane / SIZE + self.lanes / SIZE * index
@@ -501,7 +502,8 @@ impl Layout {
         }
     }
 
-    /// Register and lowest bit of an element of D. The third bit of `op_sel` chooses the half on gfx11.
+    /// Register and lowest bit of an element of D. The third bit of `op_sel` selects the half on
+    /// gfx11.
     fn result(&self, index: usize, op_sel: u8) -> (usize, u32) {
         match (self.short_sums, self.is_gfx11) {
             (false, _) => (index, 0),
@@ -511,7 +513,7 @@ impl Layout {
     }
 }
 
-/// The bits of an element that lies so far in the registers of a source.
+/// Reads the bits of the element at index `at` of a lane.
 fn element(wave: &Wave, op: &Op, layout: &Layout, source: usize, lane: usize, at: usize) -> u32 {
     let Some(first) = op.sources[source].row() else { return 0 };
     let bit = at * layout.bits;
@@ -519,7 +521,7 @@ fn element(wave: &Wave, op: &Op, layout: &Layout, source: usize, lane: usize, at
     word >> (bit % 32) & (u32::MAX >> (32 - layout.bits))
 }
 
-/// A or B, all of whose elements are there.
+/// Reads A or B, all of whose elements are stored.
 fn dense(wave: &Wave, op: &Op, layout: &Layout, source: usize) -> Matrix {
     let mut matrix = [[0; MOST_DEPTH]; SIZE];
     let (lanes, elements) = layout.holders(1);
@@ -531,8 +533,8 @@ fn dense(wave: &Wave, op: &Op, layout: &Layout, source: usize) -> Matrix {
     matrix
 }
 
-/// A, of whose elements two of each four are there: two bits of the third source say which each is.
-/// `index_key` chooses among its parts.
+/// Reads A, which stores two of each four elements: two bits of the third source are the position
+/// of each. `index_key` selects among its parts.
 fn sparse(wave: &Wave, op: &Op, layout: &Layout, shape: &Shape) -> Matrix {
     let mut matrix = [[0; MOST_DEPTH]; SIZE];
     debug_assert_eq!(shape.depth, layout.depth);
@@ -542,8 +544,8 @@ fn sparse(wave: &Wave, op: &Op, layout: &Layout, shape: &Shape) -> Matrix {
     matrix
 }
 
-/// Which elements of a sparse A are there: two of each four, where an index names one twice the first
-/// of the others with it.
+/// Stored elements of a sparse A: two of each four. An index that names the same position as its
+/// neighbour adds only one element.
 fn present(wave: &Wave, op: &Op, layout: &Layout) -> [[bool; MOST_DEPTH]; SIZE] {
     let mut present = [[false; MOST_DEPTH]; SIZE];
     for_each_kept(wave, op, layout, |lane, _, k| present[lane % SIZE][k] = true);
@@ -557,7 +559,7 @@ fn present(wave: &Wave, op: &Op, layout: &Layout) -> [[bool; MOST_DEPTH]; SIZE] 
     present
 }
 
-/// Gives `see` the lane of each element that there is of a sparse A, its number there, and its k.
+/// Calls `see` with the lane of each stored element of a sparse A, its number there, and its k.
 fn for_each_kept(wave: &Wave, op: &Op, layout: &Layout, mut see: impl FnMut(usize, usize, usize)) {
     let (lanes, elements) = layout.holders(2);
     let key = u32::from(op.inst.modifiers.index_key) * elements as u32;

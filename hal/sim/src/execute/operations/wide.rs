@@ -32,7 +32,8 @@ operations! {
     }
 }
 
-/// A product and a summand, and bit 64 of their sum of 65 bits (RDNA 3 ISA, `V_MAD_I64_I32`): its sign.
+/// A product plus a summand, and bit 64 of their 65-bit sum (RDNA 3 ISA, `V_MAD_I64_I32`): its
+/// sign.
 #[inline(always)]
 pub(super) fn signed_sum(a: i32, b: i32, c: i64) -> (i64, bool) {
     let (sum, overflows) = (i64::from(a) * i64::from(b)).overflowing_add(c);

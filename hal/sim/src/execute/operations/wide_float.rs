@@ -1,7 +1,7 @@
-//! Conversions with a scale between 32 numbers in 16 or 32 registers and 32 numbers of six bits in six
-//! registers, the first in the lowest bits (CDNA 4 ISA, "BF8 / FP8 and Smaller Formats and
-//! Conversions"). What a scale does is in [`scaled`](super::scaled). On gfx1250 there are eight or
-//! sixteen numbers, which may have eight, six or four bits (LLVM, `VOP3Instructions.td`).
+//! Conversions with a scale between 32 numbers in 16 or 32 registers and 32 numbers of six bits in
+//! six registers, the first in the lowest bits (CDNA 4 ISA, "BF8 / FP8 and Smaller Formats and
+//! Conversions"). [`scaled`](super::scaled) describes the scale. gfx1250 converts eight or sixteen
+//! numbers, of eight, six or four bits (LLVM, `VOP3Instructions.td`).
 
 use super::row::WholeWaveOperation;
 use super::scaled::{divided, next_random, product, single};
@@ -16,20 +16,20 @@ use crate::instruction::Op;
 use crate::wave::Wave;
 use half::f16;
 
-/// Registers of the most numbers, 32 of six bits.
+/// Registers of the largest result, 32 numbers of six bits.
 const WORDS: usize = 6;
 
-/// What numbers of more bits are, and how they lie in the sources.
+/// Wide format, and its layout in the sources.
 #[derive(Clone, Copy, PartialEq)]
 enum Wide {
     Single,
-    /// Single precision, even numbers in the first source, odd ones in the second.
+    /// Single precision, with even numbers in the first source and odd ones in the second.
     Interleaved,
     Half,
     Brain,
 }
 
-/// Rows: name, what has more bits, the format of six bits.
+/// Rows: name, wide format, narrow format.
 macro_rules! conversions {
     ($table:ident by $convert:path, unsettled $unsettled:expr;
      $($name:literal $wide:ident $count:literal $format:expr;)*) => {
@@ -110,12 +110,12 @@ conversions! {
     "v_cvt_scalef32_pk32_bf16_bf6" Brain 32 SmallFloat::BF6;
 }
 
-/// All of them.
+/// All conversions.
 pub(super) fn operations() -> impl Iterator<Item = &'static WholeWaveOperation> {
     [NARROWING, NARROWING_GFX1250, STOCHASTIC, WIDENING].into_iter().flatten()
 }
 
-/// A word of a source that may have many.
+/// Reads a word of a source of several registers.
 fn word(wave: &Wave, op: &Op, source: usize, at: usize, lane: usize) -> u32 {
     match op.sources[source].row() {
         Some(first) => wave.row(first.plus(at as u16)).0[lane],
@@ -123,7 +123,7 @@ fn word(wave: &Wave, op: &Op, source: usize, at: usize, lane: usize) -> u32 {
     }
 }
 
-/// A lane's number of a source of many, denormals flushed as MODE says.
+/// Reads a lane's number from a source of several registers, flushing denormals as MODE says.
 fn number(wave: &Wave, op: &Op, wide: Wide, at: usize, lane: usize) -> f32 {
     let half = || word(wave, op, 0, at / 2, lane) >> (16 * (at % 2));
     let bits = match wide {
@@ -140,13 +140,14 @@ fn number(wave: &Wave, op: &Op, wide: Wide, at: usize, lane: usize) -> f32 {
     if wave.mode.flushes_f32_sources() { flush(single) } else { single }
 }
 
-/// The last source is the scale.
+/// Narrows, rounding to nearest even. The last source is the scale.
 fn nearest(wave: &mut Wave, op: &Op, wide: Wide, format: SmallFloat, count: usize) {
     let scale = if wide == Wide::Interleaved { 2 } else { 1 };
     narrow(wave, op, wide, (format, count), scale, |_, _| Rounding::Nearest);
 }
 
-/// The second source is the first number's random bits, the third the scale.
+/// Narrows with stochastic rounding. The second source is the random bits of the first number, the
+/// third is the scale.
 fn stochastic(wave: &mut Wave, op: &Op, wide: Wide, format: SmallFloat, count: usize) {
     narrow(wave, op, wide, (format, count), 2, |random, at| {
         Rounding::Stochastic((0..at).fold(random, |random, _| next_random(random)))
@@ -182,7 +183,7 @@ fn narrow(
     }
 }
 
-/// The second source is the scale.
+/// Widens. The second source is the scale.
 fn widen(wave: &mut Wave, op: &Op, wide: Wide, format: SmallFloat, count: usize) {
     for lane in wave.exec().lanes() {
         let lane = usize::from(lane.0);

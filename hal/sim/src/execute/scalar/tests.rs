@@ -3,8 +3,8 @@ use crate::instruction::Run;
 use crate::tests::bench;
 use flipwave_isa::LaneMask;
 
-/// Runs one operation on 64-bit source values with SCC and EXEC as given; gives the
-/// destination and the wave.
+/// Executes one operation on 64-bit source values with the given SCC; returns the destination and
+/// the wave.
 fn run(name: &str, sources: &[u64], scc: bool, immediate: i64) -> (u64, Wave) {
     let operation = find(name).unwrap_or_else(|| panic!("{name} is missing"));
     let mut op = bench::op(Run::Scalar(operation.run));

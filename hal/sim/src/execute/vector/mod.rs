@@ -1,8 +1,8 @@
 //! Vector execution: one lane's semantics, applied to all lanes at once.
 //!
-//! The tables of operations define what one lane does ([`LaneOperation`]); this module makes
-//! whole-wave functions of them, compiled for AVX2 and for AVX-512, and a short one for x86-64 hosts
-//! that have neither. All three give the same bits.
+//! The tables of operations define the semantics of one lane ([`LaneOperation`]); this module turns
+//! them into whole-wave functions, compiled for AVX2 and for AVX-512, and a compact one for x86-64
+//! hosts without either. All three produce the same bits.
 
 mod sources;
 
@@ -15,27 +15,27 @@ use crate::wave::{Level, Mode, Wave};
 use sources::{adapt_sources, broadcast_scalars, flushes_kind, source_row};
 use std::marker::PhantomData;
 
-/// What an operation does in one lane.
+/// Semantics of an operation in one lane.
 pub trait LaneOperation {
-    /// Its sources.
+    /// Types of the sources.
     type Arguments: Arguments;
-    /// Its result.
+    /// Type of the result.
     type Result: LaneResult;
-    /// What holds of its arithmetic.
+    /// Properties of its arithmetic.
     const NUMERICS: Numerics;
 
     /// Computes one lane.
     fn apply<R: Rounder>(arguments: Self::Arguments, context: Context<R>) -> Self::Result;
 }
 
-/// What a few operations depend on besides their sources.
+/// Inputs of a few operations in addition to their sources.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<R> {
-    /// Which lane computes.
+    /// Number of the computing lane.
     pub lane: usize,
     /// The MODE register.
     pub mode: Mode,
-    /// How results are rounded.
+    /// Rounding of results.
     pub round: R,
 }
 
@@ -45,18 +45,18 @@ pub struct VectorOperation {
     pub name: &'static str,
     /// Kinds of the sources.
     pub sources: &'static [Kind],
-    /// Where the result goes.
+    /// Destination of the result.
     pub result: ResultKind,
-    /// Whether the result is floating-point, so that it can be clamped and scaled.
+    /// `true` if the result is floating-point, so that it can be clamped and scaled.
     pub float: bool,
-    /// What holds of its arithmetic.
+    /// Properties of its arithmetic.
     pub numerics: Numerics,
-    /// The whole-wave functions, by [`Level`].
+    /// Whole-wave functions, indexed by [`Level`].
     run: [VectorFunction; 3],
 }
 
 impl VectorOperation {
-    /// The row of operation `F`.
+    /// Row of operation `F`.
     pub const fn of<F: LaneOperation>(name: &'static str) -> VectorOperation {
         VectorOperation {
             name,
@@ -68,12 +68,12 @@ impl VectorOperation {
         }
     }
 
-    /// The row of a rare operation `F`, compiled once for all levels.
+    /// Row of a rare operation `F`, compiled once for all levels.
     pub const fn of_plain<F: LaneOperation>(name: &'static str) -> VectorOperation {
         VectorOperation { run: [plain::<F>; 3], ..VectorOperation::of::<F>(name) }
     }
 
-    /// The function for this host.
+    /// Whole-wave function for this host.
     pub fn function(&self, level: Level) -> VectorFunction {
         self.run[level as usize]
     }
@@ -102,9 +102,9 @@ unsafe fn avx512<F: LaneOperation>(wave: &mut Wave, op: &Op) {
     execute::<F>(wave, op);
 }
 
-/// For a host without these extensions. There are hundreds of operations and few such hosts: what
-/// differs from operation to operation is a function of one lane, and all else is compiled once for
-/// each type of result.
+/// Executes an operation on a host without these extensions. There are hundreds of operations and
+/// few such hosts, so only the function of one lane is compiled per operation; all else is compiled
+/// once for each type of result.
 ///
 /// # Safety
 /// None needed; the type is [`VectorFunction`]'s.
@@ -122,7 +122,7 @@ unsafe fn lesser<F: LaneOperation>(wave: &mut Wave, op: &Op) {
     );
 }
 
-/// Other hosts have their vector extensions in every build.
+/// On other architectures, the baseline build includes the host's vector extensions.
 ///
 /// # Safety
 /// None needed; the type is [`VectorFunction`]'s.
@@ -142,19 +142,19 @@ fn execute_called<R: LaneResult>(wave: &mut Wave, op: &Op, called: Called<R>) {
     execute_as(wave, op, called);
 }
 
-/// What an operation gives in all lanes, and what must be known of it besides.
+/// Computes an operation in all lanes, and provides its properties.
 trait Computes<R: LaneResult>: Copy {
     /// Kinds of the sources.
     fn kinds(self) -> &'static [Kind];
-    /// What holds of its arithmetic.
+    /// Properties of its arithmetic.
     fn numerics(self) -> Numerics;
-    /// What it gives when it rounds to nearest even.
+    /// Computes the results, rounding to nearest even.
     fn nearest(self, rows: [SourceRows<'_>; 4], mode: Mode) -> R::Lanes;
-    /// What it gives when it rounds as MODE says otherwise.
+    /// Computes the results with another rounding mode of MODE.
     fn by_mode(self, rows: [SourceRows<'_>; 4], mode: Mode) -> R::Lanes;
 }
 
-/// An operation whose loop over lanes is part of the function that executes it.
+/// An operation whose loop over lanes is inlined into the function that executes it.
 struct Inlined<F>(PhantomData<F>);
 
 impl<F> Clone for Inlined<F> {
@@ -184,7 +184,7 @@ impl<F: LaneOperation> Computes<F::Result> for Inlined<F> {
     }
 }
 
-/// An operation whose results come from calls.
+/// An operation whose results come from function calls.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
 struct Called<R: LaneResult> {
@@ -242,21 +242,21 @@ fn execute_as<R: LaneResult>(wave: &mut Wave, op: &Op, operation: impl Computes<
     R::commit(wave, op, &result, mask);
 }
 
-/// What an operation gives when it rounds to nearest even.
+/// Computes an operation, rounding to nearest even.
 #[inline(always)]
 fn nearest<F: LaneOperation>(rows: [SourceRows<'_>; 4], mode: Mode) -> Lanes<F> {
     let computed = Computed::<F, Nearest> { rows, mode, round: Nearest, operation: PhantomData };
     settled_if_nan::<F>(rows, F::Result::collect(&computed))
 }
 
-/// The same, one call a lane.
+/// Computes an operation, rounding to nearest even, with one call per lane.
 #[cfg(target_arch = "x86_64")]
 fn nearest_by_calls<F: LaneOperation>(rows: [SourceRows<'_>; 4], mode: Mode) -> Lanes<F> {
     let computed = Computed::<F, Nearest> { rows, mode, round: Nearest, operation: PhantomData };
     settled_if_nan::<F>(rows, collected(&computed))
 }
 
-/// A result with regard to which NaN comes out, where there is one.
+/// Replaces NaN results by the NaN that the operation's rule selects.
 #[inline(always)]
 fn settled_if_nan<F: LaneOperation>(rows: [SourceRows<'_>; 4], result: Lanes<F>) -> Lanes<F> {
     if F::NUMERICS.nans != Nans::Own && F::Result::any_nan(&result) {
@@ -266,8 +266,8 @@ fn settled_if_nan<F: LaneOperation>(rows: [SourceRows<'_>; 4], result: Lanes<F>)
     }
 }
 
-/// What an operation gives when it rounds as MODE says otherwise. The loop over lanes is not made
-/// anew for each operation: this is rare, and operations are many.
+/// Computes an operation with another rounding mode of MODE. The loop over lanes is shared by all
+/// operations: this case is rare, and there are many operations.
 #[cold]
 #[inline(never)]
 fn by_mode<F: LaneOperation>(rows: [SourceRows<'_>; 4], mode: Mode) -> Lanes<F> {
@@ -281,7 +281,7 @@ fn by_mode<F: LaneOperation>(rows: [SourceRows<'_>; 4], mode: Mode) -> Lanes<F> 
     }
 }
 
-/// What something gives in each lane, one call a lane.
+/// Collects the results of all lanes with one call per lane.
 #[inline(never)]
 fn collected<R: LaneResult>(each: &dyn PerLane<R>) -> R::Lanes {
     struct Each<'a, R>(&'a dyn PerLane<R>);
@@ -296,10 +296,10 @@ fn collected<R: LaneResult>(each: &dyn PerLane<R>) -> R::Lanes {
     R::collect(&Each(each))
 }
 
-/// The result of an operation in all lanes.
+/// Result of an operation in all lanes.
 type Lanes<F> = <<F as LaneOperation>::Result as LaneResult>::Lanes;
 
-/// What an operation gives.
+/// Computes an operation per lane.
 struct Computed<'a, F, R> {
     rows: [SourceRows<'a>; 4],
     mode: Mode,
@@ -315,8 +315,7 @@ impl<F: LaneOperation, R: Rounder> PerLane<F::Result> for Computed<'_, F, R> {
     }
 }
 
-/// Results with regard to which NaN comes out: it depends on the sources, and on nothing else of the
-/// operation.
+/// Settles NaN results per lane; the choice of NaN depends only on the sources.
 struct Settled<'a, A, R: LaneResult> {
     rows: [SourceRows<'a>; 4],
     lanes: &'a R::Lanes,
@@ -342,7 +341,7 @@ fn settled<A: Arguments, R: LaneResult>(
     R::collect(&Settled::<A, R> { rows, lanes, negative, arguments: PhantomData })
 }
 
-/// Results scaled, clamped and flushed.
+/// Scales, clamps and flushes results per lane.
 struct Modified<'a, R: LaneResult> {
     lanes: &'a R::Lanes,
     flush: bool,

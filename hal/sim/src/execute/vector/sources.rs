@@ -1,5 +1,5 @@
-//! The sources of a vector operation: rows of the register file, or scratch rows where they are
-//! scalars or constants, or where modifiers or the mode change them.
+//! Sources of a vector operation: rows of the register file, or scratch rows for scalars,
+//! constants, and sources changed by modifiers or MODE.
 
 use crate::execute::lane::{Kind, binary16};
 use crate::execute::operand::{scalar_pair, scalar_word};
@@ -9,8 +9,8 @@ use crate::wave::{LANES, Mode, Row, Wave};
 use flipwave_isa::{LaneMask, SdwaSelect};
 use half::f16;
 
-/// Where a word of a source lies: in a register, or in a scratch row if it is none, or if
-/// modifiers change it (then its bit is set in `adapted`).
+/// Row that holds a word of a source: a register, or a scratch row if the word is not in a vector
+/// register or modifiers change it (then its bit is set in `adapted`).
 #[inline(always)]
 pub fn source_row<'a>(
     wave: &'a Wave,
@@ -28,7 +28,7 @@ pub fn source_row<'a>(
     }
 }
 
-/// Whether the mode flushes denormal sources of this kind.
+/// Returns `true` if the mode flushes denormal sources of this kind.
 #[inline(always)]
 pub fn flushes_kind(kind: Kind, mode: Mode) -> bool {
     match kind {
@@ -40,7 +40,7 @@ pub fn flushes_kind(kind: Kind, mode: Mode) -> bool {
     }
 }
 
-/// Puts scalar and constant words into scratch rows, the same in all lanes.
+/// Broadcasts scalar and constant words into scratch rows.
 #[inline(always)]
 pub fn broadcast_scalars(wave: &mut Wave, op: &Op, kinds: &[Kind]) {
     for (source, kind) in kinds.iter().enumerate() {
@@ -48,7 +48,7 @@ pub fn broadcast_scalars(wave: &mut Wave, op: &Op, kinds: &[Kind]) {
     }
 }
 
-/// The same for one source.
+/// Broadcasts the scalar or constant words of one source.
 #[inline(always)]
 fn broadcast_scalar(wave: &mut Wave, op: &Op, source: usize, kind: Kind) {
     let [low, high] = op.sources[source].words;
@@ -60,15 +60,16 @@ fn broadcast_scalar(wave: &mut Wave, op: &Op, source: usize, kind: Kind) {
     }
 }
 
-/// Puts the lane mask that is a source into its scratch row.
+/// Expands a lane mask source into its scratch row.
 #[inline(always)]
 fn expand_mask(wave: &mut Wave, op: &Op, source: usize) {
     let mask = LaneMask(scalar_pair(wave, op.sources[source].words));
     wave.scratch[source * 2] = Row::expand(mask);
 }
 
-/// Puts the words of a source into its scratch rows. Compiled apart from the operations, which
-/// are many, but for the same levels: a row stored in short pieces is slow to load in long ones.
+/// Broadcasts the words of a source into its scratch rows. Compiled separately from the operations,
+/// which are many, but for the same levels: loading a row with wide vectors is slow if it was
+/// stored with narrow ones.
 #[inline(never)]
 fn broadcast(wave: &mut Wave, op: &Op, source: usize, kind: Kind) {
     broadcast_at_level(wave, op, source, kind);
@@ -89,8 +90,8 @@ fn broadcast_words(wave: &mut Wave, op: &Op, source: usize, kind: Kind) {
     }
 }
 
-/// Puts sources into scratch rows as the modifiers and the mode want them. Gives a bit per source
-/// that was changed, and the lanes that are to be written.
+/// Writes sources into scratch rows with modifiers and MODE applied. Returns a bit per changed
+/// source, and the lanes to write.
 #[inline(never)]
 pub fn adapt_sources(wave: &mut Wave, op: &Op, kinds: &[Kind], flush: bool) -> (u8, LaneMask) {
     adapt_sources_at_level(wave, op, kinds, flush)
@@ -168,7 +169,7 @@ fn adapt_all(wave: &mut Wave, op: &Op, kinds: &[Kind], flush: bool) -> (u8, Lane
     (adapted, mask)
 }
 
-/// Absolute value and negation.
+/// Applies absolute value and negation.
 #[inline(always)]
 fn change_sign(row: &mut Row, sign: u32, how: &SourceAdapt) {
     for word in &mut row.0 {
@@ -177,7 +178,7 @@ fn change_sign(row: &mut Row, sign: u32, how: &SourceAdapt) {
     }
 }
 
-/// Takes a part of each word.
+/// Selects a part of each word.
 #[inline(always)]
 fn select(row: &mut Row, select: SdwaSelect, sign_extend: bool) {
     if select == SdwaSelect::Dword {
@@ -190,7 +191,7 @@ fn select(row: &mut Row, select: SdwaSelect, sign_extend: bool) {
     }
 }
 
-/// Chooses halves for both results of a packed operation, and negates them.
+/// Selects the halves for both results of a packed operation, and negates them.
 #[inline(always)]
 fn pack(rows: &mut [Row; 2], kind: Kind, how: &SourceAdapt) {
     for lane in 0..LANES {

@@ -1,4 +1,4 @@
-//! Where the lanes of a vector memory operation access memory.
+//! Addresses that the lanes of a vector memory operation access.
 
 use crate::execute::buffer::Buffer;
 use crate::execute::operand::scalar_word;
@@ -7,7 +7,7 @@ use crate::instruction::{Op, Word};
 use crate::wave::{LANES, Row, ScalarIndex, Wave};
 use flipwave_isa::{Generation, Lane, LaneMask};
 
-/// A word of a lane's address operand; zero where there is none.
+/// Reads a word of a lane's address operand; zero if there is none.
 #[inline(always)]
 pub fn address_word(wave: &Wave, op: &Op, word: usize, lane: usize) -> u32 {
     match op.sources[0].words[word] {
@@ -16,8 +16,8 @@ pub fn address_word(wave: &Wave, op: &Op, word: usize, lane: usize) -> u32 {
     }
 }
 
-/// The lanes that access device memory, and where. Kept by words, as registers have it: vectors of
-/// 32-bit words are quick.
+/// Addresses in device memory, and the lanes that access it. Stored as rows of words, like
+/// registers: the host's vectors of 32-bit words are fast.
 pub struct Addresses {
     pub low: Row,
     pub high: Row,
@@ -25,7 +25,7 @@ pub struct Addresses {
 }
 
 impl Addresses {
-    /// So many bytes after `base`.
+    /// Addresses at the given distances from `base`.
     #[inline(always)]
     pub fn after(base: u64, low: &Row, high: &Row, lanes: LaneMask) -> Addresses {
         let (base_low, base_high) = (base as u32, (base >> 32) as u32);
@@ -39,7 +39,7 @@ impl Addresses {
         addresses
     }
 
-    /// Global and flat addresses: 64-bit register pair, or scalar base plus 32-bit register.
+    /// Global and flat addresses: a 64-bit register pair, or a scalar base plus a 32-bit register.
     #[inline(always)]
     pub fn of(wave: &Wave, op: &Op, lanes: LaneMask) -> Addresses {
         let offset = op.immediate as u64;
@@ -57,7 +57,7 @@ impl Addresses {
         }
     }
 
-    /// Those of an access to memory or to flat addresses, whichever way they are made.
+    /// Addresses of a global or flat access in any addressing mode.
     #[inline(never)]
     pub fn of_space(wave: &Wave, op: &Op, lanes: LaneMask, space: Space) -> Addresses {
         match space.signed_offset() {
@@ -67,8 +67,8 @@ impl Addresses {
         }
     }
 
-    /// Those of gfx1250 with a scalar base: the register is a signed number of elements of `1 << shift`
-    /// bytes (LLVM, `hasSignedGVSOffset` and `SelectScaleOffset`).
+    /// Addresses with a scalar base on gfx1250: the register is a signed number of elements of `1
+    /// << shift` bytes (LLVM, `hasSignedGVSOffset` and `SelectScaleOffset`).
     fn with_signed_offset(wave: &Wave, op: &Op, lanes: LaneMask, shift: u8) -> Addresses {
         let base = op.sources[2].words.map(|word| u64::from(scalar_word(wave, word)));
         let base = (base[0] | base[1] << 32).wrapping_add(op.immediate as u64);
@@ -78,7 +78,8 @@ impl Addresses {
         Addresses::after(base, &low, &high, lanes)
     }
 
-    /// The base, and four bytes for each lane before (RDNA 3 ISA, "GLOBAL_LOAD_ADDTID_B32").
+    /// Addresses of four bytes per lane, starting at the base (RDNA 3 ISA,
+    /// "GLOBAL_LOAD_ADDTID_B32").
     fn by_thread(wave: &Wave, op: &Op, lanes: LaneMask) -> Addresses {
         let [low, high] = op.sources[2].words.map(|word| u64::from(scalar_word(wave, word)));
         let base = (low | high << 32).wrapping_add(op.immediate as u64);
@@ -86,20 +87,20 @@ impl Addresses {
         Addresses::after(base, &low, &Row::ZERO, lanes)
     }
 
-    /// A lane's address.
+    /// Address of a lane.
     #[inline(always)]
     pub fn at(&self, lane: usize) -> u64 {
         u64::from(self.low.0[lane]) | u64::from(self.high.0[lane]) << 32
     }
 
-    /// The address of the first of some lanes.
+    /// Address of the first of `lanes`.
     #[inline(always)]
     pub fn first(&self, lanes: LaneMask) -> u64 {
         self.at(lanes.0.trailing_zeros() as usize % LANES)
     }
 
-    /// Offsets of the addresses from `start`; the greatest that there is for all that lie further
-    /// above, or below it.
+    /// Offsets of the addresses from `start`; the greatest offset for addresses that lie too far
+    /// above, or below `start`.
     #[inline(always)]
     pub fn offsets_from(&self, start: u64) -> Row {
         let (start_low, start_high) = (start as u32, (start >> 32) as u32);
@@ -114,7 +115,7 @@ impl Addresses {
     }
 }
 
-/// The offsets in the lanes' private memory.
+/// Offsets in the lanes' private memory.
 #[inline(always)]
 pub fn private_offsets(wave: &Wave, op: &Op, space: Space) -> Row {
     let base = match op.sources[2].words[0] {
@@ -136,8 +137,8 @@ pub fn private_offsets(wave: &Wave, op: &Op, space: Space) -> Row {
     offsets
 }
 
-/// A lane's offset in private memory as its parts add up, before the sum wraps. From gfx12 on registers
-/// are signed; before, hardware wants them unsigned, and their sum must not wrap (LLVM,
+/// A lane's offset in private memory before the sum wraps. Since gfx12 registers are signed;
+/// before, hardware expects them to be unsigned, and their sum must not wrap (LLVM,
 /// `isFlatScratchBaseLegal`, `hasSignedScratchOffsets`).
 pub fn exact_private_offset(wave: &Wave, op: &Op, space: Space, Lane(lane): Lane) -> i64 {
     let is_signed = wave.machine.generation >= Generation::Gfx12;
@@ -153,18 +154,18 @@ pub fn exact_private_offset(wave: &Wave, op: &Op, space: Space, Lane(lane): Lane
     base + op.immediate + (number(address_word(wave, op, 0, lane.into())) << shift)
 }
 
-/// What an access to a buffer adds up.
+/// Operands of a buffer address.
 pub struct BufferOperands {
-    /// Each lane's record; zeros without an index.
+    /// Record index of each lane; zeros if the instruction has no index.
     pub indices: Row,
-    /// Each lane's register with an offset; zeros without one.
+    /// Offset register of each lane; zeros if the instruction has none.
     registers: Row,
-    /// The instruction's own offset.
+    /// Immediate offset.
     immediate: u32,
 }
 
 impl BufferOperands {
-    /// Operands of an instruction.
+    /// Reads the operands of an instruction.
     #[inline(always)]
     pub fn of(wave: &Wave, op: &Op, has_offset: bool, has_index: bool) -> BufferOperands {
         let row = |is_there: bool, word: usize| match op.sources[0].words[word] {
@@ -178,7 +179,7 @@ impl BufferOperands {
         }
     }
 
-    /// The lanes' offsets, in 32 bits, which wrap; `None` if one needs more.
+    /// Offsets of the lanes, in 32 bits, wrapping; `None` if one needs more bits.
     #[inline(always)]
     pub fn offsets(&self, buffer: &Buffer, active: &Row) -> Option<Row> {
         let mut offsets = Row::ZERO;
@@ -191,19 +192,19 @@ impl BufferOperands {
         (carried == 0 || !buffer.is_wide).then_some(offsets)
     }
 
-    /// A lane's index and offset.
+    /// Index and offset of a lane.
     pub fn of_lane(&self, buffer: &Buffer, Lane(lane): Lane) -> (u32, u64) {
         let lane = usize::from(lane);
         (self.indices.0[lane], buffer.offset(self.immediate, self.registers.0[lane]))
     }
 }
 
-/// Where a lane's element lies in LDS for moves between memory and LDS: M0 and the instruction's
-/// offset, then four bytes per lane, or 16 where the element is longer (ISA manuals, "Memory buffer
-/// load to LDS"). Of M0 as many bits count as an address in LDS needs: 16, which is what manuals
-/// say, but for gfx950, whose LDS is longer.
+/// LDS address of a lane's element in moves between memory and LDS: M0 plus the instruction's
+/// offset, plus four bytes per lane, or 16 if the element is longer (ISA manuals, "Memory buffer
+/// load to LDS"). As many bits of M0 count as an LDS address needs: 16, as the manuals say, except
+/// on gfx950, whose LDS is larger.
 ///
-/// gfx1250 has the address in a register besides, to which the same offset is added (LLVM's intrinsics
+/// gfx1250 also has the address in a register, to which the same offset is added (LLVM's intrinsics
 /// `llvm.amdgcn.global.load.async.to.lds`: the offset applies to both addresses).
 pub fn lds_place(wave: &Wave, op: &Op, lane: Lane, bytes: usize) -> u32 {
     if let Some(row) = op.sources[1].row() {

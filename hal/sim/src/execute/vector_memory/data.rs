@@ -1,18 +1,17 @@
-//! The data of one lane.
+//! Data operands of vector memory operations.
 
 use crate::instruction::Op;
 use crate::memory::atomic::Atomic;
 use crate::wave::{RowIndex, Wave};
 use flipwave_isa::Lane;
 
-/// The row of a word of the data operand.
+/// Row of a word of the data operand.
 #[inline(always)]
 pub fn data_row(op: &Op, word: usize) -> Option<RowIndex> {
     op.sources[1].row().map(|row| row.plus(word as u16))
 }
 
-/// Data and comparison operand of one lane: the pair `[data, compare]` follows in the data
-/// registers.
+/// Data and comparison operand of one lane: the data registers hold the pair `[data, compare]`.
 pub fn atomic_operands(wave: &Wave, op: &Op, atomic: Atomic, lane: Lane) -> [u64; 2] {
     let lane = usize::from(lane.0);
     let word = |word| data_row(op, word).map_or(0, |row| u64::from(wave.row(row).0[lane]));

@@ -1,4 +1,4 @@
-//! Flat accesses, whose lanes may lead to LDS and to private memory, and accesses to the latter.
+//! Flat accesses, whose lanes may access LDS and private memory, and private accesses.
 
 use super::addresses::Addresses;
 use super::data::{atomic_operands, data_row, write_lane};
@@ -15,8 +15,8 @@ use crate::wave::{LANES, Row, Wave, private};
 use flipwave_device::FaultCause;
 use flipwave_isa::{Lane, LaneMask};
 
-/// A flat access: each lane's window decides. Accesses to LDS and private memory are made lane
-/// by lane, the rest as global accesses.
+/// Executes a flat access: each lane's address window decides. LDS and private memory are accessed
+/// lane by lane, global memory as a global access.
 #[inline(never)]
 pub fn flat(
     wave: &mut Wave,
@@ -51,8 +51,8 @@ pub fn flat(
     Ok(())
 }
 
-/// A flat access where private memory has addresses that all waves share: those of lanes of this wave
-/// and of others, whose dwords lie as far apart as lanes are many.
+/// Executes a flat access where private memory has addresses that all waves share. The addresses of
+/// a lane, of this wave or of others, have a stride of one dword per lane.
 #[inline(never)]
 pub fn flat_with_global_scratch(
     wave: &mut Wave,
@@ -89,7 +89,7 @@ pub fn flat_with_global_scratch(
     }
 }
 
-/// One lane's flat access to LDS.
+/// Executes one lane's flat access to LDS.
 fn flat_lds(
     wave: &mut Wave,
     op: &Op,
@@ -126,13 +126,13 @@ fn flat_lds(
                 write_lane(wave, op, lane, old, atomic.bytes);
             }
         }
-        // No flat instruction converts, or moves data between LDS and memory.
+        // No flat instruction converts data, or moves data between LDS and memory.
         _ => {}
     }
     Ok(())
 }
 
-/// A private access; the base is the wave's FLAT_SCRATCH.
+/// Executes a private access; the base is the wave's FLAT_SCRATCH.
 #[inline(never)]
 pub fn scratch(
     wave: &mut Wave,

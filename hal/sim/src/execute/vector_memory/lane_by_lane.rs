@@ -1,5 +1,5 @@
-//! Accesses one lane after the other: what faults in one lane, what is rare, and what observers see in
-//! parts. Whatever else there is gives the same.
+//! Accesses one lane after the other: for accesses that fault in one lane, rare operations, and
+//! accesses that observers see in parts. The faster paths have the same results.
 
 use super::addresses::{Addresses, BufferOperands, private_offsets};
 use super::flat::{flat, flat_with_global_scratch, scratch};

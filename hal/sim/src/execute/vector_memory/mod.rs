@@ -1,7 +1,7 @@
 //! Vector memory: global, flat, scratch and buffer accesses, one address per lane.
 //!
-//! An access is made for all lanes at once where that gives what lanes one after the other give, and
-//! else lane by lane.
+//! An access is made for all lanes at once if the result is that of a lane-by-lane access,
+//! otherwise lane by lane.
 
 mod addresses;
 mod data;
@@ -57,7 +57,7 @@ fn execute_access(
     Ok(())
 }
 
-/// Executes an operation for all lanes at once; `false`, and nothing is done, if that cannot be.
+/// Executes an operation for all lanes at once; returns `false` without effect if it cannot.
 #[inline(always)]
 fn at_once(
     wave: &mut Wave,
@@ -67,7 +67,8 @@ fn at_once(
     lds: &mut [u8],
 ) -> bool {
     if access.space == Space::Global {
-        // The most frequent one by itself: its addresses are not moved to where others are.
+        // The most frequent kind has a separate path: its addresses are not copied into a common
+        // variable.
         let placement = Placement::contiguous(Addresses::of(wave, op, wave.exec()));
         return whole_wave::transfer(wave, op, access.transfer, &placement, memory);
     }
@@ -82,14 +83,15 @@ fn at_once(
     }
 }
 
-/// The address of the first element that exists, in device memory; nothing if not all lie alike.
+/// Address of the first in-range element in device memory; `None` if the lanes' elements are not
+/// placed alike.
 pub fn first_address(wave: &Wave, op: &Op, access: VectorAccess) -> Option<u64> {
     let Some(Place::Memory(placement)) = placement::place(wave, op, access) else { return None };
     let Addresses { lanes, .. } = placement.addresses;
     (lanes != LaneMask::EMPTY).then(|| placement.addresses.first(lanes))
 }
 
-/// Whether an instruction is a flat access whose first active lane leads to private memory or to LDS.
+/// Returns `true` for a flat access whose first active lane accesses private memory or LDS.
 pub fn leads_elsewhere(wave: &Wave, op: &Op) -> bool {
     let (exec, space) = match op.run {
         Run::VectorMemory(access) => (wave.exec(), access.space),
@@ -104,7 +106,7 @@ pub fn leads_elsewhere(wave: &Wave, op: &Op) -> bool {
     !is_global || is_shared_private
 }
 
-/// Has the lanes exchange the elements that they have loaded.
+/// Exchanges the loaded elements between the lanes.
 #[cold]
 #[inline(never)]
 pub fn transpose(wave: &mut Wave, op: &Op, elements: Transposed) {

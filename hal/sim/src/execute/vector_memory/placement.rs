@@ -1,4 +1,4 @@
-//! Where the elements of all lanes of an access lie, where they lie alike.
+//! Placement of the elements of all lanes of an access, if they are placed alike.
 
 use super::addresses::{Addresses, BufferOperands, private_offsets};
 use crate::execute::buffer::Buffer;
@@ -8,34 +8,34 @@ use crate::memory::aperture::{GLOBAL_PRIVATE, PRIVATE, SHARED};
 use crate::wave::{LANES, Row, Wave, private};
 use flipwave_isa::LaneMask;
 
-/// Where the elements of the lanes lie in device memory.
+/// Placement of the lanes' elements in device memory.
 pub struct Placement {
-    /// Of the lanes that access it.
+    /// Addresses of the accessing lanes.
     pub addresses: Addresses,
-    /// Bytes from one word of an element to its next.
+    /// Byte distance between consecutive words of an element.
     pub apart: u32,
-    /// Lanes that load zeros, and whose stores are dropped.
+    /// Out-of-range lanes, which load zeros and whose stores are dropped.
     pub void: LaneMask,
 }
 
 impl Placement {
-    /// Of elements whose words follow one another, one for each lane.
+    /// Placement of elements whose words are contiguous, one element per lane.
     #[inline(always)]
     pub fn contiguous(addresses: Addresses) -> Placement {
         Placement { addresses, apart: 4, void: LaneMask::EMPTY }
     }
 }
 
-/// Where all lanes access memory.
+/// Memory that all lanes access.
 #[expect(clippy::large_enum_variant, reason = "it lives on the stack for one access")]
 pub enum Place {
     /// Device memory.
     Memory(Placement),
-    /// LDS, at these addresses.
+    /// LDS at these addresses.
     Lds(Row),
 }
 
-/// Where the active lanes access memory; nothing if they do so in different ways.
+/// Memory that the active lanes access; `None` if they access different kinds.
 #[inline(always)]
 pub fn place(wave: &Wave, op: &Op, access: VectorAccess) -> Option<Place> {
     let lanes = wave.exec();
@@ -77,8 +77,8 @@ pub fn place(wave: &Wave, op: &Op, access: VectorAccess) -> Option<Place> {
     Some(Place::Memory(placement))
 }
 
-/// Where the elements at private offsets lie, if each lies in one dword or is one of whole dwords;
-/// nothing of offsets beyond what a lane can have.
+/// Placement of the elements at private offsets, if each lies in one dword or consists of whole
+/// dwords; `None` if offsets exceed a lane's maximum.
 #[inline(always)]
 pub fn private(wave: &Wave, offsets: &Row, lanes: LaneMask, element: Element) -> Option<Placement> {
     let stride = private::stride(wave.machine.lanes);
@@ -102,14 +102,14 @@ pub fn private(wave: &Wave, offsets: &Row, lanes: LaneMask, element: Element) ->
     (odd & lanes.0 == 0).then_some(Placement { addresses, apart: stride, void: LaneMask::EMPTY })
 }
 
-/// Where all lanes' flat addresses lead.
+/// Address window that contains all lanes' flat addresses.
 enum Window {
     Global,
     Private,
     Lds,
 }
 
-/// The window of the active lanes' addresses, if all have the same.
+/// Window of the active lanes' addresses, if they share one.
 #[inline(always)]
 fn window(addresses: &Addresses, active: &Row, space: Space) -> Option<Window> {
     let upper = |address: u64| (address >> 32) as u32;

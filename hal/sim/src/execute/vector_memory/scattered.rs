@@ -1,5 +1,5 @@
-//! Accesses whose bytes need not lie together: buffers, formatted elements, private memory in odd
-//! places, moves between memory and LDS.
+//! Accesses to non-contiguous bytes: buffers, formatted elements, unaligned private memory, moves
+//! between memory and LDS.
 
 use super::addresses::{BufferOperands, lds_place};
 use super::data::{atomic_operands, data_row, write_lane};
@@ -13,7 +13,7 @@ use crate::wave::{ScalarIndex, Wave};
 use flipwave_device::{AccessKind, FaultCause};
 use flipwave_isa::{Lane, LaneMask};
 
-/// An access to a buffer.
+/// Executes an access to a buffer.
 #[inline(never)]
 pub fn buffered(
     wave: &mut Wave,
@@ -31,16 +31,16 @@ pub fn buffered(
     let granule = what.granule(buffer) as u32;
     scattered(wave, op, what, exec, buffer, (memory, lds), |lane, byte| {
         let (index, offset) = operands.of_lane(buffer, lane);
-        // What follows an offset of 32 bits does not wrap: an access at -1, by which compilers and
-        // libraries switch lanes off, has nothing in range.
+        // The sum with the 32-bit offset does not wrap: an access at -1, which compilers and
+        // libraries use to disable lanes, is entirely out of range.
         buffer
             .contains(lane, index, offset + u64::from(byte - byte % granule), granule)
             .then(|| buffer.address(lane, index, offset + u64::from(byte)))
     })
 }
 
-/// An access whose bytes need not lie together: `place` gives the address of each byte, or
-/// `None` where it is out of range (loads give zero, stores are dropped).
+/// Executes an access to non-contiguous bytes: `place` returns the address of each byte, or `None`
+/// if it is out of range (loads return zero, stores are dropped).
 pub fn scattered(
     wave: &mut Wave,
     op: &Op,
@@ -107,7 +107,7 @@ pub fn scattered(
                     } else {
                         let half = format.map_or(0, |format| format.half(bytes, channel));
                         let kept = match formatted.in_whole_registers {
-                            // The second of a register comes after the first.
+                            // The second component of a register is written after the first.
                             true if component % 2 == 0 => 0,
                             _ => !(0xffff << shift),
                         };
@@ -155,7 +155,7 @@ pub fn scattered(
     Ok(())
 }
 
-/// The registers of a block that take part (RDNA 4 ISA, "GLOBAL_LOAD_BLOCK").
+/// Registers of a block that take part (RDNA 4 ISA, "GLOBAL_LOAD_BLOCK").
 fn block(wave: &Wave) -> impl Iterator<Item = u16> + use<> {
     let mask = wave.scalar(ScalarIndex::M0);
     (0..32).filter(move |register| mask >> register & 1 != 0)
@@ -165,7 +165,7 @@ fn word_of(bytes: &[u8; 16], word: u8) -> u32 {
     u32::from_le_bytes([0, 1, 2, 3].map(|byte| bytes[usize::from(word) * 4 + byte]))
 }
 
-/// Reads bytes that may lie apart; those out of range are zero.
+/// Reads non-contiguous bytes; bytes out of range are zero.
 fn gather(
     memory: &mut dyn Memory,
     count: usize,
@@ -181,7 +181,7 @@ fn gather(
     Ok(bytes)
 }
 
-/// Writes bytes that may lie apart; those out of range are dropped.
+/// Writes non-contiguous bytes; bytes out of range are dropped.
 fn scatter(
     memory: &mut dyn Memory,
     bytes: &[u8],
@@ -197,7 +197,7 @@ fn scatter(
 }
 
 impl Transfer {
-    /// Whether data are converted.
+    /// Returns `true` if data are converted.
     pub fn is_formatted(self) -> bool {
         matches!(
             self,
@@ -205,7 +205,7 @@ impl Transfer {
         )
     }
 
-    /// Bytes that exist all or none: the dwords of a plain access one by one, atomics and
+    /// Unit of the range check: the dwords of a plain access are checked one by one, atomics and
     /// formatted elements as a whole (ISA manual, "Range checking").
     pub fn granule(self, buffer: &Buffer) -> usize {
         let granule = match self {
@@ -226,8 +226,8 @@ impl Transfer {
 }
 
 impl Formatted {
-    /// Format and channel selections. An instruction with a format of its own has the components
-    /// in order.
+    /// Format and channel selections. An instruction that specifies a format has the components in
+    /// order.
     fn resolve(self, buffer: &Buffer) -> (Option<Format>, [u8; 4]) {
         match self.format {
             Some(format) => (Format::new(format), [4, 5, 6, 7]),

@@ -1,4 +1,4 @@
-//! Accesses of all lanes at once against the same lane by lane.
+//! Compares accesses of all lanes at once with lane-by-lane accesses.
 
 use super::{at_once, lane_by_lane};
 use crate::dispatch::stall::Watching;
@@ -17,7 +17,7 @@ use flipwave_isa::LaneMask;
 use std::collections::BTreeSet;
 
 at_each_level! {
-    /// Whether an access was made at once.
+    /// Executes an access for all lanes at once; returns `false` if it cannot.
     pub fn all_lanes(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8]) -> bool =
         all_lanes_at_level;
 }
@@ -45,14 +45,14 @@ fn one_by_one(
 }
 
 const PAGE: u64 = 4096;
-/// Two allocations without a gap.
+/// Start of two allocations without a gap.
 const NEIGHBOURS: u64 = AddressSpace::START - (16 << 20);
-/// Memory of the host.
+/// Start of host memory.
 const HOST: u64 = AddressSpace::START - (8 << 20);
 const LDS: usize = 1024;
 const CHUNK: u64 = 64 << 10;
 
-/// What an access may change.
+/// State that an access may change.
 struct Machine {
     wave: Wave,
     space: AddressSpace,
@@ -60,7 +60,7 @@ struct Machine {
     _host: Vec<u8>,
 }
 
-/// How memory is observed.
+/// Kinds of memory observation.
 #[derive(Clone, Copy, Debug)]
 enum Observed {
     Not,
@@ -69,7 +69,7 @@ enum Observed {
     Pages,
 }
 
-/// What was observed.
+/// Observed accesses.
 #[derive(Debug, Default, PartialEq)]
 struct Seen {
     footprint: FootprintBuilder,
@@ -87,7 +87,7 @@ impl Machine {
         space.allocate_at(Address(NEIGHBOURS + PAGE), PAGE).unwrap();
         let host: Vec<u8> = vec![0; 2 * PAGE as usize];
         let range = Address(HOST)..Address(HOST + host.len() as u64);
-        // SAFETY: the memory is kept beside the address space.
+        // SAFETY: the memory lives as long as the address space.
         unsafe { space.map_host(range, host.as_ptr() as u64).unwrap() };
         let mut random = Random(5);
         for (address, size) in space.allocations().collect::<Vec<_>>() {
@@ -120,7 +120,7 @@ impl Machine {
         )
     }
 
-    /// Runs something on the memory as it is observed.
+    /// Runs `body` on the observed memory.
     fn observe<T>(
         &mut self,
         observed: Observed,
@@ -128,12 +128,12 @@ impl Machine {
         run: impl FnOnce(&mut Wave, &mut dyn Memory, &mut [u8]) -> T,
     ) -> T {
         let Machine { wave, space, lds, .. } = self;
-        let own = wave.scalar_pair(wave.machine.flat_scratch);
+        let wave_base = wave.scalar_pair(wave.machine.flat_scratch);
         match observed {
             Observed::Not => run(wave, space, lds),
             Observed::Footprint => {
                 let mut touched = TouchedRegions::default();
-                let private = [(); 2].map(|()| own..own + 4096);
+                let private = [(); 2].map(|()| wave_base..wave_base + 4096);
                 let footprint = &mut seen.footprint;
                 let mut memory = Recording::new(space, footprint, &mut touched, private);
                 run(wave, &mut memory, lds)
@@ -170,7 +170,7 @@ impl Machine {
     }
 }
 
-/// Offsets of the lanes from something: consecutive, the same, strided, random, mixed.
+/// Offsets of the lanes from a base: consecutive, equal, strided, random, or mixed.
 fn offsets(random: &mut Random) -> Vec<u64> {
     let step = random.choose(&[0, 0, 1, 2, 4, 4, 4, 8, 12, 16, 3, 20, 256, u64::MAX - 3]);
     let first =
@@ -203,7 +203,7 @@ fn exec(random: &mut Random) -> LaneMask {
     })
 }
 
-/// Registers that lead somewhere.
+/// Sets the address registers to mapped memory.
 fn prepare(wave: &mut Wave, ends: &[u64], random: &mut Random) {
     let (end, other) = (random.choose(ends), random.choose(ends));
     let back = random.choose(&[0, 64, 256, 512, 1024, 4096, 70_000]);
@@ -221,7 +221,7 @@ fn prepare(wave: &mut Wave, ends: &[u64], random: &mut Random) {
     };
     let addresses: Vec<u64> = (0..64).map(|lane| address(random, lane)).collect();
     let row = |word: &dyn Fn(usize) -> u32| Row(std::array::from_fn(word));
-    // v[0:1] are addresses, v2 and v3 offsets and records, v4 addresses in LDS, v[8:15] data.
+    // v[0:1] are addresses, v2 and v3 offsets and record indices, v4 LDS addresses, v[8:15] data.
     *wave.row_mut(RowIndex(0)) = row(&|lane| addresses[lane] as u32);
     *wave.row_mut(RowIndex(1)) = row(&|lane| (addresses[lane] >> 32) as u32);
     *wave.row_mut(RowIndex(2)) = row(&|lane| lanes[lane] as u32);
@@ -257,7 +257,7 @@ fn prepare(wave: &mut Wave, ends: &[u64], random: &mut Random) {
     wave.set_exec(exec(random));
 }
 
-/// The instructions.
+/// Assembly of the tested instructions.
 fn texts() -> Vec<String> {
     let mut texts = Vec::new();
     let spaces = [
@@ -305,7 +305,7 @@ fn texts() -> Vec<String> {
         ("cmpswap_x2", 4, 2),
     ];
     for (space, operands) in spaces {
-        // The place of the data in loads: before everything.
+        // Loads have the data operand first.
         let load = |data: &str| match space {
             "buffer" => operands.replace("DATA", data),
             _ => format!("{data}, {}", operands.replace(" DATA,", "").replace(", DATA", "")),
@@ -365,7 +365,7 @@ fn texts() -> Vec<String> {
     texts
 }
 
-/// The share of accesses that were made at once.
+/// Share of accesses that were made for all lanes at once.
 fn compare(processor: &str, lanes: u8, seed: u64) -> f64 {
     const ROUNDS: usize = 100;
     let bench = Bench::of_lanes(processor, lanes);
@@ -394,8 +394,8 @@ fn compare(processor: &str, lanes: u8, seed: u64) -> f64 {
             };
             let what = format!("{text} with {observed:?}, round {round}, case {case:#x}");
             let [mut seen, mut wanted_seen] = [(); 2].map(|()| Seen::default());
-            // What is not made at once must leave everything as it was. What two stores of one
-            // instruction begin is begun again.
+            // A refused access must leave everything unchanged, except that the first of two stores
+            // of one instruction may have been made; it is repeated.
             let before = (fast.lds.clone(), fast.wave.clone());
             let (is_done, found) = fast.observe(observed, &mut seen, |wave, memory, lds| {
                 if all_lanes(wave, &op, memory, lds) {

@@ -1,5 +1,4 @@
-//! Moves between registers and device memory of lanes each of which has one address, one lane after
-//! the other.
+//! Moves between registers and device memory, one lane after the other, with one address per lane.
 
 use super::addresses::Addresses;
 use super::data::{atomic_operands, data_row, write_lane};
@@ -48,7 +47,7 @@ pub fn transfer(
     }
 }
 
-/// Loads words that lie `apart` bytes from one to the next.
+/// Loads words at a stride of `apart` bytes.
 pub fn load_words(
     wave: &mut Wave,
     op: &Op,
@@ -108,7 +107,7 @@ fn store_parts(
     Ok(())
 }
 
-/// Stores words that lie `apart` bytes from one to the next, lowest lane first.
+/// Stores words at a stride of `apart` bytes, lowest lane first.
 pub fn store_words(
     wave: &Wave,
     op: &Op,

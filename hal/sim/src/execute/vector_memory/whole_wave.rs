@@ -1,5 +1,6 @@
-//! Accesses of all lanes at once: memory is asked once for each region that lanes fall into. What
-//! cannot be done so, above all what faults, is left as it is for the way lane by lane.
+//! Accesses of all lanes at once, with one memory lookup for each region that lanes access.
+//! Accesses that cannot be made this way, above all those that fault, are left to the lane-by-lane
+//! path.
 
 use super::data::data_row;
 use super::placement::Placement;
@@ -13,11 +14,11 @@ use crate::wave::{LANES, Row, Wave};
 use flipwave_isa::LaneMask;
 use std::ops::Range;
 
-/// Regions that one access may fall into.
+/// Maximum number of regions that one access may touch.
 const REGIONS: usize = 8;
 
-/// Moves data between registers and device memory; `false`, and nothing is done, if that must be done
-/// lane by lane.
+/// Moves data between registers and device memory; returns `false` without effect if the access
+/// must be made lane by lane.
 #[inline(always)]
 pub fn transfer(
     wave: &mut Wave,
@@ -50,7 +51,7 @@ pub fn transfer(
     }
 }
 
-/// The same in LDS.
+/// Moves data between registers and LDS; returns `false` like [`transfer`].
 #[inline(always)]
 pub fn transfer_lds(
     wave: &mut Wave,
@@ -99,7 +100,7 @@ fn load_part<P: Part>(
     placement: &Placement,
     memory: &mut dyn Memory,
 ) -> bool {
-    // The zeros are what void lanes load.
+    // Void lanes load these zeros.
     let mut loaded = [Row::ZERO];
     let (rows, exec) = wave.rows_and_exec(op.destination, 1);
     let Some(row) = rows.first_mut() else { return false };
@@ -143,18 +144,23 @@ fn load_rows<P: Part, const PARTS: usize>(
     rows: &mut [Row; PARTS],
 ) -> bool {
     let addresses = &placement.addresses;
-    let (mut rest, mut own, mut are_there) = (addresses.lanes, Row::ZERO, false);
-    let mut active = placement.active(exec, &mut own);
-    while rest != LaneMask::EMPTY {
-        let at = addresses.first(rest);
+    let (mut remaining, mut remaining_row, mut are_there) = (addresses.lanes, Row::ZERO, false);
+    let mut active = placement.active(exec, &mut remaining_row);
+    while remaining != LaneMask::EMPTY {
+        let at = addresses.first(remaining);
         let asked = placement.asked::<P, PARTS>();
         let Some(region) = memory.readable_by_lanes(at, asked) else { return false };
         let Region { base, bytes } = region.near(at);
         let offsets = addresses.offsets_from(base);
-        let (places, mut fewer) = (placement.places(), None);
-        let placed =
-            Placed::<_, P, PARTS>::new(bytes, &offsets, (active, rest), places, &mut fewer);
-        if placed.lanes() != rest && !are_there {
+        let (places, mut placed_row) = (placement.places(), None);
+        let placed = Placed::<_, P, PARTS>::new(
+            bytes,
+            &offsets,
+            (active, remaining),
+            places,
+            &mut placed_row,
+        );
+        if placed.lanes() != remaining && !are_there {
             if !are_all_there::<P, PARTS>(placement, |at, bytes| {
                 memory.readable_by_lanes(at, bytes).map(|region| region.near(at).range())
             }) {
@@ -169,10 +175,10 @@ fn load_rows<P: Part, const PARTS: usize>(
         placed.load(rows);
         let lanes = placed.lanes();
         memory.note_read(&placement.accessed::<P, PARTS>(base, &offsets, lanes));
-        rest.0 &= !lanes.0;
-        if rest != LaneMask::EMPTY {
-            own = Row::expand(rest);
-            active = &own;
+        remaining.0 &= !lanes.0;
+        if remaining != LaneMask::EMPTY {
+            remaining_row = Row::expand(remaining);
+            active = &remaining_row;
         }
     }
     true
@@ -187,18 +193,23 @@ fn store_rows<P: Part, const PARTS: usize>(
     rows: &[Row; PARTS],
 ) -> bool {
     let addresses = &placement.addresses;
-    let (mut rest, mut own, mut are_there) = (addresses.lanes, Row::ZERO, false);
-    let mut active = placement.active(exec, &mut own);
-    while rest != LaneMask::EMPTY {
-        let at = addresses.first(rest);
+    let (mut remaining, mut remaining_row, mut are_there) = (addresses.lanes, Row::ZERO, false);
+    let mut active = placement.active(exec, &mut remaining_row);
+    while remaining != LaneMask::EMPTY {
+        let at = addresses.first(remaining);
         let asked = placement.asked::<P, PARTS>();
         let Some(region) = memory.writable_by_lanes(at, asked) else { return false };
         let RegionMut { base, bytes, .. } = region.near(at);
         let offsets = addresses.offsets_from(base);
-        let (places, mut fewer) = (placement.places(), None);
-        let mut placed =
-            Placed::<_, P, PARTS>::new(bytes, &offsets, (active, rest), places, &mut fewer);
-        if placed.lanes() != rest && !are_there {
+        let (places, mut placed_row) = (placement.places(), None);
+        let mut placed = Placed::<_, P, PARTS>::new(
+            bytes,
+            &offsets,
+            (active, remaining),
+            places,
+            &mut placed_row,
+        );
+        if placed.lanes() != remaining && !are_there {
             if !are_all_there::<P, PARTS>(placement, |at, bytes| {
                 memory.writable_by_lanes(at, bytes).map(|region| region.near(at).range())
             }) {
@@ -213,17 +224,17 @@ fn store_rows<P: Part, const PARTS: usize>(
         placed.store(rows);
         let lanes = placed.lanes();
         memory.note_written(&placement.accessed::<P, PARTS>(base, &offsets, lanes));
-        rest.0 &= !lanes.0;
-        if rest != LaneMask::EMPTY {
-            own = Row::expand(rest);
-            active = &own;
+        remaining.0 &= !lanes.0;
+        if remaining != LaneMask::EMPTY {
+            remaining_row = Row::expand(remaining);
+            active = &remaining_row;
         }
     }
     true
 }
 
-/// Whether all lanes fall into a few regions that do not overlap, so that it does not matter which
-/// comes first. `region` asks for that around an address, of so many bytes at least.
+/// Returns `true` if all lanes fall into a few regions that do not overlap, so that their order
+/// does not matter. `region` looks up the region around an address, of at least the given size.
 #[cold]
 #[inline(never)]
 fn are_all_there<P: Part, const PARTS: usize>(
@@ -245,7 +256,7 @@ fn are_all_there<P: Part, const PARTS: usize>(
         }
         let Some(new) = region(at, asked) else { return false };
         let overlaps = |range: &Range<u64>| range.start < new.end && new.start < range.end;
-        // A body that hands out no more than what is asked for has a region for each lane.
+        // Memory that hands out exactly the requested bytes has a region for each lane.
         let is_exact = new.end - new.start <= asked as u64;
         if is_exact || count == REGIONS || !holds(&new) || known[..count].iter().any(overlaps) {
             return false;
@@ -257,7 +268,7 @@ fn are_all_there<P: Part, const PARTS: usize>(
 }
 
 impl Placement {
-    /// Where the parts of an element lie.
+    /// Byte offsets of the parts of an element.
     #[inline(always)]
     fn places<const PARTS: usize>(&self) -> [u32; PARTS] {
         let mut places = [0; PARTS];
@@ -267,14 +278,14 @@ impl Placement {
         places
     }
 
-    /// Bytes to ask for, all of which are accessed.
+    /// Number of bytes to look up, all of which are accessed.
     #[inline(always)]
     fn asked<P: Part, const PARTS: usize>(&self) -> usize {
         let is_whole = self.apart as usize == size_of::<P>();
         size_of::<P>() * if is_whole { PARTS } else { 1 }
     }
 
-    /// What some of the lanes access, whose offsets count from `base`.
+    /// Bytes that some of the lanes access, with offsets from `base`.
     #[inline(always)]
     fn accessed<'a, P: Part, const PARTS: usize>(
         &self,
@@ -282,20 +293,21 @@ impl Placement {
         offsets: &'a Row,
         lanes: LaneMask,
     ) -> LanePlaces<'a> {
-        // What is whole is one part.
+        // A contiguous element is one part.
         let (offsets, bytes) = (&offsets.0, size_of::<P>() as u32);
         let apart = if PARTS == 1 { bytes } else { self.apart };
         LanePlaces { base, offsets, lanes, parts: PARTS as u32, bytes, apart }
     }
 
-    /// All ones in the lanes that access memory: EXEC, which the caller has, or a row of its own.
+    /// Row with all ones in the lanes that access memory: either EXEC, which the caller has, or a
+    /// row computed into `computed`.
     #[inline(always)]
-    fn active<'a>(&self, exec: &'a Row, own: &'a mut Row) -> &'a Row {
+    fn active<'a>(&self, exec: &'a Row, computed: &'a mut Row) -> &'a Row {
         if self.void == LaneMask::EMPTY {
             return exec;
         }
-        *own = Row::expand(self.addresses.lanes);
-        own
+        *computed = Row::expand(self.addresses.lanes);
+        computed
     }
 }
 
@@ -325,8 +337,8 @@ fn modify_words<const WORDS: usize>(
     memory: &mut dyn Memory,
 ) -> bool {
     let addresses = &placement.addresses;
-    let mut own = Row::ZERO;
-    let active = placement.active(wave.exec_row(), &mut own);
+    let mut computed_row = Row::ZERO;
+    let active = placement.active(wave.exec_row(), &mut computed_row);
     let mut low_bits = 0;
     for lane in 0..LANES {
         low_bits |= addresses.low.0[lane] & active.0[lane];
@@ -338,7 +350,7 @@ fn modify_words<const WORDS: usize>(
     if addresses.lanes != LaneMask::EMPTY {
         let (at, places) = (addresses.first(addresses.lanes), placement.places());
         let (lanes, mut fewer, mut fewer_written) = ((active, addresses.lanes), None, None);
-        // An access reads before it writes, and is noted as both.
+        // An atomic reads before it writes, and is recorded as both.
         let Some(region) = memory.readable(at, 4 * WORDS) else { return false };
         let Region { base, bytes } = region.near(at);
         let offsets = addresses.offsets_from(base);

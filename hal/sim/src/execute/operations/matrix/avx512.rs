@@ -1,5 +1,6 @@
-//! Products of matrices by AVX-512, 16 sums at a time: the same bits as everywhere else, or nothing
-//! where that would take more than vectors do well. Then the operation is left to what other hosts do.
+//! Matrix products with AVX-512, 16 sums at a time, with the same bits as the portable code.
+//! Returns `false` for operations that vectors cannot compute efficiently; the portable code then
+//! executes them.
 
 mod aligned;
 mod lines;
@@ -15,12 +16,12 @@ use crate::wave::{Level, Row, Wave};
 use lines::{Layout, Lines, Room};
 use sums::Way;
 
-/// D = A * B + C. Gives `false` and does nothing where it is not made here.
+/// D = A * B + C. Returns `false` without effect if the operation is not computed here.
 pub fn multiply_add(wave: &mut Wave, op: &Op, product: &Product) -> bool {
     if wave.level != Level::Avx512 || product.size < WIDTH {
         return false;
     }
-    // SAFETY: the host was found to have this level.
+    // SAFETY: the host has this level.
     unsafe {
         match product.lines() * product.depth {
             ..=256 => multiply_lines::<16>(wave, op, product),
@@ -30,7 +31,7 @@ pub fn multiply_add(wave: &mut Wave, op: &Op, product: &Product) -> bool {
     }
 }
 
-/// The same for lines of no more than so many parts.
+/// Computes a product whose lines have at most `PARTS` parts.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma,bmi1,bmi2")]
 fn multiply_lines<const PARTS: usize>(wave: &mut Wave, op: &Op, product: &Product) -> bool {
     let flushes = matches!(product.sum, Sum::Pairwise(_, true));
@@ -50,24 +51,24 @@ fn multiply_lines<const PARTS: usize>(wave: &mut Wave, op: &Op, product: &Produc
         .any(|way| sums::make::<PARTS>((wave, op, product), way, (&left, &right)))
 }
 
-/// A product of matrices with 16 rows and columns, of sums in the order of k or of integers.
+/// A product of matrices with 16 rows and columns, whose sums are in the order of k or of integers.
 pub struct WaveProduct<K, R> {
     pub elements: [Elements; 2],
-    /// Products of a sum.
+    /// Products per sum.
     pub depth: usize,
-    /// Lanes that hold A and B, and how many elements each.
+    /// Number of lanes that hold A and B, and elements per lane.
     pub holders: (usize, usize),
-    /// How many elements of a lane in a row have one k after the other.
+    /// Number of consecutive elements of a lane with consecutive k.
     pub run: usize,
-    /// The k of an element of a lane.
+    /// Maps an element of a lane to its k.
     pub k: K,
-    /// Lanes that hold D, and how many elements each.
+    /// Number of lanes that hold D, and elements per lane.
     pub results: (usize, usize),
-    /// The row of an element of D of a lane.
+    /// Maps an element of D of a lane to its row.
     pub row: R,
 }
 
-/// D = A * B + C. Gives `false` and does nothing where it is not made here.
+/// D = A * B + C. Returns `false` without effect if the operation is not computed here.
 pub fn multiply_wave<K, R>(wave: &mut Wave, op: &Op, product: &WaveProduct<K, R>) -> bool
 where
     K: Fn(usize, usize) -> usize,
@@ -76,7 +77,7 @@ where
     if wave.level != Level::Avx512 {
         return false;
     }
-    // SAFETY: the host was found to have this level.
+    // SAFETY: the host has this level.
     unsafe {
         match product.depth * WIDTH {
             ..=256 => multiply_wave_lines::<16, K, R>(wave, op, product),
@@ -108,7 +109,7 @@ where
             run: product.run,
             chunks: lanes / WIDTH,
             from: EACH,
-            place: |own: usize, group: usize| (product.k)(group * WIDTH, own * product.run),
+            place: |element: usize, group: usize| (product.k)(group * WIDTH, element * product.run),
         };
         let count = (each * elements.bits()).div_ceil(32);
         let registers = Registers::of(wave, op.sources[side].words, count)?;
@@ -118,7 +119,8 @@ where
     let (Some(left), Some(right)) = (lines(left, 0), lines(right, 1)) else { return false };
     let is_integer = matches!(product.elements[0], Elements::Signed(_) | Elements::Unsigned(_));
     let (lanes, count) = product.results;
-    // Each vector of D is a part of a register, by its number and the first lane, and a row.
+    // Each vector of D is a part of a register, given by the register's number and the first lane,
+    // and a row.
     let part = |vector: usize| (vector % count, vector / count * WIDTH);
     let rows: [usize; WIDTH] = std::array::from_fn(|vector| {
         let (register, lane) = part(vector);

@@ -1,9 +1,9 @@
 //! The arithmetic of matrix operations, by the type of the elements and by generation.
 //!
-//! In what order and with what roundings the products are summed is not documented. It is taken
-//! from published measurements of the hardware (Xie et al., "MMA-Sim: bit-accurate reference
-//! model of tensor cores and matrix cores", 2025, and its code, <https://github.com/microsoft/MMA-Sim>,
-//! which has CDNA 1 besides):
+//! The order and the roundings of the summation are not documented. They are taken from published
+//! measurements of the hardware (Xie et al., "MMA-Sim: bit-accurate reference model of tensor cores
+//! and matrix cores", 2025, and its code, <https://github.com/microsoft/MMA-Sim>, which also covers
+//! CDNA 1):
 //!
 //! | elements | gfx908 (CDNA 1) | gfx90a (CDNA 2) | gfx940, gfx942 (CDNA 3) |
 //! |---|---|---|---|
@@ -12,17 +12,16 @@
 //! | `xf32` | | | the same in groups of four, the last 13 bits of the mantissa cut off |
 //! | 8-bit floating point | | | the same in groups of 16, of which even and odd products are aligned apart |
 //!
-//! Of gfx950 (CDNA 4) and of sparse operations nothing is published. They round here as dense ones of
-//! gfx942 do, products being those of the elements that are there, and the tables of instructions say
-//! so. With scales, 32 products have the sum of the exponents of two scales added to theirs (CDNA 4
-//! ISA, "Rules for the F8F6F4 MFMA instructions").
+//! Nothing is published on gfx950 (CDNA 4) or on sparse operations. They round here as dense ones
+//! of gfx942 do, with the products of the stored elements only, and the instruction tables say so.
+//! With scales, the exponents of two scales are added to those of 32 products (CDNA 4 ISA, "Rules
+//! for the F8F6F4 MFMA instructions").
 //!
-//! That MI200 flushes denormals of half precision and bfloat16, and that this is a speciality of
-//! MI200, AMD says too (MIOpen, "MI200 matrix fused multiply-add (MFMA) behavior specifics"). The
-//! mode does not matter.
+//! AMD also states that MI200, unlike other chips, flushes denormals of half precision and bfloat16
+//! (MIOpen, "MI200 matrix fused multiply-add (MFMA) behavior specifics"). MODE has no effect.
 //!
-//! Not settled by what is published: which NaN comes out (here the first source that is one), and
-//! whether MODE's rounding reaches single and double precision (the measurements were made to
+//! The publications do not settle which NaN results (here the first source NaN), or whether the
+//! rounding mode in MODE applies to single and double precision (the measurements used rounding to
 //! nearest even).
 
 #[cfg(target_arch = "x86_64")]
@@ -45,9 +44,9 @@ pub(super) trait Element {
     type Value: Copy + Default;
     /// An element of C or D.
     type Sum: Copy;
-    /// How a lane's share of A or B is read.
+    /// Register kind of a lane's elements of A or B.
     const SOURCE: Kind;
-    /// How a lane's share of C is read.
+    /// Register kind of a lane's elements of C.
     const SUM: Kind;
     /// Bits of an element of A or B.
     const BITS: usize;
@@ -55,26 +54,26 @@ pub(super) trait Element {
     const SUM_WORDS: usize;
     /// Consecutive rows of C and D that a lane holds.
     const ROWS: usize;
-    /// Products that are summed at a time.
+    /// Number of products summed at a time.
     const GROUP: usize;
-    /// The same for sums in vectors, if they are made so.
+    /// Format and summation of the vectorised implementation, if there is one.
     #[cfg(target_arch = "x86_64")]
     const VECTORS: Option<(avx512::Elements, Sum)> = None;
 
-    /// The element of these bits.
+    /// Decodes an element of A or B.
     fn value(bits: u64) -> Self::Value;
-    /// The element of C of these bits.
+    /// Decodes an element of C.
     fn initial(bits: u64) -> Self::Sum;
-    /// Whether sums of the products of these elements can be made in fewer steps, see
+    /// Returns `true` if sums of the products of these elements can be computed in fewer steps, see
     /// [`Element::add_all`].
     #[inline(always)]
     fn are_moderate(_: &Elements<Self::Value>, _: &Elements<Self::Value>) -> bool {
         false
     }
-    /// A group of products added to a sum.
+    /// Adds a group of products to a sum.
     fn add(a: &[Self::Value], b: &[Self::Value], sum: Self::Sum) -> Self::Sum;
-    /// The same in all lanes; `a` and `b` have the products' factors one after the other, of which it is
-    /// said whether they are moderate.
+    /// Adds a group of products in all lanes; `a` and `b` are the factors of consecutive products.
+    /// The flag says whether all factors are moderate.
     #[inline(always)]
     fn add_all(
         a: &[Lanes<Self::Value>],
@@ -89,17 +88,17 @@ pub(super) trait Element {
             *sum = Self::add(&of_lane(a)[..a.len()], &of_lane(b)[..b.len()], *sum);
         }
     }
-    /// The sum of one element, with its products' factors, by steps.
+    /// Sums one element from the factors of its products, step by step.
     fn sum_by_steps(
         factors: &[[Self::Value; 2]],
         initial: Self::Sum,
         steps: &mut Steps<'_>,
     ) -> Self::Sum;
-    /// The type of sums as steps have it.
+    /// Data type of sums, as steps use it.
     const SUM_TYPE: SumType = SumType::F32;
-    /// Products between partial sums.
+    /// Number of products between partial sums.
     const STEP: usize = Self::GROUP;
-    /// The bits of an element of D.
+    /// Encodes an element of D.
     fn bits(sum: Self::Sum) -> u64;
 }
 
@@ -233,10 +232,10 @@ pub(super) trait Short {
     /// The format.
     const FORMAT: SmallFloat;
 
-    /// The value of these bits.
+    /// Decodes an element.
     fn value(bits: u16) -> f32;
 
-    /// The exponent's field.
+    /// Exponent field of an element.
     #[inline(always)]
     fn field(bits: u16) -> u16 {
         (bits & 0x7fff) >> Self::FORMAT.mantissa
@@ -265,8 +264,8 @@ impl Short for Brain {
     }
 }
 
-/// Products summed pairwise in groups, every sum rounded to single precision; where denormals are
-/// `FLUSHED`, sources that are one read as plus zero, and sums that would be one become zero.
+/// Products summed pairwise in groups, every sum rounded to single precision; with `FLUSHED`,
+/// denormal sources read as plus zero, and denormal sums become zero.
 pub(super) struct Pairwise<T, const GROUP: usize, const FLUSHED: bool>(PhantomData<T>);
 
 impl<T: Short, const GROUP: usize, const FLUSHED: bool> Element for Pairwise<T, GROUP, FLUSHED> {
@@ -297,7 +296,7 @@ impl<T: Short, const GROUP: usize, const FLUSHED: bool> Element for Pairwise<T, 
     }
     #[inline(always)]
     fn are_moderate(a: &Elements<f32>, b: &Elements<f32>) -> bool {
-        let sizes = [a, b].map(|own| Sizes::of(own.as_flattened()));
+        let sizes = [a, b].map(|side| Sizes::of(side.as_flattened()));
         Bounds::of([Digits::of(T::FORMAT); 2], sizes).are_moderate()
     }
     #[inline(always)]
@@ -305,7 +304,7 @@ impl<T: Short, const GROUP: usize, const FLUSHED: bool> Element for Pairwise<T, 
         let before = *sums;
         let product = |lane: usize, at: usize| a[at][lane] * b[at][lane];
         if are_moderate {
-            // Products are exact, and no sum is a denormal. Adding zero takes the sign from a zero.
+            // Products are exact, and no sum is a denormal. Adding zero removes the sign of a zero.
             for lane in 0..LANES {
                 let group = in_pairs::<GROUP>(|at| product(lane, at), |a, b| a + b);
                 sums[lane] = before[lane] + (group + 0.0);
@@ -317,8 +316,8 @@ impl<T: Short, const GROUP: usize, const FLUSHED: bool> Element for Pairwise<T, 
                 sums[lane] = add(before[lane], group);
             }
         }
-        let is_nan = sums.iter().fold(false, |is_nan, own| is_nan | own.is_nan());
-        // Which NaN it is depends on the order of the sources.
+        let is_nan = sums.iter().fold(false, |is_nan, sum| is_nan | sum.is_nan());
+        // The order of the sources decides which NaN results.
         if is_nan {
             let of_lane = |factors: &[Lanes<f32>], lane: usize| -> [f32; GROUP] {
                 std::array::from_fn(|at| factors[at][lane])
@@ -394,39 +393,39 @@ impl<T: Short> Element for Fused<T> {
     }
 }
 
-/// The first source's NaN instead of any other.
+/// Replaces a NaN result by the first source NaN.
 #[inline(always)]
 fn settled(result: f32, sources: [f32; 3]) -> f32 {
     settle(result, sources.into_iter().find_map(LaneValue::quiet_nan))
 }
 
-/// A number, denormals flushed or not.
+/// Flushes denormals if `FLUSHED`.
 #[inline(always)]
 fn flushed<const FLUSHED: bool>(value: f32) -> f32 {
     if FLUSHED { single::flush(value) } else { value }
 }
 
-/// A sum, denormals flushed or not.
+/// Adds two numbers, flushing denormals if `FLUSHED`.
 #[inline(always)]
 fn added<const FLUSHED: bool>(a: f32, b: f32) -> f32 {
     let sum = a + b;
     settled(flushed::<FLUSHED>(sum), [a, b, 0.0])
 }
 
-/// A product, likewise. Adding zero takes the sign from a zero.
+/// Multiplies two numbers, flushing denormals if `FLUSHED`. Adding zero removes the sign of a zero.
 #[inline(always)]
 fn multiplied<const FLUSHED: bool>(a: f32, b: f32) -> f32 {
     let product = a * b + 0.0;
     settled(flushed::<FLUSHED>(product), [a, b, 0.0])
 }
 
-/// The sum of the products of a group.
+/// Sum of the products of a group.
 #[inline(always)]
 fn pairwise<const GROUP: usize, const FLUSHED: bool>(a: &[f32], b: &[f32]) -> f32 {
     in_pairs::<GROUP>(|at| multiplied::<FLUSHED>(a[at], b[at]), added::<FLUSHED>)
 }
 
-/// The sum of two or four products, made of sums of two.
+/// Pairwise sum of two or four products.
 #[inline(always)]
 fn in_pairs<const GROUP: usize>(
     product: impl Fn(usize) -> f32,

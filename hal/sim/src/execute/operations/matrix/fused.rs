@@ -1,6 +1,6 @@
-//! Sums of products as fixed-point numbers aligned to the greatest exponent, which CDNA 3 has for
-//! elements of less than single precision. The source is that of [`super::element`]: MMA-Sim's
-//! `amd_fused_dot_rd_add`, made after measurements of gfx942.
+//! Sums of products as fixed-point numbers aligned to the greatest exponent, as CDNA 3 computes
+//! them for elements of less than single precision. The source is the same as in
+//! [`super::element`]: MMA-Sim's `amd_fused_dot_rd_add`, modelled on measurements of gfx942.
 
 use crate::execute::lane::small_float::{SmallFloat, power};
 use crate::execute::lane::{LaneValue, settle};
@@ -14,35 +14,35 @@ pub const ZERO_EXPONENT: i32 = -126;
 /// An element of A or B.
 #[derive(Clone, Copy, Default)]
 pub struct Factor {
-    /// The number.
+    /// Value of the element.
     pub value: f32,
-    /// Its digits with its sign, [`PLACES`] of them after the point. Denormals have the exponent of
-    /// the least normal number of their format, zeros the least one of single precision.
+    /// Signed significand with [`PLACES`] places after the point. Denormals have the exponent of
+    /// the smallest normal number of their format, zeros the least exponent of single precision.
     pub significand: i32,
-    /// The power of two that goes with it.
+    /// Exponent of the significand.
     pub exponent: i32,
 }
 
 impl Factor {
-    /// An element of a format of 16 bits or less.
+    /// Decodes an element of a format of 16 bits or less.
     #[inline(always)]
     pub fn of(format: SmallFloat, bits: u32) -> Factor {
         Factor::parts(format.decode(bits), format.least_exponent())
     }
 
-    /// Single precision without the last 13 bits of its mantissa (`xf32`).
+    /// Truncates single precision by the last 13 bits of its mantissa (`xf32`).
     #[inline(always)]
     pub fn truncated(bits: u32) -> Factor {
         Factor::parts(f32::from_bits(bits & !0x1fff), -126)
     }
 
-    /// That of a finite number with this significand and this exponent.
+    /// Creates a finite number from its significand and exponent.
     pub fn finite(significand: i32, exponent: i32) -> Factor {
         let value = f64::from(significand) * power(exponent - PLACES as i32);
         Factor { value: value as f32, significand, exponent }
     }
 
-    /// An integer.
+    /// Creates a factor from an integer.
     #[inline(always)]
     pub fn integer(value: i32) -> Factor {
         Factor { significand: value, ..Factor::default() }
@@ -54,29 +54,29 @@ impl Factor {
         let field = (bits >> 23 & 0xff) as i32;
         let fraction = bits & 0x7f_ffff;
         let digits = if field == 0 { fraction } else { fraction | 1 << 23 };
-        let own = field.max(1) - 127;
-        let exponent = if digits == 0 { ZERO_EXPONENT } else { own.max(least) };
-        let places = (digits >> (23 - PLACES)) >> (exponent - own).min(31);
+        let unclamped = field.max(1) - 127;
+        let exponent = if digits == 0 { ZERO_EXPONENT } else { unclamped.max(least) };
+        let places = (digits >> (23 - PLACES)) >> (exponent - unclamped).min(31);
         let significand = if bits >> 31 != 0 { -(places as i32) } else { places as i32 };
         Factor { value, significand, exponent }
     }
 }
 
-/// What a sum of products makes of them.
+/// Alignment of the products of a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// All products are aligned together.
     Together,
-    /// Even and odd ones apart, as those of 8-bit elements are.
+    /// Even and odd products are aligned separately, as for 8-bit elements.
     EvenAndOdd,
 }
 
-/// A product's significand with 24 places and its exponent.
+/// Significand of a product with 24 places, and its exponent.
 type Part = (i64, i32);
 
-/// Products and the sum so far: products are cut to 24 places towards zero, their sum to 31 and the
-/// sum so far to 24, both downwards. The result is rounded to nearest even. `scale` is an exponent
-/// that is added to those of all products.
+/// Adds products to the sum so far: products are truncated to 24 places towards zero, their sum to
+/// 31 and the sum so far to 24, both downwards. The result is rounded to nearest even. `scale` is
+/// added to the exponents of all products.
 #[inline(always)]
 pub fn sum(
     rule: Rule,
@@ -84,7 +84,7 @@ pub fn sum(
     scale: i32,
     before: f32,
 ) -> f32 {
-    // Infinities, NaNs, and products that single precision does not hold.
+    // Infinities, NaNs, and products that single precision does not represent.
     let is_special = |(a, b): (Factor, Factor)| !(a.value * b.value).is_finite();
     if !before.is_finite() || factors.clone().any(is_special) {
         let sources = factors.clone().flat_map(|(a, b)| [a.value, b.value]).chain([before]);
@@ -93,8 +93,8 @@ pub fn sum(
     total(rule, factors.map(|pair| part(pair, scale)), before)
 }
 
-/// The same for all products of an element, so many at a time, by steps; `scale` gives the exponent of
-/// the products from a step on. A product is seen in single precision; one that was changed is added as
+/// Sums all products of an element in groups, step by step; `scale` returns the exponent of the
+/// products from a step on. A product is passed in single precision; a changed product is added as
 /// that number.
 pub fn sum_by_steps(
     (rule, group): (Rule, usize),
@@ -126,7 +126,7 @@ fn product((a, b): (Factor, Factor), scale: i32) -> f32 {
     settle(numbers((a, b), scale)[1] as f32, first_nan)
 }
 
-/// As [`sum`], where some products are replaced by numbers.
+/// Like [`sum`], with some products replaced by numbers.
 fn sum_of_changed(
     rule: Rule,
     products: &[((Factor, Factor), Option<f32>)],
@@ -137,7 +137,7 @@ fn sum_of_changed(
         !changed.unwrap_or(a.value * b.value).is_finite()
     };
     if !before.is_finite() || products.iter().any(is_special) {
-        let own = products.iter().map(|(pair, changed)| match changed {
+        let changed_products = products.iter().map(|(pair, changed)| match changed {
             Some(number) => [f64::from(*number); 2],
             None => numbers(*pair, scale),
         });
@@ -145,7 +145,7 @@ fn sum_of_changed(
             Some(number) => [*number; 2],
             None => [a.value, b.value],
         });
-        return special(own, sources.chain([before]), before);
+        return special(changed_products, sources.chain([before]), before);
     }
     let parts = products.iter().map(|(pair, changed)| match changed {
         Some(number) => part_of(*number),
@@ -154,21 +154,21 @@ fn sum_of_changed(
     total(rule, parts, before)
 }
 
-/// A finite product.
+/// Significand and exponent of a finite product.
 #[inline(always)]
 fn part((a, b): (Factor, Factor), scale: i32) -> Part {
     let digits = i64::from(a.significand) * i64::from(b.significand);
     (digits << (24 - 2 * PLACES), a.exponent + b.exponent + scale)
 }
 
-/// A finite number of single precision as a product. A zero has the least exponent of all.
+/// Converts a finite single-precision number to a product. A zero has the least exponent.
 fn part_of(number: f32) -> Part {
     let (significand, exponent) = parts_of_single(number);
     (significand << 1, if significand == 0 { 2 * ZERO_EXPONENT } else { exponent })
 }
 
-/// A finite number's digits, 23 of them after the point, with its sign, and its exponent. A zero has
-/// the least exponent, that of a denormal.
+/// Signed significand of a finite number with 23 places after the point, and its exponent. A zero
+/// has the least exponent, that of a denormal.
 #[inline(always)]
 fn parts_of_single(number: f32) -> Part {
     let bits = number.to_bits();
@@ -178,7 +178,7 @@ fn parts_of_single(number: f32) -> Part {
     (significand, field.max(1) - 127)
 }
 
-/// The sum of finite products and of the finite sum so far.
+/// Sum of finite products and the finite sum so far.
 #[inline(always)]
 fn total(rule: Rule, parts: impl Iterator<Item = Part> + Clone, before: f32) -> f32 {
     let (significand, exponent) = parts_of_single(before);
@@ -195,18 +195,18 @@ fn total(rule: Rule, parts: impl Iterator<Item = Part> + Clone, before: f32) -> 
     let top = greatest.max(exponent);
     let third = if has_all { down(significand << 1, top - exponent) << 7 } else { 0 };
     let sum = down(sum << 7, top - greatest) + third;
-    // Exact: the sum has fewer than 53 bits, and double precision has the exponents.
+    // Exact: the sum has fewer than 53 bits, and the exponents fit double precision.
     (sum as f64 * power(top - 31)) as f32
 }
 
-/// Parts cut towards zero and added, with the greatest exponent.
+/// Truncates parts towards zero and adds them; the result has the greatest exponent.
 #[inline(always)]
 fn aligned(parts: impl Iterator<Item = Part> + Clone) -> Part {
     let greatest = parts.clone().map(|(_, exponent)| exponent).max().unwrap_or(2 * ZERO_EXPONENT);
     let sum = parts
         .map(|(digits, exponent)| {
             let distance = (greatest - exponent) as u32;
-            // A division by a power of two, which cuts towards zero.
+            // A division by a power of two that rounds towards zero.
             let below_zero = digits >> 63 & ((1 << distance.min(40)) - 1);
             if distance < 40 { (digits + below_zero) >> distance } else { 0 }
         })
@@ -214,21 +214,22 @@ fn aligned(parts: impl Iterator<Item = Part> + Clone) -> Part {
     (sum, greatest)
 }
 
-/// Shifts cut downwards.
+/// Shifts right, rounding downwards.
 #[inline(always)]
 fn down(digits: i64, distance: i32) -> i64 {
     digits >> distance.min(63)
 }
 
-/// A product without its scale, and with it.
+/// A product without and with its scale.
 #[inline(always)]
 fn numbers((a, b): (Factor, Factor), scale: i32) -> [f64; 2] {
     let product = f64::from(a.value) * f64::from(b.value);
     [product, product * power(scale)]
 }
 
-/// The sum where not all is finite, of products as [`numbers`] has them. Finite products beyond single
-/// precision count as infinite, beside finite numbers. The first NaN of the sources is the sum's.
+/// Sum with operands that are not all finite, for products as returned by [`numbers`]. Finite
+/// products beyond single precision count as infinite when added to finite numbers. The result is
+/// the first source NaN, if any.
 #[cold]
 #[inline(never)]
 fn special(

@@ -1,4 +1,4 @@
-//! The rows of A and the columns of B as vectors of the host take them.
+//! Rows of A and columns of B for the host's vectors.
 
 use super::fused::{Factor, PLACES, ZERO_EXPONENT};
 use super::registers::row;
@@ -8,27 +8,27 @@ use crate::execute::lane::small_float::SmallFloat;
 use crate::instruction::Op;
 use crate::wave::{LANES, Row, Wave};
 
-/// The exponent of what is not finite, so great that no product with it passes as one that single
-/// precision holds.
+/// Exponent of an element that is not finite, so great that no product with it appears
+/// representable in single precision.
 const NOT_FINITE: i32 = 1 << 16;
 
-/// The elements of the rows of A or of the columns of B, the lines: those of all lines for the first
-/// product, then those for the second. There is room for so many.
+/// Elements of the lines, which are rows of A or columns of B: those of all lines for the first
+/// product, then those for the second. There is room for `ROOM` elements.
 pub struct Lines<const ROOM: usize> {
-    /// How many lines there are.
+    /// Number of lines.
     pub size: usize,
-    /// As [`Factor::significand`].
+    /// Same as [`Factor::significand`].
     pub significands: [i32; ROOM],
-    /// As [`Factor::exponent`].
+    /// Same as [`Factor::exponent`].
     pub exponents: [i32; ROOM],
-    /// The greatest of these.
+    /// Greatest exponent.
     pub greatest: i32,
-    /// The least of those of elements that are not zero.
+    /// Least exponent of elements that are not zero.
     pub least: i32,
 }
 
 impl<const ROOM: usize> Lines<ROOM> {
-    /// Those of a source, `from` giving the lane whose elements a lane has.
+    /// Reads a source; `from` maps a lane to the lane whose elements it has.
     #[inline(always)]
     pub fn read(
         wave: &Wave,
@@ -48,7 +48,9 @@ impl<const ROOM: usize> Lines<ROOM> {
             least: NOT_FINITE,
         };
         match format {
-            Format::Small(own) => lines.fill(&words, format, each, |bits| small(own, bits)),
+            Format::Small(small_format) => {
+                lines.fill(&words, format, each, |bits| small(small_format, bits))
+            }
             Format::Xf32 => lines.fill(&words, format, each, |bits| single(bits & !0x1fff)),
             Format::Byte => lines.fill(&words, format, each, |bits| (i32::from(bits as i8), 0)),
         }
@@ -69,7 +71,7 @@ impl<const ROOM: usize> Lines<ROOM> {
         let (mut greatest, mut least) = ([ZERO_EXPONENT; WIDTH], [NOT_FINITE; WIDTH]);
         for item in 0..each {
             let (word, shift) = (item * bits / 32, item * bits % 32);
-            // An element of six bits may lie in two words.
+            // An element of six bits may span two words.
             let high_mask = if shift + bits > 32 { mask } else { 0 };
             let (low, high) = (words[word].0.as_chunks().0, words[word + 1].0.as_chunks().0);
             for group in 0..groups {
@@ -87,8 +89,8 @@ impl<const ROOM: usize> Lines<ROOM> {
                         significands[lane] = significand;
                         exponents[lane] = exponent;
                         greatest[lane] = greatest[lane].max(exponent);
-                        let own = if significand == 0 { NOT_FINITE } else { exponent };
-                        least[lane] = least[lane].min(own);
+                        let nonzero_exponent = if significand == 0 { NOT_FINITE } else { exponent };
+                        least[lane] = least[lane].min(nonzero_exponent);
                     }
                 }
             }
@@ -97,7 +99,8 @@ impl<const ROOM: usize> Lines<ROOM> {
         self.least = least.into_iter().min().unwrap_or(NOT_FINITE);
     }
 
-    /// The first elements as numbers, if powers of two that go with them are some of single precision.
+    /// Converts the first elements to numbers; returns `false` if the power of two of an exponent
+    /// is not a single-precision number.
     #[inline(always)]
     pub fn values(&self, values: &mut [f32]) -> bool {
         const LEAST: i32 = 1 - 127 + PLACES as i32;
@@ -109,7 +112,7 @@ impl<const ROOM: usize> Lines<ROOM> {
         self.least >= LEAST
     }
 
-    /// A line's elements for the first products.
+    /// Copies a line's elements for the first products.
     #[inline(always)]
     pub fn copy_terms(&self, line: usize, terms: &mut [Term]) {
         for (product, term) in terms.iter_mut().enumerate() {
@@ -119,15 +122,15 @@ impl<const ROOM: usize> Lines<ROOM> {
         }
     }
 
-    /// An element, which is finite.
+    /// Returns an element, which must be finite.
     pub fn factor(&self, line: usize, product: usize) -> Factor {
         let at = product * self.size + line;
         Factor::finite(self.significands[at], self.exponents[at])
     }
 }
 
-/// The words of a source that hold so many bits of each lane, and zeros; `from` as in
-/// [`Lines::read`].
+/// Reads the words of a source that hold the given bits of each lane, padded with zeros; `from` is
+/// as in [`Lines::read`].
 #[inline(always)]
 pub fn words(
     wave: &Wave,
@@ -138,11 +141,11 @@ pub fn words(
 ) -> [Row; MOST_WORDS + 1] {
     let mut words = [Row::ZERO; MOST_WORDS + 1];
     for (word, to) in words[..bits.div_ceil(32)].iter_mut().enumerate() {
-        let own = match op.sources[source].row() {
+        let row = match op.sources[source].row() {
             Some(first) => *wave.row(first.plus(word as u16)),
             None => row(wave, op.sources[source].words[word.min(1)]),
         };
-        *to = Row(std::array::from_fn(|lane| own.0[from(lane)]));
+        *to = Row(std::array::from_fn(|lane| row.0[from(lane)]));
     }
     words
 }
@@ -156,7 +159,7 @@ fn small(format: SmallFloat, bits: u32) -> (i32, i32) {
     (digits << (PLACES - format.mantissa), exponent)
 }
 
-/// Those of a number of single precision of which the last 13 bits are zero.
+/// Significand and exponent of a single-precision number whose last 13 bits are zero.
 #[inline(always)]
 fn single(bits: u32) -> (i32, i32) {
     let (field, fraction) = ((bits >> 23 & 0xff) as i32, (bits & 0x7f_ffff) as i32);
@@ -199,26 +202,26 @@ mod tests {
         for format in eight.chain(others).chain([SmallFloat::F16, SmallFloat::BF16]) {
             for bits in 0..1 << format.bits {
                 let expected = Factor::of(format, bits);
-                let own = small(format, bits);
+                let decoded = small(format, bits);
                 if expected.value.is_finite() {
                     assert_eq!(
-                        own,
+                        decoded,
                         (expected.significand, expected.exponent),
                         "{format:?} {bits:#x}"
                     );
-                    assert_eq!(Factor::finite(own.0, own.1).value, expected.value);
+                    assert_eq!(Factor::finite(decoded.0, decoded.1).value, expected.value);
                 } else {
-                    assert_eq!(own.1, NOT_FINITE, "{format:?} {bits:#x}");
+                    assert_eq!(decoded.1, NOT_FINITE, "{format:?} {bits:#x}");
                 }
             }
         }
         for bits in (0..1 << 19).map(|bits| bits << 13) {
             let expected = Factor::truncated(bits);
-            let own = single(bits);
+            let decoded = single(bits);
             if expected.value.is_finite() {
-                assert_eq!(own, (expected.significand, expected.exponent), "{bits:#x}");
+                assert_eq!(decoded, (expected.significand, expected.exponent), "{bits:#x}");
             } else {
-                assert_eq!(own.1, NOT_FINITE, "{bits:#x}");
+                assert_eq!(decoded.1, NOT_FINITE, "{bits:#x}");
             }
         }
     }

@@ -1,35 +1,35 @@
-//! How the elements of matrices lie in the registers of a wave.
+//! Layout of matrix elements in the registers of a wave.
 
 use crate::execute::operand::scalar_word;
 use crate::instruction::{Op, Word};
 use crate::wave::{LANES, Row, Wave};
 use flipwave_isa::Family;
 
-/// The most elements of A or B that a lane holds.
+/// Maximum number of elements of A or B per lane.
 pub const MOST_ELEMENTS: usize = 4;
-/// The most products of a sum.
+/// Maximum number of products per sum.
 #[cfg(target_arch = "x86_64")]
 pub const MOST_DEPTH: usize = 16;
-/// The most words of C or D that a lane holds.
+/// Maximum number of words of C or D per lane.
 pub const MOST_ROWS: usize = 32;
 
-/// What each lane holds of A or B.
+/// Elements of A or B of each lane.
 pub type Elements<T> = [[T; MOST_ELEMENTS]; LANES];
 
 /// A value of each lane.
 pub type Lanes<T> = [T; LANES];
 
-/// Most products that are summed one lane after another.
+/// Maximum number of products summed in one scalar step.
 pub const MOST_GROUP: usize = 4;
 
-/// The sign bit of a double, if a source is negated, which only double precision can have.
+/// Sign bit of a double if a source is negated, which only double precision supports.
 #[inline(always)]
 pub fn negation(op: &Op, source: usize) -> u64 {
     u64::from(op.inst.modifiers.negated_sources >> source & 1) << 63
 }
 
-/// The word of C that holds the `index`-th element of each lane, where a sum is a word; the word of D
-/// where the operation names no other register for it.
+/// Word of C that holds the `index`-th element of each lane, for sums of one word; the word of D if
+/// the operation has no separate register for C.
 pub fn sum_row(wave: &Wave, op: &Op, index: usize) -> Row {
     if op.inst.operation.is(Family::SparseMfma) {
         return *wave.row(op.destination.plus(index as u16));
@@ -40,7 +40,7 @@ pub fn sum_row(wave: &Wave, op: &Op, index: usize) -> Row {
     }
 }
 
-/// A word of a source in all lanes.
+/// Reads a word of a source in all lanes.
 #[inline(always)]
 pub fn row(wave: &Wave, word: Word) -> Row {
     match word {
@@ -49,13 +49,13 @@ pub fn row(wave: &Wave, word: Word) -> Row {
     }
 }
 
-/// A lane's two words.
+/// Combines a lane's two words.
 #[inline(always)]
 pub fn joined(rows: &[Row; 2], lane: usize) -> u64 {
     u64::from(rows[0].0[lane]) | u64::from(rows[1].0[lane]) << 32
 }
 
-/// The lanes of B as `blgp` rearranges them (ISA manual, "BLGP").
+/// Permutes the lanes of B according to `blgp` (ISA manual, "BLGP").
 #[inline(always)]
 pub fn permuted<T: Copy>(elements: &Elements<T>, pattern: u8) -> Elements<T> {
     std::array::from_fn(|lane| elements[permuted_lane(pattern, lane)])

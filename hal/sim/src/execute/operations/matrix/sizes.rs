@@ -1,63 +1,63 @@
-//! How great the elements of a product are, and what follows of that for its sums: where none of them can
-//! become too great, too small or too long, they are made in fewer steps, and have the same bits.
+//! Magnitudes of a product's elements, and the conclusions for its sums: if no sum can overflow,
+//! become denormal or need more bits, it is computed in fewer steps with the same bits.
 
 use crate::execute::lane::small_float::{SmallFloat, power};
 
-/// How great elements are.
+/// Range of the magnitudes of elements.
 #[derive(Clone, Copy)]
 pub struct Sizes {
     /// Bits of the greatest magnitude.
     pub greatest: u32,
-    /// Bits of the least magnitude that is not zero; all ones if there is none.
+    /// Bits of the smallest magnitude that is not zero; all ones if there is none.
     pub least: u32,
 }
 
 impl Sizes {
-    /// Those of some numbers.
+    /// Range of some numbers.
     #[inline(always)]
     pub fn of(values: &[f32]) -> Sizes {
         let (mut greatest, mut less_one) = (0, u32::MAX);
         for value in values {
             let magnitude = value.to_bits() & 0x7fff_ffff;
             greatest = greatest.max(magnitude);
-            // Zeros are the greatest of all.
+            // After subtracting one, zeros are the greatest values.
             less_one = less_one.min(magnitude.wrapping_sub(1));
         }
         Sizes { greatest, least: less_one.saturating_add(1) }
     }
 }
 
-/// The digits of elements.
+/// Precision of elements.
 #[derive(Clone, Copy)]
 pub struct Digits {
-    /// The exponent of the least normal number.
+    /// Exponent of the smallest normal number.
     pub least_exponent: i32,
-    /// How many there are after the point.
+    /// Number of places after the point.
     pub places: i32,
 }
 
 impl Digits {
-    /// Those of single precision of which 19 bits count.
+    /// Precision of single precision truncated to 19 bits.
     pub const XF32: Digits = Digits { least_exponent: -126, places: 10 };
 
-    /// Those of a format of 16 bits or less.
+    /// Precision of a format of 16 bits or less.
     pub const fn of(format: SmallFloat) -> Digits {
         Digits { least_exponent: format.least_exponent(), places: format.mantissa as i32 }
     }
 }
 
-/// What the products of elements are multiples of, and how great they are.
+/// Common unit and magnitude of the products of elements.
 #[derive(Clone, Copy)]
 pub struct Bounds {
-    /// Of elements of A and of B.
+    /// Ranges of the elements of A and of B.
     sizes: [Sizes; 2],
-    /// The sum of the exponents of the greatest ones.
+    /// Sum of the exponents of the greatest elements.
     greatest: i32,
-    /// The exponent of what all products are multiples of.
+    /// Exponent of the unit of which all products are multiples.
     unit: i32,
 }
 
-/// The least exponent of a product that is not zero, for sums that are aligned or made together.
+/// Least exponent of a product that is not zero, for sums that are aligned or added in groups.
 pub const LEAST_OF_PRODUCT: i32 = -66;
 
 fn exponent(bits: u32) -> i32 {
@@ -65,38 +65,40 @@ fn exponent(bits: u32) -> i32 {
 }
 
 impl Bounds {
-    /// Those of elements with these digits and sizes.
+    /// Bounds for elements with these digits and sizes.
     pub fn of(digits: [Digits; 2], sizes: [Sizes; 2]) -> Bounds {
         let sum = |of_side: &dyn Fn(Digits, Sizes) -> i32| -> i32 {
             digits.into_iter().zip(sizes).map(|(digits, sizes)| of_side(digits, sizes)).sum()
         };
         Bounds {
             sizes,
-            greatest: sum(&|own, sizes| exponent(sizes.greatest).max(own.least_exponent)),
-            unit: sum(&|own, sizes| exponent(sizes.least).max(own.least_exponent) - own.places),
+            greatest: sum(&|digits, sizes| exponent(sizes.greatest).max(digits.least_exponent)),
+            unit: sum(&|digits, sizes| {
+                exponent(sizes.least).max(digits.least_exponent) - digits.places
+            }),
         }
     }
 
-    /// Whether neither side has nothing but zeros.
+    /// Returns `true` if both sides have elements other than zero.
     fn are_some(&self) -> bool {
-        self.sizes.iter().all(|own| own.greatest != 0)
+        self.sizes.iter().all(|size| size.greatest != 0)
     }
 
-    /// Whether sums of them, rounded to single precision, are neither infinite nor denormal.
+    /// Returns `true` if sums rounded to single precision are neither infinite nor denormal.
     pub fn are_moderate(&self) -> bool {
         !self.are_some() || self.unit >= -100 && self.greatest <= 120
     }
 
-    /// Whether powers of two that go with them are numbers of single precision.
+    /// Returns `true` if the powers of two of the exponents are single-precision numbers.
     pub fn are_tame(&self) -> bool {
-        let least: i32 = self.sizes.iter().map(|own| exponent(own.least)).sum();
-        let are_finite = self.sizes.iter().all(|own| own.greatest < 0x7f80_0000);
+        let least: i32 = self.sizes.iter().map(|size| exponent(size.least)).sum();
+        let are_finite = self.sizes.iter().all(|size| size.greatest < 0x7f80_0000);
         are_finite && self.greatest <= 40 && (!self.are_some() || least >= LEAST_OF_PRODUCT)
     }
 
-    /// The limits within which groups of so many can be added together; nothing if they cannot.
+    /// Limits within which groups of this size can be added at once; `None` if they cannot.
     pub fn limits(&self, group: usize) -> Option<Limits> {
-        let [a, b] = self.sizes.map(|own| f64::from(f32::from_bits(own.greatest)));
+        let [a, b] = self.sizes.map(|size| f64::from(f32::from_bits(size.greatest)));
         let Bounds { greatest, unit, .. } = *self;
         let holds = group as f64 * a * b <= power(24 + unit);
         let fit = self.are_some() && holds && greatest - unit <= 24 && greatest <= 24;
@@ -104,20 +106,21 @@ impl Bounds {
     }
 }
 
-/// What makes a sum of products and of a sum so far lose nothing but what one rounding takes. Where it
-/// holds of an element of C, it does of all sums so far: all products are multiples of the unit, so that
-/// sums, which rounding makes multiples of greater powers of two if of any others, are multiples of it;
-/// and groups of products, of which there are 32 at most, come to 1 / 128 of the end each at most.
+/// Conditions under which the sum of products and a sum so far is exact except for one rounding. If
+/// they hold for an element of C, they hold for all sums so far: all products are multiples of the
+/// unit, and so are the sums, since rounding only makes them multiples of greater powers of two;
+/// and each group of products, of which there are at most 32, contributes at most 1 / 128 of `end`.
 #[derive(Clone, Copy)]
 pub struct Limits {
-    /// The sum so far is a multiple of one by this.
+    /// Number of units per one: the sum so far times this is an integer.
     pub per_unit: f32,
-    /// The magnitude of an element of C is less, so that that of a sum so far is less than twice this.
+    /// Upper bound of the magnitude of an element of C, so that a sum so far stays below twice
+    /// this.
     pub end: f32,
 }
 
 impl Limits {
-    /// Whether they hold of elements of C, which are given by their bits.
+    /// Returns `true` if the limits hold for elements of C, given as bits.
     #[inline(always)]
     pub fn hold(&self, bits: &[u32]) -> bool {
         bits.iter().fold(true, |hold, bits| {

@@ -1,4 +1,4 @@
-//! The operations of [`super::wide`], one row each.
+//! Table of the operations in [`super::wide`].
 
 use super::fused::Rule;
 use super::wide::{
@@ -17,17 +17,17 @@ const FOUR: Sum = Sum::Fused(Rule::Together, 4);
 /// Sums of 8-bit elements.
 const SIXTEEN: Sum = Sum::Fused(Rule::EvenAndOdd, 16);
 
-/// What is not settled of dense operations of gfx950.
+/// Unsettled behaviour of dense operations of gfx950.
 pub(super) const DENSE: Option<&str> = Some("sums round as on gfx942");
-/// What is not settled of sparse operations.
+/// Unsettled behaviour of sparse operations.
 const SPARSE: Option<&str> = Some("sums round as those of dense operations of gfx942");
 
-/// Rows: name, elements of A and of B, how they are summed, rows and columns, products.
+/// Rows: name, elements of A and of B, summation, rows and columns, products.
 macro_rules! operations {
     ($(#[$documentation:meta])* $table:ident: dense, $($rest:tt)*) => {
         operations! { @rows $(#[$documentation])* $table: dense, dense_sum, 1, $($rest)* }
     };
-    // Of each four elements of a sparse A two are there.
+    // A sparse A stores two of each four elements.
     ($(#[$documentation:meta])* $table:ident: sparse, $($rest:tt)*) => {
         operations! { @rows $(#[$documentation])* $table: sparse, sparse_sum, 2, $($rest)* }
     };
@@ -79,13 +79,13 @@ operations! {
 }
 
 operations! {
-    /// Single precision cut to 19 bits.
+    /// Single precision truncated to 19 bits.
     XF32: dense, unsettled None;
     "v_mfma_f32_16x16x8_xf32" Xf32 Xf32 FOUR 16 8
     "v_mfma_f32_32x32x4_xf32" Xf32 Xf32 FOUR 32 4
 }
 
-/// The operations on half precision and bfloat16 that gfx90a has, too, and that make one matrix.
+/// Operations on half precision and bfloat16 that gfx90a also has and that compute one matrix.
 macro_rules! short_operations {
     ($table:ident, unsettled $unsettled:expr) => {
         operations! {
@@ -123,7 +123,7 @@ operations! {
     "v_smfmac_f32_32x32x32_bf16" BF16 BF16 EIGHT 32 32
 }
 
-/// The operations on 8-bit elements, by what these are.
+/// Operations on 8-bit elements, parameterized by their formats.
 macro_rules! byte_operations {
     ($dense:ident $sparse:ident $fp8:ident $bf8:ident, unsettled $unsettled:expr) => {
         operations! {
@@ -163,7 +163,7 @@ macro_rules! byte_operations {
 byte_operations!(OCP SPARSE_OCP FP8 BF8, unsettled DENSE);
 byte_operations!(FNUZ SPARSE_FNUZ FP8_FNUZ BF8_FNUZ, unsettled None);
 
-/// A row of [`MIXED`]: a name, rows and columns, whether there are scales.
+/// A row of [`MIXED`]: name, rows and columns, and whether there are scales.
 macro_rules! mixed {
     ($name:literal $size:literal $has_scales:literal) => {
         WholeWaveOperation {
@@ -181,13 +181,13 @@ macro_rules! mixed {
     };
 }
 
-/// The operations of gfx950 whose formats are modifiers.
+/// Operations of gfx950 whose formats are modifiers.
 const MIXED: &[WholeWaveOperation] = &[
     mixed!("v_mfma_f32_16x16x128_f8f6f4" 16 false),
     mixed!("v_mfma_f32_32x32x64_f8f6f4" 32 false),
     mixed!("v_mfma_scale_f32_16x16x128_f8f6f4" 16 true),
     mixed!("v_mfma_scale_f32_32x32x64_f8f6f4" 32 true),
-    // It is the first half of the two above. Scales do not reach other operations.
+    // This is the first half of the two instructions above. Scales do not affect other operations.
     WholeWaveOperation {
         unsettled: Some("alone it does nothing"),
         ..WholeWaveOperation::new("v_mfma_ld_scale_b32", SOURCES, |wave, _| {
@@ -196,12 +196,12 @@ const MIXED: &[WholeWaveOperation] = &[
     },
 ];
 
-/// The operations of CDNA 3 and CDNA 4, by what 8-bit elements are.
+/// Operations of CDNA 3 and CDNA 4, for the format of 8-bit elements.
 pub(super) fn operations(kind: Float8) -> impl Iterator<Item = &'static WholeWaveOperation> {
-    let own = match kind {
+    let byte_operations = match kind {
         Float8::Ocp => [SHORT_CDNA4, OCP, SPARSE_OCP],
         Float8::Fnuz => [SHORT_CDNA3, FNUZ, SPARSE_FNUZ],
     };
     let others = [INTEGER, SPARSE_INTEGER, XF32, SHORT, SPARSE_SHORT, MIXED];
-    others.into_iter().chain(own).flatten()
+    others.into_iter().chain(byte_operations).flatten()
 }

@@ -1,35 +1,37 @@
-//! The sums of [`super::fused`], 16 at a time: the same numbers by 32-bit integers and by double
-//! precision, which vectors of the host have. No part of a sum of finite products needs more: products
-//! have 26 bits, 16 of them 30, and what is added to a sum so far fewer than 53.
+//! Sums of [`super::fused`], 16 at a time, with the same results from 32-bit integers and double
+//! precision, which the host's vectors support. No part of a sum of finite products needs more:
+//! products have 26 bits, 16 of them 30, and the operands of the addition to the sum so far fewer
+//! than 53.
 
 use super::fused::{Factor, PLACES, Rule, sum};
 use super::lines::Lines;
 use crate::execute::lane::small_float::power;
 
-/// Sums that are made at a time.
+/// Sums computed at a time.
 pub const WIDTH: usize = 16;
 
-/// A value of each sum.
+/// A value for each sum.
 pub type Vector<T> = [T; WIDTH];
 
-/// An element of a row of A, and the product whose elements of B's columns it meets.
+/// An element of a row of A, and the product that it belongs to.
 #[derive(Clone, Copy, Default)]
 pub struct Term {
-    /// As [`Factor::significand`].
+    /// Same as [`Factor::significand`].
     pub significand: i32,
-    /// As [`Factor::exponent`].
+    /// Same as [`Factor::exponent`].
     pub exponent: i32,
-    /// The product.
+    /// Number of the product.
     pub product: u32,
 }
 
-/// Whether all products of elements with these greatest exponents are numbers of single precision.
+/// Returns `true` if all products of elements with these greatest exponents are representable in
+/// single precision.
 #[inline(always)]
 pub fn are_tame(left: i32, right: i32) -> bool {
     left + right <= 125
 }
 
-/// Terms multiplied with columns of B from `column` on, and added to sums.
+/// Multiplies terms with columns of B from `column` on, and adds them to sums.
 #[inline(always)]
 pub fn add_integers<const ROOM: usize>(
     terms: &[Term],
@@ -45,9 +47,9 @@ pub fn add_integers<const ROOM: usize>(
     }
 }
 
-/// Products of `ROWS` rows of A with columns of B added to sums, so many at a time, which are added without
-/// loss to zero and rounded once with the sum so far: see [`Limits`](super::sizes::Limits). Both sides have
-/// the elements of all lines for a product side by side.
+/// Adds products of `ROWS` rows of A with columns of B to sums in groups: each group is summed
+/// exactly and rounded once with the sum so far, see [`Limits`](super::sizes::Limits). Both sides
+/// store the elements of all lines for a product contiguously.
 #[inline(always)]
 pub fn add_together<const ROWS: usize>(
     group: usize,
@@ -74,7 +76,7 @@ pub fn add_together<const ROWS: usize>(
     }
 }
 
-/// The same as [`sum`], for terms that are tame: see [`are_tame`].
+/// Computes [`sum`] for terms that are tame: see [`are_tame`].
 #[inline(always)]
 pub fn add_fused<const ROOM: usize>(
     rule: Rule,
@@ -89,10 +91,10 @@ pub fn add_fused<const ROOM: usize>(
     let (mut greatest, mut parts) = ([[i32::MIN / 2; WIDTH]; 2], [[0; WIDTH]; 2]);
     for side in 0..sides {
         let terms = || terms[side..].iter().step_by(sides);
-        // Exponents and significands of the elements that a term meets.
+        // Exponents and significands of the elements that a term is multiplied with.
         let met = |term: &Term| -> [&Vector<i32>; 2] {
             let first = term.product as usize * right.size + column;
-            [&right.exponents, &right.significands].map(|own| &own[first..].as_chunks().0[0])
+            [&right.exponents, &right.significands].map(|values| &values[first..].as_chunks().0[0])
         };
         let mut top = [i32::MIN / 2; WIDTH];
         for term in terms() {
@@ -106,7 +108,7 @@ pub fn add_fused<const ROOM: usize>(
             part = std::array::from_fn(|lane| {
                 let digits = significand * significands[lane];
                 let distance = (top[lane] - (term.exponent + exponents[lane])).min(31);
-                // A division by a power of two, which cuts towards zero.
+                // A division by a power of two that rounds towards zero.
                 let below_zero = digits >> 31 & ((1u32 << distance) - 1) as i32;
                 part[lane] + ((digits + below_zero) >> distance)
             });
@@ -136,14 +138,14 @@ pub fn add_fused<const ROOM: usize>(
         let part = (f64::from(part) * power(7 - (top - of_products))).floor();
         sums[lane] = ((part + third) * power(top - 31)) as f32;
     }
-    if before.iter().fold(true, |are_finite, own| are_finite & own.is_finite()) {
+    if before.iter().fold(true, |are_finite, sum| are_finite & sum.is_finite()) {
         return;
     }
     for lane in 0..WIDTH {
         if !before[lane].is_finite() {
-            let factors = terms.iter().map(|own| {
-                let a = Factor::finite(own.significand, own.exponent);
-                (a, right.factor(column + lane, own.product as usize))
+            let factors = terms.iter().map(|term| {
+                let a = Factor::finite(term.significand, term.exponent);
+                (a, right.factor(column + lane, term.product as usize))
             });
             sums[lane] = sum(rule, factors, scales[lane], before[lane]);
         }
@@ -158,7 +160,7 @@ mod tests {
     use crate::tests::operations::Random;
     use flipwave_isa::Float8;
 
-    /// A finite number, zeros, denormals and great distances of exponents included.
+    /// A random finite number, including zeros, denormals and distant exponents.
     fn element(format: SmallFloat, random: &mut Random) -> Factor {
         loop {
             let bits = match random.next() % 8 {
@@ -167,7 +169,7 @@ mod tests {
                 _ => random.next() as u32 & ((1 << format.bits) - 1),
             };
             let factor = Factor::of(format, bits);
-            // So that bfloat16 is tame.
+            // Keeps bfloat16 tame.
             if factor.value.is_finite() && factor.exponent <= 60 {
                 return factor;
             }
@@ -181,7 +183,7 @@ mod tests {
             1 => -0.0,
             2 => f32::INFINITY,
             3 => f32::NAN,
-            // Denormals, any number, and numbers around one.
+            // Denormals, arbitrary numbers, and numbers around one.
             4 => f32::from_bits(bits & 0x7f_ffff),
             5..8 => f32::from_bits(bits),
             _ => bits as i32 as f32 / (1 << 29) as f32,

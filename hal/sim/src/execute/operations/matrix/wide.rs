@@ -1,11 +1,12 @@
-//! The operations of CDNA 3 and CDNA 4 on one block: those whose sources are wider than two words or
-//! have other elements than older ones, sparse ones, and those with scales.
+//! Operations of CDNA 3 and CDNA 4 on one block: those whose sources are wider than two words or
+//! have newer element formats, sparse ones, and those with scales.
 //!
-//! Where elements lie is in the CDNA 4 ISA ("General input and output layout", "8-bit and Smaller
-//! Matrix Operations and Layouts", "Details of Sparsity Structure"): a lane holds 16 bytes of elements
-//! side by side, then 16 bytes from further on; only elements of six and four bits lie together all.
+//! The CDNA 4 ISA defines the layout ("General input and output layout", "8-bit and Smaller Matrix
+//! Operations and Layouts", "Details of Sparsity Structure"): a lane holds 16 bytes of consecutive
+//! elements, then 16 bytes of a later run; elements of six and four bits are all consecutive.
 //!
-//! How sums round was measured for dense operations of gfx942 alone; all others do the same here.
+//! The rounding of sums was measured only for dense operations of gfx942; all others round in the
+//! same way here.
 
 #[cfg(target_arch = "x86_64")]
 use super::avx512;
@@ -24,12 +25,12 @@ use crate::wave::level::at_each_level;
 use crate::wave::{LANES, Level, Row, Wave};
 use flipwave_isa::{Float8, LaneMask};
 
-/// What an element is.
+/// Format of an element.
 #[derive(Clone, Copy)]
 pub enum Format {
     /// A floating-point format of 16 bits or less.
     Small(SmallFloat),
-    /// Single precision, of which 19 bits count.
+    /// Single precision truncated to 19 bits.
     Xf32,
     /// An 8-bit integer.
     Byte,
@@ -79,7 +80,7 @@ impl Format {
         }
     }
 
-    /// The digits of floating-point elements.
+    /// Precision of floating-point elements.
     fn digits(self) -> Digits {
         match self {
             Format::Small(format) => Digits::of(format),
@@ -95,40 +96,40 @@ impl Format {
         }
     }
 
-    /// Which of the products of a sum is `k`-th, of elements that are the `item`-th in the `group`-th
-    /// of so many groups of lanes, each with so many elements.
+    /// Index k of the product of an element: the `item`-th of `each` elements of a lane, in the
+    /// `group`-th of `groups` groups of lanes.
     pub(super) fn place(self, item: usize, group: usize, groups: usize, each: usize) -> usize {
         let chunk = if self.bits() < 8 { each } else { each.min(128 / self.bits()) };
         item % chunk + chunk * (group + groups * (item / chunk))
     }
 }
 
-/// How products become a sum.
+/// Summation of products.
 #[derive(Clone, Copy)]
 pub enum Sum {
     /// Integers, which wrap around.
     Integers,
-    /// Groups of so many products, each fused with the sum so far.
+    /// Groups of this size, each fused with the sum so far.
     Fused(Rule, usize),
 }
 
-/// A product of `size` by `depth` with `depth` by `size` elements.
+/// Shape of a product of `size` by `depth` with `depth` by `size` elements.
 #[derive(Clone, Copy)]
 pub struct Shape {
     /// Rows and columns of the result.
     pub size: usize,
-    /// Products of a dense sum. Sparse ones have half as many.
+    /// Products of a dense sum. Sparse sums have half as many.
     pub depth: usize,
-    /// Elements of A.
+    /// Format of the elements of A.
     pub a: Format,
-    /// Elements of B.
+    /// Format of the elements of B.
     pub b: Format,
-    /// How they are summed.
+    /// Summation of products.
     pub sum: Sum,
 }
 
 impl Shape {
-    /// The same as its steps have it, of sums of so many products.
+    /// Shape with `products` products per sum, as summation steps use it.
     pub(super) const fn steps(&self, products: usize) -> ProductShape {
         let (sum, group) = match self.sum {
             Sum::Integers => (SumType::I32, 1),
@@ -138,15 +139,15 @@ impl Shape {
     }
 }
 
-/// Most elements of a row of A or a column of B.
+/// Maximum number of elements of a row of A or a column of B.
 pub(super) const MOST_DEPTH: usize = 128;
-/// Most elements of A or of B.
+/// Maximum number of elements of A or of B.
 pub(super) const MOST_ELEMENTS: usize = 2048;
 /// Products that share a scale.
 const SCALED: usize = 32;
 /// Products of a scaled sum that are added at a time.
 const SCALED_GROUP: usize = 16;
-/// Most words that a lane holds of A or B.
+/// Maximum number of words of A or B per lane.
 pub(super) const MOST_WORDS: usize = 8;
 
 /// Rows of A or columns of B, one after the other.
@@ -163,19 +164,19 @@ pub fn dense(wave: &mut Wave, op: &Op, shape: &Shape) {
 }
 
 at_each_level! {
-    /// The same with what vectors of the host the compiler finds use for.
+    /// Computes [`dense`] with the vectors that the compiler generates for the host's level.
     pub fn dense_of_level(wave: &mut Wave, op: &Op, shape: &Shape) -> () = dense_at_level;
 }
 
 at_each_level! {
-    /// D = A * B + D, where of each four elements of a row of A there are two, and the third source says
-    /// which, two bits each. `cbsz` and `abid` say in which part of its words.
+    /// D = A * B + D, where A stores two of each four elements of a row, whose positions the third
+    /// source specifies, two bits each. `cbsz` and `abid` select the part of its words.
     pub fn sparse(wave: &mut Wave, op: &Op, shape: &Shape) -> () = sparse_at_level;
 }
 
 at_each_level! {
-    /// D = A * B + C with formats that `cbsz` and `blgp` name, 32 products at a time with a scale of
-    /// their row and one of their column, whose exponents are bytes that `op_sel` and `op_sel_hi` select.
+    /// D = A * B + C with the formats in `cbsz` and `blgp`; each 32 products have a scale of their
+    /// row and one of their column, whose exponents are bytes that `op_sel` and `op_sel_hi` select.
     pub fn scaled(wave: &mut Wave, op: &Op, size: usize, has_scales: bool) -> () = scaled_at_level;
 }
 
@@ -188,7 +189,7 @@ fn dense_at_level(wave: &mut Wave, op: &Op, shape: &Shape) {
     }
 }
 
-/// The same of elements for which there is so much room.
+/// Computes [`dense`] for at most `ROOM` elements.
 #[inline(always)]
 fn dense_in_room<const ROOM: usize>(wave: &mut Wave, op: &Op, shape: &Shape) {
     let Shape { size, depth, a, b, sum } = *shape;
@@ -217,8 +218,8 @@ fn dense_in_room<const ROOM: usize>(wave: &mut Wave, op: &Op, shape: &Shape) {
     write(wave, op, &result[..size * size / LANES]);
 }
 
-/// Adds all products to the elements of C, by groups that are added together. Gives `false` and does
-/// nothing where that would not give the same bits.
+/// Adds all products to the elements of C, in groups that are added at once. Returns `false`
+/// without effect if the bits would differ.
 #[inline(always)]
 fn add_all_together<const ROOM: usize>(
     result: &mut Registers,
@@ -242,12 +243,12 @@ fn add_all_together<const ROOM: usize>(
     }
     for row in (0..size).step_by(ROWS) {
         for column in (0..size).step_by(WIDTH) {
-            let mut sums: [Vector<f32>; ROWS] = std::array::from_fn(|own| {
-                place(result, size, row + own, column).map(f32::from_bits)
+            let mut sums: [Vector<f32>; ROWS] = std::array::from_fn(|offset| {
+                place(result, size, row + offset, column).map(f32::from_bits)
             });
             add_together(group, (a_values, row), (b_values, column), size, &mut sums);
-            for (own, sums) in sums.into_iter().enumerate() {
-                *place(result, size, row + own, column) = sums.map(f32::to_bits);
+            for (offset, sums) in sums.into_iter().enumerate() {
+                *place(result, size, row + offset, column) = sums.map(f32::to_bits);
             }
         }
     }
@@ -323,7 +324,7 @@ fn scaled_at_level(wave: &mut Wave, op: &Op, size: usize, has_scales: bool) {
     write(wave, op, &result[..size * size / LANES]);
 }
 
-/// Adds to sums of a row and of columns from `column` on, which are given by their bits.
+/// Adds products to the sums of a row and of columns from `column` on, given as bits.
 #[inline(always)]
 fn add_in_vectors<const ROOM: usize>(
     rule: Sum,
@@ -360,7 +361,7 @@ fn addends(wave: &Wave, op: &Op, size: usize) -> Registers {
     result
 }
 
-/// The elements of a row of D from a column on.
+/// Elements of a row of D, starting at a column.
 #[inline(always)]
 fn place(result: &mut Registers, size: usize, row: usize, column: usize) -> &mut Vector<u32> {
     let groups = LANES / size;
@@ -377,7 +378,7 @@ fn write(wave: &mut Wave, op: &Op, result: &[Row]) {
     wave.written_lanes = Some(LaneMask::FULL);
 }
 
-/// The same as [`dense`] where not all elements are finite, or products might not be.
+/// Computes [`dense`] if not all elements, or not all products, are known to be finite.
 #[cold]
 #[inline(never)]
 fn dense_one_by_one(wave: &mut Wave, op: &Op, shape: &Shape) {
@@ -395,8 +396,8 @@ fn dense_one_by_one(wave: &mut Wave, op: &Op, shape: &Shape) {
     finish(wave, op, size, pairs, |products, before, _, _| summed(shape.sum, products, before));
 }
 
-/// The elements of the rows of a sparse A in the order of their products, and which element of a
-/// column each meets.
+/// Elements of the rows of a sparse A in the order of their products, and the element of the column
+/// that each is multiplied with.
 type SparseRows = [(Factor, usize); MOST_ELEMENTS / 2];
 
 fn sparse_rows(wave: &Wave, op: &Op, shape: &Shape) -> SparseRows {
@@ -422,7 +423,7 @@ fn sparse_rows(wave: &Wave, op: &Op, shape: &Shape) -> SparseRows {
     left
 }
 
-/// The same as [`sparse`] where not all elements are finite, or products might not be.
+/// Computes [`sparse`] if not all elements, or not all products, are known to be finite.
 #[cold]
 #[inline(never)]
 fn sparse_one_by_one(wave: &mut Wave, op: &Op, shape: &Shape, left: &SparseRows) {
@@ -438,7 +439,7 @@ fn sparse_one_by_one(wave: &mut Wave, op: &Op, shape: &Shape, left: &SparseRows)
     finish(wave, op, size, pairs, |products, before, _, _| summed(shape.sum, products, before));
 }
 
-/// The exponents of the scales of A and of B, as [`scaled`] has them.
+/// Exponents of the scales of A and of B, as in [`scaled`].
 fn scales(wave: &Wave, op: &Op) -> [[u8; LANES]; 2] {
     let modifiers = &op.inst.modifiers;
     [0, 1].map(|side| {
@@ -448,7 +449,7 @@ fn scales(wave: &Wave, op: &Op) -> [[u8; LANES]; 2] {
     })
 }
 
-/// The same as [`scaled`] where not all elements are finite, or products might not be.
+/// Computes [`scaled`] if not all elements, or not all products, are known to be finite.
 #[cold]
 #[inline(never)]
 fn scaled_one_by_one(
@@ -484,8 +485,8 @@ fn scaled_one_by_one(
     });
 }
 
-/// The format of a number (CDNA 4 ISA, "Rules for the F8F6F4 MFMA instructions"). Others are
-/// refused before.
+/// Format with this number (CDNA 4 ISA, "Rules for the F8F6F4 MFMA instructions"). Instructions
+/// with other numbers are refused earlier.
 fn format_of(number: u8) -> Option<Format> {
     Some(match number {
         0 => Format::FP8,
@@ -497,7 +498,7 @@ fn format_of(number: u8) -> Option<Format> {
     })
 }
 
-/// A byte of each lane of a scale; of a constant the exponent.
+/// Reads a byte of each lane of a scale; for a constant, its exponent.
 fn scale_bytes(wave: &Wave, word: Word, byte: u8) -> [u8; LANES] {
     match word {
         Word::Row(row) => wave.row(row).0.map(|word| (word >> (8 * byte)) as u8),
@@ -506,10 +507,10 @@ fn scale_bytes(wave: &Wave, word: Word, byte: u8) -> [u8; LANES] {
     }
 }
 
-/// The products of a sum.
+/// Factors of the products of a sum.
 type Products = [(Factor, Factor); MOST_DEPTH];
 
-/// The bits of an element of D, from the products and the bits of C.
+/// Bits of an element of D, from the products and the bits of C.
 fn summed(rule: Sum, products: &[(Factor, Factor)], before: u32) -> u32 {
     match rule {
         Sum::Integers => products
@@ -524,7 +525,7 @@ fn summed(rule: Sum, products: &[(Factor, Factor)], before: u32) -> u32 {
     }
 }
 
-/// One element of what [`dense`] makes, by steps.
+/// Sums one element of the result of [`dense`], step by step.
 pub fn dense_sum(
     wave: &Wave,
     op: &Op,
@@ -539,7 +540,7 @@ pub fn dense_sum(
     }))
 }
 
-/// One element of what [`sparse`] makes, by steps.
+/// Sums one element of the result of [`sparse`], step by step.
 pub fn sparse_sum(
     wave: &Wave,
     op: &Op,
@@ -557,13 +558,13 @@ pub fn sparse_sum(
     Some(summed_by_steps(wave, op, size, element, |before| sum.by_steps(&factors, before, steps)))
 }
 
-/// What the steps of [`scaled`] are.
+/// Shape of [`scaled`], as summation steps use it.
 pub const fn scaled_steps(size: usize) -> ProductShape {
     ProductShape { group: SCALED_GROUP as u8, ..ProductShape::square(size, SCALED * LANES / size) }
 }
 
-/// One element of what [`scaled`] makes, by steps. With a scale that is no number the element is none,
-/// whatever its sum.
+/// Sums one element of the result of [`scaled`], step by step. If a scale is a NaN, the element is
+/// a NaN.
 pub fn scaled_sum(
     wave: &Wave,
     op: &Op,
@@ -594,8 +595,8 @@ pub fn scaled_sum(
     }))
 }
 
-/// The factors of an element's products, all of which are there; `from` gives the lane whose elements
-/// of B a lane has.
+/// Factors of an element's products, all of which are stored; `from` maps a lane to the lane whose
+/// elements of B it has.
 fn factors(
     wave: &Wave,
     op: &Op,
@@ -611,7 +612,7 @@ fn factors(
     left.iter().copied().zip(right.iter().copied()).collect()
 }
 
-/// The element of D whose bits `sum` makes of those of C.
+/// Element of D whose bits `sum` computes from those of C.
 fn summed_by_steps(
     wave: &Wave,
     op: &Op,
@@ -629,7 +630,7 @@ fn summed_by_steps(
 }
 
 impl Sum {
-    /// The bits of a sum, from the bits of C.
+    /// Computes the bits of a sum from the bits of C.
     fn by_steps(self, factors: &[(Factor, Factor)], before: u32, steps: &mut Steps<'_>) -> u32 {
         match self {
             Sum::Integers => {
@@ -644,7 +645,7 @@ impl Sum {
     }
 }
 
-/// Computes all elements of D. `pairs` gives the factors of an element, and how many.
+/// Computes all elements of D. `pairs` returns the factors of an element and their number.
 fn finish(
     wave: &mut Wave,
     op: &Op,
@@ -668,7 +669,7 @@ fn finish(
     write(wave, op, &result[..registers]);
 }
 
-/// The rows of A or the columns of B in the order of their products.
+/// Rows of A or columns of B in the order of their products.
 fn elements(
     wave: &Wave,
     op: &Op,
@@ -690,7 +691,7 @@ fn elements(
     elements
 }
 
-/// What each lane holds of A or B.
+/// Reads the elements of A or B of each lane.
 fn lane_elements(
     wave: &Wave,
     op: &Op,

@@ -1,4 +1,4 @@
-//! The rows of A and the columns of B as numbers of single precision.
+//! Rows of A and columns of B as single-precision numbers.
 
 use super::super::sizes::{Digits, Sizes};
 use super::product::{CHUNKS, Elements, Registers, WIDTH};
@@ -6,30 +6,31 @@ use crate::execute::lane::small_float::SmallFloat;
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
 
-/// Where the elements of lines lie: for each product of each line one.
+/// Layout of the elements of lines in registers.
 pub struct Layout<Place> {
-    /// How many lines there are, a power of two.
+    /// Number of lines, a power of two.
     pub lines: usize,
-    /// How many products there are.
+    /// Number of products.
     pub depth: usize,
-    /// Elements of a lane.
+    /// Elements per lane.
     pub each: usize,
-    /// How many of them in a row are for products side by side.
+    /// Number of consecutive elements of a lane that belong to consecutive products.
     pub run: usize,
-    /// How many times 16 lanes have elements.
+    /// Number of groups of 16 lanes that hold elements.
     pub chunks: usize,
-    /// For each of these which 16 lanes' elements they have.
+    /// For each group, the number of the 16 lanes in the register that provide its elements.
     pub from: [usize; CHUNKS],
-    /// The first product of a run of the lanes of a group: groups have one element of each line.
+    /// Maps a run of the lanes of a group to its first product: groups hold one element of each
+    /// line.
     pub place: Place,
 }
 
-/// Room for the elements of 16 lines for a product.
+/// Buffer for the elements of 16 lines for a product.
 pub type Room = MaybeUninit<[f32; WIDTH]>;
 
 impl<Place: Fn(usize, usize) -> usize> Layout<Place> {
-    /// Fills room by runs, to which `fill` writes what their lanes have from an element on; gives what
-    /// was filled.
+    /// Fills the buffer run by run; `fill` writes the elements of a run's lanes from an element on.
+    /// Returns the filled buffer.
     #[inline(always)]
     fn fill<'a>(
         &self,
@@ -49,31 +50,31 @@ impl<Place: Fn(usize, usize) -> usize> Layout<Place> {
                 fill(to, from, run * self.run);
             }
         }
-        // SAFETY: there are as many, and the runs of all groups are for different products.
+        // SAFETY: the lengths match, and the runs of all groups cover different products.
         unsafe { std::slice::from_raw_parts(room.as_ptr().cast(), room.len()) }
     }
 }
 
-/// The rows of A or the columns of B, the lines.
+/// The lines: rows of A or columns of B.
 pub struct Lines<'a> {
     values: Parts<'a, f32>,
     pub sizes: Sizes,
-    /// Whether all elements are numbers and not infinite; counts for formats of less than 16 bits,
-    /// whose values are wrong where it does not hold.
+    /// `true` if all elements are finite; determined for formats of less than 16 bits, whose values
+    /// are wrong if it is `false`.
     pub are_finite: bool,
 }
 
-/// The elements of lines, or what goes with them: of 16 lines side by side the elements for the first
-/// product, then those for the next ones, and then the same of the next lines.
+/// Values of lines: for 16 neighbouring lines the elements for the first product, then those for
+/// the next products, followed by the next 16 lines.
 #[derive(Clone, Copy)]
 pub struct Parts<'a, T> {
     values: &'a [[T; WIDTH]],
-    /// How many there are of each line.
+    /// Elements per line.
     depth: usize,
 }
 
 impl<'a, T> Parts<'a, T> {
-    /// Those of the part that a line is in, for each product.
+    /// Values of the 16 lines that contain `line`, for each product.
     #[inline(always)]
     pub fn of(&self, line: usize) -> &'a [[T; WIDTH]] {
         &self.values[line / WIDTH * self.depth..][..self.depth]
@@ -81,8 +82,8 @@ impl<'a, T> Parts<'a, T> {
 }
 
 impl<'a> Lines<'a> {
-    /// Those of a source, whose elements are in these registers. With `flushes` denormals of 16 bits read
-    /// as plus zero.
+    /// Reads a source whose elements are in these registers. With `flushes`, denormals of 16 bits
+    /// read as plus zero.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     #[inline]
     pub fn read(
@@ -111,12 +112,12 @@ impl<'a> Lines<'a> {
                 (_mm512_cvtepi32_ps(masked(words, (1 << bits) - 1)), 0)
             }),
             Elements::Small(SmallFloat::F16) => {
-                // SAFETY: the array is as long as a vector.
+                // SAFETY: the array has the length of a vector.
                 let order = unsafe { _mm512_loadu_si512(LOW_THEN_HIGH.as_ptr().cast()) };
                 let decode = |words: __m512i| {
                     let halves = _mm512_permutexvar_epi16(order, words);
                     [_mm512_castsi512_si256(halves), _mm512_extracti64x4_epi64::<1>(halves)]
-                        .map(|own| _mm512_cvtph_ps(own))
+                        .map(|words| _mm512_cvtph_ps(words))
                 };
                 Lines::fill_halves(room, source, layout, flushes.then_some(0x7c00), decode)
             }
@@ -132,8 +133,9 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// The numbers in the words of a source. `decode` makes them of those in the lowest bits, and says
-    /// which are none or infinite, where the value is not that then.
+    /// Reads the elements of a source of at most 32 bits per word. `decode` converts the element in
+    /// the lowest bits, and returns a mask of the elements that are not finite, whose values are
+    /// wrong.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     #[inline]
     fn fill(
@@ -148,12 +150,13 @@ impl<'a> Lines<'a> {
         let values = layout.fill(room, |to, from, first| {
             for (item, to) in (first..).zip(to) {
                 let (word, shift) = (item * source.bits / 32, item * source.bits % 32);
-                let own = source.registers.vector(word, from);
-                let (value, bad) = decode(_mm512_srlv_epi32(own, _mm512_set1_epi32(shift as i32)));
+                let words = source.registers.vector(word, from);
+                let (value, bad) =
+                    decode(_mm512_srlv_epi32(words, _mm512_set1_epi32(shift as i32)));
                 special |= bad;
                 let size = _mm512_and_si512(_mm512_castps_si512(value), magnitude);
                 greatest = _mm512_max_epu32(greatest, size);
-                // Zeros are the greatest of all.
+                // After subtracting one, zeros are the greatest values.
                 least = _mm512_min_epu32(least, _mm512_sub_epi32(size, _mm512_set1_epi32(1)));
                 put(to, value);
             }
@@ -166,8 +169,8 @@ impl<'a> Lines<'a> {
         Lines { values, sizes, are_finite: special == 0 }
     }
 
-    /// The numbers in the halves of a source's words. `decode` makes single precision of the low and of
-    /// the high ones. Where denormals read as zero, the bits of the exponent are given.
+    /// Reads the elements in the halves of a source's words. `decode` converts the low and the high
+    /// halves to single precision. If denormals read as zero, the bits of the exponent are given.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     #[inline]
     fn fill_halves(
@@ -180,21 +183,21 @@ impl<'a> Lines<'a> {
         let (mut greatest, mut least) = (_mm512_setzero_si512(), _mm512_set1_epi32(-1));
         let values = layout.fill(room, |to, from, first| {
             for (word, to) in (first / 2..).zip(to.as_chunks_mut::<2>().0) {
-                let mut own = source.registers.vector(word, from);
+                let mut words = source.registers.vector(word, from);
                 if let Some(exponent) = flushed {
-                    let has = _mm512_test_epi16_mask(own, _mm512_set1_epi16(exponent));
-                    own = _mm512_maskz_mov_epi16(has, own);
+                    let has = _mm512_test_epi16_mask(words, _mm512_set1_epi16(exponent));
+                    words = _mm512_maskz_mov_epi16(has, words);
                 }
-                let size = _mm512_and_si512(own, _mm512_set1_epi16(i16::MAX));
+                let size = _mm512_and_si512(words, _mm512_set1_epi16(i16::MAX));
                 greatest = _mm512_max_epu16(greatest, size);
-                // Zeros are the greatest of all.
+                // After subtracting one, zeros are the greatest values.
                 least = _mm512_min_epu16(least, _mm512_sub_epi16(size, _mm512_set1_epi16(1)));
-                for (to, value) in to.iter_mut().zip(decode(own)) {
+                for (to, value) in to.iter_mut().zip(decode(words)) {
                     put(to, value);
                 }
             }
         });
-        // Magnitudes are in the order of their bits, in single precision, too.
+        // Magnitudes are ordered like their bits, also in single precision.
         let high = |words: __m512i| _mm512_srli_epi32::<16>(words);
         let low = |words: __m512i| _mm512_and_si512(words, _mm512_set1_epi32(0xffff));
         let greatest = _mm512_max_epu32(low(greatest), high(greatest));
@@ -218,7 +221,7 @@ impl<'a> Lines<'a> {
         self.values
     }
 
-    /// The exponents that go with the values, see [`super::super::fused::Factor::exponent`], those of two
+    /// Exponents of the values (see [`super::super::fused::Factor::exponent`]), those of two
     /// products in a word.
     #[target_feature(enable = "avx512f,avx512bw")]
     pub fn exponents<'b>(
@@ -230,20 +233,20 @@ impl<'a> Lines<'a> {
         let exponent = |value: &[f32; WIDTH]| {
             let magnitude = _mm512_set1_epi32(i32::MAX);
             let size = _mm512_and_si512(_mm512_castps_si512(vector(value)), magnitude);
-            let own = _mm512_sub_epi32(_mm512_srli_epi32::<23>(size), _mm512_set1_epi32(127));
-            let own = _mm512_max_epi32(own, _mm512_set1_epi32(low));
+            let exponent = _mm512_sub_epi32(_mm512_srli_epi32::<23>(size), _mm512_set1_epi32(127));
+            let exponent = _mm512_max_epi32(exponent, _mm512_set1_epi32(low));
             let is_zero = _mm512_testn_epi32_mask(size, size);
-            _mm512_mask_mov_epi32(own, is_zero, _mm512_set1_epi32(zero))
+            _mm512_mask_mov_epi32(exponent, is_zero, _mm512_set1_epi32(zero))
         };
         let Parts { values, depth } = self.values;
         let room = &mut room[..values.len() / 2];
         for (values, to) in values.as_chunks().0.iter().zip(&mut *room) {
             let [even, odd] = values.each_ref().map(exponent);
             let both = _mm512_mask_mov_epi16(even, ODD_HALVES, _mm512_slli_epi32::<16>(odd));
-            // SAFETY: there is room for a vector.
+            // SAFETY: the buffer has room for a vector.
             unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), both) };
         }
-        // SAFETY: there are as many pairs, and all were written.
+        // SAFETY: the lengths match, and all pairs were written.
         let values = unsafe { std::slice::from_raw_parts(room.as_ptr().cast(), room.len()) };
         Parts { values, depth: depth / 2 }
     }
@@ -252,7 +255,7 @@ impl<'a> Lines<'a> {
 /// The high halves of words.
 const ODD_HALVES: __mmask32 = 0xaaaa_aaaa;
 
-/// The low halves of all words of a vector, then the high ones.
+/// Low halves of all words of a vector, then the high halves.
 const LOW_THEN_HIGH: [u16; 32] = {
     let mut order = [0; 32];
     let mut at = 0;
@@ -263,19 +266,19 @@ const LOW_THEN_HIGH: [u16; 32] = {
     order
 };
 
-/// Puts numbers side by side.
+/// Stores numbers.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn put(to: &mut Room, value: __m512) {
-    // SAFETY: there is room for as many numbers.
+    // SAFETY: the buffer has room for a vector.
     unsafe { _mm512_storeu_ps(to.as_mut_ptr().cast(), value) };
 }
 
-/// Numbers side by side.
+/// Loads numbers.
 #[target_feature(enable = "avx512f")]
 #[inline]
 pub fn vector(values: &[f32; WIDTH]) -> __m512 {
-    // SAFETY: there are as many numbers.
+    // SAFETY: the array has the length of a vector.
     unsafe { _mm512_loadu_ps(values.as_ptr()) }
 }
 
@@ -287,20 +290,21 @@ pub fn digits(elements: Elements) -> Digits {
     }
 }
 
-/// Where the elements of lines come from: so many bits each, side by side.
+/// Registers that hold the elements of lines, and the bits per element.
 struct Source<'a> {
     registers: &'a Registers<'a>,
     bits: usize,
 }
 
-/// Numbers of a format of less than 16 bits in the lowest bits of words, see [`Lines::fill`].
+/// Decodes numbers of a format of less than 16 bits in the lowest bits of words, see
+/// [`Lines::fill`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 #[inline]
 fn small(format: SmallFloat, words: __m512i) -> (__m512, __mmask16) {
     let masked = |bits: i32| _mm512_and_si512(words, _mm512_set1_epi32(bits));
     let sign = 1 << (format.bits - 1);
     let magnitude = masked(sign - 1);
-    // As if the exponent's field began where that of single precision does.
+    // Interprets the exponent as if its field were at the position of single precision.
     let places = _mm512_set1_epi32(23 - format.mantissa as i32);
     let digits = _mm512_castsi512_ps(_mm512_sllv_epi32(magnitude, places));
     let scale = ((126 + format.least_exponent() + 127) as u32) << 23;

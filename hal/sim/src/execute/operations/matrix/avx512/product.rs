@@ -1,4 +1,4 @@
-//! A product of matrices as vectors of 16 lanes see it.
+//! Description of a matrix product for 16-lane vectors.
 
 use super::super::fused::Rule;
 use super::super::registers::permuted_lane;
@@ -10,19 +10,19 @@ use crate::wave::{LANES, Row, Wave};
 use flipwave_isa::LaneMask;
 use std::arch::x86_64::{__m512i, _mm512_loadu_si512, _mm512_set1_epi32, _mm512_storeu_si512};
 
-/// Sums that are made at a time.
+/// Sums computed at a time.
 pub const WIDTH: usize = 16;
 
-/// What an element of A or B is.
+/// Format of an element of A or B.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Elements {
     /// Single precision.
     Single,
-    /// Single precision of which 19 bits count.
+    /// Single precision truncated to 19 bits.
     Xf32,
-    /// An integer of so many bits, with a sign.
+    /// A signed integer with this number of bits.
     Signed(u8),
-    /// The same without.
+    /// An unsigned integer with this number of bits.
     Unsigned(u8),
     /// A floating-point format of 16 bits or less.
     Small(SmallFloat),
@@ -38,20 +38,21 @@ impl Elements {
     }
 }
 
-/// How products become a sum.
+/// Summation of products.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sum {
-    /// Each fused with the sum so far, in the order of k.
+    /// Each product is fused with the sum so far, in the order of k.
     Chain,
-    /// Groups of so many, pairwise, each sum rounded; denormals flushed or not.
+    /// Groups of this size are added pairwise, each sum rounded; the flag is whether denormals are
+    /// flushed.
     Pairwise(usize, bool),
-    /// Groups of so many, each fused with the sum so far: see [`super::super::fused`].
+    /// Groups of this size are fused with the sum so far: see [`super::super::fused`].
     Fused(Rule, usize),
     /// Integers, which wrap around.
     Integers,
 }
 
-/// So many products of `size` by `depth` with `depth` by `size` elements.
+/// Dimensions and formats: `blocks` products of `size` by `depth` with `depth` by `size` elements.
 #[derive(Clone, Copy)]
 pub struct Product {
     pub size: usize,
@@ -67,13 +68,13 @@ impl Product {
         self.size * self.blocks
     }
 
-    /// Where the elements of A or of B lie, whose lanes `blgp` rearranges.
+    /// Layout of the elements of A or B, whose lanes `blgp` permutes.
     pub fn layout(&self, side: usize, blgp: u8) -> Layout<impl Fn(usize, usize) -> usize> {
         let (lines, blgp) = (self.lines(), if side == 1 { blgp } else { 0 });
         // All are powers of two.
         let shift = lines.trailing_zeros();
         let (each, groups) = (self.depth * lines / LANES, LANES >> shift);
-        // A lane holds 16 bytes of elements side by side, then 16 bytes from further on.
+        // A lane holds 16 bytes of consecutive elements, then 16 bytes of a later run.
         let run = each.min(128 / self.elements[side].bits());
         Layout {
             lines,
@@ -82,7 +83,7 @@ impl Product {
             chunks: CHUNKS,
             run,
             from: EACH.map(|chunk| permuted_lane(blgp, chunk * WIDTH) / WIDTH),
-            place: move |own, group| run * (group + groups * own),
+            place: move |element, group| run * (group + groups * element),
         }
     }
 }
@@ -91,23 +92,23 @@ impl Product {
 pub const QUAD: usize = 4;
 /// Vectors of a register.
 pub const CHUNKS: usize = LANES / WIDTH;
-/// The numbers of these.
+/// Numbers of these vectors.
 pub const EACH: [usize; CHUNKS] = [0, 1, 2, 3];
-/// Most registers of D of one block of 16 rows and columns.
+/// Maximum number of registers of D for one block of 16 rows and columns.
 pub const MOST_RESULTS: usize = 8;
-/// Most registers of D.
+/// Maximum number of registers of D.
 pub const MOST_REGISTERS: usize = 32;
 
 /// The registers of a source.
 pub enum Registers<'a> {
     /// Vector registers.
     Rows(&'a [Row]),
-    /// The first and all others, which are the same in all lanes.
+    /// First register, and the value of all others; uniform over lanes.
     Constants([i32; 2]),
 }
 
 impl<'a> Registers<'a> {
-    /// The registers of a source of these words, so many of them; nothing where a wave has not as many.
+    /// Registers of a source with these words; `None` if the wave has fewer than `count`.
     #[inline(always)]
     pub fn of(wave: &'a Wave, words: [Word; 2], count: usize) -> Option<Registers<'a>> {
         match words[0] {
@@ -116,7 +117,7 @@ impl<'a> Registers<'a> {
         }
     }
 
-    /// Those of 16 lanes of a register.
+    /// Reads 16 lanes of a register.
     #[target_feature(enable = "avx512f")]
     #[inline]
     pub fn vector(&self, register: usize, chunk: usize) -> __m512i {
@@ -126,35 +127,37 @@ impl<'a> Registers<'a> {
         }
     }
 
-    /// The same of registers from one on.
+    /// Reads 16 lanes of [`QUAD`] registers, starting at `first`.
     #[target_feature(enable = "avx512f")]
     #[inline]
     pub fn vectors(&self, first: usize, chunk: usize) -> [__m512i; QUAD] {
         match self {
             Registers::Rows(rows) => {
                 let rows = &rows[first..][..QUAD];
-                [0, 1, 2, 3].map(|own| load(&rows[own].0, chunk % CHUNKS * WIDTH))
+                [0, 1, 2, 3].map(|register| load(&rows[register].0, chunk % CHUNKS * WIDTH))
             }
-            Registers::Constants(_) => [0, 1, 2, 3].map(|own| self.vector(first + own, chunk)),
+            Registers::Constants(_) => {
+                [0, 1, 2, 3].map(|register| self.vector(first + register, chunk))
+            }
         }
     }
 }
 
-/// The words from one on.
+/// Loads words, starting at `first`.
 #[target_feature(enable = "avx512f")]
 #[inline]
 pub fn load(words: &[u32], first: usize) -> __m512i {
     let words = &words[first..][..WIDTH];
-    // SAFETY: the slice has as many words.
+    // SAFETY: the slice has the length of a vector.
     unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
 }
 
-/// Puts words from a place on.
+/// Stores words, starting at `first`.
 #[target_feature(enable = "avx512f")]
 #[inline]
 pub fn store(words: &mut [u32], first: usize, vector: __m512i) {
     let words = &mut words[first..][..WIDTH];
-    // SAFETY: the slice has as many words.
+    // SAFETY: the slice has the length of a vector.
     unsafe { _mm512_storeu_si512(words.as_mut_ptr().cast(), vector) };
 }
 

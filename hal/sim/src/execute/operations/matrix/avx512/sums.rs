@@ -1,4 +1,4 @@
-//! Sums of products, in vectors.
+//! Vectorised sums of products.
 
 use super::super::fused::Rule;
 use super::super::sizes::{Bounds, Limits};
@@ -10,28 +10,28 @@ use crate::wave::{LANES, Row, Wave};
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
 
-/// How sums are made: which of the forms that give the same bits.
+/// Summation methods; the applicable ones produce the same bits.
 #[derive(Clone, Copy)]
 pub enum Way {
-    /// Each product fused with the sum so far.
+    /// Fuses each product with the sum so far.
     Chain,
-    /// Integers, which single precision holds.
+    /// Sums integers that single precision represents.
     Integers,
-    /// Groups of products that single precision holds, pairwise: no result but the last can be a
-    /// denormal.
+    /// Adds groups of products that single precision represents, pairwise: only the last result can
+    /// be a denormal.
     Exact { group: usize, flushes: bool },
-    /// The same step by step.
+    /// Adds groups pairwise, step by step.
     Stepwise { group: usize, flushes: bool },
-    /// Groups whose sum single precision holds, added to the sum so far.
+    /// Adds groups whose sum single precision represents to the sum so far.
     Together { group: usize, limits: Limits },
-    /// Groups aligned to the greatest exponent.
+    /// Aligns groups to the greatest exponent.
     Aligned(Rule, usize),
 }
 
 impl Way {
-    /// The ways that products can be made, the fastest first.
+    /// Methods that can compute a product, the fastest first.
     pub fn all(product: &Product, lines: [&Lines<'_>; 2]) -> [Option<Way>; 2] {
-        let bounds = || Bounds::of(product.elements.map(digits), lines.map(|own| own.sizes));
+        let bounds = || Bounds::of(product.elements.map(digits), lines.map(|side| side.sizes));
         match product.sum {
             Sum::Chain => [Some(Way::Chain), None],
             Sum::Integers => [Some(Way::Integers), None],
@@ -43,7 +43,7 @@ impl Way {
             }
             Sum::Fused(rule, group) => {
                 let (group, bounds) = (group.min(product.depth), bounds());
-                let are_finite = lines.iter().all(|own| own.are_finite);
+                let are_finite = lines.iter().all(|side| side.are_finite);
                 if group < 4 || !are_finite || !bounds.are_tame() {
                     return [None, None];
                 }
@@ -54,29 +54,29 @@ impl Way {
     }
 }
 
-/// Four vectors of sums, by their bits.
+/// Bits of four vectors of sums.
 type Sums = [__m512i; QUAD];
 
-/// What is to be made: D of an operation.
+/// Wave, instruction and product of an operation.
 type Task<'a> = (&'a mut Wave, &'a Op, &'a Product);
 
-/// The elements of A and those of B, or what goes with them.
+/// Values of A and B.
 type Sides<'a, T> = (Parts<'a, T>, Parts<'a, T>);
 
-/// What a group of products is made of, or what goes with that: of 16 rows of A, and of 16 columns of B.
+/// Values of a group of products: 16 rows of A and 16 columns of B.
 pub type Group<'a, T, const COUNT: usize> = (&'a [[T; WIDTH]; COUNT], &'a [[T; WIDTH]; COUNT]);
 
-/// The lines of which four vectors of sums have the products.
+/// The lines whose products four vectors of sums accumulate.
 #[derive(Clone, Copy)]
 struct Place {
-    /// The row of A for the first vector; the others have the next ones.
+    /// Row of A for the first vector; the other vectors have the following rows.
     row: usize,
-    /// The first of the columns of B.
+    /// First column of B.
     column: usize,
 }
 
 impl Place {
-    /// What goes with its products, a group after the other.
+    /// Values of its products, group by group.
     #[inline(always)]
     fn groups<'a, T, const COUNT: usize>(
         self,
@@ -86,7 +86,7 @@ impl Place {
         rows.as_chunks().0.iter().zip(columns.as_chunks().0)
     }
 
-    /// The places of its rows among those that groups are of.
+    /// Positions of its rows among the 16 rows of a group.
     #[inline(always)]
     fn rows(self) -> [usize; QUAD] {
         let first = self.row % WIDTH / QUAD * QUAD;
@@ -94,8 +94,8 @@ impl Place {
     }
 }
 
-/// Makes D of lines that have no more than so many parts. Gives `false` and writes nothing where the way
-/// does not lead there.
+/// Computes D for lines of at most `PARTS` parts. Returns `false` without effect if the method
+/// cannot compute the result.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
 #[inline]
 pub fn make<const PARTS: usize>(
@@ -136,8 +136,8 @@ pub fn make<const PARTS: usize>(
     }
 }
 
-/// Fills D: `begin` makes sums of the elements of C, `add` adds products to them, and says which are
-/// doubtful. Gives `false` and writes nothing where some are.
+/// Fills D: `begin` converts the elements of C to sums, `add` adds products to them and returns the
+/// doubtful lanes. Returns `false` without effect if there are any.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
 #[inline]
 fn fill(
@@ -175,7 +175,7 @@ fn fill(
         return false;
     }
     let count = registers * blocks;
-    // SAFETY: of as many all lanes were written.
+    // SAFETY: all lanes of this many rows were written.
     let result = unsafe { std::slice::from_raw_parts(result.as_ptr().cast::<Row>(), count) };
     write(wave, op, result);
     true
@@ -186,34 +186,34 @@ fn fill(
 #[inline]
 fn put(row: &mut MaybeUninit<Row>, chunk: usize, vector: __m512i) {
     let words = row.as_mut_ptr().cast::<u32>();
-    // SAFETY: a row has as many vectors.
+    // SAFETY: a row has this many vectors.
     unsafe { _mm512_storeu_si512(words.add(chunk % CHUNKS * WIDTH).cast(), vector) };
 }
 
-/// Numbers from their bits.
+/// Reinterprets bits as numbers.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn float(bits: __m512i) -> __m512 {
     _mm512_castsi512_ps(bits)
 }
 
-/// The bits of numbers.
+/// Reinterprets numbers as bits.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn bits(value: __m512) -> __m512i {
     _mm512_castps_si512(value)
 }
 
-/// Which sums are NaNs: which NaN depends on the order of the sources.
+/// Lanes with NaN sums: which NaN results depends on the order of the sources.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn nans(sums: &Sums) -> __mmask16 {
-    let [a, b, c, d] = sums.map(|own| float(own));
+    let [a, b, c, d] = sums.map(|sum| float(sum));
     let is_nan = |one: __m512, other: __m512| _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(one, other);
     is_nan(a, b) | is_nan(c, d)
 }
 
-/// Zeros of the same sign in place of denormals.
+/// Replaces denormals by zeros of the same sign.
 #[target_feature(enable = "avx512f,avx512dq")]
 #[inline]
 fn flushed(value: __m512) -> __m512 {
@@ -222,7 +222,7 @@ fn flushed(value: __m512) -> __m512 {
     _mm512_mask_and_ps(value, is_denormal, value, _mm512_set1_ps(-0.0))
 }
 
-/// Plus zeros in place of minus zeros, and of denormals where those are flushed.
+/// Replaces minus zeros by plus zeros, and also denormals if `flushes` is set.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn begun(before: __m512i, flushes: bool) -> __m512i {
@@ -257,7 +257,7 @@ fn fuse<const GROUP: usize>(
 fn chain<const GROUP: usize>(task: Task<'_>, sides: Sides<'_, f32>) -> bool {
     let add = |place: Place, sums: &mut Sums| {
         for group in place.groups::<_, GROUP>(sides) {
-            *sums = fuse(place, group, sums.map(|own| float(own))).map(|own| bits(own));
+            *sums = fuse(place, group, sums.map(|sum| float(sum))).map(|sum| bits(sum));
         }
         nans(sums)
     };
@@ -278,8 +278,8 @@ fn integers<const GROUP: usize>(task: Task<'_>, sides: Sides<'_, f32>) -> bool {
     fill(task, |before| before, add)
 }
 
-/// Adds the products of a group to sums, pairwise; `pair` gives the sums of the products of a row by one
-/// place and the next one, `add` those of two numbers.
+/// Adds the products of a group to sums, pairwise; `pair` sums the products of a row at two
+/// consecutive positions, `add` adds two numbers.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn pairwise<const GROUP: usize>(
@@ -289,7 +289,7 @@ fn pairwise<const GROUP: usize>(
     pair: impl Fn([f32; 2], [__m512; 2]) -> __m512,
     add: impl Fn(__m512, __m512) -> __m512,
 ) {
-    let columns = columns.each_ref().map(|own| vector(own));
+    let columns = columns.each_ref().map(|column| vector(column));
     for (row, sum) in place.rows().into_iter().zip(sums) {
         let pair = |first: usize| {
             let next = first + 1;
@@ -300,8 +300,9 @@ fn pairwise<const GROUP: usize>(
     }
 }
 
-/// A product that single precision holds can be fused with another one. Of a sum of products that is
-/// a minus zero the sign is lost, as it has to be: sums so far are no minus zeros.
+/// Sums with products that are exact in single precision, so that a product can be fused with
+/// another. The sign of a minus zero sum of products is lost, as it must be: sums so far are never
+/// minus zero.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
 fn exact<const GROUP: usize>(task: Task<'_>, sides: Sides<'_, f32>, flushes: bool) -> bool {
     let pair = |[a, c]: [f32; 2], [b, d]: [__m512; 2]| {
@@ -375,21 +376,21 @@ fn aligned<const GROUP: usize, const PAIRS: usize>(
     fill(task, |before| before, add)
 }
 
-/// Products of 16 rows, by their places among the lines of A, with 16 columns: for one product after the
-/// other what they are made of.
+/// Values of the products of 16 rows, given by their positions among the lines of A, with 16
+/// columns, product by product.
 type All<'a> = (&'a [usize; WIDTH], Parts<'a, f32>, Parts<'a, f32>);
 
-/// Adds products to sums, each fused with its sum, in their order; NaNs are doubtful.
+/// Adds products to sums in order, each fused with its sum; NaNs are doubtful.
 #[target_feature(enable = "avx512f")]
 #[inline]
 pub fn chain_of_all(all: All<'_>, before: [__m512i; WIDTH]) -> ([__m512i; WIDTH], __mmask16) {
-    let sums = fuse_all(all, before.map(|own| float(own)));
-    let is_nan = |own: __m512| _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(own, own);
-    let doubts = sums.into_iter().fold(0, |doubts, own| doubts | is_nan(own));
-    (sums.map(|own| bits(own)), doubts)
+    let sums = fuse_all(all, before.map(|sum| float(sum)));
+    let is_nan = |sum: __m512| _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(sum, sum);
+    let doubts = sums.into_iter().fold(0, |doubts, sum| doubts | is_nan(sum));
+    (sums.map(|sum| bits(sum)), doubts)
 }
 
-/// The same of integers, which single precision holds.
+/// Adds products of integers that single precision represents.
 #[target_feature(enable = "avx512f")]
 #[inline]
 pub fn integers_of_all(all: All<'_>, before: [__m512i; WIDTH]) -> ([__m512i; WIDTH], __mmask16) {
