@@ -1,5 +1,5 @@
-//! The state of a wave without what it does not use: a [`Wave`] has room for all registers that a
-//! wave can have.
+//! A compact copy of a wave's state: unlike a [`Wave`], which has room for all possible registers,
+//! it stores only the allocated ones.
 
 use super::joined::Joined;
 use super::machine::Machine;
@@ -9,7 +9,7 @@ use super::registers::{Row, ScalarIndex};
 use super::state::{Status, Wave};
 use flipwave_device::WaveId;
 
-/// A wave put away between two instructions.
+/// The state of a wave between two instructions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WaveCopy {
     machine: Machine,
@@ -17,7 +17,7 @@ pub struct WaveCopy {
     pc: u64,
     vgpr_count: u16,
     acc_vgpr_count: u16,
-    /// The rows of the registers that it has.
+    /// Rows of the allocated registers.
     rows: [Box<[Row]>; 2],
     scalars: Box<[u32; ScalarIndex::COUNT]>,
     scc: bool,
@@ -33,12 +33,12 @@ pub struct WaveCopy {
 }
 
 impl WaveCopy {
-    /// Instructions that it has executed.
+    /// Number of instructions that the wave has executed.
     pub fn executed(&self) -> u64 {
         self.executed
     }
 
-    /// The state of a wave.
+    /// Copies the state of a wave.
     pub fn of(wave: &Wave) -> WaveCopy {
         WaveCopy {
             machine: wave.machine,
@@ -61,13 +61,13 @@ impl WaveCopy {
         }
     }
 
-    /// Bytes of its registers.
+    /// Size of the registers in bytes.
     pub fn state_bytes(&self) -> u64 {
         let rows: usize = self.rows.iter().map(|rows| rows.len()).sum();
         (rows * size_of::<Row>() + size_of_val(&*self.scalars)) as u64
     }
 
-    /// Whether `wave` is in this state, whatever it has executed.
+    /// Returns `true` if `wave` is in this state, ignoring its count of executed instructions.
     pub fn is_state_of(&self, wave: &Wave) -> bool {
         let allocated = wave.allocated().map(|range| &wave.rows[range]);
         wave.pc == self.pc
@@ -78,7 +78,7 @@ impl WaveCopy {
             && allocated.iter().zip(&self.rows).all(|(now, then)| **now == **then)
     }
 
-    /// Makes `wave` this one.
+    /// Restores this state into `wave`.
     pub fn restore(&self, wave: &mut Wave) {
         wave.reset(self.machine, self.id, self.vgpr_count, self.acc_vgpr_count);
         for (range, rows) in wave.allocated().into_iter().zip(&self.rows) {

@@ -1,11 +1,11 @@
-//! The vector extensions that the host may have, and functions compiled for each.
+//! Host vector extensions, and functions compiled for each of them.
 
 use crate::environment::{self, EnvironmentError};
 
 /// Vector extensions of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// None beyond the build's own.
+    /// The extensions of the build's target.
     Plain = 0,
     /// AVX2 and FMA.
     Avx2 = 1,
@@ -14,7 +14,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// The best level this host has. `FLIPWAVE_SIMD` (`plain`, `avx2`) asks for a lower one.
+    /// Returns the best level of this host. `FLIPWAVE_SIMD` (`plain`, `avx2`) selects a lower one.
     pub fn detect() -> Level {
         let asked = Level::asked().ok().flatten();
         #[cfg(target_arch = "x86_64")]
@@ -37,14 +37,14 @@ impl Level {
         Level::Plain
     }
 
-    /// The lower level that the environment asks for.
+    /// Returns the lower level that the environment selects.
     pub(crate) fn asked() -> Result<Option<Level>, EnvironmentError> {
         environment::asked("FLIPWAVE_SIMD", &[("plain", Level::Plain), ("avx2", Level::Avx2)])
     }
 }
 
-/// Defines a function that runs `body`, which is `#[inline(always)]`, compiled for the level of
-/// the wave: the first argument, `wave: &mut Wave`.
+/// Defines a function that runs `body`, which is `#[inline(always)]`, compiled for the level of the
+/// wave, which is the first argument, `wave: &mut Wave`.
 macro_rules! at_each_level {
     (
         $(#[$documentation:meta])*
@@ -55,14 +55,14 @@ macro_rules! at_each_level {
         #[inline(always)]
         pub fn $name($wave: &mut Wave $(, $argument: $type)*) -> $result {
             /// # Safety
-            /// The host has AVX2, FMA and BMI2.
+            /// The host must have AVX2, FMA and BMI2.
             #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,bmi1,bmi2"))]
             unsafe fn avx2($wave: &mut Wave $(, $argument: $type)*) -> $result {
                 $body($wave $(, $argument)*)
             }
 
             /// # Safety
-            /// The host has AVX-512 F, BW, DQ and VL.
+            /// The host must have AVX-512 F, BW, DQ and VL.
             #[cfg_attr(
                 target_arch = "x86_64",
                 target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma,bmi1,bmi2")
@@ -78,9 +78,9 @@ macro_rules! at_each_level {
 
             match $wave.level {
                 $crate::wave::Level::Plain => plain($wave $(, $argument)*),
-                // SAFETY: the level is one that the host was found to have.
+                // SAFETY: the host was detected to have this level.
                 $crate::wave::Level::Avx2 => unsafe { avx2($wave $(, $argument)*) },
-                // SAFETY: the level is one that the host was found to have.
+                // SAFETY: the host was detected to have this level.
                 $crate::wave::Level::Avx512 => unsafe { avx512($wave $(, $argument)*) },
             }
         }

@@ -1,41 +1,42 @@
-//! What a wave executes by: facts of its target and of its size, looked up when a module is
+//! Properties of the target and the wave size that affect execution, determined when a module is
 //! loaded and when a wave is launched.
 //!
-//! A wave of 32 lanes has rows of 64 like any other, and the upper half of EXEC is always zero.
-//! So what is done lane by lane needs to know nothing of the size; only where lane masks are
-//! written to scalar registers, and where lanes are counted or named, the two differ.
+//! A wave of 32 lanes has rows of 64 like any other, and the upper half of EXEC is always zero, so
+//! lane-by-lane code does not depend on the size. The two sizes differ only where lane masks are
+//! written to scalar registers, and where lanes are counted or addressed.
 
 use super::registers::{RowIndex, ScalarIndex};
 use flipwave_isa::{AccVgprs, FlatScratch, Float8, Generation, LaneMask, Register, Target};
 
-/// A target, a wave size, and where in the file of vector registers AccVGPRs begin.
+/// A target, a wave size, and the position of the AccVGPRs in the file of vector registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
     /// The target's generation.
     pub generation: Generation,
     /// Lanes of a wave: 32 or 64.
     pub lanes: u8,
-    /// Lanes within which `ds_permute_b32` exchanges data.
+    /// Size of the lane groups within which `ds_permute_b32` exchanges data.
     pub permute_lanes: u8,
-    /// What 8-bit floating-point operands are.
+    /// Encoding of 8-bit floating-point operands.
     pub float8: Float8,
-    /// Bytes of LDS that a workgroup can have.
+    /// Maximum LDS bytes of a workgroup.
     pub lds_bytes: u32,
-    /// Where FLAT_SCRATCH is kept.
+    /// Registers that hold FLAT_SCRATCH.
     pub flat_scratch: ScalarIndex,
-    /// The row of the first AccVGPR: the kernel's ACCUM_OFFSET where one file has all, so that
-    /// VGPRs and AccVGPRs that are the same register are the same row.
+    /// Row of the first AccVGPR: the kernel's ACCUM_OFFSET on targets with a unified file, so that
+    /// a VGPR and an AccVGPR that are the same register share a row.
     pub accumulation: RowIndex,
-    /// Whether all lanes of all waves share the flat addresses of private memory.
+    /// `true` if all lanes of all waves share the flat addresses of private memory.
     pub has_global_scratch: bool,
-    /// Whether `s_setreg_imm32_b32` sets the high bits of vector registers whatever field it writes.
+    /// `true` if `s_setreg_imm32_b32` sets the high bits of vector registers regardless of the
+    /// field it writes.
     pub setreg_sets_banks: bool,
-    /// Whether what loads a half of a register makes the other half zero.
+    /// `true` if loads of half a register clear the other half.
     pub loads_whole_registers: bool,
 }
 
 impl Machine {
-    /// The facts of a target for waves of `lanes` lanes.
+    /// Properties of a target for waves of `lanes` lanes.
     pub fn new(target: &Target, lanes: u8) -> Machine {
         Machine {
             generation: target.generation(),
@@ -59,17 +60,17 @@ impl Machine {
         }
     }
 
-    /// The same for kernels whose AccVGPRs begin elsewhere.
+    /// Copy for kernels whose AccVGPRs begin at another row.
     pub fn with_accumulation(self, accumulation: RowIndex) -> Machine {
         Machine { accumulation, ..self }
     }
 
-    /// The ACCUM_OFFSET if VGPRs of higher numbers are AccVGPRs.
+    /// ACCUM_OFFSET, if VGPRs with higher numbers are AccVGPRs.
     pub fn accum_offset(self) -> Option<u16> {
         (self.accumulation < RowIndex::UPPER_HALF).then_some(self.accumulation.0)
     }
 
-    /// The row of a vector register.
+    /// Row of a vector register.
     pub fn row(self, register: Register) -> Option<RowIndex> {
         match register {
             Register::AccVgpr(_) => RowIndex::nominal(register).map(|row| self.place(row)),
@@ -82,7 +83,7 @@ impl Machine {
         match register {
             Register::FlatScratchLo => Some(self.flat_scratch),
             Register::FlatScratchHi => Some(ScalarIndex(self.flat_scratch.0 + 1)),
-            // From gfx10 on, SGPRs have these operand numbers.
+            // Since gfx10, SGPRs have these operand numbers.
             Register::XnackMaskLo | Register::XnackMaskHi
                 if self.generation >= Generation::Gfx10 =>
             {
@@ -92,7 +93,7 @@ impl Machine {
         }
     }
 
-    /// Where a row is whose number is nominal: that of an AccVGPR where these begin in the upper half.
+    /// Row with this nominal number: for an AccVGPR, nominal numbers begin in the upper half.
     pub fn place(self, nominal: RowIndex) -> RowIndex {
         match nominal.0.checked_sub(RowIndex::UPPER_HALF.0) {
             Some(number) => self.accumulation.plus(number),
@@ -100,14 +101,14 @@ impl Machine {
         }
     }
 
-    /// All lanes of a wave.
+    /// Mask of all lanes of a wave.
     #[inline(always)]
     pub fn all_lanes(self) -> LaneMask {
         LaneMask(u64::MAX >> (64 - self.lanes))
     }
 
-    /// Where a lane-mask result goes whose lowest word goes to `low`: to the next register as
-    /// well only if a wave has more than 32 lanes.
+    /// Destination of a lane mask whose low word is written to `low`: includes the next register
+    /// only if a wave has more than 32 lanes.
     pub fn mask_destination(self, low: ScalarIndex) -> [ScalarIndex; 2] {
         let one_word = self.lanes == 32 || low == ScalarIndex::DROPPED;
         [low, if one_word { ScalarIndex::DROPPED } else { ScalarIndex(low.0 + 1) }]
@@ -115,7 +116,7 @@ impl Machine {
 }
 
 impl Default for Machine {
-    /// Waves of 64 lanes of gfx90a.
+    /// Machine for waves of 64 lanes of gfx90a.
     fn default() -> Machine {
         Machine {
             generation: Generation::Gfx90a,

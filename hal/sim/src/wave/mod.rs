@@ -1,5 +1,4 @@
-//! A wave: its registers, what it executes by, and where it stands. Nothing here depends
-//! on instructions.
+//! Wave state: registers, execution properties, and progress. Independent of instructions.
 
 pub mod copy;
 mod joined;

@@ -7,24 +7,24 @@ use flipwave_isa::Generation;
 pub struct Mode(pub u32);
 
 impl Mode {
-    /// Whether vector registers are indexed by M0 (`gpr_idx_en`).
+    /// Returns `true` if vector registers are indexed by M0 (`gpr_idx_en`).
     #[inline(always)]
     pub fn indexes_vgprs(self) -> bool {
         self.0 & Mode::GPR_INDEX != 0
     }
 
-    /// The bit that turns on indexing of vector registers.
+    /// Bit that enables indexing of vector registers.
     pub const GPR_INDEX: u32 = 1 << 27;
 
-    /// Whether vector instructions are skipped (`vskip`).
+    /// Returns `true` if vector instructions are skipped (`vskip`).
     pub fn skips_vectors(self) -> bool {
         self.0 & Mode::SKIP_VECTORS != 0
     }
 
-    /// The bit that makes vector instructions be skipped.
+    /// Bit that skips vector instructions.
     pub const SKIP_VECTORS: u32 = 1 << 28;
 
-    /// Whether vector instructions are executed otherwise than they stand there.
+    /// Returns `true` if MODE indexes the registers of vector instructions or skips them.
     #[inline(always)]
     pub fn changes_vectors(self) -> bool {
         self.0 & (Mode::GPR_INDEX | Mode::SKIP_VECTORS) != 0
@@ -35,19 +35,18 @@ impl Mode {
         self.0 >> 29
     }
 
-    /// The mode with so many entries on the stack of divergent branches, of which it counts
-    /// eight.
+    /// Mode with `depth` entries on the stack of divergent branches; the field counts modulo eight.
     pub fn with_branch_depth(self, depth: u32) -> Mode {
         Mode(self.0 & 0x1fff_ffff | depth << 29)
     }
 
-    /// The field that rounds single precision (`FP_ROUND[1:0]`).
+    /// Field that rounds single precision (`FP_ROUND[1:0]`).
     pub const ROUND_SINGLE: u32 = 0x3;
 
-    /// The field that rounds double and half precision (`FP_ROUND[3:2]`).
+    /// Field that rounds double and half precision (`FP_ROUND[3:2]`).
     pub const ROUND_DOUBLE: u32 = 0xc;
 
-    /// The bit that clamps half-precision overflow to the largest number.
+    /// Bit that clamps half-precision overflow to the largest number.
     pub const FP16_OVERFLOW: u32 = 1 << 23;
 
     /// Denormal sources of single precision read as zero.
@@ -80,11 +79,11 @@ impl Mode {
         self.0 & Mode::DX10_CLAMP != 0
     }
 
-    /// The bit that makes clamping turn NaN into zero.
+    /// Bit that makes clamping turn NaN into zero.
     const DX10_CLAMP: u32 = 1 << 8;
 
-    /// The bits that a generation has set for good: MODE of gfx12 has no `DX10_CLAMP` any more, and
-    /// NaN is always clamped to zero (RDNA 4 ISA, "Output modifiers").
+    /// Bits that are always set in a generation: MODE of gfx12 has no `DX10_CLAMP`, and NaN is
+    /// always clamped to zero (RDNA 4 ISA, "Output modifiers").
     pub fn always_set(generation: Generation) -> u32 {
         if generation >= Generation::Gfx12 { Mode::DX10_CLAMP } else { 0 }
     }

@@ -1,27 +1,27 @@
-//! Private memory, or scratch: where the bytes of a lane lie in device memory. Consecutive dwords
-//! of a lane lie as many dwords apart as the wave has lanes, so that the lanes' dwords are adjacent
-//! (AMDGPUUsage, "Private"). A launch's buffer resource swizzles to the same places.
+//! Private memory (scratch): the layout of a lane's bytes in device memory. Consecutive dwords of a
+//! lane have a stride of one dword per lane of the wave, so that the lanes' dwords are adjacent
+//! (AMDGPUUsage, "Private"). The swizzle of a launch's buffer resource has the same layout.
 
 use flipwave_isa::Lane;
 
-/// The private memory of a wave, as the launch has placed it.
+/// Location of a wave's private memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Private {
     /// Device address of the first byte.
     pub base: u64,
-    /// Bytes of a lane.
+    /// Bytes per lane.
     pub bytes: u32,
     /// Device address of the first byte of the launch's private memory.
     pub launch: u64,
     /// Bytes of the launch's private memory.
     pub launch_bytes: u64,
-    /// Bytes of a wave's.
+    /// Bytes per wave.
     pub wave_bytes: u64,
 }
 
 impl Private {
-    /// Where the first byte of the private memory lies that has the wave's whose base and offset add
-    /// up to `sum`, and the offset; none if no wave of the launch has it.
+    /// Returns the base of the private memory of the wave whose base plus an offset is `sum`, and
+    /// the offset; `None` if the launch has no such wave.
     pub fn owner(&self, sum: u64) -> Option<(u64, u32)> {
         let within = sum.checked_sub(self.launch).filter(|within| *within < self.launch_bytes)?;
         let offset = within.checked_rem(self.wave_bytes)?;
@@ -29,7 +29,7 @@ impl Private {
     }
 }
 
-/// Bytes from one dword of a lane to its next, in a wave of `lanes` lanes.
+/// Byte distance between consecutive dwords of a lane, in a wave of `lanes` lanes.
 #[inline(always)]
 pub fn stride(lanes: u8) -> u32 {
     4 * u32::from(lanes)

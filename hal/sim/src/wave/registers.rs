@@ -1,4 +1,4 @@
-//! The registers of a wave by their places: vector registers with a word per lane, and scalar ones.
+//! Register storage of a wave: vector registers with a word per lane, and scalar registers.
 
 use flipwave_isa::{LaneMask, Register, Sgpr, Ttmp, Vgpr};
 use std::ops::Range;
@@ -15,13 +15,13 @@ impl Row {
     /// All lanes zero.
     pub const ZERO: Row = Row([0; LANES]);
 
-    /// The same word in every lane.
+    /// A row with the same word in every lane.
     #[inline(always)]
     pub fn splat(word: u32) -> Row {
         Row([word; LANES])
     }
 
-    /// In each lane what is here in the lane that `lanes` names there, modulo [`LANES`].
+    /// A row whose lane i has the word of the lane that `lanes` has in lane i, modulo [`LANES`].
     #[inline(always)]
     pub fn select(&self, lanes: &Row) -> Row {
         Row(lanes.0.map(|lane| self.0[lane as usize % LANES]))
@@ -38,7 +38,7 @@ impl Row {
     }
 }
 
-/// The words of eight lanes for each mask of them: all ones, or zero.
+/// Rows of eight lanes for each eight-bit mask: all ones, or zero.
 static EXPANDED: [[u32; 8]; 256] = {
     let mut all = [[0; 8]; 256];
     let mut place = 0;
@@ -57,16 +57,16 @@ static EXPANDED: [[u32; 8]; 256] = {
 pub struct RowIndex(pub u16);
 
 impl RowIndex {
-    /// The row after that of v255. Accumulation registers begin there or, where they share a file
-    /// with the others, below.
+    /// The row after that of v255. Accumulation registers begin here or, in a unified file, below.
     pub const UPPER_HALF: RowIndex = RowIndex(256);
-    /// Rows of a wave: as many as it can have registers, and two more.
+    /// Number of rows of a wave: the maximum number of registers, and two more.
     pub const COUNT: usize = Vgpr::COUNT as usize + 2;
-    /// Rows that a wave's file has room for: a power of two, so that no number is out of it once it is
-    /// cut to some bits, which is cheaper than a comparison. Those beyond are never used.
+    /// Rows that a wave's file has room for: a power of two, so that masking a row number is enough
+    /// to keep it inside the file, which is cheaper than a comparison. The rows beyond
+    /// [`RowIndex::COUNT`] are never used.
     pub const ROOM: usize = RowIndex::COUNT.next_power_of_two();
-    /// Where the first result of a dual instruction waits, and what is computed for scalar registers:
-    /// the rows that are no registers.
+    /// Row outside the registers that holds the first result of a dual instruction, and results of
+    /// vector operations on scalar registers.
     pub const WAITING: RowIndex = RowIndex(Vgpr::COUNT);
 
     /// The row of an architectural register.
@@ -74,7 +74,7 @@ impl RowIndex {
         RowIndex(register.0)
     }
 
-    /// The row of a vector register where AccVGPRs begin in the upper half.
+    /// Row of a vector register if AccVGPRs begin in the upper half.
     pub fn nominal(register: Register) -> Option<RowIndex> {
         match register {
             Register::Vgpr(v) => Some(RowIndex::of_vgpr(v)),
@@ -83,7 +83,8 @@ impl RowIndex {
         }
     }
 
-    /// How many rows of each half of the file, from its first on, some ranges reach into.
+    /// Number of rows of each half of the file, from its first row on, up to the end of the given
+    /// ranges.
     pub fn halves(ranges: impl IntoIterator<Item = Range<usize>>) -> [u16; 2] {
         let border = usize::from(RowIndex::UPPER_HALF.0);
         let mut reached = [0; 2];
@@ -95,29 +96,28 @@ impl RowIndex {
         reached.map(|count| count as u16)
     }
 
-    /// Where it is in a wave's file, which has [`RowIndex::ROOM`] rows.
+    /// Index in a wave's file, which has [`RowIndex::ROOM`] rows.
     #[inline(always)]
     pub fn slot(self) -> usize {
         usize::from(self.0) % RowIndex::ROOM
     }
 
-    /// Where it is among as many rows as there are; numbers that no register has are all the last
-    /// row's.
+    /// Index among the existing rows; out-of-range numbers share the last row.
     #[inline(always)]
     pub fn place(self) -> usize {
         usize::from(self.0).min(RowIndex::COUNT - 1)
     }
 
-    /// The row `words` further.
+    /// The row `words` rows after this one.
     #[inline(always)]
     pub fn plus(self, words: u16) -> RowIndex {
         RowIndex(self.0 + words)
     }
 }
 
-/// Index of a 32-bit scalar operand, as operand fields of gfx9 encode it (ISA manual, "Scalar
-/// operand encoding"): SGPRs, FLAT_SCRATCH, XNACK_MASK, VCC, trap registers, M0, EXEC. From gfx10
-/// on SGPRs take the place of FLAT_SCRATCH and XNACK_MASK. What no operand names follows.
+/// Index of a 32-bit scalar operand in the encoding of gfx9 operand fields (ISA manual, "Scalar
+/// operand encoding"): SGPRs, FLAT_SCRATCH, XNACK_MASK, VCC, trap registers, M0, EXEC. Since gfx10,
+/// SGPRs replace FLAT_SCRATCH and XNACK_MASK. Higher indices are storage that no operand encodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ScalarIndex(pub u8);
 
@@ -134,19 +134,19 @@ impl ScalarIndex {
     pub const M0: ScalarIndex = ScalarIndex(124);
     /// EXEC, low half.
     pub const EXEC: ScalarIndex = ScalarIndex(126);
-    /// Where results go that no register takes: up to sixteen words that nothing reads.
+    /// Destination of results that no register takes: up to sixteen words that nothing reads.
     pub const DROPPED: ScalarIndex = ScalarIndex(128);
-    /// FLAT_SCRATCH where it is no pair of scalar operands, low half.
+    /// Low half of FLAT_SCRATCH on targets where it is not a pair of scalar operands.
     pub const HIDDEN_FLAT_SCRATCH: ScalarIndex = ScalarIndex(144);
-    /// Where vector operations on scalar registers have their sources: up to three words.
+    /// Sources of vector operations on scalar registers: up to three words.
     pub const OPERANDS: ScalarIndex = ScalarIndex(146);
-    /// Where comparisons among them leave their result.
+    /// Result of comparisons among them.
     pub const COMPARED: ScalarIndex = ScalarIndex(149);
-    /// The word of LDS that is a source operand.
+    /// Word of LDS that is a source operand.
     pub const LDS_DIRECT: ScalarIndex = ScalarIndex(150);
     /// `src_flat_scratch_base`, low half (gfx1250).
     pub const FLAT_SCRATCH_BASE: ScalarIndex = ScalarIndex(151);
-    /// Scalar indices that can be written down.
+    /// Number of scalar indices.
     pub const COUNT: usize = 256;
 
     /// Operand index of a scalar register; `None` for other registers. For its storage use
@@ -169,19 +169,19 @@ impl ScalarIndex {
         })
     }
 
-    /// Whether it is a half of EXEC.
+    /// Returns `true` for either half of EXEC.
     #[inline(always)]
     pub fn is_exec(self) -> bool {
         self.0 & !1 == ScalarIndex::EXEC.0
     }
 
-    /// Where a scalar result goes. Registers that cannot be written (`null`) take nothing.
+    /// Destination of a scalar result. Writes to read-only registers (`null`) are dropped.
     pub fn of_destination(register: Register) -> ScalarIndex {
         ScalarIndex::of(register).unwrap_or(ScalarIndex::DROPPED)
     }
 }
 
-/// The lanes whose word has its highest bit set.
+/// Mask of the lanes whose word has its highest bit set.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub fn mask_of(set: &Row) -> u64 {
@@ -201,13 +201,13 @@ pub fn mask_of(set: &Row) -> u64 {
     mask
 }
 
-/// The lanes whose word has its highest bit set.
+/// Mask of the lanes whose word has its highest bit set.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn mask_of(set: &Row) -> u64 {
     (0..LANES).fold(0, |mask, lane| mask | u64::from(set.0[lane] >> 31) << lane)
 }
 
-/// Takes `value` in the lanes where `mask` is all ones, keeps `row` elsewhere.
+/// Writes `value` to the lanes of `row` where `mask` is all ones.
 #[inline(always)]
 pub fn blend(row: &mut Row, value: &Row, mask: &Row) {
     for lane in 0..LANES {

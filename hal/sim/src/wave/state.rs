@@ -12,28 +12,28 @@ use flipwave_isa::{Generation, Lane, LaneMask, Register, VgprMsb};
 use std::fmt;
 use std::ops::Range;
 
-/// The architectural state of a wave, and where it stands.
+/// The architectural state of a wave, and its progress.
 pub struct Wave {
-    /// Vector extensions of the host that executes it.
+    /// Vector extensions of the executing host.
     pub level: Level,
-    /// What it executes by.
+    /// Properties of the target and the wave size.
     pub machine: Machine,
-    /// Which wave it is.
+    /// Identity of the wave.
     pub id: WaveId,
     /// Device address of the next instruction.
     pub pc: u64,
     /// Vector registers, see [`RowIndex`].
     pub rows: Rows,
-    /// Rows for values made on the way: broadcasts and modified sources.
+    /// Rows for intermediate values: broadcasts and modified sources.
     pub scratch: Box<[Row; SCRATCH_ROWS]>,
     /// Scalar registers, see [`ScalarIndex`]. EXEC must be written through
     /// [`Wave::write_scalar`] or [`Wave::set_exec`].
     pub scalars: [u32; ScalarIndex::COUNT],
-    /// EXEC, a word per lane.
+    /// EXEC as a row with a word per lane.
     exec_row: Row,
     /// Number of active lanes.
     active_lanes: u32,
-    /// Scalar condition code.
+    /// Scalar condition code (SCC).
     pub scc: bool,
     /// MODE register.
     pub mode: Mode,
@@ -41,33 +41,32 @@ pub struct Wave {
     pub vgpr_count: u16,
     /// Accumulation vector registers allocated.
     pub acc_vgpr_count: u16,
-    /// How many rows of each half of the file, from its first on, may hold something: those
-    /// allocated, and what wild code wrote beyond them.
+    /// Number of rows of each half of the file, from its first row on, that may be in use:
+    /// allocated registers, and registers beyond them that invalid code wrote.
     pub rows_used: [u16; 2],
-    /// LDS bytes of its workgroup.
+    /// LDS bytes of the workgroup.
     pub lds_size: u32,
-    /// Its private memory.
+    /// Private memory of the wave.
     pub private: Private,
-    /// Lanes whose per-lane destinations the last instruction wrote, where it chose them
+    /// Lanes whose per-lane destinations the last instruction wrote, if it selected the lanes
     /// itself.
     pub written_lanes: Option<LaneMask>,
-    /// How often the split barrier had completed when the wave last waited at it.
+    /// Number of completions of the split barrier that the wave has seen.
     pub barriers_passed: u32,
-    /// The named barrier that it has joined.
+    /// Named barrier that the wave has joined.
     pub joined: Joined,
-    /// Whether it runs, waits or has ended.
+    /// Execution status.
     pub status: Status,
-    /// Device address of the instruction at which it waits, if it does.
+    /// Device address of the instruction at which the wave waits, if it waits.
     pub waits_at: u64,
     /// Instructions executed.
     pub executed: u64,
-    /// Instructions executed where its [progress](Wave::progress) begins.
+    /// Number of executed instructions at which the wave's [progress](Wave::progress) starts.
     pub aligned_at: u64,
 }
 
 impl Clone for Wave {
-    /// Copies the registers that are allocated; the others are not written, and stay untouched
-    /// memory.
+    /// Copies only the allocated registers; the others stay untouched memory.
     fn clone(&self) -> Wave {
         let mut rows = Rows::zeroed();
         for range in self.allocated() {
@@ -88,24 +87,25 @@ impl fmt::Debug for Wave {
     }
 }
 
-/// What a wave is doing.
+/// Execution status of a wave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// It can execute.
+    /// Ready to execute.
     Ready,
-    /// It waits at a barrier.
+    /// Waiting at a barrier.
     AtBarrier,
-    /// It waits until all waves of its workgroup have signalled a split barrier.
+    /// Waiting until all waves of the workgroup have signalled a split barrier.
     AtSplitBarrier,
-    /// It waits for a resource of global wave sync.
+    /// Waiting for a resource of global wave sync.
     AtGlobalSync,
-    /// It has halted itself, and no host resumes it.
+    /// Halted by an instruction, and never resumed by the host.
     Halted,
-    /// It has ended.
+    /// Ended.
     Ended,
 }
 
-/// Rows of [`Wave::scratch`]: three sources of up to two words, and as many copies on the way.
+/// Rows of [`Wave::scratch`]: three sources of up to two words, and the same number of intermediate
+/// copies.
 pub const SCRATCH_ROWS: usize = 8;
 
 impl Wave {
@@ -138,7 +138,7 @@ impl Wave {
         }
     }
 
-    /// Back to the state a wave is created in, with registers of this many rows zeroed.
+    /// Resets to the initial state, with zeroed registers of this many rows.
     pub fn reset(&mut self, machine: Machine, id: WaveId, vgpr_count: u16, acc_vgpr_count: u16) {
         self.machine = machine;
         self.vgpr_count = vgpr_count;
@@ -164,23 +164,23 @@ impl Wave {
         self.set_exec(LaneMask::EMPTY);
     }
 
-    /// Instructions executed since its workgroup started or passed a barrier: what waves of a workgroup
-    /// are compared by.
+    /// Number of instructions executed since the workgroup started or passed a barrier, for
+    /// comparing waves of a workgroup.
     pub fn progress(&self) -> u64 {
         self.executed.wrapping_sub(self.aligned_at)
     }
 
-    /// Has its progress be another one, after a wait.
+    /// Sets the progress, after a wait.
     pub fn set_progress(&mut self, progress: u64) {
         self.aligned_at = self.executed.wrapping_sub(progress);
     }
 
-    /// It waits from now on, at the instruction at a device address.
+    /// Starts a wait at the instruction at address `pc`.
     pub fn wait(&mut self, status: Status, pc: u64) {
         (self.status, self.waits_at) = (status, pc);
     }
 
-    /// The rows of the registers that it has.
+    /// Rows of the allocated registers.
     pub fn allocated(&self) -> [Range<usize>; 2] {
         let [vgprs, first, count] =
             [self.vgpr_count, self.machine.accumulation.0, self.acc_vgpr_count];
@@ -188,30 +188,30 @@ impl Wave {
         [0..usize::from(vgprs), usize::from(first).min(end)..end]
     }
 
-    /// EXEC.
+    /// The EXEC mask.
     #[inline(always)]
     pub fn exec(&self) -> LaneMask {
         LaneMask(self.scalar_pair(ScalarIndex::EXEC))
     }
 
-    /// EXEC, all ones in active lanes.
+    /// EXEC as a row with all ones in active lanes.
     #[inline(always)]
     pub fn exec_row(&self) -> &Row {
         &self.exec_row
     }
 
-    /// The scratch rows, to be written, and EXEC beside them.
+    /// Returns the scratch rows mutably, together with EXEC.
     #[inline(always)]
     pub fn scratch_and_exec(&mut self) -> (&mut [Row; SCRATCH_ROWS], &Row) {
         (&mut self.scratch, &self.exec_row)
     }
 
-    /// The rows of consecutive vector registers, to be written.
+    /// Returns the rows of consecutive vector registers mutably.
     pub fn rows_mut(&mut self, first: RowIndex, count: u8) -> &mut [Row] {
         self.rows_and_exec(first, count).0
     }
 
-    /// The same, and EXEC beside them.
+    /// Returns the rows of consecutive vector registers mutably, together with EXEC.
     #[inline(always)]
     pub fn rows_and_exec(&mut self, first: RowIndex, count: u8) -> (&mut [Row], &Row) {
         let start = usize::from(first.0).min(RowIndex::COUNT);
@@ -219,14 +219,14 @@ impl Wave {
         (&mut self.rows[start..end], &self.exec_row)
     }
 
-    /// The rows of consecutive vector registers.
+    /// Rows of consecutive vector registers.
     #[inline(always)]
     pub fn rows_of(&self, first: RowIndex, count: u8) -> &[Row] {
         let start = usize::from(first.0).min(RowIndex::COUNT);
         &self.rows[start..(start + usize::from(count)).min(RowIndex::COUNT)]
     }
 
-    /// Writes EXEC, as far as the wave has lanes.
+    /// Writes EXEC, limited to the lanes of the wave.
     pub fn set_exec(&mut self, mask: LaneMask) {
         let mask = LaneMask(mask.0 & self.machine.all_lanes().0);
         let index = usize::from(ScalarIndex::EXEC.0);
@@ -236,7 +236,7 @@ impl Wave {
         self.active_lanes = mask.count();
     }
 
-    /// The high bits of the numbers of vector registers.
+    /// High bits of the vector register numbers.
     #[inline(always)]
     pub fn banks(&self) -> VgprMsb {
         match self.machine.generation {
@@ -251,19 +251,19 @@ impl Wave {
         self.active_lanes
     }
 
-    /// VCC, as far as the wave has lanes.
+    /// VCC, limited to the lanes of the wave.
     #[inline(always)]
     pub fn vcc(&self) -> u64 {
         self.scalar_pair(ScalarIndex::VCC) & self.machine.all_lanes().0
     }
 
-    /// A 32-bit scalar.
+    /// Reads a 32-bit scalar.
     #[inline(always)]
     pub fn scalar(&self, index: ScalarIndex) -> u32 {
         self.scalars[usize::from(index.0)]
     }
 
-    /// A 64-bit scalar in two consecutive registers.
+    /// Reads a 64-bit scalar from two consecutive registers.
     #[inline(always)]
     pub fn scalar_pair(&self, index: ScalarIndex) -> u64 {
         let low = u64::from(self.scalar(index));
@@ -296,13 +296,13 @@ impl Wave {
         }
     }
 
-    /// A vector register.
+    /// Reads a vector register.
     #[inline(always)]
     pub fn row(&self, index: RowIndex) -> &Row {
         &self.rows[index.slot()]
     }
 
-    /// A vector register, to be written whatever EXEC says.
+    /// Returns a vector register for writing, regardless of EXEC.
     #[inline(always)]
     pub fn row_mut(&mut self, index: RowIndex) -> &mut Row {
         &mut self.rows[index.slot()]
@@ -319,7 +319,7 @@ impl Wave {
         }
     }
 
-    /// The same of consecutive ones.
+    /// Writes the active lanes of consecutive vector registers.
     #[inline(always)]
     pub fn write_rows<const ROWS: usize>(&mut self, first: RowIndex, values: &[Row; ROWS]) {
         for (words, value) in (0..).zip(values) {
@@ -327,7 +327,7 @@ impl Wave {
         }
     }
 
-    /// A register by name; `None` if it is not allocated or has no storage.
+    /// Reads a register by name; `None` if it is not allocated or has no storage.
     pub fn read_register(&self, register: Register, lane: Lane) -> Option<u32> {
         if let Some(row) = self.allocated_row(register) {
             return self.row(row).0.get(usize::from(lane.0)).copied();
@@ -339,12 +339,12 @@ impl Wave {
         }
     }
 
-    /// All lanes of a per-lane register that the wave has.
+    /// Reads all lanes of an allocated per-lane register.
     pub fn read_lanes(&self, register: Register) -> Option<&[u32; 64]> {
         self.allocated_row(register).map(|row| &self.row(row).0)
     }
 
-    /// Writes a register by name; `false` if [`Wave::read_register`] gives `None`.
+    /// Writes a register by name; returns `false` if [`Wave::read_register`] returns `None`.
     pub fn write_register(&mut self, register: Register, lane: Lane, value: u32) -> bool {
         if let Some(row) = self.allocated_row(register) {
             return match self.row_mut(row).0.get_mut(usize::from(lane.0)) {
