@@ -1,4 +1,4 @@
-//! Memory as instructions access it.
+//! Interface through which instructions access memory.
 
 use super::atomic::Atomic;
 use super::lane_places::LanePlaces;
@@ -10,43 +10,45 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Memory as the executing waves see it.
 ///
-/// Bodies hand out whole mapped regions, so that an instruction looks up one region and then
-/// serves all lanes that fall into it. What is asked for is `bytes` bytes from `address` on, and
-/// those are read or written as far as the region has them; whoever wants others as well looks
-/// whether the region has them too, and asks for them if not. A body that must know each byte that
-/// is accessed hands out no more than what is asked for.
+/// Implementations hand out whole mapped regions, so that an instruction looks up one region and
+/// then serves all lanes that access it. A request for `bytes` bytes at `address` announces that
+/// these bytes are accessed as far as the region contains them. To access other bytes of the
+/// region, the caller checks whether the region contains them and makes another request if not. An
+/// implementation that must observe each accessed byte hands out only the requested ones.
 pub trait Memory {
-    /// A region to read that contains `address`.
+    /// Returns a readable region that contains `address`.
     fn readable(&mut self, address: u64, bytes: usize) -> Option<Region<'_>>;
 
-    /// A region to write that contains `address`; it is no code.
+    /// Returns a writable region that contains `address` and no code.
     fn writable(&mut self, address: u64, bytes: usize) -> Option<RegionMut<'_>>;
 
-    /// Like [`Memory::readable`], for lanes that report by [`Memory::note_read`] what they have read
-    /// there: whoever must know each byte need not hand out one at a time.
+    /// Like [`Memory::readable`], for lanes that report the bytes they have read with
+    /// [`Memory::note_read`], so that an observing implementation need not hand out each access
+    /// separately.
     fn readable_by_lanes(&mut self, address: u64, bytes: usize) -> Option<Region<'_>> {
         self.readable(address, bytes)
     }
 
-    /// Like [`Memory::writable`], for lanes that report by [`Memory::note_written`].
+    /// Like [`Memory::writable`], for lanes that report the written bytes with
+    /// [`Memory::note_written`].
     fn writable_by_lanes(&mut self, address: u64, bytes: usize) -> Option<RegionMut<'_>> {
         self.writable(address, bytes)
     }
 
-    /// Lanes have read from a region that [`Memory::readable_by_lanes`] handed out.
+    /// Records reads by lanes from a region that [`Memory::readable_by_lanes`] handed out.
     fn note_read(&mut self, _places: &LanePlaces<'_>) {}
 
-    /// Lanes have written to a region that [`Memory::writable_by_lanes`] handed out.
+    /// Records writes by lanes to a region that [`Memory::writable_by_lanes`] handed out.
     fn note_written(&mut self, _places: &LanePlaces<'_>) {}
 
-    /// Mapped bytes around `address` that are there as long as [`Memory::generation`] is the same; nothing
-    /// where each access must be seen. Where [`Memory::notes_windows`] says so, what is accessed by it
-    /// must be noted in [`Window::touched`].
+    /// Returns mapped bytes around `address`, valid while [`Memory::generation`] does not change;
+    /// `None` if each access must be observed. If [`Memory::notes_windows`] returns `true`,
+    /// accesses through the window must be recorded in [`Window::touched`].
     fn window(&mut self, _address: u64, _access: WindowAccess) -> Option<Window> {
         None
     }
 
-    /// Such bytes of private memory, and where it is noted which of them are accessed.
+    /// Returns a window of private memory, and the location where accesses to it are recorded.
     fn private_window(
         &mut self,
         address: u64,
@@ -55,60 +57,60 @@ pub trait Memory {
         Some((self.window(address, access)?, PrivateNotes::NONE))
     }
 
-    /// A number that is another one when what [`Memory::window`] gave is void; nothing if it gives
-    /// nothing.
+    /// Generation number, which changes whenever windows become invalid; `None` if there are no
+    /// windows.
     fn generation(&self) -> Option<u64> {
         None
     }
 
-    /// Whether what is accessed by windows must be noted.
+    /// Returns `true` if accesses through windows must be recorded.
     fn notes_windows(&self) -> bool {
         false
     }
 
-    /// What was asked for of the allocation whose pages contain `address`; nothing if that is not
-    /// known.
+    /// Requested address range of the allocation whose pages contain `address`; `None` if it is
+    /// unknown.
     fn allocation(&self, _address: u64) -> Option<Range<u64>> {
         None
     }
 
-    /// What was written since this was last asked; nothing if that is not noted.
+    /// Takes the writes since the last call; empty if they are not recorded.
     fn take_written(&mut self) -> Vec<WrittenByte> {
         Vec::new()
     }
 }
 
-/// What a window is for.
+/// Kind of access that a window is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WindowAccess {
-    /// Its bytes are read.
+    /// The bytes are read.
     Read,
-    /// They are written.
+    /// The bytes are written.
     Write,
 }
 
-/// Consecutive mapped bytes by the host's address.
+/// Consecutive mapped bytes at a host address.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Window {
     /// Device address of the first byte.
     pub base: u64,
-    /// How many.
+    /// Number of bytes.
     pub length: u64,
-    /// Where the host has them.
+    /// Host address of the first byte.
     pub bytes: *mut u8,
-    /// Where it is noted which of them are accessed; null where that is not done.
+    /// Location where accesses are recorded; null if they are not.
     pub touched: *mut TouchedRegion,
 }
 
 /// A byte of device memory that was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrittenByte {
-    /// Where it is.
+    /// Address of the byte.
     pub address: Address,
-    /// What it was before.
+    /// Value before the write.
     pub before: u8,
-    /// What it is now: where it was written several times, the last value.
+    /// Current value: that of the last write.
     pub after: u8,
 }
 
@@ -128,41 +130,41 @@ pub struct RegionMut<'a> {
     pub base: u64,
     /// The bytes.
     pub bytes: &'a mut [u8],
-    /// Whether the host or other devices may access them at the same time.
+    /// `true` if the host or other devices may access the bytes at the same time.
     pub is_shared: bool,
 }
 
 impl<'a> Region<'a> {
-    /// So many bytes at `address`, if all of them lie in this region.
+    /// Returns `length` bytes at `address`, if all of them lie in this region.
     #[inline(always)]
     pub fn get(self, address: u64, length: usize) -> Option<&'a [u8]> {
         let start = usize::try_from(address.wrapping_sub(self.base)).ok()?;
         self.bytes.get(start..start.checked_add(length)?)
     }
 
-    /// Of a region that is longer than an offset of 31 bits reaches, a part that contains `address`.
-    /// Parts do not overlap.
+    /// For a region that is too long for offsets of 31 bits, returns a part that contains
+    /// `address`. Parts do not overlap.
     #[inline(always)]
     pub fn near(self, address: u64) -> Region<'a> {
         let part = near(self.base, self.bytes.len(), address);
         Region { base: self.base + part.start as u64, bytes: &self.bytes[part] }
     }
 
-    /// Its addresses.
+    /// Addresses of the region.
     pub fn range(self) -> Range<u64> {
         self.base..self.base.saturating_add(self.bytes.len() as u64)
     }
 }
 
 impl<'a> RegionMut<'a> {
-    /// The same.
+    /// Returns `length` bytes at `address`, if all of them lie in this region.
     #[inline(always)]
     pub fn get(self, address: u64, length: usize) -> Option<&'a mut [u8]> {
         let start = usize::try_from(address.wrapping_sub(self.base)).ok()?;
         self.bytes.get_mut(start..start.checked_add(length)?)
     }
 
-    /// The same.
+    /// Like [`Region::near`].
     #[inline(always)]
     pub fn near(self, address: u64) -> RegionMut<'a> {
         let part = near(self.base, self.bytes.len(), address);
@@ -170,13 +172,14 @@ impl<'a> RegionMut<'a> {
         RegionMut { base, bytes: &mut self.bytes[part], ..self }
     }
 
-    /// The same.
+    /// Addresses of the region.
     pub fn range(self) -> Range<u64> {
         Region { base: self.base, bytes: self.bytes }.range()
     }
 }
 
-/// The part of so many bytes from `base` on that contains `address`, or all of them.
+/// Part of a region of `length` bytes at `base` that contains `address`; the whole region if it is
+/// short.
 #[inline(always)]
 fn near(base: u64, length: usize, address: u64) -> Range<usize> {
     const PART: usize = 1 << 30;
@@ -188,7 +191,7 @@ fn near(base: u64, length: usize, address: u64) -> Range<usize> {
     start..length.min(start + PART)
 }
 
-/// The fault of an access to memory that is not there.
+/// Creates the fault for an access to unmapped memory.
 pub fn violation(address: u64, access: AccessKind, lane: Option<Lane>) -> FaultCause {
     FaultCause::MemoryViolation { address: Address(address), access, lane }
 }
@@ -196,7 +199,7 @@ pub fn violation(address: u64, access: AccessKind, lane: Option<Lane>) -> FaultC
 /// Reads bytes at an address, which may lie in adjacent regions.
 ///
 /// # Errors
-/// A memory violation at the first byte that is not mapped.
+/// Returns a memory violation at the first unmapped byte.
 pub fn read_bytes(
     memory: &mut dyn Memory,
     at: u64,
@@ -222,7 +225,8 @@ pub fn read_bytes(
 /// Writes bytes at an address, which may lie in adjacent regions.
 ///
 /// # Errors
-/// A memory violation at the first byte that is not mapped or is code; those before it are written.
+/// Returns a memory violation at the first byte that is unmapped or code; the bytes before it are
+/// written.
 pub fn write_bytes(
     memory: &mut dyn Memory,
     at: u64,
@@ -246,11 +250,11 @@ pub fn write_bytes(
     Ok(())
 }
 
-/// Reads, modifies and writes one memory word; gives the old value. The operands are the data and
-/// what is compared with or cleared.
+/// Reads, modifies and writes one memory word; returns the old value. The operands are the data,
+/// and the comparison value or mask.
 ///
 /// # Errors
-/// An address that is misaligned or not mapped.
+/// Returns a fault if the address is misaligned or not mapped.
 pub fn modify(
     memory: &mut dyn Memory,
     at: u64,
@@ -263,7 +267,7 @@ pub fn modify(
         let alignment = u32::from(atomic.bytes);
         return Err(FaultCause::Misaligned { address: Address(at), alignment, lane });
     }
-    // An access reads before it writes, and is noted as both.
+    // An atomic reads before it writes, and is recorded as both.
     let denied = || violation(at, AccessKind::Atomic, lane);
     memory.readable(at, length).and_then(|region| region.get(at, length)).ok_or_else(denied)?;
     let region = memory.writable(at, length).ok_or_else(denied)?;
@@ -272,8 +276,8 @@ pub fn modify(
     Ok(exchange(bytes, is_shared, |old| atomic.apply(old, data, second)))
 }
 
-/// Replaces a word of 4 or 8 bytes by what `new` makes of it; gives the old one. Where the host or
-/// other devices have the memory too, nobody sees anything between.
+/// Replaces a word of 4 or 8 bytes by `new(old)`; returns the old value. If the host or other
+/// devices share the memory, the replacement is atomic.
 #[inline(always)]
 pub fn exchange(bytes: &mut [u8], is_shared: bool, new: impl Fn(u64) -> u64) -> u64 {
     if is_shared {
@@ -286,7 +290,7 @@ pub fn exchange(bytes: &mut [u8], is_shared: bool, new: impl Fn(u64) -> u64) -> 
     old
 }
 
-/// The same.
+/// Atomically replaces a word of shared memory.
 #[inline(never)]
 fn exchange_shared(bytes: &mut [u8], new: impl Fn(u64) -> u64) -> u64 {
     macro_rules! exchange {
@@ -313,6 +317,6 @@ fn exchange_shared(bytes: &mut [u8], new: impl Fn(u64) -> u64) -> u64 {
     }
     exchange!(AtomicU32, u32);
     exchange!(AtomicU64, u64);
-    // Nobody can access it as one word.
+    // Such a word cannot be accessed atomically.
     exchange(bytes, false, new)
 }

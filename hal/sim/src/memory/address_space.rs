@@ -1,4 +1,4 @@
-//! Memory that is all the device's own, or the host's where it was given some.
+//! Device memory, owned by the simulator or mapped from the host.
 
 use super::access::{Memory, Region, RegionMut, Window, WindowAccess};
 use super::aligned::AlignedBytes;
@@ -9,31 +9,31 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::{iter, mem, ptr};
 
-/// An address space of our own. Pages are 4 KiB, as on hardware: what lies between the end of
-/// an allocation and the end of its last page is mapped and zero. Allocations start on 2 MiB
+/// A simulated address space. Pages are 4 KiB, as on hardware: the bytes between the end of an
+/// allocation and the end of its last page are mapped and zero. Allocations start on 2 MiB
 /// boundaries, so that unmapped memory lies between them.
 #[derive(Clone, Debug, Default)]
 pub struct AddressSpace {
     /// Sorted by base.
     allocations: Vec<Allocation>,
-    /// Index of the allocation that was used last.
+    /// Index of the last used allocation.
     last: usize,
-    /// Changes whenever bytes are no more where they were.
+    /// Changes whenever bytes move in host memory.
     generation: u64,
 }
 
 #[derive(Clone, Debug)]
 struct Allocation {
     base: u64,
-    /// Whole pages.
+    /// Bytes of whole pages.
     content: Content,
-    /// As asked for.
+    /// Requested size.
     size: u64,
     /// Offsets of code, ascending.
     code: Vec<Range<usize>>,
 }
 
-/// The bytes of an allocation.
+/// Bytes of an allocation.
 #[derive(Clone, Debug)]
 enum Content {
     Whole(Bytes),
@@ -41,35 +41,36 @@ enum Content {
 }
 
 impl Content {
-    /// Whether the same bytes are there, which is quickly seen of those that are shared.
+    /// Returns `true` if the bytes are equal; shared bytes are recognised by their address.
     fn is_same(&self, other: &Content) -> bool {
         self.len() == other.len()
-            && self.beside(other).all(|(own, other)| ptr::eq(own, other) || own == other)
+            && self.beside(other).all(|(ours, other)| ptr::eq(ours, other) || ours == other)
     }
 
-    /// Bytes of the host that it takes beside another one, with which it shares what neither has written.
+    /// Host memory in bytes that this content takes in addition to `other`, with which it shares
+    /// unwritten bytes.
     fn host_bytes_beside(&self, other: &Content) -> u64 {
-        let written = self.beside(other).filter(|(own, other)| !ptr::eq(*own, *other));
+        let written = self.beside(other).filter(|(ours, other)| !ptr::eq(*ours, *other));
         let chunks = match self {
             Content::Whole(_) => 0,
             Content::Sparse(bytes) => bytes.host_bytes_of_chunks(),
         };
-        chunks + written.map(|(own, _)| own.len() as u64).sum::<u64>()
+        chunks + written.map(|(ours, _)| ours.len() as u64).sum::<u64>()
     }
 
-    /// The bytes of two as long as each other, in pieces that lie together in both; not what are zeros to the
-    /// end of both.
+    /// Pairs of the corresponding pieces of two contents of equal length that are contiguous in
+    /// both; excludes the zeros at the end of both.
     fn beside<'a>(&'a self, other: &'a Content) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
         let (mut at, end) = (0, self.end().max(other.end()));
         iter::from_fn(move || {
-            let [own, other] = (at < end).then(|| [self, other].map(|all| all.from(at)))?;
-            let count = own.len().min(other.len());
+            let [ours, other] = (at < end).then(|| [self, other].map(|all| all.from(at)))?;
+            let count = ours.len().min(other.len());
             at += count as u64;
-            Some((&own[..count], &other[..count]))
+            Some((&ours[..count], &other[..count]))
         })
     }
 
-    /// From where on there are nothing but zeros.
+    /// Offset from which on all bytes are zero.
     fn end(&self) -> u64 {
         match self {
             Content::Whole(bytes) => bytes.len() as u64,
@@ -77,7 +78,7 @@ impl Content {
         }
     }
 
-    /// The bytes from an offset on that lie together.
+    /// Contiguous bytes at an offset.
     fn from(&self, offset: u64) -> &[u8] {
         match self {
             Content::Whole(bytes) => &bytes[offset as usize..],
@@ -97,7 +98,7 @@ impl Content {
 }
 
 impl Allocation {
-    /// The bytes around an offset.
+    /// Bytes around an offset.
     #[inline(always)]
     fn readable(&self, offset: u64) -> Region<'_> {
         match &self.content {
@@ -106,26 +107,26 @@ impl Allocation {
         }
     }
 
-    /// The bytes around an offset, code or not.
+    /// Bytes around an offset for writing, whether code or not.
     #[inline(always)]
-    fn own(&mut self, offset: u64) -> RegionMut<'_> {
+    fn make_writable(&mut self, offset: u64) -> RegionMut<'_> {
         if self.moves_when_written(offset) {
             self.make_room_at(offset);
         }
         match &mut self.content {
             Content::Whole(bytes) => {
                 let is_shared = bytes.is_host();
-                RegionMut { base: self.base, bytes: bytes.own(), is_shared }
+                RegionMut { base: self.base, bytes: bytes.make_writable(), is_shared }
             }
             Content::Sparse(bytes) => bytes.writable(self.base, offset),
         }
     }
 
-    /// Has the bytes around an offset, which are to be written, copied in parts or as a whole.
+    /// Copies shared bytes around an offset before they are written, in parts or as a whole.
     #[cold]
     fn make_room_at(&mut self, offset: u64) {
         match &mut self.content {
-            // Where code begins and ends, regions of all bytes are counted on.
+            // Bounds of code rely on regions of the whole content.
             Content::Whole(Bytes::Shared(shared))
                 if shared.len() >= LARGE
                     && self.code.is_empty()
@@ -140,7 +141,7 @@ impl Allocation {
         }
     }
 
-    /// Copies bytes out from an offset on, all of which are there.
+    /// Copies bytes out, starting at an offset; all must exist.
     fn copy_out(&self, start: u64, bytes: &mut [u8]) {
         let mut done = 0;
         while done < bytes.len() {
@@ -153,13 +154,13 @@ impl Allocation {
         }
     }
 
-    /// Copies bytes in from an offset on, to where there is room for all; over code, too.
+    /// Copies bytes to an offset; all must exist. May overwrite code.
     fn copy_in(&mut self, start: u64, bytes: &[u8]) {
         let mut rest = bytes;
         while !rest.is_empty() {
             let at = start + (bytes.len() - rest.len()) as u64;
             let first = self.base + at;
-            let region = self.own(at);
+            let region = self.make_writable(at);
             let place = &mut region.bytes[(first - region.base) as usize..];
             let (now, later) = rest.split_at(rest.len().min(place.len()));
             place[..now.len()].copy_from_slice(now);
@@ -167,7 +168,7 @@ impl Allocation {
         }
     }
 
-    /// Whether the bytes around an offset will be elsewhere when they are written.
+    /// Returns `true` if writing the bytes around an offset moves them in host memory.
     #[inline(always)]
     fn moves_when_written(&self, offset: u64) -> bool {
         match &self.content {
@@ -176,7 +177,7 @@ impl Allocation {
         }
     }
 
-    /// The bytes around an offset that waves may write, where there is code.
+    /// Bytes around an offset that waves may write, between ranges of code.
     fn writable(&mut self, offset: u64) -> Option<RegionMut<'_>> {
         let mut part = 0..self.content.len() as usize;
         for code in &self.code {
@@ -189,13 +190,13 @@ impl Allocation {
             }
             part.start = code.end;
         }
-        let RegionMut { base, bytes, is_shared } = self.own(offset);
+        let RegionMut { base, bytes, is_shared } = self.make_writable(offset);
         let base = base + part.start as u64;
         Some(RegionMut { base, bytes: bytes.get_mut(part)?, is_shared })
     }
 }
 
-/// Zeroed bytes, whole pages of them.
+/// Allocates zeroed bytes in whole pages.
 fn zeroed(size: u64) -> Result<AlignedBytes, DeviceError> {
     let refuse = |reason: &str| DeviceError::OutOfMemory { bytes: size, reason: reason.into() };
     if size > AddressSpace::LARGEST {
@@ -207,21 +208,21 @@ fn zeroed(size: u64) -> Result<AlignedBytes, DeviceError> {
 }
 
 impl AddressSpace {
-    /// Lowest address handed out; far from zero, as on hardware.
+    /// Lowest allocated address; far from zero, as on hardware.
     pub const START: u64 = 0x7f00_0000_0000;
-    /// End of the addresses handed out.
+    /// End of the allocated addresses.
     pub const END: u64 = 0x7fff_0000_0000;
     pub(super) const PAGE: u64 = 4096;
     const SPACING: u64 = 2 << 20;
-    /// Most bytes one allocation may have.
+    /// Maximum size of an allocation in bytes.
     const LARGEST: u64 = 64 << 30;
 
-    /// What is allocated: address and bytes asked for, by ascending address.
+    /// Addresses and requested sizes of the allocations, by ascending address.
     pub fn allocations(&self) -> impl Iterator<Item = (Address, u64)> {
-        self.allocations.iter().map(|own| (Address(own.base), own.size))
+        self.allocations.iter().map(|allocation| (Address(allocation.base), allocation.size))
     }
 
-    /// Reserves zeroed memory at the lowest free place.
+    /// Allocates zeroed memory at the lowest free address.
     ///
     /// # Errors
     /// [`DeviceError::OutOfMemory`].
@@ -230,8 +231,8 @@ impl AddressSpace {
         self.add(content, size)
     }
 
-    /// Reserves zeroed memory like [`AddressSpace::allocate`], of which only what is written takes any
-    /// of the host's: for pieces of so many bytes, which are used by themselves.
+    /// Allocates zeroed memory like [`AddressSpace::allocate`], of which only written parts take
+    /// host memory; `piece` is the size of the parts that are used separately.
     ///
     /// # Errors
     /// [`DeviceError::OutOfMemory`].
@@ -241,7 +242,7 @@ impl AddressSpace {
         self.add(Content::Sparse(bytes), size)
     }
 
-    /// Adds an allocation at the lowest free place.
+    /// Adds an allocation at the lowest free address.
     fn add(&mut self, content: Content, size: u64) -> Result<Address, DeviceError> {
         self.generation += 1;
         let mapped = content.len();
@@ -263,23 +264,23 @@ impl AddressSpace {
         Ok(Address(base))
     }
 
-    /// Adds memory that the host has at address `host`. Clones have the same memory.
+    /// Maps host memory at the host address `host`. Clones map the same memory.
     ///
     /// # Errors
     /// [`DeviceError::Occupied`].
     ///
     /// # Safety
-    /// As many bytes are mapped there, readable and writable, until the range is freed here and in
-    /// all clones. The host may access them at the same time.
+    /// The bytes must be mapped, readable and writable, until the range is freed in this space and
+    /// in all clones. The host may access them at the same time.
     pub unsafe fn map_host(&mut self, range: Range<Address>, host: u64) -> Result<(), DeviceError> {
         let (address, bytes) = (range.start, range.end.0.saturating_sub(range.start.0));
         let refuse = DeviceError::Occupied { address, bytes };
         // SAFETY: promised by the caller.
-        let own = unsafe { HostBytes::new(host..host.saturating_add(bytes)) };
-        self.insert(address, Bytes::Host(own.ok_or(refuse)?), bytes)
+        let host_bytes = unsafe { HostBytes::new(host..host.saturating_add(bytes)) };
+        self.insert(address, Bytes::Host(host_bytes.ok_or(refuse)?), bytes)
     }
 
-    /// Reserves zeroed memory at an address, in whole pages.
+    /// Allocates zeroed memory at an address, in whole pages.
     ///
     /// # Errors
     /// [`DeviceError::Occupied`], [`DeviceError::OutOfMemory`].
@@ -291,7 +292,7 @@ impl AddressSpace {
     fn insert(&mut self, address: Address, bytes: Bytes, size: u64) -> Result<(), DeviceError> {
         self.generation += 1;
         let base = address.0;
-        let index = self.allocations.partition_point(|own| own.base <= base);
+        let index = self.allocations.partition_point(|allocation| allocation.base <= base);
         let end = base.checked_add(bytes.len() as u64);
         let is_free = index.checked_sub(1).is_none_or(|before| {
             let before = &self.allocations[before];
@@ -306,7 +307,7 @@ impl AddressSpace {
         Ok(())
     }
 
-    /// Gives an allocation back.
+    /// Frees an allocation.
     ///
     /// # Errors
     /// [`DeviceError::NotAllocated`].
@@ -322,41 +323,42 @@ impl AddressSpace {
         }
     }
 
-    /// Which of so many bytes from an address on may be others in another space, by their offsets from there:
-    /// those that the two do not [share](AddressSpace::share), where both have the same allocation, else all.
+    /// Returns the parts of a range that may differ from another space, as offsets from the start
+    /// of the range: those that the two spaces do not [share](AddressSpace::share) if both have the
+    /// same allocation, otherwise the whole range.
     pub fn unshared_with(
         &self,
         other: &AddressSpace,
         start: Address,
         bytes: u64,
     ) -> Vec<Range<u64>> {
-        let [own, other] = [self, other].map(|space| {
-            let after = space.allocations.partition_point(|own| own.base <= start.0);
+        let [ours, other] = [self, other].map(|space| {
+            let after = space.allocations.partition_point(|allocation| allocation.base <= start.0);
             space.allocations[..after].last()
         });
-        let is_same = |(own, other): &(&Allocation, &Allocation)| {
-            let is_host = matches!(&own.content, Content::Whole(bytes) if bytes.is_host());
-            let (base, length) = (own.base, own.content.len());
+        let is_same = |(ours, other): &(&Allocation, &Allocation)| {
+            let is_host = matches!(&ours.content, Content::Whole(bytes) if bytes.is_host());
+            let (base, length) = (ours.base, ours.content.len());
             let end = start.0.checked_add(bytes);
             (base, length) == (other.base, other.content.len())
                 && !is_host
                 && end.is_some_and(|end| end <= base + length)
         };
-        let Some((own, other)) = own.zip(other).filter(is_same) else {
+        let Some((ours, other)) = ours.zip(other).filter(is_same) else {
             return iter::once(0..bytes).collect();
         };
-        let (first, mut at) = (start.0 - own.base, 0);
-        let pieces = own.content.beside(&other.content).filter_map(|(own, other)| {
-            let piece = at..at + own.len() as u64;
+        let (first, mut at) = (start.0 - ours.base, 0);
+        let pieces = ours.content.beside(&other.content).filter_map(|(ours, other)| {
+            let piece = at..at + ours.len() as u64;
             at = piece.end;
             let part = piece.start.max(first)..piece.end.min(first + bytes);
-            let is_in = part.start < part.end && !ptr::eq(own, other);
+            let is_in = part.start < part.end && !ptr::eq(ours, other);
             is_in.then(|| part.start - first..part.end - first)
         });
         pieces.collect()
     }
 
-    /// Lets clones from now on share the memory that neither of them writes.
+    /// Makes future clones share memory until either of them writes it.
     pub fn share(&mut self) {
         self.generation += 1;
         for allocation in &mut self.allocations {
@@ -367,36 +369,36 @@ impl AddressSpace {
         }
     }
 
-    /// Whether the same allocations hold the same bytes.
+    /// Returns `true` if both spaces have the same allocations and bytes.
     pub fn is_same(&self, other: &AddressSpace) -> bool {
-        let is_same = |(own, other): (&Allocation, &Allocation)| {
-            (own.base, own.size, &own.code) == (other.base, other.size, &other.code)
-                && own.content.is_same(&other.content)
+        let is_same = |(ours, other): (&Allocation, &Allocation)| {
+            (ours.base, ours.size, &ours.code) == (other.base, other.size, &other.code)
+                && ours.content.is_same(&other.content)
         };
         self.allocations.len() == other.allocations.len()
             && self.allocations.iter().zip(&other.allocations).all(is_same)
     }
 
-    /// Bytes of the host that it takes beside another one, with which it shares memory that neither has
-    /// written since; about.
+    /// Approximate host memory in bytes that this space takes in addition to `other`, with which it
+    /// shares unwritten memory.
     pub fn host_bytes_beside(&self, other: &AddressSpace) -> u64 {
         let allocations = self.allocations.len() * size_of::<Allocation>();
-        let own = |own: &Allocation| {
-            let known = other.find(own.base).map(|index| &other.allocations[index]);
+        let added_bytes = |ours: &Allocation| {
+            let known = other.find(ours.base).map(|index| &other.allocations[index]);
             match known {
                 Some(other)
-                    if other.base == own.base && other.content.len() == own.content.len() =>
+                    if other.base == ours.base && other.content.len() == ours.content.len() =>
                 {
-                    own.content.host_bytes_beside(&other.content)
+                    ours.content.host_bytes_beside(&other.content)
                 }
-                _ => own.content.end(),
+                _ => ours.content.end(),
             }
         };
-        allocations as u64 + self.allocations.iter().map(own).sum::<u64>()
+        allocations as u64 + self.allocations.iter().map(added_bytes).sum::<u64>()
     }
 
-    /// Makes a range inside one allocation read-only to waves: a write there is a memory
-    /// violation. It lies after the allocation's earlier such ranges.
+    /// Makes a range inside one allocation read-only to waves: writing it is a memory violation.
+    /// The range must lie after the allocation's earlier protected ranges.
     pub fn protect(&mut self, range: Range<Address>) {
         if let Some(index) = self.find(range.start.0) {
             let Allocation { base, code, .. } = &mut self.allocations[index];
@@ -404,7 +406,7 @@ impl AddressSpace {
         }
     }
 
-    /// Copies bytes in, from the host's side, which may write code.
+    /// Copies bytes in from the host's side, which may write code.
     ///
     /// # Errors
     /// [`DeviceError::NotAllocated`].
@@ -431,7 +433,8 @@ impl AddressSpace {
         Ok(())
     }
 
-    /// Copies bytes out as waves read them: whole pages, from one allocation after the other.
+    /// Copies bytes out as waves read them: whole pages, possibly from several adjacent
+    /// allocations.
     ///
     /// # Errors
     /// [`DeviceError::NotAllocated`].
@@ -448,11 +451,11 @@ impl AddressSpace {
         Ok(())
     }
 
-    /// Copies bytes in as waves write them: whole pages, to one allocation after the other; code
-    /// too.
+    /// Copies bytes in as waves write them: whole pages, possibly to several adjacent allocations;
+    /// may write code.
     ///
     /// # Errors
-    /// [`DeviceError::NotAllocated`], and nothing is written.
+    /// [`DeviceError::NotAllocated`]; nothing is written then.
     pub fn write_pages(&mut self, address: Address, bytes: &[u8]) -> Result<(), DeviceError> {
         let size = bytes.len() as u64;
         let error = DeviceError::NotAllocated { operation: "write", address, bytes: size };
@@ -466,7 +469,7 @@ impl AddressSpace {
         Ok(())
     }
 
-    /// Allocations and offsets that together are a range; nothing if not all of it is mapped.
+    /// Allocations and offsets that together cover a range; `None` if not all of it is mapped.
     fn pieces(&self, address: Address, size: u64) -> Option<Vec<(usize, Range<u64>)>> {
         let end = address.0.checked_add(size)?;
         let (mut pieces, mut at) = (Vec::new(), address.0);
@@ -480,7 +483,7 @@ impl AddressSpace {
         Some(pieces)
     }
 
-    /// Allocation and offset of a range that lies inside what was asked for.
+    /// Allocation and offset of a range that lies inside the requested size.
     fn locate(&self, address: Address, length: usize) -> Option<(usize, u64)> {
         let index = self.find(address.0)?;
         let allocation = &self.allocations[index];
@@ -489,7 +492,7 @@ impl AddressSpace {
         (end <= allocation.size).then_some((index, start))
     }
 
-    /// The allocation whose pages contain `address`.
+    /// Index of the allocation whose pages contain `address`.
     #[inline]
     fn find(&self, address: u64) -> Option<usize> {
         let after = self.allocations.partition_point(|a| a.base <= address);
@@ -498,7 +501,7 @@ impl AddressSpace {
         (address - allocation.base < allocation.content.len()).then_some(index)
     }
 
-    /// The same, looked for first where it was the last time.
+    /// The allocation whose pages contain `address`; tries the last used one first.
     #[inline(always)]
     fn allocation_around(&mut self, address: u64) -> Option<&mut Allocation> {
         let hit = self.allocations.get(self.last).is_some_and(|allocation| {
@@ -531,7 +534,7 @@ impl Memory for AddressSpace {
         self.generation += u64::from(moves);
         let allocation = &mut self.allocations[self.last];
         if allocation.code.is_empty() {
-            return Some(allocation.own(offset));
+            return Some(allocation.make_writable(offset));
         }
         allocation.writable(offset)
     }

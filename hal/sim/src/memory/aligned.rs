@@ -1,44 +1,45 @@
-//! Bytes that begin where a line of the host's caches does.
+//! Bytes aligned to the host's cache lines.
 
 use std::alloc::{Layout, alloc_zeroed};
 use std::ops::{Deref, DerefMut};
 
-/// Bytes of a line of the host's caches, and of its longest vector.
+/// Size of the host's cache lines, and of its longest vectors.
 const LINE: usize = 64;
 
-/// Bytes of which each line of the host's caches has a whole number of the words that lanes access: what a
-/// part of a wave accesses together mostly lies in one line, where it else would lie in two.
+/// Bytes aligned to the host's cache lines, each of which holds a whole number of words: the words
+/// that part of a wave accesses together then mostly lie in one line instead of two.
 #[derive(Debug, Default)]
 pub struct AlignedBytes {
-    /// Up to their end.
+    /// Allocation, up to the end of the bytes.
     bytes: Vec<u8>,
-    /// Where they begin.
+    /// Index of the first byte.
     start: usize,
 }
 
 impl AlignedBytes {
-    /// So many zeros.
+    /// Allocates `length` zeros.
     pub fn new(length: usize) -> AlignedBytes {
         AlignedBytes::within(vec![0; length + LINE - 1], length)
     }
 
-    /// The same; nothing if the host has no memory left. Of large ones the system has no page until it is
-    /// touched: programs reserve hundreds of megabytes and use few, and runs with faults do so again and
-    /// again.
+    /// Allocates `length` zeros; `None` if the host is out of memory. The system maps the pages of
+    /// large allocations when they are touched: programs reserve hundreds of megabytes and use few,
+    /// and faulty runs do so repeatedly.
     pub fn try_new(length: usize) -> Option<AlignedBytes> {
         let capacity = length.checked_add(LINE - 1)?;
         let layout = Layout::array::<u8>(capacity).ok()?;
-        // SAFETY: a byte at least.
+        // SAFETY: the size is at least one byte.
         let bytes = unsafe { alloc_zeroed(layout) };
         if bytes.is_null() {
             return None;
         }
-        // SAFETY: allocated as a vector of that capacity is, and all its bytes are zero.
+        // SAFETY: allocated like a vector of that capacity, and all its bytes are zero.
         let bytes = unsafe { Vec::from_raw_parts(bytes, capacity, capacity) };
         Some(AlignedBytes::within(bytes, length))
     }
 
-    /// The first so many bytes of a vector that begin at a line; it is a line longer, but for a byte.
+    /// Takes the first `length` bytes of a vector that begin at a line; the vector is one line
+    /// minus one byte longer.
     fn within(mut bytes: Vec<u8>, length: usize) -> AlignedBytes {
         let start = to_next_line(bytes.as_ptr());
         bytes.truncate(start + length);
@@ -46,7 +47,7 @@ impl AlignedBytes {
     }
 }
 
-/// Bytes from an address of the host to the next line.
+/// Distance in bytes to the next line.
 fn to_next_line(start: *const u8) -> usize {
     start.align_offset(LINE).min(LINE - 1)
 }
@@ -103,8 +104,8 @@ mod tests {
             bytes[length - 1] = 7;
             let copy = bytes.clone();
             assert!(*copy == *bytes);
-            for own in [&bytes, &copy, &AlignedBytes::new(length)] {
-                assert!(own.as_ptr().addr().is_multiple_of(LINE), "{length}");
+            for aligned in [&bytes, &copy, &AlignedBytes::new(length)] {
+                assert!(aligned.as_ptr().addr().is_multiple_of(LINE), "{length}");
             }
         }
         assert!(AlignedBytes::try_new(0).is_some_and(|none| none.is_empty()));

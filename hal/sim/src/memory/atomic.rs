@@ -4,8 +4,8 @@ use crate::execute::lane::small_float::{Rounding, SmallFloat, brain_to_single};
 use crate::execute::operations::{maximum_number, minimum_number};
 use half::f16;
 
-/// What an atomic makes of the old value. All values are zero-extended; for 32-bit operations
-/// the result's upper half is ignored.
+/// An atomic operation. All values are zero-extended; for 32-bit operations the result's upper half
+/// is ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Atomic {
     /// Bytes of the memory word.
@@ -14,7 +14,7 @@ pub struct Atomic {
     pub modify: Modify,
 }
 
-/// The modification, named as the manuals do.
+/// The modification, named as in the manuals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Modify {
@@ -52,7 +52,7 @@ pub enum Modify {
     SubConditional,
 }
 
-/// The modification that follows `global_atomic_`, `flat_atomic_` and `buffer_atomic_` in names.
+/// Operation for the name after `global_atomic_`, `flat_atomic_` or `buffer_atomic_`.
 pub fn find_memory(suffix: &str) -> Option<Atomic> {
     let (base, bytes) = match suffix.strip_suffix("_x2") {
         Some(base) => (base, 8),
@@ -86,7 +86,7 @@ pub fn find_memory(suffix: &str) -> Option<Atomic> {
         "max_num_f32" => Modify::MaxNumberF32,
         "min_num_f64" => Modify::MinNumberF64,
         "max_num_f64" => Modify::MaxNumberF64,
-        // gfx12 names it otherwise.
+        // The name in gfx12.
         "csub" | "sub_clamp_u32" => Modify::SubClamp,
         "cond_sub_u32" => Modify::SubConditional,
         _ => return None,
@@ -94,7 +94,7 @@ pub fn find_memory(suffix: &str) -> Option<Atomic> {
     Some(Atomic { bytes, modify })
 }
 
-/// The modification that follows `ds_` in names, `rtn` removed: `add_u32`, `cmpst_b64` and so on.
+/// Operation for the name after `ds_`, without `rtn`: `add_u32`, `cmpst_b64` and so on.
 pub fn find_lds(name: &str) -> Option<Atomic> {
     let (base, kind) = name.rsplit_once('_')?;
     let bytes = match kind {
@@ -146,7 +146,7 @@ impl Atomic {
     /// Exchange of two dwords.
     pub const EXCHANGE_B64: Atomic = Atomic { bytes: 8, modify: Modify::Swap };
 
-    /// Whether it takes a second data operand.
+    /// Returns `true` if the operation takes a second data operand.
     pub fn has_second_operand(self) -> bool {
         matches!(
             self.modify,
@@ -158,8 +158,8 @@ impl Atomic {
         )
     }
 
-    /// The new value. `data` is the operand; `second` is what is compared with (swaps), the bits to
-    /// clear (masked or), or what is taken away as long as it goes (wrap).
+    /// Computes the new value. `data` is the operand; `second` is the comparison value (swaps), the
+    /// bits to clear (masked or), or the subtrahend as long as the result is not negative (wrap).
     pub fn apply(self, old: u64, data: u64, second: u64) -> u64 {
         let narrow = self.bytes == 4;
         let signed = |value: u64| if narrow { i64::from(value as i32) } else { value as i64 };
@@ -297,17 +297,19 @@ fn add_f64(a: u64, b: u64) -> u64 {
     }
 }
 
-/// The same on both halves of a word.
+/// Applies an operation to both halves of a word.
 fn packed(old: u64, data: u64, add: fn(u16, u16) -> u16) -> u64 {
     let half = |shift: u32| u64::from(add((old >> shift) as u16, (data >> shift) as u16)) << shift;
     half(0) | half(16)
 }
 
-/// To nearest even, denormals kept (CDNA 3 ISA, `DS_PK_ADD_BF16`: "handles NAN/INF/denorm").
+/// Adds, rounding to nearest even and keeping denormals (CDNA 3 ISA, `DS_PK_ADD_BF16`: "handles
+/// NAN/INF/denorm").
 fn add_bf16(a: u16, b: u16) -> u16 {
     let [x, y] = [a, b].map(|bits| f64::from(brain_to_single(bits)));
     // A sum in double precision is exact, or so far from a tie in bfloat16 that its rounding does
-    // not matter: where the smaller lies below its last place, the greater is a bfloat16 number.
+    // not matter: if the smaller operand lies below its last place, the greater is a bfloat16
+    // number.
     let sum = x + y;
     match (sum.is_nan(), x.is_nan(), y.is_nan()) {
         (false, ..) => SmallFloat::BF16.encode(sum, Rounding::Nearest, false) as u16,
@@ -319,7 +321,7 @@ fn add_bf16(a: u16, b: u16) -> u16 {
 
 fn add_f16(a: u16, b: u16) -> u16 {
     let (x, y) = (f16::from_bits(a), f16::from_bits(b));
-    // Exact in single precision, so that one rounding remains.
+    // Exact in single precision, so that only one rounding occurs.
     let sum = x.to_f32() + y.to_f32();
     match (sum.is_nan(), x.is_nan(), y.is_nan()) {
         (false, ..) => f16::from_f32(sum).to_bits(),

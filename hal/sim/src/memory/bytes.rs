@@ -5,17 +5,17 @@ use std::ops::{Deref, Range};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// How many there are from which on what is shared is copied in parts when it is written.
+/// Size from which on shared bytes are copied in parts when they are written.
 pub const LARGE: usize = 256 << 10;
 
 /// Bytes that clones may share until one of them writes.
 #[derive(Clone, Debug)]
 pub enum Bytes {
-    /// Nobody else has them; a clone copies them.
+    /// Exclusive; a clone copies them.
     Own(AlignedBytes),
-    /// Clones have them too.
+    /// Shared with clones.
     Shared(Arc<AlignedBytes>),
-    /// Memory of the host, which has them at the same time, and so have clones.
+    /// Memory that the host accesses at the same time; clones refer to the same memory.
     Host(HostBytes),
 }
 
@@ -26,58 +26,58 @@ pub struct HostBytes {
     length: usize,
 }
 
-// SAFETY: a range of addresses; whoever made it promised that any thread may access what is there.
+// SAFETY: a range of addresses; the creator promised that any thread may access it.
 unsafe impl Send for HostBytes {}
-// SAFETY: as above.
+// SAFETY: as for `Send`.
 unsafe impl Sync for HostBytes {}
 
 impl HostBytes {
-    /// The host's memory at these host addresses; `None` at address 0.
+    /// Host memory at these host addresses; `None` at address 0.
     ///
     /// # Safety
-    /// The range is mapped, readable and writable, for as long as this or a clone of it is there.
-    /// The host and other devices may access it at the same time: racing accesses give some mixture
-    /// of what is written, as they do on hardware.
+    /// The range must be mapped, readable and writable, as long as this value or a clone exists.
+    /// The host and other devices may access it at the same time: racing accesses produce some
+    /// mixture of the written values, as on hardware.
     pub unsafe fn new(range: Range<u64>) -> Option<HostBytes> {
         let start = NonNull::new(range.start as *mut u8)?;
         Some(HostBytes { start, length: (range.end - range.start) as usize })
     }
 
     fn bytes(&self) -> &[u8] {
-        // SAFETY: promised by whoever made it. What others write meanwhile is not relied on: each
-        // access of a wave asks for the bytes anew.
+        // SAFETY: promised by the creator. No code relies on the absence of concurrent writes: each
+        // access of a wave requests the bytes again.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }
     }
 
     fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above.
+        // SAFETY: as for the shared borrow.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
     }
 }
 
 impl Bytes {
-    /// Lets clones from now on share the bytes.
+    /// Makes future clones share the bytes.
     pub fn share(&mut self) {
         if let Bytes::Own(bytes) = self {
             *self = Bytes::Shared(Arc::new(std::mem::take(bytes)));
         }
     }
 
-    /// Whether clones may have them too.
+    /// Returns `true` if clones may share the bytes.
     #[inline(always)]
     pub fn is_shared(&self) -> bool {
         matches!(self, Bytes::Shared(_))
     }
 
-    /// Whether they are the host's too.
+    /// Returns `true` for memory of the host.
     #[inline(always)]
     pub fn is_host(&self) -> bool {
         matches!(self, Bytes::Host(_))
     }
 
-    /// The bytes, to be written: from now on nobody else has them.
+    /// Returns the bytes for writing; shared bytes are copied first.
     #[inline(always)]
-    pub fn own(&mut self) -> &mut [u8] {
+    pub fn make_writable(&mut self) -> &mut [u8] {
         if let Bytes::Shared(_) = self {
             self.copy();
         }

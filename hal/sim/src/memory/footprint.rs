@@ -1,5 +1,4 @@
-//! What each workgroup of a dispatch touches in device memory, and whether workgroups can tell
-//! that others are there.
+//! Device memory accessed by each workgroup of a dispatch, and dependencies between workgroups.
 
 use super::byte_set::{ByteSet, ByteSetBuilder, LINE, Masks, Part, SharedParts};
 use super::bytes::LARGE;
@@ -7,27 +6,27 @@ use flipwave_device::{Dim3, Statistics};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
-/// What a workgroup has executed and touched.
+/// Executed instructions and accessed bytes of a workgroup.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
-    /// Its place among the workgroups under way, which decides where its private memory lies.
+    /// Number among the resident workgroups, which decides the location of its private memory.
     pub slot: usize,
-    /// What it has executed.
+    /// Execution statistics.
     pub statistics: Statistics,
-    /// Bytes that it read, but for those of its private memory that it had written itself. The
-    /// fetch of instructions does not count.
+    /// Bytes read, except those of the private memory that the workgroup had written itself.
+    /// Instruction fetches do not count.
     pub read: ByteSet,
-    /// Bytes that it wrote, but for those of its private memory.
+    /// Bytes written outside the private memory.
     pub written: ByteSet,
-    /// Bytes of its private memory that it wrote. A later workgroup may have the same private
-    /// memory, and finds there what this one has left.
+    /// Bytes written in the private memory. A later workgroup may use the same private memory, and
+    /// finds the values that this one left.
     pub private: ByteSet,
-    /// Whether it used a resource of global wave sync.
+    /// `true` if the workgroup used a resource of global wave sync.
     pub uses_global_sync: bool,
 }
 
 impl Footprint {
-    /// How many bytes it wrote, private memory included.
+    /// Number of bytes written, including private memory.
     pub fn bytes_written(&self) -> u64 {
         self.written.len() + self.private.len()
     }
@@ -41,7 +40,7 @@ impl Footprint {
     }
 }
 
-/// The footprint of a workgroup under way, with the fields of a [`Footprint`].
+/// The footprint of a resident workgroup, with the fields of a [`Footprint`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FootprintBuilder {
     pub slot: usize,
@@ -53,7 +52,7 @@ pub struct FootprintBuilder {
 }
 
 impl FootprintBuilder {
-    /// The footprint.
+    /// Builds the footprint.
     pub fn build(self) -> Footprint {
         let FootprintBuilder { slot, statistics, read, written, private, uses_global_sync } = self;
         let [read, written, private] = [read, written, private].map(ByteSetBuilder::build);
@@ -61,95 +60,101 @@ impl FootprintBuilder {
     }
 }
 
-/// The footprints of the workgroups of a dispatch.
+/// The footprints of a dispatch's workgroups.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Footprints {
     workgroups: BTreeMap<Dim3, Footprint>,
-    /// The parts of their sets.
+    /// Deduplicated parts of the sets.
     parts: SharedParts,
-    /// Workgroups that have started, and not ended.
+    /// Workgroups that have started but not ended.
     under_way: BTreeMap<Dim3, FootprintBuilder>,
 }
 
 impl Footprints {
-    /// The footprint of a workgroup that has ended, or whose dispatch has.
+    /// Returns the footprint of a workgroup that has ended, or whose dispatch has ended.
     pub fn get(&self, workgroup: Dim3) -> Option<&Footprint> {
         self.workgroups.get(&workgroup)
     }
 
-    /// The workgroups that have started, in the order of their positions, of a dispatch that has ended.
+    /// Footprints of the started workgroups of a dispatch that has ended, ordered by position.
     pub fn iter(&self) -> impl Iterator<Item = (Dim3, &Footprint)> {
         self.workgroups.iter().map(|(position, footprint)| (*position, footprint))
     }
 
-    /// Whether no workgroup is one of [`Footprints::dependent`].
+    /// Returns `true` if [`Footprints::dependent`] is empty.
     pub fn independent(&self) -> bool {
         self.dependent().is_empty()
     }
 
-    /// The workgroups that do not just execute beside the others: one of them reads or writes a
-    /// byte that another writes, writes one that another reads, or takes part in global wave sync.
-    /// Private memory that workgroups have one after the other counts only if one of them reads
-    /// what it has not written.
+    /// Workgroups that depend on others: one of them reads or writes a byte that another writes,
+    /// writes one that another reads, or takes part in global wave sync. Private memory that
+    /// workgroups use one after the other counts only if one of them reads bytes that it has not
+    /// written.
     pub fn dependent(&self) -> Vec<Dim3> {
         self.dependent_in(&self.union())
     }
 
-    /// The same, with [`Footprints::union`] given.
+    /// Computes [`Footprints::dependent`] with a given [`Footprints::union`].
     pub fn dependent_in(&self, union: &FootprintUnion) -> Vec<Dim3> {
-        let depends = |own: &Footprint| union.meets(own, own);
-        self.iter().filter(|(_, own)| depends(own)).map(|(position, _)| position).collect()
+        let depends = |footprint: &Footprint| union.meets(footprint, footprint);
+        self.iter()
+            .filter(|(_, footprint)| depends(footprint))
+            .map(|(position, _)| position)
+            .collect()
     }
 
-    /// Bytes of the host that they take, about.
+    /// Approximate host memory in bytes.
     pub fn host_bytes(&self) -> u64 {
-        let parts = |own: &Footprint| own.sets().map(|set| set.parts().len()).iter().sum::<usize>();
-        let own = |own| size_of::<Footprint>() + parts(own) * size_of::<Part>();
-        self.parts.host_bytes() + self.workgroups.values().map(own).sum::<usize>() as u64
+        let parts = |footprint: &Footprint| {
+            footprint.sets().map(|set| set.parts().len()).iter().sum::<usize>()
+        };
+        let size = |footprint| size_of::<Footprint>() + parts(footprint) * size_of::<Part>();
+        self.parts.host_bytes() + self.workgroups.values().map(size).sum::<usize>() as u64
     }
 
-    /// Bytes of the host that memory takes, about, which is shared with a state from before the dispatch and
-    /// then written: it is copied in parts.
+    /// Approximate host memory in bytes for device memory that is shared with a state from before
+    /// the dispatch and written by it: such memory is copied in parts.
     pub fn bytes_copied(&self) -> u64 {
         const PART: u64 = LARGE as u64;
-        let sets = self.workgroups.values().flat_map(|own| [&own.written, &own.private]);
+        let sets =
+            self.workgroups.values().flat_map(|footprint| [&footprint.written, &footprint.private]);
         let parts = sets.flat_map(ByteSet::lines).map(|[line, _]| line / (PART / LINE));
         parts.collect::<FxHashSet<u64>>().len() as u64 * PART
     }
 
-    /// All footprints together.
+    /// Union of all footprints.
     pub fn union(&self) -> FootprintUnion {
         let mut union = FootprintUnion::default();
         union.add(self);
         union
     }
 
-    /// The footprint of a workgroup under way.
+    /// Footprint of a resident workgroup.
     pub(crate) fn entry(&mut self, workgroup: Dim3, slot: usize) -> &mut FootprintBuilder {
         let new = || FootprintBuilder { slot, ..FootprintBuilder::default() };
         self.under_way.entry(workgroup).or_insert_with(new)
     }
 
-    /// Adds the workgroups of others that have ended.
+    /// Adds the ended workgroups of `others`.
     pub(crate) fn absorb(&mut self, others: Footprints) {
         self.add(others.workgroups);
     }
 
-    /// A workgroup has ended.
+    /// Ends a workgroup.
     pub(crate) fn end(&mut self, workgroup: Dim3) {
-        let own = self.under_way.remove(&workgroup);
-        self.add(own.map(|own| (workgroup, own.build())));
+        let builder = self.under_way.remove(&workgroup);
+        self.add(builder.map(|builder| (workgroup, builder.build())));
     }
 
-    /// The dispatch has ended.
+    /// Ends the dispatch.
     pub(crate) fn end_all(&mut self) {
         let under_way = std::mem::take(&mut self.under_way);
-        self.add(under_way.into_iter().map(|(workgroup, own)| (workgroup, own.build())));
+        self.add(under_way.into_iter().map(|(workgroup, builder)| (workgroup, builder.build())));
     }
 
     fn add(&mut self, workgroups: impl IntoIterator<Item = (Dim3, Footprint)>) {
         let mut workgroups: Vec<(Dim3, Footprint)> = workgroups.into_iter().collect();
-        self.parts.share(workgroups.iter_mut().flat_map(|(_, own)| own.sets_mut()));
+        self.parts.share(workgroups.iter_mut().flat_map(|(_, footprint)| footprint.sets_mut()));
         self.workgroups.extend(workgroups);
     }
 }
@@ -162,7 +167,7 @@ impl FromIterator<(Dim3, Footprint)> for Footprints {
     }
 }
 
-/// What the workgroups of a dispatch touch, taken together.
+/// The combined footprints of a dispatch's workgroups.
 #[derive(Clone, Debug, Default)]
 pub struct FootprintUnion {
     read: Shared,
@@ -171,45 +176,45 @@ pub struct FootprintUnion {
 }
 
 impl FootprintUnion {
-    /// Adds the footprints of other workgroups.
+    /// Adds the footprints of more workgroups.
     pub(crate) fn add(&mut self, footprints: &Footprints) {
         let Footprints { workgroups, .. } = footprints;
-        self.read.add(workgroups.values().map(|own| &own.read));
-        self.written.add(workgroups.values().map(|own| &own.written));
-        self.private.add(workgroups.values().map(|own| &own.private));
+        self.read.add(workgroups.values().map(|footprint| &footprint.read));
+        self.written.add(workgroups.values().map(|footprint| &footprint.written));
+        self.private.add(workgroups.values().map(|footprint| &footprint.private));
     }
 
-    /// Whether a workgroup whose footprint among these is `own` depends on others if it touches what
-    /// `other` says instead.
-    pub fn meets(&self, own: &Footprint, other: &Footprint) -> bool {
-        let read = |bytes| self.read.meets(&own.read, bytes);
-        let written = |bytes| self.written.meets(&own.written, bytes);
-        let private = |bytes| self.private.meets(&own.private, bytes);
-        own.uses_global_sync
-            || other.uses_global_sync
-            || written(&other.read)
-            || private(&other.read)
-            || read(&other.written)
-            || written(&other.written)
-            || private(&other.written)
-            || read(&other.private)
-            || written(&other.private)
+    /// Returns `true` if a workgroup depends on others when its accesses change from `recorded`,
+    /// which is part of this union, to `actual`.
+    pub fn meets(&self, recorded: &Footprint, actual: &Footprint) -> bool {
+        let read = |bytes| self.read.meets(&recorded.read, bytes);
+        let written = |bytes| self.written.meets(&recorded.written, bytes);
+        let private = |bytes| self.private.meets(&recorded.private, bytes);
+        recorded.uses_global_sync
+            || actual.uses_global_sync
+            || written(&actual.read)
+            || private(&actual.read)
+            || read(&actual.written)
+            || written(&actual.written)
+            || private(&actual.written)
+            || read(&actual.private)
+            || written(&actual.private)
     }
 }
 
-/// Bytes that several sets have: for each line those in one set at least, and in two.
+/// Bytes in several sets: for each line the bytes in at least one set, and in at least two.
 #[derive(Clone, Debug, Default)]
 struct Shared {
     pages: BTreeMap<u64, Box<Page>>,
 }
 
-/// The lines of a page: sets have many side by side.
+/// Lines of a page: sets mostly contain neighbouring lines.
 type Page = [[u64; 2]; PAGE as usize];
 const PAGE: u64 = 64;
 
 impl Shared {
     fn add<'a>(&mut self, sets: impl Iterator<Item = &'a ByteSet>) {
-        // A part that sets share is looked through once.
+        // A part that sets share is visited once.
         let mut parts = FxHashMap::default();
         for part in sets.flat_map(ByteSet::parts) {
             let known = parts.entry(part.identity());
@@ -230,13 +235,13 @@ impl Shared {
         }
     }
 
-    /// Whether another of the sets than `own` has a byte of `bytes`.
-    fn meets(&self, own: &ByteSet, bytes: &ByteSet) -> bool {
+    /// Returns `true` if a set other than `excluded` contains a byte of `bytes`.
+    fn meets(&self, excluded: &ByteSet, bytes: &ByteSet) -> bool {
         let has_pages = |part: &&Part| {
             let [first, last] = part.ends().map(|line| line / PAGE);
             self.pages.range(first..=last).next().is_some()
         };
-        let (mut own, mut current) = (Masks::of(own), None::<(u64, Option<&Page>)>);
+        let (mut excluded, mut current) = (Masks::of(excluded), None::<(u64, Option<&Page>)>);
         bytes.parts().iter().filter(has_pages).flat_map(Part::lines).any(|[line, mask]| {
             let number = line / PAGE;
             let page = match current {
@@ -245,7 +250,7 @@ impl Shared {
             };
             current = Some((number, page));
             let [once, twice] = page.map_or([0; 2], |page| page[(line % PAGE) as usize]);
-            mask & (twice | once & !own.get(line)) != 0
+            mask & (twice | once & !excluded.get(line)) != 0
         })
     }
 }

@@ -1,35 +1,36 @@
-//! What the lanes of one instruction access, taken together.
+//! Combined accesses of the lanes of one instruction.
 
 use flipwave_isa::LaneMask;
 
 /// Parts of memory that lanes access.
 #[derive(Clone, Copy, Debug)]
 pub struct LanePlaces<'a> {
-    /// From where the offsets count.
+    /// Base address of the offsets.
     pub base: u64,
-    /// Where the first part of each lane lies.
+    /// Offset of the first part of each lane.
     pub offsets: &'a [u32; 64],
     /// The lanes that access memory.
     pub lanes: LaneMask,
-    /// Parts of each lane.
+    /// Parts per lane.
     pub parts: u32,
-    /// Bytes of a part.
+    /// Bytes per part.
     pub bytes: u32,
-    /// Bytes from where a part begins to where the next one does.
+    /// Byte distance between consecutive parts.
     pub apart: u32,
 }
 
 impl LanePlaces<'_> {
-    /// Calls `visit` with the bytes that are accessed, in runs: address and number of bytes.
+    /// Calls `visit` with the accessed bytes, in runs: address and number of bytes.
     pub fn runs(&self, mut visit: impl FnMut(u64, u64)) {
         let LanePlaces { base, offsets, lanes, parts, bytes, apart } = *self;
         let (together, pieces) = if apart == bytes { (bytes * parts, 1) } else { (bytes, parts) };
         for piece in 0..pieces {
             let base = base + u64::from(piece * apart);
             let first = offsets[0];
-            let in_line =
-                (0..).zip(offsets).map(|(lane, own)| own.wrapping_sub(first) ^ (lane * together));
-            if lanes == LaneMask::FULL && in_line.fold(0, |all, own| all | own) == 0 {
+            let in_line = (0..)
+                .zip(offsets)
+                .map(|(lane, offset)| offset.wrapping_sub(first) ^ (lane * together));
+            if lanes == LaneMask::FULL && in_line.fold(0, |all, difference| all | difference) == 0 {
                 visit(base + u64::from(first), 64 * u64::from(together));
                 continue;
             }
@@ -60,7 +61,7 @@ mod tests {
     use crate::tests::operations::Random;
     use flipwave_device::Address;
 
-    /// The bytes of the runs are those that the lanes access, whichever way they lie.
+    /// The runs consist of exactly the bytes that the lanes access, in any arrangement.
     #[test]
     fn runs_have_the_bytes_of_all_lanes_and_no_others() {
         let mut random = Random(18);

@@ -1,4 +1,5 @@
-//! Device memory: how instructions access it, the bodies it has, and what is recorded of accesses.
+//! Device memory: the interface for instructions, its implementations, and the recording of
+//! accesses.
 
 mod access;
 mod address_space;

@@ -1,19 +1,19 @@
-//! Memory that notes what is written to it.
+//! Memory that records writes.
 
 use super::access::{Memory, Region, RegionMut, WrittenByte};
 use flipwave_device::Address;
 use std::ops::Range;
 
-/// Another memory, of which it hands out just the bytes that are asked for, and notes those that
-/// may be written.
+/// A wrapper that hands out only the requested bytes of another memory, and records those that may
+/// be written.
 pub struct Noting<'a> {
     memory: &'a mut dyn Memory,
-    /// Addresses, and what was there before.
+    /// Addresses, and the values before the write.
     written: Vec<(u64, u8)>,
 }
 
 impl<'a> Noting<'a> {
-    /// Nothing written yet.
+    /// Wraps `memory`, with no writes recorded.
     pub fn new(memory: &'a mut dyn Memory) -> Noting<'a> {
         Noting { memory, written: Vec::new() }
     }
@@ -40,7 +40,7 @@ impl Memory for Noting<'_> {
 
     fn take_written(&mut self) -> Vec<WrittenByte> {
         let Noting { memory, written } = self;
-        // Of a byte that was handed out more than once, what was there first.
+        // For a byte that was handed out more than once, keep the first value.
         written.sort_by_key(|(address, _)| *address);
         written.dedup_by_key(|(address, _)| *address);
         let written = written.drain(..).filter_map(|(address, before)| {

@@ -1,4 +1,4 @@
-//! Memory that notes what a workgroup reads and writes.
+//! Memory that records the reads and writes of a workgroup.
 
 use super::access::{Memory, Region, RegionMut, Window, WindowAccess};
 use super::footprint::FootprintBuilder;
@@ -7,24 +7,24 @@ use super::touched::{PrivateNotes, TouchedRegions};
 use flipwave_device::Address;
 use std::ops::Range;
 
-/// Another memory, of which it notes the bytes that are accessed. It hands out just those that are
-/// asked for, but to lanes that report what they access.
+/// A wrapper that records accesses to another memory. It hands out only the requested bytes, except
+/// to lanes that report their accesses.
 pub struct Recording<'a> {
     memory: &'a mut dyn Memory,
     notes: Notes<'a>,
-    /// Addresses of all workgroups' private memory.
+    /// Addresses of the private memory of all workgroups.
     all_private: Range<u64>,
 }
 
-/// What was noted.
+/// Recorded accesses.
 struct Notes<'a> {
     footprint: &'a mut FootprintBuilder,
-    /// What is accessed by windows, and of the workgroup's private memory.
+    /// Accesses through windows, and to the workgroup's private memory.
     touched: &'a mut TouchedRegions,
 }
 
 impl<'a> Recording<'a> {
-    /// Notes what the workgroup with this private memory accesses, which is a part of all workgroups'.
+    /// Records the accesses of the workgroup whose private memory is the one in `touched`.
     pub fn new(
         memory: &'a mut dyn Memory,
         footprint: &'a mut FootprintBuilder,
@@ -37,31 +37,32 @@ impl<'a> Recording<'a> {
 }
 
 impl Notes<'_> {
-    /// Notes bytes that were read or written.
+    /// Records bytes that were read or written.
     fn add(&mut self, access: WindowAccess, address: u64, bytes: u64) {
         let set = match access {
             WindowAccess::Read => &mut self.footprint.read,
             WindowAccess::Write => &mut self.footprint.written,
         };
-        let own = self.touched.private_memory();
-        if !is_private(&own, address, bytes) {
+        let private = self.touched.private_memory();
+        if !is_private(&private, address, bytes) {
             return set.insert(Address(address), bytes);
         }
         let end = address.saturating_add(bytes);
-        let inside = address.max(own.start)..end.min(own.end);
+        let inside = address.max(private.start)..end.min(private.end);
         set.insert(Address(address), inside.start - address);
         set.insert(Address(inside.end), end - inside.end);
         self.touched.touch_private(access, inside);
     }
 }
 
-/// Where `count` bytes from `address` on lie in a region, as far as it has them.
+/// Range of the bytes in a region that `count` bytes at `address` occupy, truncated at the region's
+/// end.
 fn part(base: u64, length: usize, address: u64, count: usize) -> Range<usize> {
     let start = address.wrapping_sub(base) as usize;
     start..start.saturating_add(count).min(length)
 }
 
-/// Whether an access is one to private memory, at least in part.
+/// Returns `true` if an access overlaps private memory.
 fn is_private(private: &Range<u64>, address: u64, count: u64) -> bool {
     !private.is_empty() && address < private.end && address.saturating_add(count) > private.start
 }
@@ -100,26 +101,26 @@ impl Memory for Recording<'_> {
         places.runs(|start, bytes| self.notes.add(WindowAccess::Write, start, bytes));
     }
 
-    /// None has private memory, of which it matters whether it is read before it is written.
+    /// Windows exclude private memory, for which the order of reads and writes matters.
     fn window(&mut self, address: u64, access: WindowAccess) -> Option<Window> {
         let window = self.memory.window(address, access)?;
         let is_private = is_private(&self.all_private, window.base, window.length);
         if is_private { None } else { self.notes.touched.noting(window, address, access) }
     }
 
-    /// It is the workgroup's own.
+    /// The window covers only the workgroup's private memory.
     fn private_window(
         &mut self,
         address: u64,
         access: WindowAccess,
     ) -> Option<(Window, PrivateNotes)> {
-        let own = self.notes.touched.private_memory();
+        let private = self.notes.touched.private_memory();
         let Window { base, length, bytes, touched } = self.memory.window(address, access)?;
-        let start = base.max(own.start);
-        let length = base.saturating_add(length).min(own.end).checked_sub(start)?;
+        let start = base.max(private.start);
+        let length = base.saturating_add(length).min(private.end).checked_sub(start)?;
         let bytes = bytes.wrapping_add((start - base) as usize);
         let window = Window { base: start, length, bytes, touched };
-        own.contains(&address).then(|| (window, self.notes.touched.private_notes()))
+        private.contains(&address).then(|| (window, self.notes.touched.private_notes()))
     }
 
     fn generation(&self) -> Option<u64> {
@@ -150,13 +151,13 @@ mod tests {
 
     const OWN: Range<u64> = AddressSpace::START + 100..AddressSpace::START + 1000;
 
-    /// What a workgroup touches that reads and writes some bytes, turn by turn.
+    /// Sets of bytes that a workgroup accesses in several turns.
     fn touched(turns: &[&[(WindowAccess, u64, usize)]]) -> [ByteSet; 3] {
         let mut space = AddressSpace::default();
         space.allocate(4096).expect("memory");
         let (mut footprint, mut regions) = Default::default();
         for turn in turns {
-            // Of another workgroup, in between.
+            // Another workgroup's turn, in between.
             let other = [OWN.end..OWN.end + 50, OWN.start..OWN.end + 50];
             let mut unused = FootprintBuilder::default();
             let mut memory = Recording::new(&mut space, &mut unused, &mut regions, other);

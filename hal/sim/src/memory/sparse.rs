@@ -1,6 +1,6 @@
-//! Memory of which only what is written takes any of the host's. The private memory of all waves that
-//! could be resident is large, and few of them use all of theirs; and a run that goes on from a state of
-//! another one mostly writes little of the memory that it shares with that.
+//! Memory that uses host memory only for written parts. The private memory of all potentially
+//! resident waves is large, and few waves use all of theirs; and a run that continues from another
+//! run's state mostly writes little of the memory that it shares with it.
 
 use super::access::{Region, RegionMut};
 use super::address_space::AddressSpace;
@@ -8,49 +8,50 @@ use super::aligned::AlignedBytes;
 use super::bytes::Bytes;
 use std::sync::Arc;
 
-/// Bytes that come into being, a chunk at a time, when they are written. Clones share the chunks that
-/// neither writes, once they are [shared](SparseBytes::share).
+/// Bytes that are allocated in chunks when they are written. Clones share the chunks that neither
+/// writes after a call of [`SparseBytes::share`].
 #[derive(Clone, Debug)]
 pub struct SparseBytes {
-    /// From the first on; of empty ones, and of those that are not there, what is beneath counts.
+    /// Chunks from offset 0 on; for empty and missing ones the base content applies.
     chunks: Vec<Bytes>,
-    /// As many bytes, which others have, too; zeros if there are none.
+    /// Base content of equal length, which is shared; zeros if there is none.
     beneath: Option<Arc<AlignedBytes>>,
     length: u64,
-    /// Of a chunk.
+    /// Bytes per chunk.
     chunk: u64,
-    /// Chunks that were made.
+    /// Number of allocated chunks.
     made: u64,
 }
 
-/// Bytes of a chunk where nothing speaks for others, and most of them.
+/// Default and maximum size of a chunk in bytes.
 const CHUNK: u64 = 64 << 10;
 const MOST: u64 = 512 << 10;
 static ZERO: [u8; MOST as usize] = [0; MOST as usize];
 
 impl SparseBytes {
-    /// So many zeros.
+    /// Creates `length` zeros.
     pub fn new(length: u64) -> SparseBytes {
         SparseBytes { chunks: Vec::new(), beneath: None, length, chunk: CHUNK, made: 0 }
     }
 
-    /// So many zeros in pieces, each of which is in one chunk, if that is not too large.
+    /// Creates `length` zeros whose pieces of `piece` bytes each lie in one chunk, if they are not
+    /// too large.
     pub fn of_pieces(length: u64, piece: u64) -> SparseBytes {
-        // The least multiple that is one of a page, too.
+        // The least multiple that is also one of a page.
         let odd = AddressSpace::PAGE.trailing_zeros().saturating_sub(piece.trailing_zeros());
         let pages = piece.max(1) << odd;
         let chunk = if pages <= MOST { pages * (CHUNK / pages).max(1) } else { CHUNK };
         SparseBytes { chunk, ..SparseBytes::new(length) }
     }
 
-    /// The bytes that others have, too.
+    /// Creates a copy-on-write view of shared bytes.
     pub fn over(beneath: Arc<AlignedBytes>) -> SparseBytes {
         let length = beneath.len() as u64;
         SparseBytes { beneath: Some(beneath), ..SparseBytes::new(length) }
     }
 
-    /// Whether it is better to have all bytes, now that one around `offset` is written: those beneath
-    /// were written to in many places.
+    /// Returns `true` if all bytes should be copied, now that one around `offset` is written,
+    /// because many chunks of the base content have been written.
     pub fn is_better_whole(&self, offset: u64) -> bool {
         const FEW: u64 = 16;
         self.beneath.is_some()
@@ -58,7 +59,7 @@ impl SparseBytes {
             && self.chunks.get((offset / self.chunk) as usize).is_none_or(|chunk| chunk.is_empty())
     }
 
-    /// All of them.
+    /// Copies all bytes.
     pub fn to_whole(&self) -> AlignedBytes {
         let mut whole = AlignedBytes::new(self.length as usize);
         let mut place = 0;
@@ -70,17 +71,17 @@ impl SparseBytes {
         whole
     }
 
-    /// Bytes of the host that a clone takes for them that shares them.
+    /// Host memory in bytes that a clone uses for its chunk table.
     pub fn host_bytes_of_chunks(&self) -> u64 {
         (self.chunks.len() * size_of::<Bytes>()) as u64
     }
 
-    /// How many there are.
+    /// Number of bytes.
     pub fn len(&self) -> u64 {
         self.length
     }
 
-    /// From where on there are nothing but zeros.
+    /// Offset from which on all bytes are zero.
     pub fn end(&self) -> u64 {
         match self.beneath {
             Some(_) => self.length,
@@ -88,7 +89,7 @@ impl SparseBytes {
         }
     }
 
-    /// The chunk around an offset, as far as there are bytes; the first has address `base`.
+    /// The chunk around an offset, up to the end of the bytes; `base` is the address of offset 0.
     #[inline]
     pub fn readable(&self, base: u64, offset: u64) -> Region<'_> {
         let start = offset / self.chunk * self.chunk;
@@ -101,7 +102,7 @@ impl SparseBytes {
         Region { base: base + start, bytes: &bytes[..length] }
     }
 
-    /// The same, to be written.
+    /// The chunk around an offset, for writing.
     #[inline]
     pub fn writable(&mut self, base: u64, offset: u64) -> RegionMut<'_> {
         let (index, start) = ((offset / self.chunk) as usize, offset / self.chunk * self.chunk);
@@ -109,11 +110,11 @@ impl SparseBytes {
             self.make(index);
         }
         let length = (self.length - start).min(self.chunk) as usize;
-        let bytes = &mut self.chunks[index].own()[..length];
+        let bytes = &mut self.chunks[index].make_writable()[..length];
         RegionMut { base: base + start, bytes, is_shared: false }
     }
 
-    /// Whether the chunk around an offset is not there yet, or may be others' too.
+    /// Returns `true` if the chunk around an offset is missing or shared.
     #[inline(always)]
     pub fn moves_when_written(&self, offset: u64) -> bool {
         let chunk = self.chunks.get((offset / self.chunk) as usize);
@@ -135,7 +136,7 @@ impl SparseBytes {
         self.made += 1;
     }
 
-    /// Lets clones from now on share what is there.
+    /// Makes future clones share the chunks.
     pub fn share(&mut self) {
         let there = self.chunks.iter_mut().filter(|chunk| !chunk.is_empty());
         there.for_each(Bytes::share);

@@ -1,4 +1,5 @@
-//! What compiled code touches of device memory: it notes that itself, since nobody sees its accesses.
+//! Records of the device memory that compiled code accesses. The code writes them itself, since its
+//! accesses are not observed.
 
 use super::access::{Window, WindowAccess};
 use super::byte_set::{LINE, Line, bits_of, line_of, lines_of};
@@ -8,41 +9,41 @@ use std::mem;
 use std::ops::Range;
 use std::ptr;
 
-/// Where compiled code notes for itself what it touches of a [`TouchedRegion`], in chapters of which some
-/// was touched before.
+/// Pointers with which compiled code records accesses to a [`TouchedRegion`], in chapters that have
+/// been touched before.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct TouchedNotes {
-    /// For each line a bit per byte, set where it need not be noted any more that the byte is touched.
+    /// For each line, a bit per byte, set if an access to the byte need not be recorded any more.
     pub bits: *mut u64,
-    /// For each 64 lines a bit per line.
+    /// For each 64 lines, a bit per line.
     pub pages: *mut u64,
-    /// For each 64 of those a bit per one; zero where nothing was touched.
+    /// For each 64 of those, a bit per entry; zero if nothing was touched.
     pub chapters: *mut u64,
 }
 
 impl TouchedNotes {
-    /// Nowhere.
+    /// No records.
     pub const NONE: TouchedNotes =
         TouchedNotes { bits: ptr::null_mut(), pages: ptr::null_mut(), chapters: ptr::null_mut() };
 }
 
-/// A stretch of memory, and which bytes of it were touched since this was last asked.
+/// A range of memory, and its bytes accessed since they were last taken.
 #[derive(Debug)]
 pub struct TouchedRegion {
     base: u64,
-    /// For each line a bit per byte.
+    /// For each line, a bit per accessed byte.
     bits: Vec<u64>,
-    /// For each 64 lines a bit per line that has bytes which were touched.
+    /// For each 64 lines, a bit per line with accessed bytes.
     pages: Vec<u64>,
-    /// For each 64 of those a bit per one that has such lines.
+    /// For each 64 of those, a bit per entry with such lines.
     chapters: Vec<u64>,
-    /// Those that have any.
+    /// Indices of the nonzero chapters.
     touched: Vec<u32>,
 }
 
 impl TouchedRegion {
-    /// None touched of so many bytes, the first of which begins a line.
+    /// Creates a region of `bytes` bytes without accesses; `base` starts a line.
     fn new(base: u64, bytes: u64) -> TouchedRegion {
         let lines = bytes.div_ceil(LINE) as usize;
         let zeros = |count| vec![0; count];
@@ -55,7 +56,7 @@ impl TouchedRegion {
         }
     }
 
-    /// Where compiled code notes it.
+    /// Pointers for compiled code.
     pub fn notes(&mut self) -> TouchedNotes {
         TouchedNotes {
             bits: self.bits.as_mut_ptr(),
@@ -64,15 +65,15 @@ impl TouchedRegion {
         }
     }
 
-    /// Notes that so many bytes from an offset on are touched, as far as there are any.
+    /// Records an access to `bytes` bytes at an offset, truncated at the region's end.
     #[inline]
     pub fn touch(&mut self, offset: u64, bytes: u64) {
         if let Some([line, mask]) = in_line(offset, bytes)
             && let Some(bits) = self.bits.get_mut(line as usize)
         {
             *bits |= mask;
-            // Whether some of it was touched before is not asked: of lanes here and there nobody can predict
-            // it.
+            // Does not check whether the line was touched before: with scattered lanes the branch
+            // is unpredictable.
             return self.touch_line(line as usize);
         }
         let end = offset.saturating_add(bytes).min(self.bits.len() as u64 * LINE);
@@ -81,7 +82,7 @@ impl TouchedRegion {
         }
     }
 
-    /// The same of bytes of a line, a bit each.
+    /// Records an access to bytes of a line, given as a mask.
     #[inline]
     fn touch_bytes(&mut self, line: usize, mask: u64) {
         let bits = &mut self.bits[line];
@@ -92,7 +93,7 @@ impl TouchedRegion {
         }
     }
 
-    /// Notes that some of a line is touched.
+    /// Marks a line as accessed.
     #[inline]
     fn touch_line(&mut self, line: usize) {
         let (page, chapter) = (line / 64, line / (64 * 64));
@@ -105,7 +106,7 @@ impl TouchedRegion {
         }
     }
 
-    /// Has `take` take the lines that have bytes which were touched, and forgets them.
+    /// Passes the lines with accessed bytes to `take`, and clears them.
     #[inline]
     fn take_each(&mut self, mut take: impl FnMut(Line)) {
         let TouchedRegion { base, bits, pages, chapters, touched } = self;
@@ -122,19 +123,19 @@ impl TouchedRegion {
     }
 }
 
-/// The line in which so many bytes from an offset on lie, and which of its bytes they are, if it is one: mostly
-/// they are those of a lane.
+/// The line that contains `bytes` bytes at an offset, and their mask, if they lie in one line, as
+/// the bytes of one lane mostly do.
 #[inline]
 fn in_line(offset: u64, bytes: u64) -> Option<Line> {
     (1..=LINE - offset % LINE).contains(&bytes).then(|| line_of(offset, bytes))
 }
 
-/// The private memory of a workgroup, and which bytes of it were touched since this was last asked.
+/// The private memory of a workgroup, and its bytes accessed since they were last taken.
 #[derive(Debug)]
 pub struct TouchedPrivate {
-    /// Addresses of it.
-    own: Range<u64>,
-    /// Bytes that were read when they had not been written.
+    /// Addresses of the private memory.
+    addresses: Range<u64>,
+    /// Bytes that were read before they were written.
     read: TouchedRegion,
     written: TouchedRegion,
 }
@@ -142,33 +143,34 @@ pub struct TouchedPrivate {
 impl Default for TouchedPrivate {
     fn default() -> TouchedPrivate {
         let none = || TouchedRegion::new(0, 0);
-        TouchedPrivate { own: 0..0, read: none(), written: none() }
+        TouchedPrivate { addresses: 0..0, read: none(), written: none() }
     }
 }
 
-/// Where compiled code sees what need not be noted any more of private memory, by the line from an address
-/// on.
+/// Pointers with which compiled code skips accesses to private memory that need not be recorded any
+/// more; indexed by the line, starting at `base`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct PrivateNotes {
     pub base: u64,
     pub read: *const u64,
     pub written: *const u64,
-    /// What notes the rest; null where nothing is to be noted.
+    /// Recorder of other accesses; null if nothing is recorded.
     pub touched: *mut TouchedPrivate,
 }
 
 impl PrivateNotes {
-    /// Nothing is to be noted.
+    /// Disabled recording.
     pub const NONE: PrivateNotes =
         PrivateNotes { base: 0, read: ptr::null(), written: ptr::null(), touched: ptr::null_mut() };
 }
 
 impl TouchedPrivate {
-    /// Becomes that of another workgroup, of which nothing was touched. Of the one before all was taken.
-    fn begin(&mut self, own: Range<u64>) {
-        let base = own.start / LINE * LINE;
-        let lines = (own.end.max(base) - base).div_ceil(LINE);
+    /// Switches to another workgroup, without accesses. All records of the previous one must have
+    /// been taken.
+    fn begin(&mut self, addresses: Range<u64>) {
+        let base = addresses.start / LINE * LINE;
+        let lines = (addresses.end.max(base) - base).div_ceil(LINE);
         for region in [&mut self.read, &mut self.written] {
             if region.bits.len() as u64 == lines {
                 region.base = base;
@@ -176,10 +178,10 @@ impl TouchedPrivate {
                 *region = TouchedRegion::new(base, lines * LINE);
             }
         }
-        self.own = own;
+        self.addresses = addresses;
     }
 
-    /// Where compiled code sees it.
+    /// Pointers for compiled code.
     fn notes(&mut self) -> PrivateNotes {
         PrivateNotes {
             base: self.read.base,
@@ -189,7 +191,7 @@ impl TouchedPrivate {
         }
     }
 
-    /// Notes that bytes of a line, a bit each, are read or written, as far as there are any.
+    /// Records reads or writes of bytes of a line, given as a mask, truncated at the memory's end.
     #[inline]
     pub fn touch_bytes(&mut self, access: WindowAccess, line: usize, mask: u64) {
         let Some(written) = self.written.bits.get(line) else { return };
@@ -199,7 +201,7 @@ impl TouchedPrivate {
         }
     }
 
-    /// The same of so many bytes from an offset on.
+    /// Records reads or writes of `bytes` bytes at an offset.
     #[inline]
     pub fn touch(&mut self, access: WindowAccess, offset: u64, bytes: u64) {
         if let Some([line, mask]) = in_line(offset, bytes) {
@@ -210,8 +212,8 @@ impl TouchedPrivate {
         }
     }
 
-    /// Adds what was touched to a footprint, and forgets it. What the workgroup has written before does not
-    /// count as read.
+    /// Adds the accesses to a footprint, and clears them. Reads of bytes that the workgroup wrote
+    /// before do not count.
     fn take(&mut self, footprint: &mut FootprintBuilder) {
         let FootprintBuilder { read, private, .. } = footprint;
         self.read.take_each(|line| read.insert_without(line, private));
@@ -219,22 +221,22 @@ impl TouchedPrivate {
     }
 }
 
-/// The stretches of memory of which windows were given.
+/// Regions of memory with windows, and their accesses.
 #[derive(Debug, Default)]
 pub struct TouchedRegions {
-    /// By the base and the number of bytes, what was read and what was written: in the order of addresses,
-    /// in which sets take it fastest.
+    /// Reads and writes, by base, number of bytes and kind: in address order, in which sets are
+    /// fastest.
     regions: BTreeMap<(u64, u64, WindowAccess), Box<TouchedRegion>>,
-    /// Of the workgroup whose turn it is.
+    /// Private memory of the current workgroup.
     private: Box<TouchedPrivate>,
 }
 
 impl TouchedRegions {
-    /// Most bytes of a region, so that not too much memory is needed to note what is touched.
+    /// Maximum bytes per region, to limit the memory for records.
     const LARGEST: u64 = 1 << 30;
 
-    /// The window, or the part of it around an address, of whose bytes it is noted which are touched;
-    /// nothing if its bytes do not begin a line.
+    /// The window, or the part of it around an address, with recording of accesses; `None` if its
+    /// bytes do not start a line.
     pub fn noting(&mut self, window: Window, address: u64, access: WindowAccess) -> Option<Window> {
         if !window.base.is_multiple_of(LINE) {
             return None;
@@ -252,8 +254,8 @@ impl TouchedRegions {
         })
     }
 
-    /// Whether they are few, and not so large that the system has memory of zeros faster than they are
-    /// zeroed for others.
+    /// Returns `true` if the regions are few, and so small that zeroing them for reuse is faster
+    /// than allocating zeroed memory.
     pub fn is_worth_keeping(&self) -> bool {
         const MOST: usize = 32;
         const LARGEST: u64 = 1 << 28;
@@ -261,28 +263,29 @@ impl TouchedRegions {
         (1..=MOST).contains(&self.regions.len()) && bytes <= LARGEST
     }
 
-    /// The turn of a workgroup with this private memory begins.
+    /// Starts the turn of a workgroup with this private memory.
     pub fn begin(&mut self, private: Range<u64>) {
         self.private.begin(private);
     }
 
-    /// Addresses of the private memory of the workgroup whose turn it is.
+    /// Addresses of the current workgroup's private memory.
     pub fn private_memory(&self) -> Range<u64> {
-        self.private.own.clone()
+        self.private.addresses.clone()
     }
 
-    /// Where compiled code sees what is noted of that.
+    /// Pointers with which compiled code records accesses to the current workgroup's private
+    /// memory.
     pub fn private_notes(&mut self) -> PrivateNotes {
         self.private.notes()
     }
 
-    /// Notes that bytes of that, which are all in it, are read or written.
+    /// Records reads or writes of bytes of the private memory.
     pub fn touch_private(&mut self, access: WindowAccess, bytes: Range<u64>) {
         let offset = bytes.start - self.private.read.base;
         self.private.touch(access, offset, bytes.end - bytes.start);
     }
 
-    /// Adds all that was touched to a footprint, and forgets it.
+    /// Adds all accesses to a footprint, and clears them.
     pub fn take(&mut self, footprint: &mut FootprintBuilder) {
         self.private.take(footprint);
         for ((_, _, access), region) in &mut self.regions {

@@ -67,7 +67,7 @@ fn waves_cannot_write_code() {
         let is_code = (4..8).contains(&offset) || (16..20).contains(&offset);
         assert_eq!(write(offset, &[7]), if is_code { refused(offset) } else { Ok(()) });
     }
-    // A write that is code in part ends at the first byte of it.
+    // A write that is partly to code ends at its first byte.
     assert_eq!(write(3, &[1, 1]), refused(4));
     assert_eq!(write(7, &[1, 1]), refused(7));
     let mut bytes = [0; 9];
@@ -75,7 +75,7 @@ fn waves_cannot_write_code() {
     assert_eq!(bytes, [7, 7, 7, 1, 0, 0, 0, 0, 7]);
 }
 
-/// Of large memory, too, which is copied in parts at first.
+/// Includes large memory, which is copied in parts at first.
 #[test]
 fn clones_of_shared_memory_differ_in_what_they_write_and_in_nothing_else() {
     let mut first = AddressSpace::default();
@@ -126,7 +126,7 @@ fn what_clones_have_written_counts_as_their_own() {
     assert!(more >= size_of::<Allocation>() as u64, "{more}");
 }
 
-/// Of memory that two spaces share, what one of them writes is found by where it lies.
+/// The parts that one of two spaces wrote are found by their location.
 #[test]
 fn what_is_not_shared_has_all_that_was_written_and_little_more() {
     let mut first = AddressSpace::default();
@@ -146,18 +146,18 @@ fn what_is_not_shared_has_all_that_was_written_and_little_more() {
     }
     let all = unshared(&second, 0, size);
     assert!(all.is_sorted_by(|one, next| one.end <= next.start), "{all:?}");
-    assert!(written.iter().all(|at| all.iter().any(|own| own.contains(at))), "{all:?}");
-    assert!(all.iter().map(|own| own.end - own.start).sum::<u64>() < 1 << 20, "{all:?}");
-    // By their offsets from where it is asked for, and no further than that.
+    assert!(written.iter().all(|at| all.iter().any(|range| range.contains(at))), "{all:?}");
+    assert!(all.iter().map(|range| range.end - range.start).sum::<u64>() < 1 << 20, "{all:?}");
+    // Offsets count from the start of the requested range, and stay inside it.
     assert_eq!(unshared(&second, 2_999_990, 20), one(0..20));
     assert!(unshared(&second, 1_500_000, 1000).is_empty());
     let clipped = unshared(&second, 1000, 3_000_000 - 1000 + 1);
-    assert_eq!(clipped.last().map(|own| own.end), Some(3_000_000 - 1000 + 1));
+    assert_eq!(clipped.last().map(|range| range.end), Some(3_000_000 - 1000 + 1));
     // A small allocation is copied as a whole.
     assert!(second.unshared_with(&first, small, 1000).is_empty());
     write_bytes(&mut second, small.0, &[9], AccessKind::Write, None).unwrap();
     assert_eq!(second.unshared_with(&first, small, 1000), one(0..1000));
-    // Other memory, and beyond the end.
+    // An allocation at the same address, and a range beyond the end.
     second.free(small).unwrap();
     assert_eq!(second.unshared_with(&first, small, 10), one(0..10));
     assert_eq!(unshared(&second, size - 10, 20), one(0..20));

@@ -2,12 +2,13 @@ use super::*;
 use crate::tests::operations::Random;
 use std::collections::BTreeSet;
 
-/// The bytes from the first of each pair up to the second.
+/// The set of the bytes from the first of each pair up to the second.
 fn set(ranges: &[(u64, u64)]) -> ByteSet {
     ByteSet::of_runs(ranges.iter().map(|(start, end)| (Address(*start), end - start)))
 }
 
-/// A set is the same however it has grown: byte by byte, by lines in any order, some more than once.
+/// A set does not depend on its construction: byte by byte, or by lines in any order, some
+/// repeatedly.
 #[test]
 fn it_does_not_matter_how_a_set_has_grown() {
     let wanted = set(&[(0, 3), (60, 4000), (9000, 9001), (1 << 20, (1 << 20) + 65)]);
@@ -21,10 +22,10 @@ fn it_does_not_matter_how_a_set_has_grown() {
         all.into_iter().rev().for_each(|line| lines.insert_line(line));
     }
     wanted.lines().for_each(|line| both.insert_line(line));
-    for own in [bytes, lines, both] {
-        let has = |byte: u64| own.mask(byte / LINE) >> (byte % LINE) & 1 != 0;
+    for builder in [bytes, lines, both] {
+        let has = |byte: u64| builder.mask(byte / LINE) >> (byte % LINE) & 1 != 0;
         assert!(has(2) && !has(3) && has(3999) && !has(4000) && has((1 << 20) + 64));
-        assert_eq!(own.build(), wanted);
+        assert_eq!(builder.build(), wanted);
     }
 }
 
@@ -88,13 +89,13 @@ fn bytes_of_another_set_are_left_out() {
     }
 }
 
-/// Lines here and there in some chapters: by seed and number of lines.
+/// Random lines in some pages, from a seed and a number of lines.
 fn scattered(seed: u64, count: u64) -> BTreeSet<u64> {
     let mut random = Random(seed);
-    (0..count).map(|_| random.next() % (5 * CHAPTER)).collect()
+    (0..count).map(|_| random.next() % (5 * PAGE_LINES)).collect()
 }
 
-/// Sets are cut into parts, some short and some long, which nobody sees who asks for bytes.
+/// The split into parts, some short and some long, is not visible through the set's bytes.
 #[test]
 fn cutting_sets_into_parts_changes_nothing() {
     let bytes = |lines: &BTreeSet<u64>| -> ByteSet {
@@ -103,24 +104,24 @@ fn cutting_sets_into_parts_changes_nothing() {
     };
     for count in [1, 40, 500, 9000] {
         let [one, other] = [1, 2].map(|seed| scattered(seed * count, count));
-        let [own, others] = [&one, &other].map(bytes);
-        assert_eq!(own.len(), 50 * one.len() as u64);
-        assert!(own.lines().map(|[line, _]| line).eq(one.iter().copied()));
-        assert_eq!(own.intersects(&others), !one.is_disjoint(&other), "{count}");
+        let [set, others] = [&one, &other].map(bytes);
+        assert_eq!(set.len(), 50 * one.len() as u64);
+        assert!(set.lines().map(|[line, _]| line).eq(one.iter().copied()));
+        assert_eq!(set.intersects(&others), !one.is_disjoint(&other), "{count}");
         let mut masks = Masks::of(&others);
         for line in &one {
             assert_eq!(masks.get(*line) != 0, other.contains(line), "{line}");
             assert_eq!(others.contains(Address(line * LINE + 5)), other.contains(line));
         }
-        let all: ByteSet = [&own, &others].into_iter().collect();
+        let all: ByteSet = [&set, &others].into_iter().collect();
         assert_eq!(all, bytes(&one.union(&other).copied().collect()));
     }
 }
 
-/// Where one of several sets has more than the others, they share the rest.
+/// Sets that differ in one part share the others.
 #[test]
 fn sets_share_what_they_have_alike() {
-    let run = |chapter: u64, lines: u64| (Address(chapter * CHAPTER * LINE), lines * LINE);
+    let run = |page: u64, lines: u64| (Address(page * PAGE_LINES * LINE), lines * LINE);
     let runs = [[run(0, 40), run(3, 900), run(4, 3)], [run(0, 41), run(3, 900), run(4, 3)]];
     let mut sets = runs.map(ByteSet::of_runs);
     let before = sets.clone();

@@ -5,8 +5,8 @@ fn what_one_clone_writes_the_others_do_not_see() {
     let mut first = Bytes::Own(AlignedBytes::from(&[1, 2, 3][..]));
     first.share();
     let mut second = first.clone();
-    second.own()[1] = 9;
-    first.own()[2] = 7;
+    second.make_writable()[1] = 9;
+    first.make_writable()[2] = 7;
     assert_eq!((&*first, &*second), (&[1, 2, 7][..], &[1, 9, 3][..]));
 }
 

@@ -1,15 +1,15 @@
 use super::*;
 use flipwave_device::Address;
 
-/// What one workgroup reads, writes, and writes in its private memory: addresses of bytes.
+/// Addresses that a workgroup reads, writes, and writes in its private memory.
 type Touched = [&'static [u64]; 3];
 
 fn dependent(workgroups: &[Touched]) -> Vec<u32> {
     let mut footprints = Footprints::default();
     for (x, touched) in (0..).zip(workgroups) {
-        let own = footprints.entry([x, 0, 0], 0);
+        let builder = footprints.entry([x, 0, 0], 0);
         for (set, bytes) in
-            [&mut own.read, &mut own.written, &mut own.private].into_iter().zip(touched)
+            [&mut builder.read, &mut builder.written, &mut builder.private].into_iter().zip(touched)
         {
             bytes.iter().for_each(|byte| set.insert(Address(*byte), 1));
         }
@@ -35,7 +35,7 @@ fn a_byte_written_by_one_and_touched_by_another_makes_both_dependent() {
     assert_eq!(dependent(&[[&[7], &[7], &[]], [&[7], &[], &[]], third]), [0, 1]);
 }
 
-/// Far from each other, and more than one part of a set has room for.
+/// Bytes far apart, in more than one part of a set.
 #[test]
 fn many_workgroups_that_read_the_same_take_the_room_of_one() {
     let footprints = |count| -> Footprints {
@@ -48,10 +48,11 @@ fn many_workgroups_that_read_the_same_take_the_room_of_one() {
     assert!(one.host_bytes() > 1600, "{}", one.host_bytes());
     let each = many.host_bytes() / 1000;
     assert!(each < size_of::<Footprint>() as u64 + 300, "{each}");
-    // One of them writes what the others read.
+    // One workgroup writes bytes that the others read.
     let written = ByteSet::of_runs([(Address(99 << 15), 1)]);
     let writer = ([5000, 0, 0], Footprint { written, ..Footprint::default() });
-    let all = many.iter().map(|(own, footprint)| (own, footprint.clone())).chain([writer]);
+    let all =
+        many.iter().map(|(position, footprint)| (position, footprint.clone())).chain([writer]);
     assert_eq!(all.collect::<Footprints>().dependent().len(), 1001);
 }
 
@@ -85,7 +86,7 @@ fn what_is_written_together_is_copied_once() {
     assert_eq!(footprints.bytes_copied(), 2 * once);
 }
 
-/// Where nobody has ended it, a workgroup is one of its dispatch all the same once that has ended.
+/// A workgroup that was not ended explicitly counts after its dispatch has ended.
 #[test]
 fn workgroups_are_there_when_they_have_ended() {
     let mut footprints = Footprints::default();
@@ -93,7 +94,10 @@ fn workgroups_are_there_when_they_have_ended() {
         footprints.entry([x, 0, 0], 3).read.insert(Address(100), 4);
     }
     footprints.end([0; 3]);
-    assert_eq!(footprints.get([0; 3]).map(|own| (own.slot, own.read.len())), Some((3, 4)));
+    assert_eq!(
+        footprints.get([0; 3]).map(|footprint| (footprint.slot, footprint.read.len())),
+        Some((3, 4))
+    );
     assert_eq!(footprints.iter().count(), 1);
     footprints.end_all();
     assert_eq!(footprints.iter().count(), 2);
