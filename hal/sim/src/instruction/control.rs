@@ -1,17 +1,17 @@
-//! The control operations: branches, calls, barriers, traps, the end.
+//! Control operations: branches, calls, barriers, traps, end of program.
 
 use super::sync::SyncOperation;
 
 /// A control operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
-    /// Nothing a functional model shows: waits, priorities, cache control, hints.
+    /// Has no effect in a functional model: waits, priorities, cache control, hints.
     Nothing,
-    /// The wave ends.
+    /// Ends the wave.
     EndProgram,
     /// Waits for the other waves of the workgroup.
     Barrier,
-    /// Jumps by a 64-bit distance.
+    /// Jumps by a 64-bit distance in a register.
     AddPc,
     /// Calls the trap handler.
     Trap,
@@ -21,22 +21,22 @@ pub enum Control {
     GetPc,
     /// Jumps to a register.
     SetPc,
-    /// Jumps to a register and keeps the return address.
+    /// Jumps to a register and saves the return address.
     SwapPc,
-    /// Jumps by the immediate and keeps the return address.
+    /// Jumps by the immediate and saves the return address.
     Call,
     /// Writes a hardware register.
     SetRegister,
-    /// Sets the high bits of the numbers of vector registers.
+    /// Sets the high bits of the vector register numbers.
     SetBanks,
-    /// Goes both ways of a branch, one after the other: the lanes of the mask jump by the
+    /// Takes both directions of a branch, one after the other: the lanes of the mask jump by the
     /// immediate.
     Fork,
-    /// The same, the target being in a register.
+    /// Like [`Control::Fork`], with the target in a register.
     ForkToRegister,
-    /// Where the ways of a fork come together.
+    /// Joins the directions of a fork.
     Join,
-    /// Makes vector instructions be skipped, or not.
+    /// Enables or disables skipping of vector instructions.
     SkipVectors,
     /// Ends the wave if the immediate's lowest bit is set.
     Kill,
@@ -46,37 +46,37 @@ pub enum Control {
     HaltAlways,
     /// Global wave sync.
     Sync(SyncOperation),
-    /// What the ISA defines as illegal to execute, such as what stands after a program's end.
+    /// Illegal by definition of the ISA, such as the code after a program's end.
     Illegal {
-        /// The first word of its encoding.
+        /// First word of the encoding.
         word: u32,
     },
-    /// Takes part in a barrier whose signal and wait are instructions of their own.
+    /// Operates on a barrier with separate signal and wait instructions.
     SplitBarrier(SplitBarrier),
-    /// Begins a loop over the halves of a wave of 64 lanes.
+    /// Starts a loop over the halves of a wave of 64 lanes.
     SubvectorLoopBegin,
-    /// Goes back for the other half, or ends the loop.
+    /// Repeats the loop for the other half, or ends it.
     SubvectorLoopEnd,
 }
 
-/// What an instruction does with the barrier of the workgroup (RDNA 4 ISA, "Barriers").
+/// Operation on a split barrier (RDNA 4 ISA, "Barriers").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SplitBarrier {
-    /// Says that the wave has arrived.
+    /// Signals that the wave has arrived.
     Signal,
-    /// The same; SCC says whether it is the first to arrive.
+    /// Signals, and sets SCC if the wave is the first to arrive.
     SignalIsFirst,
     /// Waits until all waves have arrived.
     Wait,
-    /// Reads how many waves there are, and how many have arrived.
+    /// Reads the number of waves, and of arrived waves.
     State,
-    /// Sets how many signals complete a named barrier (gfx1250).
+    /// Sets the number of signals that complete a named barrier (gfx1250).
     Init,
-    /// Makes a named barrier the one that the wave waits at (gfx1250).
+    /// Selects the named barrier that the wave waits at (gfx1250).
     Join,
 }
 
-/// When a branch is taken.
+/// Condition of a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Condition {
@@ -86,7 +86,7 @@ pub enum Condition {
     ExecZero(bool),
 }
 
-/// The control operation of a canonical name.
+/// Returns the control operation with a canonical name.
 pub fn find(name: &str) -> Option<Control> {
     Some(match name {
         "s_nop"
@@ -181,7 +181,7 @@ pub fn find(name: &str) -> Option<Control> {
         "s_cbranch_vccnz" => Control::Branch(Condition::VccZero(false)),
         "s_cbranch_execz" => Control::Branch(Condition::ExecZero(true)),
         "s_cbranch_execnz" => Control::Branch(Condition::ExecZero(false)),
-        // No debugger is attached: the conditional-debug flags are clear.
+        // Never taken: no debugger is attached, so the conditional-debug flags are clear.
         "s_cbranch_cdbgsys"
         | "s_cbranch_cdbguser"
         | "s_cbranch_cdbgsys_or_user"

@@ -1,17 +1,17 @@
-//! What a load or store moves, in memory and in the register.
+//! The data unit of a load or store, in memory and in the register.
 
-/// The memory side of a load or store, and the part of the register that belongs to it.
+/// Size in memory of a loaded or stored element, and the part of the register that it occupies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Element {
-    /// So many whole words.
+    /// Whole words.
     Words(u8),
-    /// A byte or half word in a register of its own.
+    /// A byte or half word in a separate register.
     Part {
         /// 1 or 2.
         bytes: u8,
-        /// Loads extend the sign instead of zeros.
+        /// `true` if loads sign-extend instead of zero-extend.
         signed: bool,
-        /// Which part of the register is used.
+        /// Part of the register that is used.
         half: Half,
     },
 }
@@ -19,21 +19,21 @@ pub enum Element {
 /// The part of a register that a sub-word access uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Half {
-    /// All of it.
+    /// The whole register.
     Whole,
-    /// The low half; loads keep the other one.
+    /// The low half; loads keep the high half.
     Low,
-    /// The high half; loads keep the other one.
+    /// The high half; loads keep the low half.
     High,
-    /// The low half; loads make the other one zero.
+    /// The low half; loads clear the high half.
     LowAlone,
-    /// The high half; loads make the other one zero.
+    /// The high half; loads clear the low half.
     HighAlone,
 }
 
 impl Element {
-    /// The element that the end of a mnemonic names: `dwordx2` and `ubyte_d16_hi` of vector memory,
-    /// `b64` and `u8_d16_hi` of LDS.
+    /// Element for the end of a mnemonic: `dwordx2` and `ubyte_d16_hi` of vector memory, `b64` and
+    /// `u8_d16_hi` of LDS.
     pub fn named(name: &str) -> Option<Element> {
         let part = |bytes, signed, half| Element::Part { bytes, signed, half };
         Some(match name {
@@ -57,7 +57,7 @@ impl Element {
         })
     }
 
-    /// The same where loads write whole registers.
+    /// Element with halves converted for targets whose loads write whole registers.
     pub fn in_whole_registers(self) -> Element {
         match self {
             Element::Part { bytes, signed, half: Half::Low } => {
@@ -70,7 +70,7 @@ impl Element {
         }
     }
 
-    /// Bytes in memory.
+    /// Size in memory in bytes.
     pub fn bytes(self) -> usize {
         match self {
             Element::Words(words) => usize::from(words) * 4,
@@ -78,7 +78,7 @@ impl Element {
         }
     }
 
-    /// Registers it fills or drains.
+    /// Number of registers.
     pub fn words(self) -> u8 {
         match self {
             Element::Words(words) => words,
@@ -86,7 +86,7 @@ impl Element {
         }
     }
 
-    /// The new register, from the bytes loaded and the old content.
+    /// Computes the new register value from the loaded bytes and the old value.
     pub fn extend(self, loaded: u32, old: u32) -> u32 {
         let Element::Part { bytes, signed, half } = self else { return loaded };
         let value = match (bytes, signed) {
@@ -104,7 +104,7 @@ impl Element {
         }
     }
 
-    /// The bits to store, in the low end of a word.
+    /// Extracts the bits to store, in the low end of a word.
     pub fn part(self, register: u32) -> u32 {
         match self {
             Element::Part { half: Half::High | Half::HighAlone, .. } => register >> 16,

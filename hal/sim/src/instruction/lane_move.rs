@@ -1,26 +1,26 @@
-//! Moving the first source between lanes ("DPP"), and moves that are instructions of their own.
+//! Lane permutations of the first source ("DPP"), and of separate instructions.
 
 use crate::wave::{LANES, Row, mask_of};
 use flipwave_isa::{Dpp, DppControl, LaneMask};
 
-/// What a DPP control or a swizzle does, worked out for each lane when the instruction is decoded.
+/// A DPP control or swizzle, resolved for each lane when the instruction is decoded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LaneMove {
-    /// The lane that each lane reads; itself where there is none to read.
+    /// The lane that each lane reads; itself if its source does not exist.
     sources: [u32; LANES],
-    /// The lanes that have a lane to read.
+    /// Lanes whose source exists.
     sourced: u64,
-    /// The lanes that row and bank masks enable.
+    /// Lanes that row and bank masks enable.
     enabled: u64,
-    /// Lanes that cannot read are written with zero, rather than not at all.
+    /// `true` if lanes without a readable source are written with zero instead of not at all.
     bound_control: bool,
-    /// Inactive lanes can be read.
+    /// `true` if inactive lanes can be read.
     fetch_inactive: bool,
 }
 
 impl LaneMove {
-    /// What `dpp` does. With eight selects, lanes whose source is not active read zero: the encoding
-    /// has no place to say otherwise (RDNA 3 ISA, "DPP8"; AMDGPUModifierSyntax, "fi").
+    /// Decodes `dpp`. With eight selects, lanes whose source is inactive read zero: the encoding
+    /// has no bit for it (RDNA 3 ISA, "DPP8"; AMDGPUModifierSyntax, "fi").
     pub fn of(dpp: &Dpp) -> LaneMove {
         let mut sources = [0; LANES];
         let [mut sourced, mut enabled] = [0, 0];
@@ -40,7 +40,7 @@ impl LaneMove {
         }
     }
 
-    /// What `ds_swizzle_b32` does: lanes whose source is not active read zero.
+    /// Decodes `ds_swizzle_b32`: lanes whose source is inactive read zero.
     pub fn swizzle(pattern: u16) -> LaneMove {
         LaneMove {
             sources: std::array::from_fn(|lane| swizzle_source(pattern.into(), lane) as u32),
@@ -51,34 +51,34 @@ impl LaneMove {
         }
     }
 
-    /// The lane that a lane reads, if there is one.
+    /// Lane that a lane reads, if it exists.
     pub fn source(&self, lane: usize) -> Option<usize> {
         (self.sourced >> lane & 1 != 0).then_some(self.sources[lane] as usize)
     }
 
-    /// The lanes that have a lane to read.
+    /// Lanes whose source exists.
     pub fn sourced(&self) -> LaneMask {
         LaneMask(self.sourced)
     }
 
-    /// The lanes that can be written.
+    /// Lanes that can be written.
     pub fn enabled(&self) -> LaneMask {
         LaneMask(self.enabled)
     }
 
-    /// Whether lanes that cannot read are written with zero, rather than not at all.
+    /// Returns `true` if lanes without a readable source are written with zero instead of not at
+    /// all.
     pub fn bound_control(&self) -> bool {
         self.bound_control
     }
 
-    /// Whether inactive lanes can be read.
+    /// Returns `true` if inactive lanes can be read.
     pub fn fetch_inactive(&self) -> bool {
         self.fetch_inactive
     }
 
-    /// Moves rows between lanes; gives the lanes that are written. Lanes whose source does not
-    /// exist or is not active read zero with `bound_control`, and are not written without (ISA
-    /// manual, "DPP").
+    /// Moves rows between lanes; returns the written lanes. Lanes whose source does not exist or is
+    /// inactive read zero with `bound_control`, and are not written without (ISA manual, "DPP").
     #[inline(always)]
     pub fn apply(&self, rows: &mut [Row], exec: &Row) -> LaneMask {
         let readable = if self.fetch_inactive {
@@ -103,7 +103,7 @@ impl LaneMove {
     }
 }
 
-/// The lane that `lane` reads, if there is one.
+/// Lane that `lane` reads, if it exists.
 fn source_lane(control: DppControl, lane: usize) -> Option<usize> {
     let row = lane & !15;
     let in_row = |at: Option<usize>| at.filter(|at| *at < 16).map(|at| row + at);
@@ -126,8 +126,8 @@ fn source_lane(control: DppControl, lane: usize) -> Option<usize> {
     }
 }
 
-/// The lane that `lane` reads (ISA manual, "DS_SWIZZLE_B32"): a permutation within quads, a
-/// rotation, or a bit mask within groups of 32.
+/// Lane that `lane` reads (ISA manual, "DS_SWIZZLE_B32"): a permutation within quads, a rotation,
+/// or a bit mask within groups of 32.
 fn swizzle_source(pattern: u32, lane: usize) -> usize {
     if pattern >> 15 & 1 != 0 && pattern >> 14 & 1 == 0 {
         return (lane & !3) + (pattern >> (2 * (lane & 3)) & 3) as usize;

@@ -1,4 +1,4 @@
-//! The operations of the local data share.
+//! Operations of the local data share.
 
 use super::element::Element;
 use super::vector_memory::Transposed;
@@ -10,27 +10,27 @@ use crate::memory::atomic::Atomic;
 pub enum LdsAccess {
     /// Memory to registers.
     Read(Element),
-    /// Memory to registers, the elements of which lanes then exchange (gfx1250).
+    /// Memory to registers, with a subsequent exchange of the elements between lanes (gfx1250).
     ReadExchanged(Transposed),
-    /// Memory to registers, elements of so many bits transposed among 16 lanes.
+    /// Memory to registers, with elements transposed among 16 lanes.
     ReadTransposed {
-        /// Bits of an element.
+        /// Bits per element.
         bits: u8,
         /// Words that each lane reads.
         words: u8,
     },
     /// Registers to memory.
     Write(Element),
-    /// Two elements of so many words each, at offsets in units of `scale` bytes.
+    /// Two elements per lane, at offsets in units of `scale` bytes.
     Read2 {
-        /// Words of an element.
+        /// Words per element.
         words: u8,
         /// Unit of the offsets, in bytes.
         scale: u32,
     },
-    /// Two elements.
+    /// Two elements per lane.
     Write2 {
-        /// Words of an element.
+        /// Words per element.
         words: u8,
         /// Unit of the offsets, in bytes.
         scale: u32,
@@ -39,41 +39,41 @@ pub enum LdsAccess {
     Atomic {
         /// The operation.
         atomic: Atomic,
-        /// Whether the old value is returned.
+        /// `true` if the old value is returned.
         returns: bool,
     },
     /// Two exchanges, as [`LdsAccess::Read2`] and [`LdsAccess::Write2`] address them.
     Exchange2 {
-        /// What is exchanged.
+        /// The exchange.
         atomic: Atomic,
         /// Unit of the offsets, in bytes.
         scale: u32,
     },
-    /// Two words, each replaced by the data without its highest bit if that is set; gives the old
-    /// ones.
+    /// Two words, each replaced by the data with the highest bit cleared, if that bit is set;
+    /// returns the old ones.
     ExchangeIf,
-    /// A word whose address is in M0, the lanes' words side by side.
+    /// Reads a word per lane, contiguously, at the address in M0.
     ReadByThread,
-    /// The same.
+    /// Writes a word per lane, contiguously, at the address in M0.
     WriteByThread,
-    /// Adds to (or with `subtract` takes from) a counter the number of active lanes, and gives
-    /// all of them its old value.
+    /// Adds the number of active lanes to a counter (or subtracts it), and returns the old value to
+    /// all of them.
     Count {
-        /// Takes away instead.
+        /// `true` if the number is subtracted.
         subtract: bool,
     },
     /// Each lane sends its data to another.
     Permute,
-    /// Each lane fetches another's data.
+    /// Each lane fetches another lane's data.
     BackwardPermute,
-    /// The same, of lanes that are not active too.
+    /// Each lane fetches another lane's data, including that of inactive lanes.
     BackwardPermuteAny,
-    /// Fixed patterns.
+    /// Lane exchange by a fixed pattern.
     Swizzle,
 }
 
 impl LdsAccess {
-    /// Whether lanes exchange words by it, and LDS is neither read nor written.
+    /// Returns `true` if the operation exchanges words between lanes without accessing LDS.
     pub fn is_exchange(self) -> bool {
         matches!(
             self,
@@ -85,7 +85,7 @@ impl LdsAccess {
     }
 }
 
-/// The LDS operation of a canonical name.
+/// Returns the LDS operation with a canonical name.
 pub fn find(name: &str) -> Option<LdsAccess> {
     let name = name.strip_prefix("ds_")?;
     let access = match name {

@@ -1,5 +1,5 @@
-//! An instruction made ready for execution: the operation and its operands as places in the
-//! register file. What makes it is `translate`, what runs it is `execute`.
+//! Instructions ready for execution: the operation, and its operands resolved to register storage.
+//! Module `translate` creates them, `execute` runs them.
 
 pub mod control;
 mod element;

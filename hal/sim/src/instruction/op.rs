@@ -21,64 +21,64 @@ pub type VectorFunction = unsafe fn(&mut Wave, &Op);
 /// Executes an operation that is not lane by lane.
 pub type ScalarFunction = fn(&mut Wave, &Op);
 
-/// A decoded instruction with its operands resolved. In this order, what is read whenever it is
-/// executed lies in two cache lines: loops of some hundred instructions stay in the first cache
-/// beside the registers.
+/// A decoded instruction with resolved operands. The field order puts everything that each
+/// execution reads into two cache lines, so that loops of some hundred instructions stay in the
+/// first-level cache together with the registers.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Op {
-    /// What executes it.
+    /// Execution function.
     pub run: Run,
     /// Length in bytes.
     pub size: u8,
-    /// Whether it does something in each active lane, rather than once.
+    /// `true` if it acts in each active lane, rather than once per wave.
     pub per_lane: bool,
-    /// One more than the highest architectural vector register it names.
+    /// Highest named architectural vector register plus one.
     pub vgprs_named: u16,
-    /// One more than the highest accumulation register it names.
+    /// Highest named accumulation register plus one.
     pub acc_vgprs_named: u16,
     /// Lowest row of the per-lane destination.
     pub destination: RowIndex,
-    /// What modifiers make of sources and result; absent without modifiers.
+    /// Source and result modifiers; absent without modifiers.
     pub adapt: Option<Box<Adapt>>,
-    /// Immediate field, address offset, branch distance: as the operation has it.
+    /// Immediate field, address offset or branch distance, depending on the operation.
     pub immediate: i64,
     /// Lowest register of the scalar destination.
     pub scalar_destination: ScalarIndex,
-    /// The registers of the lane-mask destination's two words.
+    /// Registers of the two words of the lane-mask destination.
     pub mask_destination: [ScalarIndex; 2],
-    /// A comparison that also writes EXEC.
+    /// `true` if it is a comparison that also writes EXEC.
     pub writes_exec: bool,
-    /// How it stands to blocks of compiled code.
+    /// Role in blocks of compiled code.
     pub flow: Flow,
-    /// Its access to LDS.
+    /// Access to LDS.
     pub shared: Shared,
     /// LDS access that no barrier orders. The scheduler may hold a wave before it.
     pub held: Shared,
-    /// Whether that is the first of a run: the instruction before it in memory has no access of the same
-    /// kind. Blocks of compiled code begin with it.
+    /// `true` if `held` is the first of a run: the previous instruction in memory has no access of
+    /// the same kind. Blocks of compiled code start here.
     pub begins_run: bool,
-    /// The operations that an instruction is made of.
+    /// Operations that the instruction is composed of.
     pub inner: Option<Box<Inner>>,
-    /// The sources.
+    /// Source operands.
     pub sources: [Source; 4],
-    /// The instruction it came from, its `pc` being the ELF virtual address.
+    /// The decoded instruction; its `pc` is the ELF virtual address.
     pub inst: Arc<Inst>,
 }
 
 impl Op {
-    /// How lanes take the words of its first source from other lanes, if they do.
+    /// Lane permutation of the first source, if there is one.
     pub fn lane_move(&self) -> Option<&LaneMove> {
         self.adapt.as_ref()?.lane_move.as_ref()
     }
 
-    /// The instruction, to be changed by a test.
+    /// Returns the decoded instruction for modification by a test.
     #[cfg(test)]
     pub fn inst_mut(&mut self) -> &mut Inst {
         Arc::make_mut(&mut self.inst)
     }
 
-    /// The operations that it consists of, mostly itself.
+    /// Component operations; mostly the operation itself.
     pub fn parts(&self) -> impl Iterator<Item = &Op> {
         let (first, second) = match self.inner.as_deref() {
             Some(Inner::Dual(halves)) => (&halves.first, Some(&halves.second)),
@@ -91,7 +91,7 @@ impl Op {
 const _: () = assert!(std::mem::offset_of!(Op, sources) == 64, "see `Op`");
 
 impl Op {
-    /// An operation without operands, made of `inst` and executed by `run`.
+    /// Creates an operation without operands from `inst`, executed by `run`.
     pub fn new(inst: Inst, run: Run) -> Op {
         Op {
             run,
@@ -116,109 +116,106 @@ impl Op {
     }
 }
 
-/// How an instruction stands to blocks of compiled code.
+/// Role of an instruction in blocks of compiled code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// The next one may follow it in a block.
+    /// The next instruction may follow in the same block.
     Inside,
-    /// It ends a block: the next one is on another page of code.
+    /// Ends a block, because the next instruction is on another page of code.
     LastOfPage,
-    /// It ends a block: the wave waits at a barrier.
+    /// Ends a block, because the wave waits at a barrier.
     Waits,
-    /// It ends a block, or stands between two: it changes the course of the wave, or what instructions
-    /// after it do, or is none.
+    /// Ends or separates blocks, because it changes the control flow or the effect of later
+    /// instructions, or is invalid.
     Parts,
 }
 
 impl Flow {
-    /// Bytes of a page of code, beginning at an ELF virtual address that is a multiple of that.
+    /// Bytes per page of code; pages start at multiples of this in ELF virtual addresses.
     const PAGE: u64 = 4096;
 
-    /// That of an instruction that has no other one of its own.
+    /// Role of an instruction by its address alone.
     pub fn of_place(inst: &Inst) -> Flow {
         let next = inst.pc.0.wrapping_add(inst.size.into());
-        match inst.pc.0 / Flow::PAGE == next / Flow::PAGE {
-            true => Flow::Inside,
-            false => Flow::LastOfPage,
-        }
+        if inst.pc.0 / Flow::PAGE == next / Flow::PAGE { Flow::Inside } else { Flow::LastOfPage }
     }
 }
 
-/// The operations that an instruction is made of.
+/// Operations that an instruction is composed of.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "it is always in a box, and most are dual")]
 pub enum Inner {
-    /// Those of [`Run::Dual`].
+    /// Operations of [`Run::Dual`].
     Dual(Dual),
-    /// That of [`Run::OnScalars`]. Its sources are [`ScalarIndex::OPERANDS`], its result goes to
-    /// [`RowIndex::WAITING`] or, of a comparison, to [`ScalarIndex::COMPARED`].
+    /// Operation of [`Run::OnScalars`]. Its sources are [`ScalarIndex::OPERANDS`], its result is
+    /// written to [`RowIndex::WAITING`] or, for a comparison, to [`ScalarIndex::COMPARED`].
     OnScalars(Op),
-    /// That of [`Run::LdsDirect`], which finds the word in [`ScalarIndex::LDS_DIRECT`].
+    /// Operation of [`Run::LdsDirect`], which reads the word from [`ScalarIndex::LDS_DIRECT`].
     LdsDirect(Op),
 }
 
 /// The halves of a dual instruction.
 #[derive(Clone, Debug)]
 pub struct Dual {
-    /// The first. Its result waits in [`RowIndex::WAITING`], because the second half reads its
-    /// sources before either half writes (RDNA 3 ISA, "VOPD").
+    /// First operation. Its result is kept in [`RowIndex::WAITING`], because the second half reads
+    /// its sources before either half writes (RDNA 3 ISA, "VOPD").
     pub first: Op,
-    /// Where the first half's result goes.
+    /// Destination of the first half's result.
     pub destination: RowIndex,
-    /// Its words: two of double precision (gfx1250).
+    /// Words of the result: two for double precision (gfx1250).
     pub words: u16,
-    /// The second.
+    /// Second operation.
     pub second: Op,
 }
 
-/// Why an instruction that decodes is never executed.
+/// Reason why a decodable instruction is never executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotExecuted {
-    /// Whether the processor or the embedded GPU lacks the instruction.
+    /// Absent from the processor or from the simulator.
     pub absence: Absence,
-    /// Why.
+    /// Explanation.
     pub reason: &'static str,
 }
 
-/// How an instruction is executed.
+/// Execution method of an instruction.
 #[derive(Clone, Copy, Debug)]
 pub enum Run {
-    /// On all active lanes.
+    /// Executed in all active lanes.
     Vector(VectorFunction),
-    /// Once.
+    /// Executed once per wave.
     Scalar(ScalarFunction),
-    /// On the wave as a whole: moves between lanes, matrices.
+    /// Executed on the whole wave: moves between lanes, matrix operations.
     Whole(ScalarFunction),
-    /// Changes the course of the wave.
+    /// Control flow.
     Control(Control),
     /// Scalar memory.
     ScalarMemory(ScalarAccess),
-    /// Vector memory.
+    /// Vector memory access.
     VectorMemory(VectorAccess),
     /// Local data share.
     Lds(LdsAccess),
-    /// A tensor between memory and LDS.
+    /// Moves a tensor between memory and LDS.
     Tensor(Direction),
-    /// Two operations at once, in [`Op::inner`].
+    /// Two operations in one instruction, in [`Op::inner`].
     Dual,
-    /// A vector operation, which is in [`Op::inner`], on scalar registers.
+    /// A vector operation on scalar registers, in [`Op::inner`].
     OnScalars,
-    /// A vector operation, which is in [`Op::inner`], with a word of LDS as a source.
+    /// A vector operation with a word of LDS as a source, in [`Op::inner`].
     LdsDirect,
-    /// Decodes, but is nothing that a compute wave executes.
+    /// Decodable, but not executable by compute waves.
     NotCompute(NotExecuted),
-    /// Decodes, but is not executed yet, and why.
+    /// Decodable, but not implemented; the text is the reason.
     Gap(&'static str),
 }
 
 impl Run {
-    /// Whether it does something in each active lane, rather than once.
+    /// Returns `true` if it acts in each active lane, rather than once per wave.
     pub fn is_per_lane(self) -> bool {
         matches!(self, Run::Vector(_) | Run::VectorMemory(_) | Run::Lds(_))
     }
 }
 
-/// A source operand, by words.
+/// A source operand, split into words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source {
     /// Low word, high word. One-word sources repeat the low word.
@@ -226,10 +223,10 @@ pub struct Source {
 }
 
 impl Source {
-    /// A source that is not there.
+    /// An absent source.
     pub const NONE: Source = Source { words: [Word::Constant(0); 2] };
 
-    /// The row of a vector-register source.
+    /// Row of a vector-register source.
     pub fn row(&self) -> Option<RowIndex> {
         match self.words[0] {
             Word::Row(row) => Some(row),
@@ -238,14 +235,14 @@ impl Source {
     }
 }
 
-/// Where a word of a source comes from.
+/// Location of a word of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
     /// A vector register.
     Row(RowIndex),
-    /// A scalar register, the same for all lanes.
+    /// A scalar register, uniform over lanes.
     Scalar(ScalarIndex),
-    /// A constant, the same for all lanes.
+    /// A constant, uniform over lanes.
     Constant(u32),
     /// 1 if SCC is set.
     Scc,
@@ -255,27 +252,27 @@ pub enum Word {
     Execz,
 }
 
-/// What modifiers make of sources and result.
+/// Source and result modifiers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Adapt {
-    /// Per source.
+    /// Modifiers of each source.
     pub sources: [SourceAdapt; 4],
-    /// How the first source moves between lanes.
+    /// Lane permutation of the first source.
     pub lane_move: Option<LaneMove>,
-    /// The result.
+    /// Result modifiers.
     pub finish: Finish,
 }
 
-/// What modifiers make of one source.
+/// Modifiers of one source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SourceAdapt {
-    /// Part of the word taken.
+    /// Selected part of the word.
     pub select: SdwaSelect,
-    /// Sign-extends the part taken.
+    /// `true` if the selected part is sign-extended.
     pub sign_extend: bool,
-    /// Absolute value.
+    /// `true` if the absolute value is taken.
     pub absolute: bool,
-    /// Negation, after the absolute value.
+    /// `true` if the value is negated, after the absolute value.
     pub negate: bool,
     /// Packed operations: the low result reads the high half.
     pub low_from_high: bool,
@@ -287,21 +284,21 @@ pub struct SourceAdapt {
     pub negate_high: bool,
 }
 
-/// What modifiers make of the result.
+/// Modifiers of the result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Finish {
-    /// Scaled.
+    /// Output scale.
     pub scale: OutputScale,
-    /// Clamped to 0..1.
+    /// `true` if the result is clamped to 0..1.
     pub clamp: bool,
-    /// Part of the destination written.
+    /// Part of the destination that is written.
     pub select: SdwaSelect,
-    /// What becomes of the rest.
+    /// Treatment of the other part.
     pub unused: SdwaUnused,
 }
 
 impl Finish {
-    /// Whether it scales or clamps.
+    /// Returns `true` if the result is scaled or clamped.
     #[inline(always)]
     pub fn changes_value(&self) -> bool {
         self.clamp || self.scale != OutputScale::None

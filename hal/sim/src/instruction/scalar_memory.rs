@@ -1,4 +1,4 @@
-//! The operations of scalar memory.
+//! Operations of scalar memory.
 
 use super::element::Element;
 use crate::memory::atomic;
@@ -7,47 +7,48 @@ use crate::memory::atomic::Atomic;
 /// A scalar memory operation. Sources: 0 the base, 1 a scalar offset, 2 the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScalarAccess {
-    /// How the address is made.
+    /// Addressing mode.
     pub space: Space,
-    /// What is done there.
+    /// Operation at the address.
     pub transfer: Transfer,
-    /// Whether the scalar offset counts elements of what is accessed (gfx1250).
+    /// `true` if the scalar offset counts elements of the accessed size (gfx1250).
     pub is_scaled: bool,
 }
 
-/// How the address is made (ISA manual, "Scalar memory operations", "Addressing").
+/// Addressing mode (ISA manual, "Scalar memory operations", "Addressing").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Space {
-    /// 64-bit base.
+    /// 64-bit base address.
     Address,
-    /// Buffer resource: loads out of its range give zero, stores and atomics there vanish.
+    /// Buffer resource: out-of-range loads return zero, out-of-range stores and atomics are
+    /// dropped.
     Buffer,
-    /// 64-bit base; the offset register counts in units of 64 bytes, a dword of all lanes.
+    /// 64-bit base address; the offset register has units of 64 bytes, a dword of all lanes.
     Scratch,
 }
 
-/// What is done at the address.
+/// Operation at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transfer {
-    /// So many words to registers.
+    /// Words to registers.
     Load(u8),
     /// A byte or half word to a register.
     LoadPart(Element),
-    /// So many words to memory.
+    /// Words to memory.
     Store(u8),
     /// Read, modify, write.
     Atomic {
         /// The operation.
         atomic: Atomic,
-        /// Whether the old value is returned.
+        /// `true` if the old value is returned.
         returns: bool,
     },
-    /// A 64-bit counter that only goes up: wave instructions executed by the wave.
+    /// Monotonic 64-bit counter: wave instructions executed by the wave.
     Clock,
 }
 
 impl Transfer {
-    /// Bytes that are accessed.
+    /// Number of accessed bytes.
     pub fn bytes(self) -> u8 {
         match self {
             Transfer::Load(words) | Transfer::Store(words) => 4 * words,
@@ -58,8 +59,8 @@ impl Transfer {
     }
 }
 
-/// The scalar memory operation of a canonical name; `returns` is the modifier that makes an
-/// atomic return the old value.
+/// Returns the scalar memory operation with a canonical name; `returns` is the modifier that makes
+/// an atomic return the old value.
 pub fn find(name: &str, returns: bool) -> Option<ScalarAccess> {
     if matches!(name, "s_memtime" | "s_memrealtime" | "s_get_shader_cycles_u64") {
         return Some(ScalarAccess {

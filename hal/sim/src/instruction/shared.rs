@@ -1,16 +1,16 @@
-//! Accesses to LDS as the order of waves depends on them.
+//! LDS accesses that affect the order of waves.
 
 use super::Run;
 use super::lds::LdsAccess;
 use super::tensor::Direction;
 use super::vector_memory::Transfer;
 
-/// Access of an instruction to LDS. Atomic operations count as none: they are made for waves that come
-/// in any order. Flat accesses count whether or not their addresses are in LDS, since the order of waves
-/// must not depend on how an address is found.
+/// Kind of LDS access of an instruction. Atomic operations count as no access: they are meant for
+/// waves in any order. Flat accesses count even if their addresses are not in LDS, since the order
+/// of waves must not depend on how an address is determined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Shared {
-    /// No access.
+    /// Neither reads nor writes LDS.
     #[default]
     Nothing,
     /// Reads LDS.
@@ -20,7 +20,7 @@ pub enum Shared {
 }
 
 impl Shared {
-    /// The access of an operation.
+    /// Returns the access of an operation.
     pub fn of(run: Run) -> Shared {
         match run {
             Run::Lds(access) => Shared::of_lds(access),

@@ -1,26 +1,25 @@
-//! The operations of global wave sync.
+//! Operations of global wave sync.
 
-/// What an instruction does with a resource. Those that take a number take it from the first
-/// active lane.
+/// Operation on a resource of global wave sync. Operands come from the first active lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncOperation {
     /// Sets the counter.
     Initialize,
-    /// Lets a waiting wave go on, or counts up.
+    /// Releases a waiting wave, or increments the counter.
     Signal,
-    /// As many times [`SyncOperation::Signal`].
+    /// Repeats [`SyncOperation::Signal`] by the operand.
     SignalMany,
-    /// Waits until the counter is above zero, and counts down.
+    /// Waits until the counter is above zero, and decrements it.
     Wait,
-    /// Lets all waiting waves go on.
+    /// Releases all waiting waves.
     ReleaseAll,
-    /// Waits until as many waves as the counter says have come before, then lets all go on and
-    /// sets the counter for the next time.
+    /// Waits until the number of waves in the counter has arrived, then releases them and sets the
+    /// counter for the next time.
     Barrier,
 }
 
 impl SyncOperation {
-    /// The operation of a canonical name.
+    /// Returns the operation with a canonical name.
     pub fn find(name: &str) -> Option<SyncOperation> {
         Some(match name.strip_prefix("ds_gws_")? {
             "init" => SyncOperation::Initialize,
@@ -34,13 +33,13 @@ impl SyncOperation {
     }
 }
 
-/// An instruction with its resource and its number.
+/// An operation with its resource and operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SyncRequest {
-    /// What is done.
+    /// The operation.
     pub operation: SyncOperation,
-    /// Which resource, modulo 64.
+    /// Number of the resource, modulo 64.
     pub resource: u32,
-    /// The number that goes with it.
+    /// The operand.
     pub value: u32,
 }

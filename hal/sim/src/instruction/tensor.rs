@@ -1,6 +1,6 @@
 //! Moves of tensors between memory and LDS (gfx1250).
 
-/// Which way.
+/// Direction of a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// Memory to LDS.
@@ -9,7 +9,7 @@ pub enum Direction {
     FromLds,
 }
 
-/// The move of a canonical name.
+/// Returns the direction of the move with a canonical name.
 pub fn find(name: &str) -> Option<Direction> {
     match name {
         "tensor_load_to_lds" => Some(Direction::ToLds),

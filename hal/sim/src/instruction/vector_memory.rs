@@ -1,4 +1,4 @@
-//! The operations of vector memory.
+//! Operations of vector memory.
 
 use super::element::Element;
 use crate::memory::atomic;
@@ -9,62 +9,63 @@ use flipwave_isa::{BufferFormat, Family, Inst, Modifiers};
 /// buffer resource, 3 the scalar offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VectorAccess {
-    /// How addresses are made.
+    /// Addressing mode.
     pub space: Space,
-    /// What is done there.
+    /// Operation at the address.
     pub transfer: Transfer,
 }
 
-/// How addresses are made.
+/// Addressing mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Space {
     /// 64-bit address, or scalar base plus 32-bit offset.
     Global,
-    /// Scalar base plus four bytes for each lane before.
+    /// Scalar base plus four bytes per lane.
     GlobalByThread,
-    /// As [`Space::Global`], of a load whose elements the lanes of a wave of 32 then exchange.
+    /// Like [`Space::Global`], for a load whose elements are exchanged between the lanes of a wave of
+    /// 32.
     GlobalTransposed {
         /// The elements.
         elements: Transposed,
-        /// As [`Space::FlatWithGlobalScratch`] has it.
+        /// Shift as in [`Space::FlatWithGlobalScratch`].
         signed_offset: Option<u8>,
     },
-    /// 64-bit address whose window decides, or scalar base plus 32-bit offset.
+    /// 64-bit address whose window selects the memory, or scalar base plus 32-bit offset.
     Flat,
-    /// The same where private memory has addresses that all waves share.
+    /// Like [`Space::Flat`], on targets where private memory has addresses that all waves share.
     FlatWithGlobalScratch {
-        /// With a scalar base, how far the register is shifted, which is signed.
+        /// Shift of the signed offset register, if there is a scalar base.
         signed_offset: Option<u8>,
     },
     /// Scalar base plus a signed 32-bit register, shifted.
     GlobalWithSignedOffset {
-        /// How far.
+        /// Shift of the register.
         shift: u8,
     },
-    /// Offset in the lane's private memory, of which the register's part is shifted.
+    /// Offset in the lane's private memory, with a shifted register part.
     ScaledScratch {
-        /// How far.
+        /// Shift of the register.
         shift: u8,
     },
     /// Offset in the lane's private memory.
     Scratch,
-    /// Buffer resource; with an offset register, with an index register.
+    /// Buffer resource with optional offset and index registers.
     Buffer {
-        /// The address register holds an offset.
+        /// `true` if the address register holds an offset.
         offset: bool,
-        /// The address register holds an index, before the offset if both are there.
+        /// `true` if the address register holds an index, before the offset if both exist.
         index: bool,
     },
 }
 
 impl Space {
-    /// Whether each address says what memory is meant.
+    /// Returns `true` if the address selects the kind of memory.
     pub fn is_flat(self) -> bool {
         matches!(self, Space::Flat | Space::FlatWithGlobalScratch { .. })
     }
 
-    /// How far the signed register that is added to a scalar base is shifted; nothing where the
-    /// address is made otherwise.
+    /// Shift of the signed register that is added to a scalar base; `None` in other addressing
+    /// modes.
     pub fn signed_offset(self) -> Option<u8> {
         match self {
             Space::GlobalWithSignedOffset { shift } => Some(shift),
@@ -75,52 +76,52 @@ impl Space {
     }
 }
 
-/// What is done at an address.
+/// Operation at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transfer {
     /// Memory to registers.
     Load(Element),
     /// Registers to memory.
     Store(Element),
-    /// Read, modify, write; the old value is returned or not.
+    /// Read, modify, write.
     Atomic {
         /// The operation.
         atomic: Atomic,
-        /// Whether the old value is returned.
+        /// `true` if the old value is returned.
         returns: bool,
     },
     /// Memory to registers, converted.
     LoadFormat(Formatted),
     /// Registers to memory, converted.
     StoreFormat(Formatted),
-    /// Memory to those of 32 registers whose bits are set in M0, the words side by side.
+    /// Memory to those of 32 registers whose bits are set in M0, with contiguous words.
     LoadBlock,
-    /// Those registers to memory.
+    /// Registers to memory, for those of 32 registers whose bits are set in M0.
     StoreBlock,
-    /// Memory to LDS, the lanes' side by side: a dword per lane, or three or four dwords, for which
-    /// there is the room of four. Or where a register says, if the data are in one.
+    /// Memory to LDS, with the lanes side by side: a dword per lane, or three or four dwords in the
+    /// room of four. If there is a data operand, it holds the LDS address.
     LoadToLds(Element),
-    /// The same, converted.
+    /// Memory to LDS, converted.
     LoadFormatToLds(Formatted),
-    /// LDS to memory, likewise.
+    /// LDS to memory, with the layout of [`Transfer::LoadToLds`].
     StoreFromLds(Element),
 }
 
-/// The elements of a load whose lanes exchange what they have loaded.
+/// Elements of a load whose lanes exchange the loaded data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transposed {
-    /// Of a byte.
+    /// Elements of a byte.
     Bytes,
-    /// Of a half word.
+    /// Elements of a half word.
     Halves,
-    /// Of four bits.
+    /// Elements of four bits.
     Nibbles,
-    /// Of six bits.
+    /// Elements of six bits.
     Sixes,
 }
 
 impl Transposed {
-    /// What follows `load_` in names of gfx12 and of gfx1250, as what is loaded and how it is exchanged.
+    /// Decodes the name after `load_` on gfx12 and gfx1250 into the loaded type and the exchange.
     pub fn named(what: &str) -> Option<(&'static str, Transposed)> {
         Some(match what {
             "tr4_b64" => ("b64", Transposed::Nibbles),
@@ -131,8 +132,7 @@ impl Transposed {
         })
     }
 
-    /// Elements that each lane loads and gets, as many as the lanes that exchange elements of one
-    /// number.
+    /// Elements per lane, which is also the number of lanes that exchange elements with one number.
     pub fn count(self) -> usize {
         match self {
             Transposed::Bytes | Transposed::Halves => 8,
@@ -140,7 +140,7 @@ impl Transposed {
         }
     }
 
-    /// Bits of an element.
+    /// Bits per element.
     pub fn bits(self) -> u8 {
         match self {
             Transposed::Bytes => 8,
@@ -150,16 +150,17 @@ impl Transposed {
         }
     }
 
-    /// Registers that they fill.
+    /// Registers per lane.
     pub fn words(self) -> u8 {
         self.count() as u8 * self.bits() / 32
     }
 
-    /// The lane that has loaded element number `element` of what a lane gets, as its element of the
-    /// number of this lane among eight or, of elements of less than a byte, sixteen. Half words are
-    /// exchanged among eight lanes each (measured on gfx1250; Triton and MLIR,
-    /// `amdgpu.global_transpose_load`, rely on it for gfx12); bytes among the sixteen lanes that load 16
-    /// rows of a matrix of eight bits, as WMMA wants its columns (measured on gfx1201). Those of four and of six bits are as AMD's rocjitsu has them (`ds_transpose.h`).
+    /// Lane that has loaded element number `element` of a lane's result; the element's number there
+    /// is this lane's number in its group of eight lanes or, for elements of less than a byte,
+    /// sixteen. Half words are exchanged among eight lanes (measured on gfx1250; Triton and MLIR,
+    /// `amdgpu.global_transpose_load`, rely on it for gfx12); bytes among the sixteen lanes that
+    /// load 16 rows of a matrix of eight bits, as the columns of WMMA require (measured on
+    /// gfx1201). Elements of four and of six bits follow AMD's rocjitsu (`ds_transpose.h`).
     pub fn source(self, lane: usize, element: usize) -> usize {
         match self {
             Transposed::Halves => lane & !7 | element,
@@ -170,20 +171,20 @@ impl Transposed {
     }
 }
 
-/// What a formatted access moves.
+/// Data of a formatted access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Formatted {
-    /// Components in registers.
+    /// Number of components in registers.
     pub components: u8,
-    /// How they lie there.
+    /// Layout in registers.
     pub part: Part,
-    /// The instruction's own format; without, the resource has it.
+    /// The instruction's format; if absent, the resource specifies it.
     pub format: Option<BufferFormat>,
-    /// Whether half words without a component become zero.
+    /// `true` if half words without a component become zero.
     pub in_whole_registers: bool,
 }
 
-/// How components lie in registers.
+/// Layout of components in registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// One per register.
@@ -194,10 +195,10 @@ pub enum Part {
     HighHalf,
 }
 
-/// The vector memory operation of an instruction.
+/// Returns the vector memory operation of an instruction.
 pub fn find(inst: &Inst) -> Option<VectorAccess> {
     let Modifiers { offen, idxen, lds, buffer_format, .. } = inst.modifiers;
-    // Whatever the modifier is called that asks for it.
+    // The modifier that requests the old value has several names.
     let returns = inst.destinations().next().is_some();
     let (space, rest) = inst.operation.name().split_once('_')?;
     let typed = (space == "tbuffer").then(|| buffer_format.unwrap_or_default());
@@ -238,12 +239,12 @@ pub fn find(inst: &Inst) -> Option<VectorAccess> {
     Some(VectorAccess { space, transfer })
 }
 
-/// What is moved between memory and LDS, of an instruction that does so.
+/// Data type of a move between memory and LDS, if the name is one.
 fn in_lds<'a>(what: &'a str, asynchronous: &str) -> Option<&'a str> {
     what.strip_prefix("lds_").or_else(|| what.strip_prefix(asynchronous))
 }
 
-/// What `xyz`, `d16_xy` and `d16_hi_x` name.
+/// Decodes `xyz`, `d16_xy` and `d16_hi_x`.
 fn formatted(layout: &str, format: Option<BufferFormat>) -> Option<Formatted> {
     let (part, names) = if let Some(names) = layout.strip_prefix("d16_hi_") {
         (Part::HighHalf, names)
@@ -257,7 +258,7 @@ fn formatted(layout: &str, format: Option<BufferFormat>) -> Option<Formatted> {
 }
 
 impl Transfer {
-    /// The same where loads write whole registers.
+    /// Transfer with halves converted for targets whose loads write whole registers.
     pub fn in_whole_registers(self) -> Transfer {
         match self {
             Transfer::Load(element) => Transfer::Load(element.in_whole_registers()),
@@ -268,7 +269,7 @@ impl Transfer {
         }
     }
 
-    /// Bytes that a lane accesses.
+    /// Bytes accessed per lane.
     pub fn bytes(self) -> usize {
         match self {
             Transfer::Load(element)
@@ -276,12 +277,12 @@ impl Transfer {
             | Transfer::LoadToLds(element)
             | Transfer::StoreFromLds(element) => element.bytes(),
             Transfer::Atomic { atomic, .. } => atomic.bytes.into(),
-            // None that can be scaled.
+            // Not scalable.
             _ => 1,
         }
     }
 
-    /// Whether registers are read.
+    /// Returns `true` if data registers are read.
     pub fn has_data(self) -> bool {
         matches!(
             self,
