@@ -1,4 +1,4 @@
-//! Registers that the wave does not have, or no longer.
+//! Check for registers that are not allocated, or no longer.
 
 use super::facts::Facts;
 use super::violation::Finding;
@@ -6,7 +6,7 @@ use crate::instruction::Op;
 use crate::wave::Wave;
 use flipwave_isa::{AccVgpr, Register, RegisterRange, Sgpr, Value, Vgpr};
 
-/// A register named by the instruction that lies outside the wave's allocation.
+/// Returns a register of the instruction that lies outside the wave's allocation.
 pub fn check(
     wave: &Wave,
     op: &Op,
@@ -18,7 +18,7 @@ pub fn check(
     let shares_file = wave.machine.accum_offset().is_some();
     let outside = |range: RegisterRange| {
         let (first, allocated) = match range.first {
-            // A tuple may go on among the AccVGPRs.
+            // A register tuple may continue into the AccVGPRs.
             Register::Vgpr(Vgpr(n)) if shares_file && !is_deallocated => {
                 (n, vgprs + wave.acc_vgpr_count)
             }

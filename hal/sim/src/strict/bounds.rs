@@ -1,4 +1,5 @@
-//! Accesses beyond LDS, private memory and allocations, and addresses whose lowest bits are dropped.
+//! Checks for accesses beyond LDS, private memory and allocations, and for addresses whose lowest
+//! bits are dropped.
 
 use super::footprint::{self, Footprint};
 use super::violation::Finding;
@@ -17,7 +18,7 @@ use crate::wave::{Row, Wave};
 use flipwave_device::Address;
 use flipwave_isa::LaneMask;
 
-/// What an instruction accesses where it should not, and the lanes that do.
+/// Returns an invalid access of an instruction, and the lanes that make it.
 pub fn check(wave: &Wave, op: &Op, memory: &dyn Memory) -> Option<(Finding, LaneMask)> {
     match op.run {
         Run::VectorMemory(access) => device(&footprint::device(wave, op, access), memory)
@@ -29,8 +30,8 @@ pub fn check(wave: &Wave, op: &Op, memory: &dyn Memory) -> Option<(Finding, Lane
     }
 }
 
-/// What an instruction accesses beyond the LDS of its workgroup or the private memory of its
-/// work-items, and the lanes that do.
+/// Returns an access beyond the workgroup's LDS or the work-items' private memory, and the lanes
+/// that make it.
 pub fn outside_segments(wave: &Wave, op: &Op) -> Option<(Finding, LaneMask)> {
     outside_private(wave, op).or_else(|| outside_lds(wave, op))
 }
@@ -42,11 +43,11 @@ fn outside_private(wave: &Wave, op: &Op) -> Option<(Finding, LaneMask)> {
     }
     let size = wave.private.bytes;
     let footprints = footprint::private(wave, op, access);
-    let is_outside = |own: &&Footprint<i64>| {
-        own.address < 0 || own.address + i64::from(own.bytes) > i64::from(size)
+    let is_outside = |access: &&Footprint<i64>| {
+        access.address < 0 || access.address + i64::from(access.bytes) > i64::from(size)
     };
     let Footprint { address, bytes, .. } = *footprints.iter().find(is_outside)?;
-    // Code means a negative offset where the sum is that large.
+    // A sum this large is meant as a negative offset.
     let is_negative = (1 << 31..1 << 32).contains(&address);
     let offset = if is_negative { address - (1 << 32) } else { address };
     let finding = Finding::OutsidePrivate { offset, bytes, size };
@@ -64,13 +65,13 @@ fn outside_lds(wave: &Wave, op: &Op) -> Option<(Finding, LaneMask)> {
     }
 }
 
-/// Whether a vector access is seen to be inside private memory, or elsewhere, without a look at each
-/// lane's.
+/// Returns `true` if a vector access is known to be inside private memory, or in other memory,
+/// without examining each lane's address.
 fn stays_in_private(wave: &Wave, op: &Op, access: VectorAccess) -> bool {
     let active = &wave.exec_row().0;
-    // Registers are no greater than this, and a negative one is great.
+    // Register values do not exceed this, and a negative one is large.
     let highest = |row: &Row| {
-        let words = row.0.iter().zip(active).map(|(word, own)| word & own);
+        let words = row.0.iter().zip(active).map(|(word, active_word)| word & active_word);
         i64::from(words.max().unwrap_or(0))
     };
     let size = i64::from(wave.private.bytes);
@@ -89,7 +90,7 @@ fn stays_in_private(wave: &Wave, op: &Op, access: VectorAccess) -> bool {
             let addresses = Addresses::of(wave, op, wave.exec());
             let upper = (aperture::PRIVATE >> 32) as u32;
             let lanes = addresses.high.0.iter().zip(active);
-            lanes.fold(0, |any, (high, own)| any | u32::from(*high == upper) & own) == 0
+            lanes.fold(0, |any, (high, mask)| any | u32::from(*high == upper) & mask) == 0
         }
         Space::Buffer { offset, index: false } => {
             let private = &wave.private;
@@ -111,7 +112,7 @@ fn stays_in_private(wave: &Wave, op: &Op, access: VectorAccess) -> bool {
     }
 }
 
-/// Whether an LDS access is seen to be inside without a look at each lane's.
+/// Returns `true` if an LDS access is known to be inside without examining each lane's address.
 fn stays_in_lds(wave: &Wave, op: &Op, access: LdsAccess) -> bool {
     let one = |bytes: u32| op.immediate as u32 + bytes;
     let two = |bytes: u32, scale: u32| {
@@ -131,16 +132,17 @@ fn stays_in_lds(wave: &Wave, op: &Op, access: LdsAccess) -> bool {
         _ => return false,
     };
     let addresses = crate::execute::lds::addresses(wave, op, 0).0;
-    let active = || addresses.iter().zip(&wave.exec_row().0).map(|(address, own)| address & own);
+    let active = || addresses.iter().zip(&wave.exec_row().0).map(|(address, mask)| address & mask);
     let is_inside =
         |highest: u32| highest.checked_add(reach).is_some_and(|end| end <= wave.lds_size);
-    // All bits together are no less than the highest address, and quicker to be had.
-    is_inside(active().fold(0, |all, own| all | own)) || is_inside(active().max().unwrap_or(0))
+    // The bitwise or is at least the highest address, and faster to compute.
+    is_inside(active().fold(0, |all, address| all | address))
+        || is_inside(active().max().unwrap_or(0))
 }
 
 fn lds(wave: &Wave, footprints: &[Footprint<u32>]) -> Option<(Finding, LaneMask)> {
-    let is_outside = |own: &&Footprint<u32>| {
-        own.address.checked_add(own.bytes).is_none_or(|end| end > wave.lds_size)
+    let is_outside = |access: &&Footprint<u32>| {
+        access.address.checked_add(access.bytes).is_none_or(|end| end > wave.lds_size)
     };
     let Footprint { address, bytes, .. } = *footprints.iter().find(is_outside)?;
     let finding = Finding::OutsideLds { address, bytes, size: wave.lds_size };
@@ -148,19 +150,19 @@ fn lds(wave: &Wave, footprints: &[Footprint<u32>]) -> Option<(Finding, LaneMask)
 }
 
 fn device(footprints: &[Footprint<u64>], memory: &dyn Memory) -> Option<(Finding, LaneMask)> {
-    // Mostly all lanes fall into one allocation.
+    // Usually all lanes access one allocation.
     let mut allocation = memory.allocation(footprints.first()?.address);
     let mut first = None;
     let mut outside = Vec::new();
-    for own in footprints {
-        if !allocation.as_ref().is_some_and(|range| range.contains(&own.address)) {
-            allocation = memory.allocation(own.address);
+    for access in footprints {
+        if !allocation.as_ref().is_some_and(|range| range.contains(&access.address)) {
+            allocation = memory.allocation(access.address);
         }
-        // Memory that is not mapped at all is a fault, whatever the level.
+        // Unmapped memory causes a fault on any level.
         let Some(range) = &allocation else { continue };
-        if own.address.saturating_add(own.bytes.into()) > range.end {
-            first.get_or_insert((*own, range.clone()));
-            outside.push(own);
+        if access.address.saturating_add(access.bytes.into()) > range.end {
+            first.get_or_insert((*access, range.clone()));
+            outside.push(access);
         }
     }
     let (Footprint { address, bytes, .. }, range) = first?;
@@ -173,10 +175,10 @@ fn device(footprints: &[Footprint<u64>], memory: &dyn Memory) -> Option<(Finding
 }
 
 fn lanes<'a, A: 'a>(footprints: impl Iterator<Item = &'a Footprint<A>>) -> LaneMask {
-    LaneMask(footprints.fold(0, |mask, own| mask | 1 << own.lane.0))
+    LaneMask(footprints.fold(0, |mask, access| mask | 1 << access.lane.0))
 }
 
-/// The address of a scalar load from a 64-bit base, as it is written, and its number of words.
+/// Address before alignment, and number of words, of a scalar load from a 64-bit base.
 fn scalar_place(wave: &Wave, op: &Op, access: ScalarAccess) -> Option<(u64, u8)> {
     let ScalarAccess { space: scalar::Space::Address, transfer: Transfer::Load(words), .. } =
         access
@@ -187,8 +189,8 @@ fn scalar_place(wave: &Wave, op: &Op, access: ScalarAccess) -> Option<(u64, u8)>
     Some((address, words))
 }
 
-/// Compilers widen scalar loads beyond the end of an object, and do not use what lies there:
-/// such words are undefined. A load that begins beyond the end is an error.
+/// Checks a scalar load. Compilers widen scalar loads beyond the end of an object without using the
+/// excess words, so these are undefined; only a load that starts beyond the end is an error.
 fn outside_scalar(
     wave: &Wave,
     op: &Op,
@@ -207,7 +209,7 @@ fn outside_scalar(
     })
 }
 
-/// Makes the words undefined that a scalar load takes from beyond an allocation.
+/// Marks the words undefined that a scalar load reads beyond an allocation.
 pub fn forget_beyond(
     shadow: &mut Shadow,
     wave: &Wave,

@@ -4,17 +4,18 @@ use super::facts::Facts;
 use super::violation::Finding;
 use std::sync::Arc;
 
-/// The clause that a wave is in.
+/// The current clause of a wave.
 #[derive(Debug, Default)]
 pub struct Clause {
-    /// The `s_clause`, and the instructions of it that are still to come.
+    /// The `s_clause`, and the number of remaining instructions.
     open: Option<(Arc<Facts>, u8)>,
-    /// The first instruction of the clause that gave it its kind.
+    /// The first instruction of the clause, which determines its kind.
     first: Option<Arc<Facts>>,
 }
 
 impl Clause {
-    /// Follows an instruction; what it breaks. A broken clause ends.
+    /// Executes an instruction; returns the violation if it breaks the clause. A broken clause
+    /// ends.
     pub fn follow(&mut self, facts: &Arc<Facts>) -> Option<Finding> {
         let broken = self.open.take().and_then(|(start, left)| {
             let of_another_kind = facts.clause.kind.is_none()

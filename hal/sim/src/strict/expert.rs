@@ -1,6 +1,5 @@
-//! Expert scheduling mode of gfx12: `s_wait_alu` must keep vector arithmetic and memory instructions
-//! apart that meet in vector registers. What was issued before a wave entered the mode is not
-//! looked at.
+//! Expert scheduling mode of gfx12: `s_wait_alu` must separate dependent vector arithmetic and
+//! memory instructions. Instructions issued before a wave entered the mode are not checked.
 
 use super::facts::Facts;
 use super::violation::{Finding, Instruction};
@@ -14,7 +13,7 @@ use rustc_hash::FxHashMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// What `s_wait_alu` waits for.
+/// Counters of `s_wait_alu`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AluCounter {
     /// Results of vector arithmetic.
@@ -32,36 +31,36 @@ impl fmt::Display for AluCounter {
     }
 }
 
-/// What is known of a wave's expert scheduling mode.
+/// Expert scheduling state of a wave.
 #[derive(Debug, Default)]
 pub struct Expert {
-    /// SCHED_MODE.
+    /// The SCHED_MODE register.
     mode: u32,
-    /// Instructions of each pipe that were issued.
+    /// Number of issued instructions per pipe.
     issued: [u64; Pipe::COUNT],
-    /// Memory instructions that have not come back.
+    /// Memory instructions that have not returned.
     outstanding: Vec<Outstanding>,
-    /// The last instruction of each pipe that has come back: those before it have read their sources.
+    /// The last returned instruction per pipe: earlier ones have read their sources.
     returned: [u64; Pipe::COUNT],
-    /// By register: what writes or reads it, the last one of each pipe.
+    /// For each register, the last instruction of each pipe that writes or reads it.
     accesses: FxHashMap<usize, Vec<Access>>,
 }
 
-/// An instruction that has not written its result, or read its source.
+/// A write of a result or read of a source that may be pending.
 #[derive(Debug)]
 struct Access {
     pipe: Pipe,
-    /// Its number in the pipe, from 1 on.
+    /// Number in the pipe, starting at 1.
     number: u64,
     facts: Arc<Facts>,
 }
 
-/// A memory instruction that has not come back.
+/// A memory instruction that has not returned.
 #[derive(Debug)]
 struct Outstanding {
     pipe: Pipe,
     number: u64,
-    /// Its number among the memory operations under way.
+    /// Number among the memory operations under way.
     operation: u64,
 }
 
@@ -70,17 +69,17 @@ impl Expert {
         self.mode & 3 == EXPERT
     }
 
-    /// What an instruction accesses too early.
+    /// Returns a register that an instruction accesses too early.
     pub fn check(&mut self, facts: &Facts, under_way: &UnderWay) -> Option<Finding> {
         if !self.is_on() {
             return None;
         }
         let Expert { outstanding, returned, .. } = self;
-        outstanding.retain(|own| {
-            let is_back = !under_way.contains(own.operation);
+        outstanding.retain(|instruction| {
+            let is_back = !under_way.contains(instruction.operation);
             if is_back {
-                let last = &mut returned[own.pipe as usize];
-                *last = own.number.max(*last);
+                let last = &mut returned[instruction.pipe as usize];
+                *last = instruction.number.max(*last);
             }
             !is_back
         });
@@ -89,12 +88,12 @@ impl Expert {
         let writes = facts.named.writes.iter().map(|(_, slots)| (slots, true));
         for (slots, is_write) in reads.chain(writes) {
             for row in slots.rows() {
-                let own = self.accesses.get(&row).into_iter().flatten();
+                let accesses = self.accesses.get(&row).into_iter().flatten();
                 let meets = |access: &&Access| {
                     let is_awaited = if access.pipe.is_valu() { !is_valu } else { is_write };
                     is_awaited && access.number > self.returned[access.pipe as usize]
                 };
-                if let Some(access) = own.into_iter().find(meets) {
+                if let Some(access) = accesses.into_iter().find(meets) {
                     return Some(self.finding(row, access));
                 }
             }
@@ -103,10 +102,8 @@ impl Expert {
     }
 
     fn finding(&self, row: usize, access: &Access) -> Finding {
-        let (needed, most) = match access.pipe.is_valu() {
-            true => (AluCounter::VaVdst, 14),
-            false => (AluCounter::VmVsrc, 6),
-        };
+        let (needed, most) =
+            if access.pipe.is_valu() { (AluCounter::VaVdst, 14) } else { (AluCounter::VmVsrc, 6) };
         let later = self.issued[access.pipe as usize] - access.number;
         let operation: Instruction = access.facts.instruction();
         Finding::NotWaitedByExpert {
@@ -117,8 +114,8 @@ impl Expert {
         }
     }
 
-    /// Notes that an instruction is executed. `operation` is its number among the memory operations
-    /// under way.
+    /// Records the execution of an instruction. `operation` is its number among the memory
+    /// operations under way.
     pub fn push(&mut self, wave: &Wave, op: &Op, facts: &Arc<Facts>, operation: Option<u64>) {
         let has_mode = wave.machine.generation >= Generation::Gfx12;
         if has_mode && let Some((position, mask)) = sched_mode_bits(&facts.inst) {
@@ -139,24 +136,24 @@ impl Expert {
         let number = self.issued[pipe as usize];
         let named = if pipe.is_valu() { &facts.named.writes } else { &facts.named.reads };
         for row in named.iter().flat_map(|(_, slots)| slots.rows()) {
-            let own = self.accesses.entry(row).or_default();
-            own.retain(|access| access.pipe != pipe);
-            own.push(Access { pipe, number, facts: Arc::clone(facts) });
+            let accesses = self.accesses.entry(row).or_default();
+            accesses.retain(|access| access.pipe != pipe);
+            accesses.push(Access { pipe, number, facts: Arc::clone(facts) });
         }
         let outstanding = operation.map(|operation| Outstanding { pipe, number, operation });
         self.outstanding.extend(outstanding);
     }
 
-    /// At most `count` instructions of the pipes that a counter counts are left.
+    /// Removes all but the last `count` instructions of the pipes of a counter.
     fn prove(&mut self, is_valu: bool, count: Option<u8>) {
         let Some(count) = count.map(u64::from) else { return };
         let issued = self.issued;
-        self.accesses.retain(|_, own| {
-            own.retain(|access| {
+        self.accesses.retain(|_, accesses| {
+            accesses.retain(|access| {
                 let later = issued[access.pipe as usize] - access.number;
                 access.pipe.is_valu() != is_valu || count > 0 && later < count
             });
-            !own.is_empty()
+            !accesses.is_empty()
         });
     }
 }

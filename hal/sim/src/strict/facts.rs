@@ -1,4 +1,4 @@
-//! What the rules need of an instruction, worked out once.
+//! Properties of an instruction for the rules, computed once.
 
 use super::violation::Instruction;
 use crate::shadow::Named;
@@ -12,60 +12,60 @@ use flipwave_isa::message::deallocates_vgprs;
 use flipwave_isa::vopd::bank_conflict;
 use flipwave_isa::{ChipBug, Inst, RegisterRange, Rules, Target, Vgpr};
 
-/// What the rules need of an instruction.
+/// Properties of an instruction that the rules need.
 #[derive(Debug)]
 pub struct Facts {
     /// The instruction.
     pub inst: Inst,
-    /// The code object it belongs to.
+    /// Code object that contains it.
     pub module: ModuleId,
-    /// The registers that it names.
+    /// Registers that it names.
     pub named: Named,
-    /// The counters it counts in.
+    /// Counters that count it.
     pub counted: &'static [(Counter, Queue)],
-    /// What it waits for.
+    /// Counts that it waits for.
     pub waits: Option<WaitCounts>,
-    /// What it proves to have come back besides.
+    /// Queue that it additionally proves to be complete.
     pub settles: Option<Queue>,
-    /// Wait states it takes.
+    /// Wait states that it takes.
     pub wait_states: u8,
-    /// The hazards, by number, that it may set up.
+    /// Hazards that it may trigger, as a bit set of their numbers.
     pub triggers: u64,
-    /// The hazards that it may run into.
+    /// Hazards that may affect it, as a bit set.
     pub runs_into: u64,
-    /// The register of a shift's amount that needs the next one allocated.
+    /// Register of a shift amount that requires the next register to be allocated.
     pub amount_in_last_register: Option<Vgpr>,
-    /// Sources that a dual instruction cannot read at once.
+    /// Sources of a dual instruction that are in the same bank.
     pub bank_conflict: Option<[RegisterRange; 2]>,
-    /// What it is to clauses.
+    /// Role in clauses.
     pub clause: InClause,
-    /// Whether it gives the wave's vector registers back.
+    /// `true` if it deallocates the wave's vector registers.
     pub deallocates: bool,
-    /// A vector load that may follow another one into the same registers.
+    /// `true` if it is a vector load that may follow another one into the same registers.
     pub loads_in_order: bool,
-    /// Whether it waits for both halves of a register of which it names one.
+    /// `true` if it waits for both halves of a register although it names one.
     pub waits_for_whole_registers: bool,
-    /// What expert scheduling mode counts it with.
+    /// Pipe in expert scheduling mode.
     pub pipe: Option<Pipe>,
-    /// What it waits for in expert scheduling mode.
+    /// Wait of expert scheduling mode.
     pub alu_wait: Option<AluWait>,
-    /// The hardware bug that it triggers whatever its registers hold.
+    /// Hardware bug that it triggers regardless of register values.
     pub chip_bug: Option<ChipBug>,
 }
 
-/// What an instruction is to clauses.
+/// Role of an instruction in clauses.
 #[derive(Debug)]
 pub struct InClause {
-    /// The kind of clause that it may belong to.
+    /// Kind of clause that it may belong to.
     pub kind: Option<clause::Kind>,
-    /// Whether it may stand in any.
+    /// `true` if it is allowed in any clause.
     pub is_internal: bool,
-    /// Instructions of the clause that it begins.
+    /// Length of the clause that it starts.
     pub length: Option<u8>,
 }
 
 impl Facts {
-    /// The facts of an instruction on a target with these rules.
+    /// Computes the properties of an instruction on a target with these rules.
     pub fn of(
         target: &Target,
         rules: &Rules,
@@ -104,7 +104,7 @@ impl Facts {
         facts
     }
 
-    /// The instruction as reports name it.
+    /// The instruction for reports.
     pub fn instruction(&self) -> Instruction {
         Instruction { module: self.module, pc: self.inst.pc, text: self.inst.text.clone() }
     }

@@ -1,4 +1,4 @@
-//! Where a memory instruction goes.
+//! Bytes that a memory instruction accesses.
 
 use crate::execute::buffer::Buffer;
 use crate::execute::lds;
@@ -11,7 +11,7 @@ use crate::memory::aperture::Window;
 use crate::wave::{LANES, ScalarIndex, Wave, private};
 use flipwave_isa::Lane;
 
-/// Consecutive bytes that a lane accesses.
+/// Consecutive bytes accessed by a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Footprint<A> {
     /// The lane.
@@ -22,7 +22,7 @@ pub struct Footprint<A> {
     pub bytes: u32,
 }
 
-/// Bytes that each lane transfers; none where the format of a buffer decides that.
+/// Bytes that each lane transfers; zero if the format of a buffer determines it.
 pub fn transferred(transfer: Transfer) -> u32 {
     match transfer {
         Transfer::Load(element)
@@ -35,8 +35,8 @@ pub fn transferred(transfer: Transfer) -> u32 {
     }
 }
 
-/// The bytes of device memory that a vector access touches. Private memory is the launch's own;
-/// what a buffer resource excludes is not touched.
+/// Bytes of device memory that a vector access touches. Excludes private memory, which belongs to
+/// the launch, and bytes out of a buffer's range.
 pub fn device(wave: &Wave, op: &Op, access: VectorAccess) -> Vec<Footprint<u64>> {
     let bytes = transferred(access.transfer);
     let exec = wave.exec();
@@ -76,13 +76,13 @@ pub fn device(wave: &Wave, op: &Op, access: VectorAccess) -> Vec<Footprint<u64>>
                     bytes: 1,
                 })
             };
-            // Swizzling may put the bytes apart.
+            // Swizzling may separate the bytes.
             exec.lanes().flat_map(|lane| (0..bytes).filter_map(move |at| byte(lane, at))).collect()
         }
     }
 }
 
-/// Bytes of the lanes' own private memory that a vector access touches, by their offsets.
+/// Bytes of the lanes' private memory that a vector access touches, as offsets.
 pub fn private(wave: &Wave, op: &Op, access: VectorAccess) -> Vec<Footprint<i64>> {
     let bytes = transferred(access.transfer).max(1);
     let exec = wave.exec();
@@ -120,7 +120,7 @@ pub fn private(wave: &Wave, op: &Op, access: VectorAccess) -> Vec<Footprint<i64>
     }
 }
 
-/// The bytes of LDS that the lanes of a flat access touch.
+/// Bytes of LDS that the lanes of a flat access touch.
 pub fn flat_lds(wave: &Wave, op: &Op, access: VectorAccess) -> Vec<Footprint<u32>> {
     if !access.space.is_flat() {
         return Vec::new();
@@ -134,10 +134,10 @@ pub fn flat_lds(wave: &Wave, op: &Op, access: VectorAccess) -> Vec<Footprint<u32
     wave.exec().lanes().filter_map(place).collect()
 }
 
-/// The bytes of LDS that a move between LDS and device memory touches.
+/// Bytes of LDS that a move between LDS and device memory touches.
 pub fn moved_lds(wave: &Wave, op: &Op, access: VectorAccess) -> Vec<Footprint<u32>> {
     let bytes = match access.transfer {
-        // Whatever is loaded, whole dwords of each lane are written.
+        // Loads of any size write whole dwords of each lane.
         Transfer::LoadToLds(element) => 4 * u32::from(element.words()),
         Transfer::LoadFormatToLds(_) => 4,
         Transfer::StoreFromLds(element) => element.bytes() as u32,
@@ -148,7 +148,7 @@ pub fn moved_lds(wave: &Wave, op: &Op, access: VectorAccess) -> Vec<Footprint<u3
     wave.exec().lanes().map(place).collect()
 }
 
-/// The bytes that an LDS instruction touches.
+/// Bytes that an LDS instruction touches.
 pub fn lds(wave: &Wave, op: &Op, access: LdsAccess) -> Vec<Footprint<u32>> {
     let modifiers = &op.inst.modifiers;
     let at = |offset: u32, bytes: u32| {
@@ -180,9 +180,9 @@ pub fn lds(wave: &Wave, op: &Op, access: LdsAccess) -> Vec<Footprint<u32>> {
                 .chain(at(u32::from(modifiers.offset1) * scale, bytes))
                 .collect()
         }
-        LdsAccess::ExchangeIf => {
-            at(offset, 8).map(|own| Footprint { address: own.address & !7, ..own }).collect()
-        }
+        LdsAccess::ExchangeIf => at(offset, 8)
+            .map(|access| Footprint { address: access.address & !7, ..access })
+            .collect(),
         LdsAccess::ReadByThread | LdsAccess::WriteByThread => {
             let addresses = lds::by_thread(wave, op);
             let place = |lane: Lane| Footprint {

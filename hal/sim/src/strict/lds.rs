@@ -1,5 +1,5 @@
-//! What is known of a workgroup's LDS: bits that nothing has written, and accesses that were
-//! under way when their waves passed a barrier.
+//! Checked state of a workgroup's LDS: unwritten bits, and accesses that were under way when their
+//! waves passed a barrier.
 
 use super::facts::Facts;
 use super::footprint::Footprint;
@@ -12,30 +12,30 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What is known of a workgroup's LDS.
+/// Checked state of a workgroup's LDS.
 pub struct LdsState {
-    /// The bits that nothing has written.
+    /// Bits that nothing has written.
     pub undefined: LdsMarks,
     unfinished: Vec<Unfinished>,
-    /// The first wave that came to the last waits for split barriers, by how often it has waited.
+    /// First wave that reached each of the last split-barrier waits, by the number of its waits.
     waits: BTreeMap<u32, (WaveId, Arc<Facts>)>,
 }
 
-/// An access that was under way when its wave passed a barrier. A later wait of its own wave does not order
-/// the accesses of other waves after it; only the next barrier does.
+/// An access that was under way when its wave passed a barrier. A later wait of that wave does not
+/// order the accesses of other waves after it; only the next barrier does.
 pub struct Unfinished {
-    /// Its wave.
+    /// Wave that made the access.
     pub wave: WaveId,
     /// The instruction.
     pub facts: Arc<Facts>,
-    /// The bytes it touches.
+    /// Accessed bytes.
     pub bytes: Vec<Range<u32>>,
     /// Number of split-barrier waits after which other waves may conflict with it.
     pub phase: u32,
 }
 
 impl Unfinished {
-    /// An operation of a wave.
+    /// Creates it from an operation of a wave.
     pub fn of(wave: WaveId, operation: &Operation, phase: u32) -> Unfinished {
         Unfinished {
             wave,
@@ -47,7 +47,7 @@ impl Unfinished {
 }
 
 impl LdsState {
-    /// LDS that nothing has written.
+    /// LDS without any writes.
     pub fn new(bytes: u32) -> LdsState {
         LdsState {
             undefined: LdsMarks::marked(bytes),
@@ -56,7 +56,7 @@ impl LdsState {
         }
     }
 
-    /// Notes the accesses that are under way after a barrier.
+    /// Records the accesses that are under way after a barrier.
     pub fn pass_barrier(&mut self, unfinished: Vec<Unfinished>) {
         self.unfinished = unfinished;
     }
@@ -68,9 +68,10 @@ impl LdsState {
         self.unfinished.extend(unfinished);
     }
 
-    /// The wave that was the first to wait for a split barrier so often, and where.
+    /// Records a split-barrier wait; returns the wave that reached this wait first, and its
+    /// instruction.
     pub fn wait(&mut self, waits: u32, wave: WaveId, facts: &Arc<Facts>) -> (WaveId, Arc<Facts>) {
-        // Waves are no further apart than from one barrier to the next.
+        // Waves are at most one barrier apart.
         self.waits.retain(|other, _| *other + 1 >= waits);
         let (first, place) = self.waits.entry(waits).or_insert_with(|| (wave, Arc::clone(facts)));
         (*first, Arc::clone(place))
@@ -90,9 +91,9 @@ impl LdsState {
             .filter(|other| facts.inst.flags.stores || other.facts.inst.flags.stores)
             .filter(|other| other.phase == waits)
             .find_map(|other| {
-                let Footprint { lane, address, .. } = footprints.iter().find(|own| {
-                    let end = own.address.saturating_add(own.bytes);
-                    other.bytes.iter().any(|range| range.start < end && own.address < range.end)
+                let Footprint { lane, address, .. } = footprints.iter().find(|access| {
+                    let end = access.address.saturating_add(access.bytes);
+                    other.bytes.iter().any(|range| range.start < end && access.address < range.end)
                 })?;
                 let operation = other.facts.instruction();
                 let finding =

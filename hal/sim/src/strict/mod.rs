@@ -1,5 +1,5 @@
-//! The strict level: execution that reports what breaks the rules of the hardware, at the
-//! instruction that breaks them. It changes nothing of what is executed.
+//! The strict level: reports violations of the hardware's rules at the instructions that commit
+//! them, without changing execution.
 
 mod allocation;
 mod bounds;
@@ -52,63 +52,62 @@ use std::sync::Arc;
 use violation::Report;
 use waits::UnderWay;
 
-/// The rules that waves of so many lanes are held to; none for targets whose tables are missing, or
-/// not whole.
+/// Rules for waves of `wave_size` lanes; `None` for targets whose tables are missing or incomplete.
 pub(crate) fn rules(target: &Target, wave_size: u8) -> Option<Rules> {
     Rules::of(target, wave_size).filter(|rules| rules.are_complete)
 }
 
-/// What the strict level looks for besides.
+/// Optional checks of the strict level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StrictOptions {
-    /// Data races. A run takes twice as long, up to nine times where waves do little but access memory.
+    /// Data races. A run takes twice as long, up to nine times if waves do little but access memory.
     pub races: bool,
 }
 
-/// The checker of the strict level, for one dispatch.
+/// Checker of the strict level for one dispatch.
 pub struct Strict {
     target: Target,
     programs: Vec<Arc<Program>>,
     machine: Machine,
     rules: Rules,
-    /// By device address.
+    /// Properties of instructions, by device address.
     facts: FxHashMap<u64, Arc<Facts>>,
-    /// In boxes, as the state of the wave that is looked at is taken out.
+    /// States of the waves. In boxes, because the state of the current wave is temporarily removed.
     waves: FxHashMap<WaveId, Box<WaveState>>,
-    /// By position of the workgroup.
+    /// LDS states, by position of the workgroup.
     lds: FxHashMap<Dim3, LdsState>,
     /// Bits of private memory that nothing has written.
     private: MarkedMemory,
-    /// What is known of accesses, where races are looked for.
+    /// Access history, if races are checked.
     races: Option<Races>,
-    /// A wave on which operations are tried.
+    /// A scratch wave for evaluating operations.
     ghost: Wave,
     report: Report,
 }
 
-/// What is known of a wave beside its registers.
+/// Checked state of a wave, in addition to its registers.
 struct WaveState {
     under_way: UnderWay,
     recent: Recent,
     shadow: Shadow,
-    /// Scalar registers it has.
+    /// Number of allocated scalar registers.
     sgprs: u16,
     clause: Clause,
-    /// Whether it has given its vector registers back.
+    /// `true` if the wave has deallocated its vector registers.
     is_deallocated: bool,
-    /// The barrier it reached last.
+    /// Barrier that the wave reached last.
     barrier: Option<Arc<Facts>>,
-    /// How far it is with a barrier whose signal and wait are instructions of their own.
+    /// Progress at the workgroup's split barrier.
     split_barrier: Phase,
-    /// Where vector operations may read scalar registers late.
+    /// Scalar registers that vector operations may read late.
     scalar_reads: Option<Scalars>,
     expert: Expert,
-    /// A bug that the wave met when it started; reported at its first instruction.
+    /// Bug triggered by the start of the wave; reported at its first instruction.
     bug_at_start: Option<ChipBug>,
 }
 
 impl Strict {
-    /// A checker for code of these programs.
+    /// Creates a checker for the code of these programs.
     pub(crate) fn new(
         rules: Rules,
         target: &Target,
@@ -132,7 +131,7 @@ impl Strict {
         }
     }
 
-    /// What was found.
+    /// Returns the violations.
     pub(crate) fn into_violations(self) -> Vec<Violation> {
         self.report.into_violations()
     }
@@ -190,7 +189,7 @@ impl Checker for Strict {
             return;
         }
         let facts = self.facts(wave.pc, op);
-        // Taken out, so that the other waves can be looked at meanwhile.
+        // Removed temporarily, so that the other waves can be accessed.
         let Some(mut state) = self.waves.remove(&wave.id) else { return };
         let mut found: Vec<(Finding, LaneMask)> = Vec::new();
         found.extend(
@@ -203,19 +202,21 @@ impl Checker for Strict {
         found.extend(state.clause.follow(&facts).map(wide));
         if facts.deallocates {
             let operation = state.under_way.private_store();
-            let operation = operation.map(|own| own.facts.instruction());
+            let operation = operation.map(|operation| operation.facts.instruction());
             found.extend(operation.map(|operation| wide(Finding::StoresUnderWay { operation })));
             state.is_deallocated = true;
         }
         found.extend(state.under_way.check(self.rules.counters, &facts).into_iter().map(wide));
         found.extend(state.expert.check(&facts, &state.under_way).map(wide));
         found.extend(state.recent.check(&facts, self.rules.hazards).map(wide));
-        found.extend(state.scalar_reads.as_ref().and_then(|own| own.check(&facts)).map(wide));
+        found.extend(
+            state.scalar_reads.as_ref().and_then(|scalars| scalars.check(&facts)).map(wide),
+        );
         found.extend(state.shadow.decision(wave, op).map(undefined));
         found.extend(bounds::check(wave, op, memory));
         if let Some(races) = &mut self.races {
             let program = self.programs.iter().find(|program| program.contains(wave.pc));
-            found.extend(races.follow(wave, op, &facts, program.map(|own| &**own)));
+            found.extend(races.follow(wave, op, &facts, program.map(|program| &**program)));
         }
         self.follow(&mut state, wave, op, &facts, memory, &mut found);
         for (finding, lanes) in found {
@@ -241,12 +242,13 @@ impl Checker for Strict {
             .collect();
         let Some((first, _, barrier)) = waiting.first() else { return };
         let mut unfinished = Vec::new();
-        for (id, state, own) in &waiting {
-            if own.inst.pc != barrier.inst.pc || own.module != barrier.module {
+        for (id, state, facts) in &waiting {
+            if facts.inst.pc != barrier.inst.pc || facts.module != barrier.module {
                 let finding = Finding::OtherBarrier { other: barrier.instruction(), wave: *first };
-                self.report.add(own.instruction(), *id, LaneMask::EMPTY, finding);
+                self.report.add(facts.instruction(), *id, LaneMask::EMPTY, finding);
             }
-            unfinished.extend(state.under_way.lds().map(|own| Unfinished::of(*id, own, 0)));
+            unfinished
+                .extend(state.under_way.lds().map(|operation| Unfinished::of(*id, operation, 0)));
         }
         if let Some(lds) = self.lds.get_mut(&first.workgroup) {
             lds.pass_barrier(unfinished);
@@ -269,18 +271,18 @@ impl Checker for Strict {
     }
 }
 
-/// A decision by undefined values, and the lanes in which it is made.
+/// Finding for a decision that uses undefined values, and its lanes.
 fn undefined(Decision { registers, purpose, lanes }: Decision) -> (Finding, LaneMask) {
     (Finding::Undefined { registers, purpose }, lanes)
 }
 
-/// A finding that is not about lanes.
+/// Finding that does not concern individual lanes.
 fn wide(finding: Finding) -> (Finding, LaneMask) {
     (finding, LaneMask::EMPTY)
 }
 
 impl Strict {
-    /// Keeps up with what the instruction does.
+    /// Updates the state for the effects of the instruction.
     fn follow(
         &mut self,
         state: &mut WaveState,
@@ -334,7 +336,7 @@ impl Strict {
             }
             Run::VectorMemory(access) => {
                 let footprints = footprint::flat_lds(wave, op, access);
-                // From gfx10 on the two counters are decremented in order, wherever it goes.
+                // Since gfx10 the two counters are decremented in order for either memory.
                 let is_undecided = counted.iter().any(|(_, queue)| *queue == Queue::Flat);
                 if is_undecided && footprints.is_empty() {
                     counted = VECTOR_MEMORY;
@@ -354,19 +356,19 @@ impl Strict {
                     found.extend(lds.conflict(wave.id, facts, &footprints, waits));
                     lds.undefined.follow(&mut state.shadow, ghost, wave, op, access);
                 }
-                let range = |own: footprint::Footprint<u32>| {
-                    own.address..own.address.saturating_add(own.bytes)
+                let range = |access: footprint::Footprint<u32>| {
+                    access.address..access.address.saturating_add(access.bytes)
                 };
                 touched = footprints.into_iter().map(range).collect();
             }
-            // Tensors are moved by targets without rules alone.
+            // Only targets without rules move tensors.
             Run::Tensor(_) | Run::NotCompute(_) | Run::Gap(_) => {}
         }
         let operation = state.under_way.issue(rules.counters, facts, counted, touched);
         state.expert.push(wave, op, facts, operation);
     }
 
-    /// Nothing has written the private memory of a wave that starts, whoever had it before.
+    /// Marks the private memory of a starting wave unwritten, regardless of its previous owner.
     fn forget_private(&mut self, wave: &Wave) {
         let Private { base, bytes, launch, launch_bytes, .. } = wave.private;
         if bytes == 0 {
@@ -380,7 +382,8 @@ impl Strict {
     }
 }
 
-/// Whether a vector memory instruction may access LDS, or private memory whose marks are followed.
+/// Returns `true` if a vector memory instruction may access LDS, or private memory whose marks are
+/// tracked.
 fn may_meet_marks(access: VectorAccess, private: &MarkedMemory) -> bool {
     let moves_lds = matches!(
         access.transfer,
@@ -391,7 +394,7 @@ fn may_meet_marks(access: VectorAccess, private: &MarkedMemory) -> bool {
     moves_lds || access.space.is_flat() || is_private && !private.is_empty()
 }
 
-/// What vector memory delivers from device memory is defined.
+/// Marks data loaded from device memory as defined.
 fn define_loaded(shadow: &mut Shadow, wave: &Wave, op: &Op, transfer: Transfer) {
     use crate::instruction::{Element, Half};
     let (words, bits) = match transfer {

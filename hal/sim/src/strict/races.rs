@@ -1,14 +1,17 @@
-//! Data races: two waves access the same bytes, one of them writes, and nothing orders the two.
+//! Data races: two waves access the same bytes, one of them writes, and nothing orders the
+//! accesses.
 //!
-//! Barriers order the waves of a workgroup: what a wave did before its signal comes before what others do
-//! after their wait. Atomic operations, global wave sync and loads that see other workgroups order waves of
-//! the whole dispatch: what a wave did before it released comes before what others do after they have
-//! acquired later. A wave releases by atomic operations, and by a store whose bytes another one acquires;
-//! it acquires by operations that return what others wrote. These count whatever their address and memory
-//! order: a race behind one can be missed, but what it orders is not reported.
+//! Barriers order the waves of a workgroup: the actions of a wave before its signal precede those
+//! of other waves after their wait. Atomic operations, global wave sync and loads that observe
+//! other workgroups order waves of the whole dispatch: the actions of a wave before a release
+//! precede those of other waves after a later acquire. Atomic operations release, and so does a
+//! store whose bytes another wave acquires; operations that return values written by others
+//! acquire. These count regardless of their address and memory order: a race hidden by one can be
+//! missed, but no ordered accesses are reported.
 //!
-//! Not reported either: lanes of one wave among themselves; atomic operations and loads that see other
-//! workgroups; waves that store the same value; loads in a loop that waits for another value.
+//! Not reported: conflicts between lanes of one wave; atomic operations and loads that observe
+//! other workgroups; waves that store the same value; loads in a loop that waits for a changed
+//! value.
 
 mod clocks;
 mod history;
@@ -31,17 +34,17 @@ use rustc_hash::FxHashMap;
 use spin::waits_for_change;
 use std::sync::Arc;
 
-/// What is known of the accesses of a dispatch.
+/// Access history of a dispatch.
 #[derive(Default)]
 pub struct Races {
     clocks: Clocks,
     memory: History,
-    /// By workgroup.
+    /// LDS histories, by workgroup.
     lds: FxHashMap<Dim3, History>,
     sites: Vec<Arc<Facts>>,
-    /// The place of an instruction among the sites, by its device address.
+    /// Index of an instruction among the sites, by device address.
     site_numbers: FxHashMap<u64, usize>,
-    /// Whether loads wait for another wave, by their device addresses.
+    /// For each load, by device address, whether it waits for another wave.
     waiting: FxHashMap<u64, bool>,
 }
 
@@ -50,24 +53,24 @@ struct Accessed {
     space: SharedMemory,
     kind: Kind,
     footprints: Vec<Footprint<u64>>,
-    /// What each lane stores, where that is known.
+    /// The data operand of a store, if its value is known.
     stored: Option<Element>,
 }
 
 impl Races {
-    /// A wave has started.
+    /// Records the start of a wave.
     pub fn start(&mut self, wave: WaveId) {
         self.clocks.start(wave);
     }
 
-    /// Waves of a workgroup pass a barrier together.
+    /// Records that waves of a workgroup pass a barrier together.
     pub fn pass_barrier(&mut self, waves: impl Iterator<Item = WaveId>) {
         let waves: Vec<WaveNumber> = waves.filter_map(|id| self.clocks.goes_on(id)).collect();
         waves.iter().for_each(|wave| self.clocks.signal(*wave));
         waves.iter().for_each(|wave| self.clocks.wait(*wave));
     }
 
-    /// A wave executes an operation on the barrier of its workgroup.
+    /// Records an operation of a wave on its workgroup's barrier.
     pub fn split_barrier(&mut self, wave: WaveId, operation: SplitBarrier) {
         let Some(wave) = self.clocks.goes_on(wave) else { return };
         match operation {
@@ -77,7 +80,7 @@ impl Races {
         }
     }
 
-    /// A wave is about to execute an instruction; the race that this is in with an earlier access.
+    /// Records the next instruction of a wave; returns a race with an earlier access.
     pub fn follow(
         &mut self,
         wave: &Wave,
@@ -122,7 +125,8 @@ impl Races {
         *self.waiting.entry(pc).or_insert_with(waits)
     }
 
-    /// Adds the bytes that an instruction accesses, and finds the first that another wave has accessed.
+    /// Records the bytes that an instruction accesses, and returns the first conflict with another
+    /// wave.
     fn touch(
         &mut self,
         wave: &Wave,
@@ -141,12 +145,12 @@ impl Races {
             SharedMemory::Lds => self.lds.entry(wave.id.workgroup).or_default(),
         };
         let mut first: Option<(u64, Lane, Conflict)> = None;
-        for own in footprints {
-            let data = stored.map(|element| data(wave, op, element, own.lane));
-            for (address, bytes, value) in dwords(own, data.as_deref()) {
+        for footprint in footprints {
+            let data = stored.map(|element| data(wave, op, element, footprint.lane));
+            for (address, bytes, value) in dwords(footprint, data.as_deref()) {
                 let access = Access { moment: self.clocks.now(number), site, bytes, value };
                 let conflict = history.touch(&mut self.clocks, address, kind, access);
-                first = first.or(conflict.map(|own_conflict| (address, own.lane, own_conflict)));
+                first = first.or(conflict.map(|conflict| (address, footprint.lane, conflict)));
             }
         }
         let (address, lane, Conflict { earlier, kind: other }) = first?;
@@ -163,7 +167,7 @@ impl Races {
     }
 }
 
-/// Whether an instruction is an atomic operation.
+/// Returns `true` for atomic operations.
 fn is_atomic(op: &Op) -> bool {
     match op.run {
         Run::VectorMemory(access) => matches!(access.transfer, Transfer::Atomic { .. }),
@@ -178,13 +182,13 @@ fn is_atomic(op: &Op) -> bool {
     }
 }
 
-/// What an instruction accesses that is no atomic operation.
+/// Bytes accessed by an instruction that is not an atomic operation.
 fn accessed(wave: &Wave, op: &Op) -> Vec<Accessed> {
     let wide = |footprints: Vec<Footprint<u32>>| -> Vec<Footprint<u64>> {
-        let wide = |own: Footprint<u32>| Footprint {
-            lane: own.lane,
-            address: own.address.into(),
-            bytes: own.bytes,
+        let wide = |access: Footprint<u32>| Footprint {
+            lane: access.lane,
+            address: access.address.into(),
+            bytes: access.bytes,
         };
         footprints.into_iter().map(wide).collect()
     };
@@ -226,7 +230,7 @@ fn accessed(wave: &Wave, op: &Op) -> Vec<Accessed> {
     }
 }
 
-/// The bytes that a lane stores.
+/// Bytes that a lane stores.
 fn data(wave: &Wave, op: &Op, element: Element, lane: Lane) -> Vec<u8> {
     let Some(first) = op.sources[1].row() else { return Vec::new() };
     let word = |word: u16| element.part(wave.row(first.plus(word)).0[usize::from(lane.0)]);
@@ -234,12 +238,12 @@ fn data(wave: &Wave, op: &Op, element: Element, lane: Lane) -> Vec<u8> {
     words.flat_map(u32::to_le_bytes).take(element.bytes()).collect()
 }
 
-/// The dwords in which an access lies: the address of each, a bit for each byte, and what is stored.
+/// Dwords of an access: their addresses, a bit for each accessed byte, and the stored value.
 fn dwords<'a>(
-    own: &Footprint<u64>,
+    access: &Footprint<u64>,
     data: Option<&'a [u8]>,
 ) -> impl Iterator<Item = (u64, u8, Option<u32>)> + use<'a> {
-    let (start, end) = (own.address, own.address.saturating_add(own.bytes.into()));
+    let (start, end) = (access.address, access.address.saturating_add(access.bytes.into()));
     let at = move |byte: u64| {
         let index = byte.checked_sub(start).filter(|_| byte < end)?;
         Some(data.and_then(|data| data.get(index as usize)).copied())

@@ -1,4 +1,4 @@
-//! The instructions that a wave executed last, as far back as manual hazards reach.
+//! The last instructions of a wave, as far back as manual hazards reach.
 
 use super::facts::Facts;
 use super::violation::Finding;
@@ -9,28 +9,28 @@ use flipwave_isa::hazard::{
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Instructions that are remembered where there are hazards that wait states do not end.
+/// Number of instructions to remember if a hazard is not ended by wait states.
 const REMEMBERED: usize = LOOKBACK_WAIT_STATES as usize;
 
-/// Instructions executed, the nearest first, each with the wait states counted up to its end.
+/// Executed instructions, the latest first, each with the total of wait states at its end.
 #[derive(Debug)]
 pub struct Recent {
     executed: VecDeque<(Arc<Facts>, u64)>,
     clock: u64,
-    /// Instructions that are remembered however long ago they were executed.
+    /// Number of instructions that are remembered regardless of their distance.
     least: usize,
 }
 
 impl Recent {
-    /// Nothing is executed yet.
+    /// Creates an empty history.
     pub fn new(families: &[&'static [Hazard]]) -> Recent {
         let is_bounded =
-            families.iter().copied().flatten().all(|own| own.max_wait_states().is_some());
+            families.iter().copied().flatten().all(|hazard| hazard.max_wait_states().is_some());
         let least = if is_bounded { 0 } else { REMEMBERED };
         Recent { executed: VecDeque::new(), clock: 0, least }
     }
 
-    /// The worst hazard that an instruction runs into.
+    /// Returns the worst hazard that affects an instruction.
     pub fn check(&self, facts: &Facts, families: &[&'static [Hazard]]) -> Option<Finding> {
         if !self.may_run_into(facts, families) {
             return None;
@@ -62,7 +62,7 @@ impl Recent {
         })
     }
 
-    /// Whether a trigger of one of the instruction's hazards is near enough.
+    /// Returns `true` if a trigger of one of the instruction's hazards is near enough.
     fn may_run_into(&self, facts: &Facts, families: &[&'static [Hazard]]) -> bool {
         if facts.runs_into == 0 {
             return false;
@@ -79,7 +79,7 @@ impl Recent {
         })
     }
 
-    /// Notes that an instruction is executed.
+    /// Records the execution of an instruction.
     pub fn push(&mut self, facts: &Arc<Facts>) {
         self.clock += u64::from(facts.wait_states);
         while self.executed.len() > self.least
@@ -90,7 +90,7 @@ impl Recent {
         {
             self.executed.pop_back();
         }
-        // LLVM's recognizer looks no further back than the beginning of a function.
+        // LLVM's hazard recognizer looks back at most to the start of a function.
         if facts.inst.leaves_function() {
             self.executed.clear();
         } else {

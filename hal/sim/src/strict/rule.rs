@@ -1,47 +1,47 @@
-//! The rules of the strict level.
+//! Rules of the strict level.
 
 use std::fmt;
 
-/// What strict execution looks for: what hardware does not forgive, or forgives without a word.
+/// Violations that strict execution checks for: errors that hardware does not detect, or silently
+/// tolerates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rule {
-    /// A register is read or overwritten while the result of a memory operation is on its way
-    /// to it.
+    /// A register is read or overwritten while the result of a memory operation is pending.
     WaitCounter,
-    /// Instructions that hardware does not keep apart follow each other too closely.
+    /// Instructions that hardware does not interlock follow each other too closely.
     ManualHazard,
-    /// A value that nothing has written decides something: an address, EXEC, a branch.
+    /// An unwritten value decides an address, EXEC, a branch or the like.
     UndefinedValue,
-    /// An access to LDS beyond what the workgroup has.
+    /// An access beyond the workgroup's LDS.
     LdsBounds,
-    /// An access to private memory beyond what a work-item has.
+    /// An access beyond the work-item's private memory.
     PrivateBounds,
-    /// An access to device memory beyond an allocation, though inside its last page.
+    /// An access beyond an allocation in device memory, but inside its last page.
     MemoryBounds,
     /// An address whose lowest bits hardware drops.
     Alignment,
-    /// A register that the wave does not have.
+    /// A register that is not allocated to the wave.
     RegisterAllocation,
-    /// LDS is accessed after a barrier while an access from before it is under way.
+    /// LDS is accessed after a barrier while an access from before the barrier is pending.
     LdsAtBarrier,
-    /// Waves of a workgroup wait at different barriers, and pass.
+    /// Waves of a workgroup wait at different barriers, and continue.
     DifferentBarriers,
-    /// Waves wait at a barrier that another never reaches.
+    /// Waves wait at a barrier that another wave never reaches.
     BarrierNotReached,
-    /// An instruction stands in a clause of another kind.
+    /// An instruction is in a clause of another kind.
     Clause,
-    /// Vector registers are given back while private memory is being stored.
+    /// Vector registers are deallocated while a store to private memory is pending.
     Deallocation,
-    /// The two operations of a dual instruction read from the same bank of registers.
+    /// The two operations of a dual instruction read from the same register bank.
     DualBanks,
     /// An instruction triggers a known bug of the processor.
     ChipBug,
-    /// Two waves access the same bytes, one of them writes, and nothing orders the two.
+    /// Two waves access the same bytes, one of them writes, and nothing orders the accesses.
     DataRace,
 }
 
 impl Rule {
-    /// All of them.
+    /// All rules.
     pub const ALL: [Rule; 16] = [
         Rule::WaitCounter,
         Rule::ManualHazard,
@@ -61,7 +61,7 @@ impl Rule {
         Rule::DataRace,
     ];
 
-    /// Its name in reports.
+    /// Name of the rule in reports.
     pub fn name(self) -> &'static str {
         match self {
             Rule::WaitCounter => "wait-counter",
@@ -83,7 +83,7 @@ impl Rule {
         }
     }
 
-    /// Where it is written.
+    /// Document that states the rule.
     pub fn source(self) -> &'static str {
         match self {
             Rule::WaitCounter => {
@@ -112,33 +112,37 @@ impl Rule {
         }
     }
 
-    /// What to do about it.
+    /// Advice for fixing a violation.
     pub fn advice(self) -> &'static str {
         match self {
-            Rule::WaitCounter => "put a wait with this count, or a lower one, before it",
+            Rule::WaitCounter => {
+                "insert a wait with this count, or a lower one, before the instruction"
+            }
             Rule::ManualHazard => {
-                "put what is needed, or other independent instructions, between the two"
+                "insert the needed instructions, or other independent ones, between the two"
             }
             Rule::UndefinedValue => {
                 "write the register, the LDS or the private memory before, on every path that leads \
                  here"
             }
-            Rule::LdsBounds => "give the kernel more LDS, or mend the address",
-            Rule::PrivateBounds => "give the kernel more private memory, or mend the address",
-            Rule::MemoryBounds => "allocate more, or mend the address",
-            Rule::Alignment => "mend the address: the access goes to the dword below it",
+            Rule::LdsBounds => "allocate more LDS for the kernel, or correct the address",
+            Rule::PrivateBounds => {
+                "allocate more private memory for the kernel, or correct the address"
+            }
+            Rule::MemoryBounds => "allocate more, or correct the address",
+            Rule::Alignment => "correct the address: the access goes to the dword below it",
             Rule::RegisterAllocation => "allocate more registers in the kernel descriptor",
             Rule::LdsAtBarrier => "wait for LDS (lgkmcnt(0), on gfx12 dscnt 0) before the barrier",
-            Rule::DifferentBarriers => "have all waves of a workgroup reach the same barrier",
-            Rule::BarrierNotReached => "have all waves of a workgroup reach the barrier, or end",
-            Rule::Clause => "take the s_clause away, or make it shorter",
+            Rule::DifferentBarriers => "make all waves of a workgroup reach the same barrier",
+            Rule::BarrierNotReached => "make all waves of a workgroup reach the barrier, or end",
+            Rule::Clause => "remove the s_clause, or make it shorter",
             Rule::DualBanks => {
-                "take other registers, whose numbers differ in their lowest two bits, or two \
+                "use other registers, whose numbers differ in their lowest two bits, or two \
                  instructions"
             }
             Rule::ChipBug => "use another instruction or another operand",
-            Rule::DataRace => "put a barrier between the two, or make both atomic operations",
-            Rule::Deallocation => "take the s_sendmsg away, or wait for the stores before it",
+            Rule::DataRace => "insert a barrier between the two, or make both atomic operations",
+            Rule::Deallocation => "remove the s_sendmsg, or wait for the stores before it",
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Scalar registers that may be read late.
+//! Scalar registers that may be read before they are written.
 
 use super::facts::Facts;
 use super::violation::Finding;
@@ -7,37 +7,38 @@ use flipwave_isa::{Register, RegisterRange};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// What is known of a wave's.
+/// Scalar hazard state of a wave.
 #[derive(Debug)]
 pub struct Scalars {
     known: SgprHazardState,
-    /// What wrote each register last.
+    /// Last writer of each register.
     writers: FxHashMap<Register, Arc<Facts>>,
 }
 
 impl Scalars {
-    /// Of a wave that begins.
+    /// State of a starting wave.
     pub fn new(known: SgprHazardState) -> Scalars {
         Scalars { known, writers: FxHashMap::default() }
     }
 
-    /// A register that an instruction reads before its value has arrived.
+    /// Returns a register that an instruction reads before its value has arrived.
     pub fn check(&self, facts: &Facts) -> Option<Finding> {
         let (registers, needed) = self.known.stale_reads(&facts.inst).next()?;
-        let writer = registers.iter().find_map(|own| self.writers.get(&own))?;
+        let writer = registers.iter().find_map(|register| self.writers.get(&register))?;
         let needed = self.known.mitigation(needed);
         Some(Finding::ReadLate { registers, needed, writer: writer.instruction() })
     }
 
-    /// Notes that an instruction is executed. What it has read late is not complained about again.
+    /// Records the execution of an instruction. Its stale reads are not reported again.
     pub fn push(&mut self, facts: &Arc<Facts>) {
         let inst = &facts.inst;
-        let late: Vec<RegisterRange> = self.known.stale_reads(inst).map(|(own, _)| own).collect();
+        let late: Vec<RegisterRange> =
+            self.known.stale_reads(inst).map(|(range, _)| range).collect();
         self.known = late.into_iter().fold(self.known, SgprHazardState::with_arrived);
         self.known.execute(inst);
         self.known = self.known.after_leaving(inst);
         let written = facts.inst.writes.iter().flat_map(|range| range.iter());
-        for register in written.filter(|own| !own.is_per_lane()) {
+        for register in written.filter(|written_register| !written_register.is_per_lane()) {
             self.writers.insert(register, Arc::clone(facts));
         }
     }

@@ -1,5 +1,5 @@
-//! The rules that fault-free runs can be held to on every target, at hardly any cost: no access
-//! beyond the LDS of a workgroup or the private memory of a work-item.
+//! Rules that golden runs are checked against on every target at low cost: no access beyond a
+//! workgroup's LDS or a work-item's private memory.
 
 use super::bounds;
 use super::violation::{Instruction, Report, Violation};
@@ -10,29 +10,29 @@ use crate::wave::Wave;
 use flipwave_device::ModuleId;
 use std::sync::Arc;
 
-/// Looks for accesses beyond LDS and private memory, for one dispatch.
+/// Checker for accesses beyond LDS and private memory, for one dispatch.
 pub struct SegmentBounds {
     programs: Vec<Arc<Program>>,
     report: Report,
 }
 
 impl SegmentBounds {
-    /// A checker for code of these programs.
+    /// Creates a checker for the code of these programs.
     pub(crate) fn new(programs: Vec<Arc<Program>>) -> SegmentBounds {
         SegmentBounds { programs, report: Report::default() }
     }
 
-    /// Whether nothing was found.
+    /// Returns `true` if nothing was found.
     pub(crate) fn is_clean(&self) -> bool {
         self.report.is_empty()
     }
 
-    /// What was found.
+    /// Returns the violations.
     pub(crate) fn into_violations(self) -> Vec<Violation> {
         self.report.into_violations()
     }
 
-    /// A wave is about to execute an instruction.
+    /// Checks the next instruction of a wave.
     #[inline(always)]
     pub(crate) fn look(&mut self, wave: &Wave, op: &Op) {
         let is_near = matches!(op.run, Run::Lds(_) | Run::VectorMemory(_));
@@ -40,7 +40,8 @@ impl SegmentBounds {
             return;
         }
         let Some((finding, lanes)) = bounds::outside_segments(wave, op) else { return };
-        let program = self.programs.iter().enumerate().find(|(_, own)| own.contains(wave.pc));
+        let program =
+            self.programs.iter().enumerate().find(|(_, program)| program.contains(wave.pc));
         let Some((module, _)) = program else { return };
         let place = Instruction {
             module: ModuleId(module as u32),

@@ -1,5 +1,5 @@
-//! Barriers whose signal and wait are instructions of their own (RDNA 4 ISA, "Barriers"). What a
-//! wave has begun before its signal must have ended before others go on after their waits.
+//! Barriers with separate signal and wait instructions (RDNA 4 ISA, "Barriers"). The accesses that
+//! a wave has started before its signal must be complete before others continue after their waits.
 
 use super::WaveState;
 use super::facts::Facts;
@@ -12,21 +12,22 @@ use crate::wave::Wave;
 use flipwave_device::WaveId;
 use std::sync::Arc;
 
-/// How often a wave has signalled the barrier of its workgroup, and come to a wait for it.
+/// Number of signals and waits of a wave at its workgroup's barrier.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Phase {
-    /// Signals.
+    /// Number of signals.
     pub signals: u32,
-    /// Waits.
+    /// Number of waits.
     pub waits: u32,
 }
 
-/// Whether an instruction is about the barrier of the workgroup.
+/// Returns `true` if an instruction operates on the workgroup's barrier.
 pub fn names_workgroup(wave: &Wave, op: &Op, operation: SplitBarrier) -> bool {
     barrier_request(wave, op, operation).is_of_workgroup()
 }
 
-/// Follows a signal or a wait: a wait that is not the one at which another wave waits as often.
+/// Executes a signal or a wait; reports a wait at another instruction than the matching wait of
+/// another wave.
 pub fn follow(
     state: &mut WaveState,
     lds: &mut LdsState,
@@ -40,7 +41,8 @@ pub fn follow(
             phase.signals += 1;
             let signals = phase.signals;
             let unfinished = state.under_way.lds();
-            let unfinished = unfinished.map(|own| Unfinished::of(wave, own, signals)).collect();
+            let unfinished =
+                unfinished.map(|operation| Unfinished::of(wave, operation, signals)).collect();
             lds.signal(wave, signals, unfinished);
             None
         }

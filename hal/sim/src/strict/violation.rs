@@ -1,4 +1,4 @@
-//! What strict execution reports.
+//! Reports of strict execution.
 
 use super::expert::AluCounter;
 use super::rule::Rule;
@@ -15,17 +15,17 @@ use std::fmt;
 /// A rule broken at an instruction.
 #[derive(Clone, Debug)]
 pub struct Violation {
-    /// What was found, the first time.
+    /// The first finding.
     pub finding: Finding,
-    /// The instruction that breaks the rule.
+    /// Instruction that breaks the rule.
     pub place: Instruction,
-    /// Source line of the instruction, where the code object has line tables.
+    /// Source line of the instruction, if the code object has line tables.
     pub line: Option<SourceLine>,
-    /// The wave that broke it first.
+    /// Wave that broke the rule first.
     pub wave: WaveId,
-    /// The lanes in which it did; none where the rule is not about lanes.
+    /// Lanes that broke the rule; empty if the rule does not concern lanes.
     pub lanes: LaneMask,
-    /// How often it was broken here.
+    /// Number of violations at this instruction.
     pub count: u64,
 }
 
@@ -34,62 +34,62 @@ pub struct Violation {
 pub struct Instruction {
     /// The code object.
     pub module: ModuleId,
-    /// Its ELF virtual address.
+    /// ELF virtual address.
     pub pc: Pc,
-    /// As the assembler prints it.
+    /// Assembly text.
     pub text: String,
 }
 
-/// What was found.
+/// Kind and details of a violation.
 #[derive(Clone, Debug)]
 pub enum Finding {
-    /// A register whose new value is on its way.
+    /// A register whose new value is pending.
     NotWaited {
         /// The registers.
         registers: RegisterRange,
-        /// Whether the instruction reads them, or overwrites them.
+        /// `true` if the instruction reads the registers, `false` if it overwrites them.
         is_read: bool,
-        /// The counts that had to be reached, each at most this.
+        /// Counts that must be reached, each at most this.
         counts: Vec<(Counter, u8)>,
-        /// What waits for them, as the assembler writes it.
+        /// Assembly of the missing wait.
         wait: String,
-        /// The operation under way.
+        /// The pending operation.
         operation: Instruction,
     },
-    /// A source overwritten before an operation under way has taken it.
+    /// A source overwritten before a pending operation has read it.
     StillASource {
         /// The registers.
         registers: RegisterRange,
-        /// The counter that tells, and what it must have reached.
+        /// The counter, and the count that it must reach.
         count: (Counter, u8),
-        /// What waits for it, as the assembler writes it.
+        /// Assembly of the missing wait.
         wait: String,
-        /// The operation under way.
+        /// The pending operation.
         operation: Instruction,
     },
-    /// In expert scheduling mode, a result of vector arithmetic, or a source of a memory instruction,
-    /// that the hardware does not wait for.
+    /// A result of vector arithmetic, or a source of a memory instruction, that the hardware does
+    /// not wait for in expert scheduling mode.
     NotWaitedByExpert {
         /// The register.
         register: Vgpr,
         /// The instruction that writes the result or reads the source.
         operation: Instruction,
-        /// What `s_wait_alu` must wait for.
+        /// Counter that `s_wait_alu` must wait for.
         needed: AluCounter,
-        /// The highest count that proves it.
+        /// Highest count that is sufficient.
         count: u8,
     },
     /// A known bug of the processor.
     ChipBug(ChipBug),
-    /// Two instructions too close to each other.
+    /// Two instructions that are too close to each other.
     TooClose {
-        /// The row of the table.
+        /// Row of the hazard table.
         hazard: &'static Hazard,
-        /// Registers in which they meet.
+        /// Registers that both access.
         registers: Vec<RegisterRange>,
         /// Wait states between them.
         distance: u8,
-        /// What must lie between them.
+        /// Required separation.
         needed: Mitigation,
         /// The first instruction.
         trigger: Instruction,
@@ -99,124 +99,124 @@ pub enum Finding {
     ReadLate {
         /// The register.
         registers: RegisterRange,
-        /// What must be waited for.
+        /// Required wait.
         needed: Mitigation,
-        /// What wrote it.
+        /// Instruction that wrote it.
         writer: Instruction,
     },
-    /// Sources of a dual instruction in the same bank.
+    /// Sources of a dual instruction in one bank.
     SameBank {
-        /// One of each operation.
+        /// A source of each operation.
         sources: [RegisterRange; 2],
     },
     /// A value that nothing has written.
     Undefined {
-        /// The registers that hold it.
+        /// Registers that hold it.
         registers: Vec<RegisterRange>,
-        /// What it decides.
+        /// Decision that uses it.
         purpose: Purpose,
     },
     /// An access beyond the workgroup's LDS.
     OutsideLds {
         /// First byte of the access.
         address: u32,
-        /// Its length in bytes.
+        /// Length in bytes.
         bytes: u32,
-        /// Bytes that the workgroup has.
+        /// Bytes of LDS that the workgroup has.
         size: u32,
     },
     /// An access beyond a work-item's private memory.
     OutsidePrivate {
         /// First byte of the access in the work-item's private memory.
         offset: i64,
-        /// Its length in bytes.
+        /// Length in bytes.
         bytes: u32,
-        /// Bytes that a work-item has.
+        /// Bytes of private memory that a work-item has.
         size: u32,
     },
     /// An access beyond an allocation.
     OutsideAllocation {
         /// First byte of the access.
         address: Address,
-        /// Its length in bytes.
+        /// Length in bytes.
         bytes: u64,
-        /// The allocation: start and length.
+        /// Start and length of the allocation.
         allocation: (Address, u64),
     },
     /// An address whose lowest bits are dropped.
     Misaligned {
         /// The address.
         address: Address,
-        /// What it must be a multiple of.
+        /// Required alignment.
         alignment: u32,
     },
-    /// A register that the wave does not have.
+    /// A register that is not allocated to the wave.
     NotAllocated {
         /// The registers.
         registers: RegisterRange,
-        /// How many the wave has of this file.
+        /// Number of allocated registers of this file.
         allocated: u16,
     },
-    /// The amount of a shift in a register after which none is allocated.
+    /// The amount of a shift in a register whose successor is not allocated.
     NextNotAllocated {
         /// The register.
         amount: Vgpr,
-        /// How many the wave has.
+        /// Number of allocated registers.
         allocated: u16,
     },
-    /// An access to LDS that was under way when its wave passed a barrier.
+    /// An access to LDS that was pending when its wave passed a barrier.
     UnderWayAtBarrier {
-        /// Bytes of LDS that both touch.
+        /// Address of LDS bytes that both accesses touch.
         address: u32,
-        /// The access under way.
+        /// The pending access.
         operation: Instruction,
-        /// Its wave.
+        /// Wave of the pending access.
         wave: WaveId,
     },
     /// Waves at different barriers.
     OtherBarrier {
-        /// Where the first other wave waits.
+        /// Barrier at which another wave waits.
         other: Instruction,
-        /// That wave.
+        /// The other wave.
         wave: WaveId,
     },
-    /// An instruction that must not stand in a clause.
+    /// An instruction that is not allowed in the clause.
     BreaksClause {
         /// The `s_clause`.
         clause: Instruction,
-        /// What the clause is of; `None` for the first instruction of it.
+        /// Kind of the clause; `None` if the instruction is its first.
         kind: Option<Kind>,
     },
-    /// An access that nothing orders with that of another wave.
+    /// An access that is not ordered with another wave's access.
     Race {
         /// The memory.
         space: SharedMemory,
-        /// A dword that both access.
+        /// Address of a dword that both access.
         address: u64,
-        /// Whether this access writes.
+        /// `true` if this access writes.
         is_write: bool,
         /// The earlier access.
         other: Instruction,
-        /// Its source line, where the code object has line tables.
+        /// Source line of the earlier access, if the code object has line tables.
         other_line: Option<SourceLine>,
-        /// Whether that one writes.
+        /// `true` if the earlier access writes.
         other_is_write: bool,
-        /// Its wave.
+        /// Wave of the earlier access.
         wave: WaveId,
     },
-    /// A private store under way when vector registers are given back.
+    /// A store to private memory that is pending when vector registers are deallocated.
     StoresUnderWay {
         /// The store.
         operation: Instruction,
     },
-    /// Waves that wait while another one of their workgroup does not end.
+    /// Waves that wait while another wave of their workgroup does not end.
     Waiting {
-        /// A wave that waits here.
+        /// A wave that waits at this barrier.
         wave: WaveId,
     },
 }
 
-/// Memory that waves share.
+/// Memory shared by waves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SharedMemory {
     /// LDS.
@@ -226,7 +226,7 @@ pub enum SharedMemory {
 }
 
 impl Finding {
-    /// The rule that it breaks.
+    /// The broken rule.
     pub fn rule(&self) -> Rule {
         match self {
             Finding::NotWaited { .. }
@@ -254,22 +254,22 @@ impl Finding {
 }
 
 impl Violation {
-    /// The rule that is broken.
+    /// The broken rule.
     pub fn rule(&self) -> Rule {
         self.finding.rule()
     }
 }
 
-/// The violations of a dispatch, one per rule and instruction, in the order they were met.
+/// Violations of a dispatch, one per rule and instruction, in order of occurrence.
 #[derive(Debug, Default)]
 pub struct Report {
     violations: Vec<Violation>,
-    /// Index of each rule's violation at each place.
+    /// Index of the violation for each rule and instruction.
     known: HashMap<(Rule, ModuleId, Pc), usize>,
 }
 
 impl Report {
-    /// Adds a finding, or counts it if it is known.
+    /// Adds a finding, or increments the count of a known one.
     pub fn add(&mut self, place: Instruction, wave: WaveId, lanes: LaneMask, finding: Finding) {
         let key = (finding.rule(), place.module, place.pc);
         match self.known.get(&key) {
@@ -282,12 +282,12 @@ impl Report {
         }
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no violations.
     pub fn is_empty(&self) -> bool {
         self.violations.is_empty()
     }
 
-    /// All of them.
+    /// Returns all violations.
     pub fn into_violations(self) -> Vec<Violation> {
         self.violations
     }
@@ -311,20 +311,19 @@ impl fmt::Display for Finding {
                 let verb = if *is_read { "read" } else { "overwritten" };
                 write!(
                     f,
-                    "{registers} is {verb} before the result of {operation} has arrived; it has \
-                     once {wait} is passed",
+                    "{registers} is {verb} before the result of {operation} has arrived; wait for \
+                     {wait}",
                 )
             }
             Finding::StillASource { registers, wait, operation, .. } => write!(
                 f,
-                "{registers} is overwritten before {operation} has taken it; it has once {wait} is \
-                 passed"
+                "{registers} is overwritten before {operation} has read it; wait for {wait}"
             ),
             Finding::NotWaitedByExpert { register: Vgpr(number), operation, needed, count } => {
                 write!(
                     f,
-                    "in expert scheduling mode, v{number} is {} before {operation} has {} it; it has \
-                     once s_wait_alu depctr_{needed}({count}) is passed",
+                    "in expert scheduling mode, v{number} is {} before {operation} has {} it; wait \
+                     for s_wait_alu depctr_{needed}({count})",
                     if *needed == AluCounter::VaVdst { "accessed" } else { "overwritten" },
                     if *needed == AluCounter::VaVdst { "written" } else { "read" },
                 )
@@ -343,8 +342,8 @@ impl fmt::Display for Finding {
             }
             Finding::ReadLate { registers, needed, writer } => write!(
                 f,
-                "{registers}, which vector operations have read before, is read before what {writer} \
-                 writes has arrived: {needed} needed"
+                "{registers}, which vector operations have read before, is read before the \
+                 value of {writer} has arrived: {needed} needed"
             ),
             Finding::SameBank { sources: [first, second] } => {
                 write!(f, "{first} and {second} are read at once from the same bank")
@@ -389,9 +388,9 @@ impl fmt::Display for Finding {
                 )
             }
             Finding::BreaksClause { clause, kind } => {
-                write!(f, "it stands in the clause that {clause} begins")?;
+                write!(f, "it is in the clause that {clause} starts")?;
                 match kind {
-                    Some(kind) => write!(f, ", which is one of {kind}"),
+                    Some(kind) => write!(f, ", which is a clause of {kind}"),
                     None => f.write_str(", but belongs to no clause"),
                 }
             }
@@ -404,8 +403,8 @@ impl fmt::Display for Finding {
                     SharedMemory::Lds => "LDS",
                     SharedMemory::Memory => "memory",
                 };
-                let (own, others) = (verb(*is_write), verb(*other_is_write));
-                write!(f, "it {own} {address:#x} of {space}, which {other}")?;
+                let (verb_of_this, others) = (verb(*is_write), verb(*other_is_write));
+                write!(f, "it {verb_of_this} {address:#x} of {space}, which {other}")?;
                 if let Some(line) = other_line {
                     write!(f, " ({}:{})", line.file, line.line)?;
                 }

@@ -1,9 +1,9 @@
-//! The memory operations of a wave that are under way, and what is known of their counters.
+//! Pending memory operations of a wave, and the known values of its counters.
 //!
-//! Nothing is ever assumed to have arrived by itself: an operation is under way until an
-//! wait proves that it is not. `counter(n)` proves that of an operation whose queue is
-//! ordered if at least n later ones of the same queue were issued, since all of those come back
-//! after it; of the others only if n is 0.
+//! No operation is assumed to complete on its own: it is pending until a wait proves its
+//! completion. `counter(n)` proves it for an operation of an ordered queue if at least n later ones
+//! of the same queue were issued, since all of those complete after it; for operations of other
+//! queues only if n is 0.
 
 use super::facts::Facts;
 use super::violation::Finding;
@@ -12,37 +12,37 @@ use flipwave_isa::counter::{Counter, Counters, Queue, WaitCounts};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Operations under way, oldest first.
+/// Pending operations, oldest first.
 #[derive(Debug, Default)]
 pub struct UnderWay {
     operations: Vec<Operation>,
     issued: u64,
 }
 
-/// What an instruction does with a register.
+/// Kind of access to a register.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Access {
     Read,
     Write,
 }
 
-/// An operation under way.
+/// A pending operation.
 #[derive(Debug)]
 pub struct Operation {
-    /// Its number among all that the wave has issued.
+    /// Number among all operations that the wave has issued.
     pub number: u64,
     /// The instruction.
     pub facts: Arc<Facts>,
-    /// The counters that may still count it.
+    /// Counters that may still count it.
     counted: Vec<(Counter, Queue)>,
-    /// Whether its destination has not been complained about.
+    /// `true` if an access to its destination is still to be reported.
     delivers: bool,
-    /// Bytes of LDS that it touches.
+    /// Accessed bytes of LDS.
     pub lds: Vec<Range<u32>>,
 }
 
 impl UnderWay {
-    /// Issues an operation; its number if it is counted.
+    /// Issues an operation; returns its number if it is counted.
     pub fn issue(
         &mut self,
         counters: Counters,
@@ -61,14 +61,14 @@ impl UnderWay {
             delivers: true,
             lds,
         });
-        // A counter that is full lets no further operation be issued.
+        // A counter at its maximum blocks further operations.
         for (counter, _) in counted {
             self.prove(*counter, counters.max_count(*counter).into());
         }
         Some(self.issued)
     }
 
-    /// Notes what a wait for counters proves.
+    /// Records a wait for counters.
     pub fn wait(&mut self, counters: Counters, counts: WaitCounts) {
         for counter in counters.all() {
             if let Some(count) = counts.at_most(counter) {
@@ -77,24 +77,28 @@ impl UnderWay {
         }
     }
 
-    /// Notes that all operations of a queue have come back.
+    /// Records that all operations of a queue are complete.
     pub fn settle(&mut self, queue: Queue) {
-        self.operations.retain(|operation| operation.counted.iter().all(|(_, own)| *own != queue));
+        self.operations
+            .retain(|operation| operation.counted.iter().all(|(_, its_queue)| *its_queue != queue));
     }
 
-    /// Takes out what must have come back if `counter` is at most `count`.
+    /// Removes the operations that must be complete if `counter` is at most `count`.
     fn prove(&mut self, counter: Counter, count: usize) {
         if count > 0 && self.operations.len() <= count {
             return;
         }
-        // So many later ones of each queue; there are few queues.
+        // Number of later operations of each queue; there are few queues.
         let mut later: Vec<(Queue, usize)> = Vec::new();
         for operation in self.operations.iter_mut().rev() {
-            operation.counted.retain(|(own, queue)| {
-                if *own != counter {
+            operation.counted.retain(|(its_counter, queue)| {
+                if *its_counter != counter {
                     return true;
                 }
-                let known = later.iter().position(|(own, _)| own == queue).unwrap_or(later.len());
+                let known = later
+                    .iter()
+                    .position(|(known_queue, _)| known_queue == queue)
+                    .unwrap_or(later.len());
                 if known == later.len() {
                     later.push((*queue, 0));
                 }
@@ -107,7 +111,7 @@ impl UnderWay {
         self.operations.retain(|operation| !operation.counted.is_empty());
     }
 
-    /// A store to private memory that is under way.
+    /// Returns a pending store to private memory.
     pub fn private_store(&self) -> Option<&Operation> {
         let is_private = |operation: &&Operation| {
             operation.counted.iter().any(|(_, queue)| *queue == Queue::PrivateStore)
@@ -115,18 +119,18 @@ impl UnderWay {
         self.operations.iter().find(is_private)
     }
 
-    /// Accesses to LDS that are under way.
+    /// Pending accesses to LDS.
     pub fn lds(&self) -> impl Iterator<Item = &Operation> {
         self.operations.iter().filter(|operation| !operation.lds.is_empty())
     }
 
-    /// Whether the operation of this number is under way.
+    /// Returns `true` if the operation with this number is pending.
     pub fn contains(&self, number: u64) -> bool {
         self.operations.iter().any(|operation| operation.number == number)
     }
 
-    /// What an instruction reads or overwrites before it has arrived, or been taken. Each
-    /// operation is complained about once.
+    /// Reports registers that an instruction reads or overwrites before their values have arrived
+    /// or been read. Each operation is reported once.
     pub fn check(&mut self, counters: Counters, facts: &Facts) -> Vec<Finding> {
         let mut findings: Vec<Finding> = self.sources_overwritten(counters, facts).collect();
         for index in 0..self.operations.len() {
@@ -134,7 +138,7 @@ impl UnderWay {
             if !operation.delivers {
                 continue;
             }
-            // Loads of one queue write their halves of a register without regard to each other.
+            // Loads of one queue write their halves of a register independently of each other.
             let same_queue = facts.counted == operation.facts.counted;
             let awaited = |slots: &Slots, access: Access| {
                 let is_whole = facts.waits_for_whole_registers
@@ -143,11 +147,12 @@ impl UnderWay {
                     if is_whole { destination.meet(slots) } else { destination.overlap(slots) }
                 })
             };
-            // Loads that come back in order may follow each other into the same registers; a load
-            // into half a register names the register as a source too.
+            // Loads that complete in order may follow each other into the same registers; a load
+            // into half a register names the register also as a source.
             let in_order = facts.loads_in_order
                 && operation.counted.iter().all(|(_, queue)| *queue == Queue::VectorMemory);
-            let is_destination = |slots| facts.named.writes.iter().any(|(_, own)| own == slots);
+            let is_destination =
+                |slots| facts.named.writes.iter().any(|(_, written)| written == slots);
             let read = facts.named.reads.iter().find(|(_, slots)| {
                 awaited(slots, Access::Read) && !(in_order && is_destination(slots))
             });
@@ -175,14 +180,18 @@ impl UnderWay {
         facts: &Facts,
     ) -> impl Iterator<Item = Finding> {
         self.operations.iter().enumerate().filter_map(move |(index, operation)| {
-            // Most are not, and what they need is not for nothing.
+            // Most operations are not guarded, and the remaining checks are expensive.
             if !operation.counted.iter().any(|(counter, _)| *counter == Counter::Expcnt) {
                 return None;
             }
             let is_source = |slots: &Slots| {
-                let mut sources =
-                    operation.facts.named.reads.iter().filter(|(_, own)| !own.rows().is_empty());
-                sources.any(|(_, own)| own.overlap(slots))
+                let mut sources = operation
+                    .facts
+                    .named
+                    .reads
+                    .iter()
+                    .filter(|(_, source)| !source.rows().is_empty());
+                sources.any(|(_, source)| source.overlap(slots))
             };
             let (registers, _) = facts.named.writes.iter().find(|(_, slots)| is_source(slots))?;
             let count =
@@ -196,7 +205,7 @@ impl UnderWay {
         })
     }
 
-    /// The highest counts that prove that an operation has come back.
+    /// Highest counts that prove that an operation is complete.
     fn needed(&self, index: usize) -> Vec<(Counter, u8)> {
         let later = |wanted: &(Counter, Queue)| {
             let later = self.operations[index + 1..].iter();

@@ -1,31 +1,31 @@
-//! The order of what waves do.
+//! The happens-before order of waves.
 //!
-//! A moment of a wave is ordered before another wave's present if both are of one workgroup and a barrier
-//! lies between, or if the present one has acquired something since the moment was released: by its own
-//! wave, or by one that a barrier has ordered after it.
+//! A moment of a wave precedes another wave's present if both are in one workgroup and a barrier
+//! lies between, or if the present wave has acquired something since the moment was released: by
+//! its own wave, or by one that a barrier has ordered after it.
 
 use flipwave_device::{Dim3, WaveId};
 use rustc_hash::FxHashMap;
 
-/// The number of a wave among those of a dispatch, in the order in which they started.
+/// Number of a wave in a dispatch, in the order of their starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaveNumber(u32);
 
-/// When a wave did something.
+/// A point in a wave's execution.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
     /// The wave.
     pub wave: WaveNumber,
-    /// Barriers that it had signalled.
+    /// Number of barrier signals before it.
     signals: u32,
-    /// Releases that it had made.
+    /// Number of releases before it.
     releases: u32,
 }
 
-/// The clocks of the waves of a dispatch.
+/// Clocks of the waves of a dispatch.
 #[derive(Default)]
 pub struct Clocks {
-    /// Counts releases and acquisitions of all waves.
+    /// Counts releases and acquires of all waves.
     time: u64,
     numbers: FxHashMap<WaveId, WaveNumber>,
     waves: Vec<WaveClock>,
@@ -33,26 +33,26 @@ pub struct Clocks {
     groups: Vec<GroupClock>,
 }
 
-/// The clock of a wave.
+/// Clock of a wave.
 struct WaveClock {
     id: WaveId,
     group: usize,
     signals: u32,
     waits: u32,
-    /// The time of each release.
+    /// Time of each release.
     releases: Vec<u64>,
-    /// The time of the last acquisition.
+    /// Time of the last acquire.
     acquired: u64,
-    /// Whether it acquires as soon as it goes on.
+    /// `true` if it acquires as soon as it continues.
     acquires_later: bool,
 }
 
-/// The clock of a workgroup, by the number of signals.
+/// Clock of a workgroup, by number of signals.
 #[derive(Default)]
 struct GroupClock {
-    /// When that was first released which its waves did after so many signals.
+    /// Time at which the actions after each number of signals were first released.
     released: Vec<u64>,
-    /// The last acquisition before a wave signalled so often and once more.
+    /// Last acquire before a wave made each signal.
     acquired: Vec<u64>,
 }
 
@@ -75,7 +75,7 @@ impl Clocks {
         });
     }
 
-    /// The number of a wave that has started, which goes on now.
+    /// Number of a started wave, which continues now.
     pub fn goes_on(&mut self, id: WaveId) -> Option<WaveNumber> {
         let number = *self.numbers.get(&id)?;
         let wave = &mut self.waves[number.0 as usize];
@@ -85,18 +85,18 @@ impl Clocks {
         Some(number)
     }
 
-    /// The name of a wave.
+    /// Identity of a wave.
     pub fn id(&self, wave: WaveNumber) -> WaveId {
         self.waves[wave.0 as usize].id
     }
 
-    /// The present moment of a wave.
+    /// Present moment of a wave.
     pub fn now(&self, wave: WaveNumber) -> Moment {
         let WaveClock { signals, releases, .. } = &self.waves[wave.0 as usize];
         Moment { wave, signals: *signals, releases: releases.len() as u32 }
     }
 
-    /// A wave signals the barrier of its workgroup.
+    /// Records a barrier signal of a wave.
     pub fn signal(&mut self, wave: WaveNumber) {
         let last = self.acquired(wave);
         let wave = &mut self.waves[wave.0 as usize];
@@ -107,8 +107,8 @@ impl Clocks {
         wave.signals += 1;
     }
 
-    /// The time of the last acquisition that comes before what a wave does now: its own, or one that a
-    /// barrier has ordered before.
+    /// Time of the last acquire that precedes the present of a wave: its own, or one that a barrier
+    /// has ordered before it.
     fn acquired(&self, wave: WaveNumber) -> u64 {
         let &WaveClock { group, waits, acquired, .. } = &self.waves[wave.0 as usize];
         let by_group = &self.groups[group].acquired;
@@ -116,12 +116,12 @@ impl Clocks {
         acquired.max(by_barrier.copied().unwrap_or(0))
     }
 
-    /// A wave waits at that barrier, and passes it before it does anything else.
+    /// Records a barrier wait of a wave, which passes before its next action.
     pub fn wait(&mut self, wave: WaveNumber) {
         self.waves[wave.0 as usize].waits += 1;
     }
 
-    /// A wave releases what it has done, and what barriers have ordered before.
+    /// Releases the actions of a wave, and those that barriers have ordered before them.
     pub fn release(&mut self, wave: WaveNumber) {
         self.time += 1;
         let wave = &mut self.waves[wave.0 as usize];
@@ -130,36 +130,37 @@ impl Clocks {
         released.resize(released.len().max(wave.waits as usize), self.time);
     }
 
-    /// A wave acquires what has been released.
+    /// Acquires everything that has been released.
     pub fn acquire(&mut self, wave: WaveNumber) {
         self.time += 1;
         self.waves[wave.0 as usize].acquired = self.time;
     }
 
-    /// A wave acquires what has been released when it goes on.
+    /// Acquires everything that has been released when the wave continues.
     pub fn acquire_later(&mut self, wave: WaveNumber) {
         self.waves[wave.0 as usize].acquires_later = true;
     }
 
-    /// Has a moment be released, if it is not: what a wave did then is acquired by another one.
+    /// Releases a moment if it has not been released, because another wave acquires its actions.
     pub fn release_moment(&mut self, moment: Moment) {
         if self.waves[moment.wave.0 as usize].releases.len() as u32 == moment.releases {
             self.release(moment.wave);
         }
     }
 
-    /// Whether a moment is ordered before what a wave does now.
+    /// Returns `true` if a moment precedes the present of a wave.
     pub fn is_before(&self, moment: Moment, wave: WaveNumber) -> bool {
         if moment.wave == wave {
             return true;
         }
-        let (own, other) = (&self.waves[wave.0 as usize], &self.waves[moment.wave.0 as usize]);
-        if own.group == other.group && moment.signals < own.waits {
+        let (current, earlier) =
+            (&self.waves[wave.0 as usize], &self.waves[moment.wave.0 as usize]);
+        if current.group == earlier.group && moment.signals < current.waits {
             return true;
         }
         let acquired = self.acquired(wave);
-        let by_wave = other.releases.get(moment.releases as usize);
-        let by_group = self.groups[other.group].released.get(moment.signals as usize);
+        let by_wave = earlier.releases.get(moment.releases as usize);
+        let by_group = self.groups[earlier.group].released.get(moment.signals as usize);
         by_wave.into_iter().chain(by_group).any(|time| *time <= acquired)
     }
 }
@@ -211,7 +212,7 @@ mod tests {
             clocks.wait(wave);
         }
         assert!(clocks.is_before(moment, last) && !clocks.is_before(later, last));
-        // Later barriers, too, which the wave does not reach that has acquired.
+        // This includes later barriers that the acquiring wave does not reach.
         clocks.signal(last);
         clocks.wait(last);
         assert!(clocks.is_before(moment, last) && !clocks.is_before(later, last));

@@ -1,29 +1,29 @@
-//! The last accesses to each dword of a memory.
+//! Last accesses to each dword of a memory.
 
 use super::clocks::{Clocks, Moment};
 use rustc_hash::FxHashMap;
 
-/// What an access does.
+/// Kind of access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Reads.
     Read,
     /// Writes.
     Write,
-    /// Reads, and acquires what those have done who have written there.
+    /// Reads, and acquires the actions of those that have written the bytes.
     Acquire,
 }
 
 /// An access to bytes of a dword.
 #[derive(Clone, Copy, Debug)]
 pub struct Access {
-    /// When, and by which wave.
+    /// Moment and wave of the access.
     pub moment: Moment,
-    /// The instruction, by its place among those that have accessed memory.
+    /// Instruction, as an index among the sites.
     pub site: usize,
-    /// A bit for each byte.
+    /// A bit for each accessed byte.
     pub bytes: u8,
-    /// The word that holds the bytes stored, where that is known.
+    /// Word that contains the stored bytes, if it is known.
     pub value: Option<u32>,
 }
 
@@ -36,45 +36,45 @@ impl Access {
         other.bytes & !self.bytes == 0
     }
 
-    /// Whether both store the same to the bytes in which they meet.
+    /// Returns `true` if both store the same value to the bytes that they share.
     fn stores_the_same(&self, other: &Access) -> bool {
         let bits = (0..4).filter(|byte| (self.bytes & other.bytes) >> byte & 1 != 0);
         let bits = bits.fold(0_u32, |bits, byte| bits | 0xff << (8 * byte));
-        self.value.zip(other.value).is_some_and(|(own, others)| (own ^ others) & bits == 0)
+        self.value.zip(other.value).is_some_and(|(ours, others)| (ours ^ others) & bits == 0)
     }
 }
 
-/// What was done to a dword lately.
+/// Recent accesses to a dword.
 #[derive(Default)]
 struct Cell {
     writes: Vec<Access>,
     reads: Vec<Access>,
 }
 
-/// The last accesses, by address.
+/// Last accesses by address.
 #[derive(Default)]
 pub struct History(FxHashMap<u64, Cell>);
 
-/// Two accesses that nothing orders.
+/// Two unordered accesses.
 #[derive(Clone, Copy, Debug)]
 pub struct Conflict {
-    /// The earlier one.
+    /// The earlier access.
     pub earlier: Access,
-    /// What that does.
+    /// Kind of the earlier access.
     pub kind: Kind,
 }
 
 impl History {
-    /// Adds an access to the dword at an address; an earlier one that it conflicts with.
+    /// Adds an access to the dword at an address; returns an earlier access that conflicts.
     pub fn touch(
         &mut self,
         clocks: &mut Clocks,
         address: u64,
         kind: Kind,
-        own: Access,
+        access: Access,
     ) -> Option<Conflict> {
         let cell = self.0.entry(address).or_default();
-        let wave = own.moment.wave;
+        let wave = access.moment.wave;
         if kind == Kind::Acquire {
             for write in cell.writes.iter().filter(|write| write.moment.wave != wave) {
                 clocks.release_moment(write.moment);
@@ -82,8 +82,8 @@ impl History {
             return None;
         }
         let is_open =
-            |earlier: &&Access| earlier.meets(&own) && !clocks.is_before(earlier.moment, wave);
-        let is_race = |earlier: &&Access| kind == Kind::Read || !earlier.stores_the_same(&own);
+            |earlier: &&Access| earlier.meets(&access) && !clocks.is_before(earlier.moment, wave);
+        let is_race = |earlier: &&Access| kind == Kind::Read || !earlier.stores_the_same(&access);
         let write = cell.writes.iter().filter(is_open).find(is_race);
         let conflict = match write {
             Some(earlier) => Some(Conflict { earlier: *earlier, kind: Kind::Write }),
@@ -95,14 +95,16 @@ impl History {
             None => None,
         };
         if kind == Kind::Write {
-            cell.writes.retain(|earlier| !own.covers(earlier));
-            cell.reads.retain(|earlier| !own.covers(earlier));
-            cell.writes.push(own);
+            cell.writes.retain(|earlier| !access.covers(earlier));
+            cell.reads.retain(|earlier| !access.covers(earlier));
+            cell.writes.push(access);
         } else {
-            // One that is ordered before this one is in no race that this one is not in.
-            cell.reads
-                .retain(|earlier| !(own.covers(earlier) && clocks.is_before(earlier.moment, wave)));
-            cell.reads.push(own);
+            // An access that precedes this one cannot be in a race without this one being in it,
+            // too.
+            cell.reads.retain(|earlier| {
+                !(access.covers(earlier) && clocks.is_before(earlier.moment, wave))
+            });
+            cell.reads.push(access);
         }
         conflict
     }

@@ -1,4 +1,4 @@
-//! Loads that wait for another wave.
+//! Loads that wait for another wave's store.
 
 use crate::instruction::control::Control;
 use crate::instruction::{Op, Run, Shared, Word};
@@ -6,11 +6,11 @@ use crate::translate::program::Program;
 use crate::wave::ScalarIndex;
 use flipwave_isa::RegisterRange;
 
-/// Instructions that a loop of this kind has at most behind the load.
+/// Maximum number of instructions after the load in such a loop.
 const LONGEST: usize = 32;
 
-/// Whether a load stands in a short loop that neither stores nor changes the load's address: such a loop
-/// can only end when another wave writes there.
+/// Returns `true` if a load is in a short loop that neither stores nor changes the load's address:
+/// such a loop ends only when another wave writes there.
 pub fn waits_for_change(program: &Program, pc: u64, load: &Op) -> bool {
     let Some((start, end)) = enclosing_loop(program, pc) else { return false };
     let mut place = start;
@@ -25,7 +25,7 @@ pub fn waits_for_change(program: &Program, pc: u64, load: &Op) -> bool {
     true
 }
 
-/// The first and the last address of the innermost loop around an instruction, if that is short.
+/// First and last address of the innermost loop around an instruction, if it is short.
 fn enclosing_loop(program: &Program, pc: u64) -> Option<(u64, u64)> {
     let mut place = pc;
     for _ in 0..LONGEST {
@@ -49,17 +49,17 @@ fn stores(op: &Op) -> bool {
     op.inst.flags.stores || op.shared == Shared::Write
 }
 
-/// Whether registers are among those that make the address of a load.
+/// Returns `true` if the registers overlap those of a load's address.
 fn is_address(program: &Program, load: &Op, range: RegisterRange) -> bool {
     let row = program.machine().row(range.first);
     (0..range.words).any(|word| {
-        let is_row = |own: u16| row.is_some_and(|row| row.plus(word.into()).0 == own);
+        let is_row = |part: u16| row.is_some_and(|row| row.plus(word.into()).0 == part);
         let first = program.machine().scalar(range.first);
-        let is_scalar = |own: ScalarIndex| first.is_some_and(|low| low.0 + word == own.0);
-        [0, 2, 3].into_iter().flat_map(|source: usize| load.sources[source].words).any(|own| {
-            match own {
-                Word::Row(own) => is_row(own.0),
-                Word::Scalar(own) => is_scalar(own),
+        let is_scalar = |part: ScalarIndex| first.is_some_and(|low| low.0 + word == part.0);
+        [0, 2, 3].into_iter().flat_map(|source: usize| load.sources[source].words).any(|part| {
+            match part {
+                Word::Row(part) => is_row(part.0),
+                Word::Scalar(part) => is_scalar(part),
                 _ => false,
             }
         })
