@@ -1,10 +1,10 @@
-//! What results in doubt may decide, as far as the code shows. They are followed through the code in all
-//! ways that waves may take, through registers; where they may be in memory, or in LDS, any load may load
+//! Static analysis of the decisions that doubtful results may affect. It tracks results through
+//! registers along all paths of the code; if they may be in memory or LDS, any load may return
 //! them.
 //!
-//! Of results that are not settled it is enough to know whether they may decide anything: if not, there is
-//! nothing to follow when the code is executed. Of results within an error all that they may decide is
-//! found here, and what is executed only counts it.
+//! For unsettled results only the existence of such decisions matters: without any, nothing needs
+//! to be tracked at run time. For results within an error, the analysis finds all decisions that
+//! they may affect, and execution only counts them.
 
 use crate::execute::hardware_register::mode_bits;
 use crate::instruction::control::Control;
@@ -21,23 +21,23 @@ use flipwave_isa::{
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// Why a result is in doubt.
+/// Reason why a result is in doubt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Doubt {
-    /// No document settles all of its bits.
+    /// Some of its bits are settled by no document.
     NotSettled,
-    /// It is within an error.
+    /// The result has an error bound.
     WithinError,
 }
 
-/// Results that are followed through code.
+/// Results that are tracked through code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sources {
-    /// Those that are not settled.
+    /// Unsettled results.
     NotSettled,
-    /// Those within an error, but for [`Sources::Quotients`].
+    /// Results within an error, except [`Sources::Quotients`].
     WithinError,
-    /// Results of `v_rcp_iflag_f32`, which compilers use for quotients of integers alone.
+    /// Results of `v_rcp_iflag_f32`, which compilers use only for integer quotients.
     Quotients,
 }
 
@@ -52,26 +52,28 @@ impl Sources {
     }
 }
 
-/// What results may decide: an instruction, and what about it; with the registers that hold them.
+/// Decisions that results may affect: instruction and purpose, with the registers that hold the
+/// results.
 pub type Consequences = BTreeMap<(Pc, Purpose), Vec<RegisterRange>>;
 
-/// What results within an error may decide in a kernel that starts at a device address. They are followed
-/// through registers, from the instruction that computes them to integers: what these decide is not
-/// followed. Nor is what is behind calls, or loaded from memory.
+/// Decisions that results within an error may affect in a kernel that starts at a device address.
+/// Results are tracked through registers from the computing instruction until they become integers;
+/// decisions by those integers are not tracked, nor is code behind calls or data loaded from
+/// memory.
 pub fn consequences(program: &Program, start: u64) -> Consequences {
     let mut found = Consequences::new();
     for sources in [Sources::WithinError, Sources::Quotients] {
         let mut walk = Walk { program, sources, marks: Marks::default(), found: Some(&mut found) };
-        // It goes as far as the code is understood.
+        // The walk stops where the code cannot be analysed.
         _ = walk.walk(start, State::START);
     }
     found
 }
 
-/// Whether the course of all waves of a kernel that starts at a device address is the same whatever the
-/// results are that are not settled: of its own operations, and in memory, if earlier dispatches may have
-/// left some there. `pointers` are the scalar registers that hold addresses of what the host has written
-/// for the kernel alone: its arguments and its packet.
+/// Returns `true` if unsettled results cannot change the control flow of any wave of a kernel that
+/// starts at a device address: results of its operations, and results in memory, if earlier
+/// dispatches may have left some there. `pointers` are the scalar registers with addresses of data
+/// that only the host writes: the kernel's arguments and its packet.
 pub fn is_settled(
     program: &Program,
     start: u64,
@@ -93,40 +95,40 @@ pub fn is_settled(
     }
 }
 
-/// A walk through code.
+/// An analysis of code.
 struct Walk<'a> {
     program: &'a Program,
     sources: Sources,
-    /// What may be marked beside registers.
+    /// Possible marks outside registers.
     marks: Marks,
-    /// What marks decide; where it is nobody's to know, the walk ends at the first decision.
+    /// Collected decisions; if `None`, the walk ends at the first decision.
     found: Option<&'a mut Consequences>,
 }
 
-/// What may be marked beside registers, wherever in the code waves are.
+/// Possible marks outside registers, at any point of the code.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Marks {
     memory: bool,
     lds: bool,
 }
 
-/// What may be marked where waves are at an instruction.
+/// Possible marks at an instruction.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct State {
-    /// Registers; of vector registers, in active lanes.
+    /// Registers; for vector registers, in active lanes.
     active: SlotSet,
-    /// Vector registers in lanes that are not active.
+    /// Vector registers in inactive lanes.
     resting: SlotSet,
-    /// Registers that for sure hold addresses of what is not marked, or parts of them.
+    /// Registers that certainly hold unmarked addresses, or parts of them.
     pointers: SlotSet,
 }
 
 impl State {
-    /// Nothing is marked, and no address known.
+    /// A state without marks and known addresses.
     const START: State =
         State { active: SlotSet::EMPTY, resting: SlotSet::EMPTY, pointers: SlotSet::EMPTY };
 
-    /// What holds where waves come from both.
+    /// Combines the states of two paths that join.
     fn joined(self, other: State) -> State {
         State {
             active: self.active.union(other.active),
@@ -137,14 +139,14 @@ impl State {
 }
 
 impl Walk<'_> {
-    /// Goes all ways that waves may take from `start` on; nothing if it is not sure that marks decide
-    /// nothing there, and nobody collects what they decide.
+    /// Walks all paths from `start`; `None` if marks may decide something and decisions are not
+    /// collected.
     fn walk(&mut self, start: u64, begin: State) -> Option<()> {
         let generation = self.program.machine().generation;
         let mut known = FxHashMap::from_iter([(start, begin)]);
         let mut waiting = vec![start];
         while let Some(pc) = waiting.pop() {
-            // Where nothing can be decoded execution ends.
+            // Execution ends at undecodable code.
             let Ok(op) = self.program.fetch(pc) else { continue };
             let Some(state) = self.after(op, known[&pc]) else {
                 if self.found.is_some() {
@@ -158,7 +160,7 @@ impl Walk<'_> {
             for place in target.into_iter().chain(next) {
                 let joined = match known.get(&place) {
                     None => state,
-                    Some(own) => own.joined(state),
+                    Some(known) => known.joined(state),
                 };
                 if known.insert(place, joined) != Some(joined) {
                     waiting.push(place);
@@ -168,15 +170,15 @@ impl Walk<'_> {
         Some(())
     }
 
-    /// Notes a decision by marks; nothing if the walk ends there.
+    /// Records a decision by marks; `None` if the walk ends there.
     fn decide(&mut self, op: &Op, purpose: Purpose, registers: Vec<RegisterRange>) -> Option<()> {
         let found = self.found.as_mut()?;
         found.entry((op.inst.pc, purpose)).or_insert(registers);
         Some(())
     }
 
-    /// What may be marked after an instruction; nothing if it is not sure that marks decide nothing at it,
-    /// or where waves are then.
+    /// State after an instruction; `None` if marks may decide something in it, or if the next
+    /// instruction is unknown.
     fn after(&mut self, op: &Op, mut state: State) -> Option<State> {
         let machine = self.program.machine();
         if !is_understood(op, machine) {
@@ -195,10 +197,7 @@ impl Walk<'_> {
         }
         let named = Named::of(&op.inst, machine);
         let keeps_to_lanes = keeps_to_lanes(op);
-        let read = match keeps_to_lanes {
-            true => state.active,
-            false => state.active.union(state.resting),
-        };
+        let read = if keeps_to_lanes { state.active } else { state.active.union(state.resting) };
         let marked = named.reads.iter().filter(|(_, slots)| read.has_any(slots));
         let marked: Vec<RegisterRange> = marked.map(|(range, _)| *range).collect();
         let reads_marks = !marked.is_empty();
@@ -217,9 +216,10 @@ impl Walk<'_> {
             && !named.reads.is_empty()
             && named.reads.iter().all(|(_, slots)| state.pointers.has_all(slots));
         for (_, slots) in &named.writes {
-            match is_pointer && !is_marked {
-                true => state.pointers.insert(slots),
-                false => state.pointers.remove(slots),
+            if is_pointer && !is_marked {
+                state.pointers.insert(slots)
+            } else {
+                state.pointers.remove(slots)
             }
             if is_marked {
                 state.active.insert(slots);
@@ -235,7 +235,7 @@ impl Walk<'_> {
             if is_marked {
                 let exec = RegisterRange::new(Register::ExecLo, 2);
                 self.decide(op, Purpose::Exec, vec![exec])?;
-                // It is what it is from there on.
+                // EXEC counts as decided from here on.
                 let exec = named.writes.iter().filter(|(range, _)| {
                     range.contains(Register::ExecLo) || range.contains(Register::ExecHi)
                 });
@@ -249,8 +249,8 @@ impl Walk<'_> {
         Some(state)
     }
 
-    /// Whether the result of an instruction that reads results within an error, in these registers, is to
-    /// be followed; notes what they decide in it.
+    /// Returns `true` if the result of an instruction that reads results within an error from these
+    /// registers is to be tracked; records the decisions that they affect in it.
     fn passes_on(&mut self, op: &Op, marked: Vec<RegisterRange>) -> Option<bool> {
         let operation = op.inst.operation;
         if operation.is(Family::ConvertToInteger) {
@@ -265,22 +265,22 @@ impl Walk<'_> {
             self.decide(op, Purpose::Comparison, marked)?;
             return Some(true);
         }
-        // The quotient that it is given is corrected to the last bit whatever reciprocal it began with.
+        // The quotient is correct to the last bit for any initial reciprocal.
         let is_quotient_alone = operation.opcode() == Opcode::VDivFixup
             && op.inst.sources().skip(1).all(|source| {
                 !matches!(source.value, Value::Register(range)
-                    if marked.iter().any(|own| own.overlaps(range)))
+                    if marked.iter().any(|marked_range| marked_range.overlaps(range)))
             });
         Some(!is_quotient_alone)
     }
 }
 
-/// The bits of MODE that say how numbers are rounded and the like: others say which registers
-/// instructions name, and which instructions are skipped.
+/// Bits of MODE that only affect arithmetic, such as rounding: others affect the registers that
+/// instructions name, or skip instructions.
 const ARITHMETIC: u32 = 0xfff;
 
-/// Whether what an instruction does to the course of a wave, and to how those after it are understood, is
-/// what [`after`] expects.
+/// Returns `true` if [`Walk::after`] models the instruction's effect on control flow and on the
+/// meaning of later instructions.
 fn is_understood(op: &Op, machine: Machine) -> bool {
     let goes_on = !matches!(
         op.inst.control(machine.generation),
@@ -291,8 +291,8 @@ fn is_understood(op: &Op, machine: Machine) -> bool {
             let bits = mode_bits(op.immediate as u32);
             bits & !ARITHMETIC == 0 && (bits == 0 || !machine.setreg_sets_banks)
         }
-        Run::Control(own) => matches!(
-            own,
+        Run::Control(control) => matches!(
+            control,
             Control::Nothing
                 | Control::EndProgram
                 | Control::Barrier
@@ -312,8 +312,8 @@ fn is_understood(op: &Op, machine: Machine) -> bool {
     goes_on && is_control_known && names_registers
 }
 
-/// Whether what an instruction computes in a lane is of registers in that lane, and whether it writes the
-/// registers that it names in all active lanes and no others. Scalar operations do, too.
+/// Returns `true` if the instruction computes each lane's result from registers in that lane, and
+/// writes its destinations in exactly the active lanes. Also `true` for scalar operations.
 fn keeps_to_lanes(op: &Op) -> bool {
     let stays = match op.run {
         Run::Scalar(_) | Run::ScalarMemory(_) | Run::Control(_) | Run::OnScalars => true,
@@ -332,7 +332,7 @@ fn keeps_to_lanes(op: &Op) -> bool {
     stays && op.parts().all(|part| part.lane_move().is_none())
 }
 
-/// Whether an instruction may load something that is marked; notes what it may mark where it stores.
+/// Returns `true` if an instruction may load marked data; records marks that it may store.
 fn loads(op: &Op, state: &State, marks: &mut Marks, reads_marks: bool) -> bool {
     match op.run {
         Run::ScalarMemory(access) => {
@@ -350,7 +350,7 @@ fn loads(op: &Op, state: &State, marks: &mut Marks, reads_marks: bool) -> bool {
             let to_lds =
                 matches!(access.transfer, Transfer::LoadToLds(_) | Transfer::LoadFormatToLds(_));
             let is_flat = access.space.is_flat();
-            // What lanes store, and what is copied from one memory to the other.
+            // Stores of lanes, and copies between memories.
             let stores = access.transfer.has_data() && reads_marks;
             marks.memory |= stores || of_lds && marks.lds;
             marks.lds |= is_flat && stores || to_lds && marks.memory;

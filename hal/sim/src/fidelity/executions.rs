@@ -1,4 +1,4 @@
-//! The instructions of a dispatch, and how often each was executed.
+//! Execution counts of the instructions of a dispatch.
 
 use crate::instruction::{Op, Run, Stretch, StretchMap};
 use crate::shadow::Named;
@@ -10,27 +10,27 @@ use flipwave_isa::Pc;
 use std::mem;
 use std::sync::Arc;
 
-/// How often the instructions of a dispatch were executed.
+/// Execution counts of the instructions of a dispatch.
 pub struct Executions {
     programs: Vec<Arc<Program>>,
-    /// By the number of a program and the dword of its code.
+    /// Sites by number of the program and dword of its code.
     sites: Vec<Vec<Option<Site>>>,
-    /// The program of the last instruction.
+    /// Program of the last instruction.
     last: usize,
     stretches: StretchMap<StretchCount>,
 }
 
-/// A stretch, and how often it was executed as a whole.
+/// Execution count of an uninterrupted sequence.
 struct StretchCount {
-    /// Its instructions that are counted in it, and their device addresses.
+    /// Counted instructions of the sequence, and their device addresses.
     sites: Vec<(u64, Op)>,
-    /// Whether it may load from device memory or LDS.
+    /// `true` if it may load from device memory or LDS.
     accesses: bool,
     executions: u64,
 }
 
 impl StretchCount {
-    /// Not executed yet.
+    /// Creates a count of zero.
     #[cold]
     fn of(stretch: Stretch<'_>) -> StretchCount {
         let places = places(stretch);
@@ -45,24 +45,24 @@ struct Site {
     executions: u64,
 }
 
-/// An instruction, and how exact it is.
+/// An instruction, and its fidelity.
 pub struct Instruction {
-    /// The code object it belongs to.
+    /// Code object that contains it.
     pub module: ModuleId,
-    /// Its ELF virtual address.
+    /// ELF virtual address.
     pub pc: Pc,
-    /// As the assembler prints it.
+    /// Assembly text.
     pub text: String,
-    /// The operations that it consists of, mostly one.
+    /// Component operations, mostly one.
     pub operations: Vec<(String, Treatment)>,
-    /// The registers that it names.
+    /// Registers that it names.
     pub named: Named,
-    /// Bits of each word of its results that are not settled.
+    /// Unsettled bits of each word of its results.
     pub unsettled: u32,
 }
 
 impl Executions {
-    /// None yet, of code of these programs.
+    /// Creates counts of zero for the code of these programs.
     pub fn new(programs: Vec<Arc<Program>>) -> Executions {
         let sites = programs.iter().map(|_| Vec::new()).collect();
         Executions { programs, sites, last: 0, stretches: StretchMap::default() }
@@ -70,17 +70,17 @@ impl Executions {
 
     /// Counts an execution.
     pub fn execute(&mut self, pc: u64, op: &Op, machine: Machine) -> &Arc<Instruction> {
-        let site = self.site((pc, op), machine);
+        let site = self.site(pc, op, machine);
         site.executions += 1;
         &site.instruction
     }
 
-    /// Whether a stretch may load from device memory or LDS.
+    /// Returns `true` if a sequence may load from device memory or LDS.
     pub fn accesses(&mut self, stretch: Stretch<'_>) -> bool {
         self.stretch(stretch).accesses
     }
 
-    /// Counts executions of a stretch.
+    /// Counts executions of a sequence.
     pub fn execute_stretch(&mut self, stretch: Stretch<'_>, times: u64) {
         self.stretch(stretch).executions += times;
     }
@@ -92,23 +92,23 @@ impl Executions {
         &mut self.stretches.known()[place]
     }
 
-    /// Counts one execution of the first `count` instructions of a stretch.
+    /// Counts one execution of the first `count` instructions of a sequence.
     #[cold]
     pub fn execute_first(&mut self, stretch: Stretch<'_>, count: usize, machine: Machine) {
         let places = places(stretch);
         for (index, op) in stretch.counted().take_while(|(index, _)| *index < count) {
-            self.site((places[index], op), machine).executions += 1;
+            self.site(places[index], op, machine).executions += 1;
         }
     }
 
-    /// All that was executed.
+    /// Returns all executed instructions and their counts.
     pub fn into_counts(
         mut self,
         machine: Machine,
     ) -> impl Iterator<Item = (Arc<Instruction>, u64)> {
         for StretchCount { sites, executions, .. } in mem::take(&mut self.stretches).into_known() {
             for (pc, op) in sites {
-                self.site((pc, &op), machine).executions += executions;
+                self.site(pc, &op, machine).executions += executions;
             }
         }
         let sites = self.sites.into_iter().flatten().flatten();
@@ -116,12 +116,12 @@ impl Executions {
         executed.map(|site| (site.instruction, site.executions))
     }
 
-    /// The site of an instruction at a device address.
-    fn site(&mut self, (pc, op): (u64, &Op), machine: Machine) -> &mut Site {
+    /// Site of the instruction at a device address.
+    fn site(&mut self, pc: u64, op: &Op, machine: Machine) -> &mut Site {
         let Executions { programs, sites, last, .. } = self;
         if !programs[*last].contains(pc) {
-            // Whatever is executed is of one of them.
-            *last = programs.iter().position(|own| own.contains(pc)).unwrap_or(*last);
+            // Every executed instruction is in one of them.
+            *last = programs.iter().position(|program| program.contains(pc)).unwrap_or(*last);
         }
         let program = &programs[*last];
         let dword = if program.contains(pc) { program.index_of(pc) } else { 0 };
@@ -136,12 +136,12 @@ impl Executions {
     }
 }
 
-/// The device addresses of a stretch's instructions.
+/// Device addresses of a sequence's instructions.
 fn places(stretch: Stretch<'_>) -> Vec<u64> {
     let next = |place: &mut u64, op: &Op| {
-        let own = *place;
+        let address = *place;
         *place = place.wrapping_add(op.size.into());
-        Some(own)
+        Some(address)
     };
     stretch.ops.iter().scan(stretch.start, next).collect()
 }

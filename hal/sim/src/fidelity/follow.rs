@@ -1,4 +1,4 @@
-//! How marks go through the instructions of a dispatch.
+//! Propagation of marks through the instructions of a dispatch.
 
 use super::DispatchCheck;
 use super::executions::Instruction;
@@ -11,17 +11,17 @@ use crate::wave::{Row, RowIndex, Wave};
 use flipwave_device::Dim3;
 use rustc_hash::FxHashMap;
 
-/// What an instruction has done to marks.
+/// Effect of an instruction on marks.
 #[derive(Default)]
 pub struct Followed {
-    /// Whether registers of the wave may have got marks.
+    /// `true` if registers of the wave may have received marks.
     pub marks: bool,
-    /// What marks decided of EXEC.
+    /// Decision about EXEC by marks.
     pub decision: Option<Decision>,
 }
 
 impl DispatchCheck {
-    /// Follows an instruction that `wave` is about to execute.
+    /// Propagates marks through the next instruction of `wave`.
     pub fn follow(
         &mut self,
         shadow: &mut Shadow,
@@ -45,7 +45,8 @@ impl DispatchCheck {
             | Run::Dual
             | Run::OnScalars
             | Run::LdsDirect => {
-                // Where all bits are marked whatever the sources are, they need not be looked at.
+                // If all result bits are marked regardless of the sources, these need not be
+                // examined.
                 if instruction.unsettled != !0 {
                     shadow.follow(ghost, wave, op, written);
                 }
@@ -77,14 +78,14 @@ impl DispatchCheck {
     }
 }
 
-/// The marks of the LDS of a wave's workgroup.
+/// Marks on the LDS of a wave's workgroup.
 fn of_workgroup<'a>(all: &'a mut FxHashMap<Dim3, LdsMarks>, wave: &Wave) -> &'a mut LdsMarks {
     all.entry(wave.id.workgroup).or_insert_with(|| LdsMarks::clear(wave.lds_size))
 }
 
 /// Marks bits of each word that an instruction writes.
 fn mark(shadow: &mut Shadow, wave: &Wave, op: &Op, instruction: &Instruction, bits: u32) {
-    // Operations on the wave as a whole choose their lanes themselves.
+    // Whole-wave operations select their lanes themselves.
     let lanes = match op.run {
         Run::Whole(_) => Row::splat(!0),
         _ => *wave.exec_row(),

@@ -1,14 +1,14 @@
-//! Fidelity: which of the operations that a run executes are exact, and what results decide in it that no
-//! document settles, or that are within an error.
+//! Fidelity of a run: the exactness of the executed operations, and the decisions that depend on
+//! results that no document settles or that have an error.
 //!
-//! The results of operations that are not settled are marked, and the marks followed through
-//! registers, LDS and device memory, from dispatch to dispatch. Where a marked value is used as an
-//! address, or decides a branch or which lanes are active, a processor whose bits are others may
-//! run another course; elsewhere it computes other values on the same course. Marks are not put on
-//! what was computed on a course that marked values chose.
+//! Unsettled results are marked, and the marks tracked through registers, LDS and device memory,
+//! from dispatch to dispatch. If a marked value is used as an address, or decides a branch or the
+//! active lanes, a processor with other bits may take another path; otherwise it computes other
+//! values on the same path. Values computed on a path that marked values chose are not marked.
 //!
-//! Results within an error are everywhere, and so are followed in the code alone ([`course`]): it says
-//! which instructions they may decide, and executions of these are counted.
+//! Results within an error are ubiquitous, and therefore only tracked statically ([`course`]): the
+//! analysis finds the instructions whose decisions they may affect, and the executions of these are
+//! counted.
 
 mod course;
 mod executions;
@@ -38,47 +38,49 @@ use rustc_hash::FxHashMap;
 use std::mem;
 use std::sync::Arc;
 
-/// Follows a run, dispatch after dispatch, see [`EmbeddedGpu::begin_fidelity`](crate::EmbeddedGpu::begin_fidelity).
+/// Fidelity check of a run over all its dispatches, see
+/// [`EmbeddedGpu::begin_fidelity`](crate::EmbeddedGpu::begin_fidelity).
 #[derive(Default)]
 pub struct FidelityCheck {
     findings: Findings,
-    /// Marks on device memory, from dispatch to dispatch.
+    /// Marks on device memory, kept between dispatches.
     memory: MarkedMemory,
     dispatch: Option<DispatchCheck>,
-    /// Whether nothing is followed any more.
+    /// `true` if marks are no longer tracked.
     only_counts: bool,
-    /// What results within an error may decide in kernels, by where they start.
+    /// Decisions in kernels that results within an error may affect, by start address.
     consequences: FxHashMap<u64, Arc<Consequences>>,
 }
 
-/// What is followed of a dispatch under way.
+/// State of the check for the current dispatch.
 struct DispatchCheck {
     kernel: String,
     machine: Machine,
-    /// What results within an error may decide, and the code object that has the kernel.
+    /// Decisions that results within an error may affect, and the code object with the kernel.
     consequences: Option<(Arc<Consequences>, ModuleId)>,
     executions: Executions,
-    /// What others have counted that have ended.
+    /// Counts of other parts that have ended.
     parts: Vec<Executions>,
-    /// Marks on the registers of waves that have any.
+    /// Marks on registers, for waves with marks.
     shadows: FxHashMap<WaveId, Box<Shadow>>,
-    /// Marks on the LDS of workgroups that have any.
+    /// Marks on LDS, for workgroups with marks.
     lds: FxHashMap<Dim3, LdsMarks>,
-    /// Waves of a workgroup that have not ended.
+    /// Number of running waves per workgroup.
     waves: FxHashMap<Dim3, u32>,
-    /// A wave on which operations are tried.
+    /// A wave for evaluating operations.
     ghost: Wave,
-    /// Marks for a wave that may get its first ones.
+    /// Empty marks for the next wave that receives some.
     blank: Option<Box<Shadow>>,
 }
 
 impl FidelityCheck {
-    /// Nothing executed yet.
+    /// Creates a check before the first dispatch.
     pub fn new() -> FidelityCheck {
         FidelityCheck::default()
     }
 
-    /// A dispatch begins of a kernel that starts at a device address, in the program of this index.
+    /// Starts a dispatch of a kernel that starts at a device address, in the program with this
+    /// index.
     pub(crate) fn begin_kernel(
         &mut self,
         kernel: &str,
@@ -87,17 +89,18 @@ impl FidelityCheck {
         start: u64,
         home: usize,
     ) {
-        let own = programs.get(home).map(|program| {
+        let consequences = programs.get(home).map(|program| {
             let known = self.consequences.entry(start);
             Arc::clone(known.or_insert_with(|| Arc::new(consequences(program, start))))
         });
         self.begin(kernel, machine, programs);
         if let Some(dispatch) = &mut self.dispatch {
-            dispatch.consequences = own.map(|own| (own, ModuleId(home as u32)));
+            dispatch.consequences =
+                consequences.map(|consequences| (consequences, ModuleId(home as u32)));
         }
     }
 
-    /// A dispatch of a kernel of these programs begins.
+    /// Starts a dispatch of a kernel of these programs.
     fn begin(&mut self, kernel: &str, machine: Machine, programs: Vec<Arc<Program>>) {
         self.end();
         let level = programs.first().map_or_else(Level::detect, |program| program.level());
@@ -115,46 +118,47 @@ impl FidelityCheck {
         });
     }
 
-    /// From the next dispatch on counts operations, and follows nothing: for dispatches that all have a
-    /// [settled course](crate::EmbeddedGpu::has_settled_course).
+    /// Only counts operations from the next dispatch on, without tracking marks: for dispatches
+    /// that all have a [settled course](crate::EmbeddedGpu::has_settled_course).
     pub fn only_count(&mut self) {
         self.end();
         self.only_counts = true;
     }
 
-    /// Whether it is enough to count what waves execute of the dispatch under way. `is_settled` says whether
-    /// all of its operations are.
+    /// Returns `true` if counting the executions of the current dispatch is sufficient.
+    /// `is_settled` says whether all of its operations are settled.
     pub(crate) fn only_counts(&self, is_settled: bool) -> bool {
-        let has_no_marks = |own: &DispatchCheck| own.shadows.is_empty() && own.lds.is_empty();
+        let has_no_marks =
+            |dispatch: &DispatchCheck| dispatch.shadows.is_empty() && dispatch.lds.is_empty();
         self.only_counts
             || is_settled
                 && self.memory.is_empty()
                 && self.dispatch.as_ref().is_some_and(has_no_marks)
     }
 
-    /// A check of other waves of the dispatch under way, where there is nothing to follow.
+    /// Creates a check for other waves of the current dispatch, if marks are not tracked.
     pub(crate) fn new_part(&self, programs: Vec<Arc<Program>>) -> FidelityCheck {
         let mut part = FidelityCheck { only_counts: self.only_counts, ..FidelityCheck::default() };
-        if let Some(own) = &self.dispatch {
-            part.begin(&own.kernel, own.machine, programs);
+        if let Some(dispatch) = &self.dispatch {
+            part.begin(&dispatch.kernel, dispatch.machine, programs);
         }
         part
     }
 
-    /// Adds what a [part](FidelityCheck::new_part) has counted.
+    /// Adds the counts of a [part](FidelityCheck::new_part).
     pub(crate) fn absorb(&mut self, part: FidelityCheck) {
-        if let (Some(own), Some(part)) = (&mut self.dispatch, part.dispatch) {
-            own.parts.push(part.executions);
+        if let (Some(dispatch), Some(part)) = (&mut self.dispatch, part.dispatch) {
+            dispatch.parts.push(part.executions);
         }
     }
 
-    /// Forgets what was counted of the dispatch under way, in which there was nothing to follow: it
-    /// begins anew.
+    /// Discards the counts of the current dispatch, in which no marks were tracked, because it is
+    /// repeated.
     pub fn forget(&mut self) {
         self.dispatch = None;
     }
 
-    /// The dispatch under way, if there is one, has ended.
+    /// Ends the current dispatch, if there is one.
     fn end(&mut self) {
         if let Some(dispatch) = self.dispatch.take() {
             for executions in dispatch.parts.into_iter().chain([dispatch.executions]) {
@@ -173,14 +177,15 @@ impl FidelityCheck {
         }
     }
 
-    /// Takes out what was found of the dispatches so far, which have ended. Marks on memory stay.
+    /// Returns the findings of the dispatches so far, which must have ended. Marks on memory are
+    /// kept.
     pub(crate) fn take(&mut self) -> Fidelity {
         self.end();
         mem::take(&mut self.findings).into_fidelity()
     }
 }
 
-/// Adds executions of instructions that results within an error may decide.
+/// Adds executions of instructions whose decisions results within an error may affect.
 fn count_consequences(
     findings: &mut Findings,
     kernel: &str,
@@ -188,10 +193,10 @@ fn count_consequences(
     consequences: &Consequences,
     home: ModuleId,
 ) {
-    for (instruction, executions) in counts.iter().filter(|(own, _)| own.module == home) {
+    for (instruction, executions) in counts.iter().filter(|(counted, _)| counted.module == home) {
         let pc = instruction.pc;
-        let own = consequences.range((pc, Purpose::FIRST)..=(pc, Purpose::LAST));
-        for ((_, purpose), registers) in own {
+        let affected = consequences.range((pc, Purpose::FIRST)..=(pc, Purpose::LAST));
+        for ((_, purpose), registers) in affected {
             findings.may_have_decided(kernel, instruction, *executions, *purpose, registers);
         }
     }
@@ -212,7 +217,7 @@ impl Checker for FidelityCheck {
         if has_marks { Counting::Each } else { Counting::Rows(Traits::UNSETTLED) }
     }
 
-    /// Where there is nothing to follow.
+    /// Allows sequences without tracked marks.
     fn allows(&mut self, wave: &Wave, stretch: Stretch<'_>) -> u64 {
         let FidelityCheck { memory, dispatch: Some(dispatch), only_counts: false, .. } = self
         else {
@@ -278,9 +283,10 @@ impl Checker for FidelityCheck {
         for decision in before.into_iter().chain(followed.decision) {
             findings.decide(&dispatch.kernel, &instruction, wave.id, decision);
         }
-        match has_marks || followed.marks {
-            true => _ = dispatch.shadows.insert(wave.id, shadow),
-            false => dispatch.blank = Some(shadow),
+        if has_marks || followed.marks {
+            _ = dispatch.shadows.insert(wave.id, shadow)
+        } else {
+            dispatch.blank = Some(shadow)
         }
     }
 
@@ -290,7 +296,7 @@ impl Checker for FidelityCheck {
 }
 
 impl DispatchCheck {
-    /// A wave ends, and with the last one of a workgroup its LDS.
+    /// Ends a wave, and its LDS with the last wave of the workgroup.
     fn end_wave(&mut self, wave: &Wave) {
         self.shadows.remove(&wave.id);
         let workgroup = wave.id.workgroup;

@@ -1,4 +1,4 @@
-//! What is found of the fidelity of a run.
+//! Report of the fidelity of a run.
 
 use super::course::Doubt;
 use super::executions::Instruction;
@@ -15,70 +15,69 @@ use std::sync::Arc;
 /// The fidelity of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fidelity {
-    /// The operations executed: those that are not settled first, then those with an error; in the
-    /// order of their names.
+    /// Executed operations: unsettled ones first, then those with an error; within these by name.
     pub operations: Vec<OperationFidelity>,
-    /// What results that are not settled decided, in the order in which it was met; then what results
-    /// within an error may have decided, by kernel and address.
+    /// Decisions by unsettled results, in order of occurrence; then decisions that results within
+    /// an error may have affected, by kernel and address.
     pub decisions: Vec<DoubtfulDecision>,
 }
 
-/// How exact an operation is.
+/// Exactness of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperationFidelity {
-    /// Its name.
+    /// Name of the operation.
     pub operation: String,
-    /// How it is executed.
+    /// Treatment by the simulator.
     pub treatment: Treatment,
-    /// How often waves executed it.
+    /// Number of wave executions.
     pub executions: u64,
 }
 
-/// What values decide that come from results in doubt.
+/// A decision that depends on doubtful results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DoubtfulDecision {
-    /// Why the results are in doubt.
+    /// Reason why the results are in doubt.
     pub doubt: Doubt,
-    /// The kernel of the dispatch that met it first.
+    /// Kernel of the first dispatch with this decision.
     pub kernel: String,
-    /// The code object of the instruction.
+    /// Code object of the instruction.
     pub module: ModuleId,
-    /// Its ELF virtual address.
+    /// ELF virtual address.
     pub pc: Pc,
-    /// As the assembler prints it.
+    /// Assembly text.
     pub text: String,
-    /// Its source line, where the code object has line tables.
+    /// Source line, if the code object has line tables.
     pub line: Option<SourceLine>,
-    /// What is decided.
+    /// Kind of decision.
     pub purpose: Purpose,
-    /// The registers that hold the values, the first time.
+    /// Registers that held the values at the first occurrence.
     pub registers: Vec<RegisterRange>,
-    /// The wave that met it first; `None` where all executions of the instruction count.
+    /// First wave with this decision; `None` if all executions of the instruction count.
     pub wave: Option<WaveId>,
-    /// How often it was met.
+    /// Number of occurrences.
     pub count: u64,
 }
 
-/// What is found, as it is found.
+/// Findings in the order of occurrence.
 #[derive(Default)]
 pub struct Findings {
     operations: BTreeMap<String, (Treatment, u64)>,
     decisions: Vec<DoubtfulDecision>,
-    /// The index of each decision.
+    /// Index of each decision.
     known: FxHashMap<(ModuleId, Pc, Purpose, Doubt), usize>,
 }
 
 impl Findings {
-    /// Adds what a dispatch executed.
+    /// Adds the executions of a dispatch.
     pub fn count(&mut self, executions: impl Iterator<Item = (Arc<Instruction>, u64)>) {
         for (instruction, count) in executions {
             for (name, treatment) in &instruction.operations {
                 let known = self.operations.get_mut(name);
                 match known {
-                    // The same operation may be more exact in one encoding than in another.
-                    Some((own, executions)) => {
+                    // An operation may be more exact in one encoding than in another.
+                    Some((worst, executions)) => {
                         *executions += count;
-                        *own = if rank(treatment) > rank(own) { *treatment } else { *own };
+                        *worst = if rank(treatment) > rank(worst) { *treatment } else { *worst };
                     }
                     None => _ = self.operations.insert(name.clone(), (*treatment, count)),
                 }
@@ -86,7 +85,7 @@ impl Findings {
         }
     }
 
-    /// Adds what an instruction decided by results that are not settled.
+    /// Adds a decision of an instruction by unsettled results.
     pub fn decide(
         &mut self,
         kernel: &str,
@@ -95,12 +94,13 @@ impl Findings {
         decision: Decision,
     ) {
         let Decision { registers, purpose, .. } = decision;
-        let own = self.decision(kernel, instruction, Doubt::NotSettled, purpose, || registers);
-        own.wave.get_or_insert(wave);
-        own.count += 1;
+        let decision = self.decision(kernel, instruction, Doubt::NotSettled, purpose, || registers);
+        decision.wave.get_or_insert(wave);
+        decision.count += 1;
     }
 
-    /// Adds executions of an instruction in which results within an error may have decided something.
+    /// Adds executions of an instruction in which results within an error may have affected a
+    /// decision.
     pub fn may_have_decided(
         &mut self,
         kernel: &str,
@@ -110,8 +110,8 @@ impl Findings {
         registers: &[RegisterRange],
     ) {
         let registers = || registers.to_vec();
-        let own = self.decision(kernel, instruction, Doubt::WithinError, purpose, registers);
-        own.count += executions;
+        let decision = self.decision(kernel, instruction, Doubt::WithinError, purpose, registers);
+        decision.count += executions;
     }
 
     fn decision(
@@ -141,9 +141,10 @@ impl Findings {
         &mut self.decisions[index]
     }
 
-    /// All of it.
+    /// Returns the complete report.
     pub fn into_fidelity(self) -> Fidelity {
-        let operations = self.operations.into_iter().filter(|(_, (own, _))| rank(own) < FAULT);
+        let operations =
+            self.operations.into_iter().filter(|(_, (treatment, _))| rank(treatment) < FAULT);
         let mut operations: Vec<OperationFidelity> = operations
             .map(|(operation, (treatment, executions))| OperationFidelity {
                 operation,
@@ -151,17 +152,17 @@ impl Findings {
                 executions,
             })
             .collect();
-        operations.sort_by_key(|own| Reverse(rank(&own.treatment)));
+        operations.sort_by_key(|operation| Reverse(rank(&operation.treatment)));
         let mut decisions = self.decisions;
-        decisions.sort_by_key(|own| own.doubt);
+        decisions.sort_by_key(|decision| decision.doubt);
         Fidelity { operations, decisions }
     }
 }
 
-/// What ends a dispatch in place of being executed.
+/// Rank of treatments that end a dispatch.
 const FAULT: u8 = 3;
 
-/// Treatments by how little is certain.
+/// Ranks treatments by uncertainty.
 fn rank(treatment: &Treatment) -> u8 {
     match treatment {
         Treatment::Exact => 0,

@@ -1,4 +1,4 @@
-//! How marks go through accesses to memory by the wave, as in
+//! Propagation of marks through scalar memory accesses, as in
 //! [`vector_memory`](crate::shadow::vector_memory).
 
 use crate::execute::scalar_memory::execute;
@@ -8,11 +8,11 @@ use crate::shadow::{MarkedMemory, Named, Shadow, stand_in};
 use crate::wave::{ScalarIndex, Wave};
 use std::ops::Range;
 
-/// Where the ghost has its data: in the place of the trap registers, which are no data of programs.
+/// Data registers of the ghost wave, in place of the trap registers, which hold no program data.
 const DATA: ScalarIndex = ScalarIndex::TTMP;
 const FIRST: usize = DATA.0 as usize;
 
-/// Follows an access by an instruction that names these registers.
+/// Propagates marks through an access by an instruction with these registers.
 pub fn follow(
     shadow: &mut Shadow,
     ghost: &mut Wave,
@@ -23,21 +23,21 @@ pub fn follow(
     named: &Named,
 ) {
     stand_in(ghost, wave);
-    let mut own = op.clone();
-    own.scalar_destination = DATA;
+    let mut ghost_op = op.clone();
+    ghost_op.scalar_destination = DATA;
     let data = match op.sources[2].words[0] {
         Word::Scalar(first) => usize::from(first.0)..ScalarIndex::COUNT,
         _ => 0..0,
     };
-    own.sources[2].words = [Word::Scalar(DATA); 2];
+    ghost_op.sources[2].words = [Word::Scalar(DATA); 2];
     let data = |words: u8| -> &[u32] {
         let end = (data.start + usize::from(words)).min(data.end);
         &shadow.scalars[data.start.min(end)..end]
     };
     ghost.scalars[range(16)].fill(0);
     let execute = |ghost: &mut Wave, transfer, memory: &mut MarkedMemory| {
-        // Whether the memory is there is for the wave itself to find out.
-        _ = execute(ghost, &own, ScalarAccess { transfer, ..access }, memory);
+        // Unmapped memory is left for the wave's own execution to report.
+        _ = execute(ghost, &ghost_op, ScalarAccess { transfer, ..access }, memory);
     };
     match access.transfer {
         Transfer::Store(words) => {
@@ -71,7 +71,7 @@ pub fn follow(
     }
 }
 
-/// Registers of the ghost's data.
+/// Indices of the ghost's data registers.
 fn range(words: u8) -> Range<usize> {
     FIRST..FIRST + usize::from(words)
 }

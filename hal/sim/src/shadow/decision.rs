@@ -1,5 +1,6 @@
-//! Where a marked value decides something: addresses, EXEC, branches, jumps, register indices. Data
-//! that is stored decides nothing: compilers store the undefined parts of vectors and structures.
+//! Uses of marked values that decide something: addresses, EXEC, branches, jumps, register indices.
+//! Stores of marked data are no decisions: compilers store the undefined parts of vectors and
+//! structures.
 
 use super::Shadow;
 use crate::instruction::control::{Condition, Control};
@@ -11,42 +12,42 @@ use crate::wave::{Machine, RowIndex, ScalarIndex, Wave};
 use flipwave_isa::{AccVgpr, Generation, LaneMask, Register, RegisterRange, Sgpr, Vgpr};
 use std::fmt;
 
-/// What marked values decide at an instruction.
+/// A decision of an instruction that depends on marked values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// The registers that hold them.
+    /// Registers that hold the values.
     pub registers: Vec<RegisterRange>,
-    /// What they decide.
+    /// The decision.
     pub purpose: Purpose,
-    /// In which lanes; none where it is not about lanes.
+    /// Affected lanes; empty if the decision does not concern lanes.
     pub lanes: LaneMask,
 }
 
-/// What a value decides.
+/// Kind of decision that depends on a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Purpose {
-    /// Where memory or LDS is accessed.
+    /// Address of a memory or LDS access.
     Address,
-    /// Which lanes are active.
+    /// Set of active lanes.
     Exec,
-    /// Whether a branch is taken.
+    /// Condition of a branch.
     Condition,
-    /// Where a jump goes.
+    /// Target of a jump.
     Target,
-    /// Which register is accessed.
+    /// Index of an accessed register.
     Index,
-    /// Which integer a number becomes.
+    /// Conversion of a number to an integer.
     Integer,
-    /// The estimate of a quotient of integers.
+    /// Estimate of an integer quotient.
     Quotient,
-    /// What a comparison gives.
+    /// Result of a comparison.
     Comparison,
 }
 
 impl Purpose {
-    /// The first one in their order.
+    /// First purpose in their order.
     pub const FIRST: Purpose = Purpose::Address;
-    /// The last one.
+    /// Last purpose in their order.
     pub const LAST: Purpose = Purpose::Comparison;
 }
 
@@ -66,12 +67,12 @@ impl fmt::Display for Purpose {
 }
 
 impl Shadow {
-    /// What an instruction that is about to execute decides by marked values.
+    /// Returns the decision of the next instruction that depends on marked values.
     pub fn decision(&self, wave: &Wave, op: &Op) -> Option<Decision> {
         decision(self, wave, op)
     }
 
-    /// The bits of EXEC that are marked, after an instruction. EXEC then counts as what it is.
+    /// Returns a decision about the marked bits of EXEC after an instruction, and unmarks them.
     pub fn decide_exec(&mut self) -> Option<Decision> {
         let exec = usize::from(ScalarIndex::EXEC.0);
         let lanes = u64::from(self.scalars[exec]) | u64::from(self.scalars[exec + 1]) << 32;
@@ -113,8 +114,9 @@ fn decision(shadow: &Shadow, wave: &Wave, op: &Op) -> Option<Decision> {
     Some(Decision { registers, purpose, lanes })
 }
 
-/// What an instruction decides, and by which words; of moves between registers that are selected by an
-/// index only those that are that always. What decides EXEC is written to it.
+/// Decision that an instruction makes, and the words that it depends on. For moves between
+/// registers selected by an index, only the words that always matter. Decisions about EXEC are made
+/// by writing it.
 pub fn decided_by(op: &Op, machine: Machine) -> Option<(Purpose, Vec<Word>)> {
     let scalars = |first: ScalarIndex, count: u8| {
         (0..count).map(move |word| Word::Scalar(ScalarIndex((first.0 + word) & 127)))
@@ -128,7 +130,7 @@ pub fn decided_by(op: &Op, machine: Machine) -> Option<(Purpose, Vec<Word>)> {
                 (Space::Buffer { .. }, [Word::Scalar(first), _]) => words.extend(scalars(first, 4)),
                 (Space::Scratch, base) => {
                     words.push(base[0]);
-                    // Elsewhere the hardware sets it up, or s_setreg.
+                    // On other targets the hardware or s_setreg initializes it.
                     if machine.flat_scratch == ScalarIndex::FLAT_SCRATCH {
                         words.extend(scalars(ScalarIndex::FLAT_SCRATCH, 2));
                     }
@@ -181,7 +183,7 @@ pub fn decided_by(op: &Op, machine: Machine) -> Option<(Purpose, Vec<Word>)> {
     Some((purpose, words))
 }
 
-/// Whether VCC may be zero or not, by its marked bits.
+/// Returns `true` if the marked bits of VCC decide whether it is zero.
 fn vcc_is_undecided(shadow: &Shadow, wave: &Wave) -> bool {
     let vcc = usize::from(ScalarIndex::VCC.0);
     let marked = u64::from(shadow.scalars[vcc]) | u64::from(shadow.scalars[vcc + 1]) << 32;
@@ -194,13 +196,14 @@ fn is_indexed(wave: &Wave, op: &Op) -> bool {
     moves || op.inst.indexes_registers()
 }
 
-/// The bits of M0 that decide which register is meant: in GPR-index mode an index and which operands
-/// it moves (MI200 ISA, "S_SET_GPR_IDX_ON"), which is all that the instructions of this mode write.
+/// Bits of M0 that select a register: in GPR-index mode, the index and the operands it applies to
+/// (MI200 ISA, "S_SET_GPR_IDX_ON"), which are the only bits that the instructions of this mode
+/// write.
 fn index_bits(wave: &Wave) -> u32 {
     if wave.mode.indexes_vgprs() { 0xf0ff } else { u32::MAX }
 }
 
-/// The register that a word of a source names.
+/// Register of a word of a source.
 pub fn register(word: Word, machine: Machine) -> Option<Register> {
     let sgprs = if machine.generation < Generation::Gfx10 { 102 } else { 106 };
     match word {

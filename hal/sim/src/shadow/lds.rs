@@ -7,35 +7,35 @@ use crate::instruction::{Op, Word};
 use crate::wave::{Row, RowIndex, ScalarIndex, Wave};
 use flipwave_isa::{LaneMask, Value};
 
-/// Marks on the bits of a workgroup's LDS: set in the bytes.
+/// Marks on the bits of a workgroup's LDS; a set bit is marked.
 #[derive(Debug)]
 pub struct LdsMarks {
     /// The marks.
     pub bits: Vec<u8>,
 }
 
-/// Rows of the ghost that hold the operands of an LDS access: far enough from each other for the
-/// widest, and from those that the access names.
+/// Rows of the ghost wave that hold the operands of an LDS access: far enough apart for the widest
+/// operand, and away from the rows that the access names.
 const DATA: u16 = 0;
 const SECOND_DATA: u16 = 8;
 const DESTINATION: u16 = 16;
 const ADDRESS: u16 = 24;
-/// Most registers of an operand.
+/// Maximum number of registers per operand.
 const WORDS: u16 = 4;
 
 impl LdsMarks {
-    /// LDS all of which is marked.
+    /// LDS with all bits marked.
     pub fn marked(bytes: u32) -> LdsMarks {
         LdsMarks { bits: vec![!0; bytes as usize] }
     }
 
-    /// LDS none of which is marked.
+    /// LDS without marks.
     pub fn clear(bytes: u32) -> LdsMarks {
         LdsMarks { bits: vec![0; bytes as usize] }
     }
 
-    /// Follows an LDS instruction: it is executed with marks for data, at the addresses
-    /// that it has.
+    /// Propagates marks through an LDS instruction: executes it on the marks as data, at the wave's
+    /// addresses.
     pub fn follow(
         &mut self,
         shadow: &mut Shadow,
@@ -44,17 +44,17 @@ impl LdsMarks {
         op: &Op,
         access: LdsAccess,
     ) {
-        let mut own = op.clone();
+        let mut ghost_op = op.clone();
         let first = |source: usize| op.sources[source].row();
         let mut remap = |source: usize, row: u16| {
             if op.sources[source].row().is_some() {
-                own.sources[source].words = [Word::Row(RowIndex(row)); 2];
+                ghost_op.sources[source].words = [Word::Row(RowIndex(row)); 2];
             }
         };
         remap(0, ADDRESS);
         remap(1, DATA);
         remap(2, SECOND_DATA);
-        own.destination = RowIndex(DESTINATION);
+        ghost_op.destination = RowIndex(DESTINATION);
         stand_in(ghost, wave);
         if let Some(row) = first(0) {
             let is_data = access == LdsAccess::Swizzle;
@@ -72,27 +72,27 @@ impl LdsMarks {
         }
         match access {
             LdsAccess::Atomic { returns, atomic } => {
-                self.modify(ghost, &own, returns, atomic.bytes);
+                self.modify(ghost, &ghost_op, returns, atomic.bytes);
             }
-            LdsAccess::ExchangeIf => self.modify(ghost, &own, true, 8),
+            LdsAccess::ExchangeIf => self.modify(ghost, &ghost_op, true, 8),
             LdsAccess::Count { .. } => {
                 let at = (wave.scalar(ScalarIndex::M0) & 0xffff).wrapping_add(op.immediate as u32);
                 let bytes = lds::read(&self.bits, at, 4);
                 let old = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-                ghost.write_row(own.destination, &Row::splat(old));
+                ghost.write_row(ghost_op.destination, &Row::splat(old));
             }
-            // Only atomics fault.
-            _ => _ = lds::execute(ghost, &own, access, &mut self.bits),
+            // Only atomics can fault.
+            _ => _ = lds::execute(ghost, &ghost_op, access, &mut self.bits),
         }
         if access.is_exchange() && access != LdsAccess::Swizzle {
-            // A marked lane number makes what arrives marked.
+            // A marked lane number marks the result.
             let marked = shadow.marked_lanes(op.sources[0].words[0]).0 & wave.exec().0;
             let lanes = match access {
                 LdsAccess::Permute if marked != 0 => wave.exec().0,
                 _ => marked,
             };
             for lane in LaneMask(lanes).lanes() {
-                ghost.row_mut(own.destination).0[usize::from(lane.0)] = !0;
+                ghost.row_mut(ghost_op.destination).0[usize::from(lane.0)] = !0;
             }
         }
         for word in 0..destination_words(op) {
@@ -101,7 +101,7 @@ impl LdsMarks {
         }
     }
 
-    /// An atomic: what it leaves is marked where the old value or the data was.
+    /// Propagates marks through an atomic: the result is marked if the old value or the data was.
     fn modify(&mut self, ghost: &mut Wave, op: &Op, returns: bool, bytes: u8) {
         let offset = op.immediate as u32;
         let addresses = lds::addresses(ghost, op, offset);
@@ -127,14 +127,14 @@ impl LdsMarks {
 }
 
 impl Shadow {
-    /// The marks of a register of an operand, by the operand's first register.
+    /// Marks of a register of an operand, given the operand's first register.
     pub fn row(&self, first: RowIndex, word: u16) -> Row {
         let index = usize::from(first.0 + word);
         self.rows.get(index).copied().unwrap_or(Row::ZERO)
     }
 }
 
-/// Registers that an instruction fills.
+/// Number of registers that an instruction writes.
 pub fn destination_words(op: &Op) -> u16 {
     op.inst.destinations().next().map_or(0, |operand| match operand.value {
         Value::Register(range) => range.words.into(),

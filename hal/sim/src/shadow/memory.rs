@@ -4,35 +4,35 @@ use crate::memory::{Memory, Region, RegionMut};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// Bytes of a page.
+/// Bytes per page.
 const PAGE: u64 = 4096;
-/// What is not there is not marked.
+/// Content of missing pages: no marks.
 static CLEAR: [u8; PAGE as usize] = [0; PAGE as usize];
 
-/// Marks on the bits of device memory, as a memory of their own: what is stored there are marks. It
-/// has every address, and of pages that nothing was stored to no bytes.
+/// Marks on the bits of device memory, as a separate memory whose data are marks. All addresses are
+/// mapped; pages are allocated on the first store.
 pub struct MarkedMemory {
     pages: FxHashMap<u64, Box<[u8; PAGE as usize]>>,
-    /// The addresses that have marks; what is stored elsewhere is dropped.
+    /// Addresses that can have marks; stores elsewhere are dropped.
     followed: Range<u64>,
-    /// Where dropped stores go.
+    /// Destination of dropped stores.
     sink: Box<[u8; PAGE as usize]>,
 }
 
 impl Default for MarkedMemory {
-    /// A memory without marks that keeps all that it is given.
+    /// A memory without marks, for all addresses.
     fn default() -> MarkedMemory {
         MarkedMemory::within(0..u64::MAX)
     }
 }
 
 impl MarkedMemory {
-    /// A memory without marks that keeps those in the pages of a range.
+    /// A memory without marks, which keeps only marks in the pages of a range.
     pub fn within(followed: Range<u64>) -> MarkedMemory {
         MarkedMemory { pages: FxHashMap::default(), followed, sink: Box::new([0; PAGE as usize]) }
     }
 
-    /// Whether no mark was ever stored.
+    /// Returns `true` if no mark has ever been stored.
     pub fn is_empty(&self) -> bool {
         self.pages.is_empty()
     }

@@ -1,5 +1,5 @@
-//! Marks on the bits of registers and LDS, and how they spread when instructions execute: bits that
-//! nothing has written, or that no document settles.
+//! Marks on the bits of registers and memory, and their propagation through executed instructions.
+//! Marked bits are unwritten, or not settled by any document.
 
 mod decision;
 mod lds;

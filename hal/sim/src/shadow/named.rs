@@ -1,20 +1,20 @@
-//! The registers that an instruction names.
+//! Registers of an instruction.
 
 use super::Slots;
 use crate::wave::Machine;
 use flipwave_isa::{Half, Inst, Operand, RegisterRange, Value};
 
-/// The registers that an instruction names, and those that it reads and writes without naming them.
+/// Registers that an instruction reads and writes, explicitly or implicitly.
 #[derive(Debug)]
 pub struct Named {
-    /// Those it reads.
+    /// Registers read.
     pub reads: Vec<(RegisterRange, Slots)>,
-    /// Those it writes.
+    /// Registers written.
     pub writes: Vec<(RegisterRange, Slots)>,
 }
 
 impl Named {
-    /// Those of an instruction that a machine executes.
+    /// Registers of an instruction on a machine.
     pub fn of(inst: &Inst, machine: Machine) -> Named {
         let slots = |ranges: &[RegisterRange], half: fn(&Inst, RegisterRange) -> Option<Half>| {
             let slots = |range| Some((range, Slots::of(range, machine)?.half(half(inst, range))));
@@ -24,24 +24,26 @@ impl Named {
     }
 }
 
-/// The half of a register that an instruction reads, if it is not all of it.
+/// Half of a register that an instruction reads, if it does not read all of it.
 fn half_read(inst: &Inst, range: RegisterRange) -> Option<Half> {
-    // What is read without being a source is what the result replaces a half of, or is added to: no
-    // more than is written.
+    // A register that is read without being a source is accumulated into, or half of it is kept: no
+    // more is read than is written.
     half_of(inst.sources(), range).unwrap_or_else(|| half_written(inst, range))
 }
 
-/// The half of a register that an instruction writes, if it is not all of it.
+/// Half of a register that an instruction writes, if it does not write all of it.
 fn half_written(inst: &Inst, range: RegisterRange) -> Option<Half> {
     half_of(inst.destinations(), range).flatten()
 }
 
-/// The half of a register that operands name, if they do not name all of it; nothing where they do not
-/// name the register.
+/// Half of a register that operands name: `Some(None)` if they name all of it, `None` if they do
+/// not name it.
 fn half_of<'a>(
     operands: impl Iterator<Item = &'a Operand>,
     range: RegisterRange,
 ) -> Option<Option<Half>> {
-    let halves = operands.filter(|own| own.value == Value::Register(range)).map(|own| own.half);
+    let halves = operands
+        .filter(|operand| operand.value == Value::Register(range))
+        .map(|operand| operand.half);
     halves.reduce(|half, other| if half == other { half } else { None })
 }

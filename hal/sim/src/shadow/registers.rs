@@ -1,11 +1,11 @@
-//! Which bits of a wave's registers are marked.
+//! Marks on the bits of a wave's registers.
 //!
-//! What marked bits do to a result is not written down operation by operation. The operation
-//! itself shows: it is executed again on registers whose marked bits are filled with several
-//! patterns, and a bit of the result is marked if it is not always the same. Copies, masks,
-//! shifts, selects, packed halves, moves between lanes and matrix operations are thus exact, and
-//! `x ^ x` is zero whatever `x` is. A dependence that none of the patterns shows is missed; one
-//! that is not there is never reported.
+//! The propagation of marks is not defined operation by operation. Instead, the operation is
+//! executed repeatedly on registers whose marked bits are filled with different patterns, and a bit
+//! of the result is marked if it differs between runs. Copies, masks, shifts, selects, packed
+//! halves, moves between lanes and matrix operations are therefore exact, and `x ^ x` is zero for
+//! any `x`. A dependence that no pattern reveals is missed; a dependence that does not exist is
+//! never reported.
 
 use super::{Named, Slots};
 use crate::execute::step::step;
@@ -14,31 +14,31 @@ use crate::memory::{Memory, Region, RegionMut};
 use crate::wave::{LANES, Row, RowIndex, ScalarIndex, Wave};
 use flipwave_isa::LaneMask;
 
-/// Marked bits: set in the masks.
+/// Marks on the registers of a wave; a set bit is marked.
 pub struct Shadow {
-    /// Of vector registers.
+    /// Marks on vector registers.
     pub rows: Box<[Row; RowIndex::COUNT]>,
-    /// Of scalar registers.
+    /// Marks on scalar registers.
     pub scalars: [u32; ScalarIndex::COUNT],
-    /// Of SCC.
+    /// Mark on SCC.
     pub scc: bool,
 }
 
-/// What marked bits are filled with, whatever the lane.
+/// Patterns for marked bits, in all lanes.
 const PATTERNS: [u32; 6] = [0, !0, 0x7fff_ffff, 0x8000_0000, 0x7f7f_ffff, 0xff7f_ffff];
 
-/// What fills marked bits.
+/// Values for marked bits.
 #[derive(Clone, Copy)]
 enum Filling {
-    /// The same word everywhere.
+    /// One word everywhere.
     Word(u32),
-    /// Words that look random; two marked registers differ.
+    /// Pseudorandom words, different for each register.
     Scattered(u32),
-    /// The bits of the other source, which makes comparisons for equality come true.
+    /// The bits of the other source, which makes equality comparisons true.
     OtherSource,
 }
 
-/// A memory with nothing in it.
+/// A memory without mapped addresses.
 struct NoMemory;
 
 impl Memory for NoMemory {
@@ -52,8 +52,8 @@ impl Memory for NoMemory {
 }
 
 impl Shadow {
-    /// Everything is marked but EXEC, which is set up, and the trap registers, which are the trap
-    /// handler's.
+    /// Marks everything except EXEC, which is initialized, and the trap registers, which belong to
+    /// the trap handler.
     pub fn marked() -> Shadow {
         let mut scalars = [!0; ScalarIndex::COUNT];
         scalars[usize::from(ScalarIndex::TTMP.0)..usize::from(ScalarIndex::M0.0)].fill(0);
@@ -61,7 +61,7 @@ impl Shadow {
         Shadow { rows: rows_of(!0), scalars, scc: true }
     }
 
-    /// Nothing is marked.
+    /// Registers without marks.
     pub fn clear() -> Shadow {
         Shadow { rows: rows_of(0), scalars: [0; ScalarIndex::COUNT], scc: false }
     }
@@ -80,7 +80,7 @@ impl Shadow {
         }
     }
 
-    /// Takes the marks from bits of a register, in the active lanes.
+    /// Removes marks from bits of a register, in the active lanes.
     pub fn unmark(&mut self, row: RowIndex, lanes: &Row, bits: u32) {
         let row = &mut self.rows[row.place()];
         for lane in 0..LANES {
@@ -88,7 +88,7 @@ impl Shadow {
         }
     }
 
-    /// Whether a register that an instruction writes has marks.
+    /// Returns `true` if a register that an instruction writes has marks.
     pub fn marks_any(&self, named: &Named) -> bool {
         named.writes.iter().any(|(_, slots)| {
             slots.rows().any(|row| self.rows[row] != Row::ZERO)
@@ -97,8 +97,8 @@ impl Shadow {
         })
     }
 
-    /// The scalar registers that an instruction writes stay marked no more, and EXEC and what follows
-    /// it neither: it has been decided to be what it is.
+    /// Removes the marks from the scalar registers that an instruction writes, and from EXEC and
+    /// the indices after it, whose values count as decided.
     pub fn unmark_scalars(&mut self, named: &Named) {
         for (_, slots) in &named.writes {
             self.scalars[slots.scalars()].fill(0);
@@ -107,9 +107,10 @@ impl Shadow {
         self.scalars[usize::from(ScalarIndex::EXEC.0)..].fill(0);
     }
 
-    /// Follows an operation that touches no memory. `ghost` is a wave to execute it on.
+    /// Propagates marks through an operation without memory access. `ghost` is a wave to execute it
+    /// on.
     pub fn follow(&mut self, ghost: &mut Wave, wave: &Wave, op: &Op, named: &Named) {
-        // Registers that an index selects are not named.
+        // Registers selected by an index are not in `named`.
         let is_indexed = wave.mode.indexes_vgprs() || op.inst.indexes_registers();
         let lane_by_lane = matches!(op.run, Run::Vector(_) | Run::Dual) && op.lane_move().is_none();
         if !is_indexed
@@ -135,7 +136,7 @@ impl Shadow {
         self.compare_runs(ghost, wave, op, &rows);
     }
 
-    /// Whether any of the registers has marked bits, in active lanes if only those count.
+    /// Returns `true` if any of the registers has marked bits, optionally only in active lanes.
     fn is_marked<'a>(
         &self,
         mut registers: impl Iterator<Item = &'a Slots>,
@@ -151,7 +152,7 @@ impl Shadow {
         })
     }
 
-    /// Nothing that an instruction writes stays marked.
+    /// Removes the marks from everything that an instruction writes.
     fn overwrite(&mut self, wave: &Wave, named: &Named) {
         for (_, slots) in &named.writes {
             for row in slots.rows() {
@@ -162,8 +163,8 @@ impl Shadow {
         }
     }
 
-    /// Executes the operation once for each filling of the marked bits; those bits of the result
-    /// become marked in which the runs differ.
+    /// Executes the operation once for each filling of the marked bits; bits of the result that
+    /// differ between the runs become marked.
     fn compare_runs(&mut self, ghost: &mut Wave, wave: &Wave, op: &Op, rows: &[usize]) {
         let fillings = PATTERNS.map(Filling::Word).into_iter().chain([
             Filling::Scattered(1),
@@ -174,7 +175,7 @@ impl Shadow {
         let mut differing = (vec![Row::ZERO; rows.len()], [0; ScalarIndex::COUNT], false);
         for filling in fillings {
             self.fill(ghost, wave, op, rows, filling);
-            // What it ends in does not matter: what is executed here neither stops nor jumps.
+            // The outcome does not matter: operations executed here neither stop nor jump.
             let _ = step(ghost, op, &mut NoMemory, &mut []);
             let result = (
                 rows.iter().map(|row| ghost.rows[*row]).collect::<Vec<Row>>(),
@@ -199,17 +200,17 @@ impl Shadow {
         self.scc = differing.2;
     }
 
-    /// Makes the ghost the wave, with the marked bits filled.
+    /// Copies the wave to the ghost, and fills the marked bits.
     fn fill(&self, ghost: &mut Wave, wave: &Wave, op: &Op, rows: &[usize], filling: Filling) {
         let word = |place: u32, other: u32| match filling {
             Filling::Word(word) => word,
             Filling::Scattered(seed) => scattered(place.wrapping_mul(3).wrapping_add(seed)),
             Filling::OtherSource => other,
         };
-        let other = |own: Word| -> Option<Word> {
+        let other = |source_word: Word| -> Option<Word> {
             let [left, right] = [op.sources[0].words, op.sources[1].words];
             let paired = left.into_iter().zip(right).chain(right.into_iter().zip(left));
-            paired.into_iter().find(|(word, _)| *word == own).map(|(_, other)| other)
+            paired.into_iter().find(|(word, _)| *word == source_word).map(|(_, other)| other)
         };
         let value = |word: Option<Word>, lane: usize| match word {
             Some(Word::Row(row)) => wave.row(row).0[lane],
@@ -243,7 +244,7 @@ impl Shadow {
     }
 }
 
-/// Makes a ghost of a wave, but for its vector registers.
+/// Copies a wave to a ghost, except for its vector registers.
 pub fn stand_in(ghost: &mut Wave, wave: &Wave) {
     ghost.machine = wave.machine;
     ghost.mode = wave.mode;
@@ -257,7 +258,7 @@ pub fn stand_in(ghost: &mut Wave, wave: &Wave) {
     ghost.set_exec(wave.exec());
 }
 
-/// A word that looks random (the finalizer of MurmurHash3).
+/// A pseudorandom word (the finalizer of MurmurHash3).
 fn scattered(seed: u32) -> u32 {
     let mut word = seed;
     word = (word ^ word >> 16).wrapping_mul(0x85eb_ca6b);
@@ -265,7 +266,7 @@ fn scattered(seed: u32) -> u32 {
     word ^ word >> 16
 }
 
-/// All vector registers, marked in these bits.
+/// All vector registers, with these bits marked in each lane.
 fn rows_of(bits: u32) -> Box<[Row; RowIndex::COUNT]> {
     match vec![Row::splat(bits); RowIndex::COUNT].into_boxed_slice().try_into() {
         Ok(rows) => rows,

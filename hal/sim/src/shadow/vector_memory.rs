@@ -1,5 +1,5 @@
-//! How marks go through accesses to memory by lanes: such an instruction is executed on a ghost of
-//! its wave whose data are marks, at the addresses that the wave has, on a memory of marks.
+//! Propagation of marks through per-lane memory accesses: the instruction is executed on a ghost
+//! wave whose data are marks, at the wave's addresses, on a memory of marks.
 
 use super::{LdsMarks, MarkedMemory, Shadow, destination_words, stand_in};
 use crate::execute::vector_memory::execute;
@@ -8,13 +8,13 @@ use crate::instruction::{Element, Op, Word};
 use crate::memory::Memory;
 use crate::wave::{LANES, Row, RowIndex, Wave};
 
-/// Rows of the ghost that hold the operands: far enough from each other for the widest, a block of
-/// 32 registers.
+/// Rows of the ghost wave that hold the operands: far enough apart for the widest operand, a block
+/// of 32 registers.
 const DATA: RowIndex = RowIndex(0);
 const DESTINATION: RowIndex = RowIndex(32);
 const ADDRESS: RowIndex = RowIndex(64);
 
-/// The memories that vector memory instructions access.
+/// Memories that vector memory instructions access.
 pub struct Memories<'a> {
     /// Device memory.
     pub device: &'a mut MarkedMemory,
@@ -22,7 +22,7 @@ pub struct Memories<'a> {
     pub lds: &'a mut LdsMarks,
 }
 
-/// Follows an access.
+/// Propagates marks through an access.
 pub fn follow(
     shadow: &mut Shadow,
     ghost: &mut Wave,
@@ -34,7 +34,7 @@ pub fn follow(
     let Memories { device: memory, lds } = memories;
     let mut access = Access::new(shadow, ghost, lds, wave, op, access);
     match access.access.transfer {
-        // Nothing is stored where nothing ever was.
+        // Storing no marks to a memory without marks has no effect.
         Transfer::Store(_) | Transfer::StoreBlock
             if memory.is_empty()
                 && !access.access.space.is_flat()
@@ -53,7 +53,7 @@ pub fn follow(
     }
 }
 
-/// An access on a ghost.
+/// An access on a ghost wave.
 struct Access<'a> {
     ghost: &'a mut Wave,
     lds: &'a mut LdsMarks,
@@ -64,7 +64,7 @@ struct Access<'a> {
 }
 
 impl<'a> Access<'a> {
-    /// Puts a wave's addresses and its marks where the ghost has its operands.
+    /// Copies a wave's addresses and marks to the operands of the ghost.
     fn new(
         shadow: &Shadow,
         ghost: &'a mut Wave,
@@ -74,12 +74,12 @@ impl<'a> Access<'a> {
         access: VectorAccess,
     ) -> Access<'a> {
         stand_in(ghost, wave);
-        let mut own = op.clone();
+        let mut ghost_op = op.clone();
         if let Some(first) = op.sources[0].row() {
             for word in 0..2 {
                 *ghost.row_mut(ADDRESS.plus(word)) = *wave.row(first.plus(word));
             }
-            own.sources[0].words = [0, 1].map(|word| match op.sources[0].words[word] {
+            ghost_op.sources[0].words = [0, 1].map(|word| match op.sources[0].words[word] {
                 Word::Row(_) => Word::Row(ADDRESS.plus(word as u16)),
                 none => none,
             });
@@ -87,32 +87,32 @@ impl<'a> Access<'a> {
         let data = op.sources[1].row().filter(|_| access.transfer.has_data());
         let data_words = data.map_or(0, |_| data_words(access.transfer));
         if let Some(first) = data {
-            own.sources[1].words = [Word::Row(DATA); 2];
+            ghost_op.sources[1].words = [Word::Row(DATA); 2];
             for word in 0..data_words {
                 *ghost.row_mut(DATA.plus(word)) = shadow.row(first, word);
             }
         }
-        own.destination = DESTINATION;
+        ghost_op.destination = DESTINATION;
         let destination_words = destination_words(op);
         for word in 0..destination_words {
             *ghost.row_mut(DESTINATION.plus(word)) = shadow.row(op.destination, word);
         }
-        Access { ghost, lds, op: own, access, data_words, destination_words }
+        Access { ghost, lds, op: ghost_op, access, data_words, destination_words }
     }
 
-    /// Executes it with another transfer. Whether the memory is there is for the wave itself to
-    /// find out.
+    /// Executes the access with another transfer. Unmapped memory is left for the wave's own
+    /// execution to report.
     fn execute(&mut self, transfer: Transfer, memory: &mut dyn Memory) {
         let access = VectorAccess { transfer, ..self.access };
         _ = execute(self.ghost, &self.op, access, memory, &mut self.lds.bits);
     }
 
-    /// The marks of all words of the data.
+    /// Combined marks of all words of the data.
     fn data_marks(&self) -> Row {
         let mut marks = Row::ZERO;
         for word in 0..self.data_words {
             let row = self.ghost.row(DATA.plus(word));
-            marks.0.iter_mut().zip(row.0).for_each(|(marks, own)| *marks |= own);
+            marks.0.iter_mut().zip(row.0).for_each(|(marks, word)| *marks |= word);
         }
         marks
     }
@@ -121,8 +121,8 @@ impl<'a> Access<'a> {
         (0..words).map(|word| *self.ghost.row(DESTINATION.plus(word))).collect()
     }
 
-    /// What a conversion makes of marked memory is marked where memory without marks gives another
-    /// value.
+    /// Propagates marks through a converting load: a result is marked if a memory without marks
+    /// gives another value.
     fn load_format(&mut self, memory: &mut MarkedMemory) {
         let transfer = self.access.transfer;
         self.execute(transfer, &mut MarkedMemory::default());
@@ -137,7 +137,8 @@ impl<'a> Access<'a> {
         }
     }
 
-    /// Marks are no numbers: the number one stands for them, of which no format makes zero.
+    /// Propagates marks through a converting store. Marks are not numbers, so the number one, which
+    /// no format converts to zero, represents them.
     fn store_format(&mut self, format: Formatted, memory: &mut MarkedMemory) {
         let one = match format.part {
             Part::Words => 1.0f32.to_bits(),
@@ -150,7 +151,8 @@ impl<'a> Access<'a> {
         self.execute(self.access.transfer, memory);
     }
 
-    /// An atomic operation leaves marks where there were some, or the data has some.
+    /// Propagates marks through an atomic operation: the result is marked if the old value or the
+    /// data was.
     fn modify(&mut self, element: Element, returns: bool, memory: &mut MarkedMemory) {
         let words = u16::from(element.words());
         let mut left = self.data_marks();
@@ -159,7 +161,7 @@ impl<'a> Access<'a> {
         self.execute(Transfer::Load(element), memory);
         let loaded = self.destination(words);
         for row in &loaded {
-            left.0.iter_mut().zip(row.0).for_each(|(left, own)| *left |= own);
+            left.0.iter_mut().zip(row.0).for_each(|(left, word)| *left |= word);
         }
         left.0.iter_mut().filter(|marks| **marks != 0).for_each(|marks| *marks = !0);
         if left.0 != [0; LANES] {
@@ -177,7 +179,7 @@ impl<'a> Access<'a> {
     }
 }
 
-/// Registers that a transfer takes data from.
+/// Number of data registers of a transfer.
 fn data_words(transfer: Transfer) -> u16 {
     match transfer {
         Transfer::Store(element) => element.words().into(),
