@@ -118,9 +118,10 @@ impl Tile {
             ],
             padding: is_set(1, 20)
                 .then(|| (8 << bits.field(1, 22, 3), 4 * (bits.field(1, 25, 7) + 1))),
-            iterations: match iterates && has_more {
-                true => (bits.field(2, 112, 16) + 1, bits.field(2, 32, 32), bits.field(2, 64, 48)),
-                false => (1, 0, 0),
+            iterations: if iterates && has_more {
+                (bits.field(2, 112, 16) + 1, bits.field(2, 32, 32), bits.field(2, 64, 48))
+            } else {
+                (1, 0, 0)
             },
             rows,
         };

@@ -23,7 +23,7 @@ pub struct TouchedNotes {
 }
 
 impl TouchedNotes {
-    /// No records.
+    /// Null pointers, for disabled recording.
     pub const NONE: TouchedNotes =
         TouchedNotes { bits: ptr::null_mut(), pages: ptr::null_mut(), chapters: ptr::null_mut() };
 }

@@ -177,7 +177,7 @@ pub enum Standing {
     Measured,
     /// Stated by a manual or a driver.
     Documented,
-    /// Not settled by any source.
+    /// Unsettled by any source.
     NotSettled,
 }
 

@@ -121,9 +121,10 @@ impl Access {
                     false => (index, stride),
                 };
                 let beside = [8, 16, 32, 64][bits(117, 2) as usize];
-                let within = match swizzles && adds_lane {
-                    true => swizzled(index, offset, stride, 4, beside),
-                    false => index * stride + offset,
+                let within = if swizzles && adds_lane {
+                    swizzled(index, offset, stride, 4, beside)
+                } else {
+                    index * stride + offset
                 };
                 fits.then_some(bits(0, 48) + scalar_offset + within)
             }
@@ -158,9 +159,10 @@ impl Access {
                 };
                 let element = if swizzle == 3 { 16 } else { 4 };
                 let beside = [8, 16, 32, 64][bits(117, 2) as usize];
-                let within = match is_swizzled {
-                    true => swizzled(index, offset, stride, element, beside),
-                    false => index * stride + offset,
+                let within = if is_swizzled {
+                    swizzled(index, offset, stride, element, beside)
+                } else {
+                    index * stride + offset
                 };
                 fits.then_some(bits(0, 48) + scalar_offset + within)
             }

@@ -46,9 +46,9 @@ impl Denormals {
 /// `FPDPRounding`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounding {
-    /// No field: the result is exact, one of the sources, or an integer.
+    /// Unaffected by MODE: the result is exact, one of the sources, or an integer.
     Exact,
-    /// No field: the operation's definition fixes the rounding. Half-precision overflow is clamped if
+    /// Unaffected by MODE: the operation's definition fixes the rounding. Half-precision overflow is clamped if
     /// `FP16_OVFL` is set.
     Fixed,
     /// The field of the result's format: `FP_ROUND[1:0]` for single precision, `FP_ROUND[3:2]` for

@@ -94,9 +94,10 @@ impl<P: Part, const PARTS: usize> Placed<'_, &[u8], P, PARTS> {
 fn put<const ALL: bool>(row: &mut Row, group: usize, loaded: &[u32; GROUP], active: &[u32; GROUP]) {
     let words = &mut row.0.as_chunks_mut::<GROUP>().0[group];
     for lane in 0..GROUP {
-        words[lane] = match ALL {
-            true => loaded[lane],
-            false => loaded[lane] & active[lane] | words[lane] & !active[lane],
+        words[lane] = if ALL {
+            loaded[lane]
+        } else {
+            loaded[lane] & active[lane] | words[lane] & !active[lane]
         };
     }
 }

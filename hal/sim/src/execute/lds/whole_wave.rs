@@ -98,9 +98,10 @@ fn modify<const WORDS: usize>(
         })
     };
     // With two operands, the comparison value or the mask comes first.
-    let [data, second] = match atomic.has_second_operand() {
-        true => [rows(2), rows(1)],
-        false => [rows(1), [&Row::ZERO; WORDS]],
+    let [data, second] = if atomic.has_second_operand() {
+        [rows(2), rows(1)]
+    } else {
+        [rows(1), [&Row::ZERO; WORDS]]
     };
     let before = placed.modify(false, atomic, data, second);
     if returns {

@@ -208,7 +208,7 @@ fn multiply_add(wave: &mut Wave, op: &Op, shape: &Shape) {
         for index in 0..layout.results() {
             let row = layout.row(lane, index);
             let (register, shift) = layout.result(index, modifiers.op_sel.unwrap_or(0));
-            let initial = initial(wave, op, shape, lane, (index, register, shift));
+            let initial = initial(wave, op, shape, lane, index, register, shift);
             let factors = a[row].iter().zip(&b[lane % SIZE]).take(shape.depth);
             let sum = match shape.sum {
                 Sum::I32 => integers(op, shape, factors, initial),
@@ -275,11 +275,14 @@ fn initial(
     op: &Op,
     shape: &Shape,
     lane: usize,
-    (index, register, shift): (usize, usize, u32),
+    index: usize,
+    register: usize,
+    shift: u32,
 ) -> u32 {
-    match shape.sum.begins_short() {
-        true => sum_word(wave, op, shape, lane, register) >> shift & 0xffff,
-        false => sum_word(wave, op, shape, lane, index),
+    if shape.sum.begins_short() {
+        sum_word(wave, op, shape, lane, register) >> shift & 0xffff
+    } else {
+        sum_word(wave, op, shape, lane, index)
     }
 }
 
@@ -300,23 +303,24 @@ fn sum_by_steps(
     let (lane, index) = places.find(|(lane, index)| layout.row(*lane, *index) == row)?;
     let (register, shift) = layout.result(index, op.inst.modifiers.op_sel.unwrap_or(0));
     let b = dense(wave, op, &layout, 1);
-    let (a, is_there) = match shape.sparse {
-        true => (sparse(wave, op, &layout, shape), present(wave, op, &layout)[row]),
-        false => (dense(wave, op, &layout, 0), [true; MOST_DEPTH]),
+    let (a, is_there) = if shape.sparse {
+        (sparse(wave, op, &layout, shape), present(wave, op, &layout)[row])
+    } else {
+        (dense(wave, op, &layout, 0), [true; MOST_DEPTH])
     };
     let factors = a[row].iter().zip(&b[column]).take(shape.depth);
-    let initial = initial(wave, op, shape, lane, (index, register, shift));
+    let initial = initial(wave, op, shape, lane, index, register, shift);
     let value = match shape.sum {
         Sum::I32 => {
             let products = factors.zip(is_there).filter(|(_, is_there)| *is_there);
-            let products = products.map(|(factors, _)| integer_product(op, shape, factors) as i32);
+            let products = products.map(|((a, b), _)| integer_product(op, shape, *a, *b) as i32);
             add_integers(products, initial as i32, op.inst.modifiers.clamp, steps) as u32
         }
         _ => {
             let mut sum = steps.begin(float_initial(op, shape, initial));
             let mut next = 0;
-            for (k, (factors, is_there)) in factors.zip(is_there).enumerate() {
-                let factors = float_factors(op, shape, k, factors);
+            for (k, ((a, b), is_there)) in factors.zip(is_there).enumerate() {
+                let factors = float_factors(op, shape, k, *a, *b);
                 if !is_there {
                     sum = f32::fused(factors[0], factors[1], sum);
                     continue;
@@ -349,7 +353,7 @@ fn integers<'a>(
     factors: impl Iterator<Item = (&'a u32, &'a u32)>,
     initial: u32,
 ) -> u32 {
-    let products = factors.map(|factors| integer_product(op, shape, factors));
+    let products = factors.map(|(a, b)| integer_product(op, shape, *a, *b));
     let sum = i64::from(initial as i32) + products.sum::<i64>();
     if op.inst.modifiers.clamp {
         sum.clamp(i32::MIN.into(), i32::MAX.into()) as u32
@@ -359,9 +363,9 @@ fn integers<'a>(
 }
 
 /// Multiplies integers; `neg_lo` selects which matrices are signed.
-fn integer_product(op: &Op, shape: &Shape, (a, b): (&u32, &u32)) -> i64 {
+fn integer_product(op: &Op, shape: &Shape, a: u32, b: u32) -> i64 {
     let signed = |source: u8| op.inst.modifiers.neg_lo >> source & 1 != 0;
-    shape.a.integer(*a, signed(0)) * shape.b.integer(*b, signed(1))
+    shape.a.integer(a, signed(0)) * shape.b.integer(b, signed(1))
 }
 
 fn floats<'a>(
@@ -371,8 +375,8 @@ fn floats<'a>(
     initial: u32,
 ) -> u32 {
     let mut sum = float_initial(op, shape, initial);
-    for (k, factors) in factors.enumerate() {
-        let [a, b] = float_factors(op, shape, k, factors);
+    for (k, (a, b)) in factors.enumerate() {
+        let [a, b] = float_factors(op, shape, k, *a, *b);
         sum = f32::fused(a, b, sum);
     }
     float_result(shape, sum)
@@ -396,13 +400,13 @@ fn float_initial(op: &Op, shape: &Shape, bits: u32) -> f32 {
 }
 
 /// Decodes elements of A and B: `neg_lo` negates those whose k is even, `neg_hi` the others.
-fn float_factors(op: &Op, shape: &Shape, k: usize, (a, b): (&u32, &u32)) -> [f32; 2] {
+fn float_factors(op: &Op, shape: &Shape, k: usize, a: u32, b: u32) -> [f32; 2] {
     let modifiers = &op.inst.modifiers;
     let signed = |value: f32, source: u8| {
         let negates = [modifiers.neg_lo, modifiers.neg_hi][k % 2] >> source & 1 != 0;
         if negates { -value } else { value }
     };
-    [signed(shape.a.float(*a), 0), signed(shape.b.float(*b), 1)]
+    [signed(shape.a.float(a), 0), signed(shape.b.float(b), 1)]
 }
 
 /// Encodes an element of D.

@@ -143,13 +143,13 @@ fn number(wave: &Wave, op: &Op, wide: Wide, at: usize, lane: usize) -> f32 {
 /// Narrows, rounding to nearest even. The last source is the scale.
 fn nearest(wave: &mut Wave, op: &Op, wide: Wide, format: SmallFloat, count: usize) {
     let scale = if wide == Wide::Interleaved { 2 } else { 1 };
-    narrow(wave, op, wide, (format, count), scale, |_, _| Rounding::Nearest);
+    narrow(wave, op, wide, format, count, scale, |_, _| Rounding::Nearest);
 }
 
 /// Narrows with stochastic rounding. The second source is the random bits of the first number, the
 /// third is the scale.
 fn stochastic(wave: &mut Wave, op: &Op, wide: Wide, format: SmallFloat, count: usize) {
-    narrow(wave, op, wide, (format, count), 2, |random, at| {
+    narrow(wave, op, wide, format, count, 2, |random, at| {
         Rounding::Stochastic((0..at).fold(random, |random, _| next_random(random)))
     });
 }
@@ -158,7 +158,8 @@ fn narrow(
     wave: &mut Wave,
     op: &Op,
     wide: Wide,
-    (format, count): (SmallFloat, usize),
+    format: SmallFloat,
+    count: usize,
     scale: usize,
     rounding: impl Fn(u32, usize) -> Rounding,
 ) {

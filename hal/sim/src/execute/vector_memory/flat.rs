@@ -3,7 +3,7 @@
 use super::addresses::Addresses;
 use super::data::{atomic_operands, data_row, write_lane};
 use super::placement::{self, Placement};
-use super::scattered::scattered;
+use super::scattered::{Memories, scattered};
 use super::transfer::{load_words, store_words, transfer};
 use crate::execute::buffer::Buffer;
 use crate::execute::lds;
@@ -75,7 +75,8 @@ pub fn flat_with_global_scratch(
     }
     if private != LaneMask::EMPTY {
         let lanes = wave.machine.lanes;
-        scattered(wave, op, what, private, &Buffer::default(), (memory, lds), |lane, byte| {
+        let memories = Memories { device: memory, lds };
+        scattered(wave, op, what, private, &Buffer::default(), memories, |lane, byte| {
             let (base, owner, offset) = places[usize::from(lane.0)];
             Some(private::address(base, lanes, owner, offset.wrapping_add(byte)))
         })?;
@@ -155,7 +156,8 @@ pub fn scratch(
     }
     let base = wave.scalar_pair(wave.machine.flat_scratch);
     let wave_lanes = wave.machine.lanes;
-    scattered(wave, op, what, lanes, &Buffer::default(), (memory, lds), |lane, byte| {
+    let memories = Memories { device: memory, lds };
+    scattered(wave, op, what, lanes, &Buffer::default(), memories, |lane, byte| {
         let offset = offsets.0[usize::from(lane.0)].wrapping_add(byte);
         Some(private::address(base, wave_lanes, lane, offset))
     })

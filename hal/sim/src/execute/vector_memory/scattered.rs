@@ -13,6 +13,14 @@ use crate::wave::{ScalarIndex, Wave};
 use flipwave_device::{AccessKind, FaultCause};
 use flipwave_isa::{Lane, LaneMask};
 
+/// The memories that a vector memory instruction may access.
+pub struct Memories<'a> {
+    /// Device memory.
+    pub device: &'a mut dyn Memory,
+    /// The workgroup's LDS.
+    pub lds: &'a mut [u8],
+}
+
 /// Executes an access to a buffer.
 #[inline(never)]
 pub fn buffered(
@@ -29,7 +37,7 @@ pub fn buffered(
     }
     let exec = wave.exec();
     let granule = what.granule(buffer) as u32;
-    scattered(wave, op, what, exec, buffer, (memory, lds), |lane, byte| {
+    scattered(wave, op, what, exec, buffer, Memories { device: memory, lds }, |lane, byte| {
         let (index, offset) = operands.of_lane(buffer, lane);
         // The sum with the 32-bit offset does not wrap: an access at -1, which compilers and
         // libraries use to disable lanes, is entirely out of range.
@@ -47,9 +55,10 @@ pub fn scattered(
     what: Transfer,
     lanes: LaneMask,
     buffer: &Buffer,
-    (memory, lds): (&mut dyn Memory, &mut [u8]),
+    memories: Memories<'_>,
     place: impl Fn(Lane, u32) -> Option<u64>,
 ) -> Result<(), FaultCause> {
+    let Memories { device: memory, lds } = memories;
     for lane in lanes.lanes() {
         let index = usize::from(lane.0);
         match what {

@@ -2,7 +2,7 @@
 
 use super::addresses::Addresses;
 use super::data::{atomic_operands, data_row, write_lane};
-use super::scattered::scattered;
+use super::scattered::{Memories, scattered};
 use crate::execute::buffer::Buffer;
 use crate::instruction::vector_memory::Transfer;
 use crate::instruction::{Element, Op};
@@ -42,7 +42,8 @@ pub fn transfer(
             let place =
                 |lane: Lane, byte: u32| Some(addresses.at(lane.0.into()).wrapping_add(byte.into()));
             let buffer = Buffer::default();
-            scattered(wave, op, rare, addresses.lanes, &buffer, (memory, lds), place)
+            let memories = Memories { device: memory, lds };
+            scattered(wave, op, rare, addresses.lanes, &buffer, memories, place)
         }
     }
 }

@@ -368,9 +368,10 @@ fn modify_words<const WORDS: usize>(
         }
         let word = |word| data_row(op, word).map_or(&Row::ZERO, |row| wave.row(row));
         let data = std::array::from_fn(word);
-        let second = match atomic.has_second_operand() {
-            true => std::array::from_fn(|index| word(WORDS + index)),
-            false => [&Row::ZERO; WORDS],
+        let second = if atomic.has_second_operand() {
+            std::array::from_fn(|index| word(WORDS + index))
+        } else {
+            [&Row::ZERO; WORDS]
         };
         before = placed.modify(is_shared, atomic, data, second);
     }

@@ -48,7 +48,7 @@ fn multiply_lines<const PARTS: usize>(wave: &mut Wave, op: &Op, product: &Produc
     Way::all(product, [&left, &right])
         .into_iter()
         .flatten()
-        .any(|way| sums::make::<PARTS>((wave, op, product), way, (&left, &right)))
+        .any(|way| sums::make::<PARTS>((wave, op, product), way, &left, &right))
 }
 
 /// A product of matrices with 16 rows and columns, whose sums are in the order of k or of integers.
@@ -134,9 +134,10 @@ where
         addends.vector(register, lane / WIDTH)
     });
     let all = (&rows, left.values(), right.values());
-    let (sums, doubts) = match is_integer {
-        true => sums::integers_of_all(all, before),
-        false => sums::chain_of_all(all, before),
+    let (sums, doubts) = if is_integer {
+        sums::integers_of_all(all, before)
+    } else {
+        sums::chain_of_all(all, before)
     };
     let mut result = [Row::ZERO; MOST_RESULTS];
     for (vector, sum) in sums.into_iter().enumerate() {

@@ -385,7 +385,7 @@ impl<T: Short> Element for Fused<T> {
     }
     fn sum_by_steps(factors: &[[Factor; 2]], initial: f32, steps: &mut Steps<'_>) -> f32 {
         let factors: Vec<(Factor, Factor)> = factors.iter().map(|[a, b]| (*a, *b)).collect();
-        fused::sum_by_steps((Rule::Together, Self::GROUP), &factors, |_| 0, initial, steps)
+        fused::sum_by_steps(Rule::Together, Self::GROUP, &factors, |_| 0, initial, steps)
     }
     #[inline(always)]
     fn bits(sum: f32) -> u64 {

@@ -88,16 +88,17 @@ pub fn sum(
     let is_special = |(a, b): (Factor, Factor)| !(a.value * b.value).is_finite();
     if !before.is_finite() || factors.clone().any(is_special) {
         let sources = factors.clone().flat_map(|(a, b)| [a.value, b.value]).chain([before]);
-        return special(factors.map(|pair| numbers(pair, scale)), sources, before);
+        return special(factors.map(|(a, b)| numbers(a, b, scale)), sources, before);
     }
-    total(rule, factors.map(|pair| part(pair, scale)), before)
+    total(rule, factors.map(|(a, b)| part(a, b, scale)), before)
 }
 
 /// Sums all products of an element in groups, step by step; `scale` returns the exponent of the
 /// products from a step on. A product is passed in single precision; a changed product is added as
 /// that number.
 pub fn sum_by_steps(
-    (rule, group): (Rule, usize),
+    rule: Rule,
+    group: usize,
     factors: &[(Factor, Factor)],
     scale: impl Fn(usize) -> i32,
     before: f32,
@@ -108,12 +109,13 @@ pub fn sum_by_steps(
         let first = number * group;
         let scale = scale(first);
         let mut changed = Vec::new();
-        for (step, pair) in (first..).zip(factors) {
-            changed.push((*pair, steps.product(step, product(*pair, scale))));
+        for (step, (a, b)) in (first..).zip(factors.iter().copied()) {
+            changed.push(((a, b), steps.product(step, product(a, b, scale))));
         }
-        so_far = match changed.iter().any(|(_, product)| product.is_some()) {
-            false => sum(rule, factors.iter().copied(), scale, so_far),
-            true => sum_of_changed(rule, &changed, scale, so_far),
+        so_far = if changed.iter().any(|(_, product)| product.is_some()) {
+            sum_of_changed(rule, &changed, scale, so_far)
+        } else {
+            sum(rule, factors.iter().copied(), scale, so_far)
         };
         so_far = steps.sum(first + factors.len() - 1, so_far);
     }
@@ -121,9 +123,9 @@ pub fn sum_by_steps(
 }
 
 /// A product in single precision.
-fn product((a, b): (Factor, Factor), scale: i32) -> f32 {
+fn product(a: Factor, b: Factor, scale: i32) -> f32 {
     let first_nan = [a.value, b.value].into_iter().find_map(LaneValue::quiet_nan);
-    settle(numbers((a, b), scale)[1] as f32, first_nan)
+    settle(numbers(a, b, scale)[1] as f32, first_nan)
 }
 
 /// Like [`sum`], with some products replaced by numbers.
@@ -137,9 +139,9 @@ fn sum_of_changed(
         !changed.unwrap_or(a.value * b.value).is_finite()
     };
     if !before.is_finite() || products.iter().any(is_special) {
-        let changed_products = products.iter().map(|(pair, changed)| match changed {
+        let changed_products = products.iter().map(|((a, b), changed)| match changed {
             Some(number) => [f64::from(*number); 2],
-            None => numbers(*pair, scale),
+            None => numbers(*a, *b, scale),
         });
         let sources = products.iter().flat_map(|((a, b), changed)| match changed {
             Some(number) => [*number; 2],
@@ -147,16 +149,16 @@ fn sum_of_changed(
         });
         return special(changed_products, sources.chain([before]), before);
     }
-    let parts = products.iter().map(|(pair, changed)| match changed {
+    let parts = products.iter().map(|((a, b), changed)| match changed {
         Some(number) => part_of(*number),
-        None => part(*pair, scale),
+        None => part(*a, *b, scale),
     });
     total(rule, parts, before)
 }
 
 /// Significand and exponent of a finite product.
 #[inline(always)]
-fn part((a, b): (Factor, Factor), scale: i32) -> Part {
+fn part(a: Factor, b: Factor, scale: i32) -> Part {
     let digits = i64::from(a.significand) * i64::from(b.significand);
     (digits << (24 - 2 * PLACES), a.exponent + b.exponent + scale)
 }
@@ -222,7 +224,7 @@ fn down(digits: i64, distance: i32) -> i64 {
 
 /// A product without and with its scale.
 #[inline(always)]
-fn numbers((a, b): (Factor, Factor), scale: i32) -> [f64; 2] {
+fn numbers(a: Factor, b: Factor, scale: i32) -> [f64; 2] {
     let product = f64::from(a.value) * f64::from(b.value);
     [product, product * power(scale)]
 }

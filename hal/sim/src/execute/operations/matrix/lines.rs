@@ -35,7 +35,8 @@ impl<const ROOM: usize> Lines<ROOM> {
         op: &Op,
         source: usize,
         format: Format,
-        (size, depth): (usize, usize),
+        size: usize,
+        depth: usize,
         from: impl Fn(usize) -> usize,
     ) -> Lines<ROOM> {
         let each = depth * size / LANES;

@@ -171,7 +171,7 @@ macro_rules! mixed {
             matrix: Some(MatrixProduct {
                 shape: scaled_steps($size),
                 sum: |wave, op, element, steps| {
-                    scaled_sum(wave, op, ($size, $has_scales), element, steps)
+                    scaled_sum(wave, op, $size, $has_scales, element, steps)
                 },
             }),
             ..WholeWaveOperation::new($name, SOURCES, |wave, op| {

@@ -194,16 +194,15 @@ fn dense_at_level(wave: &mut Wave, op: &Op, shape: &Shape) {
 fn dense_in_room<const ROOM: usize>(wave: &mut Wave, op: &Op, shape: &Shape) {
     let Shape { size, depth, a, b, sum } = *shape;
     let blgp = op.inst.modifiers.blgp;
-    let left = Lines::<ROOM>::read(wave, op, 0, a, (size, depth), |lane| lane);
-    let right =
-        Lines::<ROOM>::read(wave, op, 1, b, (size, depth), |lane| permuted_lane(blgp, lane));
+    let left = Lines::<ROOM>::read(wave, op, 0, a, size, depth, |lane| lane);
+    let right = Lines::<ROOM>::read(wave, op, 1, b, size, depth, |lane| permuted_lane(blgp, lane));
     if !are_tame(left.greatest, right.greatest) {
         return dense_one_by_one(wave, op, shape);
     }
     let mut result = addends(wave, op, size);
     if let Sum::Fused(_, group) = sum
         && wave.level != Level::Plain
-        && add_all_together(&mut result, shape, group, (&left, &right))
+        && add_all_together(&mut result, shape, group, &left, &right)
     {
         return write(wave, op, &result[..size * size / LANES]);
     }
@@ -225,7 +224,8 @@ fn add_all_together<const ROOM: usize>(
     result: &mut Registers,
     shape: &Shape,
     group: usize,
-    (left, right): (&Lines<ROOM>, &Lines<ROOM>),
+    left: &Lines<ROOM>,
+    right: &Lines<ROOM>,
 ) -> bool {
     let Shape { size, depth, a, b, .. } = *shape;
     let mut rooms = [[0.0; ROOM]; 2];
@@ -259,7 +259,7 @@ fn add_all_together<const ROOM: usize>(
 fn sparse_at_level(wave: &mut Wave, op: &Op, shape: &Shape) {
     let Shape { size, depth, b, sum, .. } = *shape;
     let left = sparse_rows(wave, op, shape);
-    let right = Lines::<MOST_ELEMENTS>::read(wave, op, 1, b, (size, depth), |lane| lane);
+    let right = Lines::<MOST_ELEMENTS>::read(wave, op, 1, b, size, depth, |lane| lane);
     let is_finite = |(factor, _): &(Factor, usize)| factor.value.is_finite();
     let greatest = left.iter().map(|(factor, _)| factor.exponent).max().unwrap_or_default();
     if !left.iter().all(is_finite) || !are_tame(greatest, right.greatest) {
@@ -290,10 +290,10 @@ fn scaled_at_level(wave: &mut Wave, op: &Op, size: usize, has_scales: bool) {
     let scale = |side: usize, line: usize, block: usize| {
         scales.map_or(127, |scales| scales[side][line + size * block])
     };
-    let left = Lines::<MOST_ELEMENTS>::read(wave, op, 0, a, (size, depth), |lane| lane);
-    let right = Lines::<MOST_ELEMENTS>::read(wave, op, 1, b, (size, depth), |lane| lane);
+    let left = Lines::<MOST_ELEMENTS>::read(wave, op, 0, a, size, depth, |lane| lane);
+    let right = Lines::<MOST_ELEMENTS>::read(wave, op, 1, b, size, depth, |lane| lane);
     if !are_tame(left.greatest, right.greatest) {
-        return scaled_one_by_one(wave, op, size, (a, b), scale);
+        return scaled_one_by_one(wave, op, size, [a, b], scale);
     }
     let mut result = addends(wave, op, size);
     let mut terms = [Term::default(); MOST_DEPTH];
@@ -456,12 +456,12 @@ fn scaled_one_by_one(
     wave: &mut Wave,
     op: &Op,
     size: usize,
-    (a, b): (Format, Format),
+    formats: [Format; 2],
     scale: impl Fn(usize, usize, usize) -> u8,
 ) {
     let depth = SCALED * LANES / size;
-    let left = elements(wave, op, 0, a, size, depth, |lane| lane);
-    let right = elements(wave, op, 1, b, size, depth, |lane| lane);
+    let [left, right] =
+        [0, 1].map(|side| elements(wave, op, side, formats[side], size, depth, |lane| lane));
     let pairs = |row: usize, column: usize, products: &mut Products| {
         let (left, right) = (&left[row * depth..][..depth], &right[column * depth..][..depth]);
         for ((product, a), b) in products.iter_mut().zip(left).zip(right) {
@@ -568,7 +568,8 @@ pub const fn scaled_steps(size: usize) -> ProductShape {
 pub fn scaled_sum(
     wave: &Wave,
     op: &Op,
-    (size, has_scales): (usize, bool),
+    size: usize,
+    has_scales: bool,
     element: MatrixElement,
     steps: &mut Steps<'_>,
 ) -> Option<SummedElement> {
@@ -588,8 +589,8 @@ pub fn scaled_sum(
             let [a, b] = of_step(step).map(i32::from);
             a + b - 2 * 127
         };
-        let rule = (Rule::EvenAndOdd, SCALED_GROUP);
-        let sum = sum_by_steps(rule, &factors, exponent, f32::from_bits(before), steps);
+        let before = f32::from_bits(before);
+        let sum = sum_by_steps(Rule::EvenAndOdd, SCALED_GROUP, &factors, exponent, before, steps);
         let is_nan = (0..depth).step_by(SCALED).any(|step| of_step(step).contains(&0xff));
         if is_nan { 0x7fc0_0000 } else { sum.to_bits() }
     }))
@@ -639,7 +640,7 @@ impl Sum {
             }
             Sum::Fused(rule, group) => {
                 let before = f32::from_bits(before);
-                sum_by_steps((rule, group), factors, |_| 0, before, steps).to_bits()
+                sum_by_steps(rule, group, factors, |_| 0, before, steps).to_bits()
             }
         }
     }

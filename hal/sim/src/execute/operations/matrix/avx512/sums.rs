@@ -101,7 +101,8 @@ impl Place {
 pub fn make<const PARTS: usize>(
     task: Task<'_>,
     way: Way,
-    (left, right): (&Lines<'_>, &Lines<'_>),
+    left: &Lines<'_>,
+    right: &Lines<'_>,
 ) -> bool {
     let product = task.2;
     let sides = (left.values(), right.values());
@@ -227,12 +228,11 @@ fn flushed(value: __m512) -> __m512 {
 #[inline]
 fn begun(before: __m512i, flushes: bool) -> __m512i {
     const EXPONENT: i32 = 0xff << 23;
-    match flushes {
-        true => {
-            let has = _mm512_test_epi32_mask(before, _mm512_set1_epi32(EXPONENT));
-            _mm512_maskz_mov_epi32(has, before)
-        }
-        false => bits(_mm512_add_ps(float(before), _mm512_setzero_ps())),
+    if flushes {
+        let has = _mm512_test_epi32_mask(before, _mm512_set1_epi32(EXPONENT));
+        _mm512_maskz_mov_epi32(has, before)
+    } else {
+        bits(_mm512_add_ps(float(before), _mm512_setzero_ps()))
     }
 }
 
