@@ -120,8 +120,9 @@ fn survey(device: &mut EmbeddedGpu, dispatch: &Dispatch, fidelity: &mut Fidelity
     let end = loop {
         until += 5_000;
         let (observer, notes) = (&mut Unobserved, Some(&mut footprints));
-        let checks = (&mut check, Some(&mut *fidelity));
-        let progress = device.advance_surveyed(&mut execution, observer, checks, notes, until);
+        let fidelity = Some(&mut *fidelity);
+        let progress =
+            device.advance_surveyed(&mut execution, observer, &mut check, fidelity, notes, until);
         if let Progress::Ended(end) = progress.expect("advance") {
             break end;
         }

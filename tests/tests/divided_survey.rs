@@ -107,10 +107,14 @@ fn is_divided(workload: &Workload) -> (bool, bool) {
     let mut is_divided = false;
     loop {
         let until = execution.statistics().wave_instructions + 1000;
-        let checks = (&mut check, &mut fidelity);
-        let notes = &mut footprints;
-        let progress =
-            device.advance_surveyed_divided(&mut execution, checks, notes, threads, until);
+        let progress = device.advance_surveyed_divided(
+            &mut execution,
+            &mut check,
+            &mut fidelity,
+            &mut footprints,
+            threads,
+            until,
+        );
         // One thread stops there.
         is_divided |= execution.statistics().wave_instructions > until;
         if matches!(progress, Ok(Progress::Ended(_))) {

@@ -1,8 +1,8 @@
-//! The embedded GPU: executes AMDGPU machine code, functionally exact and deterministic.
+//! GPU simulator: executes AMDGPU machine code, functionally exact and deterministic.
 //!
-//! Code objects are loaded as they are. Instructions are decoded once, when they are first
-//! reached, and executed on whole waves; what one lane does stands in the tables of
-//! `operations` and `scalar`. The same program gives the same bits on every host.
+//! Code objects are loaded unchanged. Instructions are decoded once, when they are first reached,
+//! and executed on whole waves; the tables of `operations` and `scalar` define the semantics of one
+//! lane. A program produces the same bits on every host.
 
 #![allow(clippy::needless_range_loop, reason = "a lane is an index into several rows at once")]
 

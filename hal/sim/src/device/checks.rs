@@ -1,4 +1,4 @@
-//! Dispatches with what breaks the rules of the hardware besides.
+//! Dispatches with checks of the hardware's rules.
 
 use super::divided_survey::Division;
 use super::{EmbeddedGpu, Notes, Unsupported};
@@ -18,20 +18,20 @@ use flipwave_device::{Completion, DeviceError, Dispatch, FaultCause, ModuleId};
 use flipwave_isa::{LaneMask, Pc, Target};
 use std::sync::Arc;
 
-/// What the strict level has recorded of a dispatch under way, see [`EmbeddedGpu::begin_check`].
+/// Strict-level check of a dispatch in progress, see [`EmbeddedGpu::begin_check`].
 pub struct StrictCheck(Strict);
 
-/// What a fault-free run is looked at for, see [`EmbeddedGpu::begin_survey`].
+/// Survey of a golden run, see [`EmbeddedGpu::begin_survey`].
 pub struct SurveyCheck {
     pub(super) bounds: SegmentBounds,
-    /// What is counted, if anything is.
+    /// Execution counter, if anything is counted.
     pub counter: Option<Counter>,
-    /// What several threads have executed.
+    /// Results from several threads.
     pub(super) division: Division,
 }
 
 impl SurveyCheck {
-    /// A check of other workgroups of the same dispatch, whose code is in these programs.
+    /// Creates a survey of other workgroups of the same dispatch, whose code is in these programs.
     pub(super) fn new_part(&self, programs: Vec<Arc<Program>>) -> SurveyCheck {
         let counter = self.counter.as_ref().map(Counter::new_part);
         SurveyCheck { bounds: SegmentBounds::new(programs), counter, division: Division::default() }
@@ -99,12 +99,12 @@ impl Checker for SurveyCheck {
 }
 
 impl EmbeddedGpu {
-    /// Like [`EmbeddedGpu::dispatch_observed`], with what breaks the rules of the hardware in the place
-    /// of an observer. Execution is the same, and much slower.
+    /// Like [`EmbeddedGpu::dispatch_observed`], with strict checks in place of an observer.
+    /// Execution is the same, and much slower.
     ///
     /// # Errors
-    /// As [`EmbeddedGpu::dispatch_observed`]; [`Unsupported::StrictLevel`](super::Unsupported) for a processor whose
-    /// rules are not known here.
+    /// As [`EmbeddedGpu::dispatch_observed`]; [`Unsupported::StrictLevel`](super::Unsupported) for
+    /// a processor without known rules.
     pub fn dispatch_strict_with(
         &mut self,
         dispatch: &Dispatch,
@@ -127,10 +127,10 @@ impl EmbeddedGpu {
         self.dispatch_strict_with(dispatch, StrictOptions::default())
     }
 
-    /// What finds in an execution, from its beginning on, what breaks the rules of the hardware.
+    /// Creates a strict check for an execution that has not started.
     ///
     /// # Errors
-    /// [`Unsupported::StrictLevel`](super::Unsupported) for a processor whose rules are not known here.
+    /// [`Unsupported::StrictLevel`](super::Unsupported) for a processor without known rules.
     pub fn begin_check(
         &self,
         execution: &Execution,
@@ -140,13 +140,13 @@ impl EmbeddedGpu {
         let rules = strict::rules(&self.target, machine.lanes);
         let rules = rules.ok_or_else(|| Unsupported::StrictLevel {
             target: self.target.to_string(),
-            known: Target::modelled().filter(|own| has_strict_level(own)).collect(),
+            known: Target::modelled().filter(|processor| has_strict_level(processor)).collect(),
         })?;
         let programs = self.programs_of(execution);
         Ok(StrictCheck(Strict::new(rules, &self.target, machine, programs, options)))
     }
 
-    /// Like [`EmbeddedGpu::advance`], checked; and much slower.
+    /// Like [`EmbeddedGpu::advance`] with strict checks; much slower.
     ///
     /// # Errors
     /// As [`EmbeddedGpu::advance`].
@@ -159,25 +159,26 @@ impl EmbeddedGpu {
         self.advance_with(execution, &mut Unobserved, &mut check.0, until, Notes::None)
     }
 
-    /// What was found.
+    /// Returns the violations.
     pub fn violations(&self, check: StrictCheck) -> Vec<Violation> {
         self.with_lines(check.0.into_violations())
     }
 
-    /// Has a dispatch of `kernel` followed, from its beginning on, by what follows the fidelity of a
-    /// run. The dispatch that it followed before has ended.
+    /// Attaches a fidelity check to an execution of `kernel` that has not started. The previous
+    /// dispatch of the check must have ended.
     pub fn begin_fidelity(&self, kernel: &str, execution: &Execution, check: &mut FidelityCheck) {
         let launch = &execution.launch;
         let programs = self.programs_of(execution);
         check.begin_kernel(kernel, launch.machine, programs, launch.start, execution.home);
     }
 
-    /// Whether the course of all waves of a dispatch is for sure the same whatever the results are that are
-    /// not settled, as far as the code shows: of its own operations, and in memory, if earlier dispatches
-    /// may have left some there. It is not where the code is not seen.
+    /// Returns `true` if the code shows that unsettled results cannot change the control flow of
+    /// any wave of a dispatch: results of its operations, and results in memory, if earlier
+    /// dispatches may have left some there. Returns `false` if the code is not available.
     pub fn has_settled_course(&self, dispatch: &Dispatch, memory_may_be_marked: bool) -> bool {
         let module = self.module(dispatch.module).ok();
-        let kernels = module.and_then(|own| own.code_object.as_ref()).map(CodeObject::kernels);
+        let kernels =
+            module.and_then(|module| module.code_object.as_ref()).map(CodeObject::kernels);
         let mut kernels = kernels.into_iter().flatten();
         let Some((module, kernel)) =
             module.zip(kernels.find(|kernel| *kernel.name == *dispatch.kernel))
@@ -187,15 +188,16 @@ impl EmbeddedGpu {
         let machine = launch::machine(&kernel.descriptor, &self.target);
         let program = self.programs_for(machine.lanes).get(dispatch.module.0 as usize);
         let initial = kernel.descriptor.initial_sgprs(&self.target);
-        let pointers = initial.iter().filter(|own| {
+        let pointers = initial.iter().filter(|initial_value| {
             matches!(
-                own.value,
+                initial_value.value,
                 InitialValue::KernargPointer
                     | InitialValue::DispatchPointer
                     | InitialValue::QueuePointer
             )
         });
-        let pointers = pointers.flat_map(|own| own.first.0..own.first.0.saturating_add(own.words));
+        let pointers = pointers
+            .flat_map(|pointer| pointer.first.0..pointer.first.0.saturating_add(pointer.words));
         program.is_some_and(|program| {
             let program = program.of_machine(machine, true);
             let start = module.bias.wrapping_add(kernel.start().0);
@@ -203,8 +205,8 @@ impl EmbeddedGpu {
         })
     }
 
-    /// Like [`EmbeddedGpu::advance`], and follows the fidelity of the run. Execution is the same, and
-    /// slower, the more so after the first operation that is not settled.
+    /// Like [`EmbeddedGpu::advance`], with a fidelity check. Execution is the same, and slower,
+    /// especially after the first unsettled operation.
     ///
     /// # Errors
     /// As [`EmbeddedGpu::advance`].
@@ -218,8 +220,8 @@ impl EmbeddedGpu {
         self.advance_with(execution, observer, check, until, Notes::None)
     }
 
-    /// What was found of the fidelity of the dispatches followed since this was asked last, all of
-    /// which have ended. What is followed in memory goes on to be followed.
+    /// Returns the fidelity of the dispatches since the last call, all of which must have ended.
+    /// Marks in device memory are kept.
     pub fn fidelity(&self, check: &mut FidelityCheck) -> Fidelity {
         let mut fidelity = check.take();
         for decision in &mut fidelity.decisions {
@@ -228,10 +230,10 @@ impl EmbeddedGpu {
         fidelity
     }
 
-    /// What finds in an execution, from its beginning on, accesses beyond the LDS of a workgroup, where
-    /// hardware reads zero and drops what is written, and beyond the private memory of a work-item, where
-    /// other work-items have theirs. What waves execute is counted besides, and of the
-    /// lanes of each execution those in `counted`, if there are any.
+    /// Creates a survey for an execution that has not started. It finds accesses beyond the LDS of
+    /// a workgroup, where hardware reads zero and drops writes, and beyond the private memory of a
+    /// work-item, where other work-items have theirs. If `counted` is given, it also counts the
+    /// executions of waves, and of these lanes.
     pub fn begin_survey(&self, execution: &Execution, counted: Option<LaneMask>) -> SurveyCheck {
         let programs = self.programs_of(execution);
         let home = programs.get(execution.home).cloned();
@@ -239,10 +241,10 @@ impl EmbeddedGpu {
         SurveyCheck { bounds: SegmentBounds::new(programs), counter, division: Division::default() }
     }
 
-    /// Like [`EmbeddedGpu::advance`], with what [`EmbeddedGpu::begin_survey`] looks for. Execution is the
-    /// same, and hardly slower. Besides it follows the fidelity of the run where it is given what does,
-    /// as [`EmbeddedGpu::advance_with_fidelity`], and what workgroups touch is added to `footprints`, if
-    /// there are any, as by [`EmbeddedGpu::advance_recorded`].
+    /// Like [`EmbeddedGpu::advance`], with the survey of [`EmbeddedGpu::begin_survey`]. Execution
+    /// is the same, and hardly slower. If a fidelity check is given, it is advanced as by
+    /// [`EmbeddedGpu::advance_with_fidelity`]; if `footprints` are given, accesses are added as by
+    /// [`EmbeddedGpu::advance_recorded`].
     ///
     /// # Errors
     /// As [`EmbeddedGpu::advance`].
@@ -250,7 +252,8 @@ impl EmbeddedGpu {
         &mut self,
         execution: &mut Execution,
         observer: &mut dyn Observer,
-        (check, fidelity): (&mut SurveyCheck, Option<&mut FidelityCheck>),
+        check: &mut SurveyCheck,
+        fidelity: Option<&mut FidelityCheck>,
         footprints: Option<&mut Footprints>,
         until: u64,
     ) -> Result<Progress, DeviceError> {
@@ -264,12 +267,12 @@ impl EmbeddedGpu {
         }
     }
 
-    /// The accesses beyond LDS and private memory that were found.
+    /// Returns the accesses beyond LDS and private memory.
     pub fn outside_segments(&self, check: SurveyCheck) -> Vec<Violation> {
         self.with_lines(check.bounds.into_violations())
     }
 
-    /// Violations with the source lines of where they are.
+    /// Adds source lines to violations.
     fn with_lines(&self, mut violations: Vec<Violation>) -> Vec<Violation> {
         for violation in &mut violations {
             violation.line = self.line_at(violation.place.module, violation.place.pc);
@@ -280,14 +283,14 @@ impl EmbeddedGpu {
         violations
     }
 
-    /// The source line of an address of a code object.
+    /// Source line of an address in a code object.
     fn line_at(&self, module: ModuleId, pc: Pc) -> Option<SourceLine> {
         self.modules.get(module.0 as usize).and_then(|module| module.lines.lookup(pc))
     }
 }
 
-/// Whether a processor has a strict level.
+/// Returns `true` if a processor has a strict level.
 fn has_strict_level(processor: &str) -> bool {
     let target = processor.parse::<Target>().ok();
-    target.is_some_and(|own| strict::rules(&own, own.default_wave_size()).is_some())
+    target.is_some_and(|target| strict::rules(&target, target.default_wave_size()).is_some())
 }

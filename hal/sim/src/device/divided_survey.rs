@@ -1,4 +1,4 @@
-//! What is learnt of a dispatch without a fault, on several threads.
+//! Surveys of golden runs on several threads.
 
 use super::checks::SurveyCheck;
 use super::parallel::{Pieces, add, workgroups_at_once};
@@ -15,32 +15,33 @@ use flipwave_device::{Address, Completion, DeviceError, Statistics};
 use std::mem;
 use std::num::NonZeroUsize;
 
-/// Wave instructions that a dispatch executes on one thread before it is divided: what its workgroups have
-/// to do with one another is mostly seen by then, and what threads have executed in vain is executed anew.
+/// Wave instructions that a dispatch executes on one thread before it is divided: by then,
+/// dependencies between workgroups have usually appeared, and discarded work of threads must be
+/// repeated.
 const ALONE: u64 = 1 << 16;
 
-/// Wave instructions that a thread executes at most before it is looked whether workgroups have had to do
-/// with one another.
+/// Maximum number of wave instructions per thread between two checks for dependencies between
+/// workgroups.
 const MOST: u64 = 1 << 22;
 
-/// A piece may execute so many times what the dispatch has executed so far, before its workgroups are taken
-/// for ones that wait for others.
+/// Factor by which a piece may exceed the instructions executed so far before its workgroups are
+/// assumed to wait for others.
 const PATIENCE: u64 = 16;
 
-/// What several threads have executed of a dispatch.
+/// Results of several threads for a dispatch.
 #[derive(Default)]
 pub(super) struct Division {
-    /// What their workgroups touch.
+    /// Footprints of the workgroups.
     footprints: Footprints,
-    /// The same of all of them together.
+    /// Union of the footprints.
     union: FootprintUnion,
-    /// Whether it was tried in vain: one thread executes the rest.
+    /// `true` if a division has failed, so that one thread executes the remaining workgroups.
     is_over: bool,
 }
 
-/// What a thread has learnt of workgroups.
+/// Results of a thread for some workgroups.
 struct Part {
-    /// The device after them, without what other threads have done.
+    /// The device after executing them, without the effects of other threads.
     device: EmbeddedGpu,
     statistics: Statistics,
     check: SurveyCheck,
@@ -49,37 +50,38 @@ struct Part {
 }
 
 impl SurveyCheck {
-    /// The dispatch has ended, and `footprints` have what the workgroups touch that were executed by one
-    /// thread: adds the others'. Whether it was all as one thread would have executed it: not if workgroups
-    /// that threads have executed have had to do with others.
+    /// Ends a dispatch whose single-threaded workgroups have these `footprints`, and adds the
+    /// footprints from other threads. Returns `true` if all results equal those of one thread,
+    /// which requires that no workgroup of a thread depends on others.
     #[must_use]
     pub fn end_division(&mut self, footprints: &mut Footprints) -> bool {
-        let Division { footprints: own, mut union, .. } = mem::take(&mut self.division);
-        if own.iter().next().is_none() {
+        let Division { footprints: divided, mut union, .. } = mem::take(&mut self.division);
+        if divided.iter().next().is_none() {
             return true;
         }
         union.add(footprints);
         let is_independent = footprints.dependent_in(&union).is_empty();
-        footprints.absorb(own);
+        footprints.absorb(divided);
         is_independent
     }
 }
 
 impl EmbeddedGpu {
-    /// Like [`EmbeddedGpu::advance_surveyed`] with no observer, on so many threads at most. The dispatch
-    /// pauses where workgroups have ended, which may be some way beyond `until`.
+    /// Like [`EmbeddedGpu::advance_surveyed`] without an observer, on at most this number of
+    /// threads. The dispatch pauses at the end of workgroups, possibly some way beyond `until`.
     ///
-    /// Threads execute workgroups on devices of their own, and record what these touch; `footprints` get it
-    /// when the dispatch has ended, by [`SurveyCheck::end_division`]. That says, too, whether what was
-    /// learnt, and what the dispatch has left, is what one thread would have learnt and left: else it is to
-    /// be executed anew.
+    /// Threads execute workgroups on separate devices and record their accesses; `footprints`
+    /// receives them when the dispatch has ended, from [`SurveyCheck::end_division`], which also
+    /// returns whether the survey and the effects of the dispatch equal those of one thread.
+    /// Otherwise the dispatch must be executed again.
     ///
     /// # Errors
     /// As [`EmbeddedGpu::advance`].
     pub fn advance_surveyed_divided(
         &mut self,
         execution: &mut Execution,
-        (check, fidelity): (&mut SurveyCheck, &mut FidelityCheck),
+        check: &mut SurveyCheck,
+        fidelity: &mut FidelityCheck,
         footprints: &mut Footprints,
         threads: NonZeroUsize,
         until: u64,
@@ -87,7 +89,7 @@ impl EmbeddedGpu {
         let executed = execution.statistics.wave_instructions;
         let may_divide = threads > NonZeroUsize::MIN && !check.division.is_over;
         if may_divide && executed >= ALONE {
-            if self.survey_at_once(execution, (check, fidelity), threads)? {
+            if self.survey_at_once(execution, check, fidelity, threads)? {
                 return Ok(Progress::Paused);
             }
             check.division.is_over = true;
@@ -98,16 +100,18 @@ impl EmbeddedGpu {
         self.advance_with(execution, &mut Unobserved, &mut both, until, notes)
     }
 
-    /// Has threads execute workgroups of a dispatch that have not started; whether that was possible, and
-    /// these have had nothing to do with one another. Else nothing has happened.
+    /// Executes unstarted workgroups of a dispatch on several threads. Returns `true` if that was
+    /// possible and they were independent; otherwise without effect.
     fn survey_at_once(
         &mut self,
         execution: &mut Execution,
-        (check, fidelity): (&mut SurveyCheck, &mut FidelityCheck),
+        check: &mut SurveyCheck,
+        fidelity: &mut FidelityCheck,
         threads: NonZeroUsize,
     ) -> Result<bool, DeviceError> {
         let Some(length) = execution.instructions_of_workgroup() else { return Ok(false) };
-        // No more than it has executed so far: others may be longer than those that have ended.
+        // No more than the dispatch has executed so far: the remaining workgroups may be longer
+        // than those that have ended.
         let of_thread = MOST.min(execution.statistics.wave_instructions);
         let Some((count, threads)) = workgroups_at_once(execution, threads, length, of_thread)
         else {
@@ -118,10 +122,11 @@ impl EmbeddedGpu {
         }
         let pieces = Pieces::new(execution.waiting.start, count, threads.get());
         self.share_memory();
-        let (own, shared, checks) = (&*self, &*execution, (&*check, &*fidelity));
-        // Pieces are taken by whatever threads there are.
+        let (device, shared) = (&*self, &*execution);
+        let (shared_check, shared_fidelity) = (&*check, &*fidelity);
+        // Threads take the pieces dynamically.
         let shares = vec![(); threads.get()];
-        let survey = |_: &()| own.survey_pieces(shared, checks, &pieces);
+        let survey = |_: &()| device.survey_pieces(shared, shared_check, shared_fidelity, &pieces);
         let parts = self.helpers.share(threads, &shares, survey);
         let Some(mut parts) = parts.into_iter().collect::<Result<Option<Vec<_>>, _>>()? else {
             return Ok(false);
@@ -130,10 +135,10 @@ impl EmbeddedGpu {
         let mut statistics = execution.statistics;
         for part in &mut parts {
             add(&mut statistics, part.statistics);
-            let own = mem::take(&mut part.footprints);
-            let runs = own.iter().flat_map(|(_, own)| own.written.runs());
+            let part_footprints = mem::take(&mut part.footprints);
+            let runs = part_footprints.iter().flat_map(|(_, footprint)| footprint.written.runs());
             written.push(runs.collect::<Vec<(Address, u64)>>());
-            new.absorb(own);
+            new.absorb(part_footprints);
         }
         if statistics.wave_instructions >= execution.limit {
             return Ok(false);
@@ -141,7 +146,7 @@ impl EmbeddedGpu {
         let Division { footprints, union, .. } = &mut check.division;
         union.add(&new);
         if !new.dependent_in(union).is_empty() {
-            // These are executed once more, and count then.
+            // These workgroups are executed and counted again.
             *union = footprints.union();
             return Ok(false);
         }
@@ -152,8 +157,8 @@ impl EmbeddedGpu {
                 part.device.read_pages(start, &mut bytes)?;
                 self.write_pages(start, &bytes)?;
             }
-            if let (Some(counter), Some(own)) = (&mut check.counter, part.check.counter) {
-                counter.absorb(own);
+            if let (Some(counter), Some(part_counter)) = (&mut check.counter, part.check.counter) {
+                counter.absorb(part_counter);
             }
             fidelity.absorb(part.fidelity);
         }
@@ -163,24 +168,27 @@ impl EmbeddedGpu {
         Ok(true)
     }
 
-    /// Whether nothing but what they touch in memory can tell in which order workgroups of a dispatch are
-    /// executed: which of them have the same private memory would, and where the results of operations are
-    /// not settled, which of them is the first that uses one.
+    /// Returns `true` if the order of a dispatch's workgroups can only be observed through memory.
+    /// Otherwise the assignment of private memory to workgroups would be observable, and for
+    /// unsettled results the first workgroup that uses one.
     fn can_be_divided(&self, execution: &Execution, fidelity: &FidelityCheck) -> bool {
         let programs = self.programs_of(execution);
         let home = programs.get(execution.home);
-        let reached = home.map(|own| own.reached(execution.launch.start)).unwrap_or_default();
+        let reached =
+            home.map(|program| program.reached(execution.launch.start)).unwrap_or_default();
         reached.is_order_free
             && fidelity.only_counts(reached.is_settled)
             && execution.launch.all_private_memory().is_empty()
     }
 
-    /// Executes pieces of a dispatch until there are no more, on a clone of the device; nothing if one of
-    /// them does not complete, or breaks a rule: it is one thread that sees how.
+    /// Executes pieces of a dispatch until none remain, on a clone of the device; `None` if one of
+    /// them does not complete or breaks a rule, which is then reported by single-threaded
+    /// execution.
     fn survey_pieces(
         &self,
         execution: &Execution,
-        (check, fidelity): (&SurveyCheck, &FidelityCheck),
+        check: &SurveyCheck,
+        fidelity: &FidelityCheck,
         pieces: &Pieces,
     ) -> Option<Part> {
         let mut device = self.clone();
@@ -193,12 +201,14 @@ impl EmbeddedGpu {
         let mut scheduler = Scheduler::new(&programs, observer, &mut both, u64::MAX, spare);
         while let Some(piece) = pieces.take() {
             let mut part = execution.part(piece, Slots::one(0));
-            // What other threads write is not seen here.
+            // Writes of other threads are not visible here.
             part.policy.stalls = Stalls::Ignore;
             let most = execution.statistics.wave_instructions.saturating_mul(PATIENCE);
             part.limit = part.limit.min(most);
             match scheduler.run(&mut part, &mut device.space, Some(&mut footprints)) {
-                Progress::Ended(Completion::Completed(own)) => add(&mut statistics, own),
+                Progress::Ended(Completion::Completed(piece_statistics)) => {
+                    add(&mut statistics, piece_statistics)
+                }
                 _ => {
                     pieces.stop();
                     return None;

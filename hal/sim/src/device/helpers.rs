@@ -1,4 +1,4 @@
-//! The threads that share work with the one that has it.
+//! Helper threads that share the work of a device.
 
 use flipwave_device::DeviceError;
 use flipwave_jit::spawn_with_signals_blocked;
@@ -8,15 +8,15 @@ use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Threads that clones of a device have in common. They start where the first work is shared, and sleep
-/// from then on where there is none: starting one takes longer than many a dispatch.
+/// A thread pool shared by the clones of a device. The threads start with the first shared work and
+/// then sleep between jobs: starting a thread takes longer than many dispatches.
 #[derive(Clone, Default)]
 pub struct Helpers(Arc<Mutex<Option<Arc<ThreadPool>>>>);
 
 impl Helpers {
-    /// Does a job for each of some shares, on so many threads at most, the first on this one. What the
-    /// jobs gave is in the order of the shares; where the system has no more threads, the others' are not
-    /// done.
+    /// Runs `job` for each share, on at most `threads` threads, the first share on the calling
+    /// thread. The results are in the order of the shares; if the system cannot start threads, the
+    /// other shares are not executed.
     pub fn share<S: Sync, T: Send>(
         &self,
         threads: NonZeroUsize,
@@ -36,17 +36,17 @@ impl Helpers {
             }
             job(first)
         });
-        // A scope ends when all that was spawned in it has.
+        // A scope ends after all of its tasks.
         [here].into_iter().chain(ends.into_iter().flatten()).collect()
     }
 
-    /// So many threads, or fewer if the system does not have them; nothing if it has none.
+    /// A pool of at most this number of threads; `None` if the system cannot start any.
     fn pool(&self, threads: usize) -> Option<Arc<ThreadPool>> {
         let mut pool = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let present = pool.as_ref().map_or(0, |own| own.current_num_threads());
+        let present = pool.as_ref().map_or(0, |pool| pool.current_num_threads());
         if present < threads {
             let start = |thread: rayon_core::ThreadBuilder| {
-                // Signals are the program's that has this device.
+                // Signals are left to the program that owns the device.
                 spawn_with_signals_blocked("flipwave share", move || thread.run())
             };
             let build = |threads| {
@@ -66,7 +66,7 @@ impl fmt::Debug for Helpers {
     }
 }
 
-/// What is said of a thread that has panicked.
+/// Error for a thread that has panicked.
 pub fn panicked() -> DeviceError {
     DeviceError::Internal("a thread of the GPU panicked".into())
 }
@@ -83,7 +83,8 @@ mod tests {
         for count in [0, 1, 2, 7, 200] {
             let shares: Vec<u64> = (0..count).collect();
             let given = helpers.share(THREADS, &shares, |share| share * 3);
-            let given: Vec<u64> = given.into_iter().map(|own| own.expect("no panic")).collect();
+            let given: Vec<u64> =
+                given.into_iter().map(|result| result.expect("no panic")).collect();
             assert_eq!(given, shares.iter().map(|share| share * 3).collect::<Vec<u64>>());
         }
     }
@@ -94,7 +95,7 @@ mod tests {
         for wrong in [0, 2] {
             let job = |share: &i32| assert_ne!(*share, wrong, "planted");
             let given = helpers.share(THREADS, &[0, 1, 2], job);
-            let errors = given.iter().enumerate().filter(|(_, own)| own.is_err());
+            let errors = given.iter().enumerate().filter(|(_, result)| result.is_err());
             assert_eq!(errors.map(|(place, _)| place as i32).collect::<Vec<i32>>(), [wrong]);
             assert_eq!(given.len(), 3);
         }

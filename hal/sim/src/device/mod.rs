@@ -1,4 +1,4 @@
-//! The embedded GPU as a device: its memory, the code that is loaded, and dispatches.
+//! The simulated GPU as a device: memory, loaded code, and dispatches.
 
 mod checks;
 mod divided_survey;
@@ -34,8 +34,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A GPU in this process. A clone is an independent device in the same state; code and its
-/// decoded form are shared.
+/// A GPU in this process. A clone is an independent device in the same state; clones share code and
+/// its decoded form.
 #[derive(Clone, Debug)]
 pub struct EmbeddedGpu {
     target: Target,
@@ -43,35 +43,34 @@ pub struct EmbeddedGpu {
     space: AddressSpace,
     policy: Policy,
     modules: Vec<Arc<Module>>,
-    /// Modules that run in place of others, by their indices.
+    /// Modules that run in place of others, by index.
     stand_ins: BTreeMap<usize, usize>,
-    /// The code of each module, by the module's index; for each wave size of the target, in the
-    /// order of [`Target::wave_sizes`].
+    /// Code of each module by its index; for each wave size of the target, in the order of
+    /// [`Target::wave_sizes`].
     programs: Vec<Vec<Arc<Program>>>,
     spare: Spares,
-    /// The resources of global wave sync as the last dispatch has left them.
+    /// Resources of global wave sync after the last dispatch.
     sync: GlobalSync,
-    /// The threads that dispatches are divided among.
+    /// Threads that dispatches are divided among.
     helpers: Helpers,
-    /// What is known of kernels that have been executed.
+    /// Measured lengths of kernels.
     lengths: Lengths,
 }
 
-/// What is noted of accesses to device memory.
+/// Recording of accesses to device memory.
 enum Notes<'a> {
     None,
-    /// What each workgroup touches.
+    /// Accesses of each workgroup.
     Touched(&'a mut Footprints),
-    /// What each instruction writes.
+    /// Writes of each instruction.
     Written,
 }
 
 impl EmbeddedGpu {
-    /// A GPU with nothing loaded.
+    /// Creates a GPU without loaded code.
     ///
     /// # Errors
-    /// [`Unsupported::Target`] if the embedded GPU does not execute the target's
-    /// code.
+    /// [`Unsupported::Target`] if the simulator does not execute the target's code.
     pub fn new(target: Target) -> Result<EmbeddedGpu, DeviceError> {
         if target.compute_units().is_none() {
             let (wanted, supported) = (target.to_string(), Target::modelled().collect());
@@ -92,31 +91,31 @@ impl EmbeddedGpu {
         })
     }
 
-    /// The policy for dispatches that begin from now on.
+    /// Policy for new dispatches.
     pub fn policy(&self) -> Policy {
         self.policy
     }
 
-    /// Changes the policy for dispatches that begin from now on.
+    /// Sets the policy for new dispatches.
     pub fn set_policy(&mut self, policy: Policy) {
         self.policy = policy;
     }
 
-    /// Lets clones of this device from now on share its memory, as far as they do not write it. What
-    /// a device writes becomes its own, an allocation at a time.
+    /// Makes future clones of this device share its memory until they write it. Written memory is
+    /// copied one allocation at a time.
     pub fn share_memory(&mut self) {
         self.space.share();
     }
 
-    /// Whether what waves can see of the device is the same as of a clone of it: memory, and what
-    /// dispatches have left of global wave sync.
+    /// Returns `true` if waves cannot distinguish the device from a clone of it: memory, and the
+    /// state of global wave sync, are equal.
     pub fn is_in_state_of(&self, other: &EmbeddedGpu) -> bool {
         self.space.is_same(&other.space) && self.sync == other.sync
     }
 
-    /// Which of so many bytes from an address on may be others than in another device's memory, of which it is
-    /// a clone or which is one of it, by their offsets from there: all but those that they
-    /// [share](EmbeddedGpu::share_memory).
+    /// Returns the parts of a range that may differ in another device's memory, as offsets from the
+    /// start of the range: all but the parts that they [share](EmbeddedGpu::share_memory). One of
+    /// the devices must be a clone of the other.
     pub fn unshared_with(
         &self,
         other: &EmbeddedGpu,
@@ -126,13 +125,14 @@ impl EmbeddedGpu {
         self.space.unshared_with(&other.space, start, bytes)
     }
 
-    /// Bytes of the host that this device's memory takes beside that of another one, of which it is a clone
-    /// or which is one of it: what they [share](EmbeddedGpu::share_memory) does not count.
+    /// Host memory in bytes that this device's memory takes in addition to another device's,
+    /// without the memory that they [share](EmbeddedGpu::share_memory). One of the devices must be
+    /// a clone of the other.
     pub fn host_bytes_beside(&self, other: &EmbeddedGpu) -> u64 {
         self.space.host_bytes_beside(&other.space)
     }
 
-    /// Like [`Device::dispatch`], with an observer that sees what executes.
+    /// Like [`Device::dispatch`], with an observer of the execution.
     ///
     /// # Errors
     /// As [`Device::dispatch`].
@@ -145,9 +145,9 @@ impl EmbeddedGpu {
         self.finish(&mut execution, observer, &mut Unchecked)
     }
 
-    /// Prepares a dispatch and executes nothing of it. A clone of the device and of the execution,
-    /// taken at the same time, are the whole state; [`EmbeddedGpu::advance`] on the clones gives
-    /// what it would have given on the originals.
+    /// Prepares a dispatch without executing it. Clones of the device and of the execution, taken
+    /// at the same time, are a complete checkpoint; [`EmbeddedGpu::advance`] on the clones has the
+    /// same results as on the originals.
     ///
     /// # Errors
     /// As [`Device::dispatch`].
@@ -177,8 +177,9 @@ impl EmbeddedGpu {
         }
         let (policy, target, space) = (self.policy, &self.target, &mut self.space);
         let start = at(kernel.start());
-        let replaced = self.stand_ins.get(&index).and_then(|own| self.modules.get(*own));
-        let replaced = replaced.and_then(|own| Some((own.bias, own.kernel(&dispatch.kernel)?)));
+        let replaced = self.stand_ins.get(&index).and_then(|stand_in| self.modules.get(*stand_in));
+        let replaced =
+            replaced.and_then(|stand_in| Some((stand_in.bias, stand_in.kernel(&dispatch.kernel)?)));
         let (bias, named) = replaced.unwrap_or((module.bias, kernel));
         let named_at = Address(bias.wrapping_add(named.descriptor.address));
         let placed = PlacedKernel { kernel, start, named: &named.descriptor, named_at };
@@ -186,8 +187,8 @@ impl EmbeddedGpu {
         Ok(Execution::new(index, launch, policy, dispatch.instruction_limit))
     }
 
-    /// Lets kernels of `module` run in place of those of `original`: their packets say what those of
-    /// the original kernels would, so that a program that reads them finds nothing else.
+    /// Makes kernels of `module` run in place of those of `original`. Their packets contain the
+    /// values of the original kernels, so that a program that reads them sees no difference.
     ///
     /// # Errors
     /// [`DeviceError::Internal`] if a module is not this device's.
@@ -198,7 +199,7 @@ impl EmbeddedGpu {
         Ok(())
     }
 
-    /// How many workgroups of a dispatch are resident at once.
+    /// Number of workgroups of a dispatch that are resident at once.
     ///
     /// # Errors
     /// As [`EmbeddedGpu::begin`].
@@ -209,8 +210,8 @@ impl EmbeddedGpu {
         Ok(residency)
     }
 
-    /// Advances a dispatch that [`EmbeddedGpu::begin`] began, until it ends or has executed
-    /// `until` wave instructions in all. The observer is asked anew which waves it watches.
+    /// Advances a dispatch created by [`EmbeddedGpu::begin`] until it ends or has executed `until`
+    /// wave instructions in total. The observer selects the waves it watches again.
     ///
     /// # Errors
     /// None for an execution of this device, or of the one it was cloned from at the time.
@@ -223,9 +224,9 @@ impl EmbeddedGpu {
         self.advance_with(execution, observer, &mut Unchecked, until, Notes::None)
     }
 
-    /// Like [`EmbeddedGpu::advance`], and adds to `footprints` what each workgroup executes, reads
-    /// and writes in device memory; what the observer accesses counts as the wave's. Execution is
-    /// the same, and slower.
+    /// Like [`EmbeddedGpu::advance`], and adds the executed instructions and accessed bytes of each
+    /// workgroup to `footprints`; accesses by the observer count as the wave's. Execution is the
+    /// same, and slower.
     ///
     /// # Errors
     /// As [`EmbeddedGpu::advance`].
@@ -239,8 +240,9 @@ impl EmbeddedGpu {
         self.advance_with(execution, observer, &mut Unchecked, until, Notes::Touched(footprints))
     }
 
-    /// Like [`EmbeddedGpu::advance`], and reports to the observer which bytes of device memory each
-    /// instruction writes, see [`WaveState::take_written`](crate::WaveState::take_written). Execution is the same, and slower.
+    /// Like [`EmbeddedGpu::advance`], and reports the bytes of device memory that each instruction
+    /// writes to the observer, see [`WaveState::take_written`](crate::WaveState::take_written).
+    /// Execution is the same, and slower.
     ///
     /// # Errors
     /// As [`EmbeddedGpu::advance`].
@@ -253,14 +255,14 @@ impl EmbeddedGpu {
         self.advance_with(execution, observer, &mut Unchecked, until, Notes::Written)
     }
 
-    /// The allocations of the device's memory, those of loaded code objects included: address and
-    /// bytes, by ascending address.
+    /// Addresses and sizes of the allocations in the device's memory, including loaded code
+    /// objects, by ascending address.
     pub fn allocations(&self) -> impl Iterator<Item = (Address, u64)> {
         self.space.allocations()
     }
 
-    /// Like [`Device::read`], of all that waves can read: beyond the end of an allocation to that of
-    /// its last page, and on into the allocation that follows there.
+    /// Like [`Device::read`], for everything that waves can read: includes the rest of an
+    /// allocation's last page, and adjacent allocations.
     ///
     /// # Errors
     /// As [`Device::read`].
@@ -268,7 +270,7 @@ impl EmbeddedGpu {
         self.space.read_pages(address, bytes)
     }
 
-    /// Like [`Device::write`], where [`EmbeddedGpu::read_pages`] reads.
+    /// Like [`Device::write`], for the bytes that [`EmbeddedGpu::read_pages`] reads.
     ///
     /// # Errors
     /// As [`Device::write`].
@@ -276,17 +278,17 @@ impl EmbeddedGpu {
         self.space.write_pages(address, bytes)
     }
 
-    /// A loaded code object.
+    /// Returns a loaded code object.
     pub fn code_object(&self, module: ModuleId) -> Option<&CodeObject> {
         self.modules.get(module.0 as usize)?.code_object.as_ref()
     }
 
-    /// Which source lines the code of a loaded code object is from; empty where that is not said.
+    /// Line table of a loaded code object; empty if it has none.
     pub fn lines(&self, module: ModuleId) -> Option<&LineTable> {
         self.modules.get(module.0 as usize).map(|module| &module.lines)
     }
 
-    /// The code of each module, decoded for the size of the execution's waves.
+    /// Code of each module, decoded for the execution's wave size.
     fn programs_of(&self, execution: &Execution) -> Vec<Arc<Program>> {
         let machine = execution.launch.machine;
         let of_machine = |(index, program): (usize, &Arc<Program>)| {
@@ -295,13 +297,13 @@ impl EmbeddedGpu {
         self.programs_for(machine.lanes).iter().enumerate().map(of_machine).collect()
     }
 
-    /// The code of each module, decoded for waves of so many lanes.
+    /// Code of each module, decoded for waves of `lanes` lanes.
     fn programs_for(&self, lanes: u8) -> &[Arc<Program>] {
         let size = self.target.wave_sizes().iter().position(|size| *size == lanes);
-        size.and_then(|size| self.programs.get(size)).map_or(&[], |own| own)
+        size.and_then(|size| self.programs.get(size)).map_or(&[], |programs| programs)
     }
 
-    /// Advances a dispatch to its end.
+    /// Runs a dispatch to its end.
     fn finish<C: Checker>(
         &mut self,
         execution: &mut Execution,
@@ -317,8 +319,8 @@ impl EmbeddedGpu {
         }
     }
 
-    /// Advances a dispatch with an observer and a checker until it ends or has executed `until` wave
-    /// instructions in all, and notes what is asked for.
+    /// Advances a dispatch with an observer and a checker until it ends or has executed `until`
+    /// wave instructions in total, and records accesses as requested by `notes`.
     fn advance_with<C: Checker>(
         &mut self,
         execution: &mut Execution,
@@ -329,7 +331,7 @@ impl EmbeddedGpu {
     ) -> Result<Progress, DeviceError> {
         let programs = self.programs_of(execution);
         if programs.len() <= execution.home {
-            return Err(DeviceError::Internal("the execution is of another device".into()));
+            return Err(DeviceError::Internal("the execution belongs to another device".into()));
         }
         let mut scheduler = Scheduler::new(&programs, observer, checker, until, self.spare.take());
         let space = &mut self.space;
@@ -351,14 +353,14 @@ impl EmbeddedGpu {
         Ok(progress)
     }
 
-    /// Gives back what an execution has had that has ended.
+    /// Releases the resources of an execution that has ended.
     fn end(&mut self, execution: &Execution) -> Result<(), DeviceError> {
         execution.launch.release(&mut self.space)?;
         self.sync = execution.sync.left_behind();
         Ok(())
     }
 
-    /// Adds the source lines to a fault that names instructions.
+    /// Adds source lines to a fault that names instructions.
     fn add_lines(&self, fault: &mut DeviceFault) {
         let FaultCause::Stalled(stall) = &mut fault.cause else { return };
         for waiting in &mut stall.waits {

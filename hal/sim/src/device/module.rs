@@ -11,24 +11,25 @@ use std::sync::Arc;
 /// A loaded code object.
 #[derive(Debug)]
 pub struct Module {
-    /// Nothing for code that came without.
+    /// The code object; `None` for bare code.
     pub code_object: Option<CodeObject>,
-    /// What is added to an ELF virtual address.
+    /// Offset that is added to ELF virtual addresses.
     pub bias: u64,
-    /// The ELF virtual addresses it has.
+    /// Range of its ELF virtual addresses.
     pub image: Range<u64>,
     pub lines: LineTable,
 }
 
 impl Module {
-    /// A code object that was loaded so that `bias` is added to the ELF virtual addresses `image`.
+    /// Creates a module for a code object that was loaded with `bias` added to the ELF virtual
+    /// addresses `image`.
     pub fn of(code_object: &CodeObject, bias: u64, image: Range<u64>) -> Module {
-        // Code runs as well where its line table cannot be read.
+        // Code can execute even if its line table is unreadable.
         let lines = code_object.lines().unwrap_or_default();
         Module { code_object: Some(code_object.clone()), bias, image, lines }
     }
 
-    /// Its kernel of a name.
+    /// Returns the kernel with a name.
     pub fn kernel(&self, name: &str) -> Option<&Kernel> {
         let kernels = self.code_object.as_ref()?.kernels();
         kernels.iter().find(|kernel| *kernel.name == *name)
@@ -40,14 +41,14 @@ impl Module {
         kernels.map(|kernel| kernel.descriptor.entry).collect()
     }
 
-    /// Code that came without a code object, at these addresses.
+    /// Creates a module for code without a code object, at these addresses.
     pub fn bare(image: Range<u64>) -> Module {
         Module { code_object: None, bias: 0, image, lines: LineTable::default() }
     }
 }
 
 impl EmbeddedGpu {
-    /// Places a code object in memory, and adds its code as a module.
+    /// Loads a code object into memory, and adds its code as a module.
     pub(super) fn add_code_object(
         &mut self,
         code_object: &CodeObject,
@@ -71,7 +72,7 @@ impl EmbeddedGpu {
         self.space.write(place, &load(span.clone())?)?;
         let code_place = Address(bias.wrapping_add(start.0));
         let code = load(start.0..end.0)?;
-        // What lies between sections of code may be data.
+        // The gaps between sections of code may be data.
         let mut text: Vec<_> =
             code_object.text().map(|text| text.address..text.address + text.size).collect();
         text.sort_by_key(|text| text.start);
@@ -82,7 +83,7 @@ impl EmbeddedGpu {
         self.add_module(Module::of(code_object, bias, span), code_place, Pc(start.0), code)
     }
 
-    /// Adds a module whose code lies at a device address, and at an ELF virtual address.
+    /// Adds a module with code at a device address and an ELF virtual address.
     pub(super) fn add_module(
         &mut self,
         module: Module,
@@ -104,8 +105,8 @@ impl EmbeddedGpu {
         Ok(ModuleId(self.modules.len() as u32 - 1))
     }
 
-    /// The executable bytes of a code object with their ELF virtual address: all executable
-    /// sections, and what lies between them.
+    /// ELF virtual address range of a code object's executable sections, including the gaps between
+    /// them.
     pub(super) fn code(code_object: &CodeObject) -> Option<(Pc, Pc)> {
         let start = code_object.text().map(|section| section.address).min()?;
         let end = code_object.text().map(|section| section.address + section.size).max()?;

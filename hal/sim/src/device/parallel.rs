@@ -1,4 +1,4 @@
-//! A dispatch on several threads.
+//! Dispatches on several threads.
 
 use super::EmbeddedGpu;
 use super::helpers::panicked;
@@ -18,23 +18,24 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// Wave instructions that a dispatch executes on one thread before it is divided, if it is not known how
-/// many its workgroups have: it is then.
+/// Wave instructions that a dispatch executes on one thread before it is divided, if the length of
+/// its workgroups is unknown: it is known afterwards.
 const ALONE: u64 = 1 << 13;
-/// Wave instructions for which a thread is woken: that takes as long as one executes a good part of these.
+/// Minimum number of wave instructions per thread: waking a thread takes as long as executing a
+/// good part of these.
 const WORTHWHILE: u64 = 1 << 13;
-/// Pieces of work for each thread, so that all have something to do until the end.
+/// Pieces of work per thread, for load balancing.
 const PIECES: u64 = 16;
 
-/// What workgroups of kernels have executed, about, the last time: wave instructions by the device address
-/// where the kernel begins.
+/// Approximate wave instructions per workgroup of a kernel in its last execution, by the device
+/// address of the kernel's start.
 pub(super) type Lengths = FxHashMap<u64, u64>;
 
-/// What a thread has done of a dispatch.
+/// Results of a thread for a dispatch.
 #[derive(Default)]
 struct Done {
     statistics: Statistics,
-    /// The first workgroup of the piece that has faulted, and the fault.
+    /// First faulted workgroup of the piece, and its fault.
     fault: Option<(u64, DeviceFault)>,
 }
 
@@ -43,12 +44,12 @@ pub(super) struct Pieces {
     next: AtomicU64,
     end: u64,
     length: u64,
-    /// Whether no more are to be taken.
+    /// `true` if no more pieces are to be taken.
     has_stopped: AtomicBool,
 }
 
 impl Pieces {
-    /// Those of so many workgroups from one on.
+    /// Splits `count` workgroups from `first` on.
     pub fn new(first: u64, count: u64, threads: usize) -> Pieces {
         Pieces {
             next: AtomicU64::new(first),
@@ -58,12 +59,12 @@ impl Pieces {
         }
     }
 
-    /// No more are to be taken.
+    /// Stops handing out pieces.
     pub fn stop(&self) {
         self.has_stopped.store(true, Ordering::Relaxed);
     }
 
-    /// The next ones.
+    /// Takes the next piece.
     pub fn take(&self) -> Option<Range<u64>> {
         if self.has_stopped.load(Ordering::Relaxed) {
             return None;
@@ -74,14 +75,14 @@ impl Pieces {
 }
 
 impl EmbeddedGpu {
-    /// Like [`EmbeddedGpu::advance`] with no observer, on so many threads at most where the order of
-    /// workgroups leaves nothing that could be seen: then memory of the host has afterwards what it has
-    /// with one, unless the program has a data race. The dispatch pauses where workgroups have ended,
-    /// which may be some way beyond `until`.
+    /// Like [`EmbeddedGpu::advance`] without an observer, on at most this number of threads if the
+    /// order of workgroups is not observable: unless the program has a data race, memory of the
+    /// host has the same content afterwards as with one thread. The dispatch pauses at the end of
+    /// workgroups, possibly some way beyond `until`.
     ///
-    /// Of the device's own memory each thread has a copy, so that workgroups find there what was there
-    /// before, and nobody what they write. A fault is that of the first workgroup that has one, in the
-    /// order of the grid; others may have gone on for a while.
+    /// Each thread has a copy of the device's own memory, so that workgroups find its previous
+    /// content there, and their writes are not visible to others. The reported fault is that of the
+    /// first faulting workgroup in grid order; others may have continued for a while.
     ///
     /// # Errors
     /// As [`EmbeddedGpu::advance`].
@@ -93,7 +94,7 @@ impl EmbeddedGpu {
     ) -> Result<Progress, DeviceError> {
         let Some((pieces, places)) = self.divide(execution, threads, until) else {
             let executed = execution.statistics.wave_instructions;
-            // Until a workgroup has ended, nothing is known of how long they are.
+            // The length of workgroups is unknown until one has ended.
             let until = until.min(ALONE.max(2 * executed));
             let progress = self.advance(execution, &mut Unobserved, until)?;
             if let Progress::Ended(Completion::Completed(all)) = &progress {
@@ -103,10 +104,11 @@ impl EmbeddedGpu {
             return Ok(progress);
         };
         self.share_memory();
-        let (own, shared) = (&*self, &*execution);
-        let share = |places: &Vec<usize>| own.clone().execute_pieces(shared, places, &pieces);
+        let (device, shared) = (&*self, &*execution);
+        let share = |places: &Vec<usize>| device.clone().execute_pieces(shared, places, &pieces);
         let done = self.helpers.share(threads, &places, share);
-        let back = places.into_iter().rev().flat_map(|own| own.into_iter().rev());
+        let back =
+            places.into_iter().rev().flat_map(|thread_places| thread_places.into_iter().rev());
         back.for_each(|place| execution.free.give_back(place));
         let mut first: Option<(u64, DeviceFault)> = None;
         for done in done {
@@ -119,10 +121,10 @@ impl EmbeddedGpu {
         Ok(Progress::Ended(Completion::Faulted(fault)))
     }
 
-    /// Takes workgroups that have not started from a dispatch, for each of several threads about as many
-    /// instructions as are left until `until`, but where it is not known how many workgroups have not more
-    /// than it has executed so far; and the places that each thread has for them. Nothing if the dispatch
-    /// is not one to be divided, or has not enough left.
+    /// Takes unstarted workgroups from a dispatch and the slots that each thread has for them. Each
+    /// thread gets about an equal share of the instructions remaining until `until`, limited to the
+    /// number executed so far if the number of workgroups is unknown. `None` if the dispatch cannot
+    /// be divided or is almost complete.
     fn divide(
         &self,
         execution: &mut Execution,
@@ -145,12 +147,12 @@ impl EmbeddedGpu {
         let threads = threads.get();
         let mut places = vec![Vec::new(); threads];
         'taken: for _ in 0..FEW {
-            for own in &mut places {
+            for thread_places in &mut places {
                 let Some(place) = execution.free.take() else { break 'taken };
-                own.push(place);
+                thread_places.push(place);
             }
         }
-        places.retain(|own| !own.is_empty());
+        places.retain(|thread_places| !thread_places.is_empty());
         if places.is_empty() {
             return None;
         }
@@ -159,7 +161,7 @@ impl EmbeddedGpu {
         Some((Pieces::new(first, count, threads), places))
     }
 
-    /// Executes pieces of a dispatch until there are no more. The device is a clone that is given up
+    /// Executes pieces of a dispatch until none remain, on a clone of the device that is discarded
     /// afterwards.
     fn execute_pieces(&mut self, execution: &Execution, places: &[usize], pieces: &Pieces) -> Done {
         let mut done = Done::default();
@@ -170,7 +172,7 @@ impl EmbeddedGpu {
         while let Some(piece) = pieces.take() {
             let first = piece.start;
             let mut part = execution.part(piece, Slots::of(places.to_vec()));
-            // What other threads write is not seen here.
+            // Writes of other threads are not visible here.
             part.policy.stalls = Stalls::Ignore;
             let progress = scheduler.run(&mut part, &mut self.space, None);
             add(&mut done.statistics, part.statistics);
@@ -184,15 +186,16 @@ impl EmbeddedGpu {
         done
     }
 
-    /// Advances a dispatch that has not started to its end, its workgroups divided among threads, in an
-    /// order that is not the same each time whatever the code. They share memory of the host, in which
-    /// atomic operations are atomic; of the device's own memory each thread has a copy, so that workgroups
-    /// find there what was there before, and nobody what they write.
+    /// Runs a dispatch that has not started to its end, with its workgroups divided among threads,
+    /// in a nondeterministic order. They share memory of the host, where atomic operations are
+    /// atomic; each thread has a copy of the device's own memory, so that workgroups find its
+    /// previous content there, and their writes are not visible to others.
     ///
-    /// The resources of global wave sync are a thread's own: dispatches that use them are not for this.
+    /// Each thread has separate resources of global wave sync: dispatches that use them are not
+    /// supported.
     ///
-    /// A fault is that of the first workgroup that has one, in the order of the grid; others may
-    /// have gone on for a while.
+    /// The reported fault is that of the first faulting workgroup in grid order; others may have
+    /// continued for a while.
     ///
     /// # Errors
     /// As [`EmbeddedGpu::advance`].
@@ -202,7 +205,7 @@ impl EmbeddedGpu {
         threads: NonZeroUsize,
     ) -> Result<Completion, DeviceError> {
         let parts = execution.split(threads.get()).into_iter().map(|mut part| {
-            // What other threads write is not seen here.
+            // Writes of other threads are not visible here.
             part.policy.stalls = Stalls::Ignore;
             (self.clone(), part)
         });
@@ -220,7 +223,7 @@ impl EmbeddedGpu {
             ends
         };
         let mut ends = thread::scope(|scope| {
-            // Where the system has no more threads, those that there are execute all parts.
+            // If the system cannot start more threads, the existing ones execute all parts.
             let start = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
             let threads: Vec<_> = (0..others).map_while(start).collect();
             let mut ends = work();
@@ -233,8 +236,8 @@ impl EmbeddedGpu {
         let mut first: Option<DeviceFault> = None;
         for (_, end) in ends {
             match end? {
-                Completion::Completed(own) => add(&mut statistics, own),
-                // Parts are in the order of the grid.
+                Completion::Completed(part_statistics) => add(&mut statistics, part_statistics),
+                // Parts are in grid order.
                 Completion::Faulted(fault) => first = first.or(Some(fault)),
             }
         }
@@ -242,9 +245,9 @@ impl EmbeddedGpu {
     }
 }
 
-/// How many workgroups of so many wave instructions, of those that have not started, are to be executed at
-/// once, on how many threads: for each about `of_thread` instructions. Nothing if there is not enough left
-/// for several.
+/// Number of unstarted workgroups, of `length` wave instructions each, to execute at once, and the
+/// number of threads: about `of_thread` instructions per thread. `None` if the remaining work is
+/// not enough for several.
 pub(super) fn workgroups_at_once(
     execution: &Execution,
     threads: NonZeroUsize,
@@ -259,8 +262,8 @@ pub(super) fn workgroups_at_once(
     (threads > 1).then_some((count, NonZeroUsize::new(threads as usize)?))
 }
 
-pub(super) fn add(all: &mut Statistics, own: Statistics) {
-    all.wave_instructions += own.wave_instructions;
-    all.lane_operations += own.lane_operations;
-    all.waves += own.waves;
+pub(super) fn add(all: &mut Statistics, added: Statistics) {
+    all.wave_instructions += added.wave_instructions;
+    all.lane_operations += added.lane_operations;
+    all.waves += added.waves;
 }

@@ -1,5 +1,5 @@
-//! Code and dispatches that a runtime has put into the device's memory by itself: the device finds
-//! them there, as hardware does.
+//! Code and dispatches that a runtime has written to device memory: the device finds them there, as
+//! hardware does.
 
 use super::EmbeddedGpu;
 use super::module::Module;
@@ -13,21 +13,21 @@ use std::ops::Range;
 use std::sync::Arc;
 
 impl EmbeddedGpu {
-    /// Lets the GPU access memory of this process, which has it at address `host`.
+    /// Gives the GPU access to memory of this process at address `host`.
     ///
     /// # Errors
-    /// [`DeviceError::Occupied`] if part of the range is mapped already.
+    /// [`DeviceError::Occupied`] if part of the range is already mapped.
     ///
     /// # Safety
-    /// As many bytes are mapped there in this process, readable and writable, until
-    /// [`EmbeddedGpu::unmap`] or until the device and its clones are gone. The rest of the process
-    /// may access them at the same time.
+    /// The bytes must be mapped in this process, readable and writable, until
+    /// [`EmbeddedGpu::unmap`] or until the device and its clones are dropped. Other threads of the
+    /// process may access them at the same time.
     pub unsafe fn map_host(&mut self, range: Range<Address>, host: u64) -> Result<(), DeviceError> {
         // SAFETY: promised by the caller.
         unsafe { self.space.map_host(range, host) }
     }
 
-    /// Takes away what [`EmbeddedGpu::map_host`] gave.
+    /// Undoes [`EmbeddedGpu::map_host`].
     ///
     /// # Errors
     /// [`DeviceError::NotAllocated`].
@@ -35,7 +35,7 @@ impl EmbeddedGpu {
         self.space.free(start)
     }
 
-    /// Reserves zeroed memory at an address.
+    /// Allocates zeroed memory at an address.
     ///
     /// # Errors
     /// [`DeviceError::Occupied`], [`DeviceError::OutOfMemory`].
@@ -43,14 +43,14 @@ impl EmbeddedGpu {
         self.space.allocate_at(address, bytes)
     }
 
-    /// The allocation that contains an address.
+    /// Returns the allocation that contains an address.
     pub fn allocation_around(&self, address: Address) -> Option<Range<Address>> {
         let end = |(start, size): (Address, u64)| start..Address(start.0 + size);
         self.space.allocations().map(end).find(|range| range.contains(&address))
     }
 
-    /// Makes a code object known that a loader puts into memory, its ELF virtual address 0 at `bias`.
-    /// It is executed as it is in the file: nothing changes code in memory.
+    /// Registers a code object that a loader places in memory with ELF virtual address 0 at `bias`.
+    /// The code is executed as it is in the file: changes of code in memory have no effect.
     ///
     /// # Errors
     /// [`DeviceError::Load`].
@@ -62,7 +62,7 @@ impl EmbeddedGpu {
             .load_part_with(bias, start.0..end.0, |_| Some(0))
             .map_err(|error| DeviceError::Load(error.to_string()))?;
         if code.len() as u64 != end.0 - start.0 {
-            return Err(DeviceError::Load("its code is in no segment".into()));
+            return Err(DeviceError::Load("the code object's code is outside all segments".into()));
         }
         let place = bias.wrapping_add(start.0);
         let addresses = code_object.span();
@@ -70,8 +70,8 @@ impl EmbeddedGpu {
         self.add_module(module, Address(place), start, code)
     }
 
-    /// Makes code known that lies in memory without a code object. Its virtual addresses are those
-    /// of the device.
+    /// Registers code in memory that has no code object. Its virtual addresses are device
+    /// addresses.
     ///
     /// # Errors
     /// As [`EmbeddedGpu::adopt`].
@@ -83,8 +83,8 @@ impl EmbeddedGpu {
         self.add_module(module, code.start, Pc(code.start.0), bytes)
     }
 
-    /// Forgets the code of a module: what lies there from now on is other code, or none. Its number
-    /// is not used again.
+    /// Removes the code of a module, whose addresses may then contain other code or none. Its
+    /// number is not reused.
     ///
     /// # Errors
     /// [`DeviceError::Internal`] if the module is not this device's.
@@ -101,14 +101,14 @@ impl EmbeddedGpu {
         Ok(())
     }
 
-    /// The module whose code a device address is in.
+    /// Returns the module whose code contains a device address.
     pub fn module_around(&self, pc: Address) -> Option<ModuleId> {
         let programs = self.programs.first()?;
         let index = programs.iter().position(|program| program.contains(pc.0))?;
         Some(ModuleId(index as u32))
     }
 
-    /// Reads the packet of a dispatch and the descriptor that it names.
+    /// Reads a dispatch packet, and the kernel descriptor that it refers to.
     ///
     /// # Errors
     /// [`DeviceError::NotAllocated`] if one of them is not in the device's memory.
@@ -126,8 +126,8 @@ impl EmbeddedGpu {
         Ok(KernelPacket::from_bytes(&bytes))
     }
 
-    /// Like [`EmbeddedGpu::begin`], for the dispatch of a packet in a queue. The kernel sees packet,
-    /// queue and arguments where they are; scratch is the device's own.
+    /// Like [`EmbeddedGpu::begin`], for a dispatch packet in a queue. The kernel sees packet, queue
+    /// and arguments at their addresses; the device allocates the scratch memory.
     ///
     /// # Errors
     /// [`DeviceError::NotAllocated`] if the packet, the descriptor or arguments to be preloaded are
@@ -144,7 +144,8 @@ impl EmbeddedGpu {
         self.begin_packet(queued, &packet, descriptor, home, instruction_limit)
     }
 
-    /// The same with a kernel of module `home`, whichever kernel the packet names.
+    /// Begins a packet with a kernel of module `home`, regardless of the kernel that the packet
+    /// names.
     pub(crate) fn begin_packet(
         &mut self,
         queued: QueuedPacket,
@@ -166,7 +167,7 @@ impl EmbeddedGpu {
         Ok(execution)
     }
 
-    /// Gives up an execution that has not ended.
+    /// Discards an execution that has not ended.
     ///
     /// # Errors
     /// None for an execution of this device.

@@ -1,27 +1,27 @@
-//! What the embedded GPU does not do.
+//! Features that the simulator does not support.
 
 use flipwave_device::DeviceError;
 
-/// What the embedded GPU does not do.
+/// Errors returned for unsupported features.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unsupported {
-    /// Code for another target.
+    /// The target is not supported.
     #[error("the embedded GPU executes code for {}, not for {wanted}", supported.join(", "))]
     Target {
-        /// The target asked for.
+        /// Requested target.
         wanted: String,
-        /// The processors there are.
+        /// Supported processors.
         supported: Vec<&'static str>,
     },
-    /// The strict level of a target.
+    /// The target has no strict level.
     #[error(
         "the strict level has the rules of {}, not those of {target}; run without it",
         known.join(", ")
     )]
     StrictLevel {
-        /// The target of the device.
+        /// Target of the device.
         target: String,
-        /// The processors whose rules there are.
+        /// Processors with known rules.
         known: Vec<&'static str>,
     },
 }

@@ -179,20 +179,24 @@ pub(crate) fn surveyed(
     let completion = match &mut census {
         Some(census) if counted.is_none() => workload.as_it_was(dispatch, *census, |observer| {
             attendance.carry_on(kernel, &mut execution, |execution, until| {
-                let checks = (&mut check, followed.as_mut().map(|own| &mut *own.fidelity));
+                let check = &mut check;
+                let fidelity = followed.as_mut().map(|followed| &mut *followed.fidelity);
                 let footprints = footprints.as_deref_mut();
-                device.advance_surveyed(execution, observer, checks, footprints, until)
+                device.advance_surveyed(execution, observer, check, fidelity, footprints, until)
             })
         }),
         census => attendance.carry_on(kernel, &mut execution, |execution, until| {
             let progress = match (&mut followed, footprints.as_deref_mut()) {
                 (Some(Followed { fidelity, threads }), Some(footprints)) => {
-                    let checks = (&mut check, &mut **fidelity);
-                    device.advance_surveyed_divided(execution, checks, footprints, *threads, until)
+                    let (check, fidelity) = (&mut check, &mut **fidelity);
+                    device.advance_surveyed_divided(
+                        execution, check, fidelity, footprints, *threads, until,
+                    )
                 }
                 (followed, footprints) => {
-                    let checks = (&mut check, followed.as_mut().map(|own| &mut *own.fidelity));
-                    device.advance_surveyed(execution, &mut Unobserved, checks, footprints, until)
+                    let (check, observer) = (&mut check, &mut Unobserved);
+                    let fidelity = followed.as_mut().map(|followed| &mut *followed.fidelity);
+                    device.advance_surveyed(execution, observer, check, fidelity, footprints, until)
                 }
             };
             if let (Some(census), Some(counter)) = (census.as_deref_mut(), &mut check.counter) {
