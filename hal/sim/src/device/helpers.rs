@@ -78,7 +78,7 @@ mod tests {
     const THREADS: NonZeroUsize = NonZeroUsize::new(3).unwrap();
 
     #[test]
-    fn what_shares_give_is_in_their_order_however_many_there_are() {
+    fn results_are_in_the_order_of_the_shares() {
         let helpers = Helpers::default();
         for count in [0, 1, 2, 7, 200] {
             let shares: Vec<u64> = (0..count).collect();
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_that_panics_is_an_error_and_the_others_are_done() {
+    fn panicking_share_is_an_error_and_others_complete() {
         let helpers = Helpers::default();
         for wrong in [0, 2] {
             let job = |share: &i32| assert_ne!(*share, wrong, "planted");

@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn swizzles_stay_in_their_group() {
+    fn swizzles_select_lanes_of_their_group() {
         // Reverse within quads.
         assert_eq!(swizzle_source(0x8000 | 0b00_01_10_11, 5), 6);
         // Swap neighbours: xor 1.

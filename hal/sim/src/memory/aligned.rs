@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_and_their_copies_begin_at_a_line() {
+    fn bytes_and_copies_start_at_a_cache_line() {
         for length in [1, 63, 64, 4096, 1 << 20] {
             let mut bytes = AlignedBytes::try_new(length).expect("memory");
             assert!(bytes.len() == length && bytes.iter().all(|byte| *byte == 0));

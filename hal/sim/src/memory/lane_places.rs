@@ -63,7 +63,7 @@ mod tests {
 
     /// The runs consist of exactly the bytes that the lanes access, in any arrangement.
     #[test]
-    fn runs_have_the_bytes_of_all_lanes_and_no_others() {
+    fn runs_contain_exactly_the_bytes_of_all_lanes() {
         let mut random = Random(18);
         let mut next = |below: u32| random.next() as u32 % below;
         for case in 0..400 {

@@ -190,14 +190,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_in_a_turn_before_is_not_read() {
+    fn bytes_written_in_an_earlier_turn_do_not_count_as_read() {
         let turns: [&[_]; 3] = [&[(Write, 300, 4)], &[(Read, 296, 12)], &[(Write, 308, 4)]];
         let wanted = [set(&[(296, 4), (304, 4)]), set(&[]), set(&[(300, 4), (308, 4)])];
         assert_eq!(touched(&turns), wanted);
     }
 
     #[test]
-    fn what_is_not_the_workgroups_own_counts_as_other_memory() {
+    fn private_memory_of_other_workgroups_counts_as_device_memory() {
         let turn = [(Write, 90, 20), (Write, 990, 30), (Read, 96, 8), (Read, 1010, 20)];
         let wanted = [
             set(&[(96, 4), (1010, 20)]),
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_of_private_memory_are_of_the_workgroups_own() {
+    fn private_windows_cover_only_the_workgroups_memory() {
         let mut space = AddressSpace::default();
         space.allocate(4096).expect("memory");
         let (mut footprint, mut regions) = Default::default();

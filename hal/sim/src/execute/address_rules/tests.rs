@@ -13,7 +13,7 @@ fn instruction(rule: &AddressRule, constant: i64) -> String {
 }
 
 #[test]
-fn constants_reach_as_far_as_the_assembler_allows() {
+fn constant_ranges_match_the_assembler() {
     for rule in RULES {
         for processor in rule.processors {
             let isa = Isa::new(&processor.parse().expect("a target")).expect("LLVM has it");
@@ -49,7 +49,7 @@ fn wanted(rule: &AddressRule, constant: i64, pair: u64, scalar: [u32; 3], vector
 }
 
 #[test]
-fn addresses_add_up_as_the_rules_have_it() {
+fn executed_addresses_match_the_rules() {
     let edges =
         [0, 1, 4, 8, 100, 4096, 0x7fff_ffff, 0x8000_0000, 0xffff_f000, 0xffff_fff8, 0xffff_ffff];
     let mut random = Random(11);
@@ -104,7 +104,7 @@ fn tables() -> String {
 
 /// Run with `FLIPWAVE_BLESS=1` to regenerate them.
 #[test]
-fn the_page_of_addresses_has_the_rules() {
+fn documented_address_tables_match_the_rules() {
     const BEGIN: &str = "<!-- rules, written by a test -->\n\n";
     let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/addressing.md");
     let page = std::fs::read_to_string(&place).expect("the page");

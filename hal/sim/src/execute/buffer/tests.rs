@@ -259,7 +259,7 @@ fn changes_nothing(rules: &Rules, mistake: &Rules) -> bool {
 }
 
 #[test]
-fn the_comparison_notices_every_wrong_rule() {
+fn comparison_detects_every_wrong_rule() {
     let mut noticed = 0;
     for generation in GENERATIONS {
         let rules = Rules::of(generation);
@@ -281,7 +281,7 @@ fn lanes_in_range(generation: Generation, words: [u32; 4], how: Use, lanes: u8) 
 }
 
 #[test]
-fn the_scalar_offset_counts_against_bytes() {
+fn scalar_offset_counts_against_the_size_in_bytes() {
     let how = Use { scalar_offset: 16, ..Use::default() };
     for (generation, flags) in [
         (Generation::Gfx9, 0),
@@ -296,7 +296,7 @@ fn the_scalar_offset_counts_against_bytes() {
 }
 
 #[test]
-fn resources_of_gfx1250_without_flags_are_bytes() {
+fn gfx1250_resources_without_flags_count_bytes() {
     let words = [0x1000, 40 << 25, 0, 0];
     assert_eq!(lanes_in_range(Generation::Gfx125, words, Use::default(), 32), 10);
     // The record of 40 bytes is also checked.
@@ -308,7 +308,7 @@ fn resources_of_gfx1250_without_flags_are_bytes() {
 }
 
 #[test]
-fn lanes_are_added_to_gfx9_buffers_without_an_index_and_a_check() {
+fn gfx9_adds_the_lane_to_unindexed_buffers_without_a_check() {
     let words = [0x1000, 8 << 16, 0, 1 << 23];
     let address = |indexed| {
         let buffer = Buffer::new(words, Use { indexed, ..Use::default() }, Generation::Gfx940);
@@ -319,7 +319,7 @@ fn lanes_are_added_to_gfx9_buffers_without_an_index_and_a_check() {
 }
 
 #[test]
-fn the_format_is_read_from_the_fourth_word() {
+fn buffer_format_comes_from_the_fourth_word() {
     let words = [0, 0, 0, 4 | 5 << 3 | 6 << 6 | 7 << 9 | 7 << 12 | 14 << 15];
     let buffer = Buffer::new(words, Use::default(), Generation::Gfx9);
     assert_eq!(buffer.format, BufferFormat { data: 14, number: 7 });

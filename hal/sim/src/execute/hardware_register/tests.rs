@@ -7,7 +7,7 @@ fn hwreg(id: u32, offset: u32, width: u32) -> u32 {
 }
 
 #[test]
-fn fields_of_mode_are_written_alone() {
+fn setreg_writes_only_the_selected_field_of_mode() {
     let mut wave = Wave::new(Level::Plain);
     wave.mode = Mode(0x3f0);
     write(&mut wave, hwreg(1, 4, 2), 0);
@@ -18,7 +18,7 @@ fn fields_of_mode_are_written_alone() {
 }
 
 #[test]
-fn other_registers_are_not_written() {
+fn setreg_ignores_registers_other_than_mode() {
     let mut wave = Wave::new(Level::Plain);
     write(&mut wave, hwreg(2, 0, 32), 0xffff_ffff);
     assert_eq!(wave.mode.0, 0);

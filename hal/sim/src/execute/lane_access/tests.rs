@@ -78,7 +78,7 @@ fn loads_as_one_by_one<P: Part, const PARTS: usize>(places: [u32; PARTS]) {
 }
 
 #[test]
-fn all_patterns_load_alike() {
+fn all_offset_patterns_load_the_same_bytes() {
     loads_as_one_by_one::<u8, 1>([0]);
     loads_as_one_by_one::<u16, 1>([0]);
     loads_as_one_by_one::<u32, 1>([0]);
@@ -111,7 +111,7 @@ fn stores_as_one_by_one<P: Part, const PARTS: usize>(places: [u32; PARTS]) {
 }
 
 #[test]
-fn all_patterns_store_alike_and_the_highest_lane_wins() {
+fn all_offset_patterns_store_the_same_bytes_and_the_highest_lane_wins() {
     stores_as_one_by_one::<u8, 1>([0]);
     stores_as_one_by_one::<u16, 1>([0]);
     stores_as_one_by_one::<u32, 1>([0]);
@@ -123,7 +123,7 @@ fn all_patterns_store_alike_and_the_highest_lane_wins() {
 }
 
 #[test]
-fn a_lane_one_byte_past_the_end_does_not_take_part() {
+fn lane_one_byte_past_the_end_is_out_of_range() {
     let (mut bytes, last) = (vec![1; 64], LaneMask(1 << 63));
     let mut offsets = Row::ZERO;
     let mut rows = [Row::ZERO];
@@ -146,7 +146,7 @@ fn a_lane_one_byte_past_the_end_does_not_take_part() {
 /// Bytes before and after the active lanes' elements are not touched at either end of the range,
 /// where the elements of inactive lanes would lie.
 #[test]
-fn neighbours_at_the_ends_of_the_range_may_be_inactive() {
+fn inactive_lanes_do_not_touch_the_ends_of_the_range() {
     let mut bytes: Vec<u8> = (0..40).collect();
     for (lanes, first) in [(LaneMask(0xfc00), -40i32), (LaneMask(0x003f), 16)] {
         let offsets = Row(std::array::from_fn(|lane| (first + 4 * lane as i32) as u32));

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn out_of_range_reads_give_zero_and_writes_vanish() {
+fn out_of_range_reads_return_zero_and_writes_are_dropped() {
     let mut lds = vec![7; 16];
     write(&mut lds, 13, &[1; 4]);
     assert_eq!(lds, vec![7; 16]);

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn powers_and_logarithms_are_libms_but_for_some_units() {
+    fn powers_and_logarithms_are_within_a_few_units_of_libm() {
         for x in some(9973).filter(|x: &f64| x.is_nan() || x.abs() <= 150.0) {
             assert!(distance(exp2(x), libm::exp2(x)) <= 4, "2^{x}");
         }
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn sines_and_cosines_are_libms_but_for_some_units() {
+    fn sines_and_cosines_are_within_a_few_units_of_libm() {
         for x in (-100_000..=100_000).map(|place| f64::from(place) * 7.8539e-6) {
             assert!(distance(sine_of_part(x), libm::sin(x)) <= 2, "sine of {x}");
             assert!(distance(cosine_of_part(x), libm::cos(x)) <= 2, "cosine of {x}");
@@ -136,7 +136,7 @@ mod tests {
     /// Results of single precision, rounded as the operations do.
     #[test]
     #[ignore = "long: all numbers of single precision"]
-    fn single_precision_is_that_of_libm_but_for_a_few_numbers() {
+    fn single_precision_results_equal_libm_except_for_a_few_numbers() {
         type Function = fn(f64) -> f64;
         let functions: [[Function; 2]; 2] = [[exp2, libm::exp2], [log2, libm::log2]];
         let mut differing = [0; 2];

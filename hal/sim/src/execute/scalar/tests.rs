@@ -34,7 +34,7 @@ fn carries_and_borrows_go_through_scc() {
 }
 
 #[test]
-fn bit_fields_are_cut_at_the_register_end() {
+fn bit_fields_are_truncated_at_the_register_end() {
     assert_eq!(run("s_bfe_u32", &[0xdead_beef, 8 | 8 << 16], false, 0).0, 0xbe);
     assert_eq!(run("s_bfe_u32", &[0xdead_beef, 28 | 8 << 16], false, 0).0, 0xd);
     assert_eq!(run("s_bfe_i32", &[0xdead_beef, 8 | 8 << 16], false, 0).0, 0xffff_ffbe);
@@ -44,7 +44,7 @@ fn bit_fields_are_cut_at_the_register_end() {
 }
 
 #[test]
-fn exec_is_saved_before_it_changes() {
+fn save_exec_saves_the_old_exec() {
     let (saved, wave) = run("s_and_saveexec_b64", &[0x0f00], false, 0);
     assert_eq!((saved, wave.exec().0, wave.scc), (0xff00, 0x0f00, true));
     assert_eq!(wave.exec_row().0[8], u32::MAX);
@@ -61,7 +61,7 @@ fn immediates_of_unsigned_comparisons_are_zero_extended() {
 }
 
 #[test]
-fn bit_searches_give_minus_one_when_nothing_is_found() {
+fn bit_searches_return_minus_one_without_a_match() {
     assert_eq!(run("s_ff1_i32_b64", &[0], false, 0).0, 0xffff_ffff);
     assert_eq!(run("s_ff1_i32_b64", &[1 << 40], false, 0).0, 40);
     assert_eq!(run("s_ff0_i32_b32", &[0xffff_ffff], false, 0).0, 0xffff_ffff);
@@ -70,7 +70,7 @@ fn bit_searches_give_minus_one_when_nothing_is_found() {
 }
 
 #[test]
-fn quads_are_joined() {
+fn wqm_sets_all_lanes_of_active_quads() {
     assert_eq!(run("s_wqm_b64", &[0x10_0000_0000_0008], false, 0).0, 0xf0_0000_0000_000f);
     assert_eq!(run("s_quadmask_b64", &[0x10_0000_0000_0008], false, 0).0, 1 | 1 << 13);
     assert_eq!(run("s_bitreplicate_b64_b32", &[0x8000_0001], false, 0).0, 0xc000_0000_0000_0003);

@@ -421,7 +421,7 @@ fn compare(processor: &str, lanes: u8, seed: u64) -> f64 {
 }
 
 #[test]
-fn all_lanes_at_once_give_what_they_give_one_by_one() {
+fn whole_wave_accesses_equal_lane_by_lane_accesses() {
     for (processor, lanes) in [("gfx90a", 64), ("gfx1030", 32), ("gfx1030", 64)] {
         let share = compare(processor, lanes, 1);
         assert!((0.2..0.9).contains(&share), "{share} at once on {processor}");

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn parts_of_a_register_leave_the_rest_alone() {
+fn part_loads_keep_the_other_bits_of_the_register() {
     let extend = |name, loaded| Element::named(name).unwrap().extend(loaded, 0xaaaa_bbbb);
     assert_eq!(extend("ubyte", 0xff), 0xff);
     assert_eq!(extend("sbyte", 0xff), 0xffff_ffff);
@@ -11,7 +11,7 @@ fn parts_of_a_register_leave_the_rest_alone() {
 }
 
 #[test]
-fn where_whole_registers_are_written_the_rest_becomes_zero() {
+fn whole_register_loads_clear_the_other_bits() {
     let extend = |name, loaded| {
         Element::named(name).unwrap().in_whole_registers().extend(loaded, 0xaaaa_bbbb)
     };

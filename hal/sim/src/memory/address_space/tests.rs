@@ -3,7 +3,7 @@ use crate::memory::access::{read_bytes, violation, write_bytes};
 use flipwave_device::AccessKind;
 
 #[test]
-fn an_access_past_the_last_page_finds_no_region() {
+fn access_past_the_last_page_finds_no_region() {
     let mut space = AddressSpace::default();
     let address = space.allocate(100).unwrap();
     for (at, is_mapped) in
@@ -15,7 +15,7 @@ fn an_access_past_the_last_page_finds_no_region() {
 }
 
 #[test]
-fn the_host_reaches_only_what_it_asked_for() {
+fn host_accesses_are_limited_to_the_requested_size() {
     let mut space = AddressSpace::default();
     let address = space.allocate(100).unwrap();
     assert!(space.write(address, &[1; 100]).is_ok());
@@ -24,7 +24,7 @@ fn the_host_reaches_only_what_it_asked_for() {
 }
 
 #[test]
-fn what_waves_reach_is_whole_pages_and_adjacent_allocations() {
+fn waves_access_whole_pages_and_adjacent_allocations() {
     let mut space = AddressSpace::default();
     let at = |offset| Address(AddressSpace::START + offset);
     space.allocate_at(at(0), 100).unwrap();
@@ -44,7 +44,7 @@ fn what_waves_reach_is_whole_pages_and_adjacent_allocations() {
 }
 
 #[test]
-fn freed_places_are_used_again_so_that_addresses_do_not_depend_on_history() {
+fn freed_addresses_are_reused_deterministically() {
     let mut space = AddressSpace::default();
     let first = space.allocate(10).unwrap();
     let second = space.allocate(10).unwrap();
@@ -77,7 +77,7 @@ fn waves_cannot_write_code() {
 
 /// Includes large memory, which is copied in parts at first.
 #[test]
-fn clones_of_shared_memory_differ_in_what_they_write_and_in_nothing_else() {
+fn clones_of_shared_memory_differ_only_in_written_bytes() {
     let mut first = AddressSpace::default();
     let size = 8 << 20;
     let base = first.allocate(size).unwrap();
@@ -104,7 +104,7 @@ fn clones_of_shared_memory_differ_in_what_they_write_and_in_nothing_else() {
 
 /// Large memory is copied in parts of 64 KiB, small memory whole.
 #[test]
-fn what_clones_have_written_counts_as_their_own() {
+fn written_bytes_of_clones_count_as_added_memory() {
     let mut first = AddressSpace::default();
     let [large, small] = [8 << 20, 4096].map(|size| first.allocate(size).unwrap());
     first.write(large, &vec![1; 8 << 20]).unwrap();
@@ -128,7 +128,7 @@ fn what_clones_have_written_counts_as_their_own() {
 
 /// The parts that one of two spaces wrote are found by their location.
 #[test]
-fn what_is_not_shared_has_all_that_was_written_and_little_more() {
+fn unshared_ranges_cover_all_writes_and_little_more() {
     let mut first = AddressSpace::default();
     let (small, size) = (first.allocate(1000).unwrap(), 8 << 20);
     let base = first.allocate(size).unwrap();

@@ -6,7 +6,7 @@ fn apply(atomic: Atomic, old: u64, data: u64, second: u64) -> u64 {
 }
 
 #[test]
-fn signed_minimum_of_words_looks_at_bit_31() {
+fn signed_minimum_of_words_compares_bit_31() {
     let smin = find_memory("smin").unwrap();
     assert_eq!(apply(smin, 1, 0xffff_ffff, 0), 0xffff_ffff);
     assert_eq!(apply(find_memory("umin").unwrap(), 1, 0xffff_ffff, 0), 1);

@@ -10,7 +10,7 @@ fn set(ranges: &[(u64, u64)]) -> ByteSet {
 /// A set does not depend on its construction: byte by byte, or by lines in any order, some
 /// repeatedly.
 #[test]
-fn it_does_not_matter_how_a_set_has_grown() {
+fn sets_do_not_depend_on_insertion_order() {
     let wanted = set(&[(0, 3), (60, 4000), (9000, 9001), (1 << 20, (1 << 20) + 65)]);
     let [mut bytes, mut lines, mut both] = std::array::from_fn(|_| ByteSetBuilder::default());
     for (start, count) in wanted.runs() {
@@ -30,7 +30,7 @@ fn it_does_not_matter_how_a_set_has_grown() {
 }
 
 #[test]
-fn a_set_has_the_bytes_that_were_put_in_and_no_others() {
+fn set_contains_exactly_the_inserted_bytes() {
     let ranges = [(0, 1), (60, 70), (63, 64), (127, 129), (190, 330), (512, 576), (7, 7)];
     let wanted: BTreeSet<u64> = ranges.iter().flat_map(|(start, end)| *start..*end).collect();
     let set = set(&ranges);
@@ -45,7 +45,7 @@ fn a_set_has_the_bytes_that_were_put_in_and_no_others() {
 }
 
 #[test]
-fn the_ends_of_the_address_space_are_bytes_like_others() {
+fn sets_can_contain_the_ends_of_the_address_space() {
     let last = set(&[(u64::MAX - 64, u64::MAX)]);
     assert_eq!(last.len(), 64);
     assert!(last.contains(Address(u64::MAX - 1)) && !last.contains(Address(0)));
@@ -66,14 +66,14 @@ fn neighbours_in_a_line_do_not_intersect() {
 }
 
 #[test]
-fn an_empty_set_has_nothing_in_common_with_any() {
+fn empty_set_intersects_nothing() {
     let empty = set(&[(5, 5)]);
     assert!(empty.is_empty() && empty.runs().is_empty());
     assert!(!empty.intersects(&set(&[(0, 100)])));
 }
 
 #[test]
-fn bytes_of_another_set_are_left_out() {
+fn insert_without_skips_bytes_of_the_other_set() {
     let mut other = ByteSetBuilder::default();
     other.insert(Address(70), 10);
     let mut set = ByteSetBuilder::default();
@@ -97,7 +97,7 @@ fn scattered(seed: u64, count: u64) -> BTreeSet<u64> {
 
 /// The split into parts, some short and some long, is not visible through the set's bytes.
 #[test]
-fn cutting_sets_into_parts_changes_nothing() {
+fn splitting_sets_into_parts_is_invisible() {
     let bytes = |lines: &BTreeSet<u64>| -> ByteSet {
         let all: Vec<(Address, u64)> = lines.iter().map(|n| (Address(n * LINE + 5), 50)).collect();
         ByteSet::of_runs(all.into_iter().rev())
@@ -120,7 +120,7 @@ fn cutting_sets_into_parts_changes_nothing() {
 
 /// Sets that differ in one part share the others.
 #[test]
-fn sets_share_what_they_have_alike() {
+fn sets_share_equal_parts() {
     let run = |page: u64, lines: u64| (Address(page * PAGE_LINES * LINE), lines * LINE);
     let runs = [[run(0, 40), run(3, 900), run(4, 3)], [run(0, 41), run(3, 900), run(4, 3)]];
     let mut sets = runs.map(ByteSet::of_runs);

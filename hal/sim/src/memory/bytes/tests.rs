@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn what_one_clone_writes_the_others_do_not_see() {
+fn writes_of_a_clone_are_invisible_to_others() {
     let mut first = Bytes::Own(AlignedBytes::from(&[1, 2, 3][..]));
     first.share();
     let mut second = first.clone();
@@ -11,7 +11,7 @@ fn what_one_clone_writes_the_others_do_not_see() {
 }
 
 #[test]
-fn clones_share_what_they_do_not_write() {
+fn clones_share_unwritten_bytes() {
     let mut first = Bytes::Own(AlignedBytes::new(4096));
     assert_ne!(first.as_ptr(), first.clone().as_ptr());
     first.share();

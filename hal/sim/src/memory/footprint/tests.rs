@@ -37,7 +37,7 @@ fn a_byte_written_by_one_and_touched_by_another_makes_both_dependent() {
 
 /// Bytes far apart, in more than one part of a set.
 #[test]
-fn many_workgroups_that_read_the_same_take_the_room_of_one() {
+fn workgroups_with_equal_reads_share_memory() {
     let footprints = |count| -> Footprints {
         let read = || ByteSet::of_runs((0..100).map(|n| (Address(n << 15), 64)));
         let each = |x| ([x, 0, 0], Footprint { read: read(), ..Footprint::default() });
@@ -57,7 +57,7 @@ fn many_workgroups_that_read_the_same_take_the_room_of_one() {
 }
 
 #[test]
-fn private_memory_may_be_used_again_but_not_found_as_it_was_left() {
+fn reading_stale_private_memory_makes_workgroups_dependent() {
     assert_eq!(dependent(&[[&[], &[], &[7]], [&[], &[], &[7]]]), []);
     assert_eq!(dependent(&[[&[], &[], &[7]], [&[7], &[], &[7]]]), [0, 1]);
     assert_eq!(dependent(&[[&[], &[], &[7]], [&[], &[7], &[]]]), [0, 1]);
@@ -73,7 +73,7 @@ fn global_wave_sync_makes_a_workgroup_dependent() {
 }
 
 #[test]
-fn what_is_written_together_is_copied_once() {
+fn shared_writes_are_copied_once() {
     let mut footprints = Footprints::default();
     footprints.entry([0; 3], 0).written.insert(Address(0), 64);
     footprints.entry([1, 0, 0], 0).written.insert(Address(4096), 64);
@@ -88,7 +88,7 @@ fn what_is_written_together_is_copied_once() {
 
 /// A workgroup that was not ended explicitly counts after its dispatch has ended.
 #[test]
-fn workgroups_are_there_when_they_have_ended() {
+fn workgroup_footprints_exist_after_the_end() {
     let mut footprints = Footprints::default();
     for x in 0..2 {
         footprints.entry([x, 0, 0], 3).read.insert(Address(100), 4);

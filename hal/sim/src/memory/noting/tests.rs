@@ -3,7 +3,7 @@ use crate::memory::{AddressSpace, write_bytes};
 use flipwave_device::AccessKind;
 
 #[test]
-fn each_byte_written_is_given_once_with_what_it_was_and_is() {
+fn each_written_byte_is_reported_once_with_old_and_new_value() {
     let mut space = AddressSpace::default();
     let address = space.allocate(64).unwrap();
     space.write(address, &[1, 2, 3, 4]).unwrap();

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn what_is_not_written_is_zero_and_takes_no_memory() {
+fn unwritten_bytes_are_zero_and_use_no_memory() {
     let mut bytes = SparseBytes::new(1 << 32);
     let region = bytes.writable(0x1000, 5 * CHUNK + 7);
     assert_eq!((region.base, region.bytes.len()), (0x1000 + 5 * CHUNK, CHUNK as usize));
@@ -16,7 +16,7 @@ fn what_is_not_written_is_zero_and_takes_no_memory() {
 }
 
 #[test]
-fn the_last_chunk_ends_where_the_memory_does() {
+fn last_chunk_ends_at_the_end_of_memory() {
     let mut bytes = SparseBytes::new(CHUNK + 4096);
     assert_eq!(bytes.readable(0, CHUNK).bytes.len(), 4096);
     assert_eq!(bytes.writable(0, CHUNK + 4095).bytes.len(), 4096);
@@ -34,7 +34,7 @@ fn clones_share_chunks_until_one_writes() {
 }
 
 #[test]
-fn what_is_beneath_is_there_until_it_is_written_over() {
+fn base_content_is_visible_until_overwritten() {
     let beneath = (0..3 * CHUNK + 4096).map(|at| (at / 7) as u8).collect::<Vec<u8>>();
     let beneath = Arc::new(AlignedBytes::from(&*beneath));
     let mut bytes = SparseBytes::over(Arc::clone(&beneath));
@@ -50,7 +50,7 @@ fn what_is_beneath_is_there_until_it_is_written_over() {
 }
 
 #[test]
-fn a_piece_lies_in_one_chunk_if_it_is_not_too_large() {
+fn small_pieces_lie_in_one_chunk() {
     for (piece, is_whole) in [(1024, true), (66560, true), (120 << 10, true), (8 << 20, false)] {
         let mut bytes = SparseBytes::of_pieces(100 * piece, piece);
         for number in [0, 1, 7, 99] {

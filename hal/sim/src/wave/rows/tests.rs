@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn registers_begin_as_zeros_at_an_aligned_address() {
+fn registers_start_zeroed_at_an_aligned_address() {
     let mut all: Vec<Rows> = (0..8).map(|_| Rows::zeroed()).collect();
     for (number, rows) in (1..).zip(&mut all) {
         assert!(std::ptr::from_ref(&rows[0]).is_aligned());

@@ -180,7 +180,7 @@ mod tests {
     use flipwave_isa::Float8;
 
     #[test]
-    fn elements_that_single_precision_does_not_scale_are_no_values() {
+    fn values_reject_elements_outside_the_exponent_range() {
         let lines = |exponent| Lines::<2> {
             size: 1,
             significands: [-1536, 0],
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_in_vectors_are_those_of_factors() {
+    fn vectorised_elements_equal_decoded_factors() {
         let eight = [Float8::Ocp, Float8::Fnuz]
             .into_iter()
             .flat_map(|kind| [SmallFloat::fp8(kind), SmallFloat::bf8(kind)]);

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_in_vectors_are_those_that_are_made_one_by_one() {
+    fn vectorised_sums_equal_scalar_sums() {
         let mut random = Random(17);
         let formats = [
             SmallFloat::F16,
