@@ -19,7 +19,7 @@ use crate::dispatch::observer::{Observer, Unobserved};
 use crate::dispatch::policy::Policy;
 use crate::dispatch::schedule::Scheduler;
 use crate::dispatch::spare::Spares;
-use crate::memory::{AddressSpace, Footprints, Noting};
+use crate::memory::{AddressSpace, Footprints, WriteRecorder};
 use crate::translate::program::Program;
 use crate::wave::Level;
 use flipwave_codeobj::{CodeObject, Descriptor, LineTable};
@@ -128,8 +128,8 @@ impl EmbeddedGpu {
     /// Host memory in bytes that this device's memory takes in addition to another device's,
     /// without the memory that they [share](EmbeddedGpu::share_memory). One of the devices must be
     /// a clone of the other.
-    pub fn host_bytes_beside(&self, other: &EmbeddedGpu) -> u64 {
-        self.space.host_bytes_beside(&other.space)
+    pub fn added_host_bytes(&self, other: &EmbeddedGpu) -> u64 {
+        self.space.added_host_bytes(&other.space)
     }
 
     /// Like [`Device::dispatch`], with an observer of the execution.
@@ -246,7 +246,7 @@ impl EmbeddedGpu {
     ///
     /// # Errors
     /// As [`EmbeddedGpu::advance`].
-    pub fn advance_noting(
+    pub fn advance_recording_writes(
         &mut self,
         execution: &mut Execution,
         observer: &mut dyn Observer,
@@ -338,7 +338,7 @@ impl EmbeddedGpu {
         let mut progress = match notes {
             Notes::None => scheduler.run(execution, space, None),
             Notes::Touched(footprints) => scheduler.run(execution, space, Some(footprints)),
-            Notes::Written => scheduler.run(execution, &mut Noting::new(space), None),
+            Notes::Written => scheduler.run(execution, &mut WriteRecorder::new(space), None),
         };
         self.spare.give(scheduler.into_spare());
         let ended = match &mut progress {

@@ -10,7 +10,7 @@ use crate::dispatch::execution::Execution;
 use crate::dispatch::observer::{Executed, Observer, Watch};
 use crate::dispatch::wave_state::WaveState;
 use crate::dispatch::workgroup::Workgroup;
-use crate::memory::{Memory, Noting, Region, RegionMut, WrittenByte};
+use crate::memory::{Memory, Region, RegionMut, WriteRecorder, WrittenByte};
 use crate::translate::program::Program;
 use crate::wave::copy::WaveCopy;
 use crate::wave::{Status, Wave, private};
@@ -296,14 +296,14 @@ fn page(address: u64) -> Range<u64> {
 
 /// Another memory, which notes what is written and which pages are looked at.
 pub struct Watching<'a> {
-    memory: Noting<'a>,
+    memory: WriteRecorder<'a>,
     pages: &'a mut BTreeSet<u64>,
 }
 
 impl<'a> Watching<'a> {
     /// Adds to `pages`, by the address of their first byte.
     pub fn new(memory: &'a mut dyn Memory, pages: &'a mut BTreeSet<u64>) -> Watching<'a> {
-        Watching { memory: Noting::new(memory), pages }
+        Watching { memory: WriteRecorder::new(memory), pages }
     }
 
     /// The page of an address, which is looked at.

@@ -205,7 +205,7 @@ impl<'a> WaveState<'a> {
 
     /// The bytes of device memory that the program and its observer have written since this was
     /// last asked, in the order in which they were; nothing where it is not noted (see
-    /// [`EmbeddedGpu::advance_noting`](crate::EmbeddedGpu::advance_noting)).
+    /// [`EmbeddedGpu::advance_recording_writes`](crate::EmbeddedGpu::advance_recording_writes)).
     pub fn take_written(&mut self) -> Vec<WrittenByte> {
         self.memory.take_written()
     }

@@ -18,7 +18,7 @@ pub fn step(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8]) -
         | (op.acc_vgprs_named > wave.acc_vgpr_count)
         | wave.mode.changes_vectors()
     {
-        return step_with_care(wave, op, memory, lds);
+        return step_resolved(wave, op, memory, lds);
     }
     step_in_range(wave, op, memory, lds)
 }
@@ -129,7 +129,7 @@ fn on_scalars(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8])
 /// them in GPR-index mode or they lie outside the wave's allocation; or skips it.
 #[cold]
 #[inline(never)]
-fn step_with_care(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8]) -> Step {
+fn step_resolved(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8]) -> Step {
     match resolved(wave, op) {
         Some(op) => step_in_range(wave, &op, memory, lds),
         None => Step::Next,

@@ -4,7 +4,7 @@
 use crate::execute::scalar_memory::execute;
 use crate::instruction::scalar_memory::{ScalarAccess, Transfer};
 use crate::instruction::{Op, Word};
-use crate::shadow::{MarkedMemory, Named, Shadow, stand_in};
+use crate::shadow::{MarkedMemory, Named, Shadow, copy_to_ghost};
 use crate::wave::{ScalarIndex, Wave};
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ pub fn follow(
     access: ScalarAccess,
     named: &Named,
 ) {
-    stand_in(ghost, wave);
+    copy_to_ghost(ghost, wave);
     let mut ghost_op = op.clone();
     ghost_op.scalar_destination = DATA;
     let data = match op.sources[2].words[0] {

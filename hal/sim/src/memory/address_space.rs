@@ -44,13 +44,13 @@ impl Content {
     /// Returns `true` if the bytes are equal; shared bytes are recognised by their address.
     fn is_same(&self, other: &Content) -> bool {
         self.len() == other.len()
-            && self.beside(other).all(|(ours, other)| ptr::eq(ours, other) || ours == other)
+            && self.paired_pieces(other).all(|(ours, other)| ptr::eq(ours, other) || ours == other)
     }
 
     /// Host memory in bytes that this content takes in addition to `other`, with which it shares
     /// unwritten bytes.
-    fn host_bytes_beside(&self, other: &Content) -> u64 {
-        let written = self.beside(other).filter(|(ours, other)| !ptr::eq(*ours, *other));
+    fn added_host_bytes(&self, other: &Content) -> u64 {
+        let written = self.paired_pieces(other).filter(|(ours, other)| !ptr::eq(*ours, *other));
         let chunks = match self {
             Content::Whole(_) => 0,
             Content::Sparse(bytes) => bytes.host_bytes_of_chunks(),
@@ -60,7 +60,10 @@ impl Content {
 
     /// Pairs of the corresponding pieces of two contents of equal length that are contiguous in
     /// both; excludes the zeros at the end of both.
-    fn beside<'a>(&'a self, other: &'a Content) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
+    fn paired_pieces<'a>(
+        &'a self,
+        other: &'a Content,
+    ) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
         let (mut at, end) = (0, self.end().max(other.end()));
         iter::from_fn(move || {
             let [ours, other] = (at < end).then(|| [self, other].map(|all| all.from(at)))?;
@@ -348,7 +351,7 @@ impl AddressSpace {
             return iter::once(0..bytes).collect();
         };
         let (first, mut at) = (start.0 - ours.base, 0);
-        let pieces = ours.content.beside(&other.content).filter_map(|(ours, other)| {
+        let pieces = ours.content.paired_pieces(&other.content).filter_map(|(ours, other)| {
             let piece = at..at + ours.len() as u64;
             at = piece.end;
             let part = piece.start.max(first)..piece.end.min(first + bytes);
@@ -381,7 +384,7 @@ impl AddressSpace {
 
     /// Approximate host memory in bytes that this space takes in addition to `other`, with which it
     /// shares unwritten memory.
-    pub fn host_bytes_beside(&self, other: &AddressSpace) -> u64 {
+    pub fn added_host_bytes(&self, other: &AddressSpace) -> u64 {
         let allocations = self.allocations.len() * size_of::<Allocation>();
         let added_bytes = |ours: &Allocation| {
             let known = other.find(ours.base).map(|index| &other.allocations[index]);
@@ -389,7 +392,7 @@ impl AddressSpace {
                 Some(other)
                     if other.base == ours.base && other.content.len() == ours.content.len() =>
                 {
-                    ours.content.host_bytes_beside(&other.content)
+                    ours.content.added_host_bytes(&other.content)
                 }
                 _ => ours.content.end(),
             }

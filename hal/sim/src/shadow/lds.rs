@@ -1,6 +1,6 @@
 //! Marks on the bits of a workgroup's LDS.
 
-use super::{Shadow, stand_in};
+use super::{Shadow, copy_to_ghost};
 use crate::execute::lds;
 use crate::instruction::lds::LdsAccess;
 use crate::instruction::{Op, Word};
@@ -55,7 +55,7 @@ impl LdsMarks {
         remap(1, DATA);
         remap(2, SECOND_DATA);
         ghost_op.destination = RowIndex(DESTINATION);
-        stand_in(ghost, wave);
+        copy_to_ghost(ghost, wave);
         if let Some(row) = first(0) {
             let is_data = access == LdsAccess::Swizzle;
             *ghost.row_mut(RowIndex(ADDRESS)) =

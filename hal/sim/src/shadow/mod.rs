@@ -13,5 +13,5 @@ pub use decision::{Decision, Purpose, decided_by, register};
 pub use lds::{LdsMarks, destination_words};
 pub use memory::MarkedMemory;
 pub use named::Named;
-pub use registers::{Shadow, stand_in};
+pub use registers::{Shadow, copy_to_ghost};
 pub use slot::{SlotSet, Slots};

@@ -218,7 +218,7 @@ impl Shadow {
             Some(Word::Constant(constant)) => constant,
             _ => 0,
         };
-        stand_in(ghost, wave);
+        copy_to_ghost(ghost, wave);
         for row in rows {
             ghost.rows[*row] = wave.rows[*row];
             let marked = &self.rows[*row];
@@ -245,7 +245,7 @@ impl Shadow {
 }
 
 /// Copies a wave to a ghost, except for its vector registers.
-pub fn stand_in(ghost: &mut Wave, wave: &Wave) {
+pub fn copy_to_ghost(ghost: &mut Wave, wave: &Wave) {
     ghost.machine = wave.machine;
     ghost.mode = wave.mode;
     ghost.vgpr_count = wave.vgpr_count;

@@ -1,7 +1,7 @@
 //! Propagation of marks through per-lane memory accesses: the instruction is executed on a ghost
 //! wave whose data are marks, at the wave's addresses, on a memory of marks.
 
-use super::{LdsMarks, MarkedMemory, Shadow, destination_words, stand_in};
+use super::{LdsMarks, MarkedMemory, Shadow, copy_to_ghost, destination_words};
 use crate::execute::vector_memory::execute;
 use crate::instruction::vector_memory::{Formatted, Part, Transfer, VectorAccess};
 use crate::instruction::{Element, Op, Word};
@@ -73,7 +73,7 @@ impl<'a> Access<'a> {
         op: &Op,
         access: VectorAccess,
     ) -> Access<'a> {
-        stand_in(ghost, wave);
+        copy_to_ghost(ghost, wave);
         let mut ghost_op = op.clone();
         if let Some(first) = op.sources[0].row() {
             for word in 0..2 {

@@ -37,7 +37,7 @@ impl BoundaryKeeper {
     pub fn keep(&mut self, index: u32, boundary: Boundary) -> bool {
         let Boundary { before, after } = &boundary;
         let last = self.dispatches.last_key_value().map_or(before, |(_, own)| &own.after);
-        self.bytes += before.host_bytes_beside(last) + after.host_bytes_beside(before);
+        self.bytes += before.added_host_bytes(last) + after.added_host_bytes(before);
         self.dispatches.insert(index, boundary);
         self.bytes <= BoundaryKeeper::MOST_BYTES
     }

@@ -68,7 +68,8 @@ impl Golden<'_> {
 
     fn advance(&mut self, instructions: u64) -> Result<(), DeviceError> {
         let until = self.execution.statistics().wave_instructions.saturating_add(instructions);
-        let progress = self.gpu.advance_noting(&mut self.execution, &mut self.log, until)?;
+        let progress =
+            self.gpu.advance_recording_writes(&mut self.execution, &mut self.log, until)?;
         self.has_ended = matches!(progress, Progress::Ended(_));
         Ok(())
     }

@@ -67,7 +67,8 @@ impl Run<'_, '_> {
             let mut compare = Compare::new(scene, observer, golden_run, memory, self.story);
             loop {
                 let until = execution.statistics().wave_instructions.saturating_add(CHUNK);
-                let progress = faulty.advance_noting(&mut execution, &mut compare, until)?;
+                let progress =
+                    faulty.advance_recording_writes(&mut execution, &mut compare, until)?;
                 if let Some(error) = compare.failure.take() {
                     return Err(error.into());
                 }

@@ -6,7 +6,7 @@ use crate::execute::lds;
 use crate::instruction::{Op, Run};
 use crate::memory::aperture::{PRIVATE, SHARED};
 use crate::memory::{
-    AddressSpace, FootprintBuilder, Memory, Noting, Recording, TouchedRegions, WrittenByte,
+    AddressSpace, FootprintBuilder, Memory, Recording, TouchedRegions, WriteRecorder, WrittenByte,
 };
 use crate::tests::bench::Bench;
 use crate::tests::operations::Random;
@@ -139,7 +139,7 @@ impl Machine {
                 run(wave, &mut memory, lds)
             }
             Observed::Written => {
-                let mut memory = Noting::new(space);
+                let mut memory = WriteRecorder::new(space);
                 let result = run(wave, &mut memory, lds);
                 seen.written.extend(memory.take_written());
                 result

@@ -110,19 +110,19 @@ fn written_bytes_of_clones_count_as_added_memory() {
     first.write(large, &vec![1; 8 << 20]).unwrap();
     first.share();
     let mut second = first.clone();
-    let structure = second.host_bytes_beside(&first);
+    let structure = second.added_host_bytes(&first);
     assert!(structure < 4096, "{structure}");
     let mut write = |at: u64| write_bytes(&mut second, at, &[7], AccessKind::Write, None).unwrap();
     write(small.0);
     write(large.0 + (1 << 20));
     write(large.0 + (1 << 20) + 5);
-    let written = second.host_bytes_beside(&first) - structure;
+    let written = second.added_host_bytes(&first) - structure;
     assert!((68 << 10..84 << 10).contains(&written), "{written}");
     second.share();
-    assert!(second.clone().host_bytes_beside(&second) <= written - (68 << 10) + structure);
+    assert!(second.clone().added_host_bytes(&second) <= written - (68 << 10) + structure);
     // Memory that only one of them has.
     second.allocate(1 << 20).unwrap();
-    let more = second.host_bytes_beside(&first) - written - structure;
+    let more = second.added_host_bytes(&first) - written - structure;
     assert!(more >= size_of::<Allocation>() as u64, "{more}");
 }
 

@@ -14,7 +14,7 @@ use product::{EACH, MOST_RESULTS, Registers, WIDTH, store};
 use crate::instruction::Op;
 use crate::wave::{Level, Row, Wave};
 use lines::{Layout, Lines, Room};
-use sums::Way;
+use sums::Method;
 
 /// D = A * B + C. Returns `false` without effect if the operation is not computed here.
 pub fn multiply_add(wave: &mut Wave, op: &Op, product: &Product) -> bool {
@@ -45,10 +45,10 @@ fn multiply_lines<const PARTS: usize>(wave: &mut Wave, op: &Op, product: &Produc
         Some(Lines::read(room, &registers, elements, flushes, layout))
     };
     let (Some(left), Some(right)) = (lines(left, 0), lines(right, 1)) else { return false };
-    Way::all(product, [&left, &right])
+    Method::all(product, [&left, &right])
         .into_iter()
         .flatten()
-        .any(|way| sums::make::<PARTS>((wave, op, product), way, &left, &right))
+        .any(|method| sums::make::<PARTS>((wave, op, product), method, &left, &right))
 }
 
 /// A product of matrices with 16 rows and columns, whose sums are in the order of k or of integers.

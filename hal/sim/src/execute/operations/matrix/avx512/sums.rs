@@ -12,7 +12,7 @@ use std::mem::MaybeUninit;
 
 /// Summation methods; the applicable ones produce the same bits.
 #[derive(Clone, Copy)]
-pub enum Way {
+pub enum Method {
     /// Fuses each product with the sum so far.
     Chain,
     /// Sums integers that single precision represents.
@@ -28,17 +28,17 @@ pub enum Way {
     Aligned(Rule, usize),
 }
 
-impl Way {
+impl Method {
     /// Methods that can compute a product, the fastest first.
-    pub fn all(product: &Product, lines: [&Lines<'_>; 2]) -> [Option<Way>; 2] {
+    pub fn all(product: &Product, lines: [&Lines<'_>; 2]) -> [Option<Method>; 2] {
         let bounds = || Bounds::of(product.elements.map(digits), lines.map(|side| side.sizes));
         match product.sum {
-            Sum::Chain => [Some(Way::Chain), None],
-            Sum::Integers => [Some(Way::Integers), None],
+            Sum::Chain => [Some(Method::Chain), None],
+            Sum::Integers => [Some(Method::Integers), None],
             Sum::Pairwise(group, flushes) => {
                 let group = group.min(product.depth);
-                let stepwise = Way::Stepwise { group, flushes };
-                let exact = Way::Exact { group, flushes };
+                let stepwise = Method::Stepwise { group, flushes };
+                let exact = Method::Exact { group, flushes };
                 [Some(if bounds().are_moderate() { exact } else { stepwise }), None]
             }
             Sum::Fused(rule, group) => {
@@ -47,8 +47,9 @@ impl Way {
                 if group < 4 || !are_finite || !bounds.are_tame() {
                     return [None, None];
                 }
-                let together = bounds.limits(group).map(|limits| Way::Together { group, limits });
-                [together, Some(Way::Aligned(rule, group))]
+                let together =
+                    bounds.limits(group).map(|limits| Method::Together { group, limits });
+                [together, Some(Method::Aligned(rule, group))]
             }
         }
     }
@@ -100,31 +101,31 @@ impl Place {
 #[inline]
 pub fn make<const PARTS: usize>(
     task: Task<'_>,
-    way: Way,
+    method: Method,
     left: &Lines<'_>,
     right: &Lines<'_>,
 ) -> bool {
     let product = task.2;
     let sides = (left.values(), right.values());
-    match way {
-        Way::Chain => match product.depth {
+    match method {
+        Method::Chain => match product.depth {
             1 => chain::<1>(task, sides),
             2 => chain::<2>(task, sides),
             _ => chain::<4>(task, sides),
         },
-        Way::Integers => match product.depth {
+        Method::Integers => match product.depth {
             4 => integers::<4>(task, sides),
             8 => integers::<8>(task, sides),
             _ => integers::<16>(task, sides),
         },
-        Way::Exact { group: 2, flushes } => exact::<2>(task, sides, flushes),
-        Way::Exact { flushes, .. } => exact::<4>(task, sides, flushes),
-        Way::Stepwise { group: 2, flushes } => stepwise::<2>(task, sides, flushes),
-        Way::Stepwise { flushes, .. } => stepwise::<4>(task, sides, flushes),
-        Way::Together { group: 4, limits } => together::<4>(task, sides, limits),
-        Way::Together { group: 8, limits } => together::<8>(task, sides, limits),
-        Way::Together { limits, .. } => together::<16>(task, sides, limits),
-        Way::Aligned(rule, group) => {
+        Method::Exact { group: 2, flushes } => exact::<2>(task, sides, flushes),
+        Method::Exact { flushes, .. } => exact::<4>(task, sides, flushes),
+        Method::Stepwise { group: 2, flushes } => stepwise::<2>(task, sides, flushes),
+        Method::Stepwise { flushes, .. } => stepwise::<4>(task, sides, flushes),
+        Method::Together { group: 4, limits } => together::<4>(task, sides, limits),
+        Method::Together { group: 8, limits } => together::<8>(task, sides, limits),
+        Method::Together { limits, .. } => together::<16>(task, sides, limits),
+        Method::Aligned(rule, group) => {
             let [mut a, mut b] = [const { [const { MaybeUninit::uninit() }; PARTS] }; 2];
             let a = left.exponents(product.elements[0], &mut a);
             let b = right.exponents(product.elements[1], &mut b);

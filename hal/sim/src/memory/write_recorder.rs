@@ -6,20 +6,20 @@ use std::ops::Range;
 
 /// A wrapper that hands out only the requested bytes of another memory, and records those that may
 /// be written.
-pub struct Noting<'a> {
+pub struct WriteRecorder<'a> {
     memory: &'a mut dyn Memory,
     /// Addresses, and the values before the write.
     written: Vec<(u64, u8)>,
 }
 
-impl<'a> Noting<'a> {
+impl<'a> WriteRecorder<'a> {
     /// Wraps `memory`, with no writes recorded.
-    pub fn new(memory: &'a mut dyn Memory) -> Noting<'a> {
-        Noting { memory, written: Vec::new() }
+    pub fn new(memory: &'a mut dyn Memory) -> WriteRecorder<'a> {
+        WriteRecorder { memory, written: Vec::new() }
     }
 }
 
-impl Memory for Noting<'_> {
+impl Memory for WriteRecorder<'_> {
     fn readable(&mut self, address: u64, bytes: usize) -> Option<Region<'_>> {
         self.memory.readable(address, bytes)
     }
@@ -39,7 +39,7 @@ impl Memory for Noting<'_> {
     }
 
     fn take_written(&mut self) -> Vec<WrittenByte> {
-        let Noting { memory, written } = self;
+        let WriteRecorder { memory, written } = self;
         // For a byte that was handed out more than once, keep the first value.
         written.sort_by_key(|(address, _)| *address);
         written.dedup_by_key(|(address, _)| *address);
