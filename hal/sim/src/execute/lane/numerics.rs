@@ -48,8 +48,8 @@ impl Denormals {
 pub enum Rounding {
     /// Unaffected by MODE: the result is exact, one of the sources, or an integer.
     Exact,
-    /// Unaffected by MODE: the operation's definition fixes the rounding. Half-precision overflow is clamped if
-    /// `FP16_OVFL` is set.
+    /// Unaffected by MODE: the operation's definition fixes the rounding. Half-precision overflow
+    /// is clamped if `FP16_OVFL` is set.
     Fixed,
     /// The field of the result's format: `FP_ROUND[1:0]` for single precision, `FP_ROUND[3:2]` for
     /// double and half precision, where `FP16_OVFL` also applies.

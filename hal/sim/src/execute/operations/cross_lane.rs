@@ -114,7 +114,8 @@ fn permute_within_rows_by_lane(wave: &mut Wave, op: &Op) {
     permute_rows_by(wave, op, 0, |lane| (select.0[lane] & 15) as usize);
 }
 
-/// Each lane takes a lane of the other row of its pair that the second source selects (RDNA 4 ISA, "V_PERMLANEX16_VAR_B32").
+/// Each lane takes a lane of the other row of its pair that the second source selects (RDNA 4 ISA,
+/// "V_PERMLANEX16_VAR_B32").
 fn permute_across_rows_by_lane(wave: &mut Wave, op: &Op) {
     let select = vector_source(wave, op, 1);
     permute_rows_by(wave, op, 16, |lane| (select.0[lane] & 15) as usize);
