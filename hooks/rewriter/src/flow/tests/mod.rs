@@ -212,7 +212,7 @@ fn what_is_not_understood_is_said() {
             "used other than",
         ),
         ("s_setpc_b64 s[4:5]", "not known"),
-        ("s_cbranch_i_fork s[4:5], out\n out: s_endpgm", "forks"),
+        ("s_cbranch_i_fork s[4:5], out\n out: s_endpgm", "fork stack"),
         ("s_nop 0", "runs on"),
         ("s_branch 0x7000", "no instruction"),
         (".long 0xffffffff\n s_endpgm", "no instruction"),
