@@ -246,6 +246,6 @@ fn a_kernel_that_fails_without_a_fault_is_refused() {
     let source = replaced(&source, "sum[i] =", "sum[i + 4 * 1024 * 1024] =");
     std::fs::write(bench.path().join("add.cl"), source).expect("the kernel written");
     let finished = bench.run(&bench.text, &["--force"]);
-    let words = ["fault-free run failed", "vector_add", "memory violation: write", "pc 0x"];
+    let words = ["golden run failed", "vector_add", "memory violation: write", "pc 0x"];
     assert_refused(&finished, &words);
 }

@@ -1,4 +1,4 @@
-//! The fault-free run.
+//! The golden run: the fault-free reference run.
 
 pub mod boundaries;
 mod run;
@@ -8,33 +8,33 @@ pub mod survey;
 use crate::{Ending, Output};
 use flipwave_device::{DeviceError, DeviceFault, Dim3, KernelPacket, Statistics, WaveLocation};
 
-/// The fault-free run.
+/// Result of a golden run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Golden {
-    /// Content of each output afterwards, in the order of [`Program::outputs`](crate::Program).
+    /// Final content of each output, in the order of [`Program::outputs`](crate::Program).
     pub outputs: Vec<Output>,
     /// What each dispatch executed.
     pub statistics: Vec<Statistics>,
 }
 
-/// A golden run that did not complete: the workload itself is at fault, or the embedded GPU has
-/// a gap.
+/// Errors returned when a golden run does not complete, because of a bug in the workload or a gap in
+/// the embedded GPU.
 #[derive(Debug, thiserror::Error)]
 pub enum GoldenError {
-    /// The device ended a dispatch.
-    #[error("the fault-free run failed in dispatch {dispatch} (kernel `{kernel}`): {fault}")]
+    /// The device stopped a dispatch.
+    #[error("the golden run failed in dispatch {dispatch} (kernel `{kernel}`): {fault}")]
     Faulted {
         /// Index of the dispatch.
         dispatch: u32,
         /// Its kernel.
         kernel: String,
-        /// What happened.
+        /// The device fault.
         fault: DeviceFault,
     },
-    /// A dispatch executed more than it may.
+    /// A dispatch exceeded its instruction limit.
     #[error(
-        "the fault-free run does not end: dispatch {dispatch} (kernel `{kernel}`) had executed \
-         {executed} wave instructions, all that its `instruction_limit` allows, at pc {}, {}; set a \
+        "the golden run does not end: dispatch {dispatch} (kernel `{kernel}`) executed \
+         {executed} wave instructions, the maximum of its `instruction_limit`, at pc {}, {}; set a \
          higher limit if it needs more", place.pc, place.wave
     )]
     TooLong {
@@ -44,12 +44,12 @@ pub enum GoldenError {
         kernel: String,
         /// Wave instructions executed.
         executed: u64,
-        /// Where a wave was.
+        /// Location of a wave.
         place: WaveLocation,
     },
-    /// Runs were to stop.
+    /// The run was cancelled.
     #[error(
-        "the fault-free run was stopped in dispatch {dispatch} (kernel `{kernel}`) after {executed} \
+        "the golden run was stopped in dispatch {dispatch} (kernel `{kernel}`) after {executed} \
          wave instructions, at pc {}, {}", place.pc, place.wave
     )]
     Stopped {
@@ -59,10 +59,10 @@ pub enum GoldenError {
         kernel: String,
         /// Wave instructions executed.
         executed: u64,
-        /// Where a wave was.
+        /// Location of a wave.
         place: WaveLocation,
     },
-    /// A packet in memory that is not what is known of it.
+    /// A packet in memory does not match the recorded dispatch.
     #[error(
         "dispatch {dispatch} (kernel `{kernel}`) is recorded with grid {}, workgroup {} and \
          {lds_bytes} bytes of LDS, and its packet has grid {}, workgroup {} and {} bytes",
@@ -80,7 +80,7 @@ pub enum GoldenError {
         workgroup: Dim3,
         /// LDS bytes, as recorded.
         lds_bytes: u32,
-        /// What memory holds where the packet is.
+        /// The packet in memory.
         packet: KernelPacket,
     },
     /// The device refused a request.
@@ -93,13 +93,13 @@ fn extent(extent: &Dim3) -> String {
 }
 
 impl Golden {
-    /// The same as the end of a run.
+    /// The golden run as the end of a faulty run.
     pub fn ending(&self) -> Ending {
         let Golden { outputs, statistics } = self.clone();
         Ending::Completed { outputs, statistics }
     }
 
-    /// The watchdog of each dispatch in faulty runs, in wave instructions.
+    /// Watchdog limit of each dispatch in faulty runs, in wave instructions.
     pub fn instruction_limits(&self) -> Vec<u64> {
         self.statistics
             .iter()
@@ -108,9 +108,9 @@ impl Golden {
     }
 }
 
-/// After how many wave instructions a faulty run of a dispatch counts as hung: ten times what
-/// the fault-free run of it executed, and 10,000 for dispatches so short that ten times them is
-/// nothing. A faulty run that is slower than that is taken for endless.
+/// Number of wave instructions after which a faulty run of a dispatch counts as hung: ten times the
+/// number of the golden run, plus 10,000 for very short dispatches. Slower faulty runs are treated as
+/// endless.
 pub fn instruction_limit(golden_wave_instructions: u64) -> u64 {
     golden_wave_instructions.saturating_mul(10).saturating_add(10_000)
 }

@@ -1,4 +1,4 @@
-//! Runs of a workload without a fault.
+//! Golden runs: runs of a workload without a fault.
 
 use crate::golden::survey::surveyed;
 use crate::golden::{Golden, GoldenError};
@@ -24,7 +24,7 @@ impl Workload {
         self.run_fault_free(|_, device, dispatch| self.dispatch(device, dispatch))
     }
 
-    /// Runs the workload without a fault, and reports what breaks the rules of the hardware.
+    /// Runs the workload without a fault and reports violations of the hardware's rules.
     ///
     /// # Errors
     /// As [`Workload::golden`].
@@ -52,8 +52,9 @@ impl Workload {
         Ok((golden, violations))
     }
 
-    /// Runs the workload without a fault; besides, which of the operations executed are exact, and
-    /// what results that are not settled decide. The run is the same as [`Workload::golden`]'s.
+    /// Runs the workload without a fault and reports which executed operations are exact and which
+    /// results that are not settled influence control flow or addresses. The run equals
+    /// [`Workload::golden`].
     ///
     /// # Errors
     /// As [`Workload::golden`].
@@ -73,8 +74,8 @@ impl Workload {
         Ok((golden, self.fidelity(&mut check)))
     }
 
-    /// The dispatch from which on, as far as the code shows, nothing is decided by results that are not
-    /// settled.
+    /// Index of the first dispatch from which on, according to the code, no decision depends on results
+    /// that are not settled.
     pub(crate) fn settled_from(&self) -> u32 {
         let mut known = BTreeMap::new();
         for (index, dispatch) in self.program.dispatches.iter().enumerate().rev() {
@@ -87,21 +88,21 @@ impl Workload {
         0
     }
 
-    /// What was found of the fidelity of a run.
+    /// Collects the fidelity findings of a run, with PCs mapped to the original code.
     pub(crate) fn fidelity(&self, check: &mut FidelityCheck) -> Fidelity {
         let mut fidelity = self.device.fidelity(check);
-        for own in &mut fidelity.decisions {
-            if let Some(guest) = self.guests.get(&own.module.0) {
-                let wave = own.wave.unwrap_or(WaveId { workgroup: [0; 3], wave: 0 });
-                own.pc = guest.place(WaveLocation { pc: own.pc, wave }).pc;
+        for decision in &mut fidelity.decisions {
+            if let Some(guest) = self.guests.get(&decision.module.0) {
+                let wave = decision.wave.unwrap_or(WaveId { workgroup: [0; 3], wave: 0 });
+                decision.pc = guest.place(WaveLocation { pc: decision.pc, wave }).pc;
             }
         }
         fidelity
     }
 
-    /// Runs the workload without a fault; also returns accesses beyond the LDS of a workgroup
-    /// or the private memory of a work-item, each with the index of its dispatch, however the run ends.
-    /// The run is the same as [`Workload::golden`]'s.
+    /// Runs the workload without a fault and also returns the out-of-bounds accesses to LDS or private
+    /// memory, each with the index of its dispatch, even if the run fails. The run equals
+    /// [`Workload::golden`].
     pub fn golden_within_segments(&self) -> (Result<Golden, GoldenError>, Vec<(u32, Violation)>) {
         let mut violations = Vec::new();
         let golden = self.run_fault_free(|index, device, dispatch| {
@@ -112,8 +113,8 @@ impl Workload {
         (golden, violations)
     }
 
-    /// Whether the workload without a fault writes a byte of each output, in their order. What
-    /// happens to memory between dispatches does not count.
+    /// For each output, whether a dispatch of the golden run writes at least one of its bytes. Memory
+    /// changes by the host between dispatches do not count.
     ///
     /// # Errors
     /// As [`Workload::golden`].
@@ -128,15 +129,16 @@ impl Workload {
             let mut touched = Footprints::default();
             let end = self.run(device, dispatch, &mut Unobserved, Some(&mut touched))?;
             for (bytes, is_written) in &mut outputs {
-                *is_written |= touched.iter().any(|(_, own)| own.written.intersects(bytes));
+                *is_written |=
+                    touched.iter().any(|(_, footprint)| footprint.written.intersects(bytes));
             }
             Ok(end)
         })?;
         Ok(outputs.into_iter().map(|(_, is_written)| is_written).collect())
     }
 
-    /// Runs the workload on a clone of the device, each dispatch by `dispatch_one`, which gets
-    /// its index. Waves that go round in loops for ever end it.
+    /// Runs the workload on a clone of the device and executes each dispatch, given its index, with
+    /// `dispatch_one`. Waves stuck in an infinite loop end the run.
     pub(crate) fn run_fault_free(
         &self,
         dispatch_one: impl FnMut(u32, &mut EmbeddedGpu, &Dispatch) -> Result<Completion, DeviceError>,
@@ -146,8 +148,8 @@ impl Workload {
         self.run_on(device, dispatch_one)
     }
 
-    /// Runs the workload without a fault on a device as its first dispatch finds it, each dispatch by
-    /// `dispatch_one`, which gets its index.
+    /// Runs the workload without a fault on `device`, which is in the state before the first dispatch,
+    /// and executes each dispatch, given its index, with `dispatch_one`.
     pub(crate) fn run_on(
         &self,
         device: EmbeddedGpu,
@@ -158,10 +160,10 @@ impl Workload {
         ) -> Result<Completion, DeviceError>,
     ) -> Result<Golden, GoldenError> {
         let limits: Vec<u64> =
-            self.program.dispatches.iter().map(|own| own.instruction_limit).collect();
-        let ended = run(self, &limits, device, |index, device, own| {
-            check_packet(index, device, own)?;
-            Ok::<_, GoldenError>(dispatch_one(index, device, own)?)
+            self.program.dispatches.iter().map(|dispatch| dispatch.instruction_limit).collect();
+        let ended = run(self, &limits, device, |index, device, dispatch| {
+            check_packet(index, device, dispatch)?;
+            Ok::<_, GoldenError>(dispatch_one(index, device, dispatch)?)
         });
         match ended? {
             Ending::Completed { outputs, statistics } => Ok(Golden { outputs, statistics }),
@@ -169,15 +171,15 @@ impl Workload {
         }
     }
 
-    /// A fault that ends a dispatch without a fault injected.
+    /// Converts a device fault of the golden run into an error.
     pub(crate) fn failed(&self, dispatch: u32, fault: DeviceFault) -> GoldenError {
-        let own = &self.program.dispatches[dispatch as usize];
-        let (kernel, place) = (own.kernel.clone(), fault.place);
+        let failed = &self.program.dispatches[dispatch as usize];
+        let (kernel, place) = (failed.kernel.clone(), fault.place);
         match fault.cause {
             FaultCause::Watchdog { executed } if self.attendance.is_stopped() => {
                 GoldenError::Stopped { dispatch, kernel, executed, place }
             }
-            FaultCause::Watchdog { executed } if executed >= own.instruction_limit => {
+            FaultCause::Watchdog { executed } if executed >= failed.instruction_limit => {
                 GoldenError::TooLong { dispatch, kernel, executed, place }
             }
             _ => GoldenError::Faulted { dispatch, kernel, fault },
@@ -185,20 +187,21 @@ impl Workload {
     }
 }
 
-/// Checks that a packet in memory, which the device executes, agrees with the record, which is used
-/// where there is no device.
-fn check_packet(index: u32, device: &EmbeddedGpu, own: &Dispatch) -> Result<(), GoldenError> {
-    let Some(queued) = own.queued else { return Ok(()) };
+/// Checks that the packet in memory, which the device executes, matches the recorded dispatch, which is
+/// used where there is no device.
+fn check_packet(index: u32, device: &EmbeddedGpu, recorded: &Dispatch) -> Result<(), GoldenError> {
+    let Some(queued) = recorded.queued else { return Ok(()) };
     let mut bytes = [0; KernelPacket::SIZE];
     device.read(queued.packet, &mut bytes)?;
     let packet = KernelPacket::from_bytes(&bytes);
-    let Dispatch { grid, workgroup, dynamic_lds, .. } = *own;
-    let kernel = device.code_object(own.module).and_then(|object| object.kernel(&own.kernel));
+    let Dispatch { grid, workgroup, dynamic_lds, .. } = *recorded;
+    let kernel =
+        device.code_object(recorded.module).and_then(|object| object.kernel(&recorded.kernel));
     let declared = kernel.map_or(0, |kernel| kernel.descriptor.group_segment_fixed_size);
     let lds_bytes = declared.saturating_add(dynamic_lds);
     if (packet.grid, packet.workgroup, packet.lds_bytes) == (grid, workgroup, lds_bytes) {
         return Ok(());
     }
-    let (dispatch, kernel) = (index, own.kernel.clone());
+    let (dispatch, kernel) = (index, recorded.kernel.clone());
     Err(GoldenError::OtherPacket { dispatch, kernel, grid, workgroup, lds_bytes, packet })
 }

@@ -1,8 +1,8 @@
-//! What a fault-free run has shown, in a form that can be kept: others who run the same workload begin
-//! with it.
+//! Serializable forms of a golden run's results, so that other processes running the same workload can
+//! reuse them.
 //!
-//! Kept golden runs (`campaigns/src/shards/store.rs`) have these types without names: fields by their
-//! order, variants by their number. Whoever changes either raises the format number there.
+//! Stored golden runs (`campaigns/src/shards/store.rs`) contain these types without names: fields by
+//! position, variants by number. Raise the format number there whenever either changes.
 
 use crate::fault::Fault;
 use crate::golden::survey::Touched;
@@ -17,7 +17,7 @@ use flipwave_sim::{ByteSet, Footprint, Footprints};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A profile that is kept, of faults that strike executions.
+/// A stored profile of faults that strike executions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoredProfile {
     counted: u64,
@@ -56,27 +56,28 @@ struct StoredWave {
 }
 
 impl StoredProfile {
-    /// A profile in a form that can be kept; nothing for permanent faults, which are counted anew.
+    /// Converts a profile into its stored form. Returns `None` for permanent faults, which are counted
+    /// again.
     pub fn of(profile: &Profile) -> Option<StoredProfile> {
         if profile.is_permanent() {
             return None;
         }
-        let instruction = |own: &InstructionPopulation| StoredInstruction {
-            kernel: own.kernel.clone(),
-            pc: own.pc.0,
-            text: own.text.clone(),
-            opcode: own.opcode.to_owned(),
-            group: own.group,
-            line: own.line.clone(),
-            executions: own.executions,
-            hittable: own.hittable,
-            places: own.places,
-            left_out: own.left_out,
-            known: own.known,
+        let instruction = |instruction: &InstructionPopulation| StoredInstruction {
+            kernel: instruction.kernel.clone(),
+            pc: instruction.pc.0,
+            text: instruction.text.clone(),
+            opcode: instruction.opcode.to_owned(),
+            group: instruction.group,
+            line: instruction.line.clone(),
+            executions: instruction.executions,
+            hittable: instruction.hittable,
+            places: instruction.places,
+            left_out: instruction.left_out,
+            known: instruction.known,
         };
-        let stratum = |own: &StratumPlaces| StoredStratum {
-            name: own.name.clone(),
-            waves: own
+        let stratum = |stratum: &StratumPlaces| StoredStratum {
+            name: stratum.name.clone(),
+            waves: stratum
                 .waves
                 .iter()
                 .map(|wave| StoredWave {
@@ -95,7 +96,7 @@ impl StoredProfile {
         })
     }
 
-    /// The profile, which is that of these faults.
+    /// Restores the profile of the given faults.
     pub fn profile(
         self,
         fault: &Fault,
@@ -103,23 +104,23 @@ impl StoredProfile {
         stratification: Stratification,
         (draw, known_masked): (Draw, KnownMasked),
     ) -> Profile {
-        let instruction = |own: StoredInstruction| InstructionPopulation {
-            kernel: own.kernel,
-            pc: Pc(own.pc),
-            text: own.text,
-            opcode: Operation::named(&own.opcode).name(),
-            group: own.group,
-            line: own.line,
-            executions: own.executions,
-            hittable: own.hittable,
-            places: own.places,
-            left_out: own.left_out,
-            known: own.known,
+        let instruction = |stored: StoredInstruction| InstructionPopulation {
+            kernel: stored.kernel,
+            pc: Pc(stored.pc),
+            text: stored.text,
+            opcode: Operation::named(&stored.opcode).name(),
+            group: stored.group,
+            line: stored.line,
+            executions: stored.executions,
+            hittable: stored.hittable,
+            places: stored.places,
+            left_out: stored.left_out,
+            known: stored.known,
         };
         let instructions: Vec<_> = self.instructions.into_iter().map(instruction).collect();
-        let stratum = |own: StoredStratum| {
-            let mut stratum = StratumPlaces { name: own.name, ..StratumPlaces::default() };
-            for StoredWave { dispatch, workgroup, wave, places } in own.waves {
+        let stratum = |stored: StoredStratum| {
+            let mut stratum = StratumPlaces { name: stored.name, ..StratumPlaces::default() };
+            for StoredWave { dispatch, workgroup, wave, places } in stored.waves {
                 stratum.push(dispatch, WaveId { workgroup, wave }, places);
             }
             stratum
@@ -141,7 +142,7 @@ impl StoredProfile {
     }
 }
 
-/// What workgroups touch, kept.
+/// Stored footprints of workgroups.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredTouched(BTreeMap<u32, Vec<StoredFootprint>>);
 
@@ -157,46 +158,50 @@ struct StoredFootprint {
     uses_global_sync: bool,
 }
 
-/// Runs of bytes, ascending: how far after the end of the one before, and how many bytes.
+/// Byte ranges in ascending order: (gap from the end of the previous range, length).
 type Runs = Vec<(u64, u64)>;
 
 impl StoredTouched {
-    /// What workgroups touch in a form that can be kept.
+    /// Converts footprints into their stored form.
     pub fn of(touched: &Touched) -> StoredTouched {
-        let footprint = |(workgroup, own): (Dim3, &Footprint)| {
-            let Statistics { wave_instructions, lane_operations, waves } = own.statistics;
+        let footprint = |(workgroup, footprint): (Dim3, &Footprint)| {
+            let Statistics { wave_instructions, lane_operations, waves } = footprint.statistics;
             StoredFootprint {
                 workgroup,
-                slot: own.slot as u64,
+                slot: footprint.slot as u64,
                 statistics: [wave_instructions, lane_operations, waves],
-                read: runs(&own.read),
-                written: runs(&own.written),
-                private: runs(&own.private),
-                uses_global_sync: own.uses_global_sync,
+                read: runs(&footprint.read),
+                written: runs(&footprint.written),
+                private: runs(&footprint.private),
+                uses_global_sync: footprint.uses_global_sync,
             }
         };
         let dispatches = touched.0.iter();
-        let all = dispatches.map(|(index, own)| (*index, own.iter().map(footprint).collect()));
+        let all = dispatches
+            .map(|(index, footprints)| (*index, footprints.iter().map(footprint).collect()));
         StoredTouched(all.collect())
     }
 
-    /// What they touch.
+    /// Restores the footprints.
     pub fn touched(self) -> Touched {
-        let footprint = |own: StoredFootprint| {
-            let [wave_instructions, lane_operations, waves] = own.statistics;
+        let footprint = |stored: StoredFootprint| {
+            let [wave_instructions, lane_operations, waves] = stored.statistics;
             let footprint = Footprint {
-                slot: own.slot as usize,
+                slot: stored.slot as usize,
                 statistics: Statistics { wave_instructions, lane_operations, waves },
-                read: bytes(&own.read),
-                written: bytes(&own.written),
-                private: bytes(&own.private),
-                uses_global_sync: own.uses_global_sync,
+                read: bytes(&stored.read),
+                written: bytes(&stored.written),
+                private: bytes(&stored.private),
+                uses_global_sync: stored.uses_global_sync,
             };
-            (own.workgroup, footprint)
+            (stored.workgroup, footprint)
         };
-        let dispatch =
-            |own: Vec<StoredFootprint>| -> Footprints { own.into_iter().map(footprint).collect() };
-        Touched(self.0.into_iter().map(|(index, own)| (index, dispatch(own))).collect())
+        let dispatch = |footprints: Vec<StoredFootprint>| -> Footprints {
+            footprints.into_iter().map(footprint).collect()
+        };
+        Touched(
+            self.0.into_iter().map(|(index, footprints)| (index, dispatch(footprints))).collect(),
+        )
     }
 }
 
@@ -219,7 +224,7 @@ fn bytes(runs: &Runs) -> ByteSet {
     }))
 }
 
-/// A change of these bytes needs another format number: `FORMAT` in `campaigns/src/shards/store.rs`.
+/// Changing these bytes requires a new format number: `FORMAT` in `campaigns/src/shards/store.rs`.
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -228,7 +233,8 @@ mod tests {
     };
     use std::fmt::Debug;
 
-    /// Checks the bytes of a value, in hexadecimal with any blanks, and that they are read again.
+    /// Checks the serialized bytes of a value against hexadecimal text (whitespace ignored) and that
+    /// they deserialize to the same value.
     fn check<T>(value: &T, hexadecimal: &str)
     where
         T: Serialize + for<'de> Deserialize<'de> + PartialEq + Debug,
@@ -241,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn kept_profiles_have_fixed_bytes() {
+    fn stored_profiles_have_fixed_bytes() {
         let instruction = StoredInstruction {
             kernel: "k".to_owned(),
             pc: 1,
@@ -270,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn kept_footprints_have_fixed_bytes() {
+    fn stored_footprints_have_fixed_bytes() {
         let footprint = StoredFootprint {
             workgroup: [1, 2, 3],
             slot: 4,
@@ -287,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn kept_fidelity_has_fixed_bytes() {
+    fn stored_fidelity_has_fixed_bytes() {
         let operation =
             |fidelity| OperationRecord { operation: "o".to_owned(), executions: 4, fidelity };
         let decision = |fidelity| DecisionRecord {

@@ -1,5 +1,5 @@
-//! What is learnt in one fault-free run before it is known where faults strike: outputs, what there is
-//! to strike, how exact the run is, and what the second one begins with.
+//! Golden run with profiling: one fault-free run that yields the outputs, the fault space, the
+//! fidelity, and the data that the resolving run starts from.
 
 use crate::fault::Fault;
 use crate::golden::boundaries::{Boundaries, Boundary, BoundaryKeeper};
@@ -14,64 +14,65 @@ use flipwave_sim::{EmbeddedGpu, Fidelity, FidelityCheck, Footprints, Unobserved}
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
-/// What a fault-free run is asked for.
+/// Options of a golden run with profiling.
 #[derive(Clone, Copy, Debug)]
 pub struct Inquiry<'a> {
-    /// The fault whose places are counted.
+    /// The fault whose sites are counted.
     pub fault: &'a Fault,
-    /// Where it may strike.
+    /// Selects where the fault may strike.
     pub selection: &'a Selection,
-    /// What divides the places into strata.
+    /// How sites are divided into strata.
     pub stratification: Stratification,
     /// Which dispatches are counted.
     pub counting: Counting,
-    /// What of them is equally likely.
+    /// Which units are drawn with equal probability.
     pub draw: Draw,
-    /// Whether places of values that nothing reads are left out, and counted.
+    /// Whether sites in values that nothing reads are excluded from the fault space and counted.
     pub known_masked: KnownMasked,
-    /// Whether to record what workgroups touch, by which it is known later which of them can be
-    /// executed alone, and the device between dispatches.
+    /// Whether to record the footprints of workgroups, which decide later which workgroups can be
+    /// executed alone, and device checkpoints between dispatches.
     pub touched: bool,
-    /// Threads that execute it at most where that is recorded; what is learnt is the same with any
-    /// number.
+    /// Maximum number of threads that execute the run while footprints are recorded. The result does
+    /// not depend on it.
     pub threads: NonZeroUsize,
 }
 
-/// What a fault-free run has shown.
+/// Result of a golden run with profiling.
 #[derive(Debug)]
 pub struct Survey {
-    /// The run.
+    /// The golden run.
     pub golden: Golden,
-    /// What faults can strike in it.
+    /// The fault space.
     pub profile: Profile,
-    /// How exact the operations are that it executes, and what results that are not settled decide.
+    /// Exactness of the executed operations, and the decisions that depend on results that are not
+    /// settled.
     pub fidelity: Fidelity,
-    /// What was recorded of it, if that was asked for.
+    /// Footprints and checkpoints, if requested.
     pub recorded: Option<Recorded>,
 }
 
-/// What is recorded of a fault-free run for the second one.
+/// Data recorded in the golden run for the resolving run.
 #[derive(Clone, Debug)]
 pub struct Recorded {
-    /// What workgroups touch.
+    /// Footprints of the workgroups.
     pub touched: Touched,
-    /// The device between dispatches, unless that took too much memory.
+    /// Device checkpoints between dispatches, unless they took too much memory.
     pub boundaries: Option<Boundaries>,
 }
 
-/// What workgroups touch in the dispatches that faults can strike, by the index of the dispatch. It is
-/// not known of dispatches after those whose footprints take [`Touched::MOST_BYTES`]: they have empty
-/// ones, and none of their workgroups is executed alone.
+/// Footprints (memory read and written) of the workgroups in the dispatches that faults can hit, by
+/// dispatch index. Once the footprints take [`Touched::MOST_BYTES`], later dispatches get empty
+/// footprints, and none of their workgroups is executed alone.
 #[derive(Clone, Debug, Default)]
 pub struct Touched(pub(crate) BTreeMap<u32, Footprints>);
 
 impl Touched {
-    /// Bytes that the footprints of all dispatches but the last one take at most.
+    /// Maximum bytes of the footprints of all dispatches except the last one.
     pub const MOST_BYTES: u64 = 1 << 30;
 }
 
-/// Runs `workload` once without a fault and learns from it what is asked for; besides, the accesses
-/// beyond the LDS of a workgroup or the private memory of a work-item, each with the index of its dispatch, however the run ends.
+/// Runs `workload` once without a fault and profiles it. Also returns the out-of-bounds accesses to LDS
+/// or private memory, each with the index of its dispatch, even if the run fails.
 pub fn survey(
     workload: &Workload,
     inquiry: &Inquiry<'_>,
@@ -106,16 +107,17 @@ fn run(
         let mut footprints = (inquiry.touched && is_selected).then(Footprints::default);
         let has_room = bytes < Touched::MOST_BYTES;
         let (mut threads, violations_before) = (inquiry.threads, violations.len());
-        let may_be_anew = threads > NonZeroUsize::MIN;
-        let is_wanted = footprints.is_some() && (keeper.is_some() || may_be_anew);
+        let may_run_again = threads > NonZeroUsize::MIN;
+        let is_wanted = footprints.is_some() && (keeper.is_some() || may_run_again);
         let before = is_wanted.then(|| shared_clone(device));
         let completion = profiler.count((index, dispatch), |census| {
-            let of = (index, dispatch);
+            let indexed_dispatch = (index, dispatch);
             let touched = footprints.as_mut().filter(|_| has_room);
             let followed = Followed { fidelity: &mut fidelity, threads };
             let found = (&mut *violations, Some(followed));
-            let (end, is_as_on_one) = surveyed(workload, of, device, census, touched, found)?;
-            let Some(before) = before.as_ref().filter(|_| !is_as_on_one) else {
+            let (end, matches_single_thread) =
+                surveyed(workload, indexed_dispatch, device, census, touched, found)?;
+            let Some(before) = before.as_ref().filter(|_| !matches_single_thread) else {
                 return Ok(Some(end));
             };
             threads = NonZeroUsize::MIN;
@@ -127,8 +129,8 @@ fn run(
         })?;
         if let (Some(Touched(all)), Some(footprints)) = (&mut touched, footprints) {
             bytes += footprints.host_bytes();
-            if let (Some(own), Some(before)) = (&mut keeper, before)
-                && !own.keep(index, Boundary { before, after: shared_clone(device) })
+            if let (Some(keeper_of_run), Some(before)) = (&mut keeper, before)
+                && !keeper_of_run.keep(index, Boundary { before, after: shared_clone(device) })
             {
                 keeper = None;
             }
@@ -137,30 +139,33 @@ fn run(
         Ok(completion)
     })?;
     let recorded = touched.map(|touched| {
-        // What a dispatch writes of which it is not known is not counted.
+        // Writes of a dispatch without footprints are not counted, so checkpoints could be wrong.
         let keeper = keeper.filter(|_| bytes < Touched::MOST_BYTES);
-        Recorded { touched, boundaries: keeper.map(|own| own.into_boundaries(golden.clone())) }
+        Recorded {
+            touched,
+            boundaries: keeper.map(|keeper| keeper.into_boundaries(golden.clone())),
+        }
     });
     let fidelity = workload.fidelity(&mut fidelity);
     Ok(Survey { golden, profile: profiler.into_profile(), fidelity, recorded })
 }
 
-/// A clone of a device that shares its memory.
+/// Clones a device; the clone shares its memory.
 fn shared_clone(device: &mut EmbeddedGpu) -> EmbeddedGpu {
     device.share_memory();
     device.clone()
 }
 
-/// What follows the fidelity of a run, and how many threads execute it at most.
+/// The fidelity check of a run, and the maximum number of threads that execute the run.
 pub(crate) struct Followed<'a> {
     fidelity: &'a mut FidelityCheck,
     threads: NonZeroUsize,
 }
 
-/// Runs a dispatch on a clone of the workload's device, and reports the accesses beyond the LDS of a
-/// workgroup. `census` counts what it executes, `footprints` gets what its workgroups touch, and the
-/// fidelity of the run is followed where there is something that does. Whether it was all as on one
-/// thread: else it is to be run anew on that.
+/// Runs a dispatch and reports its out-of-bounds accesses to LDS and private memory. `census` counts
+/// what the dispatch executes, `footprints` receives the memory that its workgroups touch, and
+/// `followed` tracks fidelity, each if given. Returns how the dispatch ended and whether the result
+/// equals that of a single thread; if not, the caller must run the dispatch again on one thread.
 pub(crate) fn surveyed(
     workload: &Workload,
     (index, dispatch): (u32, &Dispatch),
@@ -205,11 +210,11 @@ pub(crate) fn surveyed(
             progress
         }),
     }?;
-    let is_as_on_one = footprints.is_none_or(|own| check.end_division(own));
-    violations.extend(device.outside_segments(check).into_iter().map(|mut own| {
-        let place = WaveLocation { pc: own.place.pc, wave: own.wave };
-        own.place.pc = workload.original_place(dispatch, place).pc;
-        (index, own)
+    let matches_single_thread = footprints.is_none_or(|footprints| check.end_division(footprints));
+    violations.extend(device.outside_segments(check).into_iter().map(|mut violation| {
+        let place = WaveLocation { pc: violation.place.pc, wave: violation.wave };
+        violation.place.pc = workload.original_place(dispatch, place).pc;
+        (index, violation)
     }));
-    Ok((completion, is_as_on_one))
+    Ok((completion, matches_single_thread))
 }
