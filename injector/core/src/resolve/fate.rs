@@ -1,24 +1,25 @@
-//! What becomes of a value in the fault-free run: whether anything reads it before it is gone.
+//! Def-use pruning: whether the golden run reads a register's value before it is overwritten or the
+//! wave ends.
 //!
-//! A fault in a value that nothing reads changes nothing: until the value is read the faulty run
-//! is the fault-free one.
+//! A fault in a value that is never read is masked: until the value is read, the faulty run equals the
+//! golden run.
 
 use flipwave_device::WaveId;
 use flipwave_isa::{Family, Inst, LaneMask, LanesWritten, Opcode, Register, RegisterRange};
 use std::collections::HashMap;
 
-/// What becomes of a value.
+/// What happens to a value after the fault site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// An instruction reads it, or may.
+    /// An instruction reads the value, or may read it.
     Read,
-    /// It is overwritten before anything reads it.
+    /// The value is overwritten before any read.
     Overwritten,
-    /// The wave ends before anything reads it.
+    /// The wave ends before any read.
     Dead,
 }
 
-/// Values of waves that are followed, each under the index of its injection.
+/// Values of waves being followed, each with the index of its injection.
 #[derive(Debug, Default)]
 pub(crate) struct Fates {
     waves: HashMap<WaveId, Vec<Followed>>,
@@ -29,34 +30,35 @@ pub(crate) struct Fates {
 struct Followed {
     index: u64,
     register: Register,
-    /// Of a per-lane register, the lanes whose values are still there.
+    /// For a per-lane register, the lanes that still hold the value.
     lanes: LaneMask,
 }
 
-/// Registers whose readers are all known: each instruction says so in its register list.
+/// Returns `true` for registers whose readers are all known because each instruction lists them.
 pub(crate) fn can_be_followed(register: Register) -> bool {
     !matches!(register, Register::FlatScratchLo | Register::FlatScratchHi)
 }
 
 impl Fates {
-    /// Follows the value that a register of a wave, of these lanes, has from now on.
+    /// Follows the value currently held by a wave's register in the given lanes.
     pub fn follow(&mut self, index: u64, wave: WaveId, register: Register, lanes: LaneMask) {
         let lanes = if register.is_per_lane() { lanes } else { LaneMask(1) };
         self.waves.entry(wave).or_default().push(Followed { index, register, lanes });
     }
 
-    /// Whether values of a wave are followed.
+    /// Returns `true` if any value of the wave is followed.
     pub fn follows(&self, wave: WaveId) -> bool {
         self.waves.get(&wave).is_some_and(|followed| !followed.is_empty())
     }
 
-    /// A wave has executed an instruction; whether values of it are followed further.
+    /// Updates the values of a wave after it executed an instruction. Returns `true` if any of them is
+    /// still followed.
     pub fn see(&mut self, wave: WaveId, effect: &Effect<'_>) -> bool {
         let Some(followed) = self.waves.get_mut(&wave) else { return false };
         let decided = &mut self.decided;
-        followed.retain_mut(|own| match own.step(effect) {
+        followed.retain_mut(|value| match value.step(effect) {
             Some(fate) => {
-                decided.push((own.index, fate));
+                decided.push((value.index, fate));
                 false
             }
             None => true,
@@ -68,10 +70,10 @@ impl Fates {
         is_followed
     }
 
-    /// The waves have ended: what became of each value.
+    /// Ends all waves and returns the fate of each value.
     pub fn into_decided(mut self) -> Vec<(u64, Fate)> {
         let left = self.waves.into_values().flatten();
-        self.decided.extend(left.map(|own| (own.index, Fate::Dead)));
+        self.decided.extend(left.map(|value| (value.index, Fate::Dead)));
         self.decided
     }
 }
@@ -88,52 +90,52 @@ impl Followed {
     }
 }
 
-/// What one execution of an instruction does to values of registers.
+/// Effect of one execution of an instruction on register values.
 pub(crate) struct Effect<'a> {
     pub inst: &'a Inst,
-    /// EXEC before it.
+    /// EXEC before the instruction.
     pub exec: LaneMask,
-    /// The lanes that it ran on.
+    /// Lanes that the instruction ran on.
     pub written: LaneMask,
 }
 
 impl Effect<'_> {
-    /// The lanes whose values of a register it reads; of what lanes share, all or none.
+    /// Lanes whose value of a register is read; for scalar registers, all or none.
     pub fn reads(&self, register: Register) -> LaneMask {
         match register.is_per_lane() {
-            _ if !self.registers_read().any(|own| own == register) => LaneMask::EMPTY,
+            _ if !self.registers_read().any(|read| read == register) => LaneMask::EMPTY,
             true if !self.inst.reads_other_lanes() => self.exec,
             _ => LaneMask::FULL,
         }
     }
 
-    /// The lanes whose values of a register it certainly overwrites; of what lanes share, all or none.
+    /// Lanes whose value of a register is certainly overwritten; for scalar registers, all or none.
     pub fn overwrites(&self, register: Register) -> LaneMask {
         match (register.is_per_lane(), self.inst.lanes_written()) {
-            _ if !self.registers_written().any(|own| own == register) => LaneMask::EMPTY,
+            _ if !self.registers_written().any(|written| written == register) => LaneMask::EMPTY,
             (false, _) => LaneMask::FULL,
             (true, LanesWritten::Some) => LaneMask::EMPTY,
             (true, _) => self.written,
         }
     }
 
-    /// The registers that it reads.
+    /// Registers read.
     pub fn registers_read(&self) -> impl Iterator<Item = Register> {
         self.inst.reads.iter().flat_map(|range| flags_as_masks(*range).iter())
     }
 
-    /// The registers that it writes.
+    /// Registers written.
     pub fn registers_written(&self) -> impl Iterator<Item = Register> {
         self.inst.writes.iter().flat_map(|range| flags_as_masks(*range).iter())
     }
 
-    /// Whether it may read any register.
+    /// Returns `true` if the instruction may read any register.
     pub fn reads_unknown_registers(&self) -> bool {
         reaches_unknown_registers(self.inst)
     }
 }
 
-/// Flags that are made of a mask read the mask.
+/// Maps the flags VCCZ and EXECZ to the masks they are computed from.
 fn flags_as_masks(range: RegisterRange) -> RegisterRange {
     match range.first {
         Register::Vccz => RegisterRange::new(Register::VccLo, 2),
@@ -142,9 +144,9 @@ fn flags_as_masks(range: RegisterRange) -> RegisterRange {
     }
 }
 
-/// Whether an instruction, or those that it changes the meaning of, reach registers that they do
-/// not name: by an index in M0, in GPR-index mode, or not at all where vector instructions are
-/// skipped.
+/// Returns `true` if an instruction, or the instructions whose meaning it changes, access registers
+/// that they do not name: by an index in M0, in GPR-index mode, or not at all where vector instructions
+/// are skipped.
 fn reaches_unknown_registers(inst: &Inst) -> bool {
     inst.indexes_registers()
         || inst.operation.is(Family::GprIndex)

@@ -1,4 +1,4 @@
-//! What the fault-free run says of one site.
+//! Def-use pruning for one site.
 
 use crate::inject::cell::Cells;
 use crate::population::Foresight;
@@ -9,9 +9,9 @@ use flipwave_device::WaveId;
 use flipwave_isa::{Inst, Lane, LaneMask, Register};
 use flipwave_sim::{Executed, Observer, Watch, WaveState};
 
-/// Runs `workload` without a fault and finds out what it says of a fault at `site`, as a plan does
-/// for its own; nothing of sites that are not reached, and of faults that do not strike one
-/// execution by one wave.
+/// Runs `workload` without a fault and determines what the golden run reveals about a fault at `site`,
+/// as a plan does for its faults. Returns `None` for sites that are not reached and for faults that
+/// strike anything but one execution by one wave.
 ///
 /// # Errors
 /// [`GoldenError`] if the run does not complete.
@@ -37,16 +37,16 @@ pub fn foresee(workload: &Workload, site: &Site) -> Result<Option<Foresight>, Go
     })?;
     let decided = look.fates.into_decided();
     let mut found = look.found;
-    if let (Some(Foresight { fate: Some(fate), .. }), Some((_, own))) =
+    if let (Some(Foresight { fate: Some(fate), .. }), Some((_, decided))) =
         (&mut found, decided.first())
     {
-        *fate = *own;
+        *fate = *decided;
     }
     Ok(found)
 }
 
-/// A site's value where nothing has struck it yet: what it is, and the register and the lanes by
-/// which it can be followed.
+/// Reads the value of a site before the fault strikes. Returns the value, and the register and lanes
+/// with which it can be followed.
 pub(crate) fn value_at(
     site: &Site,
     active: LaneMask,
@@ -61,11 +61,11 @@ pub(crate) fn value_at(
     Some((before, followed))
 }
 
-/// Looks for the site, and then at what becomes of its value.
+/// Observer that finds the site and then follows its value.
 struct Look<'a> {
     site: &'a Site,
     event: Event,
-    /// Executions of the site's instruction by its wave so far.
+    /// Executions of the site's instruction by the site's wave so far.
     occurrences: u64,
     /// EXEC before the current instruction.
     exec: LaneMask,

@@ -1,4 +1,4 @@
-//! Executions that every workload has: its first and its last.
+//! The first and last executed instruction of a workload.
 
 use crate::site::Event;
 use crate::{GoldenError, Workload};
@@ -7,17 +7,17 @@ use flipwave_isa::Pc;
 use flipwave_sim::{Executed, Observer, Watch, WaveState};
 use std::collections::HashMap;
 
-/// The first instruction that a workload executes, and the last.
+/// The first and the last instruction that a workload executes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Landmarks {
     /// The first instruction of the first dispatch.
     pub first: Event,
-    /// The last instruction of the last dispatch: nothing is executed after it.
+    /// The last instruction of the last dispatch; nothing is executed after it.
     pub last: Event,
 }
 
-/// Runs `workload` without a fault and finds its first and its last instruction; nothing of a
-/// workload without any.
+/// Runs `workload` without a fault and finds its first and last instruction. Returns `None` if the
+/// workload executes nothing.
 ///
 /// # Errors
 /// [`GoldenError`] if the run does not complete.

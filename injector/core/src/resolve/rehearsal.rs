@@ -1,8 +1,8 @@
-//! The fault-free run again, when it is known which faults are injected: it shows where they strike,
-//! and that the workload does the same twice. States are saved in it from which faulty runs begin.
+//! The resolving run: a second fault-free run that maps drawn indices to fault sites, checks that the
+//! workload is deterministic, and records checkpoints that faulty runs start from.
 //!
-//! Where the device is known as each dispatch found it, only the dispatches are executed that are struck,
-//! and of those whose struck workgroups have nothing to do with others, only these.
+//! If device checkpoints before each dispatch are available, only the dispatches with faults are
+//! executed; if the workgroups with faults are independent of other workgroups, only these workgroups.
 
 use crate::golden::boundaries::{Boundaries, Boundary};
 use crate::golden::survey::Recorded;
@@ -17,33 +17,33 @@ use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// Wave instructions for which a further thread is started.
+/// Wave instructions that justify starting another thread.
 const WORTH_A_THREAD: u64 = 1 << 16;
 
-/// What the second fault-free run has shown.
+/// Result of the resolving run.
 pub struct Rehearsal {
-    /// The run, which is to be the same as the first.
+    /// The run, which must equal the first golden run.
     pub golden: Golden,
-    /// The faults asked for, in ascending order of their indices.
+    /// The requested faults, in ascending order of their indices.
     pub faults: Vec<Planned>,
-    /// States from which faults begin in the workgroups that the plan strikes; nothing if they were
-    /// not wanted, or would need too much memory.
+    /// Checkpoints for faults in the workgroups that the plan hits; `None` if not requested or too
+    /// large.
     pub states: Option<SavedStates>,
 }
 
-/// What a second run may take.
+/// Limits of a resolving run.
 #[derive(Clone, Copy, Debug)]
 pub struct RehearsalLimits {
-    /// Bytes of the states that are saved.
+    /// Maximum bytes of the recorded checkpoints.
     pub state_bytes: u64,
-    /// Threads; what is found and the outcome of each fault are the same with any number.
+    /// Maximum number of threads. Neither the sites nor the outcomes depend on it.
     pub threads: NonZeroUsize,
 }
 
 impl Plan<'_> {
-    /// Runs the workload, whose dispatches execute `statistics` without a fault, once more, or what of it
-    /// is enough, and finds the faults of these indices. Where it is known what workgroups touch, states
-    /// are saved.
+    /// Runs the workload once more, or the part of it that is needed, and resolves the faults with the
+    /// given indices. `statistics` lists what each dispatch executes without a fault. Checkpoints are
+    /// recorded if the footprints of the workgroups are known.
     ///
     /// # Errors
     /// As [`Plan::faults`]; [`PlanError::NotTheSame`].
@@ -65,9 +65,9 @@ impl Plan<'_> {
         let recorder = Recorder::new(workload, statistics, struck, touched, state_bytes);
         let mut run = SecondRun { workload, search, recorder, threads };
         let struck = run.recorder.dispatches();
-        let is_enough = |own: &Boundaries| {
+        let is_enough = |boundaries: &Boundaries| {
             run.search.dispatches().all(|index| struck.contains(&index))
-                && struck.iter().all(|index| own.dispatches.contains_key(index))
+                && struck.iter().all(|index| boundaries.dispatches.contains_key(index))
         };
         let golden = match boundaries.filter(is_enough) {
             Some(boundaries) => run.between(&struck, boundaries)?,
@@ -78,7 +78,7 @@ impl Plan<'_> {
     }
 }
 
-/// The second run.
+/// A resolving run in progress.
 struct SecondRun<'a> {
     workload: &'a Workload,
     search: Search<'a>,
@@ -87,9 +87,9 @@ struct SecondRun<'a> {
 }
 
 impl SecondRun<'_> {
-    /// All of it.
+    /// Executes the whole workload.
     fn whole(&mut self) -> Result<Golden, PlanError> {
-        // Saved states go on as faulty runs do: their policy is the device's own.
+        // Faulty runs start from these checkpoints, so the policy is the device's.
         let device = self.workload.start().map_err(GoldenError::from)?;
         let golden = self.workload.run_on(device, |index, device, dispatch| {
             let of = (index, dispatch);
@@ -102,7 +102,7 @@ impl SecondRun<'_> {
         Ok(golden)
     }
 
-    /// Of these dispatches, what is struck.
+    /// Executes only the given dispatches, or their workgroups with faults, starting from checkpoints.
     fn between(
         &mut self,
         struck: &[u32],
@@ -118,8 +118,8 @@ impl SecondRun<'_> {
             if !self.execute_alone(of, &after)? {
                 let end = self.carry_on(of, &mut before, &mut execution);
                 match end.map_err(GoldenError::from)? {
-                    Completion::Completed(own)
-                        if own == golden.statistics[*index as usize]
+                    Completion::Completed(statistics)
+                        if statistics == golden.statistics[*index as usize]
                             && before.is_in_state_of(&after) => {}
                     Completion::Completed(_) => {
                         return Err(PlanError::NotTheSame { dispatch: *index, workgroup: None });
@@ -155,8 +155,9 @@ impl SecondRun<'_> {
         })
     }
 
-    /// Executes the struck workgroups of a dispatch that has begun, each alone, on several threads; not
-    /// if one of them needs others. `after` is the device after the dispatch.
+    /// Executes the workgroups with faults of a dispatch that has begun, each alone, on several
+    /// threads. Returns `false` without executing anything if one of them depends on others. `after` is
+    /// the device after the dispatch.
     fn execute_alone(
         &mut self,
         of: (u32, &Dispatch),
@@ -177,13 +178,13 @@ impl SecondRun<'_> {
         };
         let found: Vec<Result<Vec<(u64, Planned)>, PlanError>> = thread::scope(|scope| {
             let start = |_| thread::Builder::new().spawn_scoped(scope, execute).ok();
-            // Where the system has no more threads, those that there are do all.
-            let others: Vec<_> = (1..threads).map_while(start).collect();
-            let own = execute();
-            let others = others
+            // If the system cannot start more threads, the existing ones do all the work.
+            let helpers: Vec<_> = (1..threads).map_while(start).collect();
+            let found_here = execute();
+            let helpers = helpers
                 .into_iter()
                 .map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
-            [own].into_iter().chain(others).collect()
+            [found_here].into_iter().chain(helpers).collect()
         });
         for found in found {
             search.found.append(&mut found?);
@@ -192,14 +193,14 @@ impl SecondRun<'_> {
     }
 }
 
-/// What a thread executes of a dispatch.
+/// Workgroups and faults assigned to one thread.
 #[derive(Default)]
 struct Share {
     workgroups: Vec<Part>,
     faults: FaultsOfWaves,
 }
 
-/// Divides workgroups among threads.
+/// Distributes workgroups and their faults over threads.
 fn shares(workgroups: &[Part], faults: FaultsOfWaves, threads: usize) -> Vec<Share> {
     let mut shares: Vec<Share> = (0..threads).map(|_| Share::default()).collect();
     let mut share_of: HashMap<Dim3, usize> = HashMap::new();
@@ -207,15 +208,15 @@ fn shares(workgroups: &[Part], faults: FaultsOfWaves, threads: usize) -> Vec<Sha
         shares[share].workgroups.push(*part);
         share_of.insert(part.position, share);
     }
-    for (wave, own) in faults {
+    for (wave, faults_of_wave) in faults {
         if let Some(share) = share_of.get(&wave.workgroup) {
-            shares[*share].faults.insert(wave, own);
+            shares[*share].faults.insert(wave, faults_of_wave);
         }
     }
     shares
 }
 
-/// Executes workgroups of a dispatch, each alone, and finds the faults that are drawn in them.
+/// Executes workgroups of a dispatch, each alone, and resolves the faults drawn in them.
 fn execute_share(
     workload: &Workload,
     (index, dispatch): (u32, &Dispatch),
