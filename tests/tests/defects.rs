@@ -311,10 +311,10 @@ fn a_site_that_is_not_reached_is_an_error_and_no_outcome() {
     let site: Site = row.site.parse().expect("a site");
     let (event, (register, lane)) = (event(&site), register(&site));
     for (from, to, words) in [
-        (format!("occurrence={}", event.occurrence), "occurrence=1000000", "never came to"),
-        (format!("pc={}", event.pc), "pc=0x1", "never came to"),
+        (format!("occurrence={}", event.occurrence), "occurrence=1000000", "never reached"),
+        (format!("pc={}", event.pc), "pc=0x1", "never reached"),
         ("dispatch=0".to_owned(), "dispatch=1", "the workload has 1"),
-        (format!("wave={}", wave(&event).wave), "wave=2", "never came to"),
+        (format!("wave={}", wave(&event).wave), "wave=2", "never reached"),
         (format!("register={register}"), "register=v255", "no register=v255 that can be written"),
     ] {
         let mut site = row.site.replacen(&from, to, 1);

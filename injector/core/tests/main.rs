@@ -1,4 +1,4 @@
-//! Injections in every way that there is, each against the others.
+//! Injections with every method, compared with one another.
 
 mod changes;
 mod common;

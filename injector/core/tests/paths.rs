@@ -1,5 +1,5 @@
-//! The two ways to inject a fault, inside of the embedded GPU and by a hook in rewritten code, give
-//! the same: what was struck, and how the run ended.
+//! Comparison of the two injection methods, inside the embedded GPU and with hooks in rewritten code:
+//! equal struck values and equal ends of the run.
 
 use crate::common::{WORDS, planned};
 use flipwave_depth::cases;
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 
-/// A processor, and what its code is compiled with.
+/// A processor, and the compiler options for its code.
 struct Machine {
     processor: &'static str,
     options: &'static [&'static str],
@@ -48,7 +48,7 @@ fn models() -> Vec<FaultModel> {
     ]
 }
 
-/// Wrong results of every instruction: numbers, and words.
+/// Wrong results for all instructions: numbers and words.
 fn measured_values() -> MeasuredValues {
     let pair = |results| MeasuredPair { opcode: None, results, count: 1 };
     let pairs = vec![pair(Results::Numbers([2.0, 5.0])), pair(Results::Words([0x10, 0x101]))];
@@ -64,7 +64,7 @@ fn durations() -> [Duration; 3] {
     ]
 }
 
-/// Every kind of fault that has a meaning.
+/// Every supported kind of fault.
 fn faults() -> Vec<Fault> {
     let mut all = Vec::new();
     for target in FaultTarget::ALL {
@@ -80,13 +80,13 @@ fn faults() -> Vec<Fault> {
     all
 }
 
-/// This many sites of a fault; none where it has no place in the workload.
+/// This many sites of a fault; none if it has no site in the workload.
 fn sites(workload: &Workload, fault: &Fault, seed: u64, count: u64) -> Vec<Site> {
-    planned(workload, fault, seed, count).into_iter().map(|own| own.site).collect()
+    planned(workload, fault, seed, count).into_iter().map(|planned| planned.site).collect()
 }
 
-/// What both ways must agree on. Hooks execute instructions, too: how many there were is another
-/// number, and where an endless loop is stopped is another place.
+/// Removes the parts of a result that may differ between the methods: hooks execute instructions, so
+/// instruction counts differ, and an endless loop is stopped at a different point.
 fn essence(mut injection: Injection) -> Injection {
     let struck = &mut injection.struck;
     let ending = match injection.ending {
@@ -104,7 +104,7 @@ fn essence(mut injection: Injection) -> Injection {
     Injection { ending, ..injection }
 }
 
-/// What was compared of one target.
+/// Comparisons for one target.
 #[derive(Default)]
 struct Tally {
     compared: u64,
@@ -112,7 +112,7 @@ struct Tally {
     refused: BTreeMap<String, u64>,
 }
 
-/// Injects a site on both ways; what differs.
+/// Injects a site with both methods. Returns a description of the differences, if any.
 fn compare(
     workload: &Workload,
     golden: &Golden,
@@ -134,16 +134,18 @@ fn compare(
             let [embedded, hooked] = [essence(embedded), essence(hooked)];
             tally.compared += 1;
             tally.faulted += u64::from(matches!(embedded.ending, Ending::Faulted { .. }));
-            let describe = |own: &Injection| match &own.ending {
+            let describe = |injection: &Injection| match &injection.ending {
                 Ending::Completed { outputs, .. } => {
                     let words: u64 = outputs
                         .iter()
-                        .map(|own| own.bytes().iter().map(|byte| u64::from(*byte)).sum::<u64>())
+                        .map(|output| {
+                            output.bytes().iter().map(|byte| u64::from(*byte)).sum::<u64>()
+                        })
                         .sum();
-                    format!("{:x?}, completed, sum {words}", own.struck)
+                    format!("{:x?}, completed, sum {words}", injection.struck)
                 }
                 Ending::Faulted { dispatch, fault } => {
-                    format!("{:x?}, dispatch {dispatch}: {fault}", own.struck)
+                    format!("{:x?}, dispatch {dispatch}: {fault}", injection.struck)
                 }
             };
             (embedded != hooked)
@@ -153,8 +155,8 @@ fn compare(
             None
         }
         (embedded, hooked) => {
-            let text = |own: Result<Injection, InjectionError>| match own {
-                Ok(own) => format!("{:x?}", own.struck),
+            let text = |result: Result<Injection, InjectionError>| match result {
+                Ok(injection) => format!("{:x?}", injection.struck),
                 Err(error) => error.to_string(),
             };
             Some(format!("{site}\n  {}\n  {}", text(embedded), text(hooked)))
@@ -165,7 +167,7 @@ fn compare(
 /// Kinds of refusals that are expected.
 const KNOWN: [&str; 4] = ["Place", "OwnLanes", "NoAfter", "CodeAddress"];
 
-fn both_ways_agree(machine: &Machine, per_fault: u64) {
+fn assert_methods_agree(machine: &Machine, per_fault: u64) {
     let workload = workload(machine);
     let golden = workload.golden().expect("a golden run");
     let compiler = HookCompiler::find().expect("clang");
@@ -176,14 +178,14 @@ fn both_ways_agree(machine: &Machine, per_fault: u64) {
         let tally = tallies.entry(fault.target).or_default();
         for site in sites(&workload, &fault, seed, per_fault) {
             let found = compare(&workload, &golden, &mut hooks, &site, tally);
-            differences.extend(found.map(|own| format!("{fault}: {own}")));
+            differences.extend(found.map(|difference| format!("{fault}: {difference}")));
         }
     }
     println!("{}: {} pieces of code", machine.processor, hooks.rewritten());
     for (target, Tally { compared, faulted, refused }) in &tallies {
         println!("  {target:22} {compared:5} compared, {faulted:4} faulted, refused: {refused:?}");
     }
-    let all: u64 = tallies.values().map(|own| own.compared).sum();
+    let all: u64 = tallies.values().map(|tally| tally.compared).sum();
     println!("  {all} in all, {} differ", differences.len());
     let shown: Vec<&str> = differences.iter().take(12).map(String::as_str).collect();
     assert!(differences.is_empty(), "{}", shown.join("\n"));
@@ -193,34 +195,34 @@ fn both_ways_agree(machine: &Machine, per_fault: u64) {
 }
 
 #[test]
-fn both_ways_agree_on_gfx90a() {
-    both_ways_agree(&GFX90A, 8);
+fn methods_agree_on_gfx90a() {
+    assert_methods_agree(&GFX90A, 8);
 }
 
 #[test]
-fn both_ways_agree_on_gfx942() {
-    both_ways_agree(&GFX942, 5);
+fn methods_agree_on_gfx942() {
+    assert_methods_agree(&GFX942, 5);
 }
 
 #[test]
-fn both_ways_agree_in_waves_of_32_lanes() {
-    both_ways_agree(&GFX1100, 5);
+fn methods_agree_with_wave32() {
+    assert_methods_agree(&GFX1100, 5);
 }
 
 #[test]
-fn both_ways_agree_where_arguments_are_preloaded() {
+fn methods_agree_with_preloaded_arguments() {
     for machine in [GFX90A_PRELOADING, GFX942_PRELOADING] {
         let workload = workload(&machine);
         let object =
             workload.device.code_object(workload.program.dispatches[0].module).expect("code");
-        assert!(object.kernels().iter().all(|own| own.start().0 == own.entry().0 + 256));
-        both_ways_agree(&machine, 2);
+        assert!(object.kernels().iter().all(|kernel| kernel.start().0 == kernel.entry().0 + 256));
+        assert_methods_agree(&machine, 2);
     }
 }
 
-/// The control of the comparison: one execution later is another fault.
+/// Negative control of the comparison: one execution later is a different fault.
 #[test]
-fn a_fault_one_execution_late_is_noticed() {
+fn comparison_detects_fault_one_execution_late() {
     let workload = workload(&GFX90A);
     let golden = workload.golden().expect("a golden run");
     let compiler = HookCompiler::find().expect("clang");
@@ -241,12 +243,12 @@ fn a_fault_one_execution_late_is_noticed() {
             (embedded, hooked) => panic!("{site}: {embedded:?}, {hooked:?}"),
         };
     }
-    // A value that is read no more is the same fault whenever it is struck.
+    // Faults in a value that is not read any more are equal for all executions.
     assert!(tried == 60 && noticed > 40, "{noticed} of {tried}");
 }
 
-/// Numbers at which arithmetic goes wrong, of every format: zeros, denormals, the largest,
-/// infinities and NaN, of both signs, and neighbours of each.
+/// Numbers that break arithmetic, in every format: zeros, denormals, the largest numbers, infinities
+/// and NaN, of both signs, and their neighbours.
 fn numbers() -> Vec<u32> {
     let halves = [0u32, 1, 0x3ff, 0x400, 0x3c00, 0x7bff, 0x7c00, 0x7e00, 0x7f7f, 0x7f80, 0x7fc0];
     let singles = [0u32, 1, 0x7f_ffff, 0x80_0000, 0x3f80_0000, 0x7f7f_ffff, 0x7f80_0000];
@@ -257,7 +259,7 @@ fn numbers() -> Vec<u32> {
 }
 
 #[test]
-fn relative_errors_of_all_formats_are_the_same_to_the_last_bit() {
+fn relative_errors_are_bit_identical_in_all_formats() {
     let mut workload = workload(&GFX90A);
     let words: Vec<u8> =
         numbers().into_iter().cycle().take(WORDS).flat_map(u32::to_le_bytes).collect();
@@ -298,7 +300,7 @@ fn relative_errors_of_all_formats_are_the_same_to_the_last_bit() {
     assert_eq!(tally.compared, 6 * 7 * 64);
 }
 
-/// What a hook cannot do is an error that says why, and no outcome.
+/// Sites that hooks do not support are errors with a reason, not outcomes.
 #[test]
 fn refused_sites_have_no_outcome() {
     let at = |workload: &Workload, name: &str| {
@@ -309,14 +311,19 @@ fn refused_sites_have_no_outcome() {
         found.map(|(_, inst)| inst.pc).expect("the instruction")
     };
     for (machine, instruction, what, expected) in [
-        (&GFX90A, "s_endpgm", "encoding=0 flip=0x1", "hooks do not reach encoding=0"),
-        (&GFX90A, "s_endpgm", "lane=0 scratch=0x0 flip=0x1", "hooks do not reach scratch=0x0"),
-        (&GFX90A, "s_endpgm", "source=s4 flip=0x1", "does not come to a hook after `s_endpgm`"),
-        (&GFX90A, "s_barrier", "branch=decision flip=0x1", "`s_barrier` is no branch"),
+        (&GFX90A, "s_endpgm", "encoding=0 flip=0x1", "hooks cannot strike encoding=0"),
+        (&GFX90A, "s_endpgm", "lane=0 scratch=0x0 flip=0x1", "hooks cannot strike scratch=0x0"),
+        (&GFX90A, "s_endpgm", "source=s4 flip=0x1", "a hook after `s_endpgm` would not run"),
+        (&GFX90A, "s_barrier", "branch=decision flip=0x1", "`s_barrier` is not a branch"),
         (&GFX90A, "s_barrier", "lane=0 register=v250 flip=0x1", "there is no v250"),
-        (&GFX90A, "s_barrier", "lds=0x8000 flip=0x1", "there is no lds=0x8000"),
-        (&GFX90A, "s_barrier", "buffer=9 offset=0x0 flip=0x1", "there is no buffer=9"),
-        (&GFX90A, "s_barrier", "register=s4 relative_f64=0.5", "in vector registers only"),
+        (&GFX90A, "s_barrier", "lds=0x8000 flip=0x1", "lds=0x8000 does not exist"),
+        (
+            &GFX90A,
+            "s_barrier",
+            "buffer=9 offset=0x0 flip=0x1",
+            "buffer=9 offset=0x0 does not exist",
+        ),
+        (&GFX90A, "s_barrier", "register=s4 relative_f64=0.5", "only in vector registers"),
         (&GFX1100, "s_barrier", "lane=40 register=v0 flip=0x1", "the waves have 32 lanes"),
         (&GFX1100, "s_barrier", "register=exec_hi flip=0x1", "the waves have 32 lanes"),
     ] {
@@ -332,9 +339,9 @@ fn refused_sites_have_no_outcome() {
     }
 }
 
-/// What stands after an instruction is another one's encoding, and is not struck in its place.
+/// The dword after an instruction belongs to the next instruction and is not struck.
 #[test]
-fn a_dword_that_an_instruction_does_not_have_is_an_error() {
+fn missing_dwords_of_instructions_are_errors() {
     let workload = workload(&GFX90A);
     let limits = workload.golden().expect("a golden run").instruction_limits();
     let object = workload.device.code_object(workload.program.dispatches[0].module).expect("code");
@@ -345,7 +352,7 @@ fn a_dword_that_an_instruction_does_not_have_is_an_error() {
     };
     let inject = |pc, word: u32| {
         let when = format!("dispatch=0 workgroup=0,0,0 wave=0 pc={pc} occurrence=0");
-        // It changes nothing, so that only the place can be wrong.
+        // The action changes nothing, so that only the place can be invalid.
         let site: Site = format!("{when} encoding={word} stuck_at_one=0x0").parse().expect("one");
         inject(&workload, &site, &limits).map(essence)
     };
@@ -364,9 +371,9 @@ fn a_dword_that_an_instruction_does_not_have_is_an_error() {
     }
 }
 
-/// Neither way takes what never happens for a masked fault.
+/// Neither method reports an unreached site as a masked fault.
 #[test]
-fn sites_that_are_not_reached_are_errors_on_both_ways() {
+fn unreached_sites_are_errors_with_both_methods() {
     let workload = workload(&GFX90A);
     let limits = workload.golden().expect("a golden run").instruction_limits();
     let compiler = HookCompiler::find().expect("clang");
@@ -374,14 +381,14 @@ fn sites_that_are_not_reached_are_errors_on_both_ways() {
     let fault = Fault::transient(FaultModel::FlipOneBit);
     let reached = sites(&workload, &fault, 3, 1)[0];
     let When::At(event) = reached.when else { panic!("{reached}") };
-    for other in [
+    for unreached in [
         Event { occurrence: 1_000_000, ..event },
         Event { workgroup: [0, 9, 0], ..event },
         Event { wave: Some(7), ..event },
         Event { pc: flipwave_isa::Pc(1), ..event },
         Event { dispatch: 1, ..event },
     ] {
-        let site = Site { when: When::At(other), ..reached };
+        let site = Site { when: When::At(unreached), ..reached };
         let errors = [inject(&workload, &site, &limits), hooks.inject(&site, &limits)];
         for error in errors {
             let error = error.map(essence).expect_err("not reached");

@@ -1,5 +1,5 @@
-//! Dispatches that stand in a queue, with code and arguments where a runtime has put them, are the
-//! dispatches that a device places by itself: the same population, and the same results.
+//! Equivalence of queued dispatches, whose code and arguments a runtime has placed, and dispatches
+//! placed by the device: equal fault spaces and equal results.
 
 use crate::common::{compile, paths, planned};
 use flipwave_codeobj::CodeObject;
@@ -14,11 +14,11 @@ use flipwave_sim::EmbeddedGpu;
 use std::num::NonZeroU32;
 
 const PROCESSOR: &str = "gfx90a";
-/// Where nothing else is.
+/// An otherwise unused address.
 const ELSEWHERE: Address = Address(0x7f90_1234_5000);
 
-/// The same workload with its code at `code` and each dispatch in a queue. The host writes packet
-/// and arguments in time, at the places that a device takes for them.
+/// Converts a workload to queued dispatches with code at `code`. The host writes packet and arguments
+/// before each dispatch, at the addresses that a device would use.
 fn queued(ordinary: &Workload, object: &CodeObject, code: Address) -> Workload {
     let mut device = EmbeddedGpu::new(PROCESSOR.parse().expect("a target")).expect("a GPU");
     let bias = code.0 - object.load_image(0).expect("an image").address;
@@ -40,30 +40,30 @@ fn queued(ordinary: &Workload, object: &CodeObject, code: Address) -> Workload {
         place
     });
     let (mut dispatches, mut changes) = (Vec::new(), Changes::default());
-    for (number, own) in ordinary.program.dispatches.iter().enumerate() {
-        let descriptor = &object.kernel(&own.kernel).expect("the kernel").descriptor;
+    for (number, dispatch) in ordinary.program.dispatches.iter().enumerate() {
+        let descriptor = &object.kernel(&dispatch.kernel).expect("the kernel").descriptor;
         let content = KernelPacket {
-            workgroup: own.workgroup,
-            grid: own.grid,
+            workgroup: dispatch.workgroup,
+            grid: dispatch.grid,
             private_bytes: descriptor.private_segment_fixed_size,
-            lds_bytes: descriptor.group_segment_fixed_size + own.dynamic_lds,
+            lds_bytes: descriptor.group_segment_fixed_size + dispatch.dynamic_lds,
             kernel: Address(bias + descriptor.address),
             kernarg,
             completion: Address(0),
         };
-        let mut patch = Patch::new(kernarg, &own.kernarg);
+        let mut patch = Patch::new(kernarg, &dispatch.kernarg);
         patch.add(packet, &content.to_bytes());
         changes.add(number, Change::Write(patch));
         let queued = QueuedPacket { packet, queue, number: number as u64 };
         let kernarg = Vec::new();
-        dispatches.push(Dispatch { module, kernarg, queued: Some(queued), ..own.clone() });
+        dispatches.push(Dispatch { module, kernarg, queued: Some(queued), ..dispatch.clone() });
     }
     let Workload { program, .. } = ordinary.clone();
     let program = Program { dispatches, changes, ..program };
     Workload { device, program, ..ordinary.clone() }
 }
 
-/// The ordinary workload, and the same in a queue with its code where it was, or elsewhere.
+/// The ordinary workload, and queued versions with the code at its original address and elsewhere.
 fn workloads() -> [Workload; 3] {
     let object = compile("paths.cl", PROCESSOR, &["-DACC_VGPRS"]);
     let ordinary = paths(&object, PROCESSOR);
@@ -78,14 +78,14 @@ fn faults() -> Vec<Fault> {
     let one_bit = Fault::transient(FaultModel::FlipOneBit);
     let targets = FaultTarget::ALL.map(|target| Fault { target, ..one_bit.clone() });
     let duration = Duration::Permanent(NonZeroU32::new(2).expect("units"));
-    let others = [
+    let more = [
         Fault { scope: Scope::Workgroup, ..one_bit.clone() },
         Fault { duration, ..one_bit.clone() },
     ];
-    targets.into_iter().chain(others).collect()
+    targets.into_iter().chain(more).collect()
 }
 
-/// What was struck first, and the outputs, or nothing where the run was stopped.
+/// Values of the first strike, and the outputs, unless the run was stopped.
 type Result = std::result::Result<([u64; 2], Option<Vec<Output>>), String>;
 
 fn result(injection: std::result::Result<Injection, InjectionError>) -> Result {
@@ -98,19 +98,20 @@ fn result(injection: std::result::Result<Injection, InjectionError>) -> Result {
 }
 
 #[test]
-fn a_queued_dispatch_is_the_ordinary_one() {
+fn queued_dispatches_equal_ordinary_ones() {
     let [ordinary, queued, elsewhere] = workloads();
     let golden = ordinary.golden().expect("a golden run");
     for workload in [&queued, &elsewhere] {
         assert!(workload.golden().expect("a golden run") == golden);
         assert!(workload.golden_strict().expect("a golden run").0 == golden);
     }
-    // The control: the second packet is not the first. One of another shape is refused.
+    // Negative control: with the first packet for both dispatches, results differ or the shape is
+    // rejected.
     let mut changes = Changes::default();
     changes.add(0, queued.program.changes.before(0)[0].clone());
     let program = Program { changes, ..queued.program.clone() };
-    let other = Workload { program, ..queued.clone() };
-    assert!(!other.golden().is_ok_and(|other| other == golden));
+    let incomplete = Workload { program, ..queued.clone() };
+    assert!(!incomplete.golden().is_ok_and(|incomplete| incomplete == golden));
 
     let mut compared = 0;
     for fault in faults() {
@@ -160,12 +161,12 @@ fn hooks_strike_queued_dispatches() {
 }
 
 #[test]
-fn traces_of_queued_dispatches_are_those_of_the_ordinary_ones() {
+fn traces_of_queued_dispatches_equal_ordinary_ones() {
     let [ordinary, queued, _] = workloads();
     let limits = ordinary.golden().expect("a golden run").instruction_limits();
     for Planned { site, .. } in planned(&ordinary, &faults()[0], 9, 40) {
-        let [one, two] = [&ordinary, &queued]
+        let [ordinary_trace, queued_trace] = [&ordinary, &queued]
             .map(|workload| trace(workload, &site, &limits).map_err(|error| error.to_string()));
-        assert!(one == two, "{site}");
+        assert!(ordinary_trace == queued_trace, "{site}");
     }
 }

@@ -1,5 +1,5 @@
-//! Code with hooks has the variables of the code that it stands for: what dispatches before have
-//! written is there, and what it writes is there for those after.
+//! Rewritten code shares the variables of the original code: values written by earlier dispatches are
+//! visible to it, and its writes are visible to later dispatches.
 
 use crate::common::{compile, planned};
 use flipwave_device::{ArgumentValue, Device, Dispatch, layout};

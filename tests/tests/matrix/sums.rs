@@ -311,9 +311,9 @@ fn sums_that_are_not_there_are_refused() {
     let elsewhere = format!("{SITE} product=0,0 step=0 flip=0x1").replace("0x18d0", "0x1898");
     let site: Site = elsewhere.parse().expect("a site");
     let replayed = replay(&campaign, &site, InjectionPath::Embedded).expect_err("no product");
-    assert!(replayed.to_string().contains("is no product of matrices"), "{replayed}");
+    assert!(replayed.to_string().contains("is not a matrix multiplication"), "{replayed}");
     let hooked = replay(&campaign, &site, InjectionPath::Hook).expect_err("no hook");
-    assert!(hooked.to_string().contains("hooks do not reach product=0,0 step=0"), "{hooked}");
+    assert!(hooked.to_string().contains("hooks cannot strike product=0,0 step=0"), "{hooked}");
 }
 
 #[test]
@@ -344,7 +344,7 @@ fn campaigns_inside_of_sums_that_cannot_be_are_refused() {
     let faults = "{target: matrix_product, model: flip_one_bit, groups: [valu], count: 5}";
     run("mfma", faults, &[]).expect_refused(&["groups", "valu has none", "expected matrix"]);
     let faults = "{target: matrix_product, model: flip_one_bit, scope: wave, count: 5}";
-    run("mfma", faults, &[]).expect_refused(&["scope wave has no meaning for matrix_product"]);
+    run("mfma", faults, &[]).expect_refused(&["scope wave is not supported for matrix_product"]);
     // The control, with what finds nothing wrong with the injections themselves.
     let faults = "{target: matrix_product, model: flip_one_bit, groups: [matrix, fp16], count: 5}";
     run("mfma", faults, &["--self-test", "--out", "results"]).expect_success();

@@ -1,4 +1,4 @@
-//! The words that faults strike, in the state of a wave.
+//! Access to the words that faults strike, in the state of a wave.
 
 use crate::site::Place;
 use crate::workload::program::Buffer;
@@ -6,15 +6,15 @@ use flipwave_device::Address;
 use flipwave_isa::Lane;
 use flipwave_sim::WaveState;
 
-/// The words of a workload: those of its waves, and those of its buffers.
+/// Storage that faults can strike: the registers and memory of waves, and the workload's buffers.
 #[derive(Clone, Copy)]
 pub(crate) struct Cells<'a> {
     pub buffers: &'a [Buffer],
 }
 
 impl Cells<'_> {
-    /// The value of one or two words from a place on, the low word first; `None` where the wave
-    /// has no such place.
+    /// Reads one or two words starting at a place, the low word first. Returns `None` if the wave has
+    /// no such place.
     pub fn read(
         self,
         state: &mut WaveState<'_>,
@@ -30,7 +30,8 @@ impl Cells<'_> {
         Some(u64::from(low) | u64::from(high) << 32)
     }
 
-    /// Changes them; `false` where [`Cells::read`] gives `None`, and for what cannot be written.
+    /// Writes one or two words. Returns `false` if [`Cells::read`] returns `None` or the place is
+    /// read-only.
     pub fn write(
         self,
         state: &mut WaveState<'_>,
@@ -72,8 +73,8 @@ impl Cells<'_> {
                 .address(buffer, offset)
                 .is_some_and(|address| state.write_memory(address, value)),
             Place::ProgramCounter(word) => {
-                let others = state.pc().0 & !(u64::from(u32::MAX) << (32 * word));
-                state.set_pc(flipwave_isa::Pc(others | u64::from(value) << (32 * word)));
+                let kept_bits = state.pc().0 & !(u64::from(u32::MAX) << (32 * word));
+                state.set_pc(flipwave_isa::Pc(kept_bits | u64::from(value) << (32 * word)));
                 true
             }
             Place::Encoding(_) | Place::Branch | Place::Destination(_) | Place::Sum(_) => false,
@@ -81,12 +82,12 @@ impl Cells<'_> {
     }
 
     fn address(self, buffer: u32, offset: u64) -> Option<Address> {
-        let own = self.buffers.get(buffer as usize)?;
-        (offset < own.bytes as u64).then(|| Address(own.address.0 + offset))
+        let allocation = self.buffers.get(buffer as usize)?;
+        (offset < allocation.bytes as u64).then(|| Address(allocation.address.0 + offset))
     }
 }
 
-/// The word after a place.
+/// The word following a place.
 fn second(place: Place) -> Option<Place> {
     Some(match place {
         Place::Register(register) => Place::Register(register.offset(1)?),

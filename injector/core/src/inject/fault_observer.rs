@@ -1,4 +1,4 @@
-//! A fault inside of the embedded GPU: an observer that strikes when the site is reached.
+//! An observer that injects a fault inside the embedded GPU when the site is reached.
 
 use crate::inject::cell::Cells;
 use crate::inject::injection::{InjectionError, Struck};
@@ -11,34 +11,36 @@ use flipwave_sim::{
 };
 use std::collections::HashMap;
 
-/// Waits for the site and strikes.
+/// Waits for the site and injects the fault.
 pub struct FaultObserver<'a> {
     site: &'a Site,
     cells: Cells<'a>,
     /// Workgroups of the dispatch in x and y.
     workgroups: [u32; 2],
-    /// SIMDs of a compute unit and lanes of a SIMD.
+    /// SIMD units per compute unit and their width.
     simds: (u8, u8),
     /// Executions of the site's instruction by each wave so far.
     occurrences: HashMap<WaveId, u64>,
-    /// Instructions that the wave has executed before the site's execution, where that is known
-    /// and the wave may be under way already.
+    /// Instructions that the wave has executed before the site's execution. Set if that number is known
+    /// and the wave may already be running.
     time: Option<u64>,
-    /// What is to be changed back after an instruction.
+    /// Source operands to restore after the instruction.
     borrowed: Vec<Borrowed>,
-    /// An element whose sum was struck, to be written after the instruction, and what was struck of it.
+    /// A matrix element whose sum was struck, to be written after the instruction, with the struck
+    /// value before and after the fault.
     summed: Option<(SummedElement, [u64; 2])>,
-    /// Dispatches so far.
+    /// Number of dispatches so far.
     dispatches: u32,
-    /// The wave that the outcome's values are of.
+    /// The wave whose values the outcome reports.
     first: Option<WaveNumber>,
     outcome: Option<Result<Struck, InjectionError>>,
 }
 
-/// Orders waves: by dispatch, by the number of the workgroup, x fastest, by the number in it.
+/// Orders waves by dispatch, then by the workgroup's position (z, y, x), then by the wave's number in
+/// the workgroup.
 type WaveNumber = (u32, [u32; 3], u32);
 
-/// A source operand's value while the instruction reads another.
+/// Saved value of a source operand while the instruction reads a faulty one.
 struct Borrowed {
     register: Register,
     lane: Lane,
@@ -46,14 +48,14 @@ struct Borrowed {
 }
 
 impl<'a> FaultObserver<'a> {
-    /// Nothing struck yet, in a program that runs by itself on a device of this target: its dispatches
-    /// come one after another, and whoever runs it shows those that the site can be in. There are no
+    /// Creates an observer for a program that runs by itself on a device with this target. The caller
+    /// begins each dispatch and runs only dispatches that can contain the site. The program has no
     /// buffers: sites in memory are never struck.
     pub fn in_application(site: &'a Site, target: &Target) -> FaultObserver<'a> {
         FaultObserver::new(site, Cells { buffers: &[] }, Unit::simds(target))
     }
 
-    /// Nothing struck yet.
+    /// Creates an observer that has struck nothing yet.
     pub(crate) fn new(site: &'a Site, cells: Cells<'a>, simds: (u8, u8)) -> FaultObserver<'a> {
         FaultObserver {
             site,
@@ -70,48 +72,51 @@ impl<'a> FaultObserver<'a> {
         }
     }
 
-    /// The same for a wave that may be under way: the site's execution is the one before which the
-    /// wave has executed this many instructions.
+    /// Makes the observer identify the site's execution by the number of instructions that the wave has
+    /// executed before, because the wave may already be running.
     pub(crate) fn at_time(self, time: u64) -> FaultObserver<'a> {
         FaultObserver { time: Some(time), ..self }
     }
 
-    /// A dispatch with this many workgroups in x and y begins.
+    /// Begins a dispatch with this many workgroups in x and y.
     pub fn begin(&mut self, workgroups: [u32; 2]) {
         self.workgroups = workgroups;
         self.occurrences.clear();
         self.dispatches += 1;
     }
 
-    /// What was struck so far, if anything was.
+    /// The result so far, if anything was struck.
     pub fn so_far(&self) -> Option<&Result<Struck, InjectionError>> {
         self.outcome.as_ref()
     }
 
-    /// How many words were struck so far.
+    /// Number of words struck so far.
     pub(crate) fn words(&self) -> u64 {
-        self.outcome.as_ref().and_then(|own| own.as_ref().ok()).map_or(0, |struck| struck.words)
+        self.outcome
+            .as_ref()
+            .and_then(|outcome| outcome.as_ref().ok())
+            .map_or(0, |struck| struck.words)
     }
 
-    /// What was struck, if anything was.
+    /// The result, if anything was struck.
     pub(crate) fn outcome(self) -> Option<Result<Struck, InjectionError>> {
         self.outcome
     }
 
-    /// Which execution of the site's instruction this is.
+    /// Number of earlier executions of the site's instruction by this wave.
     fn occurrence(&self, wave: WaveId) -> u64 {
         self.occurrences.get(&wave).copied().unwrap_or(0)
     }
 
-    /// Counts executions by a wave, if they are of the site's instruction.
+    /// Counts executions by a wave if they are of the site's instruction.
     fn pass(&mut self, wave: WaveId, inst: &Inst, times: u64) {
         if self.site.event().is_some_and(|event| event.pc == inst.pc) {
             *self.occurrences.entry(wave).or_default() += times;
         }
     }
 
-    /// Whether the execution that begins, or has just ended, is struck: `executed` are the
-    /// instructions of the wave before it.
+    /// Returns `true` if the fault strikes the execution that begins or has just ended; `executed` is
+    /// the number of instructions of the wave before it.
     fn is_struck(&self, pc: Pc, wave: WaveId, executed: u64) -> bool {
         let Some(event) = self.site.event() else { return false };
         event.pc == pc
@@ -121,8 +126,8 @@ impl<'a> FaultObserver<'a> {
             }
     }
 
-    /// Whether nothing of a wave is struck any more, so that an execution that is carried on need not
-    /// be watched again.
+    /// Returns `true` if the wave will not be struck again, so that an execution that is resumed need
+    /// not be watched.
     fn is_over(&self, event: &Event, wave: WaveId) -> bool {
         match self.time {
             Some(_) => self.outcome.is_some(),
@@ -152,7 +157,7 @@ impl<'a> FaultObserver<'a> {
             return Err(missing());
         }
         let found = self.cells.read(state, place, lane, words).ok_or_else(missing)?;
-        // The PC has no two lowest bits; they can be struck, and nothing comes of it.
+        // The two lowest bits of the PC do not exist; flipping them has no effect.
         let is_kept = match place {
             Place::ProgramCounter(0) => found & !3 == wanted & !3,
             _ => found == wanted,
@@ -163,8 +168,8 @@ impl<'a> FaultObserver<'a> {
         Ok(Struck { before, after: wanted, words: 1, absorbed: false })
     }
 
-    /// The first value struck of the wave with the lowest number stands for all, whatever order
-    /// waves run in; an error stands above all.
+    /// Records a strike. The outcome reports the values of the wave with the lowest number, in whatever
+    /// order waves run; an error takes precedence over all values.
     fn note(&mut self, wave: WaveId, struck: Result<Struck, InjectionError>) {
         let [x, y, z] = wave.workgroup;
         let number = (self.dispatches, [z, y, x], wave.wave);
@@ -174,21 +179,21 @@ impl<'a> FaultObserver<'a> {
         }
         self.outcome = Some(match (self.outcome.take(), struck) {
             (Some(Err(error)), _) | (_, Err(error)) => Err(error),
-            (Some(Ok(sum)), Ok(own)) => {
-                let words = sum.words + own.words;
-                Ok(Struck { words, ..if is_first { own } else { sum } })
+            (Some(Ok(sum)), Ok(new)) => {
+                let words = sum.words + new.words;
+                Ok(Struck { words, ..if is_first { new } else { sum } })
             }
-            (None, own) => own,
+            (None, new) => new,
         });
     }
 
-    /// The lanes of the site, of an instruction that runs on `active`.
+    /// The site's lanes, for an instruction that runs on `active`.
     fn lanes(&self, active: LaneMask, state: &WaveState<'_>) -> LaneMask {
-        // What lanes share is struck once.
+        // A scalar value shared by all lanes is struck once.
         self.site.lanes.map_or(LaneMask(1), |lanes| lanes.of(active, state.all_lanes()))
     }
 
-    /// Changes a source operand before an instruction.
+    /// Saves a source operand and strikes it, before the instruction.
     fn lend(&mut self, register: Register, wave: WaveId, state: &mut WaveState<'_>) {
         let lanes = self.lanes(state.exec(), state);
         for lane in lanes.lanes() {
@@ -204,7 +209,7 @@ impl<'a> FaultObserver<'a> {
         self.strike(Place::Source(register), lanes, wave, state);
     }
 
-    /// Gives source operands back their values, where the instruction did not write them.
+    /// Restores source operands after the instruction, except those that it wrote.
     fn give_back(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) {
         for Borrowed { register, lane, value } in self.borrowed.drain(..) {
             let is_written = executed.inst.writes.iter().any(|range| range.contains(register))
@@ -215,8 +220,8 @@ impl<'a> FaultObserver<'a> {
         }
     }
 
-    /// Computes an element of a product of matrices with a part of its sum struck, before the
-    /// instruction overwrites what it is made of.
+    /// Computes an element of a matrix product with a part of its sum struck, before the instruction
+    /// overwrites its inputs.
     fn sum_up(&mut self, place: SumPlace, inst: &Inst, wave: WaveId, state: &WaveState<'_>) {
         let site = *self.site;
         let shape = state.matrix_shape();
@@ -244,7 +249,7 @@ impl<'a> FaultObserver<'a> {
         }
     }
 
-    /// Writes the element.
+    /// Writes the matrix element computed by [`FaultObserver::sum_up`].
     fn write_summed(&mut self, wave: WaveId, state: &mut WaveState<'_>) {
         if let Some((element, [before, after])) = self.summed.take() {
             let absorbed = !state.write_matrix_element(&element);
@@ -257,7 +262,7 @@ impl<'a> FaultObserver<'a> {
         let site = *self.site;
         let dwords = inst.size / 4;
         if u32::from(word) >= u32::from(dwords) {
-            // What stands there is another instruction's.
+            // The dword belongs to the next instruction.
             let error = InjectionError::NoSuchDword {
                 text: inst.text.trim().to_owned(),
                 dwords: dwords.into(),
@@ -280,7 +285,7 @@ impl<'a> FaultObserver<'a> {
         self.note(wave, struck);
     }
 
-    /// Changes where a branch goes that was just executed.
+    /// Changes the direction of the branch that was just executed.
     fn decide(&mut self, inst: &Inst, wave: WaveId, state: &mut WaveState<'_>) {
         let site = *self.site;
         let missing = InjectionError::NoSuchPlace { place: site.place, site: Box::new(site) };
@@ -295,7 +300,7 @@ impl<'a> FaultObserver<'a> {
         self.note(wave, Ok(Struck { before, after, words: 1, absorbed: false }));
     }
 
-    /// Strikes the result of an instruction on the unit of a permanent fault.
+    /// Strikes the result of an instruction executed on the unit of a permanent fault.
     fn strike_result(&mut self, unit: &Unit, executed: &Executed<'_>, state: &mut WaveState<'_>) {
         let Place::Destination(number) = self.site.place else { return };
         let Some(register) = result_word(executed.inst, number) else { return };
@@ -310,7 +315,7 @@ impl<'a> FaultObserver<'a> {
     }
 }
 
-/// Of waves that one event strikes.
+/// For waves that a single event strikes.
 impl StretchObserver for FaultObserver<'_> {
     fn allows(&mut self, wave: WaveId, executed: u64, stretch: Stretch<'_>) -> u64 {
         let Some(event) = self.site.event() else { return 0 };
@@ -395,7 +400,7 @@ impl Observer for FaultObserver<'_> {
         let occurrence = self.occurrence(executed.wave);
         self.pass(executed.wave, executed.inst, 1);
         let is_over = match self.time {
-            Some(own) => own <= time,
+            Some(strike_time) => strike_time <= time,
             None => occurrence >= event.last(),
         };
         if is_over { Watch::Off } else { Watch::On }
@@ -414,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_wave_named_is_watched() {
+    fn only_the_sites_wave_is_watched() {
         let site = site();
         let mut strike = FaultObserver::new(&site, Cells { buffers: &[] }, (4, 16));
         assert!(strike.watches(wave(1, 0)));
@@ -422,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_execution_named_is_the_sites() {
+    fn only_the_sites_occurrence_is_struck() {
         let site = site();
         let mut strike = FaultObserver::new(&site, Cells { buffers: &[] }, (4, 16));
         let pc = Pc(0x104);
@@ -435,9 +440,9 @@ mod tests {
         assert!(strike.is_struck(pc, wave(1, 0), 9) && !strike.is_struck(pc, wave(1, 0), 10));
     }
 
-    /// Waves may run in another order where code has hooks in it.
+    /// Waves may run in a different order when the code contains hooks.
     #[test]
-    fn the_values_are_of_the_same_wave_whatever_order_waves_run_in() {
+    fn reported_values_do_not_depend_on_wave_order() {
         let site = site();
         let waves = [(wave(1, 0), 5), (wave(0, 2), 6), (wave(0, 1), 7), (wave(0, 1), 8)];
         for order in [[0, 1, 2, 3], [2, 3, 1, 0], [2, 0, 3, 1]] {
@@ -450,9 +455,9 @@ mod tests {
         }
     }
 
-    /// The first value stands for all that were struck, and an error for everything.
+    /// The first value represents all struck values; an error overrides values.
     #[test]
-    fn nothing_hides_an_error() {
+    fn errors_override_values() {
         let site = site();
         let mut strike = FaultObserver::new(&site, Cells { buffers: &[] }, (4, 16));
         let struck = |before| Ok(Struck { before, after: 0, words: 1, absorbed: false });

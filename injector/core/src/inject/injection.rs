@@ -1,4 +1,4 @@
-//! What came of one injection.
+//! The result of one injection.
 
 use crate::Output;
 use crate::device_side::refusal::Refusal;
@@ -8,51 +8,50 @@ use flipwave_hooks::hook::VariableError;
 use flipwave_hooks::rewrite::RewriteError;
 use flipwave_sim::ProductShape;
 
-/// What a fault did.
+/// Result of an injected fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Injection {
-    /// What was struck.
+    /// The values struck.
     pub struck: Struck,
-    /// How the run ended.
+    /// The end of the run.
     pub ending: Ending,
 }
 
-/// What a fault struck.
+/// Values struck by a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Struck {
-    /// The value of the first place struck, before the fault: of the first dispatch in which any
-    /// was, and there of the wave with the lowest number, the first in its order, of lanes that
-    /// are struck at once the lowest.
+    /// The value before the fault of the first place struck: in the first dispatch in which any was
+    /// struck, of the wave with the lowest number, its first strike, the lowest lane.
     pub before: u64,
-    /// The value that the fault made of it; the same where nothing changed.
+    /// The value after the fault; equal to `before` if nothing changed.
     pub after: u64,
-    /// How many places were struck, each as often as it was.
+    /// Number of words struck, counting repeated strikes of one word.
     pub words: u64,
-    /// Whether the value went into a sum which came out the same all the same.
+    /// Whether the fault struck a partial sum and the final sum did not change.
     pub absorbed: bool,
 }
 
 impl Struck {
-    /// Whether all that the fault struck holds what it held before: one place, struck once, and the
-    /// same value, there or in the register to which its sum goes.
+    /// Returns `true` if the fault changed nothing: one word, struck once, kept its value, or the sum
+    /// it contributes to kept its value.
     pub fn is_unchanged(&self) -> bool {
         self.words == 1 && (self.before == self.after || self.absorbed)
     }
 
-    /// The bits of the first place that the fault changed.
+    /// Bits of the first place that the fault changed.
     pub fn mask(&self) -> u64 {
         self.before ^ self.after
     }
 }
 
-/// How a run with a fault ended.
+/// End of a run with a fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// Every dispatch completed.
     Completed {
         /// Content of each output, in the order of [`Program::outputs`](crate::Program).
         outputs: Vec<Output>,
-        /// What each dispatch executed; what hooks executed there counts, too.
+        /// What each dispatch executed, including instructions of hooks.
         statistics: Vec<Statistics>,
     },
     /// The device stopped a dispatch.
@@ -64,22 +63,22 @@ pub enum Ending {
     },
 }
 
-/// An injection that did not take place. Each of these is a failure of the tool or of the
-/// request, and never an outcome.
+/// Errors returned when an injection did not take place. Each is a failure of the tool or of the
+/// request, never an outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum InjectionError {
-    /// The site contradicts itself.
+    /// The site is inconsistent.
     #[error(transparent)]
     Site(#[from] SiteError),
-    /// The workload has fewer dispatches.
+    /// The site's dispatch does not exist.
     #[error("the site is in dispatch {dispatch}, the workload has {dispatches} (counted from 0)")]
     NoSuchDispatch {
         /// The site's dispatch.
         dispatch: u32,
-        /// How many there are.
+        /// Number of dispatches.
         dispatches: usize,
     },
-    /// Not one limit per dispatch.
+    /// The number of limits differs from the number of dispatches.
     #[error("{limits} instruction limits given for {dispatches} dispatches")]
     LimitCount {
         /// Limits given.
@@ -87,23 +86,23 @@ pub enum InjectionError {
         /// Dispatches of the workload.
         dispatches: usize,
     },
-    /// The site was not reached.
-    #[error("the fault was not injected: the run never came to {site}{}", ended(fault.as_deref()))]
+    /// The run never reached the site.
+    #[error("the fault was not injected: the run never reached {site}{}", ended(fault.as_deref()))]
     NotActivated {
         /// The site.
         site: Box<Site>,
-        /// The fault that ended the run before, if one did.
+        /// The device fault that ended the run earlier, if any.
         fault: Option<Box<DeviceFault>>,
     },
-    /// The site was reached, but there is no such place, or one that cannot be changed.
-    #[error("the fault was not injected: there is no {place} that can be written at {site}")]
+    /// The site was reached, but its place does not exist or is read-only.
+    #[error("the fault was not injected: {place} does not exist or is read-only at {site}")]
     NoSuchPlace {
         /// The place.
         place: Place,
         /// The site.
         site: Box<Site>,
     },
-    /// The instruction has fewer dwords.
+    /// The instruction has too few dwords.
     #[error(
         "the fault was not injected: `{text}` at {site} has {dwords} dword(s); expected \
          `encoding` from 0 to {}",
@@ -117,23 +116,23 @@ pub enum InjectionError {
         /// The site.
         site: Box<Site>,
     },
-    /// The instruction sums up no such thing.
+    /// The instruction does not compute the site's sum.
     #[error(
         "the fault was not injected: `{text}` at {site} {}",
-        shape.map_or("is no product of matrices".to_owned(), |shape| format!(
-            "has no such element, step or word: it makes {shape}"
+        shape.map_or("is not a matrix multiplication".to_owned(), |shape| format!(
+            "has no such element, step or word: it computes {shape}"
         ))
     )]
     NoSuchSum {
         /// The instruction.
         text: String,
-        /// What it computes, if it is a product of matrices.
+        /// Shape of the matrix product, if the instruction computes one.
         shape: Option<ProductShape>,
         /// The site.
         site: Box<Site>,
     },
-    /// The place did not take the value.
-    #[error("the fault was not injected: {site} wrote {wanted:#010x}, and {found:#010x} was read")]
+    /// The place did not keep the written value.
+    #[error("the fault was not injected: {site} wrote {wanted:#010x} but read back {found:#010x}")]
     NotKept {
         /// The site.
         site: Box<Site>,
@@ -142,33 +141,33 @@ pub enum InjectionError {
         /// The value read back.
         found: u64,
     },
-    /// The faulty run left what the embedded GPU can execute.
+    /// The faulty run executed something that the embedded GPU does not implement.
     #[error("no outcome for {site}: in dispatch {dispatch}, {fault}")]
     Gap {
         /// The site.
         site: Box<Site>,
         /// The dispatch.
         dispatch: u32,
-        /// What is not implemented, and where it was met.
+        /// What is not implemented, and where it was executed.
         fault: Box<DeviceFault>,
     },
-    /// A hook cannot inject it.
+    /// A hook cannot inject this fault.
     #[error("a hook cannot inject {site}: {reason}")]
     Refused {
         /// The site.
         site: Box<Site>,
-        /// Why not.
+        /// The reason.
         reason: Refusal,
     },
-    /// The hook could not be put into the code.
-    #[error("no hook for {site}: {reason}")]
+    /// The hook could not be inserted into the code.
+    #[error("cannot insert a hook for {site}: {reason}")]
     Rewrite {
         /// The site.
         site: Box<Site>,
-        /// Why not.
+        /// The reason.
         reason: Box<RewriteError>,
     },
-    /// The hook's variables are not as expected.
+    /// The hook's variables are invalid.
     #[error(transparent)]
     Variable(#[from] VariableError),
     /// The device refused a request.
@@ -185,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_mask_is_what_changed() {
+    fn mask_is_the_changed_bits() {
         let struck = Struck { before: 0xf0f0_0001, after: 0, words: 1, absorbed: false };
         assert_eq!(struck.mask(), 0xf0f0_0001);
     }

@@ -1,4 +1,4 @@
-//! The faults of a plan, one after another, by the shortest way that gives the same result.
+//! Injects the faults of a plan, one after another, with the fastest method that gives the same result.
 
 use crate::inject::injection::{Injection, InjectionError};
 use crate::inject::run::{check, inject};
@@ -7,25 +7,25 @@ use crate::restart::{Attempt, SavedStates};
 use crate::{Golden, Workload};
 use flipwave_device::DeviceError;
 
-/// Which ways to be faster are taken. None of them changes a result.
+/// Optimizations of injections. None of them changes a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accelerations {
-    /// Faults in values that nothing reads are not run: the run is the fault-free one. Such values
-    /// are registers of one wave, which nothing but its instructions reads.
+    /// Def-use pruning: does not run faults in values that nothing reads, because such a run equals the
+    /// golden run. Applies to registers, which only the instructions of their wave read.
     pub dead_values: bool,
-    /// Runs begin at a saved state before the fault, and of workgroups that have nothing to do with
-    /// one another only the struck one is executed.
+    /// Starts runs at a checkpoint before the fault, and executes only the struck workgroup if it is
+    /// independent of other workgroups.
     pub saved_states: bool,
-    /// Runs end where they are in the state of the fault-free run again, when a dispatch ends or where
-    /// a state of the whole dispatch was saved.
+    /// Ends runs that have converged to the golden run's state, checked at the end of dispatches and at
+    /// checkpoints of the whole dispatch.
     pub convergence: bool,
 }
 
 impl Accelerations {
-    /// All of them.
+    /// Enables all optimizations.
     pub const ALL: Accelerations =
         Accelerations { dead_values: true, saved_states: true, convergence: true };
-    /// None: each fault is a whole run.
+    /// Disables all optimizations: each fault is a complete run.
     pub const NONE: Accelerations =
         Accelerations { dead_values: false, saved_states: false, convergence: false };
 }
@@ -46,9 +46,9 @@ pub struct Injector<'a> {
 }
 
 impl<'a> Injector<'a> {
-    /// An injector for faults in a workload whose fault-free run is `golden`. It is fast for those in
-    /// the workgroups of `struck`: the workload runs two times to save states for them, if that is one
-    /// of the ways.
+    /// Creates an injector for faults in a workload whose golden run is `golden`. Faults in the
+    /// workgroups of `struck` start from checkpoints, which two more runs of the workload record if
+    /// that optimization is enabled.
     ///
     /// # Errors
     /// None for a workload that ran before.
@@ -65,7 +65,7 @@ impl<'a> Injector<'a> {
         Ok(Injector::with_states(workload, golden, states, accelerations))
     }
 
-    /// The same with states that were saved before, if there are any, as by
+    /// Creates an injector with existing checkpoints, such as those of
     /// [`Plan::rehearse`](crate::Plan::rehearse).
     pub fn with_states(
         workload: &'a Workload,
@@ -92,7 +92,7 @@ impl<'a> Injector<'a> {
             && let Some(event) = planned.site.event()
         {
             check(self.workload, &planned.site, &self.limits)?;
-            let time = planned.foresight.map(|own| own.time);
+            let time = planned.foresight.map(|foresight| foresight.time);
             let Injector { workload, golden, limits, accelerations, .. } = self;
             let (site, converges) = (&planned.site, accelerations.convergence);
             let attempt = Attempt { workload, golden, limits, site, event, time, converges };

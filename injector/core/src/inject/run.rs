@@ -1,4 +1,4 @@
-//! One injection: a run of the workload with a fault at one site.
+//! Runs a workload with a fault at one site.
 
 use crate::inject::fault_observer::FaultObserver;
 use crate::inject::injection::{Ending, Injection, InjectionError, Struck};
@@ -9,14 +9,13 @@ use flipwave_device::{Completion, DeviceError, DeviceFault, Dispatch, FaultCause
 use flipwave_sim::EmbeddedGpu;
 use std::ops::ControlFlow;
 
-/// Runs `workload` with a fault at `site`. `limits` are the watchdogs of the dispatches in wave
-/// instructions, as [`Golden::instruction_limits`](crate::Golden::instruction_limits) gives
-/// them.
+/// Runs `workload` with a fault at `site`. `limits` are the watchdog limits of the dispatches in wave
+/// instructions, as returned by [`Golden::instruction_limits`](crate::Golden::instruction_limits).
 ///
-/// Only the waves of the site are watched, and only until the fault has struck.
+/// Observes only the waves of the site, and only until the fault has struck.
 ///
 /// # Errors
-/// [`InjectionError`] whenever the fault did not take place as the site says.
+/// [`InjectionError`] if the fault was not injected as the site describes.
 pub fn inject(
     workload: &Workload,
     site: &Site,
@@ -35,7 +34,7 @@ pub fn inject(
     conclude(site, observer.outcome(), ending)
 }
 
-/// Checks that a site can be one of the workload.
+/// Checks that the site can exist in the workload.
 pub(crate) fn check(
     workload: &Workload,
     site: &Site,
@@ -54,7 +53,8 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// Runs a workload, each dispatch by `dispatch_one`, on a device as the first one finds it.
+/// Runs a workload on `device`, which is in the state before the first dispatch, and executes each
+/// dispatch with `dispatch_one`.
 pub(crate) fn run<E: From<DeviceError>>(
     workload: &Workload,
     limits: &[u64],
@@ -69,10 +69,10 @@ pub(crate) fn run<E: From<DeviceError>>(
     })
 }
 
-/// Runs the dispatches of a workload from number `first` on, each by `dispatch_one`, on a device as
-/// `first` finds it; those before have `statistics`. What happens to memory after each of them
-/// happens here and nowhere else. Gives the device after all of them, and what they executed; or how the run
-/// ended, if it was stopped.
+/// Runs the dispatches of a workload from index `first` on, each with `dispatch_one`, on a device in
+/// the state before `first`; the earlier dispatches have `statistics`. Also applies the host's memory
+/// changes after each dispatch. Returns the device and the statistics after the last dispatch, or how
+/// the run ended if a dispatch faulted.
 pub(crate) fn run_from<E: From<DeviceError>>(
     workload: &Workload,
     limits: &[u64],
@@ -98,7 +98,8 @@ pub(crate) fn run_from<E: From<DeviceError>>(
     Ok(ControlFlow::Continue((device, statistics)))
 }
 
-/// The injection, if the fault struck and the run had an outcome.
+/// Builds the injection's result, or an error if the fault did not strike or the run has no valid
+/// outcome.
 pub(crate) fn conclude(
     site: &Site,
     struck: Option<Result<Struck, InjectionError>>,
@@ -136,10 +137,10 @@ mod tests {
     use crate::testing::wave;
     use flipwave_isa::Pc;
 
-    /// What the decoder does not support is a gap in a fault-free run; where a fault led there, it
-    /// is the outcome that LLVM's word for it is.
+    /// In a golden run, an instruction that the decoder does not support is a gap; after a fault, it is
+    /// an illegal instruction if LLVM decides so.
     #[test]
-    fn what_is_not_decoded_is_an_illegal_instruction_once_a_fault_struck() {
+    fn undecoded_instructions_are_illegal_after_a_fault() {
         let text = "dispatch=0 workgroup=1,0,0 wave=0 pc=0x104 occurrence=2 register=s6 flip=0x1";
         let site: Site = text.parse().unwrap();
         let place = flipwave_device::WaveLocation { pc: Pc(0x200), wave: wave(0, 0) };
@@ -151,14 +152,14 @@ mod tests {
         assert_eq!(fault.cause, FaultCause::IllegalInstruction { word: 7 });
     }
 
-    /// A run that never came to the site is no masked fault, however it ended.
+    /// A run that never reached the site is not a masked fault, however it ended.
     #[test]
-    fn a_fault_that_did_not_strike_has_no_outcome() {
+    fn unreached_sites_have_no_outcome() {
         let text = "dispatch=0 workgroup=1,0,0 wave=0 pc=0x104 occurrence=2 register=s6 flip=0x1";
         let site: Site = text.parse().unwrap();
         let completed = Ending::Completed { outputs: Vec::new(), statistics: Vec::new() };
         let error = conclude(&site, None, completed).unwrap_err().to_string();
-        assert_eq!(error, format!("the fault was not injected: the run never came to {site}"));
+        assert_eq!(error, format!("the fault was not injected: the run never reached {site}"));
 
         let fault = DeviceFault {
             cause: FaultCause::Watchdog { executed: 10 },

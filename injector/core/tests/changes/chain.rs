@@ -1,4 +1,4 @@
-//! Three dispatches with changes of memory between them.
+//! A workload of three dispatches with memory changes between them.
 
 use crate::common::compile;
 use flipwave_device::{Address, ArgumentValue, Change, Device, Dispatch, Patch, layout};
@@ -8,10 +8,10 @@ use flipwave_sim::EmbeddedGpu;
 /// Words of a buffer: 12 workgroups of 64 work-items.
 pub const WORDS: usize = 12 * 64;
 const BYTES: u64 = 4 * WORDS as u64;
-/// Memory that is mapped on the way, twice.
+/// Memory that is mapped twice during the run.
 const MAPPED: Address = Address(0x7f80_1234_5000);
 
-// The buffers, by number.
+// Indices of the buffers.
 const IN: usize = 0;
 pub const FIRST: usize = 1;
 pub const THIRD: usize = 2;
@@ -19,12 +19,12 @@ const OUT: usize = 3;
 const KEPT: usize = 4;
 pub const NOTE: usize = 5;
 
-/// This many words, no two of them alike.
+/// This many different words.
 pub fn words(seed: u32, count: usize) -> Vec<u32> {
     (0..count as u32).map(|i| (i + seed).wrapping_mul(0x9e37_79b9) >> 3).collect()
 }
 
-/// As a device has them.
+/// The words as bytes of device memory.
 pub fn bytes(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
@@ -33,7 +33,7 @@ fn at(start: Address, word: usize) -> Address {
     Address(start.0 + 4 * word as u64)
 }
 
-/// Three dispatches, and changes of each kind before, between and after them.
+/// Three dispatches, with changes of each kind before, between and after them.
 pub fn workload() -> Workload {
     let object = compile("changes.cl", "gfx90a", &[]);
     let mut device = EmbeddedGpu::new("gfx90a".parse().expect("a target")).expect("a GPU");
@@ -75,7 +75,7 @@ pub fn workload() -> Workload {
     let mut changes = Changes::default();
     for (index, change) in [
         (0, write(address(IN), words(2, WORDS))),
-        // The places overlap.
+        // Source and destination overlap.
         (0, copy(address(IN), at(address(IN), 32), 64)),
         (1, map()),
         (1, copy(address(FIRST), MAPPED, WORDS)),
@@ -96,13 +96,15 @@ pub fn workload() -> Workload {
     Workload { device, program, guests, attendance }
 }
 
-/// The same with change number `left_out` missing.
+/// The workload without change number `left_out`.
 pub fn without(workload: &Workload, left_out: usize) -> Workload {
     let mut changes = Changes::default();
     let all = (0..=workload.program.dispatches.len()).flat_map(|index| {
-        workload.program.changes.before(index).iter().map(move |own| (index, own))
+        workload.program.changes.before(index).iter().map(move |change| (index, change))
     });
-    for (index, change) in all.enumerate().filter(|(at, _)| *at != left_out).map(|(_, own)| own) {
+    for (index, change) in
+        all.enumerate().filter(|(at, _)| *at != left_out).map(|(_, indexed_change)| indexed_change)
+    {
         changes.add(index, change.clone());
     }
     let Workload { program, .. } = workload.clone();

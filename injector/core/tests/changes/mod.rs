@@ -1,5 +1,4 @@
-//! What happens to memory between dispatches happens in every run: on each way to inject a fault,
-//! and in traces.
+//! Memory changes between dispatches happen in every run: with each injection method, and in traces.
 
 mod chain;
 
@@ -12,15 +11,15 @@ use flipwave_injector::{
     inject, landmarks, trace,
 };
 
-/// What the kernel does.
+/// The computation of the kernel.
 fn step(input: &[u32], more: &[u32]) -> Vec<u32> {
-    let own = |at: usize| {
+    let result_at = |at: usize| {
         let first = input[at].wrapping_add(more[at]);
         (0..8).fold(first, |value, _| {
             value.wrapping_mul(0x9e37_79b1).wrapping_add(value >> 7).wrapping_add(input[at ^ 1])
         })
     };
-    (0..WORDS).map(own).collect()
+    (0..WORDS).map(result_at).collect()
 }
 
 fn faults() -> Vec<Fault> {
@@ -40,7 +39,7 @@ fn plan(workload: &Workload, count: u64) -> Vec<Planned> {
     faults().iter().flat_map(|fault| planned(workload, fault, 7, count)).collect()
 }
 
-/// A bit of a word of a buffer, struck when a dispatch begins.
+/// A site that flips a bit of a word of a buffer at the beginning of a dispatch.
 fn struck(workload: &Workload, dispatch: u32, buffer: usize, word: usize) -> Site {
     let first = landmarks(workload).expect("a golden run").expect("an instruction").first;
     let event = format!("dispatch={dispatch} workgroup=5,0,0 wave=0 pc={} occurrence=0", first.pc);
@@ -72,7 +71,7 @@ fn outputs(ending: &Ending) -> Option<&[Output]> {
 }
 
 #[test]
-fn every_change_happens_once_and_in_its_place() {
+fn every_change_happens_once_in_order() {
     let mut input = words(2, WORDS);
     let overlapping = input[..64].to_vec();
     input[32..96].copy_from_slice(&overlapping);
@@ -92,18 +91,23 @@ fn every_change_happens_once_and_in_its_place() {
 
     let workload = workload();
     let golden = workload.golden().expect("a golden run");
-    assert!(golden.outputs == [&out, &kept, &words(4, WORDS)].map(|own| Output::from(bytes(own))));
+    assert!(
+        golden.outputs == [&out, &kept, &words(4, WORDS)].map(|words| Output::from(bytes(words)))
+    );
     let (strict, violations) = workload.golden_strict().expect("a golden run");
     assert!(strict == golden && violations.is_empty());
-    // The control: each of them matters.
+    // Negative control: each change matters.
     for left_out in 0..12 {
-        let other = without(&workload, left_out).golden();
-        assert!(other.is_err() || other.expect("a run").outputs != golden.outputs, "{left_out}");
+        let incomplete = without(&workload, left_out).golden();
+        assert!(
+            incomplete.is_err() || incomplete.expect("a run").outputs != golden.outputs,
+            "{left_out}"
+        );
     }
 }
 
 #[test]
-fn whole_runs_and_accelerated_ones_agree() {
+fn complete_and_accelerated_runs_agree() {
     let workload = workload();
     let golden = workload.golden().expect("a golden run");
     let plan = plan(&workload, 250);
@@ -117,17 +121,18 @@ fn whole_runs_and_accelerated_ones_agree() {
         assert!(slow == fast, "{}\n{slow:?}\n{fast:?}", planned.site);
         endings.push(slow.ending);
     }
-    let wrong = |ending: &&Ending| outputs(ending).is_some_and(|own| *own != golden.outputs);
+    let wrong =
+        |ending: &&Ending| outputs(ending).is_some_and(|outputs| *outputs != golden.outputs);
     let faulted = |ending: &&Ending| outputs(ending).is_none();
     let (wrong, faulted) =
         (endings.iter().filter(wrong).count(), endings.iter().filter(faulted).count());
     println!("{} sites, {wrong} with wrong outputs, {faulted} stopped", plan.len());
     assert!(plan.len() == 1000 && wrong > 150 && faulted > 50, "{wrong} {faulted}");
-    // The control: without one of the changes that are no error to leave out, faulty runs end
-    // otherwise.
+    // Negative control: without one of the changes that can be omitted without an error, faulty runs
+    // end differently.
     for left_out in [0, 1, 3, 4, 5, 8, 9, 10, 11] {
-        let other = without(&workload, left_out);
-        let fast = injector(&other, &golden, &plan, Accelerations::ALL);
+        let incomplete = without(&workload, left_out);
+        let fast = injector(&incomplete, &golden, &plan, Accelerations::ALL);
         let mut pairs = plan.iter().zip(&endings);
         let differs = pairs.any(|(planned, ending)| {
             fast.inject(planned).map_or(true, |injection| injection.ending != *ending)
@@ -160,7 +165,7 @@ fn flip(output: &mut Output, word: usize) {
     *output = Output::from(bytes);
 }
 
-/// All ways to inject a site agree that it makes this of the outputs.
+/// Checks that all injection methods give these outputs.
 fn assert_outputs(workload: &Workload, site: Site, expected: &[Output]) {
     let golden = workload.golden().expect("a golden run");
     let limits = golden.instruction_limits();
@@ -168,16 +173,16 @@ fn assert_outputs(workload: &Workload, site: Site, expected: &[Output]) {
     let hooked = HookInjector::new(workload, &compiler).inject(&site, &limits).expect("a hook");
     let whole = inject(workload, &site, &limits).expect("an injection");
     for injection in [whole, accelerated(workload, &golden, site), hooked] {
-        assert!(outputs(&injection.ending).is_some_and(|own| own == expected), "{site}");
+        assert!(outputs(&injection.ending).is_some_and(|outputs| outputs == expected), "{site}");
     }
 }
 
 #[test]
-fn a_copy_carries_a_fault_to_an_output() {
+fn copies_propagate_faults_to_outputs() {
     let workload = workload();
     let golden = workload.golden().expect("a golden run");
     let mut expected = golden.outputs.clone();
-    // What is at word 100 of one is copied to word 36 of the other.
+    // Word 100 of the first buffer is copied to word 36 of the other.
     flip(&mut expected[1], 36);
     let site = struck(&workload, 1, FIRST, 100);
     assert_outputs(&workload, site, &expected);
@@ -189,11 +194,11 @@ fn a_copy_carries_a_fault_to_an_output() {
 }
 
 #[test]
-fn what_is_written_over_a_fault_masks_it() {
+fn overwriting_changes_mask_faults() {
     let workload = workload();
     let golden = workload.golden().expect("a golden run");
     let limits = golden.instruction_limits();
-    // The host writes over one, a copy over the other.
+    // The host overwrites the first buffer, a copy the second.
     for (dispatch, buffer) in [(0, NOTE), (1, NOTE), (0, THIRD), (1, THIRD)] {
         let site = struck(&workload, dispatch, buffer, 77);
         assert_outputs(&workload, site, &golden.outputs);
@@ -202,16 +207,16 @@ fn what_is_written_over_a_fault_masks_it() {
         let last = found.events.last().map(|event| event.what);
         assert_eq!(last, Some(What::Gone(Gone::Changed)), "{site}");
     }
-    // The control: after the write nothing does.
+    // Negative control: nothing overwrites the buffer later.
     let mut expected = golden.outputs.clone();
     flip(&mut expected[2], 77);
     assert_outputs(&workload, struck(&workload, 2, NOTE, 77), &expected);
 }
 
-/// What the first workgroup of the first dispatch stores, the host writes over in the copy that is
-/// read, and no output has it.
+/// The host overwrites the values stored by the first workgroup of the first dispatch in the copy that
+/// is read, and no output contains them.
 #[test]
-fn wrong_values_that_are_written_over_are_masked() {
+fn overwritten_wrong_values_are_masked() {
     let workload = workload();
     let golden = workload.golden().expect("a golden run");
     let limits = golden.instruction_limits();
@@ -219,23 +224,25 @@ fn wrong_values_that_are_written_over_are_masked() {
     let (mut masked, mut wrong) = (0, 0);
     for Planned { site, .. } in planned(&workload, &fault, 3, 1500) {
         let When::At(event) = site.when else { panic!("{site}") };
-        if event.dispatch > 0 || !matches!(site.place, Place::Register(own) if own.is_per_lane()) {
+        if event.dispatch > 0
+            || !matches!(site.place, Place::Register(register) if register.is_per_lane())
+        {
             continue;
         }
         let injection = inject(&workload, &site, &limits).expect("an injection");
-        let Some(own) = outputs(&injection.ending) else { continue };
+        let Some(faulty_outputs) = outputs(&injection.ending) else { continue };
         if event.workgroup == [0; 3] {
-            assert!(*own == golden.outputs, "{site}");
+            assert!(*faulty_outputs == golden.outputs, "{site}");
             masked += 1;
         } else {
-            wrong += u32::from(*own != golden.outputs);
+            wrong += u32::from(*faulty_outputs != golden.outputs);
         }
     }
     assert!(masked > 15 && wrong > 100, "{masked} {wrong}");
 }
 
 #[test]
-fn traces_end_as_the_runs_do() {
+fn traces_end_like_the_runs() {
     let workload = workload();
     let golden = workload.golden().expect("a golden run");
     let limits = golden.instruction_limits();
@@ -249,10 +256,14 @@ fn traces_end_as_the_runs_do() {
                 assert!(matches!(found.ending, TraceEnding::Faulted { .. }), "{site}");
                 continue;
             }
-            Some(own) => (0..).zip(own.iter().zip(&golden.outputs)).filter_map(count).collect(),
+            Some(outputs) => {
+                (0..).zip(outputs.iter().zip(&golden.outputs)).filter_map(count).collect()
+            }
         };
         let escapes: Vec<(usize, u64)> = match &found.ending {
-            TraceEnding::Escaped(all) => all.iter().map(|own| (own.output, own.bytes)).collect(),
+            TraceEnding::Escaped(all) => {
+                all.iter().map(|output| (output.output, output.bytes)).collect()
+            }
             TraceEnding::Died | TraceEnding::Contained { .. } => Vec::new(),
             TraceEnding::Faulted { .. } => panic!("{site}"),
         };
@@ -262,7 +273,7 @@ fn traces_end_as_the_runs_do() {
     assert!(escaped > 20, "{escaped}");
 }
 
-/// How many bytes of an output differ, if any.
+/// Number of bytes of an output that differ, if any.
 fn count((output, (one, two)): (usize, (&Output, &Output))) -> Option<(usize, u64)> {
     let (one, two) = (one.bytes(), two.bytes());
     let differing = one.iter().zip(&*two).filter(|(one, two)| one != two).count();

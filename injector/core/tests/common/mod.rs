@@ -1,4 +1,4 @@
-//! What the tests share: code, sites and injections.
+//! Code, sites and injections shared by the tests.
 
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{ArgumentValue, Device, Dispatch, layout};
@@ -30,7 +30,7 @@ pub fn compile(file: &str, processor: &str, options: &[&str]) -> CodeObject {
     CodeObject::parse(&output.stdout).expect("a code object")
 }
 
-/// This many sites of a fault; none where it has no place in the workload.
+/// This many planned faults; none if the fault has no site in the workload.
 pub fn planned(workload: &Workload, fault: &Fault, seed: u64, count: u64) -> Vec<Planned> {
     let all = Selection::default();
     let whole = Stratification::default();

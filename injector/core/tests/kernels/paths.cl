@@ -1,6 +1,6 @@
-/* A little of everything that faults strike: loops whose length depends on data, divergence, LDS
+/* A mix of everything that faults can strike: loops with data-dependent trip counts, divergence, LDS
  * between barriers, atomics, 64-bit and floating-point numbers, comparisons and carries, M0, and
- * on targets that have them AccVGPRs. */
+ * AccVGPRs on targets that have them. */
 
 #define SIZE 128
 
@@ -9,8 +9,8 @@ static uint lane_id(void)
     return __builtin_amdgcn_workitem_id_x();
 }
 
-/* Which work-item of the grid, of workgroups of SIZE in a grid of two in x. */
-static uint item(void)
+/* Index of the work-item in the grid, for workgroups of SIZE work-items and two workgroups in x. */
+static uint global_index(void)
 {
     uint workgroup =
         __builtin_amdgcn_workgroup_id_x() + 2 * __builtin_amdgcn_workgroup_id_y();
@@ -21,8 +21,8 @@ kernel __attribute__((reqd_work_group_size(SIZE, 1, 1))) void
 mix(global const uint *in, global uint *out, global uint *counters)
 {
     local uint shared[SIZE];
-    const uint own = item();
-    uint value = in[own];
+    const uint item = global_index();
+    uint value = in[item];
     float sum = (float)(value & 255);
     double wide = value;
     ulong product = value;
@@ -53,11 +53,11 @@ mix(global const uint *in, global uint *out, global uint *counters)
     if (value % 3 == 0)
         __opencl_atomic_fetch_add((global atomic_uint *)counters + (value & 15), value,
                                   __ATOMIC_RELAXED, memory_scope_device);
-    out[own] = value ^ (uint)product ^ (uint)(product >> 32);
-    out[own + 4 * SIZE] = as_uint(sum) + (uint)wide;
+    out[item] = value ^ (uint)product ^ (uint)(product >> 32);
+    out[item + 4 * SIZE] = as_uint(sum) + (uint)wide;
 }
 
-/* Reads what `mix` wrote, work-item by work-item, by scalar loads and branches. */
+/* Reads the results of `mix` with scalar loads and branches. */
 kernel __attribute__((reqd_work_group_size(SIZE, 1, 1))) void
 fold(global const uint *in, global uint *out, global uint *counters)
 {
@@ -71,9 +71,9 @@ fold(global const uint *in, global uint *out, global uint *counters)
         else
             sum ^= word << 1;
     }
-    const uint own = item();
+    const uint item = global_index();
     if (lane_id() % 3 != 1)
-        out[own] = sum + in[own];
+        out[item] = sum + in[item];
     else
-        out[own] = in[own + 4 * SIZE] - counters[own & 15];
+        out[item] = in[item + 4 * SIZE] - counters[item & 15];
 }

@@ -1,4 +1,4 @@
-/* Variables that outlast a dispatch, one that begins as zero and one that does not. */
+/* Variables that outlive a dispatch, one initialized to zero and one not. */
 global uint total;
 global uint factor = 3;
 
