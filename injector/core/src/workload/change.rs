@@ -1,18 +1,18 @@
-//! What happens to device memory between the dispatches of a workload.
+//! Changes of device memory between the dispatches of a workload.
 //!
-//! It happens in every run, and does the same whether a fault has struck or not: memory is mapped at
-//! the same addresses, and what is written is what the host wrote when it was recorded. So a fault
-//! does not reach what the host makes of results.
+//! They occur in every run, faulty or not, in the same way: memory is mapped at the same addresses, and
+//! writes contain the data that the host wrote when the workload was recorded. Faults therefore do not
+//! affect what the host computes from results.
 
 use flipwave_device::{Address, Change, Device, DeviceError};
 use flipwave_sim::EmbeddedGpu;
 use std::sync::Arc;
 
-/// Changes the memory of a device.
+/// Applies a change to the memory of a device.
 ///
 /// # Errors
-/// [`DeviceError::NotAllocated`] where memory is not there, [`DeviceError::Occupied`] where it is
-/// there already, [`DeviceError::OutOfMemory`].
+/// [`DeviceError::NotAllocated`] for unmapped memory, [`DeviceError::Occupied`] for memory that is
+/// already mapped, [`DeviceError::OutOfMemory`].
 pub(crate) fn apply(change: &Change, device: &mut EmbeddedGpu) -> Result<(), DeviceError> {
     match change {
         Change::Map { address, bytes } => device.allocate_at(*address, *bytes),
@@ -41,8 +41,8 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Adds a change before dispatch number `index`, after those that are there already. The
-    /// number of dispatches as the index means: after the last.
+    /// Appends a change before the dispatch with this index. The number of dispatches as the index
+    /// means after the last dispatch.
     pub fn add(&mut self, index: usize, change: Change) {
         let before = Arc::make_mut(&mut self.before);
         if before.len() <= index {
@@ -51,12 +51,12 @@ impl Changes {
         before[index].push(change);
     }
 
-    /// The changes between dispatch number `index` and the one before.
+    /// Changes between the dispatch with this index and its predecessor.
     pub fn before(&self, index: usize) -> &[Change] {
         self.before.get(index).map_or(&[], Vec::as_slice)
     }
 
-    /// Memory that is mapped at any time.
+    /// All memory ranges that the changes map.
     pub(crate) fn mapped(&self) -> impl Iterator<Item = (Address, u64)> {
         self.before.iter().flatten().filter_map(|change| match change {
             Change::Map { address, bytes } => Some((*address, *bytes)),

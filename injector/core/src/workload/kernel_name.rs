@@ -1,12 +1,12 @@
-//! Names of kernels, as code objects have them and as people write them.
+//! Mangled and demangled kernel names.
 
 use cpp_demangle::{DemangleOptions, Symbol};
 use std::borrow::Cow;
 
-/// What a kernel is called in the source: `void scale<float>(float*, int)` of a mangled name, other names
-/// as they are.
+/// Demangles the name of a kernel, for example to `void scale<float>(float*, int)`. Names that are not
+/// mangled stay as they are.
 pub fn demangled_kernel(kernel: &str) -> Cow<'_, str> {
-    // Names of C functions can be read as mangled types.
+    // Names of C functions could be parsed as mangled types.
     if !kernel.starts_with("_Z") {
         return Cow::Borrowed(kernel);
     }
@@ -15,8 +15,8 @@ pub fn demangled_kernel(kernel: &str) -> Cow<'_, str> {
     text.map_or(Cow::Borrowed(kernel), Cow::Owned)
 }
 
-/// Whether a kernel is meant by a name: its own, or of a mangled name what it is in the source, with or
-/// without types of parameters and of what it returns.
+/// Returns `true` if `name` denotes the kernel: its symbol name, or its demangled name with or without
+/// parameter and return types.
 pub fn kernel_is_called(kernel: &str, name: &str) -> bool {
     if kernel == name {
         return true;
@@ -28,10 +28,12 @@ pub fn kernel_is_called(kernel: &str, name: &str) -> bool {
     let function = function(&whole);
     whole == name
         || function == name
-        || function.rsplit_once(' ').is_some_and(|(_, own)| own == name)
+        || function
+            .rsplit_once(' ')
+            .is_some_and(|(_, without_return_type)| without_return_type == name)
 }
 
-/// A demangled name without parameters: what is before the parenthesis that closes last.
+/// Removes the parameters from a demangled name: everything from the parenthesis that closes last.
 fn function(whole: &str) -> &str {
     let mut depth = 0u32;
     for (at, character) in whole.char_indices().rev() {
@@ -50,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kernels_are_called_by_their_names_in_the_source() {
+    fn demangled_names_denote_kernels() {
         for (kernel, whole, names) in [
             ("_Z5scalePfi", "scale(float*, int)", &["scale"][..]),
             (
@@ -68,7 +70,7 @@ mod tests {
                 "{kernel}"
             );
         }
-        // Names that are not mangled mean themselves alone.
+        // Unmangled names denote only themselves.
         for kernel in ["scale", "i", "_Z", "_Zzz", "_ZN"] {
             assert_eq!(demangled_kernel(kernel), kernel);
             assert!(kernel_is_called(kernel, kernel) && !kernel_is_called(kernel, "int"));

@@ -1,4 +1,4 @@
-//! A program ready to run: a device with code and data in place.
+//! A program ready to run: a device with loaded code and data.
 
 pub mod change;
 pub mod kernel_name;
@@ -24,17 +24,16 @@ use std::collections::BTreeMap;
 use std::iter;
 use std::sync::Arc;
 
-/// A prepared workload. Each run starts from a clone of the device, so runs cannot see each
-/// other.
+/// A prepared workload. Each run starts from a clone of the device, so runs are independent.
 #[derive(Clone)]
 pub struct Workload {
-    /// The device with code objects loaded and buffers filled.
+    /// The device, with code objects loaded and buffers filled.
     pub device: EmbeddedGpu,
-    /// What it launches, and what it leaves.
+    /// Launches and outputs of the program.
     pub program: Program,
-    /// Code that was rewritten, as it was, by module: faults are injected into that.
+    /// The original code of rewritten modules, by module; faults are injected into the original code.
     pub guests: BTreeMap<u32, Arc<Guest>>,
-    /// Who looks after its runs.
+    /// Cancels and monitors its runs.
     pub attendance: Attendance,
 }
 
@@ -48,7 +47,7 @@ impl Workload {
         self.run(device, dispatch, &mut Unobserved, None)
     }
 
-    /// Runs a dispatch of the workload on a clone of its device, watched.
+    /// Runs a dispatch on a clone of the workload's device under an observer.
     pub(crate) fn observe(
         &self,
         device: &mut EmbeddedGpu,
@@ -58,7 +57,8 @@ impl Workload {
         self.as_it_was(dispatch, observer, |observer| self.run(device, dispatch, observer, None))
     }
 
-    /// Runs a dispatch by `run` under an observer that shows `observer` its code as it was.
+    /// Runs a dispatch with `run`. `observer` sees the original code if the dispatch's code was
+    /// rewritten.
     pub(crate) fn as_it_was<T>(
         &self,
         dispatch: &Dispatch,
@@ -71,8 +71,8 @@ impl Workload {
         }
     }
 
-    /// Runs a dispatch, its code as it is, watched; adds to `footprints`, if there are any, what its
-    /// workgroups touch.
+    /// Runs a dispatch under an observer that sees the code as executed, and adds the footprints of its
+    /// workgroups to `footprints`, if given.
     pub(crate) fn run(
         &self,
         device: &mut EmbeddedGpu,
@@ -84,12 +84,12 @@ impl Workload {
         self.attendance.finish(&dispatch.kernel, device, &mut execution, observer, footprints)
     }
 
-    /// A fault in a dispatch's code, where it would be in the code as it was.
+    /// Maps a device fault in rewritten code to the original code.
     pub(crate) fn original(&self, dispatch: &Dispatch, fault: DeviceFault) -> DeviceFault {
         fault.map_locations(|place| self.original_place(dispatch, place))
     }
 
-    /// A place in a dispatch's code, where it would be in the code as it was.
+    /// Maps a location in rewritten code to the original code.
     pub(crate) fn original_place(&self, dispatch: &Dispatch, place: WaveLocation) -> WaveLocation {
         match self.guests.get(&dispatch.module.0) {
             Some(guest) => guest.place(place),
@@ -97,12 +97,12 @@ impl Workload {
         }
     }
 
-    /// The GPU.
+    /// The GPU's target.
     pub(crate) fn target(&self) -> &Target {
         self.device.target()
     }
 
-    /// SIMDs of a compute unit and lanes of a SIMD.
+    /// SIMD units per compute unit and their width.
     pub(crate) fn simds(&self) -> (u8, u8) {
         Unit::simds(self.target())
     }
@@ -116,12 +116,12 @@ impl Workload {
         }
     }
 
-    /// The words that faults strike.
+    /// Storage that faults can strike.
     pub(crate) fn cells(&self) -> Cells<'_> {
         Cells { buffers: &self.program.buffers }
     }
 
-    /// The source lines of a dispatch's code as it was, where it says them.
+    /// Source lines of the original code of a dispatch, if known.
     pub(crate) fn lines(&self, dispatch: &Dispatch) -> Option<&LineTable> {
         let lines = match self.guests.get(&dispatch.module.0) {
             Some(guest) => guest.lines(),
@@ -130,7 +130,7 @@ impl Workload {
         (!lines.is_empty()).then_some(lines)
     }
 
-    /// What the waves of a dispatch have, one of which is in `state`.
+    /// Registers and memory available to the waves of a dispatch, one of which is in `state`.
     pub(crate) fn resources(&self, dispatch: &Dispatch, state: &WaveState<'_>) -> Resources {
         let rows = |first: Register| {
             let next = |register: &Register| register.offset(1);
@@ -163,25 +163,25 @@ impl Workload {
         }
     }
 
-    /// A clone of the device, as the first dispatch finds it.
+    /// A clone of the device in the state before the first dispatch.
     pub(crate) fn start(&self) -> Result<EmbeddedGpu, DeviceError> {
         let mut device = self.device.clone();
         self.change(&mut device, 0)?;
         Ok(device)
     }
 
-    /// Changes memory as it changes before dispatch number `index`, or after the last.
+    /// Applies the memory changes before the dispatch with this index, or after the last dispatch.
     ///
     /// # Errors
-    /// None on a device that has run what comes before.
+    /// None on a device that has run all preceding dispatches and changes.
     pub(crate) fn change(&self, device: &mut EmbeddedGpu, index: usize) -> Result<(), DeviceError> {
         self.program.changes.before(index).iter().try_for_each(|change| apply(change, device))
     }
 
-    /// The outputs as they are in the memory of `device`, a clone of the workload's own.
+    /// Reads the outputs from `device`, a clone of the workload's device.
     ///
     /// # Errors
-    /// [`DeviceError`] where the device has no such memory.
+    /// [`DeviceError`] if the device has no such memory.
     pub fn read_outputs(&self, device: &EmbeddedGpu) -> Result<Vec<Vec<u8>>, DeviceError> {
         let read = |output: &Buffer| {
             let mut bytes = vec![0; output.bytes];
@@ -191,13 +191,13 @@ impl Workload {
         self.program.outputs.iter().map(read).collect()
     }
 
-    /// The same as what a run has left.
+    /// Reads the outputs from `device` as [`Output`] values.
     pub(crate) fn outputs(&self, device: &EmbeddedGpu) -> Result<Vec<Output>, DeviceError> {
         Ok(self.read_outputs(device)?.into_iter().map(Output::from).collect())
     }
 
-    /// The same beside the fault-free run, which has left `after`, where that is there: the outputs share what
-    /// is the same.
+    /// Reads the outputs; they share unchanged blocks with the golden run's outputs. `after`, if given,
+    /// is the device after the golden run, which makes unchanged memory fast to detect.
     pub(crate) fn outputs_beside(
         &self,
         device: &EmbeddedGpu,

@@ -1,26 +1,27 @@
-//! What a run leaves in the buffers that are compared.
+//! Contents of the output buffers after a run.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The content of a buffer after a run. Runs share it but for the blocks in which they differ, so that one that
-/// has changed little takes little, and is compared at once.
+/// Content of a buffer after a run. Outputs share equal blocks, so an output with few changes takes
+/// little memory and is compared quickly.
 #[derive(Clone, Debug)]
 pub struct Output {
     base: Arc<[u8]>,
-    /// Blocks in the place of the base's, each with its number, ascending.
+    /// Blocks that replace blocks of the base, each with its number, ascending.
     changed: Vec<(usize, Vec<u8>)>,
 }
 
 impl Output {
-    /// Bytes of a block, but for the last one.
+    /// Bytes per block, except for the last block.
     pub const BLOCK: usize = 4096;
 
-    /// The same, with other blocks in the place of its own: each with its number, ascending.
+    /// Returns a copy with some blocks replaced: pairs of block number and content, ascending.
     pub(crate) fn with(&self, changed: Vec<(usize, Vec<u8>)>) -> Output {
-        match self.changed.is_empty() {
-            true => Output { base: Arc::clone(&self.base), changed },
-            false => Output::from(self.bytes().into_owned()).with(changed),
+        if self.changed.is_empty() {
+            Output { base: Arc::clone(&self.base), changed }
+        } else {
+            Output::from(self.bytes().into_owned()).with(changed)
         }
     }
 
@@ -29,7 +30,7 @@ impl Output {
         self.base.len()
     }
 
-    /// Whether it has no byte.
+    /// Returns `true` if the output has no bytes.
     pub fn is_empty(&self) -> bool {
         self.base.is_empty()
     }
@@ -47,32 +48,31 @@ impl Output {
         Cow::Owned(bytes)
     }
 
-    /// The blocks that differ in two outputs: the number of each, its bytes here and there. Where one is longer,
-    /// the other's last ones are shorter, or empty.
+    /// Blocks in which two outputs differ: the block number and its bytes in `self` and `other`. If one
+    /// output is shorter, its last blocks are shorter or empty.
     pub fn differing<'a>(
         &'a self,
         other: &'a Output,
     ) -> impl Iterator<Item = (usize, [&'a [u8]; 2])> {
         let blocks = self.len().max(other.len()).div_ceil(Output::BLOCK);
-        let numbers: Vec<usize> = match Arc::ptr_eq(&self.base, &other.base) {
-            true => {
-                let changed = self.changed.iter().chain(&other.changed).map(|(number, _)| *number);
-                let mut numbers: Vec<usize> = changed.collect();
-                numbers.sort_unstable();
-                numbers.dedup();
-                numbers
-            }
-            false => (0..blocks).collect(),
+        let numbers: Vec<usize> = if Arc::ptr_eq(&self.base, &other.base) {
+            let changed = self.changed.iter().chain(&other.changed).map(|(number, _)| *number);
+            let mut numbers: Vec<usize> = changed.collect();
+            numbers.sort_unstable();
+            numbers.dedup();
+            numbers
+        } else {
+            (0..blocks).collect()
         };
         let both = numbers
             .into_iter()
-            .map(move |number| (number, [self, other].map(|own| own.block(number))));
-        both.filter(|(_, [own, other])| own != other)
+            .map(move |number| (number, [self, other].map(|output| output.block(number))));
+        both.filter(|(_, [left, right])| left != right)
     }
 
-    /// A block, empty where there is none of this number.
+    /// A block, or an empty slice if there is none with this number.
     pub(crate) fn block(&self, number: usize) -> &[u8] {
-        match self.changed.binary_search_by_key(&number, |(own, _)| *own) {
+        match self.changed.binary_search_by_key(&number, |(changed, _)| *changed) {
             Ok(place) => &self.changed[place].1,
             Err(_) => self.base.chunks(Output::BLOCK).nth(number).unwrap_or_default(),
         }
@@ -102,28 +102,28 @@ mod tests {
 
     const LENGTH: usize = 2 * Output::BLOCK + 10;
 
-    /// Bytes of which those at some places are wrong.
+    /// Test bytes, with the bytes at the given positions changed.
     fn bytes(wrong: &[usize]) -> Vec<u8> {
         let mut bytes: Vec<u8> = (0..LENGTH).map(|at| at as u8).collect();
         wrong.iter().for_each(|at| bytes[*at] ^= 0x80);
         bytes
     }
 
-    /// The output that has the blocks of these bytes in the place of its own.
+    /// The output with the given bytes that shares equal blocks with `base`.
     fn beside(base: &Output, bytes: &[u8]) -> Output {
-        let own = bytes.chunks(Output::BLOCK).map(<[u8]>::to_vec).enumerate();
-        base.with(own.filter(|(number, block)| base.block(*number) != block).collect())
+        let blocks = bytes.chunks(Output::BLOCK).map(<[u8]>::to_vec).enumerate();
+        base.with(blocks.filter(|(number, block)| base.block(*number) != block).collect())
     }
 
     #[test]
-    fn an_output_that_shares_is_one_that_has_all() {
+    fn shared_outputs_equal_complete_outputs() {
         let base = Output::from(bytes(&[]));
         for wrong in [&[][..], &[0], &[4095, 4096], &[LENGTH - 1], &[5, 5000, 9000 - 800]] {
-            let (shared, own) = (beside(&base, &bytes(wrong)), Output::from(bytes(wrong)));
+            let (shared, complete) = (beside(&base, &bytes(wrong)), Output::from(bytes(wrong)));
             assert_eq!(shared.bytes(), bytes(wrong));
-            assert_eq!(shared, own);
+            assert_eq!(shared, complete);
             assert_eq!(shared == base, wrong.is_empty());
-            assert!(base.differing(&shared).eq(base.differing(&own)));
+            assert!(base.differing(&shared).eq(base.differing(&complete)));
             let again = beside(&shared, &bytes(&[1, 4097]));
             assert_eq!(again.bytes(), bytes(&[1, 4097]));
             assert_eq!(again, beside(&base, &bytes(&[1, 4097])));
@@ -131,29 +131,30 @@ mod tests {
     }
 
     #[test]
-    fn outputs_differ_in_the_blocks_that_have_other_bytes() {
+    fn differing_yields_blocks_with_different_bytes() {
         let base = Output::from(bytes(&[]));
-        let [one, other] = [&[1, LENGTH - 1][..], &[2]].map(|wrong| beside(&base, &bytes(wrong)));
-        let numbers = |own: &Output, other: &Output| -> Vec<usize> {
-            own.differing(other).map(|(number, _)| number).collect()
+        let [first, second] =
+            [&[1, LENGTH - 1][..], &[2]].map(|wrong| beside(&base, &bytes(wrong)));
+        let numbers = |left: &Output, right: &Output| -> Vec<usize> {
+            left.differing(right).map(|(number, _)| number).collect()
         };
-        assert_eq!(numbers(&base, &one), [0, 2]);
-        assert_eq!(numbers(&one, &other), [0, 2]);
-        assert_eq!(numbers(&base, &other), [0]);
-        assert!(numbers(&one, &one.clone()).is_empty());
+        assert_eq!(numbers(&base, &first), [0, 2]);
+        assert_eq!(numbers(&first, &second), [0, 2]);
+        assert_eq!(numbers(&base, &second), [0]);
+        assert!(numbers(&first, &first.clone()).is_empty());
     }
 
     #[test]
-    fn a_shorter_output_is_another() {
+    fn outputs_of_different_length_differ() {
         let (whole, short) = (Output::from(bytes(&[])), Output::from(bytes(&[])[..100].to_vec()));
         assert_ne!(whole, short);
         assert_eq!(short.differing(&whole).count(), 3);
         assert_ne!(Output::from(Vec::new()), short);
     }
 
-    /// Wherever an output lies in memory that is shared in part, and whatever of it was written.
+    /// For outputs anywhere in partially shared memory, and for writes anywhere in it.
     #[test]
-    fn outputs_beside_the_fault_free_run_are_those_that_are_read() {
+    fn outputs_sharing_golden_blocks_equal_read_outputs() {
         let mut workload = workload();
         let device = &mut workload.device;
         let [large, small] = [1 << 20, 5000].map(|bytes| device.allocate(bytes).expect("memory"));

@@ -1,19 +1,19 @@
-//! A program whatever runs it: what it launches, and what it leaves.
+//! A program independent of the device that runs it: launches and outputs.
 
 use crate::workload::change::Changes;
 use flipwave_device::{Address, Dispatch};
 
-/// A program whose code and data are in place on some device. Its addresses are that device's.
+/// A program whose code and data are in place on a device. Addresses are those of the device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
-    /// What to launch, in order.
+    /// Dispatches to launch, in order.
     pub dispatches: Vec<Dispatch>,
-    /// What happens to memory before each dispatch, and after the last.
+    /// Memory changes before each dispatch and after the last.
     pub changes: Changes,
-    /// The memory of the program's data: faults strike it under its number. It is there whenever a
-    /// kernel runs.
+    /// Memory of the program's data, mapped whenever a kernel runs. Fault sites refer to buffers by
+    /// index.
     pub buffers: Vec<Buffer>,
-    /// The memory that is compared afterwards. It is there after the last change.
+    /// Memory compared after the run, mapped after the last change.
     pub outputs: Vec<Buffer>,
 }
 
@@ -22,7 +22,7 @@ pub struct Program {
 pub struct Buffer {
     /// The buffer's name.
     pub name: String,
-    /// Where it starts.
+    /// Start address.
     pub address: Address,
     /// Its length in bytes.
     pub bytes: usize,
