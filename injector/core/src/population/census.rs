@@ -1,4 +1,4 @@
-//! The executions of one dispatch, counted.
+//! Counting of one dispatch's executions and sites.
 
 use super::instructions::{Frame, Instruction, Instructions, KnownMasked};
 use super::permanent::UnitCensus;
@@ -14,14 +14,14 @@ use flipwave_isa::{Inst, LaneMask};
 use flipwave_sim::{Counter, Executed, Observer, Watch, WaveCounts, WaveState};
 use std::collections::HashMap;
 
-/// What can be struck of one execution: of what each lane has of its own, which lanes.
+/// The lanes that a fault can strike in one execution, for values that exist per lane.
 pub(crate) fn lanes_struck(frame: &Frame, written: LaneMask, all: LaneMask) -> LaneMask {
     let whole = matches!(frame.fault.target, FaultTarget::Register | FaultTarget::Scratch)
         && frame.fault.scope == Scope::Lane;
     frame.selection.of_lanes(if whole { all } else { written })
 }
 
-/// Counts the executions of one dispatch.
+/// Observer that counts the executions and sites of one dispatch.
 pub(crate) struct Census<'a> {
     pub frame: &'a Frame,
     pub instructions: Instructions<'a>,
@@ -29,14 +29,14 @@ pub(crate) struct Census<'a> {
     is_selected: bool,
     is_rewritten: bool,
     resources: Box<dyn Fn(&WaveState<'_>) -> Resources + 'a>,
-    /// Per number of an instruction.
+    /// Counts by instruction number.
     pub counts: Vec<Count>,
     pub waves: Vec<WaveCount>,
     by_wave: HashMap<WaveId, usize>,
-    /// The wave seen last: waves run for long stretches.
+    /// The wave seen last; waves execute many instructions in a row.
     current: Option<(WaveId, usize)>,
     pub units: Option<UnitCensus>,
-    /// Values that are followed, where those that nothing reads are counted.
+    /// Values being followed, if sites in values that nothing reads are counted.
     unread: Option<Unread>,
     /// EXEC before the current instruction.
     exec: Option<LaneMask>,
@@ -53,17 +53,17 @@ pub(crate) struct Count {
 
 pub(crate) struct WaveCount {
     pub wave: WaveId,
-    /// Places per stratum that faults can strike.
+    /// Sites per stratum.
     pub places: Vec<u64>,
-    /// Executions per number of an instruction, where the selection asks for them.
+    /// Executions by instruction number, if the selection needs them.
     occurrences: Vec<u64>,
 }
 
-/// One execution of an instruction, as a profile sees it.
+/// One execution of an instruction.
 pub(crate) struct Execution<'a> {
     pub inst: &'a Inst,
     pub wave: WaveId,
-    /// The lanes that it ran on.
+    /// Lanes that the instruction ran on.
     pub lanes: LaneMask,
     /// All lanes of the wave.
     pub all: LaneMask,
@@ -72,7 +72,7 @@ pub(crate) struct Execution<'a> {
 }
 
 impl<'a> Execution<'a> {
-    /// What an observer saw.
+    /// Converts an observed execution.
     pub fn of(executed: &Executed<'a>, state: &WaveState<'_>) -> Execution<'a> {
         Execution {
             inst: executed.inst,
@@ -127,12 +127,12 @@ impl<'a> Census<'a> {
             let exec = self.exec.unwrap_or(execution.lanes);
             let effect = Effect { inst: execution.inst, exec, written: execution.lanes };
             let mut decided = Vec::new();
-            unread.see(execution.wave, &effect, &mut |own| decided.push(own));
-            decided.iter().for_each(|own| self.decide(index, own));
+            unread.see(execution.wave, &effect, &mut |value| decided.push(value));
+            decided.iter().for_each(|value| self.decide(index, value));
         }
-        let own = &mut self.waves[index];
+        let wave_count = &mut self.waves[index];
         let occurrence = if self.frame.selection.occurrences.is_some() {
-            next_occurrence(&mut own.occurrences, number)
+            next_occurrence(&mut wave_count.occurrences, number)
         } else {
             0
         };
@@ -145,7 +145,7 @@ impl<'a> Census<'a> {
         let instruction = self.instructions.get(number);
         let places = instruction.places.count(lanes);
         let count = &mut self.counts[number];
-        count.left_out += instruction.left_out(|own| own.count(lanes));
+        count.left_out += instruction.left_out(|places| places.count(lanes));
         count.hittable += u64::from(places > 0);
         if let Some(units) = &mut self.units {
             units.count(instruction, execution, lanes);
@@ -156,16 +156,17 @@ impl<'a> Census<'a> {
             let origin = Origin { number, occurrence, time };
             let mut decided = Vec::new();
             for register in instruction.places.registers() {
-                unread.write(wave, (origin, register, lanes), &mut |own| decided.push(own));
+                unread.write(wave, (origin, register, lanes), &mut |value| decided.push(value));
             }
-            decided.iter().for_each(|own| self.decide(index, own));
+            decided.iter().for_each(|value| self.decide(index, value));
             self.unread = Some(unread);
             return;
         }
-        add_places(own, instruction.stratum, places);
+        add_places(wave_count, instruction.stratum, places);
     }
 
-    /// The fate of values has shown: those that are read are places that faults can strike.
+    /// Counts the sites of a value whose fate is known: values that are read are part of the fault
+    /// space.
     fn decide(&mut self, wave: usize, decided: &Decided) {
         let Instruction { stratum, places, .. } = self.instructions.get(decided.origin.number);
         let places = places.of_register(decided.register, decided.lanes);
@@ -177,7 +178,7 @@ impl<'a> Census<'a> {
         }
     }
 
-    /// The dispatch has ended: nothing reads what nothing has read.
+    /// Ends the dispatch: values that have not been read are dead.
     pub fn end(&mut self) {
         let Some(unread) = self.unread.take() else { return };
         let mut left = Vec::new();
@@ -188,14 +189,14 @@ impl<'a> Census<'a> {
         }
     }
 
-    /// The lanes that are counted, where [executions are](Frame::counts_executions), and the code is as
-    /// it was.
+    /// The lanes to count, if [counting executions](Frame::counts_executions) is sufficient and the
+    /// code was not rewritten.
     pub fn counted_lanes(&self) -> Option<LaneMask> {
         let is_counted = !self.is_rewritten && self.frame.counts_executions();
         is_counted.then(|| self.frame.selection.of_lanes(LaneMask::FULL))
     }
 
-    /// Counts what the waves have executed that have ended.
+    /// Adds the counts of waves that have ended.
     pub fn add(&mut self, counter: &mut Counter) {
         let ended = counter.take_ended();
         let instructions = counter.instructions();
@@ -214,7 +215,7 @@ impl<'a> Census<'a> {
                     continue;
                 }
                 let instruction = self.instructions.get(number);
-                count.left_out += instruction.left_out(|own| own.sum(&executed).1);
+                count.left_out += instruction.left_out(|places| places.sum(&executed).1);
                 let Instruction { stratum, places, .. } = instruction;
                 let (hittable, places) = places.sum(&executed);
                 count.hittable += hittable;
@@ -247,13 +248,13 @@ fn add_places(wave: &mut WaveCount, stratum: usize, places: u64) {
     wave.places[stratum] += places;
 }
 
-/// How often an instruction was counted before; counts it.
+/// Increments the count of an instruction and returns the count before.
 pub(crate) fn next_occurrence(occurrences: &mut Vec<u64>, number: usize) -> u64 {
     add_occurrences(occurrences, number, 1);
     occurrences[number] - 1
 }
 
-/// Counts an instruction so many times.
+/// Adds `times` executions of an instruction.
 pub(crate) fn add_occurrences(occurrences: &mut Vec<u64>, number: usize, times: u64) {
     if occurrences.len() <= number {
         occurrences.resize(number + 1, 0);

@@ -1,4 +1,4 @@
-//! The counts of all dispatches.
+//! Sums of the counts of all dispatches.
 
 use super::census::{Census, WaveCount};
 use super::instructions::{Frame, KnownMasked};
@@ -8,7 +8,7 @@ use super::size::{InstructionPopulation, KnownPlaces, Population};
 use flipwave_device::{Dispatch, WaveId};
 use std::collections::{BTreeMap, HashMap};
 
-/// What dispatches have in common that are taken to execute the same.
+/// Attributes that dispatches share if they are assumed to execute the same.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Kind {
     module: u32,
@@ -28,18 +28,18 @@ impl Kind {
     }
 }
 
-/// What one dispatch adds.
+/// Counts of one dispatch.
 #[derive(Clone, Default)]
 struct Counted {
     instructions: Vec<((u32, String, u64), InstructionPopulation)>,
-    /// In the order in which they are numbered, with their places per stratum, by name.
+    /// Waves in the order of their numbers, with their sites per stratum name.
     waves: Vec<(WaveId, Vec<(String, u64)>)>,
 }
 
-/// The counts of the dispatches so far.
+/// Sums of the dispatches so far.
 #[derive(Default)]
 pub(crate) struct Collected {
-    /// By module, kernel and PC.
+    /// Instructions by module, kernel and PC.
     instructions: BTreeMap<(u32, String, u64), InstructionPopulation>,
     strata: BTreeMap<String, StratumPlaces>,
     kinds: HashMap<Kind, Counted>,
@@ -48,7 +48,7 @@ pub(crate) struct Collected {
 }
 
 impl Collected {
-    /// Adds a dispatch that is like one that was counted, if there is one.
+    /// Adds the counts of an earlier dispatch of this kind again. Returns `false` if there is none.
     pub fn repeat(&mut self, kind: &Kind, index: u32) -> bool {
         let Some(counted) = self.kinds.remove(kind) else { return false };
         self.sum_up(index, &counted);
@@ -86,13 +86,13 @@ impl Collected {
             counted.instructions.push((key, population));
         }
         let mut waves = census.waves;
-        waves.sort_unstable_by_key(|own| {
-            let WaveId { workgroup: [x, y, z], wave } = own.wave;
+        waves.sort_unstable_by_key(|wave_count| {
+            let WaveId { workgroup: [x, y, z], wave } = wave_count.wave;
             (z, y, x, wave)
         });
-        let named = |own: WaveCount| {
-            let places = names.iter().cloned().zip(own.places).collect();
-            (own.wave, places)
+        let named = |wave_count: WaveCount| {
+            let places = names.iter().cloned().zip(wave_count.places).collect();
+            (wave_count.wave, places)
         };
         counted.waves = waves.into_iter().map(named).collect();
         self.sum_up(index, &counted);
@@ -100,24 +100,24 @@ impl Collected {
     }
 
     fn sum_up(&mut self, index: u32, counted: &Counted) {
-        for (key, own) in &counted.instructions {
+        for (key, instruction) in &counted.instructions {
             let known = self.instructions.entry(key.clone()).or_insert_with(|| {
-                let known = own.known.map(|_| KnownPlaces::default());
+                let known = instruction.known.map(|_| KnownPlaces::default());
                 InstructionPopulation {
                     executions: 0,
                     hittable: 0,
                     places: 0,
                     left_out: 0,
                     known,
-                    ..own.clone()
+                    ..instruction.clone()
                 }
             });
-            known.executions += own.executions;
-            known.hittable += own.hittable;
-            known.places += own.places;
-            known.left_out += own.left_out;
-            if let (Some(sum), Some(own)) = (&mut known.known, own.known) {
-                sum.add(own);
+            known.executions += instruction.executions;
+            known.hittable += instruction.hittable;
+            known.places += instruction.places;
+            known.left_out += instruction.left_out;
+            if let (Some(sum), Some(instruction)) = (&mut known.known, instruction.known) {
+                sum.add(instruction);
             }
         }
         for (wave, places) in &counted.waves {

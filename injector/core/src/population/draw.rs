@@ -1,4 +1,4 @@
-//! Faults drawn: numbers of places, before it is known what they are.
+//! Drawn faults: site numbers that are not resolved yet.
 
 use super::Planned;
 use super::permutation::Permutation;
@@ -8,27 +8,28 @@ use crate::resolve::stream::Stream;
 use crate::site::{Site, When};
 use std::num::NonZeroU64;
 
-/// Places drawn for one injection before an approximate profile is given up.
+/// Maximum number of draws per injection from an approximate profile.
 const TRIES: u32 = 32;
 
-/// A fault drawn, before its site is known.
+/// A drawn fault whose site is not resolved yet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Drawn {
     /// Index of the injection.
     pub index: u64,
     pub stratum: usize,
     pub weight: f64,
-    /// Number of the place in the stratum.
+    /// Number of the site in the stratum.
     pub place: u64,
-    /// Which draw of its stream that was, from 0; nothing where all places are taken.
+    /// Number of the draw in the injection's stream, from 0; `None` if sites are drawn without
+    /// replacement.
     pub draw: Option<u32>,
 }
 
 impl Drawn {
-    /// The stream of the injection after the draw of its place.
+    /// The injection's stream after the draw of its site.
     pub fn stream(&self, profile: &Profile, seed: u64) -> Stream {
         let mut stream = Stream::new(seed, self.index);
-        let places = profile.strata.get(self.stratum).map_or(0, |own| own.places);
+        let places = profile.strata.get(self.stratum).map_or(0, |stratum| stratum.places);
         if let (Some(draw), Some(places)) = (self.draw, NonZeroU64::new(places)) {
             for _ in 0..=draw {
                 stream.below(places);
@@ -37,10 +38,11 @@ impl Drawn {
         stream
     }
 
-    /// The next draw of its stream.
+    /// Draws the next site from the injection's stream.
     pub fn again(&self, profile: &Profile, seed: u64) -> Result<Drawn, PlanError> {
         let draw = self.draw.map_or(TRIES, |draw| draw + 1);
-        let places = profile.strata.get(self.stratum).and_then(|own| NonZeroU64::new(own.places));
+        let places =
+            profile.strata.get(self.stratum).and_then(|stratum| NonZeroU64::new(stratum.places));
         match places {
             Some(places) if draw < TRIES => {
                 let place = self.stream(profile, seed).below(places);
@@ -51,17 +53,17 @@ impl Drawn {
     }
 }
 
-/// What is drawn for every injection of a plan. Nothing is kept of what was: index and seed say it.
+/// The draws of all injections of a plan. They are computed from index and seed, not stored.
 pub(crate) struct Draws<'a> {
     pub profile: &'a Profile,
     pub seed: u64,
-    /// How the places of strata follow one another, where none is drawn twice.
+    /// The order of the sites of each stratum, if sites are drawn without replacement.
     orders: Option<Vec<Option<Order>>>,
     /// The strata of each stage that have faults, in the order of their indices.
     shares: Vec<Share>,
 }
 
-/// The order in which places are taken.
+/// The order in which the sites of a stratum are drawn.
 enum Order {
     Ascending,
     Random(Permutation),
@@ -79,23 +81,23 @@ impl Order {
 /// The faults of one stratum in one stage, which have consecutive indices.
 struct Share {
     stratum: usize,
-    /// Index of the first.
+    /// Index of the first fault.
     first: u64,
-    /// How many there are.
+    /// Number of faults.
     count: u64,
-    /// Faults of the stratum in the stages before.
+    /// Number of faults of the stratum in earlier stages.
     before: u64,
     weight: f64,
-    /// Places of the stratum.
+    /// Number of sites of the stratum.
     places: NonZeroU64,
 }
 
 impl<'a> Draws<'a> {
-    /// Draws for a population that has places.
+    /// Creates the draws for a fault space that is not empty.
     pub fn new(profile: &'a Profile, seed: u64, sampling: &Sampling) -> Draws<'a> {
-        let places: Vec<u64> = profile.strata.iter().map(|own| own.places).collect();
-        let random = |(stratum, own): (usize, &u64)| {
-            let places = NonZeroU64::new(*own)?;
+        let places: Vec<u64> = profile.strata.iter().map(|stratum| stratum.places).collect();
+        let random = |(stratum, count): (usize, &u64)| {
+            let places = NonZeroU64::new(*count)?;
             Some(Order::Random(Permutation::new(seed, stratum, places)))
         };
         let orders = match sampling {
@@ -108,10 +110,8 @@ impl<'a> Draws<'a> {
         let shares = match sampling {
             Sampling::Exhaustive => shares(&places, [places.clone()]),
             Sampling::Random { stages, replacement } => {
-                let mut room = match replacement {
-                    true => vec![u64::MAX; places.len()],
-                    false => places.clone(),
-                };
+                let mut room =
+                    if *replacement { vec![u64::MAX; places.len()] } else { places.clone() };
                 let counts = stages.iter().map(|Stage { count, allocation }| {
                     let counts = allocation.shares(*count, &places, &room);
                     room.iter_mut().zip(&counts).for_each(|(room, count)| *room -= count);
@@ -123,12 +123,12 @@ impl<'a> Draws<'a> {
         Draws { profile, seed, orders, shares }
     }
 
-    /// How many there are.
+    /// Number of faults.
     pub fn count(&self) -> u64 {
         self.shares.last().map_or(0, |last| last.first + last.count)
     }
 
-    /// The fault of an index; nothing from [`Draws::count`] on.
+    /// The fault with this index; `None` from [`Draws::count`] on.
     pub fn get(&self, index: u64) -> Option<Drawn> {
         let after = self.shares.partition_point(|share| share.first <= index);
         let Share { stratum, first, count, before, weight, places } =
@@ -145,7 +145,8 @@ impl<'a> Draws<'a> {
     }
 }
 
-/// The faults of strata with these numbers of places, given how many each has in each stage.
+/// Computes the faults of strata. `places` are the sites of each stratum, `stages` the faults of each
+/// stratum per stage.
 fn shares(places: &[u64], stages: impl IntoIterator<Item = Vec<u64>>) -> Vec<Share> {
     let total: u64 = places.iter().sum();
     let mut shares = Vec::new();
@@ -157,9 +158,9 @@ fn shares(places: &[u64], stages: impl IntoIterator<Item = Vec<u64>>) -> Vec<Sha
             let Some(places) = NonZeroU64::new(places[stratum]).filter(|_| count > 0) else {
                 continue;
             };
-            let of_all = places.get() as f64 / total as f64;
+            let share_of_space = places.get() as f64 / total as f64;
             let is_whole = all == total && count == places.get();
-            let weight = if is_whole { 1.0 } else { of_all * all as f64 / count as f64 };
+            let weight = if is_whole { 1.0 } else { share_of_space * all as f64 / count as f64 };
             shares.push(Share { stratum, first, count, before: before[stratum], weight, places });
             first += count;
             before[stratum] += count;
@@ -168,19 +169,19 @@ fn shares(places: &[u64], stages: impl IntoIterator<Item = Vec<u64>>) -> Vec<Sha
     shares
 }
 
-/// The permanent fault of a place.
+/// Resolves a drawn permanent fault.
 pub(crate) fn permanent(profile: &Profile, seed: u64, drawn: &Drawn) -> Option<(u64, Planned)> {
     let StratumPlaces { units, .. } = profile.strata.get(drawn.stratum)?;
     let behind = units.partition_point(|unit| unit.first <= drawn.place);
-    let own = units.get(behind.checked_sub(1)?)?;
-    let (unit, place, struck) = own.get(drawn.place - own.first)?;
+    let unit_places = units.get(behind.checked_sub(1)?)?;
+    let (unit, place, struck) = unit_places.get(drawn.place - unit_places.first)?;
     let mut stream = drawn.stream(profile, seed);
-    let action = own.action(&struck, &mut stream);
+    let action = unit_places.action(&struck, &mut stream);
     let planned = Planned {
         site: Site { when: When::Always(unit), place, lanes: None, action },
         kernel: None,
         opcode: unit.opcode.name(),
-        group: own.group,
+        group: unit_places.group,
         line: None,
         stratum: drawn.stratum,
         weight: drawn.weight,

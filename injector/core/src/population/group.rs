@@ -73,7 +73,7 @@ impl Group {
         Group::ScalarRegister,
     ];
 
-    /// Whether there are products of matrices in it.
+    /// Returns `true` if the group contains matrix multiplications.
     pub fn has_matrices(self) -> bool {
         matches!(
             self,
@@ -178,7 +178,7 @@ impl FromStr for Group {
     }
 }
 
-/// A name that no group has.
+/// Error returned for an unknown group name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{name}` is not an instruction group; expected one of: {names}",
@@ -199,7 +199,7 @@ mod tests {
         format!("{}: {}", Group::primary(&inst), names[1..].join(" "))
     }
 
-    /// Files have the names, and kept golden runs the numbers.
+    /// Files contain the names, stored golden runs the numbers.
     #[test]
     fn groups_have_fixed_names_and_numbers() {
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The static instructions that a dispatch executed, numbered as they are first seen.
+//! Static instructions that a dispatch executed, numbered in the order of their first execution.
 
 use super::words::{Resources, words, words_of_sums};
 use super::{Draw, Group, Places, Selection, Stratification};
@@ -7,7 +7,7 @@ use flipwave_codeobj::{LineTable, SourceLine};
 use flipwave_isa::{Class, Inst, Pc, Target};
 use std::collections::HashMap;
 
-/// What a population is drawn from, for all that count it.
+/// Definition of a fault space.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Frame {
     pub fault: Fault,
@@ -18,8 +18,9 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// Whether it is enough to count for each wave how often it executes an instruction, and on how many
-    /// lanes: not if it must be seen when, on which lanes, or in which state.
+    /// Returns `true` if it suffices to count, for each wave, how often it executes an instruction and
+    /// on how many lanes. Otherwise, the time, the lanes or the state of each execution must be
+    /// observed.
     pub fn counts_executions(&self) -> bool {
         let Frame { fault, selection, .. } = self;
         let is_seen = matches!(fault.duration, Duration::Permanent(_))
@@ -32,14 +33,14 @@ impl Frame {
     }
 }
 
-/// What becomes of places whose value nothing reads before it is gone: the fault-free run shows them,
-/// and a fault in one of them is masked.
+/// Treatment of sites in values that nothing reads. The golden run identifies them; faults in them are
+/// masked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KnownMasked {
-    /// They are places like others.
+    /// They are part of the fault space.
     #[default]
     Sampled,
-    /// They are counted, and faults strike the others only.
+    /// They are counted separately, and faults only strike other sites.
     Counted,
 }
 
@@ -53,7 +54,7 @@ pub(crate) struct Instructions<'a> {
     entries: Vec<Instruction>,
     strata: Vec<String>,
     by_pc: HashMap<Pc, usize>,
-    /// The instruction seen last: the next one is most often the one first seen after it.
+    /// The instruction executed last; most often, the next new instruction follows it.
     last: usize,
 }
 
@@ -64,16 +65,16 @@ pub(crate) struct Instruction {
     pub opcode: &'static str,
     pub group: Group,
     pub line: Option<SourceLine>,
-    /// Number of its stratum in [`Instructions::strata`].
+    /// Index of its stratum in [`Instructions::strata`].
     pub stratum: usize,
-    /// Empty for instructions that are not selected.
+    /// Its sites; empty for instructions that are not selected.
     pub places: Places,
-    /// The places with those that are left out, where there are such.
+    /// Its sites including excluded ones, if any are excluded.
     pub all_places: Option<Places>,
 }
 
 impl Instruction {
-    /// Places that are left out, where `count` says how many there are of some.
+    /// Number of excluded sites; `count` counts the sites of a `Places`.
     pub fn left_out(&self, count: impl Fn(&Places) -> u64) -> u64 {
         let all = self.all_places.as_ref().map_or(0, &count);
         all.saturating_sub(if self.all_places.is_some() { count(&self.places) } else { 0 })
@@ -81,7 +82,7 @@ impl Instruction {
 }
 
 impl<'a> Instructions<'a> {
-    /// No instructions yet, of a kernel on a target.
+    /// Creates an empty table for a kernel on a target.
     pub fn new(
         frame: &'a Frame,
         target: &'a Target,
@@ -101,12 +102,12 @@ impl<'a> Instructions<'a> {
         }
     }
 
-    /// Sets what waves have, unless it is set.
+    /// Sets the resources of waves, unless they are already set.
     pub fn set_resources(&mut self, resources: impl FnOnce() -> Resources) {
         self.resources.get_or_insert_with(resources);
     }
 
-    /// The number of `inst`, a new one if it was not seen before.
+    /// The number of an instruction; assigns a new one at the first execution.
     pub fn number(&mut self, inst: &Inst) -> usize {
         let successor = self.last + 1;
         let is_successor = self.entries.get(successor).is_some_and(|entry| entry.pc == inst.pc);
@@ -143,7 +144,7 @@ impl<'a> Instructions<'a> {
             let left_out = &selection.unreached;
             if left_out.has_instruction(self.kernel, inst.pc) {
                 all_places = Some(make(words.clone(), &fault));
-                words.retain(|own| !left_out.contains(self.kernel, inst.pc, own.first));
+                words.retain(|words| !left_out.contains(self.kernel, inst.pc, words.first));
             }
             make(words, &fault)
         } else {
@@ -155,7 +156,7 @@ impl<'a> Instructions<'a> {
             Stratification::Group => group.to_string(),
             Stratification::Opcode => opcode.to_owned(),
         };
-        let known = self.strata.iter().position(|own| *own == stratum);
+        let known = self.strata.iter().position(|name| *name == stratum);
         let stratum = known.unwrap_or_else(|| {
             self.strata.push(stratum);
             self.strata.len() - 1
@@ -175,12 +176,12 @@ impl<'a> Instructions<'a> {
         number
     }
 
-    /// The instruction of a number that [`Instructions::number`] gave.
+    /// The instruction with this number.
     pub fn get(&self, number: usize) -> &Instruction {
         &self.entries[number]
     }
 
-    /// The names of the strata.
+    /// Names of the strata.
     pub fn strata(&self) -> &[String] {
         &self.strata
     }
@@ -191,7 +192,7 @@ impl<'a> Instructions<'a> {
     }
 }
 
-/// Whether lanes execute an instruction, each for itself, and not the wave for all.
+/// Returns `true` if an instruction executes once per lane instead of once per wave.
 fn by_lane(inst: &Inst) -> bool {
     matches!(
         inst.class(),

@@ -1,7 +1,7 @@
-//! What faults are drawn from: every place that a fault can strike, counted, numbered and found.
+//! The fault space: every site that a fault can hit, counted, numbered and resolved.
 //!
-//! A profile counts, a plan draws numbers and finds out what they are in one more run, a window of
-//! them at a time.
+//! A profile counts sites; a plan draws site numbers and resolves them, a batch at a time, in one more
+//! run.
 
 mod census;
 mod collected;

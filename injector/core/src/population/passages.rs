@@ -1,4 +1,4 @@
-//! The places that waves pass by where they execute whole stretches of code.
+//! Sites passed by waves that execute whole blocks of code.
 
 use super::census::lanes_struck;
 use super::instructions::{Instruction, Instructions};
@@ -7,58 +7,58 @@ use flipwave_isa::LaneMask;
 use flipwave_sim::Stretch;
 use std::collections::{BTreeMap, HashMap};
 
-/// The instructions of a dispatch, whose strata are those of a profile.
+/// Instructions of a dispatch, with their strata in the profile.
 pub(super) struct Known<'a> {
     profile: &'a Profile,
     pub instructions: Instructions<'a>,
-    /// By the number of a stratum of `instructions`, its number in the profile.
+    /// Maps strata of `instructions` to strata of the profile.
     strata: Vec<Option<usize>>,
 }
 
-/// Stretches that were executed.
+/// Blocks executed so far.
 #[derive(Default)]
 pub(super) struct Passages {
     all: Vec<Passage>,
-    /// The index of a stretch by its number.
+    /// Indices of blocks by block number.
     by_number: HashMap<u64, usize>,
-    /// The number and the index of the last one.
+    /// Number and index of the last block.
     last: Option<(u64, usize)>,
 }
 
-/// What an execution of a stretch passes by.
+/// Sites passed by one execution of a block.
 pub(super) struct Passage {
-    /// Places at most, whatever lanes are active, of the strata of which there are any.
+    /// Maximum number of sites, for any active lanes, by stratum; strata without sites are omitted.
     pub most: Vec<(usize, u64)>,
     parts: [Part; 2],
 }
 
-/// What is executed before EXEC changes, or after.
+/// The part of a block before, or after, EXEC changes.
 #[derive(Default)]
 pub(super) struct Part {
-    /// The numbers of the instructions.
+    /// Numbers of its instructions.
     pub numbers: Vec<usize>,
-    /// The active lanes last, if there was an execution.
+    /// Active lanes at the last execution.
     lanes: Option<LaneMask>,
-    /// The places on these lanes, as [`Passage::most`].
+    /// Sites on these lanes, by stratum like [`Passage::most`].
     pub places: Vec<(usize, u64)>,
 }
 
 impl<'a> Known<'a> {
-    /// Instructions of a dispatch of the profile's workload.
+    /// Creates a table for a dispatch of the profile's workload.
     pub fn new(profile: &'a Profile, instructions: Instructions<'a>) -> Known<'a> {
         Known { profile, instructions, strata: Vec::new() }
     }
 
-    /// The stratum of an instruction, by its number in the profile.
+    /// Index of an instruction's stratum in the profile.
     pub fn stratum(&mut self, number: usize) -> Option<usize> {
         for name in &self.instructions.strata()[self.strata.len()..] {
-            let known = self.profile.strata.iter().position(|own| own.name == *name);
+            let known = self.profile.strata.iter().position(|stratum| stratum.name == *name);
             self.strata.push(known);
         }
         self.strata[self.instructions.get(number).stratum]
     }
 
-    /// The places of an execution on these lanes, and their stratum, if there are any.
+    /// Stratum and number of sites of an execution on `lanes`, if it has any.
     pub fn places(&mut self, number: usize, lanes: LaneMask) -> Option<(usize, u64)> {
         let lanes = lanes_struck(&self.profile.frame, lanes, lanes);
         let Instruction { places, .. } = self.instructions.get(number);
@@ -66,7 +66,7 @@ impl<'a> Known<'a> {
         Some((self.stratum(number)?, count)).filter(|(_, count)| *count > 0)
     }
 
-    /// The places of executions of several, by stratum.
+    /// Sites of executions of several instructions, by stratum.
     fn all_places(
         &mut self,
         numbers: impl IntoIterator<Item = usize>,
@@ -83,7 +83,7 @@ impl<'a> Known<'a> {
 }
 
 impl Passages {
-    /// What a stretch passes by.
+    /// The passage of a block.
     pub fn of(&mut self, stretch: Stretch<'_>, known: &mut Known<'_>) -> &mut Passage {
         let index = match self.last {
             Some((number, index)) if number == stretch.number => index,
@@ -100,7 +100,7 @@ impl Passages {
 impl Passage {
     fn new(stretch: Stretch<'_>, known: &mut Known<'_>) -> Passage {
         let all: Vec<usize> =
-            stretch.instructions().map(|own| known.instructions.number(own)).collect();
+            stretch.instructions().map(|inst| known.instructions.number(inst)).collect();
         let most = known.all_places(all, LaneMask::FULL);
         let mut parts = <[Part; 2]>::default();
         for (inst, is_after) in stretch.parts() {
@@ -109,7 +109,7 @@ impl Passage {
         Passage { most, parts }
     }
 
-    /// Its parts, executed on these lanes.
+    /// The parts of the block, executed on `lanes`.
     pub fn parts(&mut self, lanes: [LaneMask; 2], known: &mut Known<'_>) -> &[Part; 2] {
         for (part, lanes) in self.parts.iter_mut().zip(lanes) {
             if part.lanes != Some(lanes) {

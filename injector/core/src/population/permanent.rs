@@ -1,4 +1,4 @@
-//! The population of permanent faults: every part of the device that the workload uses.
+//! Fault space of permanent faults: every part of the device that the workload uses.
 
 use super::census::Execution;
 use super::instructions::Instruction;
@@ -12,39 +12,39 @@ use flipwave_isa::{LaneMask, Operation, Target};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-/// The places of one operation on one SIMD: words of its result, lane slots, bits.
+/// Sites of one operation on one SIMD: words of its result, lane slots, bits.
 ///
-/// Words are those of the instruction of the operation that was executed first; they are numbered
-/// before slots, and slots before bits, each from the lowest.
+/// The words are those of the instruction that executed the operation first. Sites are numbered by
+/// word, then slot, then bit, each from the lowest.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct UnitPlaces {
-    /// The part of the device, without a slot.
+    /// Unit of the device, without a slot.
     pub unit: Unit,
     pub group: Group,
-    /// Number of its first place in the stratum.
+    /// Number of its first site in the stratum.
     pub first: u64,
-    /// The slots in which it was executed, a bit for each.
+    /// Slots that executed the operation, one bit each.
     pub slots: LaneMask,
     places: Places,
 }
 
 impl UnitPlaces {
-    /// How many places it has.
+    /// Number of sites.
     pub fn places(&self) -> u64 {
         self.places.count(self.slots)
     }
 
-    /// The fault at a place of its own. What is random about it comes from `stream`.
+    /// The action of a fault at one of these sites. `stream` supplies its random choices.
     pub fn action(&self, struck: &Struck, stream: &mut Stream) -> Action {
         self.places.action(struck, stream)
     }
 
-    /// Place number `number` of its own: the unit with its slot, the word of the result, and which
-    /// of the word's places.
+    /// The site with this number: the unit with its slot, the word of the result, and the bit position
+    /// in the word.
     pub fn get(&self, number: u64) -> Option<(Unit, Place, Struck)> {
         let struck = self.places.get(self.slots, number)?;
         let words = self.places.words();
-        let word = words.iter().position(|own| own.first == struck.place)?;
+        let word = words.iter().position(|word_range| word_range.first == struck.place)?;
         let slot = match struck.lanes {
             Some(Lanes::One(lane)) => Some(lane.0),
             _ => None,
@@ -54,19 +54,19 @@ impl UnitPlaces {
     }
 }
 
-/// Counts which operations run where.
+/// Counts which operations are executed on which units.
 pub(crate) struct UnitCensus {
     units: NonZeroU32,
     /// Workgroups in x and y.
     workgroups: [u32; 2],
-    /// SIMDs of a unit and lanes of a SIMD.
+    /// SIMD units per compute unit and their width.
     simds: (u8, u8),
-    /// By operation, unit and SIMD.
+    /// Found sites by operation, compute unit and SIMD.
     found: BTreeMap<(&'static str, u32, u8), (usize, UnitPlaces)>,
 }
 
 impl UnitCensus {
-    /// Nothing counted yet, of a dispatch on a device with this many compute units.
+    /// Creates an empty count for a dispatch on a device with this many compute units.
     pub fn new(units: NonZeroU32, target: &Target, dispatch: &Dispatch) -> UnitCensus {
         UnitCensus {
             units,
@@ -85,8 +85,8 @@ impl UnitCensus {
         let key = (instruction.opcode, unit, simd);
         let width = self.simds.1;
         let slots = (0..width).filter(|slot| {
-            let own = Unit { slot: Some(*slot), ..self.unit(instruction.opcode, unit, simd) };
-            own.lanes(width).0 & lanes.0 != 0
+            let slot_unit = Unit { slot: Some(*slot), ..self.unit(instruction.opcode, unit, simd) };
+            slot_unit.lanes(width).0 & lanes.0 != 0
         });
         let slots = LaneMask(slots.fold(0, |mask, slot| mask | 1 << slot));
         let new = UnitPlaces {
@@ -109,18 +109,18 @@ impl UnitCensus {
         any.place_of(wave, self.workgroups, self.simds.0)
     }
 
-    /// Adds what was counted to what was counted of other dispatches, by stratum.
+    /// Merges the counts into those of other dispatches, by stratum.
     pub fn add_to(self, names: &[String], all: &mut BTreeMap<String, Vec<UnitPlaces>>) {
-        for (stratum, own) in self.found.into_values() {
+        for (stratum, found) in self.found.into_values() {
             let name = names.get(stratum).cloned().unwrap_or_default();
             let units = all.entry(name).or_default();
             let key = |places: &UnitPlaces| {
                 let Unit { opcode, unit, simd, .. } = places.unit;
                 (opcode.name(), unit, simd)
             };
-            match units.binary_search_by_key(&key(&own), key) {
-                Ok(at) => units[at].slots.0 |= own.slots.0,
-                Err(at) => units.insert(at, own),
+            match units.binary_search_by_key(&key(&found), key) {
+                Ok(at) => units[at].slots.0 |= found.slots.0,
+                Err(at) => units.insert(at, found),
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The places of one execution of an instruction, numbered.
+//! Numbered fault sites of one execution of an instruction.
 
 use super::words::Words;
 use crate::fault::{Action, Fault, FaultModel, FloatFormat, Scope, lanes_at_offset};
@@ -8,67 +8,68 @@ use flipwave_isa::{LaneMask, Register};
 use flipwave_sim::InstructionCount;
 use std::num::NonZeroU64;
 
-/// What of a population is equally likely to be struck.
+/// The unit that is drawn with equal probability.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Draw {
-    /// Each bit of each word: a place is one at which the fault model can strike.
+    /// Each bit of each word: a site is a bit position that the fault model can strike.
     #[default]
     Bits,
-    /// Each execution of an instruction by a thread: a place is all words of that together, of which
-    /// one is drawn, and then one of its bits.
+    /// Each execution of an instruction by a thread: a site consists of all its words, of which one is
+    /// drawn, and then one bit.
     Instructions,
 }
 
-/// What one execution of an instruction offers to a fault.
+/// Fault sites of one execution of an instruction.
 ///
-/// Places are numbered words first (in the order of [`super::words::words`]), then lanes from the
-/// lowest, then bits from the lowest. What lanes share counts once per execution, and so does what
-/// a fault of a wider scope strikes in all of them. The order is what makes plans portable: the
-/// same number is the same fault on every host and device. Where instructions are drawn, an execution
-/// has one place for each of its lanes, from the lowest, or one if it is of no lanes or they are struck
-/// together.
+/// Sites are numbered by word (in the order of [`super::words::words`]), then by lane, then by bit,
+/// each from the lowest. Values shared by the lanes count once per execution, as do values struck in
+/// all lanes at once by a fault of a wider scope. This order makes plans portable: a number denotes the
+/// same fault on every host and device. If instructions are drawn, an execution has one site per lane,
+/// from the lowest, or one site if it has no lanes or all lanes are struck together.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Places {
     model: FaultModel,
     scope: Scope,
     words: Vec<Words>,
-    /// Where instructions are drawn, whether it is one that lanes execute.
+    /// If instructions are drawn, whether lanes execute the instruction.
     by_lane: Option<bool>,
-    /// Places of what each lane has of its own, for one lane, or those that are struck with it.
+    /// Number of sites per lane, or per group of lanes struck together.
     per_lane: u64,
-    /// Places of the rest.
+    /// Number of sites shared by all lanes.
     shared: u64,
 }
 
-/// One place of one execution.
+/// One site of an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Struck {
     pub place: Place,
     pub lanes: Option<Lanes>,
-    /// Which of the word's places: the lowest bit a flip inverts.
+    /// Index of the site in the word: the lowest bit that a flip inverts.
     pub number: u32,
-    /// The number that begins in the word, if the fault strikes numbers.
+    /// Format of the number that begins in the word, if the fault model changes numbers.
     pub format: Option<FloatFormat>,
 }
 
 impl Places {
-    /// The places of `words` for `fault`.
+    /// The sites of `words` for `fault`.
     pub fn new(words: Vec<Words>, fault: &Fault) -> Places {
         let (model, scope) = (fault.model.clone(), fault.scope);
         let mut places = Places { model, scope, words, by_lane: None, per_lane: 0, shared: 0 };
         for index in 0..places.words.len() {
-            let words = places.words[index];
-            let count = words.count * u64::from(places.of_word(&words));
-            let sum = match places.is_copied(&words) {
-                true => &mut places.per_lane,
-                false => &mut places.shared,
+            let word_range = places.words[index];
+            let count = word_range.count * u64::from(places.of_word(&word_range));
+            let sum = if places.is_copied(&word_range) {
+                &mut places.per_lane
+            } else {
+                &mut places.shared
             };
             *sum += count;
         }
         places
     }
 
-    /// The same where each thread's execution is one place; `by_lane` says whether lanes execute it.
+    /// The sites of `words` if each execution by a thread is one site; `by_lane` is true if lanes
+    /// execute the instruction.
     pub fn of_executions(words: Vec<Words>, fault: &Fault, by_lane: bool) -> Places {
         let bits = Places::new(words, fault);
         let has_some = u64::from(bits.per_lane + bits.shared > 0);
@@ -76,7 +77,7 @@ impl Places {
         Places { by_lane: Some(by_lane), per_lane, shared: has_some - per_lane, ..bits }
     }
 
-    /// No places: an instruction outside of the population.
+    /// No sites, for an instruction outside the fault space.
     pub fn none(fault: &Fault) -> Places {
         Places::new(Vec::new(), fault)
     }
@@ -86,7 +87,7 @@ impl Places {
         &self.words
     }
 
-    /// The registers whose values they are.
+    /// The registers among the words.
     pub fn registers(&self) -> impl Iterator<Item = Register> {
         self.words.iter().filter_map(|words| match words.first {
             Place::Register(register) => Some(register),
@@ -94,14 +95,14 @@ impl Places {
         })
     }
 
-    /// The places of one of its registers on `lanes`.
+    /// Number of sites of one of the registers on `lanes`.
     pub fn of_register(&self, register: Register, lanes: LaneMask) -> u64 {
         let of_word = u64::from(self.model.places(register.bits(), None));
         if register.is_per_lane() { of_word * u64::from(lanes.count()) } else { of_word }
     }
 
-    /// Place number `number` of one of its registers on `lanes`, the lowest lane's first, then from the
-    /// lowest bit.
+    /// The site with this number of one of the registers on `lanes`: by lane, then by bit, from the
+    /// lowest.
     pub fn get_of_register(
         &self,
         register: Register,
@@ -109,12 +110,9 @@ impl Places {
         number: u64,
     ) -> Option<Struck> {
         let of_word = u64::from(self.model.places(register.bits(), None));
-        // At most 64 lanes of 32 places.
+        // At most 64 lanes of 32 sites.
         let (copy, number) = (number.checked_div(of_word)? as u32, (number % of_word) as u32);
-        let lanes = match register.is_per_lane() {
-            true => Some(Lanes::One(lanes.nth(copy)?)),
-            false => None,
-        };
+        let lanes = if register.is_per_lane() { Some(Lanes::One(lanes.nth(copy)?)) } else { None };
         Some(Struck { place: Place::Register(register), lanes, number, format: None })
     }
 
@@ -122,21 +120,21 @@ impl Places {
         self.model.places(words.first.bits(), words.format)
     }
 
-    /// Whether the copies that lanes have are places of their own.
+    /// Returns `true` if each lane has its own sites for the word.
     fn is_copied(&self, words: &Words) -> bool {
         self.scope.is_part_of_lanes() && words.first.is_per_lane()
     }
 
-    /// The places of one execution on `lanes`.
+    /// Number of sites of one execution on `lanes`.
     pub fn count(&self, lanes: LaneMask) -> u64 {
-        // A fault in all active lanes needs one.
+        // A fault in all active lanes needs at least one active lane.
         let nothing = lanes == LaneMask::EMPTY && !self.scope.is_part_of_lanes();
         let shared = if nothing { self.shared_by_lanes() } else { self.shared };
         self.per_lane * u64::from(self.scope.parts(lanes)) + shared
     }
 
-    /// How many of some executions have places, and how many places all have together: as
-    /// [`Places::count`] of each. Of faults in lanes that are a period apart it is not known.
+    /// Number of executions with sites, and their total number of sites, equal to summing
+    /// [`Places::count`]. Not defined for [`Scope::LanesEvery`].
     pub fn sum(&self, executed: &InstructionCount) -> (u64, u64) {
         let InstructionCount { executions, lanes, without_lanes } = *executed;
         let with_lanes = executions - without_lanes;
@@ -147,7 +145,7 @@ impl Places {
         (hittable, self.per_lane * lanes + self.shared * with_lanes + without * without_lanes)
     }
 
-    /// The places of what is not per lane, whatever the scope.
+    /// Number of sites of scalar words, for any scope.
     fn shared_by_lanes(&self) -> u64 {
         if let Some(by_lane) = self.by_lane {
             return if by_lane { 0 } else { self.shared };
@@ -156,8 +154,8 @@ impl Places {
         words.map(|words| words.count * u64::from(self.of_word(words))).sum()
     }
 
-    /// What is struck at place number `number` of an execution on `lanes`; `None` from
-    /// [`Places::count`] on. Of a place that has several words and bits `stream` draws one.
+    /// Resolves site `number` of an execution on `lanes`; `None` from [`Places::count`] on. If a site
+    /// has several words and bits, `stream` chooses one.
     pub fn draw(&self, lanes: LaneMask, number: u64, stream: &mut Stream) -> Option<Struck> {
         if self.by_lane.is_none() {
             return self.get(lanes, number);
@@ -173,22 +171,20 @@ impl Places {
             is_found
         })?;
         let bits = NonZeroU64::new(self.of_word(words).into())?;
-        // A place has at most 64 lanes, and a word 32 bits.
-        let lanes = match words.first.is_per_lane() {
-            true => Some(self.whose(lanes, number as u32)?),
-            false => None,
-        };
+        // A site has at most 64 lanes, and a word 32 bits.
+        let lanes =
+            if words.first.is_per_lane() { Some(self.whose(lanes, number as u32)?) } else { None };
         let (place, number) = (words.place(word)?, stream.below(bits) as u32);
         Some(Struck { place, lanes, number, format: words.format })
     }
 
-    /// The fault at one of the places. What is random about it comes from `stream`.
+    /// The action of a fault at a site. `stream` supplies its random choices.
     pub fn action(&self, struck: &Struck, stream: &mut Stream) -> Action {
         let Struck { place, format, number, .. } = *struck;
         self.model.action(place.bits(), format, number, stream)
     }
 
-    /// Whose values a fault strikes, in an execution on `lanes`, of its copy number `copy`.
+    /// The lanes that a fault strikes in an execution on `lanes`, for copy number `copy`.
     fn whose(&self, lanes: LaneMask, copy: u32) -> Option<Lanes> {
         Some(match self.scope {
             Scope::Lane => Lanes::One(lanes.nth(copy)?),
@@ -199,7 +195,7 @@ impl Places {
         })
     }
 
-    /// Place number `number` of an execution on `lanes`, where bits are drawn; `None` from
+    /// Resolves site `number` of an execution on `lanes`, if bits are drawn; `None` from
     /// [`Places::count`] on.
     pub fn get(&self, lanes: LaneMask, mut number: u64) -> Option<Struck> {
         for words in &self.words {
@@ -216,7 +212,7 @@ impl Places {
                 continue;
             }
             let (word, rest) = (number / (of_word * copies), number % (of_word * copies));
-            // At most 64 copies of 32 places.
+            // At most 64 copies of 32 sites.
             let (copy, number) = ((rest / of_word) as u32, (rest % of_word) as u32);
             let lanes = if is_per_lane { Some(self.whose(lanes, copy)?) } else { None };
             return Some(Struck { place: words.place(word)?, lanes, number, format: words.format });
@@ -234,7 +230,7 @@ mod tests {
     use flipwave_isa::Lane;
     use std::collections::{HashMap, HashSet};
 
-    /// The lanes of each offset modulo a period.
+    /// Lane masks for each offset modulo a period.
     fn every(lanes: LaneMask, period: u8) -> Vec<Option<Lanes>> {
         let at = |offset| lanes.lanes().filter(move |lane| lane.0 % period == offset);
         let mask = |offset| at(offset).fold(0, |mask, lane| mask | 1 << lane.0);
@@ -246,10 +242,10 @@ mod tests {
         Places::new(words(&inst(0, text), fault, &Resources::default(), &[]), fault)
     }
 
-    /// Every number below the count is another place, in the documented order, and together they
-    /// are all bits of all registers of all written lanes.
+    /// Each number below the count is a different site, in the documented order; together they are all
+    /// bits of all registers of all written lanes.
     #[test]
-    fn numbers_and_places_correspond_one_to_one() {
+    fn numbers_and_sites_correspond_one_to_one() {
         let masks = [LaneMask::FULL, LaneMask::EMPTY, LaneMask(0x8000_0000_0000_0012)];
         for text in [
             "v_add_f64 v[4:5], v[0:1], v[2:3]",
@@ -263,7 +259,8 @@ mod tests {
                 FaultModel::RandomValue,
                 FaultModel::ZeroValue,
             ] {
-                for (lanes, scope) in masks.into_iter().flat_map(|own| Scope::ALL.map(|s| (own, s)))
+                for (lanes, scope) in
+                    masks.into_iter().flat_map(|mask| Scope::ALL.map(|scope| (mask, scope)))
                 {
                     let fault = Fault { scope, ..Fault::transient(model.clone()) };
                     let places = places(text, &fault);
@@ -299,13 +296,13 @@ mod tests {
     }
 
     #[test]
-    fn both_halves_of_a_64_bit_result_are_hit() {
+    fn both_halves_of_64_bit_results_are_hit() {
         let fault = Fault::transient(FaultModel::FlipOneBit);
         let places = places("v_add_f64 v[4:5], v[0:1], v[2:3]", &fault);
         let lanes = LaneMask(1);
         let hit: HashSet<String> = (0..places.count(lanes))
             .filter_map(|number| places.get(lanes, number))
-            .map(|own| format!("{}.{}", own.place, own.number))
+            .map(|struck| format!("{}.{}", struck.place, struck.number))
             .collect();
         assert_eq!(hit.len(), 64);
         assert!(hit.contains("register=v4.0") && hit.contains("register=v5.31"));
@@ -325,7 +322,7 @@ mod tests {
         assert_eq!(one.get(LaneMask(0x30), 33).unwrap().lanes, Some(Lanes::One(Lane(5))));
     }
 
-    /// What a number of draws of all places strikes, each as often as the others.
+    /// Draws each site of an execution 1,000 times and counts the struck places.
     fn drawn(text: &str, lanes: LaneMask, by_lane: bool) -> (u64, HashMap<String, u32>) {
         let fault = Fault::transient(FaultModel::FlipOneBit);
         let words = words(&inst(0, text), &fault, &Resources::default(), &[]);
@@ -340,9 +337,9 @@ mod tests {
         (count, hits)
     }
 
-    /// The two words of a 64-bit result share its weight; of a carry the lanes share the word.
+    /// The two words of a 64-bit result share its weight; all lanes share the word of a carry.
     #[test]
-    fn an_execution_by_a_thread_is_one_place_whatever_it_writes() {
+    fn each_thread_execution_is_one_site() {
         let lanes = LaneMask(0x8000_0000_0000_0012);
         let near = |hits: &HashMap<String, u32>, place: &str, expected: f64| {
             let deviation = expected.sqrt();
@@ -357,7 +354,7 @@ mod tests {
         let (count, hits) = drawn("v_add_co_u32_e32 v1, vcc, v2, v3", lanes, true);
         assert_eq!((count, hits.len()), (3, 3));
         ["v1", "vcc_lo", "vcc_hi"].iter().for_each(|place| near(&hits, place, 1000.0));
-        // A scalar instruction is executed once, and SCC weighs as much as a register.
+        // A scalar instruction executes once, and SCC weighs as much as a register.
         let (count, hits) = drawn("s_add_u32 s0, s1, s2", lanes, false);
         assert_eq!((count, hits.len()), (1, 2));
         ["s0", "scc"].iter().for_each(|place| near(&hits, place, 500.0));
@@ -366,11 +363,11 @@ mod tests {
     }
 
     #[test]
-    fn executions_are_summed_as_they_are_counted() {
+    fn sum_equals_sum_of_counts() {
         let lanes = [LaneMask::FULL, LaneMask::EMPTY, LaneMask(0x12), LaneMask(1)];
         let executed = InstructionCount {
             executions: 4,
-            lanes: lanes.iter().map(|own| u64::from(own.count())).sum(),
+            lanes: lanes.iter().map(|mask| u64::from(mask.count())).sum(),
             without_lanes: 1,
         };
         for (text, is_vector) in [
@@ -384,8 +381,8 @@ mod tests {
                 let fault = Fault { scope, ..Fault::transient(FaultModel::FlipOneBit) };
                 let words = words(&inst(0, text), &fault, &Resources::default(), &[]);
                 let places = Places::of_executions(words, &fault, is_vector);
-                let counts = lanes.map(|own| places.count(own));
-                let hittable = counts.iter().filter(|own| **own > 0).count() as u64;
+                let counts = lanes.map(|mask| places.count(mask));
+                let hittable = counts.iter().filter(|count| **count > 0).count() as u64;
                 let expected = (hittable, counts.iter().sum());
                 assert_eq!(places.sum(&executed), expected, "{text} {scope}");
             }

@@ -1,4 +1,4 @@
-//! The plan: which faults a campaign injects.
+//! Sampling plans: the faults that a campaign injects.
 
 use super::Allocation;
 use super::draw::{Drawn, Draws, permanent};
@@ -12,41 +12,42 @@ use flipwave_device::{Completion, Dim3, Dispatch, WaveId};
 use flipwave_sim::{Observer, Unobserved};
 use std::collections::{BTreeMap, HashMap};
 
-/// How a plan is drawn from its population.
+/// Method of drawing a plan from the fault space.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sampling {
-    /// Faults at random; within a stratum each place with the same probability.
+    /// Random faults; within a stratum, each site has the same probability.
     Random {
-        /// One after the other. Where a longer plan begins with the same stages, it begins with the
-        /// same faults.
+        /// Stages, drawn one after the other. Plans that begin with the same stages begin with the same
+        /// faults.
         stages: Vec<Stage>,
-        /// Whether a place can be drawn again. Where it cannot, there are no more faults than places.
+        /// Whether sites are drawn with replacement. Without replacement, there are at most as many
+        /// faults as sites.
         replacement: bool,
     },
-    /// Every place once, in their order.
+    /// Every site once, in order.
     Exhaustive,
 }
 
-/// A part of a plan that is divided among the strata.
+/// A part of a plan that is allocated to the strata.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stage {
-    /// How many faults.
+    /// Number of faults.
     pub count: u64,
-    /// How they are divided.
+    /// Allocation to strata.
     pub allocation: Allocation,
 }
 
 impl Sampling {
-    /// This many faults in one stage, with replacement.
+    /// Draws `count` faults in one stage, with replacement.
     pub fn random(count: u64, allocation: Allocation) -> Sampling {
         Sampling::Random { stages: vec![Stage { count, allocation }], replacement: true }
     }
 }
 
-/// No plan.
+/// Errors returned when building or resolving a plan.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
-    /// There is nothing to hit.
+    /// The fault space is empty.
     #[error(transparent)]
     EmptyPopulation(#[from] EmptyPopulation),
     /// The fault-free run did not complete.
@@ -61,26 +62,26 @@ pub enum PlanError {
         /// Index of the injection.
         index: u64,
     },
-    /// The workload did not do the same twice.
+    /// Two runs of the workload differ.
     #[error(
-        "dispatch {dispatch} did not do again what it did before{}; the device is not deterministic",
+        "dispatch {dispatch} behaved differently in a second run{}; the device is not deterministic",
         of_workgroup(workgroup)
     )]
     NotTheSame {
         /// Index of the dispatch.
         dispatch: u32,
-        /// The workgroup that did something else, if one alone was executed.
+        /// The workgroup that behaved differently, if it was executed alone.
         workgroup: Option<Dim3>,
     },
-    /// What was counted of one dispatch does not hold for the others.
+    /// The profile of one dispatch does not hold for the others.
     #[error(
-        "injection {index} has no site: {tries} places drawn by the approximate profile are not \
+        "injection {index} has no site: {tries} sites drawn from the approximate profile are not \
          in the dispatches they were drawn in; count all dispatches, with `profile: exact`"
     )]
     TooApproximate {
         /// Index of the injection.
         index: u64,
-        /// Places drawn for it.
+        /// Sites drawn for the injection.
         tries: u32,
     },
 }
@@ -89,32 +90,31 @@ fn of_workgroup(workgroup: &Option<Dim3>) -> String {
     workgroup.map_or_else(String::new, |[x, y, z]| format!(" in workgroup {x},{y},{z}"))
 }
 
-/// Faults of a plan that are drawn to find out which workgroups they strike. Of longer plans it is
-/// not found out: they strike nearly all that have places.
+/// Maximum number of faults of a plan that are drawn to determine which workgroups they strike. Longer
+/// plans are assumed to strike all workgroups in the fault space.
 const MOST_DRAWN: u64 = 1 << 16;
 
-/// A place that is drawn for an injection.
+/// A site drawn for an injection, by its number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DrawnPlace {
-    /// The stratum that it was drawn from, by its number in [`Profile::strata`].
+    /// Index of its stratum in [`Profile::strata`].
     pub stratum: usize,
-    /// Its number among those of the stratum that faults can strike, from 0.
+    /// Number of the site among those of the stratum, from 0.
     pub place: u64,
-    /// How many places of the population it stands for, as [`Planned::weight`].
+    /// Number of sites of the fault space that this one represents, like [`Planned::weight`].
     pub weight: f64,
 }
 
-/// The faults of a campaign. Injection `i` is a function of the workload, what the profile was asked
-/// for, the seed, how faults are drawn, and `i`: a plan of any length takes no memory, and its faults
-/// are found as they are needed. A longer plan of a population without strata begins with the
-/// shorter one.
+/// The faults of a campaign. Injection `i` is a function of the workload, the profiling options, the
+/// seed, the sampling, and `i`: a plan of any length needs no memory, and its faults are resolved on
+/// demand. Without strata, a longer plan begins with the shorter one.
 pub struct Plan<'a> {
     workload: &'a Workload,
     draws: Draws<'a>,
 }
 
 impl<'a> Plan<'a> {
-    /// A plan for the population of `profile`, which is one of `workload`.
+    /// Creates a plan for the fault space of `profile`, which is a profile of `workload`.
     ///
     /// # Errors
     /// [`PlanError::EmptyPopulation`].
@@ -128,26 +128,26 @@ impl<'a> Plan<'a> {
         Ok(Plan { workload, draws: Draws::new(profile, seed, sampling) })
     }
 
-    /// The workload that it is for.
+    /// The plan's workload.
     pub(crate) fn workload(&self) -> &'a Workload {
         self.workload
     }
 
-    /// How many faults it has.
+    /// Number of faults.
     pub fn count(&self) -> u64 {
         self.draws.count()
     }
 
-    /// What is drawn for an index, without its site, which takes a run to find; nothing from
-    /// [`Plan::count`] on. Of approximate profiles it may be drawn anew then.
+    /// The site drawn for an index, not yet resolved, which needs a run; `None` from [`Plan::count`]
+    /// on. With approximate profiles, resolving may draw another site.
     pub fn place(&self, index: u64) -> Option<DrawnPlace> {
         let Drawn { stratum, place, weight, .. } = self.draws.get(index)?;
         Some(DrawnPlace { stratum, place, weight })
     }
 
-    /// The faults of these indices, in ascending order. Their sites are found in one more run of the
-    /// workload, in a few more where the profile is approximate: what that takes grows little with
-    /// their number, and its memory with nothing else.
+    /// Resolves the faults with the given indices, in ascending order, in one more run of the workload,
+    /// or a few more if the profile is approximate. Time grows little, and memory linearly, with their
+    /// number.
     ///
     /// # Errors
     /// [`PlanError`] if the workload is not the one profiled, and for indices from
@@ -161,7 +161,7 @@ impl<'a> Plan<'a> {
         self.complete(wanted, found)
     }
 
-    /// Runs the workload once and finds the faults drawn, those that are there.
+    /// Runs the workload once and resolves the drawn faults that exist.
     fn find(&self, wanted: &[Drawn]) -> Result<Vec<(u64, Planned)>, PlanError> {
         let mut search = self.search(wanted)?;
         if !search.faults.is_empty() {
@@ -174,7 +174,7 @@ impl<'a> Plan<'a> {
         Ok(search.found)
     }
 
-    /// What is drawn for these indices, in ascending order.
+    /// Draws the faults with the given indices, in ascending order.
     pub(crate) fn drawn(
         &self,
         indices: impl IntoIterator<Item = u64>,
@@ -186,16 +186,16 @@ impl<'a> Plan<'a> {
         Ok(wanted)
     }
 
-    /// The search for faults drawn, for one fault-free run.
+    /// Prepares resolving the drawn faults in one fault-free run.
     pub(crate) fn search(&self, wanted: &[Drawn]) -> Result<Search<'_>, PlanError> {
         let Draws { profile, seed, .. } = self.draws;
         let mut faults = DrawnFaults::new();
-        // Parts of the device are found without a run.
+        // Permanent faults are resolved without a run.
         let wanted = if profile.is_permanent() { &[] } else { wanted };
         for drawn in wanted {
             let unresolved = PlanError::Unresolved { index: drawn.index };
             let stratum = profile.strata.get(drawn.stratum);
-            let located = stratum.and_then(|own| own.locate(drawn.place));
+            let located = stratum.and_then(|stratum| stratum.locate(drawn.place));
             let (wave, offset) = located.ok_or(unresolved)?;
             let waves = faults.entry(wave.dispatch).or_default();
             waves.entry(wave.wave).or_default().push((offset, *drawn));
@@ -203,7 +203,8 @@ impl<'a> Plan<'a> {
         Ok(Search { profile, workload: self.workload, seed, faults, found: Vec::new() })
     }
 
-    /// The faults drawn, of which `found` were found in a run.
+    /// Completes resolving: `found` are the faults resolved in a run; with an approximate profile, the
+    /// others are drawn again.
     pub(crate) fn complete(
         &self,
         mut wanted: Vec<Drawn>,
@@ -230,20 +231,22 @@ impl<'a> Plan<'a> {
         in_order(found, &expected)
     }
 
-    /// The workgroups that its faults strike; of a plan of more than 65,536 all that have places. Of
-    /// an approximate profile it is those that it takes to have them.
+    /// Workgroups that the plan's faults strike. For plans of more than 65,536 faults, all workgroups
+    /// in the fault space; for approximate profiles, the workgroups predicted by the profile.
     pub fn struck_workgroups(&self) -> StruckWorkgroups {
         let strata = &self.draws.profile.strata;
-        let place = |own: &WavePlaces| (own.dispatch, own.wave.workgroup);
+        let place = |waves: &WavePlaces| (waves.dispatch, waves.wave.workgroup);
         if self.count() > MOST_DRAWN {
             return strata.iter().flat_map(StratumPlaces::waves_with_places).map(place).collect();
         }
         let drawn = (0..self.count()).filter_map(|index| self.draws.get(index));
-        drawn.filter_map(|own| Some(place(strata.get(own.stratum)?.locate(own.place)?.0))).collect()
+        drawn
+            .filter_map(|drawn| Some(place(strata.get(drawn.stratum)?.locate(drawn.place)?.0)))
+            .collect()
     }
 }
 
-/// The faults by index, if none of those expected is missing.
+/// The faults in order of their indices, or an error if an expected one is missing.
 fn in_order(mut planned: Vec<(u64, Planned)>, expected: &[u64]) -> Result<Vec<Planned>, PlanError> {
     planned.sort_unstable_by_key(|(index, _)| *index);
     let mut found = planned.into_iter();
@@ -254,18 +257,18 @@ fn in_order(mut planned: Vec<(u64, Planned)>, expected: &[u64]) -> Result<Vec<Pl
     expected.iter().map(next).collect()
 }
 
-/// The search for faults drawn, in one fault-free run.
+/// Resolving of drawn faults in one fault-free run.
 pub(crate) struct Search<'a> {
     profile: &'a Profile,
     workload: &'a Workload,
     seed: u64,
     faults: DrawnFaults,
-    /// Those found so far, by index.
+    /// Faults resolved so far, by index.
     pub found: Vec<(u64, Planned)>,
 }
 
 impl Search<'_> {
-    /// Looks for faults in a dispatch, which `run` runs under the observer that it is given.
+    /// Resolves the faults of a dispatch, which `run` executes under the given observer.
     pub fn look<E>(
         &mut self,
         of: (u32, &Dispatch),
@@ -279,23 +282,23 @@ impl Search<'_> {
         Ok(completion)
     }
 
-    /// The dispatches in which there are faults to be found.
+    /// Dispatches that contain faults to resolve.
     pub fn dispatches(&self) -> impl Iterator<Item = u32> {
         self.faults.keys().copied()
     }
 
-    /// Takes out the faults of a dispatch.
+    /// Removes and returns the faults of a dispatch.
     pub fn take(&mut self, dispatch: u32) -> FaultsOfWaves {
         self.faults.remove(&dispatch).unwrap_or_default()
     }
 
-    /// Finds the faults of waves of a dispatch.
+    /// Creates the observer that resolves faults of a dispatch.
     pub fn resolver<'s>(&'s self, of: (u32, &'s Dispatch), waves: FaultsOfWaves) -> Resolver<'s> {
         Resolver::new(self.profile, self.workload, of, self.seed, waves)
     }
 }
 
-/// Faults by wave, with the number of the place among its wave's.
+/// Faults by wave, with the number of the site among the wave's sites.
 pub(crate) type FaultsOfWaves = HashMap<WaveId, Vec<(u64, Drawn)>>;
 
 /// Faults by dispatch and wave.

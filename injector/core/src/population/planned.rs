@@ -8,41 +8,41 @@ use crate::site::{Lanes, Site};
 /// One injection of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Planned {
-    /// Where the fault strikes.
+    /// The fault site.
     pub site: Site,
-    /// The kernel of the site's dispatch; nothing for a permanent fault, which strikes in all.
+    /// The kernel of the site's dispatch; `None` for a permanent fault, which strikes all kernels.
     pub kernel: Option<String>,
-    /// Canonical name of the operation struck.
+    /// Canonical name of the struck operation.
     pub opcode: &'static str,
     /// Its primary group.
     pub group: Group,
-    /// The instruction's source line, `file:line`, where the code object says it.
+    /// Source line of the instruction, `file:line`, if the code object has line information.
     pub line: Option<String>,
-    /// The stratum it was drawn from, by its number in [`Profile::strata`](crate::Profile::strata).
+    /// Index of the stratum that the fault was drawn from, in
+    /// [`Profile::strata`](crate::Profile::strata).
     pub stratum: usize,
-    /// How many places of the population it stands for, relative to the other injections: 1 on
-    /// average, and the same for all of a stratum.
+    /// Number of sites of the fault space that the fault represents, relative to the other injections:
+    /// 1 on average, and equal within a stratum.
     pub weight: f64,
-    /// What is known of the fault from the fault-free run.
+    /// Def-use analysis of the site in the golden run, if available.
     pub foresight: Option<Foresight>,
 }
 
-/// What the fault-free run says of a fault that strikes one execution of an instruction by one
-/// wave.
+/// Def-use analysis of a fault that strikes one execution of an instruction by one wave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Foresight {
-    /// Instructions that the wave has executed before the one of the site.
+    /// Instructions that the wave has executed before the site's instruction.
     pub time: u64,
-    /// What becomes of the value that is struck, where it is one of a register after the instruction.
+    /// Fate of the struck value, if it is a register's value after the instruction.
     pub fate: Option<Fate>,
-    /// What that value is before the fault, where the search has seen it. Of the registers of several
-    /// lanes it is that of the lowest.
+    /// The value before the fault, if known; for a register of several lanes, the value of the lowest
+    /// lane.
     pub before: Option<u64>,
 }
 
 impl Planned {
-    /// What the fault strikes, if nothing ever reads it: a run with the fault is the fault-free one
-    /// then, and need not be made.
+    /// The struck value, if nothing ever reads it: then a run with the fault equals the golden run and
+    /// need not be executed.
     pub fn foreseen(&self) -> Option<Struck> {
         let Foresight { fate, before, .. } = self.foresight?;
         if matches!(fate?, Fate::Read) {
@@ -53,12 +53,12 @@ impl Planned {
         Some(Struck { before, after, words: self.words()?, absorbed: false })
     }
 
-    /// What becomes of the value in the fault-free run, where that is known.
+    /// Fate of the struck value in the golden run, if known.
     pub fn fate(&self) -> Option<Fate> {
         self.foresight?.fate
     }
 
-    /// How many places the fault strikes, where that is known: of a site with the lanes named.
+    /// Number of struck words, if known: only for sites that name their lanes.
     fn words(&self) -> Option<u64> {
         match self.site.lanes {
             None | Some(Lanes::One(_)) => Some(1),

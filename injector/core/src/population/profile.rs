@@ -1,4 +1,4 @@
-//! The profile: what a workload executes, and which places of it a fault can strike.
+//! Profiling: counting what a workload executes and which fault sites it has.
 
 use super::census::Census;
 use super::collected::{Collected, Kind};
@@ -10,41 +10,41 @@ use crate::fault::{Duration, Fault, FaultError, FaultTarget};
 use crate::{GoldenError, Workload};
 use flipwave_device::{Completion, DeviceError, Dispatch, WaveId};
 
-/// What one fault-free run offers to a fault. Its size grows with waves and static instructions,
-/// not with the length of the run.
+/// The fault space of one golden run. Its size grows with waves and static instructions, not with the
+/// length of the run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
     pub(crate) frame: Frame,
-    /// Dispatches that were counted. The others are taken to be like the first of their kind.
+    /// Number of dispatches counted. The others are assumed to be like the first of their kind.
     pub(crate) counted: usize,
-    /// Dispatches of the workload.
+    /// Number of dispatches of the workload.
     pub(crate) dispatches: usize,
-    /// The population's size, as a whole and per group.
+    /// Size of the fault space, in total and per group.
     pub population: Population,
-    /// Every static instruction that was executed, selected or not, by kernel and PC.
+    /// All executed static instructions, selected or not, by kernel and PC.
     pub instructions: Vec<InstructionPopulation>,
     pub(crate) strata: Vec<StratumPlaces>,
 }
 
-/// How a profile counts.
+/// Extent of a profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Counting {
-    /// All dispatches.
+    /// Counts all dispatches.
     #[default]
     Exact,
-    /// The first dispatch of each kernel with each grid and workgroup. Further ones are taken to
-    /// execute the same, which they need not where what a kernel does depends on its data. Sites
-    /// are exact all the same: what a plan draws is looked up in the dispatch itself, and drawn
-    /// anew where that has no such place.
+    /// Counts the first dispatch of each kernel with each grid and workgroup size. Later ones are
+    /// assumed to execute the same, which may be wrong if control flow depends on data. Sites are exact
+    /// nevertheless: a plan resolves a drawn site in its dispatch and draws again if it does not exist
+    /// there.
     Approximate,
 }
 
-/// A part of the population.
+/// A part of the fault space.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stratum {
-    /// Its name; empty where the population is one.
+    /// Name; empty if the fault space is not stratified.
     pub name: String,
-    /// Its places.
+    /// Number of sites.
     pub places: u64,
 }
 
@@ -52,9 +52,9 @@ pub struct Stratum {
 pub(crate) struct StratumPlaces {
     pub name: String,
     pub places: u64,
-    /// By wave, for faults that strike executions.
+    /// Sites by wave, for faults in executions.
     pub waves: Vec<WavePlaces>,
-    /// By unit, for permanent faults.
+    /// Sites by unit, for permanent faults.
     pub units: Vec<UnitPlaces>,
 }
 
@@ -62,22 +62,22 @@ pub(crate) struct StratumPlaces {
 pub(crate) struct WavePlaces {
     pub dispatch: u32,
     pub wave: WaveId,
-    /// Number of its first place in the stratum.
+    /// Number of its first site in the stratum.
     pub first: u64,
-    /// How many it has.
+    /// Number of its sites.
     pub places: u64,
 }
 
-/// No profile.
+/// Errors returned by profiling.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
-    /// The fault contradicts itself.
+    /// The fault is inconsistent.
     #[error(transparent)]
     Fault(#[from] FaultError),
     /// The fault-free run did not complete.
     #[error(transparent)]
     Golden(#[from] GoldenError),
-    /// Code that was rewritten has no places of its own for some faults.
+    /// The fault target does not support rewritten code.
     #[error(
         "faults in {target} strike the code that runs, and the code of dispatch {dispatch} was \
          rewritten to emulate instructions; expected a target that instructions name, such as \
@@ -89,10 +89,10 @@ pub enum ProfileError {
         /// The dispatch.
         dispatch: u32,
     },
-    /// Source lines are wanted of code that has none.
+    /// Lines are selected, but the code has no line table.
     #[error(
-        "lines are selected, and the code of kernel `{kernel}` does not say which lines it is \
-         from; compile it with -g"
+        "lines are selected, but the code of kernel `{kernel}` has no line information; \
+         compile it with -g"
     )]
     NoLines {
         /// The kernel.
@@ -100,11 +100,11 @@ pub enum ProfileError {
     },
 }
 
-/// Runs `workload` once and counts what `fault` can strike in what is selected.
+/// Runs `workload` once and counts the sites of `fault` in the selected executions.
 ///
-/// Places are numbered by dispatch, then workgroup (x fastest), then wave, then in the order
-/// of execution within the wave; within one execution by word, lane and bit, each from the lowest.
-/// Each stratum has numbers of its own.
+/// Sites are numbered by dispatch, then workgroup (x fastest), then wave, then in the order of
+/// execution within the wave; within one execution by word, lane and bit, each from the lowest. Each
+/// stratum is numbered separately.
 ///
 /// # Errors
 /// [`ProfileError`].
@@ -135,7 +135,7 @@ pub fn profile(
     Ok(profiler.into_profile())
 }
 
-/// Counts in a fault-free run.
+/// Counts sites during a golden run.
 pub(crate) struct Profiler<'a> {
     workload: &'a Workload,
     frame: Frame,
@@ -144,10 +144,10 @@ pub(crate) struct Profiler<'a> {
 }
 
 impl<'a> Profiler<'a> {
-    /// Nothing counted yet.
+    /// Creates a profiler without counts.
     ///
     /// # Errors
-    /// [`ProfileError`] where the code does not have what the fault and the selection need.
+    /// [`ProfileError`] if the fault and the selection do not fit the code.
     pub fn new(
         workload: &'a Workload,
         frame: Frame,
@@ -164,8 +164,9 @@ impl<'a> Profiler<'a> {
         Ok(Profiler { workload, frame, counting, collected: Collected::default() })
     }
 
-    /// Counts in a dispatch, which `run` runs, and again as long as that gives nothing; what it is given
-    /// counts, if anything is counted.
+    /// Counts a dispatch, which `run` executes with the given counter; the counter is absent if the
+    /// dispatch need not be counted. Repeats the dispatch with a new counter while `run` returns
+    /// `None`.
     pub fn count(
         &mut self,
         (index, dispatch): (u32, &Dispatch),
@@ -186,14 +187,14 @@ impl<'a> Profiler<'a> {
         }
     }
 
-    /// The profile of the run, which has ended.
+    /// Ends the run and returns its profile.
     pub fn into_profile(self) -> Profile {
         let dispatches = self.workload.program.dispatches.len();
         self.collected.into_profile(self.frame, dispatches)
     }
 }
 
-/// Checks that the code has what the fault and the selection need of it.
+/// Checks that the code supports the fault and the selection.
 fn check_code(workload: &Workload, frame: &Frame) -> Result<(), ProfileError> {
     let target = frame.fault.target;
     let strikes_code = matches!(
@@ -218,30 +219,30 @@ fn check_code(workload: &Workload, frame: &Frame) -> Result<(), ProfileError> {
 }
 
 impl Profile {
-    /// What is counted.
+    /// The fault whose sites are counted.
     pub fn fault(&self) -> &Fault {
         &self.frame.fault
     }
 
-    /// Whether all dispatches were counted.
+    /// Returns `true` if all dispatches were counted.
     pub(crate) fn is_exact(&self) -> bool {
         self.counted == self.dispatches
     }
 
-    /// Whether the places that faults can strike are only those whose values are read.
+    /// Returns `true` if sites in values that nothing reads are excluded.
     pub(crate) fn leaves_out_known(&self) -> bool {
         self.frame.known_masked == KnownMasked::Counted
     }
 
-    /// Whether what is counted are parts of the device, not executions.
+    /// Returns `true` if the sites are parts of the device instead of executions.
     pub(crate) fn is_permanent(&self) -> bool {
         matches!(self.frame.fault.duration, Duration::Permanent(_))
     }
 
-    /// Checks that there is something to strike.
+    /// Checks that the fault space is not empty.
     ///
     /// # Errors
-    /// [`EmptyPopulation`], which says what was executed.
+    /// [`EmptyPopulation`], which lists what was executed.
     pub fn check_places(&self) -> Result<(), EmptyPopulation> {
         let Population { places, executed, groups, .. } = &self.population;
         if *places > 0 {
@@ -252,7 +253,7 @@ impl Profile {
         let kinds =
             if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) };
         let mut kernels: Vec<&str> =
-            self.instructions.iter().map(|own| own.kernel.as_str()).collect();
+            self.instructions.iter().map(|instruction| instruction.kernel.as_str()).collect();
         kernels.sort_unstable();
         kernels.dedup();
         Err(EmptyPopulation {
@@ -265,12 +266,12 @@ impl Profile {
         })
     }
 
-    /// What of the workload is selected.
+    /// The selection.
     pub fn selection(&self) -> &Selection {
         &self.frame.selection
     }
 
-    /// How it was counted, in words: `all dispatches counted`, `2 of 40 dispatches counted, the
+    /// Extent of the profile in words: `all dispatches counted`, or `2 of 40 dispatches counted, the
     /// others taken to be like them`.
     pub fn counted(&self) -> String {
         let dispatches = match (self.counted, self.dispatches) {
@@ -285,15 +286,18 @@ impl Profile {
         }
     }
 
-    /// The parts of the population, by name.
+    /// The parts of the fault space, by name.
     pub fn strata(&self) -> impl Iterator<Item = Stratum> {
-        let own = |own: &StratumPlaces| Stratum { name: own.name.clone(), places: own.places };
-        self.strata.iter().map(own)
+        let stratum = |stratum: &StratumPlaces| Stratum {
+            name: stratum.name.clone(),
+            places: stratum.places,
+        };
+        self.strata.iter().map(stratum)
     }
 }
 
 impl StratumPlaces {
-    /// The wave that has place number `place`, and the place's number among the wave's own.
+    /// The wave that contains site number `place`, and the site's number within the wave.
     pub fn locate(&self, place: u64) -> Option<(&WavePlaces, u64)> {
         let after = self.waves.partition_point(|wave| wave.first <= place);
         let wave = self.waves.get(after.checked_sub(1)?)?;
@@ -301,7 +305,7 @@ impl StratumPlaces {
         (offset < wave.places).then_some((wave, offset))
     }
 
-    /// The waves that have places.
+    /// Waves with at least one site.
     pub fn waves_with_places(&self) -> impl Iterator<Item = &WavePlaces> {
         self.waves.iter().filter(|wave| wave.places > 0)
     }
@@ -320,7 +324,7 @@ pub(crate) mod tests {
     use crate::testing::{Event, dispatch, executions, inst, trace, wave, workload};
     use flipwave_isa::LaneMask;
 
-    /// What is counted for a transient fault in destination registers.
+    /// The fault space of a transient fault in destination registers.
     pub(crate) fn frame(groups: &[Group], model: FaultModel) -> Frame {
         Frame {
             fault: Fault::transient(model),
@@ -344,22 +348,22 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_population_is_what_was_executed() {
+    fn fault_space_counts_executions_words_lanes_and_bits() {
         let profile = profile_of(&[trace()], frame(&[Group::All], FaultModel::FlipOneBit));
-        let of = |pc: u64| {
+        let counts_at = |pc: u64| {
             let found = profile.instructions.iter().find(|entry| entry.pc.0 == pc).unwrap();
             (found.executions, found.hittable, found.places)
         };
         // Lanes 64, 64, 32, 32, 3; two registers of 32 bits.
-        assert_eq!(of(0x100), (5, 5, (64 + 64 + 32 + 32 + 3) * 2 * 32));
-        assert_eq!(of(0x108), (5, 0, 0));
-        // VCC; then two SGPRs, EXEC and SCC: once per execution, whatever lanes are active.
-        assert_eq!(of(0x10c), (5, 5, 5 * 64));
-        assert_eq!(of(0x110), (5, 5, 5 * (64 + 64 + 1)));
+        assert_eq!(counts_at(0x100), (5, 5, (64 + 64 + 32 + 32 + 3) * 2 * 32));
+        assert_eq!(counts_at(0x108), (5, 0, 0));
+        // VCC; then two SGPRs, EXEC and SCC: once per execution, for any active lanes.
+        assert_eq!(counts_at(0x10c), (5, 5, 5 * 64));
+        assert_eq!(counts_at(0x110), (5, 5, 5 * (64 + 64 + 1)));
         // Lanes 32, 3, 0, 32, 3: an execution without lanes cannot be hit.
-        assert_eq!(of(0x114), (5, 4, (32 + 3 + 32 + 3) * 2 * 32));
-        assert_eq!(of(0x11c), (5, 5, 5 * 33));
-        assert_eq!(of(0x120), (5, 0, 0));
+        assert_eq!(counts_at(0x114), (5, 4, (32 + 3 + 32 + 3) * 2 * 32));
+        assert_eq!(counts_at(0x11c), (5, 5, 5 * 33));
+        assert_eq!(counts_at(0x120), (5, 0, 0));
 
         let Population { places, hittable, executed, groups, .. } = &profile.population;
         assert_eq!(*places, profile.instructions.iter().map(|entry| entry.places).sum::<u64>());
@@ -368,7 +372,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn groups_confine_the_population_and_not_the_count_of_executions() {
+    fn groups_restrict_sites_but_not_executions() {
         let profile = profile_of(&[trace()], frame(&[Group::Fp64], FaultModel::ZeroValue));
         assert_eq!(profile.population.places, (32 + 3 + 32 + 3) * 2);
         assert_eq!(profile.population.executed, 35);
@@ -377,7 +381,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn waves_are_numbered_by_position_and_not_by_the_order_of_execution() {
+    fn waves_are_numbered_by_position() {
         let profile = profile_of(&[trace(), trace()], frame(&[Group::All], FaultModel::FlipOneBit));
         let order: Vec<(u32, WaveId)> =
             profile.strata[0].waves.iter().map(|wave| (wave.dispatch, wave.wave)).collect();
@@ -388,7 +392,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn every_place_belongs_to_one_wave() {
+    fn every_site_belongs_to_one_wave() {
         let profile = profile_of(&[trace()], frame(&[Group::Salu], FaultModel::FlipOneBit));
         let mut located = Vec::new();
         for place in 0..profile.population.places {
@@ -404,9 +408,9 @@ pub(crate) mod tests {
         assert!(profile.strata[0].locate(profile.population.places).is_none());
     }
 
-    /// Places of waves that offer none must not shadow their neighbours.
+    /// Waves without sites must not hide their neighbours.
     #[test]
-    fn waves_without_places_are_never_located() {
+    fn waves_without_sites_are_never_located() {
         let without = inst(0x100, "s_waitcnt vmcnt(0)");
         let with = inst(0x104, "s_mov_b32 s0, 0");
         let trace: Vec<Event> = [(0, &without), (1, &with), (2, &without), (3, &with)]
@@ -419,7 +423,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_population_prints_as_a_table() {
+    fn fault_space_prints_as_a_table() {
         let profile = profile_of(&[trace()], frame(&[Group::Salu], FaultModel::FlipOneBit));
         assert_eq!(
             profile.population.to_string().lines().collect::<Vec<_>>(),

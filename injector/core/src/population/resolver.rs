@@ -1,4 +1,4 @@
-//! The sites of the faults drawn, found in a run.
+//! Resolving of drawn faults to sites during a run.
 
 use super::census::{Execution, add_occurrences, lanes_struck, next_occurrence};
 use super::draw::Drawn;
@@ -21,8 +21,8 @@ use flipwave_isa::{Inst, Lane, LaneMask, Register};
 use flipwave_sim::{Executed, Observer, Stretch, StretchObserver, Watch, WaveState};
 use std::collections::HashMap;
 
-/// Finds the sites of the faults drawn in one dispatch by counting places as the profile did, and
-/// what becomes of the values that they strike.
+/// Observer that resolves the faults drawn in one dispatch. It counts sites like the profile did and
+/// follows the struck values for def-use pruning.
 pub(crate) struct Resolver<'a> {
     profile: &'a Profile,
     workload: &'a Workload,
@@ -32,38 +32,38 @@ pub(crate) struct Resolver<'a> {
     known: Known<'a>,
     pursuits: Vec<Pursuit>,
     by_wave: HashMap<WaveId, usize>,
-    /// The wave seen last: waves run for long stretches.
+    /// The wave seen last; waves execute many instructions in a row.
     current: Option<(WaveId, usize)>,
     planned: Vec<(u64, Planned)>,
     fates: Fates,
-    /// Values that nothing has read yet, where places are numbered as they are read.
+    /// Values that have not been read yet, if sites are numbered in the order of reads.
     unread: Option<Unread>,
     /// See [`Frame::counts_executions`](super::Frame::counts_executions).
     counts_executions: bool,
     passages: Passages,
 }
 
-/// Gives the value of this many words from a place on.
+/// Reads the value of the given number of words starting at a place.
 type Value<'a> = dyn FnMut(Place, Lane, u8) -> Option<u64> + 'a;
 
-/// A fault drawn, and where that is.
+/// A resolved fault.
 struct Found {
     drawn: Drawn,
     struck: Struck,
-    /// The instruction's number.
+    /// Number of the instruction.
     number: usize,
     occurrence: u64,
 }
 
-/// The faults still to be found in one wave.
+/// Faults still to be resolved in one wave.
 struct Pursuit {
-    /// Per stratum, latest first, so that the next one is taken off the end.
+    /// Per stratum, latest first, so that the next fault is at the end.
     pending: Vec<Vec<(u64, Drawn)>>,
-    /// How many there are in all strata.
+    /// Number of pending faults in all strata.
     left: usize,
-    /// Places of the executions so far, per stratum.
+    /// Sites of the executions so far, per stratum.
     passed: Vec<u64>,
-    /// Executions so far, per number of an instruction.
+    /// Executions so far, per instruction number.
     occurrences: Vec<u64>,
     /// EXEC before the current instruction.
     exec: Option<LaneMask>,
@@ -116,7 +116,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// An instruction was executed; `value` gives what a place holds now.
+    /// Processes an executed instruction; `value` reads the current value of a place.
     pub fn see(&mut self, execution: &Execution<'_>, value: &mut Value<'_>) -> Watch {
         let Execution { inst, wave, .. } = *execution;
         let Some(index) = self.index_of(wave) else { return Watch::Off };
@@ -131,7 +131,7 @@ impl<'a> Resolver<'a> {
         Watch::On
     }
 
-    /// Which of the pursuits is a wave's.
+    /// Index of the wave's pursuit.
     fn index_of(&mut self, wave: WaveId) -> Option<usize> {
         match self.current {
             Some((current, index)) if current == wave => Some(index),
@@ -143,7 +143,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Counts the places of an execution, and plans the faults that were drawn of them.
+    /// Counts the sites of an execution and resolves the faults drawn among them.
     fn pursue(
         &mut self,
         index: usize,
@@ -156,7 +156,7 @@ impl<'a> Resolver<'a> {
         let occurrence = next_occurrence(&mut self.pursuits[index].occurrences, number);
         let mut decided = Vec::new();
         if let Some(unread) = &mut self.unread {
-            unread.see(wave, effect, &mut |own| decided.push(own));
+            unread.see(wave, effect, &mut |value| decided.push(value));
             self.take_read(index, wave, std::mem::take(&mut decided));
         }
         let frame = &self.profile.frame;
@@ -168,7 +168,7 @@ impl<'a> Resolver<'a> {
         if let Some(unread) = &mut self.unread {
             let origin = Origin { number, occurrence, time };
             for register in places.registers() {
-                unread.write(wave, (origin, register, lanes), &mut |own| decided.push(own));
+                unread.write(wave, (origin, register, lanes), &mut |value| decided.push(value));
             }
             return self.take_read(index, wave, decided);
         }
@@ -190,10 +190,10 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Plans the faults that were drawn of values which are read now.
+    /// Resolves the faults drawn among values that are now read.
     fn take_read(&mut self, index: usize, wave: WaveId, decided: Vec<Decided>) {
         for Decided { origin, register, lanes, .. } in
-            decided.into_iter().filter(|own| own.fate == Fate::Read)
+            decided.into_iter().filter(|value| value.fate == Fate::Read)
         {
             let Origin { number, occurrence, time } = origin;
             let count = self.known.instructions.get(number).places.of_register(register, lanes);
@@ -211,8 +211,8 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Passes by the next `count` places of an instruction's stratum in a wave: the faults that were
-    /// drawn of them, each with the number of its place among these.
+    /// Advances past the next `count` sites of an instruction's stratum in a wave. Returns the faults
+    /// drawn among them, each with the site's number among these sites.
     fn passed(&mut self, index: usize, number: usize, count: u64) -> Vec<(Drawn, u64)> {
         let Some(stratum) = self.known.stratum(number) else { return Vec::new() };
         let pursuit = &mut self.pursuits[index];
@@ -220,21 +220,21 @@ impl<'a> Resolver<'a> {
         let after = first + count;
         pursuit.passed[stratum] = after;
         let pending = &mut pursuit.pending[stratum];
-        let next = || pending.pop_if(|(own, _)| *own < after);
+        let next = || pending.pop_if(|(site, _)| *site < after);
         let found: Vec<_> =
             std::iter::from_fn(next).map(|(offset, drawn)| (drawn, offset - first)).collect();
         pursuit.left -= found.len();
         found
     }
 
-    /// The site of a place that was found; `stream` has what else is random about it.
+    /// Builds the site of a resolved fault; `stream` supplies its remaining random choices.
     fn site_of(&self, found: &Found, wave: WaveId, mut stream: Stream) -> Site {
         let Found { struck, number, occurrence, .. } = found;
         let fault = &self.profile.frame.fault;
         let instruction = self.known.instructions.get(*number);
         let action = instruction.places.action(struck, &mut stream);
         let intermittent = match fault.duration {
-            Duration::Intermittent(own) => Some((own, stream.word())),
+            Duration::Intermittent(intermittent) => Some((intermittent, stream.word())),
             _ => None,
         };
         let WaveId { workgroup, wave } = wave;
@@ -250,7 +250,7 @@ impl<'a> Resolver<'a> {
         Site { when: When::At(event), place, lanes, action }
     }
 
-    /// The fault of a place that was found.
+    /// Builds the planned fault of a resolved site.
     fn planned_of(&self, found: &Found, site: Site, foresight: Option<Foresight>) -> Planned {
         let Found { drawn, number, .. } = found;
         let instruction = self.known.instructions.get(*number);
@@ -267,12 +267,12 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The faults found, with what becomes of the values that they strike.
+    /// Returns the resolved faults with the fates of the values that they strike.
     pub fn finish(self) -> Vec<(u64, Planned)> {
         let fates: HashMap<u64, Fate> = self.fates.into_decided().into_iter().collect();
         let mut planned = self.planned;
-        for (index, own) in &mut planned {
-            if let Some(Foresight { fate: Some(fate), .. }) = &mut own.foresight
+        for (index, fault) in &mut planned {
+            if let Some(Foresight { fate: Some(fate), .. }) = &mut fault.foresight
                 && let Some(decided) = fates.get(index)
             {
                 *fate = *decided;
@@ -282,8 +282,8 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// What is known of a site whose instruction was just executed, as far as it shows now, and the value
-/// that is to be followed.
+/// The analysis of a site whose instruction was just executed, as far as it is known now, and the value
+/// to follow.
 fn foresight_of(
     site: &Site,
     execution: &Execution<'_>,
@@ -300,7 +300,7 @@ fn foresight_of(
     (Some(foresight), at.and_then(|(_, followed)| followed))
 }
 
-/// Of waves in which places are still to be found.
+/// For waves with pending faults.
 impl StretchObserver for Resolver<'_> {
     fn allows(&mut self, wave: WaveId, _: u64, stretch: Stretch<'_>) -> u64 {
         let Some(index) = self.index_of(wave) else { return 0 };

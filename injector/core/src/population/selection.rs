@@ -1,4 +1,4 @@
-//! Which part of a program a campaign strikes.
+//! Selection of the part of a program that a campaign strikes.
 
 use super::{Group, Unreached};
 use crate::workload::kernel_name::kernel_is_called;
@@ -8,13 +8,13 @@ use flipwave_isa::{Inst, LaneMask, Pc, RegisterRange};
 use std::fmt;
 use std::ops::RangeInclusive;
 
-/// Conditions on what is struck; those that are given must all hold. A list that is empty is no
-/// condition, of others one entry must fit.
+/// Conditions on executions; all given conditions must hold. An empty list is no condition; for other
+/// lists, one entry must match.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Selection {
     /// Names of kernels.
     pub kernels: Vec<String>,
-    /// Also the kernels that a runtime brings, to copy and to fill, though they are not named.
+    /// Whether to include the runtime's kernels for copies and fills although they are not named.
     pub runtime_kernels: bool,
     /// Indices of dispatches in the workload.
     pub dispatches: Option<RangeInclusive<u32>>,
@@ -34,19 +34,19 @@ pub struct Selection {
     pub lines: Vec<Lines>,
     /// Registers, for faults that strike registers.
     pub registers: Vec<RegisterRange>,
-    /// Words that the way of injecting does not reach: they are counted, and not drawn.
+    /// Words that the injection method cannot strike; they are counted but not drawn.
     pub unreached: Unreached,
-    /// Executions of the instruction by its wave, counted from 0; of an instruction in a loop that
-    /// is entered once, the loop's iterations.
+    /// Executions of the instruction by its wave, counted from 0; for an instruction in a loop that is
+    /// entered once, the iterations of the loop.
     pub occurrences: Option<RangeInclusive<u64>>,
-    /// Time: instructions that the wave has executed before, of whatever kind.
+    /// Time: number of instructions that the wave has executed before.
     pub window: Option<RangeInclusive<u64>>,
 }
 
 /// Lines of a source file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lines {
-    /// The end of the file's path, whole names.
+    /// Suffix of the file's path, in whole path components.
     pub file: String,
     /// The lines, counted from 1.
     pub lines: RangeInclusive<u32>,
@@ -60,46 +60,46 @@ impl Lines {
     }
 }
 
-/// When an instruction was executed.
+/// The time of an execution.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment {
     pub wave: WaveId,
-    /// Which execution of the instruction by the wave it is.
+    /// Number of earlier executions of the instruction by the wave.
     pub occurrence: u64,
-    /// Instructions that the wave had executed before.
+    /// Number of instructions that the wave had executed before.
     pub time: u64,
 }
 
-fn fits<T: PartialEq>(entries: &[T], own: &T) -> bool {
-    entries.is_empty() || entries.contains(own)
+fn fits<T: PartialEq>(entries: &[T], value: &T) -> bool {
+    entries.is_empty() || entries.contains(value)
 }
 
-/// Whether a kernel is one that AMD's HIP runtime brings (ROCclr, `device/blitcl.cpp`).
+/// Returns `true` for kernels of AMD's HIP runtime (ROCclr, `device/blitcl.cpp`).
 fn is_of_runtime(kernel: &str) -> bool {
     kernel.starts_with("__amd_rocclr_")
 }
 
 impl Selection {
-    /// Whether a dispatch can be struck.
+    /// Returns `true` if a dispatch is selected.
     pub(crate) fn has_dispatch(&self, index: u32, kernel: &str) -> bool {
         self.dispatches.as_ref().is_none_or(|all| all.contains(&index))
             && match &self.kernels[..] {
                 [] => self.runtime_kernels || !is_of_runtime(kernel),
-                names => names.iter().any(|own| kernel_is_called(kernel, own)),
+                names => names.iter().any(|name| kernel_is_called(kernel, name)),
             }
     }
 
-    /// Whether an instruction can be struck.
+    /// Returns `true` if an instruction is selected.
     pub(crate) fn has_instruction(&self, inst: &Inst, line: Option<&SourceLine>) -> bool {
         (self.groups.is_empty() || self.groups.iter().any(|group| group.matches(inst)))
             && (self.opcodes.is_empty()
                 || self.opcodes.iter().any(|name| name == inst.operation.name()))
             && fits(&self.pcs, &inst.pc)
             && (self.lines.is_empty()
-                || line.is_some_and(|line| self.lines.iter().any(|own| own.contain(line))))
+                || line.is_some_and(|line| self.lines.iter().any(|lines| lines.contain(line))))
     }
 
-    /// Whether an execution of an instruction can be struck.
+    /// Returns `true` if an execution at this time is selected.
     pub(crate) fn has_moment(&self, moment: &Moment) -> bool {
         fits(&self.workgroups, &moment.wave.workgroup)
             && self.waves.as_ref().is_none_or(|all| all.contains(&moment.wave.wave))
@@ -107,14 +107,14 @@ impl Selection {
             && self.window.as_ref().is_none_or(|all| all.contains(&moment.time))
     }
 
-    /// The lanes, of `lanes`, that can be struck.
+    /// The selected lanes among `lanes`.
     pub(crate) fn of_lanes(&self, lanes: LaneMask) -> LaneMask {
         LaneMask(lanes.0 & self.lanes.unwrap_or(LaneMask::FULL).0)
     }
 }
 
 impl fmt::Display for Selection {
-    /// The conditions, as a campaign file has them; `everything` if there are none.
+    /// Writes the conditions like a campaign file; `everything` if there are none.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut conditions = Vec::new();
         let mut list = |name: &str, entries: Vec<String>| {
@@ -123,9 +123,9 @@ impl fmt::Display for Selection {
             }
         };
         let position = |[x, y, z]: &[u32; 3]| format!("[{x}, {y}, {z}]");
-        let lines = |own: &Lines| {
-            let (first, last) = (own.lines.start(), own.lines.end());
-            format!("{}:{first}-{last}", own.file)
+        let lines = |lines: &Lines| {
+            let (first, last) = (lines.lines.start(), lines.lines.end());
+            format!("{}:{first}-{last}", lines.file)
         };
         list("kernels", self.kernels.clone());
         list("groups", self.groups.iter().map(Group::to_string).collect());
@@ -146,9 +146,10 @@ impl fmt::Display for Selection {
         range("window", self.window.as_ref().map(|all| (*all.start(), *all.end())));
         conditions.extend(self.lanes.map(|lanes| format!("lanes: {lanes}")));
         conditions.extend(self.runtime_kernels.then(|| "runtime_kernels: true".to_owned()));
-        match conditions.is_empty() {
-            true => f.write_str("everything"),
-            false => f.write_str(&conditions.join(", ")),
+        if conditions.is_empty() {
+            f.write_str("everything")
+        } else {
+            f.write_str(&conditions.join(", "))
         }
     }
 }
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn every_condition_excludes_what_does_not_fit() {
+    fn each_condition_excludes_mismatches() {
         let everything = Selection::default();
         let sum = inst(0x100, "v_add_f32_e32 v1, v2, v3");
         let line = SourceLine { file: "src/kernels/sum.cl".into(), line: 7, column: 1 };
@@ -195,7 +196,7 @@ mod tests {
         };
         assert!(is_struck(&fitting));
         let all = fitting.to_string();
-        for (name, other) in [
+        for (name, mismatch) in [
             ("kernels", Selection { kernels: vec!["su".into()], ..fitting.clone() }),
             ("dispatches", Selection { dispatches: Some(0..=2), ..fitting.clone() }),
             ("workgroups", Selection { workgroups: vec![[0, 1, 0]], ..fitting.clone() }),
@@ -208,7 +209,7 @@ mod tests {
             ("occurrences", Selection { occurrences: Some(6..=9), ..fitting.clone() }),
             ("window", Selection { window: Some(0..=99), ..fitting.clone() }),
         ] {
-            assert!(!is_struck(&other), "{other}");
+            assert!(!is_struck(&mismatch), "{mismatch}");
             assert!(all.contains(&format!("{name}: ")), "{all}");
         }
         let some = Selection { lanes: Some(LaneMask(0xf0)), ..Selection::default() };

@@ -1,4 +1,4 @@
-//! The statement of what a campaign samples from.
+//! Size of the fault space that a campaign samples from.
 
 use super::Group;
 use flipwave_isa::Pc;
@@ -6,41 +6,40 @@ use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The size of a population: every (dynamic instruction x word x lane x bit) of the selected
-/// instructions, where the words are those of the fault's target, the lanes those of its scope,
-/// and "bit" stands for the positions at which the fault model can strike a word. All 32 bits of a
-/// register count, also where an instruction changes only a part of it.
+/// Size of a fault space: every (dynamic instruction × word × lane × bit) of the selected instructions.
+/// The fault's target determines the words, its scope the lanes, and "bit" is a position at which the
+/// fault model can strike a word. All 32 bits of a register count, even if an instruction changes only
+/// some of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Population {
-    /// Places: the number of faults a plan chooses from, each with the same probability.
+    /// Number of sites; a plan draws each with the same probability.
     pub places: u64,
-    /// Places of what is selected that the way of injecting does not reach, and that no plan chooses
-    /// from.
+    /// Number of selected sites that the injection method cannot strike; plans do not draw them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub left_out: u64,
-    /// Wave instructions executed that offer at least one place: selected, with a word of the
-    /// target, and on at least one lane where each has its own.
+    /// Wave instructions executed with at least one site: selected, with a word of the target, and for
+    /// per-lane words on at least one lane.
     pub hittable: u64,
     /// Wave instructions executed, selected or not.
     pub executed: u64,
-    /// The same per primary group, for every group that was executed.
+    /// Size per primary group, for every executed group.
     pub groups: Vec<GroupPopulation>,
 }
 
-/// What one group adds to a [`Population`].
+/// Part of a [`Population`] in one group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupPopulation {
-    /// The primary group, as results are filed.
+    /// The primary group.
     pub group: Group,
-    /// Its places.
+    /// Number of sites.
     pub places: u64,
-    /// Its wave instructions that offer at least one place.
+    /// Wave instructions with at least one site.
     pub hittable: u64,
-    /// Its wave instructions, selected or not.
+    /// Wave instructions executed, selected or not.
     pub executed: u64,
 }
 
-/// One static instruction of a kernel and what it adds to a [`Population`].
+/// One static instruction of a kernel and its part of a [`Population`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct InstructionPopulation {
     /// The kernel launched.
@@ -54,33 +53,33 @@ pub struct InstructionPopulation {
     pub opcode: &'static str,
     /// Its primary group.
     pub group: Group,
-    /// Its source line, `file:line`, where the code object says it.
+    /// Source line, `file:line`, if the code object has line information.
     pub line: Option<String>,
-    /// How often waves executed it.
+    /// Executions by waves.
     pub executions: u64,
-    /// Executions that offer at least one place.
+    /// Executions with at least one site.
     pub hittable: u64,
-    /// Its places over all executions.
+    /// Number of sites of all executions.
     pub places: u64,
-    /// Its places that the way of injecting does not reach.
+    /// Number of sites that the injection method cannot strike.
     #[serde(skip_serializing_if = "is_zero")]
     pub left_out: u64,
-    /// Those of them that are known to be masked, where they were counted.
+    /// Number of sites that are known to be masked, if they were counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub known: Option<KnownPlaces>,
 }
 
-/// Places whose value nothing reads.
+/// Sites in values that nothing reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownPlaces {
-    /// It is overwritten.
+    /// Sites in values that are overwritten.
     pub overwritten: u64,
-    /// Its wave ends.
+    /// Sites in values that are dead when their wave ends.
     pub dead: u64,
 }
 
 impl KnownPlaces {
-    /// Adds others.
+    /// Adds counts.
     pub(crate) fn add(&mut self, other: KnownPlaces) {
         self.overwritten += other.overwritten;
         self.dead += other.dead;
@@ -96,7 +95,7 @@ fn as_text<S: Serializer>(pc: &Pc, serializer: S) -> Result<S::Ok, S::Error> {
 }
 
 impl Population {
-    /// Adds up static instructions.
+    /// Sums the counts of static instructions.
     pub(crate) fn of(instructions: &[InstructionPopulation]) -> Population {
         let mut groups = BTreeMap::new();
         for instruction in instructions {
@@ -114,7 +113,7 @@ impl Population {
         let groups: Vec<GroupPopulation> = groups.into_values().collect();
         Population {
             places: groups.iter().map(|group| group.places).sum(),
-            left_out: instructions.iter().map(|own| own.left_out).sum(),
+            left_out: instructions.iter().map(|instruction| instruction.left_out).sum(),
             hittable: groups.iter().map(|group| group.hittable).sum(),
             executed: groups.iter().map(|group| group.executed).sum(),
             groups,
@@ -123,7 +122,7 @@ impl Population {
 }
 
 impl Population {
-    /// The share of the places of what is selected that no plan chooses from.
+    /// Fraction of the selected sites that plans do not draw.
     pub fn share_left_out(&self) -> f64 {
         match self.left_out {
             0 => 0.0,
@@ -131,17 +130,17 @@ impl Population {
         }
     }
 
-    /// Adds places of a group that are not those of one instruction.
+    /// Adds sites of a group that do not belong to one instruction.
     pub(crate) fn add_places(&mut self, group: Group, places: u64) {
         self.places += places;
-        if let Some(own) = self.groups.iter_mut().find(|own| own.group == group) {
-            own.places += places;
+        if let Some(sum) = self.groups.iter_mut().find(|sum| sum.group == group) {
+            sum.places += places;
         }
     }
 }
 
 impl fmt::Display for Population {
-    /// A table: one line per group, the sum last.
+    /// Writes a table with one line per group and the sum in the last line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{:<8} {:>16} {:>16} {:>20}", "group", "executed", "hittable", "places")?;
         for group in &self.groups {
@@ -153,14 +152,14 @@ impl fmt::Display for Population {
     }
 }
 
-/// A profile with nothing to hit.
+/// Error returned for an empty fault space.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("nothing to inject into: {fault} has no place in this workload with {selection}, {reason}")]
+#[error("nothing to inject into: {fault} has no site in this workload with {selection}, {reason}")]
 pub struct EmptyPopulation {
     /// The fault, as text.
     pub fault: String,
     /// What is selected, as text.
     pub selection: String,
-    /// Why there is none.
+    /// The reason.
     pub reason: String,
 }

@@ -1,12 +1,12 @@
-//! Parts of a population that are sampled by themselves.
+//! Stratification of a fault space.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What divides a population into strata.
+/// Attribute that divides a fault space into strata.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stratification {
-    /// Nothing: there is one.
+    /// No stratification: a single stratum.
     #[default]
     None,
     /// The kernel launched.
@@ -17,17 +17,17 @@ pub enum Stratification {
     Opcode,
 }
 
-/// How many of a sample's faults each stratum gets.
+/// Allocation of a sample's faults to strata.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Allocation {
-    /// In proportion to its places.
+    /// Proportional to the number of sites.
     #[default]
     Proportional,
-    /// All the same number.
+    /// Equal for all strata.
     Equal,
-    /// In proportion to its places and to how much the outcomes of one of them vary: their standard
-    /// deviation, by the number of the stratum (J. Neyman, "On the Two Different Aspects of the
-    /// Representative Method", Journal of the Royal Statistical Society 97 (1934)).
+    /// Proportional to the number of sites times the standard deviation of a site's outcomes, given per
+    /// stratum (J. Neyman, "On the Two Different Aspects of the Representative Method", Journal of the
+    /// Royal Statistical Society 97 (1934)).
     Optimal(Vec<f64>),
 }
 
@@ -41,7 +41,7 @@ impl Stratification {
 
 impl fmt::Display for Stratification {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = Stratification::NAMES.iter().find(|(_, own)| own == self);
+        let name = Stratification::NAMES.iter().find(|(_, stratification)| stratification == self);
         f.pad(name.map_or("nothing", |(name, _)| name))
     }
 }
@@ -50,62 +50,71 @@ impl FromStr for Stratification {
     type Err = UnknownStratification;
 
     fn from_str(name: &str) -> Result<Stratification, UnknownStratification> {
-        let found = Stratification::NAMES.iter().find(|(own, _)| *own == name);
-        found.map(|(_, own)| *own).ok_or_else(|| UnknownStratification(name.to_owned()))
+        let found = Stratification::NAMES.iter().find(|(known, _)| *known == name);
+        found
+            .map(|(_, stratification)| *stratification)
+            .ok_or_else(|| UnknownStratification(name.to_owned()))
     }
 }
 
-/// A name of nothing that divides populations.
+/// Error returned for an unknown stratification.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` divides no population; expected one of: kernel, group, opcode")]
+#[error("`{0}` is not a stratification; expected one of: kernel, group, opcode")]
 pub struct UnknownStratification(pub String);
 
 impl Allocation {
-    /// How many of `count` faults each of the strata with this many places gets: those without a
-    /// place none, of the others each its share, rounded so that the sum is right. What rounding
-    /// leaves goes to the largest remainders, of equal ones to the first. None gets more than it has
-    /// `room` for; what that leaves goes to the others.
+    /// Divides `count` faults among strata with these numbers of sites. Strata without sites get none;
+    /// the shares of the others are rounded so that the sum is exact, where remaining faults go to the
+    /// largest remainders, and among equal ones to the first. No stratum gets more than its `room`; the
+    /// excess goes to the other strata.
     pub(crate) fn shares(&self, count: u64, places: &[u64], room: &[u64]) -> Vec<u64> {
-        let total_room: u128 = room.iter().map(|own| u128::from(*own)).sum();
+        let total_room: u128 = room.iter().map(|stratum_room| u128::from(*stratum_room)).sum();
         let mut left = u128::from(count).min(total_room) as u64;
         let mut shares = vec![0; places.len()];
         while left > 0 {
-            let weights: Vec<u64> = (0..places.len())
-                .map(|own| if shares[own] < room[own] { self.weight(own, places) } else { 0 })
-                .collect();
+            let weights: Vec<u64> =
+                (0..places.len())
+                    .map(|stratum| {
+                        if shares[stratum] < room[stratum] {
+                            self.weight(stratum, places)
+                        } else {
+                            0
+                        }
+                    })
+                    .collect();
             let more = divided(left, &weights);
-            if more.iter().all(|own| *own == 0) {
+            if more.iter().all(|share| *share == 0) {
                 break;
             }
-            for (own, more) in more.into_iter().enumerate() {
-                let more = more.min(room[own] - shares[own]);
-                shares[own] += more;
+            for (stratum, more) in more.into_iter().enumerate() {
+                let more = more.min(room[stratum] - shares[stratum]);
+                shares[stratum] += more;
                 left -= more;
             }
         }
         shares
     }
 
-    /// What a stratum's share is in proportion to.
+    /// The weight that a stratum's share is proportional to.
     fn weight(&self, stratum: usize, places: &[u64]) -> u64 {
-        let own = places[stratum];
+        let count = places[stratum];
         match self {
-            Allocation::Proportional => own,
-            Allocation::Equal => u64::from(own > 0),
+            Allocation::Proportional => count,
+            Allocation::Equal => u64::from(count > 0),
             Allocation::Optimal(deviations) => {
                 let product = |stratum: usize| {
                     deviations.get(stratum).copied().unwrap_or(0.0) * places[stratum] as f64
                 };
                 let largest = (0..places.len()).map(product).fold(0.0, f64::max);
-                // Whole numbers, as those of the others, of 40 bits.
+                // Integers of 40 bits, because the other weights are integers.
                 let share = product(stratum) / largest * (1u64 << 40) as f64;
-                (share as u64).max(u64::from(own > 0))
+                (share as u64).max(u64::from(count > 0))
             }
         }
     }
 }
 
-/// A number divided in proportion to weights.
+/// Divides a number in proportion to weights.
 fn divided(count: u64, weights: &[u64]) -> Vec<u64> {
     let total: u128 = weights.iter().map(|weight| u128::from(*weight)).sum();
     if total == 0 {
@@ -146,22 +155,22 @@ mod tests {
     }
 
     #[test]
-    fn no_stratum_gets_more_than_it_has_room_for() {
+    fn shares_do_not_exceed_room() {
         let shares =
             |allocation: Allocation, count| allocation.shares(count, &[10, 20, 30], &[10, 2, 30]);
         assert_eq!(shares(Allocation::Equal, 12), [5, 2, 5]);
         assert_eq!(shares(Allocation::Equal, 30), [10, 2, 18]);
         assert_eq!(shares(Allocation::Proportional, 18), [4, 2, 12]);
         assert_eq!(shares(Allocation::Optimal(vec![0.0, 1.0, 0.0]), 6), [2, 2, 2]);
-        // All there is.
+        // More faults than sites: all sites are drawn.
         assert_eq!(shares(Allocation::Proportional, 100), [10, 2, 30]);
     }
 
     #[test]
-    fn names_round_trip_and_unknown_ones_are_refused() {
-        for (name, own) in Stratification::NAMES {
-            assert_eq!(name.parse(), Ok(own));
-            assert_eq!(own.to_string(), name);
+    fn names_round_trip_and_unknown_names_are_rejected() {
+        for (name, stratification) in Stratification::NAMES {
+            assert_eq!(name.parse(), Ok(stratification));
+            assert_eq!(stratification.to_string(), name);
         }
         assert!("register".parse::<Stratification>().is_err());
     }

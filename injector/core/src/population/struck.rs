@@ -1,14 +1,14 @@
-//! Which workgroups faults strike.
+//! Workgroups that faults strike.
 
 use super::Planned;
 use std::collections::{BTreeMap, HashSet};
 
-/// The workgroups that faults strike, by the index of their dispatch.
+/// Workgroups that faults strike, by dispatch index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StruckWorkgroups(BTreeMap<u32, HashSet<[u32; 3]>>);
 
 impl StruckWorkgroups {
-    /// Those of these faults; permanent ones strike no workgroup of their own.
+    /// Workgroups of the given faults; permanent faults strike no particular workgroup.
     pub fn of(faults: &[Planned]) -> StruckWorkgroups {
         let events = faults.iter().filter_map(|planned| planned.site.event());
         events.map(|event| (event.dispatch, event.workgroup)).collect()
@@ -18,12 +18,12 @@ impl StruckWorkgroups {
         self.0.keys().copied()
     }
 
-    /// Whether a dispatch has any.
+    /// Returns `true` if faults strike any workgroup of the dispatch.
     pub(crate) fn has(&self, dispatch: u32) -> bool {
         self.0.contains_key(&dispatch)
     }
 
-    /// Takes out the workgroups of a dispatch, if there are any.
+    /// Removes and returns the workgroups of a dispatch, if there are any.
     pub(crate) fn take(&mut self, dispatch: u32) -> Option<HashSet<[u32; 3]>> {
         self.0.remove(&dispatch)
     }

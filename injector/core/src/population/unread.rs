@@ -1,39 +1,39 @@
-//! Values that nothing has read yet, of all registers that faults can strike: what becomes of each is
-//! known as soon as an instruction reads or overwrites it, or its wave ends.
+//! Values of all registers in the fault space that have not been read yet. The fate of each is known as
+//! soon as an instruction reads or overwrites it, or its wave ends.
 
 use crate::resolve::fate::{Effect, Fate, can_be_followed};
 use flipwave_device::WaveId;
 use flipwave_isa::{LaneMask, Opcode, Register};
 use std::collections::{BTreeMap, HashMap};
 
-/// Where a value was written.
+/// Execution that wrote a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
-    /// The instruction's number.
+    /// Number of the instruction.
     pub number: usize,
-    /// Which execution of it by the wave, from 0.
+    /// Number of earlier executions of the instruction by the wave.
     pub occurrence: u64,
-    /// Instructions that the wave had executed before.
+    /// Number of instructions that the wave had executed before.
     pub time: u64,
 }
 
-/// Values of a register whose fate has shown.
+/// Values of a register whose fate is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Decided {
     pub origin: Origin,
     pub register: Register,
-    /// The lanes whose values they are; of what lanes share, one.
+    /// Lanes of the values; one lane for scalar registers.
     pub lanes: LaneMask,
     pub fate: Fate,
 }
 
-/// The values of all waves that nothing has read yet.
+/// Values of all waves that have not been read yet.
 #[derive(Debug, Default)]
 pub(crate) struct Unread {
     waves: HashMap<WaveId, BTreeMap<Register, Vec<Value>>>,
 }
 
-/// Values of one register by one instruction.
+/// Values of one register written by one instruction.
 #[derive(Clone, Copy, Debug)]
 struct Value {
     origin: Origin,
@@ -41,8 +41,8 @@ struct Value {
 }
 
 impl Unread {
-    /// A wave has executed an instruction: gives `decide` the values whose fates it shows, in an order
-    /// that depends on nothing else. A wave that ends decides all that is left of it.
+    /// Processes an instruction executed by a wave: calls `decide` for all values whose fates it
+    /// determines, in a deterministic order. The end of a wave determines all its remaining values.
     pub fn see(&mut self, wave: WaveId, effect: &Effect<'_>, decide: &mut dyn FnMut(Decided)) {
         let Some(registers) = self.waves.get_mut(&wave) else { return };
         if effect.reads_unknown_registers() {
@@ -75,8 +75,8 @@ impl Unread {
         }
     }
 
-    /// A wave has written a register: values to be followed from now on. Of registers that cannot be
-    /// followed they count as read.
+    /// Starts following the values that a wave has written to a register. Values of registers that
+    /// cannot be followed count as read.
     pub fn write(
         &mut self,
         wave: WaveId,
@@ -102,7 +102,7 @@ impl Unread {
         }
     }
 
-    /// All waves have ended: what is left nothing will read. The order is none of its own.
+    /// Ends all waves: the remaining values are dead. The order of calls is unspecified.
     pub fn finish(mut self, decide: &mut dyn FnMut(WaveId, Decided)) {
         let waves: Vec<WaveId> = self.waves.keys().copied().collect();
         for wave in waves {

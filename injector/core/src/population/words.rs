@@ -1,4 +1,4 @@
-//! The words that one execution of an instruction offers to a fault.
+//! Words of one execution of an instruction that a fault can strike.
 
 use crate::fault::{Fault, FaultModel, FaultTarget, FloatFormat};
 use crate::site::{Place, SumPlace};
@@ -8,27 +8,27 @@ use flipwave_isa::{
 };
 use flipwave_sim::{MatrixElement, ProductShape, SumPart, SumType};
 
-/// Consecutive places of one kind.
+/// Consecutive words of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Words {
-    /// The first.
+    /// The first word.
     pub first: Place,
-    /// How many there are.
+    /// Number of words.
     pub count: u64,
-    /// The number of which each is the first word, where the fault strikes numbers.
+    /// Format of the numbers of which each word is the first word, if the fault strikes numbers.
     pub format: Option<FloatFormat>,
 }
 
-/// What waves of a kernel have, besides what their instructions name.
+/// Registers and memory of a kernel's waves, in addition to those named by their instructions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Resources {
     /// Registers of the allocation.
     pub registers: Vec<RegisterRange>,
-    /// LDS of a workgroup, in bytes.
+    /// LDS bytes of a workgroup.
     pub lds_bytes: u64,
-    /// Scratch of a lane, in bytes.
+    /// Scratch bytes of a lane.
     pub scratch_bytes: u64,
-    /// The program's buffers, in bytes.
+    /// Bytes of each of the program's buffers.
     pub buffers: Vec<u64>,
 }
 
@@ -37,7 +37,7 @@ impl Words {
         Words { first, count, format: None }
     }
 
-    /// Place number `index`, below [`Words::count`].
+    /// The word with this index, which is below [`Words::count`].
     pub fn place(&self, index: u64) -> Option<Place> {
         let small = u8::try_from(index);
         Some(match self.first {
@@ -59,9 +59,9 @@ impl Words {
     }
 }
 
-/// The words of `inst` that `fault` can strike, in the order in which they are numbered: registers
-/// in [`Register`]'s order, vector before scalar and lower numbers before higher. Of registers only
-/// those in one of `registers`, if there are any.
+/// The words of `inst` that `fault` can strike, in the order of their numbers: registers in the order
+/// of [`Register`], vector before scalar and lower numbers before higher. If `registers` is not empty,
+/// only registers in one of its ranges.
 pub(crate) fn words(
     inst: &Inst,
     fault: &Fault,
@@ -71,24 +71,28 @@ pub(crate) fn words(
     let named = |make: fn(Register) -> Place, found: Vec<Register>| -> Vec<Words> {
         let mut found: Vec<Register> = found
             .into_iter()
-            .filter(|own| can_be_struck(*own))
-            .filter(|own| registers.is_empty() || registers.iter().any(|all| all.contains(*own)))
+            .filter(|register| can_be_struck(*register))
+            .filter(|register| {
+                registers.is_empty() || registers.iter().any(|all| all.contains(*register))
+            })
             .collect();
         found.sort_unstable();
         found.dedup();
-        let is_number = |own: &Register| !formats(inst, *own, fault.target).is_empty();
+        let is_number = |register: &Register| !formats(inst, *register, fault.target).is_empty();
         let by_format = match fault.model {
             FaultModel::RelativeError(_) => true,
             FaultModel::DrawnValues(_) => found.iter().any(is_number),
             _ => false,
         };
-        let formats = |own: Register| {
-            if by_format { formats(inst, own, fault.target) } else { vec![None] }
+        let formats = |register: Register| {
+            if by_format { formats(inst, register, fault.target) } else { vec![None] }
         };
         found
             .into_iter()
-            .flat_map(|own| formats(own).into_iter().map(move |format| (own, format)))
-            .map(|(own, format)| Words { first: make(own), count: 1, format })
+            .flat_map(|register| {
+                formats(register).into_iter().map(move |format| (register, format))
+            })
+            .map(|(register, format)| Words { first: make(register), count: 1, format })
             .collect()
     };
     let memory = || inst.memory_operand();
@@ -103,17 +107,23 @@ pub(crate) fn words(
         }
         FaultTarget::LoadAddress | FaultTarget::StoreAddress => {
             let is_load = fault.target == FaultTarget::LoadAddress;
-            let operand = memory().filter(|own| (own.access.kind == MemoryKind::Load) == is_load);
-            let ranges = operand.map(|own| {
-                let m0 = own.address_in_m0.then_some(RegisterRange::new(Register::M0, 1));
-                [own.vaddr, own.saddr, own.resource, own.soffset, m0].into_iter().flatten()
+            let operand =
+                memory().filter(|operand| (operand.access.kind == MemoryKind::Load) == is_load);
+            let ranges = operand.map(|operand| {
+                let m0 = operand.address_in_m0.then_some(RegisterRange::new(Register::M0, 1));
+                [operand.vaddr, operand.saddr, operand.resource, operand.soffset, m0]
+                    .into_iter()
+                    .flatten()
             });
-            named(Place::Source, ranges.into_iter().flatten().flat_map(|own| own.iter()).collect())
+            named(
+                Place::Source,
+                ranges.into_iter().flatten().flat_map(|range| range.iter()).collect(),
+            )
         }
         FaultTarget::StoreValue => {
-            let operand = memory().filter(|own| own.access.kind != MemoryKind::Load);
-            let ranges = operand.map(|own| own.stored).unwrap_or_default();
-            named(Place::Source, ranges.iter().flat_map(|own| own.iter()).collect())
+            let operand = memory().filter(|operand| operand.access.kind != MemoryKind::Load);
+            let ranges = operand.map(|operand| operand.stored).unwrap_or_default();
+            named(Place::Source, ranges.iter().flat_map(|range| range.iter()).collect())
         }
         FaultTarget::Lds => vec![Words::of(Place::Lds(0), resources.lds_bytes / 4)],
         FaultTarget::Scratch => vec![Words::of(Place::Scratch(0), resources.scratch_bytes / 4)],
@@ -135,8 +145,8 @@ pub(crate) fn words(
     }
 }
 
-/// The words of what an instruction of this shape sums up that `model` can strike: by step, block, row
-/// and word, those of each row together.
+/// Words of the sums that a matrix instruction of this shape computes and that `model` can strike: by
+/// step, block, row and word; the columns of a row are consecutive.
 pub(crate) fn words_of_sums(part: SumPart, shape: &ProductShape, model: &FaultModel) -> Vec<Words> {
     let format = match shape.sum {
         SumType::F32 => Some(FloatFormat::F32),
@@ -144,7 +154,7 @@ pub(crate) fn words_of_sums(part: SumPart, shape: &ProductShape, model: &FaultMo
         SumType::I32 => None,
     };
     let (format, words) = match model {
-        // A number has no halves.
+        // A number has no separate halves.
         FaultModel::RelativeError(_) => (format, 1),
         _ => (None, shape.words()),
     };
@@ -162,15 +172,15 @@ pub(crate) fn words_of_sums(part: SumPart, shape: &ProductShape, model: &FaultMo
     all
 }
 
-/// The destination registers of `inst`, in the order of its register list: every 32-bit word
-/// of vector registers, scalar registers, VCC, EXEC, M0, SCC and FLAT_SCRATCH that it writes,
-/// implicit ones included. MODE and trap-handler state are no destinations of programs.
+/// Destination registers of `inst`, in the order of its register list: every 32-bit word of vector
+/// registers, scalar registers, VCC, EXEC, M0, SCC and FLAT_SCRATCH that it writes, including implicit
+/// ones. MODE and trap-handler state are excluded.
 pub(crate) fn destination_registers(inst: &Inst) -> impl Iterator<Item = Register> {
-    inst.writes.iter().flat_map(|range| range.iter()).filter(|own| can_be_struck(*own))
+    inst.writes.iter().flat_map(|range| range.iter()).filter(|register| can_be_struck(*register))
 }
 
-/// Word number `number` of the results of `inst`: of its destination registers, each once, in the
-/// order in which places are numbered.
+/// Word `number` of the results of `inst`: its destination registers without duplicates, in the order
+/// of site numbers.
 pub(crate) fn result_word(inst: &Inst, number: u8) -> Option<Register> {
     let mut registers: Vec<Register> = destination_registers(inst).collect();
     registers.sort_unstable();
@@ -178,11 +188,11 @@ pub(crate) fn result_word(inst: &Inst, number: u8) -> Option<Register> {
     registers.get(usize::from(number)).copied()
 }
 
-/// The registers that `inst` reads: those that it names, and VCC, SCC and M0 where it reads them
-/// without naming them. EXEC counts where it is an operand; that it selects the lanes of vector
-/// instructions does not.
+/// Registers that `inst` reads: named operands, and implicitly read VCC, SCC and M0. EXEC counts if it
+/// is an operand, not if it only selects the lanes of a vector instruction.
 pub(crate) fn source_registers(inst: &Inst) -> Vec<Register> {
-    let operands = inst.operands.iter().filter(|own| own.role == Role::Source || inst.flags.tied);
+    let operands =
+        inst.operands.iter().filter(|operand| operand.role == Role::Source || inst.flags.tied);
     let named: RegisterSet = operands
         .filter_map(|operand| match operand.value {
             Value::Register(range) => Some(range),
@@ -190,12 +200,16 @@ pub(crate) fn source_registers(inst: &Inst) -> Vec<Register> {
         })
         .flat_map(|range| range.iter())
         .collect();
-    let is_exec = |own: Register| matches!(own, Register::ExecLo | Register::ExecHi);
+    let is_exec = |register: Register| matches!(register, Register::ExecLo | Register::ExecHi);
     let read = inst.reads.iter().flat_map(|range| range.iter());
-    read.filter(|own| can_be_struck(*own) && (!is_exec(*own) || named.contains(*own))).collect()
+    read.filter(|register| {
+        can_be_struck(*register) && (!is_exec(*register) || named.contains(*register))
+    })
+    .collect()
 }
 
-/// Whether faults strike a register: MODE, trap-handler state and what only can be read they do not.
+/// Returns `true` for registers that faults can strike: all except MODE, trap-handler state and
+/// read-only registers.
 pub(crate) fn can_be_struck(register: Register) -> bool {
     matches!(
         register,
@@ -213,8 +227,8 @@ pub(crate) fn can_be_struck(register: Register) -> bool {
     )
 }
 
-/// The formats of the floating-point numbers that begin in a register of `inst`, by its data type:
-/// results, and operands of what is no conversion. Words of what is no such number have none.
+/// Formats of the floating-point numbers that begin in a register of `inst`, by its data type: results,
+/// and operands except those of conversions. Empty for registers without such numbers.
 fn formats(inst: &Inst, register: Register, target: FaultTarget) -> Vec<Option<FloatFormat>> {
     const OTHER_OPERANDS: [Family; 4] =
         [Family::Convert, Family::Ldexp, Family::FrexpExponent, Family::CompareClass];
@@ -259,7 +273,7 @@ mod tests {
     use crate::fault::{RelativeError, Scope};
     use crate::testing::inst;
 
-    /// The places of an instruction in words.
+    /// The words of an instruction as text.
     fn named(text: &str, fault: &Fault) -> String {
         let resources = Resources {
             registers: vec![
@@ -271,10 +285,10 @@ mod tests {
             buffers: vec![8, 1024],
         };
         let all = words(&inst(0, text), fault, &resources, &[]);
-        let name = |own: &Words| {
-            let times = if own.count == 1 { String::new() } else { format!(" x{}", own.count) };
-            let format = own.format.map_or(String::new(), |format| format!(" {format:?}"));
-            format!("{}{times}{format}", own.first)
+        let name = |words: &Words| {
+            let times = if words.count == 1 { String::new() } else { format!(" x{}", words.count) };
+            let format = words.format.map_or(String::new(), |format| format!(" {format:?}"));
+            format!("{}{times}{format}", words.first)
         };
         all.iter().map(name).collect::<Vec<_>>().join(", ")
     }
@@ -290,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn destinations_are_all_words_of_all_registers_written() {
+    fn destinations_are_all_written_words() {
         for (text, expected) in [
             ("v_add_f32_e32 v1, v2, v3", "v1"),
             ("v_add_f64 v[4:5], v[0:1], v[2:3]", "v4 v5"),
@@ -313,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn instructions_without_destination_offer_nothing() {
+    fn instructions_without_destination_have_no_sites() {
         for text in [
             "global_store_dwordx2 v[0:1], v[2:3], off",
             "global_atomic_add v[2:3], v4, off",
@@ -329,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_are_what_an_instruction_reads_and_not_the_mask_that_selects_its_lanes() {
+    fn sources_exclude_the_lane_mask() {
         for (text, expected) in [
             ("v_add_f32_e32 v1, v2, v3", "v2 v3"),
             ("v_add_f32_e32 v1, 1.0, v3", "v3"),
@@ -362,15 +376,18 @@ mod tests {
             ("v_mov_b32_e32 v0, v1", "", "", ""),
         ] {
             let found =
-                [FaultTarget::LoadAddress, FaultTarget::StoreAddress, FaultTarget::StoreValue]
-                    .map(|own| named(text, &target(own)).replace("source=", "").replace(',', ""));
+                [FaultTarget::LoadAddress, FaultTarget::StoreAddress, FaultTarget::StoreValue].map(
+                    |fault_target| {
+                        named(text, &target(fault_target)).replace("source=", "").replace(',', "")
+                    },
+                );
             assert_eq!(found, [load, store, value], "{text}");
         }
     }
 
     #[test]
-    fn what_instructions_do_not_name_is_the_same_for_all() {
-        for (own, expected) in [
+    fn unnamed_state_has_the_same_words_for_all_instructions() {
+        for (fault_target, expected) in [
             (FaultTarget::Register, "register=v0, register=v1, register=vcc_lo, register=vcc_hi"),
             (FaultTarget::Lds, "lds=0x0 x16"),
             (FaultTarget::Scratch, "scratch=0x0 x4"),
@@ -378,7 +395,7 @@ mod tests {
             (FaultTarget::ProgramCounter, "program_counter=0 x2"),
         ] {
             for text in ["s_nop 0", "v_add_f32_e32 v1, v2, v3"] {
-                assert_eq!(named(text, &target(own)), expected);
+                assert_eq!(named(text, &target(fault_target)), expected);
             }
         }
         let code = |text| named(text, &target(FaultTarget::Instruction));
@@ -393,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_found_in_the_format_that_the_instruction_says() {
+    fn numbers_have_the_instructions_format() {
         let model = FaultModel::RelativeError(RelativeError::new(0.5).unwrap());
         let fault =
             |target| Fault { target, scope: Scope::Lane, ..Fault::transient(model.clone()) };
@@ -408,9 +425,13 @@ mod tests {
             ("v_add_u32_e32 v0, v1, v2", "", ""),
             ("s_mov_b32 s0, s1", "", ""),
         ] {
-            let found = [FaultTarget::DestinationRegister, FaultTarget::SourceOperand].map(|own| {
-                named(text, &fault(own)).replace("source=", "").replace("register=", "")
-            });
+            let found = [FaultTarget::DestinationRegister, FaultTarget::SourceOperand].map(
+                |fault_target| {
+                    named(text, &fault(fault_target))
+                        .replace("source=", "")
+                        .replace("register=", "")
+                },
+            );
             assert_eq!(found, [destination, source], "{text}");
         }
     }

@@ -11,7 +11,7 @@ use flipwave_isa::{Pc, Register, RegisterRange};
 use flipwave_sim::Watch;
 use std::collections::HashSet;
 
-/// The faults that were drawn in the first dispatch, by the index of the injection.
+/// Resolves faults drawn in the first dispatch, by index of the injection.
 fn resolve(
     trace: &[Executed],
     profile: &Profile,
@@ -41,7 +41,7 @@ fn random(count: u64) -> Sampling {
     Sampling::random(count, Allocation::Proportional)
 }
 
-/// All that a plan draws.
+/// All draws of a plan.
 fn draw(profile: &Profile, seed: u64, sampling: Sampling) -> Vec<Drawn> {
     let draws = Draws::new(profile, seed, &sampling);
     (0..draws.count()).map(|index| draws.get(index).unwrap()).collect()
@@ -58,16 +58,16 @@ fn event(planned: &Planned) -> Event {
     *planned.site.event().unwrap()
 }
 
-/// Every place number of the whole population, resolved, against an enumeration of all
-/// executions, registers, lanes and bits that does without place numbers.
+/// Every site number of the whole fault space, resolved, against an enumeration of all executions,
+/// registers, lanes and bits that does not use site numbers.
 #[test]
-fn every_place_of_the_population_is_one_site() {
+fn site_numbers_enumerate_the_fault_space() {
     let trace = trace();
     let groups = [Group::Valu, Group::Salu, Group::Vmem];
     let profile = profile_of(std::slice::from_ref(&trace), frame(&groups, FaultModel::FlipOneBit));
     let drawn = draw(&profile, 0, Sampling::Exhaustive);
     let found: Vec<Site> =
-        resolve(&trace, &profile, 0, drawn).into_values().map(|own| own.site).collect();
+        resolve(&trace, &profile, 0, drawn).into_values().map(|planned| planned.site).collect();
 
     let mut expected = Vec::new();
     for wave in [[0, 0], [0, 1], [1, 0]] {
@@ -121,7 +121,7 @@ fn every_place_of_the_population_is_one_site() {
 }
 
 #[test]
-fn a_plan_depends_on_seed_and_index_alone() {
+fn plans_depend_only_on_seed_and_index() {
     let trace = trace();
     let model = FaultModel::RandomValue;
     let profile = profile_of(std::slice::from_ref(&trace), frame(&[Group::All], model));
@@ -131,10 +131,10 @@ fn a_plan_depends_on_seed_and_index_alone() {
     assert_ne!(plan, plan_of(&trace, &profile, 43, 200));
 }
 
-/// Chi-squared over the bits of the results of one instruction, v[4:5] in 70 written lanes:
-/// every register, bit and wave is hit as often as its share of the population says.
+/// Chi-squared over the bits of the results of one instruction, v[4:5] in 70 written lanes: every
+/// register, bit and wave is hit in proportion to its share of the fault space.
 #[test]
-fn plans_are_uniform_over_the_population() {
+fn plans_are_uniform_over_the_fault_space() {
     let trace = trace();
     let model = FaultModel::FlipOneBit;
     let profile = profile_of(std::slice::from_ref(&trace), frame(&[Group::Fp64], model));
@@ -155,18 +155,18 @@ fn plans_are_uniform_over_the_population() {
     // 63 degrees of freedom: 99.9 % lie below 103.4, 0.1 % below 32.
     assert!((32.0..103.4).contains(&squared), "{squared}");
 
-    for (own, lanes) in [((0, 0), 35.0), ((0, 1), 3.0), ((1, 0), 32.0)] {
-        let hits = f64::from(waves[&wave(own.0, own.1)]);
+    for (position, lanes) in [((0, 0), 35.0), ((0, 1), 3.0), ((1, 0), 32.0)] {
+        let hits = f64::from(waves[&wave(position.0, position.1)]);
         let share: f64 = lanes / 70.0;
         let deviation = (20_000.0 * share * (1.0 - share)).sqrt();
-        assert!((hits - 20_000.0 * share).abs() < 4.0 * deviation, "{own:?}: {hits}");
+        assert!((hits - 20_000.0 * share).abs() < 4.0 * deviation, "{position:?}: {hits}");
     }
 }
 
-/// Of bits, a 64-bit result of 70 lanes is hit as often as two of 32 bits are; of instructions as often
-/// as one. Each kind's share is counted by hand from the trace.
+/// If bits are drawn, a 64-bit result of 70 lanes is hit as often as two 32-bit results; if
+/// instructions are drawn, as often as one. The shares are counted by hand from the trace.
 #[test]
-fn instructions_are_drawn_by_what_threads_execute() {
+fn instruction_draws_follow_thread_executions() {
     let trace = trace();
     let shares = |draw: Draw| {
         let frame = Frame { draw, ..frame(&[Group::Valu, Group::Salu], FaultModel::FlipOneBit) };
@@ -184,8 +184,8 @@ fn instructions_are_drawn_by_what_threads_execute() {
     let check = |draw: Draw, expected: Vec<(&str, u64)>| {
         let (places, hits) = shares(draw);
         assert_eq!(places, expected.iter().map(|(_, places)| places).sum::<u64>());
-        expected.iter().all(|(opcode, own)| {
-            let share = *own as f64 / places as f64;
+        expected.iter().all(|(opcode, sites)| {
+            let share = *sites as f64 / places as f64;
             let deviation = (20_000.0 * share * (1.0 - share)).sqrt();
             (f64::from(hits[opcode]) - 20_000.0 * share).abs() < 4.0 * deviation
         })
@@ -195,7 +195,7 @@ fn instructions_are_drawn_by_what_threads_execute() {
 }
 
 #[test]
-fn random_values_differ_and_come_from_the_stream() {
+fn random_values_come_from_the_stream() {
     let trace = trace();
     let model = FaultModel::RandomValue;
     let profile = profile_of(std::slice::from_ref(&trace), frame(&[Group::Fp64], model));
@@ -206,7 +206,7 @@ fn random_values_differ_and_come_from_the_stream() {
 }
 
 #[test]
-fn planned_faults_say_what_they_strike() {
+fn planned_faults_describe_their_sites() {
     let trace = trace();
     let profile =
         profile_of(std::slice::from_ref(&trace), frame(&[Group::Fp64], FaultModel::ZeroValue));
@@ -224,15 +224,14 @@ fn an_empty_population_is_explained() {
     assert_eq!(
         error,
         "nothing to inject into: transient flip_one_bit in destination_register of one lane \
-         has no place in this workload with groups: [lds], which executed 35 wave \
+         has no site in this workload with groups: [lds], which executed 35 wave \
          instructions (10 valu, 15 salu, 10 vmem) in: kernel"
     );
 }
 
-/// A workload that stops short of its profile leaves faults without a site; that must not
-/// go unnoticed.
+/// A workload that stops earlier than its profile leaves faults without a site, which must be reported.
 #[test]
-fn places_that_are_not_executed_again_are_not_planned() {
+fn unexecuted_sites_are_reported() {
     let trace = trace();
     let profile =
         profile_of(std::slice::from_ref(&trace), frame(&[Group::All], FaultModel::FlipOneBit));
@@ -243,16 +242,17 @@ fn places_that_are_not_executed_again_are_not_planned() {
     assert!(in_order(planned.into_iter().collect(), &expected).is_err());
 }
 
-/// Each stratum is drawn from by itself, gets its share, and weighs what it should.
+/// Each stratum is drawn separately, gets its share of faults, and the weights compensate for it.
 #[test]
-fn strata_get_their_shares_and_weights_that_make_up_for_them() {
+fn strata_get_shares_and_compensating_weights() {
     let trace = trace();
     let frame = Frame {
         stratification: Stratification::Group,
         ..frame(&[Group::All], FaultModel::FlipOneBit)
     };
     let profile = profile_of(std::slice::from_ref(&trace), frame);
-    let places: Vec<(String, u64)> = profile.strata().map(|own| (own.name, own.places)).collect();
+    let places: Vec<(String, u64)> =
+        profile.strata().map(|stratum| (stratum.name, stratum.places)).collect();
     assert_eq!(
         places,
         [
@@ -267,22 +267,23 @@ fn strata_get_their_shares_and_weights_that_make_up_for_them() {
         let planned: Vec<Planned> = resolve(&trace, &profile, 1, drawn).into_values().collect();
         assert_eq!(planned.len(), 300);
         for (stratum, (name, places)) in places.iter().enumerate() {
-            let own: Vec<&Planned> = planned.iter().filter(|own| own.stratum == stratum).collect();
-            assert!(own.iter().all(|own| own.group.name() == name));
+            let in_stratum: Vec<&Planned> =
+                planned.iter().filter(|fault| fault.stratum == stratum).collect();
+            assert!(in_stratum.iter().all(|fault| fault.group.name() == name));
             if allocation == Allocation::Equal {
-                assert_eq!(own.len(), 100);
+                assert_eq!(in_stratum.len(), 100);
             }
-            let weight: f64 = own.iter().map(|own| own.weight).sum();
+            let weight: f64 = in_stratum.iter().map(|fault| fault.weight).sum();
             let share = *places as f64 / total as f64;
             assert!((weight / 300.0 - share).abs() < 1e-12, "{name}: {weight}");
         }
     }
 }
 
-/// The index alone says what is drawn: nothing before it is drawn, whatever there is of it, and
-/// the ends of each stratum's share are its own.
+/// The index alone determines the draw: no earlier draw is needed, and the ends of each stratum's range
+/// of indices are drawn in the stratum.
 #[test]
-fn any_index_of_an_endless_plan_is_drawn_at_once() {
+fn any_index_of_an_endless_plan_is_drawn_directly() {
     let frame = Frame {
         stratification: Stratification::Group,
         ..frame(&[Group::All], FaultModel::FlipOneBit)
@@ -293,7 +294,7 @@ fn any_index_of_an_endless_plan_is_drawn_at_once() {
     {
         let draws = Draws::new(&profile, 7, &Sampling::random(count, allocation.clone()));
         assert_eq!(draws.count(), count);
-        let places: Vec<u64> = profile.strata.iter().map(|own| own.places).collect();
+        let places: Vec<u64> = profile.strata.iter().map(|stratum| stratum.places).collect();
         let room = vec![u64::MAX; places.len()];
         let mut first = 0;
         for (stratum, share) in strata().zip(allocation.shares(count, &places, &room)) {
@@ -314,10 +315,10 @@ fn any_index_of_an_endless_plan_is_drawn_at_once() {
     assert_eq!(all.get(all.count()), None);
 }
 
-/// Stages are drawn one after another: what comes later changes nothing of what was before, and each
-/// is divided among the strata as it says.
+/// Stages are drawn one after another: later stages do not change earlier ones, and each is allocated
+/// to the strata as specified.
 #[test]
-fn later_stages_leave_the_earlier_ones_as_they_are() {
+fn later_stages_do_not_change_earlier_ones() {
     let frame = Frame {
         stratification: Stratification::Group,
         ..frame(&[Group::All], FaultModel::FlipOneBit)
@@ -327,7 +328,7 @@ fn later_stages_leave_the_earlier_ones_as_they_are() {
     let second = Stage { count: 100, allocation: Allocation::Optimal(vec![0.0, 0.5, 0.0]) };
     for replacement in [true, false] {
         let sampling = |stages: &[&Stage]| Sampling::Random {
-            stages: stages.iter().map(|own| (*own).clone()).collect(),
+            stages: stages.iter().map(|stage| (*stage).clone()).collect(),
             replacement,
         };
         let short = draw(&profile, 9, sampling(&[&first]));
@@ -335,33 +336,33 @@ fn later_stages_leave_the_earlier_ones_as_they_are() {
         assert_eq!((short.len(), long.len()), (60, 160));
         assert_eq!(short[..], long[..60]);
         let counts = |drawn: &[Drawn]| {
-            [0, 1, 2].map(|own| drawn.iter().filter(|drawn| drawn.stratum == own).count())
+            [0, 1, 2].map(|stratum| drawn.iter().filter(|drawn| drawn.stratum == stratum).count())
         };
         assert_eq!(counts(&short), [20, 20, 20]);
         // At least one in 2^40.
         assert_eq!(counts(&long[60..]), [0, 100, 0]);
         let places: HashSet<(usize, u64)> =
-            long.iter().map(|own| (own.stratum, own.place)).collect();
+            long.iter().map(|drawn| (drawn.stratum, drawn.place)).collect();
         assert_eq!(places.len() == long.len(), !replacement);
     }
 }
 
 #[test]
-fn without_replacement_all_places_come_once_in_another_order() {
+fn draws_without_replacement_are_a_permutation() {
     let profile = profile_of(&[trace()], frame(&[Group::Salu], FaultModel::ZeroValue));
     let stages = vec![Stage { count: 1000, allocation: Allocation::Proportional }];
     let drawn = draw(&profile, 3, Sampling::Random { stages, replacement: false });
     assert_eq!(drawn.len() as u64, profile.population.places);
-    assert!(drawn.iter().all(|own| own.weight == 1.0));
-    let mut places: Vec<u64> = drawn.iter().map(|own| own.place).collect();
+    assert!(drawn.iter().all(|drawn| drawn.weight == 1.0));
+    let mut places: Vec<u64> = drawn.iter().map(|drawn| drawn.place).collect();
     assert!(!places.is_sorted());
     places.sort_unstable();
     assert_eq!(places, (0..profile.population.places).collect::<Vec<_>>());
 }
 
-/// What the states are saved of that runs begin from.
+/// Checkpoints are recorded for these workgroups.
 #[test]
-fn workgroups_that_a_plan_strikes_are_those_of_its_faults() {
+fn struck_workgroups_are_those_of_the_faults() {
     let (workload, profile) =
         (workload(), profile_of(&[trace()], frame(&[Group::Fp64], FaultModel::FlipOneBit)));
     let struck = |count| {
@@ -374,32 +375,32 @@ fn workgroups_that_a_plan_strikes_are_those_of_its_faults() {
     assert_eq!((struck(100), struck(u64::MAX)), (all.clone(), all));
 }
 
-/// The same sample without what a selection leaves out.
+/// A restricted selection draws from the same fault space without the excluded sites.
 #[test]
-fn only_what_is_selected_is_drawn() {
+fn only_selected_sites_are_drawn() {
     let trace = trace();
     let drawn = |selection: Selection| {
         let frame = Frame { selection, ..frame(&[], FaultModel::ZeroValue) };
         let profile = profile_of(std::slice::from_ref(&trace), frame);
-        plan_of(&trace, &profile, 3, 100).iter().map(|own| own.site).collect::<Vec<_>>()
+        plan_of(&trace, &profile, 3, 100).iter().map(|planned| planned.site).collect::<Vec<_>>()
     };
     let all = Selection::default();
     let every = |selection: Selection, holds: fn(&Site, &Event) -> bool| {
         drawn(selection).iter().all(|site| holds(site, site.event().unwrap()))
     };
-    let registers = vec!["v4".parse().map(|own| RegisterRange::new(own, 2)).unwrap()];
+    let registers = vec!["v4".parse().map(|register| RegisterRange::new(register, 2)).unwrap()];
     for (selection, holds) in [
         (
             Selection { registers, ..all.clone() },
             (|site, _| matches!(site.place, Place::Register(Register::Vgpr(v)) if v.0 / 2 == 2))
                 as fn(&Site, &Event) -> bool,
         ),
-        (Selection { occurrences: Some(1..=1), ..all.clone() }, |_, own| own.occurrence == 1),
-        (Selection { waves: Some(1..=7), ..all.clone() }, |_, own| own.wave == Some(1)),
-        (Selection { window: Some(0..=2), ..all.clone() }, |_, own| own.pc < Pc(0x110)),
-        (Selection { pcs: vec![Pc(0x110)], ..all.clone() }, |_, own| own.pc == Pc(0x110)),
-        (Selection { workgroups: vec![[1, 0, 0]], ..all.clone() }, |_, own| {
-            own.workgroup == [1, 0, 0]
+        (Selection { occurrences: Some(1..=1), ..all.clone() }, |_, event| event.occurrence == 1),
+        (Selection { waves: Some(1..=7), ..all.clone() }, |_, event| event.wave == Some(1)),
+        (Selection { window: Some(0..=2), ..all.clone() }, |_, event| event.pc < Pc(0x110)),
+        (Selection { pcs: vec![Pc(0x110)], ..all.clone() }, |_, event| event.pc == Pc(0x110)),
+        (Selection { workgroups: vec![[1, 0, 0]], ..all.clone() }, |_, event| {
+            event.workgroup == [1, 0, 0]
         }),
         (Selection { lanes: Some(LaneMask(0x10)), groups: vec![Group::Vmem], ..all.clone() }, {
             |site, _| site.lanes == Some(Lanes::One(Lane(4)))
@@ -411,10 +412,10 @@ fn only_what_is_selected_is_drawn() {
     }
 }
 
-/// Permanent faults: every word and bit of a result on every slot that executed the operation,
-/// and no other. Lanes 1, 4 and 63 run in slots 1, 4 and 15; the halves in all sixteen.
+/// Permanent faults: every word and bit of a result on every slot that executed the operation, and no
+/// other. Lanes 1, 4 and 63 run in slots 1, 4 and 15; the halves in all sixteen.
 #[test]
-fn every_place_of_a_permanent_fault_is_a_slot_that_is_used() {
+fn permanent_faults_hit_only_used_slots() {
     let trace = trace();
     let mut frame = frame(&[Group::Fp64], FaultModel::FlipOneBit);
     frame.fault.duration = Duration::Permanent(std::num::NonZeroU32::new(3).unwrap());
@@ -422,7 +423,7 @@ fn every_place_of_a_permanent_fault_is_a_slot_that_is_used() {
     assert_eq!(profile.population.places, (16 + 16 + 3) * 2 * 32);
     let drawn = draw(&profile, 0, Sampling::Exhaustive);
     let sites: HashSet<Site> =
-        drawn.iter().map(|own| permanent(&profile, 0, own).unwrap().1.site).collect();
+        drawn.iter().map(|drawn| permanent(&profile, 0, drawn).unwrap().1.site).collect();
     assert_eq!(sites.len() as u64, profile.population.places);
     let mut slots: BTreeMap<(u32, u8), HashSet<Option<u8>>> = BTreeMap::new();
     for site in &sites {
