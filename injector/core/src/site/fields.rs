@@ -1,15 +1,15 @@
-//! The `key=value` fields of a site's text, taken from the front.
+//! Parser of the `key=value` fields of a site's text.
 
 use super::SiteError;
 use std::str::FromStr;
 
-/// The fields that are left.
+/// The remaining fields.
 pub(super) struct Fields<'a> {
     rest: std::iter::Peekable<std::str::SplitAsciiWhitespace<'a>>,
 }
 
 impl<'a> Fields<'a> {
-    /// The fields of a text; any run of blanks separates them.
+    /// Splits a text into fields separated by whitespace.
     pub fn of(text: &'a str) -> Fields<'a> {
         Fields { rest: text.split_ascii_whitespace().peekable() }
     }
@@ -19,12 +19,12 @@ impl<'a> Fields<'a> {
         self.rest.peek().and_then(|field| field.split('=').next())
     }
 
-    /// The next field as it stands.
+    /// The next field, or `the end`.
     pub fn peek(&mut self) -> &'a str {
         self.rest.peek().copied().unwrap_or("the end")
     }
 
-    /// The value of the next field, which has this key.
+    /// Consumes the next field, which must have this key, and returns its value.
     pub fn value(&mut self, key: &'static str) -> Result<&'a str, SiteError> {
         let found = self.rest.next();
         found.and_then(|field| field.strip_prefix(key)?.strip_prefix('=')).ok_or_else(|| {
@@ -32,7 +32,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// A value that `read` reads.
+    /// Consumes a field and converts its value with `read`.
     pub fn read<T>(
         &mut self,
         key: &'static str,
@@ -43,7 +43,7 @@ impl<'a> Fields<'a> {
         read(text).ok_or_else(|| SiteError::Value { key, text: text.to_owned(), expected })
     }
 
-    /// A decimal number.
+    /// Consumes a field with a decimal number.
     pub fn number<N: FromStr>(&mut self, key: &'static str) -> Result<N, SiteError> {
         let expected = match size_of::<N>() {
             1 => "a number from 0 to 255",
@@ -53,7 +53,7 @@ impl<'a> Fields<'a> {
         self.read(key, expected, decimal)
     }
 
-    /// A hexadecimal number.
+    /// Consumes a field with a hexadecimal number.
     pub fn hexadecimal<N: TryFrom<u64>>(&mut self, key: &'static str) -> Result<N, SiteError> {
         let expected = match size_of::<N>() {
             4 => "a hexadecimal number of 32 bits or fewer with 0x in front",
@@ -62,7 +62,7 @@ impl<'a> Fields<'a> {
         self.read(key, expected, hexadecimal)
     }
 
-    /// Checks that nothing is left.
+    /// Checks that no field remains.
     pub fn end(&mut self) -> Result<(), SiteError> {
         match self.rest.next() {
             None => Ok(()),
@@ -73,12 +73,12 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// A decimal number of digits only: `parse` by itself would accept a sign.
+/// Parses a decimal number of digits only; `parse` alone would accept a sign.
 pub(super) fn decimal<N: FromStr>(text: &str) -> Option<N> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-/// A hexadecimal number with 0x in front.
+/// Parses a hexadecimal number with the prefix 0x.
 pub(super) fn hexadecimal<N: TryFrom<u64>>(text: &str) -> Option<N> {
     let digits = text.strip_prefix("0x")?;
     if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {

@@ -1,4 +1,4 @@
-//! Fault sites: one fault of one program, absolute, as one line of text.
+//! Fault sites: absolute descriptions of single faults as one line of text.
 
 mod fields;
 mod text;
@@ -9,15 +9,15 @@ use flipwave_isa::{Lane, LaneMask, Operation, Pc, Register, Target};
 use flipwave_sim::{MatrixElement, ProductShape, SumPart};
 use std::num::NonZeroU32;
 
-/// Where and when a fault strikes, and what it does. A site is absolute: it names the same events
+/// A fault: when and where it strikes, and what it does. A site is absolute: it denotes the same events
 /// on every run, host and device.
 ///
 /// As text on one line, in this order:
 /// `dispatch=0 workgroup=3,1,0 wave=2 pc=0x1a9c occurrence=5 lane=17 register=v4 flip=0x00000400`.
 ///
-/// - When: `wave=all` stands for every wave of the workgroup; `window=100 rate=0x80000000 key=0x1`
-///   after `occurrence` for an [`Intermittent`] fault; and in place of all up to `occurrence`,
-///   `opcode=v_fma_f32 units=104 unit=3 simd=1 slot=5` for a permanent one.
+/// - When: `wave=all` denotes every wave of the workgroup; `window=100 rate=0x80000000 key=0x1`
+///   after `occurrence` an [`Intermittent`] fault; and instead of the fields up to `occurrence`,
+///   `opcode=v_fma_f32 units=104 unit=3 simd=1 slot=5` denotes a permanent fault.
 /// - Where: `register=` after the instruction, `source=` as it reads it, `lds=`, `scratch=` (byte
 ///   offsets), `buffer=1 offset=0x40`, `encoding=` (number of the dword), `branch=decision`,
 ///   `program_counter=` (0 the low, 1 the high half), `destination=` (number of the word among
@@ -30,22 +30,22 @@ use std::num::NonZeroU32;
 ///   and the like with a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Site {
-    /// When it strikes.
+    /// When the fault strikes.
     pub when: When,
-    /// What it strikes.
+    /// The place that it strikes.
     pub place: Place,
-    /// Whose, where each lane has its own.
+    /// The lanes, for places that exist per lane.
     pub lanes: Option<Lanes>,
-    /// What happens to it.
+    /// The change of the value.
     pub action: Action,
 }
 
-/// When a fault strikes.
+/// Time of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum When {
-    /// At executions of one instruction by the waves of one workgroup.
+    /// Strikes executions of one instruction by the waves of one workgroup.
     At(Event),
-    /// At every execution of an operation by one part of the device.
+    /// Strikes every execution of an operation by one unit of the device.
     Always(Unit),
 }
 
@@ -56,112 +56,112 @@ pub struct Event {
     pub dispatch: u32,
     /// Position of the workgroup in the grid.
     pub workgroup: [u32; 3],
-    /// Index of the wave in its workgroup; nothing for all of them.
+    /// Index of the wave in its workgroup; `None` for all waves.
     pub wave: Option<u32>,
-    /// The instruction, as ELF virtual address.
+    /// ELF virtual address of the instruction.
     pub pc: Pc,
-    /// Which execution of the instruction by the wave, from 0.
+    /// Number of earlier executions of the instruction by the wave.
     pub occurrence: u64,
-    /// How it goes on from there, and the key that decides which executions are struck; nothing
-    /// for a fault that strikes once.
+    /// For a fault that strikes repeatedly: its parameters, and the key that determines the struck
+    /// executions.
     pub intermittent: Option<(Intermittent, u32)>,
 }
 
-/// A part of a device on which a permanent fault sits.
+/// A unit of a device with a permanent fault.
 ///
-/// The waves of a program are mapped to it by a rule, since an emulated GPU has no such parts and
-/// a real one does not promise which it takes: of `units` compute units, workgroup number n of a
-/// dispatch (x fastest) runs on unit n modulo `units`; of the SIMDs of a unit, wave number n of a
-/// workgroup on SIMD n modulo their number; lane n of a wave in slot n modulo the SIMD's width.
+/// Waves are mapped to units by a fixed rule, because a simulated GPU has no such units and a real one
+/// does not specify which unit it uses: workgroup n of a dispatch (numbered with x fastest) runs on
+/// compute unit n modulo `units`, wave n of a workgroup on SIMD n modulo the SIMDs of a compute unit,
+/// and lane n of a wave in slot n modulo the SIMD's width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Unit {
     /// The operation whose executions are struck.
     pub opcode: Operation,
-    /// Compute units of the device.
+    /// Number of compute units of the device.
     pub units: NonZeroU32,
-    /// The compute unit, from 0.
+    /// Index of the compute unit.
     pub unit: u32,
-    /// The SIMD of the compute unit, from 0.
+    /// Index of the SIMD in the compute unit.
     pub simd: u8,
-    /// The lane slot of the SIMD, from 0; nothing where the destination is one for the wave.
+    /// Index of the lane slot in the SIMD; `None` for scalar destinations.
     pub slot: Option<u8>,
 }
 
-/// What a fault strikes.
+/// Place that a fault strikes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Place {
-    /// A register, after the instruction. Those of a plan are ones that the instruction writes or
-    /// the kernel has; a site written by hand may name any of the wave.
+    /// A register, after the instruction. Plans only use registers that the instruction writes or the
+    /// kernel allocates; a site written by hand may name any register of the wave.
     Register(Register),
-    /// A register, as the instruction reads it: it is changed before, and changed back after,
+    /// A register as the instruction reads it: changed before the instruction, and restored after it
     /// unless the instruction wrote it.
     Source(Register),
-    /// The word at this byte offset in the LDS of the workgroup, after the instruction.
+    /// The word at this byte offset in the workgroup's LDS, after the instruction.
     Lds(u32),
-    /// The word at this byte offset in a lane's scratch, after the instruction.
+    /// The word at this byte offset in the lane's scratch memory, after the instruction.
     Scratch(u32),
-    /// A word of a buffer of the workload, after the instruction.
+    /// A word of one of the workload's buffers, after the instruction.
     Memory {
         /// Index of the buffer.
         buffer: u32,
-        /// Byte offset in it.
+        /// Byte offset in the buffer.
         offset: u64,
     },
-    /// A dword of the instruction's encoding, for this one execution.
+    /// A dword of the instruction's encoding, for one execution.
     Encoding(u8),
-    /// Whether the branch is taken: a bit, 1 where it is.
+    /// The decision of a conditional branch: one bit, 1 if taken.
     Branch,
-    /// The low (0) or high (1) word of the program counter, after the instruction: of the ELF
-    /// virtual address at which the wave goes on.
+    /// The low (0) or high (1) word of the program counter after the instruction, that is, of the ELF
+    /// virtual address where the wave continues.
     ProgramCounter(u8),
-    /// This word of the registers that the instruction writes, in the order of its register list.
+    /// Word of the registers that the instruction writes, numbered in the order of its register list.
     Destination(u8),
-    /// What a product of matrices sums up to an element of its result, as it does.
+    /// A part of a sum that a matrix multiplication computes, during the computation.
     Sum(SumPlace),
 }
 
-/// A word of a part of the sum that is an element of a product of matrices.
+/// A word of a part of the sum that yields one element of a matrix product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SumPlace {
-    /// Of what part.
+    /// The part of the sum.
     pub part: SumPart,
-    /// Of which element.
+    /// The element of the product.
     pub element: MatrixElement,
-    /// At which step of the sum; 0 for the accumulator.
+    /// The step of the sum; 0 for the accumulator.
     pub step: u8,
-    /// 0, or 1 for the upper half of double precision.
+    /// 0 for the low word, 1 for the upper half of a double-precision number.
     pub word: u8,
 }
 
 impl SumPlace {
-    /// Whether an instruction of this shape has it, of values of so many words.
+    /// Returns `true` if an instruction of this shape computes this part with values of `words` words.
     pub(crate) fn is_of(&self, shape: &ProductShape, words: u8) -> bool {
         shape.has(self.element)
             && shape.steps(self.part).any(|step| step == self.step)
             && self.word + words <= shape.words()
     }
 
-    /// The same part and word of another column.
+    /// Returns the part and word for another column.
     pub(crate) fn at_column(self, column: u8) -> SumPlace {
         SumPlace { element: MatrixElement { column, ..self.element }, ..self }
     }
 }
 
-/// Which lanes of a wave are struck.
+/// Lanes that a fault strikes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lanes {
-    /// One.
+    /// One lane.
     One(Lane),
-    /// These.
+    /// The lanes of a mask.
     Mask(LaneMask),
-    /// Those that the instruction runs on: whose destinations it writes.
+    /// The lanes that the instruction runs on, that is, whose destinations it writes.
     Active,
-    /// All that the wave has.
+    /// All lanes of the wave.
     All,
 }
 
 impl Site {
-    /// The event, of all faults but permanent ones.
+    /// The event, for all faults except permanent ones.
     pub fn event(&self) -> Option<&Event> {
         match &self.when {
             When::At(event) => Some(event),
@@ -169,11 +169,11 @@ impl Site {
         }
     }
 
-    /// Checks what the types leave open.
+    /// Checks the constraints that the types do not enforce.
     ///
     /// # Errors
-    /// [`SiteError`] if lanes are missing, superfluous or above 63, if nothing is flipped, or
-    /// if the parts contradict one another.
+    /// [`SiteError`] if lanes are missing, superfluous or above 63, if no bit is flipped, or if the
+    /// parts are inconsistent.
     pub fn check(&self) -> Result<(), SiteError> {
         match self.lanes {
             None if self.place.is_per_lane() => return Err(SiteError::LaneMissing(self.place)),
@@ -224,12 +224,12 @@ impl Site {
 }
 
 impl Event {
-    /// Whether a wave is of the event.
+    /// Returns `true` if the event strikes the wave.
     pub fn strikes_wave(&self, wave: WaveId) -> bool {
-        wave.workgroup == self.workgroup && self.wave.is_none_or(|own| own == wave.wave)
+        wave.workgroup == self.workgroup && self.wave.is_none_or(|struck| struck == wave.wave)
     }
 
-    /// Whether an execution of the instruction is, by its number among the wave's own.
+    /// Returns `true` if the event strikes this execution, given by its number within the wave.
     pub(crate) fn strikes(&self, occurrence: u64) -> bool {
         match (occurrence.checked_sub(self.occurrence), self.intermittent) {
             (None, _) => false,
@@ -238,12 +238,12 @@ impl Event {
         }
     }
 
-    /// Whether it is one execution by one wave.
+    /// Returns `true` if the event is one execution by one wave.
     pub(crate) fn is_single(&self) -> bool {
         self.wave.is_some() && self.intermittent.is_none()
     }
 
-    /// The number of the last execution that may be struck.
+    /// Number of the last execution that may be struck.
     pub fn last(&self) -> u64 {
         let window = self.intermittent.map_or(1, |(intermittent, _)| intermittent.window.get());
         self.occurrence.saturating_add(window - 1)
@@ -251,9 +251,9 @@ impl Event {
 }
 
 impl Unit {
-    /// SIMDs of a compute unit and the lanes that each of them executes at once: four of 16 up to
-    /// gfx9 ("Compute unit" in the CDNA and Vega ISA documents), two of 32 from gfx10 on (RDNA ISA
-    /// documents).
+    /// SIMD units per compute unit, and lanes that each executes at once: four SIMDs of 16 lanes up to
+    /// gfx9 ("Compute unit" in the CDNA and Vega ISA documents), two of 32 lanes from gfx10 on (RDNA
+    /// ISA documents).
     pub(crate) fn simds(target: &Target) -> (u8, u8) {
         match target.simds_per_unit() {
             2 => (2, 32),
@@ -261,8 +261,8 @@ impl Unit {
         }
     }
 
-    /// The compute unit and the SIMD that a wave runs on, of a dispatch with this many workgroups
-    /// in x and y, on a device with this many SIMDs to a unit.
+    /// The compute unit and SIMD that a wave runs on. `workgroups` is the number of workgroups in x and
+    /// y, `simds` the number of SIMDs per compute unit.
     pub(crate) fn place_of(&self, wave: WaveId, workgroups: [u32; 2], simds: u8) -> (u32, u8) {
         let [x, y, z] = wave.workgroup.map(u64::from);
         let [width, height] = workgroups.map(u64::from);
@@ -270,12 +270,12 @@ impl Unit {
         ((number % u64::from(self.units.get())) as u32, (wave.wave % u32::from(simds)) as u8)
     }
 
-    /// Whether a wave runs on this part of the device.
+    /// Returns `true` if a wave runs on this unit.
     pub fn runs(&self, wave: WaveId, workgroups: [u32; 2], simds: u8) -> bool {
         self.place_of(wave, workgroups, simds) == (self.unit, self.simd)
     }
 
-    /// The lanes of a wave that run in the slot, of SIMDs of this width.
+    /// The lanes of a wave that run in the slot, for SIMDs of this width.
     pub fn lanes(&self, width: u8) -> LaneMask {
         let slot = self.slot.unwrap_or(0);
         let lanes = (0..64).filter(|lane| lane % width == slot);
@@ -291,7 +291,7 @@ impl Unit {
 }
 
 impl Lanes {
-    /// The lanes, of an instruction that runs on `active` of a wave that has `all`.
+    /// The lanes as a mask, for an instruction that runs on `active` in a wave with the lanes `all`.
     pub fn of(self, active: LaneMask, all: LaneMask) -> LaneMask {
         match self {
             Lanes::One(lane) => LaneMask(1 << lane.0),
@@ -303,7 +303,7 @@ impl Lanes {
 }
 
 impl Place {
-    /// Whether each lane has its own.
+    /// Returns `true` if each lane has its own value.
     pub(crate) fn is_per_lane(self) -> bool {
         match self {
             Place::Register(register) | Place::Source(register) => register.is_per_lane(),
@@ -321,7 +321,7 @@ impl Place {
         }
     }
 
-    /// Whether it can hold a floating-point number.
+    /// Returns `true` if the place can hold a floating-point number.
     fn is_typed(self) -> bool {
         match self {
             Place::Register(register) | Place::Source(register) => register.bits() == 32,
@@ -330,49 +330,49 @@ impl Place {
         }
     }
 
-    /// Whether it is struck before the instruction is executed.
+    /// Returns `true` if the place is struck before the instruction executes.
     pub(crate) fn is_struck_before(self) -> bool {
         matches!(self, Place::Source(_) | Place::Encoding(_) | Place::Sum(_))
     }
 }
 
-/// A text that is no site, or a site that contradicts itself.
+/// Errors returned for invalid site texts and inconsistent sites.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SiteError {
-    /// Another field stands where one is expected.
-    #[error("a site needs `{expected}` where `{found}` stands")]
+    /// A field is missing or has the wrong key.
+    #[error("invalid fault site: expected `{expected}`, found `{found}`")]
     Field {
-        /// Key of the field expected.
+        /// Key of the expected field.
         expected: &'static str,
-        /// What stands there.
+        /// The field found.
         found: String,
     },
-    /// A value that cannot be read.
-    #[error("`{key}={text}` in a site: expected {expected}")]
+    /// A field has an invalid value.
+    #[error("invalid fault site: `{key}={text}`: expected {expected}")]
     Value {
         /// Key of the field.
         key: &'static str,
         /// The value as written.
         text: String,
-        /// What it has to be.
+        /// Description of valid values.
         expected: &'static str,
     },
-    /// A place of which each lane has its own, without a lane.
+    /// The place exists per lane, but the site has no lane.
     #[error("each lane has its own {0}: the site needs `lane` or `lanes`")]
     LaneMissing(Place),
-    /// A place that lanes share, with a lane.
-    #[error("{0} is one for the whole wave: the site must not name a lane")]
+    /// The place is scalar, but the site has a lane.
+    #[error("{0} is shared by the whole wave: the site must not name a lane")]
     LaneSuperfluous(Place),
-    /// A lane that no wave has.
+    /// The lane does not exist.
     #[error("lane {0} does not exist: a wave has lanes 0 to 63")]
     NoSuchLane(Lane),
-    /// A set of lanes without one.
-    #[error("`lanes` names no lane")]
+    /// The lane mask is empty.
+    #[error("`lanes` is empty; expected at least one lane")]
     NoLane,
-    /// A flip without a bit.
-    #[error("`flip` names no bit")]
+    /// The flip mask is empty.
+    #[error("`flip` is 0; expected at least one bit")]
     NothingFlipped,
-    /// More bits than the place has.
+    /// The action has more bits than the place.
     #[error("{word:#010x} does not fit {place}, which has {bits} bit(s)")]
     TooWide {
         /// The place.
@@ -382,42 +382,42 @@ pub enum SiteError {
         /// The place's width.
         bits: u32,
     },
-    /// An error relative to what is no number.
-    #[error("{place} holds no floating-point number that an error could be relative to")]
+    /// A relative error in a place without floating-point numbers.
+    #[error("a relative error needs a floating-point number, which {place} cannot hold")]
     NotTyped {
         /// The place.
         place: Place,
     },
-    /// A word that does not begin where words do.
-    #[error("offset {offset:#x} is not that of a word: expected a multiple of 4")]
+    /// The offset is not aligned to a word.
+    #[error("misaligned offset {offset:#x}: expected a multiple of 4")]
     Misaligned {
         /// The offset.
         offset: u64,
     },
-    /// A word of the program counter that is not there.
+    /// The program counter has no such word.
     #[error("word {word} of the program counter does not exist: it has 0 and 1")]
     NoSuchHalf {
         /// The word.
         word: u8,
     },
-    /// A part of a sum that no instruction has.
+    /// The part of a sum does not exist.
     #[error("{place} does not exist: an accumulator has step 0 only, and sums have words 0 and 1")]
     NoSuchSum {
         /// The place.
         place: Place,
     },
-    /// A compute unit that is not there.
+    /// The compute unit does not exist.
     #[error("unit {unit} does not exist: there are {units}, counted from 0")]
     NoSuchUnit {
         /// The unit.
         unit: u32,
-        /// How many there are.
+        /// Number of compute units.
         units: NonZeroU32,
     },
-    /// A permanent fault that is not one of results.
+    /// A permanent fault in a place other than a destination.
     #[error("a permanent fault strikes results: expected `destination`, not {0}")]
     PermanentPlace(Place),
-    /// A destination by its number, of an instruction that is known.
+    /// `destination` in a site that is not permanent.
     #[error("`destination` is for permanent faults; name the register with `register`")]
     TransientDestination,
 }
@@ -428,7 +428,7 @@ mod tests {
     use crate::testing::wave;
 
     #[test]
-    fn an_event_strikes_its_waves_and_its_executions_only() {
+    fn events_strike_only_their_waves_and_executions() {
         let one: Site =
             "dispatch=0 workgroup=3,0,0 wave=1 pc=0x0 occurrence=5 register=scc flip=0x1"
                 .parse()
@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn a_site_that_is_sound_is_one_that_can_be_read() {
+    fn check_rejects_sites_that_text_cannot_express() {
         let text = "dispatch=0 workgroup=0,0,0 wave=0 pc=0x0 occurrence=0 program_counter=1 \
                     flip=0x00000001";
         let high: Site = text.parse().unwrap();
@@ -463,12 +463,12 @@ mod tests {
     }
 
     #[test]
-    fn waves_and_lanes_are_mapped_to_units_as_documented() {
+    fn waves_and_lanes_map_to_units_as_documented() {
         let site: Site =
             "opcode=v_fma_f32 units=4 unit=3 simd=1 slot=5 destination=0 flip=0x1".parse().unwrap();
         let When::Always(unit) = site.when else { panic!("{site:?}") };
         let wave = |workgroup, wave| WaveId { workgroup, wave };
-        // Of 2 x 3 workgroups in x and y, number 3 and number 7 are at 1,1,0 and 1,0,1.
+        // In a grid of 2 x 3 workgroups in x and y, workgroups 3 and 7 are at 1,1,0 and 1,0,1.
         assert!(unit.runs(wave([1, 1, 0], 1), [2, 3], 4));
         assert!(unit.runs(wave([1, 0, 1], 5), [2, 3], 4));
         assert!(!unit.runs(wave([1, 1, 0], 2), [2, 3], 4));

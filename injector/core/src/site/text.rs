@@ -1,4 +1,4 @@
-//! Sites as text, written and read.
+//! Text form of fault sites.
 
 use super::fields::{Fields, decimal, hexadecimal};
 use super::{Event, Lanes, Place, Site, SiteError, SumPlace, Unit, When};
@@ -8,7 +8,7 @@ use flipwave_sim::{MatrixElement, SumPart};
 use std::fmt;
 use std::str::FromStr;
 
-/// The keys of relative errors.
+/// Keys of relative errors.
 const RELATIVES: [(FloatFormat, &str); 6] = [
     (FloatFormat::F16, "relative_f16"),
     (FloatFormat::F16High, "relative_f16_high"),
@@ -18,7 +18,7 @@ const RELATIVES: [(FloatFormat, &str); 6] = [
     (FloatFormat::F64, "relative_f64"),
 ];
 
-/// The keys of what a product of matrices sums up.
+/// Keys of the parts of a matrix product's sum.
 const SUM_PARTS: [(SumPart, &str); 3] = [
     (SumPart::Accumulator, "accumulator"),
     (SumPart::Product, "product"),
@@ -87,7 +87,7 @@ impl fmt::Display for SumPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let SumPlace { part, element, step, word } = self;
         let MatrixElement { block, row, column } = element;
-        let key = SUM_PARTS.iter().find(|(own, _)| own == part);
+        let key = SUM_PARTS.iter().find(|(known, _)| known == part);
         write!(f, "{}={row},{column}", key.map_or("?", |(_, key)| key))?;
         if *block > 0 {
             write!(f, " block={block}")?;
@@ -107,7 +107,7 @@ impl fmt::Display for Action {
             Action::StuckAtZero(mask) => write!(f, "stuck_at_zero={mask:#010x}"),
             Action::StuckAtOne(mask) => write!(f, "stuck_at_one={mask:#010x}"),
             Action::Relative(format, error) => {
-                let key = RELATIVES.iter().find(|(own, _)| own == format);
+                let key = RELATIVES.iter().find(|(known, _)| known == format);
                 write!(f, "{}={error}", key.map_or("?", |(_, key)| key))
             }
         }
@@ -117,7 +117,7 @@ impl fmt::Display for Action {
 impl FromStr for Site {
     type Err = SiteError;
 
-    /// Reads the form that `Display` writes; any run of blanks separates the fields.
+    /// Parses the form that `Display` writes; fields may be separated by any whitespace.
     fn from_str(text: &str) -> Result<Site, SiteError> {
         let mut fields = Fields::of(text);
         let when = if fields.key() == Some("opcode") {
@@ -215,7 +215,7 @@ fn place(fields: &mut Fields<'_>) -> Result<Place, SiteError> {
         }
         Some("destination") => Place::Destination(fields.number("destination")?),
         key => {
-            let sum = SUM_PARTS.into_iter().find(|(_, own)| key == Some(own));
+            let sum = SUM_PARTS.into_iter().find(|(_, name)| key == Some(name));
             if let Some((part, key)) = sum {
                 return Ok(Place::Sum(sum_place(fields, part, key)?));
             }
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn every_floating_point_format_is_read_back() {
+    fn every_floating_point_format_round_trips() {
         for (format, _) in RELATIVES {
             let error = RelativeError::new(0.125).unwrap();
             let text = Action::Relative(format, error).to_string();
@@ -351,48 +351,48 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_refused_with_what_is_wrong() {
+    fn invalid_text_is_rejected_with_the_reason() {
         for (from, to, message) in [
-            ("dispatch=0 ", "", "`dispatch` where `workgroup=3,1,0`"),
+            ("dispatch=0 ", "", "`dispatch`, found `workgroup=3,1,0`"),
             ("dispatch=0", "dispatch=+0", "`dispatch=+0`"),
             ("dispatch=0", "dispatch=", "`dispatch=`"),
             ("dispatch=0", "dispatch=4294967296", "expected a number"),
             ("3,1,0", "3,1", "expected three numbers"),
             ("3,1,0", "3,1,-0", "expected three numbers"),
-            ("wave=2 ", "wave=2 wave=2 ", "`pc` where `wave=2`"),
+            ("wave=2 ", "wave=2 wave=2 ", "`pc`, found `wave=2`"),
             ("wave=2 ", "wave=every ", "a number or `all`"),
             ("0x1a9c", "1a9c", "hexadecimal"),
             ("0x1a9c", "0x", "hexadecimal"),
             ("0x1a9c", "0x+1", "hexadecimal"),
             ("occurrence=5", "occurrence=5 window=0 rate=0x0 key=0x0", "above 0"),
-            ("occurrence=5", "occurrence=5 window=9", "`rate` where `lane=17`"),
+            ("occurrence=5", "occurrence=5 window=9", "`rate`, found `lane=17`"),
             ("lane=17", "lane=64", "lane 64 does not exist"),
             ("lane=17", "lane=256", "expected a number"),
             ("lane=17", "lanes=none", "active, all, or a mask"),
-            ("lane=17", "lanes=0x0", "names no lane"),
+            ("lane=17", "lanes=0x0", "at least one lane"),
             ("lane=17 ", "", "each lane has its own register=v4"),
-            ("register=v4", "register=s4", "register=s4 is one for the whole wave"),
+            ("register=v4", "register=s4", "register=s4 is shared by the whole wave"),
             ("register=v4", "register=v1024", "expected a register"),
             ("register=v4", "flags=3", "register, source, lds"),
             ("lane=17 register=v4", "lds=0x3", "multiple of 4"),
             ("lane=17 register=v4", "destination=0", "for permanent faults"),
             ("lane=17 register=v4", "branch=taken", "`decision`"),
             ("lane=17 register=v4", "program_counter=2", "0 or 1"),
-            ("flip=0x00000400", "flip=0x00000000", "names no bit"),
-            ("flip=0x00000400", "flip=0x100000000", "`flip=0x100000000` in a site: expected a hex"),
+            ("flip=0x00000400", "flip=0x00000000", "at least one bit"),
+            ("flip=0x00000400", "flip=0x100000000", "`flip=0x100000000`: expected a hex"),
             ("flip=0x00000400", "flip=0x100000000", "32 bits or fewer"),
             ("flip=0x00000400", "flip=0x10000000000000000", "32 bits or fewer"),
-            ("flip=0x00000400", "flip=2^64", "`flip=2^64` in a site: expected a hexadecimal"),
+            ("flip=0x00000400", "flip=2^64", "`flip=2^64`: expected a hexadecimal"),
             ("flip=0x00000400", "set=0x1ffffffff", "32 bits or fewer"),
             ("pc=0x1a9c", "pc=0x10000000000000000", "64 bits or fewer"),
             ("lane=17", "lanes=0x1ffffffffffffffff", "a mask of 64 bits or fewer"),
             ("lane=17 register=v4", "encoding=256", "from 0 to 255"),
             ("occurrence=5", "occurrence=18446744073709551616", "to 18446744073709551615"),
-            ("flip=0x00000400", "", "stuck_at_one or relative_FORMAT` where `the end`"),
-            ("flip=0x00000400", "xor=0x00000400", "where `xor=0x00000400`"),
+            ("flip=0x00000400", "", "stuck_at_one or relative_FORMAT`, found `the end`"),
+            ("flip=0x00000400", "xor=0x00000400", "found `xor=0x00000400`"),
             ("flip=0x00000400", "relative_f32=much", "a number"),
             ("flip=0x00000400", "relative_f32=inf", "a number"),
-            ("0x00000400", "0x00000400 more", "`nothing more` where `more`"),
+            ("0x00000400", "0x00000400 more", "`nothing more`, found `more`"),
             ("lane=17 register=v4", "register=scc", "does not fit register=scc"),
         ] {
             let text = TEXT.replacen(from, to, 1);
