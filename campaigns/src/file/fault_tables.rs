@@ -139,7 +139,7 @@ mod tests {
             ("golden,faulty\n0x0,0x10000000000000000\n", ":2: expected two words"),
             ("golden,faulty,count\n1,2,-1\n", ":2: expected how often"),
             ("golden,faulty\n1\n", "rtl.csv: CSV error"),
-            ("golden,faulty\n1,1\n", "nothing was wrong"),
+            ("golden,faulty\n1,1\n", "has equal values"),
             ("golden,faulty\n", "count above 0"),
         ] {
             let error = read_text(text).expect_err(text);

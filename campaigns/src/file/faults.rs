@@ -38,7 +38,7 @@ pub(crate) mod written {
         {"required": ["exhaustive"]}
     ]))]
     pub(crate) struct Faults {
-        /// What a fault does to the value that it strikes.
+        /// Change of the value that a fault strikes.
         #[serde(deserialize_with = "singleton")]
         pub model: WrittenFaultModel,
         /// What a fault strikes.

@@ -396,8 +396,8 @@ compare: {sum: {relative: 1.0e-5}}
     fn faults_that_cannot_be_are_refused_where_they_stand() {
         let model = "flip_one_bit";
         assert_error(model, "{flip_adjacent_bits: 33}", "33", &["2 to 32"]);
-        assert_error(model, "{flip_mask: 0}", "0}", &["names no bit"]);
-        assert_error(model, "{relative_error: .nan}", ".nan", &["no error"]);
+        assert_error(model, "{flip_mask: 0}", "0}", &["at least one bit"]);
+        assert_error(model, "{relative_error: .nan}", ".nan", &["not a relative error"]);
         assert_error(model, "{flip_drawn_mask: none.csv}", "none.csv", &["none.csv"]);
         assert_error(model, "{drawn_values: none.csv}", "none.csv", &["none.csv"]);
         let target = "target: destination_register";
@@ -407,7 +407,7 @@ compare: {sum: {relative: 1.0e-5}}
         assert_error(target, period, "64, o", &["scope.lanes_every.period", "2 to 63"]);
         let offset = "scope: {lanes_every: {period: 16, offset: 3}}";
         assert_error(target, offset, "3}}", &["`drawn`"]);
-        assert_error(target, "target: lds, scope: wave", "{model", &["no meaning for lds"]);
+        assert_error(target, "target: lds, scope: wave", "{model", &["not supported for lds"]);
         assert_error(target, "duration: {permanent: {units: 0}}", "0}}", &["expected 1 to"]);
         let rate = "duration: {intermittent: {window: 4, rate: 2.0}}";
         assert_error(target, rate, "2.0", &["up to 1"]);

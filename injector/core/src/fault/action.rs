@@ -1,25 +1,24 @@
-//! What a fault does to one value.
+//! Changes of a value by a fault.
 
 use super::{FloatFormat, RelativeError};
 
-/// What happens to a value: a word of 32 bits or fewer, of two words for
-/// [`FloatFormat::F64`].
+/// Change of a value: a word of at most 32 bits, or two words for [`FloatFormat::F64`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// The bits of this mask are inverted.
+    /// Inverts the bits of this mask.
     Flip(u32),
-    /// The value is replaced.
+    /// Replaces the value.
     Set(u32),
-    /// The bits of this mask are zero.
+    /// Clears the bits of this mask.
     StuckAtZero(u32),
-    /// The bits of this mask are one.
+    /// Sets the bits of this mask.
     StuckAtOne(u32),
-    /// The number of this format in the value is off.
+    /// Adds a relative error to the number of this format in the value.
     Relative(FloatFormat, RelativeError),
 }
 
 impl Action {
-    /// The value that what held `before` has after the fault.
+    /// Applies the action to the value `before`.
     pub fn apply(self, before: u64) -> u64 {
         match self {
             Action::Flip(mask) => before ^ u64::from(mask),
@@ -30,7 +29,7 @@ impl Action {
         }
     }
 
-    /// How many consecutive words the value has.
+    /// Number of consecutive words of the value.
     pub fn words(self) -> u8 {
         match self {
             Action::Relative(format, _) => format.words(),
@@ -38,7 +37,7 @@ impl Action {
         }
     }
 
-    /// The bits that the fault names: those inverted, forced, or set to one.
+    /// The action's mask or value; 0 for relative errors.
     pub(crate) fn word(self) -> u32 {
         match self {
             Action::Flip(word)
@@ -55,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_action_does_what_its_name_says() {
+    fn actions_change_values_as_named() {
         for (action, after) in [
             (Action::Flip(0xff), 0x1234_5687),
             (Action::Set(5), 5),

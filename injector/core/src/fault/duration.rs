@@ -1,35 +1,35 @@
-//! How long a fault lasts.
+//! Duration of a fault.
 
 use std::fmt;
 use std::num::{NonZeroU32, NonZeroU64};
 
-/// How long a fault lasts.
+/// Duration of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Duration {
-    /// It strikes once.
+    /// The fault strikes once.
     Transient,
-    /// It strikes again and again in a window.
+    /// The fault strikes repeatedly within a window.
     Intermittent(Intermittent),
-    /// It strikes every execution of an operation on one lane slot of one compute unit, of this
-    /// many compute units.
+    /// The fault strikes every execution of an operation on one lane slot of one of this many compute
+    /// units.
     Permanent(NonZeroU32),
 }
 
-/// A fault that comes and goes. It begins at one execution of an instruction, which it strikes;
-/// of the further ones by the same wave, up to the end of the window, it strikes a part.
+/// An intermittent fault. It strikes one execution of an instruction, and a fraction of the wave's
+/// further executions of the instruction up to the end of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Intermittent {
-    /// Executions of the instruction by the wave, the first included.
+    /// Length of the window in executions of the instruction by the wave, including the first.
     pub window: NonZeroU64,
-    /// Of 2^32 executions in the window, how many are struck.
+    /// Number of struck executions per 2^32 executions in the window.
     pub rate: u32,
 }
 
 impl Intermittent {
-    /// Whether execution number `n` of the window is struck, by the fault with this `key`.
+    /// Returns `true` if execution `n` of the window is struck by the fault with this `key`.
     ///
-    /// Which ones are is decided by a hash of the number, so that it depends on nothing else: the
-    /// 32-bit mixer `lowbias32` of C. Wellons' "Prospecting for hash functions" (2018).
+    /// A hash of the number decides, so that the result depends on nothing else: the 32-bit mixer
+    /// `lowbias32` of C. Wellons' "Prospecting for hash functions" (2018).
     pub(crate) fn strikes(self, key: u32, n: u64) -> bool {
         n == 0 || (n < self.window.get() && mix(key ^ n as u32) < self.rate)
     }
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_intermittent_fault_strikes_first_and_then_at_its_rate_within_its_window() {
+    fn intermittent_faults_strike_at_their_rate_within_the_window() {
         let window = NonZeroU64::new(100_000).unwrap();
         for (rate, expected) in [(0, 0.0), (1 << 30, 0.25), (u32::MAX, 1.0)] {
             let fault = Intermittent { window, rate };

@@ -1,11 +1,11 @@
-//! Errors relative to a floating-point value.
+//! Relative errors of floating-point values.
 
 use flipwave_host::output::float_text;
 use rustc_apfloat::ieee::{BFloat, Double, Half};
 use rustc_apfloat::{Float, FloatConvert};
 use std::fmt;
 
-/// How a floating-point number lies in a register, or in a pair of registers.
+/// Format and position of a floating-point number in a register or a register pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs)]
 pub enum FloatFormat {
@@ -20,13 +20,12 @@ pub enum FloatFormat {
     F64,
 }
 
-/// An error relative to the value: +0.01 makes 1.0 to 1.01. A number from -2^1023 to 2^1023,
-/// compared by its bits.
+/// A relative error: +0.01 changes 1.0 to 1.01. A number from -2^1023 to 2^1023, compared by its bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RelativeError(u64);
 
 impl RelativeError {
-    /// `None` for what is infinite or no number.
+    /// Returns `None` for infinities and NaN.
     pub fn new(error: f64) -> Option<RelativeError> {
         error.is_finite().then_some(RelativeError(error.to_bits()))
     }
@@ -36,9 +35,9 @@ impl RelativeError {
         f64::from_bits(self.0)
     }
 
-    /// The bits `before` with the number of this format in them off by the error: multiplied in
-    /// double precision by one plus the error, and rounded to nearest even. NaN stays as it is;
-    /// what becomes no number is the quiet NaN of the format without a sign.
+    /// Applies the error to the number of this format in the bits `before`: multiplies by one plus the
+    /// error in double precision and rounds to nearest even. NaN stays unchanged; if the result is not
+    /// a number, it is the quiet NaN of the format with positive sign.
     pub(crate) fn apply(self, format: FloatFormat, before: u64) -> u64 {
         let old = format.number(before);
         if old.is_nan() { before } else { format.with(before, old * (1.0 + self.value())) }
@@ -51,13 +50,13 @@ impl fmt::Display for RelativeError {
     }
 }
 
-/// A number of 16 bits in double precision, which has them all.
+/// Converts a 16-bit number to double precision, which represents it exactly.
 fn widened<F: FloatConvert<Double>>(bits: u16) -> f64 {
     let double: Double = F::from_bits(bits.into()).convert(&mut false).value;
     f64::from_bits(double.to_bits() as u64)
 }
 
-/// The nearest number of 16 bits, the even one of two.
+/// Rounds to the nearest 16-bit number, ties to even.
 fn narrowed<F: Float>(number: f64) -> u16
 where
     Double: FloatConvert<F>,
@@ -67,12 +66,12 @@ where
 }
 
 impl FloatFormat {
-    /// How many registers hold a number.
+    /// Number of registers that hold a number.
     pub fn words(self) -> u8 {
         if self == FloatFormat::F64 { 2 } else { 1 }
     }
 
-    /// The bits of a register that are the number; nothing where it takes two registers.
+    /// Bits of a register that belong to the number; `None` if it occupies two registers.
     pub(crate) fn bits_of_one_word(self) -> Option<u32> {
         match self {
             FloatFormat::F16 | FloatFormat::Bf16 => Some(0xffff),
@@ -82,7 +81,7 @@ impl FloatFormat {
         }
     }
 
-    /// The number of this format in `bits`.
+    /// Reads the number of this format from `bits`.
     pub(crate) fn number(self, bits: u64) -> f64 {
         match self {
             FloatFormat::F16 => widened::<Half>(bits as u16),
@@ -94,9 +93,9 @@ impl FloatFormat {
         }
     }
 
-    /// `bits` with another number of this format in them, rounded to nearest even.
+    /// Replaces the number of this format in `bits`, rounded to nearest even.
     pub(crate) fn with(self, bits: u64, number: f64) -> u64 {
-        // Which NaN arithmetic gives depends on the host.
+        // The NaN produced by host arithmetic depends on the host.
         let new = if number.is_nan() { f64::from_bits(0x7ff8 << 48) } else { number };
         let low = |half: u16| bits & !0xffff | u64::from(half);
         let high = |half: u16| bits & !0xffff_0000 | u64::from(half) << 16;
@@ -116,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_off_by_the_error_in_every_format() {
+    fn errors_apply_to_every_format() {
         let half = RelativeError::new(0.5).unwrap();
         assert_eq!(half.apply(FloatFormat::F32, 0x4000_0000), 0x4040_0000);
         assert_eq!(half.apply(FloatFormat::F64, 2.0f64.to_bits()), 3.0f64.to_bits());
@@ -127,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn zero_infinity_and_nan_do_not_become_numbers() {
+    fn zero_infinity_and_nan_stay_special() {
         let f32s = |error: f64, value: f32| {
             let error = RelativeError::new(error).unwrap();
             error.apply(FloatFormat::F32, value.to_bits().into()) as u32
@@ -142,7 +141,8 @@ mod tests {
         assert_eq!(f32s(1.0, f32::from_bits(1)), 2, "denormal numbers are kept");
     }
 
-    /// A product just above the middle of two halves, by less than single precision resolves.
+    /// A product slightly above the midpoint of two halves, by less than the resolution of single
+    /// precision.
     #[test]
     fn numbers_are_rounded_once() {
         let middle = RelativeError::new(f64::powi(2.0, -11) + f64::powi(2.0, -50)).unwrap();

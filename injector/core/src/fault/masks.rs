@@ -1,37 +1,37 @@
-//! Fault masks with the frequencies that a study found, for instance in RTL simulation.
+//! Fault masks with frequencies measured by a study, for instance in RTL simulation.
 
 use crate::resolve::stream::Stream;
 use std::num::NonZeroU64;
 
-/// Masks of bits that faults invert together, and how often each was seen.
+/// Masks of bits that faults invert together, with their frequencies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MaskDistribution {
-    /// What it is called in messages: the file's name.
+    /// Name in messages: the file's name.
     name: String,
-    /// Masks with the counts of all up to and including theirs, ascending.
+    /// Masks with cumulative counts, including the mask's own count.
     masks: Vec<(u32, u64)>,
     total: NonZeroU64,
 }
 
-/// A table that is no distribution of masks.
+/// Errors returned for invalid mask tables.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MasksError {
     /// No mask has a count above zero.
     #[error("no mask has a count above 0")]
     Empty,
-    /// A mask of nothing.
-    #[error("mask number {number} is 0: it names no bit")]
+    /// A mask is zero.
+    #[error("mask number {number} is 0; expected at least one bit")]
     NoBit {
-        /// Which one, from 1.
+        /// Number of the mask, from 1.
         number: usize,
     },
-    /// The counts do not fit.
+    /// The sum of the counts overflows.
     #[error("the counts add up to more than {}", u64::MAX)]
     TooMany,
 }
 
 impl MaskDistribution {
-    /// The distribution of masks with these counts.
+    /// Builds the distribution of masks with these counts.
     ///
     /// # Errors
     /// [`MasksError`].
@@ -52,12 +52,12 @@ impl MaskDistribution {
         Ok(MaskDistribution { name: name.to_owned(), masks, total })
     }
 
-    /// What it is called.
+    /// Name in messages.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// A mask, each as often as it was seen.
+    /// Draws a mask with a probability proportional to its count.
     pub(crate) fn draw(&self, stream: &mut Stream) -> u32 {
         let number = stream.below(self.total);
         let at = self.masks.partition_point(|(_, up_to)| *up_to <= number);
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn masks_come_as_often_as_they_were_seen() {
+    fn masks_are_drawn_in_proportion_to_their_counts() {
         let masks = [(0x1, 10), (0x3, 0), (0xff, 30)];
         let distribution = MaskDistribution::new("rtl.csv", masks).unwrap();
         let drawn: Vec<u32> =
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_that_are_no_distribution_are_refused() {
+    fn invalid_mask_tables_are_rejected() {
         let refused =
             |masks: &[(u32, u64)]| MaskDistribution::new("x", masks.iter().copied()).unwrap_err();
         assert_eq!(refused(&[]), MasksError::Empty);

@@ -1,5 +1,4 @@
-//! What a fault is: what it strikes, how it changes a value, how much it strikes at once, how
-//! long it lasts.
+//! Definition of faults: target, change of the value, scope and duration.
 
 mod action;
 mod duration;
@@ -23,16 +22,16 @@ pub use values::{MeasuredPair, MeasuredValues, Results, ValuesError};
 
 use std::fmt;
 
-/// A kind of fault: what a campaign injects, before sites are drawn.
+/// A fault as described by a campaign, before sites are drawn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fault {
-    /// What it strikes.
+    /// The state that the fault strikes.
     pub target: FaultTarget,
-    /// What it does to the value there.
+    /// The change of the struck value.
     pub model: FaultModel,
-    /// How much it strikes at once.
+    /// The lanes struck at once.
     pub scope: Scope,
-    /// How long it lasts.
+    /// The duration of the fault.
     pub duration: Duration,
 }
 
@@ -47,7 +46,7 @@ impl Fault {
         }
     }
 
-    /// Checks that the parts go together.
+    /// Checks that the parts are consistent.
     ///
     /// # Errors
     /// [`FaultError`].
@@ -70,7 +69,8 @@ impl Fault {
         Ok(())
     }
 
-    /// Checks that the fault-free run shows of each place whether anything reads its value.
+    /// Checks that the golden run can determine, for each site, whether anything reads the struck
+    /// value.
     ///
     /// # Errors
     /// [`FaultError::NotFollowed`].
@@ -84,7 +84,7 @@ impl Fault {
 }
 
 impl Fault {
-    /// Checks that a fault can be one of an instruction that was drawn.
+    /// Checks that the fault supports drawing instructions.
     ///
     /// # Errors
     /// [`FaultError::NotByInstruction`].
@@ -92,9 +92,10 @@ impl Fault {
         let has_words =
             matches!(self.target, FaultTarget::DestinationRegister | FaultTarget::SourceOperand);
         let is_permanent = matches!(self.duration, Duration::Permanent(_));
-        match has_words && !is_permanent {
-            true => Ok(()),
-            false => Err(FaultError::NotByInstruction(Box::new(self.clone()))),
+        if has_words && !is_permanent {
+            Ok(())
+        } else {
+            Err(FaultError::NotByInstruction(Box::new(self.clone())))
         }
     }
 }
@@ -106,39 +107,39 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Parts of a fault that do not go together.
+/// Errors returned for inconsistent faults.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum FaultError {
-    /// A permanent fault is one of a unit that computes results.
+    /// A permanent fault in a target other than results.
     #[error(
-        "a permanent fault strikes what a unit computes: expected target destination_register, \
+        "a permanent fault strikes the results of a unit: expected target destination_register, \
          not {target}"
     )]
     Permanent {
         /// The target.
         target: FaultTarget,
     },
-    /// The place of a permanent fault is its lane slot.
+    /// A permanent fault with a scope other than one lane slot.
     #[error("a permanent fault strikes one lane slot: expected scope lane, not {scope}")]
     PermanentScope {
         /// The scope.
         scope: Scope,
     },
-    /// Values are followed only of registers, each by itself.
+    /// Counting known-masked sites is not supported for the fault.
     #[error(
-        "which places are known to be masked is counted of transient faults in destination_register \
-         of one lane that change one word; these are {0}"
+        "known-masked sites can only be counted for transient faults in destination_register \
+         of one lane that change one word, not for {0}"
     )]
     NotFollowed(Box<Fault>),
-    /// Instructions are drawn for what they write or read.
+    /// Drawing instructions is not supported for the fault.
     #[error(
-        "instructions are drawn for faults in destination_register or source_operand that are not \
-         permanent; these are {0}"
+        "instructions can only be drawn for faults in destination_register or source_operand that \
+         are not permanent, not for {0}"
     )]
     NotByInstruction(Box<Fault>),
-    /// What is struck has no parts of that kind.
+    /// The target does not support the scope.
     #[error(
-        "scope {scope} has no meaning for {target}; expected one of: {}",
+        "scope {scope} is not supported for {target}; expected one of: {}",
         target.scopes().map(Scope::name).collect::<Vec<_>>().join(", ")
     )]
     Scope {
@@ -147,8 +148,8 @@ pub enum FaultError {
         /// The scope.
         scope: Scope,
     },
-    /// The model does not apply to what is struck.
-    #[error("{model} has no meaning for {target}: {}", model.needs())]
+    /// The target does not support the model.
+    #[error("{model} is not supported for {target}: {}", model.needs())]
     Model {
         /// The target.
         target: FaultTarget,
@@ -162,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn faults_without_meaning_are_refused() {
+    fn inconsistent_faults_are_rejected() {
         let fault = Fault::transient(FaultModel::FlipOneBit);
         assert_eq!(fault.check(), Ok(()));
         let refused = |fault: Fault| fault.check().unwrap_err().to_string();
@@ -173,27 +174,27 @@ mod tests {
         let text = refused(Fault { scope: Scope::Wave, duration: permanent, ..fault.clone() });
         assert!(text.contains("expected scope lane, not wave"), "{text}");
         let text = refused(Fault { target: FaultTarget::Lds, scope: Scope::Wave, ..fault.clone() });
-        assert!(text.contains("scope wave has no meaning for lds"), "{text}");
+        assert!(text.contains("scope wave is not supported for lds"), "{text}");
         let relative = FaultModel::RelativeError(RelativeError::new(0.5).unwrap());
         let of_branch =
             Fault { target: FaultTarget::Branch, model: relative.clone(), ..fault.clone() };
         let text = refused(of_branch);
         assert!(text.contains("floating-point"), "{text}");
         assert_eq!(fault.check_by_instruction(), Ok(()));
-        for other in [
+        for unsupported in [
             Fault { target: FaultTarget::Lds, ..fault.clone() },
             Fault { duration: permanent, ..fault.clone() },
         ] {
-            assert!(other.check_by_instruction().is_err(), "{other}");
+            assert!(unsupported.check_by_instruction().is_err(), "{unsupported}");
         }
         assert_eq!(fault.check_followed(), Ok(()));
-        for other in [
+        for unsupported in [
             Fault { scope: Scope::Wave, ..fault.clone() },
             Fault { target: FaultTarget::SourceOperand, ..fault.clone() },
             Fault { duration: permanent, ..fault.clone() },
             Fault { model: relative, ..fault },
         ] {
-            assert!(other.check_followed().is_err(), "{other}");
+            assert!(unsupported.check_followed().is_err(), "{unsupported}");
         }
     }
 }

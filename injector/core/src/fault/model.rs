@@ -1,4 +1,4 @@
-//! Fault models: which faults a value can suffer, and what each does to it.
+//! Fault models: how faults change values.
 
 use super::{Action, FaultTarget, FloatFormat, MaskDistribution, MeasuredValues, RelativeError};
 use crate::resolve::stream::Stream;
@@ -8,41 +8,40 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How a value is corrupted.
+/// Model of a value's corruption.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FaultModel {
-    /// One bit inverted: 32 faults per 32-bit word.
+    /// Inverts one bit: 32 sites per 32-bit word.
     FlipOneBit,
-    /// This many neighbouring bits inverted, 2 to 32: 33 less their number faults per 32-bit word.
+    /// Inverts this many adjacent bits, n from 2 to 32: 33 - n sites per 32-bit word.
     FlipAdjacentBits(u8),
-    /// This many different random bits inverted, 2 to 32: one place per word.
+    /// Inverts this many different random bits, 2 to 32: one site per word.
     FlipRandomBits(u8),
-    /// The bits of a mask inverted: one fault per word.
+    /// Inverts the bits of a mask: one site per word.
     FlipMask(u32),
-    /// The bits of a mask inverted that is drawn from a distribution: one place per word.
+    /// Inverts the bits of a mask drawn from a distribution: one site per word.
     FlipDrawnMask(Arc<MaskDistribution>),
-    /// A result wrong as one was seen to be of the same operation: one place per number, and per
-    /// word where the instruction computes none.
+    /// Corrupts a result like a measured result of the same operation: one site per number, or per word
+    /// if the instruction does not compute numbers.
     DrawnValues(Arc<MeasuredValues>),
-    /// The value replaced by a uniformly random one: one place per word.
+    /// Replaces the value by a uniformly random one: one site per word.
     RandomValue,
-    /// The value replaced by zero: one fault per word.
+    /// Replaces the value by zero: one site per word.
     ZeroValue,
-    /// The value replaced by all ones: one fault per word.
+    /// Replaces the value by all ones: one site per word.
     OnesValue,
-    /// One bit zero, whatever it was: 32 faults per 32-bit word.
+    /// Clears one bit: 32 sites per 32-bit word.
     StuckAtZero,
-    /// One bit one, whatever it was: 32 faults per 32-bit word.
+    /// Sets one bit: 32 sites per 32-bit word.
     StuckAtOne,
-    /// A floating-point number off by a part of itself: one fault per number.
+    /// Adds a relative error to a floating-point number: one site per number.
     RelativeError(RelativeError),
 }
 
 impl FaultModel {
-    /// How many places one value of `bits` bits, 1 to 32, adds to the population: the positions
-    /// at which one or neighbouring bits can be struck; 1 for the models that take the whole
-    /// value. What does not fit the value has no place there. `format` is that of the number of
-    /// which the value is the first word, if it is one.
+    /// Number of sites of one value of `bits` bits, 1 to 32: the positions of one or adjacent bits, or
+    /// 1 for models that change the whole value. Models that do not fit the value have no sites there.
+    /// `format` is the format of the number whose first word the value is, if it is one.
     pub fn places(&self, bits: u32, format: Option<FloatFormat>) -> u32 {
         let if_fits = |wanted: u32| u32::from(wanted <= bits);
         match self {
@@ -57,8 +56,8 @@ impl FaultModel {
         }
     }
 
-    /// The fault at `place` (below [`FaultModel::places`]) of a value. What is random about it
-    /// comes from `stream`.
+    /// The action of the fault at `place` (below [`FaultModel::places`]) of a value. `stream` supplies
+    /// its random choices.
     pub(crate) fn action(
         &self,
         bits: u32,
@@ -74,7 +73,7 @@ impl FaultModel {
             FaultModel::FlipMask(mask) => Action::Flip(*mask),
             FaultModel::FlipDrawnMask(masks) => Action::Flip(masks.draw(stream)),
             FaultModel::DrawnValues(values) => {
-                // What no pair fits has no places.
+                // Values without a fitting pair have no sites.
                 values.draw(bits, format, stream).unwrap_or(Action::Flip(0))
             }
             FaultModel::RandomValue => Action::Set(stream.word() & all),
@@ -83,13 +82,13 @@ impl FaultModel {
             FaultModel::StuckAtZero => Action::StuckAtZero(1 << place),
             FaultModel::StuckAtOne => Action::StuckAtOne(1 << place),
             FaultModel::RelativeError(error) => {
-                // A value without a format has no places.
+                // Values without a format have no sites.
                 Action::Relative(format.unwrap_or(FloatFormat::F32), *error)
             }
         }
     }
 
-    /// Whether what a fault does is random besides where it strikes.
+    /// Returns `true` if the change itself is random, in addition to the site.
     pub fn is_drawn(&self) -> bool {
         matches!(
             self,
@@ -100,17 +99,17 @@ impl FaultModel {
         )
     }
 
-    /// What the model is for instructions of one operation.
+    /// The model for instructions of one operation.
     pub(crate) fn of_opcode(&self, opcode: &str) -> FaultModel {
         match self {
             FaultModel::DrawnValues(values) => {
                 FaultModel::DrawnValues(Arc::new(values.of_opcode(opcode)))
             }
-            other => other.clone(),
+            model => model.clone(),
         }
     }
 
-    /// Whether the model can mean anything for a target.
+    /// Returns `true` if the model is applicable to the target.
     pub(crate) fn fits(&self, target: FaultTarget) -> bool {
         match self {
             FaultModel::RelativeError(_) => target.is_typed(),
@@ -120,7 +119,7 @@ impl FaultModel {
         }
     }
 
-    /// What the model needs of what it strikes.
+    /// Description of the values that the model requires.
     pub(crate) fn needs(&self) -> &'static str {
         match self {
             FaultModel::RelativeError(_) => {
@@ -132,7 +131,7 @@ impl FaultModel {
     }
 }
 
-/// What a fault does to the value that it strikes.
+/// Change of the value that a fault strikes.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "Model")]
@@ -140,22 +139,22 @@ impl FaultModel {
 pub enum WrittenFaultModel {
     /// Flips one bit.
     FlipOneBit,
-    /// Flips two bits beside each other.
+    /// Flips two adjacent bits.
     FlipTwoAdjacentBits,
-    /// Flips this many bits beside each other.
+    /// Flips this many adjacent bits.
     FlipAdjacentBits(u8),
-    /// Flips this many bits of a word.
+    /// Flips this many random bits of a word.
     FlipRandomBits(u8),
-    /// Flips the bits that are set.
+    /// Flips the bits that are set in this mask.
     FlipMask(u64),
-    /// Flips bits as a table says that they were seen to flip: CSV with the columns `mask,count`.
+    /// Flips the bits of a mask drawn from a table: CSV with the columns `mask,count`.
     FlipDrawnMask(PathBuf),
-    /// Makes a result wrong as one was seen to be: CSV with the columns `opcode,golden,faulty,count`,
-    /// of which `opcode` and `count` can be left out.
+    /// Replaces a result by one drawn from a table: CSV with the columns `opcode,golden,faulty,count`,
+    /// where `opcode` and `count` are optional.
     DrawnValues(PathBuf),
-    /// Puts a random value in its place.
+    /// Replaces the value by a random one.
     RandomValue,
-    /// Puts zero in its place.
+    /// Replaces the value by zero.
     ZeroValue,
     /// Sets all bits.
     OnesValue,
@@ -163,16 +162,16 @@ pub enum WrittenFaultModel {
     StuckAtZero,
     /// Sets a bit.
     StuckAtOne,
-    /// Multiplies a floating-point number by 1 and this.
+    /// Multiplies a floating-point number by 1 plus this number.
     RelativeError(f64),
 }
 
 impl WrittenFaultModel {
-    /// The model, its numbers checked; `read_masks` and `read_values` read the table that a model
-    /// names.
+    /// Validates the numbers and converts to a [`FaultModel`]; `read_masks` and `read_values` read the
+    /// tables that models refer to.
     ///
     /// # Errors
-    /// The model's name, and what is wrong with what it says.
+    /// The model's name, and the problem.
     pub fn checked(
         &self,
         read_masks: impl FnOnce(&Path) -> Result<MaskDistribution, String>,
@@ -180,7 +179,7 @@ impl WrittenFaultModel {
     ) -> Result<FaultModel, (&'static str, String)> {
         let bits = |name, count: u8| match count {
             2..=32 => Ok(count),
-            _ => Err((name, format!("{count} bits of a word; expected 2 to 32"))),
+            _ => Err((name, format!("{count} is not a number of bits; expected 2 to 32"))),
         };
         Ok(match self {
             Self::FlipOneBit => FaultModel::FlipOneBit,
@@ -191,7 +190,9 @@ impl WrittenFaultModel {
             Self::FlipRandomBits(count) => {
                 FaultModel::FlipRandomBits(bits("flip_random_bits", *count)?)
             }
-            Self::FlipMask(0) => return Err(("flip_mask", "0 names no bit".to_owned())),
+            Self::FlipMask(0) => {
+                return Err(("flip_mask", "the mask is 0; expected at least one bit".to_owned()));
+            }
             Self::FlipMask(mask) => FaultModel::FlipMask(u32::try_from(*mask).map_err(|_| {
                 let message = "is wider than a word of 32 bits; expected up to 0xffffffff";
                 ("flip_mask", format!("{mask:#x} {message}"))
@@ -212,7 +213,7 @@ impl WrittenFaultModel {
             Self::RelativeError(error) => {
                 let relative = RelativeError::new(*error).filter(|_| *error != 0.0);
                 FaultModel::RelativeError(relative.ok_or_else(|| {
-                    let message = "is no error; one part in a hundred is 0.01";
+                    let message = "is not a relative error; 1 percent is 0.01";
                     ("relative_error", format!("{error:?} {message}"))
                 })?)
             }
@@ -220,7 +221,7 @@ impl WrittenFaultModel {
     }
 }
 
-/// That many bits set, from the lowest on.
+/// A word with this many low bits set.
 pub(crate) fn all_ones(bits: u32) -> u32 {
     u32::MAX.checked_shr(32u32.saturating_sub(bits)).unwrap_or(0)
 }
@@ -249,8 +250,8 @@ impl fmt::Display for FaultModel {
 mod tests {
     use super::*;
 
-    /// Bit patterns at which arithmetic detours go wrong: zero, all ones, both neighbours of
-    /// every power of two (2^24 and 2^31 are where floats and signed integers give up).
+    /// Bit patterns that break naive arithmetic: zero, all ones, both neighbours of every power of two
+    /// (2^24 and 2^31 are the limits of floats and signed integers).
     fn words() -> impl Iterator<Item = u32> {
         let near = |bit: u32| {
             let power = 1u32 << bit;
@@ -259,14 +260,14 @@ mod tests {
         (0..32).flat_map(near).chain([0, u32::MAX, 0x7f80_0000, 0x7fc0_0000, 0xdead_beef])
     }
 
-    /// What the fault at a place of a word makes of it.
+    /// Applies the fault at a site of a word.
     fn after(model: &FaultModel, place: u32, before: u32) -> u32 {
         let mut stream = Stream::new(3, place.into());
         model.action(32, None, place, &mut stream).apply(before.into()) as u32
     }
 
     #[test]
-    fn one_bit_flips_change_exactly_the_bit_drawn() {
+    fn one_bit_flips_change_exactly_one_bit() {
         for before in words() {
             for bit in 0..32 {
                 let after = after(&FaultModel::FlipOneBit, bit, before);
@@ -277,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn flips_of_adjacent_bits_change_exactly_that_many_neighbours() {
+    fn adjacent_flips_change_exactly_the_given_neighbours() {
         for count in 2..=32 {
             let model = FaultModel::FlipAdjacentBits(count);
             assert_eq!(model.places(32, None), 33 - u32::from(count));
@@ -293,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn flips_of_random_bits_change_that_many_bits_and_all_of_them_in_turn() {
+    fn random_flips_change_the_given_number_of_bits() {
         for count in [2, 5, 31, 32] {
             let model = FaultModel::FlipRandomBits(count);
             let masks: Vec<u32> = (0..2000).map(|index| after(&model, index, 0)).collect();
@@ -305,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn replaced_values_are_what_the_model_says() {
+    fn models_replace_values_as_defined() {
         let masks = Arc::new(MaskDistribution::new("m.csv", [(0x0f0f, 1)]).unwrap());
         for before in words() {
             assert_eq!(after(&FaultModel::ZeroValue, 0, before), 0);
@@ -323,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn the_one_bit_condition_code_keeps_its_width() {
+    fn scc_keeps_its_width() {
         let places = |model: FaultModel| model.places(1, None);
         assert_eq!(places(FaultModel::FlipOneBit), 1);
         assert_eq!(places(FaultModel::FlipAdjacentBits(2)), 0);

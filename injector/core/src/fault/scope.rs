@@ -1,23 +1,23 @@
-//! How much one fault strikes.
+//! Scope of a fault: the lanes struck at once.
 
 use flipwave_isa::LaneMask;
 use std::fmt;
 use std::num::NonZeroU8;
 
-/// How much one fault strikes at once.
+/// Lanes that one fault strikes at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
-    /// One lane's value; of what the lanes of a wave share, that.
+    /// One lane's value, or a scalar value.
     Lane,
-    /// The value of every lane that the instruction runs on.
+    /// The values of all lanes that the instruction runs on.
     ActiveLanes,
-    /// Of these lanes, the values of those that are a multiple of this period apart: what one lane
-    /// slot computes, where a wave takes its lanes to so many slots one after the other.
+    /// The values of those active lanes that are a multiple of this period apart: the lanes that one
+    /// lane slot computes if a SIMD has this many slots.
     LanesEvery(NonZeroU8),
-    /// The value of every lane of the wave, whether it runs or not.
+    /// The values of all lanes of the wave, active or not.
     Wave,
-    /// The values of the active lanes of all waves of a workgroup, each when it comes to the
-    /// instruction for the same time.
+    /// The values of the active lanes of all waves of a workgroup, each at its execution of the
+    /// instruction with the same occurrence.
     Workgroup,
 }
 
@@ -25,7 +25,7 @@ pub enum Scope {
 const SLOTS: NonZeroU8 = NonZeroU8::MIN.saturating_add(15);
 
 impl Scope {
-    /// Every scope, in the order documentation lists them; periods are that of the slots of a SIMD.
+    /// Every scope, in the order documentation lists them; the period is the number of slots of a SIMD.
     pub const ALL: [Scope; 5] =
         [Scope::Lane, Scope::ActiveLanes, Scope::LanesEvery(SLOTS), Scope::Wave, Scope::Workgroup];
 
@@ -40,7 +40,7 @@ impl Scope {
         }
     }
 
-    /// What a fault strikes the values of, in words.
+    /// Description of the struck values.
     pub(crate) fn struck(self) -> String {
         match self {
             Scope::Lane => "one lane".to_owned(),
@@ -53,12 +53,13 @@ impl Scope {
         }
     }
 
-    /// Whether a fault strikes some of the lanes of one execution: which, is drawn.
+    /// Returns `true` if a fault strikes some lanes of an execution, which are drawn.
     pub(crate) fn is_part_of_lanes(self) -> bool {
         matches!(self, Scope::Lane | Scope::LanesEvery(_))
     }
 
-    /// How many parts a fault can strike of an execution on `lanes`, where it strikes a part.
+    /// Number of parts of an execution on `lanes` that a fault can strike, for scopes that strike a
+    /// part.
     pub(crate) fn parts(self, lanes: LaneMask) -> u32 {
         match self {
             Scope::LanesEvery(period) => offsets(lanes, period).count_ones(),
@@ -67,24 +68,24 @@ impl Scope {
     }
 }
 
-/// The offsets modulo a period that lanes have, a bit for each.
+/// Offsets of lanes modulo a period, one bit each.
 fn offsets(lanes: LaneMask, period: NonZeroU8) -> u64 {
     lanes.lanes().fold(0, |offsets, lane| offsets | 1 << (lane.0 % period))
 }
 
-/// Those of `lanes` that have the offset number `number` modulo a period, of the offsets that there are,
-/// from the lowest.
+/// The lanes of `lanes` with the offset that comes `number`-th among the existing offsets modulo a
+/// period, from the lowest.
 pub(crate) fn lanes_at_offset(lanes: LaneMask, period: NonZeroU8, number: u32) -> Option<LaneMask> {
     let offset = LaneMask(offsets(lanes, period)).nth(number)?.0;
-    let own = lanes.lanes().filter(|lane| lane.0 % period == offset);
-    Some(LaneMask(own.fold(0, |mask, lane| mask | 1 << lane.0)))
+    let lanes_of_offset = lanes.lanes().filter(|lane| lane.0 % period == offset);
+    Some(LaneMask(lanes_of_offset.fold(0, |mask, lane| mask | 1 << lane.0)))
 }
 
 impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Scope::LanesEvery(period) => write!(f, "lanes_every {period}"),
-            other => f.pad(other.name()),
+            scope => f.pad(scope.name()),
         }
     }
 }
@@ -94,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_are_the_lanes_of_each_offset_that_runs() {
+    fn parts_are_the_active_lanes_of_each_offset() {
         let period = NonZeroU8::new(16).unwrap();
         let scope = Scope::LanesEvery(period);
         assert_eq!(scope.parts(LaneMask::FULL), 16);

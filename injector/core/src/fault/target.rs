@@ -1,45 +1,45 @@
-//! What a fault strikes.
+//! Targets of faults: the state that they strike.
 
 use super::Scope;
 use flipwave_sim::SumPart;
 use std::fmt;
 use std::str::FromStr;
 
-/// What a fault strikes.
+/// State that a fault strikes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FaultTarget {
-    /// A register that an instruction writes, right after it: VGPR, AccVGPR, SGPR, VCC, EXEC,
-    /// SCC, M0, FLAT_SCRATCH.
+    /// A register that an instruction writes, right after the instruction: VGPR, AccVGPR, SGPR, VCC,
+    /// EXEC, SCC, M0, FLAT_SCRATCH.
     DestinationRegister,
-    /// A register as one instruction reads it. After the instruction it is as before, unless the
-    /// instruction wrote it.
+    /// A register as one instruction reads it. After the instruction, it has its original value again,
+    /// unless the instruction wrote it.
     SourceOperand,
     /// Any register of the wave's allocation, after any instruction.
     Register,
-    /// A word of the registers that make up the address of a load, as the load reads it.
+    /// A register word of the address of a load, as the load reads it.
     LoadAddress,
-    /// The same of a store or an atomic.
+    /// A register word of the address of a store or an atomic, as the instruction reads it.
     StoreAddress,
-    /// A word of the data of a store or an atomic, as it is read.
+    /// A register word of the data of a store or an atomic, as the instruction reads it.
     StoreValue,
     /// A word of the workgroup's LDS, after any instruction of its waves.
     Lds,
     /// A word of the program's buffers, after any instruction.
     GlobalMemory,
-    /// A word of a lane's scratch, after any instruction.
+    /// A word of a lane's scratch memory, after any instruction.
     Scratch,
-    /// A word of an instruction's encoding, in flight: one execution of it is that of another
-    /// instruction, or of none.
+    /// A word of an instruction's encoding, for one execution, which then executes a different or an
+    /// illegal instruction.
     Instruction,
-    /// The decision of a conditional branch: 1 where it is taken.
+    /// The decision of a conditional branch: 1 if taken.
     Branch,
     /// The program counter, after any instruction.
     ProgramCounter,
-    /// A product of an element of A and one of B, inside of a product of matrices.
+    /// A product of an element of A and one of B, inside a matrix multiplication.
     MatrixProduct,
-    /// The sum that becomes an element of D, after one of its steps.
+    /// The partial sum of an element of D, after one of its steps.
     MatrixPartialSum,
-    /// An element of C as it enters the sum. The register that has it stays as it is.
+    /// An element of C as it enters the sum. The register that holds it does not change.
     MatrixAccumulator,
 }
 
@@ -84,10 +84,10 @@ impl FaultTarget {
         }
     }
 
-    /// Whether a fault of `scope` in this target has a meaning.
+    /// Returns `true` if the target supports the scope.
     pub(crate) fn has_scope(self, scope: Scope) -> bool {
         match self {
-            // Shared by waves or by all: there is one of each.
+            // Shared by waves or by all: there is only one value.
             FaultTarget::Lds | FaultTarget::GlobalMemory => scope == Scope::Lane,
             // Shared by the lanes of a wave.
             FaultTarget::Instruction
@@ -100,12 +100,13 @@ impl FaultTarget {
         }
     }
 
-    /// The scopes that have a meaning.
+    /// The supported scopes.
     pub fn scopes(self) -> impl Iterator<Item = Scope> {
         Scope::ALL.into_iter().filter(move |scope| self.has_scope(*scope))
     }
 
-    /// Whether what can be struck is not what instructions name, but what waves have.
+    /// Returns `true` if the struck state depends on the resources of the waves instead of the operands
+    /// of the instruction.
     pub(crate) fn needs_resources(self) -> bool {
         matches!(
             self,
@@ -116,13 +117,13 @@ impl FaultTarget {
         )
     }
 
-    /// Whether what is struck can be a floating-point number by what the instruction says.
+    /// Returns `true` if the struck value can be a floating-point number according to the instruction.
     pub(crate) fn is_typed(self) -> bool {
         matches!(self, FaultTarget::DestinationRegister | FaultTarget::SourceOperand)
             || self.part_of_sum().is_some()
     }
 
-    /// The part of what a product of matrices sums up that it is; nothing of other targets.
+    /// The part of a matrix multiplication's sum that is struck; `None` for other targets.
     pub fn part_of_sum(self) -> Option<SumPart> {
         match self {
             FaultTarget::MatrixProduct => Some(SumPart::Product),
@@ -148,10 +149,10 @@ impl FromStr for FaultTarget {
     }
 }
 
-/// A name that no target has.
+/// Error returned for an unknown target name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{name}` is not a target of faults; expected one of: {names}",
+    "`{name}` is not a fault target; expected one of: {names}",
     name = .0,
     names = FaultTarget::ALL.map(FaultTarget::name).join(", ")
 )]

@@ -1,71 +1,70 @@
-//! Right and wrong results of instructions as a study saw them, for instance in RTL simulation.
+//! Correct and wrong results of instructions measured by a study, for instance in RTL simulation.
 
 use super::{Action, FloatFormat, RelativeError};
 use crate::resolve::stream::Stream;
 use flipwave_isa::{DataType, Operation};
 use std::num::NonZeroU64;
 
-/// Pairs of a right result and a wrong one, by the operation that gave them, and how often each was
-/// seen.
+/// Pairs of a correct and a wrong result, by operation, with their frequencies.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasuredValues {
-    /// What they are called in messages: the file's name.
+    /// Name in messages: the file's name.
     name: String,
     pairs: Vec<MeasuredPair>,
 }
 
-/// A result that was seen to be wrong.
+/// A measured wrong result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasuredPair {
-    /// Canonical name of the operation; nothing for all that have no pairs of their own.
+    /// Canonical name of the operation; `None` for all operations without pairs of their own.
     pub opcode: Option<String>,
-    /// What the result should have been, and what it was.
+    /// The correct and the wrong result.
     pub results: Results,
-    /// How often that was seen.
+    /// Frequency.
     pub count: u64,
 }
 
-/// A right result and a wrong one.
+/// A correct and a wrong result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Results {
-    /// What a register holds.
+    /// Contents of a register.
     Words([u32; 2]),
-    /// What two registers hold.
+    /// Contents of two registers.
     DoubleWords([u64; 2]),
-    /// Floating-point numbers, of the type that the instruction has.
+    /// Floating-point numbers of the instruction's data type.
     Numbers([f64; 2]),
 }
 
-/// A table of pairs that say nothing.
+/// Errors returned for invalid value tables.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValuesError {
     /// No pair has a count above zero.
     #[error("no pair of values has a count above 0")]
     Empty,
-    /// Nothing was wrong.
-    #[error("pair number {number} is of the same values: nothing was wrong")]
+    /// The correct and the wrong value are equal.
+    #[error("pair number {number} has equal values; expected a wrong result")]
     Same {
-        /// Which one, from 1.
+        /// Number of the pair, from 1.
         number: usize,
     },
-    /// Numbers as results of what computes none.
+    /// Floating-point numbers for an operation that computes none.
     #[error(
-        "pair number {number} is of floating-point numbers, which {opcode} does not compute; \
+        "pair number {number} has floating-point numbers, which {opcode} does not compute; \
          expected words like 0x00000003"
     )]
     NoNumbers {
-        /// Which one, from 1.
+        /// Number of the pair, from 1.
         number: usize,
         /// The operation.
         opcode: String,
     },
-    /// The counts do not fit.
+    /// The sum of the counts overflows.
     #[error("the counts add up to more than {}", u64::MAX)]
     TooMany,
 }
 
 impl MeasuredValues {
-    /// These pairs.
+    /// Builds the table from these pairs.
     ///
     /// # Errors
     /// [`ValuesError`].
@@ -88,28 +87,29 @@ impl MeasuredValues {
         }
     }
 
-    /// What they are called.
+    /// Name in messages.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Those of one operation; without any, those for all.
+    /// The pairs of one operation, or the general pairs if it has none.
     pub(crate) fn of_opcode(&self, opcode: &str) -> MeasuredValues {
-        let of = |wanted: Option<&str>| -> Vec<MeasuredPair> {
-            let own = self.pairs.iter().filter(|pair| pair.opcode.as_deref() == wanted);
-            own.cloned().collect()
+        let pairs_of = |wanted: Option<&str>| -> Vec<MeasuredPair> {
+            let matching = self.pairs.iter().filter(|pair| pair.opcode.as_deref() == wanted);
+            matching.cloned().collect()
         };
-        let own = of(Some(opcode));
-        let pairs = if own.is_empty() { of(None) } else { own };
+        let matching = pairs_of(Some(opcode));
+        let pairs = if matching.is_empty() { pairs_of(None) } else { matching };
         MeasuredValues { name: self.name.clone(), pairs }
     }
 
-    /// Whether any of them can be that of a value of `bits` bits, which is a number of `format`.
+    /// Returns `true` if any pair fits a value of `bits` bits, which is a number of `format` if given.
     pub(crate) fn fit(&self, bits: u32, format: Option<FloatFormat>) -> bool {
         self.fitting(bits, format).next().is_some()
     }
 
-    /// What one of them does to such a value, each as often as it was seen; nothing if none fits.
+    /// Draws the action of a fitting pair with a probability proportional to its count; `None` if no
+    /// pair fits.
     pub(crate) fn draw(
         &self,
         bits: u32,
@@ -146,11 +146,11 @@ impl Results {
         }
     }
 
-    /// What makes a wrong value of a right one of `bits` bits: of a number the relative error, or if
-    /// it has none (from zero, or to infinity) the bits that differ; of other words these. Nothing
-    /// where they are of values of another kind, or bits of two registers differ.
+    /// The action that changes a correct value of `bits` bits into the wrong one: the relative error
+    /// for numbers, or the differing bits if there is none (from zero, or to infinity) and for other
+    /// words. `None` if the pair is of a different kind of value, or if bits of two registers differ.
     fn action(&self, bits: u32, format: Option<FloatFormat>) -> Option<Action> {
-        let (mask, own) = match (*self, format) {
+        let (mask, allowed) = match (*self, format) {
             (Results::Words([golden, faulty]), None) => (golden ^ faulty, u32::MAX),
             (_, None) => return None,
             (results, Some(format)) => {
@@ -164,24 +164,26 @@ impl Results {
                 ((golden ^ faulty) as u32, format.bits_of_one_word()?)
             }
         };
-        let mask = mask & own;
+        let mask = mask & allowed;
         let fits = mask != 0 && 32 - mask.leading_zeros() <= bits;
         fits.then_some(Action::Flip(mask))
     }
 
     /// The two numbers of this format, and the registers that hold them.
     fn numbers(self, format: FloatFormat) -> Option<([f64; 2], [u64; 2])> {
-        let of = |registers: [u64; 2]| (registers.map(|own| format.number(own)), registers);
+        let decoded = |registers: [u64; 2]| (registers.map(|bits| format.number(bits)), registers);
         match self {
-            Results::Words(words) if format.words() == 1 => Some(of(words.map(u64::from))),
-            Results::DoubleWords(words) if format.words() == 2 => Some(of(words)),
-            Results::Numbers(numbers) => Some((numbers, numbers.map(|own| format.with(0, own)))),
+            Results::Words(words) if format.words() == 1 => Some(decoded(words.map(u64::from))),
+            Results::DoubleWords(words) if format.words() == 2 => Some(decoded(words)),
+            Results::Numbers(numbers) => {
+                Some((numbers, numbers.map(|number| format.with(0, number))))
+            }
             _ => None,
         }
     }
 }
 
-/// Whether an operation's type is one of floating-point numbers.
+/// Returns `true` if the operation's data type is floating-point.
 fn computes_numbers(opcode: &str) -> bool {
     matches!(
         Operation::named(opcode).data_type(),
@@ -203,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_off_as_they_were_seen_to_be() {
+    fn number_pairs_become_relative_errors() {
         let halves = Results::Words([0x3c00_4000, 0x3c00_4200]);
         for (results, format, expected) in [
             (Results::Numbers([2.0, 3.0]), FloatFormat::F64, 0.5),
@@ -218,9 +220,9 @@ mod tests {
         assert_eq!(halves.action(32, Some(FloatFormat::F16High)), None, "that half was right");
     }
 
-    /// Zero has no part that an error could be, and infinity is no part of anything.
+    /// Zero has no relative error, and infinity cannot be reached by one.
     #[test]
-    fn what_is_no_relative_error_is_the_bits_that_differ() {
+    fn pairs_without_relative_error_become_bit_flips() {
         let flip = |mask| Some(Action::Flip(mask));
         for (results, format, expected) in [
             (Results::Numbers([0.0, 1.0]), FloatFormat::F32, flip(0x3f80_0000)),
@@ -240,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn each_operation_has_its_own_pairs_as_often_as_they_were_seen() {
+    fn pairs_are_drawn_per_operation_in_proportion_to_their_counts() {
         let values = MeasuredValues::new(
             "rtl.csv",
             vec![
@@ -257,20 +259,20 @@ mod tests {
             .collect();
         let count = |error| {
             let wanted = relative(FloatFormat::F32, error);
-            drawn.iter().filter(|own| **own == wanted).count()
+            drawn.iter().filter(|action| **action == wanted).count()
         };
         assert_eq!(count(1.0) + count(3.0), 4000);
         assert!((900..1100).contains(&count(1.0)), "{}", count(1.0));
         assert!(!add.fit(32, None), "its pairs are of numbers");
-        let other = values.of_opcode("v_xor_b32");
-        assert_eq!(other.draw(32, None, &mut Stream::new(1, 0)), Some(Action::Flip(1)));
-        let own = pair("v_add_f32", Results::Words([0, 1]), 1);
-        let only = MeasuredValues::new("rtl.csv", vec![own]).unwrap();
+        let general = values.of_opcode("v_xor_b32");
+        assert_eq!(general.draw(32, None, &mut Stream::new(1, 0)), Some(Action::Flip(1)));
+        let specific = pair("v_add_f32", Results::Words([0, 1]), 1);
+        let only = MeasuredValues::new("rtl.csv", vec![specific]).unwrap();
         assert!(!only.of_opcode("v_xor_b32").fit(32, None), "none was measured");
     }
 
     #[test]
-    fn tables_that_say_nothing_are_refused() {
+    fn invalid_value_tables_are_rejected() {
         let refused =
             |pairs: &[MeasuredPair]| MeasuredValues::new("x", pairs.to_vec()).unwrap_err();
         let words = Results::Words([0, 1]);
