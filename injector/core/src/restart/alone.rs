@@ -1,4 +1,4 @@
-//! Saving states of workgroups that are executed alone, without those beside them.
+//! Checkpoints of workgroups that are executed alone, without the other workgroups of their dispatch.
 
 use super::record::{UnderWay, changed};
 use super::states::Keeper;
@@ -6,29 +6,29 @@ use flipwave_device::{Completion, DeviceError, DeviceFault, Dim3};
 use flipwave_sim::{EmbeddedGpu, Execution, Progress};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The workgroups of a dispatch that are struck, each of which can be executed alone: on any device that
-/// is as the dispatch found it, before or after any others of them.
+/// The workgroups with faults of a dispatch, if each can be executed alone, in any order, on a device
+/// in the state before the dispatch.
 pub(crate) struct Alone<'a> {
     under_way: &'a UnderWay,
     workgroups: Vec<Part>,
     keeper: Mutex<&'a mut Keeper>,
 }
 
-/// A workgroup.
+/// A workgroup to execute alone.
 #[derive(Clone, Copy)]
 pub(crate) struct Part {
     pub position: Dim3,
-    /// What those before it execute, in wave instructions.
+    /// Wave instructions executed by the preceding workgroups.
     before: u64,
 }
 
-/// How a workgroup has ended.
+/// The end of a workgroup executed alone.
 pub(crate) enum AloneEnd {
-    /// As in the first run.
+    /// The workgroup behaved as in the first run.
     Same,
-    /// Otherwise.
+    /// The workgroup behaved differently.
     Other,
-    /// With a fault of the device.
+    /// The device reported a fault.
     Faulted(DeviceFault),
 }
 
@@ -48,25 +48,30 @@ impl<'a> Alone<'a> {
         Alone { under_way, workgroups, keeper: Mutex::new(keeper) }
     }
 
-    /// The workgroups, in the order of their positions.
+    /// The workgroups, ordered by position.
     pub fn workgroups(&self) -> &[Part] {
         &self.workgroups
     }
 
-    /// What they execute, in wave instructions.
+    /// Wave instructions of all workgroups.
     pub fn instructions(&self) -> u64 {
         let footprints = &self.under_way.saved.footprints;
-        let own = |part: &Part| footprints.get(part.position).map(|own| own.statistics);
-        self.workgroups.iter().filter_map(own).map(|own| own.wave_instructions).sum()
+        let statistics =
+            |part: &Part| footprints.get(part.position).map(|statistics| statistics.statistics);
+        self.workgroups
+            .iter()
+            .filter_map(statistics)
+            .map(|statistics| statistics.wave_instructions)
+            .sum()
     }
 
-    /// A device as the dispatch has found it.
+    /// A device in the state before the dispatch.
     pub fn device(&self) -> EmbeddedGpu {
         self.under_way.saved.begun.device.clone()
     }
 
-    /// Executes a workgroup on such a device by `advance`, which pauses where it is told to, and saves
-    /// states of it. `after` is the device after the whole dispatch.
+    /// Executes a workgroup on `device` with `advance`, which must pause where requested, and records
+    /// checkpoints of it. `after` is the device after the whole dispatch.
     ///
     /// # Errors
     /// None for a dispatch that ran before.
@@ -81,8 +86,8 @@ impl<'a> Alone<'a> {
         let Some(mut execution) = saved.begun.execution.alone(position, footprint.slot) else {
             return Ok(AloneEnd::Other);
         };
-        // Where it pauses there it has ended, and has not given back the memory of the launch, which
-        // others still need.
+        // Pausing at this count means that the workgroup has ended but has not released the launch's
+        // memory, which other workgroups still need.
         let end = footprint.statistics.wave_instructions;
         let mut executed = 0;
         while executed < end {
@@ -107,7 +112,7 @@ impl<'a> Alone<'a> {
     }
 
     fn keeper(&self) -> MutexGuard<'_, &'a mut Keeper> {
-        // Who panicked while it kept a state has lost that at most.
+        // A panic while storing a checkpoint loses at most that checkpoint.
         self.keeper.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

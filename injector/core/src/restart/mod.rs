@@ -1,13 +1,14 @@
-//! States of the fault-free run, from which faulty runs begin.
+//! Checkpoints of the golden run, from which faulty runs start.
 //!
-//! A faulty run is the fault-free one up to the fault. Where workgroups have nothing to do with one
-//! another, it is so in all other workgroups too: then only the struck one is executed, and what it
-//! touches is watched. Where that goes beyond what is its own, the whole dispatch is executed.
+//! Up to the fault, a faulty run equals the golden run. If workgroups are independent, all workgroups
+//! other than the struck one equal the golden run, too: then only the struck workgroup is executed, and
+//! its memory accesses are recorded. If it touches memory of other workgroups, the whole dispatch is
+//! executed instead.
 //!
-//! What happens to memory between dispatches happens when no workgroup is under way, so that what
-//! workgroups have to do with one another is not its business. It has happened in every state up to
-//! the state's dispatch, and happens after that in each faulty run anew: a copy moves what the fault
-//! has left.
+//! The host changes memory only between dispatches, when no workgroup is running, so such changes do
+//! not affect the independence of workgroups. A checkpoint contains all changes up to its dispatch;
+//! each faulty run applies the later changes again, because a copy moves data that the fault may have
+//! corrupted.
 
 mod alone;
 mod record;
@@ -24,43 +25,44 @@ use flipwave_sim::{EmbeddedGpu, Execution, FootprintUnion, Footprints};
 use states::StatesUnderWay;
 use std::collections::{BTreeMap, HashSet};
 
-/// Saved states of a workload.
+/// Checkpoints of a workload.
 pub struct SavedStates {
-    /// The dispatches that are struck, by their index.
+    /// Dispatches with faults, by index.
     dispatches: BTreeMap<u32, SavedDispatch>,
 }
 
-/// What is known of one dispatch of the fault-free run.
+/// Checkpoints of one dispatch of the golden run.
 struct SavedDispatch {
-    /// The dispatch begun, and nothing of it executed. What happens to memory before it has happened.
+    /// The dispatch at its begin, before its first instruction and after the host's preceding memory
+    /// changes.
     begun: SavedState,
-    /// What it leaves behind: nothing has happened to memory since.
+    /// The device after the dispatch, before any memory change by the host.
     ended: EmbeddedGpu,
-    /// What it executes.
+    /// What the dispatch executes.
     statistics: Statistics,
     footprints: Footprints,
     union: FootprintUnion,
-    /// Workgroups that cannot be executed alone, or need not.
+    /// Workgroups that cannot be executed alone, or that are too large to be worth it.
     dependent: HashSet<[u32; 3]>,
     states: StatesUnderWay,
 }
 
-/// A dispatch under way.
+/// A checkpoint of a running dispatch.
 struct SavedState {
     device: EmbeddedGpu,
     execution: Execution,
-    /// Bytes of memory that are the state's own.
+    /// Bytes of memory not shared with other checkpoints.
     written: u64,
 }
 
-/// One workgroup under way.
+/// A checkpoint of one running workgroup.
 struct SavedWorkgroup {
     execution: Execution,
-    /// What it has written so far, private memory included.
+    /// Memory that the workgroup has written so far, including private memory.
     memory: Vec<(Address, Vec<u8>)>,
 }
 
-/// The time of a site: the instructions that its wave has executed before.
+/// The time of a site: the number of instructions that its wave has executed before.
 #[derive(Clone, Copy)]
 struct Time {
     wave: WaveId,
@@ -68,13 +70,13 @@ struct Time {
 }
 
 impl Time {
-    /// The time of an event, if one wave is struck and it is known when.
+    /// The time of an event, if the event strikes one wave and its time is known.
     fn of(event: &Event, executed: Option<u64>) -> Option<Time> {
         let wave = WaveId { workgroup: event.workgroup, wave: event.wave? };
         Some(Time { wave, executed: executed? })
     }
 
-    /// Whether it lies ahead of an execution in which the workgroup has not ended.
+    /// Returns `true` if an execution, in which the workgroup has not ended, has not passed this time.
     fn is_ahead_of(self, execution: &Execution) -> bool {
         execution.executed(self.wave).is_none_or(|executed| executed <= self.executed)
     }

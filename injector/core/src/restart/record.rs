@@ -1,4 +1,4 @@
-//! Saving the states.
+//! Recording of checkpoints.
 
 use super::alone::Alone;
 use super::states::{Keeper, StatesUnderWay};
@@ -11,27 +11,27 @@ use flipwave_device::{Address, Change, DeviceError, Dispatch, Statistics};
 use flipwave_sim::{EmbeddedGpu, Execution, Footprints, Progress, Unobserved};
 use std::collections::{BTreeMap, HashSet};
 
-/// A workgroup that executes more than one part in this many of a dispatch is not worth being
-/// executed alone: to watch what it touches costs as much.
+/// Workgroups that execute more than this fraction (one in `LARGE`) of a dispatch are not executed
+/// alone: recording their footprint costs as much as it saves.
 const LARGE: u64 = 6;
 
-/// Bytes of memory that dispatches which are struck leave otherwise than they have found it, all
-/// together, at most: beyond them no states are kept. What they leave alone, states share.
+/// Maximum bytes of memory that all dispatches with faults change together; beyond it, no checkpoints
+/// are recorded. Checkpoints share unchanged memory.
 const MOST_BYTES: u64 = 4 << 30;
 
 impl SavedStates {
-    /// Bytes that states under way take in a campaign, all together, at most: where they take more,
-    /// every other one is kept. A state has registers and LDS, and what was written in memory: of a
-    /// workgroup its own bytes, of a dispatch as many as it writes in all.
+    /// Maximum bytes of a campaign's checkpoints inside dispatches; when it is exceeded, every other
+    /// checkpoint is dropped. A checkpoint holds registers, LDS, and changed memory: the changed bytes
+    /// of a workgroup, or as many bytes as a whole dispatch writes.
     pub const MOST_BYTES: u64 = 1 << 30;
 
-    /// How many there are.
+    /// Number of checkpoints inside dispatches.
     pub fn count(&self) -> usize {
-        self.dispatches.values().map(|own| own.states.count()).sum()
+        self.dispatches.values().map(|dispatch| dispatch.states.count()).sum()
     }
 
-    /// Runs a workload whose fault-free run is `golden` two times, and saves the states that faults in
-    /// `struck` need; nothing if they would need too much memory.
+    /// Runs a workload whose golden run is `golden` twice and records checkpoints for faults in
+    /// `struck`. Returns `None` if they would need too much memory.
     ///
     /// # Errors
     /// None for a workload that ran before.
@@ -70,7 +70,7 @@ impl SavedStates {
     }
 }
 
-/// Bytes of device memory that each dispatch finds.
+/// For each dispatch, bytes of device memory allocated when it starts.
 fn memory_bytes(workload: &Workload) -> Vec<u64> {
     let mut sizes: BTreeMap<Address, u64> = workload.device.allocations().collect();
     let dispatches = 0..workload.program.dispatches.len();
@@ -87,36 +87,37 @@ fn memory_bytes(workload: &Workload) -> Vec<u64> {
     dispatches.map(found_by).collect()
 }
 
-/// Saves states while the workload runs without a fault: of each dispatch it is told the beginning,
-/// each advance, and the end.
+/// Records checkpoints during a fault-free run of the workload. The caller reports the beginning, each
+/// advance, and the end of every dispatch.
 pub(crate) struct Recorder {
     /// What each dispatch executes.
     statistics: Vec<Statistics>,
     struck: StruckWorkgroups,
-    /// Nothing where no states are saved.
+    /// Footprints of workgroups; `None` if no checkpoints are recorded.
     touched: Option<Touched>,
     saved: BTreeMap<u32, SavedDispatch>,
-    /// The dispatch under way, if states of it are saved.
+    /// The running dispatch, if checkpoints of it are recorded.
     under_way: Option<UnderWay>,
     keeper: Keeper,
 }
 
-/// A dispatch under way.
+/// A running dispatch.
 pub(super) struct UnderWay {
     pub index: u32,
     pub saved: SavedDispatch,
-    /// The workgroups that are saved.
+    /// Workgroups with checkpoints of their own.
     workgroups: HashSet<[u32; 3]>,
-    /// Whether the whole dispatch is saved.
+    /// Whether checkpoints of the whole dispatch are recorded.
     is_saved_whole: bool,
-    /// Bytes of memory that it writes.
+    /// Bytes of memory that the dispatch writes.
     written: u64,
 }
 
 impl Recorder {
-    /// Saves states for faults in `struck` of a workload whose dispatches execute `statistics` without a
-    /// fault, and whose workgroups touch what `touched` says; the states take at most so many bytes. It saves nothing
-    /// where that is not known, or memory would need too many besides.
+    /// Creates a recorder of checkpoints for faults in `struck`. `statistics` lists what each dispatch
+    /// executes without a fault, `touched` the footprints of workgroups. The checkpoints take at most
+    /// `most_bytes`. Nothing is recorded without footprints, or if the memory changed by dispatches is
+    /// too large.
     pub fn new(
         workload: &Workload,
         statistics: &[Statistics],
@@ -128,15 +129,16 @@ impl Recorder {
         let is_little = |touched: &Touched| {
             let copied = struck.dispatches().filter_map(|index| {
                 let all = *memory.get(index as usize)?;
-                // Where nothing is known of workgroups, all may be written.
-                let known = touched.0.get(&index).filter(|own| own.iter().next().is_some());
-                Some(known.map_or(all, |own| own.bytes_copied().min(all)))
+                // Without footprints of workgroups, all memory may be written.
+                let known =
+                    touched.0.get(&index).filter(|footprints| footprints.iter().next().is_some());
+                Some(known.map_or(all, |footprints| footprints.bytes_copied().min(all)))
             });
             copied.fold(0u64, u64::saturating_add) <= MOST_BYTES
         };
         let touched = touched.filter(is_little);
         let statistics = statistics.to_vec();
-        let total: u64 = statistics.iter().map(|own| own.wave_instructions).sum();
+        let total: u64 = statistics.iter().map(|executed| executed.wave_instructions).sum();
         Recorder {
             statistics,
             struck,
@@ -147,7 +149,7 @@ impl Recorder {
         }
     }
 
-    /// The dispatches of which states are saved; none where it is not known what workgroups touch.
+    /// Dispatches with checkpoints; none without footprints of workgroups.
     pub fn dispatches(&self) -> Vec<u32> {
         let struck = self.struck.dispatches();
         struck.filter(|_| self.touched.is_some()).collect()
@@ -159,7 +161,7 @@ impl Recorder {
         (index, dispatch): (u32, &Dispatch),
         device: &mut EmbeddedGpu,
     ) -> Result<Execution, DeviceError> {
-        let footprints = self.touched.as_mut().and_then(|own| own.0.remove(&index));
+        let footprints = self.touched.as_mut().and_then(|touched| touched.0.remove(&index));
         let Some((struck, footprints)) = self.struck.take(index).zip(footprints) else {
             return device.begin(dispatch);
         };
@@ -169,32 +171,36 @@ impl Recorder {
         let begun = SavedState { device: device.clone(), execution: execution.clone(), written: 0 };
         let statistics = self.statistics[index as usize];
         let saved = SavedDispatch::new(begun, statistics, footprints);
-        let is_alone =
-            |own: &[u32; 3]| saved.footprints.get(*own).is_some() && !saved.dependent.contains(own);
-        let (workgroups, others): (HashSet<_>, HashSet<_>) = struck.into_iter().partition(is_alone);
-        // Memory of which nothing is known may all be written.
+        let is_alone = |position: &[u32; 3]| {
+            saved.footprints.get(*position).is_some() && !saved.dependent.contains(position)
+        };
+        let (workgroups, dependent): (HashSet<_>, HashSet<_>) =
+            struck.into_iter().partition(is_alone);
+        // Without footprints, all memory may be written.
         let written = match saved.footprints.iter().next() {
-            Some(_) => saved.footprints.iter().map(|(_, own)| own.bytes_written()).sum(),
+            Some(_) => {
+                saved.footprints.iter().map(|(_, footprint)| footprint.bytes_written()).sum()
+            }
             None => device.allocations().map(|(_, bytes)| bytes).sum(),
         };
-        let is_saved_whole = !others.is_empty();
+        let is_saved_whole = !dependent.is_empty();
         self.under_way = Some(UnderWay { index, saved, workgroups, is_saved_whole, written });
         self.keeper.workgroups.begin();
         self.keeper.whole.begin();
         Ok(execution)
     }
 
-    /// The struck workgroups of the dispatch that has begun, if each of them can be executed alone: then the
-    /// others need not be executed for what is to be saved.
+    /// The workgroups with faults of the running dispatch, if each of them can be executed alone; then
+    /// no other workgroup has to be executed to record checkpoints.
     pub fn alone(&mut self) -> Option<Alone<'_>> {
-        let own = self.under_way.as_ref().filter(|own| !own.is_saved_whole)?;
-        let mut workgroups: Vec<[u32; 3]> = own.workgroups.iter().copied().collect();
+        let under_way = self.under_way.as_ref().filter(|under_way| !under_way.is_saved_whole)?;
+        let mut workgroups: Vec<[u32; 3]> = under_way.workgroups.iter().copied().collect();
         workgroups.sort_unstable();
-        Some(Alone::new(own, workgroups, &mut self.keeper))
+        Some(Alone::new(under_way, workgroups, &mut self.keeper))
     }
 
-    /// Advances the dispatch under way by `advance` until it ends or has executed `until` wave
-    /// instructions in all.
+    /// Advances the running dispatch with `advance` until it ends or has executed `until` wave
+    /// instructions in total.
     pub fn advance(
         &mut self,
         device: &mut EmbeddedGpu,
@@ -218,27 +224,27 @@ impl Recorder {
         }
     }
 
-    /// Saves what is to be saved now.
+    /// Records the checkpoints that are due.
     fn save(&mut self, device: &mut EmbeddedGpu, execution: &Execution) -> Result<(), DeviceError> {
-        let Some(own) = &mut self.under_way else { return Ok(()) };
+        let Some(under_way) = &mut self.under_way else { return Ok(()) };
         let executed = execution.statistics().wave_instructions;
         if self.keeper.workgroups.has_come(executed)
             && let Some(position) = execution.workgroup()
-            && own.workgroups.contains(&position)
-            && let Some(state) = own.saved.workgroup(position, device, execution)?
+            && under_way.workgroups.contains(&position)
+            && let Some(state) = under_way.saved.workgroup(position, device, execution)?
         {
-            self.keeper.keep_workgroup(own.index, position, state);
+            self.keeper.keep_workgroup(under_way.index, position, state);
         }
-        if self.keeper.whole.has_come(executed) && own.is_saved_whole {
+        if self.keeper.whole.has_come(executed) && under_way.is_saved_whole {
             device.share_memory();
             let (device, execution) = (device.clone(), execution.put_away());
-            let state = SavedState { device, execution, written: own.written };
-            self.keeper.keep_whole(own.index, state);
+            let state = SavedState { device, execution, written: under_way.written };
+            self.keeper.keep_whole(under_way.index, state);
         }
         Ok(())
     }
 
-    /// The dispatch under way has ended, and left the device so, which shares its memory.
+    /// Ends the running dispatch. `device` is its final state, which shares memory.
     pub fn end(&mut self, device: &EmbeddedGpu) {
         if let Some(UnderWay { index, mut saved, .. }) = self.under_way.take() {
             saved.ended = device.clone();
@@ -246,7 +252,7 @@ impl Recorder {
         }
     }
 
-    /// The workload has ended: the states, if any were to be saved.
+    /// Ends the workload and returns the checkpoints, if any were to be recorded.
     pub fn finish(mut self) -> Option<SavedStates> {
         for (index, saved) in &mut self.saved {
             saved.states = self.keeper.take(*index);
@@ -256,13 +262,15 @@ impl Recorder {
 }
 
 impl SavedDispatch {
-    /// A dispatch that has begun.
+    /// Creates the record of a dispatch that has just begun.
     fn new(begun: SavedState, statistics: Statistics, footprints: Footprints) -> SavedDispatch {
         let union = footprints.union();
         let mut dependent: HashSet<[u32; 3]> =
             footprints.dependent_in(&union).into_iter().collect();
         let most = statistics.wave_instructions / LARGE;
-        let large = footprints.iter().filter(|(_, own)| own.statistics.wave_instructions > most);
+        let large = footprints
+            .iter()
+            .filter(|(_, footprint)| footprint.statistics.wave_instructions > most);
         dependent.extend(large.map(|(position, _)| position));
         SavedDispatch {
             ended: begun.device.clone(),
@@ -275,7 +283,7 @@ impl SavedDispatch {
         }
     }
 
-    /// The state of a workgroup, unless it has ended.
+    /// The current checkpoint of a workgroup, unless the workgroup has ended.
     pub(super) fn workgroup(
         &self,
         position: [u32; 3],
@@ -290,7 +298,8 @@ impl SavedDispatch {
     }
 }
 
-/// What of these bytes is not as `begun` has it any more.
+/// Byte ranges of `runs` whose contents differ between `begun` and `device`, with the contents on
+/// `device`.
 pub(super) fn changed(
     begun: &EmbeddedGpu,
     device: &EmbeddedGpu,
@@ -299,8 +308,8 @@ pub(super) fn changed(
     let mut changed = Vec::new();
     let [mut before, mut now] = [const { Vec::new() }; 2];
     for (start, bytes) in runs {
-        for own in [&mut before, &mut now] {
-            own.resize(bytes as usize, 0);
+        for buffer in [&mut before, &mut now] {
+            buffer.resize(bytes as usize, 0);
         }
         begun.read_pages(start, &mut before)?;
         device.read_pages(start, &mut now)?;

@@ -1,4 +1,4 @@
-//! Faulty runs from saved states.
+//! Faulty runs that start from checkpoints.
 
 use super::record::changed;
 use super::{SavedDispatch, SavedState, SavedStates, Time};
@@ -13,22 +13,22 @@ use flipwave_device::{Address, Completion, DeviceError, Dispatch, Statistics};
 use flipwave_sim::{ByteSet, EmbeddedGpu, Execution, Footprints, Progress};
 use std::ops::ControlFlow;
 
-/// A fault, and the run that it is injected into.
+/// A fault and the run it is injected into.
 pub(crate) struct Attempt<'a> {
     pub workload: &'a Workload,
     pub golden: &'a Golden,
-    /// The watchdogs of the dispatches, in wave instructions.
+    /// Watchdog limits of the dispatches, in wave instructions.
     pub limits: &'a [u64],
     pub site: &'a Site,
-    /// The event of the site.
+    /// The site's event.
     pub event: &'a Event,
-    /// Instructions that the wave has executed before the site's, if that is known.
+    /// Instructions that the wave has executed before the site's instruction, if known.
     pub time: Option<u64>,
-    /// Whether the run ends where it is in the state of the fault-free run again.
+    /// Whether to end the run once it is in the golden run's state again.
     pub converges: bool,
 }
 
-/// How a struck workgroup ended that was executed alone.
+/// The end of a struck workgroup that was executed alone.
 struct Alone {
     completion: Completion,
     device: EmbeddedGpu,
@@ -36,8 +36,8 @@ struct Alone {
 }
 
 impl SavedStates {
-    /// Runs a workload with a fault, as [`inject`] does, from the nearest state; from the start
-    /// where nothing of the dispatch was saved.
+    /// Runs a workload with a fault, like [`inject`], from the nearest checkpoint before the fault;
+    /// from the start if the dispatch has no checkpoints.
     ///
     /// # Errors
     /// As [`inject`].
@@ -53,7 +53,8 @@ impl SavedStates {
         let mut device = state.device.clone();
         let mut execution = state.execution.clone();
         execution.set_limit(attempt.limit());
-        let later = saved.states.whole.iter().filter(|own| own.executed() > state.executed());
+        let later =
+            saved.states.whole.iter().filter(|checkpoint| checkpoint.executed() > state.executed());
         let run = (&mut device, &mut execution, &mut observer);
         let ending = match attempt.complete_unless_converged(run, later)? {
             Some(completion) => self.finish(attempt, completion, device)?,
@@ -62,7 +63,7 @@ impl SavedStates {
         conclude(attempt.site, observer.outcome(), ending)
     }
 
-    /// The end of a run in which the struck dispatch has ended on `device`.
+    /// Completes a run whose struck dispatch has ended on `device`.
     fn finish(
         &self,
         attempt: &Attempt<'_>,
@@ -71,20 +72,23 @@ impl SavedStates {
     ) -> Result<Ending, DeviceError> {
         let Attempt { workload, golden, limits, .. } = attempt;
         let before = golden.statistics[..attempt.index()].to_vec();
-        let mut own = Some(completion);
+        let mut struck_completion = Some(completion);
         let mut has_converged = false;
         let run = |index: u32, device: &mut EmbeddedGpu, dispatch: &Dispatch| {
             if has_converged {
                 let statistics = golden.statistics[index as usize];
                 return Ok::<_, DeviceError>(Completion::Completed(statistics));
             }
-            let completion = match own.take() {
+            let completion = match struck_completion.take() {
                 Some(completion) => completion,
                 None => workload.dispatch(device, dispatch)?,
             };
             has_converged = attempt.converges
                 && matches!(completion, Completion::Completed(_))
-                && self.dispatches.get(&index).is_some_and(|own| device.is_in_state_of(&own.ended));
+                && self
+                    .dispatches
+                    .get(&index)
+                    .is_some_and(|saved| device.is_in_state_of(&saved.ended));
             Ok(completion)
         };
         Ok(match run_from(workload, limits, attempt.index(), device, before, run)? {
@@ -99,7 +103,7 @@ impl SavedStates {
         })
     }
 
-    /// The device after the fault-free run, where the last dispatch is struck, and nothing happens to memory
+    /// The device after the golden run, if the last dispatch has faults and the host changes no memory
     /// after it.
     fn after(&self, workload: &Workload) -> Option<&EmbeddedGpu> {
         let Program { dispatches, changes, .. } = &workload.program;
@@ -109,26 +113,27 @@ impl SavedStates {
 }
 
 impl SavedDispatch {
-    /// Runs the workload with the struck workgroup alone, where it has nothing to do with the others,
-    /// with the fault either.
+    /// Executes only the struck workgroup, if it is independent of the others both without and with the
+    /// fault.
     fn inject_alone(
         &self,
         states: &SavedStates,
         attempt: &Attempt<'_>,
     ) -> Result<Option<Injection>, InjectionError> {
         let position = attempt.event.workgroup;
-        let Some(own) = self.footprints.get(position) else { return Ok(None) };
+        let Some(footprint) = self.footprints.get(position) else { return Ok(None) };
         if self.dependent.contains(&position) {
             return Ok(None);
         }
-        let others = self.statistics.wave_instructions - own.statistics.wave_instructions;
-        let Some(limit) = attempt.limit().checked_sub(others) else { return Ok(None) };
-        let (observer, alone) = match self.run_alone(attempt, own.slot, limit)? {
+        let by_other_workgroups =
+            self.statistics.wave_instructions - footprint.statistics.wave_instructions;
+        let Some(limit) = attempt.limit().checked_sub(by_other_workgroups) else { return Ok(None) };
+        let (observer, alone) = match self.run_alone(attempt, footprint.slot, limit)? {
             Some(run) => run,
             None => return Ok(None),
         };
         let Some(faulty) = alone.footprints.get(position) else { return Ok(None) };
-        if self.union.meets(own, faulty) {
+        if self.union.meets(footprint, faulty) {
             return Ok(None);
         }
         let statistics = match alone.completion {
@@ -136,27 +141,28 @@ impl SavedDispatch {
             Completion::Faulted(fault) => {
                 let dispatch = &attempt.workload.program.dispatches[attempt.index()];
                 let mut fault = attempt.workload.original(dispatch, fault);
-                // What the watchdog counts is what all workgroups execute.
+                // The watchdog counts the instructions of all workgroups.
                 if let Some(executed) = fault.cause.executed_mut() {
-                    *executed += others;
+                    *executed += by_other_workgroups;
                 }
                 let ending = Ending::Faulted { dispatch: attempt.event.dispatch, fault };
                 return conclude(attempt.site, observer.outcome(), ending).map(Some);
             }
         };
         let statistics = Statistics {
-            wave_instructions: others + statistics.wave_instructions,
-            lane_operations: self.statistics.lane_operations - own.statistics.lane_operations
+            wave_instructions: by_other_workgroups + statistics.wave_instructions,
+            lane_operations: self.statistics.lane_operations - footprint.statistics.lane_operations
                 + statistics.lane_operations,
             waves: self.statistics.waves,
         };
-        let touched: ByteSet = [&own.written, &faulty.written].into_iter().collect();
+        let touched: ByteSet = [&footprint.written, &faulty.written].into_iter().collect();
         let ending = self.go_on(states, attempt, (statistics, &alone.device), &touched.runs())?;
         ending.map(|ending| conclude(attempt.site, observer.outcome(), ending)).transpose()
     }
 
-    /// The rest of a run in which the struck workgroup has left these bytes on `device`, and all
-    /// others are as in the fault-free run; nothing where it has written to what the launch alone had.
+    /// Completes a run in which the struck workgroup has written the ranges `touched` on `device`, and
+    /// all other workgroups behave as in the golden run. Returns `None` if the workgroup has written to
+    /// memory that only existed during the launch.
     fn go_on(
         &self,
         states: &SavedStates,
@@ -179,9 +185,11 @@ impl SavedDispatch {
         states.finish(attempt, Completion::Completed(statistics), resumed).map(Some)
     }
 
-    /// The latest state before the fault, and whether the struck wave may be under way there.
+    /// The latest checkpoint before the fault, and whether the struck wave may already be running in
+    /// it.
     fn latest(&self, attempt: &Attempt<'_>) -> (&SavedState, bool) {
-        let slot = self.footprints.get(attempt.event.workgroup).map_or(0, |own| own.slot);
+        let slot =
+            self.footprints.get(attempt.event.workgroup).map_or(0, |footprint| footprint.slot);
         let is_before = |state: &&SavedState| {
             let time = Time::of(attempt.event, attempt.time);
             let has_not_ended = state.execution.alone(attempt.event.workgroup, slot).is_some();
@@ -193,7 +201,7 @@ impl SavedDispatch {
         }
     }
 
-    /// Executes the struck workgroup alone, from its latest state before the fault.
+    /// Executes the struck workgroup alone, from its latest checkpoint before the fault.
     fn run_alone<'a>(
         &self,
         attempt: &Attempt<'a>,
@@ -203,7 +211,8 @@ impl SavedDispatch {
         let position = attempt.event.workgroup;
         let time = Time::of(attempt.event, attempt.time);
         let states = self.states.workgroups.get(&position).map_or(&[][..], Vec::as_slice);
-        let is_before = |execution: &Execution| time.is_some_and(|own| own.is_ahead_of(execution));
+        let is_before =
+            |execution: &Execution| time.is_some_and(|time| time.is_ahead_of(execution));
         let state = states.iter().rev().find(|state| is_before(&state.execution));
         let mut device = self.begun.device.clone();
         let mut execution = match state {
@@ -236,7 +245,8 @@ impl<'a> Attempt<'a> {
         self.limits[self.index()]
     }
 
-    /// The strike, at its time where the wave may be under way already.
+    /// Creates the observer that injects the fault; it identifies the execution by its time if the wave
+    /// may already be running.
     fn observer(&self, is_under_way: bool) -> FaultObserver<'a> {
         let observer = FaultObserver::new(self.site, self.workload.cells(), self.workload.simds());
         let mut observer = match self.time.filter(|_| is_under_way) {
@@ -247,8 +257,8 @@ impl<'a> Attempt<'a> {
         observer
     }
 
-    /// Runs the struck dispatch to its end; adds to `footprints`, if there are any, what its
-    /// workgroups touch.
+    /// Runs the struck dispatch to its end and adds the footprints of its workgroups to `footprints`,
+    /// if given.
     fn complete(
         &self,
         device: &mut EmbeddedGpu,
@@ -269,8 +279,8 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Runs the struck dispatch to its end; nothing if it comes to be in one of these states of the
-    /// fault-free run, which are ahead of it: the rest is known then.
+    /// Runs the struck dispatch to its end. Returns `None` if the run reaches the state of one of the
+    /// golden run's later checkpoints, because the remaining run is then known.
     fn complete_unless_converged<'s>(
         &self,
         run: (&mut EmbeddedGpu, &mut Execution, &mut FaultObserver<'_>),
@@ -278,8 +288,8 @@ impl<'a> Attempt<'a> {
     ) -> Result<Option<Completion>, DeviceError> {
         let (device, execution, observer) = run;
         let dispatch = &self.workload.program.dispatches[self.index()];
-        // Where an instruction stands for others, a wave may be among them; and what is struck again
-        // and again is never done.
+        // In rewritten code, an instruction stands for several original ones, and a wave may be inside
+        // such a sequence; and a repeated fault never stops striking.
         let is_rewritten = self.workload.guests.contains_key(&dispatch.module.0);
         let states = states.filter(|_| self.converges && !is_rewritten && self.event.is_single());
         for state in states {
