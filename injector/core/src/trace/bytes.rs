@@ -1,4 +1,4 @@
-//! The bytes of LDS and of device memory that differ between the two runs.
+//! Bytes of LDS and device memory that differ between the two runs.
 
 use flipwave_device::{Address, Device, DeviceError};
 use flipwave_sim::{EmbeddedGpu, WrittenByte};
@@ -8,22 +8,22 @@ use std::ops::Range;
 /// A byte that differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrongByte {
-    /// Offset in LDS, or address.
+    /// Offset in LDS, or address in device memory.
     pub place: u64,
     pub golden: u8,
     pub faulty: u8,
 }
 
-/// What one instruction of each run made of the bytes that they wrote.
+/// Effect of one instruction of each run on the bytes that they wrote.
 #[derive(Debug, Default)]
 pub struct Change {
-    /// Whether one of them is wrong now.
+    /// Whether a written byte is wrong now.
     pub is_wrong: bool,
-    /// Those that are wrong now, and were not before.
+    /// Bytes that are wrong now and were right before.
     pub new: Vec<WrongByte>,
 }
 
-/// The LDS of a workgroup in both runs, each as of the instructions that were compared.
+/// LDS of a workgroup in both runs, each after the instructions compared so far.
 #[derive(Debug)]
 pub struct Lds {
     golden: Vec<u8>,
@@ -32,17 +32,18 @@ pub struct Lds {
 }
 
 impl Lds {
-    /// The same in both.
+    /// Creates LDS with equal contents in both runs.
     pub fn new(bytes: &[u8]) -> Lds {
         Lds { golden: bytes.to_vec(), faulty: bytes.to_vec(), wrong: 0 }
     }
 
-    /// How many bytes differ.
+    /// Number of bytes that differ.
     pub fn wrong(&self) -> u64 {
         self.wrong
     }
 
-    /// The faulty run's LDS is `now`, and the golden run has changed these bytes.
+    /// Updates both runs: the faulty run's LDS is now `now`, and the golden run has changed the bytes
+    /// `golden`.
     pub fn change(&mut self, golden: &[(u32, u8)], now: Option<&[u8]>) -> Change {
         let changed = now.map(|now| differing(&self.faulty, now)).unwrap_or_default();
         let mut places: Vec<usize> = changed.iter().map(|(place, _)| *place as usize).collect();
@@ -54,8 +55,8 @@ impl Lds {
             places.iter().map(|place| self.golden[*place] != self.faulty[*place]).collect();
         for (bytes, changes) in [(&mut self.golden, golden), (&mut self.faulty, &changed)] {
             for (place, byte) in changes {
-                if let Some(own) = bytes.get_mut(*place as usize) {
-                    *own = *byte;
+                if let Some(target) = bytes.get_mut(*place as usize) {
+                    *target = *byte;
                 }
             }
         }
@@ -73,7 +74,7 @@ impl Lds {
     }
 }
 
-/// The bytes of `new` that are others than in `old`, with their offsets.
+/// Bytes of `new` that differ from `old`, with their offsets.
 pub fn differing(old: &[u8], new: &[u8]) -> Vec<(u32, u8)> {
     if old == new {
         return Vec::new();
@@ -82,15 +83,15 @@ pub fn differing(old: &[u8], new: &[u8]) -> Vec<(u32, u8)> {
     pairs.filter(|(_, (old, new))| old != new).map(|(place, (_, new))| (place, *new)).collect()
 }
 
-/// Bytes of a line.
+/// Bytes per line.
 const LINE: u64 = 64;
 
-/// The bytes of device memory that differ.
+/// Bytes of device memory that differ.
 #[derive(Debug, Default)]
 pub struct Memory {
-    /// By the line's address divided by [`LINE`].
+    /// Lines by address divided by [`LINE`].
     lines: HashMap<u64, Line>,
-    /// What outlasts dispatches.
+    /// Memory that outlives dispatches.
     lasting: Vec<Range<u64>>,
     lasting_bytes: u64,
     other_bytes: u64,
@@ -98,32 +99,33 @@ pub struct Memory {
 
 #[derive(Debug)]
 struct Line {
-    /// The bytes that differ; never zero.
+    /// Mask of the bytes that differ; never zero.
     mask: u64,
-    /// What the golden run has in them.
+    /// Their values in the golden run.
     golden: [u8; LINE as usize],
 }
 
 impl Memory {
-    /// Nothing differs; what a device has between two dispatches outlasts dispatches.
+    /// Creates memory without differences; the device's allocations between two dispatches outlive
+    /// dispatches.
     pub fn new(device: &EmbeddedGpu) -> Memory {
         let lasting = device.allocations().map(|(start, bytes)| start.0..start.0 + bytes);
         Memory { lasting: lasting.collect(), ..Memory::default() }
     }
 
-    /// All that differs between the memories of two devices with the same allocations, between two
+    /// Finds all differences between the memories of two devices with the same allocations, between two
     /// dispatches.
     pub fn between(golden: &EmbeddedGpu, faulty: &EmbeddedGpu) -> Result<Memory, DeviceError> {
-        /// Bytes that are compared at once.
+        /// Bytes compared at once.
         const PART: u64 = 1 << 16;
         let mut memory = Memory::new(golden);
-        let [mut one, mut two] = [vec![0; PART as usize], vec![0; PART as usize]];
+        let [mut golden_part, mut faulty_part] = [vec![0; PART as usize], vec![0; PART as usize]];
         for Range { start, end } in memory.lasting.clone() {
             for at in (start..end).step_by(PART as usize) {
                 let bytes = (end - at).min(PART) as usize;
-                golden.read(Address(at), &mut one[..bytes])?;
-                faulty.read(Address(at), &mut two[..bytes])?;
-                for (offset, golden) in differing(&two[..bytes], &one[..bytes]) {
+                golden.read(Address(at), &mut golden_part[..bytes])?;
+                faulty.read(Address(at), &mut faulty_part[..bytes])?;
+                for (offset, golden) in differing(&faulty_part[..bytes], &golden_part[..bytes]) {
                     memory.insert(at + u64::from(offset), golden);
                 }
             }
@@ -131,29 +133,29 @@ impl Memory {
         Ok(memory)
     }
 
-    /// How many bytes differ of what outlasts dispatches, and of what does not.
+    /// Number of differing bytes in memory that outlives dispatches, and in other memory.
     pub fn wrong(&self) -> (u64, u64) {
         (self.lasting_bytes, self.other_bytes)
     }
 
-    /// The bytes that differ, by ascending address, and what the golden run has in them.
+    /// Addresses of the differing bytes, ascending, with their values in the golden run.
     pub fn bytes(&self) -> Vec<(u64, u8)> {
         let mut lines: Vec<_> = self.lines.iter().collect();
         lines.sort_unstable_by_key(|(line, _)| **line);
         let bytes = lines.into_iter().flat_map(|(line, Line { mask, golden })| {
-            let own = (0..LINE).filter(move |at| mask >> at & 1 != 0);
-            own.map(move |at| (line * LINE + at, golden[at as usize]))
+            let positions = (0..LINE).filter(move |at| mask >> at & 1 != 0);
+            positions.map(move |at| (line * LINE + at, golden[at as usize]))
         });
         bytes.collect()
     }
 
-    /// Whether a byte outlasts dispatches.
+    /// Returns `true` if the byte outlives dispatches.
     pub fn lasts(&self, place: u64) -> bool {
         self.lasting.iter().any(|range| range.contains(&place))
     }
 
-    /// The golden run has written these bytes, and the faulty run those; `now` gives what the
-    /// faulty run has at an address.
+    /// Updates both runs: the golden run has written `golden`, the faulty run `faulty`; `now` reads the
+    /// faulty run's memory.
     pub fn change(
         &mut self,
         golden: &[(Address, u8)],
@@ -161,7 +163,9 @@ impl Memory {
         mut now: impl FnMut(u64) -> Option<u8>,
     ) -> Change {
         let is_same = golden.len() == faulty.len()
-            && golden.iter().zip(faulty).all(|(one, two)| *one == (two.address, two.after));
+            && golden.iter().zip(faulty).all(|(golden_byte, faulty_byte)| {
+                *golden_byte == (faulty_byte.address, faulty_byte.after)
+            });
         if self.lines.is_empty() && is_same {
             return Change::default();
         }
@@ -172,7 +176,8 @@ impl Memory {
         let were_wrong: Vec<bool> =
             places.iter().map(|place| self.golden(*place).is_some()).collect();
         for byte in faulty {
-            // What the golden run has is what both had before, unless that differed already.
+            // Unless the byte already differed, the golden run's value is the value that both runs had
+            // before.
             if self.golden(byte.address.0).is_none() {
                 self.insert(byte.address.0, byte.before);
             }
@@ -197,7 +202,7 @@ impl Memory {
         change
     }
 
-    /// What the golden run has in a byte that differs.
+    /// The golden run's value of a byte that differs.
     fn golden(&self, place: u64) -> Option<u8> {
         let line = self.lines.get(&(place / LINE))?;
         let at = place % LINE;
@@ -239,14 +244,14 @@ mod tests {
     }
 
     #[test]
-    fn lds_differs_from_the_wrong_write_to_the_right_one() {
+    fn lds_bytes_differ_until_rewritten_correctly() {
         let mut lds = Lds::new(&[0; 8]);
         assert!(lds.change(&[(2, 5)], Some(&[0, 0, 5, 0, 0, 0, 0, 0])).new.is_empty());
         let change = lds.change(&[(3, 6)], Some(&[0, 0, 5, 7, 0, 0, 0, 1]));
         let wrong = |place, golden, faulty| WrongByte { place, golden, faulty };
         assert_eq!(change.new, [wrong(3, 6, 7), wrong(7, 0, 1)]);
         assert_eq!(lds.wrong(), 2);
-        // One run alone writes what the other has.
+        // One run writes the value that the other already has.
         let change = lds.change(&[(3, 7)], None);
         assert!(!change.is_wrong && lds.wrong() == 1);
         lds.change(&[], Some(&[0, 0, 5, 7, 0, 0, 0, 0]));
@@ -254,10 +259,10 @@ mod tests {
     }
 
     #[test]
-    fn memory_differs_in_the_bytes_that_one_run_wrote_otherwise() {
+    fn memory_differs_in_bytes_written_differently() {
         let mut memory = Memory { lasting: vec![0..50, 50..100], ..Memory::default() };
         let golden = [(Address(10), 1), (Address(11), 2)];
-        // The faulty run writes one byte right, one elsewhere, and one outside.
+        // The faulty run writes one byte correctly, one at a wrong address, and one outside.
         let change =
             memory.change(&golden, &[byte(10, 0, 1), byte(12, 9, 2), byte(200, 0, 3)], |place| {
                 match place {
@@ -270,17 +275,17 @@ mod tests {
         let wrong = |place, golden, faulty| WrongByte { place, golden, faulty };
         assert_eq!(change.new, [wrong(11, 2, 0), wrong(12, 9, 2), wrong(200, 0, 3)]);
         assert_eq!(memory.wrong(), (2, 1));
-        // What was wrong is overwritten with the same in both, and is not reported again.
+        // A wrong byte is overwritten with the same value in both runs, and is not reported again.
         let change = memory.change(&[(Address(12), 4)], &[byte(12, 2, 4)], |_| Some(4));
         assert!(!change.is_wrong && change.new.is_empty());
         assert_eq!(memory.wrong(), (1, 1));
-        // Another wrong value in a wrong byte is nothing new.
+        // A different wrong value in a wrong byte is not reported as new.
         let change = memory.change(&[(Address(11), 7)], &[byte(11, 0, 8)], |_| Some(8));
         assert!(change.is_wrong && change.new.is_empty());
     }
 
     #[test]
-    fn the_same_writes_leave_no_difference() {
+    fn equal_writes_leave_no_difference() {
         let mut memory = Memory { lasting: vec![0..50, 50..100], ..Memory::default() };
         let change = memory.change(&[(Address(10), 1)], &[byte(10, 0, 1)], |_| Some(1));
         assert!(!change.is_wrong && memory.wrong() == (0, 0));

@@ -1,4 +1,4 @@
-//! What a trace records: steps of the faulty run, and what happened at them.
+//! Trace records: steps of the faulty run, and events.
 
 use super::Spread;
 use flipwave_codeobj::SourceLine;
@@ -8,84 +8,84 @@ use flipwave_isa::{Lane, Operation, Pc, Register};
 /// One executed instruction of the faulty run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Wave instructions that the faulty run has executed since the fault, over all waves: 0 for
-    /// the instruction that was struck first.
+    /// Wave instructions executed by the faulty run since the fault, over all waves; 0 for the
+    /// instruction struck first.
     pub time: u64,
     /// Index of the dispatch in the workload.
     pub dispatch: u32,
-    /// The wave that executed it.
+    /// The wave that executed the instruction.
     pub wave: WaveId,
-    /// Its address.
+    /// Address of the instruction.
     pub pc: Pc,
-    /// What it does.
+    /// Operation of the instruction.
     pub operation: Operation,
-    /// The assembler's text.
+    /// Assembly text.
     pub text: String,
-    /// Where it is from, if the code says so.
+    /// Source line, if the code has line information.
     pub line: Option<SourceLine>,
 }
 
-/// Something that happened on the way of a fault.
+/// An event during the propagation of a fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// After which instruction.
+    /// The instruction after which it happened.
     pub step: Step,
-    /// What happened.
+    /// The event.
     pub what: What,
-    /// What differed then.
+    /// The differences at that time.
     pub spread: Spread,
 }
 
-/// What happened.
+/// Kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// The fault struck for the first time, and left this wrong; nothing where it changed no value
-    /// that lasts: a source operand, an instruction, a branch.
+    /// The fault struck for the first time and caused this difference; `None` if it changed no lasting
+    /// value: a source operand, an instruction, a branch.
     Fault(Option<Wrong>),
-    /// An instruction wrote another value than in the golden run, for the first time.
+    /// An instruction wrote a different value than in the golden run, for the first time.
     Value(Wrong),
-    /// An instruction read a wrong register, for the first time, and all that it wrote was right.
+    /// An instruction read a wrong register, for the first time, but wrote only correct values.
     Masked,
-    /// A wave other than the first one has a difference for the first time.
+    /// A wave other than the struck one has a difference for the first time.
     Wave,
     /// A byte of LDS is wrong for the first time.
     Lds(Wrong),
-    /// A wave goes another way than in the golden run: the first time that this wave does. Its
-    /// registers are not compared from there on.
+    /// A wave takes a different path than in the golden run, for the first time in this wave. Its
+    /// registers are not compared from then on.
     Path {
-        /// Where the golden run goes on.
+        /// Next PC in the golden run.
         golden: Pc,
-        /// Where the faulty run goes on.
+        /// Next PC in the faulty run.
         faulty: Pc,
     },
-    /// A wrong value was stored to device memory that outlasts the dispatch, for the first time.
+    /// A wrong value was stored to device memory that outlives the dispatch, for the first time.
     Escape {
         /// The first wrong byte.
         wrong: Wrong,
-        /// How many bytes the instruction made wrong.
+        /// Number of bytes that the instruction made wrong.
         bytes: u64,
     },
-    /// The golden run has stored what the faulty run has not, for the first time.
+    /// The golden run has stored a value that the faulty run has not, for the first time.
     Missing(Wrong),
     /// A byte of an output is wrong for the first time.
     Output {
-        /// Index of the output in the workload's.
+        /// Index of the output in the workload.
         output: usize,
-        /// Byte offset in it.
+        /// Byte offset in the output.
         offset: u64,
     },
-    /// No difference is left.
+    /// No differences are left.
     Gone(Gone),
 }
 
-/// A difference, and the two values.
+/// A difference and its two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wrong {
     /// In a register of the wave.
     Register {
         /// The register.
         register: Register,
-        /// The lowest wrong lane, where each has its own.
+        /// The lowest wrong lane, for per-lane registers.
         lane: Option<Lane>,
         /// The value in the golden run.
         golden: u32,
@@ -103,7 +103,7 @@ pub enum Wrong {
     },
     /// In device memory.
     Memory {
-        /// Where.
+        /// Address of the byte.
         address: Address,
         /// The byte in the golden run.
         golden: u8,
@@ -112,16 +112,16 @@ pub enum Wrong {
     },
 }
 
-/// What the instruction did that left no difference, or what was done after it.
+/// Cause of the last difference's disappearance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gone {
-    /// It wrote the right value in the place of a wrong one that it did not read.
+    /// The instruction overwrote a wrong value, which it did not read, with the correct one.
     Overwritten,
-    /// It read a wrong value, and what it wrote was right all the same.
+    /// The instruction read a wrong value but wrote only correct ones.
     Masked,
-    /// It ended a wave, and the wrong values were the wave's own; or the dispatch ended.
+    /// The instruction ended a wave whose registers were wrong, or ended the dispatch.
     Ended,
-    /// It was the last of its dispatch. Then the host or a copy wrote over what was wrong, or the
-    /// memory went.
+    /// The instruction was the last of its dispatch; then the host or a copy overwrote the wrong
+    /// values, or the memory was unmapped.
     Changed,
 }

@@ -1,4 +1,4 @@
-//! What one step of the comparison found.
+//! Findings of one step of the comparison.
 
 use super::bytes::{Change, Memory, WrongByte};
 use super::{What, Wrong};
@@ -7,27 +7,27 @@ use crate::site::Place;
 use flipwave_device::Address;
 use flipwave_sim::WrittenByte;
 
-/// What is wrong after an instruction and was not before it.
+/// Differences after an instruction that did not exist before it.
 #[derive(Debug, Default)]
 pub struct Found {
     /// The first register.
     pub register: Option<Wrong>,
-    /// The path.
+    /// The diverging path.
     pub path: Option<What>,
     lds: Option<Wrong>,
     /// The first byte of any memory.
     memory: Option<Wrong>,
-    /// The first byte of lasting memory that the faulty run wrote, and how many.
+    /// The first byte of lasting memory that the faulty run wrote, and the number of such bytes.
     escape: Option<(Wrong, u64)>,
-    /// The first one that only the golden run wrote.
+    /// The first byte that only the golden run wrote.
     missing: Option<Wrong>,
     output: Option<What>,
-    /// Whether anything that was written is wrong, new or not.
+    /// Whether any written value is wrong, whether new or not.
     pub is_wrong: bool,
 }
 
 impl Found {
-    /// Adds what was compared of LDS.
+    /// Adds the differences in LDS.
     pub fn add_lds(&mut self, change: &Change) {
         self.is_wrong |= change.is_wrong;
         if let Some(WrongByte { place, golden, faulty }) = change.new.first().copied() {
@@ -35,7 +35,7 @@ impl Found {
         }
     }
 
-    /// Adds what was compared of device memory, where the faulty run wrote `written`.
+    /// Adds the differences in device memory, where the faulty run wrote `written`.
     pub fn add_memory(
         &mut self,
         change: &Change,
@@ -50,7 +50,7 @@ impl Found {
             if !memory.lasts(byte.place) {
                 continue;
             }
-            if written.iter().any(|own| own.address.0 == byte.place) {
+            if written.iter().any(|byte_written| byte_written.address.0 == byte.place) {
                 let (_, bytes) = self.escape.get_or_insert((wrong, 0));
                 *bytes += 1;
             } else {
@@ -62,8 +62,8 @@ impl Found {
         }
     }
 
-    /// What there is to record, in this order; what the fault itself struck is no result of an
-    /// instruction.
+    /// Events to record, in order. The value that the fault itself struck is not an instruction's
+    /// result.
     pub fn happened(&self, is_struck: bool, place: Place) -> Vec<What> {
         let value = self.register.or(self.lds).or(self.memory);
         let is_left = matches!(
@@ -94,18 +94,19 @@ impl Found {
     }
 }
 
-/// A wrong byte of device memory.
+/// Converts a wrong byte of device memory.
 pub fn wrong(byte: &WrongByte) -> Wrong {
     let WrongByte { place, golden, faulty } = *byte;
     Wrong::Memory { address: Address(place), golden, faulty }
 }
 
-/// The output that has a byte at this address.
+/// The output that contains the byte at this address.
 pub fn output_at(place: u64, outputs: &[Buffer]) -> Option<What> {
     let offset = |buffer: &Buffer| {
         let offset = place.checked_sub(buffer.address.0)?;
         (offset < buffer.bytes as u64).then_some(offset)
     };
-    let mut found = (0..).zip(outputs).filter_map(|(output, own)| Some((output, offset(own)?)));
+    let mut found =
+        (0..).zip(outputs).filter_map(|(output, buffer)| Some((output, offset(buffer)?)));
     found.next().map(|(output, offset)| What::Output { output, offset })
 }

@@ -1,4 +1,4 @@
-//! The golden run, carried on as far as the faulty one needs it.
+//! The golden run, advanced on demand of the faulty run.
 
 use super::TraceError;
 use super::log::{Entry, Keep, Log};
@@ -6,16 +6,16 @@ use crate::Attendance;
 use flipwave_device::{DeviceError, WaveId};
 use flipwave_sim::{EmbeddedGpu, Execution, Progress, Unobserved};
 
-/// Wave instructions by which the golden run is carried on at a time.
+/// Wave instructions by which the golden run is advanced at a time.
 const CHUNK: u64 = 256;
 
-/// The same where nothing is compared any more.
+/// Wave instructions at a time once nothing is compared any more.
 const UNCOMPARED: u64 = 1 << 16;
 
-/// Words that what the golden run is ahead may take: 256 MiB.
+/// Maximum size in words of the log of instructions that the golden run is ahead: 256 MiB.
 const LOG_WORDS: usize = 64 << 20;
 
-/// The golden run of a dispatch, side by side with the faulty one.
+/// The golden run of a dispatch, in parallel to the faulty run.
 pub struct Golden<'a> {
     pub gpu: EmbeddedGpu,
     execution: Execution,
@@ -29,10 +29,10 @@ impl Golden<'_> {
         Golden { gpu, execution, log: Log::new(LOG_WORDS), has_ended: false, attendance }
     }
 
-    /// The next instruction of a wave; nothing where the wave has ended, or is left out.
+    /// The next instruction of a wave; `None` if the wave has ended or is excluded.
     ///
     /// # Errors
-    /// [`DeviceError`] if the golden run cannot be carried on.
+    /// [`DeviceError`] if the golden run cannot be continued.
     pub fn next(&mut self, wave: WaveId) -> Result<Option<Entry>, DeviceError> {
         loop {
             if let Some(entry) = self.log.next(wave) {
@@ -45,12 +45,12 @@ impl Golden<'_> {
         }
     }
 
-    /// The faulty run does not come to more instructions of this wave.
+    /// Discards a wave of which the faulty run executes no more instructions.
     pub fn leave(&mut self, wave: WaveId) {
         self.log.keep(wave, Keep::Nothing);
     }
 
-    /// Carries the dispatch on to its end, and keeps nothing of it.
+    /// Runs the dispatch to its end without logging.
     ///
     /// # Errors
     /// As [`Golden::next`], and [`TraceError::Stopped`].

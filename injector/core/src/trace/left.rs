@@ -1,4 +1,4 @@
-//! What a dispatch leaves behind that differs.
+//! Differences after a dispatch.
 
 use super::bytes::{Memory, WrongByte};
 use super::story::Story;
@@ -7,7 +7,7 @@ use crate::Buffer;
 use flipwave_device::{Address, DeviceError};
 use flipwave_sim::EmbeddedGpu;
 
-/// The difference between the two runs after a dispatch.
+/// Differences between the two runs after a dispatch.
 pub struct Left {
     pub memory: Memory,
     /// The last step of the dispatch.
@@ -15,13 +15,13 @@ pub struct Left {
 }
 
 impl Left {
-    /// What differs.
+    /// The differences as numbers.
     pub fn spread(&self) -> Spread {
         let (memory_bytes, _) = self.memory.wrong();
         Spread { memory_bytes, ..Spread::default() }
     }
 
-    /// Records what of `faulty` is wrong, unless that is recorded.
+    /// Records the wrong memory of `faulty`, unless it is already recorded.
     ///
     /// # Errors
     /// None for the device of the faulty run.
@@ -51,11 +51,11 @@ impl Left {
         Ok(())
     }
 
-    /// The memory of both runs has changed without a kernel: records what that has made wrong, or
-    /// right, and gives what differs now.
+    /// Compares the memory of both runs after the host has changed it, records the resulting
+    /// differences, and returns them.
     ///
     /// # Errors
-    /// [`DeviceError`] if the devices have not the same memory.
+    /// [`DeviceError`] if the devices have different allocations.
     pub fn change(
         self,
         golden: &EmbeddedGpu,

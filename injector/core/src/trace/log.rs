@@ -1,4 +1,4 @@
-//! What the golden run does, wave by wave, kept until the faulty run has done as much.
+//! Log of the golden run by wave, kept until the faulty run has executed as much.
 
 use super::bytes::differing;
 use super::registers::{Words, words, written};
@@ -11,26 +11,26 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 /// One instruction of the golden run.
 #[derive(Debug)]
 pub struct Entry {
-    /// Where the wave goes on.
+    /// Next PC of the wave.
     pub next: Pc,
-    /// Whether it ends the wave.
+    /// Whether the instruction ends the wave.
     pub ends: bool,
-    /// What it wrote, or may have written, and what is there now.
+    /// Registers that it wrote, or may have written, with their values.
     pub registers: Vec<(Register, Words)>,
     pub bytes: Bytes,
 }
 
-/// The bytes that an instruction of the golden run wrote.
+/// Bytes written by an instruction of the golden run.
 #[derive(Debug, Default)]
 pub struct Bytes {
-    /// Offsets in LDS.
+    /// Offsets in LDS, with values.
     pub lds: Vec<(u32, u8)>,
-    /// Addresses in device memory.
+    /// Addresses in device memory, with values.
     pub memory: Vec<(Address, u8)>,
 }
 
 impl Entry {
-    /// About how much memory it takes, in words.
+    /// Approximate size in words.
     fn size(&self) -> usize {
         let registers: usize = self.registers.iter().map(|(_, words)| 8 + words.len()).sum();
         16 + registers + 2 * self.bytes.lds.len() + 4 * self.bytes.memory.len()
@@ -43,15 +43,16 @@ impl Bytes {
     }
 }
 
-/// What is kept of a wave.
+/// Amount of logging for a wave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Keep {
-    /// Everything.
+    /// Logs everything.
     #[default]
     All,
-    /// All but registers: it is on another path in the faulty run.
+    /// Logs only bytes: the wave is on a different path in the faulty run.
     Bytes,
-    /// Nothing: the faulty run does not come to it. The bytes that it writes are reported at once.
+    /// Logs nothing, because the faulty run does not execute this wave; its written bytes are reported
+    /// at once.
     Nothing,
 }
 
@@ -62,23 +63,23 @@ struct Stream {
     entries: VecDeque<Entry>,
 }
 
-/// The log of the golden run of a dispatch.
+/// Log of the golden run of a dispatch.
 #[derive(Debug)]
 pub struct Log {
-    /// Words that the entries may take in all.
+    /// Maximum size of all entries in words.
     capacity: usize,
     size: usize,
     streams: HashMap<WaveId, Stream>,
-    /// The LDS of each workgroup as it was after the last instruction seen.
+    /// LDS of each workgroup after the last logged instruction.
     lds: Workgroups<Vec<u8>>,
-    /// What was written by waves that nothing is kept of.
+    /// Bytes written by waves that are not logged.
     apart: Vec<(Dim3, Bytes)>,
-    /// Waves that there was no room for.
+    /// Waves excluded for lack of space.
     left_out: BTreeSet<WaveId>,
 }
 
 impl Log {
-    /// An empty log that takes at most about this many words of memory.
+    /// Creates an empty log with a maximum size of about this many words.
     pub fn new(capacity: usize) -> Log {
         Log {
             capacity,
@@ -90,7 +91,7 @@ impl Log {
         }
     }
 
-    /// The next instruction of a wave, if it is there.
+    /// Takes the next instruction of a wave from the log, if there is one.
     pub fn next(&mut self, wave: WaveId) -> Option<Entry> {
         let stream = self.streams.get_mut(&wave)?;
         let entry = stream.entries.pop_front()?;
@@ -101,13 +102,13 @@ impl Log {
         Some(entry)
     }
 
-    /// Whether the wave may do more, so that it pays to carry the golden run on.
+    /// Returns `true` if advancing the golden run may log more instructions of the wave.
     pub fn has_more(&self, wave: WaveId) -> bool {
         let stream = self.streams.get(&wave);
         stream.is_none_or(|stream| !stream.has_ended && stream.keep != Keep::Nothing)
     }
 
-    /// Keeps less of a wave from now on.
+    /// Reduces the logging of a wave from now on.
     pub fn keep(&mut self, wave: WaveId, keep: Keep) {
         let stream = self.streams.entry(wave).or_default();
         stream.keep = keep;
@@ -119,12 +120,12 @@ impl Log {
         }
     }
 
-    /// What waves have written that nothing is kept of, since this was last asked.
+    /// Takes the bytes written since the last call by waves that are not logged.
     pub fn take_apart(&mut self) -> Vec<(Dim3, Bytes)> {
         std::mem::take(&mut self.apart)
     }
 
-    /// Whether there was no room for a wave.
+    /// Returns `true` if the wave was excluded for lack of space.
     pub fn has_left_out(&self, wave: WaveId) -> bool {
         self.left_out.contains(&wave)
     }
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn each_wave_has_its_own_order() {
+    fn log_keeps_the_order_of_each_wave() {
         let mut log = Log::new(1000);
         for (x, pc) in [(0, 0), (1, 100), (0, 4), (1, 104)] {
             log.add(wave(x, 0), entry(pc, pc == 104));
@@ -210,10 +211,10 @@ mod tests {
         assert_eq!(log.size, 0);
     }
 
-    /// However far the golden run is ahead, its log does not grow on; what is left out is said,
-    /// and the bytes are not lost.
+    /// The log stays bounded however far the golden run is ahead; excluded waves are reported, and
+    /// their bytes are not lost.
     #[test]
-    fn a_full_log_leaves_out_the_wave_and_keeps_its_bytes() {
+    fn full_log_excludes_the_wave_but_keeps_its_bytes() {
         let mut log = Log::new(100);
         log.add(wave(1, 0), entry(0, false));
         for pc in 0..1000 {

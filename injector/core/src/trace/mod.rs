@@ -1,14 +1,14 @@
-//! How a fault propagates: the faulty run beside the golden one, compared after each instruction.
+//! Fault propagation: the faulty run compared with the golden run after each instruction.
 //!
-//! A difference is state that is not the same in both runs when the same wave has executed the
-//! same number of instructions: a register, in a lane where each has its own; a byte of LDS or of
-//! device memory; the place in the code where the wave goes on. The two runs are whole executions
-//! of their own. The faulty one is watched, and carries the golden one on as far as it needs it;
-//! what the golden one has done ahead is kept, wave by wave, in a log of bounded size.
+//! A difference is state that is not equal in both runs when a wave has executed the same number of
+//! instructions: a register (per lane, for per-lane registers), a byte of LDS or device memory, or the
+//! wave's next PC. Both runs are complete executions. The faulty run is observed and advances the
+//! golden run on demand; instructions that the golden run is ahead are kept in a log of bounded size,
+//! by wave.
 //!
-//! From where a wave goes another way its registers have nothing that they could be compared
-//! with, and only the bytes that it writes are. When a dispatch has completed, all memory is
-//! compared: what differs goes on into the dispatches that follow.
+//! Once a wave takes a different path, its registers cannot be compared any more; only the bytes that
+//! it writes are. When a dispatch has completed, all memory is compared, and differences continue into
+//! the following dispatches.
 
 mod bytes;
 mod compare;
@@ -39,18 +39,18 @@ use reach::reach;
 use run::Run;
 use story::Story;
 
-/// Runs `workload` with a fault at `site` beside itself without one, and records how they differ.
-/// `limits` are the watchdogs of the dispatches in wave instructions, as
-/// [`Golden::instruction_limits`](crate::Golden::instruction_limits) gives them.
+/// Runs `workload` with a fault at `site` in parallel to a golden run, and records their differences.
+/// `limits` are the watchdog limits of the dispatches in wave instructions, as returned by
+/// [`Golden::instruction_limits`](crate::Golden::instruction_limits).
 ///
 /// # Errors
-/// [`TraceError`] whenever the fault does not take place as the site says, and for programs with
-/// emulated instructions.
+/// [`TraceError`] if the fault was not injected as the site describes, and for programs with emulated
+/// instructions.
 pub fn trace(workload: &Workload, site: &Site, limits: &[u64]) -> Result<Trace, TraceError> {
     check(workload, site, limits)?;
     let guests = &workload.guests;
     let emulated =
-        workload.program.dispatches.iter().find(|own| guests.contains_key(&own.module.0));
+        workload.program.dispatches.iter().find(|dispatch| guests.contains_key(&dispatch.module.0));
     if let Some(Dispatch { kernel, .. }) = emulated {
         return Err(TraceError::Emulated { kernel: kernel.clone() });
     }

@@ -1,4 +1,4 @@
-//! The way to the fault, which both runs go alike.
+//! Execution up to the fault, which is common to both runs.
 
 use super::TraceError;
 use crate::inject::fault_observer::FaultObserver;
@@ -8,24 +8,24 @@ use crate::{Site, Workload};
 use flipwave_device::Completion;
 use flipwave_sim::{EmbeddedGpu, Progress};
 
-/// Wave instructions among which the first strike is looked for at a time: this many may be
-/// executed side by side before it.
+/// Wave instructions executed between checks for the first strike; up to this many may be executed in
+/// parallel before it.
 const CHUNK: u64 = 4096;
 
-/// Where the fault strikes first.
+/// Position of the first strike.
 pub struct Reached {
-    /// The device as the dispatch finds it.
+    /// The device in the state before the dispatch.
     pub device: EmbeddedGpu,
     /// Index of the dispatch.
     pub dispatch: u32,
-    /// Wave instructions of the dispatch up to which nothing is struck.
+    /// Wave instructions of the dispatch that are executed before any strike.
     pub executed: u64,
 }
 
 /// Runs a workload until the fault strikes.
 ///
 /// # Errors
-/// [`TraceError`] if it never does.
+/// [`TraceError`] if the fault never strikes.
 pub fn reach(workload: &Workload, site: &Site) -> Result<Reached, TraceError> {
     let mut device = workload.start()?;
     for (index, dispatch) in (0..).zip(&workload.program.dispatches) {

@@ -1,14 +1,14 @@
-//! The registers of one wave that differ between the two runs.
+//! Registers of one wave that differ between the two runs.
 
 use super::event::Wrong;
 use flipwave_isa::{AccVgpr, Inst, Lane, LaneMask, Register, RegisterRange, Sgpr, Vgpr};
 use flipwave_sim::WaveState;
 use std::collections::BTreeMap;
 
-/// The words of a register: one per lane of the wave, or the one that its lanes share.
+/// Words of a register: one per lane of the wave, or one for scalar registers.
 pub type Words = Box<[u32]>;
 
-/// What a wave holds in a register; `None` where it has none.
+/// Contents of a wave's register; `None` if the wave does not have it.
 pub fn words(state: &WaveState<'_>, register: Register) -> Option<Words> {
     match state.lanes(register) {
         Some(lanes) => lanes.get(..usize::from(state.wave_lanes())).map(Words::from),
@@ -16,7 +16,7 @@ pub fn words(state: &WaveState<'_>, register: Register) -> Option<Words> {
     }
 }
 
-/// Whether a wave holds these words in a register.
+/// Returns `true` if the wave's register contains these words.
 pub fn is_held(state: &WaveState<'_>, register: Register, words: &[u32]) -> bool {
     match state.lanes(register) {
         Some(lanes) => lanes.get(..words.len()).is_some_and(|lanes| lanes == words),
@@ -24,7 +24,7 @@ pub fn is_held(state: &WaveState<'_>, register: Register, words: &[u32]) -> bool
     }
 }
 
-/// The registers that an instruction writes, or may where it reaches them by an index.
+/// Registers that an instruction writes, or may write if it accesses them by index.
 pub fn written(inst: &Inst, state: &WaveState<'_>) -> Vec<Register> {
     // MODE.gpr_idx_en (ISA manual, "MODE register").
     let is_indexed = state.read(Register::Mode, Lane(0)).is_some_and(|mode| mode >> 27 & 1 != 0);
@@ -53,23 +53,23 @@ pub fn all(state: &WaveState<'_>) -> Vec<Register> {
     registers.filter(|register| state.read(*register, Lane(0)).is_some()).collect()
 }
 
-/// The differences of a wave.
+/// Differences of a wave.
 #[derive(Debug, Default)]
 pub struct WrongWave {
     registers: BTreeMap<Register, WrongRegister>,
-    /// Whether it went another way than in the golden run.
+    /// Whether the wave took a different path than in the golden run.
     pub is_on_other_path: bool,
 }
 
 #[derive(Debug)]
 struct WrongRegister {
-    /// The lanes that differ; lane 0 of what lanes share.
+    /// Lanes that differ; lane 0 for scalar registers.
     lanes: LaneMask,
-    /// What the golden run has.
+    /// Contents in the golden run.
     golden: Words,
 }
 
-/// How much of a wave differs.
+/// Amount of differences of a wave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WaveSpread {
     pub words: u64,
@@ -78,7 +78,7 @@ pub struct WaveSpread {
 }
 
 impl WrongWave {
-    /// Notes what a register holds in both runs; gives the lanes that differ.
+    /// Updates a register's contents in both runs and returns the lanes that differ.
     pub fn set(&mut self, register: Register, golden: Words, faulty: &[u32]) -> LaneMask {
         let pairs = (0..).zip(golden.iter().zip(faulty));
         let wrong = pairs.filter(|(_, (golden, faulty))| golden != faulty);
@@ -91,17 +91,17 @@ impl WrongWave {
         lanes
     }
 
-    /// What the golden run has in a register that differs.
+    /// The golden run's contents of a register that differs.
     pub fn golden(&self, register: Register) -> Option<&Words> {
         self.registers.get(&register).map(|wrong| &wrong.golden)
     }
 
-    /// The lanes in which a register differs.
+    /// Lanes in which a register differs.
     pub fn lanes(&self, register: Register) -> LaneMask {
         self.registers.get(&register).map_or(LaneMask::EMPTY, |wrong| wrong.lanes)
     }
 
-    /// A register's difference in its lowest wrong lane.
+    /// The difference of a register in its lowest wrong lane.
     pub fn wrong(&self, register: Register, state: &WaveState<'_>) -> Option<Wrong> {
         let WrongRegister { lanes, golden } = self.registers.get(&register)?;
         let lane = lanes.nth(0)?;
@@ -111,7 +111,7 @@ impl WrongWave {
         Some(Wrong::Register { register, lane, golden, faulty })
     }
 
-    /// Whether an instruction, with EXEC as given, reads a register that differs.
+    /// Returns `true` if an instruction, executed with this EXEC, reads a register that differs.
     pub fn is_read(&self, inst: &Inst, exec: LaneMask) -> bool {
         let lanes = if inst.reads_other_lanes() { LaneMask::FULL } else { exec };
         inst.reads.iter().flat_map(|range| range.iter()).any(|register| {
@@ -120,17 +120,17 @@ impl WrongWave {
         })
     }
 
-    /// Forgets its registers.
+    /// Removes all register differences.
     pub fn clear(&mut self) {
         self.registers.clear();
     }
 
-    /// Whether nothing of the wave differs.
+    /// Returns `true` if the wave has no differences.
     pub fn is_right(&self) -> bool {
         self.registers.is_empty() && !self.is_on_other_path
     }
 
-    /// How much differs.
+    /// Amount of differences.
     pub fn spread(&self) -> WaveSpread {
         let mut spread = WaveSpread::default();
         let mut lanes = 0;
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_register_is_wrong_in_the_lanes_that_differ_until_it_is_right_again() {
+    fn registers_are_wrong_in_differing_lanes_until_corrected() {
         let mut wave = wave();
         assert_eq!(wave.lanes(V1), LaneMask(0b1010));
         assert_eq!(wave.spread(), WaveSpread { words: 3, registers: 2, lanes: 2 });
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_lane_that_exec_excludes_is_not_read_unless_lanes_read_one_another() {
+    fn inactive_wrong_lanes_are_read_only_across_lanes() {
         let wave = wave();
         let add = inst(0, "v_add_u32 v2, v1, v1");
         assert!(wave.is_read(&add, LaneMask(0b0010)));

@@ -5,43 +5,42 @@ use super::spread::{Sample, Spread};
 use crate::inject::injection::{InjectionError, Struck};
 use flipwave_device::{DeviceError, DeviceFault};
 
-/// How a fault propagated.
+/// Propagation of a fault.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
-    /// What was struck.
+    /// The values struck.
     pub struck: Struck,
-    /// What happened, in order. Each kind is recorded the first time, or the first time in each
-    /// wave, and of [`What::Gone`](super::What::Gone) the last time.
+    /// Events in order. Each kind is recorded at its first occurrence, or the first in each wave; for
+    /// [`What::Gone`](super::What::Gone), the last.
     pub events: Vec<Event>,
-    /// What differed over time: at every instruction that changed it, or evenly spaced where those
-    /// are many.
+    /// Differences over time: at every instruction that changed them, or evenly spaced if there are
+    /// many.
     pub samples: Vec<Sample>,
-    /// The most of everything that differed at a time.
+    /// Maximum of each quantity over time.
     pub peak: Spread,
-    /// Instructions that read a wrong register, and wrote nothing wrong. One that reads across
-    /// lanes counts as reading all of them.
+    /// Instructions that read a wrong register but wrote nothing wrong. Instructions that read across
+    /// lanes count as reading all of them.
     pub masked: u64,
-    /// Wave instructions that the faulty run executed after the one that was struck first, as far
-    /// as it was followed.
+    /// Wave instructions executed by the faulty run after the first struck instruction, as far as the
+    /// run was traced.
     pub time: u64,
-    /// How it ended.
+    /// The end of the run.
     pub ending: TraceEnding,
-    /// What there was no room for.
+    /// Data omitted for lack of space.
     pub left_out: LeftOut,
 }
 
-/// How a traced run ended.
+/// End of a traced run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TraceEnding {
-    /// Nothing differs any more, or ever did.
+    /// No differences are left, or there never were any.
     Died,
-    /// All dispatches completed, and the outputs are right; this many bytes of other memory are
-    /// not.
+    /// All dispatches completed with correct outputs; this many bytes of other memory are wrong.
     Contained {
         /// Wrong bytes of device memory.
         memory_bytes: u64,
     },
-    /// All dispatches completed, and these outputs are wrong.
+    /// All dispatches completed, but these outputs are wrong.
     Escaped(Vec<WrongOutput>),
     /// The device stopped a dispatch.
     Faulted {
@@ -57,32 +56,32 @@ pub enum TraceEnding {
 pub struct WrongOutput {
     /// Index of the output in [`Program::outputs`](crate::Program::outputs).
     pub output: usize,
-    /// How many bytes are wrong.
+    /// Number of wrong bytes.
     pub bytes: u64,
-    /// Offset of the first.
+    /// Offset of the first wrong byte.
     pub first: u64,
-    /// Its value in the golden run.
+    /// Value of the first wrong byte in the golden run.
     pub golden: u8,
-    /// Its value in the faulty run.
+    /// Value of the first wrong byte in the faulty run.
     pub faulty: u8,
 }
 
-/// What a trace leaves out, so that it stays small.
+/// Data that a trace omits to stay small.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Waves whose registers were not compared on, as the golden run was too far ahead.
+    /// Waves whose registers were not compared further because the golden run was too far ahead.
     pub waves: usize,
-    /// Events of waves, after the first 256.
+    /// Events of waves beyond the first 256.
     pub events: u64,
 }
 
-/// A trace that cannot be made.
+/// Errors returned by tracing.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// The fault did not strike.
     #[error(transparent)]
     Injection(Box<InjectionError>),
-    /// Code that was rewritten, whose registers hooks use besides.
+    /// The code was rewritten; its hooks use additional registers.
     #[error(
         "kernel `{kernel}` has emulated instructions; only programs without them can be traced"
     )]
@@ -90,8 +89,8 @@ pub enum TraceError {
         /// The kernel.
         kernel: String,
     },
-    /// Runs were to stop.
-    #[error("runs were to stop before both had ended")]
+    /// Tracing was cancelled.
+    #[error("tracing was cancelled before both runs had ended")]
     Stopped,
 }
 

@@ -16,7 +16,7 @@ use flipwave_device::{
 };
 use flipwave_sim::{EmbeddedGpu, Progress};
 
-/// Wave instructions after which is looked whether anything differs.
+/// Wave instructions between checks for remaining differences.
 const CHUNK: u64 = 4096;
 
 /// Both runs of a workload.

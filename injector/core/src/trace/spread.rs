@@ -1,37 +1,37 @@
-//! How far a fault has spread, over time.
+//! Extent of a fault's effects over time.
 
 use super::Step;
 
-/// What differs between the two runs at one time.
+/// Amount of differences between the two runs at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spread {
-    /// Words of registers: a register that each lane has its own of is a word per wrong lane.
+    /// Wrong register words: one per wrong lane for per-lane registers.
     pub words: u64,
-    /// Registers, each wave's counted for itself.
+    /// Wrong registers, counted per wave.
     pub registers: u64,
-    /// Lanes with a wrong register of their own, each wave's counted for itself.
+    /// Lanes with a wrong per-lane register, counted per wave.
     pub lanes: u64,
-    /// Waves with a wrong register, or on another path.
+    /// Waves with a wrong register or a different path.
     pub waves: u64,
-    /// Of these, waves that went another way than in the golden run.
+    /// Waves that took a different path than in the golden run.
     pub waves_on_other_path: u64,
     /// Workgroups with such waves.
     pub workgroups: u64,
-    /// Bytes of LDS.
+    /// Wrong bytes of LDS.
     pub lds_bytes: u64,
-    /// Bytes of device memory that outlasts the dispatch.
+    /// Wrong bytes of device memory that outlives the dispatch.
     pub memory_bytes: u64,
-    /// Bytes of memory that is the dispatch's own: scratch.
+    /// Wrong bytes of memory that belongs to the dispatch: scratch.
     pub scratch_bytes: u64,
 }
 
 impl Spread {
-    /// Whether nothing differs.
+    /// Returns `true` if there are no differences.
     pub fn is_none(&self) -> bool {
         *self == Spread::default()
     }
 
-    /// The larger of each.
+    /// The maximum of each quantity.
     fn peak(self, other: Spread) -> Spread {
         Spread {
             words: self.words.max(other.words),
@@ -47,29 +47,29 @@ impl Spread {
     }
 }
 
-/// What differed after an instruction.
+/// Differences after an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// The instruction.
     pub step: Step,
-    /// What differed.
+    /// The differences.
     pub spread: Spread,
 }
 
-/// Samples that are evenly spaced and of bounded number, however long they go on.
+/// Evenly spaced samples of bounded number, for any duration.
 #[derive(Debug)]
 pub(super) struct Series {
     samples: Vec<Sample>,
-    /// Least time from one to the next.
+    /// Minimum time between samples.
     gap: u64,
     last: Spread,
     peak: Spread,
-    /// What differs last, where that came too soon for a sample.
+    /// The latest differences, if they came too soon after a sample.
     pending: Option<Sample>,
 }
 
 impl Series {
-    /// Most samples.
+    /// Maximum number of samples.
     const MOST: usize = 1024;
 
     pub fn new() -> Series {
@@ -77,7 +77,7 @@ impl Series {
         Series { samples: Vec::new(), gap: 0, last, peak, pending: None }
     }
 
-    /// Notes what differs after an instruction.
+    /// Adds the differences after an instruction.
     pub fn add(&mut self, spread: Spread, step: &Step) {
         if spread == self.last {
             return;
@@ -107,7 +107,7 @@ impl Series {
         }
     }
 
-    /// The samples, and the most of everything.
+    /// The samples, and the maximum of each quantity.
     pub fn into_parts(mut self) -> (Vec<Sample>, Spread) {
         self.samples.extend(self.pending);
         (self.samples, self.peak)
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_change_is_no_sample() {
+    fn unchanged_differences_add_no_sample() {
         let mut series = Series::new();
         let spread = Spread { words: 1, ..Spread::default() };
         for time in 0..10 {

@@ -1,4 +1,4 @@
-//! The events of a trace as they come, and what differs over time.
+//! Events of a trace in progress, and the differences over time.
 
 use super::spread::Series;
 use super::{Event, LeftOut, Spread, Step, Trace, TraceEnding, What};
@@ -7,17 +7,17 @@ use flipwave_device::WaveId;
 use std::collections::HashSet;
 use std::mem::{Discriminant, discriminant};
 
-/// Most waves whose first difference or other path is recorded.
+/// Maximum number of recorded events for first differences or different paths of waves.
 const MOST: usize = 256;
 
-/// A kind of event; of those that each wave has, of which wave of which dispatch.
+/// Kind of an event; for events of waves, with the dispatch and the wave.
 type Kind = (Discriminant<What>, Option<(u32, WaveId)>);
 
-/// What has happened so far.
+/// Events so far.
 #[derive(Debug)]
 pub struct Story {
     events: Vec<Event>,
-    /// The kinds of events that need no other event.
+    /// Kinds of events that are already recorded.
     recorded: HashSet<Kind>,
     series: Series,
     left_out: LeftOut,
@@ -39,7 +39,7 @@ impl Story {
         }
     }
 
-    /// An instruction was executed, and struck or not.
+    /// Counts an executed instruction, which was struck or not.
     pub fn pass(&mut self, is_struck: bool) {
         self.time = match self.time {
             Some(time) => Some(time + 1),
@@ -47,23 +47,23 @@ impl Story {
         };
     }
 
-    /// The time, if the fault has struck.
+    /// The time since the fault, if it has struck.
     pub fn time(&self) -> Option<u64> {
         self.time
     }
 
-    /// An instruction read a wrong register and wrote nothing wrong.
+    /// Counts an instruction that read a wrong register but wrote nothing wrong.
     pub fn count_masked(&mut self) {
         self.masked += 1;
     }
 
-    /// A difference in the wave of this step needs no event.
+    /// Suppresses the event for the first difference in the wave of this step.
     pub fn skip_wave(&mut self, step: &Step) {
         self.recorded.insert((discriminant(&What::Wave), Some((step.dispatch, step.wave))));
     }
 
-    /// Records an event, unless it is another of a kind that is recorded once. Of [`What::Gone`]
-    /// the last one counts.
+    /// Records an event, unless its kind is recorded only once and already recorded. For
+    /// [`What::Gone`], the last event is kept.
     pub fn record(&mut self, what: What, spread: Spread, step: &Step) {
         let is_of_wave = matches!(what, What::Wave | What::Path { .. });
         let which = is_of_wave.then_some((step.dispatch, step.wave));
@@ -79,22 +79,22 @@ impl Story {
         self.events.push(Event { step: step.clone(), what, spread });
     }
 
-    /// Notes what differs after a step.
+    /// Adds the differences after a step.
     pub fn sample(&mut self, spread: Spread, step: &Step) {
         self.series.add(spread, step);
     }
 
-    /// Whether an event like this is recorded.
+    /// Returns `true` if a matching event is recorded.
     pub fn has(&self, is: impl Fn(&What) -> bool) -> bool {
         self.events.iter().any(|event| is(&event.what))
     }
 
-    /// There was no room for a wave.
+    /// Counts a wave excluded for lack of space.
     pub fn leave_out_wave(&mut self) {
         self.left_out.waves += 1;
     }
 
-    /// All of it, with what was struck and how it ended.
+    /// Converts to the trace, with the values struck and the end of the run.
     pub fn into_trace(self, struck: Struck, ending: TraceEnding) -> Trace {
         let (samples, peak) = self.series.into_parts();
         let Story { events, left_out, time, masked, .. } = self;

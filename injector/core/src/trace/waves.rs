@@ -1,52 +1,52 @@
-//! The waves that differ between the two runs, and how much of them in all.
+//! Waves that differ between the two runs, and their total differences.
 
 use super::Spread;
 use super::registers::WrongWave;
 use flipwave_device::{Dim3, WaveId};
 use std::collections::HashMap;
 
-/// The waves that differ.
+/// Waves with differences.
 #[derive(Debug, Default)]
 pub struct Waves {
     waves: HashMap<WaveId, WrongWave>,
-    /// How many waves of each workgroup.
+    /// Number of such waves of each workgroup.
     workgroups: HashMap<Dim3, u64>,
-    /// The sum, as far as waves have it.
+    /// Sum over all waves.
     spread: Spread,
 }
 
 impl Waves {
-    /// How much differs.
+    /// Total differences of waves.
     pub fn spread(&self) -> Spread {
         self.spread
     }
 
-    /// What differs of a wave, if anything does.
+    /// Differences of a wave, if any.
     pub fn get(&self, wave: WaveId) -> Option<&WrongWave> {
         self.waves.get(&wave)
     }
 
-    /// Changes what differs of a wave.
+    /// Changes the differences of a wave.
     pub fn change<T>(&mut self, wave: WaveId, change: impl FnOnce(&mut WrongWave) -> T) -> T {
-        let mut own = self.waves.remove(&wave).unwrap_or_default();
-        if !own.is_right() {
-            self.count(wave, &own, |sum, own| *sum -= own);
+        let mut wrong_wave = self.waves.remove(&wave).unwrap_or_default();
+        if !wrong_wave.is_right() {
+            self.count(wave, &wrong_wave, |sum, wrong_wave| *sum -= wrong_wave);
         }
-        let result = change(&mut own);
-        if !own.is_right() {
-            self.count(wave, &own, |sum, own| *sum += own);
-            self.waves.insert(wave, own);
+        let result = change(&mut wrong_wave);
+        if !wrong_wave.is_right() {
+            self.count(wave, &wrong_wave, |sum, wrong_wave| *sum += wrong_wave);
+            self.waves.insert(wave, wrong_wave);
         }
         result
     }
 
-    fn count(&mut self, wave: WaveId, own: &WrongWave, add: impl Fn(&mut u64, u64)) {
-        let of_wave = own.spread();
-        add(&mut self.spread.words, of_wave.words);
-        add(&mut self.spread.registers, of_wave.registers);
-        add(&mut self.spread.lanes, of_wave.lanes);
+    fn count(&mut self, wave: WaveId, wrong_wave: &WrongWave, add: impl Fn(&mut u64, u64)) {
+        let wave_spread = wrong_wave.spread();
+        add(&mut self.spread.words, wave_spread.words);
+        add(&mut self.spread.registers, wave_spread.registers);
+        add(&mut self.spread.lanes, wave_spread.lanes);
         add(&mut self.spread.waves, 1);
-        add(&mut self.spread.waves_on_other_path, own.is_on_other_path.into());
+        add(&mut self.spread.waves_on_other_path, wrong_wave.is_on_other_path.into());
         let waves = self.workgroups.entry(wave.workgroup).or_default();
         add(waves, 1);
         if *waves == 0 {
@@ -63,13 +63,13 @@ mod tests {
     use flipwave_isa::{Register, Vgpr};
 
     #[test]
-    fn the_sum_follows_every_change() {
+    fn sum_follows_every_change() {
         let mut waves = Waves::default();
         let v1 = Register::Vgpr(Vgpr(1));
-        let wrong = |own: &mut WrongWave| own.set(v1, [1, 2].into(), &[0, 0]);
+        let wrong = |wrong_wave: &mut WrongWave| wrong_wave.set(v1, [1, 2].into(), &[0, 0]);
         waves.change(wave(0, 0), wrong);
         waves.change(wave(0, 1), wrong);
-        waves.change(wave(2, 0), |own| own.is_on_other_path = true);
+        waves.change(wave(2, 0), |wrong_wave| wrong_wave.is_on_other_path = true);
         let sum = Spread {
             words: 4,
             registers: 2,
@@ -81,7 +81,7 @@ mod tests {
         };
         assert_eq!(waves.spread(), sum);
         for (x, index) in [(0, 0), (0, 1), (2, 0)] {
-            waves.change(wave(x, index), |own| *own = WrongWave::default());
+            waves.change(wave(x, index), |wrong_wave| *wrong_wave = WrongWave::default());
         }
         assert!(waves.spread().is_none() && waves.get(wave(0, 0)).is_none());
     }

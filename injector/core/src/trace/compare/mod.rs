@@ -1,4 +1,4 @@
-//! The faulty run of a dispatch, compared with the golden one after each instruction.
+//! Comparison of the faulty run of a dispatch with the golden run after each instruction.
 
 mod watch;
 
@@ -18,48 +18,48 @@ use flipwave_device::{Address, DeviceError, WaveId};
 use flipwave_isa::{Inst, LaneMask, Register};
 use flipwave_sim::{Executed, WaveState};
 
-/// What is traced of a dispatch.
+/// Context of a traced dispatch.
 #[derive(Clone, Copy)]
 pub struct Scene<'a> {
     pub site: &'a Site,
     /// Index of the dispatch.
     pub dispatch: u32,
-    /// The source lines of its code.
+    /// Source lines of its code.
     pub lines: Option<&'a LineTable>,
-    /// The workload's outputs.
+    /// Outputs of the workload.
     pub outputs: &'a [Buffer],
 }
 
-/// Watches the faulty run of a dispatch, strikes, and carries the golden run on beside it.
+/// Observes the faulty run of a dispatch, injects the fault, and advances the golden run in parallel.
 pub struct Compare<'r, 'a> {
     scene: Scene<'r>,
-    /// Nothing in dispatches that are not struck.
+    /// `None` in dispatches that are not struck.
     observer: Option<&'r mut FaultObserver<'a>>,
     golden: Golden<'r>,
     memory: Memory,
     story: &'r mut Story,
     waves: Waves,
     lds: Workgroups<Lds>,
-    /// Bytes of LDS that differ in all.
+    /// Total number of differing LDS bytes.
     lds_bytes: u64,
-    /// Whether a wave went another way, so that the order of waves may be another.
+    /// Whether a wave took a different path, so that the order of waves may differ.
     has_parted: bool,
-    /// The end of a wave that was last.
+    /// The end of the wave that ended last.
     last: Option<Step>,
-    /// How many words the fault had struck after the last instruction.
+    /// Number of words that the fault had struck after the last instruction.
     struck: u64,
-    /// The instruction that was struck before its execution, which has not ended.
+    /// The running instruction, if it was struck before its execution.
     under_way: Option<(Inst, WaveId)>,
-    /// What the wave held before its fault, in registers that it may strike.
+    /// Contents of the wave's registers that the fault may strike, from before the fault.
     kept: Vec<(Register, Words)>,
-    /// Whether the instruction under way reads a wrong register.
+    /// Whether the running instruction reads a wrong register.
     reads_wrong: bool,
-    /// Why the golden run could not be carried on.
+    /// Error that occurred while advancing the golden run.
     pub failure: Option<DeviceError>,
 }
 
 impl<'r, 'a> Compare<'r, 'a> {
-    /// Nothing differs but what `memory` says.
+    /// Creates a comparison with the differences of `memory`.
     pub fn new(
         scene: Scene<'r>,
         observer: Option<&'r mut FaultObserver<'a>>,
@@ -87,21 +87,21 @@ impl<'r, 'a> Compare<'r, 'a> {
         }
     }
 
-    /// What differs now.
+    /// Current differences.
     pub fn spread(&self) -> Spread {
         let (memory_bytes, scratch_bytes) = self.memory.wrong();
         let lds_bytes = self.lds_bytes;
         Spread { lds_bytes, memory_bytes, scratch_bytes, ..self.waves.spread() }
     }
 
-    /// Whether nothing of the dispatch can differ from the golden run any more, unless the fault
+    /// Returns `true` if the dispatch cannot differ from the golden run any more, unless the fault
     /// strikes again.
     pub fn is_over(&self) -> bool {
         self.story.time().is_some() && !self.has_parted && self.spread().is_none()
     }
 
-    /// Compares what the instruction wrote in registers, and what the fault struck of them: the
-    /// first that is wrong and was not, and whether anything that was written is wrong.
+    /// Compares the registers that the instruction wrote and those that the fault struck. Returns the
+    /// first register that became wrong, and whether any written value is wrong.
     fn compare_registers(
         &mut self,
         executed: &Executed<'_>,
@@ -116,40 +116,42 @@ impl<'r, 'a> Compare<'r, 'a> {
         {
             return (None, false);
         }
-        self.waves.change(wave, |own| {
+        self.waves.change(wave, |wave_diff| {
             let (mut first, mut is_wrong) = (None, false);
-            // What only the fault has written, the golden run has as it was before.
-            let others = kept
+            // Registers written only by the fault have their previous value in the golden run.
+            let struck_only = kept
                 .into_iter()
                 .filter(|(register, _)| golden.iter().all(|(written, _)| written != register));
-            let others: Vec<_> = others
-                .map(|(register, kept)| (register, own.golden(register).cloned().unwrap_or(kept)))
+            let struck_only: Vec<_> = struck_only
+                .map(|(register, kept)| {
+                    (register, wave_diff.golden(register).cloned().unwrap_or(kept))
+                })
                 .collect();
-            for (register, golden) in golden.into_iter().chain(others) {
+            for (register, golden) in golden.into_iter().chain(struck_only) {
                 let Some(faulty) = words(state, register) else { continue };
-                let before = own.lanes(register);
-                let wrong = own.set(register, golden, &faulty);
+                let before = wave_diff.lanes(register);
+                let wrong = wave_diff.set(register, golden, &faulty);
                 let written = if register.is_per_lane() { lanes } else { LaneMask(1) };
                 is_wrong |= wrong.0 & written.0 != 0;
                 if first.is_none() && wrong.0 & !before.0 != 0 {
-                    first = own.wrong(register, state);
+                    first = wave_diff.wrong(register, state);
                 }
             }
             (first, is_wrong)
         })
     }
 
-    /// Compares what was written in the LDS of a workgroup; `now` is what the faulty run has
-    /// there, if it may have changed it.
+    /// Compares the writes to the LDS of a workgroup; `now` is the faulty run's LDS, if it may have
+    /// changed.
     fn compare_lds(&mut self, wave: WaveId, golden: &[(u32, u8)], now: Option<&[u8]>) -> Change {
-        let Some(own) = self.lds.get(wave.workgroup) else { return Change::default() };
-        let before = own.wrong();
-        let change = own.change(golden, now);
-        self.lds_bytes = self.lds_bytes + own.wrong() - before;
+        let Some(lds) = self.lds.get(wave.workgroup) else { return Change::default() };
+        let before = lds.wrong();
+        let change = lds.change(golden, now);
+        self.lds_bytes = self.lds_bytes + lds.wrong() - before;
         change
     }
 
-    /// Compares what was written to device memory, by either run.
+    /// Compares the writes of both runs to device memory.
     fn compare_memory(&mut self, golden: &Bytes, state: &mut WaveState<'_>, found: &mut Found) {
         let written = state.take_written();
         let now = |place: u64| byte_at(state, place);
@@ -157,7 +159,7 @@ impl<'r, 'a> Compare<'r, 'a> {
         found.add_memory(&change, &written, &self.memory, self.scene.outputs);
     }
 
-    /// Compares what the golden run wrote in waves that the faulty run does not come to.
+    /// Compares the writes of the golden run in waves that the faulty run does not execute.
     fn compare_apart(&mut self, state: &mut WaveState<'_>, found: &mut Found) {
         for (workgroup, bytes) in self.golden.log.take_apart() {
             self.compare_lds(WaveId { workgroup, wave: 0 }, &bytes.lds, None);
@@ -170,19 +172,19 @@ impl<'r, 'a> Compare<'r, 'a> {
     /// Stops comparing the registers of a wave.
     fn part(&mut self, wave: WaveId) {
         self.has_parted = true;
-        self.waves.change(wave, |own| {
-            own.clear();
-            own.is_on_other_path = true;
+        self.waves.change(wave, |wave_diff| {
+            wave_diff.clear();
+            wave_diff.is_on_other_path = true;
         });
     }
 
-    /// Forgets a wave that has ended.
+    /// Removes a wave that has ended.
     fn end(&mut self, wave: WaveId) {
         self.golden.leave(wave);
         if self.waves.get(wave).is_some() {
-            self.waves.change(wave, |own| {
-                own.clear();
-                own.is_on_other_path = false;
+            self.waves.change(wave, |wave_diff| {
+                wave_diff.clear();
+                wave_diff.is_on_other_path = false;
             });
         }
         if let Some(lds) = self.lds.end(wave) {
@@ -190,7 +192,7 @@ impl<'r, 'a> Compare<'r, 'a> {
         }
     }
 
-    /// All that is compared after an instruction.
+    /// Compares everything after an instruction.
     fn compare(
         &mut self,
         executed: &Executed<'_>,
@@ -201,7 +203,7 @@ impl<'r, 'a> Compare<'r, 'a> {
         let Executed { inst, wave, .. } = *executed;
         let mut found = Found::default();
         let (mut bytes, mut path) = (Bytes::default(), None);
-        let is_apart = self.waves.get(wave).is_some_and(|own| own.is_on_other_path);
+        let is_apart = self.waves.get(wave).is_some_and(|wave_diff| wave_diff.is_on_other_path);
         if let Some(entry) = entry {
             bytes = entry.bytes;
             if !is_apart {
@@ -232,7 +234,7 @@ impl<'r, 'a> Compare<'r, 'a> {
     }
 }
 
-/// A byte of the faulty run's memory.
+/// Reads a byte of the faulty run's memory.
 fn byte_at(state: &mut WaveState<'_>, place: u64) -> Option<u8> {
     let word = state.read_memory(Address(place & !3))?;
     Some(word.to_le_bytes()[(place % 4) as usize])

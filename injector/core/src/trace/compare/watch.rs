@@ -1,4 +1,4 @@
-//! The comparison as an observer of the faulty run: where the fault strikes, and what is recorded.
+//! The comparison as an observer of the faulty run: injection of the fault, and recording of events.
 
 use super::Compare;
 use crate::site::Place;
@@ -12,11 +12,11 @@ use flipwave_isa::{Class, Family, Inst, Register};
 use flipwave_sim::{EmbeddedGpu, Executed, Observer, Watch, WaveState};
 
 impl Compare<'_, '_> {
-    /// The dispatch has completed on `faulty`: records how its memory differs from that of the
-    /// golden run, and gives the device of that and what is left.
+    /// Ends the comparison of a dispatch that has completed on `faulty`: records how its memory differs
+    /// from the golden run, and returns the golden run's device and the differences.
     ///
     /// # Errors
-    /// [`TraceError`] if the golden run cannot be carried on to its end.
+    /// [`TraceError`] if the golden run cannot be completed.
     pub fn conclude(mut self, faulty: &EmbeddedGpu) -> Result<(EmbeddedGpu, Left), TraceError> {
         self.golden.finish()?;
         let memory = Memory::between(&self.golden.gpu, faulty)?;
@@ -31,8 +31,8 @@ impl Compare<'_, '_> {
         Ok((self.golden.gpu, left))
     }
 
-    /// The device has stopped the faulty run: records the fault, if that is why the struck
-    /// instruction did not come to its end.
+    /// Ends the comparison after the device has stopped the faulty run. Records the fault if it
+    /// prevented the struck instruction from completing.
     pub fn stop(mut self) {
         if self.has_struck()
             && let Some((inst, wave)) = self.under_way.take()
@@ -43,7 +43,7 @@ impl Compare<'_, '_> {
         }
     }
 
-    /// Whether the fault has struck since this was last asked.
+    /// Returns `true` if the fault has struck since the last call.
     fn has_struck(&mut self) -> bool {
         let words = self.observer.as_ref().map_or(0, |observer| observer.words());
         std::mem::replace(&mut self.struck, words) < words
@@ -61,7 +61,7 @@ impl Compare<'_, '_> {
         }
     }
 
-    /// Whether an instruction at this place may be struck.
+    /// Returns `true` if an instruction at this PC may be struck.
     fn may_strike(&self, inst: &Inst) -> bool {
         self.scene.site.event().is_some_and(|event| event.pc == inst.pc)
     }
@@ -91,7 +91,7 @@ impl Compare<'_, '_> {
         self.kept = registers.into_iter().filter_map(held).collect();
     }
 
-    /// Records what was found.
+    /// Records the findings of an instruction.
     fn record(&mut self, executed: &Executed<'_>, found: &Found, is_struck: bool, before: Spread) {
         if self.story.time().is_none() {
             return;
@@ -121,7 +121,7 @@ impl Compare<'_, '_> {
         self.story.sample(spread, &step);
     }
 
-    /// How the last difference went, with this instruction.
+    /// Determines how the instruction removed the last difference.
     fn manner(&self, inst: &Inst) -> Gone {
         if self.reads_wrong {
             Gone::Masked
@@ -133,7 +133,7 @@ impl Compare<'_, '_> {
     }
 }
 
-/// Whether waves wait for each other by it.
+/// Returns `true` if the instruction synchronizes waves.
 fn synchronizes(inst: &Inst) -> bool {
     inst.class() == Class::Barrier || inst.operation.is(Family::GlobalWaveSync)
 }
@@ -149,10 +149,11 @@ impl Observer for Compare<'_, '_> {
             self.lds.get_or(wave.workgroup, || Lds::new(state.lds()));
         }
         let exec = state.exec();
-        self.reads_wrong = self.waves.get(wave).is_some_and(|own| own.is_read(inst, exec));
+        self.reads_wrong =
+            self.waves.get(wave).is_some_and(|wave_diff| wave_diff.is_read(inst, exec));
         if self.is_watched_by_strike(wave) {
             if matches!(self.scene.site.place, Place::Encoding(_)) && self.may_strike(inst) {
-                // Which registers the altered instruction writes is not known yet.
+                // The registers that the altered instruction writes are not known yet.
                 self.keep(all(state), state);
             }
             if let Some(observer) = &mut self.observer {
@@ -170,8 +171,8 @@ impl Observer for Compare<'_, '_> {
         self.let_strike(executed, state);
         let is_struck = self.has_struck();
         let original = self.under_way.take();
-        // What waves have signalled is no register. It may differ from here on, and waves go on in
-        // another order than in the golden run, before any register differs.
+        // Signals between waves are not registers. They may differ from here on, so waves may continue
+        // in a different order than in the golden run before any register differs.
         self.has_parted |= (is_struck || self.reads_wrong)
             && (synchronizes(executed.inst)
                 || original.is_some_and(|(original, _)| synchronizes(&original)));
@@ -183,7 +184,7 @@ impl Observer for Compare<'_, '_> {
             }
         };
         self.story.pass(is_struck);
-        let is_apart = self.waves.get(wave).is_some_and(|own| own.is_on_other_path);
+        let is_apart = self.waves.get(wave).is_some_and(|wave_diff| wave_diff.is_on_other_path);
         if !is_apart && self.golden.log.has_left_out(wave) {
             self.story.leave_out_wave();
             self.part(wave);
