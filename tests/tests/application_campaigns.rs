@@ -172,7 +172,7 @@ fn what_hooks_cannot_strike_is_an_error_and_no_outcome() {
     let faults = "  model: flip_one_bit\n  target: program_counter\n  count: 1\n";
     campaign(folder.path(), "campaigns/reactions", "print", "", STDOUT, faults);
     let refused = run(folder.path(), &["--by", "hook", "--without", "dead-values"]);
-    refused.expect_refused(&["hooks do not reach program_counter"]);
+    refused.expect_refused(&["hooks cannot strike program_counter"]);
 }
 
 const ANY: &str = "  model: flip_one_bit\n  count: 12\n";

@@ -265,5 +265,5 @@ fn campaigns_by_hooks_give_the_results_of_the_embedded_gpu() {
     let file = example("quickstart", faults, folder.path());
     let arguments = ["run".as_ref(), file.as_os_str(), "--by".as_ref(), "hook".as_ref()];
     let finished = flipwave(folder.path(), &arguments, &[]);
-    finished.expect_refused(&["hooks do not reach encoding"]);
+    finished.expect_refused(&["hooks cannot strike encoding"]);
 }

@@ -1,7 +1,7 @@
-/* Bits of a value changed. */
+/* Changes bits of a value. */
 
-/* `fault.change` has the bits that are kept in its low half, in its high half those that are then
- * inverted. */
+/* The low half of `fault.change` is the mask of bits that are kept, the high half the mask of bits
+ * that are then inverted. */
 static value_t faulty(value_t value)
 {
     uint64_t change = GIVEN(fault).change;

@@ -1,23 +1,24 @@
-/* Decisions of branches struck: what the branch tests is made to give the other answer, and given
- * back after it, wherever control goes. Meant to run on a single lane. */
+/* Faults in branch decisions: changes the tested register before the branch so that the branch decides
+ * differently, and restores it after the branch on both paths. Runs on a single lane. */
 
-/* What the branch of each wave tested. */
+/* Original value of the tested register of each wave. */
 uint64_t held[WAVES];
 
-/* What the branch tests, SCC, VCC or EXEC; it is taken where that is zero, or is not. */
+/* Returns the new value of the tested register: SCC, VCC or EXEC. The branch is taken if the register is
+ * zero (`takes_zero`) or not zero. */
 uint64_t decide(uint64_t tested, bool takes_zero, uint32_t x, uint32_t y, uint32_t z,
                 uint32_t wave)
 {
     uint32_t number;
     if (!is_struck_wave(x, y, z, wave, &number) || !is_struck_execution(&waves[number]))
         return tested;
-    struct wave *own = &waves[number];
+    struct wave *state = &waves[number];
     bool is_taken = (tested == 0) == takes_zero;
     bool becomes = faulty(is_taken) & 1;
-    note(own, 1, is_taken, becomes);
+    note(state, 1, is_taken, becomes);
     if (becomes == is_taken)
         return tested;
-    own->borrowed = 1;
+    state->borrowed = 1;
     held[number] = tested;
     return tested == 0;
 }
@@ -31,7 +32,7 @@ uint64_t give_back(uint64_t tested, uint32_t x, uint32_t y, uint32_t z, uint32_t
     return held[number];
 }
 
-/* The same of what has one word. */
+/* Variants for tested registers of one word. */
 uint32_t decide_word(uint32_t tested, bool takes_zero, uint32_t x, uint32_t y, uint32_t z,
                      uint32_t wave)
 {

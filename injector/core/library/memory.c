@@ -1,6 +1,6 @@
-/* Words of memory struck after an instruction. Meant to run on a single lane. */
+/* Faults in words of memory after an instruction. Runs on a single lane. */
 
-/* In device memory. */
+/* Strikes a word of device memory. */
 void strike_memory(uint32_t x, uint32_t y, uint32_t z, uint32_t wave)
 {
     uint32_t number;
@@ -14,7 +14,7 @@ void strike_memory(uint32_t x, uint32_t y, uint32_t z, uint32_t wave)
     __scoped_atomic_store_n(word, after, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
 }
 
-/* In the LDS of the workgroup. */
+/* Strikes a word of the workgroup's LDS. */
 void strike_lds(uint32_t x, uint32_t y, uint32_t z, uint32_t wave)
 {
     uint32_t number;

@@ -1,11 +1,11 @@
-/* A floating-point number multiplied by another: in double precision, and then rounded to its own
- * format, both to nearest even. Integers do it, so that the kernel's MODE has no part in it.
+/* Multiplies a floating-point number by a factor: in double precision, then rounded to the number's
+ * format, both to nearest even. Uses integer operations so that the kernel's MODE has no effect.
  *
- * Macros: EXPONENT and FRACTION, how many bits of each the format has; SHIFT, where in the value
- * the number begins. */
+ * Macros: EXPONENT and FRACTION are the numbers of exponent and fraction bits of the format; SHIFT is the
+ * position of the number in the value. */
 
-/* A number of a format: significand / 2^63 * 2^exponent. The significand's highest bit is set, but
- * for zero. Everything below is without branches: lanes that part take scalar registers. */
+/* A number: significand / 2^63 * 2^exponent. The highest bit of the significand is set, except for zero.
+ * The code below avoids branches, because divergent branches need scalar registers. */
 struct number {
     int exponent;
     uint64_t significand;
@@ -16,21 +16,21 @@ static uint64_t infinity(int exponent, int fraction)
     return ((1ull << exponent) - 1) << fraction;
 }
 
-/* A finite number without its sign, of a format with this many bits of each. */
+/* Decodes a finite number without sign, with this many exponent and fraction bits. */
 static struct number unpack(uint64_t bits, int exponent, int fraction)
 {
     int bias = (1 << (exponent - 1)) - 1;
     int biased = bits >> fraction;
     uint64_t significand = bits & ((1ull << fraction) - 1);
     significand |= (uint64_t)(biased != 0) << fraction;
-    /* Of zero, which has no highest bit, any number does. */
+    /* Zero has no highest bit; any shift is correct. */
     int zeros = __builtin_clzll(significand | 1);
     biased = biased == 0 ? 1 : biased;
     return (struct number){biased - bias + 63 - fraction - zeros, significand << zeros};
 }
 
-/* The nearest number of a format, without a sign. `has_more`: the number is a little larger, by
- * less than the significand's lowest bit. */
+/* Rounds to the nearest number of a format, without sign. `has_more` states that the exact number is
+ * larger by less than the lowest bit of the significand. */
 static uint64_t pack(struct number number, bool has_more, int exponent, int fraction)
 {
     const uint64_t all = number.significand;
@@ -47,7 +47,7 @@ static uint64_t pack(struct number number, bool has_more, int exponent, int frac
     return all == 0 ? 0 : near;
 }
 
-/* The product of two doubles without signs, of which none is infinite or NaN. */
+/* The product of two finite doubles without signs. */
 static uint64_t product(uint64_t a, uint64_t b)
 {
     struct number left = unpack(a, 11, 52);
@@ -61,8 +61,8 @@ static uint64_t product(uint64_t a, uint64_t b)
     return pack(result, low != 0, 11, 52);
 }
 
-/* `fault.change` is the factor, a finite double. NaN stays as it is; what becomes no number is the
- * quiet NaN without a sign. */
+/* `fault.change` is the factor, a finite double. NaN stays unchanged; if the result is not a number, it
+ * is the quiet NaN with positive sign. */
 static value_t faulty(value_t value)
 {
     const uint64_t sign = 1ull << (EXPONENT + FRACTION);

@@ -1,6 +1,6 @@
-/* Registers struck after an instruction. */
+/* Faults in registers after an instruction. */
 
-/* A register that each lane has of its own. Meant to run in all lanes. */
+/* Strikes a per-lane register. Runs in all lanes. */
 value_t strike_lanes(value_t value, uint64_t exec, uint32_t x, uint32_t y, uint32_t z,
                      uint32_t wave)
 {
@@ -10,7 +10,8 @@ value_t strike_lanes(value_t value, uint64_t exec, uint32_t x, uint32_t y, uint3
     return strike(&waves[number], lanes_struck(exec), value);
 }
 
-/* The same after an instruction that changes EXEC, in front of which `see_exec` has run. */
+/* Strikes a per-lane register after an instruction that changes EXEC; `see_exec` must run before the
+ * instruction. Runs in all lanes. */
 value_t strike_lanes_seen(value_t value, uint32_t x, uint32_t y, uint32_t z, uint32_t wave)
 {
     uint32_t number;
@@ -19,7 +20,7 @@ value_t strike_lanes_seen(value_t value, uint32_t x, uint32_t y, uint32_t z, uin
     return strike(&waves[number], lanes_struck(waves[number].exec), value);
 }
 
-/* Meant to run on a single lane. */
+/* Records EXEC before an instruction. Runs on a single lane. */
 void see_exec(uint64_t exec, uint32_t x, uint32_t y, uint32_t z, uint32_t wave)
 {
     uint32_t number;
@@ -27,7 +28,7 @@ void see_exec(uint64_t exec, uint32_t x, uint32_t y, uint32_t z, uint32_t wave)
         waves[number].exec = exec;
 }
 
-/* A register that lanes share. Meant to run on a single lane. */
+/* Strikes a scalar register. Runs on a single lane. */
 value_t strike_wave(value_t value, uint32_t x, uint32_t y, uint32_t z, uint32_t wave)
 {
     uint32_t number;

@@ -1,4 +1,4 @@
-//! The hook calls of a request.
+//! Hook calls of a request.
 
 use super::Refusal;
 use super::request::{Instructions, Request};
@@ -9,7 +9,7 @@ use flipwave_hooks::hook::{Argument, Mask};
 use flipwave_hooks::rewrite::{HookCall, SourceIndex, When};
 use flipwave_isa::{Class, Control, Inst, LanesWritten, Opcode, Pc, Register, RegisterRange};
 
-/// A call, and where it is to be.
+/// A call and its position.
 pub(super) type Call = (InstIndex, When, HookCall);
 
 /// Collects the calls of one request.
@@ -19,10 +19,11 @@ struct Calls<'a> {
     calls: Vec<Call>,
 }
 
-/// The calls that a request needs in a program; none where it has no such instruction.
+/// Returns the calls that a request needs in a program; none if the program does not contain the
+/// instruction.
 ///
 /// # Errors
-/// [`Refusal`] where hooks cannot do what the request wants.
+/// [`Refusal`] if hooks cannot do what the request needs.
 pub(super) fn calls(program: &Disassembly, request: &Request) -> Result<Vec<Call>, Refusal> {
     let mut calls = Calls { program, request, calls: Vec::new() };
     match request.at {
@@ -47,7 +48,7 @@ pub(super) fn calls(program: &Disassembly, request: &Request) -> Result<Vec<Call
 /// The register of the word that a permanent fault strikes.
 fn destination(inst: &Inst, request: &Request) -> Option<Register> {
     let Place::Destination(number) = request.place else { return None };
-    result_word(inst, number).filter(|own| own.is_per_lane() == request.is_per_lane)
+    result_word(inst, number).filter(|register| register.is_per_lane() == request.is_per_lane)
 }
 
 impl Calls<'_> {
@@ -69,11 +70,11 @@ impl Calls<'_> {
                 self.call((at, when), "strike_lds", Vec::new(), None, Mask::Single);
                 Ok(())
             }
-            other => Err(Refusal::Place(other)),
+            place => Err(Refusal::Place(place)),
         }
     }
 
-    /// The register struck after an instruction.
+    /// Strikes a register after an instruction.
     fn strike_register(
         &mut self,
         at: InstIndex,
@@ -110,17 +111,17 @@ impl Calls<'_> {
         Ok(())
     }
 
-    /// The register struck before an instruction and given back after it.
+    /// Changes a register before an instruction and restores it after the instruction.
     fn lend(&mut self, at: InstIndex, inst: &Inst, register: Register) -> Result<(), Refusal> {
         if !matches!(self.control(inst), Control::Next | Control::Branch | Control::Conditional) {
             return Err(no_after(inst));
         }
         let range = RegisterRange::new(register, self.request.words());
         let value = || vec![Argument::Register(range)];
-        let is_word_written = |word| inst.writes.iter().any(|own| own.contains(word));
+        let is_word_written = |word| inst.writes.iter().any(|range| range.contains(word));
         let bits = range.iter().zip([u64::from(u32::MAX), u64::from(u32::MAX) << 32]);
         let written =
-            bits.filter(|(word, _)| is_word_written(*word)).fold(0, |all, (_, own)| all | own);
+            bits.filter(|(word, _)| is_word_written(*word)).fold(0, |all, (_, bits)| all | bits);
         let is_written = written != 0;
         if !register.is_per_lane() {
             self.call((at, When::Before), "lend_wave", value(), Some(range), Mask::Single);
@@ -145,7 +146,7 @@ impl Calls<'_> {
         }
     }
 
-    /// The decision of a branch changed.
+    /// Changes the decision of a branch.
     fn decide(&mut self, at: InstIndex, inst: &Inst) -> Result<(), Refusal> {
         let refused = || Refusal::NoDecision { instruction: inst.text.clone() };
         let next = Pc(inst.pc.0.wrapping_add(inst.size.into()));
@@ -174,9 +175,9 @@ impl Calls<'_> {
         Ok(())
     }
 
-    /// Where a hook is that runs after an instruction, before anything else happens. A barrier
-    /// and the wave's end change nothing that can be struck: in front of them is as good, and
-    /// there it is before other waves go on.
+    /// Position of a hook that runs right after an instruction. For a barrier and for the end of a
+    /// wave, which change nothing that can be struck, the hook runs before the instruction, so that it
+    /// runs before other waves continue.
     fn after(&self, inst: &Inst) -> Result<When, Refusal> {
         if inst.class() == Class::Barrier || inst.ends_wave() {
             return Ok(When::Before);
@@ -193,8 +194,8 @@ impl Calls<'_> {
         inst.control(self.program.target.generation())
     }
 
-    /// Refuses registers that a wave of this size does not have, and those in which an instruction
-    /// computes an address of the code.
+    /// Rejects registers that a wave of this size does not have, and registers in which an instruction
+    /// computes a code address.
     fn check_register(
         &self,
         at: InstIndex,
@@ -205,18 +206,19 @@ impl Calls<'_> {
         if register == Register::ExecHi && lanes == 32 {
             return Err(Refusal::Lanes { lanes });
         }
-        let of_code =
-            |own: &flipwave_hooks::flow::AddressChain| [own.getpc, own.low, own.high].contains(&at);
-        let is_of_code =
-            inst.operation.opcode() == Opcode::SGetpc || self.program.addresses.iter().any(of_code);
+        let belongs_to = |chain: &flipwave_hooks::flow::AddressChain| {
+            [chain.getpc, chain.low, chain.high].contains(&at)
+        };
+        let is_of_code = inst.operation.opcode() == Opcode::SGetpc
+            || self.program.addresses.iter().any(belongs_to);
         let mut touched = inst.reads.iter().chain(&inst.writes);
-        if is_of_code && touched.any(|own| own.contains(register)) {
+        if is_of_code && touched.any(|range| range.contains(register)) {
             return Err(Refusal::CodeAddress { instruction: inst.text.clone() });
         }
         Ok(())
     }
 
-    /// Adds a call; which wave it is goes after the other arguments.
+    /// Adds a call; the arguments that identify the wave follow the other arguments.
     fn call(
         &mut self,
         (at, when): (InstIndex, When),

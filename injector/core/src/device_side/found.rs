@@ -1,22 +1,22 @@
-//! What hooks found: the structures `wave` of `fault.c`.
+//! Results recorded by hooks: the structures `wave` of `fault.c`.
 
 use crate::inject::injection::Struck;
 use flipwave_hooks::hook::{VariableError, Variables};
 
-/// The variable with all of them.
+/// The variable that contains all structures.
 pub(super) const WAVES: &str = "waves";
-/// 64-bit numbers of a structure.
+/// Number of 64-bit fields of a structure.
 const NUMBERS: usize = 6;
-/// Bytes of a structure.
+/// Size of a structure in bytes.
 pub(super) const WAVE_BYTES: usize = 8 * NUMBERS;
 
-/// What the waves of a dispatch had struck; nothing where that is nothing. The values are those of
-/// the wave with the lowest number.
+/// The values struck in a dispatch; `None` if nothing was struck. The values are those of the wave with
+/// the lowest number.
 pub(super) fn found(variables: &Variables<'_>) -> Result<Option<Struck>, VariableError> {
     Ok(found_in(&variables.numbers(WAVES)?))
 }
 
-/// The same of the variable's numbers.
+/// Like [`found`], from the variable's numbers.
 pub(super) fn found_in(numbers: &[u64]) -> Option<Struck> {
     let (waves, _) = numbers.as_chunks::<NUMBERS>();
     let struck = waves.iter().filter_map(|[_, words, before, after, _, _]| {
@@ -30,7 +30,7 @@ pub(super) fn found_in(numbers: &[u64]) -> Option<Struck> {
     struck.reduce(together)
 }
 
-/// What was struck first, and then.
+/// Combines two results; the values are those of the first.
 pub(super) fn together(first: Struck, then: Struck) -> Struck {
     Struck { words: first.words + then.words, ..first }
 }

@@ -1,28 +1,29 @@
-//! The shape of a dispatch, as far as hooks depend on it.
+//! Shape of a dispatch.
 
 use flipwave_device::{Dim3, Dispatch, KernelPacket};
 
-/// The shape of a dispatch.
+/// The parameters of a dispatch that hooks depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaunchShape {
     /// Work-items per dimension.
     pub grid: Dim3,
-    /// Work-items of a workgroup per dimension.
+    /// Work-items per workgroup and dimension.
     pub workgroup: Dim3,
-    /// Lanes of a wave.
+    /// Lanes per wave.
     pub wave_lanes: u8,
-    /// LDS of a workgroup in bytes.
+    /// LDS bytes per workgroup.
     pub lds_bytes: u32,
 }
 
 impl LaunchShape {
-    /// That of a packet whose kernel has waves of this many lanes.
+    /// The shape of a packet whose kernel has waves of this many lanes.
     pub fn of_packet(packet: &KernelPacket, wave_lanes: u8) -> LaunchShape {
         let KernelPacket { grid, workgroup, lds_bytes, .. } = *packet;
         LaunchShape { grid, workgroup, wave_lanes, lds_bytes }
     }
 
-    /// That of a dispatch whose kernel has waves of this many lanes and declares this much LDS.
+    /// The shape of a dispatch whose kernel has waves of this many lanes and declares this many bytes
+    /// of LDS.
     pub(super) fn of_dispatch(dispatch: &Dispatch, wave_lanes: u8, declared_lds: u32) -> Self {
         let lds_bytes = declared_lds.saturating_add(dispatch.dynamic_lds);
         LaunchShape { grid: dispatch.grid, workgroup: dispatch.workgroup, wave_lanes, lds_bytes }
@@ -38,7 +39,7 @@ impl LaunchShape {
         self.workgroup.iter().product::<u32>().div_ceil(u32::from(self.wave_lanes).max(1))
     }
 
-    /// Waves of all workgroups, were they full.
+    /// Waves of all workgroups, assuming full workgroups.
     pub(super) fn waves(&self) -> u64 {
         let workgroups: u64 = self.workgroups().map(u64::from).iter().product();
         workgroups.saturating_mul(self.workgroup_waves().into())

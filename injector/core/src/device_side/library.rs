@@ -1,13 +1,13 @@
-//! The sources of the hooks that strike.
+//! C sources of the hooks that inject faults.
 
 use super::request::Request;
 use crate::fault::FloatFormat;
 use flipwave_hooks::hook::Source;
 
-/// What all hooks begin with.
+/// Source shared by all hooks.
 const FAULT: &str = include_str!("../../library/fault.c");
 
-/// Sources, by name.
+/// Sources by name.
 const SOURCES: [(&str, &str); 8] = [
     ("bits", include_str!("../../library/bits.c")),
     ("branch", include_str!("../../library/branch.c")),
@@ -19,10 +19,11 @@ const SOURCES: [(&str, &str); 8] = [
     ("unit", include_str!("../../library/unit.c")),
 ];
 
-/// The sources of a request in one, with room for the counts of this many waves.
+/// Concatenates the sources of a request, with space for the state of this many waves.
 pub(super) fn source(request: &Request, waves: u64) -> Source {
     let names = request.sources();
-    let known = |name: &str| SOURCES.iter().find(|(own, _)| *own == name).map(|(_, text)| *text);
+    let known =
+        |name: &str| SOURCES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text);
     let parts = std::iter::once(FAULT).chain(names.into_iter().filter_map(known));
     let mut defines = vec![("WAVES", waves), ("WORDS", request.words().into())];
     if let Some(format) = request.format {
@@ -33,11 +34,14 @@ pub(super) fn source(request: &Request, waves: u64) -> Source {
         name: format!("{}.c", names.join("_")),
         text: parts.collect::<Vec<_>>().join("\n"),
         include: Vec::new(),
-        defines: defines.into_iter().map(|(name, own)| (name.into(), own.to_string())).collect(),
+        defines: defines
+            .into_iter()
+            .map(|(name, value)| (name.into(), value.to_string()))
+            .collect(),
     }
 }
 
-/// Bits of the exponent and of the fraction, and where the number begins in the value.
+/// Number of exponent bits, number of fraction bits, and position of the number in the value.
 fn parts_of(format: FloatFormat) -> (u64, u64, u64) {
     match format {
         FloatFormat::F16 => (5, 10, 0),

@@ -1,17 +1,17 @@
-//! Faults injected by hooks in rewritten code, for any device.
+//! Faults injected by hooks in rewritten code, on any device.
 //!
-//! Only the instructions of the site have hooks, in code that only the dispatch of the site runs.
-//! The code is made once for all sites that strike the same place at the same instruction; which
-//! wave, which execution, which lanes and bits, the host writes into the hooks' variables.
+//! Only the instruction of the site has hooks, in code that only the dispatch of the site runs. The
+//! code is rewritten once for all sites with the same place and instruction; the host writes the wave,
+//! the execution, the lanes and the bits into the hooks' variables.
 //!
-//! The result is that of [`crate::inject`], but for what counts instructions: hooks execute their
-//! own, so that the statistics of the dispatch are others, and the watchdog stops an endless loop
-//! somewhere else, after the fault has struck there another number of times. The limit of a
-//! dispatch with hooks is the one given times the most instructions that run for one of the
-//! program's: a run that ends within the limit without hooks ends with them, too, and an endless
-//! loop does not; one that is slow but not endless may end where it would be stopped without
-//! hooks. The code is at another address, and what happens to meet the code or the hooks'
-//! variables may differ. So may waves that a fault makes race for longer than a turn of theirs.
+//! The result equals that of [`crate::inject`], except for instruction counts: hooks execute
+//! instructions, so the statistics of the dispatch differ, and the watchdog stops an endless loop at a
+//! different point, after a different number of strikes. The limit of a dispatch with hooks is the
+//! given limit times the maximum number of instructions executed per instruction of the program. A run
+//! that ends within its limit without hooks therefore also ends with hooks, and an endless loop is
+//! still stopped, but a slow run may complete that would be stopped without hooks. The code is at a
+//! different address, so faulty accesses to the code or to the hooks' variables may have different
+//! results. So may data races of waves that a fault delays by more than their turn.
 
 mod calls;
 mod found;
@@ -44,44 +44,44 @@ use rewriting::{Rewriting, Rewritten, rewrite};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use variables::copy_variables;
 
-/// Waves of a workgroup at most: 1024 work-items in waves of 32.
+/// Maximum number of waves of a workgroup: 1024 work-items in waves of 32.
 const WORKGROUP_WAVES: u64 = 32;
-/// How far a branch leads, in bytes (ISA documents, "S_BRANCH": 16 bits, signed, in words).
+/// Reach of a branch in bytes (ISA documents, "S_BRANCH": 16 bits, signed, in words).
 const BRANCH_REACH: u64 = 1 << 17;
-/// Waves of a dispatch at most that a permanent fault keeps count of.
+/// Maximum number of waves of a dispatch for permanent faults.
 const MOST_WAVES: u64 = 1 << 20;
-/// Places that stay free for what a device places for a dispatch: arguments, packets, scratch. The
-/// numbers of the places after them differ in at least three bits from those of the first 32, so
-/// that two inverted bits do not lead from these to the code.
+/// Number of allocations reserved for what a device allocates for a dispatch: arguments, packets,
+/// scratch. The numbers of later allocations differ in at least three bits from those of the first 32,
+/// so that inverting two bits of an address does not lead from those into the code.
 const FREE_PLACES: usize = 224;
 
-/// Injects faults into one workload by hooks, and keeps the code that it rewrites for that.
+/// Injects faults into one workload with hooks, and caches the rewritten code.
 pub struct HookInjector<'a> {
     workload: &'a Workload,
     compiler: HookCompiler,
     rewritten: HashMap<Request, Rewritten>,
 }
 
-/// A rewriting on the device of one injection.
+/// Loaded rewritten modules on the device of one injection, by original module.
 type Loaded = BTreeMap<u32, ModuleId>;
 
 impl<'a> HookInjector<'a> {
-    /// Nothing rewritten yet.
+    /// Creates an injector without rewritten code.
     pub fn new(workload: &'a Workload, compiler: &HookCompiler) -> HookInjector<'a> {
         HookInjector { workload, compiler: compiler.clone(), rewritten: HashMap::new() }
     }
 
-    /// How many pieces of code have been rewritten.
+    /// Number of rewritten code objects.
     pub fn rewritten(&self) -> usize {
         self.rewritten.len()
     }
 
-    /// Runs the workload with a fault at `site`. `limits` are the watchdogs of the dispatches in
-    /// wave instructions of the program, as for [`crate::inject`].
+    /// Runs the workload with a fault at `site`. `limits` are the watchdog limits of the dispatches in
+    /// wave instructions of the original program, as for [`crate::inject`].
     ///
     /// # Errors
-    /// [`InjectionError`] whenever the fault did not take place as the site says;
-    /// [`InjectionError::Refused`] where a hook cannot do that.
+    /// [`InjectionError`] if the fault was not injected as the site describes;
+    /// [`InjectionError::Refused`] if a hook cannot inject it.
     pub fn inject(&mut self, site: &Site, limits: &[u64]) -> Result<Injection, InjectionError> {
         let workload = self.workload;
         check(workload, site, limits)?;
@@ -95,19 +95,19 @@ impl<'a> HookInjector<'a> {
             let Some(rewriting) = rewriting else {
                 return Ok(workload.dispatch(device, dispatch)?);
             };
-            let own = Run { workload, site, rewriting };
-            let (completion, found) = own.dispatch(device, dispatch, &mut loaded)?;
+            let run = Run { workload, site, rewriting };
+            let (completion, found) = run.dispatch(device, dispatch, &mut loaded)?;
             struck = struck.into_iter().chain(found).reduce(found::together);
             Ok::<Completion, InjectionError>(completion)
         })?;
         conclude(site, struck.map(Ok), ending)
     }
 
-    /// The code that the fault at `site` takes, of each module that it strikes in, to be run by
-    /// someone else than this workload's device. `limits` as for [`HookInjector::inject`].
+    /// Returns the rewritten code of each module that the fault at `site` strikes, to be run by a
+    /// device other than the workload's. `limits` as for [`HookInjector::inject`].
     ///
     /// # Errors
-    /// As [`HookInjector::inject`], for what shows before the run.
+    /// As [`HookInjector::inject`], for errors detected before the run.
     pub fn hooked_code(
         &mut self,
         site: &Site,
@@ -138,8 +138,8 @@ impl<'a> HookInjector<'a> {
         supported.map_err(|reason| InjectionError::Refused { site: Box::new(*site), reason })
     }
 
-    /// The code of a module with the hooks of a site; `None` where the module has no place for
-    /// them.
+    /// The code of a module with the hooks of a site; `None` if the module does not contain the
+    /// instruction.
     fn rewriting(
         &mut self,
         site: &Site,
@@ -170,20 +170,21 @@ impl<'a> HookInjector<'a> {
         }
     }
 
-    /// The kernel that a site is in, by its index, if its hooks go into it alone: what follows the code of a
-    /// large library no branch reaches.
+    /// Index of the site's kernel if only this kernel is rewritten, because branches cannot reach code
+    /// appended to a large library.
     fn kernel_alone(&self, site: &Site, module: ModuleId) -> Option<usize> {
         let dispatch = self.workload.program.dispatches.get(site.event()?.dispatch as usize)?;
         let object = self.workload.device.code_object(module)?;
-        let is_large = object.text().map(|own| own.size).sum::<u64>() > BRANCH_REACH;
-        let kernel = || object.kernels().iter().position(|own| *own.name == *dispatch.kernel);
+        let is_large = object.text().map(|section| section.size).sum::<u64>() > BRANCH_REACH;
+        let kernel = || object.kernels().iter().position(|kernel| *kernel.name == *dispatch.kernel);
         (is_large && dispatch.module == module && object.can_extract_kernels()).then(kernel)?
     }
 
-    /// How many waves a site's hooks keep count of.
+    /// Number of waves for which a site's hooks keep state.
     fn waves(&self, site: &Site, module: ModuleId) -> Result<u64, Refusal> {
         let When::Always(_) = site.when else { return Ok(WORKGROUP_WAVES) };
-        let dispatches = self.workload.program.dispatches.iter().filter(|own| own.module == module);
+        let dispatches =
+            self.workload.program.dispatches.iter().filter(|dispatch| dispatch.module == module);
         let waves = dispatches.map(|dispatch| shape(self.workload, dispatch).waves()).max();
         let waves = waves.unwrap_or(0);
         if waves > MOST_WAVES {
@@ -196,11 +197,11 @@ impl<'a> HookInjector<'a> {
 fn shape(workload: &Workload, dispatch: &Dispatch) -> LaunchShape {
     let object = workload.device.code_object(dispatch.module);
     let kernel = object.and_then(|object| object.kernel(&dispatch.kernel));
-    let declared_lds = kernel.map_or(0, |own| own.descriptor.group_segment_fixed_size);
+    let declared_lds = kernel.map_or(0, |kernel| kernel.descriptor.group_segment_fixed_size);
     LaunchShape::of_dispatch(dispatch, workload.wave_lanes(dispatch), declared_lds)
 }
 
-/// One dispatch with hooks.
+/// A dispatch with hooks.
 struct Run<'a> {
     workload: &'a Workload,
     site: &'a Site,
@@ -208,7 +209,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Runs it; how it ended, in terms of the code as it was, and what was struck.
+    /// Runs the dispatch. Returns how it ended, in terms of the original code, and the values struck.
     fn dispatch(
         &self,
         device: &mut EmbeddedGpu,
@@ -236,13 +237,13 @@ impl Run<'_> {
             Variables::write(device, module, data, variable, bytes)?;
         }
         let instruction_limit = dispatch.instruction_limit.saturating_mul(*slowdown);
-        // What a wave did in one turn it does in one turn still, so that waves that share what is
-        // struck come to it in the same order.
+        // Waves keep the amount of original work per turn, so that waves sharing the struck state reach
+        // it in the same order.
         let policy = device.policy();
         let longer = |turn: u64| turn.saturating_mul(*slowdown);
         let (wave_turn, first_turn) = (longer(policy.wave_turn), policy.first_turn.map(longer));
-        // Hooks may take registers that let fewer workgroups be resident: those that wait for each
-        // other would wait for ever, which is no outcome of the fault.
+        // Hooks may need registers that reduce the number of resident workgroups: workgroups that wait
+        // for each other would then deadlock, which is not an outcome of the fault.
         let resident_workgroups = device.residency(dispatch)?.workgroups;
         device.set_policy(Policy { wave_turn, first_turn, resident_workgroups, ..policy });
         copy_variables(device, dispatch.module, module)?;
@@ -261,10 +262,11 @@ impl Run<'_> {
         Ok((completion, found))
     }
 
-    /// Where that is which is struck and is no register: its address, or its offset in LDS.
+    /// The address of the struck memory, or its offset in LDS.
     fn place(&self, device: &EmbeddedGpu, shape: &LaunchShape) -> Result<u64, InjectionError> {
-        let buffer =
-            |number: u32| self.workload.program.buffers.get(number as usize).map(|own| own.address);
+        let buffer = |number: u32| {
+            self.workload.program.buffers.get(number as usize).map(|buffer| buffer.address)
+        };
         let place = place_of(self.site, shape, buffer);
         let found = place.filter(|address| {
             let is_memory = matches!(self.site.place, Place::Memory { .. });
@@ -275,8 +277,8 @@ impl Run<'_> {
     }
 }
 
-/// The address, or the offset in LDS, of what a site strikes and is no register; 0 for those.
-/// Nothing where there is no such place.
+/// The address, or the offset in LDS, of the struck memory; 0 for sites in registers. `None` if the
+/// memory does not exist.
 fn place_of(
     site: &Site,
     shape: &LaunchShape,
@@ -292,8 +294,8 @@ fn place_of(
     }
 }
 
-/// Loads code after the first free places of a device, so that what the device places for a
-/// dispatch lies where it would lie without that code, and where no memory is mapped later.
+/// Loads code behind reserved allocations, so that the device's allocations for a dispatch have the
+/// same addresses as without that code, and where no memory is mapped later.
 fn load_apart(
     device: &mut EmbeddedGpu,
     workload: &Workload,
@@ -301,7 +303,7 @@ fn load_apart(
 ) -> Result<ModuleId, DeviceError> {
     let mut free = Vec::new();
     for (address, bytes) in workload.program.changes.mapped() {
-        // What is there now is not free either.
+        // Memory that is mapped now is not free either.
         free.extend(device.allocate_at(address, bytes).is_ok().then_some(address));
     }
     for _ in 0..FREE_PLACES {

@@ -1,4 +1,4 @@
-//! What the host writes into the variables of the hooks: the structures of `fault.c`, `event.c` and
+//! Values that the host writes into the hooks' variables: the structures of `fault.c`, `event.c` and
 //! `unit.c`.
 
 use super::launch::LaunchShape;
@@ -9,7 +9,7 @@ use crate::fault::Action;
 use crate::site::{Event, Lanes, Unit, When};
 use flipwave_isa::LaneMask;
 
-/// Words of a structure, the low half of wide ones first.
+/// Words of a structure, the low half of 64-bit values first.
 #[derive(Default)]
 struct Words(Vec<u8>);
 
@@ -25,12 +25,11 @@ impl Words {
     }
 }
 
-/// What the variables of the hooks hold in a dispatch of this shape, by their names: on a device
-/// with this many SIMDs to a unit and lanes to a SIMD. `place` is the address or the offset of what
-/// is no register.
+/// Values of the hooks' variables for a dispatch of this shape, by name. `place` is the address or
+/// offset of the struck memory.
 ///
 /// # Errors
-/// [`Refusal::Lanes`] where waves do not have the lanes.
+/// [`Refusal::Lanes`] if waves do not have the lanes.
 pub(super) fn orders(
     site: &Site,
     shape: &LaunchShape,
@@ -47,14 +46,14 @@ pub(super) fn orders(
         return Err(Refusal::Lanes { lanes });
     }
     let when = match &site.when {
-        When::At(own) => ("event", event(own)),
-        When::Always(own) => ("unit", unit(own, shape, simds)),
+        When::At(timing) => ("event", event(timing)),
+        When::Always(timing) => ("unit", unit(timing, shape, simds)),
     };
     Ok([("fault", fault(site, lanes, width, place)), when])
 }
 
-/// `struct fault`: what happens to a value, in which lanes of waves of this size, on SIMDs of this
-/// width, and at which address or offset, for what is no register.
+/// Builds `struct fault`: the change of the value, the struck lanes for waves of this size on SIMDs of
+/// this width, and the address or offset of the struck memory.
 fn fault(site: &Site, wave_lanes: u8, simd_width: u8, place: u64) -> Vec<u8> {
     let all = u64::MAX >> (64 - wave_lanes);
     let lanes = match (&site.when, site.lanes) {
@@ -67,8 +66,8 @@ fn fault(site: &Site, wave_lanes: u8, simd_width: u8, place: u64) -> Vec<u8> {
     words.wide(lanes).wide(is_active(site).into()).wide(place).0
 }
 
-/// An action in the terms of `bits.c`, what is kept of a value and what is then inverted, or of
-/// `number.c`, a factor.
+/// Encodes an action for `bits.c`, as the bits to keep and the bits to invert, or for `number.c`, as a
+/// factor.
 fn change(action: Action) -> u64 {
     let (keep, inverted) = match action {
         Action::Flip(mask) => (u32::MAX, mask),
@@ -80,7 +79,7 @@ fn change(action: Action) -> u64 {
     u64::from(keep) | u64::from(inverted) << 32
 }
 
-/// `struct event`.
+/// Builds `struct event`.
 fn event(event: &Event) -> Vec<u8> {
     let (window, rate, key) = match event.intermittent {
         Some((intermittent, key)) => (intermittent.window.get(), intermittent.rate, key),
@@ -91,7 +90,8 @@ fn event(event: &Event) -> Vec<u8> {
     words.wide(event.occurrence).wide(window).word(rate).word(key).0
 }
 
-/// `struct unit`, for a dispatch of this shape, on a device with this many SIMDs to a unit.
+/// Builds `struct unit` for a dispatch of this shape, on a device with this many SIMDs per compute
+/// unit.
 fn unit(unit: &Unit, shape: &LaunchShape, simds: u8) -> Vec<u8> {
     let [x, y, _] = shape.workgroups();
     let words = Words::default().word(x).word(y).word(shape.workgroup_waves());
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_and_inverted_is_what_the_action_does() {
+    fn change_encodes_the_action() {
         for action in [
             Action::Flip(0x8000_0001),
             Action::Set(0xdead_beef),

@@ -1,4 +1,4 @@
-//! Which places of a program hooks do not reach.
+//! Fault sites of a program that hooks cannot strike.
 
 use super::calls::{Call, calls};
 use super::request::{Instructions, Request};
@@ -15,11 +15,11 @@ use flipwave_hooks::rewrite::{Instrumentation, RewriteError, alone};
 use flipwave_isa::{Inst, Pc};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The words that `fault` can strike in what is selected of a program, and hooks cannot: of
-/// permanent faults none, which strike all instructions of an operation together.
+/// Returns the words that `fault` can strike in the selection but hooks cannot. Empty for permanent
+/// faults, which strike all instructions of an operation together.
 ///
 /// # Errors
-/// [`RewriteError`] for code that cannot be read or hooks that do not compile.
+/// [`RewriteError`] for code that cannot be disassembled or hooks that do not compile.
 pub fn unreached_by_hooks(
     workload: &Workload,
     fault: &Fault,
@@ -40,7 +40,7 @@ pub fn unreached_by_hooks(
         let Some(object) = workload.device.code_object(module) else { continue };
         let lines = workload.lines(dispatch);
         let is_selected = |inst: &Inst| {
-            let line = lines.and_then(|own| own.lookup(inst.pc));
+            let line = lines.and_then(|table| table.lookup(inst.pc));
             selection.has_instruction(inst, line.as_ref())
         };
         let single = single_kernel(object, kernel)?;
@@ -59,17 +59,17 @@ pub fn unreached_by_hooks(
     Ok(unreached)
 }
 
-/// The kernel of a large library by itself, as its hooks go into it.
+/// Extracts the kernel from a large library, as for rewriting.
 fn single_kernel(object: &CodeObject, kernel: &str) -> Result<Option<CodeObject>, RewriteError> {
-    let is_large = object.text().map(|own| own.size).sum::<u64>() > BRANCH_REACH;
-    let index = object.kernels().iter().position(|own| *own.name == *kernel);
+    let is_large = object.text().map(|section| section.size).sum::<u64>() > BRANCH_REACH;
+    let index = object.kernels().iter().position(|candidate| *candidate.name == *kernel);
     match index.filter(|_| is_large && object.can_extract_kernels()) {
         Some(index) => alone(object, index),
         None => Ok(None),
     }
 }
 
-/// Looks for what hooks do not reach in one kernel and what it may call.
+/// Searches one kernel and its callees for words that hooks cannot strike.
 struct Search<'a> {
     object: &'a CodeObject,
     module: ModuleId,
@@ -79,7 +79,7 @@ struct Search<'a> {
     compiler: &'a HookCompiler,
 }
 
-/// A word that hooks may reach.
+/// A word that hooks may be able to strike.
 struct Candidate {
     request: Request,
     pc: Pc,
@@ -94,12 +94,12 @@ impl Search<'_> {
     ) -> Result<Vec<(Pc, Place)>, RewriteError> {
         let instrumentation = Instrumentation::new(self.object)?;
         let program = instrumentation.program();
-        let index = self.object.kernels().iter().position(|own| *own.name == *self.kernel);
-        let Some(function) = index.and_then(|own| program.kernel(own)) else {
+        let index = self.object.kernels().iter().position(|kernel| *kernel.name == *self.kernel);
+        let Some(function) = index.and_then(|kernel| program.kernel(kernel)) else {
             return Ok(Vec::new());
         };
         let mut unreached = Vec::new();
-        // Hooks of one source go into the code together.
+        // Hooks with the same source are inserted together.
         let mut candidates: BTreeMap<(String, Option<FloatFormat>), Vec<Candidate>> =
             BTreeMap::new();
         for function in program.reachable(function) {
@@ -115,8 +115,8 @@ impl Search<'_> {
                         Ok(calls) => {
                             let source = library::source(&request, WORKGROUP_WAVES);
                             let key = (source.name, request.format);
-                            let own = Candidate { request, pc, place, calls };
-                            candidates.entry(key).or_default().push(own);
+                            let candidate = Candidate { request, pc, place, calls };
+                            candidates.entry(key).or_default().push(candidate);
                         }
                         Err(_) => unreached.push((pc, place)),
                     }
@@ -129,14 +129,14 @@ impl Search<'_> {
         Ok(unreached)
     }
 
-    /// What a fault asks hooks for at an instruction, as far as hooks can strike its target at all.
+    /// The requests for a fault at an instruction, if hooks support its target.
     fn requests(&self, inst: &Inst) -> Vec<Request> {
         let model = self.fault.model.of_opcode(inst.operation.name());
         let fault = Fault { model, ..self.fault.clone() };
         if fault.target.part_of_sum().is_some() {
             return Vec::new();
         }
-        // Registers that the instruction does not name are like each other, as are words of memory.
+        // Registers that the instruction does not name behave alike, and so do words of memory.
         let registers = inst.reads.iter().chain(&inst.writes).copied().collect();
         let resources = Resources { registers, lds_bytes: 4, buffers: vec![4], scratch_bytes: 0 };
         let words = words(inst, &fault, &resources, &self.selection.registers);
@@ -161,7 +161,7 @@ impl Search<'_> {
         words.into_iter().filter_map(request).collect()
     }
 
-    /// What the engine refuses of these. Those that it refuses together are tried one by one.
+    /// The candidates that the rewriter rejects. Candidates rejected together are tried one by one.
     fn refused(&self, candidates: &[Candidate]) -> Result<Vec<(Pc, Place)>, RewriteError> {
         let Some(first) = candidates.first() else { return Ok(Vec::new()) };
         let mut instrumentation = Instrumentation::new(self.object)?;
@@ -170,19 +170,19 @@ impl Search<'_> {
         let source = library::source(&first.request, WORKGROUP_WAVES);
         let source = self.compiler.read(&source, self.object.target(), wave_size)?;
         instrumentation.add_source(source);
-        for (at, when, call) in candidates.iter().flat_map(|own| &own.calls) {
+        for (at, when, call) in candidates.iter().flat_map(|candidate| &candidate.calls) {
             instrumentation.call(*at, *when, call.clone());
         }
         let refused = match instrumentation.rewrite(self.compiler) {
-            Ok(rewritten) => rewritten.report.refused.iter().map(|own| own.pc).collect(),
-            // So many hooks at once may not fit where one does.
-            Err(_) => candidates.iter().map(|own| own.pc).collect::<BTreeSet<Pc>>(),
+            Ok(rewritten) => rewritten.report.refused.iter().map(|site| site.pc).collect(),
+            // Many hooks at once may not fit although one does.
+            Err(_) => candidates.iter().map(|candidate| candidate.pc).collect::<BTreeSet<Pc>>(),
         };
         let mut unreached = Vec::new();
-        for own in candidates.iter().filter(|own| refused.contains(&own.pc)) {
-            let alone = rewrite(self.object, &own.request, WORKGROUP_WAVES, self.compiler);
+        for candidate in candidates.iter().filter(|candidate| refused.contains(&candidate.pc)) {
+            let alone = rewrite(self.object, &candidate.request, WORKGROUP_WAVES, self.compiler);
             if matches!(alone, Ok(Rewritten::Refused(_)) | Err(_)) {
-                unreached.push((own.pc, own.place));
+                unreached.push((candidate.pc, candidate.place));
             }
         }
         Ok(unreached)

@@ -3,66 +3,66 @@
 use crate::population::can_be_struck;
 use crate::site::{Place, Site, When};
 
-/// Why a hook cannot inject a fault.
+/// Reasons why a hook cannot inject a fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// A place that no hook reaches.
-    #[error("hooks do not reach {0}")]
+    /// Hooks cannot strike the place.
+    #[error("hooks cannot strike {0}")]
     Place(Place),
-    /// A number in a pair of registers that lanes share.
-    #[error("hooks strike numbers of 64 bits in vector registers only")]
+    /// A 64-bit number in a pair of scalar registers.
+    #[error("hooks can strike 64-bit numbers only in vector registers")]
     WideScalar,
-    /// The program's code was rewritten before.
-    #[error("the code is emulated: hooks would be put into other hooks")]
+    /// The program's code was already rewritten.
+    #[error("the code contains emulated instructions: hooks cannot be inserted into other hooks")]
     Emulated,
-    /// Control does not come to code after the instruction at once.
-    #[error("control does not come to a hook after `{instruction}` before it goes on")]
+    /// No code can be inserted that always runs right after the instruction.
+    #[error("a hook after `{instruction}` would not run before control leaves it")]
     NoAfter {
         /// The instruction.
         instruction: String,
     },
-    /// The instruction decides which of the active lanes it writes.
-    #[error("`{instruction}` itself chooses the lanes that it writes")]
+    /// The instruction chooses which of the active lanes it writes.
+    #[error("`{instruction}` chooses the lanes that it writes by itself")]
     OwnLanes {
         /// The instruction.
         instruction: String,
     },
-    /// The code is at another place with a hook in it.
-    #[error("`{instruction}` computes an address of the code, which is another one with a hook")]
+    /// The instruction computes a code address, which changes when a hook is inserted.
+    #[error("`{instruction}` computes a code address, which changes when a hook is inserted")]
     CodeAddress {
         /// The instruction.
         instruction: String,
     },
-    /// There is no decision, or it changes nothing.
-    #[error("`{instruction}` is no branch that decides by SCC, VCC or EXEC between two places")]
+    /// The instruction makes no decision, or one without effect.
+    #[error("`{instruction}` is not a branch on SCC, VCC or EXEC with two different targets")]
     NoDecision {
         /// The instruction.
         instruction: String,
     },
-    /// Lanes or halves of a mask that the wave does not have.
+    /// The wave does not have the lanes, or the half of a mask.
     #[error("the waves have {lanes} lanes")]
     Lanes {
-        /// How many there are.
+        /// Number of lanes.
         lanes: u8,
     },
-    /// A table of all waves would be too large.
-    #[error("the dispatch has {waves} waves, hooks keep count of at most {most}")]
+    /// The dispatch has too many waves.
+    #[error("the dispatch has {waves} waves; hooks support at most {most}")]
     Waves {
         /// Waves of the dispatch.
         waves: u64,
-        /// How many there may be.
+        /// Maximum number of waves.
         most: u64,
     },
-    /// The engine left the hook out.
+    /// The rewriter rejected the hook.
     #[error("{0}")]
     Engine(String),
 }
 
-/// Whether a hook can strike sites of this kind. What one instruction lacks shows when the site is
-/// injected.
+/// Checks whether hooks can strike sites of this kind. Problems of single instructions are only
+/// detected at injection.
 ///
 /// # Errors
-/// [`Refusal`]: why it cannot.
+/// [`Refusal`] with the reason.
 pub fn supports(site: &Site) -> Result<(), Refusal> {
     let is_per_lane = match site.when {
         When::At(_) => site.place.is_per_lane(),
@@ -88,14 +88,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_hooks_do_not_reach_is_refused_by_name() {
+    fn unsupported_places_are_rejected_by_name() {
         let at = "dispatch=0 workgroup=0,0,0 wave=0 pc=0x0 occurrence=0";
         for (what, refused) in [
-            ("encoding=0 flip=0x1", "hooks do not reach encoding=0"),
-            ("program_counter=0 flip=0x4", "hooks do not reach program_counter=0"),
-            ("lane=1 scratch=0x8 flip=0x4", "hooks do not reach scratch=0x8"),
-            ("product=0,1 step=2 flip=0x4", "hooks do not reach product=0,1 step=2"),
-            ("register=s0 relative_f64=0.5", "hooks strike numbers of 64 bits in vector"),
+            ("encoding=0 flip=0x1", "hooks cannot strike encoding=0"),
+            ("program_counter=0 flip=0x4", "hooks cannot strike program_counter=0"),
+            ("lane=1 scratch=0x8 flip=0x4", "hooks cannot strike scratch=0x8"),
+            ("product=0,1 step=2 flip=0x4", "hooks cannot strike product=0,1 step=2"),
+            ("register=s0 relative_f64=0.5", "hooks can strike 64-bit numbers only in vector"),
             ("lane=1 register=v0 relative_f64=0.5", ""),
             ("lane=1 register=v0 flip=0x4", ""),
             ("branch=decision flip=0x1", ""),

@@ -1,36 +1,36 @@
-//! What hooks a site needs: all that rewritten code depends on.
+//! Hook requests: all properties of a site that rewritten code depends on.
 
 use crate::fault::{Action, FloatFormat};
 use crate::site::{Lanes, Place, Site, When};
 use flipwave_device::ModuleId;
 use flipwave_isa::{Operation, Pc};
 
-/// Hooks in a code object. Sites with the same request share the rewritten code; how they differ,
-/// the host writes into the hooks' variables.
+/// Hooks in a code object. Sites with the same request share the rewritten code; the host writes their
+/// differences into the hooks' variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Request {
     /// The code object.
     pub module: ModuleId,
-    /// The kernel, by its index there, that is rewritten without the others.
+    /// Index of the kernel, if only this kernel is rewritten.
     pub kernel: Option<usize>,
-    /// The instructions that are struck.
+    /// The struck instructions.
     pub at: Instructions,
-    /// What is struck there; of memory, the kind.
+    /// The struck place; for memory, only its kind.
     pub place: Place,
-    /// Whether each lane has its own.
+    /// Whether each lane has its own value.
     pub is_per_lane: bool,
-    /// Whether the lanes struck depend on those that the instruction runs on.
+    /// Whether the struck lanes depend on the active lanes of the instruction.
     pub is_active: bool,
-    /// The number that is struck, where the fault strikes one.
+    /// Format of the struck number, if the fault changes a number.
     pub format: Option<FloatFormat>,
 }
 
 /// Instructions of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Instructions {
-    /// The one at this ELF virtual address.
+    /// The instruction at this ELF virtual address.
     At(Pc),
-    /// All of an operation.
+    /// All instructions of an operation.
     Of(Operation),
 }
 
@@ -44,7 +44,7 @@ impl Request {
         let place = match site.place {
             Place::Memory { .. } => Place::Memory { buffer: 0, offset: 0 },
             Place::Lds(_) => Place::Lds(0),
-            other => other,
+            place => place,
         };
         let format = match site.action {
             Action::Relative(format, _) => Some(format),
@@ -53,13 +53,13 @@ impl Request {
         Request { module, kernel: None, at, place, is_per_lane, is_active: is_active(site), format }
     }
 
-    /// How many words a value has.
+    /// Number of words of a value.
     pub fn words(&self) -> u8 {
         self.format.map_or(1, FloatFormat::words)
     }
 
-    /// The names of the sources of its hooks: what happens to a value, which waves and executions
-    /// are struck, and where.
+    /// Names of the sources of the hooks: the change of the value, the struck waves and executions, and
+    /// the struck place.
     pub fn sources(&self) -> [&'static str; 3] {
         let when = match self.at {
             Instructions::At(_) => "event",
@@ -75,7 +75,7 @@ impl Request {
     }
 }
 
-/// Whether only lanes are struck that the instruction runs on.
+/// Returns `true` if only active lanes of the instruction are struck.
 pub(super) fn is_active(site: &Site) -> bool {
     match &site.when {
         When::At(_) => site.lanes == Some(Lanes::Active),

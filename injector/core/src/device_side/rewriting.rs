@@ -1,4 +1,4 @@
-//! Code with the hooks of a request in it.
+//! Code with the hooks of a request.
 
 use super::Refusal;
 use super::calls::calls;
@@ -15,29 +15,29 @@ use std::sync::Arc;
 
 /// A rewritten code object.
 pub(super) struct Rewriting {
-    /// The program that was rewritten.
+    /// The original program.
     pub program: Disassembly,
-    /// The code, and where everything went.
+    /// The rewritten code and its layout.
     pub rewritten: flipwave_hooks::rewrite::Rewritten,
-    /// The kernel that it is of, where the others were left out.
+    /// The kernel, if the others were omitted.
     pub kernel: Option<Arc<str>>,
     /// The hooks' variables.
     pub data: (Pc, HookData),
-    /// At most this many instructions are executed for one of the program's.
+    /// Maximum number of instructions executed per instruction of the program.
     pub slowdown: u64,
 }
 
-/// What becomes of a request.
+/// Result of rewriting for a request.
 pub(super) enum Rewritten {
-    /// The code.
+    /// The rewritten code.
     Code(Box<Rewriting>),
-    /// The program does not have the instruction.
+    /// The program does not contain the instruction.
     Nothing,
-    /// It cannot be done.
+    /// Hooks cannot do it.
     Refused(Refusal),
 }
 
-/// Puts the hooks of a request into a code object, with room for the counts of this many waves.
+/// Inserts the hooks of a request into a code object, with space for the state of this many waves.
 ///
 /// # Errors
 /// [`RewriteError`].
@@ -52,7 +52,7 @@ pub(super) fn rewrite(
         Some(index) => alone(object, index)?,
         None => None,
     };
-    let kernel = kernel.filter(|_| alone.is_some()).map(|own| Arc::clone(&own.name));
+    let kernel = kernel.filter(|_| alone.is_some()).map(|kernel| Arc::clone(&kernel.name));
     let object = alone.as_ref().unwrap_or(object);
     let mut instrumentation = Instrumentation::new(object)?;
     let calls = match calls(instrumentation.program(), request) {
@@ -76,23 +76,23 @@ pub(super) fn rewrite(
     Ok(Rewritten::Code(Box::new(Rewriting { program, rewritten, kernel, data, slowdown })))
 }
 
-/// Instructions executed for one of the program's, itself included: as many as the longest code
-/// that was inserted at one instruction, what runs when a wave starts included. Hooks have no
-/// loops.
+/// Maximum number of instructions executed per instruction of the program, including that instruction:
+/// the length of the longest code inserted at one instruction, plus code that runs when a wave starts.
+/// Hooks have no loops.
 fn slowdown(layout: &CodeLayout) -> u64 {
     let mut by_instruction: BTreeMap<u32, u64> = BTreeMap::new();
-    let mut others = 0;
+    let mut elsewhere = 0;
     for (range, purpose) in &layout.inserted {
-        // No instruction is shorter.
+        // Instructions have at least four bytes.
         let instructions = (range.end - range.start) / 4;
         match purpose {
             InsertPurpose::Before(at) | InsertPurpose::After(at) | InsertPurpose::Instead(at) => {
                 *by_instruction.entry(at.0).or_default() += instructions;
             }
             InsertPurpose::Entry(_) | InsertPurpose::Routine(_) | InsertPurpose::Island => {
-                others += instructions
+                elsewhere += instructions
             }
         }
     }
-    1 + others + by_instruction.into_values().max().unwrap_or(0)
+    1 + elsewhere + by_instruction.into_values().max().unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! Hooks of a site in code that someone else loads and runs: the tools library in an application.
+//! Hooks of a site in code that another component loads and runs: the tools library in an application.
 
 use super::found::{WAVE_BYTES, WAVES, found_in};
 use super::launch::LaunchShape;
@@ -16,46 +16,47 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A code object with the hooks of a site in it.
+/// A code object with the hooks of a site.
 #[derive(Clone, Debug)]
 pub struct HookedCode {
-    /// The code object without.
+    /// The original code object.
     pub original: CodeObject,
-    /// The code object with them.
+    /// The code object with hooks.
     pub object: CodeObject,
-    /// The kernel that it has, where it has no more than the original's one: to be loaded beside that.
+    /// The only kernel of `object`, if the others were omitted; then it must be loaded in addition to
+    /// the original.
     pub kernel: Option<Arc<str>>,
-    /// By kernel, the symbol of the descriptor of its version with hooks, where the code object has
-    /// both. A kernel that is not listed has hooks under its own name.
+    /// For each kernel, the symbol of the descriptor of its version with hooks, if `object` contains
+    /// both versions. Kernels that are not listed have hooks under their original name.
     pub versions: BTreeMap<Arc<str>, String>,
     /// The hooks.
     pub hooks: SiteHooks,
 }
 
-/// What is to be known of the hooks of a site to run them: where their variables are, and what has
-/// to be in those. Passed between processes of one build during one run, so it has no version.
+/// Data needed to run the hooks of a site: the location of their variables and the required values.
+/// Passed between processes of one build during one run, so it has no version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteHooks {
-    /// The ELF virtual address of the variables.
+    /// ELF virtual address of the variables.
     start: u64,
-    /// What is in them at first, but for the zeros after.
+    /// Initial contents of the variables, without trailing zeros.
     bytes: Vec<u8>,
-    /// Bytes of all of them.
+    /// Size of all variables in bytes.
     size: u64,
-    /// Where each is, from the start.
+    /// Offset range of each variable.
     variables: BTreeMap<String, Range<u64>>,
 }
 
-/// Why a site cannot be given to hooks.
+/// Errors returned when hooks cannot be prepared for a site.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OrderError {
-    /// The hooks cannot do it.
+    /// Hooks cannot strike the site.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The place is not there.
+    /// The place does not exist.
     #[error("the dispatch has no {0}")]
     NoPlace(Place),
-    /// The hooks are of another kind of site.
+    /// The hooks belong to a different kind of site.
     #[error("the hooks have no variable `{0}`")]
     NoVariable(&'static str),
 }
@@ -72,8 +73,7 @@ impl HookedCode {
             size: data.size(),
             variables: variables.collect(),
         };
-        // Where both versions cannot be there, all dispatches run with hooks, which strike
-        // nothing in most of them.
+        // If both versions do not fit, all dispatches run with hooks, which mostly strike nothing.
         let both = kernel.is_none().then(|| rewritten.beside(original, program).ok()).flatten();
         let (object, versions) = match both {
             Some(both) => (both.object, both.rewritten),
@@ -89,15 +89,15 @@ impl SiteHooks {
         Pc(self.start)
     }
 
-    /// The variables, when the hooks of an event are to strike nothing.
+    /// Contents of the variables for dispatches in which the hooks of an event strike nothing.
     pub fn idle(&self) -> Vec<u8> {
         let mut all = self.bytes.clone();
         all.resize(self.size as usize, 0);
         all
     }
 
-    /// The variables before a dispatch of this shape that the fault at `site` is in, on a device of
-    /// this target. The program's data have numbers, whose addresses `buffer` gives.
+    /// Contents of the variables for a dispatch of this shape that contains `site`, on a device with
+    /// this target. `buffer` returns the address of the program's buffer with an index.
     ///
     /// # Errors
     /// [`OrderError`].
@@ -123,7 +123,7 @@ impl SiteHooks {
         Ok(all)
     }
 
-    /// What a dispatch has struck that has left these variables.
+    /// The values struck in a dispatch that has left these contents of the variables.
     pub fn struck(&self, variables: &[u8]) -> Option<Struck> {
         let waves = variables.get(self.variable(WAVES).ok()?)?;
         let (numbers, _) = waves.as_chunks();
