@@ -1,4 +1,4 @@
-//! Instructions and traces for unit tests: what a device would execute, without a device.
+//! Instructions and traces for unit tests, as a device would execute them.
 
 use crate::population::Execution;
 use crate::{Attendance, Program, Workload};
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 /// One execution of an instruction by a wave.
 pub(crate) type Event = (WaveId, Inst, LaneMask);
 
-/// A workload without anything.
+/// An empty workload.
 pub(crate) fn workload() -> Workload {
     Workload {
         device: EmbeddedGpu::new("gfx90a".parse().unwrap()).unwrap(),
@@ -34,7 +34,7 @@ pub(crate) fn dispatch() -> Dispatch {
     }
 }
 
-/// What an observer sees of a trace.
+/// Converts a trace to the executions that an observer would see.
 pub(crate) fn executions(trace: &[Event]) -> impl Iterator<Item = Execution<'_>> {
     let mut times: HashMap<WaveId, u64> = HashMap::new();
     trace.iter().map(move |(wave, inst, lanes)| {
@@ -57,8 +57,8 @@ pub(crate) fn wave(x: u32, wave: u32) -> WaveId {
     WaveId { workgroup: [x, 0, 0], wave }
 }
 
-/// A loop with 64-bit results, scalar and vector destinations, a divergent part and one that
-/// no lane executes, by three waves of two workgroups. Two waves take turns, as at a barrier.
+/// A trace of a loop with 64-bit results, scalar and vector destinations, a divergent part, and a part
+/// that no lane executes, by three waves of two workgroups. Two waves alternate, as at a barrier.
 pub(crate) fn trace() -> Vec<Event> {
     let load = inst(0x100, "global_load_dwordx2 v[2:3], v[0:1], off");
     let wait = inst(0x108, "s_waitcnt vmcnt(0)");

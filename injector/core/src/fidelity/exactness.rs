@@ -1,36 +1,34 @@
-//! How exact an operation is, as text.
+//! Exactness of an operation as text.
 
 use flipwave_sim::Treatment;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// How exact an operation is, in words. Tables and files have the text alone, which says which one
-/// it is.
+/// Exactness of an operation. Tables and files contain only its text, whose beginning identifies the
+/// variant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Exactness {
-    /// The bits that the ISA defines: `exact`.
+    /// Exactly the bits that the ISA defines: `exact`.
     Exact,
-    /// Within an error that is stated: `within 1 ULP`.
+    /// Within a stated error: `within 1 ULP`.
     WithinError(String),
-    /// No document settles all bits: `not settled: ` and what is done.
+    /// No document defines all bits: `not settled: ` and the chosen behaviour.
     NotSettled(String),
 }
 
-/// How texts begin that are not [`EXACT`].
+/// Beginnings of the texts other than [`EXACT`].
 const WITHIN: &str = "within ";
 const NOT_SETTLED: &str = "not settled: ";
 const EXACT: &str = "exact";
 
-/// A text that is none for how exact an operation is.
+/// Error returned for a text that does not describe an exactness.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "`{0}` is not how exact an operation is: expected `{EXACT}`, `{WITHIN}...` or `{NOT_SETTLED}...`"
-)]
+#[error("`{0}` is not an exactness: expected `{EXACT}`, `{WITHIN}...` or `{NOT_SETTLED}...`")]
 pub struct NoExactness(String);
 
 impl Exactness {
-    /// How little is certain: the more, the less.
+    /// Degree of uncertainty; larger is less certain.
     pub(super) fn doubt(&self) -> u8 {
         match self {
             Exactness::Exact => 0,

@@ -1,10 +1,10 @@
-//! The fidelity of a run in one line.
+//! The fidelity of a run on one line.
 
 use super::{DoubtRecord, Exactness, FidelityRecord};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Most names that a line has.
+/// Maximum number of names on a line.
 const MOST_NAMES: usize = 4;
 
 fn names(names: &[&str]) -> String {
@@ -16,19 +16,19 @@ fn names(names: &[&str]) -> String {
 }
 
 impl FidelityRecord {
-    /// The names of operations that are so exact.
+    /// Names of the operations whose exactness satisfies the predicate.
     fn named(&self, is_so: fn(&Exactness) -> bool) -> Vec<&str> {
-        let own = self.operations.iter().filter(|own| is_so(&own.fidelity));
-        own.map(|own| own.operation.as_str()).collect()
+        let matching = self.operations.iter().filter(|operation| is_so(&operation.fidelity));
+        matching.map(|operation| operation.operation.as_str()).collect()
     }
 }
 
 impl FidelityRecord {
-    /// What results in this doubt decide, and at how many instructions.
+    /// Describes what results with this doubt decide, and at how many instructions.
     fn decided(&self, doubt: DoubtRecord) -> Option<String> {
         let mut decided: BTreeMap<&str, usize> = BTreeMap::new();
-        let own = self.decisions.iter().filter(|own| own.fidelity == doubt);
-        own.for_each(|own| *decided.entry(&own.decides).or_default() += 1);
+        let matching = self.decisions.iter().filter(|decision| decision.fidelity == doubt);
+        matching.for_each(|decision| *decided.entry(&decision.decides).or_default() += 1);
         let decided = decided.iter().map(|(decides, count)| match count {
             1 => format!("{decides} at 1 instruction"),
             count => format!("{decides} at {count} instructions"),
@@ -41,8 +41,8 @@ impl FidelityRecord {
 impl fmt::Display for FidelityRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = self.operations.len();
-        let within = self.named(|own| matches!(own, Exactness::WithinError(_)));
-        let unsettled = self.named(|own| matches!(own, Exactness::NotSettled(_)));
+        let within = self.named(|exactness| matches!(exactness, Exactness::WithinError(_)));
+        let unsettled = self.named(|exactness| matches!(exactness, Exactness::NotSettled(_)));
         let exact = all - within.len() - unsettled.len();
         if all == 0 {
             return f.write_str("no operation was executed");

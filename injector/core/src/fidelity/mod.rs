@@ -1,5 +1,5 @@
-//! How exact a run is executed, for files, tables and other processes: which operations are exact,
-//! and what results decide that no document settles, or that are within an error.
+//! Fidelity of a run, for files, tables and other processes: the exactness of operations, and the
+//! decisions that depend on results that are not settled or only within an error.
 
 mod exactness;
 mod line;
@@ -10,75 +10,75 @@ use flipwave_sim::{Doubt, DoubtfulDecision, Fidelity, OperationFidelity};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 
-/// The fidelity of a run, as `run.json` has it. As text it is one line.
+/// The fidelity of a run, as stored in `run.json`. Its text form is one line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FidelityRecord {
-    /// Wave instructions executed, by how exact they are. One that consists of two operations counts
+    /// Wave instructions executed, by exactness. An instruction that consists of two operations counts
     /// twice.
     pub executions: FidelityCounts,
-    /// The operations executed, the least certain ones first, then in the order of their names.
+    /// Executed operations, the least certain first, then by name.
     pub operations: Vec<OperationRecord>,
-    /// What results that are not settled decide, in the order in which it was met, and what results
-    /// within an error may decide.
+    /// Decisions that depend on results that are not settled, in the order of their first occurrence,
+    /// and decisions that may depend on results within an error.
     pub decisions: Vec<DecisionRecord>,
 }
 
-/// Numbers by how exact something is.
+/// Counts by exactness.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FidelityCounts {
-    /// The bits that the ISA defines.
+    /// Exactly the bits that the ISA defines.
     pub exact: u64,
-    /// Within an error that is stated.
+    /// Within a stated error.
     pub within_error: u64,
-    /// No document settles all bits.
+    /// No document defines all bits.
     pub not_settled: u64,
 }
 
 /// An operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperationRecord {
-    /// Its name.
+    /// Name of the operation.
     pub operation: String,
-    /// How often waves executed it.
+    /// Executions by waves.
     pub executions: u64,
-    /// How exact it is.
+    /// Exactness of the operation.
     pub fidelity: Exactness,
 }
 
-/// Why results are in doubt, as files have it.
+/// Reason why results are in doubt, as in files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum DoubtRecord {
-    /// No document settles all bits.
+    /// No document defines all bits.
     #[serde(rename = "not settled")]
     NotSettled,
-    /// They are within an error that is stated.
+    /// The results are within a stated error.
     #[serde(rename = "within a stated error")]
     WithinError,
 }
 
-/// An instruction that results in doubt decide.
+/// An instruction whose behaviour depends on results in doubt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DecisionRecord {
-    /// Why they are in doubt.
+    /// The reason for the doubt.
     pub fidelity: DoubtRecord,
-    /// The kernel that met it first.
+    /// The kernel in which the decision occurred first.
     pub kernel: String,
-    /// Its address in the code object.
+    /// Address in the code object.
     pub pc: String,
-    /// Its source line, where the code says it.
+    /// Source line, if the code has line information.
     pub line: Option<String>,
     /// The instruction.
     pub instruction: String,
-    /// The registers with the results, the first time.
+    /// The registers with the results, at the first occurrence.
     pub registers: Vec<String>,
-    /// What they decide: `is used as an address`, `decides a branch` and the like.
+    /// The decision: `is used as an address`, `decides a branch` and the like.
     pub decides: String,
-    /// How often.
+    /// Number of occurrences.
     pub times: u64,
 }
 
 impl FidelityRecord {
-    /// The record of what was found.
+    /// Converts the findings of a run.
     pub fn of(fidelity: &Fidelity) -> FidelityRecord {
         let operations: Vec<_> = fidelity.operations.iter().map(operation).collect();
         FidelityRecord {
@@ -88,44 +88,45 @@ impl FidelityRecord {
         }
     }
 
-    /// Adds what else was found: in another dispatch, on another GPU, in another process.
+    /// Adds the record of another dispatch, GPU or process.
     pub fn add(&mut self, other: FidelityRecord) {
         for new in other.operations {
             let mut known = self.operations.iter_mut();
-            match known.find(|own| own.operation == new.operation) {
-                Some(own) => own.add(new),
+            match known.find(|operation| operation.operation == new.operation) {
+                Some(operation) => operation.add(new),
                 None => self.operations.push(new),
             }
         }
         self.operations.sort_by(|a, b| a.order().cmp(&b.order()));
         self.executions = FidelityCounts::of(&self.operations);
         for new in other.decisions {
-            match self.decisions.iter_mut().find(|own| own.identity() == new.identity()) {
-                Some(own) => own.times += new.times,
+            match self.decisions.iter_mut().find(|decision| decision.identity() == new.identity()) {
+                Some(decision) => decision.times += new.times,
                 None => self.decisions.push(new),
             }
         }
-        self.decisions.sort_by_key(|own| own.fidelity);
+        self.decisions.sort_by_key(|decision| decision.fidelity);
     }
 }
 
 impl FidelityCounts {
     fn of(operations: &[OperationRecord]) -> FidelityCounts {
         let mut counts = FidelityCounts::default();
-        for own in operations {
-            let count = match own.fidelity {
+        for operation in operations {
+            let count = match operation.fidelity {
                 Exactness::Exact => &mut counts.exact,
                 Exactness::WithinError(_) => &mut counts.within_error,
                 Exactness::NotSettled(_) => &mut counts.not_settled,
             };
-            *count += own.executions;
+            *count += operation.executions;
         }
         counts
     }
 }
 
 impl OperationRecord {
-    /// Adds more executions. The same operation may be more exact in one encoding than in another.
+    /// Adds executions. An operation may be more exact in one encoding than in another; the least exact
+    /// one is kept.
     fn add(&mut self, other: OperationRecord) {
         self.executions += other.executions;
         if other.fidelity.doubt() > self.fidelity.doubt() {
@@ -133,40 +134,40 @@ impl OperationRecord {
         }
     }
 
-    /// Where it is in a record.
+    /// Sort key in a record.
     fn order(&self) -> (Reverse<u8>, &str) {
         (Reverse(self.fidelity.doubt()), &self.operation)
     }
 }
 
 impl DecisionRecord {
-    /// What is counted as one: the same instruction of a kernel, of which the same is decided.
+    /// Identity of a decision: the instruction of a kernel, and the kind of decision.
     fn identity(&self) -> (DoubtRecord, [&str; 4]) {
         (self.fidelity, [&self.kernel, &self.pc, &self.instruction, &self.decides])
     }
 }
 
-fn operation(own: &OperationFidelity) -> OperationRecord {
+fn operation(found: &OperationFidelity) -> OperationRecord {
     OperationRecord {
-        operation: own.operation.clone(),
-        executions: own.executions,
-        fidelity: own.treatment.into(),
+        operation: found.operation.clone(),
+        executions: found.executions,
+        fidelity: found.treatment.into(),
     }
 }
 
-fn decision(own: &DoubtfulDecision) -> DecisionRecord {
+fn decision(found: &DoubtfulDecision) -> DecisionRecord {
     DecisionRecord {
-        fidelity: match own.doubt {
+        fidelity: match found.doubt {
             Doubt::NotSettled => DoubtRecord::NotSettled,
             Doubt::WithinError => DoubtRecord::WithinError,
         },
-        kernel: own.kernel.clone(),
-        pc: own.pc.to_string(),
-        line: own.line.as_ref().map(|line| format!("{}:{}", line.file, line.line)),
-        instruction: own.text.split_whitespace().collect::<Vec<_>>().join(" "),
-        registers: own.registers.iter().map(ToString::to_string).collect(),
-        decides: own.purpose.to_string(),
-        times: own.count,
+        kernel: found.kernel.clone(),
+        pc: found.pc.to_string(),
+        line: found.line.as_ref().map(|line| format!("{}:{}", line.file, line.line)),
+        instruction: found.text.split_whitespace().collect::<Vec<_>>().join(" "),
+        registers: found.registers.iter().map(ToString::to_string).collect(),
+        decides: found.purpose.to_string(),
+        times: found.count,
     }
 }
 
@@ -174,23 +175,23 @@ fn decision(own: &DoubtfulDecision) -> DecisionRecord {
 mod tests {
     use super::*;
 
-    /// A record of operations with their executions and words, and of decisions with the kernel,
-    /// the address and how often.
+    /// A record of operations (name, executions, exactness) and of decisions (kernel, address,
+    /// occurrences).
     fn record(operations: &[(&str, u64, &str)], decisions: &[(&str, &str, u64)]) -> FidelityRecord {
-        let operation = |own: &(&str, u64, &str)| OperationRecord {
-            operation: own.0.to_owned(),
-            executions: own.1,
-            fidelity: Exactness::try_from(own.2.to_owned()).expect("a word"),
+        let operation = |entry: &(&str, u64, &str)| OperationRecord {
+            operation: entry.0.to_owned(),
+            executions: entry.1,
+            fidelity: Exactness::try_from(entry.2.to_owned()).expect("a word"),
         };
-        let decision = |own: &(&str, &str, u64)| DecisionRecord {
+        let decision = |entry: &(&str, &str, u64)| DecisionRecord {
             fidelity: DoubtRecord::NotSettled,
-            kernel: own.0.to_owned(),
-            pc: own.1.to_owned(),
+            kernel: entry.0.to_owned(),
+            pc: entry.1.to_owned(),
             line: None,
             instruction: "s_cbranch_scc1 4".to_owned(),
             registers: vec!["scc".to_owned()],
             decides: "decides a branch".to_owned(),
-            times: own.2,
+            times: entry.2,
         };
         let operations: Vec<_> = operations.iter().map(operation).collect();
         FidelityRecord {
@@ -227,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_the_same_after_its_way_through_a_file() {
+    fn records_round_trip_through_json() {
         let operations = [("a", 3, "not settled: so"), ("b", 2, "within 1 ULP"), ("c", 1, "exact")];
         let all = record(&operations, &[("k", "0x10", 5)]);
         let text = serde_json::to_string(&all).expect("a text");
@@ -241,8 +242,8 @@ mod tests {
         );
         assert_eq!(text, expected);
         assert_eq!(serde_json::from_str::<FidelityRecord>(&text).expect("the record"), all);
-        let other = text.replace("within 1 ULP", "roughly");
-        let error = serde_json::from_str::<FidelityRecord>(&other).expect_err("no such word");
-        assert!(error.to_string().contains("`roughly` is not how exact"), "{error}");
+        let invalid = text.replace("within 1 ULP", "roughly");
+        let error = serde_json::from_str::<FidelityRecord>(&invalid).expect_err("no such word");
+        assert!(error.to_string().contains("`roughly` is not an exactness"), "{error}");
     }
 }
