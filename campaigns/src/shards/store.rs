@@ -98,10 +98,16 @@ impl Kept {
             Statistics { wave_instructions, lane_operations, waves }
         });
         let Faults { fault, selection, stratification, sample, .. } = faults;
-        let drawn = (sample.draw, sample.known_masked);
+        let (draw, known_masked) = (sample.draw, sample.known_masked);
         Surveyed {
             reference: Reference { statistics: statistics.collect(), outputs: self.outputs },
-            profile: self.profile.profile(fault, selection, *stratification, drawn),
+            profile: self.profile.profile(
+                fault,
+                selection,
+                *stratification,
+                draw,
+                known_masked,
+            ),
             fidelity: self.fidelity,
             recorded: self.touched.map(|own| Recorded { touched: own.touched(), boundaries: None }),
             is_new: false,

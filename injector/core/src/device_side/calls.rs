@@ -62,12 +62,12 @@ impl Calls<'_> {
             Place::Branch => self.decide(at, inst),
             Place::Memory { .. } => {
                 let when = self.after(inst)?;
-                self.call((at, when), "strike_memory", Vec::new(), None, Mask::Single);
+                self.call(at, when, "strike_memory", Vec::new(), None, Mask::Single);
                 Ok(())
             }
             Place::Lds(_) => {
                 let when = self.after(inst)?;
-                self.call((at, when), "strike_lds", Vec::new(), None, Mask::Single);
+                self.call(at, when, "strike_lds", Vec::new(), None, Mask::Single);
                 Ok(())
             }
             place => Err(Refusal::Place(place)),
@@ -85,7 +85,7 @@ impl Calls<'_> {
         let range = RegisterRange::new(register, self.request.words());
         let mut arguments = vec![Argument::Register(range)];
         if !register.is_per_lane() {
-            self.call((at, when), "strike_wave", arguments, Some(range), Mask::Single);
+            self.call(at, when, "strike_wave", arguments, Some(range), Mask::Single);
             return Ok(());
         }
         let is_active = self.request.is_active;
@@ -99,7 +99,7 @@ impl Calls<'_> {
             }
             _ if is_active && inst.exec_change().is_some() => {
                 let exec = vec![Argument::Exec];
-                self.call((at, When::Before), "see_exec", exec, None, Mask::Single);
+                self.call(at, When::Before, "see_exec", exec, None, Mask::Single);
                 "strike_lanes_seen"
             }
             _ => {
@@ -107,7 +107,7 @@ impl Calls<'_> {
                 "strike_lanes"
             }
         };
-        self.call((at, when), function, arguments, Some(range), Mask::All);
+        self.call(at, when, function, arguments, Some(range), Mask::All);
         Ok(())
     }
 
@@ -124,14 +124,14 @@ impl Calls<'_> {
             bits.filter(|(word, _)| is_word_written(*word)).fold(0, |all, (_, bits)| all | bits);
         let is_written = written != 0;
         if !register.is_per_lane() {
-            self.call((at, When::Before), "lend_wave", value(), Some(range), Mask::Single);
+            self.call(at, When::Before, "lend_wave", value(), Some(range), Mask::Single);
             if !is_written {
-                self.call((at, When::After), "give_back_wave", value(), Some(range), Mask::Single);
+                self.call(at, When::After, "give_back_wave", value(), Some(range), Mask::Single);
             }
             return Ok(());
         }
         let exec = [value(), vec![Argument::Exec]].concat();
-        self.call((at, When::Before), "lend_lanes", exec, Some(range), Mask::All);
+        self.call(at, When::Before, "lend_lanes", exec, Some(range), Mask::All);
         match inst.lanes_written() {
             LanesWritten::All if range.iter().all(is_word_written) => Ok(()),
             LanesWritten::All | LanesWritten::Some if is_written => {
@@ -140,7 +140,7 @@ impl Calls<'_> {
             _ => {
                 let arguments = [value(), vec![Argument::Constant(written)]].concat();
                 let function = "give_back_lanes";
-                self.call((at, When::After), function, arguments, Some(range), Mask::All);
+                self.call(at, When::After, function, arguments, Some(range), Mask::All);
                 Ok(())
             }
         }
@@ -170,8 +170,8 @@ impl Calls<'_> {
         };
         let value = || vec![Argument::Register(tested)];
         let arguments = [value(), vec![Argument::Constant(takes_zero.into())]].concat();
-        self.call((at, When::Before), decide, arguments, Some(tested), Mask::Single);
-        self.call((at, When::After), give_back, value(), Some(tested), Mask::Single);
+        self.call(at, When::Before, decide, arguments, Some(tested), Mask::Single);
+        self.call(at, When::After, give_back, value(), Some(tested), Mask::Single);
         Ok(())
     }
 
@@ -221,7 +221,8 @@ impl Calls<'_> {
     /// Adds a call; the arguments that identify the wave follow the other arguments.
     fn call(
         &mut self,
-        (at, when): (InstIndex, When),
+        at: InstIndex,
+        when: When,
         function: &str,
         mut arguments: Vec<Argument>,
         result: Option<RegisterRange>,

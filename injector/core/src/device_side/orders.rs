@@ -6,7 +6,7 @@ use super::refusal::Refusal;
 use super::request::is_active;
 use crate::Site;
 use crate::fault::Action;
-use crate::site::{Event, Lanes, Unit, When};
+use crate::site::{Event, Lanes, SimdShape, Unit, When};
 use flipwave_isa::LaneMask;
 
 /// Words of a structure, the low half of 64-bit values first.
@@ -33,7 +33,7 @@ impl Words {
 pub(super) fn orders(
     site: &Site,
     shape: &LaunchShape,
-    (simds, width): (u8, u8),
+    simds: SimdShape,
     place: u64,
 ) -> Result<[(&'static str, Vec<u8>); 2], Refusal> {
     let lanes = shape.wave_lanes;
@@ -47,9 +47,9 @@ pub(super) fn orders(
     }
     let when = match &site.when {
         When::At(timing) => ("event", event(timing)),
-        When::Always(timing) => ("unit", unit(timing, shape, simds)),
+        When::Always(timing) => ("unit", unit(timing, shape, simds.count)),
     };
-    Ok([("fault", fault(site, lanes, width, place)), when])
+    Ok([("fault", fault(site, lanes, simds.width, place)), when])
 }
 
 /// Builds `struct fault`: the change of the value, the struck lanes for waves of this size on SIMDs of

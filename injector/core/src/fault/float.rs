@@ -9,14 +9,14 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs)]
 pub enum FloatFormat {
-    /// In the low half of a register.
+    /// The low half of a register.
     F16,
-    /// In the high half of a register.
+    /// The high half of a register.
     F16High,
     Bf16,
     Bf16High,
     F32,
-    /// In two consecutive registers.
+    /// Two consecutive registers.
     F64,
 }
 

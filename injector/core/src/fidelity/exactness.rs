@@ -13,7 +13,7 @@ pub enum Exactness {
     Exact,
     /// Within a stated error: `within 1 ULP`.
     WithinError(String),
-    /// No document defines all bits: `not settled: ` and the chosen behaviour.
+    /// Not defined completely by any document: `not settled: ` and the chosen behaviour.
     NotSettled(String),
 }
 

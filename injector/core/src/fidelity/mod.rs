@@ -30,7 +30,7 @@ pub struct FidelityCounts {
     pub exact: u64,
     /// Within a stated error.
     pub within_error: u64,
-    /// No document defines all bits.
+    /// Not defined completely by any document.
     pub not_settled: u64,
 }
 
@@ -48,7 +48,7 @@ pub struct OperationRecord {
 /// Reason why results are in doubt, as in files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum DoubtRecord {
-    /// No document defines all bits.
+    /// Not defined completely by any document.
     #[serde(rename = "not settled")]
     NotSettled,
     /// The results are within a stated error.

@@ -13,7 +13,7 @@ use flipwave_device::{DeviceError, DeviceFault, Dim3, KernelPacket, Statistics, 
 pub struct Golden {
     /// Final content of each output, in the order of [`Program::outputs`](crate::Program).
     pub outputs: Vec<Output>,
-    /// What each dispatch executed.
+    /// Instruction counts of each dispatch.
     pub statistics: Vec<Statistics>,
 }
 

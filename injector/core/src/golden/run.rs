@@ -1,6 +1,6 @@
 //! Golden runs: runs of a workload without a fault.
 
-use crate::golden::survey::surveyed;
+use crate::golden::survey::{Instruments, surveyed};
 use crate::golden::{Golden, GoldenError};
 use crate::inject::injection::Ending;
 use crate::inject::run::run;
@@ -106,8 +106,13 @@ impl Workload {
     pub fn golden_within_segments(&self) -> (Result<Golden, GoldenError>, Vec<(u32, Violation)>) {
         let mut violations = Vec::new();
         let golden = self.run_fault_free(|index, device, dispatch| {
-            let found = (&mut violations, None);
-            let (end, _) = surveyed(self, (index, dispatch), device, None, None, found)?;
+            let instruments = Instruments {
+                census: None,
+                footprints: None,
+                violations: &mut violations,
+                followed: None,
+            };
+            let (end, _) = surveyed(self, index, dispatch, device, instruments)?;
             Ok(end)
         });
         (golden, violations)

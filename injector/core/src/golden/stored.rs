@@ -102,7 +102,8 @@ impl StoredProfile {
         fault: &Fault,
         selection: &Selection,
         stratification: Stratification,
-        (draw, known_masked): (Draw, KnownMasked),
+        draw: Draw,
+        known_masked: KnownMasked,
     ) -> Profile {
         let instruction = |stored: StoredInstruction| InstructionPopulation {
             kernel: stored.kernel,

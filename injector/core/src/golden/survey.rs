@@ -21,11 +21,11 @@ pub struct Inquiry<'a> {
     pub fault: &'a Fault,
     /// Selects where the fault may strike.
     pub selection: &'a Selection,
-    /// How sites are divided into strata.
+    /// Stratification of the sites.
     pub stratification: Stratification,
-    /// Which dispatches are counted.
+    /// Dispatches to count.
     pub counting: Counting,
-    /// Which units are drawn with equal probability.
+    /// Units that are drawn with equal probability.
     pub draw: Draw,
     /// Whether sites in values that nothing reads are excluded from the fault space and counted.
     pub known_masked: KnownMasked,
@@ -110,13 +110,17 @@ fn run(
         let may_run_again = threads > NonZeroUsize::MIN;
         let is_wanted = footprints.is_some() && (keeper.is_some() || may_run_again);
         let before = is_wanted.then(|| shared_clone(device));
-        let completion = profiler.count((index, dispatch), |census| {
-            let indexed_dispatch = (index, dispatch);
+        let completion = profiler.count(index, dispatch, |census| {
             let touched = footprints.as_mut().filter(|_| has_room);
             let followed = Followed { fidelity: &mut fidelity, threads };
-            let found = (&mut *violations, Some(followed));
+            let instruments = Instruments {
+                census,
+                footprints: touched,
+                violations: &mut *violations,
+                followed: Some(followed),
+            };
             let (end, matches_single_thread) =
-                surveyed(workload, indexed_dispatch, device, census, touched, found)?;
+                surveyed(workload, index, dispatch, device, instruments)?;
             let Some(before) = before.as_ref().filter(|_| !matches_single_thread) else {
                 return Ok(Some(end));
             };
@@ -162,18 +166,28 @@ pub(crate) struct Followed<'a> {
     threads: NonZeroUsize,
 }
 
-/// Runs a dispatch and reports its out-of-bounds accesses to LDS and private memory. `census` counts
-/// what the dispatch executes, `footprints` receives the memory that its workgroups touch, and
-/// `followed` tracks fidelity, each if given. Returns how the dispatch ended and whether the result
-/// equals that of a single thread; if not, the caller must run the dispatch again on one thread.
+/// Measurements of a dispatch.
+pub(crate) struct Instruments<'a, 'c> {
+    /// Counts executions and sites.
+    pub census: Option<&'a mut Census<'c>>,
+    /// Receives the footprints of the workgroups.
+    pub footprints: Option<&'a mut Footprints>,
+    /// Receives the out-of-bounds accesses to LDS and private memory, with the index of the dispatch.
+    pub violations: &'a mut Vec<(u32, Violation)>,
+    /// Tracks fidelity.
+    pub followed: Option<Followed<'a>>,
+}
+
+/// Runs a dispatch with instruments. Returns how the dispatch ended and whether the result equals that
+/// of a single thread; if not, the caller must run the dispatch again on one thread.
 pub(crate) fn surveyed(
     workload: &Workload,
-    (index, dispatch): (u32, &Dispatch),
+    index: u32,
+    dispatch: &Dispatch,
     device: &mut EmbeddedGpu,
-    mut census: Option<&mut Census<'_>>,
-    mut footprints: Option<&mut Footprints>,
-    (violations, mut followed): (&mut Vec<(u32, Violation)>, Option<Followed<'_>>),
+    instruments: Instruments<'_, '_>,
 ) -> Result<(Completion, bool), DeviceError> {
+    let Instruments { mut census, mut footprints, violations, mut followed } = instruments;
     let mut execution = device.begin(dispatch)?;
     let counted = census.as_deref().and_then(Census::counted_lanes);
     let mut check = device.begin_survey(&execution, counted);

@@ -3,7 +3,7 @@
 use crate::inject::cell::Cells;
 use crate::inject::injection::{InjectionError, Struck};
 use crate::population::result_word;
-use crate::site::{Event, Place, Site, SumPlace, Unit, When};
+use crate::site::{Event, Place, SimdShape, Site, SumPlace, Unit, When};
 use flipwave_device::WaveId;
 use flipwave_isa::{Inst, Lane, LaneMask, Pc, Register, Target};
 use flipwave_sim::{
@@ -18,7 +18,7 @@ pub struct FaultObserver<'a> {
     /// Workgroups of the dispatch in x and y.
     workgroups: [u32; 2],
     /// SIMD units per compute unit and their width.
-    simds: (u8, u8),
+    simds: SimdShape,
     /// Executions of the site's instruction by each wave so far.
     occurrences: HashMap<WaveId, u64>,
     /// Instructions that the wave has executed before the site's execution. Set if that number is known
@@ -56,7 +56,7 @@ impl<'a> FaultObserver<'a> {
     }
 
     /// Creates an observer that has struck nothing yet.
-    pub(crate) fn new(site: &'a Site, cells: Cells<'a>, simds: (u8, u8)) -> FaultObserver<'a> {
+    pub(crate) fn new(site: &'a Site, cells: Cells<'a>, simds: SimdShape) -> FaultObserver<'a> {
         FaultObserver {
             site,
             cells,
@@ -308,7 +308,7 @@ impl<'a> FaultObserver<'a> {
             return;
         }
         let lanes = match unit.slot {
-            Some(_) => LaneMask(unit.lanes(self.simds.1).0 & executed.lanes.0),
+            Some(_) => LaneMask(unit.lanes(self.simds.width).0 & executed.lanes.0),
             None => LaneMask(1),
         };
         self.strike(Place::Register(register), lanes, executed.wave, state);
@@ -341,7 +341,7 @@ impl Observer for FaultObserver<'_> {
     fn watches(&mut self, wave: WaveId) -> bool {
         match &self.site.when {
             When::At(event) => event.strikes_wave(wave) && !self.is_over(event, wave),
-            When::Always(unit) => unit.runs(wave, self.workgroups, self.simds.0),
+            When::Always(unit) => unit.runs(wave, self.workgroups, self.simds.count),
         }
     }
 
@@ -412,6 +412,8 @@ mod tests {
     use super::*;
     use crate::testing::wave;
 
+    const SIMDS: SimdShape = SimdShape { count: 4, width: 16 };
+
     fn site() -> Site {
         "dispatch=0 workgroup=1,0,0 wave=0 pc=0x104 occurrence=2 register=s6 flip=0x00000001"
             .parse()
@@ -421,7 +423,7 @@ mod tests {
     #[test]
     fn only_the_sites_wave_is_watched() {
         let site = site();
-        let mut strike = FaultObserver::new(&site, Cells { buffers: &[] }, (4, 16));
+        let mut strike = FaultObserver::new(&site, Cells { buffers: &[] }, SIMDS);
         assert!(strike.watches(wave(1, 0)));
         assert!(!strike.watches(wave(0, 0)) && !strike.watches(wave(1, 1)));
     }
@@ -429,7 +431,7 @@ mod tests {
     #[test]
     fn only_the_sites_occurrence_is_struck() {
         let site = site();
-        let mut strike = FaultObserver::new(&site, Cells { buffers: &[] }, (4, 16));
+        let mut strike = FaultObserver::new(&site, Cells { buffers: &[] }, SIMDS);
         let pc = Pc(0x104);
         for (occurrence, expected) in [(0, false), (1, false), (2, true), (3, false)] {
             strike.occurrences.insert(wave(1, 0), occurrence);
@@ -446,7 +448,7 @@ mod tests {
         let site = site();
         let waves = [(wave(1, 0), 5), (wave(0, 2), 6), (wave(0, 1), 7), (wave(0, 1), 8)];
         for order in [[0, 1, 2, 3], [2, 3, 1, 0], [2, 0, 3, 1]] {
-            let mut strike = FaultObserver::new(&site, Cells { buffers: &[] }, (4, 16));
+            let mut strike = FaultObserver::new(&site, Cells { buffers: &[] }, SIMDS);
             for (wave, before) in order.map(|at| waves[at]) {
                 strike.note(wave, Ok(Struck { before, after: 0, words: 1, absorbed: false }));
             }
@@ -459,7 +461,7 @@ mod tests {
     #[test]
     fn errors_override_values() {
         let site = site();
-        let mut strike = FaultObserver::new(&site, Cells { buffers: &[] }, (4, 16));
+        let mut strike = FaultObserver::new(&site, Cells { buffers: &[] }, SIMDS);
         let struck = |before| Ok(Struck { before, after: 0, words: 1, absorbed: false });
         strike.note(wave(0, 0), struck(5));
         strike.note(wave(0, 0), struck(6));

@@ -51,7 +51,7 @@ pub enum Ending {
     Completed {
         /// Content of each output, in the order of [`Program::outputs`](crate::Program).
         outputs: Vec<Output>,
-        /// What each dispatch executed, including instructions of hooks.
+        /// Instruction counts of each dispatch, including instructions of hooks.
         statistics: Vec<Statistics>,
     },
     /// The device stopped a dispatch.
@@ -81,7 +81,7 @@ pub enum InjectionError {
     /// The number of limits differs from the number of dispatches.
     #[error("{limits} instruction limits given for {dispatches} dispatches")]
     LimitCount {
-        /// Limits given.
+        /// Number of limits.
         limits: usize,
         /// Dispatches of the workload.
         dispatches: usize,
@@ -111,7 +111,7 @@ pub enum InjectionError {
     NoSuchDword {
         /// The instruction.
         text: String,
-        /// How many it has.
+        /// Number of its dwords.
         dwords: u32,
         /// The site.
         site: Box<Site>,
@@ -148,7 +148,7 @@ pub enum InjectionError {
         site: Box<Site>,
         /// The dispatch.
         dispatch: u32,
-        /// What is not implemented, and where it was executed.
+        /// The unimplemented feature, and the location of its use.
         fault: Box<DeviceFault>,
     },
     /// A hook cannot inject this fault.

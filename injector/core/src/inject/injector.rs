@@ -58,9 +58,10 @@ impl<'a> Injector<'a> {
         struck: StruckWorkgroups,
         accelerations: Accelerations,
     ) -> Result<Injector<'a>, DeviceError> {
-        let states = match accelerations.saved_states {
-            true => SavedStates::record(workload, golden, struck)?,
-            false => None,
+        let states = if accelerations.saved_states {
+            SavedStates::record(workload, golden, struck)?
+        } else {
+            None
         };
         Ok(Injector::with_states(workload, golden, states, accelerations))
     }

@@ -156,7 +156,7 @@ impl<'a> Census<'a> {
             let origin = Origin { number, occurrence, time };
             let mut decided = Vec::new();
             for register in instruction.places.registers() {
-                unread.write(wave, (origin, register, lanes), &mut |value| decided.push(value));
+                unread.write(wave, origin, register, lanes, &mut |value| decided.push(value));
             }
             decided.iter().for_each(|value| self.decide(index, value));
             self.unread = Some(unread);

@@ -109,7 +109,7 @@ impl Group {
         }
     }
 
-    /// Whether `inst` belongs to the group.
+    /// Returns `true` if `inst` belongs to the group.
     pub(crate) fn matches(self, inst: &Inst) -> bool {
         let operation = inst.operation;
         let memory = operation.memory();

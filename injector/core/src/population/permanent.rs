@@ -6,7 +6,7 @@ use super::places::Struck;
 use super::{Group, Places};
 use crate::fault::Action;
 use crate::resolve::stream::Stream;
-use crate::site::{Lanes, Place, Unit};
+use crate::site::{Lanes, Place, SimdShape, Unit};
 use flipwave_device::{Dispatch, WaveId};
 use flipwave_isa::{LaneMask, Operation, Target};
 use std::collections::BTreeMap;
@@ -60,7 +60,7 @@ pub(crate) struct UnitCensus {
     /// Workgroups in x and y.
     workgroups: [u32; 2],
     /// SIMD units per compute unit and their width.
-    simds: (u8, u8),
+    simds: SimdShape,
     /// Found sites by operation, compute unit and SIMD.
     found: BTreeMap<(&'static str, u32, u8), (usize, UnitPlaces)>,
 }
@@ -83,7 +83,7 @@ impl UnitCensus {
         }
         let (unit, simd) = self.place_of(execution.wave);
         let key = (instruction.opcode, unit, simd);
-        let width = self.simds.1;
+        let width = self.simds.width;
         let slots = (0..width).filter(|slot| {
             let slot_unit = Unit { slot: Some(*slot), ..self.unit(instruction.opcode, unit, simd) };
             slot_unit.lanes(width).0 & lanes.0 != 0
@@ -106,7 +106,7 @@ impl UnitCensus {
 
     fn place_of(&self, wave: WaveId) -> (u32, u8) {
         let any = self.unit("", 0, 0);
-        any.place_of(wave, self.workgroups, self.simds.0)
+        any.place_of(wave, self.workgroups, self.simds.count)
     }
 
     /// Merges the counts into those of other dispatches, by stratum.

@@ -166,7 +166,7 @@ impl<'a> Plan<'a> {
         let mut search = self.search(wanted)?;
         if !search.faults.is_empty() {
             self.workload.run_fault_free(|index, device, dispatch| {
-                search.look((index, dispatch), |observer| {
+                search.look(index, dispatch, |observer| {
                     self.workload.observe(device, dispatch, observer)
                 })
             })?;
@@ -271,11 +271,12 @@ impl Search<'_> {
     /// Resolves the faults of a dispatch, which `run` executes under the given observer.
     pub fn look<E>(
         &mut self,
-        of: (u32, &Dispatch),
+        index: u32,
+        dispatch: &Dispatch,
         run: impl FnOnce(&mut dyn Observer) -> Result<Completion, E>,
     ) -> Result<Completion, E> {
-        let Some(waves) = self.faults.remove(&of.0) else { return run(&mut Unobserved) };
-        let mut resolver = self.resolver(of, waves);
+        let Some(waves) = self.faults.remove(&index) else { return run(&mut Unobserved) };
+        let mut resolver = self.resolver(index, dispatch, waves);
         let completion = run(&mut resolver)?;
         let mut found = resolver.finish();
         self.found.append(&mut found);
@@ -293,8 +294,13 @@ impl Search<'_> {
     }
 
     /// Creates the observer that resolves faults of a dispatch.
-    pub fn resolver<'s>(&'s self, of: (u32, &'s Dispatch), waves: FaultsOfWaves) -> Resolver<'s> {
-        Resolver::new(self.profile, self.workload, of, self.seed, waves)
+    pub fn resolver<'s>(
+        &'s self,
+        index: u32,
+        dispatch: &'s Dispatch,
+        waves: FaultsOfWaves,
+    ) -> Resolver<'s> {
+        Resolver::new(self.profile, self.workload, index, dispatch, self.seed, waves)
     }
 }
 

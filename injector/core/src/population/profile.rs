@@ -124,7 +124,7 @@ pub fn profile(
     };
     let mut profiler = Profiler::new(workload, frame, counting)?;
     workload.run_fault_free(|index, device, dispatch| {
-        profiler.count((index, dispatch), |census| {
+        profiler.count(index, dispatch, |census| {
             let completion = match census {
                 Some(census) => workload.observe(device, dispatch, census),
                 None => workload.dispatch(device, dispatch),
@@ -169,7 +169,8 @@ impl<'a> Profiler<'a> {
     /// `None`.
     pub fn count(
         &mut self,
-        (index, dispatch): (u32, &Dispatch),
+        index: u32,
+        dispatch: &Dispatch,
         mut run: impl FnMut(Option<&mut Census<'_>>) -> Result<Option<Completion>, DeviceError>,
     ) -> Result<Completion, DeviceError> {
         let kind = Kind::of(dispatch);

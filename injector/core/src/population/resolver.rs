@@ -73,7 +73,8 @@ impl<'a> Resolver<'a> {
     pub fn new(
         profile: &'a Profile,
         workload: &'a Workload,
-        (index, dispatch): (u32, &'a Dispatch),
+        index: u32,
+        dispatch: &'a Dispatch,
         seed: u64,
         waves: HashMap<WaveId, Vec<(u64, Drawn)>>,
     ) -> Resolver<'a> {
@@ -168,7 +169,7 @@ impl<'a> Resolver<'a> {
         if let Some(unread) = &mut self.unread {
             let origin = Origin { number, occurrence, time };
             for register in places.registers() {
-                unread.write(wave, (origin, register, lanes), &mut |value| decided.push(value));
+                unread.write(wave, origin, register, lanes, &mut |value| decided.push(value));
             }
             return self.take_read(index, wave, decided);
         }

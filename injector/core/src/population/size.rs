@@ -158,7 +158,7 @@ impl fmt::Display for Population {
 pub struct EmptyPopulation {
     /// The fault, as text.
     pub fault: String,
-    /// What is selected, as text.
+    /// The selection, as text.
     pub selection: String,
     /// The reason.
     pub reason: String,

@@ -80,7 +80,9 @@ impl Unread {
     pub fn write(
         &mut self,
         wave: WaveId,
-        (origin, register, lanes): (Origin, Register, LaneMask),
+        origin: Origin,
+        register: Register,
+        lanes: LaneMask,
         decide: &mut dyn FnMut(Decided),
     ) {
         let lanes = if register.is_per_lane() { lanes } else { LaneMask(1) };

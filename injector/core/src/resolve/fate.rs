@@ -8,7 +8,7 @@ use flipwave_device::WaveId;
 use flipwave_isa::{Family, Inst, LaneMask, LanesWritten, Opcode, Register, RegisterRange};
 use std::collections::HashMap;
 
-/// What happens to a value after the fault site.
+/// The next use of a value after the fault site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// An instruction reads the value, or may read it.

@@ -1,4 +1,4 @@
-//! From drawn indices to fault sites.
+//! Resolving of drawn indices to fault sites.
 
 pub mod fate;
 pub mod foresight;

@@ -92,9 +92,8 @@ impl SecondRun<'_> {
         // Faulty runs start from these checkpoints, so the policy is the device's.
         let device = self.workload.start().map_err(GoldenError::from)?;
         let golden = self.workload.run_on(device, |index, device, dispatch| {
-            let of = (index, dispatch);
-            let mut execution = self.recorder.begin(of, device)?;
-            let end = self.carry_on(of, device, &mut execution)?;
+            let mut execution = self.recorder.begin(index, dispatch, device)?;
+            let end = self.execute_whole(index, dispatch, device, &mut execution)?;
             device.share_memory();
             self.recorder.end(device);
             Ok(end)
@@ -113,10 +112,10 @@ impl SecondRun<'_> {
             let Some(boundary) = dispatches.remove(index) else { continue };
             let Boundary { mut before, after } = boundary.of_faulty_runs(workload);
             let dispatch = &workload.program.dispatches[*index as usize];
-            let of = (*index, dispatch);
-            let mut execution = self.recorder.begin(of, &mut before).map_err(GoldenError::from)?;
-            if !self.execute_alone(of, &after)? {
-                let end = self.carry_on(of, &mut before, &mut execution);
+            let begun = self.recorder.begin(*index, dispatch, &mut before);
+            let mut execution = begun.map_err(GoldenError::from)?;
+            if !self.execute_alone(*index, dispatch, &after)? {
+                let end = self.execute_whole(*index, dispatch, &mut before, &mut execution);
                 match end.map_err(GoldenError::from)? {
                     Completion::Completed(statistics)
                         if statistics == golden.statistics[*index as usize]
@@ -136,15 +135,15 @@ impl SecondRun<'_> {
     }
 
     /// Executes a whole dispatch that has begun.
-    fn carry_on(
+    fn execute_whole(
         &mut self,
-        of: (u32, &Dispatch),
+        index: u32,
+        dispatch: &Dispatch,
         device: &mut EmbeddedGpu,
         execution: &mut Execution,
     ) -> Result<Completion, DeviceError> {
         let SecondRun { workload, search, recorder, .. } = self;
-        let (_, dispatch) = of;
-        search.look(of, |observer| {
+        search.look(index, dispatch, |observer| {
             workload.as_it_was(dispatch, observer, |observer| {
                 workload.attendance.carry_on(&dispatch.kernel, execution, |execution, until| {
                     recorder.advance(device, execution, until, |device, execution, until| {
@@ -160,19 +159,21 @@ impl SecondRun<'_> {
     /// the device after the dispatch.
     fn execute_alone(
         &mut self,
-        of: (u32, &Dispatch),
+        index: u32,
+        dispatch: &Dispatch,
         after: &EmbeddedGpu,
     ) -> Result<bool, PlanError> {
         let SecondRun { search, recorder, threads, .. } = self;
         let Some(alone) = recorder.alone() else { return Ok(false) };
         let threads = alone.instructions().div_ceil(WORTH_A_THREAD).min(threads.get() as u64);
-        let shares = shares(alone.workgroups(), search.take(of.0), threads.max(1) as usize);
+        let shares = shares(alone.workgroups(), search.take(index), threads.max(1) as usize);
         let (workload, shares) = (self.workload, Mutex::new(shares));
         let next = || shares.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let execute = || {
             let mut found = Vec::new();
             while let Some(share) = next() {
-                found.append(&mut execute_share(workload, of, &alone, search, share, after)?);
+                let context = ShareContext { workload, index, dispatch, alone: &alone, search, after };
+                found.append(&mut execute_share(context, share)?);
             }
             Ok(found)
         };
@@ -216,21 +217,29 @@ fn shares(workgroups: &[Part], faults: FaultsOfWaves, threads: usize) -> Vec<Sha
     shares
 }
 
+/// The dispatch that threads execute shares of.
+#[derive(Clone, Copy)]
+struct ShareContext<'a> {
+    workload: &'a Workload,
+    index: u32,
+    dispatch: &'a Dispatch,
+    alone: &'a Alone<'a>,
+    search: &'a Search<'a>,
+    /// The device after the dispatch.
+    after: &'a EmbeddedGpu,
+}
+
 /// Executes workgroups of a dispatch, each alone, and resolves the faults drawn in them.
 fn execute_share(
-    workload: &Workload,
-    (index, dispatch): (u32, &Dispatch),
-    alone: &Alone<'_>,
-    search: &Search<'_>,
+    ShareContext { workload, index, dispatch, alone, search, after }: ShareContext<'_>,
     Share { workgroups, faults }: Share,
-    after: &EmbeddedGpu,
 ) -> Result<Vec<(u64, Planned)>, PlanError> {
-    let mut resolver = search.resolver((index, dispatch), faults);
+    let mut resolver = search.resolver(index, dispatch, faults);
     let mut device = alone.device();
     let (kernel, attendance) = (&dispatch.kernel, &workload.attendance);
     for part in workgroups {
         let end = workload.as_it_was(dispatch, &mut resolver, |observer| {
-            alone.execute(part, (&mut device, after), |device, execution, until| {
+            alone.execute(part, &mut device, after, |device, execution, until| {
                 attendance.carry_to(kernel, execution, until, |execution, until| {
                     device.advance(execution, observer, until)
                 })

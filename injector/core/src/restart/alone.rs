@@ -78,7 +78,8 @@ impl<'a> Alone<'a> {
     pub fn execute(
         &self,
         Part { position, before }: Part,
-        (device, after): (&mut EmbeddedGpu, &EmbeddedGpu),
+        device: &mut EmbeddedGpu,
+        after: &EmbeddedGpu,
         mut advance: impl FnMut(&mut EmbeddedGpu, &mut Execution, u64) -> Result<Progress, DeviceError>,
     ) -> Result<AloneEnd, DeviceError> {
         let saved = &self.under_way.saved;

@@ -38,7 +38,7 @@ struct SavedDispatch {
     begun: SavedState,
     /// The device after the dispatch, before any memory change by the host.
     ended: EmbeddedGpu,
-    /// What the dispatch executes.
+    /// Instruction counts of the dispatch.
     statistics: Statistics,
     footprints: Footprints,
     union: FootprintUnion,

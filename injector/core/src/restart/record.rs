@@ -55,7 +55,7 @@ impl SavedStates {
         );
         let (statistics, start) = (Vec::new(), workload.start()?);
         _ = run_from(workload, &limits, 0, start, statistics, |index, device, dispatch| {
-            let mut execution = recorder.begin((index, dispatch), device)?;
+            let mut execution = recorder.begin(index, dispatch, device)?;
             let (kernel, attendance) = (&dispatch.kernel, &workload.attendance);
             let completion = attendance.carry_on(kernel, &mut execution, |execution, until| {
                 recorder.advance(device, execution, until, |device, execution, until| {
@@ -90,7 +90,7 @@ fn memory_bytes(workload: &Workload) -> Vec<u64> {
 /// Records checkpoints during a fault-free run of the workload. The caller reports the beginning, each
 /// advance, and the end of every dispatch.
 pub(crate) struct Recorder {
-    /// What each dispatch executes.
+    /// Instruction counts of each dispatch.
     statistics: Vec<Statistics>,
     struck: StruckWorkgroups,
     /// Footprints of workgroups; `None` if no checkpoints are recorded.
@@ -107,7 +107,7 @@ pub(super) struct UnderWay {
     pub saved: SavedDispatch,
     /// Workgroups with checkpoints of their own.
     workgroups: HashSet<[u32; 3]>,
-    /// Whether checkpoints of the whole dispatch are recorded.
+    /// Whether to record checkpoints of the whole dispatch.
     is_saved_whole: bool,
     /// Bytes of memory that the dispatch writes.
     written: u64,
@@ -158,7 +158,8 @@ impl Recorder {
     /// Begins a dispatch.
     pub fn begin(
         &mut self,
-        (index, dispatch): (u32, &Dispatch),
+        index: u32,
+        dispatch: &Dispatch,
         device: &mut EmbeddedGpu,
     ) -> Result<Execution, DeviceError> {
         let footprints = self.touched.as_mut().and_then(|touched| touched.0.remove(&index));

@@ -55,8 +55,12 @@ impl SavedStates {
         execution.set_limit(attempt.limit());
         let later =
             saved.states.whole.iter().filter(|checkpoint| checkpoint.executed() > state.executed());
-        let run = (&mut device, &mut execution, &mut observer);
-        let ending = match attempt.complete_unless_converged(run, later)? {
+        let ending = match attempt.complete_unless_converged(
+            &mut device,
+            &mut execution,
+            &mut observer,
+            later,
+        )? {
             Some(completion) => self.finish(attempt, completion, device)?,
             None => attempt.golden.ending(),
         };
@@ -156,7 +160,7 @@ impl SavedDispatch {
             waves: self.statistics.waves,
         };
         let touched: ByteSet = [&footprint.written, &faulty.written].into_iter().collect();
-        let ending = self.go_on(states, attempt, (statistics, &alone.device), &touched.runs())?;
+        let ending = self.go_on(states, attempt, statistics, &alone.device, &touched.runs())?;
         ending.map(|ending| conclude(attempt.site, observer.outcome(), ending)).transpose()
     }
 
@@ -167,7 +171,8 @@ impl SavedDispatch {
         &self,
         states: &SavedStates,
         attempt: &Attempt<'_>,
-        (statistics, device): (Statistics, &EmbeddedGpu),
+        statistics: Statistics,
+        device: &EmbeddedGpu,
         touched: &[(Address, u64)],
     ) -> Result<Option<Ending>, DeviceError> {
         let Ok(changed) = changed(&self.ended, device, touched.iter().copied()) else {
@@ -283,10 +288,11 @@ impl<'a> Attempt<'a> {
     /// golden run's later checkpoints, because the remaining run is then known.
     fn complete_unless_converged<'s>(
         &self,
-        run: (&mut EmbeddedGpu, &mut Execution, &mut FaultObserver<'_>),
+        device: &mut EmbeddedGpu,
+        execution: &mut Execution,
+        observer: &mut FaultObserver<'_>,
         states: impl Iterator<Item = &'s SavedState>,
     ) -> Result<Option<Completion>, DeviceError> {
-        let (device, execution, observer) = run;
         let dispatch = &self.workload.program.dispatches[self.index()];
         // In rewritten code, an instruction stands for several original ones, and a wave may be inside
         // such a sequence; and a repeated fault never stops striking.

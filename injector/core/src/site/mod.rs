@@ -87,6 +87,15 @@ pub struct Unit {
     pub slot: Option<u8>,
 }
 
+/// SIMD units of a compute unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SimdShape {
+    /// SIMDs per compute unit.
+    pub count: u8,
+    /// Lanes that a SIMD executes at once.
+    pub width: u8,
+}
+
 /// Place that a fault strikes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Place {
@@ -254,10 +263,10 @@ impl Unit {
     /// SIMD units per compute unit, and lanes that each executes at once: four SIMDs of 16 lanes up to
     /// gfx9 ("Compute unit" in the CDNA and Vega ISA documents), two of 32 lanes from gfx10 on (RDNA
     /// ISA documents).
-    pub(crate) fn simds(target: &Target) -> (u8, u8) {
+    pub(crate) fn simds(target: &Target) -> SimdShape {
         match target.simds_per_unit() {
-            2 => (2, 32),
-            _ => (4, 16),
+            2 => SimdShape { count: 2, width: 32 },
+            _ => SimdShape { count: 4, width: 16 },
         }
     }
 
@@ -475,7 +484,8 @@ mod tests {
         assert!(!unit.runs(wave([0, 1, 0], 1), [2, 3], 4));
         assert_eq!(unit.lanes(16), LaneMask(1 << 5 | 1 << 21 | 1 << 37 | 1 << 53));
         assert_eq!(unit.lanes(32), LaneMask(1 << 5 | 1 << 37));
-        assert_eq!(Unit::simds(&"gfx90a".parse().unwrap()), (4, 16));
-        assert_eq!(Unit::simds(&"gfx1100".parse().unwrap()), (2, 32));
+        let shape = |count, width| SimdShape { count, width };
+        assert_eq!(Unit::simds(&"gfx90a".parse().unwrap()), shape(4, 16));
+        assert_eq!(Unit::simds(&"gfx1100".parse().unwrap()), shape(2, 32));
     }
 }

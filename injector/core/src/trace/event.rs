@@ -81,7 +81,7 @@ pub enum What {
 /// A difference and its two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wrong {
-    /// In a register of the wave.
+    /// A register of the wave differs.
     Register {
         /// The register.
         register: Register,
@@ -92,7 +92,7 @@ pub enum Wrong {
         /// The value in the faulty run.
         faulty: u32,
     },
-    /// In the LDS of the workgroup.
+    /// A byte of the workgroup's LDS differs.
     Lds {
         /// Byte offset.
         offset: u32,
@@ -101,7 +101,7 @@ pub enum Wrong {
         /// The byte in the faulty run.
         faulty: u8,
     },
-    /// In device memory.
+    /// A byte of device memory differs.
     Memory {
         /// Address of the byte.
         address: Address,

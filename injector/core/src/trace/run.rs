@@ -43,8 +43,8 @@ impl Run<'_, '_> {
             let dispatch = Dispatch { instruction_limit: *limit, ..dispatch.clone() };
             self.observer.begin(workgroups(&dispatch));
             let mut execution = faulty.begin(&dispatch)?;
-            let other = if index == first {
-                // Nothing is struck on the way, so that both runs go it as one.
+            let golden_execution = if index == first {
+                // Before the first strike, both runs are equal and execute as one.
                 while execution.statistics().wave_instructions < executed {
                     if workload.attendance.is_stopped() {
                         return Err(TraceError::Stopped);
@@ -63,7 +63,7 @@ impl Run<'_, '_> {
             let strikes = site.event().is_none_or(|event| event.dispatch == index);
             let strikes_again = self.strikes_again();
             let observer = strikes.then_some(&mut *self.observer);
-            let golden_run = Golden::new(golden, other, &workload.attendance);
+            let golden_run = Golden::new(golden, golden_execution, &workload.attendance);
             let mut compare = Compare::new(scene, observer, golden_run, memory, self.story);
             loop {
                 let until = execution.statistics().wave_instructions.saturating_add(CHUNK);
@@ -101,7 +101,7 @@ impl Run<'_, '_> {
         Ok(self.completed(&memory, &faulty)?)
     }
 
-    /// Whether the fault may strike a second time in a dispatch.
+    /// Returns `true` if the fault may strike more than once in a dispatch.
     fn strikes_again(&self) -> bool {
         let event = self.site.event();
         event.is_none_or(|event| event.wave.is_none() || event.intermittent.is_some())
@@ -127,19 +127,21 @@ impl Run<'_, '_> {
             return Ok(TraceEnding::Died);
         }
         let differing = memory.bytes();
-        for (output, own) in self.workload.program.outputs.iter().enumerate() {
-            let range = own.address.0..own.address.0.saturating_add(own.bytes as u64);
-            let mut own = differing.iter().filter(|(place, _)| range.contains(place));
-            if let Some((place, golden)) = own.next() {
+        for (output, buffer) in self.workload.program.outputs.iter().enumerate() {
+            let start = buffer.address.0;
+            let range = start..start.saturating_add(buffer.bytes as u64);
+            let mut wrong_bytes = differing.iter().filter(|(place, _)| range.contains(place));
+            if let Some((place, golden)) = wrong_bytes.next() {
                 let mut now = [0];
                 faulty.read(Address(*place), &mut now)?;
-                let (bytes, first) = (1 + own.count() as u64, place - range.start);
+                let (bytes, first) = (1 + wrong_bytes.count() as u64, place - range.start);
                 wrong.push(WrongOutput { output, bytes, first, golden: *golden, faulty: now[0] });
             }
         }
-        Ok(match wrong.is_empty() {
-            true => TraceEnding::Contained { memory_bytes },
-            false => TraceEnding::Escaped(wrong),
+        Ok(if wrong.is_empty() {
+            TraceEnding::Contained { memory_bytes }
+        } else {
+            TraceEnding::Escaped(wrong)
         })
     }
 }

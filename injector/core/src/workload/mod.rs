@@ -9,7 +9,7 @@ use crate::attendance::Attendance;
 use crate::golden::Golden;
 use crate::inject::cell::Cells;
 use crate::population::Resources;
-use crate::site::Unit;
+use crate::site::{SimdShape, Unit};
 use crate::workload::change::apply;
 use crate::workload::output::Output;
 use crate::workload::program::{Buffer, Program};
@@ -103,7 +103,7 @@ impl Workload {
     }
 
     /// SIMD units per compute unit and their width.
-    pub(crate) fn simds(&self) -> (u8, u8) {
+    pub(crate) fn simds(&self) -> SimdShape {
         Unit::simds(self.target())
     }
 

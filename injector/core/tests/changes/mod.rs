@@ -257,7 +257,7 @@ fn traces_end_like_the_runs() {
                 continue;
             }
             Some(outputs) => {
-                (0..).zip(outputs.iter().zip(&golden.outputs)).filter_map(count).collect()
+                (0..).zip(outputs.iter().zip(&golden.outputs)).filter_map(|(output, (faulty, golden))| count(output, faulty, golden)).collect()
             }
         };
         let escapes: Vec<(usize, u64)> = match &found.ending {
@@ -274,8 +274,8 @@ fn traces_end_like_the_runs() {
 }
 
 /// Number of bytes of an output that differ, if any.
-fn count((output, (one, two)): (usize, (&Output, &Output))) -> Option<(usize, u64)> {
-    let (one, two) = (one.bytes(), two.bytes());
-    let differing = one.iter().zip(&*two).filter(|(one, two)| one != two).count();
+fn count(output: usize, faulty: &Output, golden: &Output) -> Option<(usize, u64)> {
+    let (faulty, golden) = (faulty.bytes(), golden.bytes());
+    let differing = faulty.iter().zip(&*golden).filter(|(faulty, golden)| faulty != golden).count();
     (differing > 0).then_some((output, differing as u64))
 }

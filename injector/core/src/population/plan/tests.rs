@@ -24,7 +24,7 @@ fn resolve(
         waves.entry(wave.wave).or_default().push((offset, drawn));
     }
     let (workload, dispatch) = (workload(), dispatch());
-    let mut resolver = Resolver::new(profile, &workload, (0, &dispatch), seed, waves);
+    let mut resolver = Resolver::new(profile, &workload, 0, &dispatch, seed, waves);
     let mut finished = HashSet::new();
     for execution in executions(trace) {
         let wave = execution.wave;
