@@ -200,7 +200,7 @@ impl Campaign {
         &self,
         result: Result<T, CampaignError>,
     ) -> Result<T, CampaignError> {
-        match self.attendance.is_stopped() {
+        match self.cancellation.is_stopped() {
             true => Err(CampaignError::Interrupted),
             false => result,
         }

@@ -4,7 +4,7 @@
 //!
 //! [`Campaign::read`] checks a file; [`run()`], [`replay()`], [`trace()`], [`profile()`], [`strict()`] and
 //! [`measure()`] carry it out. The library prints nothing: it reports to a [`Progress`] what
-//! happens, and to the campaign's [`Attendance`] what runs; that can also stop it.
+//! happens, and to the campaign's [`CancellationToken`] what runs; that can also stop it.
 //! [`json_schema()`] is what a file may say.
 
 mod application;
@@ -91,5 +91,5 @@ pub use submit::{Engine, SubmitError, SubmitOptions, Submitted, submit};
 pub use vary::{CampaignFile, FinishedVariant, Variant, Variants, VariantsReport, run_variants};
 
 pub use flipwave_harden::Comparing;
-pub use flipwave_injector::{Attendance, Running};
+pub use flipwave_injector::{CancellationToken, Running};
 pub use flipwave_sim::{EnvironmentError, check_environment};

@@ -25,6 +25,6 @@ pub fn read_all(
 ) -> Result<CampaignFile, Failure> {
     let mut file = CampaignFile::read(file).map_err(CampaignError::from)?;
     file.choose(variant.name.as_deref(), seed).map_err(CampaignError::from)?;
-    signals::listen(file.attendance()).map_err(Failure::Signal)?;
+    signals::listen(file.cancellation()).map_err(Failure::Signal)?;
     Ok(file)
 }

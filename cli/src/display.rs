@@ -3,7 +3,7 @@
 use crate::long_runs::LongRuns;
 use crate::output::{complain, say};
 use flipwave_analysis::{Look, Outcome};
-use flipwave_campaigns::{Attendance, Phase, Progress};
+use flipwave_campaigns::{CancellationToken, Phase, Progress};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// Progress display on standard error.
 pub struct Display {
-    attendance: Attendance,
+    cancellation: CancellationToken,
     is_terminal: bool,
     /// The current bar.
     bar: Arc<Mutex<ProgressBar>>,
@@ -51,12 +51,12 @@ const REFRESH: Duration = Duration::from_millis(100);
 const LINES: u64 = 10;
 
 impl Display {
-    pub fn new(attendance: &Attendance) -> Display {
+    pub fn new(cancellation: &CancellationToken) -> Display {
         let bar = Arc::new(Mutex::new(ProgressBar::hidden()));
         Display {
-            attendance: attendance.clone(),
+            cancellation: cancellation.clone(),
             is_terminal: std::io::stderr().is_terminal(),
-            long_runs: Some(long_runs(attendance, &bar)),
+            long_runs: Some(long_runs(cancellation, &bar)),
             bar,
             planned: 0,
             counts: [0; Outcome::ALL.len()],
@@ -83,7 +83,7 @@ impl Progress for Display {
         lock(&self.bar).finish_and_clear();
         say(format!("variant {number} of {count}: {name}"));
         self.counts = [0; Outcome::ALL.len()];
-        self.long_runs = Some(long_runs(&self.attendance, &self.bar));
+        self.long_runs = Some(long_runs(&self.cancellation, &self.bar));
     }
 
     fn phase(&mut self, phase: Phase) {
@@ -143,9 +143,9 @@ impl Progress for Display {
 }
 
 /// Starts reporting long kernels, without disturbing the bar.
-fn long_runs(attendance: &Attendance, bar: &Arc<Mutex<ProgressBar>>) -> LongRuns {
+fn long_runs(cancellation: &CancellationToken, bar: &Arc<Mutex<ProgressBar>>) -> LongRuns {
     let bar = Arc::clone(bar);
-    LongRuns::start(attendance, move |line| lock(&bar).suspend(|| say(line)))
+    LongRuns::start(cancellation, move |line| lock(&bar).suspend(|| say(line)))
 }
 
 fn lock(bar: &Mutex<ProgressBar>) -> MutexGuard<'_, ProgressBar> {

@@ -28,7 +28,7 @@ pub fn dry_run(
 
 fn one(campaign: &Campaign, options: &RunOptions, arguments: &RunArguments) -> Result<(), Failure> {
     strict::check(&arguments.strict, campaign)?;
-    let mut display = Display::new(&campaign.attendance);
+    let mut display = Display::new(&campaign.cancellation);
     let result = flipwave_campaigns::dry_run(campaign, options, &mut display);
     display.finish();
     let dry_run = result?;

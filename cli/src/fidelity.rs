@@ -11,7 +11,7 @@ use std::io::Write;
 
 pub fn fidelity(arguments: &FidelityArguments) -> Result<(), Failure> {
     let campaign = campaign::read(&arguments.file, &arguments.variant, arguments.seed)?;
-    let long_runs = LongRuns::start(&campaign.attendance, say);
+    let long_runs = LongRuns::start(&campaign.cancellation, say);
     let fidelity = flipwave_campaigns::fidelity(&campaign)?;
 
     drop(long_runs);

@@ -20,7 +20,7 @@ pub fn harden(arguments: &HardenArguments) -> Result<(), Failure> {
         take_over: arguments.take_over,
         ..RunOptions::new(folder.clone(), workers)
     };
-    let mut display = Display::new(&campaign.attendance);
+    let mut display = Display::new(&campaign.cancellation);
     let harden_options = HardenOptions {
         budgets: arguments.budget.clone(),
         holds_out: arguments.hold_out,

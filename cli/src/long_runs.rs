@@ -1,6 +1,6 @@
 //! Progress messages about long kernels.
 
-use flipwave_campaigns::{Attendance, Running};
+use flipwave_campaigns::{CancellationToken, Running};
 use flipwave_host::output::printable;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -19,13 +19,16 @@ pub struct LongRuns {
 
 impl LongRuns {
     /// Starts the thread, which passes each message to `report`.
-    pub fn start(attendance: &Attendance, report: impl Fn(String) + Send + 'static) -> LongRuns {
+    pub fn start(
+        cancellation: &CancellationToken,
+        report: impl Fn(String) + Send + 'static,
+    ) -> LongRuns {
         let (end, ended) = channel();
-        let attendance = attendance.clone();
+        let cancellation = cancellation.clone();
         let watch = move || {
-            let (mut pause, mut last) = (FIRST, attendance.running());
+            let (mut pause, mut last) = (FIRST, cancellation.running());
             while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(pause) {
-                let now = attendance.running();
+                let now = cancellation.running();
                 // A kernel without progress may have ended.
                 if let Some(now) = now.as_ref().filter(|_| now != last) {
                     report(line(last.as_ref(), now));

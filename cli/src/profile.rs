@@ -17,7 +17,7 @@ use std::path::Path;
 
 pub fn profile(arguments: &ProfileArguments) -> Result<(), Failure> {
     let campaign = campaign::read(&arguments.file, &arguments.variant, arguments.seed)?;
-    let long_runs = LongRuns::start(&campaign.attendance, say);
+    let long_runs = LongRuns::start(&campaign.cancellation, say);
     strict::check(&arguments.strict, &campaign)?;
     let profile = flipwave_campaigns::profile(&campaign)?;
 

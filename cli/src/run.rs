@@ -41,7 +41,7 @@ pub fn run(arguments: &RunArguments) -> Result<(), Failure> {
 
 fn one(campaign: &Campaign, options: &RunOptions, arguments: &RunArguments) -> Result<(), Failure> {
     strict::check(&arguments.strict, campaign)?;
-    let mut display = Display::new(&campaign.attendance);
+    let mut display = Display::new(&campaign.cancellation);
     let result = flipwave_campaigns::run(campaign, options, &mut display);
     display.finish();
     print(&result?, &options.folder)

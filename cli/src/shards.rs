@@ -41,7 +41,7 @@ pub fn shard(file: &CampaignFile, arguments: &RunArguments, part: &Part) -> Resu
         CampaignFile::Plain(campaign) => campaign,
         CampaignFile::Varied(variants) => return variants::shard(variants, &options),
     };
-    let mut display = Display::new(&campaign.attendance);
+    let mut display = Display::new(&campaign.cancellation);
     let result = flipwave_campaigns::run_shard(campaign, &options, &mut display);
     display.finish();
     let report = result?;
@@ -207,7 +207,7 @@ pub fn submit(arguments: &SubmitArguments) -> Result<(), Failure> {
         options: arguments.options.clone(),
         dry: arguments.dry_run,
     };
-    let mut display = Display::new(file.attendance());
+    let mut display = Display::new(file.cancellation());
     let result = flipwave_campaigns::submit(&file, &options, &mut display);
     display.finish();
     let submitted = result?;

@@ -1,7 +1,7 @@
 //! Ctrl-C, SIGTERM and SIGHUP: the first signal stops runs in an orderly way, the second immediately.
 
 use crate::output::say;
-use flipwave_campaigns::Attendance;
+use flipwave_campaigns::CancellationToken;
 use nix::sys::signal::{SigSet, Signal, raise};
 use std::io;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -25,25 +25,25 @@ static RECEIVED: AtomicI32 = AtomicI32::new(0);
 ///
 /// # Errors
 /// If the signals cannot be blocked or the thread cannot be started.
-pub fn listen(attendance: &Attendance) -> io::Result<()> {
+pub fn listen(cancellation: &CancellationToken) -> io::Result<()> {
     let ignored = ignored();
     let signals: SigSet =
         STOP_SIGNALS.into_iter().filter(|signal| !ignored.contains(signal)).collect();
     // Threads started later inherit the blocked set, so only this thread receives the signals. They are
     // unblocked again in applications.
     signals.thread_block()?;
-    let attendance = attendance.clone();
+    let cancellation = cancellation.clone();
     let listen = move || {
         while let Ok(signal) = signals.wait() {
             if RECEIVED.swap(signal as i32, Ordering::Relaxed) != 0 {
                 end(signal);
             }
-            attendance.stop();
+            cancellation.stop();
             flipwave_host::child::kill_all();
-            let attendance = attendance.clone();
+            let cancellation = cancellation.clone();
             let end_if_unnoticed = move || {
                 thread::sleep(GRACE);
-                if !attendance.is_heeded() {
+                if !cancellation.is_acknowledged() {
                     say(format!("flipwave: ended by {signal}"));
                     end(signal);
                 }

@@ -21,7 +21,7 @@ pub fn run(
     for variant in variants.chosen() {
         strict::check(&arguments.strict, &variant.campaign)?;
     }
-    let mut display = Display::new(variants.attendance());
+    let mut display = Display::new(variants.cancellation());
     let result = run_variants(variants, options, &mut display);
     display.finish();
     let VariantsReport { finished, failure, is_complete } = result?;
@@ -54,7 +54,7 @@ pub fn run(
 
 /// Runs a shard of each selected variant. Failures are reported after all variants have been tried.
 pub fn shard(variants: &Variants, options: &ShardOptions) -> Result<(), Failure> {
-    let mut display = Display::new(variants.attendance());
+    let mut display = Display::new(variants.cancellation());
     let result = run_variant_shards(variants, options, &mut display);
     display.finish();
     let mut failures: Vec<Failure> = Vec::new();

@@ -94,7 +94,7 @@ impl TestProgram {
             device,
             program: Default::default(),
             guests: Default::default(),
-            attendance: Default::default(),
+            cancellation: Default::default(),
         };
         TestProgram {
             kernels: object.kernels().to_vec(),

@@ -3,7 +3,7 @@
 
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Completion, Device, Dispatch, FaultCause};
-use flipwave_injector::{Attendance, Attended};
+use flipwave_injector::{CancellableDevice, CancellationToken};
 use flipwave_sim::EmbeddedGpu;
 use flipwave_tests::{Finished, RunningProgram, assemble, example, flipwave, gfx90a, program};
 use std::fs::{File, Permissions};
@@ -158,18 +158,20 @@ fn dispatches_that_are_looked_after_end_when_runs_are_to_stop() {
     let mut device = EmbeddedGpu::new(gfx90a()).expect("a device");
     let object = CodeObject::parse(&spin.code_object).expect("a code object");
     let module = device.load(&object).expect("loaded");
-    let attendance = Attendance::default();
-    attendance.stop();
-    let end = Attended { device: &mut device, attendance: &attendance }.dispatch(&Dispatch {
-        module,
-        kernel: object.kernels()[0].name.to_string(),
-        grid: [64, 1, 1],
-        workgroup: [64, 1, 1],
-        kernarg: vec![0; 1024],
-        dynamic_lds: 0,
-        instruction_limit: 1 << 24,
-        queued: None,
-    });
+    let cancellation = CancellationToken::default();
+    cancellation.stop();
+    let end = CancellableDevice { device: &mut device, cancellation: &cancellation }.dispatch(
+        &Dispatch {
+            module,
+            kernel: object.kernels()[0].name.to_string(),
+            grid: [64, 1, 1],
+            workgroup: [64, 1, 1],
+            kernarg: vec![0; 1024],
+            dynamic_lds: 0,
+            instruction_limit: 1 << 24,
+            queued: None,
+        },
+    );
     let Ok(Completion::Faulted(fault)) = end else { panic!("{end:?}") };
     let FaultCause::Watchdog { executed } = fault.cause else { panic!("{fault}") };
     assert!(executed < 1 << 20, "{executed}");

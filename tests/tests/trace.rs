@@ -172,7 +172,7 @@ fn a_golden_run_that_outlasts_the_faulty_one_ends_where_runs_are_to_stop() {
     );
     let planted = Planted::new(&body);
     let site = planted.site("loop", "register=s8 set=0xffffffff");
-    planted.workload.attendance.stop();
+    planted.workload.cancellation.stop();
     let (sender, receiver) = std::sync::mpsc::channel();
     std::thread::spawn(move || sender.send(trace(&planted.workload, &site, &[u64::MAX]).err()));
     let error = receiver.recv_timeout(Duration::from_secs(60)).expect("an end");

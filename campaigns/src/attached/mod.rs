@@ -22,7 +22,7 @@ use flipwave_agent::{
     ToolPath, read_report,
 };
 use flipwave_host::cache::cache_folder;
-use flipwave_injector::{Attendance, Running};
+use flipwave_injector::{CancellationToken, Running};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -151,7 +151,7 @@ impl<'a> Attached<'a> {
     ) -> Result<ApplicationGolden, CampaignError> {
         let report = self.run_file("report");
         let environment = environment(&self.session(Task::Run, &report)?)?;
-        let golden = attended(&campaign.attendance, &report, || {
+        let golden = with_cancellation(&campaign.cancellation, &report, || {
             self.application.golden(&environment, interrupt)
         });
         let events = self.take_report(&report)?;
@@ -177,7 +177,7 @@ impl<'a> Attached<'a> {
         let task = Task::Capture { file: file.clone(), command };
         let environment = self.embedded(&self.session(task, &report)?)?;
         let limits = Limits { timeout: golden.limits.timeout * RECORDING, ..golden.limits };
-        let ran = attended(&campaign.attendance, &report, || {
+        let ran = with_cancellation(&campaign.cancellation, &report, || {
             self.application.run(&environment, &limits, interrupt)
         })?;
         let processes = Processes::from_events(&self.events(&report)?);
@@ -245,7 +245,11 @@ impl<'a> Attached<'a> {
 
 /// What comes of `run`, during which programs report to a file: whoever attends sees which of their
 /// dispatches take long.
-fn attended<T>(attendance: &Attendance, report: &Path, run: impl FnOnce() -> T) -> T {
+fn with_cancellation<T>(
+    cancellation: &CancellationToken,
+    report: &Path,
+    run: impl FnOnce() -> T,
+) -> T {
     let (end, ended) = channel::<()>();
     std::thread::scope(|scope| {
         let follow = move || {
@@ -254,7 +258,7 @@ fn attended<T>(attendance: &Attendance, report: &Path, run: impl FnOnce() -> T) 
                 // A report that cannot be read is an error when all of it is read.
                 let running =
                     follower.read_new().unwrap_or_default().into_iter().filter_map(running);
-                running.for_each(|own| attendance.see(own));
+                running.for_each(|own| cancellation.report(own));
             }
         };
         // Where the system has no thread for it, nobody sees them.
@@ -283,7 +287,7 @@ pub(crate) fn recorded(
     campaign: &Campaign,
     application: &Application,
 ) -> Result<Prepared, CampaignError> {
-    let interrupt = campaign.attendance.stopped();
+    let interrupt = campaign.cancellation.stopped();
     let attached = Attached::new(campaign, Cow::Borrowed(application))?;
     let environment = |session: &Session| attached.embedded(session);
     let golden = attached.golden_in(campaign, environment, interrupt)?;

@@ -61,7 +61,7 @@ impl<'a> ProcessRuns<'a> {
         attached: Attached<'a>,
         is_launch: bool,
     ) -> Result<Self, CampaignError> {
-        let golden = attached.golden(campaign, campaign.attendance.stopped());
+        let golden = attached.golden(campaign, campaign.cancellation.stopped());
         let golden = golden.map_err(|error| match error {
             CampaignError::Application(ApplicationError::GoldenEnded { ended, advice, stderr })
                 if campaign.device().is_hardware() =>

@@ -11,7 +11,7 @@ use flipwave_emulator::{ClosestMatch, EmulateError, Emulator, Instruction, Scan}
 use flipwave_hooks::flow::Disassembly;
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_hooks::rewrite::{Instrumentation, RewriteError, Rewritten};
-use flipwave_injector::{Attended, Workload};
+use flipwave_injector::{CancellableDevice, Workload};
 use flipwave_isa::Pc;
 use flipwave_tools::Guest;
 use flipwave_tools::{
@@ -102,7 +102,7 @@ pub fn emulate(campaign: &Campaign) -> Result<Emulation, CampaignError> {
     let emulator = Emulator { instructions, compiler: &compiler };
     let mut device = workload.device.clone();
     let found = measure_with::<InstructionCount, _>(
-        &mut Attended { device: &mut device, attendance: &campaign.attendance },
+        &mut CancellableDevice { device: &mut device, cancellation: &campaign.cancellation },
         |module| workload.device.code_object(module),
         &workload.program.dispatches,
         &Options::default(),

@@ -6,7 +6,7 @@ use crate::golden::golden;
 use crate::program::prepare::{Prepared, prepare};
 use flipwave_emulator::Emulator;
 use flipwave_hooks::hook::HookCompiler;
-use flipwave_injector::Attended;
+use flipwave_injector::CancellableDevice;
 use flipwave_tools::{Measurement, Options, Replacer, Tool, ToolError, measure_with};
 
 /// Runs a campaign's program once without faults, with a tool in its kernels. Instructions that
@@ -26,7 +26,8 @@ pub fn measure<T: Tool>(
         golden(campaign, &workload, &formats)?;
     }
     let mut device = workload.device.clone();
-    let mut device = Attended { device: &mut device, attendance: &campaign.attendance };
+    let mut device =
+        CancellableDevice { device: &mut device, cancellation: &campaign.cancellation };
     let compiler = HookCompiler::find().map_err(|error| Box::new(ToolError::Hook(error)))?;
     let code_of = |module| workload.device.code_object(module);
     let emulator = Emulator { instructions, compiler: &compiler };

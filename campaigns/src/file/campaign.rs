@@ -12,7 +12,7 @@ use crate::program::buffers::Init;
 use crate::severity::JudgeSettings;
 use flipwave_device::Dim3;
 use flipwave_emulator::Instruction;
-use flipwave_injector::Attendance;
+use flipwave_injector::CancellationToken;
 use flipwave_isa::Target;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -43,7 +43,7 @@ pub struct Campaign {
     /// SHA-256 of what the file says but for comments, name, seed and the number of faults.
     pub content: String,
     /// Who looks after its runs; nobody as it comes from the file.
-    pub attendance: Attendance,
+    pub cancellation: CancellationToken,
 }
 
 /// What faults are injected into.

@@ -12,7 +12,7 @@ use crate::file::schema::{self, Compare};
 use crate::severity::{JudgeSettings, JudgeSource};
 use flipwave_emulator::{Binding, Instruction, Lanes, Matching};
 use flipwave_hooks::hook::Source;
-use flipwave_injector::Attendance;
+use flipwave_injector::CancellationToken;
 use flipwave_isa::Target;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -97,7 +97,7 @@ pub(crate) fn check(
         format: file.format,
         digest,
         content,
-        attendance: Attendance::default(),
+        cancellation: CancellationToken::default(),
     })
 }
 

@@ -264,7 +264,10 @@ fn executions(
     let dispatches = &workload.program.dispatches;
     let mut device = workload.device.clone();
     let found = measure::<InstructionCount, _>(
-        &mut flipwave_injector::Attended { device: &mut device, attendance: &campaign.attendance },
+        &mut flipwave_injector::CancellableDevice {
+            device: &mut device,
+            cancellation: &campaign.cancellation,
+        },
         |module| workload.device.code_object(module),
         dispatches,
         &Options::default(),

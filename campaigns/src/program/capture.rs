@@ -10,7 +10,7 @@ use flipwave_capture::{Capture, CaptureError, CodeObjectId, RecordedDispatch, St
 use flipwave_codeobj::{CodeObject, CodeObjectError};
 use flipwave_device::{Address, Change, DeviceError, Dispatch, KernelPacket, ModuleId};
 use flipwave_injector::{
-    Attendance, Buffer, Changes, Golden, GoldenError, Program, Workload, instruction_limit,
+    Buffer, CancellationToken, Changes, Golden, GoldenError, Program, Workload, instruction_limit,
 };
 use flipwave_isa::Target;
 use flipwave_sim::EmbeddedGpu;
@@ -298,7 +298,7 @@ impl<'a> Builder<'a> {
                 outputs: self.outputs,
             },
             guests: BTreeMap::new(),
-            attendance: Attendance::default(),
+            cancellation: CancellationToken::default(),
         };
         let origin = Origin::Recording { warnings };
         let path = InjectionPath::Embedded;
@@ -316,7 +316,7 @@ pub(crate) fn prepare_checked(
     source: &CaptureSource,
 ) -> Result<Prepared, CampaignError> {
     let mut replayed = prepare(source, &campaign.target)?;
-    replayed.prepared.workload.attendance = campaign.attendance.clone();
+    replayed.prepared.workload.cancellation = campaign.cancellation.clone();
     let golden = match replayed.prepared.workload.golden() {
         // The limits are multiples of what was executed.
         Err(error @ (GoldenError::OtherPacket { .. } | GoldenError::TooLong { .. })) => {

@@ -79,7 +79,7 @@ fn run(campaign: &Campaign, folder: &Path) -> Result<Launched, CampaignError> {
     }
     // Whoever waits for a campaign's run ends it.
     device.set_time_limit(Duration::MAX);
-    device.set_stopped(Arc::clone(campaign.attendance.stopped()));
+    device.set_stopped(Arc::clone(campaign.cancellation.stopped()));
     let Placed { program, .. } = place(campaign, kernels, &mut device)?;
     let Program { dispatches, buffers, outputs, .. } = program;
     std::fs::create_dir_all(folder).map_err(|reason| failed(folder, reason))?;

@@ -130,8 +130,8 @@ pub(crate) fn prepare_beside_software(
     let kernels = campaign.kernels().ok_or(PrepareError::Application)?;
     let mut device = EmbeddedGpu::new(campaign.target.clone())?;
     let Placed { program, software, formats, compiler } = place(campaign, kernels, &mut device)?;
-    let (guests, attendance) = (BTreeMap::new(), campaign.attendance.clone());
-    let workload = Workload { device, program, guests, attendance };
+    let (guests, cancellation) = (BTreeMap::new(), campaign.cancellation.clone());
+    let workload = Workload { device, program, guests, cancellation };
     let labels = kernels.launches.iter().map(|launch| launch.label.clone()).collect();
     let (path, origin) = (InjectionPath::Embedded, Origin::Kernels { compiler });
     Ok((Prepared { workload, formats, labels, path, process: None, origin }, software))

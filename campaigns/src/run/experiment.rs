@@ -243,7 +243,7 @@ impl Injections<'_> {
                 // Whatever a stopped run looks like, it has no outcome.
                 campaign.unless_stopped(row)
             };
-            let stopped = campaign.attendance.stopped();
+            let stopped = campaign.cancellation.stopped();
             let taken =
                 in_order(end - start, (this.workers, BATCH), stopped, work, |row| {
                     match row.and_then(&mut take) {

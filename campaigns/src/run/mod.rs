@@ -88,7 +88,7 @@ pub struct Report {
 
 /// Runs a campaign. Each injection is in `results.csv` as soon as all before it are.
 ///
-/// When the campaign's attendance stops all runs, injections under way end without an outcome, and
+/// When the campaign is cancelled, injections under way end without an outcome, and
 /// the report says that the run was interrupted.
 ///
 /// # Errors

@@ -114,7 +114,7 @@ impl<'a> Judge<'a> {
             greeting: Greeting::new(&campaign.name, described),
             golden,
             places,
-            stopped: campaign.attendance.stopped(),
+            stopped: campaign.cancellation.stopped(),
             idle: Mutex::default(),
         })
     }

@@ -74,7 +74,7 @@ impl ShardReport {
 }
 
 /// Runs a part of a campaign. What of it is in the folder is not done again; what is done goes there
-/// when it is finished, or when the campaign's attendance stops all runs.
+/// when it is finished, or when the campaign is cancelled.
 ///
 /// # Errors
 /// [`CampaignError`]. The rows before an injection that failed are kept.
@@ -223,11 +223,11 @@ fn run(
     // The pilot shows how the others are drawn.
     let (first, rest) = ranges.into_iter().partition(|range| range.end <= pilot.count);
     shard.inject(&monitor, first, attempt, progress)?;
-    if !rest.is_empty() && !campaign.attendance.is_stopped() {
+    if !rest.is_empty() && !campaign.cancellation.is_stopped() {
         let missing = shard.missing_of_pilot(pilot.count, attempt)?;
         shard.inject(&monitor, missing, attempt, progress)?;
     }
-    if !rest.is_empty() && !campaign.attendance.is_stopped() {
+    if !rest.is_empty() && !campaign.cancellation.is_stopped() {
         let monitor = shard.pilot_monitor(pilot.count)?;
         shard.inject(&monitor, rest, attempt, progress)?;
     }
@@ -277,7 +277,7 @@ impl Shard<'_> {
                 known.clone_from(&missing);
             }
             let is_alone = !attempt.others_are_running(self.folder)?;
-            let is_stopped = self.ready.campaign.attendance.is_stopped();
+            let is_stopped = self.ready.campaign.cancellation.is_stopped();
             if missing.is_empty() || is_alone || is_stopped || since.elapsed() > PATIENCE {
                 return Ok(missing);
             }
@@ -374,7 +374,7 @@ impl Shard<'_> {
             self.report.bytes += writer.publish(self.folder)?;
             self.report.seconds = seconds + clock.elapsed().as_secs_f64();
             match injected {
-                Ok(()) if self.ready.campaign.attendance.is_stopped() => break,
+                Ok(()) if self.ready.campaign.cancellation.is_stopped() => break,
                 Err(CampaignError::Interrupted) => break,
                 injected => injected?,
             }

@@ -101,13 +101,7 @@ impl Kept {
         let (draw, known_masked) = (sample.draw, sample.known_masked);
         Surveyed {
             reference: Reference { statistics: statistics.collect(), outputs: self.outputs },
-            profile: self.profile.profile(
-                fault,
-                selection,
-                *stratification,
-                draw,
-                known_masked,
-            ),
+            profile: self.profile.profile(fault, selection, *stratification, draw, known_masked),
             fidelity: self.fidelity,
             recorded: self.touched.map(|own| Recorded { touched: own.touched(), boundaries: None }),
             is_new: false,

@@ -39,7 +39,7 @@ pub fn run_variant_shards(
     VariantList::of(variants).claim(&options.folder, false)?;
     let mut shards = Vec::new();
     for (own, number) in variants.chosen().iter().zip(1..) {
-        if variants.attendance().is_stopped() {
+        if variants.cancellation().is_stopped() {
             break;
         }
         progress.variant(&own.name, number, variants.chosen().len());

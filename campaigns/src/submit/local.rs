@@ -5,7 +5,7 @@ use super::options::{MERGE_WAIT, SubmitOptions};
 use super::script::Scripts;
 use crate::error::CampaignError;
 use crate::shards::{MergeOptions, MergedFolder, merge_folder};
-use flipwave_injector::Attendance;
+use flipwave_injector::CancellationToken;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 /// Runs all shards, some at once, and merges them.
 pub(super) fn run(
-    attendance: &Attendance,
+    cancellation: &CancellationToken,
     scripts: &Scripts,
     options: &SubmitOptions,
 ) -> Result<MergedFolder, CampaignError> {
@@ -28,12 +28,12 @@ pub(super) fn run(
     let next = AtomicU64::new(1);
     let given_up = Mutex::new(Vec::new());
     let work = || {
-        while !attendance.is_stopped() {
+        while !cancellation.is_stopped() {
             let number = next.fetch_add(1, Ordering::Relaxed);
             if number > options.shards.get() {
                 break;
             }
-            let ended = shard(attendance, scripts, number);
+            let ended = shard(cancellation, scripts, number);
             let is_done = ended.is_ok_and(|status| status.success());
             if let (false, Ok(mut given_up)) = (is_done, given_up.lock()) {
                 given_up.push(number);
@@ -46,7 +46,7 @@ pub(super) fn run(
         let _others: Vec<_> = (1..at_once).map_while(start).collect();
         work();
     });
-    if attendance.is_stopped() {
+    if cancellation.is_stopped() {
         return Err(CampaignError::Interrupted);
     }
     let mut shards = given_up.into_inner().unwrap_or_default();
@@ -60,7 +60,11 @@ pub(super) fn run(
 }
 
 /// Runs a shard to its end; it is asked to stop when the campaign is.
-fn shard(attendance: &Attendance, scripts: &Scripts, number: u64) -> io::Result<ExitStatus> {
+fn shard(
+    cancellation: &CancellationToken,
+    scripts: &Scripts,
+    number: u64,
+) -> io::Result<ExitStatus> {
     let log = scripts.log(&format!("{number}.txt"));
     let log = flipwave_host::output::append(&log)?;
     let mut child = Command::new(scripts.path("shard.sh"))
@@ -74,7 +78,7 @@ fn shard(attendance: &Attendance, scripts: &Scripts, number: u64) -> io::Result<
         if let Some(status) = child.try_wait()? {
             return Ok(status);
         }
-        if attendance.is_stopped() && !is_asked {
+        if cancellation.is_stopped() && !is_asked {
             is_asked = true;
             ask_to_stop(&child);
         }

@@ -60,7 +60,9 @@ pub fn submit(
         Engine::Slurm => slurm::submit(&mut scripts, options, &mut submitted)?,
         Engine::HyperQueue => hyperqueue::submit(&mut scripts, options, &mut submitted)?,
         Engine::Local if options.dry => {}
-        Engine::Local => submitted.merged = Some(local::run(file.attendance(), &scripts, options)?),
+        Engine::Local => {
+            submitted.merged = Some(local::run(file.cancellation(), &scripts, options)?)
+        }
     }
     submitted.scripts = scripts.paths();
     Ok(submitted)

@@ -22,7 +22,7 @@ use crate::file::read;
 use crate::file::schema;
 use crate::file::yaml;
 use dimensions::{Dimension, Setting, dimensions};
-use flipwave_injector::Attendance;
+use flipwave_injector::CancellationToken;
 use std::collections::HashMap;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
@@ -205,10 +205,10 @@ impl CampaignFile {
     }
 
     /// Who looks after its runs.
-    pub fn attendance(&self) -> &Attendance {
+    pub fn cancellation(&self) -> &CancellationToken {
         match self {
-            CampaignFile::Plain(campaign) => &campaign.attendance,
-            CampaignFile::Varied(variants) => variants.attendance(),
+            CampaignFile::Plain(campaign) => &campaign.cancellation,
+            CampaignFile::Varied(variants) => variants.cancellation(),
         }
     }
 }
@@ -233,9 +233,9 @@ impl Variants {
     }
 
     /// Who looks after the runs of all of them.
-    pub fn attendance(&self) -> &Attendance {
+    pub fn cancellation(&self) -> &CancellationToken {
         // There is one at least.
-        &self.all[0].campaign.attendance
+        &self.all[0].campaign.cancellation
     }
 
     fn index(&self, name: &str) -> Result<usize, FileError> {
@@ -282,7 +282,7 @@ impl Base<'_> {
     fn variants(&self, name: String, dimensions: &[Dimension]) -> Result<Variants, FileError> {
         let mut all: Vec<Variant> = Vec::new();
         let mut by_content: HashMap<String, Vec<usize>> = HashMap::new();
-        let attendance = Attendance::default();
+        let cancellation = CancellationToken::default();
         let count = dimensions.iter().map(|own| own.choices.len()).product();
         for index in 0..count {
             let mut left = index;
@@ -305,7 +305,7 @@ impl Base<'_> {
                 position: field.locate(self.text),
                 message: format!("variant `{name}`: {message}"),
             })?;
-            campaign.attendance = attendance.clone();
+            campaign.cancellation = cancellation.clone();
             let alike = by_content.entry(campaign.content.clone()).or_default();
             if let Some(other) = alike.iter().find(|own| all[**own].campaign == campaign) {
                 let other = &all[*other].name;

@@ -32,7 +32,7 @@ pub struct FinishedVariant {
 
 /// Runs the variants that are asked for, each into a folder of its name in the folder of `options`; when
 /// all of the file are done, the tables of all are written. It ends at the first that fails, and where
-/// the attendance stops all runs.
+/// all runs are cancelled.
 ///
 /// # Errors
 /// [`CampaignError`] where none can begin.

@@ -5,7 +5,7 @@
 //! scope name in the instructions selected. A site is absolute: it names the same event on every
 //! run and device.
 
-mod attendance;
+mod cancellation;
 mod device_side;
 mod fault;
 mod fidelity;
@@ -20,7 +20,7 @@ mod testing;
 mod trace;
 mod workload;
 
-pub use attendance::{Attendance, Attended, Running};
+pub use cancellation::{CancellableDevice, CancellationToken, Running};
 pub use device_side::{
     HookInjector, HookedCode, LaunchShape, OrderError, Refusal, SiteHooks, supports,
     unreached_by_hooks,

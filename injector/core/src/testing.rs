@@ -1,7 +1,7 @@
 //! Instructions and traces for unit tests, as a device would execute them.
 
 use crate::population::Execution;
-use crate::{Attendance, Program, Workload};
+use crate::{CancellationToken, Program, Workload};
 use flipwave_device::{Dispatch, ModuleId, WaveId};
 use flipwave_isa::{Inst, Isa, LaneMask, Pc, Target};
 use flipwave_sim::EmbeddedGpu;
@@ -16,7 +16,7 @@ pub(crate) fn workload() -> Workload {
         device: EmbeddedGpu::new("gfx90a".parse().unwrap()).unwrap(),
         program: Program::default(),
         guests: BTreeMap::new(),
-        attendance: Attendance::default(),
+        cancellation: CancellationToken::default(),
     }
 }
 

@@ -40,7 +40,7 @@ fn rewritten_code_shares_variables_with_the_original() {
             outputs: vec![out],
         },
         guests: BTreeMap::new(),
-        attendance: Default::default(),
+        cancellation: Default::default(),
     };
     let golden = workload.golden().expect("a golden run");
     assert_eq!(golden.outputs[0].bytes()[..4], (15u32 * 3 * 7 * 7 * 7).to_le_bytes());

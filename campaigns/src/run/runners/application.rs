@@ -32,7 +32,7 @@ impl<'a> ApplicationRunner<'a> {
     ) -> Result<Self, CampaignError> {
         let attached = Attached::new(campaign, Cow::Borrowed(application))?;
         let mut runs = ProcessRuns::new(campaign, attached, false)?;
-        let interrupt = campaign.attendance.stopped();
+        let interrupt = campaign.cancellation.stopped();
         let RecordedRun { prepared, process } =
             runs.attached.record(campaign, &runs.golden, interrupt)?;
         runs.process = process;
@@ -75,7 +75,7 @@ impl Runner for ApplicationRunner<'_> {
             InjectionPath::Hook => Some(HookInjectors::new(&self.prepared.workload, golden)?),
         };
         self.runs.write_limits(golden)?;
-        let (runs, interrupt) = (&self.runs, self.campaign.attendance.stopped());
+        let (runs, interrupt) = (&self.runs, self.campaign.cancellation.stopped());
         let is_judged = self.campaign.severity.is_some();
         Ok(Box::new(InApplication { runs, hooks, accelerations, is_judged, interrupt }))
     }

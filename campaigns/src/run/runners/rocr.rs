@@ -51,7 +51,7 @@ impl Runner for RocrRunner<'_> {
         accelerations: Accelerations,
     ) -> Result<Box<dyn Inject + 'a>, CampaignError> {
         let hooks = HookInjectors::new(&self.prepared.workload, golden)?;
-        let interrupt = self.campaign.attendance.stopped();
+        let interrupt = self.campaign.cancellation.stopped();
         Ok(Box::new(OnHardware { runner: self, golden, hooks, accelerations, interrupt }))
     }
 }

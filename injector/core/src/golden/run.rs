@@ -45,7 +45,7 @@ impl Workload {
             let mut execution = device.begin(dispatch)?;
             let kernel = &dispatch.kernel;
             let (end, found) =
-                self.attendance.finish_strict(kernel, device, &mut execution, options)?;
+                self.cancellation.finish_strict(kernel, device, &mut execution, options)?;
             violations.extend(found);
             Ok(end)
         })?;
@@ -67,7 +67,7 @@ impl Workload {
             }
             let mut execution = device.begin(dispatch)?;
             device.begin_fidelity(&dispatch.kernel, &execution, &mut check);
-            self.attendance.carry_on(&dispatch.kernel, &mut execution, |execution, until| {
+            self.cancellation.run_to_end(&dispatch.kernel, &mut execution, |execution, until| {
                 device.advance_with_fidelity(execution, &mut Unobserved, &mut check, until)
             })
         })?;
@@ -181,7 +181,7 @@ impl Workload {
         let failed = &self.program.dispatches[dispatch as usize];
         let (kernel, place) = (failed.kernel.clone(), fault.place);
         match fault.cause {
-            FaultCause::Watchdog { executed } if self.attendance.is_stopped() => {
+            FaultCause::Watchdog { executed } if self.cancellation.is_stopped() => {
                 GoldenError::Stopped { dispatch, kernel, executed, place }
             }
             FaultCause::Watchdog { executed } if executed >= failed.instruction_limit => {

@@ -191,20 +191,20 @@ pub(crate) fn surveyed(
     let mut execution = device.begin(dispatch)?;
     let counted = census.as_deref().and_then(Census::counted_lanes);
     let mut check = device.begin_survey(&execution, counted);
-    let (kernel, attendance) = (&dispatch.kernel, &workload.attendance);
+    let (kernel, cancellation) = (&dispatch.kernel, &workload.cancellation);
     if let Some(followed) = &mut followed {
         device.begin_fidelity(kernel, &execution, followed.fidelity);
     }
     let completion = match &mut census {
         Some(census) if counted.is_none() => workload.as_it_was(dispatch, *census, |observer| {
-            attendance.carry_on(kernel, &mut execution, |execution, until| {
+            cancellation.run_to_end(kernel, &mut execution, |execution, until| {
                 let check = &mut check;
                 let fidelity = followed.as_mut().map(|followed| &mut *followed.fidelity);
                 let footprints = footprints.as_deref_mut();
                 device.advance_surveyed(execution, observer, check, fidelity, footprints, until)
             })
         }),
-        census => attendance.carry_on(kernel, &mut execution, |execution, until| {
+        census => cancellation.run_to_end(kernel, &mut execution, |execution, until| {
             let progress = match (&mut followed, footprints.as_deref_mut()) {
                 (Some(Followed { fidelity, threads }), Some(footprints)) => {
                     let (check, fidelity) = (&mut check, &mut **fidelity);

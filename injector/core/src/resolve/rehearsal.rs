@@ -145,7 +145,7 @@ impl SecondRun<'_> {
         let SecondRun { workload, search, recorder, .. } = self;
         search.look(index, dispatch, |observer| {
             workload.as_it_was(dispatch, observer, |observer| {
-                workload.attendance.carry_on(&dispatch.kernel, execution, |execution, until| {
+                workload.cancellation.run_to_end(&dispatch.kernel, execution, |execution, until| {
                     recorder.advance(device, execution, until, |device, execution, until| {
                         device.advance(execution, observer, until)
                     })
@@ -172,7 +172,8 @@ impl SecondRun<'_> {
         let execute = || {
             let mut found = Vec::new();
             while let Some(share) = next() {
-                let context = ShareContext { workload, index, dispatch, alone: &alone, search, after };
+                let context =
+                    ShareContext { workload, index, dispatch, alone: &alone, search, after };
                 found.append(&mut execute_share(context, share)?);
             }
             Ok(found)
@@ -236,11 +237,11 @@ fn execute_share(
 ) -> Result<Vec<(u64, Planned)>, PlanError> {
     let mut resolver = search.resolver(index, dispatch, faults);
     let mut device = alone.device();
-    let (kernel, attendance) = (&dispatch.kernel, &workload.attendance);
+    let (kernel, cancellation) = (&dispatch.kernel, &workload.cancellation);
     for part in workgroups {
         let end = workload.as_it_was(dispatch, &mut resolver, |observer| {
             alone.execute(part, &mut device, after, |device, execution, until| {
-                attendance.carry_to(kernel, execution, until, |execution, until| {
+                cancellation.run_until(kernel, execution, until, |execution, until| {
                     device.advance(execution, observer, until)
                 })
             })

@@ -56,12 +56,13 @@ impl SavedStates {
         let (statistics, start) = (Vec::new(), workload.start()?);
         _ = run_from(workload, &limits, 0, start, statistics, |index, device, dispatch| {
             let mut execution = recorder.begin(index, dispatch, device)?;
-            let (kernel, attendance) = (&dispatch.kernel, &workload.attendance);
-            let completion = attendance.carry_on(kernel, &mut execution, |execution, until| {
-                recorder.advance(device, execution, until, |device, execution, until| {
-                    device.advance(execution, &mut Unobserved, until)
-                })
-            })?;
+            let (kernel, cancellation) = (&dispatch.kernel, &workload.cancellation);
+            let completion =
+                cancellation.run_to_end(kernel, &mut execution, |execution, until| {
+                    recorder.advance(device, execution, until, |device, execution, until| {
+                        device.advance(execution, &mut Unobserved, until)
+                    })
+                })?;
             device.share_memory();
             recorder.end(device);
             Ok::<_, DeviceError>(completion)

@@ -271,16 +271,16 @@ impl<'a> Attempt<'a> {
         observer: &mut FaultObserver<'_>,
         footprints: Option<&mut Footprints>,
     ) -> Result<Completion, DeviceError> {
-        let Workload { program: Program { dispatches, .. }, guests, attendance, .. } =
+        let Workload { program: Program { dispatches, .. }, guests, cancellation, .. } =
             self.workload;
         let dispatch = &dispatches[self.index()];
         let kernel = &dispatch.kernel;
         match guests.get(&dispatch.module.0) {
             Some(guest) => {
                 let mut guest = guest.observe(observer);
-                attendance.finish(kernel, device, execution, &mut guest, footprints)
+                cancellation.finish(kernel, device, execution, &mut guest, footprints)
             }
-            None => attendance.finish(kernel, device, execution, observer, footprints),
+            None => cancellation.finish(kernel, device, execution, observer, footprints),
         }
     }
 
@@ -300,8 +300,8 @@ impl<'a> Attempt<'a> {
         let states = states.filter(|_| self.converges && !is_rewritten && self.event.is_single());
         for state in states {
             let (kernel, end) = (&dispatch.kernel, state.executed());
-            let attendance = &self.workload.attendance;
-            let progress = attendance.carry_to(kernel, execution, end, |execution, until| {
+            let cancellation = &self.workload.cancellation;
+            let progress = cancellation.run_until(kernel, execution, end, |execution, until| {
                 device.advance(execution, observer, until)
             })?;
             if let Progress::Ended(completion) = progress {

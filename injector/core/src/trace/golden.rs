@@ -2,7 +2,7 @@
 
 use super::TraceError;
 use super::log::{Entry, Keep, Log};
-use crate::Attendance;
+use crate::CancellationToken;
 use flipwave_device::{DeviceError, WaveId};
 use flipwave_sim::{EmbeddedGpu, Execution, Progress, Unobserved};
 
@@ -21,12 +21,16 @@ pub struct Golden<'a> {
     execution: Execution,
     pub log: Log,
     has_ended: bool,
-    attendance: &'a Attendance,
+    cancellation: &'a CancellationToken,
 }
 
 impl Golden<'_> {
-    pub fn new(gpu: EmbeddedGpu, execution: Execution, attendance: &Attendance) -> Golden<'_> {
-        Golden { gpu, execution, log: Log::new(LOG_WORDS), has_ended: false, attendance }
+    pub fn new(
+        gpu: EmbeddedGpu,
+        execution: Execution,
+        cancellation: &CancellationToken,
+    ) -> Golden<'_> {
+        Golden { gpu, execution, log: Log::new(LOG_WORDS), has_ended: false, cancellation }
     }
 
     /// The next instruction of a wave; `None` if the wave has ended or is excluded.
@@ -56,7 +60,7 @@ impl Golden<'_> {
     /// As [`Golden::next`], and [`TraceError::Stopped`].
     pub fn finish(&mut self) -> Result<(), TraceError> {
         while !self.has_ended {
-            if self.attendance.is_stopped() {
+            if self.cancellation.is_stopped() {
                 return Err(TraceError::Stopped);
             }
             let until = self.execution.statistics().wave_instructions.saturating_add(UNCOMPARED);

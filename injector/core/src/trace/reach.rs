@@ -47,7 +47,7 @@ pub fn reach(workload: &Workload, site: &Site) -> Result<Reached, TraceError> {
                     break;
                 }
                 executed = execution.statistics().wave_instructions;
-                workload.attendance.attend(&mut execution);
+                workload.cancellation.stop_if_cancelled(&mut execution);
             }
             if let Some(Err(error)) = observer.outcome() {
                 return Err(error.into());

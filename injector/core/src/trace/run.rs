@@ -46,7 +46,7 @@ impl Run<'_, '_> {
             let golden_execution = if index == first {
                 // Before the first strike, both runs are equal and execute as one.
                 while execution.statistics().wave_instructions < executed {
-                    if workload.attendance.is_stopped() {
+                    if workload.cancellation.is_stopped() {
                         return Err(TraceError::Stopped);
                     }
                     let until = execution.statistics().wave_instructions + CHUNK;
@@ -63,7 +63,7 @@ impl Run<'_, '_> {
             let strikes = site.event().is_none_or(|event| event.dispatch == index);
             let strikes_again = self.strikes_again();
             let observer = strikes.then_some(&mut *self.observer);
-            let golden_run = Golden::new(golden, golden_execution, &workload.attendance);
+            let golden_run = Golden::new(golden, golden_execution, &workload.cancellation);
             let mut compare = Compare::new(scene, observer, golden_run, memory, self.story);
             loop {
                 let until = execution.statistics().wave_instructions.saturating_add(CHUNK);
@@ -76,7 +76,7 @@ impl Run<'_, '_> {
                     Progress::Paused if compare.is_over() && !strikes_again => {
                         return Ok(TraceEnding::Died);
                     }
-                    Progress::Paused => workload.attendance.attend(&mut execution),
+                    Progress::Paused => workload.cancellation.stop_if_cancelled(&mut execution),
                     Progress::Ended(Completion::Completed(_)) => break,
                     Progress::Ended(Completion::Faulted(fault)) => {
                         compare.stop();

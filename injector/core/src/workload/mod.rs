@@ -5,7 +5,7 @@ pub mod kernel_name;
 pub mod output;
 pub mod program;
 
-use crate::attendance::Attendance;
+use crate::cancellation::CancellationToken;
 use crate::golden::Golden;
 use crate::inject::cell::Cells;
 use crate::population::Resources;
@@ -34,7 +34,7 @@ pub struct Workload {
     /// The original code of rewritten modules, by module; faults are injected into the original code.
     pub guests: BTreeMap<u32, Arc<Guest>>,
     /// Cancels and monitors its runs.
-    pub attendance: Attendance,
+    pub cancellation: CancellationToken,
 }
 
 impl Workload {
@@ -81,7 +81,7 @@ impl Workload {
         footprints: Option<&mut Footprints>,
     ) -> Result<Completion, DeviceError> {
         let mut execution = device.begin(dispatch)?;
-        self.attendance.finish(&dispatch.kernel, device, &mut execution, observer, footprints)
+        self.cancellation.finish(&dispatch.kernel, device, &mut execution, observer, footprints)
     }
 
     /// Maps a device fault in rewritten code to the original code.

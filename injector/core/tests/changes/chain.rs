@@ -91,9 +91,9 @@ pub fn workload() -> Workload {
         changes.add(index, change);
     }
     let outputs = [OUT, KEPT, NOTE].map(|number| buffers[number].clone()).to_vec();
-    let (guests, attendance) = Default::default();
+    let (guests, cancellation) = Default::default();
     let program = Program { dispatches, changes, buffers, outputs };
-    Workload { device, program, guests, attendance }
+    Workload { device, program, guests, cancellation }
 }
 
 /// The workload without change number `left_out`.

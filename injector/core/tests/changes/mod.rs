@@ -256,9 +256,10 @@ fn traces_end_like_the_runs() {
                 assert!(matches!(found.ending, TraceEnding::Faulted { .. }), "{site}");
                 continue;
             }
-            Some(outputs) => {
-                (0..).zip(outputs.iter().zip(&golden.outputs)).filter_map(|(output, (faulty, golden))| count(output, faulty, golden)).collect()
-            }
+            Some(outputs) => (0..)
+                .zip(outputs.iter().zip(&golden.outputs))
+                .filter_map(|(output, (faulty, golden))| count(output, faulty, golden))
+                .collect(),
         };
         let escapes: Vec<(usize, u64)> = match &found.ending {
             TraceEnding::Escaped(all) => {

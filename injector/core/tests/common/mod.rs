@@ -75,6 +75,6 @@ pub fn paths(object: &CodeObject, processor: &str) -> Workload {
         device,
         program: Program { dispatches, changes: Changes::default(), buffers, outputs },
         guests: BTreeMap::new(),
-        attendance: Default::default(),
+        cancellation: Default::default(),
     }
 }

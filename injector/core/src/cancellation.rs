@@ -1,4 +1,4 @@
-//! Looking after long runs: what runs, and a request to stop.
+//! Cancellation and monitoring of long runs.
 
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Address, Completion, Device, DeviceError, Dispatch, ModuleId};
@@ -9,76 +9,75 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Wave instructions after which is looked whether a dispatch is to stop: some milliseconds.
+/// Wave instructions between checks for cancellation: some milliseconds.
 const SLICE: u64 = 1 << 18;
 
-/// Looks after the runs of workloads. Whoever has a clone can stop them, and can see what takes
-/// long.
+/// Cancels the runs of workloads and shows which dispatch is running. Clones share their state.
 ///
-/// A dispatch that is stopped ends where it stands, as by its watchdog. What comes of a run is
-/// therefore nothing, whatever it says, where [`Attendance::is_stopped`] is true afterwards.
+/// A cancelled dispatch ends at its current instruction, as if stopped by its watchdog. If
+/// [`CancellationToken::is_stopped`] is true after a run, its result must be discarded.
 #[derive(Clone, Debug, Default)]
-pub struct Attendance(Arc<State>);
+pub struct CancellationToken(Arc<State>);
 
 #[derive(Debug, Default)]
 struct State {
     stopped: Arc<AtomicBool>,
-    /// Whether somebody has seen that runs are to stop.
-    is_heeded: AtomicBool,
+    /// Whether a run has noticed the cancellation.
+    is_acknowledged: AtomicBool,
     running: Mutex<Option<Running>>,
 }
 
-/// A dispatch under way.
+/// A running dispatch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Running {
     /// Its kernel.
     pub kernel: String,
-    /// Wave instructions that it has executed so far.
+    /// Wave instructions executed so far.
     pub wave_instructions: u64,
-    /// How long it has been running.
+    /// Time since its start.
     pub elapsed: Duration,
 }
 
-/// Who looks after something is no part of what it is.
-impl PartialEq for Attendance {
-    fn eq(&self, _: &Attendance) -> bool {
+/// Tokens are not part of the identity of the values that contain them.
+impl PartialEq for CancellationToken {
+    fn eq(&self, _: &CancellationToken) -> bool {
         true
     }
 }
 
-impl Attendance {
-    /// Stops all runs, those that begin later too.
+impl CancellationToken {
+    /// Cancels all runs, including later ones.
     pub fn stop(&self) {
         self.stopped().store(true, Ordering::Relaxed);
     }
 
-    /// Whether runs are to stop, for those who have to ask again and again.
+    /// The flag that is set on cancellation, for code that polls it.
     pub fn stopped(&self) -> &Arc<AtomicBool> {
         &self.0.stopped
     }
 
-    /// Whether runs are to stop.
+    /// Returns `true` if runs are cancelled, and records that this was noticed.
     pub fn is_stopped(&self) -> bool {
         let is_stopped = self.stopped().load(Ordering::Relaxed);
         if is_stopped {
-            self.0.is_heeded.store(true, Ordering::Relaxed);
+            self.0.is_acknowledged.store(true, Ordering::Relaxed);
         }
         is_stopped
     }
 
-    /// Whether somebody has seen that runs are to stop, and is about to end in good order.
-    pub fn is_heeded(&self) -> bool {
-        self.0.is_heeded.load(Ordering::Relaxed)
+    /// Returns `true` if code has noticed the cancellation and will end in an orderly way.
+    pub fn is_acknowledged(&self) -> bool {
+        self.0.is_acknowledged.load(Ordering::Relaxed)
     }
 
-    /// The dispatch that was last seen under way, after a few milliseconds or more of it; it may have
+    /// The running dispatch reported last, after at least a few milliseconds of execution; it may have
     /// ended since.
     pub fn running(&self) -> Option<Running> {
         self.lock().clone()
     }
 
-    /// Shows others a dispatch that is under way somewhere else.
-    pub fn see(&self, running: Running) {
+    /// Reports a dispatch that runs in another component.
+    pub fn report(&self, running: Running) {
         *self.lock() = Some(running);
     }
 
@@ -86,16 +85,15 @@ impl Attendance {
         self.0.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets an execution that pauses end where it stands, if runs are to stop: the wave whose turn it
-    /// is says where that is.
-    pub(crate) fn attend(&self, execution: &mut Execution) {
+    /// Ends a paused execution at its current instruction if runs are cancelled.
+    pub(crate) fn stop_if_cancelled(&self, execution: &mut Execution) {
         if self.is_stopped() {
             execution.set_limit(execution.statistics().wave_instructions);
         }
     }
 
-    /// Carries an execution of `kernel` on to its end; adds to `footprints`, if there are any, what
-    /// its workgroups touch.
+    /// Runs an execution of `kernel` to its end, and adds the footprints of its workgroups to
+    /// `footprints`, if given.
     pub(crate) fn finish(
         &self,
         kernel: &str,
@@ -104,13 +102,14 @@ impl Attendance {
         observer: &mut dyn Observer,
         mut footprints: Option<&mut Footprints>,
     ) -> Result<Completion, DeviceError> {
-        self.carry_on(kernel, execution, |execution, until| match &mut footprints {
+        self.run_to_end(kernel, execution, |execution, until| match &mut footprints {
             Some(footprints) => device.advance_recorded(execution, observer, footprints, until),
             None => device.advance(execution, observer, until),
         })
     }
 
-    /// The same at the strict level, and what breaks the rules of the hardware.
+    /// Runs an execution to its end at the strict level, and returns the violations of the hardware's
+    /// rules.
     pub(crate) fn finish_strict(
         &self,
         kernel: &str,
@@ -119,30 +118,30 @@ impl Attendance {
         options: StrictOptions,
     ) -> Result<(Completion, Vec<Violation>), DeviceError> {
         let mut check = device.begin_check(execution, options)?;
-        let completion = self.carry_on(kernel, execution, |execution, until| {
+        let completion = self.run_to_end(kernel, execution, |execution, until| {
             device.advance_checked(execution, &mut check, until)
         })?;
         Ok((completion, device.violations(check)))
     }
 
-    /// Carries an execution of `kernel` on to its end by `advance`, in slices after which is looked
-    /// whether it is to stop.
-    pub(crate) fn carry_on(
+    /// Runs an execution of `kernel` to its end with `advance`, in slices between which cancellation is
+    /// checked.
+    pub(crate) fn run_to_end(
         &self,
         kernel: &str,
         execution: &mut Execution,
         mut advance: impl FnMut(&mut Execution, u64) -> Result<Progress, DeviceError>,
     ) -> Result<Completion, DeviceError> {
         loop {
-            let end = self.carry_to(kernel, execution, u64::MAX, &mut advance)?;
+            let end = self.run_until(kernel, execution, u64::MAX, &mut advance)?;
             if let Progress::Ended(completion) = end {
                 return Ok(completion);
             }
         }
     }
 
-    /// The same until it has executed `end` wave instructions in all, if it has not ended before.
-    pub(crate) fn carry_to(
+    /// Runs an execution until it has executed `end` wave instructions in total or has ended.
+    pub(crate) fn run_until(
         &self,
         kernel: &str,
         execution: &mut Execution,
@@ -158,21 +157,21 @@ impl Attendance {
                 return Ok(progress);
             }
             let (kernel, elapsed) = (kernel.to_owned(), clock.elapsed());
-            self.see(Running { kernel, wave_instructions, elapsed });
-            self.attend(execution);
+            self.report(Running { kernel, wave_instructions, elapsed });
+            self.stop_if_cancelled(execution);
         }
     }
 }
 
-/// A GPU whose dispatches are looked after.
-pub struct Attended<'a> {
+/// A GPU whose dispatches can be cancelled.
+pub struct CancellableDevice<'a> {
     /// The GPU.
     pub device: &'a mut EmbeddedGpu,
-    /// Who looks after them.
-    pub attendance: &'a Attendance,
+    /// The token that cancels dispatches.
+    pub cancellation: &'a CancellationToken,
 }
 
-impl Device for Attended<'_> {
+impl Device for CancellableDevice<'_> {
     fn target(&self) -> &Target {
         self.device.target()
     }
@@ -204,6 +203,6 @@ impl Device for Attended<'_> {
     fn dispatch(&mut self, dispatch: &Dispatch) -> Result<Completion, DeviceError> {
         let mut execution = self.device.begin(dispatch)?;
         let kernel = &dispatch.kernel;
-        self.attendance.finish(kernel, self.device, &mut execution, &mut Unobserved, None)
+        self.cancellation.finish(kernel, self.device, &mut execution, &mut Unobserved, None)
     }
 }
