@@ -3,8 +3,8 @@
 
 use flipwave_device::ArgumentValue;
 use flipwave_injector::{
-    Counting, Draw, Fault, FaultModel, Inquiry, KnownMasked, Recorded, Selection, StoredTouched,
-    Stratification, Survey, Workload, survey,
+    Counting, Draw, Fault, FaultModel, KnownMasked, ProfiledRun, ProfilingOptions, RecordedRun,
+    Selection, StoredFootprints, Stratification, Workload, run_with_profiling,
 };
 use flipwave_isa::LaneMask;
 use flipwave_sim::{EmbeddedGpu, FidelityCheck, Footprints, Progress};
@@ -74,7 +74,7 @@ fn workload(kernel: &str, distance: u32, bad: u32) -> Workload {
 /// What is learnt on so many threads.
 fn learnt(workload: &Workload, threads: usize) -> impl PartialEq + use<> {
     let fault = Fault::transient(FaultModel::FlipOneBit);
-    let inquiry = Inquiry {
+    let inquiry = ProfilingOptions {
         fault: &fault,
         selection: &Selection::default(),
         stratification: Stratification::Opcode,
@@ -84,11 +84,11 @@ fn learnt(workload: &Workload, threads: usize) -> impl PartialEq + use<> {
         touched: true,
         threads: NonZeroUsize::new(threads).expect("threads"),
     };
-    let (survey, violations) = survey(workload, &inquiry);
+    let (survey, violations) = run_with_profiling(workload, &inquiry);
     let survey = survey.map_err(|error| error.to_string());
-    let survey = survey.map(|Survey { golden, profile, fidelity, recorded }| {
-        let Recorded { touched, .. } = recorded.expect("it is recorded");
-        (golden, profile, fidelity, StoredTouched::of(&touched))
+    let survey = survey.map(|ProfiledRun { golden, profile, fidelity, recorded }| {
+        let RecordedRun { touched, .. } = recorded.expect("it is recorded");
+        (golden, profile, fidelity, StoredFootprints::of(&touched))
     });
     let violations: Vec<String> = violations.iter().map(|own| format!("{own:?}")).collect();
     (survey, violations)

@@ -3,9 +3,9 @@
 
 use flipwave_injector::{
     Accelerations, Allocation, Counting, Draw, Duration, Ending, Fate, Fault, FaultModel,
-    FaultTarget, Injection, InjectionError, Injector, Inquiry, KnownMasked, KnownPlaces, Plan,
-    PlanError, Planned, Profile, Recorded, Rehearsal, RehearsalLimits, Sampling, SavedStates,
-    Scope, Selection, Stratification, Survey, Workload, profile, survey,
+    FaultTarget, Injection, InjectionError, Injector, KnownMasked, KnownPlaces, Plan, PlanError,
+    Planned, Profile, ProfiledRun, ProfilingOptions, RecordedRun, Rehearsal, RehearsalLimits,
+    Sampling, SavedStates, Scope, Selection, Stratification, Workload, profile, run_with_profiling,
 };
 use flipwave_isa::LaneMask;
 use flipwave_tests::{MACHINES, examples, workload};
@@ -24,14 +24,14 @@ struct Case {
 }
 
 impl Case {
-    fn surveyed(&self, workload: &Workload) -> Survey {
+    fn surveyed(&self, workload: &Workload) -> ProfiledRun {
         self.surveyed_by(workload, 1)
     }
 
-    fn surveyed_by(&self, workload: &Workload, threads: usize) -> Survey {
+    fn surveyed_by(&self, workload: &Workload, threads: usize) -> ProfiledRun {
         let Case { fault, selection, stratification, draw, known_masked } = self;
         let (stratification, counting) = (*stratification, Counting::Exact);
-        let inquiry = Inquiry {
+        let inquiry = ProfilingOptions {
             fault,
             selection,
             stratification,
@@ -41,7 +41,7 @@ impl Case {
             touched: true,
             threads: NonZeroUsize::new(threads).expect("threads"),
         };
-        let (survey, _) = survey(workload, &inquiry);
+        let (survey, _) = run_with_profiling(workload, &inquiry);
         survey.unwrap_or_else(|error| panic!("{fault}: {error}"))
     }
 
@@ -187,10 +187,10 @@ fn ending(injection: Result<Injection, InjectionError>) -> Result<Injection, Str
 
 /// What a second run begins with: with the device between dispatches, by which it executes what is struck
 /// alone, and without.
-fn recorded(case: &Case, workload: &Workload, has_boundaries: bool) -> Recorded {
+fn recorded(case: &Case, workload: &Workload, has_checkpoints: bool) -> RecordedRun {
     let recorded = case.surveyed(workload).recorded.expect("it is recorded");
-    let Recorded { touched, boundaries } = recorded;
-    Recorded { touched, boundaries: boundaries.filter(|_| has_boundaries) }
+    let RecordedRun { touched, checkpoints } = recorded;
+    RecordedRun { touched, checkpoints: checkpoints.filter(|_| has_checkpoints) }
 }
 
 /// The second run finds what a plan finds, and its states change no outcome, however few may be kept,
@@ -202,7 +202,7 @@ fn states_that_a_second_run_saves_change_no_outcome() {
         let workload = workload(MACHINES[0], &file, &["-O3"]);
         let case = &cases()[0];
         let sampling = Sampling::random(60, Allocation::Proportional);
-        let Survey { golden, profile, .. } = case.surveyed(&workload);
+        let ProfiledRun { golden, profile, .. } = case.surveyed(&workload);
         let plan = Plan::new(&workload, &profile, 3, &sampling);
         let plan = plan.unwrap_or_else(|error| panic!("{error}"));
         let faults = plan.faults(0..60).unwrap_or_else(|error| panic!("{error}"));
@@ -245,13 +245,13 @@ fn a_second_run_that_does_something_else_is_refused() {
     let [workload, other] =
         ["-O3", "-O1"].map(|level| workload(MACHINES[0], &many_workgroups(), &[level]));
     let case = &cases()[0];
-    let Survey { golden, profile, .. } = case.surveyed(&workload);
+    let ProfiledRun { golden, profile, .. } = case.surveyed(&workload);
     let sampling = Sampling::random(20, Allocation::Proportional);
     let plan = Plan::new(&workload, &profile, 3, &sampling);
     let plan = plan.unwrap_or_else(|error| panic!("{error}"));
     let run = |of: &Workload| {
         let touched = recorded(case, of, true).touched;
-        let recorded = Recorded { touched, ..recorded(case, &workload, true) };
+        let recorded = RecordedRun { touched, ..recorded(case, &workload, true) };
         let threads = NonZeroUsize::new(2).expect("threads");
         let limits = RehearsalLimits { state_bytes: SavedStates::MOST_BYTES, threads };
         plan.rehearse(0..20, &golden.statistics, Some(recorded), limits)

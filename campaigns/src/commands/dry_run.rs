@@ -67,7 +67,7 @@ pub fn dry_run(
     let golden_clock = Instant::now();
     let survey = surveyed(campaign, runner.prepared(), takes_states, options.workers)?;
     let golden_time = golden_clock.elapsed();
-    let (experiment, recorded) = Experiment::of_survey(campaign, &*runner, survey)?;
+    let (experiment, recorded) = Experiment::of_profiled_run(campaign, &*runner, survey)?;
     progress.phase(Phase::Planning);
     let plan = experiment.plan(&experiment.scheme.monitor())?;
     let trials = plan.count().min(TRIALS);

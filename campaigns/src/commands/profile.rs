@@ -4,7 +4,7 @@ use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
 use crate::golden::surveyed;
 use crate::program::prepare_emulated;
-use flipwave_injector::{PlanError, Profile, Survey};
+use flipwave_injector::{PlanError, Profile, ProfiledRun};
 use std::num::NonZeroUsize;
 
 /// Runs a campaign's program once without faults and counts what its faults can hit.
@@ -15,7 +15,7 @@ use std::num::NonZeroUsize;
 pub fn profile(campaign: &Campaign) -> Result<Profile, CampaignError> {
     campaign.faults()?;
     let prepared = prepare_emulated(campaign)?;
-    let Survey { profile, .. } = surveyed(campaign, &prepared, false, NonZeroUsize::MIN)?;
+    let ProfiledRun { profile, .. } = surveyed(campaign, &prepared, false, NonZeroUsize::MIN)?;
     profile.check_places().map_err(PlanError::from)?;
     campaign.unless_stopped(Ok(profile))
 }

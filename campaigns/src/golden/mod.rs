@@ -16,8 +16,8 @@ use crate::sample::Sample;
 use flipwave_device::Statistics;
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_injector::{
-    Golden, Inquiry, Output, Selection, Survey, Unreached, Workload, instruction_limit, survey,
-    unreached_by_hooks,
+    Golden, Output, ProfiledRun, ProfilingOptions, Selection, Unreached, Workload,
+    instruction_limit, run_with_profiling, unreached_by_hooks,
 };
 use flipwave_sim::strict::{Rule, Violation};
 use flipwave_tools::ToolError;
@@ -70,7 +70,7 @@ pub(crate) fn surveyed(
     prepared: &Prepared,
     touched: bool,
     threads: NonZeroUsize,
-) -> Result<Survey, CampaignError> {
+) -> Result<ProfiledRun, CampaignError> {
     let Faults { fault, selection, stratification, counting, sample, .. } = campaign.faults()?;
     let (stratification, counting) = (*stratification, *counting);
     let Prepared { workload, formats, path, .. } = prepared;
@@ -86,7 +86,7 @@ pub(crate) fn surveyed(
     };
     let selection = &Selection { unreached, ..selection.clone() };
     let Sample { draw, known_masked, .. } = *sample;
-    let inquiry = Inquiry {
+    let inquiry = ProfilingOptions {
         fault,
         selection,
         stratification,
@@ -96,11 +96,11 @@ pub(crate) fn surveyed(
         touched,
         threads,
     };
-    let (survey, violations) = survey(workload, &inquiry);
+    let (profiled, violations) = run_with_profiling(workload, &inquiry);
     refuse(campaign, workload, violations)?;
-    let survey = survey?;
-    check(campaign, workload, formats, &survey.golden)?;
-    Ok(survey)
+    let profiled = profiled?;
+    check(campaign, workload, formats, &profiled.golden)?;
+    Ok(profiled)
 }
 
 /// A fault-free run, as others are compared with it: of its outputs digests are enough.

@@ -18,8 +18,8 @@ use crate::sample::Scheme;
 use crate::severity::Judge;
 use flipwave_analysis::{CampaignMonitor, Row};
 use flipwave_injector::{
-    Accelerations, FidelityRecord, Golden, Plan, PlanError, Planned, Profile, Recorded, Rehearsal,
-    RehearsalLimits, SavedStates, Survey,
+    Accelerations, FidelityRecord, Golden, Plan, PlanError, Planned, Profile, ProfiledRun,
+    RecordedRun, Rehearsal, RehearsalLimits, SavedStates,
 };
 use std::any::Any;
 use std::num::NonZeroUsize;
@@ -98,11 +98,11 @@ impl<'a> Experiment<'a> {
     ///
     /// # Errors
     /// As [`Experiment::new`].
-    pub fn of_survey(
+    pub fn of_profiled_run(
         campaign: &'a Campaign,
         runner: &'a dyn Runner,
-        Survey { golden, profile, fidelity, recorded }: Survey,
-    ) -> Result<(Experiment<'a>, Option<Recorded>), CampaignError> {
+        ProfiledRun { golden, profile, fidelity, recorded }: ProfiledRun,
+    ) -> Result<(Experiment<'a>, Option<RecordedRun>), CampaignError> {
         let run = (Reference::of(&golden), FidelityRecord::of(&fidelity));
         Ok((Experiment::new(campaign, runner, run, profile)?, recorded))
     }
@@ -143,7 +143,7 @@ impl<'a> Experiment<'a> {
         &self,
         plan: &Plan<'_>,
         indices: impl IntoIterator<Item = u64>,
-        recorded: Option<Recorded>,
+        recorded: Option<RecordedRun>,
         InjectOptions { accelerations, workers }: InjectOptions,
         act: impl FnOnce(&mut Injections<'_>) -> Result<T, CampaignError>,
     ) -> Result<T, CampaignError> {
@@ -173,7 +173,7 @@ impl<'a> Experiment<'a> {
     pub fn check_deterministic(
         &self,
         plan: &Plan<'_>,
-        recorded: Option<Recorded>,
+        recorded: Option<RecordedRun>,
     ) -> Result<(), CampaignError> {
         let first = 0..plan.count().min(1);
         self.resolve(plan, first, recorded, NonZeroUsize::MIN).map(drop)
@@ -183,7 +183,7 @@ impl<'a> Experiment<'a> {
         &self,
         plan: &Plan<'_>,
         indices: impl IntoIterator<Item = u64>,
-        recorded: Option<Recorded>,
+        recorded: Option<RecordedRun>,
         threads: NonZeroUsize,
     ) -> Result<Resolved, CampaignError> {
         let limits = RehearsalLimits { state_bytes: SavedStates::MOST_BYTES, threads };

@@ -30,7 +30,7 @@ use crate::run::resume::rows_left;
 use crate::run::runners::{Runner, runner};
 use crate::run::self_test::SelfTest;
 use flipwave_analysis::{CampaignMonitor, Outcome, Summary};
-use flipwave_injector::{Accelerations, Plan, Recorded};
+use flipwave_injector::{Accelerations, Plan, RecordedRun};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -137,7 +137,7 @@ pub(crate) fn run_on<'r>(
     let survey = timed(&mut timings.golden, || {
         surveyed(campaign, runner.prepared(), takes_states, options.workers)
     })?;
-    let (experiment, recorded) = Experiment::of_survey(campaign, &*runner, survey)?;
+    let (experiment, recorded) = Experiment::of_profiled_run(campaign, &*runner, survey)?;
     progress.phase(Phase::Planning);
     let run = Run { campaign, faults, options, runner: &*runner, experiment: &experiment };
     let record = Record { timings, ..run.record() };
@@ -183,7 +183,7 @@ struct State<'a> {
     monitor: CampaignMonitor,
     /// The rows; nothing before the first injection.
     file: Option<ResultsFile<'a>>,
-    recorded: Option<Recorded>,
+    recorded: Option<RecordedRun>,
     self_test: Option<SelfTest>,
 }
 
@@ -192,7 +192,7 @@ impl Run<'_> {
     fn inject_all(
         &self,
         lock: &FolderLock,
-        recorded: Option<Recorded>,
+        recorded: Option<RecordedRun>,
         mut record: Record,
         progress: &mut dyn Progress,
     ) -> Result<Report, CampaignError> {

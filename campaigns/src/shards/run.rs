@@ -21,7 +21,7 @@ use crate::run::injection_path::InjectionPath;
 use crate::run::progress::{Phase, Progress};
 use crate::run::runners::{Runner, runner};
 use flipwave_analysis::{CampaignMonitor, Look};
-use flipwave_injector::{Accelerations, Recorded};
+use flipwave_injector::{Accelerations, RecordedRun};
 use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
@@ -146,7 +146,7 @@ struct Ready<'a> {
     space: Space,
     versions: Versions,
     experiment: Experiment<'a>,
-    recorded: Option<Recorded>,
+    recorded: Option<RecordedRun>,
     made_golden: bool,
 }
 
@@ -249,7 +249,7 @@ struct Shard<'a> {
     folder: &'a SharedFolder,
     ready: &'a Ready<'a>,
     planned: ShardPlan,
-    recorded: Option<Recorded>,
+    recorded: Option<RecordedRun>,
     /// `true` once the plan is in the folder.
     is_published: bool,
     /// Runs since the shard began.

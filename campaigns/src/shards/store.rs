@@ -10,7 +10,9 @@ use crate::program::prepare::Prepared;
 use crate::results::folder::FolderError;
 use crate::run::injection_path::InjectionPath;
 use flipwave_device::Statistics;
-use flipwave_injector::{FidelityRecord, Profile, Recorded, StoredProfile, StoredTouched, Survey};
+use flipwave_injector::{
+    FidelityRecord, Profile, ProfiledRun, RecordedRun, StoredFootprints, StoredProfile,
+};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::num::NonZeroUsize;
@@ -29,7 +31,7 @@ struct Kept {
     outputs: Vec<[u8; 32]>,
     profile: StoredProfile,
     fidelity: FidelityRecord,
-    touched: Option<StoredTouched>,
+    touched: Option<StoredFootprints>,
 }
 
 /// The fault-free run, as injections need it.
@@ -37,7 +39,7 @@ pub(super) struct Surveyed {
     pub reference: Reference,
     pub profile: Profile,
     pub fidelity: FidelityRecord,
-    pub recorded: Option<Recorded>,
+    pub recorded: Option<RecordedRun>,
     /// Whether it was made here.
     pub is_new: bool,
 }
@@ -69,7 +71,7 @@ pub(super) fn survey(
     {
         return Ok(kept.surveyed(campaign.faults()?));
     }
-    let Survey { golden, profile, fidelity, recorded } =
+    let ProfiledRun { golden, profile, fidelity, recorded } =
         surveyed(campaign, prepared, touches, threads)?;
     let fidelity = FidelityRecord::of(&fidelity);
     let reference = Reference::of(&golden);
@@ -82,7 +84,7 @@ pub(super) fn survey(
             outputs: reference.outputs.clone(),
             profile,
             fidelity: fidelity.clone(),
-            touched: recorded.as_ref().map(|own| StoredTouched::of(&own.touched)),
+            touched: recorded.as_ref().map(|own| StoredFootprints::of(&own.touched)),
         };
         let failed = |reason| FolderError::Access { path: path.clone(), reason };
         let bytes = seal(&kept).map_err(|error| failed(std::io::Error::other(error)))?;
@@ -103,7 +105,9 @@ impl Kept {
             reference: Reference { statistics: statistics.collect(), outputs: self.outputs },
             profile: self.profile.profile(fault, selection, *stratification, draw, known_masked),
             fidelity: self.fidelity,
-            recorded: self.touched.map(|own| Recorded { touched: own.touched(), boundaries: None }),
+            recorded: self
+                .touched
+                .map(|own| RecordedRun { touched: own.touched(), checkpoints: None }),
             is_new: false,
         }
     }
@@ -163,8 +167,9 @@ mod tests {
                 let survey = survey(&folder, name, &campaign, &prepared, (true, NonZeroUsize::MIN));
                 survey.unwrap_or_else(|error| panic!("{error}"))
             };
-            let touched =
-                |own: &Surveyed| own.recorded.as_ref().map(|own| StoredTouched::of(&own.touched));
+            let touched = |own: &Surveyed| {
+                own.recorded.as_ref().map(|own| StoredFootprints::of(&own.touched))
+            };
             let (first, second) = (survey(), survey());
             assert!(first.is_new && !second.is_new, "{name}");
             assert_eq!(first.reference, second.reference, "{name}");

@@ -34,9 +34,11 @@ pub use fidelity::{
     DecisionRecord, DoubtRecord, Exactness, FidelityCounts, FidelityRecord, NoExactness,
     OperationRecord,
 };
-pub use golden::boundaries::Boundaries;
-pub use golden::stored::{StoredProfile, StoredTouched};
-pub use golden::survey::{Inquiry, Recorded, Survey, Touched, survey};
+pub use golden::checkpoints::DispatchCheckpoints;
+pub use golden::profiling::{
+    ProfiledRun, ProfilingOptions, RecordedRun, WorkgroupFootprints, run_with_profiling,
+};
+pub use golden::stored::{StoredFootprints, StoredProfile};
 pub use golden::{Golden, GoldenError, instruction_limit};
 pub use inject::fault_observer::FaultObserver;
 pub use inject::injection::{Ending, Injection, InjectionError, Struck};

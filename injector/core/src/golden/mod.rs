@@ -1,9 +1,9 @@
 //! The golden run: the fault-free reference run.
 
-pub mod boundaries;
+pub mod checkpoints;
+pub mod profiling;
 mod run;
 pub mod stored;
-pub mod survey;
 
 use crate::{Ending, Output};
 use flipwave_device::{DeviceError, DeviceFault, Dim3, KernelPacket, Statistics, WaveLocation};

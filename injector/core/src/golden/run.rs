@@ -1,6 +1,6 @@
 //! Golden runs: runs of a workload without a fault.
 
-use crate::golden::survey::{Instruments, surveyed};
+use crate::golden::profiling::{Instruments, run_dispatch_profiled};
 use crate::golden::{Golden, GoldenError};
 use crate::inject::injection::Ending;
 use crate::inject::run::run;
@@ -112,7 +112,7 @@ impl Workload {
                 violations: &mut violations,
                 followed: None,
             };
-            let (end, _) = surveyed(self, index, dispatch, device, instruments)?;
+            let (end, _) = run_dispatch_profiled(self, index, dispatch, device, instruments)?;
             Ok(end)
         });
         (golden, violations)

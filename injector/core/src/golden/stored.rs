@@ -5,7 +5,7 @@
 //! position, variants by number. Raise the format number there whenever either changes.
 
 use crate::fault::Fault;
-use crate::golden::survey::Touched;
+use crate::golden::profiling::WorkgroupFootprints;
 use crate::population::Frame;
 use crate::population::{
     Draw, Group, InstructionPopulation, KnownMasked, KnownPlaces, Population, Profile, Selection,
@@ -145,7 +145,7 @@ impl StoredProfile {
 
 /// Stored footprints of workgroups.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StoredTouched(BTreeMap<u32, Vec<StoredFootprint>>);
+pub struct StoredFootprints(BTreeMap<u32, Vec<StoredFootprint>>);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct StoredFootprint {
@@ -162,9 +162,9 @@ struct StoredFootprint {
 /// Byte ranges in ascending order: (gap from the end of the previous range, length).
 type Runs = Vec<(u64, u64)>;
 
-impl StoredTouched {
+impl StoredFootprints {
     /// Converts footprints into their stored form.
-    pub fn of(touched: &Touched) -> StoredTouched {
+    pub fn of(touched: &WorkgroupFootprints) -> StoredFootprints {
         let footprint = |(workgroup, footprint): (Dim3, &Footprint)| {
             let Statistics { wave_instructions, lane_operations, waves } = footprint.statistics;
             StoredFootprint {
@@ -180,11 +180,11 @@ impl StoredTouched {
         let dispatches = touched.0.iter();
         let all = dispatches
             .map(|(index, footprints)| (*index, footprints.iter().map(footprint).collect()));
-        StoredTouched(all.collect())
+        StoredFootprints(all.collect())
     }
 
     /// Restores the footprints.
-    pub fn touched(self) -> Touched {
+    pub fn touched(self) -> WorkgroupFootprints {
         let footprint = |stored: StoredFootprint| {
             let [wave_instructions, lane_operations, waves] = stored.statistics;
             let footprint = Footprint {
@@ -200,7 +200,7 @@ impl StoredTouched {
         let dispatch = |footprints: Vec<StoredFootprint>| -> Footprints {
             footprints.into_iter().map(footprint).collect()
         };
-        Touched(
+        WorkgroupFootprints(
             self.0.into_iter().map(|(index, footprints)| (index, dispatch(footprints))).collect(),
         )
     }
@@ -288,7 +288,7 @@ mod tests {
             uses_global_sync: true,
         };
         check(
-            &StoredTouched(BTreeMap::from([(14, vec![footprint])])),
+            &StoredFootprints(BTreeMap::from([(14, vec![footprint])])),
             "01 0e 01 01 02 03 04 05 06 07 01 08 09 01 0a 0b 01 0c 0d 01",
         );
     }

@@ -4,8 +4,8 @@
 //! If device checkpoints before each dispatch are available, only the dispatches with faults are
 //! executed; if the workgroups with faults are independent of other workgroups, only these workgroups.
 
-use crate::golden::boundaries::{Boundaries, Boundary};
-use crate::golden::survey::Recorded;
+use crate::golden::checkpoints::{DispatchCheckpoint, DispatchCheckpoints};
+use crate::golden::profiling::RecordedRun;
 use crate::population::{FaultsOfWaves, Plan, PlanError, Planned, Search};
 use crate::restart::{Alone, AloneEnd, Part, Recorder, SavedStates};
 use crate::{Golden, GoldenError, Workload};
@@ -51,26 +51,26 @@ impl Plan<'_> {
         &self,
         indices: impl IntoIterator<Item = u64>,
         statistics: &[Statistics],
-        recorded: Option<Recorded>,
+        recorded: Option<RecordedRun>,
         RehearsalLimits { state_bytes, threads }: RehearsalLimits,
     ) -> Result<Rehearsal, PlanError> {
         let workload = self.workload();
         let wanted = self.drawn(indices)?;
         let search = self.search(&wanted)?;
         let struck = self.struck_workgroups();
-        let (touched, boundaries) = match recorded {
-            Some(Recorded { touched, boundaries }) => (Some(touched), boundaries),
+        let (touched, checkpoints) = match recorded {
+            Some(RecordedRun { touched, checkpoints }) => (Some(touched), checkpoints),
             None => (None, None),
         };
         let recorder = Recorder::new(workload, statistics, struck, touched, state_bytes);
         let mut run = SecondRun { workload, search, recorder, threads };
         let struck = run.recorder.dispatches();
-        let is_enough = |boundaries: &Boundaries| {
+        let is_enough = |checkpoints: &DispatchCheckpoints| {
             run.search.dispatches().all(|index| struck.contains(&index))
-                && struck.iter().all(|index| boundaries.dispatches.contains_key(index))
+                && struck.iter().all(|index| checkpoints.dispatches.contains_key(index))
         };
-        let golden = match boundaries.filter(is_enough) {
-            Some(boundaries) => run.between(&struck, boundaries)?,
+        let golden = match checkpoints.filter(is_enough) {
+            Some(checkpoints) => run.between(&struck, checkpoints)?,
             None => run.whole()?,
         };
         let faults = self.complete(wanted, run.search.found)?;
@@ -105,12 +105,12 @@ impl SecondRun<'_> {
     fn between(
         &mut self,
         struck: &[u32],
-        Boundaries { golden, mut dispatches }: Boundaries,
+        DispatchCheckpoints { golden, mut dispatches }: DispatchCheckpoints,
     ) -> Result<Golden, PlanError> {
         let workload = self.workload;
         for index in struck {
-            let Some(boundary) = dispatches.remove(index) else { continue };
-            let Boundary { mut before, after } = boundary.of_faulty_runs(workload);
+            let Some(checkpoint) = dispatches.remove(index) else { continue };
+            let DispatchCheckpoint { mut before, after } = checkpoint.of_faulty_runs(workload);
             let dispatch = &workload.program.dispatches[*index as usize];
             let begun = self.recorder.begin(*index, dispatch, &mut before);
             let mut execution = begun.map_err(GoldenError::from)?;

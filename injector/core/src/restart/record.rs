@@ -3,7 +3,7 @@
 use super::alone::Alone;
 use super::states::{Keeper, StatesUnderWay};
 use super::{SavedDispatch, SavedState, SavedStates, SavedWorkgroup};
-use crate::golden::survey::Touched;
+use crate::golden::profiling::WorkgroupFootprints;
 use crate::inject::run::run_from;
 use crate::population::StruckWorkgroups;
 use crate::{Golden, Workload};
@@ -40,7 +40,7 @@ impl SavedStates {
         golden: &Golden,
         struck: StruckWorkgroups,
     ) -> Result<Option<SavedStates>, DeviceError> {
-        let (limits, mut touched) = (golden.instruction_limits(), Touched::default());
+        let (limits, mut touched) = (golden.instruction_limits(), WorkgroupFootprints::default());
         let (statistics, start) = (Vec::new(), workload.start()?);
         _ = run_from(workload, &limits, 0, start, statistics, |index, device, dispatch| {
             let footprints = struck.has(index).then(|| touched.0.entry(index).or_default());
@@ -95,7 +95,7 @@ pub(crate) struct Recorder {
     statistics: Vec<Statistics>,
     struck: StruckWorkgroups,
     /// Footprints of workgroups; `None` if no checkpoints are recorded.
-    touched: Option<Touched>,
+    touched: Option<WorkgroupFootprints>,
     saved: BTreeMap<u32, SavedDispatch>,
     /// The running dispatch, if checkpoints of it are recorded.
     under_way: Option<UnderWay>,
@@ -123,11 +123,11 @@ impl Recorder {
         workload: &Workload,
         statistics: &[Statistics],
         struck: StruckWorkgroups,
-        touched: Option<Touched>,
+        touched: Option<WorkgroupFootprints>,
         most_bytes: u64,
     ) -> Recorder {
         let memory = memory_bytes(workload);
-        let is_little = |touched: &Touched| {
+        let is_little = |touched: &WorkgroupFootprints| {
             let copied = struck.dispatches().filter_map(|index| {
                 let all = *memory.get(index as usize)?;
                 // Without footprints of workgroups, all memory may be written.

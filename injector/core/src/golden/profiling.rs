@@ -2,7 +2,7 @@
 //! fidelity, and the data that the resolving run starts from.
 
 use crate::fault::Fault;
-use crate::golden::boundaries::{Boundaries, Boundary, BoundaryKeeper};
+use crate::golden::checkpoints::{CheckpointCollector, DispatchCheckpoint, DispatchCheckpoints};
 use crate::population::{
     Census, Counting, Draw, Frame, KnownMasked, Profile, ProfileError, Profiler, Selection,
     Stratification,
@@ -16,7 +16,7 @@ use std::num::NonZeroUsize;
 
 /// Options of a golden run with profiling.
 #[derive(Clone, Copy, Debug)]
-pub struct Inquiry<'a> {
+pub struct ProfilingOptions<'a> {
     /// The fault whose sites are counted.
     pub fault: &'a Fault,
     /// Selects where the fault may strike.
@@ -39,7 +39,7 @@ pub struct Inquiry<'a> {
 
 /// Result of a golden run with profiling.
 #[derive(Debug)]
-pub struct Survey {
+pub struct ProfiledRun {
     /// The golden run.
     pub golden: Golden,
     /// The fault space.
@@ -48,65 +48,65 @@ pub struct Survey {
     /// settled.
     pub fidelity: Fidelity,
     /// Footprints and checkpoints, if requested.
-    pub recorded: Option<Recorded>,
+    pub recorded: Option<RecordedRun>,
 }
 
 /// Data recorded in the golden run for the resolving run.
 #[derive(Clone, Debug)]
-pub struct Recorded {
+pub struct RecordedRun {
     /// Footprints of the workgroups.
-    pub touched: Touched,
+    pub touched: WorkgroupFootprints,
     /// Device checkpoints between dispatches, unless they took too much memory.
-    pub boundaries: Option<Boundaries>,
+    pub checkpoints: Option<DispatchCheckpoints>,
 }
 
 /// Footprints (memory read and written) of the workgroups in the dispatches that faults can hit, by
-/// dispatch index. Once the footprints take [`Touched::MOST_BYTES`], later dispatches get empty
+/// dispatch index. Once the footprints take [`WorkgroupFootprints::MOST_BYTES`], later dispatches get empty
 /// footprints, and none of their workgroups is executed alone.
 #[derive(Clone, Debug, Default)]
-pub struct Touched(pub(crate) BTreeMap<u32, Footprints>);
+pub struct WorkgroupFootprints(pub(crate) BTreeMap<u32, Footprints>);
 
-impl Touched {
+impl WorkgroupFootprints {
     /// Maximum bytes of the footprints of all dispatches except the last one.
     pub const MOST_BYTES: u64 = 1 << 30;
 }
 
 /// Runs `workload` once without a fault and profiles it. Also returns the out-of-bounds accesses to LDS
 /// or private memory, each with the index of its dispatch, even if the run fails.
-pub fn survey(
+pub fn run_with_profiling(
     workload: &Workload,
-    inquiry: &Inquiry<'_>,
-) -> (Result<Survey, ProfileError>, Vec<(u32, Violation)>) {
+    options: &ProfilingOptions<'_>,
+) -> (Result<ProfiledRun, ProfileError>, Vec<(u32, Violation)>) {
     let mut violations = Vec::new();
-    (run(workload, inquiry, &mut violations), violations)
+    (run(workload, options, &mut violations), violations)
 }
 
 fn run(
     workload: &Workload,
-    inquiry: &Inquiry<'_>,
+    options: &ProfilingOptions<'_>,
     violations: &mut Vec<(u32, Violation)>,
-) -> Result<Survey, ProfileError> {
+) -> Result<ProfiledRun, ProfileError> {
     let frame = Frame {
-        fault: inquiry.fault.clone(),
-        selection: inquiry.selection.clone(),
-        stratification: inquiry.stratification,
-        draw: inquiry.draw,
-        known_masked: inquiry.known_masked,
+        fault: options.fault.clone(),
+        selection: options.selection.clone(),
+        stratification: options.stratification,
+        draw: options.draw,
+        known_masked: options.known_masked,
     };
-    let mut profiler = Profiler::new(workload, frame, inquiry.counting)?;
+    let mut profiler = Profiler::new(workload, frame, options.counting)?;
     let mut fidelity = FidelityCheck::new();
     let settled_from = workload.settled_from();
-    let mut touched = inquiry.touched.then(Touched::default);
-    let mut keeper = inquiry.touched.then(BoundaryKeeper::default);
+    let mut touched = options.touched.then(WorkgroupFootprints::default);
+    let mut keeper = options.touched.then(CheckpointCollector::default);
     let mut bytes = 0;
     let golden = workload.run_fault_free(|index, device, dispatch| {
         if index == settled_from {
             fidelity.only_count();
         }
-        let is_selected = inquiry.selection.has_dispatch(index, &dispatch.kernel);
-        let mut footprints = (inquiry.touched && is_selected).then(Footprints::default);
-        let has_room = bytes < Touched::MOST_BYTES;
-        let (mut threads, violations_before) = (inquiry.threads, violations.len());
+        let is_selected = options.selection.has_dispatch(index, &dispatch.kernel);
+        let mut footprints = (options.touched && is_selected).then(Footprints::default);
+        let has_room = bytes < WorkgroupFootprints::MOST_BYTES;
+        let (mut threads, violations_before) = (options.threads, violations.len());
         let may_run_again = threads > NonZeroUsize::MIN;
         let is_wanted = footprints.is_some() && (keeper.is_some() || may_run_again);
         let before = is_wanted.then(|| shared_clone(device));
@@ -120,7 +120,7 @@ fn run(
                 followed: Some(followed),
             };
             let (end, matches_single_thread) =
-                surveyed(workload, index, dispatch, device, instruments)?;
+                run_dispatch_profiled(workload, index, dispatch, device, instruments)?;
             let Some(before) = before.as_ref().filter(|_| !matches_single_thread) else {
                 return Ok(Some(end));
             };
@@ -131,10 +131,11 @@ fn run(
             violations.truncate(violations_before);
             Ok(None)
         })?;
-        if let (Some(Touched(all)), Some(footprints)) = (&mut touched, footprints) {
+        if let (Some(WorkgroupFootprints(all)), Some(footprints)) = (&mut touched, footprints) {
             bytes += footprints.host_bytes();
             if let (Some(keeper_of_run), Some(before)) = (&mut keeper, before)
-                && !keeper_of_run.keep(index, Boundary { before, after: shared_clone(device) })
+                && !keeper_of_run
+                    .keep(index, DispatchCheckpoint { before, after: shared_clone(device) })
             {
                 keeper = None;
             }
@@ -144,14 +145,14 @@ fn run(
     })?;
     let recorded = touched.map(|touched| {
         // Writes of a dispatch without footprints are not counted, so checkpoints could be wrong.
-        let keeper = keeper.filter(|_| bytes < Touched::MOST_BYTES);
-        Recorded {
+        let keeper = keeper.filter(|_| bytes < WorkgroupFootprints::MOST_BYTES);
+        RecordedRun {
             touched,
-            boundaries: keeper.map(|keeper| keeper.into_boundaries(golden.clone())),
+            checkpoints: keeper.map(|keeper| keeper.into_checkpoints(golden.clone())),
         }
     });
     let fidelity = workload.fidelity(&mut fidelity);
-    Ok(Survey { golden, profile: profiler.into_profile(), fidelity, recorded })
+    Ok(ProfiledRun { golden, profile: profiler.into_profile(), fidelity, recorded })
 }
 
 /// Clones a device; the clone shares its memory.
@@ -180,7 +181,7 @@ pub(crate) struct Instruments<'a, 'c> {
 
 /// Runs a dispatch with instruments. Returns how the dispatch ended and whether the result equals that
 /// of a single thread; if not, the caller must run the dispatch again on one thread.
-pub(crate) fn surveyed(
+pub(crate) fn run_dispatch_profiled(
     workload: &Workload,
     index: u32,
     dispatch: &Dispatch,

@@ -7,15 +7,15 @@ use std::collections::BTreeMap;
 /// The golden run with device checkpoints before and after each dispatch that faults can hit. Such a
 /// dispatch can be executed again without the dispatches before it.
 #[derive(Clone, Debug)]
-pub struct Boundaries {
+pub struct DispatchCheckpoints {
     pub(crate) golden: Golden,
-    pub(crate) dispatches: BTreeMap<u32, Boundary>,
+    pub(crate) dispatches: BTreeMap<u32, DispatchCheckpoint>,
 }
 
 /// Device checkpoints before and after a dispatch. Clones share the memory that dispatches do not
 /// write.
 #[derive(Clone, Debug)]
-pub(crate) struct Boundary {
+pub(crate) struct DispatchCheckpoint {
     /// The device right before the dispatch, with the host's memory changes for this dispatch applied.
     pub before: EmbeddedGpu,
     /// The device right after the dispatch, before any memory change by the host.
@@ -24,34 +24,34 @@ pub(crate) struct Boundary {
 
 /// Collects the checkpoints of a golden run while they fit into a memory budget.
 #[derive(Default)]
-pub(crate) struct BoundaryKeeper {
-    dispatches: BTreeMap<u32, Boundary>,
+pub(crate) struct CheckpointCollector {
+    dispatches: BTreeMap<u32, DispatchCheckpoint>,
     /// Host bytes used by the checkpoints.
     bytes: u64,
 }
 
-impl BoundaryKeeper {
+impl CheckpointCollector {
     /// Maximum host bytes of all checkpoints except the last one.
     const MOST_BYTES: u64 = 1 << 30;
 
     /// Stores the checkpoints of the next dispatch. Returns `true` while there is room for more.
-    pub fn keep(&mut self, index: u32, boundary: Boundary) -> bool {
-        let Boundary { before, after } = &boundary;
+    pub fn keep(&mut self, index: u32, checkpoint: DispatchCheckpoint) -> bool {
+        let DispatchCheckpoint { before, after } = &checkpoint;
         let last = self.dispatches.last_key_value().map_or(before, |(_, previous)| &previous.after);
         self.bytes += before.added_host_bytes(last) + after.added_host_bytes(before);
-        self.dispatches.insert(index, boundary);
-        self.bytes <= BoundaryKeeper::MOST_BYTES
+        self.dispatches.insert(index, checkpoint);
+        self.bytes <= CheckpointCollector::MOST_BYTES
     }
 
     /// Combines the collected checkpoints with the golden run they belong to.
-    pub fn into_boundaries(self, golden: Golden) -> Boundaries {
-        Boundaries { golden, dispatches: self.dispatches }
+    pub fn into_checkpoints(self, golden: Golden) -> DispatchCheckpoints {
+        DispatchCheckpoints { golden, dispatches: self.dispatches }
     }
 }
 
-impl Boundary {
+impl DispatchCheckpoint {
     /// Returns the checkpoints with the policy of faulty runs, which is that of the workload's device.
-    pub fn of_faulty_runs(mut self, workload: &Workload) -> Boundary {
+    pub fn of_faulty_runs(mut self, workload: &Workload) -> DispatchCheckpoint {
         let policy = workload.device.policy();
         self.before.set_policy(policy);
         self.after.set_policy(policy);
