@@ -3,8 +3,8 @@
 
 use flipwave_device::FaultCause;
 use flipwave_injector::{
-    Accelerations, Duration, Ending, Fate, Fault, FaultModel, FaultTarget, Foresight, Golden,
-    Injection, Injector, Intermittent, Output, Planned, Scope, StruckWorkgroups, Workload,
+    Accelerations, Duration, Ending, Fault, FaultModel, FaultTarget, Golden, Injection, Injector,
+    Intermittent, NextUse, Output, Planned, Scope, SiteAnalysis, StruckWorkgroups, Workload,
 };
 use flipwave_tests::{MACHINES, example, examples, flipwave, plan_of, profile_of, workload};
 use std::collections::BTreeMap;
@@ -178,18 +178,19 @@ fn faults_in_values_that_nothing_reads_change_nothing() {
             let injection =
                 slow.inject(&planned).unwrap_or_else(|error| panic!("{}: {error}", planned.site));
             let same = injection.ending == golden.ending();
-            let Some(Foresight { fate: Some(fate), before: Some(before), .. }) = planned.foresight
+            let Some(SiteAnalysis { next_use: Some(fate), before: Some(before), .. }) =
+                planned.analysis
             else {
                 panic!("{}: no value", planned.site)
             };
             assert_eq!(injection.struck.before, before, "{}", planned.site);
             match fate {
-                Fate::Dead => dead += 1,
-                Fate::Overwritten => overwritten += 1,
-                Fate::Read if same => {}
-                Fate::Read => read += 1,
+                NextUse::Dead => dead += 1,
+                NextUse::Overwritten => overwritten += 1,
+                NextUse::Read if same => {}
+                NextUse::Read => read += 1,
             }
-            assert!(same || fate == Fate::Read, "{}: {fate:?}", planned.site);
+            assert!(same || fate == NextUse::Read, "{}: {fate:?}", planned.site);
         }
     }
     // The negative control: other values are read, and it shows.

@@ -7,7 +7,7 @@ use flipwave_campaigns::{
     Tolerance, Verdict,
 };
 use flipwave_device::{AccessKind, Address, ArgumentValue, DeviceFault, FaultCause};
-use flipwave_injector::{Ending, Injection, Site, foresee, inject};
+use flipwave_injector::{Ending, Injection, Site, analyze_site, inject};
 use flipwave_isa::{Lane, Pc};
 use flipwave_tests::{Assembly, Element, TestProgram, assemble, to_bytes, to_values};
 
@@ -56,9 +56,9 @@ impl<T: Element> Planted<T> {
         let role = OutputRole::Result(Tolerance::default());
         let formats = [OutputFormat { element, extents: None, role }];
         let classifier = Classifier { golden: &golden, timing_threshold: 0.0 };
-        let foreseen = foresee(&workload, &site).unwrap_or_else(|error| panic!("{error}"));
-        let fate = foreseen.and_then(|own| own.fate);
-        let verdict = classifier.classify(injection.clone(), &formats, fate);
+        let analysis = analyze_site(&workload, &site).unwrap_or_else(|error| panic!("{error}"));
+        let next_use = analysis.and_then(|analysis| analysis.next_use);
+        let verdict = classifier.classify(injection.clone(), &formats, next_use);
         let elements = match &injection.ending {
             Ending::Completed { outputs, .. } => to_values(&outputs[0].bytes()),
             Ending::Faulted { .. } => Vec::new(),

@@ -2,9 +2,9 @@
 //! instruction counts, the second finds what a plan finds and saves states that change no outcome.
 
 use flipwave_injector::{
-    Accelerations, Allocation, Counting, Draw, Duration, Ending, Fate, Fault, FaultModel,
-    FaultTarget, Injection, InjectionError, Injector, KnownMasked, KnownPlaces, Plan, PlanError,
-    Planned, Profile, ProfiledRun, ProfilingOptions, RecordedRun, Rehearsal, RehearsalLimits,
+    Accelerations, Allocation, Counting, Draw, Duration, Ending, Fault, FaultModel, FaultTarget,
+    Injection, InjectionError, Injector, KnownMasked, KnownPlaces, NextUse, Plan, PlanError,
+    Planned, Profile, ProfiledRun, ProfilingOptions, RecordedRun, ResolvingLimits, ResolvingRun,
     Sampling, SavedStates, Scope, Selection, Stratification, Workload, profile, run_with_profiling,
 };
 use flipwave_isa::LaneMask;
@@ -140,9 +140,9 @@ fn places_that_are_known_to_be_masked_are_counted_exactly() {
         let all = faults(&sampled.surveyed(&workload).profile);
         let profile = counted.surveyed(&workload).profile;
         let what = format!("{} on {machine}", file.display());
-        let with = |fate: Fate| {
+        let with = |fate: NextUse| {
             let mut count: BTreeMap<&str, u64> = BTreeMap::new();
-            let own = all.iter().filter(|own| own.fate() == Some(fate));
+            let own = all.iter().filter(|own| own.next_use() == Some(fate));
             own.for_each(|own| *count.entry(own.opcode).or_default() += 1);
             count
         };
@@ -154,10 +154,11 @@ fn places_that_are_known_to_be_masked_are_counted_exactly() {
             count.retain(|_, places| *places > 0);
             count
         };
-        assert_eq!(sums(|own| own.overwritten), with(Fate::Overwritten), "{what}");
-        assert_eq!(sums(|own| own.dead), with(Fate::Dead), "{what}");
-        let site = |own: &Planned| (own.site.to_string(), own.foresight.map(|own| own.time));
-        let is_known = |own: &&Planned| matches!(own.fate(), Some(Fate::Overwritten | Fate::Dead));
+        assert_eq!(sums(|own| own.overwritten), with(NextUse::Overwritten), "{what}");
+        assert_eq!(sums(|own| own.dead), with(NextUse::Dead), "{what}");
+        let site = |own: &Planned| (own.site.to_string(), own.analysis.map(|own| own.time));
+        let is_known =
+            |own: &&Planned| matches!(own.next_use(), Some(NextUse::Overwritten | NextUse::Dead));
         let left: BTreeSet<_> = all.iter().filter(|own| !is_known(own)).map(site).collect();
         let struck: BTreeSet<_> = faults(&profile).iter().map(site).collect();
         assert!(left == struck, "{what}: {} and {}", left.len(), struck.len());
@@ -213,9 +214,9 @@ fn states_that_a_second_run_saves_change_no_outcome() {
         for (state_bytes, has_boundaries, threads) in ways {
             let recorded = recorded(case, &workload, has_boundaries);
             let threads = NonZeroUsize::new(threads).expect("threads");
-            let limits = RehearsalLimits { state_bytes, threads };
-            let again = plan.rehearse(0..60, &golden.statistics, Some(recorded), limits);
-            let Rehearsal { golden: second, faults: found, states } =
+            let limits = ResolvingLimits { state_bytes, threads };
+            let again = plan.resolve(0..60, &golden.statistics, Some(recorded), limits);
+            let ResolvingRun { golden: second, faults: found, states } =
                 again.unwrap_or_else(|error| panic!("{}: {error}", file.display()));
             assert!(second == golden && found == faults, "{}", file.display());
             let count = states.as_ref().map_or(0, SavedStates::count);
@@ -253,8 +254,8 @@ fn a_second_run_that_does_something_else_is_refused() {
         let touched = recorded(case, of, true).touched;
         let recorded = RecordedRun { touched, ..recorded(case, &workload, true) };
         let threads = NonZeroUsize::new(2).expect("threads");
-        let limits = RehearsalLimits { state_bytes: SavedStates::MOST_BYTES, threads };
-        plan.rehearse(0..20, &golden.statistics, Some(recorded), limits)
+        let limits = ResolvingLimits { state_bytes: SavedStates::MOST_BYTES, threads };
+        plan.resolve(0..20, &golden.statistics, Some(recorded), limits)
     };
     assert!(run(&workload).is_ok());
     let refused = run(&other).map(|_| ());

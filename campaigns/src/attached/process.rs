@@ -130,7 +130,7 @@ impl StruckRun {
 /// The end of a run that need not be run, because nothing reads what was struck; nothing where that
 /// is not so, and where such faults are injected all the same.
 pub(crate) fn foreseen(planned: &Planned, accelerations: Accelerations) -> Option<Injected> {
-    let struck = planned.foreseen().filter(|_| accelerations.dead_values)?;
+    let struck = planned.masked_strike().filter(|_| accelerations.dead_values)?;
     let end = RunEnd::Completed {
         is_right: true,
         difference: Difference::default(),

@@ -11,7 +11,7 @@ use crate::run::process_site::ProcessSite;
 use crate::run::runners::in_this_process;
 use crate::severity::Judge;
 use flipwave_device::DeviceFault;
-use flipwave_injector::{Accelerations, Struck, foresee};
+use flipwave_injector::{Accelerations, Struck, analyze_site};
 
 /// What one injection did.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,8 +42,8 @@ pub fn replay(
     let injected = campaign.unless_stopped(injector.inject(site))?;
     let threshold = campaign.faults.as_ref().map_or(0.0, |faults| faults.timing_threshold);
     let classifier = Classifier { golden: &golden, timing_threshold: threshold };
-    let foreseen = foresee(workload, site)?;
-    let verdict = classifier.verdict(&injected, foreseen.and_then(|own| own.fate));
+    let analysis = analyze_site(workload, site)?;
+    let verdict = classifier.verdict(&injected, analysis.and_then(|analysis| analysis.next_use));
     let judge = Judge::of(campaign, runner.shown_outputs(&golden)?);
     let verdict = verdict.judged(judge.as_ref(), 0, &injected)?;
     let fault = match injected.end {

@@ -79,7 +79,7 @@ mod tests {
             line: None,
             stratum: 0,
             weight: 1.0,
-            foresight: None,
+            analysis: None,
         }
     }
 

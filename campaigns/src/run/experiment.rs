@@ -19,7 +19,7 @@ use crate::severity::Judge;
 use flipwave_analysis::{CampaignMonitor, Row};
 use flipwave_injector::{
     Accelerations, FidelityRecord, Golden, Plan, PlanError, Planned, Profile, ProfiledRun,
-    RecordedRun, Rehearsal, RehearsalLimits, SavedStates,
+    RecordedRun, ResolvingLimits, ResolvingRun, SavedStates,
 };
 use std::any::Any;
 use std::num::NonZeroUsize;
@@ -186,9 +186,9 @@ impl<'a> Experiment<'a> {
         recorded: Option<RecordedRun>,
         threads: NonZeroUsize,
     ) -> Result<Resolved, CampaignError> {
-        let limits = RehearsalLimits { state_bytes: SavedStates::MOST_BYTES, threads };
-        let rehearsal = plan.rehearse(indices, &self.reference.statistics, recorded, limits)?;
-        let Rehearsal { golden, faults, states } = rehearsal;
+        let limits = ResolvingLimits { state_bytes: SavedStates::MOST_BYTES, threads };
+        let resolved = plan.resolve(indices, &self.reference.statistics, recorded, limits)?;
+        let ResolvingRun { golden, faults, states } = resolved;
         check_same(&self.runner.prepared().workload, &self.reference, &golden)?;
         let golden = match self.runner.outputs()? {
             Some(outputs) => Golden { outputs, ..golden },
@@ -279,7 +279,7 @@ impl Injections<'_> {
                 return Err(CampaignError::Panic { index, site, message: panic_message(&*panic) });
             }
         };
-        let verdict = classifier.verdict(&injected, planned.fate());
+        let verdict = classifier.verdict(&injected, planned.next_use());
         let verdict = verdict.judged(*judge, index, &injected)?;
         let row = row(index, planned, stratum, &injected.struck, &verdict);
         let Prepared { labels, process, .. } = experiment.runner.prepared();

@@ -5,7 +5,7 @@ use crate::outputs::compare::{Difference, OutputFormat, OutputRole, compare_outp
 use crate::severity::{Judge, Judgement};
 use flipwave_analysis::Outcome;
 use flipwave_device::{DeviceFault, Statistics};
-use flipwave_injector::{Ending, Fate, Golden, Injection, Output, Struck};
+use flipwave_injector::{Ending, Golden, Injection, NextUse, Output, Struck};
 
 /// The outcome of an injection, and what it rests on.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,14 +64,14 @@ pub struct CompletedRun {
 }
 
 impl MaskedCause {
-    /// What became of a fault that did no harm; `fate` is what becomes of the value in the
+    /// What became of a fault that did no harm; `next_use` is what becomes of the value in the
     /// fault-free run, where that is known.
-    pub(crate) fn of(struck: &Struck, fate: Option<Fate>) -> MaskedCause {
-        match fate {
+    pub(crate) fn of(struck: &Struck, next_use: Option<NextUse>) -> MaskedCause {
+        match next_use {
             _ if struck.is_unchanged() => MaskedCause::Unchanged,
-            Some(Fate::Dead) => MaskedCause::Dead,
-            Some(Fate::Overwritten) => MaskedCause::Overwritten,
-            Some(Fate::Read) | None => MaskedCause::Logical,
+            Some(NextUse::Dead) => MaskedCause::Dead,
+            Some(NextUse::Overwritten) => MaskedCause::Overwritten,
+            Some(NextUse::Read) | None => MaskedCause::Logical,
         }
     }
 
@@ -249,20 +249,20 @@ pub struct Classifier<'a> {
 }
 
 impl Classifier<'_> {
-    /// The verdict on an injection into a workload whose outputs have these `formats`. `fate` is
+    /// The verdict on an injection into a workload whose outputs have these `formats`. `next_use` is
     /// what becomes of the value in the fault-free run, where that is known.
     pub fn classify(
         &self,
         injection: Injection,
         formats: &[OutputFormat],
-        fate: Option<Fate>,
+        next_use: Option<NextUse>,
     ) -> Verdict {
-        self.verdict(&beside(self.golden, formats, injection), fate)
+        self.verdict(&beside(self.golden, formats, injection), next_use)
     }
 
     /// The verdict on a run. Outputs count only where it completed: one that was stopped is `due`
     /// whatever it left in memory, and cannot become masked or SDC.
-    pub(crate) fn verdict(&self, injected: &Injected, fate: Option<Fate>) -> Verdict {
+    pub(crate) fn verdict(&self, injected: &Injected, next_use: Option<NextUse>) -> Verdict {
         let (is_right, difference, detector, own) = match &injected.end {
             RunEnd::Stopped { cause, .. } => return Verdict::Due { cause },
             RunEnd::Completed { is_right, difference, detector, wave_instructions, .. } => {
@@ -277,7 +277,9 @@ impl Classifier<'_> {
         match (detector, is_right) {
             (Some(detector), _) => Verdict::Detected { detector: detector.clone(), run },
             (None, false) => Verdict::Sdc { run, judgement: None },
-            (None, true) => Verdict::Masked { cause: MaskedCause::of(&injected.struck, fate), run },
+            (None, true) => {
+                Verdict::Masked { cause: MaskedCause::of(&injected.struck, next_use), run }
+            }
         }
     }
 }
@@ -307,11 +309,11 @@ mod tests {
         vec![Statistics { wave_instructions, ..Statistics::default() }]
     }
 
-    fn verdict(ending: Ending, struck: Struck, fate: Option<Fate>) -> Verdict {
+    fn verdict(ending: Ending, struck: Struck, next_use: Option<NextUse>) -> Verdict {
         let outputs = [vec![1, 2], vec![3], vec![0]].map(Output::from).into();
         let golden = Golden { outputs, statistics: statistics(1000) };
         let classifier = Classifier { golden: &golden, timing_threshold: 0.01 };
-        classifier.classify(Injection { struck, ending }, &formats(), fate)
+        classifier.classify(Injection { struck, ending }, &formats(), next_use)
     }
 
     const STRUCK: Struck = Struck { before: 0, after: 1, words: 1, absorbed: false };
@@ -363,16 +365,16 @@ mod tests {
     #[test]
     fn masked_faults_say_what_became_of_the_value() {
         let unchanged = Struck { after: 0, ..STRUCK };
-        for (struck, fate, cause) in [
+        for (struck, next_use, cause) in [
             (STRUCK, None, "logical"),
-            (STRUCK, Some(Fate::Read), "logical"),
-            (STRUCK, Some(Fate::Overwritten), "overwritten"),
-            (STRUCK, Some(Fate::Dead), "dead"),
-            (unchanged, Some(Fate::Dead), "unchanged"),
+            (STRUCK, Some(NextUse::Read), "logical"),
+            (STRUCK, Some(NextUse::Overwritten), "overwritten"),
+            (STRUCK, Some(NextUse::Dead), "dead"),
+            (unchanged, Some(NextUse::Dead), "unchanged"),
         ] {
             let outputs = [vec![1, 2], vec![3], vec![0]].map(Output::from).into();
             let ending = Ending::Completed { outputs, statistics: statistics(1000) };
-            assert_eq!(verdict(ending, struck, fate).cause(), Some(cause));
+            assert_eq!(verdict(ending, struck, next_use).cause(), Some(cause));
         }
     }
 
@@ -390,7 +392,7 @@ mod tests {
             let name = cause.name();
             let place = WaveLocation { pc: Pc(0), wave: WaveId { workgroup: [0; 3], wave: 0 } };
             let ending = Ending::Faulted { dispatch: 0, fault: DeviceFault { cause, place } };
-            let verdict = verdict(ending, STRUCK, Some(Fate::Dead));
+            let verdict = verdict(ending, STRUCK, Some(NextUse::Dead));
             assert_eq!(verdict, Verdict::Due { cause: name });
             assert_eq!((verdict.outcome(), verdict.difference()), (Outcome::Due, None));
         }

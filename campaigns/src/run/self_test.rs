@@ -7,8 +7,8 @@ use crate::program::prepare::Prepared;
 use crate::run::outcome::{Classifier, RunEnd};
 use crate::run::runners::Inject;
 use flipwave_injector::{
-    Action, Event, Golden, Landmarks, Lanes, Output, Place, Plan, Site, When, Workload, foresee,
-    landmarks,
+    Action, Event, Golden, Landmarks, Lanes, Output, Place, Plan, Site, When, Workload,
+    analyze_site, landmarks,
 };
 use flipwave_isa::{Isa, Lane, Register, Vgpr};
 
@@ -83,8 +83,9 @@ impl Test<'_> {
             found,
         };
         let injected = self.injector.inject(&site).map_err(|error| failed(error.to_string()))?;
-        let foreseen = foresee(self.workload, &site)?;
-        let verdict = self.classifier.verdict(&injected, foreseen.and_then(|own| own.fate));
+        let analysis = analyze_site(self.workload, &site)?;
+        let verdict =
+            self.classifier.verdict(&injected, analysis.and_then(|analysis| analysis.next_use));
         let outcome = verdict.outcome().to_string();
         let with_cause = verdict.cause().map(|cause| format!("{outcome} ({cause})"));
         let is_right = planted.outcome == outcome || with_cause.as_ref() == Some(&planted.outcome);

@@ -45,15 +45,15 @@ pub use inject::injection::{Ending, Injection, InjectionError, Struck};
 pub use inject::injector::{Accelerations, Injector};
 pub use inject::run::inject;
 pub use population::{
-    Allocation, Counting, Draw, DrawnPlace, EmptyPopulation, Foresight, Group, GroupPopulation,
+    Allocation, Counting, Draw, DrawnPlace, EmptyPopulation, Group, GroupPopulation,
     InstructionPopulation, KnownMasked, KnownPlaces, Lines, Plan, PlanError, Planned, Population,
-    Profile, ProfileError, Sampling, Selection, Stage, Stratification, Stratum, StruckWorkgroups,
-    UnknownGroup, UnknownStratification, Unreached, profile,
+    Profile, ProfileError, Sampling, Selection, SiteAnalysis, Stage, Stratification, Stratum,
+    StruckWorkgroups, UnknownGroup, UnknownStratification, Unreached, profile,
 };
-pub use resolve::fate::Fate;
-pub use resolve::foresight::foresee;
+pub use resolve::def_use::NextUse;
 pub use resolve::landmarks::{Landmarks, landmarks};
-pub use resolve::rehearsal::{Rehearsal, RehearsalLimits};
+pub use resolve::resolving::{ResolvingLimits, ResolvingRun};
+pub use resolve::site_analysis::analyze_site;
 pub use restart::SavedStates;
 pub use site::{Event, Lanes, Place, Site, SiteError, SumPlace, Unit, When};
 pub use trace::{

@@ -67,7 +67,7 @@ impl<'a> Injector<'a> {
     }
 
     /// Creates an injector with existing checkpoints, such as those of
-    /// [`Plan::rehearse`](crate::Plan::rehearse).
+    /// [`Plan::resolve`](crate::Plan::resolve).
     pub fn with_states(
         workload: &'a Workload,
         golden: &'a Golden,
@@ -84,7 +84,7 @@ impl<'a> Injector<'a> {
     /// As [`inject`].
     pub fn inject(&self, planned: &Planned) -> Result<Injection, InjectionError> {
         if self.accelerations.dead_values
-            && let Some(struck) = planned.foreseen()
+            && let Some(struck) = planned.masked_strike()
         {
             check(self.workload, &planned.site, &self.limits)?;
             return Ok(Injection { struck, ending: self.golden.ending() });
@@ -93,7 +93,7 @@ impl<'a> Injector<'a> {
             && let Some(event) = planned.site.event()
         {
             check(self.workload, &planned.site, &self.limits)?;
-            let time = planned.foresight.map(|foresight| foresight.time);
+            let time = planned.analysis.map(|analysis| analysis.time);
             let Injector { workload, golden, limits, accelerations, .. } = self;
             let (site, converges) = (&planned.site, accelerations.convergence);
             let attempt = Attempt { workload, golden, limits, site, event, time, converges };

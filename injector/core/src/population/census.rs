@@ -8,7 +8,7 @@ use super::unread::{Decided, Origin, Unread};
 use super::words::Resources;
 use crate::Workload;
 use crate::fault::{Duration, FaultTarget, Scope};
-use crate::resolve::fate::{Effect, Fate};
+use crate::resolve::def_use::{Effect, NextUse};
 use flipwave_device::{Dispatch, WaveId};
 use flipwave_isa::{Inst, LaneMask};
 use flipwave_sim::{Counter, Executed, Observer, Watch, WaveCounts, WaveState};
@@ -165,16 +165,16 @@ impl<'a> Census<'a> {
         add_places(wave_count, instruction.stratum, places);
     }
 
-    /// Counts the sites of a value whose fate is known: values that are read are part of the fault
+    /// Counts the sites of a value whose next use is known: values that are read are part of the fault
     /// space.
     fn decide(&mut self, wave: usize, decided: &Decided) {
         let Instruction { stratum, places, .. } = self.instructions.get(decided.origin.number);
         let places = places.of_register(decided.register, decided.lanes);
         let known = &mut self.counts[decided.origin.number].known;
-        match decided.fate {
-            Fate::Read => add_places(&mut self.waves[wave], *stratum, places),
-            Fate::Overwritten => known.overwritten += places,
-            Fate::Dead => known.dead += places,
+        match decided.next_use {
+            NextUse::Read => add_places(&mut self.waves[wave], *stratum, places),
+            NextUse::Overwritten => known.overwritten += places,
+            NextUse::Dead => known.dead += places,
         }
     }
 

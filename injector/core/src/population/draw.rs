@@ -185,7 +185,7 @@ pub(crate) fn permanent(profile: &Profile, seed: u64, drawn: &Drawn) -> Option<(
         line: None,
         stratum: drawn.stratum,
         weight: drawn.weight,
-        foresight: None,
+        analysis: None,
     };
     Some((drawn.index, planned))
 }

@@ -29,7 +29,7 @@ pub(crate) use instructions::Frame;
 pub use instructions::KnownMasked;
 pub use plan::{DrawnPlace, Plan, PlanError, Sampling, Stage};
 pub(crate) use plan::{FaultsOfWaves, Search};
-pub use planned::{Foresight, Planned};
+pub use planned::{Planned, SiteAnalysis};
 pub use profile::{Counting, Profile, ProfileError, Stratum, profile};
 pub(crate) use profile::{Profiler, StratumPlaces};
 pub use selection::{Lines, Selection};

@@ -2,7 +2,7 @@
 
 use super::Group;
 use crate::inject::injection::Struck;
-use crate::resolve::fate::Fate;
+use crate::resolve::def_use::NextUse;
 use crate::site::{Lanes, Site};
 
 /// One injection of a plan.
@@ -25,16 +25,16 @@ pub struct Planned {
     /// 1 on average, and equal within a stratum.
     pub weight: f64,
     /// Def-use analysis of the site in the golden run, if available.
-    pub foresight: Option<Foresight>,
+    pub analysis: Option<SiteAnalysis>,
 }
 
 /// Def-use analysis of a fault that strikes one execution of an instruction by one wave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Foresight {
+pub struct SiteAnalysis {
     /// Instructions that the wave has executed before the site's instruction.
     pub time: u64,
-    /// Fate of the struck value, if it is a register's value after the instruction.
-    pub fate: Option<Fate>,
+    /// Next use of the struck value, if it is a register's value after the instruction.
+    pub next_use: Option<NextUse>,
     /// The value before the fault, if known; for a register of several lanes, the value of the lowest
     /// lane.
     pub before: Option<u64>,
@@ -43,9 +43,9 @@ pub struct Foresight {
 impl Planned {
     /// The struck value, if nothing ever reads it: then a run with the fault equals the golden run and
     /// need not be executed.
-    pub fn foreseen(&self) -> Option<Struck> {
-        let Foresight { fate, before, .. } = self.foresight?;
-        if matches!(fate?, Fate::Read) {
+    pub fn masked_strike(&self) -> Option<Struck> {
+        let SiteAnalysis { next_use, before, .. } = self.analysis?;
+        if matches!(next_use?, NextUse::Read) {
             return None;
         }
         let before = before?;
@@ -53,9 +53,9 @@ impl Planned {
         Some(Struck { before, after, words: self.words()?, absorbed: false })
     }
 
-    /// Fate of the struck value in the golden run, if known.
-    pub fn fate(&self) -> Option<Fate> {
-        self.foresight?.fate
+    /// Next use of the struck value in the golden run, if known.
+    pub fn next_use(&self) -> Option<NextUse> {
+        self.analysis?.next_use
     }
 
     /// Number of struck words, if known: only for sites that name their lanes.

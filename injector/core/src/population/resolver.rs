@@ -5,15 +5,15 @@ use super::draw::Drawn;
 use super::instructions::Instructions;
 use super::passages::{Known, Passages};
 use super::places::Struck;
-use super::planned::{Foresight, Planned};
+use super::planned::{Planned, SiteAnalysis};
 use super::profile::Profile;
 use super::selection::Moment;
 use super::unread::{Decided, Origin, Unread};
 use crate::Workload;
 use crate::fault::{Duration, Scope};
 use crate::inject::cell::Cells;
-use crate::resolve::fate::{Effect, Fate, Fates};
-use crate::resolve::foresight::value_at;
+use crate::resolve::def_use::{Effect, NextUse, NextUses};
+use crate::resolve::site_analysis::value_at;
 use crate::resolve::stream::Stream;
 use crate::site::{Event, Place, Site, When};
 use flipwave_device::{Dispatch, WaveId};
@@ -35,7 +35,7 @@ pub(crate) struct Resolver<'a> {
     /// The wave seen last; waves execute many instructions in a row.
     current: Option<(WaveId, usize)>,
     planned: Vec<(u64, Planned)>,
-    fates: Fates,
+    next_uses: NextUses,
     /// Values that have not been read yet, if sites are numbered in the order of reads.
     unread: Option<Unread>,
     /// See [`Frame::counts_executions`](super::Frame::counts_executions).
@@ -111,7 +111,7 @@ impl<'a> Resolver<'a> {
             by_wave,
             current: None,
             planned: Vec::new(),
-            fates: Fates::default(),
+            next_uses: NextUses::default(),
             unread: profile.leaves_out_known().then(Unread::default),
             passages: Passages::default(),
         }
@@ -123,7 +123,7 @@ impl<'a> Resolver<'a> {
         let Some(index) = self.index_of(wave) else { return Watch::Off };
         let exec = self.pursuits[index].exec.unwrap_or(execution.lanes);
         let effect = Effect { inst, exec, written: execution.lanes };
-        let is_followed = self.fates.see(wave, &effect);
+        let is_followed = self.next_uses.observe(wave, &effect);
         if self.pursuits[index].left > 0 {
             self.pursue(index, execution, &effect, value);
         } else if !is_followed {
@@ -182,11 +182,11 @@ impl<'a> Resolver<'a> {
             };
             let found = Found { drawn, struck, number, occurrence };
             let site = self.site_of(&found, wave, stream);
-            let (foresight, followed) = foresight_of(&site, execution, value);
+            let (analysis, followed) = analysis_of(&site, execution, value);
             if let Some((register, lanes)) = followed {
-                self.fates.follow(drawn.index, wave, register, lanes);
+                self.next_uses.follow(drawn.index, wave, register, lanes);
             }
-            let planned = self.planned_of(&found, site, foresight);
+            let planned = self.planned_of(&found, site, analysis);
             self.planned.push((drawn.index, planned));
         }
     }
@@ -194,7 +194,7 @@ impl<'a> Resolver<'a> {
     /// Resolves the faults drawn among values that are now read.
     fn take_read(&mut self, index: usize, wave: WaveId, decided: Vec<Decided>) {
         for Decided { origin, register, lanes, .. } in
-            decided.into_iter().filter(|value| value.fate == Fate::Read)
+            decided.into_iter().filter(|value| value.next_use == NextUse::Read)
         {
             let Origin { number, occurrence, time } = origin;
             let count = self.known.instructions.get(number).places.of_register(register, lanes);
@@ -205,8 +205,8 @@ impl<'a> Resolver<'a> {
                 };
                 let found = Found { drawn, struck, number, occurrence };
                 let site = self.site_of(&found, wave, drawn.stream(self.profile, self.seed));
-                let foresight = Foresight { time, fate: Some(Fate::Read), before: None };
-                let planned = self.planned_of(&found, site, Some(foresight));
+                let analysis = SiteAnalysis { time, next_use: Some(NextUse::Read), before: None };
+                let planned = self.planned_of(&found, site, Some(analysis));
                 self.planned.push((drawn.index, planned));
             }
         }
@@ -252,7 +252,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// Builds the planned fault of a resolved site.
-    fn planned_of(&self, found: &Found, site: Site, foresight: Option<Foresight>) -> Planned {
+    fn planned_of(&self, found: &Found, site: Site, analysis: Option<SiteAnalysis>) -> Planned {
         let Found { drawn, number, .. } = found;
         let instruction = self.known.instructions.get(*number);
         let line = instruction.line.as_ref();
@@ -264,19 +264,19 @@ impl<'a> Resolver<'a> {
             line: line.map(|line| format!("{}:{}", line.file, line.line)),
             stratum: drawn.stratum,
             weight: drawn.weight,
-            foresight,
+            analysis,
         }
     }
 
-    /// Returns the resolved faults with the fates of the values that they strike.
+    /// Returns the resolved faults with the next uses of the values that they strike.
     pub fn finish(self) -> Vec<(u64, Planned)> {
-        let fates: HashMap<u64, Fate> = self.fates.into_decided().into_iter().collect();
+        let next_uses: HashMap<u64, NextUse> = self.next_uses.into_decided().into_iter().collect();
         let mut planned = self.planned;
         for (index, fault) in &mut planned {
-            if let Some(Foresight { fate: Some(fate), .. }) = &mut fault.foresight
-                && let Some(decided) = fates.get(index)
+            if let Some(SiteAnalysis { next_use: Some(next_use), .. }) = &mut fault.analysis
+                && let Some(decided) = next_uses.get(index)
             {
-                *fate = *decided;
+                *next_use = *decided;
             }
         }
         planned
@@ -285,11 +285,11 @@ impl<'a> Resolver<'a> {
 
 /// The analysis of a site whose instruction was just executed, as far as it is known now, and the value
 /// to follow.
-fn foresight_of(
+fn analysis_of(
     site: &Site,
     execution: &Execution<'_>,
     value: &mut Value<'_>,
-) -> (Option<Foresight>, Option<(Register, LaneMask)>) {
+) -> (Option<SiteAnalysis>, Option<(Register, LaneMask)>) {
     let is_single = site.event().is_some_and(|event| event.is_single());
     if !is_single {
         return (None, None);
@@ -297,8 +297,8 @@ fn foresight_of(
     let Execution { lanes: active, all, time, .. } = *execution;
     let at = value_at(site, active, all, value);
     let before = at.map(|(before, _)| before);
-    let foresight = Foresight { time, fate: before.map(|_| Fate::Read), before };
-    (Some(foresight), at.and_then(|(_, followed)| followed))
+    let analysis = SiteAnalysis { time, next_use: before.map(|_| NextUse::Read), before };
+    (Some(analysis), at.and_then(|(_, followed)| followed))
 }
 
 /// For waves with pending faults.
@@ -306,7 +306,7 @@ impl StretchObserver for Resolver<'_> {
     fn allows(&mut self, wave: WaveId, _: u64, stretch: Stretch<'_>) -> u64 {
         let Some(index) = self.index_of(wave) else { return 0 };
         let Pursuit { pending, left, passed, .. } = &self.pursuits[index];
-        if stretch.has_own_lanes() || *left == 0 || self.fates.follows(wave) {
+        if stretch.has_own_lanes() || *left == 0 || self.next_uses.follows(wave) {
             return 0;
         }
         let passage = self.passages.of(stretch, &mut self.known);
@@ -349,7 +349,7 @@ impl Observer for Resolver<'_> {
 
     fn watches(&mut self, wave: WaveId) -> bool {
         let index = self.index_of(wave);
-        index.is_some_and(|index| self.pursuits[index].left > 0 || self.fates.follows(wave))
+        index.is_some_and(|index| self.pursuits[index].left > 0 || self.next_uses.follows(wave))
     }
 
     fn before(&mut self, _: &Inst, wave: WaveId, state: &mut WaveState<'_>) {

@@ -1,7 +1,7 @@
-//! Values of all registers in the fault space that have not been read yet. The fate of each is known as
+//! Values of all registers in the fault space that have not been read yet. The next use of each is known as
 //! soon as an instruction reads or overwrites it, or its wave ends.
 
-use crate::resolve::fate::{Effect, Fate, can_be_followed};
+use crate::resolve::def_use::{Effect, NextUse, can_be_followed};
 use flipwave_device::WaveId;
 use flipwave_isa::{LaneMask, Opcode, Register};
 use std::collections::{BTreeMap, HashMap};
@@ -17,14 +17,14 @@ pub(crate) struct Origin {
     pub time: u64,
 }
 
-/// Values of a register whose fate is known.
+/// Values of a register whose next use is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Decided {
     pub origin: Origin,
     pub register: Register,
     /// Lanes of the values; one lane for scalar registers.
     pub lanes: LaneMask,
-    pub fate: Fate,
+    pub next_use: NextUse,
 }
 
 /// Values of all waves that have not been read yet.
@@ -41,34 +41,34 @@ struct Value {
 }
 
 impl Unread {
-    /// Processes an instruction executed by a wave: calls `decide` for all values whose fates it
+    /// Processes an instruction executed by a wave: calls `decide` for all values whose next uses it
     /// determines, in a deterministic order. The end of a wave determines all its remaining values.
     pub fn see(&mut self, wave: WaveId, effect: &Effect<'_>, decide: &mut dyn FnMut(Decided)) {
         let Some(registers) = self.waves.get_mut(&wave) else { return };
         if effect.reads_unknown_registers() {
             for (register, values) in std::mem::take(registers) {
                 for Value { origin, lanes } in values {
-                    decide(Decided { origin, register, lanes, fate: Fate::Read });
+                    decide(Decided { origin, register, lanes, next_use: NextUse::Read });
                 }
             }
             return;
         }
-        let mut take = |register: Register, gone: LaneMask, fate: Fate| {
+        let mut take = |register: Register, gone: LaneMask, next_use: NextUse| {
             let Some(values) = registers.get_mut(&register) else { return };
             values.retain_mut(|Value { origin, lanes: left }| {
                 let lanes = LaneMask(left.0 & gone.0);
                 if lanes != LaneMask::EMPTY {
-                    decide(Decided { origin: *origin, register, lanes, fate });
+                    decide(Decided { origin: *origin, register, lanes, next_use });
                 }
                 left.0 &= !gone.0;
                 *left != LaneMask::EMPTY
             });
         };
         for register in effect.registers_read() {
-            take(register, effect.reads(register), Fate::Read);
+            take(register, effect.reads(register), NextUse::Read);
         }
         for register in effect.registers_written() {
-            take(register, effect.overwrites(register), Fate::Overwritten);
+            take(register, effect.overwrites(register), NextUse::Overwritten);
         }
         if effect.inst.operation.opcode() == Opcode::SEndpgm {
             self.end(wave, decide);
@@ -90,7 +90,7 @@ impl Unread {
             return;
         }
         if !can_be_followed(register) {
-            return decide(Decided { origin, register, lanes, fate: Fate::Read });
+            return decide(Decided { origin, register, lanes, next_use: NextUse::Read });
         }
         let registers = self.waves.entry(wave).or_default();
         registers.entry(register).or_default().push(Value { origin, lanes });
@@ -99,7 +99,7 @@ impl Unread {
     fn end(&mut self, wave: WaveId, decide: &mut dyn FnMut(Decided)) {
         for (register, values) in self.waves.remove(&wave).unwrap_or_default() {
             for Value { origin, lanes } in values {
-                decide(Decided { origin, register, lanes, fate: Fate::Dead });
+                decide(Decided { origin, register, lanes, next_use: NextUse::Dead });
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Resolving of drawn indices to fault sites.
 
-pub mod fate;
-pub mod foresight;
+pub mod def_use;
 pub mod landmarks;
-pub mod rehearsal;
+pub mod resolving;
+pub mod site_analysis;
 pub mod stream;

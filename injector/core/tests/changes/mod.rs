@@ -58,7 +58,7 @@ fn injector<'a>(
 
 fn accelerated(workload: &Workload, golden: &Golden, site: Site) -> Injection {
     let any = planned(workload, &Fault::transient(FaultModel::FlipOneBit), 1, 1).remove(0);
-    let planned = [Planned { site, foresight: None, ..any }];
+    let planned = [Planned { site, analysis: None, ..any }];
     let injector = injector(workload, golden, &planned, Accelerations::ALL);
     injector.inject(&planned[0]).unwrap_or_else(|error| panic!("{site}: {error}"))
 }

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 /// The next use of a value after the fault site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum NextUse {
     /// An instruction reads the value, or may read it.
     Read,
     /// The value is overwritten before any read.
@@ -21,9 +21,9 @@ pub enum Fate {
 
 /// Values of waves being followed, each with the index of its injection.
 #[derive(Debug, Default)]
-pub(crate) struct Fates {
+pub(crate) struct NextUses {
     waves: HashMap<WaveId, Vec<Followed>>,
-    decided: Vec<(u64, Fate)>,
+    decided: Vec<(u64, NextUse)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +39,7 @@ pub(crate) fn can_be_followed(register: Register) -> bool {
     !matches!(register, Register::FlatScratchLo | Register::FlatScratchHi)
 }
 
-impl Fates {
+impl NextUses {
     /// Follows the value currently held by a wave's register in the given lanes.
     pub fn follow(&mut self, index: u64, wave: WaveId, register: Register, lanes: LaneMask) {
         let lanes = if register.is_per_lane() { lanes } else { LaneMask(1) };
@@ -53,12 +53,12 @@ impl Fates {
 
     /// Updates the values of a wave after it executed an instruction. Returns `true` if any of them is
     /// still followed.
-    pub fn see(&mut self, wave: WaveId, effect: &Effect<'_>) -> bool {
+    pub fn observe(&mut self, wave: WaveId, effect: &Effect<'_>) -> bool {
         let Some(followed) = self.waves.get_mut(&wave) else { return false };
         let decided = &mut self.decided;
         followed.retain_mut(|value| match value.step(effect) {
-            Some(fate) => {
-                decided.push((value.index, fate));
+            Some(next_use) => {
+                decided.push((value.index, next_use));
                 false
             }
             None => true,
@@ -70,23 +70,23 @@ impl Fates {
         is_followed
     }
 
-    /// Ends all waves and returns the fate of each value.
-    pub fn into_decided(mut self) -> Vec<(u64, Fate)> {
+    /// Ends all waves and returns the next use of each value.
+    pub fn into_decided(mut self) -> Vec<(u64, NextUse)> {
         let left = self.waves.into_values().flatten();
-        self.decided.extend(left.map(|value| (value.index, Fate::Dead)));
+        self.decided.extend(left.map(|value| (value.index, NextUse::Dead)));
         self.decided
     }
 }
 
 impl Followed {
-    fn step(&mut self, effect: &Effect<'_>) -> Option<Fate> {
+    fn step(&mut self, effect: &Effect<'_>) -> Option<NextUse> {
         let is_read =
             effect.reads_unknown_registers() || self.lanes.0 & effect.reads(self.register).0 != 0;
         if is_read {
-            return Some(Fate::Read);
+            return Some(NextUse::Read);
         }
         self.lanes.0 &= !effect.overwrites(self.register).0;
-        (self.lanes == LaneMask::EMPTY).then_some(Fate::Overwritten)
+        (self.lanes == LaneMask::EMPTY).then_some(NextUse::Overwritten)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Def-use pruning for one site.
 
 use crate::inject::cell::Cells;
-use crate::population::Foresight;
-use crate::resolve::fate::{Effect, Fate, Fates, can_be_followed};
+use crate::population::SiteAnalysis;
+use crate::resolve::def_use::{Effect, NextUse, NextUses, can_be_followed};
 use crate::site::{Event, Place, Site};
 use crate::{GoldenError, Workload};
 use flipwave_device::WaveId;
@@ -15,7 +15,7 @@ use flipwave_sim::{Executed, Observer, Watch, WaveState};
 ///
 /// # Errors
 /// [`GoldenError`] if the run does not complete.
-pub fn foresee(workload: &Workload, site: &Site) -> Result<Option<Foresight>, GoldenError> {
+pub fn analyze_site(workload: &Workload, site: &Site) -> Result<Option<SiteAnalysis>, GoldenError> {
     let event = match site.event() {
         Some(event) if event.is_single() => *event,
         _ => return Ok(None),
@@ -25,7 +25,7 @@ pub fn foresee(workload: &Workload, site: &Site) -> Result<Option<Foresight>, Go
         event,
         occurrences: 0,
         exec: LaneMask::EMPTY,
-        fates: Fates::default(),
+        next_uses: NextUses::default(),
         found: None,
     };
     workload.run_fault_free(|index, device, dispatch| {
@@ -35,12 +35,12 @@ pub fn foresee(workload: &Workload, site: &Site) -> Result<Option<Foresight>, Go
             workload.dispatch(device, dispatch)
         }
     })?;
-    let decided = look.fates.into_decided();
+    let decided = look.next_uses.into_decided();
     let mut found = look.found;
-    if let (Some(Foresight { fate: Some(fate), .. }), Some((_, decided))) =
+    if let (Some(SiteAnalysis { next_use: Some(next_use), .. }), Some((_, decided))) =
         (&mut found, decided.first())
     {
-        *fate = *decided;
+        *next_use = *decided;
     }
     Ok(found)
 }
@@ -69,8 +69,8 @@ struct Look<'a> {
     occurrences: u64,
     /// EXEC before the current instruction.
     exec: LaneMask,
-    fates: Fates,
-    found: Option<Foresight>,
+    next_uses: NextUses,
+    found: Option<SiteAnalysis>,
 }
 
 impl Observer for Look<'_> {
@@ -84,7 +84,7 @@ impl Observer for Look<'_> {
 
     fn after(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) -> Watch {
         let Executed { inst, wave, lanes } = *executed;
-        self.fates.see(wave, &Effect { inst, exec: self.exec, written: lanes });
+        self.next_uses.observe(wave, &Effect { inst, exec: self.exec, written: lanes });
         if self.found.is_none() && inst.pc == self.event.pc {
             if self.event.strikes(self.occurrences) {
                 let all = state.all_lanes();
@@ -93,15 +93,15 @@ impl Observer for Look<'_> {
                 let mut read = |place, lane, words| cells.read(state, place, lane, words);
                 let value = value_at(self.site, lanes, all, &mut read);
                 if let Some((_, Some((register, lanes)))) = value {
-                    self.fates.follow(0, wave, register, lanes);
+                    self.next_uses.follow(0, wave, register, lanes);
                 }
                 let before = value.map(|(before, _)| before);
-                let fate = before.map(|_| Fate::Read);
-                self.found = Some(Foresight { time, fate, before });
+                let next_use = before.map(|_| NextUse::Read);
+                self.found = Some(SiteAnalysis { time, next_use, before });
             }
             self.occurrences += 1;
         }
-        let is_over = self.found.is_some() && !self.fates.follows(wave);
+        let is_over = self.found.is_some() && !self.next_uses.follows(wave);
         if is_over { Watch::Off } else { Watch::On }
     }
 }

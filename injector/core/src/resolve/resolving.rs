@@ -21,7 +21,7 @@ use std::thread;
 const WORTH_A_THREAD: u64 = 1 << 16;
 
 /// Result of the resolving run.
-pub struct Rehearsal {
+pub struct ResolvingRun {
     /// The run, which must equal the first golden run.
     pub golden: Golden,
     /// The requested faults, in ascending order of their indices.
@@ -33,7 +33,7 @@ pub struct Rehearsal {
 
 /// Limits of a resolving run.
 #[derive(Clone, Copy, Debug)]
-pub struct RehearsalLimits {
+pub struct ResolvingLimits {
     /// Maximum bytes of the recorded checkpoints.
     pub state_bytes: u64,
     /// Maximum number of threads. Neither the sites nor the outcomes depend on it.
@@ -47,13 +47,13 @@ impl Plan<'_> {
     ///
     /// # Errors
     /// As [`Plan::faults`]; [`PlanError::NotTheSame`].
-    pub fn rehearse(
+    pub fn resolve(
         &self,
         indices: impl IntoIterator<Item = u64>,
         statistics: &[Statistics],
         recorded: Option<RecordedRun>,
-        RehearsalLimits { state_bytes, threads }: RehearsalLimits,
-    ) -> Result<Rehearsal, PlanError> {
+        ResolvingLimits { state_bytes, threads }: ResolvingLimits,
+    ) -> Result<ResolvingRun, PlanError> {
         let workload = self.workload();
         let wanted = self.drawn(indices)?;
         let search = self.search(&wanted)?;
@@ -63,7 +63,7 @@ impl Plan<'_> {
             None => (None, None),
         };
         let recorder = Recorder::new(workload, statistics, struck, touched, state_bytes);
-        let mut run = SecondRun { workload, search, recorder, threads };
+        let mut run = ResolvingState { workload, search, recorder, threads };
         let struck = run.recorder.dispatches();
         let is_enough = |checkpoints: &DispatchCheckpoints| {
             run.search.dispatches().all(|index| struck.contains(&index))
@@ -74,19 +74,19 @@ impl Plan<'_> {
             None => run.whole()?,
         };
         let faults = self.complete(wanted, run.search.found)?;
-        Ok(Rehearsal { golden, faults, states: run.recorder.finish() })
+        Ok(ResolvingRun { golden, faults, states: run.recorder.finish() })
     }
 }
 
 /// A resolving run in progress.
-struct SecondRun<'a> {
+struct ResolvingState<'a> {
     workload: &'a Workload,
     search: Search<'a>,
     recorder: Recorder,
     threads: NonZeroUsize,
 }
 
-impl SecondRun<'_> {
+impl ResolvingState<'_> {
     /// Executes the whole workload.
     fn whole(&mut self) -> Result<Golden, PlanError> {
         // Faulty runs start from these checkpoints, so the policy is the device's.
@@ -142,7 +142,7 @@ impl SecondRun<'_> {
         device: &mut EmbeddedGpu,
         execution: &mut Execution,
     ) -> Result<Completion, DeviceError> {
-        let SecondRun { workload, search, recorder, .. } = self;
+        let ResolvingState { workload, search, recorder, .. } = self;
         search.look(index, dispatch, |observer| {
             workload.as_it_was(dispatch, observer, |observer| {
                 workload.cancellation.run_to_end(&dispatch.kernel, execution, |execution, until| {
@@ -163,7 +163,7 @@ impl SecondRun<'_> {
         dispatch: &Dispatch,
         after: &EmbeddedGpu,
     ) -> Result<bool, PlanError> {
-        let SecondRun { search, recorder, threads, .. } = self;
+        let ResolvingState { search, recorder, threads, .. } = self;
         let Some(alone) = recorder.alone() else { return Ok(false) };
         let threads = alone.instructions().div_ceil(WORTH_A_THREAD).min(threads.get() as u64);
         let shares = shares(alone.workgroups(), search.take(index), threads.max(1) as usize);
