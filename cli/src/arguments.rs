@@ -311,7 +311,7 @@ impl RunArguments {
         for without in &self.without {
             match without {
                 AccelerationArgument::DeadValues => all.dead_values = false,
-                AccelerationArgument::SavedStates => all.saved_states = false,
+                AccelerationArgument::SavedStates => all.checkpoints = false,
                 AccelerationArgument::Convergence => all.convergence = false,
             }
         }

@@ -115,7 +115,7 @@ fn runs_that_are_as_without_a_fault_again_end_there() {
         };
         let converging = injector(all);
         let running = injector(Accelerations { convergence: false, ..all });
-        let whole = Injector::with_states(&workload, &golden, None, Accelerations::NONE);
+        let whole = Injector::with_checkpoints(&workload, &golden, None, Accelerations::NONE);
         for planned in &plan {
             let inject = |injector: &Injector<'_>| {
                 let injection = injector.inject(planned).map(result);

@@ -2,10 +2,11 @@
 //! instruction counts, the second finds what a plan finds and saves states that change no outcome.
 
 use flipwave_injector::{
-    Accelerations, Allocation, Counting, Draw, Duration, Ending, Fault, FaultModel, FaultTarget,
-    Injection, InjectionError, Injector, KnownMasked, KnownPlaces, NextUse, Plan, PlanError,
-    Planned, Profile, ProfiledRun, ProfilingOptions, RecordedRun, ResolvingLimits, ResolvingRun,
-    Sampling, SavedStates, Scope, Selection, Stratification, Workload, profile, run_with_profiling,
+    Accelerations, Allocation, Checkpoints, Counting, Draw, Duration, Ending, Fault, FaultModel,
+    FaultTarget, Injection, InjectionError, Injector, KnownMasked, KnownPlaces, NextUse, Plan,
+    PlanError, Planned, Profile, ProfiledRun, ProfilingOptions, RecordedRun, ResolvingLimits,
+    ResolvingRun, Sampling, Scope, Selection, Stratification, Workload, profile,
+    run_with_profiling,
 };
 use flipwave_isa::LaneMask;
 use flipwave_tests::{MACHINES, examples, workload};
@@ -207,26 +208,26 @@ fn states_that_a_second_run_saves_change_no_outcome() {
         let plan = Plan::new(&workload, &profile, 3, &sampling);
         let plan = plan.unwrap_or_else(|error| panic!("{error}"));
         let faults = plan.faults(0..60).unwrap_or_else(|error| panic!("{error}"));
-        let slow = Injector::with_states(&workload, &golden, None, Accelerations::NONE);
+        let slow = Injector::with_checkpoints(&workload, &golden, None, Accelerations::NONE);
         let expected: Vec<_> = faults.iter().map(|own| ending(slow.inject(own))).collect();
-        let most = SavedStates::MOST_BYTES;
+        let most = Checkpoints::MOST_BYTES;
         let ways = [(most, false, 1), (most, true, 1), (100_000, true, 3), (0, true, 2)];
         for (state_bytes, has_boundaries, threads) in ways {
             let recorded = recorded(case, &workload, has_boundaries);
             let threads = NonZeroUsize::new(threads).expect("threads");
             let limits = ResolvingLimits { state_bytes, threads };
             let again = plan.resolve(0..60, &golden.statistics, Some(recorded), limits);
-            let ResolvingRun { golden: second, faults: found, states } =
+            let ResolvingRun { golden: second, faults: found, checkpoints: states } =
                 again.unwrap_or_else(|error| panic!("{}: {error}", file.display()));
             assert!(second == golden && found == faults, "{}", file.display());
-            let count = states.as_ref().map_or(0, SavedStates::count);
+            let count = states.as_ref().map_or(0, Checkpoints::count);
             match state_bytes {
-                SavedStates::MOST_BYTES => kept += count,
+                Checkpoints::MOST_BYTES => kept += count,
                 0 => assert_eq!(count, 0),
                 _ => few += count,
             }
             let accelerations = Accelerations { dead_values: false, ..Accelerations::ALL };
-            let fast = Injector::with_states(&workload, &golden, states, accelerations);
+            let fast = Injector::with_checkpoints(&workload, &golden, states, accelerations);
             for (fault, expected) in faults.iter().zip(&expected) {
                 assert!(ending(fast.inject(fault)) == *expected, "{}", fault.site);
                 injected += 1;
@@ -254,7 +255,7 @@ fn a_second_run_that_does_something_else_is_refused() {
         let touched = recorded(case, of, true).touched;
         let recorded = RecordedRun { touched, ..recorded(case, &workload, true) };
         let threads = NonZeroUsize::new(2).expect("threads");
-        let limits = ResolvingLimits { state_bytes: SavedStates::MOST_BYTES, threads };
+        let limits = ResolvingLimits { state_bytes: Checkpoints::MOST_BYTES, threads };
         plan.resolve(0..20, &golden.statistics, Some(recorded), limits)
     };
     assert!(run(&workload).is_ok());

@@ -63,7 +63,7 @@ pub fn dry_run(
     progress.phase(Phase::Preparing);
     let runner = runner(campaign, path)?;
     progress.phase(Phase::Golden);
-    let takes_states = options.accelerations.saved_states && runner.takes_states();
+    let takes_states = options.accelerations.checkpoints && runner.takes_states();
     let golden_clock = Instant::now();
     let survey = surveyed(campaign, runner.prepared(), takes_states, options.workers)?;
     let golden_time = golden_clock.elapsed();

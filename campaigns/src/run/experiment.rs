@@ -18,8 +18,8 @@ use crate::sample::Scheme;
 use crate::severity::Judge;
 use flipwave_analysis::{CampaignMonitor, Row};
 use flipwave_injector::{
-    Accelerations, FidelityRecord, Golden, Plan, PlanError, Planned, Profile, ProfiledRun,
-    RecordedRun, ResolvingLimits, ResolvingRun, SavedStates,
+    Accelerations, Checkpoints, FidelityRecord, Golden, Plan, PlanError, Planned, Profile,
+    ProfiledRun, RecordedRun, ResolvingLimits, ResolvingRun,
 };
 use std::any::Any;
 use std::num::NonZeroUsize;
@@ -45,7 +45,7 @@ pub(crate) struct Experiment<'a> {
 struct Resolved {
     /// The run that faulty runs are compared with.
     golden: Golden,
-    states: Option<SavedStates>,
+    states: Option<Checkpoints>,
     /// Faults of the first batch.
     faults: Vec<Planned>,
 }
@@ -186,9 +186,9 @@ impl<'a> Experiment<'a> {
         recorded: Option<RecordedRun>,
         threads: NonZeroUsize,
     ) -> Result<Resolved, CampaignError> {
-        let limits = ResolvingLimits { state_bytes: SavedStates::MOST_BYTES, threads };
+        let limits = ResolvingLimits { state_bytes: Checkpoints::MOST_BYTES, threads };
         let resolved = plan.resolve(indices, &self.reference.statistics, recorded, limits)?;
-        let ResolvingRun { golden, faults, states } = resolved;
+        let ResolvingRun { golden, faults, checkpoints: states } = resolved;
         check_same(&self.runner.prepared().workload, &self.reference, &golden)?;
         let golden = match self.runner.outputs()? {
             Some(outputs) => Golden { outputs, ..golden },

@@ -133,7 +133,7 @@ pub(crate) fn run_on<'r>(
         warnings.iter().for_each(|warning| progress.warn(warning));
     }
     progress.phase(Phase::Golden);
-    let takes_states = options.accelerations.saved_states && runner.takes_states();
+    let takes_states = options.accelerations.checkpoints && runner.takes_states();
     let survey = timed(&mut timings.golden, || {
         surveyed(campaign, runner.prepared(), takes_states, options.workers)
     })?;

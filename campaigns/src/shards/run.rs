@@ -160,7 +160,7 @@ impl<'a> Ready<'a> {
     ) -> Result<Ready<'a>, CampaignError> {
         let prepared = runner.prepared();
         progress.phase(Phase::Golden);
-        let touches = accelerations.saved_states && runner.takes_states();
+        let touches = accelerations.checkpoints && runner.takes_states();
         let faults = campaign.faults()?;
         let drawn = faults.sample.draws(faults.stratification);
         let space = Space::of(campaign, prepared, path, &drawn)?;

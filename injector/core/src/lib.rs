@@ -6,6 +6,7 @@
 //! run and device.
 
 mod cancellation;
+mod checkpoints;
 mod device_side;
 mod fault;
 mod fidelity;
@@ -13,7 +14,6 @@ mod golden;
 mod inject;
 mod population;
 mod resolve;
-mod restart;
 mod site;
 #[cfg(test)]
 mod testing;
@@ -21,6 +21,7 @@ mod trace;
 mod workload;
 
 pub use cancellation::{CancellableDevice, CancellationToken, Running};
+pub use checkpoints::Checkpoints;
 pub use device_side::{
     HookInjector, HookedCode, LaunchShape, OrderError, Refusal, SiteHooks, supports,
     unreached_by_hooks,
@@ -54,7 +55,6 @@ pub use resolve::def_use::NextUse;
 pub use resolve::landmarks::{Landmarks, landmarks};
 pub use resolve::resolving::{ResolvingLimits, ResolvingRun};
 pub use resolve::site_analysis::analyze_site;
-pub use restart::SavedStates;
 pub use site::{Event, Lanes, Place, Site, SiteError, SumPlace, Unit, When};
 pub use trace::{
     Event as TraceEvent, Gone, LeftOut, Sample, Spread, Step, Trace, TraceEnding, TraceError, What,

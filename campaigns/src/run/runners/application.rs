@@ -13,7 +13,7 @@ use crate::program::prepare::Prepared;
 use crate::run::injection_path::InjectionPath;
 use crate::run::outcome::{Injected, RunEnd};
 use crate::severity::ShownOutput;
-use flipwave_injector::{Accelerations, Golden, Planned, SavedStates, Site};
+use flipwave_injector::{Accelerations, Checkpoints, Golden, Planned, Site};
 use std::borrow::Cow;
 use std::sync::atomic::AtomicBool;
 
@@ -67,7 +67,7 @@ impl Runner for ApplicationRunner<'_> {
     fn injector<'a>(
         &'a self,
         golden: &'a Golden,
-        _states: Option<SavedStates>,
+        _states: Option<Checkpoints>,
         accelerations: Accelerations,
     ) -> Result<Box<dyn Inject + 'a>, CampaignError> {
         let hooks = match self.prepared.path {

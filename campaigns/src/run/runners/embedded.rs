@@ -4,7 +4,7 @@ use super::runner::{Inject, Runner};
 use crate::error::CampaignError;
 use crate::program::prepare::Prepared;
 use crate::run::outcome::{Injected, beside};
-use flipwave_injector::{Accelerations, Golden, Injector, Planned, SavedStates, Site, inject};
+use flipwave_injector::{Accelerations, Checkpoints, Golden, Injector, Planned, Site, inject};
 
 /// The embedded GPU.
 pub(super) struct EmbeddedRunner {
@@ -23,11 +23,12 @@ impl Runner for EmbeddedRunner {
     fn injector<'a>(
         &'a self,
         golden: &'a Golden,
-        states: Option<SavedStates>,
+        states: Option<Checkpoints>,
         accelerations: Accelerations,
     ) -> Result<Box<dyn Inject + 'a>, CampaignError> {
         let prepared = &self.prepared;
-        let injector = Injector::with_states(&prepared.workload, golden, states, accelerations);
+        let injector =
+            Injector::with_checkpoints(&prepared.workload, golden, states, accelerations);
         Ok(Box::new(Embedded { prepared, golden, injector, limits: golden.instruction_limits() }))
     }
 }

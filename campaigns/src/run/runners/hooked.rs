@@ -6,7 +6,7 @@ use crate::program::prepare::Prepared;
 use crate::run::outcome::{Injected, beside};
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_injector::{
-    Accelerations, Golden, HookInjector, HookedCode, InjectionError, SavedStates, Site, Workload,
+    Accelerations, Checkpoints, Golden, HookInjector, HookedCode, InjectionError, Site, Workload,
     supports,
 };
 use flipwave_tools::ToolError;
@@ -25,7 +25,7 @@ impl Runner for HookRunner {
     fn injector<'a>(
         &'a self,
         golden: &'a Golden,
-        _states: Option<SavedStates>,
+        _states: Option<Checkpoints>,
         _accelerations: Accelerations,
     ) -> Result<Box<dyn Inject + 'a>, CampaignError> {
         let hooks = HookInjectors::new(&self.prepared.workload, golden)?;

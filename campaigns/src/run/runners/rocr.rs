@@ -11,7 +11,7 @@ use crate::program::launch;
 use crate::program::prepare::{Prepared, prepare};
 use crate::run::injection_path::InjectionPath;
 use crate::run::outcome::{Injected, RunEnd, beside};
-use flipwave_injector::{Accelerations, Ending, Golden, Injection, Planned, SavedStates, Site};
+use flipwave_injector::{Accelerations, Checkpoints, Ending, Golden, Injection, Planned, Site};
 use std::borrow::Cow;
 use std::sync::atomic::AtomicBool;
 
@@ -47,7 +47,7 @@ impl Runner for RocrRunner<'_> {
     fn injector<'a>(
         &'a self,
         golden: &'a Golden,
-        _states: Option<SavedStates>,
+        _states: Option<Checkpoints>,
         accelerations: Accelerations,
     ) -> Result<Box<dyn Inject + 'a>, CampaignError> {
         let hooks = HookInjectors::new(&self.prepared.workload, golden)?;

@@ -5,7 +5,7 @@ use crate::outputs::compare::OutputRole;
 use crate::program::prepare::Prepared;
 use crate::run::outcome::Injected;
 use crate::severity::ShownOutput;
-use flipwave_injector::{Accelerations, Golden, Output, Planned, SavedStates, Site};
+use flipwave_injector::{Accelerations, Checkpoints, Golden, Output, Planned, Site};
 
 /// Runs a campaign's program.
 pub(crate) trait Runner: Sync {
@@ -47,7 +47,7 @@ pub(crate) trait Runner: Sync {
     fn injector<'a>(
         &'a self,
         golden: &'a Golden,
-        states: Option<SavedStates>,
+        states: Option<Checkpoints>,
         accelerations: Accelerations,
     ) -> Result<Box<dyn Inject + 'a>, CampaignError>;
 }

@@ -4,8 +4,8 @@
 use crate::fault::Fault;
 use crate::golden::checkpoints::{CheckpointCollector, DispatchCheckpoint, DispatchCheckpoints};
 use crate::population::{
-    Census, Counting, Draw, Frame, KnownMasked, Profile, ProfileError, Profiler, Selection,
-    Stratification,
+    Counting, Draw, FaultSpaceCounter, Frame, KnownMasked, Profile, ProfileError, Profiler,
+    Selection, Stratification,
 };
 use crate::{Golden, Workload};
 use flipwave_device::{Completion, DeviceError, Dispatch, WaveLocation};
@@ -110,11 +110,11 @@ fn run(
         let may_run_again = threads > NonZeroUsize::MIN;
         let is_wanted = footprints.is_some() && (keeper.is_some() || may_run_again);
         let before = is_wanted.then(|| shared_clone(device));
-        let completion = profiler.count(index, dispatch, |census| {
+        let completion = profiler.count(index, dispatch, |space_counter| {
             let touched = footprints.as_mut().filter(|_| has_room);
             let followed = Followed { fidelity: &mut fidelity, threads };
             let instruments = Instruments {
-                census,
+                space_counter,
                 footprints: touched,
                 violations: &mut *violations,
                 followed: Some(followed),
@@ -170,7 +170,7 @@ pub(crate) struct Followed<'a> {
 /// Measurements of a dispatch.
 pub(crate) struct Instruments<'a, 'c> {
     /// Counts executions and sites.
-    pub census: Option<&'a mut Census<'c>>,
+    pub space_counter: Option<&'a mut FaultSpaceCounter<'c>>,
     /// Receives the footprints of the workgroups.
     pub footprints: Option<&'a mut Footprints>,
     /// Receives the out-of-bounds accesses to LDS and private memory, with the index of the dispatch.
@@ -188,24 +188,26 @@ pub(crate) fn run_dispatch_profiled(
     device: &mut EmbeddedGpu,
     instruments: Instruments<'_, '_>,
 ) -> Result<(Completion, bool), DeviceError> {
-    let Instruments { mut census, mut footprints, violations, mut followed } = instruments;
+    let Instruments { mut space_counter, mut footprints, violations, mut followed } = instruments;
     let mut execution = device.begin(dispatch)?;
-    let counted = census.as_deref().and_then(Census::counted_lanes);
+    let counted = space_counter.as_deref().and_then(FaultSpaceCounter::counted_lanes);
     let mut check = device.begin_survey(&execution, counted);
     let (kernel, cancellation) = (&dispatch.kernel, &workload.cancellation);
     if let Some(followed) = &mut followed {
         device.begin_fidelity(kernel, &execution, followed.fidelity);
     }
-    let completion = match &mut census {
-        Some(census) if counted.is_none() => workload.as_it_was(dispatch, *census, |observer| {
-            cancellation.run_to_end(kernel, &mut execution, |execution, until| {
-                let check = &mut check;
-                let fidelity = followed.as_mut().map(|followed| &mut *followed.fidelity);
-                let footprints = footprints.as_deref_mut();
-                device.advance_surveyed(execution, observer, check, fidelity, footprints, until)
+    let completion = match &mut space_counter {
+        Some(space_counter) if counted.is_none() => {
+            workload.as_it_was(dispatch, *space_counter, |observer| {
+                cancellation.run_to_end(kernel, &mut execution, |execution, until| {
+                    let check = &mut check;
+                    let fidelity = followed.as_mut().map(|followed| &mut *followed.fidelity);
+                    let footprints = footprints.as_deref_mut();
+                    device.advance_surveyed(execution, observer, check, fidelity, footprints, until)
+                })
             })
-        }),
-        census => cancellation.run_to_end(kernel, &mut execution, |execution, until| {
+        }
+        space_counter => cancellation.run_to_end(kernel, &mut execution, |execution, until| {
             let progress = match (&mut followed, footprints.as_deref_mut()) {
                 (Some(Followed { fidelity, threads }), Some(footprints)) => {
                     let (check, fidelity) = (&mut check, &mut **fidelity);
@@ -219,8 +221,10 @@ pub(crate) fn run_dispatch_profiled(
                     device.advance_surveyed(execution, observer, check, fidelity, footprints, until)
                 }
             };
-            if let (Some(census), Some(counter)) = (census.as_deref_mut(), &mut check.counter) {
-                census.add(counter);
+            if let (Some(space_counter), Some(counter)) =
+                (space_counter.as_deref_mut(), &mut check.counter)
+            {
+                space_counter.add(counter);
             }
             progress
         }),

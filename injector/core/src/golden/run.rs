@@ -107,7 +107,7 @@ impl Workload {
         let mut violations = Vec::new();
         let golden = self.run_fault_free(|index, device, dispatch| {
             let instruments = Instruments {
-                census: None,
+                space_counter: None,
                 footprints: None,
                 violations: &mut violations,
                 followed: None,

@@ -1,9 +1,9 @@
 //! Injects the faults of a plan, one after another, with the fastest method that gives the same result.
 
+use crate::checkpoints::{Attempt, Checkpoints};
 use crate::inject::injection::{Injection, InjectionError};
 use crate::inject::run::{check, inject};
 use crate::population::{Planned, StruckWorkgroups};
-use crate::restart::{Attempt, SavedStates};
 use crate::{Golden, Workload};
 use flipwave_device::DeviceError;
 
@@ -15,7 +15,7 @@ pub struct Accelerations {
     pub dead_values: bool,
     /// Starts runs at a checkpoint before the fault, and executes only the struck workgroup if it is
     /// independent of other workgroups.
-    pub saved_states: bool,
+    pub checkpoints: bool,
     /// Ends runs that have converged to the golden run's state, checked at the end of dispatches and at
     /// checkpoints of the whole dispatch.
     pub convergence: bool,
@@ -24,10 +24,10 @@ pub struct Accelerations {
 impl Accelerations {
     /// Enables all optimizations.
     pub const ALL: Accelerations =
-        Accelerations { dead_values: true, saved_states: true, convergence: true };
+        Accelerations { dead_values: true, checkpoints: true, convergence: true };
     /// Disables all optimizations: each fault is a complete run.
     pub const NONE: Accelerations =
-        Accelerations { dead_values: false, saved_states: false, convergence: false };
+        Accelerations { dead_values: false, checkpoints: false, convergence: false };
 }
 
 impl Default for Accelerations {
@@ -42,7 +42,7 @@ pub struct Injector<'a> {
     golden: &'a Golden,
     limits: Vec<u64>,
     accelerations: Accelerations,
-    states: Option<SavedStates>,
+    checkpoints: Option<Checkpoints>,
 }
 
 impl<'a> Injector<'a> {
@@ -58,24 +58,24 @@ impl<'a> Injector<'a> {
         struck: StruckWorkgroups,
         accelerations: Accelerations,
     ) -> Result<Injector<'a>, DeviceError> {
-        let states = if accelerations.saved_states {
-            SavedStates::record(workload, golden, struck)?
+        let checkpoints = if accelerations.checkpoints {
+            Checkpoints::record(workload, golden, struck)?
         } else {
             None
         };
-        Ok(Injector::with_states(workload, golden, states, accelerations))
+        Ok(Injector::with_checkpoints(workload, golden, checkpoints, accelerations))
     }
 
     /// Creates an injector with existing checkpoints, such as those of
     /// [`Plan::resolve`](crate::Plan::resolve).
-    pub fn with_states(
+    pub fn with_checkpoints(
         workload: &'a Workload,
         golden: &'a Golden,
-        states: Option<SavedStates>,
+        checkpoints: Option<Checkpoints>,
         accelerations: Accelerations,
     ) -> Injector<'a> {
         let limits = golden.instruction_limits();
-        Injector { workload, golden, limits, accelerations, states }
+        Injector { workload, golden, limits, accelerations, checkpoints }
     }
 
     /// Runs the workload with a fault of a plan.
@@ -89,7 +89,7 @@ impl<'a> Injector<'a> {
             check(self.workload, &planned.site, &self.limits)?;
             return Ok(Injection { struck, ending: self.golden.ending() });
         }
-        if let Some(states) = &self.states
+        if let Some(checkpoints) = &self.checkpoints
             && let Some(event) = planned.site.event()
         {
             check(self.workload, &planned.site, &self.limits)?;
@@ -97,7 +97,7 @@ impl<'a> Injector<'a> {
             let Injector { workload, golden, limits, accelerations, .. } = self;
             let (site, converges) = (&planned.site, accelerations.convergence);
             let attempt = Attempt { workload, golden, limits, site, event, time, converges };
-            return states.inject(&attempt);
+            return checkpoints.inject(&attempt);
         }
         inject(self.workload, &planned.site, &self.limits)
     }

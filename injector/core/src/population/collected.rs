@@ -1,6 +1,6 @@
 //! Sums of the counts of all dispatches.
 
-use super::census::{Census, WaveCount};
+use super::counter::{FaultSpaceCounter, WaveCount};
 use super::instructions::{Frame, KnownMasked};
 use super::permanent::UnitPlaces;
 use super::profile::{Profile, StratumPlaces};
@@ -56,18 +56,24 @@ impl Collected {
         true
     }
 
-    pub fn add(&mut self, kind: Kind, index: u32, dispatch: &Dispatch, mut census: Census<'_>) {
+    pub fn add(
+        &mut self,
+        kind: Kind,
+        index: u32,
+        dispatch: &Dispatch,
+        mut space_counter: FaultSpaceCounter<'_>,
+    ) {
         self.counted += 1;
-        census.end();
-        let frame = census.frame;
+        space_counter.end();
+        let frame = space_counter.frame;
         let (module, kernel) = (dispatch.module.0, &dispatch.kernel);
-        let names = census.instructions.strata().to_vec();
+        let names = space_counter.instructions.strata().to_vec();
         let mut counted = Counted::default();
-        if let Some(units) = census.units {
+        if let Some(units) = space_counter.units {
             units.add_to(&names, &mut self.units);
         }
         for (instruction, count) in
-            census.instructions.into_entries().into_iter().zip(&census.counts)
+            space_counter.instructions.into_entries().into_iter().zip(&space_counter.counts)
         {
             let population = InstructionPopulation {
                 kernel: kernel.to_owned(),
@@ -85,7 +91,7 @@ impl Collected {
             let key = (module, kernel.to_owned(), instruction.pc.0);
             counted.instructions.push((key, population));
         }
-        let mut waves = census.waves;
+        let mut waves = space_counter.waves;
         waves.sort_unstable_by_key(|wave_count| {
             let WaveId { workgroup: [x, y, z], wave } = wave_count.wave;
             (z, y, x, wave)

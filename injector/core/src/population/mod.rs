@@ -3,8 +3,8 @@
 //! A profile counts sites; a plan draws site numbers and resolves them, a batch at a time, in one more
 //! run.
 
-mod census;
 mod collected;
+mod counter;
 mod draw;
 mod group;
 mod instructions;
@@ -38,9 +38,9 @@ pub use strata::{Allocation, Stratification, UnknownStratification};
 pub use struck::StruckWorkgroups;
 pub use unreached::Unreached;
 
-pub(crate) use census::Census;
 #[cfg(test)]
-pub(crate) use census::Execution;
+pub(crate) use counter::Execution;
+pub(crate) use counter::FaultSpaceCounter;
 pub(crate) use permanent::workgroups;
 pub use places::Draw;
 pub(crate) use places::Places;

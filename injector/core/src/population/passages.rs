@@ -1,6 +1,6 @@
 //! Sites passed by waves that execute whole blocks of code.
 
-use super::census::lanes_struck;
+use super::counter::lanes_struck;
 use super::instructions::{Instruction, Instructions};
 use super::profile::Profile;
 use flipwave_isa::LaneMask;

@@ -1,6 +1,6 @@
 //! Fault space of permanent faults: every part of the device that the workload uses.
 
-use super::census::Execution;
+use super::counter::Execution;
 use super::instructions::Instruction;
 use super::places::Struck;
 use super::{Group, Places};
@@ -55,7 +55,7 @@ impl UnitPlaces {
 }
 
 /// Counts which operations are executed on which units.
-pub(crate) struct UnitCensus {
+pub(crate) struct UnitCounter {
     units: NonZeroU32,
     /// Workgroups in x and y.
     workgroups: [u32; 2],
@@ -65,10 +65,10 @@ pub(crate) struct UnitCensus {
     found: BTreeMap<(&'static str, u32, u8), (usize, UnitPlaces)>,
 }
 
-impl UnitCensus {
+impl UnitCounter {
     /// Creates an empty count for a dispatch on a device with this many compute units.
-    pub fn new(units: NonZeroU32, target: &Target, dispatch: &Dispatch) -> UnitCensus {
-        UnitCensus {
+    pub fn new(units: NonZeroU32, target: &Target, dispatch: &Dispatch) -> UnitCounter {
+        UnitCounter {
             units,
             workgroups: workgroups(dispatch),
             simds: Unit::simds(target),

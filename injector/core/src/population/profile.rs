@@ -1,7 +1,7 @@
 //! Profiling: counting what a workload executes and which fault sites it has.
 
-use super::census::Census;
 use super::collected::{Collected, Kind};
+use super::counter::FaultSpaceCounter;
 use super::instructions::{Frame, KnownMasked};
 use super::permanent::UnitPlaces;
 use super::size::{EmptyPopulation, InstructionPopulation, Population};
@@ -124,9 +124,9 @@ pub fn profile(
     };
     let mut profiler = Profiler::new(workload, frame, counting)?;
     workload.run_fault_free(|index, device, dispatch| {
-        profiler.count(index, dispatch, |census| {
-            let completion = match census {
-                Some(census) => workload.observe(device, dispatch, census),
+        profiler.count(index, dispatch, |space_counter| {
+            let completion = match space_counter {
+                Some(space_counter) => workload.observe(device, dispatch, space_counter),
                 None => workload.dispatch(device, dispatch),
             };
             completion.map(Some)
@@ -171,17 +171,19 @@ impl<'a> Profiler<'a> {
         &mut self,
         index: u32,
         dispatch: &Dispatch,
-        mut run: impl FnMut(Option<&mut Census<'_>>) -> Result<Option<Completion>, DeviceError>,
+        mut run: impl FnMut(
+            Option<&mut FaultSpaceCounter<'_>>,
+        ) -> Result<Option<Completion>, DeviceError>,
     ) -> Result<Completion, DeviceError> {
         let kind = Kind::of(dispatch);
         let is_repeated =
             self.counting == Counting::Approximate && self.collected.repeat(&kind, index);
         loop {
-            let new = || Census::new(&self.frame, self.workload, index, dispatch);
-            let mut census = (!is_repeated).then(new);
-            if let Some(completion) = run(census.as_mut())? {
-                if let Some(census) = census {
-                    self.collected.add(kind, index, dispatch, census);
+            let new = || FaultSpaceCounter::new(&self.frame, self.workload, index, dispatch);
+            let mut space_counter = (!is_repeated).then(new);
+            if let Some(completion) = run(space_counter.as_mut())? {
+                if let Some(space_counter) = space_counter {
+                    self.collected.add(kind, index, dispatch, space_counter);
                 }
                 return Ok(completion);
             }
@@ -341,9 +343,9 @@ pub(crate) mod tests {
         let (workload, dispatch) = (workload(), dispatch());
         let mut collected = Collected::default();
         for (index, trace) in (0..).zip(traces) {
-            let mut census = Census::new(&frame, &workload, index, &dispatch);
-            executions(trace).for_each(|execution| census.count(&execution));
-            collected.add(Kind::of(&dispatch), index, &dispatch, census);
+            let mut space_counter = FaultSpaceCounter::new(&frame, &workload, index, &dispatch);
+            executions(trace).for_each(|execution| space_counter.count(&execution));
+            collected.add(Kind::of(&dispatch), index, &dispatch, space_counter);
         }
         collected.into_profile(frame, traces.len())
     }

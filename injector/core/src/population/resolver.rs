@@ -1,6 +1,6 @@
 //! Resolving of drawn faults to sites during a run.
 
-use super::census::{Execution, add_occurrences, lanes_struck, next_occurrence};
+use super::counter::{Execution, add_occurrences, lanes_struck, next_occurrence};
 use super::draw::Drawn;
 use super::instructions::Instructions;
 use super::passages::{Known, Passages};

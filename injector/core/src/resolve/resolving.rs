@@ -4,10 +4,10 @@
 //! If device checkpoints before each dispatch are available, only the dispatches with faults are
 //! executed; if the workgroups with faults are independent of other workgroups, only these workgroups.
 
+use crate::checkpoints::{Alone, AloneEnd, Checkpoints, Part, Recorder};
 use crate::golden::checkpoints::{DispatchCheckpoint, DispatchCheckpoints};
 use crate::golden::profiling::RecordedRun;
 use crate::population::{FaultsOfWaves, Plan, PlanError, Planned, Search};
-use crate::restart::{Alone, AloneEnd, Part, Recorder, SavedStates};
 use crate::{Golden, GoldenError, Workload};
 use flipwave_device::{Completion, DeviceError, Dim3, Dispatch, Statistics};
 use flipwave_sim::{EmbeddedGpu, Execution};
@@ -28,7 +28,7 @@ pub struct ResolvingRun {
     pub faults: Vec<Planned>,
     /// Checkpoints for faults in the workgroups that the plan hits; `None` if not requested or too
     /// large.
-    pub states: Option<SavedStates>,
+    pub checkpoints: Option<Checkpoints>,
 }
 
 /// Limits of a resolving run.
@@ -74,7 +74,7 @@ impl Plan<'_> {
             None => run.whole()?,
         };
         let faults = self.complete(wanted, run.search.found)?;
-        Ok(ResolvingRun { golden, faults, states: run.recorder.finish() })
+        Ok(ResolvingRun { golden, faults, checkpoints: run.recorder.finish() })
     }
 }
 

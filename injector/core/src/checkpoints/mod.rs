@@ -13,7 +13,7 @@
 mod alone;
 mod record;
 mod resume;
-mod states;
+mod store;
 
 pub(crate) use alone::{Alone, AloneEnd, Part};
 pub(crate) use record::Recorder;
@@ -22,20 +22,20 @@ pub(crate) use resume::Attempt;
 use crate::site::Event;
 use flipwave_device::{Address, Statistics, WaveId};
 use flipwave_sim::{EmbeddedGpu, Execution, FootprintUnion, Footprints};
-use states::StatesUnderWay;
 use std::collections::{BTreeMap, HashSet};
+use store::InnerCheckpoints;
 
 /// Checkpoints of a workload.
-pub struct SavedStates {
+pub struct Checkpoints {
     /// Dispatches with faults, by index.
-    dispatches: BTreeMap<u32, SavedDispatch>,
+    dispatches: BTreeMap<u32, CheckpointedDispatch>,
 }
 
 /// Checkpoints of one dispatch of the golden run.
-struct SavedDispatch {
+struct CheckpointedDispatch {
     /// The dispatch at its begin, before its first instruction and after the host's preceding memory
     /// changes.
-    begun: SavedState,
+    begun: Checkpoint,
     /// The device after the dispatch, before any memory change by the host.
     ended: EmbeddedGpu,
     /// Instruction counts of the dispatch.
@@ -44,11 +44,11 @@ struct SavedDispatch {
     union: FootprintUnion,
     /// Workgroups that cannot be executed alone, or that are too large to be worth it.
     dependent: HashSet<[u32; 3]>,
-    states: StatesUnderWay,
+    checkpoints: InnerCheckpoints,
 }
 
 /// A checkpoint of a running dispatch.
-struct SavedState {
+struct Checkpoint {
     device: EmbeddedGpu,
     execution: Execution,
     /// Bytes of memory not shared with other checkpoints.
@@ -56,7 +56,7 @@ struct SavedState {
 }
 
 /// A checkpoint of one running workgroup.
-struct SavedWorkgroup {
+struct WorkgroupCheckpoint {
     execution: Execution,
     /// Memory that the workgroup has written so far, including private memory.
     memory: Vec<(Address, Vec<u8>)>,

@@ -1,8 +1,8 @@
 //! Recording of checkpoints.
 
 use super::alone::Alone;
-use super::states::{Keeper, StatesUnderWay};
-use super::{SavedDispatch, SavedState, SavedStates, SavedWorkgroup};
+use super::store::{CheckpointStore, InnerCheckpoints};
+use super::{Checkpoint, CheckpointedDispatch, Checkpoints, WorkgroupCheckpoint};
 use crate::golden::profiling::WorkgroupFootprints;
 use crate::inject::run::run_from;
 use crate::population::StruckWorkgroups;
@@ -19,7 +19,7 @@ const LARGE: u64 = 6;
 /// are recorded. Checkpoints share unchanged memory.
 const MOST_BYTES: u64 = 4 << 30;
 
-impl SavedStates {
+impl Checkpoints {
     /// Maximum bytes of a campaign's checkpoints inside dispatches; when it is exceeded, every other
     /// checkpoint is dropped. A checkpoint holds registers, LDS, and changed memory: the changed bytes
     /// of a workgroup, or as many bytes as a whole dispatch writes.
@@ -27,7 +27,7 @@ impl SavedStates {
 
     /// Number of checkpoints inside dispatches.
     pub fn count(&self) -> usize {
-        self.dispatches.values().map(|dispatch| dispatch.states.count()).sum()
+        self.dispatches.values().map(|dispatch| dispatch.checkpoints.count()).sum()
     }
 
     /// Runs a workload whose golden run is `golden` twice and records checkpoints for faults in
@@ -39,7 +39,7 @@ impl SavedStates {
         workload: &Workload,
         golden: &Golden,
         struck: StruckWorkgroups,
-    ) -> Result<Option<SavedStates>, DeviceError> {
+    ) -> Result<Option<Checkpoints>, DeviceError> {
         let (limits, mut touched) = (golden.instruction_limits(), WorkgroupFootprints::default());
         let (statistics, start) = (Vec::new(), workload.start()?);
         _ = run_from(workload, &limits, 0, start, statistics, |index, device, dispatch| {
@@ -51,7 +51,7 @@ impl SavedStates {
             &golden.statistics,
             struck,
             Some(touched),
-            SavedStates::MOST_BYTES,
+            Checkpoints::MOST_BYTES,
         );
         let (statistics, start) = (Vec::new(), workload.start()?);
         _ = run_from(workload, &limits, 0, start, statistics, |index, device, dispatch| {
@@ -96,16 +96,16 @@ pub(crate) struct Recorder {
     struck: StruckWorkgroups,
     /// Footprints of workgroups; `None` if no checkpoints are recorded.
     touched: Option<WorkgroupFootprints>,
-    saved: BTreeMap<u32, SavedDispatch>,
+    saved: BTreeMap<u32, CheckpointedDispatch>,
     /// The running dispatch, if checkpoints of it are recorded.
     under_way: Option<UnderWay>,
-    keeper: Keeper,
+    store: CheckpointStore,
 }
 
 /// A running dispatch.
 pub(super) struct UnderWay {
     pub index: u32,
-    pub saved: SavedDispatch,
+    pub saved: CheckpointedDispatch,
     /// Workgroups with checkpoints of their own.
     workgroups: HashSet<[u32; 3]>,
     /// Whether to record checkpoints of the whole dispatch.
@@ -146,7 +146,7 @@ impl Recorder {
             touched,
             saved: BTreeMap::new(),
             under_way: None,
-            keeper: Keeper::new(total, most_bytes),
+            store: CheckpointStore::new(total, most_bytes),
         }
     }
 
@@ -170,9 +170,9 @@ impl Recorder {
         device.share_memory();
         let execution = device.begin(dispatch)?;
         device.share_memory();
-        let begun = SavedState { device: device.clone(), execution: execution.clone(), written: 0 };
+        let begun = Checkpoint { device: device.clone(), execution: execution.clone(), written: 0 };
         let statistics = self.statistics[index as usize];
-        let saved = SavedDispatch::new(begun, statistics, footprints);
+        let saved = CheckpointedDispatch::new(begun, statistics, footprints);
         let is_alone = |position: &[u32; 3]| {
             saved.footprints.get(*position).is_some() && !saved.dependent.contains(position)
         };
@@ -187,8 +187,8 @@ impl Recorder {
         };
         let is_saved_whole = !dependent.is_empty();
         self.under_way = Some(UnderWay { index, saved, workgroups, is_saved_whole, written });
-        self.keeper.workgroups.begin();
-        self.keeper.whole.begin();
+        self.store.workgroups.begin();
+        self.store.whole.begin();
         Ok(execution)
     }
 
@@ -198,7 +198,7 @@ impl Recorder {
         let under_way = self.under_way.as_ref().filter(|under_way| !under_way.is_saved_whole)?;
         let mut workgroups: Vec<[u32; 3]> = under_way.workgroups.iter().copied().collect();
         workgroups.sort_unstable();
-        Some(Alone::new(under_way, workgroups, &mut self.keeper))
+        Some(Alone::new(under_way, workgroups, &mut self.store))
     }
 
     /// Advances the running dispatch with `advance` until it ends or has executed `until` wave
@@ -212,7 +212,7 @@ impl Recorder {
     ) -> Result<Progress, DeviceError> {
         loop {
             let pause = match &self.under_way {
-                Some(_) => until.min(self.keeper.workgroups.next()).min(self.keeper.whole.next()),
+                Some(_) => until.min(self.store.workgroups.next()).min(self.store.whole.next()),
                 None => until,
             };
             let progress = advance(device, execution, pause)?;
@@ -230,18 +230,18 @@ impl Recorder {
     fn save(&mut self, device: &mut EmbeddedGpu, execution: &Execution) -> Result<(), DeviceError> {
         let Some(under_way) = &mut self.under_way else { return Ok(()) };
         let executed = execution.statistics().wave_instructions;
-        if self.keeper.workgroups.has_come(executed)
+        if self.store.workgroups.has_come(executed)
             && let Some(position) = execution.workgroup()
             && under_way.workgroups.contains(&position)
             && let Some(state) = under_way.saved.workgroup(position, device, execution)?
         {
-            self.keeper.keep_workgroup(under_way.index, position, state);
+            self.store.keep_workgroup(under_way.index, position, state);
         }
-        if self.keeper.whole.has_come(executed) && under_way.is_saved_whole {
+        if self.store.whole.has_come(executed) && under_way.is_saved_whole {
             device.share_memory();
             let (device, execution) = (device.clone(), execution.put_away());
-            let state = SavedState { device, execution, written: under_way.written };
-            self.keeper.keep_whole(under_way.index, state);
+            let state = Checkpoint { device, execution, written: under_way.written };
+            self.store.keep_whole(under_way.index, state);
         }
         Ok(())
     }
@@ -255,17 +255,21 @@ impl Recorder {
     }
 
     /// Ends the workload and returns the checkpoints, if any were to be recorded.
-    pub fn finish(mut self) -> Option<SavedStates> {
+    pub fn finish(mut self) -> Option<Checkpoints> {
         for (index, saved) in &mut self.saved {
-            saved.states = self.keeper.take(*index);
+            saved.checkpoints = self.store.take(*index);
         }
-        self.touched.map(|_| SavedStates { dispatches: self.saved })
+        self.touched.map(|_| Checkpoints { dispatches: self.saved })
     }
 }
 
-impl SavedDispatch {
+impl CheckpointedDispatch {
     /// Creates the record of a dispatch that has just begun.
-    fn new(begun: SavedState, statistics: Statistics, footprints: Footprints) -> SavedDispatch {
+    fn new(
+        begun: Checkpoint,
+        statistics: Statistics,
+        footprints: Footprints,
+    ) -> CheckpointedDispatch {
         let union = footprints.union();
         let mut dependent: HashSet<[u32; 3]> =
             footprints.dependent_in(&union).into_iter().collect();
@@ -274,14 +278,14 @@ impl SavedDispatch {
             .iter()
             .filter(|(_, footprint)| footprint.statistics.wave_instructions > most);
         dependent.extend(large.map(|(position, _)| position));
-        SavedDispatch {
+        CheckpointedDispatch {
             ended: begun.device.clone(),
             begun,
             statistics,
             union,
             footprints,
             dependent,
-            states: StatesUnderWay::default(),
+            checkpoints: InnerCheckpoints::default(),
         }
     }
 
@@ -291,12 +295,12 @@ impl SavedDispatch {
         position: [u32; 3],
         device: &EmbeddedGpu,
         execution: &Execution,
-    ) -> Result<Option<SavedWorkgroup>, DeviceError> {
+    ) -> Result<Option<WorkgroupCheckpoint>, DeviceError> {
         let Some(footprint) = self.footprints.get(position) else { return Ok(None) };
         let Some(alone) = execution.alone(position, footprint.slot) else { return Ok(None) };
         let runs = footprint.written.runs().into_iter().chain(footprint.private.runs());
         let memory = changed(&self.begun.device, device, runs)?;
-        Ok(Some(SavedWorkgroup { execution: alone, memory }))
+        Ok(Some(WorkgroupCheckpoint { execution: alone, memory }))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Number and spacing of checkpoints.
 
-use super::{SavedState, SavedWorkgroup};
+use super::{Checkpoint, WorkgroupCheckpoint};
 use flipwave_device::Dim3;
 use flipwave_sim::{EmbeddedGpu, Execution};
 use std::collections::BTreeMap;
@@ -13,14 +13,14 @@ const WHOLE_STATES: u64 = 32;
 
 /// Checkpoints inside one dispatch.
 #[derive(Default)]
-pub(super) struct StatesUnderWay {
+pub(super) struct InnerCheckpoints {
     /// Checkpoints of single workgroups by position, in order of time.
-    pub workgroups: BTreeMap<Dim3, Vec<SavedWorkgroup>>,
+    pub workgroups: BTreeMap<Dim3, Vec<WorkgroupCheckpoint>>,
     /// Checkpoints of the whole dispatch, in order of time.
-    pub whole: Vec<SavedState>,
+    pub whole: Vec<Checkpoint>,
 }
 
-impl StatesUnderWay {
+impl InnerCheckpoints {
     /// Number of checkpoints.
     pub fn count(&self) -> usize {
         self.workgroups.values().map(Vec::len).sum::<usize>() + self.whole.len()
@@ -28,9 +28,9 @@ impl StatesUnderWay {
 }
 
 /// Stores checkpoints within a memory budget; when it is exceeded, every other checkpoint is dropped.
-pub(super) struct Keeper {
+pub(super) struct CheckpointStore {
     /// Checkpoints by index of the dispatch.
-    dispatches: BTreeMap<u32, StatesUnderWay>,
+    dispatches: BTreeMap<u32, InnerCheckpoints>,
     pub workgroups: Interval,
     pub whole: Interval,
     /// Bytes of the stored checkpoints.
@@ -38,10 +38,10 @@ pub(super) struct Keeper {
     most_bytes: u64,
 }
 
-impl Keeper {
+impl CheckpointStore {
     /// Creates an empty store for a run of `total` wave instructions.
-    pub fn new(total: u64, most_bytes: u64) -> Keeper {
-        Keeper {
+    pub fn new(total: u64, most_bytes: u64) -> CheckpointStore {
+        CheckpointStore {
             dispatches: BTreeMap::new(),
             workgroups: Interval::of(total, WORKGROUP_STATES),
             whole: Interval::of(total, WHOLE_STATES),
@@ -51,7 +51,7 @@ impl Keeper {
     }
 
     /// Stores a checkpoint of a workgroup.
-    pub fn keep_workgroup(&mut self, dispatch: u32, position: Dim3, state: SavedWorkgroup) {
+    pub fn keep_workgroup(&mut self, dispatch: u32, position: Dim3, state: WorkgroupCheckpoint) {
         self.bytes = self.bytes.saturating_add(state.bytes());
         let checkpoints = self.dispatches.entry(dispatch).or_default();
         checkpoints.workgroups.entry(position).or_default().push(state);
@@ -59,14 +59,14 @@ impl Keeper {
     }
 
     /// Stores a checkpoint of a whole dispatch.
-    pub fn keep_whole(&mut self, dispatch: u32, state: SavedState) {
+    pub fn keep_whole(&mut self, dispatch: u32, state: Checkpoint) {
         self.bytes = self.bytes.saturating_add(state.bytes());
         self.dispatches.entry(dispatch).or_default().whole.push(state);
         self.thin();
     }
 
     /// Removes and returns the checkpoints of a dispatch.
-    pub fn take(&mut self, dispatch: u32) -> StatesUnderWay {
+    pub fn take(&mut self, dispatch: u32) -> InnerCheckpoints {
         self.dispatches.remove(&dispatch).unwrap_or_default()
     }
 
@@ -82,8 +82,8 @@ impl Keeper {
                 is_kept
             };
             for dispatch in self.dispatches.values_mut() {
-                for states in dispatch.workgroups.values_mut() {
-                    states.retain(|state| keeps(state.bytes()));
+                for checkpoints in dispatch.workgroups.values_mut() {
+                    checkpoints.retain(|state| keeps(state.bytes()));
                 }
                 dispatch.whole.retain(|state| keeps(state.bytes()));
             }
@@ -102,8 +102,8 @@ pub(super) struct Interval {
 
 impl Interval {
     /// Creates an interval that gives `states` checkpoints in a run of `total` wave instructions.
-    pub fn of(total: u64, states: u64) -> Interval {
-        let interval = (total / states).max(1);
+    pub fn of(total: u64, checkpoints: u64) -> Interval {
+        let interval = (total / checkpoints).max(1);
         Interval { interval, next: interval }
     }
 
@@ -137,7 +137,7 @@ impl Interval {
     }
 }
 
-impl SavedState {
+impl Checkpoint {
     /// Wave instructions that the dispatch has executed.
     pub fn executed(&self) -> u64 {
         self.execution.statistics().wave_instructions
@@ -155,7 +155,7 @@ impl SavedState {
     }
 }
 
-impl SavedWorkgroup {
+impl WorkgroupCheckpoint {
     /// Bytes used by the checkpoint.
     pub fn bytes(&self) -> u64 {
         let memory: usize = self.memory.iter().map(|(_, bytes)| bytes.len()).sum();

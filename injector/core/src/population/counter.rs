@@ -1,7 +1,7 @@
 //! Counting of one dispatch's executions and sites.
 
 use super::instructions::{Frame, Instruction, Instructions, KnownMasked};
-use super::permanent::UnitCensus;
+use super::permanent::UnitCounter;
 use super::selection::Moment;
 use super::size::KnownPlaces;
 use super::unread::{Decided, Origin, Unread};
@@ -22,7 +22,7 @@ pub(crate) fn lanes_struck(frame: &Frame, written: LaneMask, all: LaneMask) -> L
 }
 
 /// Observer that counts the executions and sites of one dispatch.
-pub(crate) struct Census<'a> {
+pub(crate) struct FaultSpaceCounter<'a> {
     pub frame: &'a Frame,
     pub instructions: Instructions<'a>,
     /// Whether the dispatch is selected.
@@ -35,7 +35,7 @@ pub(crate) struct Census<'a> {
     by_wave: HashMap<WaveId, usize>,
     /// The wave seen last; waves execute many instructions in a row.
     current: Option<(WaveId, usize)>,
-    pub units: Option<UnitCensus>,
+    pub units: Option<UnitCounter>,
     /// Values being followed, if sites in values that nothing reads are counted.
     unread: Option<Unread>,
     /// EXEC before the current instruction.
@@ -84,18 +84,20 @@ impl<'a> Execution<'a> {
     }
 }
 
-impl<'a> Census<'a> {
+impl<'a> FaultSpaceCounter<'a> {
     pub fn new(
         frame: &'a Frame,
         workload: &'a Workload,
         index: u32,
         dispatch: &'a Dispatch,
-    ) -> Census<'a> {
+    ) -> FaultSpaceCounter<'a> {
         let units = match frame.fault.duration {
-            Duration::Permanent(units) => Some(UnitCensus::new(units, workload.target(), dispatch)),
+            Duration::Permanent(units) => {
+                Some(UnitCounter::new(units, workload.target(), dispatch))
+            }
             _ => None,
         };
-        Census {
+        FaultSpaceCounter {
             frame,
             instructions: Instructions::new(
                 frame,
@@ -262,7 +264,7 @@ pub(crate) fn add_occurrences(occurrences: &mut Vec<u64>, number: usize, times: 
     occurrences[number] += times;
 }
 
-impl Observer for Census<'_> {
+impl Observer for FaultSpaceCounter<'_> {
     fn watches(&mut self, _: WaveId) -> bool {
         true
     }

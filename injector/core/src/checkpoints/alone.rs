@@ -1,7 +1,7 @@
 //! Checkpoints of workgroups that are executed alone, without the other workgroups of their dispatch.
 
 use super::record::{UnderWay, changed};
-use super::states::Keeper;
+use super::store::CheckpointStore;
 use flipwave_device::{Completion, DeviceError, DeviceFault, Dim3};
 use flipwave_sim::{EmbeddedGpu, Execution, Progress};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(crate) struct Alone<'a> {
     under_way: &'a UnderWay,
     workgroups: Vec<Part>,
-    keeper: Mutex<&'a mut Keeper>,
+    store: Mutex<&'a mut CheckpointStore>,
 }
 
 /// A workgroup to execute alone.
@@ -36,7 +36,7 @@ impl<'a> Alone<'a> {
     pub(super) fn new(
         under_way: &'a UnderWay,
         positions: Vec<Dim3>,
-        keeper: &'a mut Keeper,
+        store: &'a mut CheckpointStore,
     ) -> Alone<'a> {
         let footprints = &under_way.saved.footprints;
         let next = |before: &mut u64, position: Dim3| {
@@ -45,7 +45,7 @@ impl<'a> Alone<'a> {
             Some(part)
         };
         let workgroups = positions.into_iter().scan(0, next).collect();
-        Alone { under_way, workgroups, keeper: Mutex::new(keeper) }
+        Alone { under_way, workgroups, store: Mutex::new(store) }
     }
 
     /// The workgroups, ordered by position.
@@ -92,7 +92,7 @@ impl<'a> Alone<'a> {
         let end = footprint.statistics.wave_instructions;
         let mut executed = 0;
         while executed < end {
-            let interval = self.keeper().workgroups.length();
+            let interval = self.store().workgroups.length();
             let next = (before + executed) / interval * interval + interval - before;
             let progress = advance(device, &mut execution, next.min(end))?;
             executed = execution.statistics().wave_instructions;
@@ -101,7 +101,7 @@ impl<'a> Alone<'a> {
                 Progress::Ended(Completion::Completed(_)) => return Ok(AloneEnd::Other),
                 Progress::Paused if executed >= next && executed < end => {
                     if let Some(state) = saved.workgroup(position, device, &execution)? {
-                        self.keeper().keep_workgroup(self.under_way.index, position, state);
+                        self.store().keep_workgroup(self.under_way.index, position, state);
                     }
                 }
                 Progress::Paused => {}
@@ -112,8 +112,8 @@ impl<'a> Alone<'a> {
         Ok(if is_same { AloneEnd::Same } else { AloneEnd::Other })
     }
 
-    fn keeper(&self) -> MutexGuard<'_, &'a mut Keeper> {
+    fn store(&self) -> MutexGuard<'_, &'a mut CheckpointStore> {
         // A panic while storing a checkpoint loses at most that checkpoint.
-        self.keeper.lock().unwrap_or_else(PoisonError::into_inner)
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

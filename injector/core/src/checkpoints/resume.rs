@@ -1,7 +1,7 @@
 //! Faulty runs that start from checkpoints.
 
 use super::record::changed;
-use super::{SavedDispatch, SavedState, SavedStates, Time};
+use super::{Checkpoint, CheckpointedDispatch, Checkpoints, Time};
 use crate::inject::fault_observer::FaultObserver;
 use crate::inject::injection::{Ending, Injection, InjectionError};
 use crate::inject::run::{conclude, inject, run_from};
@@ -35,7 +35,7 @@ struct Alone {
     footprints: Footprints,
 }
 
-impl SavedStates {
+impl Checkpoints {
     /// Runs a workload with a fault, like [`inject`], from the nearest checkpoint before the fault;
     /// from the start if the dispatch has no checkpoints.
     ///
@@ -53,8 +53,11 @@ impl SavedStates {
         let mut device = state.device.clone();
         let mut execution = state.execution.clone();
         execution.set_limit(attempt.limit());
-        let later =
-            saved.states.whole.iter().filter(|checkpoint| checkpoint.executed() > state.executed());
+        let later = saved
+            .checkpoints
+            .whole
+            .iter()
+            .filter(|checkpoint| checkpoint.executed() > state.executed());
         let ending = match attempt.complete_unless_converged(
             &mut device,
             &mut execution,
@@ -116,12 +119,12 @@ impl SavedStates {
     }
 }
 
-impl SavedDispatch {
+impl CheckpointedDispatch {
     /// Executes only the struck workgroup, if it is independent of the others both without and with the
     /// fault.
     fn inject_alone(
         &self,
-        states: &SavedStates,
+        checkpoints: &Checkpoints,
         attempt: &Attempt<'_>,
     ) -> Result<Option<Injection>, InjectionError> {
         let position = attempt.event.workgroup;
@@ -160,7 +163,8 @@ impl SavedDispatch {
             waves: self.statistics.waves,
         };
         let touched: ByteSet = [&footprint.written, &faulty.written].into_iter().collect();
-        let ending = self.go_on(states, attempt, statistics, &alone.device, &touched.runs())?;
+        let ending =
+            self.go_on(checkpoints, attempt, statistics, &alone.device, &touched.runs())?;
         ending.map(|ending| conclude(attempt.site, observer.outcome(), ending)).transpose()
     }
 
@@ -169,7 +173,7 @@ impl SavedDispatch {
     /// memory that only existed during the launch.
     fn go_on(
         &self,
-        states: &SavedStates,
+        checkpoints: &Checkpoints,
         attempt: &Attempt<'_>,
         statistics: Statistics,
         device: &EmbeddedGpu,
@@ -187,20 +191,20 @@ impl SavedDispatch {
         for (start, bytes) in &changed {
             resumed.write_pages(*start, bytes)?;
         }
-        states.finish(attempt, Completion::Completed(statistics), resumed).map(Some)
+        checkpoints.finish(attempt, Completion::Completed(statistics), resumed).map(Some)
     }
 
     /// The latest checkpoint before the fault, and whether the struck wave may already be running in
     /// it.
-    fn latest(&self, attempt: &Attempt<'_>) -> (&SavedState, bool) {
+    fn latest(&self, attempt: &Attempt<'_>) -> (&Checkpoint, bool) {
         let slot =
             self.footprints.get(attempt.event.workgroup).map_or(0, |footprint| footprint.slot);
-        let is_before = |state: &&SavedState| {
+        let is_before = |state: &&Checkpoint| {
             let time = Time::of(attempt.event, attempt.time);
             let has_not_ended = state.execution.alone(attempt.event.workgroup, slot).is_some();
             time.is_some_and(|time| has_not_ended && time.is_ahead_of(&state.execution))
         };
-        match self.states.whole.iter().rev().find(is_before) {
+        match self.checkpoints.whole.iter().rev().find(is_before) {
             Some(state) => (state, true),
             None => (&self.begun, false),
         }
@@ -215,10 +219,10 @@ impl SavedDispatch {
     ) -> Result<Option<(FaultObserver<'a>, Alone)>, DeviceError> {
         let position = attempt.event.workgroup;
         let time = Time::of(attempt.event, attempt.time);
-        let states = self.states.workgroups.get(&position).map_or(&[][..], Vec::as_slice);
+        let checkpoints = self.checkpoints.workgroups.get(&position).map_or(&[][..], Vec::as_slice);
         let is_before =
             |execution: &Execution| time.is_some_and(|time| time.is_ahead_of(execution));
-        let state = states.iter().rev().find(|state| is_before(&state.execution));
+        let state = checkpoints.iter().rev().find(|state| is_before(&state.execution));
         let mut device = self.begun.device.clone();
         let mut execution = match state {
             Some(state) => {
@@ -291,14 +295,15 @@ impl<'a> Attempt<'a> {
         device: &mut EmbeddedGpu,
         execution: &mut Execution,
         observer: &mut FaultObserver<'_>,
-        states: impl Iterator<Item = &'s SavedState>,
+        checkpoints: impl Iterator<Item = &'s Checkpoint>,
     ) -> Result<Option<Completion>, DeviceError> {
         let dispatch = &self.workload.program.dispatches[self.index()];
         // In rewritten code, an instruction stands for several original ones, and a wave may be inside
         // such a sequence; and a repeated fault never stops striking.
         let is_rewritten = self.workload.guests.contains_key(&dispatch.module.0);
-        let states = states.filter(|_| self.converges && !is_rewritten && self.event.is_single());
-        for state in states {
+        let checkpoints =
+            checkpoints.filter(|_| self.converges && !is_rewritten && self.event.is_single());
+        for state in checkpoints {
             let (kernel, end) = (&dispatch.kernel, state.executed());
             let cancellation = &self.workload.cancellation;
             let progress = cancellation.run_until(kernel, execution, end, |execution, until| {
