@@ -8,7 +8,7 @@ use crate::{Failure, campaign, output, strict};
 use flipwave_host::output::FormulaEscaper;
 use flipwave_host::output::printable;
 use flipwave_injector::{
-    InstructionPopulation, KnownPlaces, Population, Profile, demangled_kernel,
+    FaultSpace, InstructionFaultSpace, KnownPlaces, Profile, demangled_kernel,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -46,8 +46,8 @@ struct ProfileRecord<'a> {
     fault: String,
     selection: String,
     counted: String,
-    population: &'a Population,
-    instructions: &'a [InstructionPopulation],
+    population: &'a FaultSpace,
+    instructions: &'a [InstructionFaultSpace],
 }
 
 impl<'a> From<&'a Profile> for ProfileRecord<'a> {
@@ -69,7 +69,7 @@ fn text(profile: &Profile) -> String {
     let mut kernels: BTreeMap<&str, [u64; 4]> = BTreeMap::new();
     for instruction in &profile.instructions {
         let sums = kernels.entry(&instruction.kernel).or_default();
-        let InstructionPopulation { executions, hittable, places, .. } = *instruction;
+        let InstructionFaultSpace { executions, hittable, places, .. } = *instruction;
         let addends = [1, executions, hittable, places];
         sums.iter_mut().zip(addends).for_each(|(sum, addend)| *sum += addend);
     }
@@ -94,7 +94,7 @@ fn text(profile: &Profile) -> String {
             );
         }
         let (pc, group) = (instruction.pc.to_string(), instruction.group.to_string());
-        let InstructionPopulation { executions, places, text: assembly, .. } = instruction;
+        let InstructionFaultSpace { executions, places, text: assembly, .. } = instruction;
         text += &format!("{pc:>8} {executions:>14} {places:>16} {group:<8} {}\n", assembly.trim());
     }
     text
@@ -117,8 +117,8 @@ fn write_csv(profile: &Profile, path: &Path) -> csv::Result<()> {
         "dead",
     ])?;
     for instruction in &profile.instructions {
-        let InstructionPopulation { kernel, pc, text, line, .. } = instruction;
-        let InstructionPopulation { executions, hittable, places, .. } = *instruction;
+        let InstructionFaultSpace { kernel, pc, text, line, .. } = instruction;
+        let InstructionFaultSpace { executions, hittable, places, .. } = *instruction;
         let masked = instruction.known;
         let masked = masked.map(|KnownPlaces { overwritten, dead }| (overwritten, dead)).unzip();
         table.serialize((
@@ -135,15 +135,15 @@ fn write_csv(profile: &Profile, path: &Path) -> csv::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flipwave_injector::{Group, GroupPopulation, Population};
+    use flipwave_injector::{FaultSpace, Group, GroupFaultSpace};
     use flipwave_isa::Pc;
 
     #[test]
     fn json_form_of_profiles_is_fixed() {
-        let group = GroupPopulation { group: Group::Valu, places: 5, hittable: 6, executed: 7 };
+        let group = GroupFaultSpace { group: Group::Valu, places: 5, hittable: 6, executed: 7 };
         let population =
-            Population { places: 1, left_out: 2, hittable: 3, executed: 4, groups: vec![group] };
-        let instructions = [InstructionPopulation {
+            FaultSpace { places: 1, left_out: 2, hittable: 3, executed: 4, groups: vec![group] };
+        let instructions = [InstructionFaultSpace {
             kernel: "add".to_owned(),
             pc: Pc(0x100),
             text: "v_add_f32 v0, v1, v2".to_owned(),

@@ -7,7 +7,7 @@ use crate::{Failure, campaign, dry_run, output, shards, strict, variants};
 use flipwave_campaigns::{
     Campaign, CampaignError, CampaignFile, Report, RunOptions, SelfTest, Status,
 };
-use flipwave_injector::{Population, demangled_kernel};
+use flipwave_injector::{FaultSpace, demangled_kernel};
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -86,12 +86,12 @@ pub fn print(report: &Report, folder: &Path) -> Result<(), Failure> {
 }
 
 /// Describes the size of a fault space in a line.
-pub fn fault_space(population: &Population, fault: &str, counted: &str) -> String {
+pub fn fault_space(population: &FaultSpace, fault: &str, counted: &str) -> String {
     format!("fault space: {} sites of {fault}, {counted}", population.places)
 }
 
 /// Describes the part of a fault space that hooks cannot reach, if there is any.
-pub fn not_reached(population: &Population) -> Option<String> {
+pub fn not_reached(population: &FaultSpace) -> Option<String> {
     let percent = 100.0 * population.share_left_out();
     let left_out = population.left_out;
     (left_out > 0).then(|| {

@@ -7,7 +7,7 @@ use crate::run::experiment::{Experiment, InjectOptions};
 use crate::run::progress::{Phase, Progress};
 use crate::run::runners::runner;
 use crate::run::{RunOptions, injection_path};
-use flipwave_injector::Population;
+use flipwave_injector::FaultSpace;
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ const TRIAL_TIME: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug)]
 pub struct DryRun {
     /// What faults are drawn from.
-    pub population: Population,
+    pub population: FaultSpace,
     /// The fault, in words.
     pub fault: String,
     /// How the population was counted, in words.

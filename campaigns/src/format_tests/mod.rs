@@ -13,8 +13,8 @@ use flipwave_analysis::{
     ComparedOutput, Confidence, IntervalMethod, Look, PrunedSites, SampleDesign,
 };
 use flipwave_injector::{
-    DecisionRecord, DoubtRecord, Exactness, FidelityCounts, FidelityRecord, Group, GroupPopulation,
-    OperationRecord, Population,
+    DecisionRecord, DoubtRecord, Exactness, FaultSpace, FidelityCounts, FidelityRecord, Group,
+    GroupFaultSpace, OperationRecord,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -85,10 +85,10 @@ pub(crate) fn compared() -> Vec<ComparedOutput> {
     }]
 }
 
-pub(crate) fn population() -> Population {
+pub(crate) fn population() -> FaultSpace {
     let groups =
-        vec![GroupPopulation { group: Group::Valu, places: 1000, hittable: 20, executed: 30 }];
-    Population { places: 1000, left_out: 10, hittable: 20, executed: 30, groups }
+        vec![GroupFaultSpace { group: Group::Valu, places: 1000, hittable: 20, executed: 30 }];
+    FaultSpace { places: 1000, left_out: 10, hittable: 20, executed: 30, groups }
 }
 
 pub(crate) fn fidelity() -> FidelityRecord {

@@ -4,7 +4,7 @@ use crate::results::folder::{RECORD, RESULTS};
 use crate::results::record::CampaignIdentity;
 use flipwave_analysis::{CampaignInfo, ComparedOutput, Confidence, SampleDesign, StatisticsError};
 use flipwave_host::input::BoundedLines;
-use flipwave_injector::{FidelityRecord, Population};
+use flipwave_injector::{FaultSpace, FidelityRecord};
 use serde::Deserialize;
 use std::fs::File;
 use std::io::ErrorKind;
@@ -64,7 +64,7 @@ struct Recorded {
     file: Option<PathBuf>,
     compared: Option<Vec<ComparedOutput>>,
     versions: Option<RecordedVersions>,
-    population: Option<Population>,
+    population: Option<FaultSpace>,
     counted: Option<String>,
     fidelity: Option<FidelityRecord>,
     golden_wave_instructions: Option<Vec<u64>>,

@@ -10,7 +10,7 @@ use crate::program::prepare::{Origin, Prepared};
 use crate::results::folder::{FolderError, RECORD};
 use crate::results::lock::FolderLock;
 use flipwave_analysis::{ComparedOutput, Look, Outcome, SampleDesign};
-use flipwave_injector::{FidelityRecord, Population};
+use flipwave_injector::{FaultSpace, FidelityRecord};
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ pub struct CampaignFacts {
     /// Versions of the programs that prepared it.
     pub versions: Versions,
     /// The fault space.
-    pub population: Population,
+    pub population: FaultSpace,
     /// How the fault space was counted, in words.
     pub counted: String,
     /// How the sample is drawn, as far as rates and their intervals depend on it.

@@ -110,7 +110,7 @@ impl<'a> Experiment<'a> {
     /// The faults, as far as they are known when the campaign has come this far.
     ///
     /// # Errors
-    /// [`PlanError::EmptyPopulation`].
+    /// [`PlanError::EmptyFaultSpace`].
     pub fn plan(&self, monitor: &CampaignMonitor) -> Result<Plan<'_>, PlanError> {
         let workload = &self.runner.prepared().workload;
         Plan::new(workload, &self.profile, self.campaign.seed, &self.scheme.sampling(monitor))

@@ -9,7 +9,7 @@ use flipwave_analysis::{
 };
 use flipwave_injector as injector;
 use flipwave_injector::{
-    Duration, InstructionPopulation, KnownMasked, Profile, Sampling, Stage, Stratification,
+    Duration, InstructionFaultSpace, KnownMasked, Profile, Sampling, Stage, Stratification,
 };
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -172,7 +172,7 @@ fn is_stratified_by(per: &[Per], faults: &Faults) -> bool {
 }
 
 /// The places of an instruction that faults can strike.
-fn struck(own: &InstructionPopulation) -> u64 {
+fn struck(own: &InstructionFaultSpace) -> u64 {
     own.places - own.known.map_or(0, |known| known.overwritten + known.dead)
 }
 
@@ -194,7 +194,7 @@ fn parts(per: &[Per], profile: &Profile) -> Vec<(Scope, f64)> {
     some.map(|(scope, places)| (scope, places as f64 / total as f64)).collect()
 }
 
-fn scope(per: Per, own: &InstructionPopulation) -> Scope {
+fn scope(per: Per, own: &InstructionFaultSpace) -> Scope {
     match per {
         Per::All => Scope::All,
         Per::Kernel => Scope::Kernel(own.kernel.clone()),

@@ -1,18 +1,17 @@
-//! Fault injection into running GPU programs: what a fault is, what can be struck (profile), where
-//! it strikes (site), one injection, and how its fault propagates (trace).
+//! Fault injection into running GPU programs: fault models, the fault space (profile), fault sites,
+//! injections, and the propagation of faults (trace).
 //!
-//! The population is every (dynamic instruction x word x lane x bit) of what a fault's target and
-//! scope name in the instructions selected. A site is absolute: it names the same event on every
-//! run and device.
+//! The fault space is every (dynamic instruction × word × lane × bit) that a fault's target and scope select
+//! in the selected instructions. A site is absolute: it denotes the same event on every run and device.
 
 mod cancellation;
 mod checkpoints;
 mod device_side;
 mod fault;
+mod fault_space;
 mod fidelity;
 mod golden;
 mod inject;
-mod population;
 mod resolve;
 mod site;
 #[cfg(test)]
@@ -31,6 +30,12 @@ pub use fault::{
     MaskDistribution, MasksError, MeasuredPair, MeasuredValues, RelativeError, Results, Scope,
     UnknownTarget, ValuesError, WrittenFaultModel,
 };
+pub use fault_space::{
+    Allocation, Counting, Draw, DrawnPlace, EmptyFaultSpace, FaultSpace, Group, GroupFaultSpace,
+    InstructionFaultSpace, KnownMasked, KnownPlaces, Lines, Plan, PlanError, Planned, Profile,
+    ProfileError, Sampling, Selection, SiteAnalysis, Stage, Stratification, Stratum,
+    StruckWorkgroups, UnknownGroup, UnknownStratification, Unreached, profile,
+};
 pub use fidelity::{
     DecisionRecord, DoubtRecord, Exactness, FidelityCounts, FidelityRecord, NoExactness,
     OperationRecord,
@@ -45,12 +50,6 @@ pub use inject::fault_observer::FaultObserver;
 pub use inject::injection::{Ending, Injection, InjectionError, Struck};
 pub use inject::injector::{Accelerations, Injector};
 pub use inject::run::inject;
-pub use population::{
-    Allocation, Counting, Draw, DrawnPlace, EmptyPopulation, Group, GroupPopulation,
-    InstructionPopulation, KnownMasked, KnownPlaces, Lines, Plan, PlanError, Planned, Population,
-    Profile, ProfileError, Sampling, Selection, SiteAnalysis, Stage, Stratification, Stratum,
-    StruckWorkgroups, UnknownGroup, UnknownStratification, Unreached, profile,
-};
 pub use resolve::def_use::NextUse;
 pub use resolve::landmarks::{Landmarks, landmarks};
 pub use resolve::resolving::{ResolvingLimits, ResolvingRun};

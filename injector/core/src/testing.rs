@@ -1,6 +1,6 @@
 //! Instructions and traces for unit tests, as a device would execute them.
 
-use crate::population::Execution;
+use crate::fault_space::Execution;
 use crate::{CancellationToken, Program, Workload};
 use flipwave_device::{Dispatch, ModuleId, WaveId};
 use flipwave_isa::{Inst, Isa, LaneMask, Pc, Target};

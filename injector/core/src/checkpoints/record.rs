@@ -3,9 +3,9 @@
 use super::alone::Alone;
 use super::store::{CheckpointStore, InnerCheckpoints};
 use super::{Checkpoint, CheckpointedDispatch, Checkpoints, WorkgroupCheckpoint};
+use crate::fault_space::StruckWorkgroups;
 use crate::golden::profiling::WorkgroupFootprints;
 use crate::inject::run::run_from;
-use crate::population::StruckWorkgroups;
 use crate::{Golden, Workload};
 use flipwave_device::{Address, Change, DeviceError, Dispatch, Statistics};
 use flipwave_sim::{EmbeddedGpu, Execution, Footprints, Progress, Unobserved};

@@ -2,10 +2,10 @@
 
 use super::record::changed;
 use super::{Checkpoint, CheckpointedDispatch, Checkpoints, Time};
+use crate::fault_space::workgroups;
 use crate::inject::fault_observer::FaultObserver;
 use crate::inject::injection::{Ending, Injection, InjectionError};
 use crate::inject::run::{conclude, inject, run_from};
-use crate::population::workgroups;
 use crate::site::Event;
 use crate::workload::program::Program;
 use crate::{Golden, Site, Workload};

@@ -2,7 +2,7 @@
 
 use super::Refusal;
 use super::request::{Instructions, Request};
-use crate::population::result_word;
+use crate::fault_space::result_word;
 use crate::site::Place;
 use flipwave_hooks::flow::{Disassembly, InstIndex};
 use flipwave_hooks::hook::{Argument, Mask};

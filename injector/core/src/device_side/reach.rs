@@ -6,7 +6,7 @@ use super::rewriting::{Rewritten, rewrite};
 use super::{BRANCH_REACH, WORKGROUP_WAVES, library};
 use crate::Workload;
 use crate::fault::{Duration, Fault, FaultModel, FloatFormat, Scope};
-use crate::population::{Resources, Selection, Unreached, Words, can_be_struck, words};
+use crate::fault_space::{Resources, Selection, Unreached, Words, can_be_struck, words};
 use crate::site::Place;
 use flipwave_codeobj::CodeObject;
 use flipwave_device::ModuleId;

@@ -1,6 +1,6 @@
 //! Sites that a hook cannot strike.
 
-use crate::population::can_be_struck;
+use crate::fault_space::can_be_struck;
 use crate::site::{Place, Site, When};
 
 /// Reasons why a hook cannot inject a fault.

@@ -2,11 +2,11 @@
 //! fidelity, and the data that the resolving run starts from.
 
 use crate::fault::Fault;
-use crate::golden::checkpoints::{CheckpointCollector, DispatchCheckpoint, DispatchCheckpoints};
-use crate::population::{
+use crate::fault_space::{
     Counting, Draw, FaultSpaceCounter, Frame, KnownMasked, Profile, ProfileError, Profiler,
     Selection, Stratification,
 };
+use crate::golden::checkpoints::{CheckpointCollector, DispatchCheckpoint, DispatchCheckpoints};
 use crate::{Golden, Workload};
 use flipwave_device::{Completion, DeviceError, Dispatch, WaveLocation};
 use flipwave_sim::strict::Violation;

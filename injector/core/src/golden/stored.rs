@@ -5,12 +5,12 @@
 //! position, variants by number. Raise the format number there whenever either changes.
 
 use crate::fault::Fault;
-use crate::golden::profiling::WorkgroupFootprints;
-use crate::population::Frame;
-use crate::population::{
-    Draw, Group, InstructionPopulation, KnownMasked, KnownPlaces, Population, Profile, Selection,
+use crate::fault_space::Frame;
+use crate::fault_space::{
+    Draw, FaultSpace, Group, InstructionFaultSpace, KnownMasked, KnownPlaces, Profile, Selection,
     Stratification, StratumPlaces,
 };
+use crate::golden::profiling::WorkgroupFootprints;
 use flipwave_device::{Address, Dim3, Statistics, WaveId};
 use flipwave_isa::{Operation, Pc};
 use flipwave_sim::{ByteSet, Footprint, Footprints};
@@ -62,7 +62,7 @@ impl StoredProfile {
         if profile.is_permanent() {
             return None;
         }
-        let instruction = |instruction: &InstructionPopulation| StoredInstruction {
+        let instruction = |instruction: &InstructionFaultSpace| StoredInstruction {
             kernel: instruction.kernel.clone(),
             pc: instruction.pc.0,
             text: instruction.text.clone(),
@@ -105,7 +105,7 @@ impl StoredProfile {
         draw: Draw,
         known_masked: KnownMasked,
     ) -> Profile {
-        let instruction = |stored: StoredInstruction| InstructionPopulation {
+        let instruction = |stored: StoredInstruction| InstructionFaultSpace {
             kernel: stored.kernel,
             pc: Pc(stored.pc),
             text: stored.text,
@@ -136,7 +136,7 @@ impl StoredProfile {
             },
             counted: self.counted as usize,
             dispatches: self.dispatches as usize,
-            population: Population::of(&instructions),
+            population: FaultSpace::of(&instructions),
             instructions,
             strata: self.strata.into_iter().map(stratum).collect(),
         }

@@ -1,8 +1,8 @@
 //! An observer that injects a fault inside the embedded GPU when the site is reached.
 
+use crate::fault_space::result_word;
 use crate::inject::cell::Cells;
 use crate::inject::injection::{InjectionError, Struck};
-use crate::population::result_word;
 use crate::site::{Event, Place, SimdShape, Site, SumPlace, Unit, When};
 use flipwave_device::WaveId;
 use flipwave_isa::{Inst, Lane, LaneMask, Pc, Register, Target};

@@ -1,9 +1,9 @@
 //! Injects the faults of a plan, one after another, with the fastest method that gives the same result.
 
 use crate::checkpoints::{Attempt, Checkpoints};
+use crate::fault_space::{Planned, StruckWorkgroups};
 use crate::inject::injection::{Injection, InjectionError};
 use crate::inject::run::{check, inject};
-use crate::population::{Planned, StruckWorkgroups};
 use crate::{Golden, Workload};
 use flipwave_device::DeviceError;
 

@@ -1,8 +1,8 @@
 //! Runs a workload with a fault at one site.
 
+use crate::fault_space::workgroups;
 use crate::inject::fault_observer::FaultObserver;
 use crate::inject::injection::{Ending, Injection, InjectionError, Struck};
-use crate::population::workgroups;
 use crate::site::Site;
 use crate::workload::Workload;
 use flipwave_device::{Completion, DeviceError, DeviceFault, Dispatch, FaultCause, Statistics};

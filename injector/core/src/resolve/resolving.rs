@@ -5,9 +5,9 @@
 //! executed; if the workgroups with faults are independent of other workgroups, only these workgroups.
 
 use crate::checkpoints::{Alone, AloneEnd, Checkpoints, Part, Recorder};
+use crate::fault_space::{FaultsOfWaves, Plan, PlanError, Planned, Search};
 use crate::golden::checkpoints::{DispatchCheckpoint, DispatchCheckpoints};
 use crate::golden::profiling::RecordedRun;
-use crate::population::{FaultsOfWaves, Plan, PlanError, Planned, Search};
 use crate::{Golden, GoldenError, Workload};
 use flipwave_device::{Completion, DeviceError, Dim3, Dispatch, Statistics};
 use flipwave_sim::{EmbeddedGpu, Execution};

@@ -1,7 +1,7 @@
 //! Def-use pruning for one site.
 
+use crate::fault_space::SiteAnalysis;
 use crate::inject::cell::Cells;
-use crate::population::SiteAnalysis;
 use crate::resolve::def_use::{Effect, NextUse, NextUses, can_be_followed};
 use crate::site::{Event, Place, Site};
 use crate::{GoldenError, Workload};

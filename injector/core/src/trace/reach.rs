@@ -1,9 +1,9 @@
 //! Execution up to the fault, which is common to both runs.
 
 use super::TraceError;
+use crate::fault_space::workgroups;
 use crate::inject::fault_observer::FaultObserver;
 use crate::inject::injection::InjectionError;
-use crate::population::workgroups;
 use crate::{Site, Workload};
 use flipwave_device::Completion;
 use flipwave_sim::{EmbeddedGpu, Progress};

@@ -6,9 +6,9 @@ use super::golden::Golden;
 use super::reach::Reached;
 use super::story::Story;
 use super::{TraceEnding, TraceError, WrongOutput};
+use crate::fault_space::workgroups;
 use crate::inject::fault_observer::FaultObserver;
 use crate::inject::injection::InjectionError;
-use crate::population::workgroups;
 use crate::site::When;
 use crate::{Site, Workload};
 use flipwave_device::{

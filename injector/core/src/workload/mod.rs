@@ -6,9 +6,9 @@ pub mod output;
 pub mod program;
 
 use crate::cancellation::CancellationToken;
+use crate::fault_space::Resources;
 use crate::golden::Golden;
 use crate::inject::cell::Cells;
-use crate::population::Resources;
 use crate::site::{SimdShape, Unit};
 use crate::workload::change::apply;
 use crate::workload::output::Output;

@@ -12,7 +12,7 @@ use std::str::FromStr;
 #[serde(rename_all = "snake_case")]
 pub enum Group {
     /// Every instruction. NVBitFI: `gppr`, the writers of any register, as instructions
-    /// without a destination are in no population.
+    /// without a destination have no fault sites.
     All,
     /// Vector arithmetic, comparisons and moves; matrix operations are a group of their own.
     /// NVBitFI has no groups by unit.

@@ -5,7 +5,7 @@ use super::draw::{Drawn, Draws, permanent};
 use super::planned::Planned;
 use super::profile::{Profile, StratumPlaces, WavePlaces};
 use super::resolver::Resolver;
-use super::size::EmptyPopulation;
+use super::size::EmptyFaultSpace;
 use super::struck::StruckWorkgroups;
 use crate::{GoldenError, Workload};
 use flipwave_device::{Completion, Dim3, Dispatch, WaveId};
@@ -49,7 +49,7 @@ impl Sampling {
 pub enum PlanError {
     /// The fault space is empty.
     #[error(transparent)]
-    EmptyPopulation(#[from] EmptyPopulation),
+    EmptyFaultSpace(#[from] EmptyFaultSpace),
     /// The fault-free run did not complete.
     #[error(transparent)]
     Golden(#[from] GoldenError),
@@ -117,7 +117,7 @@ impl<'a> Plan<'a> {
     /// Creates a plan for the fault space of `profile`, which is a profile of `workload`.
     ///
     /// # Errors
-    /// [`PlanError::EmptyPopulation`].
+    /// [`PlanError::EmptyFaultSpace`].
     pub fn new(
         workload: &'a Workload,
         profile: &'a Profile,

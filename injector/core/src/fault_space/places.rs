@@ -225,7 +225,7 @@ impl Places {
 mod tests {
     use super::*;
     use crate::fault::FaultTarget;
-    use crate::population::words::{Resources, words};
+    use crate::fault_space::words::{Resources, words};
     use crate::testing::inst;
     use flipwave_isa::Lane;
     use std::collections::{HashMap, HashSet};

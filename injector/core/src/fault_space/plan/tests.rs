@@ -1,9 +1,9 @@
 use super::*;
 use crate::fault::{Action, Duration, FaultModel};
-use crate::population::instructions::Frame;
-use crate::population::profile::tests::{frame, profile_of};
-use crate::population::{Draw, Group};
-use crate::population::{Selection, Stratification};
+use crate::fault_space::instructions::Frame;
+use crate::fault_space::profile::tests::{frame, profile_of};
+use crate::fault_space::{Draw, Group};
+use crate::fault_space::{Selection, Stratification};
 use crate::site::{Event, Lanes, Place, Site, When};
 use crate::testing::{Event as Executed, dispatch, executions, trace, wave, workload};
 use flipwave_isa::{Lane, LaneMask};
@@ -217,7 +217,7 @@ fn planned_faults_describe_their_sites() {
 }
 
 #[test]
-fn an_empty_population_is_explained() {
+fn empty_fault_spaces_are_explained() {
     let profile = profile_of(&[trace()], frame(&[Group::Lds], FaultModel::FlipOneBit));
     let workload = workload();
     let error = Plan::new(&workload, &profile, 42, &random(1)).err().unwrap().to_string();

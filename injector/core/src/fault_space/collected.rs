@@ -4,7 +4,7 @@ use super::counter::{FaultSpaceCounter, WaveCount};
 use super::instructions::{Frame, KnownMasked};
 use super::permanent::UnitPlaces;
 use super::profile::{Profile, StratumPlaces};
-use super::size::{InstructionPopulation, KnownPlaces, Population};
+use super::size::{FaultSpace, InstructionFaultSpace, KnownPlaces};
 use flipwave_device::{Dispatch, WaveId};
 use std::collections::{BTreeMap, HashMap};
 
@@ -31,7 +31,7 @@ impl Kind {
 /// Counts of one dispatch.
 #[derive(Clone, Default)]
 struct Counted {
-    instructions: Vec<((u32, String, u64), InstructionPopulation)>,
+    instructions: Vec<((u32, String, u64), InstructionFaultSpace)>,
     /// Waves in the order of their numbers, with their sites per stratum name.
     waves: Vec<(WaveId, Vec<(String, u64)>)>,
 }
@@ -40,7 +40,7 @@ struct Counted {
 #[derive(Default)]
 pub(crate) struct Collected {
     /// Instructions by module, kernel and PC.
-    instructions: BTreeMap<(u32, String, u64), InstructionPopulation>,
+    instructions: BTreeMap<(u32, String, u64), InstructionFaultSpace>,
     strata: BTreeMap<String, StratumPlaces>,
     kinds: HashMap<Kind, Counted>,
     counted: usize,
@@ -75,7 +75,7 @@ impl Collected {
         for (instruction, count) in
             space_counter.instructions.into_entries().into_iter().zip(&space_counter.counts)
         {
-            let population = InstructionPopulation {
+            let population = InstructionFaultSpace {
                 kernel: kernel.to_owned(),
                 pc: instruction.pc,
                 text: instruction.text,
@@ -109,7 +109,7 @@ impl Collected {
         for (key, instruction) in &counted.instructions {
             let known = self.instructions.entry(key.clone()).or_insert_with(|| {
                 let known = instruction.known.map(|_| KnownPlaces::default());
-                InstructionPopulation {
+                InstructionFaultSpace {
                     executions: 0,
                     hittable: 0,
                     places: 0,
@@ -147,8 +147,8 @@ impl Collected {
         for (name, stratum) in self.strata {
             strata.push(StratumPlaces { name, ..stratum });
         }
-        let instructions: Vec<InstructionPopulation> = self.instructions.into_values().collect();
-        let mut population = Population::of(&instructions);
+        let instructions: Vec<InstructionFaultSpace> = self.instructions.into_values().collect();
+        let mut population = FaultSpace::of(&instructions);
         for unit in strata.iter().flat_map(|stratum| &stratum.units) {
             population.add_places(unit.group, unit.places());
         }

@@ -33,7 +33,7 @@ pub use planned::{Planned, SiteAnalysis};
 pub use profile::{Counting, Profile, ProfileError, Stratum, profile};
 pub(crate) use profile::{Profiler, StratumPlaces};
 pub use selection::{Lines, Selection};
-pub use size::{EmptyPopulation, GroupPopulation, InstructionPopulation, KnownPlaces, Population};
+pub use size::{EmptyFaultSpace, FaultSpace, GroupFaultSpace, InstructionFaultSpace, KnownPlaces};
 pub use strata::{Allocation, Stratification, UnknownStratification};
 pub use struck::StruckWorkgroups;
 pub use unreached::Unreached;

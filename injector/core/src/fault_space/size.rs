@@ -11,7 +11,7 @@ use std::fmt;
 /// fault model can strike a word. All 32 bits of a register count, even if an instruction changes only
 /// some of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Population {
+pub struct FaultSpace {
     /// Number of sites; a plan draws each with the same probability.
     pub places: u64,
     /// Number of selected sites that the injection method cannot strike; plans do not draw them.
@@ -23,12 +23,12 @@ pub struct Population {
     /// Wave instructions executed, selected or not.
     pub executed: u64,
     /// Size per primary group, for every executed group.
-    pub groups: Vec<GroupPopulation>,
+    pub groups: Vec<GroupFaultSpace>,
 }
 
-/// Part of a [`Population`] in one group.
+/// Part of a [`FaultSpace`] in one group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GroupPopulation {
+pub struct GroupFaultSpace {
     /// The primary group.
     pub group: Group,
     /// Number of sites.
@@ -39,9 +39,9 @@ pub struct GroupPopulation {
     pub executed: u64,
 }
 
-/// One static instruction of a kernel and its part of a [`Population`].
+/// One static instruction of a kernel and its part of a [`FaultSpace`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct InstructionPopulation {
+pub struct InstructionFaultSpace {
     /// The kernel launched.
     pub kernel: String,
     /// ELF virtual address.
@@ -94,13 +94,13 @@ fn as_text<S: Serializer>(pc: &Pc, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(pc)
 }
 
-impl Population {
+impl FaultSpace {
     /// Sums the counts of static instructions.
-    pub(crate) fn of(instructions: &[InstructionPopulation]) -> Population {
+    pub(crate) fn of(instructions: &[InstructionFaultSpace]) -> FaultSpace {
         let mut groups = BTreeMap::new();
         for instruction in instructions {
             let group = instruction.group;
-            let sum = groups.entry(group).or_insert(GroupPopulation {
+            let sum = groups.entry(group).or_insert(GroupFaultSpace {
                 group,
                 places: 0,
                 hittable: 0,
@@ -110,8 +110,8 @@ impl Population {
             sum.executed += instruction.executions;
             sum.hittable += instruction.hittable;
         }
-        let groups: Vec<GroupPopulation> = groups.into_values().collect();
-        Population {
+        let groups: Vec<GroupFaultSpace> = groups.into_values().collect();
+        FaultSpace {
             places: groups.iter().map(|group| group.places).sum(),
             left_out: instructions.iter().map(|instruction| instruction.left_out).sum(),
             hittable: groups.iter().map(|group| group.hittable).sum(),
@@ -121,7 +121,7 @@ impl Population {
     }
 }
 
-impl Population {
+impl FaultSpace {
     /// Fraction of the selected sites that plans do not draw.
     pub fn share_left_out(&self) -> f64 {
         match self.left_out {
@@ -139,15 +139,15 @@ impl Population {
     }
 }
 
-impl fmt::Display for Population {
+impl fmt::Display for FaultSpace {
     /// Writes a table with one line per group and the sum in the last line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{:<8} {:>16} {:>16} {:>20}", "group", "executed", "hittable", "places")?;
         for group in &self.groups {
-            let GroupPopulation { group, places, hittable, executed } = group;
+            let GroupFaultSpace { group, places, hittable, executed } = group;
             writeln!(f, "{group:<8} {executed:>16} {hittable:>16} {places:>20}")?;
         }
-        let Population { places, hittable, executed, .. } = self;
+        let FaultSpace { places, hittable, executed, .. } = self;
         write!(f, "{:<8} {executed:>16} {hittable:>16} {places:>20}", "sum")
     }
 }
@@ -155,7 +155,7 @@ impl fmt::Display for Population {
 /// Error returned for an empty fault space.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("nothing to inject into: {fault} has no site in this workload with {selection}, {reason}")]
-pub struct EmptyPopulation {
+pub struct EmptyFaultSpace {
     /// The fault, as text.
     pub fault: String,
     /// The selection, as text.

@@ -4,7 +4,7 @@ use super::collected::{Collected, Kind};
 use super::counter::FaultSpaceCounter;
 use super::instructions::{Frame, KnownMasked};
 use super::permanent::UnitPlaces;
-use super::size::{EmptyPopulation, InstructionPopulation, Population};
+use super::size::{EmptyFaultSpace, FaultSpace, InstructionFaultSpace};
 use super::{Draw, Selection, Stratification};
 use crate::fault::{Duration, Fault, FaultError, FaultTarget};
 use crate::{GoldenError, Workload};
@@ -20,9 +20,9 @@ pub struct Profile {
     /// Number of dispatches of the workload.
     pub(crate) dispatches: usize,
     /// Size of the fault space, in total and per group.
-    pub population: Population,
+    pub population: FaultSpace,
     /// All executed static instructions, selected or not, by kernel and PC.
-    pub instructions: Vec<InstructionPopulation>,
+    pub instructions: Vec<InstructionFaultSpace>,
     pub(crate) strata: Vec<StratumPlaces>,
 }
 
@@ -245,9 +245,9 @@ impl Profile {
     /// Checks that the fault space is not empty.
     ///
     /// # Errors
-    /// [`EmptyPopulation`], which lists what was executed.
-    pub fn check_places(&self) -> Result<(), EmptyPopulation> {
-        let Population { places, executed, groups, .. } = &self.population;
+    /// [`EmptyFaultSpace`], which lists what was executed.
+    pub fn check_places(&self) -> Result<(), EmptyFaultSpace> {
+        let FaultSpace { places, executed, groups, .. } = &self.population;
         if *places > 0 {
             return Ok(());
         }
@@ -259,7 +259,7 @@ impl Profile {
             self.instructions.iter().map(|instruction| instruction.kernel.as_str()).collect();
         kernels.sort_unstable();
         kernels.dedup();
-        Err(EmptyPopulation {
+        Err(EmptyFaultSpace {
             fault: self.frame.fault.to_string(),
             selection: self.frame.selection.to_string(),
             reason: format!(
@@ -323,7 +323,7 @@ impl StratumPlaces {
 pub(crate) mod tests {
     use super::*;
     use crate::fault::FaultModel;
-    use crate::population::Group;
+    use crate::fault_space::Group;
     use crate::testing::{Event, dispatch, executions, inst, trace, wave, workload};
     use flipwave_isa::LaneMask;
 
@@ -368,7 +368,7 @@ pub(crate) mod tests {
         assert_eq!(counts_at(0x11c), (5, 5, 5 * 33));
         assert_eq!(counts_at(0x120), (5, 0, 0));
 
-        let Population { places, hittable, executed, groups, .. } = &profile.population;
+        let FaultSpace { places, hittable, executed, groups, .. } = &profile.population;
         assert_eq!(*places, profile.instructions.iter().map(|entry| entry.places).sum::<u64>());
         assert_eq!((*hittable, *executed), (24, 35));
         assert_eq!(groups.iter().map(|group| group.places).sum::<u64>(), *places);
