@@ -1,5 +1,6 @@
 //! Static instructions that a dispatch executed, numbered in the order of their first execution.
 
+use super::places::Executor;
 use super::words::{Resources, words, words_of_sums};
 use super::{Draw, Group, Places, Selection, Stratification};
 use crate::fault::{Duration, Fault, Scope};
@@ -129,7 +130,7 @@ impl<'a> Instructions<'a> {
         let resources = self.resources.get_or_insert_default();
         let make = |words, fault: &Fault| match draw {
             Draw::Bits => Places::new(words, fault),
-            Draw::Instructions => Places::of_executions(words, fault, by_lane(inst)),
+            Draw::Instructions => Places::of_executions(words, fault, executor(inst)),
         };
         let mut all_places = None;
         let places = if selection.has_instruction(inst, line.as_ref()) {
@@ -192,10 +193,11 @@ impl<'a> Instructions<'a> {
     }
 }
 
-/// Returns `true` if an instruction executes once per lane instead of once per wave.
-fn by_lane(inst: &Inst) -> bool {
-    matches!(
+/// Executor of an instruction.
+fn executor(inst: &Inst) -> Executor {
+    let is_per_lane = matches!(
         inst.class(),
         Class::Valu | Class::Matrix | Class::Vmem | Class::Lds | Class::Image | Class::Graphics
-    )
+    );
+    if is_per_lane { Executor::Lanes } else { Executor::Wave }
 }

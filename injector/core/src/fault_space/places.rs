@@ -19,6 +19,15 @@ pub enum Draw {
     Instructions,
 }
 
+/// Executor of an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Executor {
+    /// Each active lane executes the instruction.
+    Lanes,
+    /// The wave executes the instruction once.
+    Wave,
+}
+
 /// Fault sites of one execution of an instruction.
 ///
 /// Sites are numbered by word (in the order of [`super::words::words`]), then by lane, then by bit,
@@ -31,8 +40,8 @@ pub(crate) struct Places {
     model: FaultModel,
     scope: Scope,
     words: Vec<Words>,
-    /// If instructions are drawn, whether lanes execute the instruction.
-    by_lane: Option<bool>,
+    /// Executor of the instruction, if instructions are drawn.
+    executor: Option<Executor>,
     /// Number of sites per lane, or per group of lanes struck together.
     per_lane: u64,
     /// Number of sites shared by all lanes.
@@ -54,7 +63,7 @@ impl Places {
     /// The sites of `words` for `fault`.
     pub fn new(words: Vec<Words>, fault: &Fault) -> Places {
         let (model, scope) = (fault.model.clone(), fault.scope);
-        let mut places = Places { model, scope, words, by_lane: None, per_lane: 0, shared: 0 };
+        let mut places = Places { model, scope, words, executor: None, per_lane: 0, shared: 0 };
         for index in 0..places.words.len() {
             let word_range = places.words[index];
             let count = word_range.count * u64::from(places.of_word(&word_range));
@@ -68,13 +77,13 @@ impl Places {
         places
     }
 
-    /// The sites of `words` if each execution by a thread is one site; `by_lane` is true if lanes
-    /// execute the instruction.
-    pub fn of_executions(words: Vec<Words>, fault: &Fault, by_lane: bool) -> Places {
+    /// The sites of `words` if each execution by a thread is one site.
+    pub fn of_executions(words: Vec<Words>, fault: &Fault, executor: Executor) -> Places {
         let bits = Places::new(words, fault);
         let has_some = u64::from(bits.per_lane + bits.shared > 0);
-        let per_lane = if by_lane && bits.scope.is_part_of_lanes() { has_some } else { 0 };
-        Places { by_lane: Some(by_lane), per_lane, shared: has_some - per_lane, ..bits }
+        let is_per_lane = executor == Executor::Lanes && bits.scope.is_part_of_lanes();
+        let per_lane = if is_per_lane { has_some } else { 0 };
+        Places { executor: Some(executor), per_lane, shared: has_some - per_lane, ..bits }
     }
 
     /// No sites, for an instruction outside the fault space.
@@ -147,8 +156,8 @@ impl Places {
 
     /// Number of sites of scalar words, for any scope.
     fn shared_by_lanes(&self) -> u64 {
-        if let Some(by_lane) = self.by_lane {
-            return if by_lane { 0 } else { self.shared };
+        if let Some(executor) = self.executor {
+            return if executor == Executor::Lanes { 0 } else { self.shared };
         }
         let words = self.words.iter().filter(|words| !words.first.is_per_lane());
         words.map(|words| words.count * u64::from(self.of_word(words))).sum()
@@ -157,7 +166,7 @@ impl Places {
     /// Resolves site `number` of an execution on `lanes`; `None` from [`Places::count`] on. If a site
     /// has several words and bits, `stream` chooses one.
     pub fn draw(&self, lanes: LaneMask, number: u64, stream: &mut Stream) -> Option<Struck> {
-        if self.by_lane.is_none() {
+        if self.executor.is_none() {
             return self.get(lanes, number);
         }
         if number >= self.count(lanes) {
@@ -323,10 +332,10 @@ mod tests {
     }
 
     /// Draws each site of an execution 1,000 times and counts the struck places.
-    fn drawn(text: &str, lanes: LaneMask, by_lane: bool) -> (u64, HashMap<String, u32>) {
+    fn drawn(text: &str, lanes: LaneMask, executor: Executor) -> (u64, HashMap<String, u32>) {
         let fault = Fault::transient(FaultModel::FlipOneBit);
         let words = words(&inst(0, text), &fault, &Resources::default(), &[]);
-        let places = Places::of_executions(words, &fault, by_lane);
+        let places = Places::of_executions(words, &fault, executor);
         let count = places.count(lanes);
         let mut hits = HashMap::new();
         for index in 0..count * 1000 {
@@ -346,20 +355,20 @@ mod tests {
             let hits = f64::from(hits[&format!("register={place}")]);
             assert!((hits - expected).abs() < 4.0 * deviation, "{place}: {hits}, not {expected}");
         };
-        let (count, hits) = drawn("v_mov_b32_e32 v0, v1", lanes, true);
+        let (count, hits) = drawn("v_mov_b32_e32 v0, v1", lanes, Executor::Lanes);
         assert_eq!((count, hits.len()), (3, 1));
-        let (count, hits) = drawn("v_add_f64 v[4:5], v[0:1], v[2:3]", lanes, true);
+        let (count, hits) = drawn("v_add_f64 v[4:5], v[0:1], v[2:3]", lanes, Executor::Lanes);
         assert_eq!((count, hits.len()), (3, 2));
         ["v4", "v5"].iter().for_each(|place| near(&hits, place, 1500.0));
-        let (count, hits) = drawn("v_add_co_u32_e32 v1, vcc, v2, v3", lanes, true);
+        let (count, hits) = drawn("v_add_co_u32_e32 v1, vcc, v2, v3", lanes, Executor::Lanes);
         assert_eq!((count, hits.len()), (3, 3));
         ["v1", "vcc_lo", "vcc_hi"].iter().for_each(|place| near(&hits, place, 1000.0));
         // A scalar instruction executes once, and SCC weighs as much as a register.
-        let (count, hits) = drawn("s_add_u32 s0, s1, s2", lanes, false);
+        let (count, hits) = drawn("s_add_u32 s0, s1, s2", lanes, Executor::Wave);
         assert_eq!((count, hits.len()), (1, 2));
         ["s0", "scc"].iter().for_each(|place| near(&hits, place, 500.0));
-        assert_eq!(drawn("s_nop 0", lanes, false).0, 0);
-        assert_eq!(drawn("v_cmp_gt_f32_e32 vcc, v2, v3", LaneMask::EMPTY, true).0, 0);
+        assert_eq!(drawn("s_nop 0", lanes, Executor::Wave).0, 0);
+        assert_eq!(drawn("v_cmp_gt_f32_e32 vcc, v2, v3", LaneMask::EMPTY, Executor::Lanes).0, 0);
     }
 
     #[test]
@@ -370,17 +379,17 @@ mod tests {
             lanes: lanes.iter().map(|mask| u64::from(mask.count())).sum(),
             without_lanes: 1,
         };
-        for (text, is_vector) in [
-            ("v_add_f64 v[4:5], v[0:1], v[2:3]", true),
-            ("v_cmp_gt_f32_e32 vcc, v2, v3", true),
-            ("s_add_u32 s0, s1, s2", false),
-            ("s_nop 0", false),
+        for (text, executor) in [
+            ("v_add_f64 v[4:5], v[0:1], v[2:3]", Executor::Lanes),
+            ("v_cmp_gt_f32_e32 vcc, v2, v3", Executor::Lanes),
+            ("s_add_u32 s0, s1, s2", Executor::Wave),
+            ("s_nop 0", Executor::Wave),
         ] {
             let is_summed = |scope: &Scope| !matches!(scope, Scope::LanesEvery(_));
             for scope in Scope::ALL.into_iter().filter(is_summed) {
                 let fault = Fault { scope, ..Fault::transient(FaultModel::FlipOneBit) };
                 let words = words(&inst(0, text), &fault, &Resources::default(), &[]);
-                let places = Places::of_executions(words, &fault, is_vector);
+                let places = Places::of_executions(words, &fault, executor);
                 let counts = lanes.map(|mask| places.count(mask));
                 let hittable = counts.iter().filter(|count| **count > 0).count() as u64;
                 let expected = (hittable, counts.iter().sum());
