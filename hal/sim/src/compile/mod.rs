@@ -22,7 +22,7 @@ use crate::dispatch::policy::Compiling;
 use crate::dispatch::turns::TurnEnd;
 use crate::instruction::Flow;
 use crate::memory::Memory;
-use crate::translate::program::Program;
+use crate::translate::code::DecodedCode;
 use crate::wave::{Level, Status, Wave};
 use block::Block;
 use compiled::{Candidate, Compiled, Demands, How, LAST};
@@ -84,7 +84,7 @@ impl Tier {
     /// ([`Memory::notes_windows`]). What is not compiled, or does not fit, is left to the interpreter.
     pub fn run<C: Checker>(
         &self,
-        program: &Program,
+        code: &DecodedCode,
         wave: &mut Wave,
         (memory, lds): (&mut dyn Memory, &mut [u8]),
         (workspace, checker): (&mut Workspace, &mut C),
@@ -95,7 +95,7 @@ impl Tier {
         let counting = checker.counting();
         let chains = counting != Counting::Each;
         let tier = std::ptr::from_ref(self) as usize;
-        while let Some(compiled) = self.compiled(program, wave.pc, (compiling, notes)) {
+        while let Some(compiled) = self.compiled(code, wave.pc, (compiling, notes)) {
             end.begin_run(compiled.block.source.begins_run(), wave.executed);
             if end.is_over {
                 break;
@@ -127,7 +127,7 @@ impl Tier {
                     match own.flow {
                         Flow::Parts => {
                             end.branch(wave.executed);
-                            end.arrive(program, wave);
+                            end.arrive(code, wave);
                         }
                         Flow::LastOfPage => end.leave(wave.executed),
                         Flow::Waits => wave.wait(Status::AtBarrier, own.last),
@@ -145,7 +145,7 @@ impl Tier {
                         own.block.part_flat();
                     }
                     if own.block.has_better_code() {
-                        self.look_again(program, own.block.source.start);
+                        self.look_again(code, own.block.source.start);
                     }
                 }
                 Ending::Begun => {}
@@ -158,11 +158,11 @@ impl Tier {
     #[inline(always)]
     fn compiled(
         &self,
-        program: &Program,
+        code: &DecodedCode,
         pc: u64,
         (compiling, notes): (Compiling, bool),
     ) -> Option<&Compiled> {
-        let index = program.index_of(pc);
+        let index = code.index_of(pc);
         let page = self.pages.get(index / PAGE)?;
         let place = &page.get_or_init(new_page)[index % PAGE];
         let ready = &place.ready[usize::from(notes)];
@@ -170,7 +170,7 @@ impl Tier {
         // place.
         let compiled = match unsafe { ready.load(Ordering::Acquire).as_ref() } {
             Some(compiled) => compiled,
-            None => self.find(program, pc, place, (compiling, notes))?,
+            None => self.find(code, pc, place, (compiling, notes))?,
         };
         (!compiled.is_given_up()).then_some(compiled)
     }
@@ -178,7 +178,7 @@ impl Tier {
     /// The same where it is not known. What is compiled in the way that is best is noted.
     fn find<'a>(
         &self,
-        program: &Program,
+        code: &DecodedCode,
         pc: u64,
         place: &'a Place,
         (compiling, notes): (Compiling, bool),
@@ -186,7 +186,7 @@ impl Tier {
         let candidate = match place.candidate.get() {
             Some(candidate) => candidate.as_ref()?,
             None if !place.is_hot(compiling, notes) => return None,
-            None => self.begin(program, pc, place)?,
+            None => self.begin(code, pc, place)?,
         };
         let block = &candidate.block;
         let (settles_nans, parts_flat) = (block.is_often_unsettled(), block.parts_flat());
@@ -198,15 +198,15 @@ impl Tier {
             && place.is_hot(compiling, notes)
             && candidate.is_first_to_ask(how)
         {
-            compile(candidate, program, compiling, how);
+            compile(candidate, code, compiling, how);
         }
         how.with_others().into_iter().find_map(|how| candidate.compiled(how))
     }
 
     /// Forgets what is compiled at a device address, so that it is found again when waves arrive there.
     #[cold]
-    fn look_again(&self, program: &Program, start: u64) {
-        let index = program.index_of(start);
+    fn look_again(&self, code: &DecodedCode, start: u64) {
+        let index = code.index_of(start);
         if let Some(page) = self.pages.get(index / PAGE).and_then(OnceLock::get) {
             for ready in &page[index % PAGE].ready {
                 ready.store(std::ptr::null_mut(), Ordering::Release);
@@ -218,15 +218,15 @@ impl Tier {
     #[cold]
     fn begin<'a>(
         &self,
-        program: &Program,
+        code: &DecodedCode,
         start: u64,
         place: &'a Place,
     ) -> Option<&'a Arc<Candidate>> {
         let new = || {
-            let source = Source::of(program, start)?;
+            let source = Source::of(code, start)?;
             // Numbers are not given twice.
             let first_site = self.sites.fetch_add(source.sites(), Ordering::Relaxed);
-            Some(Arc::new(Candidate::new(Block::new(source, first_site, program.machine()))))
+            Some(Arc::new(Candidate::new(Block::new(source, first_site, code.machine()))))
         };
         place.candidate.get_or_init(new).as_ref()
     }
@@ -256,8 +256,8 @@ impl Place {
 
 /// Has a block compiled.
 #[cold]
-fn compile(candidate: &Arc<Candidate>, program: &Program, compiling: Compiling, how: How) {
-    let (machine, level) = (program.machine(), program.level());
+fn compile(candidate: &Arc<Candidate>, code: &DecodedCode, compiling: Compiling, how: How) {
+    let (machine, level) = (code.machine(), code.level());
     match compiling {
         Compiling::AtOnce => candidate.compile(machine, level, how, &mut InProcess),
         _ => {

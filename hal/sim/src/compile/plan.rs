@@ -11,7 +11,7 @@ use crate::instruction::control::{Condition, Control};
 use crate::instruction::lds::LdsAccess;
 use crate::instruction::scalar_memory::{ScalarAccess, Space, Transfer};
 use crate::instruction::{Flow, Inner, Op, Run, Shared, SourceAdapt, Word};
-use crate::translate::program::Program;
+use crate::translate::code::DecodedCode;
 use crate::translate::vector_row;
 use crate::wave::{Machine, RowIndex, ScalarIndex};
 use flipwave_isa::{Opcode, Register, RegisterRange, SdwaSelect};
@@ -170,13 +170,13 @@ pub struct VectorPlan {
 
 impl Source {
     /// The instructions from a device address on; nothing if there is nothing to be compiled.
-    pub fn of(program: &Program, start: u64) -> Option<Source> {
+    pub fn of(code: &DecodedCode, start: u64) -> Option<Source> {
         let (mut ops, mut places, mut place) = (Vec::new(), vec![start], start);
-        let machine = program.machine();
+        let machine = code.machine();
         let mut has_new_exec = false;
         while ops.len() < LONGEST
-            && program.contains(place)
-            && let Ok(op) = program.fetch(place)
+            && code.contains(place)
+            && let Ok(op) = code.fetch(place)
         {
             let is_branch = matches!(op.run, Run::Control(Control::Branch(_)));
             // What is executed is counted with EXEC as it is at the beginning, and with one other.
@@ -195,7 +195,7 @@ impl Source {
         }
         let plans = ops.iter().map(|op| Plan::of(op, machine)).collect();
         let mut source = Source { start, ops, plans, places, next_runs: Default::default() };
-        source.next_runs = source.exits().map(|exit| source.run_at(program, exit));
+        source.next_runs = source.exits().map(|exit| source.run_at(code, exit));
         (!source.ops.is_empty()).then_some(source)
     }
 }
@@ -216,8 +216,8 @@ impl Source {
 
     /// The run of accesses to LDS that begins where waves go on: wherever they branch to an access, and
     /// else with its first one.
-    fn run_at(&self, program: &Program, exit: u64) -> Shared {
-        let op = program.contains(exit).then(|| program.fetch(exit).ok()).flatten();
+    fn run_at(&self, code: &DecodedCode, exit: u64) -> Shared {
+        let op = code.contains(exit).then(|| code.fetch(exit).ok()).flatten();
         let begins = |op: &&Op| op.begins_run || self.flow() == Flow::Parts;
         op.filter(begins).map_or(Shared::Nothing, |op| op.held)
     }

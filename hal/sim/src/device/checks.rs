@@ -11,6 +11,7 @@ use crate::fidelity::{self, Fidelity, FidelityCheck};
 use crate::instruction::{Op, Stretch, Traits};
 use crate::memory::{Footprints, Memory};
 use crate::strict::{self, Finding, SegmentBounds, Strict, StrictOptions, Violation};
+use crate::translate::code::SlotAllocation;
 use crate::translate::program::Program;
 use crate::wave::{ScalarIndex, Wave};
 use flipwave_codeobj::{CodeObject, InitialValue, SourceLine};
@@ -199,7 +200,7 @@ impl EmbeddedGpu {
         let pointers = pointers
             .flat_map(|pointer| pointer.first.0..pointer.first.0.saturating_add(pointer.words));
         program.is_some_and(|program| {
-            let program = program.of_machine(machine, true);
+            let program = program.of_machine(machine, SlotAllocation::Eager);
             let start = module.bias.wrapping_add(kernel.start().0);
             fidelity::is_settled(&program, start, pointers.map(ScalarIndex), memory_may_be_marked)
         })

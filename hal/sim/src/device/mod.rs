@@ -20,6 +20,7 @@ use crate::dispatch::policy::Policy;
 use crate::dispatch::schedule::Scheduler;
 use crate::dispatch::spare::Spares;
 use crate::memory::{AddressSpace, Footprints, WriteRecorder};
+use crate::translate::code::SlotAllocation;
 use crate::translate::program::Program;
 use crate::wave::Level;
 use flipwave_codeobj::{CodeObject, Descriptor, LineTable};
@@ -292,7 +293,9 @@ impl EmbeddedGpu {
     fn programs_of(&self, execution: &Execution) -> Vec<Arc<Program>> {
         let machine = execution.launch.machine;
         let of_machine = |(index, program): (usize, &Arc<Program>)| {
-            program.of_machine(machine, index == execution.home)
+            let allocation =
+                if index == execution.home { SlotAllocation::Eager } else { SlotAllocation::Lazy };
+            program.of_machine(machine, allocation)
         };
         self.programs_for(machine.lanes).iter().enumerate().map(of_machine).collect()
     }

@@ -321,8 +321,8 @@ impl<'a, C: Checker> Scheduler<'a, C> {
                 match slowest {
                     None => end,
                     Some(slowest) => {
-                        let place = (&*self.programs[execution.home], &*wave);
-                        end.beside(place, slowest, execution.policy.leads)
+                        let code = &self.programs[execution.home];
+                        end.limited_by_slowest(code, wave, slowest, execution.policy.leads)
                     }
                 }
             }

@@ -3,7 +3,7 @@
 use crate::dispatch::leads::Leads;
 use crate::dispatch::policy::Policy;
 use crate::instruction::Shared;
-use crate::translate::program::Program;
+use crate::translate::code::DecodedCode;
 use crate::wave::{Status, Wave};
 
 /// Workgroups that are started one by one, and have whole turns beside each other.
@@ -70,15 +70,15 @@ impl TurnEnd {
 
     /// Ends the turn of a wave that has branched if it is too far ahead for the access to LDS at its PC.
     #[inline(always)]
-    pub fn arrive(&mut self, program: &Program, wave: &Wave) {
+    pub fn arrive(&mut self, code: &DecodedCode, wave: &Wave) {
         if self.write_until != u64::MAX {
-            self.begin_run(access_at(program, wave.pc), wave.executed);
+            self.begin_run(access_at(code, wave.pc), wave.executed);
         }
     }
 
     /// The same where a turn begins.
-    fn begin(&mut self, program: &Program, wave: &Wave) {
-        let shared = access_at(program, wave.pc);
+    fn begin(&mut self, code: &DecodedCode, wave: &Wave) {
+        let shared = access_at(code, wave.pc);
         self.begin_run(shared, wave.executed);
         if shared == Shared::Write && !self.is_over {
             self.write_until = self.write_until.max(wave.executed.saturating_add(RUN));
@@ -120,9 +120,10 @@ impl Policy {
 impl TurnEnd {
     /// The same turn of a wave that is not to be further ahead of the slowest of the others, which has
     /// this progress, than `leads` says.
-    pub(crate) fn beside(
+    pub(crate) fn limited_by_slowest(
         self,
-        (program, wave): (&Program, &Wave),
+        code: &DecodedCode,
+        wave: &Wave,
         slowest: u64,
         leads: Leads,
     ) -> TurnEnd {
@@ -132,7 +133,7 @@ impl TurnEnd {
         };
         let (write_until, read_until) = (until(leads.write), until(leads.read));
         let mut end = TurnEnd { write_until, read_until, ..self };
-        end.begin(program, wave);
+        end.begin(code, wave);
         end
     }
 }
@@ -140,7 +141,7 @@ impl TurnEnd {
 /// The access to LDS of the instruction at a device address for which a wave may be too early, if there is
 /// one.
 #[inline(always)]
-fn access_at(program: &Program, pc: u64) -> Shared {
-    let op = program.contains(pc).then(|| program.fetch(pc));
+fn access_at(code: &DecodedCode, pc: u64) -> Shared {
+    let op = code.contains(pc).then(|| code.fetch(pc));
     op.and_then(Result::ok).map_or(Shared::Nothing, |op| op.held)
 }

@@ -1,11 +1,12 @@
-//! LDS accesses that barriers order.
+//! Analysis of which LDS accesses barriers order.
 //!
-//! Most kernels have a barrier between a read of LDS and a write to it. If there is one on every path, the
-//! order of waves does not matter, and no wave is held up ([`Leads`](crate::Leads)).
+//! Most kernels have a barrier between a read of LDS and a write to it. If there is one on every
+//! path, the order of waves does not matter, and no wave has to wait for the others
+//! ([`Leads`](crate::Leads)).
 
 use crate::instruction::control::{Control, SplitBarrier};
 use crate::instruction::{Op, Run, Shared, Word};
-use flipwave_isa::{Control as Course, Generation};
+use flipwave_isa::{Control as ControlFlow, Generation};
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 
@@ -31,9 +32,9 @@ impl Kinds {
 /// Accesses that may precede an instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Before {
-    /// Since the last barrier.
+    /// Accesses since the last barrier.
     since_barrier: Kinds,
-    /// Since the last signal of a split barrier; the wait does not order these.
+    /// Accesses since the last signal of a split barrier; the wait does not order these.
     since_signal: Kinds,
 }
 
@@ -50,7 +51,7 @@ impl Before {
     /// The accesses before the next instruction, after one with this effect.
     fn after(self, effect: Effect) -> Before {
         match effect {
-            Effect::Access(own) => self.and(Before { since_barrier: own, since_signal: own }),
+            Effect::Access(kinds) => self.and(Before { since_barrier: kinds, since_signal: kinds }),
             Effect::Barrier => Before::default(),
             Effect::Signal => Before { since_signal: Kinds::default(), ..self },
             Effect::Wait => Before { since_barrier: self.since_signal, ..self },
@@ -62,15 +63,15 @@ impl Before {
 /// Effect of an instruction on the order of accesses.
 #[derive(Clone, Copy, Debug)]
 enum Effect {
-    /// It accesses LDS in these ways, or not at all.
+    /// Accesses LDS in these ways, or not at all.
     Access(Kinds),
-    /// All waves meet.
+    /// All waves of the workgroup meet.
     Barrier,
     /// The wave signals the barrier of the workgroup.
     Signal,
-    /// The wave waits for that.
+    /// The wave waits for the barrier of the workgroup.
     Wait,
-    /// A function is called, which may do anything.
+    /// Calls a function, which may access LDS and pass barriers.
     Call,
 }
 
@@ -105,7 +106,8 @@ fn is_of_workgroup(op: &Op, operation: SplitBarrier) -> bool {
 #[derive(Clone, Copy, Debug)]
 struct Step {
     effect: Effect,
-    /// Device addresses of what may follow it: its target, and what stands after it.
+    /// Device addresses of the instructions that may follow: the branch target, and the next
+    /// instruction.
     next: [Option<u64>; 2],
 }
 
@@ -113,17 +115,17 @@ struct Step {
 struct UnknownFlow;
 
 impl Step {
-    /// Reads an instruction of code for a generation.
+    /// Extracts the step from an instruction of code for `generation`.
     fn of(instruction: &Placed, generation: Generation) -> Result<Step, UnknownFlow> {
         let Placed { op, pc, target } = instruction;
-        let course = op.inst.control(generation);
-        let effect = match course {
-            Course::Jump | Course::Unknown(_) => return Err(UnknownFlow),
+        let flow = op.inst.control(generation);
+        let effect = match flow {
+            ControlFlow::Jump | ControlFlow::Unknown(_) => return Err(UnknownFlow),
             _ if matches!(op.run, Run::Control(Control::AddPc)) => return Err(UnknownFlow),
-            Course::Call => Effect::Call,
+            ControlFlow::Call => Effect::Call,
             _ => Effect::of(op),
         };
-        let following = course.may_fall_through().then(|| pc.wrapping_add(op.size.into()));
+        let following = flow.may_fall_through().then(|| pc.wrapping_add(op.size.into()));
         Ok(Step { effect, next: [*target, following] })
     }
 }
@@ -134,7 +136,7 @@ pub struct Placed {
     pub op: Op,
     /// Its device address.
     pub pc: u64,
-    /// The device address that it may branch to.
+    /// Device address of the branch target.
     pub target: Option<u64>,
 }
 
@@ -151,15 +153,15 @@ pub fn ordered_by_barriers(
     generation: Generation,
     code: impl Fn(u64) -> Option<Placed>,
 ) -> FxHashMap<u64, bool> {
-    let step = |pc| code(pc).map(|own| Step::of(&own, generation)).transpose();
+    let step = |pc| code(pc).map(|instruction| Step::of(&instruction, generation)).transpose();
     let Ok((steps, before)) = walk(start, step) else { return FxHashMap::default() };
     let accesses = steps.iter().filter_map(|(pc, step)| match step.as_ref()?.effect {
-        Effect::Access(own) if own != Kinds::default() => Some((*pc, own)),
+        Effect::Access(kinds) if kinds != Kinds::default() => Some((*pc, kinds)),
         _ => None,
     });
-    let is_ordered = |(pc, own): (u64, Kinds)| {
+    let is_ordered = |(pc, kinds): (u64, Kinds)| {
         let Kinds { read, write } = before[&pc].since_barrier;
-        (pc, own.read && !write || own.write && !read)
+        (pc, kinds.read && !write || kinds.write && !read)
     };
     accesses.map(is_ordered).collect()
 }
@@ -184,12 +186,12 @@ fn walk(
         }
         let Some(Step { effect, next }) = step else { continue };
         let after = before[&pc].after(effect);
-        for place in next.into_iter().flatten() {
-            let known = before.get(&place).copied();
+        for address in next.into_iter().flatten() {
+            let known = before.get(&address).copied();
             let all = known.map_or(after, |known| known.and(after));
             if known != Some(all) {
-                before.insert(place, all);
-                waiting.push(place);
+                before.insert(address, all);
+                waiting.push(address);
             }
         }
     }

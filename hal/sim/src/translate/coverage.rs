@@ -1,4 +1,5 @@
-//! How instructions are executed: what the book's table of instructions says.
+//! Exactness of each instruction's execution, as the instruction table of the documentation shows
+//! it.
 
 use crate::execute::lane::{Accuracy, Numerics};
 use crate::execute::operations;
@@ -8,28 +9,28 @@ use crate::wave::{Level, Machine};
 use flipwave_isa::{ConstantType, Inst, Operand, Operation, Register, RegisterRange, Value};
 use std::fmt;
 
-/// How the embedded GPU executes an instruction.
+/// Exactness of the embedded GPU's execution of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Treatment {
-    /// As the ISA defines it, to the bit.
+    /// Bit-identical to the ISA's definition.
     Exact,
-    /// With an error. The ISA leaves the bits open; these are the same on every host.
+    /// Within an error. The ISA leaves the bits open; the results are the same on every host.
     Within(Accuracy),
-    /// As far as it is known. No source settles the rest; what is done there is said, and is the same
-    /// on every host.
+    /// Partly unspecified: no source settles the rest. The text states the choice, which is the
+    /// same on every host.
     Unsettled(&'static str),
-    /// Not: it ends the dispatch with [`flipwave_device::FaultCause::NotCompute`].
+    /// Refused: ends the dispatch with [`flipwave_device::FaultCause::NotCompute`].
     NotCompute(NotExecuted),
-    /// Not yet: a gap, for this reason.
+    /// Unimplemented, with the reason.
     Gap(&'static str),
 }
 
-/// How the embedded GPU executes `inst`, which is decoded for the machine's processor.
+/// Classifies `inst`, which was decoded for the machine's processor.
 pub fn treatment(inst: &Inst, machine: Machine) -> Treatment {
     treatment_of(&translate(inst.clone(), Level::Plain, machine), machine)
 }
 
-/// How the embedded GPU executes an instruction that is ready for it.
+/// Classifies a translated instruction.
 pub(crate) fn treatment_of(op: &Op, machine: Machine) -> Treatment {
     match op.run {
         Run::NotCompute(refused) => Treatment::NotCompute(refused),
@@ -38,24 +39,24 @@ pub(crate) fn treatment_of(op: &Op, machine: Machine) -> Treatment {
     }
 }
 
-/// Bits of each word of the results of an instruction that are not settled.
+/// Bits of each result word that no source settles.
 pub(crate) fn unsettled_bits(op: &Op, machine: Machine) -> u32 {
     let bits = |op: &Op| match treatment_of(op, machine) {
-        // What arithmetic in memory leaves is not followed.
+        // Unsettled bits in memory are not tracked.
         _ if op.inst.memory().is_some() => 0,
         Treatment::Unsettled(_) if on_scalars::writes_half(op.inst.operation.name()) => 0xffff_0000,
         Treatment::Unsettled(_) => !0,
         _ => 0,
     };
-    op.parts().fold(0, |all, own| all | bits(own))
+    op.parts().fold(0, |all, part| all | bits(part))
 }
 
-/// Whether a result of an instruction is within an error.
+/// Returns `true` if a result is only exact within an error.
 pub(crate) fn is_within_error(op: &Op, machine: Machine) -> bool {
-    op.parts().any(|own| matches!(treatment_of(own, machine), Treatment::Within(_)))
+    op.parts().any(|part| matches!(treatment_of(part, machine), Treatment::Within(_)))
 }
 
-/// How exact what is executed is.
+/// Classifies an instruction that is executed.
 fn executed(inst: &Inst, machine: Machine) -> Treatment {
     if let Some(done) = unsettled_operand(inst, machine) {
         return Treatment::Unsettled(done);
@@ -80,7 +81,7 @@ pub fn source(inst: &Inst, machine: Machine) -> Option<&'static str> {
     arithmetic(inst.operation.name(), machine).source.or_else(|| memory_floats::source(inst))
 }
 
-/// What is known of an operation's arithmetic.
+/// Documented properties of an operation's arithmetic.
 #[derive(Default)]
 struct Arithmetic {
     unsettled: Option<&'static str>,
@@ -96,16 +97,16 @@ fn arithmetic(name: &str, machine: Machine) -> Arithmetic {
     let on_scalars = on_scalars::vector_name(name);
     let on_scalars =
         on_scalars.map(|name| Operation::from_mnemonic(&name, machine.generation).name());
-    let compare = name.strip_prefix("v_cmpx_").map(|rest| format!("v_cmp_{rest}"));
+    let compare = name.strip_prefix("v_cmpx_").map(|suffix| format!("v_cmp_{suffix}"));
     let row_name = on_scalars.or(compare.as_deref()).unwrap_or(name);
     let Some(row) = operations::find_for(row_name, machine) else { return Arithmetic::default() };
     let Numerics { unsettled, accuracy, source, .. } = row.numerics;
     Arithmetic { unsettled, accuracy, source }
 }
 
-/// What no source settles of a form's operands, and what is done here.
+/// States the choice for an operand that no source settles; `None` if all operands are settled.
 fn unsettled_operand(inst: &Inst, machine: Machine) -> Option<&'static str> {
-    // The manuals of RDNA have no word on it, and LLVM keeps the register reserved.
+    // The RDNA manuals do not mention it, and LLVM keeps the register reserved.
     let is_upper = |range: &RegisterRange| match range.first {
         Register::ExecHi => true,
         Register::ExecLo => range.words > 1,
@@ -121,11 +122,11 @@ fn unsettled_operand(inst: &Inst, machine: Machine) -> Option<&'static str> {
         let low = modifiers.op_sel.unwrap_or(0);
         let words = match operand.constant {
             Some(ConstantType::PackedF32) => low | modifiers.op_sel_hi.unwrap_or(u8::MAX),
-            // A move has one word of each source.
+            // A move reads one word of each source.
             Some(ConstantType::PackedI32) => low,
             _ => 0,
         };
-        // Zero is zero in both words, whatever is repeated.
+        // Zero has the same bits in both words, whether or not the low word is repeated.
         words >> index & 1 != 0 && operand.constant_bits() != Some(0)
     };
     let reads_upper = inst.sources().enumerate().any(reads_upper);

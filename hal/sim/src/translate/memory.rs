@@ -1,4 +1,4 @@
-//! The operands of instructions that access memory or LDS.
+//! Operands of instructions that access memory or LDS.
 
 use super::operands::{Gap, OPERANDS, source};
 use crate::execute::lane::Kind;
@@ -10,11 +10,12 @@ use crate::instruction::{Adapt, Op, Run, Source, vector_memory};
 use crate::wave::Machine;
 use flipwave_isa::{Encoding, Family, Generation, Inst, Operand, Value};
 
+/// Resolves the operands of a scalar memory access.
 pub fn scalar_memory_operands(op: &mut Op, inst: &Inst, access: ScalarAccess) -> Result<Run, Gap> {
     op.immediate = inst.modifiers.offset;
     let access = ScalarAccess { is_scaled: inst.modifiers.scale_offset, ..access };
     let values: Vec<&Operand> = inst.sources().collect();
-    // Slots: 0 base, 1 offset, 2 data, which stands first where it is not the destination too.
+    // Slots: 0 base, 1 offset, 2 data. Data is the first operand unless it is also the destination.
     let has_destination = inst.destinations().next().is_some();
     let order: &[usize] = if has_destination { &[0, 1] } else { &[2, 0, 1] };
     if values.len() > order.len() {
@@ -33,6 +34,7 @@ pub fn scalar_memory_operands(op: &mut Op, inst: &Inst, access: ScalarAccess) ->
     Ok(Run::ScalarMemory(access))
 }
 
+/// Resolves the operands of a vector memory access.
 pub fn vector_memory_operands(op: &mut Op, inst: &Inst, machine: Machine) -> Result<Run, Gap> {
     let mut access = vector_memory::find(inst).ok_or(Gap("this memory operation"))?;
     if machine.generation >= Generation::Gfx125 {
@@ -50,17 +52,17 @@ pub fn vector_memory_operands(op: &mut Op, inst: &Inst, machine: Machine) -> Res
     let has_data = access.transfer.has_data() || is_asynchronous;
     // Slots: 0 address, 1 data, 2 scalar base or resource, 3 scalar offset.
     let order: &[usize] = match (inst.encoding, has_data) {
-        // What goes from LDS to memory has no address register.
+        // Transfers from LDS to memory have no address register.
         (Encoding::Mubuf, false) if values.len() == 2 => &[2, 3],
         (Encoding::Mubuf | Encoding::Mtbuf, false) => &[0, 2, 3],
-        // An atomic that returns has its data in the destination.
+        // The destination of a returning atomic is also its data.
         (Encoding::Mubuf, true) if inst.destinations().next().is_some() => &[0, 2, 3],
         (Encoding::Mubuf | Encoding::Mtbuf, true) => &[1, 0, 2, 3],
         _ if access.space == Space::GlobalByThread && has_data => &[1, 2],
         _ if access.space == Space::GlobalByThread => &[2],
-        // gfx1250 has a scalar base.
-        // The address in LDS stands first where that is written.
+        // The LDS address is the first operand where LDS is written.
         _ if is_asynchronous && matches!(access.transfer, Transfer::LoadToLds(_)) => &[1, 0, 2],
+        // gfx1250 has a scalar base.
         (Encoding::Flat, has_data) if values.len() == 2 + usize::from(has_data) => {
             if has_data {
                 &[0, 1, 2]
@@ -88,12 +90,13 @@ pub fn vector_memory_operands(op: &mut Op, inst: &Inst, machine: Machine) -> Res
     Ok(Run::VectorMemory(access))
 }
 
-/// How an instruction of gfx1250 makes its addresses: offsets from a scalar base are signed, may count
-/// elements, and flat addresses lead to private memory in another way.
+/// Address computation of gfx1250: offsets from a scalar base are signed and may count elements,
+/// and flat addresses reach private memory in another way.
 fn newest_space(inst: &Inst, access: VectorAccess) -> Space {
-    let shift = match inst.modifiers.scale_offset {
-        true => access.transfer.bytes().trailing_zeros() as u8,
-        false => 0,
+    let shift = if inst.modifiers.scale_offset {
+        access.transfer.bytes().trailing_zeros() as u8
+    } else {
+        0
     };
     let has_base = inst.sources().any(|operand| match operand.value {
         Value::Register(range) => !range.first.is_per_lane(),
@@ -110,8 +113,9 @@ fn newest_space(inst: &Inst, access: VectorAccess) -> Space {
     }
 }
 
+/// Resolves the operands of an LDS access.
 pub fn lds_operands(op: &mut Op, inst: &Inst, machine: Machine) -> Result<Run, Gap> {
-    // gfx11's name says that the new value precedes the one compared with.
+    // The gfx11 name reflects that the new value precedes the compared value.
     let name = inst.operation.name().replace("ds_cmpstore_", "ds_cmpst_");
     let access = match lds::find(&name).ok_or(Gap("this LDS operation"))? {
         LdsAccess::Read(element) if machine.loads_whole_registers => {
@@ -119,7 +123,7 @@ pub fn lds_operands(op: &mut Op, inst: &Inst, machine: Machine) -> Result<Run, G
         }
         access => access,
     };
-    // One field: a long offset, or two short ones.
+    // The encoding has one field: one long offset or two short ones.
     let modifiers = &inst.modifiers;
     let short = i64::from(modifiers.offset0) | i64::from(modifiers.offset1) << 8;
     op.immediate = modifiers.offset | short;
@@ -128,7 +132,7 @@ pub fn lds_operands(op: &mut Op, inst: &Inst, machine: Machine) -> Result<Run, G
         let lane_move = Some(LaneMove::swizzle(pattern));
         op.adapt = Some(Box::new(Adapt { lane_move, ..Adapt::default() }));
     }
-    // What is addressed by the thread's number has no address register.
+    // Accesses addressed by the thread's number have no address register.
     let first = usize::from(access == LdsAccess::WriteByThread);
     for (slot, operand) in op.sources[first..].iter_mut().zip(inst.sources()) {
         *slot = source(operand, Kind::Word)?;

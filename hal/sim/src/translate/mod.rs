@@ -1,6 +1,7 @@
-//! From a decoded instruction to one that is ready for execution.
+//! Translation of decoded instructions into [`Op`]s, which the simulator executes.
 
 mod barrier_order;
+pub mod code;
 pub mod coverage;
 mod memory;
 mod memory_floats;
@@ -28,8 +29,8 @@ use operands::{Gap, OPERANDS, constant, source};
 use vector::vector_operands;
 pub use vector::vector_row;
 
-/// Makes an instruction ready. One that cannot be executed becomes an [`Op`] that says so when
-/// it is reached.
+/// Translates an instruction. One that cannot be executed becomes an [`Op`] whose execution reports
+/// the reason.
 pub fn translate(inst: Inst, level: Level, machine: Machine) -> Op {
     let mut op = Op::new(inst, Run::Gap(""));
     op.run = match resolve(&mut op, level, machine) {
@@ -41,12 +42,12 @@ pub fn translate(inst: Inst, level: Level, machine: Machine) -> Op {
     op.shared = Shared::of(op.run);
     op.held = op.shared;
     if machine.accum_offset().is_some() {
-        place_rows(&mut op, machine);
+        relocate_acc_vgprs(&mut op, machine);
     }
     op
 }
 
-/// See [`Op::flow`].
+/// Computes [`Op::flow`].
 fn flow(op: &Op) -> Flow {
     if matches!(op.run, Run::Control(control::Control::Barrier)) {
         return Flow::Waits;
@@ -54,15 +55,15 @@ fn flow(op: &Op) -> Flow {
     let parts = match op.run {
         Run::Control(control) => control != control::Control::Nothing,
         Run::NotCompute(_) | Run::Gap(_) => true,
-        // What changes MODE.
+        // Instructions that change MODE.
         _ if op.inst.operation.is(Family::GprIndex) => true,
         _ => op.inst.writes.iter().any(|range| range.first == Register::Mode),
     };
     if parts { Flow::Parts } else { Flow::of_place(&op.inst) }
 }
 
-/// Puts AccVGPRs where the kernel's begin.
-fn place_rows(op: &mut Op, machine: Machine) {
+/// Moves AccVGPR operands to the rows where the kernel's AccVGPRs begin.
+fn relocate_acc_vgprs(op: &mut Op, machine: Machine) {
     op.destination = machine.place(op.destination);
     for word in op.sources.iter_mut().flat_map(|source| &mut source.words) {
         if let Word::Row(row) = word {
@@ -71,15 +72,15 @@ fn place_rows(op: &mut Op, machine: Machine) {
     }
 }
 
-/// Resolves the operands and gives what executes the instruction.
+/// Resolves the operands, and selects the function that executes the instruction.
 fn resolve(op: &mut Op, level: Level, machine: Machine) -> Result<Run, Gap> {
-    name_registers(op, machine);
+    record_named_registers(op, machine);
     let inst = op.inst.clone();
     let name = inst.operation.name();
     if let Some(reason) = not_compute::reason(&inst, machine.generation) {
         return Ok(Run::NotCompute(reason));
     }
-    if let Some(reason) = not_settled(&inst, machine) {
+    if let Some(reason) = unspecified_reason(&inst, machine) {
         return Err(Gap(reason));
     }
     if !inst.modifiers.unrecognized.is_empty() {
@@ -109,7 +110,8 @@ fn resolve(op: &mut Op, level: Level, machine: Machine) -> Result<Run, Gap> {
         {
             *slot = source(operand, Kind::Wide)?;
         }
-        // Four bits of MODE in the place of a hardware register's number.
+        // The source is four bits of MODE, the immediate the hardware register field that they are
+        // written to.
         if let Some(offset) = match inst.operation.opcode() {
             Opcode::SRoundMode => Some(0),
             Opcode::SDenormMode => Some(4),
@@ -121,10 +123,10 @@ fn resolve(op: &mut Op, level: Level, machine: Machine) -> Result<Run, Gap> {
         return Ok(Run::Control(control));
     }
     if matches!(name, "lds_direct_load" | "ds_direct_load") {
-        return load_direct(op, level);
+        return lds_direct_load(op, level);
     }
     if inst.operation.is(Family::SendMessageReturn) {
-        return answer(op);
+        return answered_message(op);
     }
     if let Some(operation) = scalar::find(name) {
         return scalar_operands(op, &inst, operation);
@@ -153,23 +155,23 @@ fn resolve(op: &mut Op, level: Level, machine: Machine) -> Result<Run, Gap> {
     }
 }
 
-/// Why an instruction of gfx1250 is not executed that no public source settles.
-fn not_settled(inst: &Inst, machine: Machine) -> Option<&'static str> {
+/// Returns why an instruction of gfx1250 is not executed because no public source specifies it.
+fn unspecified_reason(inst: &Inst, machine: Machine) -> Option<&'static str> {
     let name = inst.operation.name();
-    let of = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
-    if of(&["cluster_load_"]) {
+    let has_prefix = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
+    if has_prefix(&["cluster_load_"]) {
         return Some("workgroups have no clusters here");
     }
-    if of(&["v_cvt_scale_pk"]) {
+    if has_prefix(&["v_cvt_scale_pk"]) {
         return Some("which lanes' scales its selection means is not published");
     }
-    if of(&["v_perm_pk16_"]) {
+    if has_prefix(&["v_perm_pk16_"]) {
         return Some("the order of its table is not published");
     }
-    if machine.generation >= Generation::Gfx125 && of(&["v_swmmac_"]) {
+    if machine.generation >= Generation::Gfx125 && has_prefix(&["v_swmmac_"]) {
         return Some("public sources differ on how the elements of sparse matrices lie");
     }
-    if of(&["v_cvt_pk_fp8_f16", "v_cvt_pk_bf8_f16"])
+    if has_prefix(&["v_cvt_pk_fp8_f16", "v_cvt_pk_bf8_f16"])
         && inst.sources().any(|operand| operand.constant.is_some())
     {
         return Some("LLVM assembles and prints its constants in different precisions");
@@ -177,43 +179,43 @@ fn not_settled(inst: &Inst, machine: Machine) -> Option<&'static str> {
     if inst.modifiers.unrecognized.iter().any(|word| word.contains("_scale_fmt:")) {
         return Some("scales that are no powers of two are not published");
     }
-    if of(&["v_wmma_scale_f32_32x16", "v_wmma_scale16_f32_32x16"]) {
+    if has_prefix(&["v_wmma_scale_f32_32x16", "v_wmma_scale16_f32_32x16"]) {
         return Some("which lanes hold the scales of 32 rows is not published");
     }
     if name == "s_barrier_leave" {
         return Some("what leaving does to the count of members is not published");
     }
-    if of(&["tensor_save", "tensor_stop"]) {
+    if has_prefix(&["tensor_save", "tensor_stop"]) {
         return Some("what is left of a transfer is state of the trap handler");
     }
-    if of(&["ds_atomic_async_barrier_", "ds_atomic_barrier_arrive_"]) {
+    if has_prefix(&["ds_atomic_async_barrier_", "ds_atomic_barrier_arrive_"]) {
         return Some("barriers in LDS are not there yet");
     }
     None
 }
 
-/// Whether a source is the word of LDS that M0 names.
+/// Returns `true` if a source is the LDS word that M0 addresses.
 fn reads_lds(op: &Op) -> bool {
     let direct = Word::Scalar(ScalarIndex::LDS_DIRECT);
     op.sources.iter().any(|source| source.words[0] == direct)
 }
 
-/// An operation that `run` executes once the word of LDS has been read.
+/// Wraps an operation: the LDS word is read first, then `run` executes the operation.
 fn lds_direct(op: &mut Op, run: Run) -> Run {
     let inner = Op { run, per_lane: run.is_per_lane(), ..op.clone() };
     op.inner = Some(Box::new(Inner::LdsDirect(inner)));
     Run::LdsDirect
 }
 
-/// A load of one word of LDS to all lanes: a move of what M0 names.
-fn load_direct(op: &mut Op, level: Level) -> Result<Run, Gap> {
+/// Translates a load of the LDS word that M0 addresses to all lanes: a move from it.
+fn lds_direct_load(op: &mut Op, level: Level) -> Result<Run, Gap> {
     let copy = crate::execute::operations::find("v_mov_b32").ok_or(OPERANDS)?;
     op.sources[0] = Source { words: [Word::Scalar(ScalarIndex::LDS_DIRECT); 2] };
     Ok(lds_direct(op, Run::Vector(copy.function(level))))
 }
 
-/// Notes the highest vector registers that are named.
-fn name_registers(op: &mut Op, machine: Machine) {
+/// Records the highest vector registers that the operands name.
+fn record_named_registers(op: &mut Op, machine: Machine) {
     let border = machine.accum_offset().unwrap_or(u16::MAX);
     for operand in &op.inst.operands {
         if let Value::Register(RegisterRange { first, words }) = operand.value {
@@ -232,6 +234,7 @@ fn name_registers(op: &mut Op, machine: Machine) {
     }
 }
 
+/// Resolves the operands of a scalar operation.
 fn scalar_operands(
     op: &mut Op,
     inst: &Inst,
@@ -242,7 +245,7 @@ fn scalar_operands(
         .sources()
         .filter(|operand| inst.encoding != Encoding::Sopk || is_register(operand))
         .collect();
-    // A destination that is read as well is the last source.
+    // A destination that is also read is the last source.
     if values.len() < operation.sources.len()
         && let Some(destination) = inst.destinations().next()
     {
@@ -259,8 +262,8 @@ fn scalar_operands(
     Ok(Run::Scalar(operation.run))
 }
 
-/// Groups of scalar registers with a descriptor; of the last two, which smaller tensors lack, what is
-/// absent is zero.
+/// Translates the groups of scalar registers with a tensor descriptor. The last two are absent for
+/// smaller tensors, and then read as zero.
 fn tensor_operands(op: &mut Op, inst: &Inst, direction: tensor::Direction) -> Result<Run, Gap> {
     for (slot, operand) in op.sources.iter_mut().zip(inst.sources()) {
         *slot = match operand.value {
@@ -271,8 +274,9 @@ fn tensor_operands(op: &mut Op, inst: &Inst, direction: tensor::Direction) -> Re
     Ok(Run::Tensor(direction))
 }
 
-/// A message that is answered in a register (AMDGPUUsage and LLVM's `SIDefines.h`, `sendmsg`).
-fn answer(op: &mut Op) -> Result<Run, Gap> {
+/// Translates a message whose answer goes to a register (AMDGPUUsage and LLVM's `SIDefines.h`,
+/// `sendmsg`).
+fn answered_message(op: &mut Op) -> Result<Run, Gap> {
     const GET_DOORBELL: i64 = 128;
     const GET_DDID: i64 = 129;
     const GET_TMA: i64 = 130;
@@ -284,8 +288,8 @@ fn answer(op: &mut Op) -> Result<Run, Gap> {
             let clock = scalar_memory::find("s_memrealtime", false);
             clock.map(Run::ScalarMemory).ok_or(OPERANDS)
         }
-        // Only a trap handler has a use for them, and none is installed: their addresses are zero, and
-        // everything runs on the first shader engine. The sources of the move are zero.
+        // Only trap handlers use these, and none is installed: the addresses are zero, and all
+        // waves run on the first shader engine. The sources of the move are zero.
         GET_DOORBELL | GET_DDID | GET_TMA | GET_TBA | GET_SE_AID_ID => {
             let wide = op.inst.operation.opcode() == Opcode::SSendmsgRtn64;
             let zero = scalar::find(if wide { "s_mov_b64" } else { "s_mov_b32" });
@@ -298,7 +302,7 @@ fn answer(op: &mut Op) -> Result<Run, Gap> {
     }
 }
 
-/// A dual instruction: its two halves as instructions of their own.
+/// Translates a dual-issue instruction: both halves as separate instructions.
 fn dual(op: &mut Op, inst: &Inst, level: Level, machine: Machine) -> Result<Run, Gap> {
     // Each half begins with its only destination.
     let is_destination = |index: &usize| inst.operands[*index].role == Role::Destination;
@@ -314,9 +318,9 @@ fn dual(op: &mut Op, inst: &Inst, level: Level, machine: Machine) -> Result<Run,
         half.operands = operands.to_vec();
         translate(half, level, machine)
     };
-    let (first, rest) = inst.operands.split_at(second);
-    let (first_text, rest_text) = inst.text.split_once(" :: ").ok_or(OPERANDS)?;
-    let (mut first, second) = (half(first, first_text), half(rest, rest_text));
+    let (first, second) = inst.operands.split_at(second);
+    let (first_text, second_text) = inst.text.split_once(" :: ").ok_or(OPERANDS)?;
+    let (mut first, second) = (half(first, first_text), half(second, second_text));
     for half in [&first, &second] {
         if let Run::Gap(reason) = half.run {
             return Err(Gap(reason));

@@ -1,10 +1,10 @@
-//! What decodes but is no instruction of a compute wave.
+//! Instructions that decode but that compute waves do not execute.
 
 use crate::instruction::NotExecuted;
 use flipwave_device::Absence;
 use flipwave_isa::{Class, Encoding, Family, Generation, Inst, Register, Value};
 
-/// Why no compute wave executes the instruction; `None` if one can.
+/// Returns why no compute wave executes the instruction; `None` if compute waves can.
 pub fn reason(inst: &Inst, generation: Generation) -> Option<NotExecuted> {
     let name = inst.operation.name();
     let absent = |absence, reason| Some(NotExecuted { absence, reason });
@@ -34,11 +34,12 @@ pub fn reason(inst: &Inst, generation: Generation) -> Option<NotExecuted> {
     if name.starts_with("ds_bvh_stack") {
         return absent(Absence::FromTool, "ray tracing is not executed");
     }
-    // VGT_GS_MAX_WAVE_ID is in its definition (RDNA 4 ISA).
+    // Its definition refers to VGT_GS_MAX_WAVE_ID (RDNA 4 ISA).
     if name == "global_atomic_ordered_add_b64" {
         return absent(Absence::FromCompute, "it orders what geometry shaders write");
     }
-    // Linux gives none to the address spaces of compute processes (amdgpu, `init_gds_vmid`).
+    // Linux assigns no global data share to the address spaces of compute processes (amdgpu,
+    // `init_gds_vmid`).
     if inst.modifiers.gds && !inst.operation.is(Family::GlobalWaveSync) {
         return absent(
             Absence::FromCompute,

@@ -1,7 +1,7 @@
-//! Vector operations on scalar registers: the floating-point operations of the scalar unit
-//! (RDNA 3.5 ISA, "Scalar floating point"), and the transcendental ones of the vector unit whose
-//! operands are scalar registers (RDNA 4 ISA, `V_S_EXP_F32` and others). They compute what the vector
-//! operation of the same name computes, MODE included.
+//! Vector operations on scalar registers: floating-point operations of the scalar unit (RDNA 3.5
+//! ISA, "Scalar floating point"), and transcendental operations of the vector unit whose operands
+//! are scalar registers (RDNA 4 ISA, `V_S_EXP_F32` and others). They compute the same as the vector
+//! operation of the same name, including the effect of MODE.
 
 use super::operands::Gap;
 use super::vector::vector_operands;
@@ -9,22 +9,22 @@ use crate::instruction::{Inner, Op, Run, Source, Word};
 use crate::wave::{Level, Machine, RowIndex, ScalarIndex};
 use flipwave_isa::{Family, Inst, Operation};
 
-/// The vector operation that an operation on scalar registers is; `None` if it is none.
+/// Name of the equivalent vector operation; `None` for operations of other kinds.
 pub fn vector_name(name: &str) -> Option<String> {
-    let rest = name.strip_prefix("v_s_").or_else(|| {
+    let base = name.strip_prefix("v_s_").or_else(|| {
         let is_float = name.contains("_f32") || name.contains("_f16");
         name.strip_prefix("s_").filter(|_| is_float)
     })?;
-    Some(format!("v_{}", rest.replacen("cvt_hi_", "cvt_", 1)))
+    Some(format!("v_{}", base.replacen("cvt_hi_", "cvt_", 1)))
 }
 
-/// Whether it is a floating-point operation of the scalar unit that writes half a register.
+/// Returns `true` for floating-point operations of the scalar unit that write half a register.
 pub fn writes_half(name: &str) -> bool {
-    let is_other = name.starts_with("s_cmp_") || name.starts_with("s_cvt_");
-    name.starts_with("s_") && name.ends_with("_f16") && !is_other
+    let keeps_register = name.starts_with("s_cmp_") || name.starts_with("s_cvt_");
+    name.starts_with("s_") && name.ends_with("_f16") && !keeps_register
 }
 
-/// Resolves the operands, and makes the vector operation of `name` ready.
+/// Resolves the operands, and translates the vector operation `name`.
 pub fn operands(
     op: &mut Op,
     inst: &Inst,

@@ -1,4 +1,4 @@
-//! Operands as places in the register file.
+//! Operands as locations in the register file.
 
 use crate::execute::lane::Kind;
 use crate::instruction::{Source, Word};
@@ -6,18 +6,18 @@ use crate::memory::aperture;
 use crate::wave::{RowIndex, ScalarIndex};
 use flipwave_isa::{Operand, Register, RegisterRange, Value};
 
-/// Why an instruction cannot be executed.
+/// Reason why an instruction cannot be executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap(pub &'static str);
 
-/// The operands are other ones than the operation has.
+/// The operands do not match the operation.
 pub const OPERANDS: Gap = Gap("the operands are not those of the operation");
 
-/// The words of a source.
+/// Translates a source operand to its words.
 pub fn source(operand: &Operand, kind: Kind) -> Result<Source, Gap> {
     let words = match &operand.value {
         Value::Register(range) => register_words(*range, kind)?,
-        // What is no number, or has it in the instruction's immediate.
+        // No number, or a number that is in the instruction's immediate.
         Value::Off | Value::Symbol(_) => constant(0),
         _ => constant(operand.constant_bits().ok_or(Gap("a source that has no bits"))?),
     };
@@ -31,7 +31,7 @@ pub fn constant(bits: u64) -> [Word; 2] {
 fn register_words(range: RegisterRange, kind: Kind) -> Result<[Word; 2], Gap> {
     let window = |base: u64, limit: u32| {
         let high = Word::Constant((base >> 32) as u32);
-        // Read as one word, these registers give their upper half.
+        // Read as one word, these registers yield their upper half.
         if kind.words() == 2 { [Word::Constant(limit), high] } else { [high; 2] }
     };
     let flag = |flag| [flag, Word::Constant(0)];
@@ -39,7 +39,7 @@ fn register_words(range: RegisterRange, kind: Kind) -> Result<[Word; 2], Gap> {
         Register::Scc => flag(Word::Scc),
         Register::Vccz => flag(Word::Vccz),
         Register::Execz => flag(Word::Execz),
-        // Of no meaning to compute waves.
+        // Meaningless for compute waves.
         Register::Null | Register::PopsExitingWaveId => [Word::Constant(0); 2],
         Register::LdsDirect => [Word::Scalar(ScalarIndex::LDS_DIRECT); 2],
         Register::FlatScratchBaseLo => {

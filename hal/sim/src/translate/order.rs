@@ -1,64 +1,69 @@
-//! Whether the workgroups of a kernel may execute in any order, or at once.
+//! Analysis of whether a kernel's workgroups may execute in any order, or concurrently.
 
 use crate::instruction::control::Control;
 use crate::instruction::{Op, Run, scalar_memory, vector_memory};
 use crate::memory::atomic::Modify;
+use crate::translate::code::DecodedCode;
 use crate::translate::coverage::unsettled_bits;
-use crate::translate::program::Program;
-use flipwave_isa::Control as Course;
+use flipwave_isa::Control as ControlFlow;
 use rustc_hash::FxHashSet;
 
-/// What is seen of the code that waves can reach from a device address on. Nothing is seen of it all where
-/// it is not seen what is reached: after calls.
+/// Properties of the code that waves can reach from a device address. All are `false` if the
+/// reachable code is not known: after calls and indirect jumps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reached {
-    /// Whether nothing in it shows a workgroup what others do meanwhile, or in which order: there are no
-    /// loads that are coherent on the device, no atomic operations but ones that leave the same in any
-    /// order, no global wave sync, and nothing else that workgroups share. So the results are the same in
-    /// whatever order workgroups execute, unless the program has a data race.
+    /// `true` if no instruction shows a workgroup what other workgroups do, or in which order:
+    /// there are no device-coherent loads, no atomic operations other than ones that commute and
+    /// return nothing, no global wave sync, and no other resource that workgroups share. Results
+    /// then do not depend on the order of workgroups, unless the code has a data race.
     pub is_order_free: bool,
-    /// Whether, besides, the results of all its operations are settled.
+    /// `true` if, in addition, the results of all operations are settled.
     pub is_settled: bool,
 }
 
-/// What is seen of the code that waves can reach from `start` on.
-pub fn reached(program: &Program, start: u64) -> Reached {
+/// Analyses the code that waves can reach from `start`.
+pub fn reached(code: &DecodedCode, start: u64) -> Reached {
     let mut is_settled = true;
     let (mut reached, mut waiting) = (FxHashSet::default(), vec![start]);
-    // Those of different kinds leave something else where they meet.
-    let mut met = None;
+    // Atomic operations of different kinds do not commute with each other.
+    let mut atomic_kind = None;
     while let Some(pc) = waiting.pop() {
         if !reached.insert(pc) {
             continue;
         }
-        // Where nothing can be decoded execution ends.
-        let Ok(op) = program.fetch(pc) else { continue };
+        // Execution ends where nothing can be decoded.
+        let Ok(op) = code.fetch(pc) else { continue };
         match commuting(op) {
-            Some(kind) if *met.get_or_insert(kind) == kind => {}
-            None if !op.inst.sees_other_workgroups(program.machine().generation) => {}
+            Some(kind) if *atomic_kind.get_or_insert(kind) == kind => {}
+            None if !op.inst.sees_other_workgroups(code.machine().generation) => {}
             _ => return Reached::default(),
         }
-        is_settled &= unsettled_bits(op, program.machine()) == 0;
+        is_settled &= unsettled_bits(op, code.machine()) == 0;
         if matches!(op.run, Run::Control(Control::Sync(_) | Control::AddPc) | Run::Tensor(_)) {
             return Reached::default();
         }
-        let course = op.inst.control(program.machine().generation);
+        let flow = op.inst.control(code.machine().generation);
         if let Some(target) = op.inst.branch_target {
-            waiting.push(program.device_address(target));
+            waiting.push(code.device_address(target));
         }
-        match course {
-            Course::Next | Course::Branch | Course::Conditional | Course::End => {}
-            Course::Jump | Course::Call | Course::Unknown(_) => return Reached::default(),
+        match flow {
+            ControlFlow::Next
+            | ControlFlow::Branch
+            | ControlFlow::Conditional
+            | ControlFlow::End => {}
+            ControlFlow::Jump | ControlFlow::Call | ControlFlow::Unknown(_) => {
+                return Reached::default();
+            }
         }
-        if course.may_fall_through() {
+        if flow.may_fall_through() {
             waiting.push(pc.wrapping_add(op.size.into()));
         }
     }
     Reached { is_order_free: true, is_settled }
 }
 
-/// The kind of an atomic operation on memory that gives nothing back, and leaves with others of its kind
-/// the same in any order; and its bytes.
+/// Kind and size in bytes of an atomic memory operation that returns nothing and commutes with
+/// operations of its kind; `None` for all other instructions.
 fn commuting(op: &Op) -> Option<(Modify, u8)> {
     let (atomic, returns) = match op.run {
         Run::VectorMemory(access) => match access.transfer {
@@ -73,13 +78,13 @@ fn commuting(op: &Op) -> Option<(Modify, u8)> {
     };
     let kind = match atomic.modify {
         Modify::Add | Modify::Sub => Modify::Add,
-        own @ (Modify::MinSigned
+        modify @ (Modify::MinSigned
         | Modify::MinUnsigned
         | Modify::MaxSigned
         | Modify::MaxUnsigned
         | Modify::And
         | Modify::Or
-        | Modify::Xor) => own,
+        | Modify::Xor) => modify,
         _ => return None,
     };
     (!returns).then_some((kind, atomic.bytes))

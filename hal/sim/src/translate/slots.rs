@@ -1,20 +1,20 @@
-//! Decoded instructions by where they are.
+//! Storage of decoded instructions by code offset.
 
 use crate::instruction::Op;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// A place for each dword where an instruction may begin. The system gives memory for places when they
-/// are first used: of a library's code hardly any are.
+/// One slot for each dword where an instruction may begin. The operating system allocates pages of
+/// slots when they are first used: hardly any of a library's code is.
 #[derive(Default)]
 pub struct Slots {
     places: Box<[AtomicPtr<Op>]>,
-    /// What places point to.
+    /// The instructions that the slots point to.
     owned: Mutex<Vec<NonNull<Op>>>,
 }
 
-/// Operations may be sent and shared.
+/// `Op` must be `Send` and `Sync`.
 const _: () = {
     const fn is_shared<T: Send + Sync>() {}
     is_shared::<Op>();
@@ -26,7 +26,7 @@ unsafe impl Send for Slots {}
 unsafe impl Sync for Slots {}
 
 impl Slots {
-    /// Places for these bytes.
+    /// Creates empty slots for `bytes`.
     pub fn of(bytes: &[u8]) -> Slots {
         let places: Box<[*mut Op]> = vec![std::ptr::null_mut(); bytes.len() / 4].into();
         // SAFETY: an `AtomicPtr` lies in memory as a pointer does, and nobody else has the box.
@@ -34,12 +34,12 @@ impl Slots {
         Slots { places, owned: Mutex::default() }
     }
 
-    /// Whether there are no places.
+    /// Returns `true` if there are no slots.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// The instruction at a place, if it was put there.
+    /// The instruction in a slot, if it was decoded.
     #[inline(always)]
     pub fn get(&self, index: usize) -> Option<&Op> {
         let place = self.places.get(index)?.load(Ordering::Acquire);
@@ -47,8 +47,8 @@ impl Slots {
         unsafe { place.as_ref() }
     }
 
-    /// Puts an instruction to a place, unless there is one; gives the one that is there. Nothing where
-    /// there is no such place.
+    /// Stores an instruction unless the slot has one, and returns the slot's instruction; `None` if
+    /// there is no such slot.
     pub fn put(&self, index: usize, op: Op) -> Option<&Op> {
         let place = self.places.get(index)?;
         let mut owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);

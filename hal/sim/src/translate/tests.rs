@@ -1,7 +1,7 @@
 use super::*;
 use flipwave_isa::{Isa, Pc};
 
-/// Instructions that people wrote down, which a walk over encodings may pass by.
+/// The corpus is hand-written: it has instructions that a walk over encodings may miss.
 #[test]
 fn every_instruction_of_the_corpus_is_executed_or_refused_by_type() {
     let isa = Isa::new(&"gfx90a".parse().unwrap()).unwrap();

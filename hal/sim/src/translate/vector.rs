@@ -13,6 +13,7 @@ use flipwave_isa::{
     Value,
 };
 
+/// Resolves the operands and modifiers of a vector operation.
 pub fn vector_operands(
     op: &mut Op,
     inst: &Inst,
@@ -21,10 +22,10 @@ pub fn vector_operands(
 ) -> Result<Run, Gap> {
     let name = inst.operation.name();
     if let Some(operation) = operations::find_whole(name, machine) {
-        // A second destination is read as well: `v_swap_b32`.
+        // A second destination is also read: `v_swap_b32`.
         let operands = inst.sources().chain(inst.destinations().skip(1));
         let mut values: Vec<&Operand> = operands.collect();
-        // LLVM has the register that M0 is added to as a source.
+        // LLVM lists the register that M0 is added to as a source.
         if ["v_movreld_b32", "v_movrelsd_b32", "v_movrelsd_2_b32"].contains(&name)
             && values.len() > 1
             && let Value::Register(range) = values.remove(0).value
@@ -35,7 +36,7 @@ pub fn vector_operands(
             let kind = operation.sources.get(index).copied().unwrap_or(Kind::Word);
             op.sources[index] = source(value, kind)?;
         }
-        // Two scales, of a word each.
+        // Two scales of one word each.
         if let Some(second) = values.get(4) {
             op.sources[3].words[1] = source(second, Kind::Word)?.words[0];
         }
@@ -76,8 +77,8 @@ pub fn vector_operands(
     mask_destination(op, inst, row, machine);
     let lane_move = inst.modifiers.dpp.as_ref().map(LaneMove::of);
     let mut adapt = Adapt { finish: finish(inst, row, machine), lane_move, ..Adapt::default() };
-    for (slot, (_, how)) in adapt.sources.iter_mut().zip(&operands) {
-        *slot = *how;
+    for (slot, (_, source_adapt)) in adapt.sources.iter_mut().zip(&operands) {
+        *slot = *source_adapt;
     }
     if adapt != Adapt::default() {
         op.adapt = Some(Box::new(adapt));
@@ -85,15 +86,15 @@ pub fn vector_operands(
     Ok(Run::Vector(row.function(level)))
 }
 
-/// The table row of a vector operation, if it has one.
+/// The operation's table row, if it has one.
 pub fn vector_row(inst: &Inst, machine: Machine) -> Option<&'static VectorOperation> {
     row(inst, machine).ok()
 }
 
-/// The table row of a vector operation. A comparison that writes EXEC has the row of the plain
-/// one; integer saturation has rows of its own. Operations without one cannot leave the range of
-/// their result, so that saturation changes nothing (minimum, maximum, median, shifts), or give no
-/// number to saturate (`v_div_scale`). So has each choice of signs.
+/// Finds the operation's table row. A comparison that writes EXEC uses the row of the comparison
+/// without it. Saturating integer operations have separate rows; operations without such a row
+/// cannot overflow (minimum, maximum, median, shifts) or do not produce a number (`v_div_scale`).
+/// Each combination of `neg_lo` signs also has its row.
 fn row(inst: &Inst, machine: Machine) -> Result<&'static VectorOperation, Gap> {
     let mut name = inst.operation.name().to_owned();
     if has_signs(inst) {
@@ -108,13 +109,13 @@ fn row(inst: &Inst, machine: Machine) -> Result<&'static VectorOperation, Gap> {
     Ok(row)
 }
 
-/// Whether `neg_lo` says which sources are signed.
+/// Returns `true` if `neg_lo` selects which sources are signed.
 fn has_signs(inst: &Inst) -> bool {
     inst.operation.opcode() == Opcode::VDotMixedSign
 }
 
-/// Where a lane-mask result goes: the only destination of a comparison, the second one of
-/// operations with a carry.
+/// Sets the destination of a lane-mask result: the only destination of a comparison, or the second
+/// destination of an operation with a carry.
 fn mask_destination(op: &mut Op, inst: &Inst, row: &VectorOperation, machine: Machine) {
     let position = match row.result {
         ResultKind::Rows(_) => return,
@@ -127,11 +128,11 @@ fn mask_destination(op: &mut Op, inst: &Inst, row: &VectorOperation, machine: Ma
         let low = ScalarIndex::of_destination(range.first);
         op.mask_destination = machine.mask_destination(low);
     }
-    // From gfx10 on EXEC is all that it writes, and no destination is named.
+    // From gfx10 on, comparisons that write EXEC write nothing else, and name no destination.
     op.writes_exec = inst.operation.is(Family::CompareWritesExec);
 }
 
-/// What the modifiers make of one source.
+/// Modifiers of one source.
 fn source_adapt(inst: &Inst, index: usize, kind: Kind) -> SourceAdapt {
     let modifiers = &inst.modifiers;
     let operand = inst.sources().nth(index);
@@ -156,15 +157,14 @@ fn source_adapt(inst: &Inst, index: usize, kind: Kind) -> SourceAdapt {
     }
     if inst.operation.is(Family::ConvertSmallFloat) && inst.encoding == Encoding::Vop3 {
         if index == 0 {
-            // What gfx1250 has besides reads half precision from either half.
-            let is_high =
-                op_sel && kind == Kind::F16 && inst.operation.is(Family::ConvertStochastic);
+            // Conversions that gfx1250 adds read half precision from either half.
+            let is_high = op_sel && kind == Kind::F16 && inst.operation.is(Family::ConvertStochastic);
             adapt.select = if is_high { SdwaSelect::Word1 } else { part_read(inst) };
         }
         return adapt;
     }
     if matches!(kind, Kind::Mixed | Kind::MixedBrain) {
-        // Here `op_sel_hi` says that the source is half precision, and its default is none.
+        // Here `op_sel_hi` marks a half-precision source, and its default is none.
         adapt.select = match (bit(modifiers.op_sel_hi.unwrap_or(0)), op_sel) {
             (false, _) => SdwaSelect::Dword,
             (true, false) => SdwaSelect::Word0,
@@ -178,7 +178,7 @@ fn source_adapt(inst: &Inst, index: usize, kind: Kind) -> SourceAdapt {
     } else if modifiers.byte_select != 0 && !inst.operation.is(Family::ConvertToByte) {
         adapt.select = byte(modifiers.byte_select);
     } else if has_signs(inst) {
-        // There the bits say otherwise.
+        // The bits have another meaning there.
     } else if inst.encoding == Encoding::Vop3p {
         adapt.negate |= bit(modifiers.neg_lo);
     } else if op_sel {
@@ -187,15 +187,13 @@ fn source_adapt(inst: &Inst, index: usize, kind: Kind) -> SourceAdapt {
     adapt
 }
 
-/// The part of the destination that an operation adds to, which is the one that it writes.
+/// The half of the destination that an operation adds to, which is also the half that it writes.
 fn added_half(inst: &Inst) -> SdwaSelect {
-    match writes_high_half(inst) {
-        true => SdwaSelect::Word1,
-        false => SdwaSelect::Dword,
-    }
+    if writes_high_half(inst) { SdwaSelect::Word1 } else { SdwaSelect::Dword }
 }
 
-/// Whether the result goes to the high half: the bit of `op_sel` after the sources' says so.
+/// Returns `true` if the result goes to the high half: the `op_sel` bit after the sources' bits
+/// selects it.
 fn writes_high_half(inst: &Inst) -> bool {
     let bits = inst.modifiers.op_sel.unwrap_or(0) >> inst.sources().count();
     inst.encoding != Encoding::Vop3p && bits & 1 != 0
@@ -213,13 +211,13 @@ fn part_read(inst: &Inst) -> SdwaSelect {
     }
 }
 
-/// A byte of a register.
+/// Selects a byte of a register.
 fn byte(number: u8) -> SdwaSelect {
     [SdwaSelect::Byte0, SdwaSelect::Byte1, SdwaSelect::Byte2, SdwaSelect::Byte3]
         [usize::from(number & 3)]
 }
 
-/// What the modifiers make of the result.
+/// Modifiers of the result.
 fn finish(inst: &Inst, row: &VectorOperation, machine: Machine) -> Finish {
     let modifiers = &inst.modifiers;
     let mut finish = Finish {
@@ -233,7 +231,8 @@ fn finish(inst: &Inst, row: &VectorOperation, machine: Machine) -> Finish {
         finish.select = sdwa.destination;
         finish.unused = sdwa.unused;
     }
-    // The tables say what gfx9 keeps; from gfx10 on every 16-bit result keeps the other half.
+    // The tables specify what gfx9 preserves; from gfx10 on, every 16-bit result preserves the
+    // other half.
     if machine.generation >= Generation::Gfx10
         && inst.operation.preserves_destination_bits(machine.generation)
         && !matches!(inst.encoding, Encoding::Sdwa | Encoding::Vop3p)
@@ -242,9 +241,9 @@ fn finish(inst: &Inst, row: &VectorOperation, machine: Machine) -> Finish {
         finish.unused = SdwaUnused::Preserve;
     }
     if inst.operation.is(Family::ConvertToByte) {
-        let of_gfx9 = modifiers.op_sel.unwrap_or(0) >> 2;
+        let gfx9_byte = modifiers.op_sel.unwrap_or(0) >> 2;
         let is_newer = machine.generation >= Generation::Gfx12;
-        finish.select = byte(if is_newer { modifiers.byte_select } else { of_gfx9 });
+        finish.select = byte(if is_newer { modifiers.byte_select } else { gfx9_byte });
         finish.unused = SdwaUnused::Preserve;
         return finish;
     }

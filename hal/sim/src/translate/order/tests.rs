@@ -1,27 +1,27 @@
 use super::{Reached, reached};
-use crate::translate::program::Program;
+use crate::translate::code::DecodedCode;
 use crate::wave::Level;
 use flipwave_codeobj::FileBytes;
 use flipwave_isa::Isa;
 
-/// What is seen of code of these lines, which a wave enters at the first.
-fn seen(processor: &str, lines: &[&str]) -> Reached {
+/// Analyses assembly code that waves enter at the first line.
+fn analyse(processor: &str, lines: &[&str]) -> Reached {
     let isa = Isa::new(&processor.parse().expect("a target")).expect("LLVM has it");
     let assemble =
         |line: &&str| isa.assemble(line).unwrap_or_else(|error| panic!("{line}: {error}"));
     let bytes = lines.iter().flat_map(assemble).collect();
-    reached(&Program::new(isa, Level::Plain, 0x1000, 0, FileBytes::from_vec(bytes)), 0x1000)
+    reached(&DecodedCode::new(isa, Level::Plain, 0x1000, 0, FileBytes::from_vec(bytes)), 0x1000)
 }
 
-/// Whether it leaves the same in any order.
+/// Returns `true` if workgroups may execute the code in any order.
 fn is_free(processor: &str, lines: &[&str]) -> bool {
-    seen(processor, lines).is_order_free
+    analyse(processor, lines).is_order_free
 }
 
 const END: &str = "s_endpgm";
 
 #[test]
-fn code_that_shares_nothing_may_be_executed_in_any_order() {
+fn code_without_shared_state_is_order_free() {
     let lines = [
         "s_load_dwordx2 s[2:3], s[0:1], 0x0",
         "global_load_dword v1, v0, s[2:3]",
@@ -36,10 +36,10 @@ fn code_that_shares_nothing_may_be_executed_in_any_order() {
 }
 
 #[test]
-fn atomic_operations_of_one_kind_that_give_nothing_back_may() {
+fn non_returning_atomics_of_one_kind_are_order_free() {
     let (add, sub) = ("global_atomic_add v0, v1, s[2:3]", "global_atomic_sub v0, v1, s[2:3]");
     assert!(is_free("gfx90a", &[add, sub, END]));
-    for other in [
+    for line in [
         "global_atomic_add v2, v0, v1, s[2:3] glc",
         "global_atomic_xor v0, v1, s[2:3]",
         "global_atomic_add_x2 v0, v[2:3], s[2:3]",
@@ -48,20 +48,21 @@ fn atomic_operations_of_one_kind_that_give_nothing_back_may() {
         "global_atomic_add_f32 v0, v1, s[2:3]",
         "global_load_dword v1, v0, s[2:3] glc",
     ] {
-        assert!(!is_free("gfx90a", &[add, other, END]), "{other}");
+        assert!(!is_free("gfx90a", &[add, line, END]), "{line}");
     }
 }
 
 #[test]
-fn operations_whose_results_are_not_settled_are_seen_where_they_are_reached() {
+fn only_reachable_operations_make_results_unsettled() {
     let round = "v_cvt_sr_fp8_f32 v0, v1, v2";
-    let [reached, not_reached] = [[round, END], [END, round]].map(|own| seen("gfx942", &own));
+    let [reached, not_reached] =
+        [[round, END], [END, round]].map(|lines| analyse("gfx942", &lines));
     assert_eq!(reached, Reached { is_order_free: true, is_settled: false });
     assert_eq!(not_reached, Reached { is_order_free: true, is_settled: true });
 }
 
 #[test]
-fn only_what_waves_can_reach_counts() {
+fn unreachable_code_is_ignored() {
     let swap = "global_atomic_swap v2, v0, v1, s[2:3] glc";
     assert!(is_free("gfx90a", &["s_branch 2", swap, END]));
     assert!(is_free("gfx90a", &[END, swap]));
@@ -69,7 +70,7 @@ fn only_what_waves_can_reach_counts() {
 }
 
 #[test]
-fn what_is_reached_by_a_register_is_not_known() {
+fn indirect_jumps_and_global_sync_are_not_order_free() {
     for line in ["s_setpc_b64 s[2:3]", "s_swappc_b64 s[4:5], s[2:3]"] {
         assert!(!is_free("gfx90a", &[line, END]), "{line}");
     }
