@@ -1,4 +1,4 @@
-//! Accesses to memory that are compiled: those whose lanes mostly fall into one stretch of memory.
+//! Memory accesses that are compiled: accesses whose lanes mostly lie in one window of memory.
 
 use crate::execute::lds::two_offsets;
 use crate::instruction::lds::LdsAccess;
@@ -7,31 +7,33 @@ use crate::instruction::{Element, Op, Run, Word};
 use crate::wave::{Machine, ScalarIndex};
 use flipwave_isa::Generation;
 
-/// An access that is compiled.
+/// A compiled access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    pub place: Place,
+    pub space: AccessSpace,
     pub direction: Direction,
     pub element: Element,
-    /// What is added to a lane's address: for each element. Of 64 bits in device memory, of 32 in LDS.
+    /// Offset added to a lane's address, for each element: 64 bits for device memory, 32 bits for
+    /// LDS.
     pub offsets: [u64; 2],
-    /// 1 or 2.
+    /// Number of elements: 1 or 2.
     pub elements: u8,
-    /// Whether lanes have offsets in a buffer, which has no records.
+    /// `true` if lanes have offsets in a buffer without records.
     pub is_in_buffer: bool,
 }
 
-/// An access to private memory: compiled for lanes whose words are where the last ones were.
+/// An access to private memory, compiled for lanes whose words lie in the windows of earlier
+/// accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrivateAccess {
     pub direction: Direction,
-    /// Words of a lane.
+    /// Words per lane.
     pub words: u8,
 }
 
 impl PrivateAccess {
-    /// What an instruction accesses of private memory; nothing if it is not likely to be that, or if the
-    /// interpreter is to do it anyway.
+    /// The private memory access of an instruction; `None` if the instruction probably accesses
+    /// other memory, or the interpreter has to execute it.
     pub fn of(op: &Op, machine: Machine) -> Option<PrivateAccess> {
         let Run::VectorMemory(VectorAccess { space, transfer }) = op.run else { return None };
         let (direction, words) = match transfer {
@@ -51,7 +53,7 @@ impl PrivateAccess {
         (is_private && has_data).then_some(PrivateAccess { direction, words })
     }
 
-    /// The same of a flat access that leads to private memory.
+    /// The private memory access of a flat access that resolved to non-global memory.
     pub fn of_flat(op: &Op, Access { direction, element, .. }: Access) -> Option<PrivateAccess> {
         let Run::VectorMemory(VectorAccess { space: Space::Flat, .. }) = op.run else {
             return None;
@@ -64,29 +66,29 @@ impl PrivateAccess {
     }
 }
 
-/// Which memory.
+/// Memory that is accessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum AccessSpace {
     /// Device memory.
     Global,
     /// The local data share.
     Lds,
 }
 
-/// To where.
+/// Direction of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// To registers.
+    /// Memory to registers.
     Load,
-    /// To memory.
+    /// Registers to memory.
     Store,
 }
 
 impl Access {
-    /// What an instruction accesses; nothing if the interpreter is to do it.
+    /// The access of an instruction; `None` if the interpreter has to execute it.
     pub fn of(op: &Op, machine: Machine) -> Option<Access> {
-        let one = |place, direction, element, offset: u64| Access {
-            place,
+        let one = |space, direction, element, offset: u64| Access {
+            space,
             direction,
             element,
             offsets: [offset; 2],
@@ -106,14 +108,14 @@ impl Access {
                     Transfer::Store(element) => (Direction::Store, element),
                     _ => return None,
                 };
-                // The offset in a buffer is part of what a lane has.
+                // The offset in a buffer is part of the lane's address.
                 let offset = if is_in_buffer { 0 } else { op.immediate as u64 };
-                Access { is_in_buffer, ..one(Place::Global, direction, element, offset) }
+                Access { is_in_buffer, ..one(AccessSpace::Global, direction, element, offset) }
             }
             Run::Lds(access) => {
                 let offset = u64::from(op.immediate as u32);
                 let two = |direction, words, scale| Access {
-                    place: Place::Lds,
+                    space: AccessSpace::Lds,
                     direction,
                     element: Element::Words(words),
                     offsets: two_offsets(op).map(|at| u64::from(at * scale)),
@@ -121,8 +123,12 @@ impl Access {
                     is_in_buffer: false,
                 };
                 match access {
-                    LdsAccess::Read(element) => one(Place::Lds, Direction::Load, element, offset),
-                    LdsAccess::Write(element) => one(Place::Lds, Direction::Store, element, offset),
+                    LdsAccess::Read(element) => {
+                        one(AccessSpace::Lds, Direction::Load, element, offset)
+                    }
+                    LdsAccess::Write(element) => {
+                        one(AccessSpace::Lds, Direction::Store, element, offset)
+                    }
                     LdsAccess::Read2 { words, scale } => two(Direction::Load, words, scale),
                     LdsAccess::Write2 { words, scale } => two(Direction::Store, words, scale),
                     _ => return None,
@@ -131,14 +137,15 @@ impl Access {
             _ => return None,
         };
         let mut data = op.sources[1..].iter().take(access.elements.into());
-        let has_data = access.direction == Direction::Load || data.all(|own| own.row().is_some());
+        let has_data =
+            access.direction == Direction::Load || data.all(|source| source.row().is_some());
         let has_addresses = access.is_in_buffer || op.sources[0].row().is_some();
         (has_data && has_addresses).then_some(access)
     }
 }
 
-/// Whether addresses are those of device memory, or of a window that code which is compiled finds no
-/// memory in.
+/// Returns `true` if addresses are device addresses, or lie in an aperture for which compiled code
+/// finds no window.
 fn is_global(space: Space) -> bool {
     matches!(
         space,
@@ -146,7 +153,7 @@ fn is_global(space: Space) -> bool {
     )
 }
 
-/// Whether code knows how the buffer of an instruction is described.
+/// Returns `true` if compiled code can interpret the instruction's buffer resource.
 fn has_known_buffers(op: &Op, machine: Machine) -> bool {
     let [resource, offset] = [2, 3].map(|source| op.sources[source].words[0]);
     matches!(resource, Word::Scalar(_))
@@ -155,9 +162,9 @@ fn has_known_buffers(op: &Op, machine: Machine) -> bool {
         && matches!(offset, Word::Scalar(_) | Word::Constant(_))
 }
 
-/// Whether the buffer of an instruction is likely to be private memory: where there is no instruction for
-/// that, it is in the first registers, as functions expect it, or among the last ones (AMDGPUUsage,
-/// "Non-Kernel Functions"; LLVM, `getReservedPrivateSegmentBufferReg`).
+/// Returns `true` if the instruction's buffer is probably private memory: on targets without
+/// scratch instructions, its resource is in the first registers, as functions expect it, or among
+/// the last ones (AMDGPUUsage, "Non-Kernel Functions"; LLVM, `getReservedPrivateSegmentBufferReg`).
 fn is_private_buffer(op: &Op, machine: Machine) -> bool {
     let has_private_buffers = machine.generation == Generation::Gfx10
         || machine.flat_scratch == ScalarIndex::FLAT_SCRATCH;

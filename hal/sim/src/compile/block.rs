@@ -1,53 +1,54 @@
-//! Blocks: what is compiled together, and what is known of it before it is.
+//! Blocks: the unit of compilation, and what is known of one before it is compiled.
 
-use super::plan::{LaneAccess, Plan, Source, writes_exec};
+use super::plan::{ExchangeControls, LaneAccess, Plan, Source, writes_exec};
 use crate::instruction::{Op, Stretch, Traits};
 use crate::translate::coverage::unsettled_bits;
 use crate::wave::Machine;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// What is compiled together, or going to be.
+/// Straight-line code that is compiled as one unit.
 pub struct Block {
     pub source: Source,
     /// See [`Stretch::number`].
     number: u64,
-    /// See [`Stretch::seen_alone`]: what is always left to the interpreter.
+    /// See [`Stretch::seen_alone`]: instructions that the interpreter always executes.
     seen_alone: Vec<bool>,
     /// See [`Stretch::before_exec`].
     before_exec: usize,
     /// See [`Stretch`].
     pub traits: Traits,
-    /// Which of the tier's windows its accesses to device memory have, from this one on.
+    /// Number of the block's first device memory access in the tier: the index of its window.
     pub first_site: usize,
-    /// Instructions before each one that do something in each active lane.
+    /// For each instruction, the number of preceding instructions that execute once per active
+    /// lane.
     per_lane: Vec<u32>,
-    /// How often code met numbers that it does not do right, see [`Block::note_unsettled`].
-    unsettled: AtomicU32,
-    /// Of each instruction whether it is a flat access that has led elsewhere than to device memory.
-    elsewhere: Vec<AtomicBool>,
-    /// How often there were such.
-    times_elsewhere: AtomicU32,
-    /// Whether these are to be code of their own.
-    parts_flat: AtomicBool,
+    /// Number of bailouts because of a NaN, see [`Block::record_nan_bailout`].
+    nan_bailouts: AtomicU32,
+    /// For each instruction, whether a flat access resolved to non-global memory.
+    non_global: Vec<AtomicBool>,
+    /// Number of such accesses executed.
+    non_global_count: AtomicU32,
+    /// `true` if such accesses are to be compiled as accesses to private memory.
+    flat_private: AtomicBool,
 }
 
-/// How often code may meet what it does not do right before it is compiled to do more of that.
-const FEW: u32 = 8;
+/// Number of bailouts after which another variant is compiled.
+const FREQUENT: u32 = 8;
 
 impl Block {
-    /// A block that is not compiled yet. The tier's windows from `first_site` on are its own.
+    /// Creates a block whose device memory accesses have the tier's numbers from `first_site` on.
     pub fn new(source: Source, first_site: usize, machine: Machine) -> Block {
         let mut per_lane = vec![0];
         for op in &source.ops {
             per_lane.push(per_lane[per_lane.len() - 1] + u32::from(op.per_lane));
         }
-        let has_own_lanes = |(op, plan): (&Op, &Plan)| match plan {
+        let writes_inactive = |(op, plan): (&Op, &Plan)| match plan {
             Plan::Lane(access) => *access == LaneAccess::Write,
-            Plan::Exchange(exchange) => exchange.controls(op) == [false, false],
+            Plan::Exchange(exchange) => exchange.controls(op) == ExchangeControls::default(),
             _ => false,
         };
-        let has_own_lanes = source.ops.iter().zip(&source.plans).any(has_own_lanes);
-        let own_lanes = Traits::OWN_LANES.when(has_own_lanes);
+        let writes_inactive = source.ops.iter().zip(&source.plans).any(writes_inactive);
+        let lane_traits = Traits::OWN_LANES.when(writes_inactive);
         let is_unsettled = source.ops.iter().any(|op| unsettled_bits(op, machine) != 0);
         let unsettled_results = Traits::UNSETTLED.when(is_unsettled);
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
@@ -58,65 +59,65 @@ impl Block {
                 .iter()
                 .position(writes_exec)
                 .map_or(source.ops.len(), |index| index + 1),
-            traits: own_lanes.or(unsettled_results),
+            traits: lane_traits.or(unsettled_results),
             seen_alone: source.plans.iter().map(|plan| plan.is_seen_alone()).collect(),
             first_site,
             per_lane,
-            unsettled: AtomicU32::new(0),
-            elsewhere: source.ops.iter().map(|_| AtomicBool::new(false)).collect(),
-            times_elsewhere: AtomicU32::new(0),
-            parts_flat: AtomicBool::new(false),
+            nan_bailouts: AtomicU32::new(0),
+            non_global: source.ops.iter().map(|_| AtomicBool::new(false)).collect(),
+            non_global_count: AtomicU32::new(0),
+            flat_private: AtomicBool::new(false),
             source,
         }
     }
 
-    /// Notes that its code met a NaN, or another number that it does not do right.
-    pub fn note_unsettled(&self) {
-        self.unsettled.fetch_add(1, Ordering::Relaxed);
+    /// Records a bailout because of a NaN or another value that the code does not handle.
+    pub fn record_nan_bailout(&self) {
+        self.nan_bailouts.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether that was so often that code is worth while which makes NaNs those of the interpreter.
-    pub fn is_often_unsettled(&self) -> bool {
-        self.unsettled.load(Ordering::Relaxed) > FEW
+    /// Returns `true` if such bailouts are so frequent that the NaN-exact variant pays.
+    pub fn has_frequent_nan_bailouts(&self) -> bool {
+        self.nan_bailouts.load(Ordering::Relaxed) > FREQUENT
     }
 
-    /// Notes that a flat access has led to private memory or to LDS.
-    pub fn note_elsewhere(&self, index: usize) {
-        self.elsewhere[index].store(true, Ordering::Relaxed);
-        self.times_elsewhere.fetch_add(1, Ordering::Relaxed);
+    /// Records that the flat access of an instruction resolved to private memory or LDS.
+    pub fn record_non_global(&self, index: usize) {
+        self.non_global[index].store(true, Ordering::Relaxed);
+        self.non_global_count.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether they did that more than a few times.
-    pub fn is_often_elsewhere(&self) -> bool {
-        self.times_elsewhere.load(Ordering::Relaxed) > FEW
+    /// Returns `true` if flat accesses resolved to non-global memory more than a few times.
+    pub fn has_frequent_non_global(&self) -> bool {
+        self.non_global_count.load(Ordering::Relaxed) > FREQUENT
     }
 
-    /// Has them be code of their own from now on.
-    pub fn part_flat(&self) {
-        self.parts_flat.store(true, Ordering::Relaxed);
+    /// Requests the flat-private variant from now on.
+    pub fn request_flat_private(&self) {
+        self.flat_private.store(true, Ordering::Relaxed);
     }
 
-    /// Whether they are to be that.
-    pub fn parts_flat(&self) -> bool {
-        self.parts_flat.load(Ordering::Relaxed)
+    /// Returns `true` if the flat-private variant is requested.
+    pub fn wants_flat_private(&self) -> bool {
+        self.flat_private.load(Ordering::Relaxed)
     }
 
-    /// Which instructions have done so up to now.
-    pub fn elsewhere(&self) -> Vec<bool> {
-        self.elsewhere.iter().map(|own| own.load(Ordering::Relaxed)).collect()
+    /// For each instruction, whether a flat access resolved to non-global memory so far.
+    pub fn non_global_accesses(&self) -> Vec<bool> {
+        self.non_global.iter().map(|flag| flag.load(Ordering::Relaxed)).collect()
     }
 
-    /// Whether there is a better way to compile it than the usual one.
-    pub fn has_better_code(&self) -> bool {
-        self.is_often_unsettled() || self.parts_flat()
+    /// Returns `true` if another variant than the default is preferable.
+    pub fn wants_special_variant(&self) -> bool {
+        self.has_frequent_nan_bailouts() || self.wants_flat_private()
     }
 
-    /// Instructions.
+    /// Number of instructions.
     pub fn len(&self) -> usize {
         self.source.ops.len()
     }
 
-    /// Its instructions, as they are counted.
+    /// The block's instructions as checkers count them.
     #[inline(always)]
     pub fn stretch(&self) -> Stretch<'_> {
         let Block { number, source, seen_alone, .. } = self;
@@ -130,7 +131,7 @@ impl Block {
         }
     }
 
-    /// What the first `count` instructions count as, see
+    /// Lane operations of the first `count` instructions with `active` active lanes, see
     /// [`Statistics::lane_operations`](flipwave_device::Statistics::lane_operations).
     pub fn lane_operations(&self, count: usize, active: u32) -> u64 {
         let per_lane = u64::from(self.per_lane[count]);

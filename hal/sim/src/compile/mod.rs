@@ -1,11 +1,12 @@
-//! The compiled tier of the fast level: blocks that waves execute often become code of the host.
+//! The compiled tier: blocks that waves execute often are compiled to host vector code.
 //!
-//! What a block does is the same as what the interpreter does, to the bit: results, faults, and how
-//! many instructions were executed when. A block that the wave's turn has no room for is left to the
-//! interpreter, and so is each instruction that is not compiled, by a call from the block's code.
+//! A compiled block does exactly what the interpreter does: the same results, faults and instruction
+//! counts. The interpreter executes blocks that do not fit into the rest of a wave's turn, and
+//! instructions that are not compiled, for which the block's code calls it.
 
 mod access;
 mod block;
+mod candidate;
 mod compiled;
 mod emit;
 mod execute;
@@ -14,6 +15,7 @@ mod plan;
 mod scalar;
 mod template;
 mod value;
+mod variant;
 mod vector;
 mod workspace;
 
@@ -21,191 +23,212 @@ use crate::dispatch::checker::{Checker, Counting};
 use crate::dispatch::policy::Compiling;
 use crate::dispatch::turns::TurnEnd;
 use crate::instruction::Flow;
-use crate::memory::Memory;
 use crate::translate::code::DecodedCode;
-use crate::wave::{Level, Status, Wave};
+use crate::wave::{Level, Status};
 use block::Block;
-use compiled::{Candidate, Compiled, Demands, How, LAST};
+use candidate::Candidate;
+use compiled::{Compiled, LONGEST_TURN, Resources};
 use execute::Ending;
-pub use execute::Outcome;
+pub use execute::{Outcome, WaveContext};
 use flipwave_jit::{InProcess, in_background};
-use frame::Room;
+use frame::Limits;
 use plan::Source;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use variant::Variant;
 use workspace::LOGGED;
 pub use workspace::Workspace;
 
-/// Compiled code of a program, by where it begins.
+/// The compiled blocks of a code object, by their first instruction.
 pub struct Tier {
-    /// The code in pages.
+    /// Entry points, in pages of [`PAGE`] dwords.
     pages: Box<[OnceLock<Page>]>,
-    /// Accesses to device memory in all blocks.
+    /// Number of accesses to device memory in all blocks.
     sites: AtomicUsize,
 }
 
-/// A place for each dword of a part of the code.
-type Page = Box<[Place; PAGE]>;
+/// Entry points of a part of the code, one for each dword.
+type Page = Box<[EntryPoint; PAGE]>;
 /// Dwords of a page.
 const PAGE: usize = 256;
 
-/// A place where a block may begin.
+/// A dword where a block may begin.
 #[derive(Default)]
-struct Place {
-    /// The code that waves execute, as far as it is known: what does not note what it touches, and what
-    /// does.
+struct EntryPoint {
+    /// The best variant compiled so far, cached: without and with footprint recording.
     ready: [AtomicPtr<Compiled>; 2],
-    /// How often waves have arrived here.
+    /// Number of times that waves arrived here.
     arrivals: AtomicU32,
-    /// The block; nothing if there is nothing to be compiled.
+    /// The block; `None` if no block begins here.
     candidate: OnceLock<Option<Arc<Candidate>>>,
 }
 
 /// Arrivals after which a block is compiled.
 const HOT: u32 = 64;
-/// The same of a block that notes what it touches: more, so that short campaigns, whose fault-free runs
-/// need both, do not have it compiled twice.
-const HOT_NOTING: u32 = 512;
-/// The same where it is compiled at once.
-const SECOND: u32 = 1;
+/// Arrivals after which the footprint variant of a block is compiled. It is higher than [`HOT`] so that
+/// short campaigns, whose golden runs need both variants, compile only one.
+const HOT_FOOTPRINT: u32 = 512;
+/// Arrivals after which a block is compiled with [`Compiling::AtOnce`].
+const HOT_AT_ONCE: u32 = 1;
+
+/// The code that a wave executes, and how its blocks are compiled.
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    /// The code of the tier.
+    pub code: &'a DecodedCode,
+    /// When blocks are compiled.
+    pub compiling: Compiling,
+    /// `true` if the memory records what is accessed
+    /// ([`notes_windows`](crate::memory::Memory::notes_windows)), so that the wave executes
+    /// footprint variants.
+    pub footprint: bool,
+}
+
+/// The rest of a wave's turn.
+pub struct Turn<'a> {
+    /// Number of instructions that the wave may have executed in all.
+    pub until: u64,
+    /// End of the turn.
+    pub end: &'a mut TurnEnd,
+}
 
 impl Tier {
-    /// Room for code of so many bytes; nothing where nothing is compiled: what is compiled has vectors
-    /// of a length that the host must have.
+    /// A tier for code of `bytes` bytes; `None` if the host lacks the vector extensions that compiled
+    /// code needs.
     pub fn new(bytes: usize, level: Level) -> Option<Tier> {
         let pages = || (0..bytes.div_ceil(4 * PAGE)).map(|_| OnceLock::new()).collect();
-        let can = cfg!(target_arch = "x86_64") && level != Level::Plain;
-        can.then(|| Tier { pages: pages(), sites: AtomicUsize::new(0) })
+        let is_supported = cfg!(target_arch = "x86_64") && level != Level::Plain;
+        is_supported.then(|| Tier { pages: pages(), sites: AtomicUsize::new(0) })
     }
 
-    /// Executes blocks from the wave's PC on as far as the wave may go, and adds what they did to
-    /// `outcome`. The wave may execute until it has executed `until` instructions in all, and to the end
-    /// of its turn; `notes` says whether memory must be told what is accessed
-    /// ([`Memory::notes_windows`]). What is not compiled, or does not fit, is left to the interpreter.
+    /// Executes compiled blocks from the wave's PC for the rest of its turn, and adds their results to
+    /// `outcome`. Returns at the first block that is not compiled or does not fit into the turn, which
+    /// the interpreter executes.
     pub fn run<C: Checker>(
         &self,
-        code: &DecodedCode,
-        wave: &mut Wave,
-        (memory, lds): (&mut dyn Memory, &mut [u8]),
-        (workspace, checker): (&mut Workspace, &mut C),
-        (until, end, outcome): (u64, &mut TurnEnd, &mut Outcome),
-        (compiling, notes): (Compiling, bool),
+        request: Request<'_>,
+        mut context: WaveContext<'_>,
+        workspace: &mut Workspace,
+        checker: &mut C,
+        turn: Turn<'_>,
+        outcome: &mut Outcome,
     ) {
-        let mut last: Option<&Compiled> = None;
+        let Turn { until, end } = turn;
+        let mut previous: Option<&Compiled> = None;
         let counting = checker.counting();
         let chains = counting != Counting::Each;
         let tier = std::ptr::from_ref(self) as usize;
-        while let Some(compiled) = self.compiled(code, wave.pc, (compiling, notes)) {
+        while let Some(compiled) = self.compiled(request, context.wave.pc) {
+            let wave = &mut *context.wave;
             end.begin_run(compiled.block.source.begins_run(), wave.executed);
             if end.is_over {
                 break;
             }
-            let until = until.min(LAST);
+            let until = until.min(LONGEST_TURN);
             if wave.executed + compiled.length > until {
                 break;
             }
             workspace.prepare(tier, self.sites.load(Ordering::Relaxed));
-            workspace.follow(memory);
-            let has = Demands::of_wave(wave, lds, workspace);
-            if !compiled.suits(wave, has) {
+            workspace.check_generation(context.memory);
+            let resources = Resources::of_wave(wave, context.lds, workspace);
+            if !compiled.accepts(wave, resources) {
                 break;
             }
             let times = checker.allows(wave, compiled.block.stretch());
             if times == 0 {
                 break;
             }
-            let most = times.saturating_mul(compiled.length).min(counting.most());
+            let most = times.saturating_mul(compiled.length).min(counting.most_instructions());
             let until = until.min(wave.executed.saturating_add(most));
-            let room = Room { until, turn: *end, counting };
-            if let Some(last) = last.take() {
-                last.go_on_to(wave.pc, compiled);
+            let limits = Limits { until, turn: *end, counting };
+            if let Some(previous) = previous.take() {
+                previous.link_to(wave.pc, compiled);
             }
-            let state = (&mut *workspace, &mut *checker);
-            match compiled.execute(wave, (memory, lds), state, (has, room), outcome) {
-                Ending::Done(own) => {
-                    compiled.note_done();
-                    match own.flow {
+            let block_context = context.reborrow();
+            match compiled.execute(block_context, workspace, checker, resources, limits, outcome) {
+                Ending::Completed(last) => {
+                    last.record_completion();
+                    let wave = &mut *context.wave;
+                    match last.flow {
                         Flow::Parts => {
                             end.branch(wave.executed);
-                            end.arrive(code, wave);
+                            end.arrive(request.code, wave);
                         }
                         Flow::LastOfPage => end.leave(wave.executed),
-                        Flow::Waits => wave.wait(Status::AtBarrier, own.last),
+                        Flow::Waits => wave.wait(Status::AtBarrier, last.last_address),
                         Flow::Inside => {}
                     }
                     if end.is_over || wave.status != Status::Ready {
                         break;
                     }
-                    last = chains.then_some(own);
+                    previous = chains.then_some(last);
                 }
-                Ending::Undone(own) => {
-                    own.note_undone();
-                    // Where they mostly lead to device memory, it is better as it is.
-                    if own.is_often_undone() && own.block.is_often_elsewhere() {
-                        own.block.part_flat();
+                Ending::BailedOut(last) => {
+                    last.record_bailout();
+                    // If flat accesses mostly reach device memory, the current code is better.
+                    if last.has_frequent_bailouts() && last.block.has_frequent_non_global() {
+                        last.block.request_flat_private();
                     }
-                    if own.block.has_better_code() {
-                        self.look_again(code, own.block.source.start);
+                    if last.block.wants_special_variant() {
+                        self.forget_ready(request.code, last.block.source.start);
                     }
                 }
-                Ending::Begun => {}
+                Ending::WindowMissed => {}
                 Ending::Faulted => break,
             }
         }
     }
 
-    /// The code at a device address; nothing as long as there is none, or if it is not to be executed.
+    /// The compiled block at a device address; `None` if there is none yet or it is disabled.
     #[inline(always)]
-    fn compiled(
-        &self,
-        code: &DecodedCode,
-        pc: u64,
-        (compiling, notes): (Compiling, bool),
-    ) -> Option<&Compiled> {
-        let index = code.index_of(pc);
+    fn compiled(&self, request: Request<'_>, pc: u64) -> Option<&Compiled> {
+        let index = request.code.index_of(pc);
         let page = self.pages.get(index / PAGE)?;
-        let place = &page.get_or_init(new_page)[index % PAGE];
-        let ready = &place.ready[usize::from(notes)];
-        // SAFETY: what is noted there belongs to the place's candidate, which is there as long as the
-        // place.
+        let entry = &page.get_or_init(new_page)[index % PAGE];
+        let ready = &entry.ready[usize::from(request.footprint)];
+        // SAFETY: the pointer is null or to a block of the entry point's candidate, which lives as long
+        // as the entry point.
         let compiled = match unsafe { ready.load(Ordering::Acquire).as_ref() } {
             Some(compiled) => compiled,
-            None => self.find(code, pc, place, (compiling, notes))?,
+            None => self.find(request, pc, entry)?,
         };
-        (!compiled.is_given_up()).then_some(compiled)
+        (!compiled.is_disabled()).then_some(compiled)
     }
 
-    /// The same where it is not known. What is compiled in the way that is best is noted.
+    /// Finds the compiled block of an entry point without a cached one, and has it compiled if it is
+    /// hot. Caches the block if it is the best variant.
     fn find<'a>(
         &self,
-        code: &DecodedCode,
+        request: Request<'_>,
         pc: u64,
-        place: &'a Place,
-        (compiling, notes): (Compiling, bool),
+        entry: &'a EntryPoint,
     ) -> Option<&'a Compiled> {
-        let candidate = match place.candidate.get() {
+        let candidate = match entry.candidate.get() {
             Some(candidate) => candidate.as_ref()?,
-            None if !place.is_hot(compiling, notes) => return None,
-            None => self.begin(code, pc, place)?,
+            None if !entry.count_arrival(request) => return None,
+            None => self.create_candidate(request.code, pc, entry)?,
         };
         let block = &candidate.block;
-        let (settles_nans, parts_flat) = (block.is_often_unsettled(), block.parts_flat());
-        let how = How { notes, settles_nans, parts_flat };
-        if let Some(compiled) = candidate.compiled(how) {
+        let variant = Variant {
+            footprint: request.footprint,
+            nan_exact: block.has_frequent_nan_bailouts(),
+            flat_private: block.wants_flat_private(),
+        };
+        if let Some(compiled) = candidate.compiled(variant) {
             let compiled = std::ptr::from_ref(compiled).cast_mut();
-            place.ready[usize::from(notes)].store(compiled, Ordering::Release);
-        } else if !candidate.is_asked_for(how)
-            && place.is_hot(compiling, notes)
-            && candidate.is_first_to_ask(how)
+            entry.ready[usize::from(request.footprint)].store(compiled, Ordering::Release);
+        } else if !candidate.is_requested(variant)
+            && entry.count_arrival(request)
+            && candidate.request(variant)
         {
-            compile(candidate, code, compiling, how);
+            compile(candidate, request, variant);
         }
-        how.with_others().into_iter().find_map(|how| candidate.compiled(how))
+        variant.with_fallbacks().into_iter().find_map(|variant| candidate.compiled(variant))
     }
 
-    /// Forgets what is compiled at a device address, so that it is found again when waves arrive there.
+    /// Clears the cached blocks at a device address, so that the best variant is searched again.
     #[cold]
-    fn look_again(&self, code: &DecodedCode, start: u64) {
+    fn forget_ready(&self, code: &DecodedCode, start: u64) {
         let index = code.index_of(start);
         if let Some(page) = self.pages.get(index / PAGE).and_then(OnceLock::get) {
             for ready in &page[index % PAGE].ready {
@@ -214,27 +237,27 @@ impl Tier {
         }
     }
 
-    /// The block that begins at a device address.
+    /// Creates the block that begins at a device address.
     #[cold]
-    fn begin<'a>(
+    fn create_candidate<'a>(
         &self,
         code: &DecodedCode,
         start: u64,
-        place: &'a Place,
+        entry: &'a EntryPoint,
     ) -> Option<&'a Arc<Candidate>> {
         let new = || {
             let source = Source::of(code, start)?;
-            // Numbers are not given twice.
+            // Each access of the tier gets a unique number.
             let first_site = self.sites.fetch_add(source.sites(), Ordering::Relaxed);
             Some(Arc::new(Candidate::new(Block::new(source, first_site, code.machine()))))
         };
-        place.candidate.get_or_init(new).as_ref()
+        entry.candidate.get_or_init(new).as_ref()
     }
 }
 
 impl Counting {
-    /// Instructions that a wave may execute in a row: no more blocks than can be logged.
-    fn most(self) -> u64 {
+    /// Number of instructions that a wave may execute in a row: no more blocks than can be logged.
+    fn most_instructions(self) -> u64 {
         match self {
             Counting::Rows(_) => LOGGED as u64,
             _ => u64::MAX,
@@ -242,45 +265,47 @@ impl Counting {
     }
 }
 
-impl Place {
-    /// Counts an arrival; whether there were so many that it is worth to compile the block.
-    fn is_hot(&self, compiling: Compiling, notes: bool) -> bool {
-        let needed = match (compiling, notes) {
-            (Compiling::AtOnce, _) => SECOND,
-            (_, false) => HOT,
-            (_, true) => HOT_NOTING,
+impl EntryPoint {
+    /// Counts an arrival, and returns `true` once the block is hot enough to be compiled.
+    fn count_arrival(&self, request: Request<'_>) -> bool {
+        let needed = match request.compiling {
+            Compiling::AtOnce => HOT_AT_ONCE,
+            _ if request.footprint => HOT_FOOTPRINT,
+            _ => HOT,
         };
         self.arrivals.fetch_add(1, Ordering::Relaxed) >= needed
     }
 }
 
-/// Has a block compiled.
+/// Compiles a block, in the background unless it is needed at once.
 #[cold]
-fn compile(candidate: &Arc<Candidate>, code: &DecodedCode, compiling: Compiling, how: How) {
-    let (machine, level) = (code.machine(), code.level());
-    match compiling {
-        Compiling::AtOnce => candidate.compile(machine, level, how, &mut InProcess),
+fn compile(candidate: &Arc<Candidate>, request: Request<'_>, variant: Variant) {
+    let (machine, level) = (request.code.machine(), request.code.level());
+    match request.compiling {
+        Compiling::AtOnce => candidate.compile(machine, level, variant, &mut InProcess),
         _ => {
             let candidate = Arc::clone(candidate);
-            in_background(move |compiler| candidate.compile(machine, level, how, compiler));
+            in_background(move |compiler| candidate.compile(machine, level, variant, compiler));
         }
     }
 }
 
 #[cold]
 fn new_page() -> Page {
-    Box::new(std::array::from_fn(|_| Place::default()))
+    Box::new(std::array::from_fn(|_| EntryPoint::default()))
 }
 
-/// What the unit tests see of it.
+/// Items that the unit tests of the crate use.
 #[cfg(test)]
 pub mod testing {
     pub use super::access::Direction;
     pub use super::block::Block;
-    pub use super::compiled::{Candidate, Demands, How};
-    pub use super::frame::Room;
+    pub use super::candidate::Candidate;
+    pub use super::compiled::Resources;
+    pub use super::frame::Limits;
     pub use super::plan::{Exchange, LaneAccess, Plan, Source, VectorPlan};
     pub use super::scalar::{Lowering as ScalarLowering, all as scalar_lowerings};
-    pub use super::vector::{Lowering, Stored, all as lowerings, of_pairs};
+    pub use super::variant::Variant;
+    pub use super::vector::{Lowering, Stored, all as lowerings, pair_element};
     pub use super::workspace::Workspace;
 }

@@ -1,7 +1,7 @@
-//! What is compiled together, and how each instruction of it: those that are executed one after the
-//! other, from where waves arrive to where they part or what is active changes.
+//! The instructions of a block, and how each is compiled. A block begins where waves arrive, and
+//! ends where they branch or the active lanes change.
 
-use super::access::{Access, Place, PrivateAccess};
+use super::access::{Access, AccessSpace, PrivateAccess};
 use super::vector::Stored;
 use super::{scalar, vector};
 use crate::execute::lane::{Kind, ResultKind};
@@ -16,99 +16,99 @@ use crate::translate::vector_row;
 use crate::wave::{Machine, RowIndex, ScalarIndex};
 use flipwave_isa::{Opcode, Register, RegisterRange, SdwaSelect};
 
-/// Most instructions of a block.
+/// Largest number of instructions of a block.
 const LONGEST: usize = 256;
 
-/// What is compiled together.
+/// The instructions of a block.
 pub struct Source {
     /// Device address of the first instruction.
     pub start: u64,
-    /// Its instructions.
+    /// The instructions.
     pub ops: Vec<Op>,
-    /// How each is compiled.
+    /// The compilation strategy of each instruction.
     pub plans: Vec<Plan>,
-    /// The device address of each, and that after the last one.
-    pub places: Vec<u64>,
-    /// Runs of accesses to LDS that begin where waves go on, see [`Source::exits`].
+    /// Device addresses of the instructions, and of the end of the last one.
+    pub addresses: Vec<u64>,
+    /// Runs of LDS accesses that begin at the exits, see [`Source::exits`].
     pub next_runs: [Shared; 2],
 }
 
-/// How an instruction is compiled.
+/// Compilation strategy of an instruction.
 #[derive(Clone, Copy)]
 pub enum Plan {
-    /// It does nothing.
+    /// Compiled to nothing.
     Nothing,
-    /// As code over scalar registers.
+    /// Operation on scalar registers.
     Scalar(&'static ScalarOperation, &'static scalar::Lowering),
-    /// As a word that moves from a lane to a scalar register, or the other way.
+    /// Move of a word between a lane and a scalar register.
     Lane(LaneAccess),
-    /// As words that lanes take from other lanes.
+    /// Move of words between lanes.
     Exchange(Exchange),
-    /// As code over lanes.
+    /// Vector operation.
     Vector(VectorPlan),
-    /// As the same operation on both of two words or halves, or a move that takes each word from another
+    /// One operation on both halves or words of a pair, or a move that takes each word from another
     /// source.
     Pair(&'static vector::Lowering),
-    /// Both halves so.
+    /// Dual-issue instruction of two vector operations.
     Dual(VectorPlan, VectorPlan),
-    /// As an access to memory, lane by lane or as a whole.
+    /// Memory access, lane by lane or as a whole.
     Access(Access),
-    /// As an access to private memory, or a call.
+    /// Access to private memory; calls the interpreter if it does not fit a known window.
     Private(PrivateAccess),
-    /// As a load of so many words to scalar registers.
+    /// Load of this number of words to scalar registers.
     ScalarLoad(u8),
-    /// As a call of the interpreter.
+    /// Call of the interpreter.
     Call,
-    /// As the branch at the block's end.
+    /// Branch at the end of the block.
     Branch(Condition),
-    /// As the barrier there.
+    /// Barrier at the end of the block.
     Barrier,
 }
 
 /// A move between a lane and a scalar register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaneAccess {
-    /// From the lowest active lane.
+    /// Lowest active lane to scalar register.
     ReadFirst,
-    /// From the lane that the second source names.
+    /// Lane that the second source names to scalar register.
     Read,
-    /// To that lane.
+    /// Scalar source to the lane that the second source names.
     Write,
 }
 
 impl LaneAccess {
     fn of(op: &Op) -> Option<LaneAccess> {
-        let own = match op.inst.operation.opcode() {
+        let access = match op.inst.operation.opcode() {
             Opcode::VReadfirstlane => LaneAccess::ReadFirst,
             Opcode::VReadlane => LaneAccess::Read,
             Opcode::VWritelane => LaneAccess::Write,
             _ => return None,
         };
-        has_plain_words(op).then_some(own)
+        has_plain_words(op).then_some(access)
     }
 }
 
-/// From which lane each lane takes a word, where an instruction does nothing else.
+/// Source lane of each lane, for an instruction that does nothing but move words between lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exchange {
-    /// As its lane move says.
+    /// Fixed by the instruction's lane move.
     Fixed,
-    /// From the one whose number is a quarter of the lane's address.
+    /// The lane whose number is a quarter of the lane's address.
     ByAddress {
         /// Inactive lanes can be read.
         fetch_inactive: bool,
     },
-    /// From the one of a row of 16 that four bits of two scalar words name.
+    /// The lane of a row of 16 that four bits of two scalar words select.
     BySelects {
-        /// Lanes from a lane's own row to that.
+        /// Distance in lanes from a lane's row to the source row.
         distance: u32,
     },
-    /// The same that a word of each lane names.
+    /// The lane of a row of 16 that a word of each lane selects.
     BySelectOfLane {
         /// Lanes from a lane's own row to that.
         distance: u32,
     },
-    /// From the one in the other half of the wave.
+    /// The lane at the same position in the other half of the wave.
     ByHalves,
 }
 
@@ -134,34 +134,43 @@ impl Exchange {
             Exchange::ByAddress { .. } => op.sources[0].row().is_some(),
             Exchange::BySelects { .. } => {
                 let selects = op.sources[1..].iter().take(2);
-                selects.into_iter().all(|own| own.row().is_none())
+                selects.into_iter().all(|source| source.row().is_none())
             }
             _ => true,
         };
         (is_known && has_addresses).then_some(exchange)
     }
 
-    /// The register of which lanes take words.
+    /// Register whose words are moved.
     pub fn data(self, op: &Op) -> Option<RowIndex> {
         op.sources[usize::from(matches!(self, Exchange::ByAddress { .. }))].row()
     }
 
-    /// Whether lanes can take words of inactive lanes, and whether those that cannot take what they are
-    /// to take are written with zero.
-    pub fn controls(self, op: &Op) -> [bool; 2] {
+    /// Treatment of lanes that cannot read their source.
+    pub fn controls(self, op: &Op) -> ExchangeControls {
         let op_sel = op.inst.modifiers.op_sel.unwrap_or(0);
-        match self {
-            Exchange::Fixed => [false, true],
-            Exchange::ByAddress { fetch_inactive } => [fetch_inactive, true],
+        let (fetch_inactive, bound_control) = match self {
+            Exchange::Fixed => (false, true),
+            Exchange::ByAddress { fetch_inactive } => (fetch_inactive, true),
             Exchange::BySelects { .. } | Exchange::BySelectOfLane { .. } => {
-                [op_sel & 1 != 0, op_sel & 2 != 0]
+                (op_sel & 1 != 0, op_sel & 2 != 0)
             }
-            Exchange::ByHalves => [true, true],
-        }
+            Exchange::ByHalves => (true, true),
+        };
+        ExchangeControls { fetch_inactive, bound_control }
     }
 }
 
-/// An operation that is compiled as code over lanes.
+/// Treatment of lanes whose source lane is inactive or does not exist.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExchangeControls {
+    /// Lanes can read words of inactive lanes.
+    pub fetch_inactive: bool,
+    /// Lanes that cannot read their source are written with zero; others keep their value.
+    pub bound_control: bool,
+}
+
+/// A vector operation that is compiled.
 #[derive(Clone, Copy)]
 pub struct VectorPlan {
     pub row: &'static VectorOperation,
@@ -169,42 +178,44 @@ pub struct VectorPlan {
 }
 
 impl Source {
-    /// The instructions from a device address on; nothing if there is nothing to be compiled.
+    /// Collects the block that begins at a device address; `None` if its first instruction is not
+    /// compiled.
     pub fn of(code: &DecodedCode, start: u64) -> Option<Source> {
-        let (mut ops, mut places, mut place) = (Vec::new(), vec![start], start);
+        let (mut ops, mut addresses, mut address) = (Vec::new(), vec![start], start);
         let machine = code.machine();
         let mut has_new_exec = false;
         while ops.len() < LONGEST
-            && code.contains(place)
-            && let Ok(op) = code.fetch(place)
+            && code.contains(address)
+            && let Ok(op) = code.fetch(address)
         {
             let is_branch = matches!(op.run, Run::Control(Control::Branch(_)));
-            // What is executed is counted with EXEC as it is at the beginning, and with one other.
+            // Lane operations are counted with EXEC at the beginning and with at most one other
+            // value.
             let has_other_exec = has_new_exec && (!is_straight(op, machine) || writes_exec(op));
             let begins_run = op.begins_run && !ops.is_empty();
             if begins_run || !is_branch && (op.flow == Flow::Parts || has_other_exec) {
                 break;
             }
             ops.push(op.clone());
-            place = place.wrapping_add(op.size.into());
-            places.push(place);
+            address = address.wrapping_add(op.size.into());
+            addresses.push(address);
             has_new_exec |= writes_exec(op);
             if op.flow != Flow::Inside || writes_exec(op) && !is_straight(op, machine) {
                 break;
             }
         }
         let plans = ops.iter().map(|op| Plan::of(op, machine)).collect();
-        let mut source = Source { start, ops, plans, places, next_runs: Default::default() };
+        let mut source = Source { start, ops, plans, addresses, next_runs: Default::default() };
         source.next_runs = source.exits().map(|exit| source.run_at(code, exit));
         (!source.ops.is_empty()).then_some(source)
     }
 }
 
 impl Source {
-    /// Where waves go on: device addresses of what stands after it, and of what its branch leads to,
-    /// which is the same if there is none.
+    /// Device addresses where waves continue: after the block, and at its branch target. Both are
+    /// equal without a branch.
     pub fn exits(&self) -> [u64; 2] {
-        let next = self.places[self.ops.len()];
+        let next = self.addresses[self.ops.len()];
         let target = match (self.plans.last(), self.ops.last()) {
             (Some(Plan::Branch(_)), Some(op)) => {
                 next.wrapping_add_signed(op.immediate.wrapping_mul(4))
@@ -214,29 +225,29 @@ impl Source {
         [next, target]
     }
 
-    /// The run of accesses to LDS that begins where waves go on: wherever they branch to an access, and
-    /// else with its first one.
+    /// The run of LDS accesses that begins at an exit: at any access if the block ends with a
+    /// branch, else only at the first access of a run.
     fn run_at(&self, code: &DecodedCode, exit: u64) -> Shared {
         let op = code.contains(exit).then(|| code.fetch(exit).ok()).flatten();
         let begins = |op: &&Op| op.begins_run || self.flow() == Flow::Parts;
         op.filter(begins).map_or(Shared::Nothing, |op| op.held)
     }
 
-    /// The run of accesses to LDS that begins with its first instruction.
+    /// The run of LDS accesses that begins with the block's first instruction.
     pub fn begins_run(&self) -> Shared {
         let first = self.ops.first().filter(|op| op.begins_run);
         first.map_or(Shared::Nothing, |op| op.held)
     }
 
-    /// That of its last instruction: a branch, if that parts blocks.
+    /// Flow of the last instruction.
     pub fn flow(&self) -> Flow {
         self.ops.last().map_or(Flow::Inside, |op| op.flow)
     }
 
-    /// Accesses to device memory.
+    /// Number of accesses to device memory.
     pub fn sites(&self) -> usize {
         let is_site = |plan: &&Plan| match plan {
-            Plan::Access(own) => own.place == Place::Global,
+            Plan::Access(access) => access.space == AccessSpace::Global,
             Plan::ScalarLoad(_) => true,
             _ => false,
         };
@@ -244,32 +255,33 @@ impl Source {
     }
 }
 
-/// Whether an instruction is compiled as scalar code or is a barrier: what may follow where EXEC has
-/// changed, as it does the same whatever lanes are active.
+/// Returns `true` for instructions compiled as scalar code and for barriers. They may follow a
+/// change of EXEC in a block, since their effect does not depend on the active lanes.
 fn is_straight(op: &Op, machine: Machine) -> bool {
     matches!(Plan::of(op, machine), Plan::Nothing | Plan::Scalar(..) | Plan::Barrier)
 }
 
-/// Whether an instruction writes EXEC, so that the lanes of those after it are others.
+/// Returns `true` if an instruction writes EXEC, and so changes the active lanes.
 pub fn writes_exec(op: &Op) -> bool {
     let is_exec = |range: &RegisterRange| {
         (0..range.words).any(|word| {
             range
                 .first
                 .offset(word)
-                .is_some_and(|own| matches!(own, Register::ExecLo | Register::ExecHi))
+                .is_some_and(|register| matches!(register, Register::ExecLo | Register::ExecHi))
         })
     };
     op.writes_exec || op.inst.writes.iter().any(is_exec)
 }
 
 impl Plan {
-    /// Whether an instruction is always executed by the interpreter, which has a checker see it.
+    /// Returns `true` if the interpreter always executes the instruction, and shows it to a
+    /// checker.
     pub fn is_seen_alone(self) -> bool {
         matches!(self, Plan::Call)
     }
 
-    /// How an instruction is compiled.
+    /// Decides how an instruction is compiled.
     pub fn of(op: &Op, machine: Machine) -> Plan {
         match op.run {
             Run::Control(Control::Branch(condition)) => Plan::Branch(condition),
@@ -279,7 +291,7 @@ impl Plan {
                 let name = op.inst.operation.name();
                 match (crate::execute::scalar::find(name), scalar::find(name)) {
                     (Some(row), Some(lowering))
-                        if has_plain_words(op) && leaves_exec_whole(op, lowering, machine) =>
+                        if has_plain_words(op) && writes_whole_exec(op, lowering, machine) =>
                     {
                         Plan::Scalar(row, lowering)
                     }
@@ -322,8 +334,8 @@ impl Plan {
     }
 }
 
-/// How many words an instruction loads to scalar registers that are nothing else, if it does so from
-/// where its base and offset say.
+/// Number of words that an instruction loads to plain scalar registers from the address of its base
+/// and offset; `None` for other loads.
 fn scalar_load(op: &Op, access: ScalarAccess) -> Option<u8> {
     let ScalarAccess { space: Space::Address, transfer: Transfer::Load(words), is_scaled: false } =
         access
@@ -336,24 +348,26 @@ fn scalar_load(op: &Op, access: ScalarAccess) -> Option<u8> {
     (is_plain && words <= 16 && has_plain_words(op)).then_some(words)
 }
 
-/// Whether EXEC is written as a whole if it is written: all words of the wave's lanes, and no others.
-fn leaves_exec_whole(op: &Op, lowering: &scalar::Lowering, machine: Machine) -> bool {
+/// Returns `true` if the instruction either does not write EXEC or writes exactly the words of the
+/// wave's lanes.
+fn writes_whole_exec(op: &Op, lowering: &scalar::Lowering, machine: Machine) -> bool {
     let words = machine.lanes / 32;
-    let is_other =
+    let avoids_exec =
         |index: ScalarIndex| !(0..lowering.words).any(|word| ScalarIndex(index.0 + word).is_exec());
     let is_whole = op.scalar_destination == ScalarIndex::EXEC && lowering.words == words;
-    match lowering.saves_exec {
-        true => lowering.words == words && is_other(op.scalar_destination),
-        false => is_whole || is_other(op.scalar_destination),
+    if lowering.saves_exec {
+        lowering.words == words && avoids_exec(op.scalar_destination)
+    } else {
+        is_whole || avoids_exec(op.scalar_destination)
     }
 }
 
-/// The operation on each word of one that works on pairs of words.
+/// The operation on one element of an operation on pairs.
 fn pair_plan(op: &Op, machine: Machine) -> Option<&'static vector::Lowering> {
     let row = vector_row(&op.inst, machine)?;
-    let lowering = vector::find(vector::of_pairs(row.name)?)?;
+    let lowering = vector::find(vector::pair_element(row.name)?)?;
     let kind = if lowering.result == Stored::Whole { Kind::PackedWords } else { Kind::Packed };
-    let has_pairs = row.sources.iter().all(|own| *own == kind);
+    let has_pairs = row.sources.iter().all(|source| *source == kind);
     let is_plain = op
         .adapt
         .as_ref()
@@ -361,7 +375,7 @@ fn pair_plan(op: &Op, machine: Machine) -> Option<&'static vector::Lowering> {
     (has_pairs && is_plain && has_plain_words(op)).then_some(lowering)
 }
 
-/// Whether all words of the sources are registers or constants.
+/// Returns `true` if all words of the sources are registers or constants.
 fn has_plain_words(op: &Op) -> bool {
     let mut words = op.sources.iter().flat_map(|source| source.words);
     words.all(|word| matches!(word, Word::Row(_) | Word::Scalar(_) | Word::Constant(_) | Word::Scc))
@@ -394,8 +408,8 @@ fn vector_plan(op: &Op, machine: Machine) -> Option<VectorPlan> {
     fits.then_some(VectorPlan { row, lowering })
 }
 
-/// Whether modifiers do nothing but to change signs of floating-point sources, to take parts of words or
-/// those of other lanes, and to write a part of one.
+/// Returns `true` if modifiers only change signs of floating-point sources, select parts of words
+/// or words of other lanes, and select a part of the destination.
 fn has_simple_modifiers(op: &Op, row: &VectorOperation, lowering: &vector::Lowering) -> bool {
     let Some(adapt) = &op.adapt else { return true };
     let mut sources = adapt.sources.iter().enumerate();

@@ -1,37 +1,39 @@
-//! What scalar operations do, as IR. The rows of `execute::scalar` say the same in Rust, and have the
-//! widths of sources.
+//! Scalar operations as IR templates. The rows of `execute::scalar` define the same operations in
+//! Rust, and the widths of sources.
 //!
-//! SCC as it is before is `%d`, of type `i1`; SCC as it is afterwards `%s`, where the code defines it.
+//! `%d` is SCC before the operation, of type `i1`. `%s` is SCC after it, if the template defines
+//! it.
 
 use rustc_hash::FxHashMap;
 use std::sync::LazyLock;
 
-/// What an operation does.
+/// The template of an operation.
 pub struct Lowering {
-    /// Its name.
+    /// Name of the operation.
     pub name: &'static str,
-    /// Words of its result.
+    /// Number of words of the result.
     pub words: u8,
-    /// Whether it writes SCC.
+    /// `true` if the operation writes SCC.
     pub writes_scc: bool,
-    /// Whether it gives EXEC as it was, which is the second argument, and writes its result to EXEC.
+    /// `true` if the operation returns the old EXEC, which is the second argument, and writes its
+    /// result to EXEC.
     pub saves_exec: bool,
-    /// What it has besides its sources, as the last argument.
+    /// Immediate that is the last argument after the sources.
     pub immediate: Option<Immediate>,
     /// See [`super::template`].
     pub code: String,
 }
 
-/// How the 16 bits of an immediate make a word.
+/// Extension of a 16-bit immediate to a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Immediate {
-    /// With its sign.
+    /// Sign extension.
     Signed,
-    /// With zeros.
+    /// Zero extension.
     Unsigned,
 }
 
-/// The code of an operation by its canonical name.
+/// Finds an operation by its canonical name.
 pub fn find(name: &str) -> Option<&'static Lowering> {
     static BY_NAME: LazyLock<FxHashMap<&'static str, &'static Lowering>> =
         LazyLock::new(|| TABLE.iter().map(|row| (row.name, row)).collect());
@@ -68,7 +70,7 @@ fn unsigned(row: Lowering) -> Lowering {
     Lowering { immediate: Some(Immediate::Unsigned), ..row }
 }
 
-/// Both widths of an operation that sets SCC to whether its result is not zero; `T` is the type.
+/// Both widths of an operation that sets SCC if its result is not zero; `T` stands for the type.
 fn bitwise(narrow: &'static str, wide: &'static str, code: &str) -> [Lowering; 2] {
     let code = format!("{code}\n%s = icmp ne T %r, 0");
     [
@@ -77,7 +79,7 @@ fn bitwise(narrow: &'static str, wide: &'static str, code: &str) -> [Lowering; 2
     ]
 }
 
-/// The same of an operation that computes a new EXEC and gives the old one.
+/// Both widths of an operation that computes a new EXEC and returns the old one.
 fn saving(narrow: &'static str, wide: &'static str, code: &str) -> [Lowering; 2] {
     bitwise(narrow, wide, code).map(|row| Lowering { saves_exec: true, ..row })
 }
@@ -256,7 +258,7 @@ static TABLE: LazyLock<Vec<Lowering>> = LazyLock::new(|| {
     table
 });
 
-/// All of them.
+/// All templates.
 #[cfg(test)]
 pub fn all() -> &'static [Lowering] {
     &TABLE

@@ -1,15 +1,15 @@
-//! IR with abbreviations, in which the tables say what operations do.
+//! IR templates with abbreviations, in which the tables define operations.
 //!
-//! Arguments are `%a`, `%b`, `%c` and `%d`; results are `%r` and, beside it, `%s`: a bit per lane of a
-//! vector operation, SCC of a scalar one. Other names are the template's own. In vector operations `W`
-//! is the type of a word per lane, `D` that of two words, `F` and `E` those of floating-point numbers of
-//! one word and of two, `M` that of a bit per lane, and `#31` is 31 in all lanes.
+//! Arguments are `%a`, `%b`, `%c` and `%d`. Results are `%r` and `%s`: one bit per lane of a vector
+//! operation, SCC of a scalar one. Other names are local to the template. In vector operations, `W`
+//! is the type of a word per lane, `D` of two words, `F` and `E` of floating-point numbers of one
+//! word and of two, `M` of a bit per lane, and `#31` is 31 in all lanes.
 
 use super::value::{Shape, Value};
 use std::fmt::Write;
 
-/// Writes a template's code with these arguments. `number` is one that no other expansion in the
-/// function has; the result's name is [`Value::Result`] of it.
+/// Expands a template with these arguments. `number` is unique among the expansions in the
+/// function; [`Value::Result`] of `number` names the result.
 pub fn expand(code: &mut String, template: &str, arguments: &[Value], number: u32, shape: Shape) {
     for line in template.lines() {
         code.push_str("  ");
@@ -33,7 +33,7 @@ pub fn expand(code: &mut String, template: &str, arguments: &[Value], number: u3
     }
 }
 
-/// The name of an intrinsic, whose types are abbreviated too.
+/// Writes the name of an intrinsic, whose types are abbreviated, too.
 fn write_name(code: &mut String, name: &str, shape: Shape) -> std::fmt::Result {
     for (index, part) in name.split('.').enumerate() {
         let dot = if index == 0 { "" } else { "." };
@@ -43,13 +43,13 @@ fn write_name(code: &mut String, name: &str, shape: Shape) -> std::fmt::Result {
             "D" => write!(code, "{dot}v{lanes}i64")?,
             "F" => write!(code, "{dot}v{lanes}f32")?,
             "E" => write!(code, "{dot}v{lanes}f64")?,
-            other => write!(code, "{dot}{other}")?,
+            part => write!(code, "{dot}{part}")?,
         }
     }
     Ok(())
 }
 
-/// A line in words and what is between them.
+/// Iterator over a line's words and the characters between them.
 struct Tokens<'a>(&'a str);
 
 impl<'a> Iterator for Tokens<'a> {
@@ -59,8 +59,8 @@ impl<'a> Iterator for Tokens<'a> {
         let is_word = |c: char| c.is_ascii_alphanumeric() || "%#._@-".contains(c);
         let first = self.0.chars().next()?;
         let end = self.0.find(|c| is_word(c) != is_word(first)).unwrap_or(self.0.len());
-        let (token, rest) = self.0.split_at(end);
-        self.0 = rest;
+        let (token, remaining) = self.0.split_at(end);
+        self.0 = remaining;
         Some(token)
     }
 }

@@ -1,25 +1,25 @@
-//! Values of compiled code, and their types.
+//! IR values and their types.
 
 use std::fmt;
 
-/// A value by its name, or a constant.
+/// A named value or a constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// A result of an expansion, by its number.
+    /// First result of a template expansion, by its number.
     Result(u32),
-    /// The second result.
+    /// Second result of a template expansion.
     Second(u32),
-    /// The lanes for which it is not right.
-    Doubts(u32),
-    /// A value that is no result of a template.
+    /// Lanes for which a template's result is wrong, so that they bail out.
+    Bailout(u32),
+    /// A value that is not a result of a template.
     Named(u32),
-    /// A number, the same in all lanes where it is a vector.
+    /// A 32-bit constant.
     Word(u32),
-    /// The same of a vector.
+    /// A vector with the same 32-bit constant in all lanes.
     Splat(u32),
-    /// A number of two words.
+    /// A 64-bit constant.
     Wide(u64),
-    /// Zero or one.
+    /// A 1-bit constant.
     Bit(bool),
 }
 
@@ -28,7 +28,7 @@ impl fmt::Display for Value {
         match self {
             Value::Result(number) => write!(f, "%r.{number}"),
             Value::Second(number) => write!(f, "%s.{number}"),
-            Value::Doubts(number) => write!(f, "%n.{number}"),
+            Value::Bailout(number) => write!(f, "%n.{number}"),
             Value::Named(number) => write!(f, "%v{number}"),
             Value::Word(word) => write!(f, "{}", *word as i32),
             Value::Splat(word) => write!(f, "splat (i32 {})", *word as i32),
@@ -38,17 +38,17 @@ impl fmt::Display for Value {
     }
 }
 
-/// How many lanes a vector of compiled code has.
+/// Number of lanes of a vector of compiled code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// 8: half of AVX-512's, or AVX2's.
+    /// 8 lanes: an AVX2 vector, or half of an AVX-512 one.
     Eight,
-    /// 16: AVX-512's.
+    /// 16 lanes: an AVX-512 vector.
     Sixteen,
 }
 
 impl Shape {
-    /// How many.
+    /// Number of lanes.
     pub fn lanes(self) -> u32 {
         match self {
             Shape::Eight => 8,
@@ -56,29 +56,30 @@ impl Shape {
         }
     }
 
-    /// Lines of IR that define `mask`: the lanes of which a number has bits, lowest first.
+    /// IR that defines the lane mask `mask` from the integer `bits`, lowest lane first.
     pub fn mask_of_bits(self, mask: &str, bits: &str) -> String {
         match self {
-            // Hosts with AVX-512 have masks of bits.
+            // Hosts with AVX-512 have bit masks.
             Shape::Sixteen => format!("  {mask} = bitcast i16 {bits} to <16 x i1>\n"),
-            // Others have words of ones and zeros, which LLVM makes in more steps of a number that it is
-            // to take for a vector of bits.
+            // Other hosts have masks of whole words, for which LLVM needs more steps if it converts
+            // an integer to a vector of bits.
             Shape::Eight => {
-                let own = "<i32 1, i32 2, i32 4, i32 8, i32 16, i32 32, i32 64, i32 128>";
+                let lane_bits = "<i32 1, i32 2, i32 4, i32 8, i32 16, i32 32, i32 64, i32 128>";
                 format!(
                     "  {mask}.word = zext i8 {bits} to i32\n  \
                      {mask}.first = insertelement <8 x i32> poison, i32 {mask}.word, i64 0\n  \
                      {mask}.all = shufflevector <8 x i32> {mask}.first, <8 x i32> poison, \
                      <8 x i32> zeroinitializer\n  \
-                     {mask}.own = and <8 x i32> {mask}.all, {own}\n  \
-                     {mask} = icmp eq <8 x i32> {mask}.own, {own}\n"
+                     {mask}.lane = and <8 x i32> {mask}.all, {lane_bits}\n  \
+                     {mask} = icmp eq <8 x i32> {mask}.lane, {lane_bits}\n"
                 )
             }
         }
     }
 
-    /// How words are stored of which a mask has selected some, the others being what was there: where hosts
-    /// have no masks of bits, LLVM is not to make a masked store of it, which takes these dozens of steps.
+    /// The store instruction for words of which a mask has selected some and the others are
+    /// unchanged. On hosts without bit masks the store is volatile, since LLVM would make a masked
+    /// store of it, which takes dozens of instructions.
     pub fn store_selected(self) -> &'static str {
         match self {
             Shape::Sixteen => "store",
@@ -86,7 +87,7 @@ impl Shape {
         }
     }
 
-    /// A type by its abbreviation.
+    /// The vector type that an abbreviation stands for.
     pub fn named(self, abbreviation: &str) -> &'static str {
         match (self, abbreviation) {
             (Shape::Eight, "W") => "<8 x i32>",

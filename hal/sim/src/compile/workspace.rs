@@ -1,4 +1,5 @@
-//! What compiled code has besides the wave: room for copies of rows, and where it finds device memory.
+//! Host memory that compiled code uses in addition to the wave: copies of rows, and windows of
+//! memory.
 
 use super::access::Direction;
 use crate::execute::vector_memory::Addresses;
@@ -10,33 +11,34 @@ use crate::wave::{Row, Wave};
 use flipwave_isa::LaneMask;
 use std::ptr;
 
-/// Rows that a segment can have copies of, see [`super::compiled::Segment`].
-pub const KEPT_ROWS: usize = 64;
+/// Largest number of rows that a region saves, see [`super::compiled::BailoutRegion`].
+pub const SAVED_ROWS: usize = 64;
 
-/// Rows of which a segment can have copies for lanes to take words from.
+/// Largest number of rows that a loop copies so that lanes can read words of other lanes.
 pub const MOVED_ROWS: usize = 8;
 
-/// A stretch of device memory as compiled code has it.
+/// A window of device memory as compiled code reads it.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct CachedWindow {
-    /// Where it is; at least [`SHORTEST`] bytes.
+    /// The window, of at least [`MIN_WINDOW`] bytes.
     pub window: Window,
-    /// Not zero if there is none: what can be read at [`Window::bytes`] is of no meaning then.
+    /// Nonzero if no window is known; the bytes at [`Window::bytes`] are readable but meaningless
+    /// then.
     pub missing: u64,
-    /// Where what notes what it touches has that, if something does.
+    /// Location where compiled code records the footprint, if it does.
     pub notes: TouchedNotes,
 }
 
-/// The widest access of a lane, or to scalar registers.
-const SHORTEST: usize = 64;
-static NOTHING: [u8; SHORTEST] = [0; SHORTEST];
+/// Bytes of the widest access of a lane or of scalar registers.
+const MIN_WINDOW: usize = 64;
+static NO_WINDOW_BYTES: [u8; MIN_WINDOW] = [0; MIN_WINDOW];
 
 impl CachedWindow {
-    /// No window. Compiled code reads from it all the same, and makes nothing of that.
+    /// An unknown window. Compiled code reads from its bytes and discards them.
     fn missing() -> CachedWindow {
-        let bytes = NOTHING.as_ptr().cast_mut();
-        let (length, touched) = (SHORTEST as u64, ptr::null_mut());
+        let bytes = NO_WINDOW_BYTES.as_ptr().cast_mut();
+        let (length, touched) = (MIN_WINDOW as u64, ptr::null_mut());
         let window = Window { base: 0, length, bytes, touched };
         CachedWindow { window, missing: 1, notes: TouchedNotes::NONE }
     }
@@ -46,71 +48,72 @@ impl CachedWindow {
     }
 }
 
-/// Windows of private memory to load from, or to store to.
+/// Number of windows of private memory for loads, and for stores.
 pub const PRIVATE_WINDOWS: usize = 8;
-/// Bytes, as a power of two, of which all have the same one of them.
+/// Binary logarithm of the block size in bytes; all addresses of a block share a window slot.
 pub const PRIVATE_BLOCK: u32 = 16;
 
-/// Where private memory is: what was accessed last of those addresses that have the same window.
+/// Windows of private memory: of the last access to each slot.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct PrivateWindows {
     pub load: [CachedWindow; PRIVATE_WINDOWS],
     pub store: [CachedWindow; PRIVATE_WINDOWS],
-    /// Where it is noted what is touched there.
+    /// Location where compiled code records the footprint of private memory.
     pub notes: PrivateNotes,
 }
 
 impl PrivateWindows {
-    /// None are known.
+    /// Windows that are all unknown.
     fn missing() -> PrivateWindows {
         let none = [CachedWindow::missing(); PRIVATE_WINDOWS];
         PrivateWindows { load: none, store: none, notes: PrivateNotes::NONE }
     }
 }
 
-/// Blocks that a wave can execute in a row where they are counted.
+/// Largest number of blocks that a wave executes in a row while they are counted.
 pub const LOGGED: usize = 1024;
 
-/// A block that a wave has executed to its end, once or more often, before it has gone on to another.
+/// Log entry: a block that a wave has completed, possibly repeatedly, before it entered another
+/// one.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Logged {
-    /// Where its link is, as compiled code has it.
+    /// The block's link.
     pub block: *const (),
-    /// Instructions that the wave had executed then.
+    /// Number of instructions that the wave had executed at that time.
     pub executed: u64,
-    /// EXEC then.
+    /// EXEC at that time.
     pub exec: u64,
 }
 
-/// What compiled code of a dispatch has besides the waves.
+/// Host memory of a dispatch that compiled code uses in addition to the waves.
 pub struct Workspace {
-    /// Those of [`KEPT_ROWS`], then those of [`MOVED_ROWS`].
-    kept: Box<[Row; KEPT_ROWS + MOVED_ROWS]>,
-    /// By the number of the access.
+    /// [`SAVED_ROWS`] rows, followed by [`MOVED_ROWS`] rows.
+    saved: Box<[Row; SAVED_ROWS + MOVED_ROWS]>,
+    /// Windows of device memory, by the number of the access.
     windows: Vec<CachedWindow>,
-    /// Those of private memory.
+    /// Windows of private memory.
     private: Box<PrivateWindows>,
-    /// Of the memory whose windows they are.
+    /// Generation of the memory that the windows belong to.
     generation: Option<u64>,
-    /// The tier whose accesses they belong to, by its address.
+    /// Address of the tier that numbers the accesses.
     tier: usize,
-    /// Room for blocks of a row; empty as long as none are counted.
+    /// Log of blocks; empty as long as none are counted.
     log: Vec<Logged>,
 }
 
 impl Default for Workspace {
     fn default() -> Workspace {
-        let kept = Box::new([Row::ZERO; KEPT_ROWS + MOVED_ROWS]);
+        let saved = Box::new([Row::ZERO; SAVED_ROWS + MOVED_ROWS]);
         let (windows, log) = (Vec::new(), Vec::new());
         let private = Box::new(PrivateWindows::missing());
-        Workspace { kept, windows, private, generation: None, tier: 0, log }
+        Workspace { saved, windows, private, generation: None, tier: 0, log }
     }
 }
 
 impl Workspace {
-    /// Makes ready for code of a tier that has so many accesses in all.
+    /// Prepares for the code of a tier with this number of accesses.
     pub fn prepare(&mut self, tier: usize, accesses: usize) {
         if self.tier != tier {
             self.windows.clear();
@@ -121,9 +124,9 @@ impl Workspace {
         }
     }
 
-    /// Forgets windows if memory is not where it was.
+    /// Discards the windows if the memory has moved.
     #[inline(always)]
-    pub fn follow(&mut self, memory: &dyn Memory) {
+    pub fn check_generation(&mut self, memory: &dyn Memory) {
         let generation = memory.generation();
         if generation != self.generation {
             self.windows.fill_with(CachedWindow::missing);
@@ -132,19 +135,20 @@ impl Workspace {
         }
     }
 
-    /// Forgets windows of private memory: the next workgroup has other private memory, and what it touches
-    /// of that is noted elsewhere.
+    /// Discards the windows of private memory: the next workgroup has other private memory, and
+    /// another footprint.
     pub fn forget_private(&mut self) {
         *self.private = PrivateWindows::missing();
     }
 
-    /// Finds window number `number` for what an instruction is about to access; whether there was none
-    /// before.
-    pub fn find(
+    /// Finds the window of access `number` for an instruction that is about to execute. Returns
+    /// `true` if there was none before.
+    pub fn find_window(
         &mut self,
         number: usize,
         access: WindowAccess,
-        (wave, op): (&Wave, &Op),
+        wave: &Wave,
+        op: &Op,
         memory: &mut dyn Memory,
     ) -> bool {
         let was_missing = self.windows[number].missing != 0;
@@ -163,10 +167,10 @@ impl Workspace {
             return false;
         }
         let found = memory.window(address, access);
-        self.follow(memory);
-        if let Some(mut window) = found.filter(|window| window.length >= SHORTEST as u64) {
+        self.check_generation(memory);
+        if let Some(mut window) = found.filter(|window| window.length >= MIN_WINDOW as u64) {
             window.length = window.length.min(u32::MAX.into());
-            // SAFETY: a window's region is there as long as the window, and nobody else uses it now.
+            // SAFETY: a window's region lives as long as the window, and nobody else uses it now.
             let touched = unsafe { window.touched.as_mut() };
             let notes = touched.map_or(TouchedNotes::NONE, TouchedRegion::notes);
             self.windows[number] = CachedWindow { window, missing: 0, notes };
@@ -175,49 +179,56 @@ impl Workspace {
         false
     }
 
-    /// Finds windows of the private memory that an instruction has accessed at an address.
-    pub fn find_private(&mut self, direction: Direction, address: u64, memory: &mut dyn Memory) {
+    /// Finds the window of private memory around an address that an instruction has accessed.
+    pub fn find_private_window(
+        &mut self,
+        direction: Direction,
+        address: u64,
+        memory: &mut dyn Memory,
+    ) {
         let slot = (address >> PRIVATE_BLOCK) as usize % PRIVATE_WINDOWS;
         let access = match direction {
             Direction::Load => WindowAccess::Read,
             Direction::Store => WindowAccess::Write,
         };
         let found = memory.private_window(address, access);
-        self.follow(memory);
-        if let Some((window, notes)) = found.filter(|(own, _)| own.length >= SHORTEST as u64) {
-            let own = CachedWindow { window, missing: 0, notes: TouchedNotes::NONE };
-            self.private.load[slot] = own;
+        self.check_generation(memory);
+        if let Some((window, notes)) =
+            found.filter(|(window, _)| window.length >= MIN_WINDOW as u64)
+        {
+            let cached = CachedWindow { window, missing: 0, notes: TouchedNotes::NONE };
+            self.private.load[slot] = cached;
             if direction == Direction::Store {
-                self.private.store[slot] = own;
+                self.private.store[slot] = cached;
             }
             self.private.notes = notes;
         }
     }
 
-    /// Windows of private memory.
+    /// The windows of private memory.
     pub fn private(&self) -> *const PrivateWindows {
         &raw const *self.private
     }
 
-    /// A copy of a row.
-    pub fn kept_row(&self, index: usize) -> &Row {
-        &self.kept[index]
+    /// A saved row.
+    pub fn saved_row(&self, index: usize) -> &Row {
+        &self.saved[index]
     }
 
-    /// How many accesses it has windows for.
+    /// Number of accesses that have a window slot.
     #[inline(always)]
     pub fn windows(&self) -> usize {
         if self.generation.is_some() { self.windows.len() } else { 0 }
     }
 
-    /// Room to log blocks in.
+    /// Start of the log.
     pub fn log(&mut self) -> *mut Logged {
         self.log.reserve(LOGGED);
         self.log.as_mut_ptr()
     }
 
-    /// The addresses of what compiled code uses: of the copies, and of the windows.
+    /// Addresses of the saved rows and of the windows.
     pub fn pointers(&mut self) -> (*mut u8, *const CachedWindow) {
-        (self.kept.as_mut_ptr().cast(), self.windows.as_ptr())
+        (self.saved.as_mut_ptr().cast(), self.windows.as_ptr())
     }
 }

@@ -8,7 +8,7 @@
 //! wait, or are long themselves: from then on the resident ones double from round to round, and have
 //! the shorter turns the more they are.
 
-use crate::compile::{Outcome, Workspace};
+use crate::compile::{Outcome, Request, Turn as CompiledTurn, WaveContext, Workspace};
 use crate::dispatch::checker::Checker;
 use crate::dispatch::execution::{Execution, Position, Progress, StallReport};
 use crate::dispatch::observer::{Executed, Interest, Observer, Watch};
@@ -401,7 +401,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         // Outlives the turns of the loop, so that it is dropped only where there is one.
         let mut replacement = None;
         let compiling = execution.policy.compiling;
-        let notes_windows = memory.notes_windows();
+        let footprint = memory.notes_windows();
         let is_compiled = C::ALLOWS_COMPILED
             && compiling != Compiling::Never
             && (!WATCHED || self.observer.of_stretches().is_some());
@@ -412,18 +412,20 @@ impl<'a, C: Checker> Scheduler<'a, C> {
             let pc = wave.pc;
             if C::ALLOWS_COMPILED
                 && has_arrived
-                && let Some(own) = tier
+                && let Some(tier) = tier
             {
                 has_arrived = false;
                 let before = wave.executed;
-                let how = (compiling, notes_windows);
-                let turn = (until, &mut *end, &mut outcome);
+                let request = Request { code: program, compiling, footprint };
+                let context =
+                    WaveContext { wave: &mut *wave, memory: &mut *memory, lds: &mut *lds };
+                let turn = CompiledTurn { until, end: &mut *end };
                 let (workspace, checker) = (&mut self.workspace, &mut *self.checker);
                 if !WATCHED {
-                    own.run(program, wave, (memory, lds), (workspace, checker), turn, how);
+                    tier.run(request, context, workspace, checker, turn, &mut outcome);
                 } else if let Some(stretches) = self.observer.of_stretches() {
-                    let mut watched = Watched { checker, stretches };
-                    own.run(program, wave, (memory, lds), (workspace, &mut watched), turn, how);
+                    let checker = &mut Watched { checker, stretches };
+                    tier.run(request, context, workspace, checker, turn, &mut outcome);
                 }
                 if outcome.fault.is_some() || wave.status != Status::Ready || end.is_over {
                     break;

@@ -6,11 +6,11 @@ mod moves;
 mod private;
 mod successors;
 
-use crate::compile::Outcome;
 use crate::compile::testing::{
-    Block, Candidate, Demands, How, LaneAccess, Lowering, Plan, Room, ScalarLowering, Source,
-    Stored, VectorPlan, Workspace, lowerings, of_pairs, scalar_lowerings,
+    Block, Candidate, LaneAccess, Limits, Lowering, Plan, Resources, ScalarLowering, Source,
+    Stored, Variant, VectorPlan, Workspace, lowerings, pair_element, scalar_lowerings,
 };
+use crate::compile::{Outcome, WaveContext};
 use crate::dispatch::checker::{Counting, Unchecked};
 use crate::dispatch::turns::TurnEnd;
 use crate::execute::control::Step;
@@ -150,13 +150,13 @@ fn vector(random: &mut Random, lowering: &'static Lowering, machine: Machine) ->
 /// The operations on pairs of words or halves.
 static PAIRS: LazyLock<Vec<&str>> = LazyLock::new(|| {
     let names = TABLES.iter().flat_map(|table| table.iter()).map(|row| row.name);
-    names.filter(|name| of_pairs(name).is_some()).collect()
+    names.filter(|name| pair_element(name).is_some()).collect()
 });
 
 /// One of them with random operands.
 fn pair(random: &mut Random, name: &str) -> (Op, Plan) {
     let row_of = find(name).expect("a row of the same name");
-    let single = of_pairs(name).expect("the operation on one word");
+    let single = pair_element(name).expect("the operation on one word");
     let lowering = lowerings().find(|own| own.name == single).expect("its code");
     let mut op = op(Run::Vector(row_of.function(Level::detect())));
     op.destination = row(random);
@@ -559,10 +559,10 @@ fn interpret(
     let mut lane_operations = 0;
     for (index, op) in source.ops.iter().enumerate() {
         lane_operations += if op.per_lane { u64::from(wave.active_lanes()) } else { 1 };
-        wave.pc = source.places[index + 1];
+        wave.pc = source.addresses[index + 1];
         wave.executed += 1;
         if let Step::Fault(cause) = step_in_range(wave, op, space, lds) {
-            return (lane_operations, Some(format!("{:x} {cause:?}", source.places[index])));
+            return (lane_operations, Some(format!("{:x} {cause:?}", source.addresses[index])));
         }
     }
     (lane_operations, None)
@@ -572,23 +572,24 @@ fn interpret(
 fn execute(
     (wave, lds): (&mut Wave, &mut [u8]),
     space: &mut dyn Memory,
-    (candidate, how): (&Candidate, How),
+    (candidate, variant): (&Candidate, Variant),
     workspace: &mut Workspace,
 ) -> (u64, Option<String>) {
-    let how = How { notes: space.notes_windows(), ..how };
-    let compiled = candidate.compiled(how).expect("it compiles");
+    let variant = Variant { footprint: space.notes_windows(), ..variant };
+    let compiled = candidate.compiled(variant).expect("it compiles");
     let block = &compiled.block;
     let mut lane_operations = 0;
     loop {
         if wave.pc == START {
             workspace.prepare(1, compiled.sites.len());
             let until = wave.executed + block.len() as u64;
-            let room = Room { until, turn: TurnEnd::NEVER, counting: Counting::Nothing };
-            workspace.follow(space);
-            let has = Demands::of_wave(wave, lds, workspace);
-            let state = (&mut *workspace, &mut Unchecked);
+            let limits = Limits { until, turn: TurnEnd::NEVER, counting: Counting::Nothing };
+            workspace.check_generation(space);
+            let resources = Resources::of_wave(wave, lds, workspace);
+            let context = WaveContext { wave: &mut *wave, memory: &mut *space, lds: &mut *lds };
+            let checker = &mut Unchecked;
             let mut outcome = Outcome::default();
-            compiled.execute(wave, (space, lds), state, (has, room), &mut outcome);
+            compiled.execute(context, workspace, checker, resources, limits, &mut outcome);
             lane_operations += outcome.lane_operations;
             if let Some((place, cause)) = outcome.fault {
                 return (lane_operations, Some(format!("{place:x} {cause:?}")));
@@ -598,15 +599,15 @@ fn execute(
             .ops
             .iter()
             .enumerate()
-            .position(|(index, _)| block.source.places[index] == wave.pc)
+            .position(|(index, _)| block.source.addresses[index] == wave.pc)
         {
-            // The rest, after a segment that was undone.
+            // The instructions after a region that bailed out.
             let op = &block.source.ops[index];
             lane_operations += if op.per_lane { u64::from(wave.active_lanes()) } else { 1 };
-            wave.pc = block.source.places[index + 1];
+            wave.pc = block.source.addresses[index + 1];
             wave.executed += 1;
             if let Step::Fault(cause) = step_in_range(wave, op, space, lds) {
-                let place = block.source.places[index];
+                let place = block.source.addresses[index];
                 return (lane_operations, Some(format!("{place:x} {cause:?}")));
             }
         } else {
@@ -629,28 +630,28 @@ fn difference(
     };
     let (ops, plans): (Vec<Op>, Vec<Plan>) = operations.into_iter().unzip();
     let names: Vec<String> = ops.iter().zip(&plans).map(|(op, plan)| text(op, plan)).collect();
-    let places = (0..=ops.len() as u64).map(|index| START + 4 * index).collect();
-    let source = Source { start: START, ops, plans, places, next_runs: Default::default() };
+    let addresses = (0..=ops.len() as u64).map(|index| START + 4 * index).collect();
+    let source = Source { start: START, ops, plans, addresses, next_runs: Default::default() };
     let candidate = Candidate::new(Block::new(source, 0, machine));
-    // Of some blocks flat accesses have led elsewhere before, all or some of them.
-    let parts_flat = random.next() & 1 != 0;
+    // In some blocks, all or some flat accesses have resolved to non-global memory before.
+    let flat_private = random.next() & 1 != 0;
     let flat = |op: &Op| matches!(op.run, Run::VectorMemory(own) if own.space.is_flat());
     for index in 0..candidate.block.len() {
         if flat(&candidate.block.source.ops[index]) && !random.next().is_multiple_of(4) {
-            candidate.block.note_elsewhere(index);
+            candidate.block.record_non_global(index);
         }
     }
-    let usual = How { parts_flat, ..How::default() };
-    for (notes, settles_nans) in [(false, false), (true, false), (false, true)] {
-        let how = How { notes, settles_nans, ..usual };
-        candidate.compile(machine, level, how, &mut flipwave_jit::InProcess);
+    let usual = Variant { flat_private, ..Variant::default() };
+    for (footprint, nan_exact) in [(false, false), (true, false), (false, true)] {
+        let variant = Variant { footprint, nan_exact, ..usual };
+        candidate.compile(machine, level, variant, &mut flipwave_jit::InProcess);
     }
     for world_number in 0..worlds {
         let mut workspace = Workspace::default();
         let before = world(random, machine);
         let mut found = before.clone();
-        let notes = world_number % 3 == 1;
-        let how = How { settles_nans: world_number % 3 == 2, ..usual };
+        let footprint = world_number % 3 == 1;
+        let variant = Variant { nan_exact: world_number % 3 == 2, ..usual };
         let mut touched = TouchedRegions::default();
         let private = before.private_memory(random);
         // The first time windows are found, the second time they are there, and then they are those that
@@ -661,7 +662,7 @@ fn difference(
             found.begin_again(before);
             let [mut one, mut other] = [(); 2].map(|()| FootprintBuilder::default());
             let World { wave, space, lds, .. } = &mut expected;
-            let wanted = if notes {
+            let wanted = if footprint {
                 let mut unused = TouchedRegions::default();
                 let mut memory = Recording::new(space, &mut one, &mut unused, private.clone());
                 interpret((wave, lds), &mut memory, &candidate.block.source)
@@ -669,13 +670,13 @@ fn difference(
                 interpret((wave, lds), space, &candidate.block.source)
             };
             let World { wave, space, lds, .. } = &mut found;
-            let given = if notes {
+            let given = if footprint {
                 // As before the turn of a workgroup.
                 workspace.forget_private();
                 let mut memory = Recording::new(space, &mut other, &mut touched, private.clone());
-                execute((wave, lds), &mut memory, (&candidate, how), &mut workspace)
+                execute((wave, lds), &mut memory, (&candidate, variant), &mut workspace)
             } else {
-                execute((wave, lds), space, (&candidate, how), &mut workspace)
+                execute((wave, lds), space, (&candidate, variant), &mut workspace)
             };
             let [one, other] = [one, other].map(FootprintBuilder::build);
             // What is computed where a NaN is met is computed again, and may be other addresses.
@@ -843,29 +844,29 @@ fn private_memory_has_what_was_stored_to_it_last() {
 }
 
 #[test]
-fn arithmetic_that_settles_nans_is_not_undone_by_them() {
+fn nan_exact_code_does_not_bail_out_at_nans() {
     let machine = machines()[0];
     for name in ["v_add_f32", "v_fma_f32", "v_mul_f64", "v_rcp_f32", "v_sqrt_f32", "v_mul_f16"] {
         let lowering = lowerings().find(|own| own.name == name).expect("its code");
         let row_of = find(name).expect("a row");
-        let [undone, settled] = [false, true].map(|settles_nans| {
+        let [bailed_out, settled] = [false, true].map(|nan_exact| {
             let mut op = op(Run::Vector(row_of.function(Level::detect())));
             let all = [Word::Row(RowIndex(0)), Word::Row(RowIndex(1))];
             op.sources[..row_of.sources.len()].fill(crate::instruction::Source { words: all });
             op.destination = RowIndex(2);
             op.per_lane = true;
             let plan = Plan::Vector(VectorPlan { row: row_of, lowering });
-            let places = vec![START, START + 4];
+            let addresses = vec![START, START + 4];
             let source = Source {
                 start: START,
                 ops: vec![op],
                 plans: vec![plan],
-                places,
+                addresses,
                 next_runs: Default::default(),
             };
             let candidate = Candidate::new(Block::new(source, 0, machine));
-            let how = How { settles_nans, ..How::default() };
-            candidate.compile(machine, Level::detect(), how, &mut flipwave_jit::InProcess);
+            let variant = Variant { nan_exact, ..Variant::default() };
+            candidate.compile(machine, Level::detect(), variant, &mut flipwave_jit::InProcess);
             for _ in 0..20 {
                 let World { mut wave, mut space, mut lds, .. } = world(&mut Random(3), machine);
                 wave.set_exec(LaneMask(u64::MAX));
@@ -874,45 +875,45 @@ fn arithmetic_that_settles_nans_is_not_undone_by_them() {
                     wave.row_mut(RowIndex(row)).0.fill(0xffff_fc01);
                 }
                 let state = (&mut wave, &mut lds[..]);
-                execute(state, &mut space, (&candidate, how), &mut Workspace::default());
+                execute(state, &mut space, (&candidate, variant), &mut Workspace::default());
             }
-            candidate.block.is_often_unsettled()
+            candidate.block.has_frequent_nan_bailouts()
         });
-        assert_eq!((undone, settled), (true, false), "{name}");
+        assert_eq!((bailed_out, settled), (true, false), "{name}");
     }
 }
 
 #[test]
-fn flat_accesses_that_lead_to_private_memory_do_so_without_the_interpreter() {
+fn flat_private_code_does_not_bail_out_at_private_accesses() {
     for machine in machines() {
         let transfer = Transfer::Load(Element::Words(2));
         let (mut op, _) = private::flat(&mut Random(5), machine, transfer);
         op.run = Run::VectorMemory(VectorAccess { space: Space::Flat, transfer });
         op.immediate = 8;
         let plan = Plan::of(&op, machine);
-        let places = vec![START, START + 4];
+        let addresses = vec![START, START + 4];
         let source = Source {
             start: START,
             ops: vec![op],
             plans: vec![plan],
-            places,
+            addresses,
             next_runs: Default::default(),
         };
         let candidate = Candidate::new(Block::new(source, 0, machine));
-        candidate.block.note_elsewhere(0);
-        let [apart, undone] = [true, false].map(|parts_flat| {
-            let how = How { parts_flat, ..How::default() };
-            candidate.compile(machine, Level::detect(), how, &mut flipwave_jit::InProcess);
+        candidate.block.record_non_global(0);
+        let [private, bailed_out] = [true, false].map(|flat_private| {
+            let variant = Variant { flat_private, ..Variant::default() };
+            candidate.compile(machine, Level::detect(), variant, &mut flipwave_jit::InProcess);
             let mut workspace = Workspace::default();
             let World { wave, mut space, mut lds, .. } = world(&mut Random(3), machine);
             for round in 0..20 {
                 let mut wave = wave.clone();
                 private::point(&mut wave, round * 4);
-                execute((&mut wave, &mut lds), &mut space, (&candidate, how), &mut workspace);
+                execute((&mut wave, &mut lds), &mut space, (&candidate, variant), &mut workspace);
             }
-            candidate.block.is_often_elsewhere()
+            candidate.block.has_frequent_non_global()
         });
-        assert_eq!((apart, undone), (false, true), "{machine:?}");
+        assert_eq!((private, bailed_out), (false, true), "{machine:?}");
     }
 }
 

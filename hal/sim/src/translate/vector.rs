@@ -158,7 +158,8 @@ fn source_adapt(inst: &Inst, index: usize, kind: Kind) -> SourceAdapt {
     if inst.operation.is(Family::ConvertSmallFloat) && inst.encoding == Encoding::Vop3 {
         if index == 0 {
             // Conversions that gfx1250 adds read half precision from either half.
-            let is_high = op_sel && kind == Kind::F16 && inst.operation.is(Family::ConvertStochastic);
+            let is_high =
+                op_sel && kind == Kind::F16 && inst.operation.is(Family::ConvertStochastic);
             adapt.select = if is_high { SdwaSelect::Word1 } else { part_read(inst) };
         }
         return adapt;

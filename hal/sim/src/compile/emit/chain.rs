@@ -1,8 +1,8 @@
 //! The end of a block: what was executed is counted, and the code goes on to the next block's where that
 //! is known and the wave can execute it, or else comes back.
 
-use super::Emitter;
-use crate::compile::compiled::Demands;
+use super::emitter::Emitter;
+use crate::compile::compiled::Resources;
 use crate::compile::frame::offset;
 use crate::compile::plan::writes_exec;
 use crate::compile::value::Value;
@@ -37,22 +37,22 @@ impl Emitter<'_> {
     }
 
     /// Ends the block: the wave goes on after it.
-    pub(super) fn go_on(&mut self) {
+    pub(super) fn exit_to_next(&mut self) {
         self.count_instructions();
-        self.leave(NEXT);
+        self.exit(NEXT);
     }
 
     /// Ends the block with a barrier, at which the wave waits.
-    pub(super) fn wait(&mut self) {
+    pub(super) fn exit_to_barrier(&mut self) {
         self.count_instructions();
-        self.come_back(NEXT);
+        self.return_to_caller(NEXT);
     }
 
     /// Ends the block with a branch that is taken on a condition.
-    pub(super) fn go_on_where(&mut self, condition: Value) {
+    pub(super) fn exit_on_branch(&mut self, condition: Value) {
         self.count_instructions();
         let _ = write!(self.text, "  br i1 {condition}, label %taken, label %passed\npassed:\n");
-        self.leave(NEXT);
+        self.exit(NEXT);
         self.text.push_str("taken:\n");
         let [_, target] = self.source.exits();
         // Where EXEC is another one, the block is entered anew.
@@ -66,7 +66,7 @@ impl Emitter<'_> {
             let loops = self.and_may_begin_run(loops, TARGET);
             let _ = write!(self.text, "  br i1 {loops}, label %top, label %done\ndone:\n");
         }
-        self.leave(TARGET);
+        self.exit(TARGET);
     }
 
     /// Counts what the block has executed.
@@ -107,12 +107,12 @@ impl Emitter<'_> {
     }
 
     /// Goes on to one of the next blocks, or comes back.
-    fn leave(&mut self, exit: usize) {
+    fn exit(&mut self, exit: usize) {
         let at = offset::LINK_NEXT + exit * size_of::<usize>();
-        let place = self.after("%current", at);
-        let next = self.value(format_args!("load atomic ptr, ptr {place} acquire, align 8"));
-        let place = self.after(next, offset::LINK_ROOM);
-        let room = self.value(format_args!("load atomic i64, ptr {place} monotonic, align 8"));
+        let pointer = self.after("%current", at);
+        let next = self.value(format_args!("load atomic ptr, ptr {pointer} acquire, align 8"));
+        let pointer = self.after(next, offset::LINK_REQUIRED_BUDGET);
+        let room = self.value(format_args!("load atomic i64, ptr {pointer} monotonic, align 8"));
         let end = self.value(format_args!("add i64 %executed, {room}"));
         let until = self.field(offset::CHAIN_UNTIL, "i64");
         let mut goes_on = self.value(format_args!("icmp ule i64 {end}, {until}"));
@@ -126,10 +126,10 @@ impl Emitter<'_> {
             goes_on = self.value(format_args!("and i1 {goes_on}, {has_turn}"));
         }
         let goes_on = self.and_may_begin_run(goes_on, exit);
-        let has = self.field(offset::HAS, "i64");
-        let place = self.after(next, offset::LINK_DEMANDS);
-        let demands = self.value(format_args!("load i64, ptr {place}"));
-        let above = Demands::ABOVE as i64;
+        let has = self.field(offset::RESOURCES, "i64");
+        let pointer = self.after(next, offset::LINK_RESOURCES);
+        let demands = self.value(format_args!("load i64, ptr {pointer}"));
+        let above = Resources::GUARD_BITS as i64;
         let has = self.value(format_args!("or i64 {has}, {above}"));
         let left = self.value(format_args!("sub i64 {has}, {demands}"));
         let left = self.value(format_args!("and i64 {left}, {above}"));
@@ -142,24 +142,24 @@ impl Emitter<'_> {
         );
         self.log(next, number);
         let _ = write!(self.text, "enter{number}:\n  store ptr {next}, ptr %current.at\n");
-        let place = self.after(next, offset::LINK_ENTRY);
-        let entry = self.value(format_args!("load ptr, ptr {place}"));
+        let pointer = self.after(next, offset::LINK_ENTRY);
+        let entry = self.value(format_args!("load ptr, ptr {pointer}"));
         let _ = write!(
             self.text,
             "  %end{number} = musttail call i32 {entry}(ptr %frame)\n  ret i32 %end{number}\n\
              back{number}:\n"
         );
-        self.come_back(exit);
+        self.return_to_caller(exit);
     }
 
     /// Comes back from where the wave goes on.
-    fn come_back(&mut self, exit: usize) {
+    fn return_to_caller(&mut self, exit: usize) {
         let relative = self.source.exits()[exit].wrapping_sub(self.source.start) as i64;
-        let place = self.after("%current", offset::LINK_START);
-        let start = self.value(format_args!("load i64, ptr {place}"));
+        let pointer = self.after("%current", offset::LINK_START);
+        let start = self.value(format_args!("load i64, ptr {pointer}"));
         let pc = self.value(format_args!("add i64 {start}, {relative}"));
-        let place = self.after("%frame", offset::PC);
-        let _ = write!(self.text, "  store i64 {pc}, ptr {place}\n  ret i32 0\n");
+        let pointer = self.after("%frame", offset::PC);
+        let _ = write!(self.text, "  store i64 {pc}, ptr {pointer}\n  ret i32 0\n");
     }
 
     /// Logs the block where blocks are logged, unless the next one stops that, and goes on to `enter` or
@@ -171,9 +171,9 @@ impl Emitter<'_> {
             self.text,
             "  br i1 {logs}, label %logs{number}, label %enter{number}\nlogs{number}:\n"
         );
-        let stops = self.field(offset::STOPS, "i32");
-        let place = self.after(next, offset::LINK_TRAITS);
-        let traits = self.value(format_args!("load i32, ptr {place}"));
+        let stops = self.field(offset::STOP_TRAITS, "i32");
+        let pointer = self.after(next, offset::LINK_TRAITS);
+        let traits = self.value(format_args!("load i32, ptr {pointer}"));
         let met = self.value(format_args!("and i32 {traits}, {stops}"));
         let stops = self.value(format_args!("icmp ne i32 {met}, 0"));
         let _ = write!(
@@ -186,11 +186,11 @@ impl Emitter<'_> {
             ("%executed".to_owned(), "i64", offset::LOGGED_EXECUTED),
             (exec.to_string(), "i64", offset::LOGGED_EXEC),
         ] {
-            let place = self.after(log, at);
-            let _ = writeln!(self.text, "  store {kind} {value}, ptr {place}");
+            let pointer = self.after(log, at);
+            let _ = writeln!(self.text, "  store {kind} {value}, ptr {pointer}");
         }
         let end = self.after(log, offset::LOGGED_SIZE);
-        let place = self.after("%frame", offset::LOG);
-        let _ = write!(self.text, "  store ptr {end}, ptr {place}\n  br label %enter{number}\n");
+        let pointer = self.after("%frame", offset::LOG);
+        let _ = write!(self.text, "  store ptr {end}, ptr {pointer}\n  br label %enter{number}\n");
     }
 }

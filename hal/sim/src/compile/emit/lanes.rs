@@ -1,6 +1,6 @@
 //! What operations do in the lanes of a segment.
 
-use super::Emitter;
+use super::emitter::Emitter;
 use crate::compile::plan::VectorPlan;
 use crate::compile::template::expand;
 use crate::compile::value::Value;
@@ -20,7 +20,7 @@ impl Emitter<'_> {
             Word::Row(row) => {
                 let lanes = self.row(row);
                 if !keeps_nan {
-                    self.look_at(row);
+                    self.check_nan(row);
                 }
                 lanes.value
             }
@@ -42,7 +42,7 @@ impl Emitter<'_> {
 
     /// A lane mask that is a source.
     pub(super) fn mask(&mut self, words: [Word; 2]) -> Value {
-        if let Some(open) = &self.open {
+        if let Some(open) = &self.lane_loop {
             if let Word::Scalar(low) = words[0]
                 && let Some((own, _)) = open.masks.get(&low)
             {
@@ -54,7 +54,7 @@ impl Emitter<'_> {
         }
         let whole = self.wide(words);
         let value = self.mask_part(whole);
-        if let Some(open) = &mut self.open {
+        if let Some(open) = &mut self.lane_loop {
             open.read_masks.push((words, value));
         }
         value
@@ -63,11 +63,11 @@ impl Emitter<'_> {
     /// The bits of a lane mask for the lanes of the loop's turn.
     pub(super) fn mask_part(&mut self, whole: Value) -> Value {
         let lanes = self.shape.lanes();
-        let shifted = self.lanes(format_args!("lshr i64 {whole}, %lane"));
-        let bits = self.lanes(format_args!("trunc i64 {shifted} to i{lanes}"));
+        let shifted = self.loop_value(format_args!("lshr i64 {whole}, %lane"));
+        let bits = self.loop_value(format_args!("trunc i64 {shifted} to i{lanes}"));
         let mask = Value::Named(self.number());
         let lines = self.shape.mask_of_bits(&mask.to_string(), &bits.to_string());
-        if let Some(open) = &mut self.open {
+        if let Some(open) = &mut self.lane_loop {
             open.body.push_str(&lines);
         }
         mask
@@ -94,10 +94,12 @@ impl Emitter<'_> {
                 let [low, high] = words.map(|word| self.source_word(word, lane_move, false));
                 let mut value = self.joined(low, high);
                 if adapt.absolute {
-                    value = self.lanes(format_args!("and {d} {value}, splat (i64 {})", i64::MAX));
+                    value =
+                        self.loop_value(format_args!("and {d} {value}, splat (i64 {})", i64::MAX));
                 }
                 if adapt.negate {
-                    value = self.lanes(format_args!("xor {d} {value}, splat (i64 {})", i64::MIN));
+                    value =
+                        self.loop_value(format_args!("xor {d} {value}, splat (i64 {})", i64::MIN));
                 }
                 if kind == Kind::F64 { self.as_double(value) } else { value }
             }
@@ -110,21 +112,23 @@ impl Emitter<'_> {
                 value = self.selected(value, adapt.select, extends);
                 if kind == Kind::Mixed && !is_whole {
                     let number = self.half_numbers(value);
-                    value = self.lanes(format_args!("bitcast {f} {number} to {w}"));
+                    value = self.loop_value(format_args!("bitcast {f} {number} to {w}"));
                 }
                 if adapt.absolute {
-                    value = self.lanes(format_args!("and {w} {value}, {}", Value::Splat(!sign)));
+                    value =
+                        self.loop_value(format_args!("and {w} {value}, {}", Value::Splat(!sign)));
                 }
                 if adapt.negate {
-                    value = self.lanes(format_args!("xor {w} {value}, {}", Value::Splat(sign)));
+                    value =
+                        self.loop_value(format_args!("xor {w} {value}, {}", Value::Splat(sign)));
                 }
                 match kind {
                     Kind::F16 => self.half_numbers(value),
                     Kind::F32 | Kind::Mixed => {
-                        self.lanes(format_args!("bitcast {w} {value} to {f}"))
+                        self.loop_value(format_args!("bitcast {w} {value} to {f}"))
                     }
                     Kind::Half => {
-                        self.lanes(format_args!("and {w} {value}, {}", Value::Splat(0xffff)))
+                        self.loop_value(format_args!("and {w} {value}, {}", Value::Splat(0xffff)))
                     }
                     _ => value,
                 }
@@ -141,8 +145,8 @@ impl Emitter<'_> {
         let w = self.shape.named("W");
         let right = if sign_extend { "ashr" } else { "lshr" };
         let high = Value::Splat(32 - bits - shift);
-        let high = self.lanes(format_args!("shl {w} {value}, {high}"));
-        self.lanes(format_args!("{right} {w} {high}, {}", Value::Splat(32 - bits)))
+        let high = self.loop_value(format_args!("shl {w} {value}, {high}"));
+        self.loop_value(format_args!("{right} {w} {high}, {}", Value::Splat(32 - bits)))
     }
 
     /// A word whose part is a result, and whose rest is what the instruction makes of the old one.
@@ -153,16 +157,16 @@ impl Emitter<'_> {
         }
         let w = self.shape.named("W");
         let right = if finish.unused == SdwaUnused::SignExtend { "ashr" } else { "lshr" };
-        let high = self.lanes(format_args!("shl {w} {value}, {}", Value::Splat(32 - bits)));
+        let high = self.loop_value(format_args!("shl {w} {value}, {}", Value::Splat(32 - bits)));
         let below = Value::Splat(32 - bits - shift);
-        let placed = self.lanes(format_args!("{right} {w} {high}, {below}"));
+        let placed = self.loop_value(format_args!("{right} {w} {high}, {below}"));
         if finish.unused != SdwaUnused::Preserve {
             return placed;
         }
         let own = u32::MAX >> (32 - bits) << shift;
         let old = self.lane_word(Word::Row(to), false);
-        let old = self.lanes(format_args!("and {w} {old}, {}", Value::Splat(!own)));
-        self.lanes(format_args!("or {w} {placed}, {old}"))
+        let old = self.loop_value(format_args!("and {w} {old}, {}", Value::Splat(!own)));
+        self.loop_value(format_args!("or {w} {placed}, {old}"))
     }
 
     /// Computes an operation; its results are those of the number.
@@ -174,7 +178,7 @@ impl Emitter<'_> {
         if plan.lowering.nan == Nan::NotAmongSources {
             for (argument, kind) in arguments.clone().iter().zip(plan.row.sources) {
                 let float = self.shape.named(if *kind == Kind::F64 { "E" } else { "F" });
-                self.look_at_value(*argument, float);
+                self.bail_out_at_nan(*argument, float);
             }
         }
         if plan.lowering.takes_lanes {
@@ -182,10 +186,10 @@ impl Emitter<'_> {
         }
         let number = self.number();
         let shape = self.shape;
-        if let Some(open) = &mut self.open {
+        if let Some(open) = &mut self.lane_loop {
             expand(&mut open.body, plan.lowering.code, &arguments, number, shape);
-            if plan.lowering.has_doubts {
-                open.doubts.push(Value::Doubts(number));
+            if plan.lowering.has_bailouts {
+                open.bailout_lanes.push(Value::Bailout(number));
             }
         }
         if self.settles(plan) { self.settled(plan, &arguments, number) } else { number }
@@ -193,7 +197,7 @@ impl Emitter<'_> {
 
     /// Whether NaNs that an operation gives are made those of the interpreter at once.
     fn settles(&self, plan: VectorPlan) -> bool {
-        self.how.settles_nans
+        self.variant.nan_exact
             && plan.lowering.nan == Nan::Propagates
             && plan.row.numerics.nans != Nans::Own
     }
@@ -216,21 +220,22 @@ impl Emitter<'_> {
             false => format!("splat ({word} {})", bits as u32 as i32),
         };
         let result = Value::Result(number);
-        let is_nan = self.lanes(format_args!("fcmp uno {f} {result}, zeroinitializer"));
-        let mut nan = self.lanes(format_args!("or {w} zeroinitializer, {}", splat(default | sign)));
+        let is_nan = self.loop_value(format_args!("fcmp uno {f} {result}, zeroinitializer"));
+        let mut nan =
+            self.loop_value(format_args!("or {w} zeroinitializer, {}", splat(default | sign)));
         let sources = arguments.iter().zip(plan.row.sources).rev();
         for (argument, _) in
             sources.filter(|(_, kind)| matches!(kind, Kind::F32 | Kind::F16 | Kind::F64))
         {
-            let is_own = self.lanes(format_args!("fcmp uno {f} {argument}, zeroinitializer"));
-            let bits = self.lanes(format_args!("bitcast {f} {argument} to {w}"));
-            let own = self.lanes(format_args!("or {w} {bits}, {}", splat(quiet)));
-            nan = self.lanes(format_args!("select {m} {is_own}, {w} {own}, {w} {nan}"));
+            let is_own = self.loop_value(format_args!("fcmp uno {f} {argument}, zeroinitializer"));
+            let bits = self.loop_value(format_args!("bitcast {f} {argument} to {w}"));
+            let own = self.loop_value(format_args!("or {w} {bits}, {}", splat(quiet)));
+            nan = self.loop_value(format_args!("select {m} {is_own}, {w} {own}, {w} {nan}"));
         }
-        let bits = self.lanes(format_args!("bitcast {f} {result} to {w}"));
-        let bits = self.lanes(format_args!("select {m} {is_nan}, {w} {nan}, {w} {bits}"));
+        let bits = self.loop_value(format_args!("bitcast {f} {result} to {w}"));
+        let bits = self.loop_value(format_args!("select {m} {is_nan}, {w} {nan}, {w} {bits}"));
         let settled = self.number();
-        if let Some(open) = &mut self.open {
+        if let Some(open) = &mut self.lane_loop {
             let _ = writeln!(open.body, "  %r.{settled} = bitcast {w} {bits} to {f}");
         }
         settled
@@ -253,7 +258,7 @@ impl Emitter<'_> {
             0 => {}
             1 if plan.lowering.result != Stored::Whole => {
                 if may_be_nan {
-                    self.look_at_value(result, f);
+                    self.bail_out_at_nan(result, f);
                 }
                 let mut value = self.half(result, plan.row.float);
                 let kept = match plan.lowering.result {
@@ -262,12 +267,13 @@ impl Emitter<'_> {
                     _ => None,
                 };
                 if plan.lowering.result == Stored::HighHalf {
-                    value = self.lanes(format_args!("shl {w} {value}, {}", Value::Splat(16)));
+                    value = self.loop_value(format_args!("shl {w} {value}, {}", Value::Splat(16)));
                 }
                 if let Some(kept) = kept {
                     let old = self.lane_word(Word::Row(to), false);
-                    let old = self.lanes(format_args!("and {w} {old}, {}", Value::Splat(kept)));
-                    value = self.lanes(format_args!("or {w} {old}, {value}"));
+                    let old =
+                        self.loop_value(format_args!("and {w} {old}, {}", Value::Splat(kept)));
+                    value = self.loop_value(format_args!("or {w} {old}, {value}"));
                 }
                 if plan.lowering.result == Stored::Halves {
                     let high = self.half(Value::Second(number), plan.row.float);
@@ -278,10 +284,10 @@ impl Emitter<'_> {
             }
             1 => {
                 if may_be_nan && is_part {
-                    self.look_at_value(result, f);
+                    self.bail_out_at_nan(result, f);
                 }
                 let value = match is_float {
-                    true => self.lanes(format_args!("bitcast {f} {result} to {w}")),
+                    true => self.loop_value(format_args!("bitcast {f} {result} to {w}")),
                     false => result,
                 };
                 let value = self.placed(value, to, &finish);
@@ -289,14 +295,14 @@ impl Emitter<'_> {
             }
             _ => {
                 let wide = match is_float {
-                    true => self.lanes(format_args!("bitcast {e} {result} to {d}")),
+                    true => self.loop_value(format_args!("bitcast {e} {result} to {d}")),
                     false => result,
                 };
-                let low = self.lanes(format_args!("trunc {d} {wide} to {w}"));
-                let high = self.lanes(format_args!("lshr {d} {wide}, splat (i64 32)"));
-                let high = self.lanes(format_args!("trunc {d} {high} to {w}"));
+                let low = self.loop_value(format_args!("trunc {d} {wide} to {w}"));
+                let high = self.loop_value(format_args!("lshr {d} {wide}, splat (i64 32)"));
+                let high = self.loop_value(format_args!("trunc {d} {high} to {w}"));
                 if may_be_nan {
-                    self.look_at_value(result, e);
+                    self.bail_out_at_nan(result, e);
                 }
                 self.write_result(op, to, low, false);
                 self.write_result(op, to.plus(1), high, false);
@@ -304,9 +310,9 @@ impl Emitter<'_> {
         }
         if let Some(mask) = mask {
             let m = self.shape.named("M");
-            let active = self.lanes(format_args!("and {m} {mask}, %active"));
+            let active = self.loop_value(format_args!("and {m} {mask}, %active"));
             let [low, high] = op.mask_destination;
-            if let Some(open) = &mut self.open {
+            if let Some(open) = &mut self.lane_loop {
                 open.masks.insert(low, (active, [low, high]));
                 open.read_masks.retain(|(words, _)| {
                     !words
@@ -328,38 +334,38 @@ impl Emitter<'_> {
     pub(super) fn blended(&mut self, written: Value, value: Value, row: RowIndex) -> Value {
         let [w, m] = self.types(["W", "M"]);
         let old = self.lane_word(Word::Row(row), false);
-        self.lanes(format_args!("select {m} {written}, {w} {value}, {w} {old}"))
+        self.loop_value(format_args!("select {m} {written}, {w} {value}, {w} {old}"))
     }
 
     /// Two words per lane as one value.
     pub(super) fn joined(&mut self, low: Value, high: Value) -> Value {
         let [w, d] = ["W", "D"].map(|name| self.shape.named(name));
-        let low = self.lanes(format_args!("zext {w} {low} to {d}"));
-        let high = self.lanes(format_args!("zext {w} {high} to {d}"));
-        let high = self.lanes(format_args!("shl {d} {high}, splat (i64 32)"));
-        self.lanes(format_args!("or {d} {low}, {high}"))
+        let low = self.loop_value(format_args!("zext {w} {low} to {d}"));
+        let high = self.loop_value(format_args!("zext {w} {high} to {d}"));
+        let high = self.loop_value(format_args!("shl {d} {high}, splat (i64 32)"));
+        self.loop_value(format_args!("or {d} {low}, {high}"))
     }
 
     pub(super) fn as_double(&mut self, wide: Value) -> Value {
         let [d, e] = ["D", "E"].map(|name| self.shape.named(name));
-        self.lanes(format_args!("bitcast {d} {wide} to {e}"))
+        self.loop_value(format_args!("bitcast {d} {wide} to {e}"))
     }
 
     /// The number of each lane.
     pub(super) fn lane_numbers(&mut self) -> Value {
         let (w, lanes) = (self.shape.named("W"), self.shape.lanes());
-        let first = self.lanes(format_args!("add i64 0, %lane"));
-        let first = self.lanes(format_args!("trunc i64 {first} to i32"));
+        let first = self.loop_value(format_args!("add i64 0, %lane"));
+        let first = self.loop_value(format_args!("trunc i64 {first} to i32"));
         let first = self.splat(first);
         let each: Vec<String> = (0..lanes).map(|lane| format!("i32 {lane}")).collect();
-        self.lanes(format_args!("add {w} {first}, <{}>", each.join(", ")))
+        self.loop_value(format_args!("add {w} {first}, <{}>", each.join(", ")))
     }
 
     /// A word in all lanes.
     pub(super) fn splat(&mut self, value: Value) -> Value {
         let (w, lanes) = (self.shape.named("W"), self.shape.lanes());
-        let one = self.lanes(format_args!("insertelement {w} poison, i32 {value}, i64 0"));
-        self.lanes(format_args!(
+        let one = self.loop_value(format_args!("insertelement {w} poison, i32 {value}, i64 0"));
+        self.loop_value(format_args!(
             "shufflevector {w} {one}, {w} poison, <{lanes} x i32> zeroinitializer"
         ))
     }

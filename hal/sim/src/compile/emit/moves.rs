@@ -3,23 +3,14 @@
 //! Where those are lanes of the same turn of a segment's loop, and the same in each turn, they are moved
 //! within a vector. Else the whole row is read before the loop: no turn sees what another one has written.
 
-use super::Emitter;
-use crate::compile::plan::{Exchange, Plan};
+use super::emitter::{Emitter, Moved};
+use crate::compile::plan::{Exchange, ExchangeControls, Plan};
 use crate::compile::value::{Shape, Value};
-use crate::compile::workspace::KEPT_ROWS;
+use crate::compile::workspace::SAVED_ROWS;
 use crate::instruction::lane_move::LaneMove;
 use crate::instruction::{Op, Word};
 use crate::wave::{LANES, RowIndex};
 use std::fmt::Write;
-
-/// A row as it is before a segment.
-#[derive(Clone, Copy)]
-pub(super) enum Moved {
-    /// Its vectors of 16 lanes; the latter two are the first again where waves have 32 lanes.
-    Vectors([Value; 4]),
-    /// The host's address of a copy.
-    Copy(Value),
-}
 
 /// From where lanes take words.
 enum From {
@@ -32,7 +23,7 @@ enum From {
 impl Emitter<'_> {
     /// Whether the open segment has written a row of which an instruction takes words in other turns.
     pub(super) fn takes_written_rows(&self, op: &Op) -> bool {
-        let Some(open) = &self.open else { return false };
+        let Some(open) = &self.lane_loop else { return false };
         let within_turn = |lane_move| within_turns(lane_move, self.shape).is_some();
         let source = match self.source.plans[self.index] {
             Plan::Exchange(exchange) => exchange.data(op).map(|row| [Word::Row(row); 2]),
@@ -75,7 +66,7 @@ impl Emitter<'_> {
         }
         let lanes = self.source_lanes(op, exchange);
         let from = From::Wave(lanes);
-        let [fetch_inactive, bound_control] = exchange.controls(op);
+        let ExchangeControls { fetch_inactive, bound_control } = exchange.controls(op);
         let mut value = self.taken(row, &from, fetch_inactive);
         if !fetch_inactive {
             let readable = self.active_at(&from);
@@ -92,35 +83,37 @@ impl Emitter<'_> {
         let [w, d] = self.types(["W", "D"]);
         let own = self.lane_numbers();
         let in_row = |emitter: &mut Self, select: Value, distance: u32| {
-            let select = emitter.lanes(format_args!("and {w} {select}, {}", Value::Splat(15)));
-            let row = emitter.lanes(format_args!("and {w} {own}, {}", Value::Splat(!15)));
-            let row = emitter.lanes(format_args!("xor {w} {row}, {}", Value::Splat(distance)));
-            emitter.lanes(format_args!("or {w} {row}, {select}"))
+            let select = emitter.loop_value(format_args!("and {w} {select}, {}", Value::Splat(15)));
+            let row = emitter.loop_value(format_args!("and {w} {own}, {}", Value::Splat(!15)));
+            let row = emitter.loop_value(format_args!("xor {w} {row}, {}", Value::Splat(distance)));
+            emitter.loop_value(format_args!("or {w} {row}, {select}"))
         };
         match exchange {
             Exchange::ByAddress { .. } => {
                 let within = u32::from(self.machine.permute_lanes) - 1;
                 let address = self.lane_word(op.sources[0].words[0], false);
                 let offset = Value::Splat(op.immediate as u32);
-                let address = self.lanes(format_args!("add {w} {address}, {offset}"));
-                let lane = self.lanes(format_args!("lshr {w} {address}, {}", Value::Splat(2)));
-                let lane = self.lanes(format_args!("and {w} {lane}, {}", Value::Splat(within)));
-                let group = self.lanes(format_args!("and {w} {own}, {}", Value::Splat(!within)));
-                self.lanes(format_args!("or {w} {group}, {lane}"))
+                let address = self.loop_value(format_args!("add {w} {address}, {offset}"));
+                let lane = self.loop_value(format_args!("lshr {w} {address}, {}", Value::Splat(2)));
+                let lane =
+                    self.loop_value(format_args!("and {w} {lane}, {}", Value::Splat(within)));
+                let group =
+                    self.loop_value(format_args!("and {w} {own}, {}", Value::Splat(!within)));
+                self.loop_value(format_args!("or {w} {group}, {lane}"))
             }
             Exchange::BySelects { distance } => {
                 let selects = self.wide([1, 2].map(|source| op.sources[source].words[0]));
                 let count = self.shape.lanes();
                 let one =
-                    self.lanes(format_args!("insertelement {d} poison, i64 {selects}, i64 0"));
-                let all = self.lanes(format_args!(
+                    self.loop_value(format_args!("insertelement {d} poison, i64 {selects}, i64 0"));
+                let all = self.loop_value(format_args!(
                     "shufflevector {d} {one}, {d} poison, <{count} x i32> zeroinitializer"
                 ));
-                let shift = self.lanes(format_args!("and {w} {own}, {}", Value::Splat(15)));
-                let shift = self.lanes(format_args!("shl {w} {shift}, {}", Value::Splat(2)));
-                let shift = self.lanes(format_args!("zext {w} {shift} to {d}"));
-                let select = self.lanes(format_args!("lshr {d} {all}, {shift}"));
-                let select = self.lanes(format_args!("trunc {d} {select} to {w}"));
+                let shift = self.loop_value(format_args!("and {w} {own}, {}", Value::Splat(15)));
+                let shift = self.loop_value(format_args!("shl {w} {shift}, {}", Value::Splat(2)));
+                let shift = self.loop_value(format_args!("zext {w} {shift} to {d}"));
+                let select = self.loop_value(format_args!("lshr {d} {all}, {shift}"));
+                let select = self.loop_value(format_args!("trunc {d} {select} to {w}"));
                 in_row(self, select, distance)
             }
             Exchange::BySelectOfLane { distance } => {
@@ -128,7 +121,7 @@ impl Emitter<'_> {
                 in_row(self, select, distance)
             }
             Exchange::Fixed | Exchange::ByHalves => {
-                self.lanes(format_args!("xor {w} {own}, {}", Value::Splat(LANES as u32 / 2)))
+                self.loop_value(format_args!("xor {w} {own}, {}", Value::Splat(LANES as u32 / 2)))
             }
         }
     }
@@ -148,8 +141,11 @@ impl Emitter<'_> {
             lanes.join(", ")
         );
         let w = self.shape.named("W");
-        let place = self.lanes(format_args!("getelementptr i32, ptr @lanes{number}, i64 %lane"));
-        From::Wave(self.lanes(format_args!("load {w}, ptr {place}, align {}", self.shape.lanes())))
+        let pointer =
+            self.loop_value(format_args!("getelementptr i32, ptr @lanes{number}, i64 %lane"));
+        From::Wave(
+            self.loop_value(format_args!("load {w}, ptr {pointer}, align {}", self.shape.lanes())),
+        )
     }
 
     /// The words of a row that lanes take; of no meaning where there is none to take. `of_inactive` says
@@ -161,36 +157,38 @@ impl Emitter<'_> {
                 let mut value = self.lane_word(Word::Row(row), false);
                 if of_inactive {
                     // What the segment has computed in inactive lanes is no register's.
-                    self.keep(row);
-                    let before = self.open.as_ref().and_then(|open| open.before.get(&row).copied());
+                    self.save_row_before(row);
+                    let before =
+                        self.lane_loop.as_ref().and_then(|open| open.before.get(&row).copied());
                     let before = before.unwrap_or(value);
-                    value =
-                        self.lanes(format_args!("select {m} %active, {w} {value}, {w} {before}"));
+                    value = self
+                        .loop_value(format_args!("select {m} %active, {w} {value}, {w} {before}"));
                 }
                 let places = shuffle(places);
-                self.lanes(format_args!(
+                self.loop_value(format_args!(
                     "shufflevector {w} {value}, {w} zeroinitializer, <{count} x i32> <{places}>"
                 ))
             }
             From::Wave(lanes) => match self.whole(row) {
                 Moved::Vectors([first, second, third, fourth]) => {
                     let select = "@llvm.x86.avx512.vpermi2var.d.512";
-                    let low = self.lanes(format_args!(
+                    let low = self.loop_value(format_args!(
                         "call {w} {select}({w} {first}, {w} {lanes}, {w} {second})"
                     ));
                     if self.machine.lanes == 32 {
                         return low;
                     }
-                    let high = self.lanes(format_args!(
+                    let high = self.loop_value(format_args!(
                         "call {w} {select}({w} {third}, {w} {lanes}, {w} {fourth})"
                     ));
                     let is_low =
-                        self.lanes(format_args!("icmp ult {w} {lanes}, {}", Value::Splat(32)));
-                    self.lanes(format_args!("select {m} {is_low}, {w} {low}, {w} {high}"))
+                        self.loop_value(format_args!("icmp ult {w} {lanes}, {}", Value::Splat(32)));
+                    self.loop_value(format_args!("select {m} {is_low}, {w} {low}, {w} {high}"))
                 }
                 Moved::Copy(copy) => {
-                    let at = self.lanes(format_args!("getelementptr i32, ptr {copy}, {w} {lanes}"));
-                    self.lanes(format_args!(
+                    let at =
+                        self.loop_value(format_args!("getelementptr i32, ptr {copy}, {w} {lanes}"));
+                    self.loop_value(format_args!(
                         "call {w} @llvm.masked.gather.v{count}i32.v{count}p0(<{count} x ptr> \
                          align 4 {at}, {m} splat (i1 true), {w} poison)"
                     ))
@@ -201,30 +199,34 @@ impl Emitter<'_> {
 
     /// A row as it is before the open segment, which has not written it.
     fn whole(&mut self, row: RowIndex) -> Moved {
-        let known = self.open.iter().flat_map(|open| &open.moved).find(|(own, _)| *own == row);
+        let known = self.lane_loop.iter().flat_map(|open| &open.moved).find(|(own, _)| *own == row);
         if let Some((_, moved)) = known {
             return *moved;
         }
         // What is undone reads it again.
-        self.keep(row);
+        self.save_row_before(row);
         let (w, count) = (self.shape.named("W"), self.shape.lanes());
         let parts: Vec<Value> = self.parts().map(|part| self.part_of_row(row, part)).collect();
         let moved = match self.shape {
             Shape::Sixteen => Moved::Vectors(std::array::from_fn(|part| parts[part % parts.len()])),
             Shape::Eight => {
-                let slot = KEPT_ROWS + self.open.as_ref().map_or(0, |open| open.moved.len());
+                let slot = SAVED_ROWS + self.lane_loop.as_ref().map_or(0, |open| open.moved.len());
                 let copy =
-                    self.value(format_args!("getelementptr i8, ptr %kept, i64 {}", slot * 256));
+                    self.value(format_args!("getelementptr i8, ptr %saved, i64 {}", slot * 256));
                 for (index, part) in parts.iter().enumerate() {
                     let at = index * count as usize * 4;
-                    let place = self.value(format_args!("getelementptr i8, ptr {copy}, i64 {at}"));
-                    let _ =
-                        writeln!(self.text, "  store {w} {part}, ptr {place}, align {}", count * 4);
+                    let pointer =
+                        self.value(format_args!("getelementptr i8, ptr {copy}, i64 {at}"));
+                    let _ = writeln!(
+                        self.text,
+                        "  store {w} {part}, ptr {pointer}, align {}",
+                        count * 4
+                    );
                 }
                 Moved::Copy(copy)
             }
         };
-        if let Some(open) = &mut self.open {
+        if let Some(open) = &mut self.lane_loop {
             open.moved.push((row, moved));
         }
         moved
@@ -243,24 +245,26 @@ impl Emitter<'_> {
         match from {
             From::Turn(places) => {
                 let places = shuffle(places);
-                self.lanes(format_args!(
+                self.loop_value(format_args!(
                     "shufflevector {m} %active, {m} zeroinitializer, <{count} x i32> <{places}>"
                 ))
             }
             From::Wave(lanes) => {
-                let low = self.lanes(format_args!("trunc i64 %exec to i32"));
+                let low = self.loop_value(format_args!("trunc i64 %exec to i32"));
                 let mut bits = self.splat(low);
                 if self.machine.lanes == 64 {
-                    let high = self.lanes(format_args!("lshr i64 %exec, 32"));
-                    let high = self.lanes(format_args!("trunc i64 {high} to i32"));
+                    let high = self.loop_value(format_args!("lshr i64 %exec, 32"));
+                    let high = self.loop_value(format_args!("trunc i64 {high} to i32"));
                     let high = self.splat(high);
                     let is_low =
-                        self.lanes(format_args!("icmp ult {w} {lanes}, {}", Value::Splat(32)));
-                    bits = self.lanes(format_args!("select {m} {is_low}, {w} {bits}, {w} {high}"));
+                        self.loop_value(format_args!("icmp ult {w} {lanes}, {}", Value::Splat(32)));
+                    bits = self
+                        .loop_value(format_args!("select {m} {is_low}, {w} {bits}, {w} {high}"));
                 }
-                let place = self.lanes(format_args!("and {w} {lanes}, {}", Value::Splat(31)));
-                let bit = self.lanes(format_args!("lshr {w} {bits}, {place}"));
-                self.lanes(format_args!("trunc {w} {bit} to {m}"))
+                let bit_index =
+                    self.loop_value(format_args!("and {w} {lanes}, {}", Value::Splat(31)));
+                let bit = self.loop_value(format_args!("lshr {w} {bits}, {bit_index}"));
+                self.loop_value(format_args!("trunc {w} {bit} to {m}"))
             }
         }
     }
@@ -274,14 +278,16 @@ impl Emitter<'_> {
     fn both(&mut self, one: Option<Value>, other: Option<Value>) -> Option<Value> {
         let m = self.shape.named("M");
         match (one, other) {
-            (Some(one), Some(other)) => Some(self.lanes(format_args!("and {m} {one}, {other}"))),
+            (Some(one), Some(other)) => {
+                Some(self.loop_value(format_args!("and {m} {one}, {other}")))
+            }
             (one, other) => one.or(other),
         }
     }
 
     fn zero_unless(&mut self, condition: Value, value: Value) -> Value {
         let [w, m] = self.types(["W", "M"]);
-        self.lanes(format_args!("select {m} {condition}, {w} {value}, {w} zeroinitializer"))
+        self.loop_value(format_args!("select {m} {condition}, {w} {value}, {w} zeroinitializer"))
     }
 }
 

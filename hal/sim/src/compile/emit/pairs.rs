@@ -1,6 +1,6 @@
 //! Packed operations: what an operation on one element does, on both of two. An integer is half a word.
 
-use super::Emitter;
+use super::emitter::Emitter;
 use crate::compile::template::expand;
 use crate::compile::value::Value;
 use crate::compile::vector::{Lowering, Nan, Stored};
@@ -37,11 +37,11 @@ impl Emitter<'_> {
             }
             if lowering.nan == Nan::NotAmongSources {
                 for argument in &arguments {
-                    self.look_at_value(*argument, f);
+                    self.bail_out_at_nan(*argument, f);
                 }
             }
             let (number, shape) = (self.number(), self.shape);
-            if let Some(open) = &mut self.open {
+            if let Some(open) = &mut self.lane_loop {
                 expand(&mut open.body, lowering.code, &arguments, number, shape);
             }
             Value::Result(number)
@@ -49,7 +49,7 @@ impl Emitter<'_> {
         if are_halves {
             let [low, high] = results.map(|result| {
                 if keeps_nan {
-                    self.look_at_value(result, f);
+                    self.bail_out_at_nan(result, f);
                 }
                 self.half(result, are_numbers)
             });
@@ -58,7 +58,7 @@ impl Emitter<'_> {
             return;
         }
         for (word, result) in (0..).zip(results) {
-            let bits = self.lanes(format_args!("bitcast {f} {result} to {w}"));
+            let bits = self.loop_value(format_args!("bitcast {f} {result} to {w}"));
             self.write_row(op.destination.plus(word), bits, keeps_nan);
         }
     }
@@ -75,7 +75,7 @@ impl Emitter<'_> {
         let word = is_high(how, high);
         let value = self.lane_word(source.words[usize::from(word)], keeps_nan);
         let value = self.with_sign(value, how, high, 1 << 31);
-        self.lanes(format_args!("bitcast {w} {value} to {f}"))
+        self.loop_value(format_args!("bitcast {w} {value} to {f}"))
     }
 
     /// A half of a source, as a number of single precision if it is one.
@@ -89,7 +89,7 @@ impl Emitter<'_> {
         let w = self.shape.named("W");
         let mut value = self.lane_word(source.words[0], false);
         if is_high(how, high) {
-            value = self.lanes(format_args!("lshr {w} {value}, {}", Value::Splat(16)));
+            value = self.loop_value(format_args!("lshr {w} {value}, {}", Value::Splat(16)));
         }
         let value = self.with_sign(value, how, high, 1 << 15);
         match is_number {
@@ -102,10 +102,10 @@ impl Emitter<'_> {
         let w = self.shape.named("W");
         let mut value = value;
         if how.absolute {
-            value = self.lanes(format_args!("and {w} {value}, {}", Value::Splat(!sign)));
+            value = self.loop_value(format_args!("and {w} {value}, {}", Value::Splat(!sign)));
         }
         if if high { how.negate_high } else { how.negate_low } {
-            value = self.lanes(format_args!("xor {w} {value}, {}", Value::Splat(sign)));
+            value = self.loop_value(format_args!("xor {w} {value}, {}", Value::Splat(sign)));
         }
         value
     }

@@ -1,6 +1,6 @@
 //! Rows outside of segments: as many vectors, or parts, as a wave's lanes fill.
 
-use super::Emitter;
+use super::emitter::Emitter;
 use crate::compile::value::Value;
 use crate::wave::RowIndex;
 use std::ops::Range;
@@ -12,23 +12,23 @@ impl Emitter<'_> {
     }
 
     /// Where a part of a row is.
-    pub(super) fn place_in_row(&mut self, row: RowIndex, part: u32) -> Value {
+    pub(super) fn row_pointer(&mut self, row: RowIndex, part: u32) -> Value {
         let at = u32::from(row.0) * 256 + part * self.shape.lanes() * 4;
         self.value(format_args!("getelementptr i8, ptr %rows, i64 {at}"))
     }
 
     /// A part of a row.
     pub(super) fn part_of_row(&mut self, row: RowIndex, part: u32) -> Value {
-        let place = self.place_in_row(row, part);
+        let pointer = self.row_pointer(row, part);
         let (w, bytes) = (self.shape.named("W"), self.shape.lanes() * 4);
-        self.value(format_args!("load {w}, ptr {place}, align {bytes}"))
+        self.value(format_args!("load {w}, ptr {pointer}, align {bytes}"))
     }
 
     /// A lane's word of a row.
     pub(super) fn word_of_row(&mut self, row: RowIndex, lane: Value) -> Value {
-        let place = self.place_in_row(row, 0);
-        let place = self.value(format_args!("getelementptr i32, ptr {place}, i64 {lane}"));
-        self.value(format_args!("load i32, ptr {place}, align 4"))
+        let pointer = self.row_pointer(row, 0);
+        let pointer = self.value(format_args!("getelementptr i32, ptr {pointer}, i64 {lane}"));
+        self.value(format_args!("load i32, ptr {pointer}, align 4"))
     }
 
     /// The lanes of a part that are active.

@@ -1,7 +1,7 @@
 //! Scalar registers, and words that move between them and lanes: what is read is read once, and what is
 //! written is stored before anything else looks at it.
 
-use super::{Emitter, Held, Open};
+use super::emitter::{Emitter, Held, LaneLoop};
 use crate::compile::plan::LaneAccess;
 use crate::compile::scalar::{Immediate, Lowering};
 use crate::compile::template::expand;
@@ -23,25 +23,25 @@ impl Emitter<'_> {
             }
             // Lane 0 of a vector register; conditions are not asked for here.
             Word::Row(row) => {
-                self.close();
+                self.close_loop();
                 let at = usize::from(row.0) * 256;
-                let place = self.value(format_args!("getelementptr i8, ptr %rows, i64 {at}"));
-                self.value(format_args!("load i32, ptr {place}, align 4"))
+                let pointer = self.value(format_args!("getelementptr i8, ptr %rows, i64 {at}"));
+                self.value(format_args!("load i32, ptr {pointer}, align 4"))
             }
             Word::Vccz | Word::Execz => Value::Word(0),
         }
     }
 
     pub(super) fn scalar_register(&mut self, index: ScalarIndex) -> Value {
-        if self.is_own_mask(index) {
-            self.close();
+        if self.is_loop_mask(index) {
+            self.close_loop();
         }
         if let Some(held) = self.scalars.get(&index) {
             return held.value;
         }
         let number = index.0;
-        let place = self.value(format_args!("getelementptr i32, ptr %scalars, i64 {number}"));
-        let value = self.value(format_args!("load i32, ptr {place}, align 4"));
+        let pointer = self.value(format_args!("getelementptr i32, ptr %scalars, i64 {number}"));
+        let value = self.value(format_args!("load i32, ptr {pointer}, align 4"));
         self.scalars.insert(index, Held { value, is_stored: true });
         value
     }
@@ -69,7 +69,7 @@ impl Emitter<'_> {
     }
 
     pub(super) fn write_scalar(&mut self, index: ScalarIndex, value: Value) {
-        if let Some(open) = &mut self.open {
+        if let Some(open) = &mut self.lane_loop {
             open.read_masks.retain(|(words, _)| !words.contains(&Word::Scalar(index)));
         }
         self.scalars.insert(index, Held { value, is_stored: false });
@@ -105,11 +105,11 @@ impl Emitter<'_> {
     pub(super) fn store_scalars(&mut self) {
         for (index, held) in self.scalars.iter_mut().filter(|(_, held)| !held.is_stored) {
             self.numbers += 1;
-            let place = Value::Named(self.numbers);
+            let pointer = Value::Named(self.numbers);
             let _ = write!(
                 self.text,
-                "  {place} = getelementptr i32, ptr %scalars, i64 {}\n  \
-                 store i32 {}, ptr {place}, align 4\n",
+                "  {pointer} = getelementptr i32, ptr %scalars, i64 {}\n  \
+                 store i32 {}, ptr {pointer}, align 4\n",
                 index.0, held.value
             );
             held.is_stored = true;
@@ -153,8 +153,8 @@ impl Emitter<'_> {
         expand(&mut self.text, &lowering.code, &arguments, number, self.shape);
         let to = op.scalar_destination;
         // What is written replaces a lane mask of the open segment.
-        if (0..lowering.words).any(|word| self.is_own_mask(ScalarIndex(to.0 + word))) {
-            self.close();
+        if (0..lowering.words).any(|word| self.is_loop_mask(ScalarIndex(to.0 + word))) {
+            self.close_loop();
         }
         if lowering.saves_exec {
             self.write_words(ScalarIndex::EXEC, lowering.words, Value::Result(number));
@@ -182,35 +182,35 @@ impl Emitter<'_> {
                 self.value(format_args!("zext i32 {lane} to i64"))
             }
         };
-        let place = |emitter: &mut Self, row: RowIndex| {
+        let pointer = |emitter: &mut Self, row: RowIndex| {
             let start = usize::from(row.0) * 256;
             let row = emitter.value(format_args!("getelementptr i8, ptr %rows, i64 {start}"));
             emitter.value(format_args!("getelementptr i32, ptr {row}, i64 {lane}"))
         };
         if access == LaneAccess::Write {
             // What is undone is done again, and so must find the row as it was.
-            self.close();
+            self.close_loop();
             let value = self.word(op.sources[0].words[0]);
-            let place = place(self, op.destination);
-            let _ = writeln!(self.text, "  store i32 {value}, ptr {place}, align 4");
+            let pointer = pointer(self, op.destination);
+            let _ = writeln!(self.text, "  store i32 {value}, ptr {pointer}, align 4");
             return;
         }
         let value = match op.sources[0].words[0] {
             Word::Row(row) => {
                 let is_written =
-                    |open: &Open| open.rows.get(&row).is_some_and(|own| own.is_written);
-                if self.open.as_ref().is_some_and(is_written) || self.is_batched_row(row) {
-                    self.close();
+                    |open: &LaneLoop| open.rows.get(&row).is_some_and(|own| own.is_written);
+                if self.lane_loop.as_ref().is_some_and(is_written) || self.is_batched_row(row) {
+                    self.close_loop();
                 }
                 // What is undone reads it again.
-                self.keep(row);
-                let place = place(self, row);
-                self.value(format_args!("load i32, ptr {place}, align 4"))
+                self.save_row_before(row);
+                let pointer = pointer(self, row);
+                self.value(format_args!("load i32, ptr {pointer}, align 4"))
             }
             word => self.word(word),
         };
-        if self.is_own_mask(op.scalar_destination) {
-            self.close();
+        if self.is_loop_mask(op.scalar_destination) {
+            self.close_loop();
         }
         self.write_scalar(op.scalar_destination, value);
     }

@@ -1,7 +1,7 @@
 //! The steps of a correctly rounded division. What they do, and why, is said where the interpreter has
 //! them.
 
-use super::lowering::{Lowering, any, doubtful, propagates};
+use super::lowering::{Lowering, any, bailing_out, propagates};
 use std::sync::LazyLock;
 
 /// A format of numbers, as the steps of a division have it.
@@ -167,9 +167,9 @@ fn steps(format: &Format) -> [Lowering; 3] {
         [scale(format), fused(format), fix_up(format)].map(|code| -> &'static str { code.leak() });
     let [scale_name, fused_name, fix_up_name] = format.names;
     [
-        doubtful(any(scale_name, scale)),
-        doubtful(propagates(fused_name, fused)),
-        doubtful(any(fix_up_name, fix_up)),
+        bailing_out(any(scale_name, scale)),
+        bailing_out(propagates(fused_name, fused)),
+        bailing_out(any(fix_up_name, fix_up)),
     ]
 }
 

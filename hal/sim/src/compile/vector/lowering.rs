@@ -22,7 +22,7 @@ pub struct Lowering {
     /// What becomes of the result.
     pub result: Stored,
     /// Whether its `%n` has lanes that the code does not do right.
-    pub has_doubts: bool,
+    pub has_bailouts: bool,
     /// Whether the argument after its sources is the number of each lane.
     pub takes_lanes: bool,
 }
@@ -44,7 +44,7 @@ pub enum Stored {
 
 pub const fn any(name: &'static str, code: &'static str) -> Lowering {
     let (nan, result) = (Nan::Any, Stored::Whole);
-    Lowering { name, code, nan, result, has_doubts: false, takes_lanes: false }
+    Lowering { name, code, nan, result, has_bailouts: false, takes_lanes: false }
 }
 
 pub const fn propagates(name: &'static str, code: &'static str) -> Lowering {
@@ -75,8 +75,8 @@ pub const fn by_lane(row: Lowering) -> Lowering {
     Lowering { takes_lanes: true, ..row }
 }
 
-pub const fn doubtful(row: Lowering) -> Lowering {
-    Lowering { has_doubts: true, ..row }
+pub const fn bailing_out(row: Lowering) -> Lowering {
+    Lowering { has_bailouts: true, ..row }
 }
 
 /// A call of an intrinsic of LLVM.

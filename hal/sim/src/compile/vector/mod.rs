@@ -30,7 +30,7 @@ pub fn find(name: &str) -> Option<&'static Lowering> {
 }
 
 /// The operation on each word of one that works on pairs of words.
-pub fn of_pairs(name: &str) -> Option<&'static str> {
+pub fn pair_element(name: &str) -> Option<&'static str> {
     Some(match name {
         "v_pk_add_f32" => "v_add_f32",
         "v_pk_mul_f32" => "v_mul_f32",

@@ -1,6 +1,6 @@
 //! Sums, products, what scales or cuts, and the parts of numbers.
 
-use super::lowering::{Lowering, any, call, doubtful, half, high_half, low_half, propagates};
+use super::lowering::{Lowering, any, bailing_out, call, half, high_half, low_half, propagates};
 
 /// A number times a power of two: exact in double precision, and rounded once.
 const SCALED: &str = "%least = call W @llvm.smax.W(W %b, W #-300)\n\
@@ -140,7 +140,7 @@ pub const TABLE: &[Lowering] = &[
          %over = fcmp ogt E %y, splat (double 0x3FEFFFFFFFFFFFFF)\n\
          %r = select M %over, E splat (double 0x3FEFFFFFFFFFFFFF), E %y",
     ),
-    doubtful(propagates("v_ldexp_f64", SCALED_DOUBLE)),
+    bailing_out(propagates("v_ldexp_f64", SCALED_DOUBLE)),
     propagates(
         "v_frexp_mant_f64",
         parts_of_double!(

@@ -2,7 +2,7 @@
 //! 32 bits.
 
 use super::{ADDRESSES, BASE, START, World, execute, interpret, machines, pair_words, world};
-use crate::compile::testing::{Block, Candidate, How, Plan, Source, Workspace};
+use crate::compile::testing::{Block, Candidate, Plan, Source, Variant, Workspace};
 use crate::instruction::vector_memory::{Space, Transfer, VectorAccess};
 use crate::instruction::{Element, Half, Op, Run, Word};
 use crate::memory::{Memory, Region, RegionMut, Window, WindowAccess};
@@ -103,17 +103,17 @@ fn lanes_reach_all_of_a_window_that_is_longer_than_their_offsets() {
         for transfer in [Transfer::Load(element), Transfer::Store(element)] {
             for by_offset in [false, true] {
                 let (op, plan) = access(transfer, by_offset);
-                let places = vec![START, START + 4];
+                let addresses = vec![START, START + 4];
                 let source = Source {
                     start: START,
                     ops: vec![op],
                     plans: vec![plan],
-                    places,
+                    addresses,
                     next_runs: Default::default(),
                 };
                 let candidate = Candidate::new(Block::new(source, 0, machine));
-                let how = How::default();
-                candidate.compile(machine, Level::detect(), how, &mut flipwave_jit::InProcess);
+                let variant = Variant::default();
+                candidate.compile(machine, Level::detect(), variant, &mut flipwave_jit::InProcess);
                 let mut workspace = Workspace::default();
                 for round in 0..12 {
                     // First without those that offsets do not reach.
@@ -139,7 +139,7 @@ fn lanes_reach_all_of_a_window_that_is_longer_than_their_offsets() {
                         bytes.0[around(edge)].copy_from_slice(own);
                     }
                     let state = (&mut other, lds);
-                    let given = execute(state, &mut bytes, (&candidate, how), &mut workspace);
+                    let given = execute(state, &mut bytes, (&candidate, variant), &mut workspace);
                     let what = format!("{transfer:?}, {by_offset}, round {round}");
                     assert_eq!(wanted, given, "{what}");
                     assert!(WaveCopy::of(&one).is_state_of(&other), "{what}");

@@ -2,49 +2,19 @@
 //! loads are put at its end, those of a group together: whether lanes follow each other is looked at once
 //! for all of them. Each row is written as soon as it is loaded, as the host has no registers for so many.
 
-use super::Group;
+use super::group::{Batch, BatchedLoad, Group, rows_from, rows_loaded};
 use crate::compile::access::{Access, Direction};
-use crate::compile::emit::Emitter;
-use crate::compile::emit::segment::MANY_LOADED;
+use crate::compile::emit::emitter::Emitter;
+use crate::compile::emit::lane_loop::MANY_LOADED;
 use crate::compile::plan::Plan;
 use crate::compile::value::Value;
 use crate::instruction::{Element, Op, Source, Word};
 use crate::wave::RowIndex;
 
-/// Loads of one group.
-pub(in crate::compile::emit) struct Batch {
-    group: Group,
-    loads: Vec<BatchedLoad>,
-}
-
-/// An element of each lane.
-#[derive(Clone, Copy)]
-struct BatchedLoad {
-    /// What is added to the addresses of the group.
-    add: u64,
-    element: Element,
-    to: RowIndex,
-}
-
-impl BatchedLoad {
-    fn rows(&self) -> impl Iterator<Item = RowIndex> + use<> {
-        rows_from(self.to, self.element.words())
-    }
-}
-
-/// How many rows an instruction loads.
-fn rows_loaded(access: Access) -> u8 {
-    access.element.words() * access.elements
-}
-
-fn rows_from(first: RowIndex, count: u8) -> impl Iterator<Item = RowIndex> + use<> {
-    (0..u16::from(count)).map(move |word| first.plus(word))
-}
-
 impl Emitter<'_> {
     /// Whether the loads of an instruction, all of this group, are to be part of a batch.
     pub(super) fn is_batched(&self, op: &Op, access: Access, group: &Group) -> bool {
-        let Some(open) = &self.open else { return false };
+        let Some(open) = &self.lane_loop else { return false };
         let is_free = |row| !open.rows.contains_key(&row) && !open.before.contains_key(&row);
         access.direction == Direction::Load
             && matches!(access.element, Element::Words(_))
@@ -71,7 +41,7 @@ impl Emitter<'_> {
 
     /// Has an element loaded where the segment ends.
     pub(super) fn add_to_batch(&mut self, group: Group, add: u64, element: Element, to: RowIndex) {
-        let Some(open) = &mut self.open else { return };
+        let Some(open) = &mut self.lane_loop else { return };
         let load = BatchedLoad { add, element, to };
         open.loaded.extend(load.rows());
         // Each group has a first address of its own.
@@ -83,7 +53,7 @@ impl Emitter<'_> {
 
     /// The rows that batches of the open segment load.
     pub(in crate::compile::emit) fn batched_rows(&self) -> impl Iterator<Item = RowIndex> {
-        let batches = self.open.iter().flat_map(|open| &open.batches);
+        let batches = self.lane_loop.iter().flat_map(|open| &open.batches);
         batches.flat_map(|batch| &batch.loads).flat_map(BatchedLoad::rows)
     }
 
@@ -119,7 +89,7 @@ impl Emitter<'_> {
     /// Writes the loads of the open segment's batches: after copies of the rows, from a number on, where
     /// there are to be some.
     pub(in crate::compile::emit) fn load_batches(&mut self, first_copy: Option<usize>) {
-        let batches = self.open.as_mut().map(|open| std::mem::take(&mut open.batches));
+        let batches = self.lane_loop.as_mut().map(|open| std::mem::take(&mut open.batches));
         let batches = batches.unwrap_or_default();
         if batches.is_empty() {
             return;
@@ -135,11 +105,13 @@ impl Emitter<'_> {
         for Batch { group, loads } in batches {
             let number = self.number();
             let [one, same] = [group.consecutive, group.equal]
-                .map(|kind| self.lanes(format_args!("and i1 {all}, {kind}")));
-            self.body(format_args!("  br i1 {one}, label %row{number}, label %norow{number}"));
+                .map(|kind| self.loop_value(format_args!("and i1 {all}, {kind}")));
+            self.loop_line(format_args!("  br i1 {one}, label %row{number}, label %norow{number}"));
             self.load_all(("row", number), &loads, group, Self::load_consecutive);
             self.label("norow", number);
-            self.body(format_args!("  br i1 {same}, label %word{number}, label %mixed{number}"));
+            self.loop_line(format_args!(
+                "  br i1 {same}, label %word{number}, label %mixed{number}"
+            ));
             self.load_all(("word", number), &loads, group, Self::load_same);
             self.label("mixed", number);
             for load in &loads {
@@ -148,7 +120,7 @@ impl Emitter<'_> {
                     self.store_row(row, word, None);
                 }
             }
-            self.body(format_args!("  br label %batched{number}"));
+            self.loop_line(format_args!("  br label %batched{number}"));
             self.label("batched", number);
         }
     }
@@ -164,12 +136,13 @@ impl Emitter<'_> {
         self.label(label, number);
         let (w, bytes) = (self.shape.named("W"), self.shape.lanes() * 4);
         for load in loads {
-            let offset = self.lanes(format_args!("add i64 {}, {}", group.start, load.add as i64));
+            let offset =
+                self.loop_value(format_args!("add i64 {}, {}", group.start, load.add as i64));
             for (row, word) in load.rows().zip(words(self, group, offset, load.element)) {
-                let place = self.row_in_loop(row);
-                self.body(format_args!("  store {w} {word}, ptr {place}, align {bytes}"));
+                let pointer = self.row_in_loop(row);
+                self.loop_line(format_args!("  store {w} {word}, ptr {pointer}, align {bytes}"));
             }
         }
-        self.body(format_args!("  br label %batched{number}"));
+        self.loop_line(format_args!("  br label %batched{number}"));
     }
 }

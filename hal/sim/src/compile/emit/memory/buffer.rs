@@ -1,9 +1,9 @@
 //! Accesses to buffers of bytes. What else a buffer may be is left to the interpreter, where they are
 //! described, too.
 
-use super::{Group, Span, Window};
+use super::group::{Group, Span, Window};
 use crate::compile::access::{Access, Direction};
-use crate::compile::emit::Emitter;
+use crate::compile::emit::emitter::Emitter;
 use crate::compile::value::Value;
 use crate::instruction::{Op, Word};
 use crate::memory::WindowAccess;
@@ -56,17 +56,17 @@ impl Emitter<'_> {
             self.value(format_args!("or i64 {missing}, {unknown}"))
         });
         let (first, consecutive, equal) = self.pattern(low, None, bytes);
-        let start = self.lanes(format_args!("add i64 {first}, {add}"));
+        let start = self.loop_value(format_args!("add i64 {first}, {add}"));
         let span = Span { first: 0, end: bytes.into() };
         let reach = bytes * (self.shape.lanes() - 1);
         let [consecutive, equal] = [(reach, consecutive), (0, equal)].map(|(reach, flag)| {
-            let last = self.lanes(format_args!("add i64 {first}, {}", reach + bytes));
-            let exist = self.lanes(format_args!("icmp ule i64 {last}, {end}"));
-            let flag = self.lanes(format_args!("and i1 {flag}, {exist}"));
+            let last = self.loop_value(format_args!("add i64 {first}, {}", reach + bytes));
+            let exist = self.loop_value(format_args!("icmp ule i64 {last}, {end}"));
+            let flag = self.loop_value(format_args!("and i1 {flag}, {exist}"));
             self.all_in(start, span, (length, missing), (reach, flag))
         });
         Group {
-            place: access.place,
+            space: access.space,
             direction: access.direction,
             low,
             high: None,
@@ -129,9 +129,9 @@ impl Emitter<'_> {
         match op.sources[0].words[0] {
             Word::Row(row) => {
                 let row = self.lane_word(Word::Row(row), false);
-                self.lanes(format_args!("add {w} {row}, {own}"))
+                self.loop_value(format_args!("add {w} {row}, {own}"))
             }
-            _ => self.lanes(format_args!("or {w} {own}, zeroinitializer")),
+            _ => self.loop_value(format_args!("or {w} {own}, zeroinitializer")),
         }
     }
 
@@ -147,10 +147,10 @@ impl Emitter<'_> {
         let exists = self.has_bytes(low, end, bytes);
         if bytes > 4 {
             let begins = self.has_bytes(low, end, 4);
-            let is_cut = self.lanes(format_args!("xor {m} {begins}, {exists}"));
-            self.doubt(is_cut);
+            let is_cut = self.loop_value(format_args!("xor {m} {begins}, {exists}"));
+            self.bail_out_in(is_cut);
         }
-        self.lanes(format_args!("select i1 {is_known}, {m} {exists}, {m} splat (i1 true)"))
+        self.loop_value(format_args!("select i1 {is_known}, {m} {exists}, {m} splat (i1 true)"))
     }
 
     /// The lanes that have as many bytes from their offset on.
@@ -160,7 +160,7 @@ impl Emitter<'_> {
         let is_there = self.value(format_args!("icmp sge i64 {last}, 0"));
         let last = self.value(format_args!("trunc i64 {last} to i32"));
         let last = self.splat(last);
-        let are_in = self.lanes(format_args!("icmp ule {w} {low}, {last}"));
-        self.lanes(format_args!("select i1 {is_there}, {m} {are_in}, {m} zeroinitializer"))
+        let are_in = self.loop_value(format_args!("icmp ule {w} {low}, {last}"));
+        self.loop_value(format_args!("select i1 {is_there}, {m} {are_in}, {m} zeroinitializer"))
     }
 }

@@ -1,7 +1,7 @@
 //! Memory to registers.
 
-use super::Group;
-use crate::compile::emit::Emitter;
+use super::group::Group;
+use crate::compile::emit::emitter::Emitter;
 use crate::compile::value::Value;
 use crate::instruction::{Element, Half, Word};
 use crate::wave::RowIndex;
@@ -13,7 +13,7 @@ impl Emitter<'_> {
             let row = to.plus(word);
             let value = self.extended(value, element, row);
             self.write_row(row, value, false);
-            if let Some(open) = &mut self.open {
+            if let Some(open) = &mut self.lane_loop {
                 open.loaded.push(row);
             }
         }
@@ -23,30 +23,30 @@ impl Emitter<'_> {
     /// once where they agree, and else each by itself.
     pub(super) fn loaded(&mut self, group: Group, add: u64, element: Element) -> Vec<Value> {
         let number = self.number();
-        let offset = self.lanes(format_args!("add i64 {}, {}", group.start, add as i64));
+        let offset = self.loop_value(format_args!("add i64 {}, {}", group.start, add as i64));
         let consecutive = group.consecutive;
         self.branch_noting(group, (consecutive, offset), group.step, ("one", "other", number));
 
         self.label("one", number);
         let one = self.load_consecutive(group, offset, element);
-        self.body(format_args!("  br label %loaded{number}"));
+        self.loop_line(format_args!("  br label %loaded{number}"));
 
         self.label("other", number);
         self.branch_noting(group, (group.equal, offset), 0, ("same", "each", number));
         self.label("same", number);
         let same = self.load_same(group, offset, element);
-        self.body(format_args!("  br label %loaded{number}"));
+        self.loop_line(format_args!("  br label %loaded{number}"));
 
         self.label("each", number);
         let each = self.load_each(group, add, element);
-        self.body(format_args!("  br label %loaded{number}"));
+        self.loop_line(format_args!("  br label %loaded{number}"));
 
         self.label("loaded", number);
         let kind = self.kind(element);
         let words = one.into_iter().zip(same).zip(each);
         words
             .map(|((one, same), each)| {
-                self.lanes(format_args!(
+                self.loop_value(format_args!(
                     "phi {kind} [ {one}, %one{number} ], [ {same}, %same{number} ], [ {each}, %each{number} ]"
                 ))
             })
@@ -66,15 +66,16 @@ impl Emitter<'_> {
     ) -> Vec<Value> {
         let (lanes, words) = (self.shape.lanes(), u32::from(element.words()));
         let (all, part) = (lanes * words, part_type(element));
-        let at = self.lanes(format_args!("getelementptr i8, ptr {}, i64 {offset}", group.bytes));
-        let whole = self.lanes(format_args!("load <{all} x {part}>, ptr {at}, align 1"));
+        let at =
+            self.loop_value(format_args!("getelementptr i8, ptr {}, i64 {offset}", group.bytes));
+        let whole = self.loop_value(format_args!("load <{all} x {part}>, ptr {at}, align 1"));
         if words == 1 {
             return vec![whole];
         }
         let word = |word| {
             let places: Vec<String> =
                 (0..lanes).map(|lane| format!("i32 {}", lane * words + word)).collect();
-            self.lanes(format_args!(
+            self.loop_value(format_args!(
                 "shufflevector <{all} x i32> {whole}, <{all} x i32> poison, <{lanes} x i32> <{}>",
                 places.join(", ")
             ))
@@ -89,13 +90,14 @@ impl Emitter<'_> {
         element: Element,
     ) -> Vec<Value> {
         let (kind, part, lanes) = (self.kind(element), part_type(element), self.shape.lanes());
-        let at = self.lanes(format_args!("getelementptr i8, ptr {}, i64 {offset}", group.bytes));
+        let at =
+            self.loop_value(format_args!("getelementptr i8, ptr {}, i64 {offset}", group.bytes));
         let word = |word| {
-            let at = self.lanes(format_args!("getelementptr i8, ptr {at}, i64 {}", word * 4));
-            let value = self.lanes(format_args!("load {part}, ptr {at}, align 1"));
+            let at = self.loop_value(format_args!("getelementptr i8, ptr {at}, i64 {}", word * 4));
+            let value = self.loop_value(format_args!("load {part}, ptr {at}, align 1"));
             let one =
-                self.lanes(format_args!("insertelement {kind} poison, {part} {value}, i64 0"));
-            self.lanes(format_args!(
+                self.loop_value(format_args!("insertelement {kind} poison, {part} {value}, i64 0"));
+            self.loop_value(format_args!(
                 "shufflevector {kind} {one}, {kind} poison, <{lanes} x i32> zeroinitializer"
             ))
         };
@@ -112,9 +114,10 @@ impl Emitter<'_> {
             return vec![self.existing(group, parts, element)];
         }
         let word = |word| {
-            let at = self.lanes(format_args!("getelementptr i8, ptr {bytes}, i64 {}", word * 4));
+            let at =
+                self.loop_value(format_args!("getelementptr i8, ptr {bytes}, i64 {}", word * 4));
             let at = self.at_each(at, offsets);
-            let loaded = self.lanes(format_args!(
+            let loaded = self.loop_value(format_args!(
                 "call {w} @llvm.masked.gather.v{lanes}i32.v{lanes}p0(<{lanes} x ptr> align 1 {at}, \
                  {m} splat (i1 true), {w} poison)"
             ));
@@ -127,7 +130,9 @@ impl Emitter<'_> {
     fn existing(&mut self, group: Group, loaded: Value, element: Element) -> Value {
         let Some(exists) = group.exists else { return loaded };
         let (kind, m) = (self.kind(element), self.shape.named("M"));
-        self.lanes(format_args!("select {m} {exists}, {kind} {loaded}, {kind} zeroinitializer"))
+        self.loop_value(format_args!(
+            "select {m} {exists}, {kind} {loaded}, {kind} zeroinitializer"
+        ))
     }
 
     /// One lane after the other: hosts gather no bytes.
@@ -136,12 +141,11 @@ impl Emitter<'_> {
         let mut all = None;
         for lane in 0..self.shape.lanes() {
             let at = self.at_one(group.bytes, offsets, lane);
-            let value = self.lanes(format_args!("load {part}, ptr {at}, align 1"));
+            let value = self.loop_value(format_args!("load {part}, ptr {at}, align 1"));
             let before = all.map_or("poison".to_owned(), |all: Value| all.to_string());
-            all =
-                Some(self.lanes(format_args!(
-                    "insertelement {kind} {before}, {part} {value}, i64 {lane}"
-                )));
+            all = Some(self.loop_value(format_args!(
+                "insertelement {kind} {before}, {part} {value}, i64 {lane}"
+            )));
         }
         all.unwrap_or(Value::Splat(0))
     }
@@ -151,22 +155,23 @@ impl Emitter<'_> {
         let Element::Part { signed, half, .. } = element else { return loaded };
         let (kind, w) = (self.kind(element), self.shape.named("W"));
         let extend = if signed { "sext" } else { "zext" };
-        let value = self.lanes(format_args!("{extend} {kind} {loaded} to {w}"));
+        let value = self.loop_value(format_args!("{extend} {kind} {loaded} to {w}"));
         let (kept, value) = match half {
             Half::Whole => return value,
-            Half::Low | Half::LowAlone => {
-                (0xffff_0000, self.lanes(format_args!("and {w} {value}, {}", Value::Splat(0xffff))))
-            }
+            Half::Low | Half::LowAlone => (
+                0xffff_0000,
+                self.loop_value(format_args!("and {w} {value}, {}", Value::Splat(0xffff))),
+            ),
             Half::High | Half::HighAlone => {
-                (0xffff, self.lanes(format_args!("shl {w} {value}, {}", Value::Splat(16))))
+                (0xffff, self.loop_value(format_args!("shl {w} {value}, {}", Value::Splat(16))))
             }
         };
         if matches!(half, Half::LowAlone | Half::HighAlone) {
             return value;
         }
         let old = self.lane_word(Word::Row(row), false);
-        let old = self.lanes(format_args!("and {w} {old}, {}", Value::Splat(kept)));
-        self.lanes(format_args!("or {w} {old}, {value}"))
+        let old = self.loop_value(format_args!("and {w} {old}, {}", Value::Splat(kept)));
+        self.loop_value(format_args!("or {w} {old}, {value}"))
     }
 }
 

@@ -7,72 +7,23 @@
 
 mod batch;
 mod buffer;
+pub(super) mod group;
 mod load;
 mod private;
 mod scalar;
 mod store;
 mod touch;
 
-use super::{Emitter, WORDS};
-use crate::compile::access::{Access, Direction, Place};
+use super::emitter::{Emitter, WORDS};
+use crate::compile::access::{Access, AccessSpace, Direction};
 use crate::compile::compiled::Site;
 use crate::compile::frame::offset;
 use crate::compile::value::Value;
 use crate::instruction::{Op, Word};
 use crate::memory::WindowAccess;
 use flipwave_isa::RegisterRange;
+use group::{Group, Span, Touched, Window};
 use std::fmt::Write;
-use touch::Touched;
-
-pub(super) use batch::Batch;
-
-/// Accesses of one kind whose addresses differ by a constant: what is known of all of them.
-#[derive(Clone, Copy)]
-pub(super) struct Group {
-    place: Place,
-    direction: Direction,
-    /// The lanes' addresses, by words.
-    low: Value,
-    high: Option<Value>,
-    /// The scalar base, where there is one, by words.
-    base: Option<[Value; 2]>,
-    /// Bytes of a lane's access, and so from lane to lane where lanes follow each other.
-    step: u32,
-    /// The host's address of the bytes that can be accessed.
-    bytes: Value,
-    /// How many.
-    length: Value,
-    /// What makes an address an offset into them, of 64 bits.
-    add: Value,
-    /// Not zero if there are none such.
-    missing: Option<Value>,
-    /// Where it is noted what is touched, if it is.
-    touched: Option<Touched>,
-    /// The lanes whose elements exist, where that is not all: the others load zeros and store nothing.
-    exists: Option<Value>,
-    /// The offset of the first lane's address.
-    start: Value,
-    /// Whether lanes follow each other, and all of the group's accesses are in range.
-    consecutive: Value,
-    /// Whether all lanes have the same address, and all of the group's accesses are in range.
-    equal: Value,
-}
-
-/// From where to where a group's accesses reach from the address that they share.
-#[derive(Clone, Copy)]
-struct Span {
-    first: i64,
-    end: i64,
-}
-
-/// A window of memory, see [`Group`].
-struct Window {
-    bytes: Value,
-    length: Value,
-    add: Value,
-    missing: Option<Value>,
-    touched: Option<Touched>,
-}
 
 impl Emitter<'_> {
     /// Writes an access.
@@ -85,11 +36,11 @@ impl Emitter<'_> {
             if element > 0 && access.direction == Direction::Store {
                 // All lanes' first elements are written before any lane's second one.
                 self.index += 1;
-                self.close();
+                self.close_loop();
                 self.index -= 1;
-                self.open_for(self.index, &[(op, &WORDS)]);
-                self.note(access);
-                if let Some(open) = &mut self.open {
+                self.open_loop_for(self.index, &[(op, &WORDS)]);
+                self.record_access(access);
+                if let Some(open) = &mut self.lane_loop {
                     open.is_second_half = true;
                 }
                 group = self.group(op, access, step);
@@ -116,31 +67,31 @@ impl Emitter<'_> {
     /// lanes' loads, where two stores overlap, the later one's words stay, and nothing is stored after an
     /// access of any lane that faults. Nor is it noted what is touched at addresses that the segment
     /// itself may not have right.
-    pub(super) fn make_room(&mut self, op: &Op, access: Access) {
+    pub(super) fn close_loop_before(&mut self, op: &Op, access: Access) {
         let stores = |own: &Access| own.direction == Direction::Store;
         let collides = |own: &Access| {
             (stores(own) && stores(&access))
-                || (own.place == Place::Global && stores(&access))
-                || (own.place == access.place && (stores(own) || stores(&access)))
+                || (own.space == AccessSpace::Global && stores(&access))
+                || (own.space == access.space && (stores(own) || stores(&access)))
         };
-        let Some(open) = &self.open else { return };
+        let Some(open) = &self.lane_loop else { return };
         let is_own = |word: &Word| match word {
             Word::Row(row) => open.rows.get(row).is_some_and(|lanes| lanes.is_written),
             _ => false,
         };
-        let may_be_wrong = !open.doubts.is_empty() || !open.accesses.is_empty();
-        let notes = self.how.notes && access.place == Place::Global;
+        let may_be_wrong = !open.bailout_lanes.is_empty() || !open.accesses.is_empty();
+        let notes = self.variant.footprint && access.space == AccessSpace::Global;
         if open.accesses.iter().any(collides)
             || notes && may_be_wrong && op.sources[0].words.iter().any(is_own)
         {
-            self.close();
+            self.close_loop();
         }
     }
 
     /// Notes that the open segment has an access, and what it has written before the first that may fault.
-    pub(super) fn note(&mut self, access: Access) {
-        let Some(open) = &mut self.open else { return };
-        if access.place == Place::Global && !open.may_fault() {
+    pub(super) fn record_access(&mut self, access: Access) {
+        let Some(open) = &mut self.lane_loop else { return };
+        if access.space == AccessSpace::Global && !open.may_fault() {
             let written = open.rows.iter().filter(|(_, lanes)| lanes.is_written);
             open.written_first = written.map(|(row, _)| *row).collect();
         }
@@ -155,25 +106,25 @@ impl Emitter<'_> {
         let words = op.sources[0].words;
         let low = self.lane_word(words[0], false);
         let has_base = !matches!(op.sources[2].words[0], Word::Constant(_));
-        let is_global = access.place == Place::Global;
+        let is_global = access.space == AccessSpace::Global;
         let high = (is_global && !has_base).then(|| self.lane_word(words[1], false));
         let base = (is_global && has_base).then(|| op.sources[2].words.map(|word| self.word(word)));
-        let known = self.open.iter().flat_map(|open| &open.groups).find(|own| {
+        let known = self.lane_loop.iter().flat_map(|open| &open.groups).find(|own| {
             own.exists.is_none()
-                && (own.place, own.direction, own.low, own.high, own.base, own.step)
-                    == (access.place, access.direction, low, high, base, step)
+                && (own.space, own.direction, own.low, own.high, own.base, own.step)
+                    == (access.space, access.direction, low, high, base, step)
         });
         if let Some(group) = known {
             return *group;
         }
-        let window = match access.place {
-            Place::Lds => {
+        let window = match access.space {
+            AccessSpace::Lds => {
                 self.uses_lds = true;
                 let bytes = self.value(format_args!("load ptr, ptr %lds.at"));
                 let length = self.value(format_args!("load i64, ptr %lds.length.at"));
                 Window { bytes, length, add: Value::Wide(0), missing: None, touched: None }
             }
-            Place::Global => {
+            AccessSpace::Global => {
                 let base = base.map(|_| self.wide(op.sources[2].words));
                 let kind = match access.direction {
                     Direction::Load => WindowAccess::Read,
@@ -184,14 +135,14 @@ impl Emitter<'_> {
         };
         let Window { bytes, length, add, missing, touched } = window;
         let (first, consecutive, equal) = self.pattern(low, high, step);
-        let start = self.lanes(format_args!("add i64 {first}, {add}"));
+        let start = self.loop_value(format_args!("add i64 {first}, {add}"));
         let span = self.span(op, access);
         let reach = step * (self.shape.lanes() - 1);
         let consecutive = self.all_in(start, span, (length, missing), (reach, consecutive));
         let equal = self.all_in(start, span, (length, missing), (0, equal));
-        let (place, direction) = (access.place, access.direction);
+        let (space, direction) = (access.space, access.direction);
         let group = Group {
-            place,
+            space,
             direction,
             low,
             high,
@@ -207,7 +158,7 @@ impl Emitter<'_> {
             consecutive,
             equal,
         };
-        if let Some(open) = &mut self.open {
+        if let Some(open) = &mut self.lane_loop {
             open.groups.push(group);
         }
         group
@@ -223,17 +174,17 @@ impl Emitter<'_> {
         (reach, flag): (u32, Value),
     ) -> Value {
         let bytes = span.end - span.first + i64::from(reach);
-        let lowest = self.lanes(format_args!("add i64 {start}, {}", span.first));
-        let begins_in = self.lanes(format_args!("icmp ule i64 {lowest}, {length}"));
-        let highest = self.lanes(format_args!("add i64 {lowest}, {bytes}"));
-        let ends_in = self.lanes(format_args!("icmp ule i64 {highest}, {length}"));
-        let all_in = self.lanes(format_args!("and i1 {begins_in}, {ends_in}"));
-        let all = self.lanes(format_args!("and i1 {all_in}, {flag}"));
+        let lowest = self.loop_value(format_args!("add i64 {start}, {}", span.first));
+        let begins_in = self.loop_value(format_args!("icmp ule i64 {lowest}, {length}"));
+        let highest = self.loop_value(format_args!("add i64 {lowest}, {bytes}"));
+        let ends_in = self.loop_value(format_args!("icmp ule i64 {highest}, {length}"));
+        let all_in = self.loop_value(format_args!("and i1 {begins_in}, {ends_in}"));
+        let all = self.loop_value(format_args!("and i1 {all_in}, {flag}"));
         match missing {
             None => all,
             Some(missing) => {
                 let there = self.value(format_args!("icmp eq i64 {missing}, 0"));
-                self.lanes(format_args!("and i1 {all}, {there}"))
+                self.loop_value(format_args!("and i1 {all}, {there}"))
             }
         }
     }
@@ -244,10 +195,10 @@ impl Emitter<'_> {
         let mut span = Span { first: i64::MAX, end: i64::MIN };
         for next in &self.source.ops[self.index..] {
             let own = Access::of(next, self.machine).filter(|own| {
-                (own.place, own.direction, own.element.bytes())
-                    == (access.place, access.direction, access.element.bytes())
+                (own.space, own.direction, own.element.bytes())
+                    == (access.space, access.direction, access.element.bytes())
                     && next.sources[0] == op.sources[0]
-                    && (own.place == Place::Lds || next.sources[2] == op.sources[2])
+                    && (own.space == AccessSpace::Lds || next.sources[2] == op.sources[2])
             });
             for offset in own.iter().flat_map(|own| &own.offsets[..usize::from(own.elements)]) {
                 span.first = span.first.min(*offset as i64);
@@ -277,13 +228,13 @@ impl Emitter<'_> {
         self.sites.push(Site { instruction: self.index, access, bytes });
         let at = number * offset::WINDOW_SIZE;
         let window = self.value(format_args!("getelementptr i8, ptr %windows, i64 {at}"));
-        let notes = self.how.notes;
+        let notes = self.variant.footprint;
         let mut field = |of: usize, kind: &str| self.field_of(window, of, kind);
         let first = field(offset::WINDOW_BASE, "i64");
         let length = field(offset::WINDOW_LENGTH, "i64");
         let bytes = field(offset::WINDOW_BYTES, "ptr");
         let missing = field(offset::WINDOW_MISSING, "i64");
-        let bits = notes.then(|| field(offset::NOTED_BITS, "ptr"));
+        let bits = notes.then(|| field(offset::TOUCHED_BITS, "ptr"));
         let touched = bits.map(|bits| Touched { site: number, window, bits });
         let add = match base {
             None => self.value(format_args!("sub i64 0, {first}")),
@@ -296,31 +247,31 @@ impl Emitter<'_> {
     fn pattern(&mut self, low: Value, high: Option<Value>, step: u32) -> (Value, Value, Value) {
         let lanes = self.shape.lanes();
         let [w, m] = self.types(["W", "M"]);
-        let first = self.lanes(format_args!("extractelement {w} {low}, i64 0"));
+        let first = self.loop_value(format_args!("extractelement {w} {low}, i64 0"));
         let all = self.splat(first);
         let steps: Vec<String> = (0..lanes).map(|lane| format!("i32 {}", lane * step)).collect();
-        let row = self.lanes(format_args!("add {w} {all}, <{}>", steps.join(", ")));
-        let mut follows = self.lanes(format_args!("icmp eq {w} {low}, {row}"));
-        let mut equals = self.lanes(format_args!("icmp eq {w} {low}, {all}"));
-        let mut address = self.lanes(format_args!("zext i32 {first} to i64"));
+        let row = self.loop_value(format_args!("add {w} {all}, <{}>", steps.join(", ")));
+        let mut follows = self.loop_value(format_args!("icmp eq {w} {low}, {row}"));
+        let mut equals = self.loop_value(format_args!("icmp eq {w} {low}, {all}"));
+        let mut address = self.loop_value(format_args!("zext i32 {first} to i64"));
         if let Some(high) = high {
-            let upper = self.lanes(format_args!("extractelement {w} {high}, i64 0"));
+            let upper = self.loop_value(format_args!("extractelement {w} {high}, i64 0"));
             let all = self.splat(upper);
-            let same = self.lanes(format_args!("icmp eq {w} {high}, {all}"));
-            follows = self.lanes(format_args!("and {m} {follows}, {same}"));
-            equals = self.lanes(format_args!("and {m} {equals}, {same}"));
-            let upper = self.lanes(format_args!("zext i32 {upper} to i64"));
-            let upper = self.lanes(format_args!("shl i64 {upper}, 32"));
-            address = self.lanes(format_args!("or i64 {address}, {upper}"));
+            let same = self.loop_value(format_args!("icmp eq {w} {high}, {all}"));
+            follows = self.loop_value(format_args!("and {m} {follows}, {same}"));
+            equals = self.loop_value(format_args!("and {m} {equals}, {same}"));
+            let upper = self.loop_value(format_args!("zext i32 {upper} to i64"));
+            let upper = self.loop_value(format_args!("shl i64 {upper}, 32"));
+            address = self.loop_value(format_args!("or i64 {address}, {upper}"));
         }
         // The low words must not wrap.
         let highest = u32::MAX - step * (lanes - 1);
-        let fits = self.lanes(format_args!("icmp ule i32 {first}, {}", highest as i32));
-        let bits = self.lanes(format_args!("bitcast {m} {follows} to i{lanes}"));
-        let follow = self.lanes(format_args!("icmp eq i{lanes} {bits}, -1"));
-        let consecutive = self.lanes(format_args!("and i1 {follow}, {fits}"));
-        let bits = self.lanes(format_args!("bitcast {m} {equals} to i{lanes}"));
-        let equal = self.lanes(format_args!("icmp eq i{lanes} {bits}, -1"));
+        let fits = self.loop_value(format_args!("icmp ule i32 {first}, {}", highest as i32));
+        let bits = self.loop_value(format_args!("bitcast {m} {follows} to i{lanes}"));
+        let follow = self.loop_value(format_args!("icmp eq i{lanes} {bits}, -1"));
+        let consecutive = self.loop_value(format_args!("and i1 {follow}, {fits}"));
+        let bits = self.loop_value(format_args!("bitcast {m} {equals} to i{lanes}"));
+        let equal = self.loop_value(format_args!("icmp eq i{lanes} {bits}, -1"));
         (address, consecutive, equal)
     }
 
@@ -328,46 +279,47 @@ impl Emitter<'_> {
     /// the others. Notes the active ones that may not.
     fn each(&mut self, group: Group, add: u64) -> (Value, Value) {
         let [w, m] = self.types(["W", "M"]);
-        let last = self.lanes(format_args!("sub i64 {}, {}", group.length, group.step));
+        let last = self.loop_value(format_args!("sub i64 {}, {}", group.length, group.step));
         let (offsets, bad) = match group.missing {
             // Addresses in LDS are of 32 bits.
             None => {
                 let low = group.low;
                 let offsets =
-                    self.lanes(format_args!("add {w} {low}, {}", Value::Splat(add as u32)));
-                let last = self.lanes(format_args!("trunc i64 {last} to i32"));
+                    self.loop_value(format_args!("add {w} {low}, {}", Value::Splat(add as u32)));
+                let last = self.loop_value(format_args!("trunc i64 {last} to i32"));
                 let last = self.splat(last);
-                (offsets, self.lanes(format_args!("icmp ugt {w} {offsets}, {last}")))
+                (offsets, self.loop_value(format_args!("icmp ugt {w} {offsets}, {last}")))
             }
             Some(missing) => {
-                let add = self.lanes(format_args!("add i64 {}, {}", group.add, add as i64));
+                let add = self.loop_value(format_args!("add i64 {}, {}", group.add, add as i64));
                 let (offsets, beyond) = self.offsets(group, add);
                 // Hosts access lanes by offsets of 32 bits twice as fast as by those of 64: what is
                 // farther from the window's first byte is left to the interpreter.
                 let most = u32::MAX;
-                let is_long = self.lanes(format_args!("icmp ugt i64 {last}, {most}"));
-                let last = self.lanes(format_args!("select i1 {is_long}, i64 {most}, i64 {last}"));
-                let last = self.lanes(format_args!("trunc i64 {last} to i32"));
+                let is_long = self.loop_value(format_args!("icmp ugt i64 {last}, {most}"));
+                let last =
+                    self.loop_value(format_args!("select i1 {is_long}, i64 {most}, i64 {last}"));
+                let last = self.loop_value(format_args!("trunc i64 {last} to i32"));
                 let last = self.splat(last);
-                let after = self.lanes(format_args!("icmp ugt {w} {offsets}, {last}"));
-                let beyond = self.lanes(format_args!("or {m} {beyond}, {after}"));
-                let gone = self.lanes(format_args!("icmp ne i64 {missing}, 0"));
+                let after = self.loop_value(format_args!("icmp ugt {w} {offsets}, {last}"));
+                let beyond = self.loop_value(format_args!("or {m} {beyond}, {after}"));
+                let gone = self.loop_value(format_args!("icmp ne i64 {missing}, 0"));
                 let all = format!("{m} splat (i1 true)");
-                (offsets, self.lanes(format_args!("select i1 {gone}, {all}, {m} {beyond}")))
+                (offsets, self.loop_value(format_args!("select i1 {gone}, {all}, {m} {beyond}")))
             }
         };
         let bad = match group.exists {
             None => bad,
-            Some(exists) => self.lanes(format_args!("and {m} {bad}, {exists}")),
+            Some(exists) => self.loop_value(format_args!("and {m} {bad}, {exists}")),
         };
-        self.doubt(bad);
-        let good = self.lanes(format_args!("xor {m} {bad}, splat (i1 true)"));
-        let mut safe = self.lanes(format_args!("and {m} {good}, %active"));
+        self.bail_out_in(bad);
+        let good = self.loop_value(format_args!("xor {m} {bad}, splat (i1 true)"));
+        let mut safe = self.loop_value(format_args!("and {m} {good}, %active"));
         if let Some(exists) = group.exists {
-            safe = self.lanes(format_args!("and {m} {safe}, {exists}"));
+            safe = self.loop_value(format_args!("and {m} {safe}, {exists}"));
         }
         let offsets =
-            self.lanes(format_args!("select {m} {safe}, {w} {offsets}, {w} zeroinitializer"));
+            self.loop_value(format_args!("select {m} {safe}, {w} {offsets}, {w} zeroinitializer"));
         (safe, offsets)
     }
 
@@ -375,65 +327,66 @@ impl Emitter<'_> {
     /// these.
     fn offsets(&mut self, group: Group, add: Value) -> (Value, Value) {
         let [w, m] = self.types(["W", "M"]);
-        let low = self.lanes(format_args!("trunc i64 {add} to i32"));
-        let high = self.lanes(format_args!("lshr i64 {add}, 32"));
-        let high = self.lanes(format_args!("trunc i64 {high} to i32"));
+        let low = self.loop_value(format_args!("trunc i64 {add} to i32"));
+        let high = self.loop_value(format_args!("lshr i64 {add}, 32"));
+        let high = self.loop_value(format_args!("trunc i64 {high} to i32"));
         let (low, high) = (self.splat(low), self.splat(high));
-        let offsets = self.lanes(format_args!("add {w} {}, {low}", group.low));
-        let carries = self.lanes(format_args!("icmp ult {w} {offsets}, {low}"));
+        let offsets = self.loop_value(format_args!("add {w} {}, {low}", group.low));
+        let carries = self.loop_value(format_args!("icmp ult {w} {offsets}, {low}"));
         let high = match group.high {
-            Some(own) => self.lanes(format_args!("add {w} {own}, {high}")),
+            Some(own) => self.loop_value(format_args!("add {w} {own}, {high}")),
             None => high,
         };
-        let carried = self.lanes(format_args!("sext {m} {carries} to {w}"));
-        (offsets, self.lanes(format_args!("icmp ne {w} {high}, {carried}")))
+        let carried = self.loop_value(format_args!("sext {m} {carries} to {w}"));
+        (offsets, self.loop_value(format_args!("icmp ne {w} {high}, {carried}")))
     }
 
     /// Where the words of lanes are that are at such offsets from an address of the host.
     fn at_each(&mut self, bytes: Value, offsets: Value) -> Value {
         // Hosts take offsets for numbers with a sign.
         let w = self.shape.named("W");
-        let middle = self.lanes(format_args!("getelementptr i8, ptr {bytes}, i64 {}", 1u64 << 31));
-        let offsets = self.lanes(format_args!("xor {w} {offsets}, {}", Value::Splat(1 << 31)));
-        self.lanes(format_args!("getelementptr i8, ptr {middle}, {w} {offsets}"))
+        let middle =
+            self.loop_value(format_args!("getelementptr i8, ptr {bytes}, i64 {}", 1u64 << 31));
+        let offsets = self.loop_value(format_args!("xor {w} {offsets}, {}", Value::Splat(1 << 31)));
+        self.loop_value(format_args!("getelementptr i8, ptr {middle}, {w} {offsets}"))
     }
 
     /// A lane's bytes at such an offset.
     fn at_one(&mut self, bytes: Value, offsets: Value, lane: u32) -> Value {
         let w = self.shape.named("W");
-        let offset = self.lanes(format_args!("extractelement {w} {offsets}, i64 {lane}"));
-        let offset = self.lanes(format_args!("zext i32 {offset} to i64"));
-        self.lanes(format_args!("getelementptr i8, ptr {bytes}, i64 {offset}"))
+        let offset = self.loop_value(format_args!("extractelement {w} {offsets}, i64 {lane}"));
+        let offset = self.loop_value(format_args!("zext i32 {offset} to i64"));
+        self.loop_value(format_args!("getelementptr i8, ptr {bytes}, i64 {offset}"))
     }
 
     /// Whether all lanes of the turn are active.
     fn all_active(&mut self) -> Value {
         let (m, lanes) = (self.shape.named("M"), self.shape.lanes());
-        let bits = self.lanes(format_args!("bitcast {m} %active to i{lanes}"));
-        self.lanes(format_args!("icmp eq i{lanes} {bits}, -1"))
+        let bits = self.loop_value(format_args!("bitcast {m} %active to i{lanes}"));
+        self.loop_value(format_args!("icmp eq i{lanes} {bits}, -1"))
     }
 
     /// Notes lanes whose accesses are left to the interpreter, if they are active.
-    fn doubt(&mut self, bad: Value) {
+    fn bail_out_in(&mut self, bad: Value) {
         let (m, lanes) = (self.shape.named("M"), self.shape.lanes());
-        let doubtful = self.lanes(format_args!("and {m} {bad}, %active"));
-        let bits = self.lanes(format_args!("bitcast {m} {doubtful} to i{lanes}"));
-        let bits = self.lanes(format_args!("zext i{lanes} {bits} to i64"));
-        let known = self.lanes(format_args!("load i64, ptr %doubts.at"));
-        let all = self.lanes(format_args!("or i64 {known}, {bits}"));
-        self.body(format_args!("  store i64 {all}, ptr %doubts.at"));
+        let doubtful = self.loop_value(format_args!("and {m} {bad}, %active"));
+        let bits = self.loop_value(format_args!("bitcast {m} {doubtful} to i{lanes}"));
+        let bits = self.loop_value(format_args!("zext i{lanes} {bits} to i64"));
+        let known = self.loop_value(format_args!("load i64, ptr %bailout.at"));
+        let all = self.loop_value(format_args!("or i64 {known}, {bits}"));
+        self.loop_line(format_args!("  store i64 {all}, ptr %bailout.at"));
     }
 
-    pub(super) fn body(&mut self, code: std::fmt::Arguments<'_>) {
-        if let Some(open) = &mut self.open {
+    pub(super) fn loop_line(&mut self, code: std::fmt::Arguments<'_>) {
+        if let Some(open) = &mut self.lane_loop {
             let _ = writeln!(open.body, "{code}");
         }
     }
 
     /// Begins a basic block in the loop.
     fn label(&mut self, name: &str, number: u32) {
-        self.body(format_args!("{name}{number}:"));
-        if let Some(open) = &mut self.open {
+        self.loop_line(format_args!("{name}{number}:"));
+        if let Some(open) = &mut self.lane_loop {
             open.label = format!("{name}{number}");
         }
     }

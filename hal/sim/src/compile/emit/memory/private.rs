@@ -5,7 +5,7 @@
 
 use super::buffer::{ADD_THREAD, Resource};
 use crate::compile::access::{Access, Direction, PrivateAccess};
-use crate::compile::emit::Emitter;
+use crate::compile::emit::emitter::Emitter;
 use crate::compile::frame::{PRIVATE_LOAD, PRIVATE_STORE, offset};
 use crate::compile::value::{Shape, Value};
 use crate::compile::workspace::{PRIVATE_BLOCK, PRIVATE_WINDOWS};
@@ -68,7 +68,7 @@ struct Noted {
 
 impl Emitter<'_> {
     /// Writes a flat access that has led elsewhere than to device memory.
-    pub(in crate::compile::emit) fn flat_elsewhere(
+    pub(in crate::compile::emit) fn non_global_access(
         &mut self,
         index: usize,
         op: &Op,
@@ -77,7 +77,7 @@ impl Emitter<'_> {
         match PrivateAccess::of_flat(op, access) {
             Some(access) => self.private(index, op, access),
             None => {
-                self.close();
+                self.close_loop();
                 self.store_scalars();
                 self.call_interpreter(index);
             }
@@ -91,7 +91,7 @@ impl Emitter<'_> {
         op: &Op,
         access: PrivateAccess,
     ) {
-        self.close();
+        self.close_loop();
         let Run::VectorMemory(VectorAccess { space, .. }) = op.run else { return };
         let private = match space {
             Space::Buffer { .. } => self.in_buffer(op),
@@ -106,7 +106,7 @@ impl Emitter<'_> {
         let ends_in = self.value(format_args!("icmp ule i64 {end}, {}", held.length));
         let is_in = self.all([held.is_there, begins_in, ends_in]);
         let is_same = private.own.map_or(Value::Bit(true), |own| own.is_same);
-        let noted = self.how.notes.then(|| self.noted_private(held, private.address));
+        let noted = self.variant.footprint.then(|| self.noted_private(held, private.address));
         let begins_line = noted.map_or(Value::Bit(true), |noted| noted.begins_line);
         let own_end =
             self.value(format_args!("add i64 {}, {}", held.own_start, self.bytes_of(access)));
@@ -135,9 +135,11 @@ impl Emitter<'_> {
         let is_out = self.value(format_args!("xor i1 {is_in}, true"));
         let lacks = self.all([private.fits, is_out]);
         let lacks = self.value(format_args!("zext i1 {lacks} to i64"));
-        let place =
-            self.value(format_args!("getelementptr i8, ptr %frame, i64 {}", offset::LACKS_PRIVATE));
-        let _ = writeln!(self.text, "  store i64 {lacks}, ptr {place}");
+        let pointer = self.value(format_args!(
+            "getelementptr i8, ptr %frame, i64 {}",
+            offset::PRIVATE_WINDOW_MISSED
+        ));
+        let _ = writeln!(self.text, "  store i64 {lacks}, ptr {pointer}");
         self.call_interpreter(index);
         let _ = write!(self.text, "  br label %accessed{number}\nprivate{number}:\n");
         if let Some(noted) = noted {
@@ -226,9 +228,9 @@ impl Emitter<'_> {
         let missing = field(offset::WINDOW_MISSING, "i64");
         let start = self.value(format_args!("sub i64 {address}, {first}"));
         let is_there = self.value(format_args!("icmp eq i64 {missing}, 0"));
-        let own = self.field(offset::OWN_PRIVATE, "i64");
+        let own = self.field(offset::WAVE_PRIVATE, "i64");
         let own_start = self.value(format_args!("sub i64 {address}, {own}"));
-        let own_length = self.field(offset::OWN_PRIVATE_BYTES, "i64");
+        let own_length = self.field(offset::WAVE_PRIVATE_BYTES, "i64");
         Held { windows, bytes, length, is_there, start, own_start, own_length }
     }
 
@@ -359,13 +361,13 @@ impl Emitter<'_> {
                          align 4 {at}, {m} {there}, {w} {words})"
                     )
                 };
-                let place = self.place_in_row(row, part);
+                let pointer = self.row_pointer(row, part);
                 if is_wide {
                     let new = self.value(format_args!("{}", gathered(&active.to_string())));
-                    let _ = writeln!(self.text, "  store {w} {new}, ptr {place}, align 4");
+                    let _ = writeln!(self.text, "  store {w} {new}, ptr {pointer}, align 4");
                 } else {
                     let new = self.value(format_args!("{}", gathered("splat (i1 true)")));
-                    self.store_selected((new, words, *active), place);
+                    self.store_selected((new, words, *active), pointer);
                 }
             }
         }
@@ -417,8 +419,8 @@ impl Emitter<'_> {
         for (part, offsets) in (0..).zip(offsets) {
             let offsets = self.value(format_args!("zext {w} {offsets} to {d}"));
             let offsets = self.value(format_args!("add {d} {offsets}, {window}"));
-            let places =
-                self.value(format_args!("getelementptr i8, ptr %frame, i64 {}", offset::PLACES));
+            let places = self
+                .value(format_args!("getelementptr i8, ptr %frame, i64 {}", offset::LANE_OFFSETS));
             let _ = writeln!(self.text, "  store {d} {offsets}, ptr {places}, align 8");
             let active = self.active(part);
             let bits = self.value(format_args!("bitcast {m} {active} to i{count}"));
@@ -564,13 +566,13 @@ impl Emitter<'_> {
     fn move_row(&mut self, direction: Direction, (at, word): (Value, u16), row: RowIndex) {
         let w = self.shape.named("W");
         for part in self.parts() {
-            let at = self.place_after(at, word, part);
+            let at = self.pointer_after(at, word, part);
             let (own, active) = (self.part_of_row(row, part), self.active(part));
             let there = self.value(format_args!("load {w}, ptr {at}, align 4"));
             match direction {
                 Direction::Load => {
-                    let place = self.place_in_row(row, part);
-                    self.store_selected((there, own, active), place);
+                    let pointer = self.row_pointer(row, part);
+                    self.store_selected((there, own, active), pointer);
                 }
                 Direction::Store => self.store_selected((own, there, active), at),
             }
@@ -578,14 +580,14 @@ impl Emitter<'_> {
     }
 
     /// Stores words to where others are, of active lanes.
-    fn store_selected(&mut self, (new, old, active): (Value, Value, Value), place: Value) {
+    fn store_selected(&mut self, (new, old, active): (Value, Value, Value), pointer: Value) {
         let ([w, m], store) = (self.types(["W", "M"]), self.shape.store_selected());
         let new = self.value(format_args!("select {m} {active}, {w} {new}, {w} {old}"));
-        let _ = writeln!(self.text, "  {store} {w} {new}, ptr {place}, align 4");
+        let _ = writeln!(self.text, "  {store} {w} {new}, ptr {pointer}, align 4");
     }
 
     /// Where the words of a part's lanes are.
-    fn place_after(&mut self, at: Value, word: u16, part: u32) -> Value {
+    fn pointer_after(&mut self, at: Value, word: u16, part: u32) -> Value {
         let word = u32::from(word) * u32::from(self.machine.lanes) * 4;
         let after = word + part * self.shape.lanes() * 4;
         self.value(format_args!("getelementptr i8, ptr {at}, i64 {after}"))

@@ -1,10 +1,10 @@
 //! Loads to scalar registers. Where the words are not in the stretch of memory that was found when the
 //! interpreter last executed the load, it does so again.
 
-use super::Window;
-use crate::compile::compiled::Segment;
-use crate::compile::emit::Emitter;
-use crate::compile::frame::{UNDONE, offset};
+use super::group::Window;
+use crate::compile::compiled::BailoutRegion;
+use crate::compile::emit::emitter::Emitter;
+use crate::compile::frame::{BAILOUT, offset};
 use crate::compile::value::Value;
 use crate::instruction::{Op, Word};
 use crate::memory::WindowAccess;
@@ -16,7 +16,7 @@ impl Emitter<'_> {
     /// [`execute`](crate::execute::scalar_memory::execute) makes it.
     pub(in crate::compile::emit) fn scalar_load(&mut self, op: &Op, words: u8) {
         let bytes = 4 * u32::from(words);
-        self.close();
+        self.close_loop();
         let base = self.wide(op.sources[0].words);
         let base = self.value(format_args!("and i64 {base}, -4"));
         let offset = match op.sources[1].words[0] {
@@ -41,29 +41,30 @@ impl Emitter<'_> {
             fits = self.value(format_args!("and i1 {fits}, {there}"));
         }
         self.store_scalars();
-        let (number, segment) = (self.number(), self.segments.len());
+        let (number, region) = (self.number(), self.regions.len());
         let _ = write!(
             self.text,
-            "  br i1 {fits}, label %kept{number}, label %undone{number}\nundone{number}:\n  \
-             store i64 {segment}, ptr %index.at\n  ret i32 {UNDONE}\nkept{number}:\n"
+            "  br i1 {fits}, label %intact{number}, label %bailout{number}\nbailout{number}:\n  \
+             store i64 {region}, ptr %index.at\n  ret i32 {BAILOUT}\nintact{number}:\n"
         );
-        self.label = format!("kept{number}");
-        self.segments.push(Segment { instructions: self.index..self.index + 1, kept: Vec::new() });
+        self.label = format!("intact{number}");
+        self.regions
+            .push(BailoutRegion { instructions: self.index..self.index + 1, saved: Vec::new() });
         if let Some(touched) = touched {
-            let place =
+            let pointer =
                 self.value(format_args!("getelementptr i8, ptr %frame, i64 {}", offset::TOUCH));
-            let touch = self.value(format_args!("load ptr, ptr {place}"));
+            let touch = self.value(format_args!("load ptr, ptr {pointer}"));
             let site = touched.site;
             let _ = writeln!(
                 self.text,
                 "  call void {touch}(ptr %frame, i64 {site}, i64 {start}, i64 1, i64 0)"
             );
         }
-        let place = self.value(format_args!("getelementptr i8, ptr {first}, i64 {start}"));
+        let pointer = self.value(format_args!("getelementptr i8, ptr {first}, i64 {start}"));
         for word in 0..words {
             let at = 4 * u32::from(word);
-            let place = self.value(format_args!("getelementptr i8, ptr {place}, i64 {at}"));
-            let value = self.value(format_args!("load i32, ptr {place}, align 1"));
+            let pointer = self.value(format_args!("getelementptr i8, ptr {pointer}, i64 {at}"));
+            let value = self.value(format_args!("load i32, ptr {pointer}, align 1"));
             self.write_scalar(ScalarIndex(op.scalar_destination.0 + word), value);
         }
     }

@@ -1,8 +1,8 @@
 //! Registers to memory.
 
-use super::Group;
+use super::group::Group;
 use super::load::part_type;
-use crate::compile::emit::Emitter;
+use crate::compile::emit::emitter::Emitter;
 use crate::compile::value::Value;
 use crate::instruction::{Element, Half, Word};
 use crate::wave::RowIndex;
@@ -18,26 +18,26 @@ impl Emitter<'_> {
         let all = self.all_active();
         // Nothing is stored after an access that is left to the interpreter, which may fault.
         let no_doubts = self.no_doubts();
-        let at_once = self.lanes(format_args!("and i1 {all}, {}", group.consecutive));
-        let whole = self.lanes(format_args!("and i1 {at_once}, {no_doubts}"));
-        let offset = self.lanes(format_args!("add i64 {}, {}", group.start, add as i64));
+        let at_once = self.loop_value(format_args!("and i1 {all}, {}", group.consecutive));
+        let whole = self.loop_value(format_args!("and i1 {at_once}, {no_doubts}"));
+        let offset = self.loop_value(format_args!("add i64 {}, {}", group.start, add as i64));
         self.branch_noting(group, (whole, offset), group.step, ("one", "each", number));
 
         self.label("one", number);
         self.store_consecutive(&data, group, offset, element);
-        self.body(format_args!("  br label %stored{number}"));
+        self.loop_line(format_args!("  br label %stored{number}"));
 
         self.label("each", number);
         let (safe, offsets) = self.each(group, add);
         let no_doubts = self.no_doubts();
         let safe =
-            self.lanes(format_args!("select i1 {no_doubts}, {m} {safe}, {m} zeroinitializer"));
+            self.loop_value(format_args!("select i1 {no_doubts}, {m} {safe}, {m} zeroinitializer"));
         self.note_each(group, offsets, safe);
         match (&data[..], element) {
             ([word], Element::Words(_)) => self.scatter(*word, group, offsets, safe),
             _ => self.store_each(&data, group, (safe, offsets), element),
         }
-        self.body(format_args!("  br label %stored{number}"));
+        self.loop_line(format_args!("  br label %stored{number}"));
         self.label("stored", number);
     }
 
@@ -48,21 +48,22 @@ impl Emitter<'_> {
         let w = self.shape.named("W");
         let value = match half {
             Half::High | Half::HighAlone => {
-                self.lanes(format_args!("lshr {w} {value}, {}", Value::Splat(16)))
+                self.loop_value(format_args!("lshr {w} {value}, {}", Value::Splat(16)))
             }
             Half::Low | Half::LowAlone | Half::Whole => value,
         };
         let kind = self.kind(element);
-        self.lanes(format_args!("trunc {w} {value} to {kind}"))
+        self.loop_value(format_args!("trunc {w} {value} to {kind}"))
     }
 
     fn no_doubts(&mut self) -> Value {
-        let doubts = self.lanes(format_args!("load i64, ptr %doubts.at"));
-        self.lanes(format_args!("icmp eq i64 {doubts}, 0"))
+        let doubts = self.loop_value(format_args!("load i64, ptr %bailout.at"));
+        self.loop_value(format_args!("icmp eq i64 {doubts}, 0"))
     }
 
     fn store_consecutive(&mut self, data: &[Value], group: Group, offset: Value, element: Element) {
-        let at = self.lanes(format_args!("getelementptr i8, ptr {}, i64 {offset}", group.bytes));
+        let at =
+            self.loop_value(format_args!("getelementptr i8, ptr {}, i64 {offset}", group.bytes));
         let (kind, lanes) = (self.kind(element), self.shape.lanes());
         let mut whole = data[0];
         let mut width = lanes;
@@ -76,25 +77,25 @@ impl Emitter<'_> {
                     format!("i32 {}", if place < width { place } else { wider + place - width })
                 })
                 .collect();
-            whole = self.lanes(format_args!(
+            whole = self.loop_value(format_args!(
                 "shufflevector <{wider} x i32> {first}, <{wider} x i32> {second}, <{wider} x i32> <{}>",
                 places.join(", ")
             ));
             width = wider;
         }
         if data.len() == 1 {
-            self.body(format_args!("  store {kind} {whole}, ptr {at}, align 1"));
+            self.loop_line(format_args!("  store {kind} {whole}, ptr {at}, align 1"));
             return;
         }
         let words = data.len() as u32;
         let places: Vec<String> = (0..width)
             .map(|place| format!("i32 {}", place % words * lanes + place / words))
             .collect();
-        let whole = self.lanes(format_args!(
+        let whole = self.loop_value(format_args!(
             "shufflevector <{width} x i32> {whole}, <{width} x i32> poison, <{width} x i32> <{}>",
             places.join(", ")
         ));
-        self.body(format_args!("  store <{width} x i32> {whole}, ptr {at}, align 1"));
+        self.loop_line(format_args!("  store <{width} x i32> {whole}, ptr {at}, align 1"));
     }
 
     /// A vector of words with more places, of no meaning, after its own.
@@ -102,7 +103,7 @@ impl Emitter<'_> {
         let places: Vec<String> = (0..wider)
             .map(|place| if place < width { format!("i32 {place}") } else { "i32 poison".into() })
             .collect();
-        self.lanes(format_args!(
+        self.loop_value(format_args!(
             "shufflevector <{width} x i32> {value}, <{width} x i32> poison, <{wider} x i32> <{}>",
             places.join(", ")
         ))
@@ -112,7 +113,7 @@ impl Emitter<'_> {
         let [w, m] = self.types(["W", "M"]);
         let lanes = self.shape.lanes();
         let at = self.at_each(group.bytes, offsets);
-        self.body(format_args!(
+        self.loop_line(format_args!(
             "  call void @llvm.masked.scatter.v{lanes}i32.v{lanes}p0({w} {data}, \
              <{lanes} x ptr> align 1 {at}, {m} {safe})"
         ));
@@ -130,13 +131,15 @@ impl Emitter<'_> {
         let m = self.shape.named("M");
         let (kind, part) = (self.kind(element), part_type(element));
         for lane in 0..self.shape.lanes() {
-            let stores = self.lanes(format_args!("extractelement {m} {safe}, i64 {lane}"));
+            let stores = self.loop_value(format_args!("extractelement {m} {safe}, i64 {lane}"));
             let at = self.at_one(group.bytes, offsets, lane);
-            let at = self.lanes(format_args!("select i1 {stores}, ptr {at}, ptr %nowhere"));
+            let at = self.loop_value(format_args!("select i1 {stores}, ptr {at}, ptr %discard"));
             for (word, values) in (0..).zip(data) {
-                let value = self.lanes(format_args!("extractelement {kind} {values}, i64 {lane}"));
-                let at = self.lanes(format_args!("getelementptr i8, ptr {at}, i64 {}", word * 4));
-                self.body(format_args!("  store {part} {value}, ptr {at}, align 1"));
+                let value =
+                    self.loop_value(format_args!("extractelement {kind} {values}, i64 {lane}"));
+                let at =
+                    self.loop_value(format_args!("getelementptr i8, ptr {at}, i64 {}", word * 4));
+                self.loop_line(format_args!("  store {part} {value}, ptr {at}, align 1"));
             }
         }
     }

@@ -1,22 +1,11 @@
 //! What accesses touch of device memory, where that is noted: mostly it is known already, which the
 //! code sees for itself; else it calls what notes it.
 
-use super::Group;
-use crate::compile::emit::Emitter;
+use super::group::{Group, Touched};
+use crate::compile::emit::emitter::Emitter;
 use crate::compile::frame::offset;
 use crate::compile::value::Value;
 use crate::memory::LINE;
-
-/// Where it is noted what a group touches.
-#[derive(Clone, Copy)]
-pub struct Touched {
-    /// The number of its access.
-    pub site: usize,
-    /// Its window.
-    pub window: Value,
-    /// For each line of its window the bytes that are touched.
-    pub bits: Value,
-}
 
 impl Emitter<'_> {
     /// Branches to the first label on a condition, or else to the second one. Before it is at the first
@@ -30,12 +19,12 @@ impl Emitter<'_> {
         (yes, no, number): (&str, &str, u32),
     ) {
         let Some(touched) = group.touched else {
-            self.body(format_args!(
+            self.loop_line(format_args!(
                 "  br i1 {condition}, label %{yes}{number}, label %{no}{number}"
             ));
             return;
         };
-        self.body(format_args!(
+        self.loop_line(format_args!(
             "  br i1 {condition}, label %looked.{yes}{number}, label %{no}{number}"
         ));
         self.label(&format!("looked.{yes}"), number);
@@ -43,19 +32,19 @@ impl Emitter<'_> {
             0 => self.knows_element(touched, offset, group.step),
             _ => self.knows_lines(touched, offset, apart * self.shape.lanes()),
         };
-        self.body(format_args!(
+        self.loop_line(format_args!(
             "  br i1 {known}, label %{yes}{number}, label %touched.{yes}{number}"
         ));
         self.label(&format!("touched.{yes}"), number);
         let (m, lanes) = (self.shape.named("M"), self.shape.lanes());
-        let bits = self.lanes(format_args!("bitcast {m} %active to i{lanes}"));
+        let bits = self.loop_value(format_args!("bitcast {m} %active to i{lanes}"));
         if apart == group.step {
             let bytes = u64::from(apart * lanes);
             self.note_lines(touched, (offset, bytes, bits), &format!("{yes}{number}"));
         }
-        let bits = self.lanes(format_args!("zext i{lanes} {bits} to i64"));
+        let bits = self.loop_value(format_args!("zext i{lanes} {bits} to i64"));
         let touch = self.function(offset::TOUCH);
-        self.body(format_args!(
+        self.loop_line(format_args!(
             "  call void {touch}(ptr %frame, i64 {}, i64 {offset}, i64 {bits}, i64 {apart})\n  \
              br label %{yes}{number}",
             touched.site
@@ -74,34 +63,35 @@ impl Emitter<'_> {
         if lines == 0 || !bytes.is_multiple_of(LINE) {
             return;
         }
-        let rest = self.lanes(format_args!("and i64 {offset}, {}", LINE - 1));
-        let is_aligned = self.lanes(format_args!("icmp eq i64 {rest}, 0"));
-        let are_active = self.lanes(format_args!("icmp eq i{lanes} {active}, -1"));
-        let line = self.lanes(format_args!("lshr i64 {offset}, {}", LINE.trailing_zeros()));
-        let in_page = self.lanes(format_args!("and i64 {line}, 63"));
-        let is_in = self.lanes(format_args!("icmp ule i64 {in_page}, {}", 64 - lines));
-        let page = self.lanes(format_args!("lshr i64 {line}, 6"));
-        let chapter = self.lanes(format_args!("lshr i64 {line}, 12"));
-        let chapter = self.noted(touched, offset::NOTED_CHAPTERS, chapter);
-        let pages = self.lanes(format_args!("load i64, ptr {chapter}"));
-        let is_known = self.lanes(format_args!("icmp ne i64 {pages}, 0"));
-        let mut all = self.lanes(format_args!("and i1 {is_aligned}, {are_active}"));
+        let rest = self.loop_value(format_args!("and i64 {offset}, {}", LINE - 1));
+        let is_aligned = self.loop_value(format_args!("icmp eq i64 {rest}, 0"));
+        let are_active = self.loop_value(format_args!("icmp eq i{lanes} {active}, -1"));
+        let line = self.loop_value(format_args!("lshr i64 {offset}, {}", LINE.trailing_zeros()));
+        let in_page = self.loop_value(format_args!("and i64 {line}, 63"));
+        let is_in = self.loop_value(format_args!("icmp ule i64 {in_page}, {}", 64 - lines));
+        let page = self.loop_value(format_args!("lshr i64 {line}, 6"));
+        let chapter = self.loop_value(format_args!("lshr i64 {line}, 12"));
+        let chapter = self.noted(touched, offset::TOUCHED_CHAPTERS, chapter);
+        let pages = self.loop_value(format_args!("load i64, ptr {chapter}"));
+        let is_known = self.loop_value(format_args!("icmp ne i64 {pages}, 0"));
+        let mut all = self.loop_value(format_args!("and i1 {is_aligned}, {are_active}"));
         for condition in [is_in, is_known] {
-            all = self.lanes(format_args!("and i1 {all}, {condition}"));
+            all = self.loop_value(format_args!("and i1 {all}, {condition}"));
         }
-        self.body(format_args!("  br i1 {all}, label %lines.{label}, label %other.{label}"));
-        self.body(format_args!("lines.{label}:"));
-        let in_chapter = self.lanes(format_args!("and i64 {page}, 63"));
-        let bit = self.lanes(format_args!("shl i64 1, {in_chapter}"));
-        let pages = self.lanes(format_args!("or i64 {pages}, {bit}"));
-        self.body(format_args!("  store i64 {pages}, ptr {chapter}"));
-        let page = self.noted(touched, offset::NOTED_PAGES, page);
-        let known = self.lanes(format_args!("load i64, ptr {page}"));
-        let bits = self.lanes(format_args!("shl i64 {}, {in_page}", u64::MAX >> (64 - lines)));
-        let known = self.lanes(format_args!("or i64 {known}, {bits}"));
-        self.body(format_args!("  store i64 {known}, ptr {page}"));
-        let first = self.lanes(format_args!("getelementptr i64, ptr {}, i64 {line}", touched.bits));
-        self.body(format_args!(
+        self.loop_line(format_args!("  br i1 {all}, label %lines.{label}, label %other.{label}"));
+        self.loop_line(format_args!("lines.{label}:"));
+        let in_chapter = self.loop_value(format_args!("and i64 {page}, 63"));
+        let bit = self.loop_value(format_args!("shl i64 1, {in_chapter}"));
+        let pages = self.loop_value(format_args!("or i64 {pages}, {bit}"));
+        self.loop_line(format_args!("  store i64 {pages}, ptr {chapter}"));
+        let page = self.noted(touched, offset::TOUCHED_PAGES, page);
+        let known = self.loop_value(format_args!("load i64, ptr {page}"));
+        let bits = self.loop_value(format_args!("shl i64 {}, {in_page}", u64::MAX >> (64 - lines)));
+        let known = self.loop_value(format_args!("or i64 {known}, {bits}"));
+        self.loop_line(format_args!("  store i64 {known}, ptr {page}"));
+        let first =
+            self.loop_value(format_args!("getelementptr i64, ptr {}, i64 {line}", touched.bits));
+        self.loop_line(format_args!(
             "  store <{lines} x i64> splat (i64 -1), ptr {first}, align 8\n  \
              br label %{label}\nother.{label}:"
         ));
@@ -109,23 +99,24 @@ impl Emitter<'_> {
 
     /// The place of number `index` of what is noted in words.
     fn noted(&mut self, touched: Touched, at: usize, index: Value) -> Value {
-        let place = self.lanes(format_args!("getelementptr i8, ptr {}, i64 {at}", touched.window));
-        let words = self.lanes(format_args!("load ptr, ptr {place}"));
-        self.lanes(format_args!("getelementptr i64, ptr {words}, i64 {index}"))
+        let pointer =
+            self.loop_value(format_args!("getelementptr i8, ptr {}, i64 {at}", touched.window));
+        let words = self.loop_value(format_args!("load ptr, ptr {pointer}"));
+        self.loop_value(format_args!("getelementptr i64, ptr {words}, i64 {index}"))
     }
 
     /// Notes what lanes touch at these offsets.
     pub(super) fn note_each(&mut self, group: Group, offsets: Value, lanes: Value) {
         let Some(touched) = group.touched else { return };
         let ([w, m, d], count) = (self.types(["W", "M", "D"]), self.shape.lanes());
-        let offsets = self.lanes(format_args!("zext {w} {offsets} to {d}"));
-        let places =
-            self.lanes(format_args!("getelementptr i8, ptr %frame, i64 {}", offset::PLACES));
-        self.body(format_args!("  store {d} {offsets}, ptr {places}, align 8"));
-        let bits = self.lanes(format_args!("bitcast {m} {lanes} to i{count}"));
-        let bits = self.lanes(format_args!("zext i{count} {bits} to i64"));
+        let offsets = self.loop_value(format_args!("zext {w} {offsets} to {d}"));
+        let places = self
+            .loop_value(format_args!("getelementptr i8, ptr %frame, i64 {}", offset::LANE_OFFSETS));
+        self.loop_line(format_args!("  store {d} {offsets}, ptr {places}, align 8"));
+        let bits = self.loop_value(format_args!("bitcast {m} {lanes} to i{count}"));
+        let bits = self.loop_value(format_args!("zext i{count} {bits} to i64"));
         let touch = self.function(offset::TOUCH_EACH);
-        self.body(format_args!(
+        self.loop_line(format_args!(
             "  call void {touch}(ptr %frame, i64 {}, i64 {bits})",
             touched.site
         ));
@@ -133,43 +124,44 @@ impl Emitter<'_> {
 
     /// A function that the frame has.
     fn function(&mut self, at: usize) -> Value {
-        let place = self.lanes(format_args!("getelementptr i8, ptr %frame, i64 {at}"));
-        self.lanes(format_args!("load ptr, ptr {place}"))
+        let pointer = self.loop_value(format_args!("getelementptr i8, ptr %frame, i64 {at}"));
+        self.loop_value(format_args!("load ptr, ptr {pointer}"))
     }
 
     /// Whether all bytes of all lines are touched in which so many bytes lie.
     fn knows_lines(&mut self, touched: Touched, offset: Value, bytes: u32) -> Value {
         let shift = LINE.trailing_zeros();
-        let first = self.lanes(format_args!("lshr i64 {offset}, {shift}"));
-        let end = self.lanes(format_args!("add i64 {offset}, {}", bytes - 1));
-        let last = self.lanes(format_args!("lshr i64 {end}, {shift}"));
+        let first = self.loop_value(format_args!("lshr i64 {offset}, {shift}"));
+        let end = self.loop_value(format_args!("add i64 {offset}, {}", bytes - 1));
+        let last = self.loop_value(format_args!("lshr i64 {end}, {shift}"));
         let mut all = self.line(touched, last);
         for line in 0..u64::from(bytes).div_ceil(LINE) {
-            let line = self.lanes(format_args!("add i64 {first}, {line}"));
+            let line = self.loop_value(format_args!("add i64 {first}, {line}"));
             // The last one, and no line beyond it.
-            let is_in = self.lanes(format_args!("icmp ult i64 {line}, {last}"));
-            let line = self.lanes(format_args!("select i1 {is_in}, i64 {line}, i64 {last}"));
+            let is_in = self.loop_value(format_args!("icmp ult i64 {line}, {last}"));
+            let line = self.loop_value(format_args!("select i1 {is_in}, i64 {line}, i64 {last}"));
             let bits = self.line(touched, line);
-            all = self.lanes(format_args!("and i64 {all}, {bits}"));
+            all = self.loop_value(format_args!("and i64 {all}, {bits}"));
         }
-        self.lanes(format_args!("icmp eq i64 {all}, -1"))
+        self.loop_value(format_args!("icmp eq i64 {all}, -1"))
     }
 
     /// Whether so many bytes are touched, which lie in one line.
     fn knows_element(&mut self, touched: Touched, offset: Value, bytes: u32) -> Value {
-        let line = self.lanes(format_args!("lshr i64 {offset}, {}", LINE.trailing_zeros()));
+        let line = self.loop_value(format_args!("lshr i64 {offset}, {}", LINE.trailing_zeros()));
         let bits = self.line(touched, line);
-        let place = self.lanes(format_args!("and i64 {offset}, {}", LINE - 1));
+        let pointer = self.loop_value(format_args!("and i64 {offset}, {}", LINE - 1));
         // Bytes beyond the line are none that are known.
-        let bits = self.lanes(format_args!("lshr i64 {bits}, {place}"));
+        let bits = self.loop_value(format_args!("lshr i64 {bits}, {pointer}"));
         let own = (1u64 << bytes) - 1;
-        let known = self.lanes(format_args!("and i64 {bits}, {own}"));
-        self.lanes(format_args!("icmp eq i64 {known}, {own}"))
+        let known = self.loop_value(format_args!("and i64 {bits}, {own}"));
+        self.loop_value(format_args!("icmp eq i64 {known}, {own}"))
     }
 
     /// The bytes of a line that are touched.
     fn line(&mut self, touched: Touched, line: Value) -> Value {
-        let place = self.lanes(format_args!("getelementptr i64, ptr {}, i64 {line}", touched.bits));
-        self.lanes(format_args!("load i64, ptr {place}"))
+        let pointer =
+            self.loop_value(format_args!("getelementptr i64, ptr {}, i64 {line}", touched.bits));
+        self.loop_value(format_args!("load i64, ptr {pointer}"))
     }
 }
