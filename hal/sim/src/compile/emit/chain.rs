@@ -1,5 +1,5 @@
-//! The end of a block: what was executed is counted, and the code goes on to the next block's where that
-//! is known and the wave can execute it, or else comes back.
+//! Exits of a block: they count what was executed, and jump to the next block if it is known and
+//! its entry guard accepts the wave; otherwise they return.
 
 use super::emitter::Emitter;
 use crate::compile::compiled::Resources;
@@ -9,12 +9,12 @@ use crate::compile::value::Value;
 use crate::instruction::{Flow, Shared};
 use std::fmt::Write;
 
-/// Which of the places a block goes on at: after its last instruction, and where that branches to.
+/// Index of the exit after the last instruction.
 const NEXT: usize = 0;
 const TARGET: usize = 1;
 
 impl Emitter<'_> {
-    /// What the end of a block has from its beginning.
+    /// Loads the values that the exits use.
     pub(super) fn begin_chain(&mut self) {
         let _ = write!(
             self.text,
@@ -36,26 +36,26 @@ impl Emitter<'_> {
         );
     }
 
-    /// Ends the block: the wave goes on after it.
+    /// Ends the block at its last instruction.
     pub(super) fn exit_to_next(&mut self) {
         self.count_instructions();
         self.exit(NEXT);
     }
 
-    /// Ends the block with a barrier, at which the wave waits.
+    /// Ends the block with a barrier at which the wave waits.
     pub(super) fn exit_to_barrier(&mut self) {
         self.count_instructions();
         self.return_to_caller(NEXT);
     }
 
-    /// Ends the block with a branch that is taken on a condition.
+    /// Ends the block with a branch that `condition` takes.
     pub(super) fn exit_on_branch(&mut self, condition: Value) {
         self.count_instructions();
         let _ = write!(self.text, "  br i1 {condition}, label %taken, label %passed\npassed:\n");
         self.exit(NEXT);
         self.text.push_str("taken:\n");
         let [_, target] = self.source.exits();
-        // Where EXEC is another one, the block is entered anew.
+        // If EXEC has changed, the block is entered again from the start.
         if target == self.source.start && !self.source.ops.iter().any(writes_exec) {
             let count = self.source.ops.len();
             let until = self.field(offset::UNTIL, "i64");
@@ -69,7 +69,7 @@ impl Emitter<'_> {
         self.exit(TARGET);
     }
 
-    /// Counts what the block has executed.
+    /// Counts the instructions and lane operations of the block.
     fn count_instructions(&mut self) {
         let count = self.source.ops.len();
         let per_lane = self.source.ops.iter().filter(|op| op.per_lane).count();
@@ -87,14 +87,13 @@ impl Emitter<'_> {
         );
     }
 
-    /// Whether the wave has executed less than a field of the frame says.
+    /// Tests whether the wave has executed fewer instructions than a field of the frame says.
     fn has_executed_less(&mut self, field: usize) -> Value {
         let from = self.field(field, "i64");
         self.value(format_args!("icmp ult i64 %executed, {from}"))
     }
 
-    /// A condition, and that the wave may begin the run of accesses to LDS with which the code at an exit
-    /// begins.
+    /// Adds to a condition that the wave may begin the run of LDS accesses at an exit.
     fn and_may_begin_run(&mut self, condition: Value, exit: usize) -> Value {
         let field = match self.source.next_runs[exit] {
             Shared::Nothing => return condition,
@@ -106,7 +105,7 @@ impl Emitter<'_> {
         self.value(format_args!("and i1 {condition}, {may_begin}"))
     }
 
-    /// Goes on to one of the next blocks, or comes back.
+    /// Jumps to the next block of an exit, or returns.
     fn exit(&mut self, exit: usize) {
         let at = offset::LINK_NEXT + exit * size_of::<usize>();
         let pointer = self.after("%current", at);
@@ -152,7 +151,7 @@ impl Emitter<'_> {
         self.return_to_caller(exit);
     }
 
-    /// Comes back from where the wave goes on.
+    /// Returns to the caller at an exit.
     fn return_to_caller(&mut self, exit: usize) {
         let relative = self.source.exits()[exit].wrapping_sub(self.source.start) as i64;
         let pointer = self.after("%current", offset::LINK_START);
@@ -162,8 +161,8 @@ impl Emitter<'_> {
         let _ = write!(self.text, "  store i64 {pc}, ptr {pointer}\n  ret i32 0\n");
     }
 
-    /// Logs the block where blocks are logged, unless the next one stops that, and goes on to `enter` or
-    /// `back`.
+    /// Logs the block if blocks are logged, and branches to `enter`; branches to `back` if a trait
+    /// of the next block forbids entering it.
     fn log(&mut self, next: Value, number: u32) {
         let log = self.field(offset::LOG, "ptr");
         let logs = self.value(format_args!("icmp ne ptr {log}, null"));

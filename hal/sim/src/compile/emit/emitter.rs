@@ -20,94 +20,102 @@ pub(super) struct Emitter<'a> {
     pub(super) non_global: Vec<bool>,
     pub(super) machine: Machine,
     pub(super) shape: Shape,
-    /// What is written so far: it ends inside of a basic block.
+    /// IR emitted so far; it ends inside a basic block.
     pub(super) text: String,
-    /// That basic block's label.
+    /// Label of that basic block.
     pub(super) label: String,
     pub(super) numbers: u32,
-    /// Scalar registers whose value is known, and whether the wave has it yet.
+    /// Scalar registers whose values are known.
     pub(super) scalars: BTreeMap<ScalarIndex, Held>,
     pub(super) scc: Option<Held>,
     pub(super) lane_loop: Option<LaneLoop>,
     pub(super) regions: Vec<BailoutRegion>,
     pub(super) has_ended: bool,
-    /// The instruction that is being written.
+    /// Index of the current instruction.
     pub(super) index: usize,
-    /// Accesses to device memory so far; each has a window.
+    /// Accesses to device memory so far, each with a window.
     pub(super) sites: Vec<Site>,
     pub(super) uses_lds: bool,
     pub(super) variant: Variant,
-    /// Constants beside the function.
+    /// Global constants that the function uses.
     pub(super) constants: String,
 }
 
-/// A value that a register has.
+/// Known value of a scalar register.
 #[derive(Clone, Copy)]
 pub(super) struct Held {
     pub(super) value: Value,
     pub(super) is_stored: bool,
 }
 
-/// A segment being written.
+/// The lane loop being emitted.
 pub(super) struct LaneLoop {
     pub(super) first: usize,
     pub(super) number: u32,
-    /// The body of its loop.
+    /// IR of the loop body.
     pub(super) body: String,
     pub(super) rows: BTreeMap<RowIndex, RowValue>,
-    /// Rows as they are before, where they are read.
+    /// Rows as they are before the loop, if they are read.
     pub(super) before: BTreeMap<RowIndex, Value>,
-    /// Lane masks of its own, by the register of the low word.
+    /// Lane masks that the loop computes, by the register of the low word.
     pub(super) masks: BTreeMap<ScalarIndex, (Value, [ScalarIndex; 2])>,
-    /// Lane masks that scalar registers have: by their words.
+    /// Lane masks read from scalar registers, by their words.
     pub(super) read_masks: Vec<([Word; 2], Value)>,
-    /// Lanes that the code does not do right: NaNs that it does not settle, and accesses to memory
-    /// elsewhere.
+    /// Lanes that bail out: at NaNs that the code does not make exact, and at non-global memory
+    /// accesses.
     pub(super) bailout_lanes: Vec<Value>,
-    /// The basic block that the body ends in.
+    /// Label of the basic block that the body ends in.
     pub(super) label: String,
-    /// Whether its first instruction is half done before it, so that the interpreter, which does all of
-    /// it again, needs registers as they were.
+    /// `true` if the first instruction is partly executed before the loop. The interpreter executes
+    /// all of it again and so needs the registers as they were before the loop.
     pub(super) is_second_half: bool,
-    /// Rows that lanes take words from, as they are before.
+    /// Rows from which lanes read words of other lanes, as they are before the loop.
     pub(super) moved: Vec<(RowIndex, Moved)>,
-    /// What it accesses.
+    /// Memory accesses of the loop.
     pub(super) accesses: Vec<Access>,
-    /// Rows that it writes before the first access that may fault: whatever that does, the interpreter
-    /// writes them again.
+    /// Rows written before the first access that may fault. The interpreter writes them again in
+    /// any case.
     pub(super) written_first: Vec<RowIndex>,
-    /// Rows that it loads.
+    /// Rows that the loop loads.
     pub(super) loaded: Vec<RowIndex>,
-    /// What is known of its accesses.
+    /// Address patterns of the accesses.
     pub(super) groups: Vec<Group>,
-    /// Loads that are put at its end.
+    /// Loads emitted at the end of the loop.
     pub(super) batches: Vec<Batch>,
 }
 
 impl LaneLoop {
-    /// Whether an access of it may fault.
+    /// Returns `true` if an access may fault.
     pub(super) fn may_fault(&self) -> bool {
-        self.accesses.iter().any(|own| own.space == AccessSpace::Global)
+        self.accesses.iter().any(|access| access.space == AccessSpace::Global)
     }
 }
 
-/// A row as it is before a segment.
+/// A row as it is before the lane loop.
 #[derive(Clone, Copy)]
 pub(super) enum Moved {
-    /// Its vectors of 16 lanes; the latter two are the first again where waves have 32 lanes.
+    /// Vectors of 16 lanes; in waves of 32 lanes, the last two repeat the first two.
     Vectors([Value; 4]),
-    /// The host's address of a copy.
+    /// Host address of a copy.
     Copy(Value),
 }
 
-/// A row of which some lanes have a new value.
+/// State of the check that a value is not a single-precision NaN.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum NanCheck {
+    /// The value is no NaN, the code bails out if it is one, or NaNs are plain bits.
+    Done,
+    /// The value may be a NaN. The check is deferred until an operation uses the value that does not
+    /// propagate NaNs.
+    Deferred,
+}
+
+/// The current value of a row in the lane loop.
 #[derive(Clone, Copy)]
 pub(super) struct RowValue {
     pub(super) value: Value,
     pub(super) is_written: bool,
-    /// It may be a NaN of single precision that is to be looked at before it is used otherwise than
-    /// to compute what is a NaN then, too.
-    pub(super) may_be_nan: bool,
+    pub(super) nan_check: NanCheck,
 }
 
 impl<'a> Emitter<'a> {
@@ -139,18 +147,18 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// The address so many bytes after a pointer.
+    /// The address `bytes` bytes after a pointer.
     pub(super) fn after(&mut self, pointer: impl Display, bytes: usize) -> Value {
         self.value(format_args!("getelementptr i8, ptr {pointer}, i64 {bytes}"))
     }
 
-    /// A field of what a pointer is to.
+    /// Loads the field at byte offset `at` of a struct.
     pub(super) fn field_of(&mut self, pointer: impl Display, at: usize, kind: &str) -> Value {
         let field = self.after(pointer, at);
         self.value(format_args!("load {kind}, ptr {field}"))
     }
 
-    /// A field of the frame.
+    /// Loads a field of the frame.
     pub(super) fn field(&mut self, at: usize, kind: &str) -> Value {
         self.field_of("%frame", at, kind)
     }
@@ -160,23 +168,24 @@ impl<'a> Emitter<'a> {
         self.numbers
     }
 
-    /// A line of straight code that gives a value.
+    /// Emits a straight-line instruction that defines a value.
     pub(super) fn value(&mut self, code: std::fmt::Arguments<'_>) -> Value {
         let value = Value::Named(self.number());
         let _ = writeln!(self.text, "  {value} = {code}");
         value
     }
 
-    /// The same in the loop of the open segment.
+    /// Emits an instruction that defines a value into the body of the current lane loop.
     pub(super) fn loop_value(&mut self, code: std::fmt::Arguments<'_>) -> Value {
         let value = Value::Named(self.number());
-        if let Some(open) = &mut self.lane_loop {
-            let _ = writeln!(open.body, "  {value} = {code}");
+        if let Some(lane_loop) = &mut self.lane_loop {
+            let _ = writeln!(lane_loop.body, "  {value} = {code}");
         }
         value
     }
 
-    /// Writes the call for an instruction; the wave has what was computed before.
+    /// Emits a call of the interpreter for an instruction. All results computed before must be
+    /// stored.
     pub(super) fn call_interpreter(&mut self, index: usize) {
         let number = self.number();
         let _ = write!(

@@ -1,10 +1,18 @@
-//! Half words, and half precision: numbers of single precision as long as code computes with them.
+//! Half words and half-precision numbers, which are converted to single precision for computations.
 
 use super::emitter::Emitter;
 use crate::compile::value::Value;
 
+/// Meaning of a half word.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum HalfKind {
+    /// Half-precision number.
+    Number,
+    Integer,
+}
+
 impl Emitter<'_> {
-    /// The numbers that the low halves of words have. NaNs become quiet.
+    /// Converts the low halves of words to single precision. NaNs become quiet.
     pub(super) fn half_numbers(&mut self, words: Value) -> Value {
         let ([w, f], lanes) = (self.types(["W", "F"]), self.shape.lanes());
         let halves = self.loop_value(format_args!("trunc {w} {words} to <{lanes} x i16>"));
@@ -13,7 +21,7 @@ impl Emitter<'_> {
         self.loop_value(format_args!("fpext <{lanes} x half> {halves} to {f}"))
     }
 
-    /// Numbers rounded to half precision, in the low halves of words whose high halves are zero.
+    /// Rounds numbers to half precision, into the low halves of words whose high halves are zero.
     pub(super) fn half_bits(&mut self, numbers: Value) -> Value {
         let ([w, f], lanes) = (self.types(["W", "F"]), self.shape.lanes());
         let halves = self.loop_value(format_args!("fptrunc {f} {numbers} to <{lanes} x half>"));
@@ -22,16 +30,18 @@ impl Emitter<'_> {
         self.loop_value(format_args!("zext <{lanes} x i16> {halves} to {w}"))
     }
 
-    /// A result as half a word: rounded to half precision if it is a number.
-    pub(super) fn half(&mut self, result: Value, is_number: bool) -> Value {
+    /// Converts a result to the low half of a word.
+    pub(super) fn half(&mut self, result: Value, kind: HalfKind) -> Value {
         let w = self.shape.named("W");
-        match is_number {
-            true => self.half_bits(result),
-            false => self.loop_value(format_args!("and {w} {result}, {}", Value::Splat(0xffff))),
+        match kind {
+            HalfKind::Number => self.half_bits(result),
+            HalfKind::Integer => {
+                self.loop_value(format_args!("and {w} {result}, {}", Value::Splat(0xffff)))
+            }
         }
     }
 
-    /// Words of two halves each.
+    /// Combines the low halves of two values.
     pub(super) fn both_halves(&mut self, low: Value, high: Value) -> Value {
         let w = self.shape.named("W");
         let high = self.loop_value(format_args!("shl {w} {high}, {}", Value::Splat(16)));

@@ -1,6 +1,6 @@
-//! Segments: how they begin and end, and the rows that they read and write.
+//! Lane loops: their beginning and end, and the rows that they read and write.
 
-use super::emitter::{Emitter, LaneLoop, RowValue};
+use super::emitter::{Emitter, LaneLoop, NanCheck, RowValue};
 use crate::compile::compiled::BailoutRegion;
 use crate::compile::frame::{BAILOUT, NAN_BAILOUT};
 use crate::compile::value::Value;
@@ -11,55 +11,56 @@ use crate::wave::{RowIndex, ScalarIndex};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Rows that a segment loads from which on what computes with them is another one.
+/// Number of rows loaded by a loop from which on operations that use them are placed into another
+/// loop.
 pub(super) const MANY_LOADED: usize = 8;
 
 impl Emitter<'_> {
-    /// Whether a scalar register gets a word of a lane mask from the open segment.
+    /// Returns `true` if the current loop computes a lane mask into a scalar register.
     pub(super) fn is_loop_mask(&self, index: ScalarIndex) -> bool {
-        let masks = self.lane_loop.iter().flat_map(|open| open.masks.values());
+        let masks = self.lane_loop.iter().flat_map(|lane_loop| lane_loop.masks.values());
         masks.into_iter().any(|(_, words)| words.contains(&index))
     }
 
-    /// Opens a segment for an instruction, if none is open that it can be part of.
+    /// Opens a loop for an instruction, unless the current one can contain it.
     pub(super) fn open_loop_for(&mut self, index: usize, operations: &[(&Op, &[Kind])]) {
-        // Lane masks of the segment's own that are read as words.
-        let reads_own = |(op, kinds): &(&Op, &[Kind])| {
+        // Masks that the loop computes, and that the instruction reads as words.
+        let reads_loop_mask = |(op, kinds): &(&Op, &[Kind])| {
             op.sources.iter().zip(*kinds).any(|(source, kind)| {
-                let own =
+                let is_loop_mask =
                     |word: Word| matches!(word, Word::Scalar(index) if self.is_loop_mask(index));
                 let is_whole_mask = *kind == Kind::Mask
                     && matches!(source.words[0], Word::Scalar(low)
-                        if self.lane_loop.as_ref().is_some_and(|open| open.masks.contains_key(&low)));
-                !is_whole_mask && source.words.into_iter().any(own)
+                        if self.lane_loop.as_ref().is_some_and(|lane_loop| lane_loop.masks.contains_key(&low)));
+                !is_whole_mask && source.words.into_iter().any(is_loop_mask)
             })
         };
-        // Two masks that overlap, or too many rows to keep copies of.
+        // Masks that overlap.
         let overlaps = |(op, _): &(&Op, &[Kind])| {
             let [low, high] = op.mask_destination;
-            // What no register takes is always zero of waves with 32 lanes.
+            // Dropped high words are always zero in waves of 32 lanes.
             let is_taken = |word: &ScalarIndex| *word == low || *word != ScalarIndex::DROPPED;
-            let masks = self.lane_loop.iter().flat_map(|open| &open.masks);
-            masks.into_iter().any(|(own, (_, words))| {
+            let masks = self.lane_loop.iter().flat_map(|lane_loop| &lane_loop.masks);
+            masks.into_iter().any(|(first, (_, words))| {
                 let same = |word| is_taken(word) && words.contains(word);
-                *own != low && [low, high].iter().any(same)
+                *first != low && [low, high].iter().any(same)
             })
         };
-        let is_full = self.lane_loop.as_ref().is_some_and(|open| {
-            let rows = open.rows.len() + self.batched_rows().count();
-            rows + 8 > SAVED_ROWS || open.moved.len() + 2 > MOVED_ROWS
+        let is_full = self.lane_loop.as_ref().is_some_and(|lane_loop| {
+            let rows = lane_loop.rows.len() + self.batched_rows().count();
+            rows + 8 > SAVED_ROWS || lane_loop.moved.len() + 2 > MOVED_ROWS
         });
-        let takes_own =
-            |(op, _): &(&Op, &[Kind])| self.takes_written_rows(op) || self.uses_batched_rows(op);
+        let conflicts =
+            |(op, _): &(&Op, &[Kind])| self.reads_written_rows(op) || self.uses_batched_rows(op);
         if is_full
-            || operations.iter().any(reads_own)
+            || operations.iter().any(reads_loop_mask)
             || operations.iter().any(overlaps)
-            || operations.iter().any(takes_own)
+            || operations.iter().any(conflicts)
         {
             self.close_loop();
         }
         if self.lane_loop.is_none() {
-            // Where the segment is undone, the wave must have what was computed before.
+            // After a bailout the interpreter needs all earlier results.
             self.store_scalars();
             let number = self.number();
             self.lane_loop = Some(LaneLoop {
@@ -83,38 +84,40 @@ impl Emitter<'_> {
         }
     }
 
-    /// Closes the open segment where it loads many rows, and an operation computes with one of them: one
-    /// loop that loads for some lanes, computes, and at last writes all rows has the next lanes wait for
-    /// that. Of two the host executes several turns at once.
+    /// Closes the current loop if it loads many rows and an operation uses one of them. In a loop
+    /// that loads, computes and writes many rows, each iteration waits for the one before; the host
+    /// overlaps the iterations of two separate loops.
     pub(super) fn split_after_loads(&mut self, ops: &[&Op]) {
-        let Some(open) = &self.lane_loop else { return };
-        let is_loaded = |word: Word| matches!(word, Word::Row(row) if open.loaded.contains(&row));
+        let Some(lane_loop) = &self.lane_loop else { return };
+        let is_loaded =
+            |word: Word| matches!(word, Word::Row(row) if lane_loop.loaded.contains(&row));
         let mut words = ops.iter().flat_map(|op| &op.sources).flat_map(|source| source.words);
-        if open.loaded.len() >= MANY_LOADED && words.any(is_loaded) {
+        if lane_loop.loaded.len() >= MANY_LOADED && words.any(is_loaded) {
             self.close_loop();
         }
     }
 
-    /// Loads a row as it is before the segment, if it is not yet.
+    /// Loads a row as it is before the loop, unless it is loaded already.
     pub(super) fn save_row_before(&mut self, row: RowIndex) {
-        if self.lane_loop.as_ref().is_some_and(|open| !open.before.contains_key(&row)) {
+        if self.lane_loop.as_ref().is_some_and(|lane_loop| !lane_loop.before.contains_key(&row)) {
             let value = self.load_row(row);
-            if let Some(open) = &mut self.lane_loop {
-                open.before.insert(row, value);
+            if let Some(lane_loop) = &mut self.lane_loop {
+                lane_loop.before.insert(row, value);
             }
         }
     }
 
-    /// A row, as it is in the loop.
+    /// The current value of a row in the loop.
     pub(super) fn row(&mut self, row: RowIndex) -> RowValue {
-        if let Some(lanes) = self.lane_loop.as_ref().and_then(|open| open.rows.get(&row)) {
+        if let Some(lanes) = self.lane_loop.as_ref().and_then(|lane_loop| lane_loop.rows.get(&row))
+        {
             return *lanes;
         }
         let value = self.load_row(row);
-        let lanes = RowValue { value, is_written: false, may_be_nan: false };
-        if let Some(open) = &mut self.lane_loop {
-            open.rows.insert(row, lanes);
-            open.before.insert(row, value);
+        let lanes = RowValue { value, is_written: false, nan_check: NanCheck::Done };
+        if let Some(lane_loop) = &mut self.lane_loop {
+            lane_loop.rows.insert(row, lanes);
+            lane_loop.before.insert(row, value);
         }
         lanes
     }
@@ -126,13 +129,14 @@ impl Emitter<'_> {
         self.loop_value(format_args!("load {words}, ptr {pointer}, align {bytes}"))
     }
 
-    /// Where a row is that the wave has, in the loop.
+    /// Host address of a row of the wave, at the lanes of the iteration.
     pub(super) fn row_in_loop(&mut self, row: RowIndex) -> Value {
         let at = usize::from(row.0) * 256;
         self.loop_value(format_args!("getelementptr i8, ptr %lanes, i64 {at}"))
     }
 
-    /// Stores a new value of a row's active lanes; the others keep `old`, or what the wave has.
+    /// Stores a new value to a row's active lanes; other lanes keep `old`, or the wave's value if
+    /// that is `None`.
     pub(super) fn store_row(&mut self, row: RowIndex, new: Value, old: Option<Value>) {
         let old = old.unwrap_or_else(|| self.load_row(row));
         let ([w, m], bytes) =
@@ -142,7 +146,7 @@ impl Emitter<'_> {
         self.loop_line(format_args!("  {store} {w} {value}, ptr {pointer}, align {bytes}"));
     }
 
-    /// Stores what a row was before the segment as a copy.
+    /// Saves a row's value before the loop.
     pub(super) fn store_copy(&mut self, copy: usize, value: Value) {
         let (w, bytes) = (self.shape.named("W"), self.shape.lanes() * 4);
         let pointer =
@@ -150,12 +154,14 @@ impl Emitter<'_> {
         self.loop_line(format_args!("  store {w} {value}, ptr {pointer}, align {bytes}"));
     }
 
-    /// Has the interpreter execute the segment where a row may be a NaN and is one.
+    /// Bails out if a row whose check was deferred is a NaN.
     pub(super) fn check_nan(&mut self, row: RowIndex) {
-        let Some(lanes) = self.lane_loop.as_mut().and_then(|open| open.rows.get_mut(&row)) else {
+        let Some(lanes) =
+            self.lane_loop.as_mut().and_then(|lane_loop| lane_loop.rows.get_mut(&row))
+        else {
             return;
         };
-        if std::mem::take(&mut lanes.may_be_nan) {
+        if std::mem::replace(&mut lanes.nan_check, NanCheck::Done) == NanCheck::Deferred {
             let value = lanes.value;
             let [w, f] = ["W", "F"].map(|name| self.shape.named(name));
             let float = self.loop_value(format_args!("bitcast {w} {value} to {f}"));
@@ -163,43 +169,48 @@ impl Emitter<'_> {
         }
     }
 
-    /// The same where a floating-point value of this type is a NaN.
+    /// Bails out if a floating-point value of type `float` is a NaN.
     pub(super) fn bail_out_at_nan(&mut self, value: Value, float: &str) {
         let nan = self.loop_value(format_args!("fcmp uno {float} {value}, zeroinitializer"));
-        if let Some(open) = &mut self.lane_loop {
-            open.bailout_lanes.push(nan);
+        if let Some(lane_loop) = &mut self.lane_loop {
+            lane_loop.bailout_lanes.push(nan);
         }
     }
 
-    pub(super) fn write_row(&mut self, row: RowIndex, value: Value, may_be_nan: bool) {
-        if let Some(open) = &mut self.lane_loop {
-            open.rows.insert(row, RowValue { value, is_written: true, may_be_nan });
+    pub(super) fn write_row(&mut self, row: RowIndex, value: Value, nan_check: NanCheck) {
+        if let Some(lane_loop) = &mut self.lane_loop {
+            lane_loop.rows.insert(row, RowValue { value, is_written: true, nan_check });
         }
     }
 
-    /// Ends the open segment.
+    /// Closes the current loop.
     pub(super) fn close_loop(&mut self) {
-        let Some(open) = &self.lane_loop else { return };
-        let written: Vec<RowIndex> =
-            open.rows.iter().filter(|(_, lanes)| lanes.is_written).map(|(row, _)| *row).collect();
+        let Some(lane_loop) = &self.lane_loop else { return };
+        let written: Vec<RowIndex> = lane_loop
+            .rows
+            .iter()
+            .filter(|(_, lanes)| lanes.is_written)
+            .map(|(row, _)| *row)
+            .collect();
         for row in &written {
             self.check_nan(*row);
         }
-        let Some(open) = &self.lane_loop else { return };
-        let may_bail_out = !open.bailout_lanes.is_empty() || !open.accesses.is_empty();
-        // What is read as it was before, and written; and what is written after a fault, if there is one,
-        // or where the first instruction is half done.
-        let saves_all = open.may_fault() || open.is_second_half;
+        let Some(lane_loop) = &self.lane_loop else { return };
+        let may_bail_out = !lane_loop.bailout_lanes.is_empty() || !lane_loop.accesses.is_empty();
+        // Saved are rows that the loop both reads and writes; if an access may fault, or the first
+        // instruction is partly executed already, all written rows.
+        let saves_all = lane_loop.may_fault() || lane_loop.is_second_half;
         let is_saved = |row: &RowIndex| {
-            let is_written_again = !open.is_second_half && open.written_first.contains(row);
-            may_bail_out && (open.before.contains_key(row) || (saves_all && !is_written_again))
+            let is_written_again =
+                !lane_loop.is_second_half && lane_loop.written_first.contains(row);
+            may_bail_out && (lane_loop.before.contains_key(row) || (saves_all && !is_written_again))
         };
         let mut saved: Vec<RowIndex> = written.iter().copied().filter(is_saved).collect();
         for row in &saved {
             self.save_row_before(*row);
         }
-        let Some(open) = &self.lane_loop else { return };
-        let (before, rows) = (open.before.clone(), open.rows.clone());
+        let Some(lane_loop) = &self.lane_loop else { return };
+        let (before, rows) = (lane_loop.before.clone(), lane_loop.rows.clone());
         for (copy, row) in saved.iter().enumerate() {
             self.store_copy(copy, before[row]);
         }
@@ -213,7 +224,10 @@ impl Emitter<'_> {
         }
         let m = self.shape.named("M");
         let lanes = self.shape.lanes();
-        let nans = self.lane_loop.as_ref().map_or_else(Vec::new, |open| open.bailout_lanes.clone());
+        let nans = self
+            .lane_loop
+            .as_ref()
+            .map_or_else(Vec::new, |lane_loop| lane_loop.bailout_lanes.clone());
         let mut any_nan = None;
         for nan in nans {
             any_nan = Some(match any_nan {
@@ -228,7 +242,7 @@ impl Emitter<'_> {
         let masks: Vec<(Value, [ScalarIndex; 2])> = self
             .lane_loop
             .as_ref()
-            .map_or_else(Vec::new, |open| open.masks.values().copied().collect());
+            .map_or_else(Vec::new, |lane_loop| lane_loop.masks.values().copied().collect());
         let masks: Vec<(Value, [ScalarIndex; 2])> = masks
             .into_iter()
             .map(|(mask, words)| {
@@ -237,24 +251,24 @@ impl Emitter<'_> {
                 (self.loop_value(format_args!("shl i64 {wide}, %lane")), words)
             })
             .collect();
-        let Some(open) = self.lane_loop.take() else { return };
-        self.write_loop(open, any_nan, &masks, saved);
+        let Some(lane_loop) = self.lane_loop.take() else { return };
+        self.write_loop(lane_loop, any_nan, &masks, saved);
     }
 
-    /// Writes the loop of a segment: its body is the text, with `%lane`, `%lanes`, `%copies` and
-    /// `%active` for what is its own.
+    /// Emits the current loop. Its body refers to `%lane`, `%lanes`, `%copies` and `%active`, which
+    /// get the loop's number.
     pub(super) fn write_loop(
         &mut self,
-        open: LaneLoop,
+        lane_loop: LaneLoop,
         any_nan: Option<Value>,
         masks: &[(Value, [ScalarIndex; 2])],
         saved: Vec<RowIndex>,
     ) {
-        let number = open.number;
+        let number = lane_loop.number;
         let lanes = self.shape.lanes();
         let (before, label) = (std::mem::take(&mut self.label), format!("loop{number}"));
-        let end = &open.label;
-        let has_accesses = !open.accesses.is_empty();
+        let end = &lane_loop.label;
+        let has_accesses = !lane_loop.accesses.is_empty();
         if has_accesses {
             self.text.push_str("  store i64 0, ptr %bailout.at\n");
         }
@@ -285,7 +299,7 @@ impl Emitter<'_> {
              %lanes{number} = getelementptr i8, ptr %rows, i64 %byte{number}\n  \
              %copies{number} = getelementptr i8, ptr %saved, i64 %byte{number}\n"
         );
-        let body = open.body.replace("%lanes,", &format!("%lanes{number},"));
+        let body = lane_loop.body.replace("%lanes,", &format!("%lanes{number},"));
         let body = body.replace("%copies,", &format!("%copies{number},"));
         let body = body.replace("%active", &format!("%active{number}"));
         let body = body.replace("%lane\n", &format!("%lane{number}\n"));
@@ -326,7 +340,7 @@ impl Emitter<'_> {
                  bailout{number}:\n  store i64 {region}, ptr %index.at\n  ret i32 {code}\nintact{number}:\n"
             );
             self.label = format!("intact{number}");
-            self.regions.push(BailoutRegion { instructions: open.first..self.index, saved });
+            self.regions.push(BailoutRegion { instructions: lane_loop.first..self.index, saved });
         }
         for (index, (_, words)) in masks.iter().enumerate() {
             let whole = self.value(format_args!("or i64 %whole{number}.{index}, 0"));

@@ -1,6 +1,7 @@
-//! What operations do in the lanes of a segment.
+//! Vector operations in the body of a lane loop.
 
-use super::emitter::Emitter;
+use super::emitter::{Emitter, NanCheck};
+use super::halves::HalfKind;
 use crate::compile::plan::VectorPlan;
 use crate::compile::template::expand;
 use crate::compile::value::Value;
@@ -13,13 +14,12 @@ use flipwave_isa::{SdwaSelect, SdwaUnused};
 use std::fmt::Write;
 
 impl Emitter<'_> {
-    /// A word of a source in each lane. `keeps_nan` says whether the operation gives a NaN where
-    /// this is one.
-    pub(super) fn lane_word(&mut self, word: Word, keeps_nan: bool) -> Value {
+    /// A source word in each lane.
+    pub(super) fn lane_word(&mut self, word: Word, nan_check: NanCheck) -> Value {
         match word {
             Word::Row(row) => {
                 let lanes = self.row(row);
-                if !keeps_nan {
+                if nan_check == NanCheck::Done {
                     self.check_nan(row);
                 }
                 lanes.value
@@ -32,48 +32,55 @@ impl Emitter<'_> {
         }
     }
 
-    /// The same, of another lane where those are moved.
-    fn source_word(&mut self, word: Word, lane_move: Option<&LaneMove>, keeps_nan: bool) -> Value {
+    /// A source word in each lane, after the lane move of the instruction.
+    fn source_word(
+        &mut self,
+        word: Word,
+        lane_move: Option<&LaneMove>,
+        nan_check: NanCheck,
+    ) -> Value {
         match (word, lane_move) {
             (Word::Row(row), Some(lane_move)) => self.moved(row, lane_move),
-            _ => self.lane_word(word, keeps_nan),
+            _ => self.lane_word(word, nan_check),
         }
     }
 
-    /// A lane mask that is a source.
+    /// A source that is a lane mask.
     pub(super) fn mask(&mut self, words: [Word; 2]) -> Value {
-        if let Some(open) = &self.lane_loop {
+        if let Some(lane_loop) = &self.lane_loop {
             if let Word::Scalar(low) = words[0]
-                && let Some((own, _)) = open.masks.get(&low)
+                && let Some((mask, _)) = lane_loop.masks.get(&low)
             {
-                return *own;
+                return *mask;
             }
-            if let Some((_, known)) = open.read_masks.iter().find(|(own, _)| *own == words) {
+            if let Some((_, known)) =
+                lane_loop.read_masks.iter().find(|(mask_words, _)| *mask_words == words)
+            {
                 return *known;
             }
         }
         let whole = self.wide(words);
         let value = self.mask_part(whole);
-        if let Some(open) = &mut self.lane_loop {
-            open.read_masks.push((words, value));
+        if let Some(lane_loop) = &mut self.lane_loop {
+            lane_loop.read_masks.push((words, value));
         }
         value
     }
 
-    /// The bits of a lane mask for the lanes of the loop's turn.
+    /// The part of a lane mask that belongs to the lanes of the iteration.
     pub(super) fn mask_part(&mut self, whole: Value) -> Value {
         let lanes = self.shape.lanes();
         let shifted = self.loop_value(format_args!("lshr i64 {whole}, %lane"));
         let bits = self.loop_value(format_args!("trunc i64 {shifted} to i{lanes}"));
         let mask = Value::Named(self.number());
         let lines = self.shape.mask_of_bits(&mask.to_string(), &bits.to_string());
-        if let Some(open) = &mut self.lane_loop {
-            open.body.push_str(&lines);
+        if let Some(lane_loop) = &mut self.lane_loop {
+            lane_loop.body.push_str(&lines);
         }
         mask
     }
 
-    /// One source of an operation, with its signs as modifiers have them.
+    /// A source of an operation, with its sign modifiers applied.
     pub(super) fn argument(
         &mut self,
         op: &Op,
@@ -84,14 +91,16 @@ impl Emitter<'_> {
         let words = op.sources[index].words;
         let adapt = op.adapt.as_ref().map_or(SourceAdapt::default(), |adapt| adapt.sources[index]);
         let lane_move = op.lane_move().filter(|_| index == 0);
-        let keeps_nan = plan.lowering.nan == Nan::Propagates;
+        let propagates_nan = plan.lowering.nan == Nan::Propagates;
         let sign = if matches!(kind, Kind::F16 | Kind::Half) { 0x8000u32 } else { 1 << 31 };
         let (w, d, f) = (self.shape.named("W"), self.shape.named("D"), self.shape.named("F"));
         match kind {
             Kind::Mask => self.mask(words),
             Kind::Wide | Kind::F64 => {
-                // A NaN of single precision as half of it is a number as any other.
-                let [low, high] = words.map(|word| self.source_word(word, lane_move, false));
+                // A word that is a single-precision NaN is a plain number as a part of a wide
+                // source.
+                let [low, high] =
+                    words.map(|word| self.source_word(word, lane_move, NanCheck::Done));
                 let mut value = self.joined(low, high);
                 if adapt.absolute {
                     value =
@@ -106,8 +115,12 @@ impl Emitter<'_> {
             _ => {
                 let is_whole = adapt.select == SdwaSelect::Dword;
                 let is_single = matches!(kind, Kind::F32 | Kind::Mixed);
-                let keeps_nan = keeps_nan && is_whole && is_single;
-                let mut value = self.source_word(words[0], lane_move, keeps_nan);
+                let nan_check = if propagates_nan && is_whole && is_single {
+                    NanCheck::Deferred
+                } else {
+                    NanCheck::Done
+                };
+                let mut value = self.source_word(words[0], lane_move, nan_check);
                 let extends = adapt.sign_extend && kind != Kind::Mixed;
                 value = self.selected(value, adapt.select, extends);
                 if kind == Kind::Mixed && !is_whole {
@@ -136,7 +149,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A part of each word.
+    /// Extracts a part of each word.
     fn selected(&mut self, value: Value, select: SdwaSelect, sign_extend: bool) -> Value {
         let (shift, bits) = select.field();
         if select == SdwaSelect::Dword {
@@ -149,7 +162,7 @@ impl Emitter<'_> {
         self.loop_value(format_args!("{right} {w} {high}, {}", Value::Splat(32 - bits)))
     }
 
-    /// A word whose part is a result, and whose rest is what the instruction makes of the old one.
+    /// Inserts a result into a part of a word; the instruction defines the remaining bits.
     fn placed(&mut self, value: Value, to: RowIndex, finish: &Finish) -> Value {
         let (shift, bits) = finish.select.field();
         if finish.select == SdwaSelect::Dword {
@@ -163,13 +176,13 @@ impl Emitter<'_> {
         if finish.unused != SdwaUnused::Preserve {
             return placed;
         }
-        let own = u32::MAX >> (32 - bits) << shift;
-        let old = self.lane_word(Word::Row(to), false);
-        let old = self.loop_value(format_args!("and {w} {old}, {}", Value::Splat(!own)));
+        let part_bits = u32::MAX >> (32 - bits) << shift;
+        let old = self.lane_word(Word::Row(to), NanCheck::Done);
+        let old = self.loop_value(format_args!("and {w} {old}, {}", Value::Splat(!part_bits)));
         self.loop_value(format_args!("or {w} {placed}, {old}"))
     }
 
-    /// Computes an operation; its results are those of the number.
+    /// Emits an operation. Returns the number of its results.
     pub(super) fn compute(&mut self, op: &Op, plan: VectorPlan) -> u32 {
         let mut arguments = Vec::new();
         for (index, kind) in plan.row.sources.iter().enumerate() {
@@ -186,28 +199,33 @@ impl Emitter<'_> {
         }
         let number = self.number();
         let shape = self.shape;
-        if let Some(open) = &mut self.lane_loop {
-            expand(&mut open.body, plan.lowering.code, &arguments, number, shape);
+        if let Some(lane_loop) = &mut self.lane_loop {
+            expand(&mut lane_loop.body, plan.lowering.code, &arguments, number, shape);
             if plan.lowering.has_bailouts {
-                open.bailout_lanes.push(Value::Bailout(number));
+                lane_loop.bailout_lanes.push(Value::Bailout(number));
             }
         }
-        if self.settles(plan) { self.settled(plan, &arguments, number) } else { number }
+        if self.makes_nans_exact(plan) {
+            self.with_exact_nans(plan, &arguments, number)
+        } else {
+            number
+        }
     }
 
-    /// Whether NaNs that an operation gives are made those of the interpreter at once.
-    fn settles(&self, plan: VectorPlan) -> bool {
+    /// Returns `true` if NaN results are made exact immediately.
+    fn makes_nans_exact(&self, plan: VectorPlan) -> bool {
         self.variant.nan_exact
             && plan.lowering.nan == Nan::Propagates
             && plan.row.numerics.nans != Nans::Own
     }
 
-    /// A result whose NaNs are the first source that is one, quieted, or the default NaN.
-    fn settled(&mut self, plan: VectorPlan, arguments: &[Value], number: u32) -> u32 {
+    /// Replaces NaN results by the first source that is a NaN, quieted, or by the default NaN.
+    fn with_exact_nans(&mut self, plan: VectorPlan, arguments: &[Value], number: u32) -> u32 {
         let is_double = plan.row.result == ResultKind::Rows(2);
-        let (types, word, quiet, default) = match is_double {
-            true => (["E", "D", "M"], "i64", 1u64 << 51, 0x7ff8_u64 << 48),
-            false => (["F", "W", "M"], "i32", 1 << 22, 0x7fc0_0000),
+        let (types, word, quiet, default) = if is_double {
+            (["E", "D", "M"], "i64", 1u64 << 51, 0x7ff8_u64 << 48)
+        } else {
+            (["F", "W", "M"], "i32", 1 << 22, 0x7fc0_0000)
         };
         let [f, w, m] = self.types(types);
         let sign = match plan.row.numerics.nans {
@@ -215,9 +233,9 @@ impl Emitter<'_> {
             Nans::Negative => 1 << 31,
             _ => 0,
         };
-        let splat = |bits: u64| match is_double {
-            true => format!("splat ({word} {})", bits as i64),
-            false => format!("splat ({word} {})", bits as u32 as i32),
+        let splat = |bits: u64| {
+            let bits = if is_double { bits as i64 } else { i64::from(bits as u32 as i32) };
+            format!("splat ({word} {bits})")
         };
         let result = Value::Result(number);
         let is_nan = self.loop_value(format_args!("fcmp uno {f} {result}, zeroinitializer"));
@@ -227,18 +245,20 @@ impl Emitter<'_> {
         for (argument, _) in
             sources.filter(|(_, kind)| matches!(kind, Kind::F32 | Kind::F16 | Kind::F64))
         {
-            let is_own = self.loop_value(format_args!("fcmp uno {f} {argument}, zeroinitializer"));
+            let is_source_nan =
+                self.loop_value(format_args!("fcmp uno {f} {argument}, zeroinitializer"));
             let bits = self.loop_value(format_args!("bitcast {f} {argument} to {w}"));
-            let own = self.loop_value(format_args!("or {w} {bits}, {}", splat(quiet)));
-            nan = self.loop_value(format_args!("select {m} {is_own}, {w} {own}, {w} {nan}"));
+            let quieted = self.loop_value(format_args!("or {w} {bits}, {}", splat(quiet)));
+            nan = self
+                .loop_value(format_args!("select {m} {is_source_nan}, {w} {quieted}, {w} {nan}"));
         }
         let bits = self.loop_value(format_args!("bitcast {f} {result} to {w}"));
         let bits = self.loop_value(format_args!("select {m} {is_nan}, {w} {nan}, {w} {bits}"));
-        let settled = self.number();
-        if let Some(open) = &mut self.lane_loop {
-            let _ = writeln!(open.body, "  %r.{settled} = bitcast {w} {bits} to {f}");
+        let exact = self.number();
+        if let Some(lane_loop) = &mut self.lane_loop {
+            let _ = writeln!(lane_loop.body, "  %r.{exact} = bitcast {w} {bits} to {f}");
         }
-        settled
+        exact
     }
 
     /// Writes the results of an operation to its registers.
@@ -250,7 +270,8 @@ impl Emitter<'_> {
             ResultKind::RowsAndMask(words) => (words, Some(Value::Second(number))),
         };
         let is_float = plan.row.float && plan.lowering.result == Stored::Whole;
-        let may_be_nan = plan.lowering.nan == Nan::Propagates && !self.settles(plan);
+        let half_kind = if plan.row.float { HalfKind::Number } else { HalfKind::Integer };
+        let may_be_nan = plan.lowering.nan == Nan::Propagates && !self.makes_nans_exact(plan);
         let finish = op.adapt.as_ref().map_or(Finish::default(), |adapt| adapt.finish);
         let is_part = finish.select != SdwaSelect::Dword;
         let [w, d, f, e] = ["W", "D", "F", "E"].map(|name| self.shape.named(name));
@@ -260,8 +281,8 @@ impl Emitter<'_> {
                 if may_be_nan {
                     self.bail_out_at_nan(result, f);
                 }
-                let mut value = self.half(result, plan.row.float);
-                let kept = match plan.lowering.result {
+                let mut value = self.half(result, half_kind);
+                let kept_bits = match plan.lowering.result {
                     Stored::LowHalf if !is_part => Some(!0xffff),
                     Stored::HighHalf => Some(0xffff),
                     _ => None,
@@ -269,34 +290,38 @@ impl Emitter<'_> {
                 if plan.lowering.result == Stored::HighHalf {
                     value = self.loop_value(format_args!("shl {w} {value}, {}", Value::Splat(16)));
                 }
-                if let Some(kept) = kept {
-                    let old = self.lane_word(Word::Row(to), false);
+                if let Some(kept_bits) = kept_bits {
+                    let old = self.lane_word(Word::Row(to), NanCheck::Done);
                     let old =
-                        self.loop_value(format_args!("and {w} {old}, {}", Value::Splat(kept)));
+                        self.loop_value(format_args!("and {w} {old}, {}", Value::Splat(kept_bits)));
                     value = self.loop_value(format_args!("or {w} {old}, {value}"));
                 }
                 if plan.lowering.result == Stored::Halves {
-                    let high = self.half(Value::Second(number), plan.row.float);
+                    let high = self.half(Value::Second(number), half_kind);
                     value = self.both_halves(value, high);
                 }
                 let value = self.placed(value, to, &finish);
-                self.write_result(op, to, value, false);
+                self.write_result(op, to, value, NanCheck::Done);
             }
             1 => {
                 if may_be_nan && is_part {
                     self.bail_out_at_nan(result, f);
                 }
-                let value = match is_float {
-                    true => self.loop_value(format_args!("bitcast {f} {result} to {w}")),
-                    false => result,
+                let value = if is_float {
+                    self.loop_value(format_args!("bitcast {f} {result} to {w}"))
+                } else {
+                    result
                 };
                 let value = self.placed(value, to, &finish);
-                self.write_result(op, to, value, may_be_nan && !is_part);
+                let nan_check =
+                    if may_be_nan && !is_part { NanCheck::Deferred } else { NanCheck::Done };
+                self.write_result(op, to, value, nan_check);
             }
             _ => {
-                let wide = match is_float {
-                    true => self.loop_value(format_args!("bitcast {e} {result} to {d}")),
-                    false => result,
+                let wide = if is_float {
+                    self.loop_value(format_args!("bitcast {e} {result} to {d}"))
+                } else {
+                    result
                 };
                 let low = self.loop_value(format_args!("trunc {d} {wide} to {w}"));
                 let high = self.loop_value(format_args!("lshr {d} {wide}, splat (i64 32)"));
@@ -304,17 +329,17 @@ impl Emitter<'_> {
                 if may_be_nan {
                     self.bail_out_at_nan(result, e);
                 }
-                self.write_result(op, to, low, false);
-                self.write_result(op, to.plus(1), high, false);
+                self.write_result(op, to, low, NanCheck::Done);
+                self.write_result(op, to.plus(1), high, NanCheck::Done);
             }
         }
         if let Some(mask) = mask {
             let m = self.shape.named("M");
             let active = self.loop_value(format_args!("and {m} {mask}, %active"));
             let [low, high] = op.mask_destination;
-            if let Some(open) = &mut self.lane_loop {
-                open.masks.insert(low, (active, [low, high]));
-                open.read_masks.retain(|(words, _)| {
+            if let Some(lane_loop) = &mut self.lane_loop {
+                lane_loop.masks.insert(low, (active, [low, high]));
+                lane_loop.read_masks.retain(|(words, _)| {
                     !words
                         .iter()
                         .any(|word| [low, high].iter().any(|index| *word == Word::Scalar(*index)))
@@ -323,21 +348,21 @@ impl Emitter<'_> {
         }
     }
 
-    /// Writes a word of a result, to those lanes that can take what they are to take from others.
-    fn write_result(&mut self, op: &Op, to: RowIndex, value: Value, may_be_nan: bool) {
+    /// Writes a word of a result to the lanes that can read their source.
+    fn write_result(&mut self, op: &Op, to: RowIndex, value: Value, nan_check: NanCheck) {
         let written = op.lane_move().and_then(|lane_move| self.written(lane_move));
         let value = written.map_or(value, |written| self.blended(written, value, to));
-        self.write_row(to, value, may_be_nan);
+        self.write_row(to, value, nan_check);
     }
 
-    /// A new value in some lanes, and what a row has in the others.
+    /// Selects `value` in the lanes `written`, and the row's value in others.
     pub(super) fn blended(&mut self, written: Value, value: Value, row: RowIndex) -> Value {
         let [w, m] = self.types(["W", "M"]);
-        let old = self.lane_word(Word::Row(row), false);
+        let old = self.lane_word(Word::Row(row), NanCheck::Done);
         self.loop_value(format_args!("select {m} {written}, {w} {value}, {w} {old}"))
     }
 
-    /// Two words per lane as one value.
+    /// Combines two words per lane to a 64-bit value.
     pub(super) fn joined(&mut self, low: Value, high: Value) -> Value {
         let [w, d] = ["W", "D"].map(|name| self.shape.named(name));
         let low = self.loop_value(format_args!("zext {w} {low} to {d}"));
@@ -351,7 +376,7 @@ impl Emitter<'_> {
         self.loop_value(format_args!("bitcast {d} {wide} to {e}"))
     }
 
-    /// The number of each lane.
+    /// The lane numbers.
     pub(super) fn lane_numbers(&mut self) -> Value {
         let (w, lanes) = (self.shape.named("W"), self.shape.lanes());
         let first = self.loop_value(format_args!("add i64 0, %lane"));
@@ -361,7 +386,7 @@ impl Emitter<'_> {
         self.loop_value(format_args!("add {w} {first}, <{}>", each.join(", ")))
     }
 
-    /// A word in all lanes.
+    /// Broadcasts a word to all lanes.
     pub(super) fn splat(&mut self, value: Value) -> Value {
         let (w, lanes) = (self.shape.named("W"), self.shape.lanes());
         let one = self.loop_value(format_args!("insertelement {w} poison, i32 {value}, i64 0"));
@@ -370,7 +395,7 @@ impl Emitter<'_> {
         ))
     }
 
-    /// Types by their abbreviations.
+    /// Vector types by their abbreviations.
     pub(super) fn types<const COUNT: usize>(&self, names: [&str; COUNT]) -> [&'static str; COUNT] {
         names.map(|name| self.shape.named(name))
     }

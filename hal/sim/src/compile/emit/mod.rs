@@ -1,12 +1,12 @@
-//! From a block's instructions to IR.
+//! Emission of LLVM IR for a block's instructions.
 //!
-//! Scalar code is straight. Code over lanes is gathered in segments: each is a loop that does all of
-//! its operations for a few lanes, then for the next ones, so that what one operation gives the other
-//! stays in the host's registers. Scalar code between operations of a segment is put before its loop,
-//! unless it depends on a lane mask of the segment's own, which is whole only after the loop.
+//! Scalar operations become straight-line code. Vector operations are gathered into lane loops:
+//! each iteration does all operations of the loop for 8 or 16 lanes, so that intermediate results
+//! stay in host registers. Scalar code between the operations of a loop is placed before it, unless
+//! it depends on a lane mask that the loop computes, which is complete only after the loop.
 //!
-//! Code over lanes has EXEC as it is where the block begins: after an instruction that writes EXEC there
-//! is none in the block. Inactive lanes are computed like others, and not written.
+//! Lane loops use EXEC as it was at the beginning of the block: no vector operation follows an
+//! instruction that writes EXEC. Inactive lanes are computed like active ones, but not written.
 
 mod chain;
 mod emitter;
@@ -30,18 +30,18 @@ use crate::wave::{Machine, ScalarIndex};
 use emitter::{Emitter, WORDS};
 use std::fmt::Write;
 
-/// IR, and what it leaves to the interpreter.
+/// The IR of a block, and its properties.
 pub struct Module {
     pub text: String,
     pub contents: Contents,
 }
 
-/// The name of the function.
+/// Name of the block's function.
 pub const NAME: &str = "block";
 
-/// Writes a block as a function. Nothing in it depends on where the block stands on the device or in the
-/// host's memory, so that the same instructions always give the same text. Instructions that `elsewhere`
-/// says are flat accesses that lead elsewhere than to device memory.
+/// Emits a block as a function. The text does not depend on the block's address on the device or on
+/// the host, so that equal instructions always give equal text. `non_global` marks flat accesses
+/// that resolved to non-global memory.
 pub fn module(
     source: &Source,
     non_global: Vec<bool>,
@@ -159,7 +159,7 @@ impl Emitter<'_> {
         }
     }
 
-    // What is left to the interpreter, and branches.
+    // Calls of the interpreter, and branches.
 
     fn call(&mut self, index: usize) {
         self.close_loop();

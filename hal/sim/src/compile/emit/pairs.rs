@@ -1,37 +1,47 @@
-//! Packed operations: what an operation on one element does, on both of two. An integer is half a word.
+//! Packed operations: an operation on both elements of a pair. An integer element is half a word.
 
-use super::emitter::Emitter;
+use super::emitter::{Emitter, NanCheck};
+use super::halves::HalfKind;
 use crate::compile::template::expand;
 use crate::compile::value::Value;
 use crate::compile::vector::{Lowering, Nan, Stored};
 use crate::instruction::{Adapt, Op, Source, SourceAdapt};
 
+/// An element of a pair.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum PairElement {
+    Low,
+    High,
+}
+
 impl Emitter<'_> {
-    /// Computes an operation on pairs, and writes its results.
+    /// Emits an operation on pairs and writes its results.
     pub(super) fn pair(&mut self, op: &Op, lowering: &Lowering) {
         let none = Adapt::default();
         let adapt = op.adapt.as_deref().unwrap_or(&none);
         let are_halves = lowering.result != Stored::Whole;
-        let are_numbers = lowering.nan != Nan::Any;
+        let kind = if lowering.nan == Nan::Any { HalfKind::Integer } else { HalfKind::Number };
         let [w, f] = self.types(["W", "F"]);
-        // A move takes the word that each of two sources has chosen as the low one.
-        if !are_halves && !are_numbers {
+        // A move takes one word of each of two sources.
+        if !are_halves && kind == HalfKind::Integer {
             let words = [0, 1].map(|source| {
                 let word = usize::from(adapt.sources[source].low_from_high);
-                self.lane_word(op.sources[source].words[word], false)
+                self.lane_word(op.sources[source].words[word], NanCheck::Done)
             });
             for (word, value) in (0..).zip(words) {
-                self.write_row(op.destination.plus(word), value, false);
+                self.write_row(op.destination.plus(word), value, NanCheck::Done);
             }
             return;
         }
-        let keeps_nan = lowering.nan == Nan::Propagates;
-        let results = [false, true].map(|high| {
+        let propagates_nan = lowering.nan == Nan::Propagates;
+        let nan_check = if propagates_nan { NanCheck::Deferred } else { NanCheck::Done };
+        let results = [PairElement::Low, PairElement::High].map(|element| {
             let mut arguments = Vec::new();
-            for (source, how) in op.sources.iter().zip(&adapt.sources).take(3) {
-                let number = match are_halves {
-                    true => self.half_of_pair(source, how, high, are_numbers),
-                    false => self.word_of_pair(source, how, high, keeps_nan),
+            for (source, modifiers) in op.sources.iter().zip(&adapt.sources).take(3) {
+                let number = if are_halves {
+                    self.half_of_pair(source, modifiers, element, kind)
+                } else {
+                    self.word_of_pair(source, modifiers, element, nan_check)
                 };
                 arguments.push(number);
             }
@@ -41,77 +51,91 @@ impl Emitter<'_> {
                 }
             }
             let (number, shape) = (self.number(), self.shape);
-            if let Some(open) = &mut self.lane_loop {
-                expand(&mut open.body, lowering.code, &arguments, number, shape);
+            if let Some(lane_loop) = &mut self.lane_loop {
+                expand(&mut lane_loop.body, lowering.code, &arguments, number, shape);
             }
             Value::Result(number)
         });
         if are_halves {
             let [low, high] = results.map(|result| {
-                if keeps_nan {
+                if propagates_nan {
                     self.bail_out_at_nan(result, f);
                 }
-                self.half(result, are_numbers)
+                self.half(result, kind)
             });
             let both = self.both_halves(low, high);
-            self.write_row(op.destination, both, false);
+            self.write_row(op.destination, both, NanCheck::Done);
             return;
         }
         for (word, result) in (0..).zip(results) {
             let bits = self.loop_value(format_args!("bitcast {f} {result} to {w}"));
-            self.write_row(op.destination.plus(word), bits, keeps_nan);
+            self.write_row(op.destination.plus(word), bits, nan_check);
         }
     }
 
-    /// A word of a source, as a number of single precision.
+    /// A word of a source as a single-precision number.
     fn word_of_pair(
         &mut self,
         source: &Source,
-        how: &SourceAdapt,
-        high: bool,
-        keeps_nan: bool,
+        modifiers: &SourceAdapt,
+        element: PairElement,
+        nan_check: NanCheck,
     ) -> Value {
         let [w, f] = self.types(["W", "F"]);
-        let word = is_high(how, high);
-        let value = self.lane_word(source.words[usize::from(word)], keeps_nan);
-        let value = self.with_sign(value, how, high, 1 << 31);
+        let word = is_high(modifiers, element);
+        let value = self.lane_word(source.words[usize::from(word)], nan_check);
+        let value = self.with_sign(value, modifiers, element, 1 << 31);
         self.loop_value(format_args!("bitcast {w} {value} to {f}"))
     }
 
-    /// A half of a source, as a number of single precision if it is one.
+    /// A half of a source, converted to single precision if it is a number.
     fn half_of_pair(
         &mut self,
         source: &Source,
-        how: &SourceAdapt,
-        high: bool,
-        is_number: bool,
+        modifiers: &SourceAdapt,
+        element: PairElement,
+        kind: HalfKind,
     ) -> Value {
         let w = self.shape.named("W");
-        let mut value = self.lane_word(source.words[0], false);
-        if is_high(how, high) {
+        let mut value = self.lane_word(source.words[0], NanCheck::Done);
+        if is_high(modifiers, element) {
             value = self.loop_value(format_args!("lshr {w} {value}, {}", Value::Splat(16)));
         }
-        let value = self.with_sign(value, how, high, 1 << 15);
-        match is_number {
-            true => self.half_numbers(value),
-            false => self.half(value, false),
+        let value = self.with_sign(value, modifiers, element, 1 << 15);
+        match kind {
+            HalfKind::Number => self.half_numbers(value),
+            HalfKind::Integer => self.half(value, kind),
         }
     }
 
-    fn with_sign(&mut self, value: Value, how: &SourceAdapt, high: bool, sign: u32) -> Value {
+    /// Applies the sign modifiers of an element, whose sign bit is `sign`.
+    fn with_sign(
+        &mut self,
+        value: Value,
+        modifiers: &SourceAdapt,
+        element: PairElement,
+        sign: u32,
+    ) -> Value {
         let w = self.shape.named("W");
         let mut value = value;
-        if how.absolute {
+        if modifiers.absolute {
             value = self.loop_value(format_args!("and {w} {value}, {}", Value::Splat(!sign)));
         }
-        if if high { how.negate_high } else { how.negate_low } {
+        let negates = match element {
+            PairElement::Low => modifiers.negate_low,
+            PairElement::High => modifiers.negate_high,
+        };
+        if negates {
             value = self.loop_value(format_args!("xor {w} {value}, {}", Value::Splat(sign)));
         }
         value
     }
 }
 
-/// Whether the high element of a source is the one for a result.
-fn is_high(how: &SourceAdapt, high: bool) -> bool {
-    if high { !how.high_from_low } else { how.low_from_high }
+/// Returns `true` if an element of the result reads the high element of a source.
+fn is_high(modifiers: &SourceAdapt, element: PairElement) -> bool {
+    match element {
+        PairElement::Low => modifiers.low_from_high,
+        PairElement::High => !modifiers.high_from_low,
+    }
 }

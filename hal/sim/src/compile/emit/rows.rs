@@ -1,4 +1,4 @@
-//! Rows outside of segments: as many vectors, or parts, as a wave's lanes fill.
+//! Rows outside lane loops, in parts of one vector each.
 
 use super::emitter::Emitter;
 use crate::compile::value::Value;
@@ -6,32 +6,32 @@ use crate::wave::RowIndex;
 use std::ops::Range;
 
 impl Emitter<'_> {
-    /// The parts of a row.
+    /// Indices of the parts of a row.
     pub(super) fn parts(&self) -> Range<u32> {
         0..u32::from(self.machine.lanes) / self.shape.lanes()
     }
 
-    /// Where a part of a row is.
+    /// Host address of a part of a row.
     pub(super) fn row_pointer(&mut self, row: RowIndex, part: u32) -> Value {
         let at = u32::from(row.0) * 256 + part * self.shape.lanes() * 4;
         self.value(format_args!("getelementptr i8, ptr %rows, i64 {at}"))
     }
 
-    /// A part of a row.
+    /// Loads a part of a row.
     pub(super) fn part_of_row(&mut self, row: RowIndex, part: u32) -> Value {
         let pointer = self.row_pointer(row, part);
         let (w, bytes) = (self.shape.named("W"), self.shape.lanes() * 4);
         self.value(format_args!("load {w}, ptr {pointer}, align {bytes}"))
     }
 
-    /// A lane's word of a row.
+    /// Loads the word of a lane.
     pub(super) fn word_of_row(&mut self, row: RowIndex, lane: Value) -> Value {
         let pointer = self.row_pointer(row, 0);
         let pointer = self.value(format_args!("getelementptr i32, ptr {pointer}, i64 {lane}"));
         self.value(format_args!("load i32, ptr {pointer}, align 4"))
     }
 
-    /// The lanes of a part that are active.
+    /// The active lanes of a part.
     pub(super) fn active(&mut self, part: u32) -> Value {
         let count = self.shape.lanes();
         let bits = self.value(format_args!("lshr i64 %exec, {}", part * count));

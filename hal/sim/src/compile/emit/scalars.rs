@@ -1,5 +1,5 @@
-//! Scalar registers, and words that move between them and lanes: what is read is read once, and what is
-//! written is stored before anything else looks at it.
+//! Scalar registers, and moves between them and lanes. Each register is loaded once, and stored
+//! before other code can read it.
 
 use super::emitter::{Emitter, Held, LaneLoop};
 use crate::compile::plan::LaneAccess;
@@ -12,7 +12,7 @@ use crate::wave::{RowIndex, ScalarIndex};
 use std::fmt::Write;
 
 impl Emitter<'_> {
-    /// The word of a scalar source.
+    /// The value of a scalar source word.
     pub(super) fn word(&mut self, word: Word) -> Value {
         match word {
             Word::Constant(word) => Value::Word(word),
@@ -21,7 +21,7 @@ impl Emitter<'_> {
                 let bit = self.scc_bit();
                 self.value(format_args!("zext i1 {bit} to i32"))
             }
-            // Lane 0 of a vector register; conditions are not asked for here.
+            // Lane 0 of a vector register. VCCZ and EXECZ do not occur here.
             Word::Row(row) => {
                 self.close_loop();
                 let at = usize::from(row.0) * 256;
@@ -46,7 +46,7 @@ impl Emitter<'_> {
         value
     }
 
-    /// Two words as one value.
+    /// Combines two words to a 64-bit value.
     pub(super) fn wide(&mut self, [low, high]: [Word; 2]) -> Value {
         if let [Word::Constant(low), Word::Constant(high)] = [low, high] {
             return Value::Wide(u64::from(low) | u64::from(high) << 32);
@@ -69,13 +69,13 @@ impl Emitter<'_> {
     }
 
     pub(super) fn write_scalar(&mut self, index: ScalarIndex, value: Value) {
-        if let Some(open) = &mut self.lane_loop {
-            open.read_masks.retain(|(words, _)| !words.contains(&Word::Scalar(index)));
+        if let Some(lane_loop) = &mut self.lane_loop {
+            lane_loop.read_masks.retain(|(words, _)| !words.contains(&Word::Scalar(index)));
         }
         self.scalars.insert(index, Held { value, is_stored: false });
     }
 
-    /// EXEC as one value of so many words.
+    /// The value of EXEC as `words` words.
     pub(super) fn exec(&mut self, words: u8) -> Value {
         match words {
             1 => self.word(Word::Scalar(ScalarIndex::EXEC)),
@@ -101,7 +101,7 @@ impl Emitter<'_> {
         self.write_scalar(high, word);
     }
 
-    /// Stores what the wave has not got yet.
+    /// Stores all registers that are not stored yet.
     pub(super) fn store_scalars(&mut self) {
         for (index, held) in self.scalars.iter_mut().filter(|(_, held)| !held.is_stored) {
             self.numbers += 1;
@@ -152,7 +152,7 @@ impl Emitter<'_> {
         let number = self.number();
         expand(&mut self.text, &lowering.code, &arguments, number, self.shape);
         let to = op.scalar_destination;
-        // What is written replaces a lane mask of the open segment.
+        // The result replaces a lane mask that the current loop computes.
         if (0..lowering.words).any(|word| self.is_loop_mask(ScalarIndex(to.0 + word))) {
             self.close_loop();
         }
@@ -167,12 +167,12 @@ impl Emitter<'_> {
         }
     }
 
-    /// Moves a word between a lane and a scalar register.
+    /// Emits a move between a lane and a scalar register.
     pub(super) fn lane_access(&mut self, op: &Op, access: LaneAccess) {
         let lane = match access {
             LaneAccess::ReadFirst => {
                 let exec = self.value(format_args!("call i64 @llvm.cttz.i64(i64 %exec, i1 false)"));
-                // Lane 0 where none is active.
+                // Lane 0 if no lane is active.
                 self.value(format_args!("and i64 {exec}, 63"))
             }
             _ => {
@@ -188,7 +188,7 @@ impl Emitter<'_> {
             emitter.value(format_args!("getelementptr i32, ptr {row}, i64 {lane}"))
         };
         if access == LaneAccess::Write {
-            // What is undone is done again, and so must find the row as it was.
+            // A region that bails out is executed again, and must find the row as it was.
             self.close_loop();
             let value = self.word(op.sources[0].words[0]);
             let pointer = pointer(self, op.destination);
@@ -197,12 +197,13 @@ impl Emitter<'_> {
         }
         let value = match op.sources[0].words[0] {
             Word::Row(row) => {
-                let is_written =
-                    |open: &LaneLoop| open.rows.get(&row).is_some_and(|own| own.is_written);
+                let is_written = |lane_loop: &LaneLoop| {
+                    lane_loop.rows.get(&row).is_some_and(|value| value.is_written)
+                };
                 if self.lane_loop.as_ref().is_some_and(is_written) || self.is_batched_row(row) {
                     self.close_loop();
                 }
-                // What is undone reads it again.
+                // The interpreter reads it again after a bailout.
                 self.save_row_before(row);
                 let pointer = pointer(self, row);
                 self.value(format_args!("load i32, ptr {pointer}, align 4"))

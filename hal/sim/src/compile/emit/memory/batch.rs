@@ -1,6 +1,7 @@
-//! Batches: loads of a segment that loads many rows. Nothing else of the segment uses these rows, so the
-//! loads are put at its end, those of a group together: whether lanes follow each other is looked at once
-//! for all of them. Each row is written as soon as it is loaded, as the host has no registers for so many.
+//! Batches: loads of a loop that loads many rows. The loop does not use these rows otherwise, so
+//! the loads are emitted at its end, those of a group together: one test of the address pattern
+//! serves all of them. Each row is written as soon as it is loaded, since the host does not have
+//! that many registers.
 
 use super::group::{Batch, BatchedLoad, Group, rows_from, rows_loaded};
 use crate::compile::access::{Access, Direction};
@@ -12,19 +13,19 @@ use crate::instruction::{Element, Op, Source, Word};
 use crate::wave::RowIndex;
 
 impl Emitter<'_> {
-    /// Whether the loads of an instruction, all of this group, are to be part of a batch.
+    /// Returns `true` if the loads of an instruction, all of this group, join a batch.
     pub(super) fn is_batched(&self, op: &Op, access: Access, group: &Group) -> bool {
-        let Some(open) = &self.lane_loop else { return false };
-        let is_free = |row| !open.rows.contains_key(&row) && !open.before.contains_key(&row);
+        let Some(lane_loop) = &self.lane_loop else { return false };
+        let is_free =
+            |row| !lane_loop.rows.contains_key(&row) && !lane_loop.before.contains_key(&row);
         access.direction == Direction::Load
             && matches!(access.element, Element::Words(_))
             && group.touched.is_none()
             && rows_from(op.destination, rows_loaded(access)).all(is_free)
-            && open.loaded.len() + self.rows_loaded_from_here() >= MANY_LOADED
+            && lane_loop.loaded.len() + self.rows_loaded_from_here() >= MANY_LOADED
     }
 
-    /// How many rows are loaded from the present instruction on, before there is something else than
-    /// loads.
+    /// Number of rows loaded from the current instruction up to the first that is not a load.
     fn rows_loaded_from_here(&self) -> usize {
         let mut rows = 0;
         for plan in &self.source.plans[self.index..] {
@@ -39,38 +40,38 @@ impl Emitter<'_> {
         rows
     }
 
-    /// Has an element loaded where the segment ends.
+    /// Adds a load to a batch.
     pub(super) fn add_to_batch(&mut self, group: Group, add: u64, element: Element, to: RowIndex) {
-        let Some(open) = &mut self.lane_loop else { return };
+        let Some(lane_loop) = &mut self.lane_loop else { return };
         let load = BatchedLoad { add, element, to };
-        open.loaded.extend(load.rows());
-        // Each group has a first address of its own.
-        match open.batches.iter_mut().find(|own| own.group.start == group.start) {
+        lane_loop.loaded.extend(load.rows());
+        // Each group has its own start offset.
+        match lane_loop.batches.iter_mut().find(|batch| batch.group.start == group.start) {
             Some(batch) => batch.loads.push(load),
-            None => open.batches.push(Batch { group, loads: vec![load] }),
+            None => lane_loop.batches.push(Batch { group, loads: vec![load] }),
         }
     }
 
-    /// The rows that batches of the open segment load.
+    /// Rows that batches of the current loop load.
     pub(in crate::compile::emit) fn batched_rows(&self) -> impl Iterator<Item = RowIndex> {
-        let batches = self.lane_loop.iter().flat_map(|open| &open.batches);
+        let batches = self.lane_loop.iter().flat_map(|lane_loop| &lane_loop.batches);
         batches.flat_map(|batch| &batch.loads).flat_map(BatchedLoad::rows)
     }
 
-    /// Whether a batch loads a row.
+    /// Returns `true` if a batch loads the row.
     pub(in crate::compile::emit) fn is_batched_row(&self, row: RowIndex) -> bool {
-        self.batched_rows().any(|own| own == row)
+        self.batched_rows().any(|batched| batched == row)
     }
 
-    /// Whether an instruction of the segment would use a row that a batch loads, or write it.
+    /// Returns `true` if an instruction reads or writes a row that a batch loads.
     pub(in crate::compile::emit) fn uses_batched_rows(&self, op: &Op) -> bool {
-        // A source has two words at most, but for what is stored.
+        // A source has at most two words, except for stored data.
         let (stored, written) = match self.source.plans[self.index] {
             Plan::Access(access) if access.direction == Direction::Load => (0, rows_loaded(access)),
             Plan::Access(access) => (access.element.words(), 0),
-            // The halves of it do not say all that they write.
+            // The halves do not tell all that they write.
             Plan::Dual(..) => return self.batched_rows().next().is_some(),
-            // Results are two words at most.
+            // Results have at most two words.
             _ => (0, 2),
         };
         let sources = op.sources.iter().flat_map(|source| source.words);
@@ -86,10 +87,11 @@ impl Emitter<'_> {
             || rows_from(op.destination, written).any(is_batched)
     }
 
-    /// Writes the loads of the open segment's batches: after copies of the rows, from a number on, where
-    /// there are to be some.
+    /// Emits the batches of the current loop. The rows are saved before, from copy number
+    /// `first_copy` on, if that is given.
     pub(in crate::compile::emit) fn load_batches(&mut self, first_copy: Option<usize>) {
-        let batches = self.lane_loop.as_mut().map(|open| std::mem::take(&mut open.batches));
+        let batches =
+            self.lane_loop.as_mut().map(|lane_loop| std::mem::take(&mut lane_loop.batches));
         let batches = batches.unwrap_or_default();
         if batches.is_empty() {
             return;
@@ -107,12 +109,12 @@ impl Emitter<'_> {
             let [one, same] = [group.consecutive, group.equal]
                 .map(|kind| self.loop_value(format_args!("and i1 {all}, {kind}")));
             self.loop_line(format_args!("  br i1 {one}, label %row{number}, label %norow{number}"));
-            self.load_all(("row", number), &loads, group, Self::load_consecutive);
+            self.load_all("row", number, &loads, group, Self::load_consecutive);
             self.label("norow", number);
             self.loop_line(format_args!(
                 "  br i1 {same}, label %word{number}, label %mixed{number}"
             ));
-            self.load_all(("word", number), &loads, group, Self::load_same);
+            self.load_all("word", number, &loads, group, Self::load_same);
             self.label("mixed", number);
             for load in &loads {
                 let words = self.loaded(group, load.add, load.element);
@@ -125,10 +127,12 @@ impl Emitter<'_> {
         }
     }
 
-    /// The basic block that loads all in one way, where all lanes are active.
+    /// Emits the basic block that loads all rows of a batch with one kind of loads, where all lanes
+    /// are active.
     fn load_all(
         &mut self,
-        (label, number): (&str, u32),
+        label: &str,
+        number: u32,
         loads: &[BatchedLoad],
         group: Group,
         words: impl Fn(&mut Self, Group, Value, Element) -> Vec<Value>,

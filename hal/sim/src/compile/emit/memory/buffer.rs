@@ -1,35 +1,35 @@
-//! Accesses to buffers of bytes. What else a buffer may be is left to the interpreter, where they are
-//! described, too.
+//! Accesses to raw buffers. The interpreter, which documents buffer resources, handles all other
+//! buffers.
 
-use super::group::{Group, Span, Window};
+use super::group::{Bounds, Group, Span, Window};
 use crate::compile::access::{Access, Direction};
-use crate::compile::emit::emitter::Emitter;
+use crate::compile::emit::emitter::{Emitter, NanCheck};
 use crate::compile::value::Value;
 use crate::instruction::{Op, Word};
 use crate::memory::WindowAccess;
 use crate::wave::ScalarIndex;
 use flipwave_isa::Generation;
 
-/// What a buffer's description says. All but the lanes' offsets are values of the wave.
+/// Decoded buffer resource. All values are the same for all lanes.
 struct Described {
-    /// The device address of its first byte, with the instruction's scalar offset.
+    /// Device address of the first byte, including the instruction's scalar offset.
     base: Value,
-    /// How many bytes from there on exist.
+    /// Number of bytes from there.
     length: Value,
-    /// Whether it is one of bytes.
+    /// `true` for a raw buffer.
     is_known: Value,
 }
 
-/// The flag that adds the lane's number to the record's.
+/// Flag that adds the lane's number to the record number.
 pub(super) const ADD_THREAD: u32 = 1 << 23;
-/// Bounds are checked by the byte (from gfx10 on).
+/// Bounds are checked by byte (from gfx10 on).
 const BY_BYTE: u32 = 3 << 28;
 
-/// The description of a buffer.
+/// Words of a buffer resource.
 pub(super) struct Resource {
-    /// The address of the first byte: of 64 bits, with the scalar offset.
+    /// 64-bit address of the first byte, including the scalar offset.
     pub base: Value,
-    /// The second word, whose upper half is more than the address.
+    /// Second word; its upper half is not part of the address.
     pub high: Value,
     pub records: Value,
     pub flags: Value,
@@ -38,12 +38,12 @@ pub(super) struct Resource {
 }
 
 impl Emitter<'_> {
-    /// The group of an access.
+    /// Computes the group of an access.
     pub(super) fn group_in_buffer(&mut self, op: &Op, access: Access) -> Group {
         let bytes = access.element.bytes() as u32;
         let Described { base, length: end, is_known } = self.described(op);
         let low = self.offsets_in_buffer(op);
-        let exists = self.existing_in_buffer(low, (end, is_known), bytes);
+        let exists = self.existing_in_buffer(low, end, is_known, bytes);
         let kind = match access.direction {
             Direction::Load => WindowAccess::Read,
             Direction::Store => WindowAccess::Write,
@@ -63,7 +63,7 @@ impl Emitter<'_> {
             let last = self.loop_value(format_args!("add i64 {first}, {}", reach + bytes));
             let exist = self.loop_value(format_args!("icmp ule i64 {last}, {end}"));
             let flag = self.loop_value(format_args!("and i1 {flag}, {exist}"));
-            self.all_in(start, span, (length, missing), (reach, flag))
+            self.all_in(start, span, Bounds { length, missing }, reach, flag)
         });
         Group {
             space: access.space,
@@ -84,7 +84,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// What an instruction says of its buffer.
+    /// Loads the buffer resource of an instruction.
     pub(super) fn resource(&mut self, op: &Op) -> Resource {
         let first = match op.sources[2].words[0] {
             Word::Scalar(first) => first.0,
@@ -112,37 +112,30 @@ impl Emitter<'_> {
         let swizzle = if generation >= Generation::Gfx11 { 3 << 30 } else { 1u32 << 31 };
         let swizzle = self.value(format_args!("and i32 {high}, {}", swizzle as i32));
         let is_plain = self.value(format_args!("icmp eq i32 {swizzle}, 0"));
-        let (of_bytes, by_byte) = match is_older {
-            true => (ADD_THREAD, 0),
-            false => (ADD_THREAD | BY_BYTE, BY_BYTE),
-        };
-        let own = self.value(format_args!("and i32 {flags}, {of_bytes}"));
-        let is_own = self.value(format_args!("icmp eq i32 {own}, {by_byte}"));
-        let is_known = self.value(format_args!("and i1 {is_plain}, {is_own}"));
+        let (flag_mask, raw_flags) =
+            if is_older { (ADD_THREAD, 0) } else { (ADD_THREAD | BY_BYTE, BY_BYTE) };
+        let masked = self.value(format_args!("and i32 {flags}, {flag_mask}"));
+        let is_raw = self.value(format_args!("icmp eq i32 {masked}, {raw_flags}"));
+        let is_known = self.value(format_args!("and i1 {is_plain}, {is_raw}"));
         Described { base, length, is_known }
     }
 
-    /// The lanes' offsets from the first byte.
+    /// Offsets of the lanes from the first byte.
     fn offsets_in_buffer(&mut self, op: &Op) -> Value {
         let w = self.shape.named("W");
-        let own = Value::Splat(op.immediate as u32);
+        let immediate = Value::Splat(op.immediate as u32);
         match op.sources[0].words[0] {
             Word::Row(row) => {
-                let row = self.lane_word(Word::Row(row), false);
-                self.loop_value(format_args!("add {w} {row}, {own}"))
+                let row = self.lane_word(Word::Row(row), NanCheck::Done);
+                self.loop_value(format_args!("add {w} {row}, {immediate}"))
             }
-            _ => self.loop_value(format_args!("or {w} {own}, zeroinitializer")),
+            _ => self.loop_value(format_args!("or {w} {immediate}, zeroinitializer")),
         }
     }
 
-    /// The lanes whose elements exist. Where only some of an element's dwords do, that is noted. What is not
-    /// known is left to the access.
-    fn existing_in_buffer(
-        &mut self,
-        low: Value,
-        (end, is_known): (Value, Value),
-        bytes: u32,
-    ) -> Value {
+    /// Lanes whose elements are in bounds. Lanes with only some dwords of the element in bounds
+    /// bail out. For resources that are not raw buffers the access itself bails out.
+    fn existing_in_buffer(&mut self, low: Value, end: Value, is_known: Value, bytes: u32) -> Value {
         let m = self.shape.named("M");
         let exists = self.has_bytes(low, end, bytes);
         if bytes > 4 {
@@ -153,7 +146,7 @@ impl Emitter<'_> {
         self.loop_value(format_args!("select i1 {is_known}, {m} {exists}, {m} splat (i1 true)"))
     }
 
-    /// The lanes that have as many bytes from their offset on.
+    /// Lanes that have `bytes` bytes from their offset on.
     fn has_bytes(&mut self, low: Value, end: Value, bytes: u32) -> Value {
         let [w, m] = self.types(["W", "M"]);
         let last = self.value(format_args!("sub i64 {end}, {bytes}"));

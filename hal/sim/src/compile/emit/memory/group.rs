@@ -5,43 +5,63 @@ use crate::compile::value::Value;
 use crate::instruction::Element;
 use crate::wave::RowIndex;
 
-/// Accesses of one kind whose addresses differ by a constant: what is known of all of them.
+/// Accesses of one kind whose addresses differ by a constant, and their common address pattern.
 #[derive(Clone, Copy)]
 pub(in crate::compile::emit) struct Group {
     pub(in crate::compile::emit) space: AccessSpace,
     pub(in crate::compile::emit) direction: Direction,
-    /// The lanes' addresses, by words.
+    /// Low and high words of the lanes' addresses.
     pub(in crate::compile::emit) low: Value,
     pub(in crate::compile::emit) high: Option<Value>,
-    /// The scalar base, where there is one, by words.
+    /// Words of the scalar base, if there is one.
     pub(in crate::compile::emit) base: Option<[Value; 2]>,
-    /// Bytes of a lane's access, and so from lane to lane where lanes follow each other.
+    /// Bytes of a lane's access, which is also the distance of consecutive lanes.
     pub(in crate::compile::emit) step: u32,
-    /// The host's address of the bytes that can be accessed.
+    /// Host address of the accessible bytes.
     pub(in crate::compile::emit) bytes: Value,
-    /// How many.
+    /// Number of accessible bytes.
     pub(in crate::compile::emit) length: Value,
-    /// What makes an address an offset into them, of 64 bits.
+    /// 64-bit difference between an address and its offset into these bytes.
     pub(in crate::compile::emit) add: Value,
-    /// Not zero if there are none such.
+    /// Nonzero if no bytes are accessible.
     pub(in crate::compile::emit) missing: Option<Value>,
-    /// Where it is noted what is touched, if it is.
+    /// Location of the footprint, in footprint variants.
     pub(in crate::compile::emit) touched: Option<Touched>,
-    /// The lanes whose elements exist, where that is not all: the others load zeros and store nothing.
+    /// Lanes whose elements exist in the buffer; others load zeros and store nothing. `None` if all
+    /// exist.
     pub(in crate::compile::emit) exists: Option<Value>,
-    /// The offset of the first lane's address.
+    /// Offset of the first lane's address.
     pub(in crate::compile::emit) start: Value,
-    /// Whether lanes follow each other, and all of the group's accesses are in range.
+    /// `true` if lanes are consecutive, and all accesses of the group are in range.
     pub(in crate::compile::emit) consecutive: Value,
-    /// Whether all lanes have the same address, and all of the group's accesses are in range.
+    /// `true` if all lanes have the same address, and all accesses of the group are in range.
     pub(in crate::compile::emit) equal: Value,
 }
 
-/// From where to where a group's accesses reach from the address that they share.
+/// Byte range of a group's accesses relative to their common address.
 #[derive(Clone, Copy)]
 pub(in crate::compile::emit) struct Span {
     pub(in crate::compile::emit) first: i64,
     pub(in crate::compile::emit) end: i64,
+}
+
+/// The accessible bytes of a window.
+#[derive(Clone, Copy)]
+pub(in crate::compile::emit) struct Bounds {
+    pub(in crate::compile::emit) length: Value,
+    /// Nonzero if there is no window.
+    pub(in crate::compile::emit) missing: Option<Value>,
+}
+
+/// Labels of the basic blocks of a branch.
+#[derive(Clone, Copy)]
+pub(in crate::compile::emit) struct Labels<'a> {
+    /// Target if the condition holds.
+    pub(in crate::compile::emit) taken: &'a str,
+    /// Target if it does not hold.
+    pub(in crate::compile::emit) other: &'a str,
+    /// Number that follows both.
+    pub(in crate::compile::emit) number: u32,
 }
 
 /// A window of memory, see [`Group`].
@@ -53,27 +73,27 @@ pub(in crate::compile::emit) struct Window {
     pub(in crate::compile::emit) touched: Option<Touched>,
 }
 
-/// Where it is noted what a group touches.
+/// Location of the footprint of a group.
 #[derive(Clone, Copy)]
 pub(in crate::compile::emit) struct Touched {
-    /// The number of its access.
+    /// Number of the access.
     pub(in crate::compile::emit) site: usize,
-    /// Its window.
+    /// The access's window.
     pub(in crate::compile::emit) window: Value,
-    /// For each line of its window the bytes that are touched.
+    /// For each line of the window, the bytes that are touched.
     pub(in crate::compile::emit) bits: Value,
 }
 
-/// Loads of one group.
+/// Loads of one group that are emitted together.
 pub(in crate::compile::emit) struct Batch {
     pub(in crate::compile::emit) group: Group,
     pub(in crate::compile::emit) loads: Vec<BatchedLoad>,
 }
 
-/// An element of each lane.
+/// A load of an element per lane.
 #[derive(Clone, Copy)]
 pub(in crate::compile::emit) struct BatchedLoad {
-    /// What is added to the addresses of the group.
+    /// Offset added to the addresses of the group.
     pub(in crate::compile::emit) add: u64,
     pub(in crate::compile::emit) element: Element,
     pub(in crate::compile::emit) to: RowIndex,
@@ -85,7 +105,7 @@ impl BatchedLoad {
     }
 }
 
-/// How many rows an instruction loads.
+/// Number of rows that an instruction loads.
 pub(in crate::compile::emit) fn rows_loaded(access: Access) -> u8 {
     access.element.words() * access.elements
 }

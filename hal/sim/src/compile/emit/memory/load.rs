@@ -1,7 +1,7 @@
-//! Memory to registers.
+//! Loads of vector registers.
 
-use super::group::Group;
-use crate::compile::emit::emitter::Emitter;
+use super::group::{Group, Labels};
+use crate::compile::emit::emitter::{Emitter, NanCheck};
 use crate::compile::value::Value;
 use crate::instruction::{Element, Half, Word};
 use crate::wave::RowIndex;
@@ -12,27 +12,29 @@ impl Emitter<'_> {
         for (word, value) in (0..).zip(self.loaded(group, add, element)) {
             let row = to.plus(word);
             let value = self.extended(value, element, row);
-            self.write_row(row, value, false);
-            if let Some(open) = &mut self.lane_loop {
-                open.loaded.push(row);
+            self.write_row(row, value, NanCheck::Done);
+            if let Some(lane_loop) = &mut self.lane_loop {
+                lane_loop.loaded.push(row);
             }
         }
     }
 
-    /// What an element of each lane is in memory, by words: loaded as a whole where lanes follow each other,
-    /// once where they agree, and else each by itself.
+    /// Loads the words of an element per lane: with one load if lanes are consecutive, with a
+    /// broadcast if they are equal, otherwise lane by lane.
     pub(super) fn loaded(&mut self, group: Group, add: u64, element: Element) -> Vec<Value> {
         let number = self.number();
         let offset = self.loop_value(format_args!("add i64 {}, {}", group.start, add as i64));
         let consecutive = group.consecutive;
-        self.branch_noting(group, (consecutive, offset), group.step, ("one", "other", number));
+        let labels = Labels { taken: "one", other: "other", number };
+        self.branch_recording(group, consecutive, offset, group.step, labels);
 
         self.label("one", number);
         let one = self.load_consecutive(group, offset, element);
         self.loop_line(format_args!("  br label %loaded{number}"));
 
         self.label("other", number);
-        self.branch_noting(group, (group.equal, offset), 0, ("same", "each", number));
+        let labels = Labels { taken: "same", other: "each", number };
+        self.branch_recording(group, group.equal, offset, 0, labels);
         self.label("same", number);
         let same = self.load_same(group, offset, element);
         self.loop_line(format_args!("  br label %loaded{number}"));
@@ -53,7 +55,7 @@ impl Emitter<'_> {
             .collect()
     }
 
-    /// The type of what memory has of an element's word, in all lanes.
+    /// Vector type of an element's word in memory.
     pub(super) fn kind(&self, element: Element) -> String {
         format!("<{} x {}>", self.shape.lanes(), part_type(element))
     }
@@ -106,7 +108,7 @@ impl Emitter<'_> {
 
     fn load_each(&mut self, group: Group, add: u64, element: Element) -> Vec<Value> {
         let (safe, offsets) = self.each(group, add);
-        self.note_each(group, offsets, safe);
+        self.record_each(group, offsets, safe);
         let [w, m] = self.types(["W", "M"]);
         let (lanes, bytes) = (self.shape.lanes(), group.bytes);
         if let Element::Part { .. } = element {
@@ -126,7 +128,7 @@ impl Emitter<'_> {
         (0..u32::from(element.words())).map(word).collect()
     }
 
-    /// What is loaded, and zeros where there is nothing.
+    /// Replaces loaded words by zeros in lanes whose elements do not exist.
     fn existing(&mut self, group: Group, loaded: Value, element: Element) -> Value {
         let Some(exists) = group.exists else { return loaded };
         let (kind, m) = (self.kind(element), self.shape.named("M"));
@@ -135,7 +137,7 @@ impl Emitter<'_> {
         ))
     }
 
-    /// One lane after the other: hosts gather no bytes.
+    /// Loads lane by lane: hosts have no gather of bytes.
     fn load_parts(&mut self, group: Group, offsets: Value, element: Element) -> Value {
         let (kind, part) = (self.kind(element), part_type(element));
         let mut all = None;
@@ -150,7 +152,7 @@ impl Emitter<'_> {
         all.unwrap_or(Value::Splat(0))
     }
 
-    /// The new register of what was loaded: [`Element::extend`] in all lanes.
+    /// Extends loaded words as [`Element::extend`] does.
     fn extended(&mut self, loaded: Value, element: Element, row: RowIndex) -> Value {
         let Element::Part { signed, half, .. } = element else { return loaded };
         let (kind, w) = (self.kind(element), self.shape.named("W"));
@@ -169,13 +171,13 @@ impl Emitter<'_> {
         if matches!(half, Half::LowAlone | Half::HighAlone) {
             return value;
         }
-        let old = self.lane_word(Word::Row(row), false);
+        let old = self.lane_word(Word::Row(row), NanCheck::Done);
         let old = self.loop_value(format_args!("and {w} {old}, {}", Value::Splat(kept)));
         self.loop_value(format_args!("or {w} {old}, {value}"))
     }
 }
 
-/// The type of what memory has of an element's word.
+/// Type of an element's word in memory.
 pub(super) fn part_type(element: Element) -> &'static str {
     match element {
         Element::Words(_) => "i32",

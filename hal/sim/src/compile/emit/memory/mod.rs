@@ -1,9 +1,10 @@
-//! Accesses to memory. Those of lanes are part of a segment: each turn of its loop accesses the memory of its lanes.
+//! Memory accesses. Vector accesses are part of a lane loop: each iteration accesses memory for its
+//! lanes.
 //!
-//! Mostly the lanes of a turn access words that follow each other, or the same ones; what is known of
-//! their addresses is computed once for all accesses that differ by a constant. All must fall into the
-//! stretch of memory that was found when the interpreter last executed the access; where a lane does
-//! not, the segment is undone.
+//! Most iterations access consecutive words, or one word in all lanes. The address pattern is
+//! computed once for all accesses whose addresses differ by a constant. All lanes must hit the
+//! window that was found when the interpreter last executed the access; otherwise the loop bails
+//! out.
 
 mod batch;
 mod buffer;
@@ -14,7 +15,7 @@ mod scalar;
 mod store;
 mod touch;
 
-use super::emitter::{Emitter, WORDS};
+use super::emitter::{Emitter, NanCheck, WORDS};
 use crate::compile::access::{Access, AccessSpace, Direction};
 use crate::compile::compiled::Site;
 use crate::compile::frame::offset;
@@ -22,26 +23,26 @@ use crate::compile::value::Value;
 use crate::instruction::{Op, Word};
 use crate::memory::WindowAccess;
 use flipwave_isa::RegisterRange;
-use group::{Group, Span, Touched, Window};
+use group::{Bounds, Group, Span, Touched, Window};
 use std::fmt::Write;
 
 impl Emitter<'_> {
-    /// Writes an access.
+    /// Emits an access.
     pub(super) fn access(&mut self, op: &Op, access: Access) {
         let step = access.element.bytes() as u32;
-        // Once, since the first element may replace the address.
+        // Computed once, since the first element may replace the address.
         let mut group = self.group(op, access, step);
         let is_batched = self.is_batched(op, access, &group);
         for (element, offset) in (0..access.elements).zip(access.offsets) {
             if element > 0 && access.direction == Direction::Store {
-                // All lanes' first elements are written before any lane's second one.
+                // The first elements of all lanes are written before any second element.
                 self.index += 1;
                 self.close_loop();
                 self.index -= 1;
                 self.open_loop_for(self.index, &[(op, &WORDS)]);
                 self.record_access(access);
-                if let Some(open) = &mut self.lane_loop {
-                    open.is_second_half = true;
+                if let Some(lane_loop) = &mut self.lane_loop {
+                    lane_loop.is_second_half = true;
                 }
                 group = self.group(op, access, step);
             }
@@ -49,9 +50,10 @@ impl Emitter<'_> {
                 Direction::Load => {
                     let words = u16::from(access.element.words());
                     let first = op.destination.plus(u16::from(element) * words);
-                    match is_batched {
-                        true => self.add_to_batch(group, offset, access.element, first),
-                        false => self.load(group, offset, access.element, first),
+                    if is_batched {
+                        self.add_to_batch(group, offset, access.element, first);
+                    } else {
+                        self.load(group, offset, access.element, first);
                     }
                 }
                 Direction::Store => {
@@ -63,55 +65,56 @@ impl Emitter<'_> {
         }
     }
 
-    /// Closes the open segment if an access cannot be part of it: what lanes store is seen by other
-    /// lanes' loads, where two stores overlap, the later one's words stay, and nothing is stored after an
-    /// access of any lane that faults. Nor is it noted what is touched at addresses that the segment
-    /// itself may not have right.
+    /// Closes the current loop if it cannot contain an access: stores must be visible to loads of
+    /// other lanes, a later store overwrites an earlier one, and nothing is stored after an access
+    /// that faults in any lane. Footprint variants also do not record addresses that the loop may
+    /// have computed wrongly.
     pub(super) fn close_loop_before(&mut self, op: &Op, access: Access) {
-        let stores = |own: &Access| own.direction == Direction::Store;
-        let collides = |own: &Access| {
-            (stores(own) && stores(&access))
-                || (own.space == AccessSpace::Global && stores(&access))
-                || (own.space == access.space && (stores(own) || stores(&access)))
+        let stores = |access: &Access| access.direction == Direction::Store;
+        let collides = |earlier: &Access| {
+            (stores(earlier) && stores(&access))
+                || (earlier.space == AccessSpace::Global && stores(&access))
+                || (earlier.space == access.space && (stores(earlier) || stores(&access)))
         };
-        let Some(open) = &self.lane_loop else { return };
-        let is_own = |word: &Word| match word {
-            Word::Row(row) => open.rows.get(row).is_some_and(|lanes| lanes.is_written),
+        let Some(lane_loop) = &self.lane_loop else { return };
+        let is_written = |word: &Word| match word {
+            Word::Row(row) => lane_loop.rows.get(row).is_some_and(|lanes| lanes.is_written),
             _ => false,
         };
-        let may_be_wrong = !open.bailout_lanes.is_empty() || !open.accesses.is_empty();
-        let notes = self.variant.footprint && access.space == AccessSpace::Global;
-        if open.accesses.iter().any(collides)
-            || notes && may_be_wrong && op.sources[0].words.iter().any(is_own)
+        let may_be_wrong = !lane_loop.bailout_lanes.is_empty() || !lane_loop.accesses.is_empty();
+        let records = self.variant.footprint && access.space == AccessSpace::Global;
+        if lane_loop.accesses.iter().any(collides)
+            || records && may_be_wrong && op.sources[0].words.iter().any(is_written)
         {
             self.close_loop();
         }
     }
 
-    /// Notes that the open segment has an access, and what it has written before the first that may fault.
+    /// Adds an access to the current loop, and remembers the rows written before the first access
+    /// that may fault.
     pub(super) fn record_access(&mut self, access: Access) {
-        let Some(open) = &mut self.lane_loop else { return };
-        if access.space == AccessSpace::Global && !open.may_fault() {
-            let written = open.rows.iter().filter(|(_, lanes)| lanes.is_written);
-            open.written_first = written.map(|(row, _)| *row).collect();
+        let Some(lane_loop) = &mut self.lane_loop else { return };
+        if access.space == AccessSpace::Global && !lane_loop.may_fault() {
+            let written = lane_loop.rows.iter().filter(|(_, lanes)| lanes.is_written);
+            lane_loop.written_first = written.map(|(row, _)| *row).collect();
         }
-        open.accesses.push(access);
+        lane_loop.accesses.push(access);
     }
 
-    /// The group of an access.
+    /// Finds or computes the group of an access.
     fn group(&mut self, op: &Op, access: Access, step: u32) -> Group {
         if access.is_in_buffer {
             return self.group_in_buffer(op, access);
         }
         let words = op.sources[0].words;
-        let low = self.lane_word(words[0], false);
+        let low = self.lane_word(words[0], NanCheck::Done);
         let has_base = !matches!(op.sources[2].words[0], Word::Constant(_));
         let is_global = access.space == AccessSpace::Global;
-        let high = (is_global && !has_base).then(|| self.lane_word(words[1], false));
+        let high = (is_global && !has_base).then(|| self.lane_word(words[1], NanCheck::Done));
         let base = (is_global && has_base).then(|| op.sources[2].words.map(|word| self.word(word)));
-        let known = self.lane_loop.iter().flat_map(|open| &open.groups).find(|own| {
-            own.exists.is_none()
-                && (own.space, own.direction, own.low, own.high, own.base, own.step)
+        let known = self.lane_loop.iter().flat_map(|lane_loop| &lane_loop.groups).find(|group| {
+            group.exists.is_none()
+                && (group.space, group.direction, group.low, group.high, group.base, group.step)
                     == (access.space, access.direction, low, high, base, step)
         });
         if let Some(group) = known {
@@ -137,9 +140,10 @@ impl Emitter<'_> {
         let (first, consecutive, equal) = self.pattern(low, high, step);
         let start = self.loop_value(format_args!("add i64 {first}, {add}"));
         let span = self.span(op, access);
+        let bounds = Bounds { length, missing };
         let reach = step * (self.shape.lanes() - 1);
-        let consecutive = self.all_in(start, span, (length, missing), (reach, consecutive));
-        let equal = self.all_in(start, span, (length, missing), (0, equal));
+        let consecutive = self.all_in(start, span, bounds, reach, consecutive);
+        let equal = self.all_in(start, span, bounds, 0, equal);
         let (space, direction) = (access.space, access.direction);
         let group = Group {
             space,
@@ -158,28 +162,30 @@ impl Emitter<'_> {
             consecutive,
             equal,
         };
-        if let Some(open) = &mut self.lane_loop {
-            open.groups.push(group);
+        if let Some(lane_loop) = &mut self.lane_loop {
+            lane_loop.groups.push(group);
         }
         group
     }
 
-    /// Whether lanes are as a flag says, and all from what the first one accesses to what the last one does,
-    /// `reach` bytes further, is in a window.
+    /// Tests a condition and that all bytes from the first access of the first lane to the last
+    /// access of the last lane, `reach` bytes further, are in a window.
     fn all_in(
         &mut self,
         start: Value,
         span: Span,
-        (length, missing): (Value, Option<Value>),
-        (reach, flag): (u32, Value),
+        bounds: Bounds,
+        reach: u32,
+        condition: Value,
     ) -> Value {
+        let Bounds { length, missing } = bounds;
         let bytes = span.end - span.first + i64::from(reach);
         let lowest = self.loop_value(format_args!("add i64 {start}, {}", span.first));
         let begins_in = self.loop_value(format_args!("icmp ule i64 {lowest}, {length}"));
         let highest = self.loop_value(format_args!("add i64 {lowest}, {bytes}"));
         let ends_in = self.loop_value(format_args!("icmp ule i64 {highest}, {length}"));
         let all_in = self.loop_value(format_args!("and i1 {begins_in}, {ends_in}"));
-        let all = self.loop_value(format_args!("and i1 {all_in}, {flag}"));
+        let all = self.loop_value(format_args!("and i1 {all_in}, {condition}"));
         match missing {
             None => all,
             Some(missing) => {
@@ -189,18 +195,21 @@ impl Emitter<'_> {
         }
     }
 
-    /// From where to where the accesses reach that have the same registers for their addresses, from
-    /// the one being written to where a register is another value.
+    /// The span of the accesses that use the same address registers, from the current instruction
+    /// until a register changes.
     fn span(&self, op: &Op, access: Access) -> Span {
         let mut span = Span { first: i64::MAX, end: i64::MIN };
         for next in &self.source.ops[self.index..] {
-            let own = Access::of(next, self.machine).filter(|own| {
-                (own.space, own.direction, own.element.bytes())
+            let access_of_group = Access::of(next, self.machine).filter(|candidate| {
+                (candidate.space, candidate.direction, candidate.element.bytes())
                     == (access.space, access.direction, access.element.bytes())
                     && next.sources[0] == op.sources[0]
-                    && (own.space == AccessSpace::Lds || next.sources[2] == op.sources[2])
+                    && (candidate.space == AccessSpace::Lds || next.sources[2] == op.sources[2])
             });
-            for offset in own.iter().flat_map(|own| &own.offsets[..usize::from(own.elements)]) {
+            for offset in access_of_group
+                .iter()
+                .flat_map(|access| &access.offsets[..usize::from(access.elements)])
+            {
                 span.first = span.first.min(*offset as i64);
                 span.end = span.end.max(*offset as i64 + access.element.bytes() as i64);
             }
@@ -211,7 +220,7 @@ impl Emitter<'_> {
         span
     }
 
-    /// Whether some of these registers are those of an address.
+    /// Returns `true` if the range contains a register of an address.
     fn is_address(&self, op: &Op, range: RegisterRange) -> bool {
         (0..range.words).filter_map(|word| range.first.offset(word)).any(|register| {
             let row = self.machine.row(register).map(Word::Row);
@@ -221,20 +230,19 @@ impl Emitter<'_> {
         })
     }
 
-    /// A window of device memory: the host's address of its first byte, how many bytes, what makes an
-    /// address an offset, and whether it is missing; and where it is noted what is touched of it.
+    /// Loads the window of a new access to device memory.
     fn window(&mut self, access: WindowAccess, bytes: u32, base: Option<Value>) -> Window {
         let number = self.sites.len();
         self.sites.push(Site { instruction: self.index, access, bytes });
         let at = number * offset::WINDOW_SIZE;
         let window = self.value(format_args!("getelementptr i8, ptr %windows, i64 {at}"));
-        let notes = self.variant.footprint;
+        let records = self.variant.footprint;
         let mut field = |of: usize, kind: &str| self.field_of(window, of, kind);
         let first = field(offset::WINDOW_BASE, "i64");
         let length = field(offset::WINDOW_LENGTH, "i64");
         let bytes = field(offset::WINDOW_BYTES, "ptr");
         let missing = field(offset::WINDOW_MISSING, "i64");
-        let bits = notes.then(|| field(offset::TOUCHED_BITS, "ptr"));
+        let bits = records.then(|| field(offset::TOUCHED_BITS, "ptr"));
         let touched = bits.map(|bits| Touched { site: number, window, bits });
         let add = match base {
             None => self.value(format_args!("sub i64 0, {first}")),
@@ -243,7 +251,7 @@ impl Emitter<'_> {
         Window { bytes, length, add, missing: Some(missing), touched }
     }
 
-    /// The first lane's address, and whether lanes follow each other, or have all the same.
+    /// Computes the first lane's address, and whether lanes are consecutive or equal.
     fn pattern(&mut self, low: Value, high: Option<Value>, step: u32) -> (Value, Value, Value) {
         let lanes = self.shape.lanes();
         let [w, m] = self.types(["W", "M"]);
@@ -264,7 +272,7 @@ impl Emitter<'_> {
             let upper = self.loop_value(format_args!("shl i64 {upper}, 32"));
             address = self.loop_value(format_args!("or i64 {address}, {upper}"));
         }
-        // The low words must not wrap.
+        // Low words must not wrap.
         let highest = u32::MAX - step * (lanes - 1);
         let fits = self.loop_value(format_args!("icmp ule i32 {first}, {}", highest as i32));
         let bits = self.loop_value(format_args!("bitcast {m} {follows} to i{lanes}"));
@@ -275,13 +283,13 @@ impl Emitter<'_> {
         (address, consecutive, equal)
     }
 
-    /// The lanes that may access what they want to, and offsets, of 32 bits without a sign, which are 0 in
-    /// the others. Notes the active ones that may not.
+    /// Computes the lanes that can be accessed, and their 32-bit unsigned offsets, which are 0 in
+    /// other lanes. Active lanes that cannot be accessed bail out.
     fn each(&mut self, group: Group, add: u64) -> (Value, Value) {
         let [w, m] = self.types(["W", "M"]);
         let last = self.loop_value(format_args!("sub i64 {}, {}", group.length, group.step));
         let (offsets, bad) = match group.missing {
-            // Addresses in LDS are of 32 bits.
+            // LDS addresses have 32 bits.
             None => {
                 let low = group.low;
                 let offsets =
@@ -293,8 +301,8 @@ impl Emitter<'_> {
             Some(missing) => {
                 let add = self.loop_value(format_args!("add i64 {}, {}", group.add, add as i64));
                 let (offsets, beyond) = self.offsets(group, add);
-                // Hosts access lanes by offsets of 32 bits twice as fast as by those of 64: what is
-                // farther from the window's first byte is left to the interpreter.
+                // Hosts gather with 32-bit offsets twice as fast as with 64-bit ones: the
+                // interpreter handles lanes farther from the window's first byte.
                 let most = u32::MAX;
                 let is_long = self.loop_value(format_args!("icmp ugt i64 {last}, {most}"));
                 let last =
@@ -323,8 +331,8 @@ impl Emitter<'_> {
         (safe, offsets)
     }
 
-    /// The low words of the lanes' addresses and `add`, of 64 bits, and which of the sums have more than
-    /// these.
+    /// Adds `add`, of 64 bits, to the lanes' addresses. Returns the low words of the sums, and
+    /// which sums do not fit into them.
     fn offsets(&mut self, group: Group, add: Value) -> (Value, Value) {
         let [w, m] = self.types(["W", "M"]);
         let low = self.loop_value(format_args!("trunc i64 {add} to i32"));
@@ -334,16 +342,16 @@ impl Emitter<'_> {
         let offsets = self.loop_value(format_args!("add {w} {}, {low}", group.low));
         let carries = self.loop_value(format_args!("icmp ult {w} {offsets}, {low}"));
         let high = match group.high {
-            Some(own) => self.loop_value(format_args!("add {w} {own}, {high}")),
+            Some(address_high) => self.loop_value(format_args!("add {w} {address_high}, {high}")),
             None => high,
         };
         let carried = self.loop_value(format_args!("sext {m} {carries} to {w}"));
         (offsets, self.loop_value(format_args!("icmp ne {w} {high}, {carried}")))
     }
 
-    /// Where the words of lanes are that are at such offsets from an address of the host.
+    /// Host addresses of lanes at 32-bit offsets from an address.
     fn at_each(&mut self, bytes: Value, offsets: Value) -> Value {
-        // Hosts take offsets for numbers with a sign.
+        // Hosts interpret offsets as signed.
         let w = self.shape.named("W");
         let middle =
             self.loop_value(format_args!("getelementptr i8, ptr {bytes}, i64 {}", 1u64 << 31));
@@ -351,7 +359,7 @@ impl Emitter<'_> {
         self.loop_value(format_args!("getelementptr i8, ptr {middle}, {w} {offsets}"))
     }
 
-    /// A lane's bytes at such an offset.
+    /// Host address of a lane at its offset.
     fn at_one(&mut self, bytes: Value, offsets: Value, lane: u32) -> Value {
         let w = self.shape.named("W");
         let offset = self.loop_value(format_args!("extractelement {w} {offsets}, i64 {lane}"));
@@ -359,18 +367,18 @@ impl Emitter<'_> {
         self.loop_value(format_args!("getelementptr i8, ptr {bytes}, i64 {offset}"))
     }
 
-    /// Whether all lanes of the turn are active.
+    /// Tests whether all lanes of the iteration are active.
     fn all_active(&mut self) -> Value {
         let (m, lanes) = (self.shape.named("M"), self.shape.lanes());
         let bits = self.loop_value(format_args!("bitcast {m} %active to i{lanes}"));
         self.loop_value(format_args!("icmp eq i{lanes} {bits}, -1"))
     }
 
-    /// Notes lanes whose accesses are left to the interpreter, if they are active.
+    /// Makes the active lanes of `bad` bail out.
     fn bail_out_in(&mut self, bad: Value) {
         let (m, lanes) = (self.shape.named("M"), self.shape.lanes());
-        let doubtful = self.loop_value(format_args!("and {m} {bad}, %active"));
-        let bits = self.loop_value(format_args!("bitcast {m} {doubtful} to i{lanes}"));
+        let active_bad = self.loop_value(format_args!("and {m} {bad}, %active"));
+        let bits = self.loop_value(format_args!("bitcast {m} {active_bad} to i{lanes}"));
         let bits = self.loop_value(format_args!("zext i{lanes} {bits} to i64"));
         let known = self.loop_value(format_args!("load i64, ptr %bailout.at"));
         let all = self.loop_value(format_args!("or i64 {known}, {bits}"));
@@ -378,16 +386,16 @@ impl Emitter<'_> {
     }
 
     pub(super) fn loop_line(&mut self, code: std::fmt::Arguments<'_>) {
-        if let Some(open) = &mut self.lane_loop {
-            let _ = writeln!(open.body, "{code}");
+        if let Some(lane_loop) = &mut self.lane_loop {
+            let _ = writeln!(lane_loop.body, "{code}");
         }
     }
 
-    /// Begins a basic block in the loop.
+    /// Begins a basic block in the loop body.
     fn label(&mut self, name: &str, number: u32) {
         self.loop_line(format_args!("{name}{number}:"));
-        if let Some(open) = &mut self.lane_loop {
-            open.label = format!("{name}{number}");
+        if let Some(lane_loop) = &mut self.lane_loop {
+            lane_loop.label = format!("{name}{number}");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Accesses to private memory. Dwords of a lane lie as far apart as a wave has lanes, so that the words of
-//! lanes that have the same offset are adjacent; those of others are gathered, or scattered. What is
-//! elsewhere than where the last accesses were is left to the interpreter: waves take turns. So is what
-//! lies outside the wave's own private memory.
+//! Accesses to private memory. Consecutive dwords of a lane are as many dwords apart as the wave
+//! has lanes, so that the words of lanes with equal offsets are adjacent; words of other lanes are
+//! gathered or scattered. The interpreter handles accesses outside the windows of the last
+//! accesses, since waves take turns, and outside the wave's private memory.
 
 use super::buffer::{ADD_THREAD, Resource};
 use crate::compile::access::{Access, Direction, PrivateAccess};
@@ -16,58 +16,58 @@ use crate::wave::{RowIndex, ScalarIndex};
 use flipwave_isa::Generation;
 use std::fmt::{Display, Write};
 
-/// Where the word of the first active lane is.
+/// Location of the first active lane's word.
 struct Private {
-    /// The address of lane 0's word at the same offset.
+    /// Address of lane 0's word at the first active lane's offset.
     address: Value,
-    /// The offset, in bytes of a lane.
+    /// Offset in bytes of a lane.
     offset: Value,
-    /// Whether it is as it should be.
+    /// `true` if compiled code can handle the offset.
     fits: Value,
-    /// What each lane has of its own.
-    own: Option<Own>,
+    /// Per-lane part of the offset.
+    per_lane: Option<PerLane>,
 }
 
-/// A part of offsets that each lane has of its own.
+/// A part of the offset that differs between lanes.
 #[derive(Clone, Copy)]
-struct Own {
+struct PerLane {
     row: RowIndex,
-    /// The first active lane's.
+    /// Value of the first active lane.
     first: Value,
-    /// Whether all active lanes have that.
+    /// `true` if all active lanes have this value.
     is_same: Value,
 }
 
-/// The window that accesses are looked for in, whose fields are those of
-/// [`Window`](crate::memory::Window), and how far from its start the first lane's word is.
+/// The cached window of an access, with the fields of [`Window`](crate::memory::Window), and the
+/// distance of the first lane's word from its start.
 #[derive(Clone, Copy)]
-struct Held {
-    /// All windows.
+struct PrivateWindow {
+    /// Pointer to all windows.
     windows: Value,
     bytes: Value,
     length: Value,
     is_there: Value,
     start: Value,
-    /// How far that is from the start of the wave's own private memory, and how many bytes that has.
+    /// Distance of the word from the start of the wave's private memory, and the size of that.
     own_start: Value,
     own_length: Value,
 }
 
-/// Where it is noted what is touched of private memory.
+/// Footprint of private memory.
 #[derive(Clone, Copy)]
-struct Noted {
-    /// For each line the bytes that need not be noted any more, a bit each: what was read, and what was
-    /// written.
+struct Footprint {
+    /// For each line, a bit per byte that need not be recorded again: after reads, and after
+    /// writes.
     read: Value,
     written: Value,
-    /// How far from the first line the first lane's word is.
+    /// Distance of the first lane's word from the first line.
     offset: Value,
-    /// Whether it begins a line.
+    /// `true` if the word begins a line.
     begins_line: Value,
 }
 
 impl Emitter<'_> {
-    /// Writes a flat access that has led elsewhere than to device memory.
+    /// Emits a flat access that resolved to non-global memory before.
     pub(in crate::compile::emit) fn non_global_access(
         &mut self,
         index: usize,
@@ -84,7 +84,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Writes an access to private memory.
+    /// Emits an access to private memory.
     pub(in crate::compile::emit) fn private(
         &mut self,
         index: usize,
@@ -100,38 +100,40 @@ impl Emitter<'_> {
         };
         self.store_scalars();
         let number = self.number();
-        let held = self.held(access.direction, private.address);
-        let end = self.value(format_args!("add i64 {}, {}", held.start, self.bytes_of(access)));
-        let begins_in = self.value(format_args!("icmp ule i64 {}, {}", held.start, held.length));
-        let ends_in = self.value(format_args!("icmp ule i64 {end}, {}", held.length));
-        let is_in = self.all([held.is_there, begins_in, ends_in]);
-        let is_same = private.own.map_or(Value::Bit(true), |own| own.is_same);
-        let noted = self.variant.footprint.then(|| self.noted_private(held, private.address));
-        let begins_line = noted.map_or(Value::Bit(true), |noted| noted.begins_line);
+        let window = self.private_window(access.direction, private.address);
+        let end = self.value(format_args!("add i64 {}, {}", window.start, self.bytes_of(access)));
+        let begins_in =
+            self.value(format_args!("icmp ule i64 {}, {}", window.start, window.length));
+        let ends_in = self.value(format_args!("icmp ule i64 {end}, {}", window.length));
+        let is_in = self.all([window.is_there, begins_in, ends_in]);
+        let is_same = private.per_lane.map_or(Value::Bit(true), |per_lane| per_lane.is_same);
+        let footprint =
+            self.variant.footprint.then(|| self.private_footprint(window, private.address));
+        let begins_line = footprint.map_or(Value::Bit(true), |footprint| footprint.begins_line);
         let own_end =
-            self.value(format_args!("add i64 {}, {}", held.own_start, self.bytes_of(access)));
+            self.value(format_args!("add i64 {}, {}", window.own_start, self.bytes_of(access)));
         let begins_in_own =
-            self.value(format_args!("icmp ule i64 {}, {}", held.own_start, held.own_length));
-        let ends_in_own = self.value(format_args!("icmp ule i64 {own_end}, {}", held.own_length));
+            self.value(format_args!("icmp ule i64 {}, {}", window.own_start, window.own_length));
+        let ends_in_own = self.value(format_args!("icmp ule i64 {own_end}, {}", window.own_length));
         let is_own = self.all([begins_in_own, ends_in_own]);
         let are_adjacent = self.all([private.fits, is_in, is_own, is_same, begins_line]);
-        let other = if private.own.is_some() { "apart" } else { "elsewhere" };
+        let otherwise = if private.per_lane.is_some() { "apart" } else { "interpret" };
         let _ = writeln!(
             self.text,
-            "  br i1 {are_adjacent}, label %private{number}, label %{other}{number}"
+            "  br i1 {are_adjacent}, label %private{number}, label %{otherwise}{number}"
         );
-        if let Some(own) = private.own {
+        if let Some(per_lane) = private.per_lane {
             let _ = writeln!(self.text, "apart{number}:");
-            let are_in = self.are_in(&private, own, held, access);
+            let are_in = self.are_in(&private, per_lane, window, access);
             let _ = write!(
                 self.text,
-                "  br i1 {are_in}, label %each{number}, label %elsewhere{number}\n\
+                "  br i1 {are_in}, label %each{number}, label %interpret{number}\n\
                  each{number}:\n"
             );
-            self.move_each(op, access, (own, held), noted);
+            self.move_each(op, access, per_lane, window, footprint);
             let _ = writeln!(self.text, "  br label %accessed{number}");
         }
-        let _ = writeln!(self.text, "elsewhere{number}:");
+        let _ = writeln!(self.text, "interpret{number}:");
         let is_out = self.value(format_args!("xor i1 {is_in}, true"));
         let lacks = self.all([private.fits, is_out]);
         let lacks = self.value(format_args!("zext i1 {lacks} to i64"));
@@ -142,40 +144,42 @@ impl Emitter<'_> {
         let _ = writeln!(self.text, "  store i64 {lacks}, ptr {pointer}");
         self.call_interpreter(index);
         let _ = write!(self.text, "  br label %accessed{number}\nprivate{number}:\n");
-        if let Some(noted) = noted {
-            self.note_private(access, noted, number);
+        if let Some(footprint) = footprint {
+            self.record_private(access, footprint, number);
         }
-        let at =
-            self.value(format_args!("getelementptr i8, ptr {}, i64 {}", held.bytes, held.start));
+        let at = self
+            .value(format_args!("getelementptr i8, ptr {}, i64 {}", window.bytes, window.start));
         for word in 0..access.words.into() {
-            self.move_row(access.direction, (at, word), data(op, access).plus(word));
+            self.move_row(access.direction, at, word, data(op, access).plus(word));
         }
         let _ = write!(self.text, "  br label %accessed{number}\naccessed{number}:\n");
         self.label = format!("accessed{number}");
     }
 
-    /// Where it is noted what is touched of private memory, if some is known.
-    fn noted_private(&mut self, held: Held, address: Value) -> Noted {
-        let base = self.field_of(held.windows, offset::PRIVATE_BASE, "i64");
-        let read = self.field_of(held.windows, offset::PRIVATE_READ, "ptr");
-        let written = self.field_of(held.windows, offset::PRIVATE_WRITTEN, "ptr");
+    /// Loads the footprint of private memory.
+    fn private_footprint(&mut self, window: PrivateWindow, address: Value) -> Footprint {
+        let base = self.field_of(window.windows, offset::PRIVATE_BASE, "i64");
+        let read = self.field_of(window.windows, offset::PRIVATE_READ, "ptr");
+        let written = self.field_of(window.windows, offset::PRIVATE_WRITTEN, "ptr");
         let offset = self.value(format_args!("sub i64 {address}, {base}"));
         let rest = self.value(format_args!("and i64 {offset}, {}", LINE - 1));
         let begins_line = self.value(format_args!("icmp eq i64 {rest}, 0"));
-        Noted { read, written, offset, begins_line }
+        Footprint { read, written, offset, begins_line }
     }
 
-    /// Notes what active lanes touch whose words are side by side, unless that is known of whole lines.
-    fn note_private(&mut self, access: PrivateAccess, noted: Noted, number: u32) {
+    /// Records what active lanes with adjacent words touch, unless whole lines are recorded
+    /// already.
+    fn record_private(&mut self, access: PrivateAccess, footprint: Footprint, number: u32) {
         let lines = self.bytes_of(access) / LINE;
-        let line = self.value(format_args!("lshr i64 {}, {}", noted.offset, LINE.trailing_zeros()));
-        let mut known = |of: Value| {
-            let at = self.value(format_args!("getelementptr i64, ptr {of}, i64 {line}"));
+        let line =
+            self.value(format_args!("lshr i64 {}, {}", footprint.offset, LINE.trailing_zeros()));
+        let mut known = |bits: Value| {
+            let at = self.value(format_args!("getelementptr i64, ptr {bits}, i64 {line}"));
             self.value(format_args!("load <{lines} x i64>, ptr {at}, align 8"))
         };
-        let mut all = known(noted.written);
+        let mut all = known(footprint.written);
         if access.direction == Direction::Load {
-            let read = known(noted.read);
+            let read = known(footprint.read);
             all = self.value(format_args!("or <{lines} x i64> {all}, {read}"));
         }
         let all = self.value(format_args!(
@@ -184,14 +188,14 @@ impl Emitter<'_> {
         let are_known = self.value(format_args!("icmp eq i64 {all}, -1"));
         let _ = write!(
             self.text,
-            "  br i1 {are_known}, label %noted{number}, label %note{number}\nnote{number}:\n"
+            "  br i1 {are_known}, label %recorded{number}, label %note{number}\nnote{number}:\n"
         );
-        self.touch_private(offset::TOUCH_PRIVATE, access, line, "%exec");
-        let _ = write!(self.text, "  br label %noted{number}\nnoted{number}:\n");
+        self.call_record_private(offset::TOUCH_PRIVATE, access, line, "%exec");
+        let _ = write!(self.text, "  br label %recorded{number}\nrecorded{number}:\n");
     }
 
-    /// Calls what notes that lanes touch private memory.
-    fn touch_private(
+    /// Calls a function that records private memory accesses.
+    fn call_record_private(
         &mut self,
         at: usize,
         access: PrivateAccess,
@@ -210,8 +214,8 @@ impl Emitter<'_> {
         );
     }
 
-    /// The window that an address may be in.
-    fn held(&mut self, direction: Direction, address: Value) -> Held {
+    /// Loads the window slot of an address.
+    fn private_window(&mut self, direction: Direction, address: Value) -> PrivateWindow {
         let at = match direction {
             Direction::Load => offset::PRIVATE_LOAD,
             Direction::Store => offset::PRIVATE_STORE,
@@ -228,24 +232,24 @@ impl Emitter<'_> {
         let missing = field(offset::WINDOW_MISSING, "i64");
         let start = self.value(format_args!("sub i64 {address}, {first}"));
         let is_there = self.value(format_args!("icmp eq i64 {missing}, 0"));
-        let own = self.field(offset::WAVE_PRIVATE, "i64");
-        let own_start = self.value(format_args!("sub i64 {address}, {own}"));
+        let wave_private = self.field(offset::WAVE_PRIVATE, "i64");
+        let own_start = self.value(format_args!("sub i64 {address}, {wave_private}"));
         let own_length = self.field(offset::WAVE_PRIVATE_BYTES, "i64");
-        Held { windows, bytes, length, is_there, start, own_start, own_length }
+        PrivateWindow { windows, bytes, length, is_there, start, own_start, own_length }
     }
 
-    /// Whether the words of all active lanes, whose offsets differ, are in the window, the first 2 GiB
-    /// of it.
+    /// Tests whether the words of all active lanes, whose offsets differ, are in the first 2 GiB of
+    /// the window.
     fn are_in(
         &mut self,
         private: &Private,
-        Own { row, first, .. }: Own,
-        held: Held,
+        PerLane { row, first, .. }: PerLane,
+        window: PrivateWindow,
         access: PrivateAccess,
     ) -> Value {
         let (w, count) = (self.shape.named("W"), self.shape.lanes());
         let all = self.splat_of(first);
-        // Lanes that are not active count as the first one.
+        // Inactive lanes are given the value of the first active one.
         let [mut least, mut most, mut bits] = [all; 3];
         for part in self.parts() {
             let (m, words) = (self.shape.named("M"), self.part_of_row(row, part));
@@ -269,8 +273,8 @@ impl Emitter<'_> {
         let first = self.value(format_args!("zext i32 {first} to i64"));
         let lanes = u64::from(self.machine.lanes);
         let [before, after] =
-            [least, most].map(|own| self.value(format_args!("sub i64 {own}, {first}")));
-        // All are multiples of four, as the first one is with what is added to it.
+            [least, most].map(|offset| self.value(format_args!("sub i64 {offset}, {first}")));
+        // All values must be multiples of four; with the constant part, the first one is.
         let rest = self.value(format_args!("and i64 {bits}, 3"));
         let rest = self.value(format_args!("icmp eq i64 {rest}, 0"));
         let lowest = self.value(format_args!("add i64 {}, {before}", private.offset));
@@ -278,41 +282,42 @@ impl Emitter<'_> {
         let highest = self.value(format_args!("add i64 {}, {after}", private.offset));
         let is_high = self.value(format_args!("icmp ult i64 {highest}, {}", self.most_offset()));
         let before = self.value(format_args!("mul i64 {before}, {lanes}"));
-        let begin = self.value(format_args!("add i64 {}, {before}", held.start));
+        let begin = self.value(format_args!("add i64 {}, {before}", window.start));
         let begins_in = self.value(format_args!("icmp sge i64 {begin}, 0"));
         let after = self.value(format_args!("mul i64 {after}, {lanes}"));
         let after = self.value(format_args!("add i64 {after}, {}", self.bytes_of(access)));
-        let end = self.value(format_args!("add i64 {}, {after}", held.start));
-        let own_begin = self.value(format_args!("add i64 {}, {before}", held.own_start));
+        let end = self.value(format_args!("add i64 {}, {after}", window.start));
+        let own_begin = self.value(format_args!("add i64 {}, {before}", window.own_start));
         let begins_in_own = self.value(format_args!("icmp sge i64 {own_begin}, 0"));
-        let own_end = self.value(format_args!("add i64 {}, {after}", held.own_start));
-        let ends_in_own = self.value(format_args!("icmp sle i64 {own_end}, {}", held.own_length));
+        let own_end = self.value(format_args!("add i64 {}, {after}", window.own_start));
+        let ends_in_own = self.value(format_args!("icmp sle i64 {own_end}, {}", window.own_length));
         let is_own = self.all([begins_in_own, ends_in_own]);
-        let ends_in = self.value(format_args!("icmp ule i64 {end}, {}", held.length));
+        let ends_in = self.value(format_args!("icmp ule i64 {end}, {}", window.length));
         let is_near = self.value(format_args!("icmp ule i64 {end}, {}", i32::MAX));
-        let is_right = self.all([private.fits, held.is_there, rest, is_low, is_high]);
+        let is_right = self.all([private.fits, window.is_there, rest, is_low, is_high]);
         self.all([is_right, begins_in, ends_in, is_near, is_own])
     }
 
-    /// Moves the words of lanes whose offsets differ.
+    /// Moves words of lanes with different offsets.
     fn move_each(
         &mut self,
         op: &Op,
         access: PrivateAccess,
-        (own, held): (Own, Held),
-        noted: Option<Noted>,
+        per_lane: PerLane,
+        window: PrivateWindow,
+        footprint: Option<Footprint>,
     ) {
         let ([w, m], count) = (self.types(["W", "M"]), self.shape.lanes());
         let lanes = u32::from(self.machine.lanes);
-        // Numbers of 32 bits wrap on the way to what is less than 2^31.
-        let start = self.value(format_args!("trunc i64 {} to i32", held.start));
-        let first = self.value(format_args!("mul i32 {}, {lanes}", own.first));
+        // 32-bit sums may wrap, but the final offsets are less than 2^31.
+        let start = self.value(format_args!("trunc i64 {} to i32", window.start));
+        let first = self.value(format_args!("mul i32 {}, {lanes}", per_lane.first));
         let start = self.value(format_args!("sub i32 {start}, {first}"));
         let start = self.splat_of(start);
         let offsets: Vec<Value> = self
             .parts()
             .map(|part| {
-                let words = self.part_of_row(own.row, part);
+                let words = self.part_of_row(per_lane.row, part);
                 let within = self.value(format_args!("mul {w} {words}, {}", Value::Splat(lanes)));
                 let within = self.value(format_args!("add {w} {within}, {start}"));
                 let places: Vec<String> = (part * count..(part + 1) * count)
@@ -321,29 +326,31 @@ impl Emitter<'_> {
                 self.value(format_args!("add {w} {within}, <{}>", places.join(", ")))
             })
             .collect();
-        if let Some(noted) = noted {
-            self.note_each_private(access, (held, noted), &offsets);
+        if let Some(footprint) = footprint {
+            self.record_each_private(access, window, footprint, &offsets);
         }
-        // Hosts without AVX-512 scatter nothing, and gather what all lanes have.
+        // Hosts without AVX-512 have no scatter and no masked gather.
         let is_wide = matches!(self.shape, Shape::Sixteen);
         if !is_wide && access.direction == Direction::Store {
-            return self.store_each_private(op, access, (own, held));
+            return self.store_each_private(op, access, per_lane, window);
         }
         let active: Vec<Value> = self.parts().map(|part| self.active(part)).collect();
-        let offsets: Vec<Value> = match is_wide {
-            true => offsets,
-            false => std::iter::zip(&active, offsets)
+        let offsets: Vec<Value> = if is_wide {
+            offsets
+        } else {
+            std::iter::zip(&active, offsets)
                 .map(|(active, offsets)| {
-                    let own = format_args!("{w} {offsets}, {w} zeroinitializer");
-                    self.value(format_args!("select {m} {active}, {own}"))
+                    self.value(format_args!(
+                        "select {m} {active}, {w} {offsets}, {w} zeroinitializer"
+                    ))
                 })
-                .collect(),
+                .collect()
         };
         for word in 0..access.words.into() {
             let row = data(op, access).plus(word);
             let before = u32::from(word) * lanes * 4;
             let bytes =
-                self.value(format_args!("getelementptr i8, ptr {}, i64 {before}", held.bytes));
+                self.value(format_args!("getelementptr i8, ptr {}, i64 {before}", window.bytes));
             for (part, (offsets, active)) in (0..).zip(std::iter::zip(&offsets, &active)) {
                 let words = self.part_of_row(row, part);
                 let at = self.value(format_args!("getelementptr i8, ptr {bytes}, {w} {offsets}"));
@@ -367,14 +374,20 @@ impl Emitter<'_> {
                     let _ = writeln!(self.text, "  store {w} {new}, ptr {pointer}, align 4");
                 } else {
                     let new = self.value(format_args!("{}", gathered("splat (i1 true)")));
-                    self.store_selected((new, words, *active), pointer);
+                    self.store_selected(new, words, *active, pointer);
                 }
             }
         }
     }
 
-    /// Stores words of lanes whose offsets differ, one active lane after the other.
-    fn store_each_private(&mut self, op: &Op, access: PrivateAccess, (own, held): (Own, Held)) {
+    /// Stores words of lanes with different offsets, in lane order.
+    fn store_each_private(
+        &mut self,
+        op: &Op,
+        access: PrivateAccess,
+        per_lane: PerLane,
+        window: PrivateWindow,
+    ) {
         let (number, lanes) = (self.number(), self.machine.lanes);
         let _ = write!(
             self.text,
@@ -388,15 +401,16 @@ impl Emitter<'_> {
         );
         let lane = self.value(format_args!("call i64 @llvm.cttz.i64(i64 %left{number}, i1 true)"));
         let mut in_row = |row| self.word_of_row(row, lane);
-        let offset = in_row(own.row);
+        let offset = in_row(per_lane.row);
         let words: Vec<Value> =
             (0..access.words.into()).map(|word| in_row(data(op, access).plus(word))).collect();
         let [offset, first] =
-            [offset, own.first].map(|own| self.value(format_args!("zext i32 {own} to i64")));
+            [offset, per_lane.first].map(|word| self.value(format_args!("zext i32 {word} to i64")));
         let within = self.value(format_args!("sub i64 {offset}, {first}"));
         let within = self.value(format_args!("mul i64 {within}, {lanes}"));
-        let within = self.value(format_args!("add i64 {within}, {}", held.start));
-        let first = self.value(format_args!("getelementptr i8, ptr {}, i64 {within}", held.bytes));
+        let within = self.value(format_args!("add i64 {within}, {}", window.start));
+        let first =
+            self.value(format_args!("getelementptr i8, ptr {}, i64 {within}", window.bytes));
         for (index, word) in (0..).zip(words) {
             let line = index * u32::from(lanes);
             let line = self.value(format_args!("add i64 {lane}, {line}"));
@@ -406,30 +420,31 @@ impl Emitter<'_> {
         let _ = write!(self.text, "  br label %next{number}\nend{number}:\n");
     }
 
-    /// Notes what active lanes touch whose first words are at these offsets in the window.
-    fn note_each_private(
+    /// Records what active lanes touch whose first words are at these offsets in the window.
+    fn record_each_private(
         &mut self,
         access: PrivateAccess,
-        (held, noted): (Held, Noted),
+        window: PrivateWindow,
+        footprint: Footprint,
         offsets: &[Value],
     ) {
         let ([w, m, d], count) = (self.types(["W", "M", "D"]), self.shape.lanes());
-        let window = self.value(format_args!("sub i64 {}, {}", noted.offset, held.start));
-        let window = self.splat_as((d, "i64"), window);
+        let distance = self.value(format_args!("sub i64 {}, {}", footprint.offset, window.start));
+        let distance = self.splat_as(d, "i64", distance);
         for (part, offsets) in (0..).zip(offsets) {
             let offsets = self.value(format_args!("zext {w} {offsets} to {d}"));
-            let offsets = self.value(format_args!("add {d} {offsets}, {window}"));
+            let offsets = self.value(format_args!("add {d} {offsets}, {distance}"));
             let places = self
                 .value(format_args!("getelementptr i8, ptr %frame, i64 {}", offset::LANE_OFFSETS));
             let _ = writeln!(self.text, "  store {d} {offsets}, ptr {places}, align 8");
             let active = self.active(part);
             let bits = self.value(format_args!("bitcast {m} {active} to i{count}"));
             let lanes = self.value(format_args!("zext i{count} {bits} to i64"));
-            self.touch_private(offset::TOUCH_EACH_PRIVATE, access, Value::Wide(0), lanes);
+            self.call_record_private(offset::TOUCH_EACH_PRIVATE, access, Value::Wide(0), lanes);
         }
     }
 
-    /// Offsets from which on they are left to the interpreter.
+    /// Offset from which on the interpreter handles the access.
     fn most_offset(&self) -> u32 {
         u32::MAX / (2 * u32::from(self.machine.lanes))
     }
@@ -439,15 +454,15 @@ impl Emitter<'_> {
         u64::from(access.words) * u64::from(self.machine.lanes) * 4
     }
 
-    /// An offset in the lanes' private memory.
+    /// Location of a scratch access.
     fn in_scratch(&mut self, op: &Op) -> Private {
         let base = match op.sources[2].words[0] {
             Word::Constant(_) => Value::Word(0),
             word => self.word(word),
         };
         let mut offset = self.value(format_args!("add i32 {base}, {}", op.immediate as i32));
-        let own = self.own(op);
-        if let Some(Own { first, .. }) = own {
+        let per_lane = self.per_lane_offset(op);
+        if let Some(PerLane { first, .. }) = per_lane {
             offset = self.value(format_args!("add i32 {offset}, {first}"));
         }
         let rest = self.value(format_args!("and i32 {offset}, 3"));
@@ -455,13 +470,13 @@ impl Emitter<'_> {
         let is_small = self.value(format_args!("icmp ult i32 {offset}, {}", self.most_offset()));
         let fits = self.all([is_aligned, is_small]);
         let offset = self.value(format_args!("zext i32 {offset} to i64"));
-        Private { address: self.in_wave(offset), offset, fits, own }
+        Private { address: self.in_wave(offset), offset, fits, per_lane }
     }
 
-    /// A flat address in the window that leads to private memory.
+    /// Location of a flat access in the private aperture.
     fn in_window(&mut self, op: &Op) -> Private {
-        let (own, first) = match self.own(op) {
-            Some(own) => (Some(own), own.first),
+        let (per_lane, first) = match self.per_lane_offset(op) {
+            Some(per_lane) => (Some(per_lane), per_lane.first),
             None => (None, Value::Word(0)),
         };
         let upper = (aperture::PRIVATE >> 32) as u32;
@@ -473,13 +488,13 @@ impl Emitter<'_> {
         let offset = self.value(format_args!("add i64 {first}, {}", op.immediate));
         let rest = self.value(format_args!("and i64 {offset}, 3"));
         let is_aligned = self.value(format_args!("icmp eq i64 {rest}, 0"));
-        // Sums that are less than zero are not small either.
+        // Negative sums are not small either.
         let is_small = self.value(format_args!("icmp ult i64 {offset}, {}", self.most_offset()));
         let fits = self.all([is_private, is_aligned, is_small]);
-        Private { address: self.in_wave(offset), offset, fits, own }
+        Private { address: self.in_wave(offset), offset, fits, per_lane }
     }
 
-    /// The address of lane 0's word at an offset of 64 bits in the wave's private memory.
+    /// Address of lane 0's word at a 64-bit offset in the wave's private memory.
     fn in_wave(&mut self, offset: Value) -> Value {
         let (first, lanes) = (self.machine.flat_scratch, self.machine.lanes);
         let base = self.wide([first, ScalarIndex(first.0 + 1)].map(Word::Scalar));
@@ -487,16 +502,17 @@ impl Emitter<'_> {
         self.value(format_args!("add i64 {base}, {within}"))
     }
 
-    /// An offset in the buffer that private memory is described as: a sum of 32 bits, which wraps.
+    /// Location of an access to the buffer that describes private memory: a 32-bit sum, which
+    /// wraps.
     fn in_buffer(&mut self, op: &Op) -> Private {
         let Resource { base, high, records, flags, .. } = self.resource(op);
-        let own = self.own(op);
-        let first = own.map_or(Value::Word(0), |own| own.first);
+        let per_lane = self.per_lane_offset(op);
+        let first = per_lane.map_or(Value::Word(0), |per_lane| per_lane.first);
         let offset = self.value(format_args!("add i32 {first}, {}", op.immediate as i32));
         let rest = self.value(format_args!("and i32 {offset}, 3"));
         let is_aligned = self.value(format_args!("icmp eq i32 {rest}, 0"));
         let offset = self.value(format_args!("zext i32 {offset} to i64"));
-        // Words of records side by side, as many as there are lanes, each the record of its lane.
+        // Swizzled records of all lanes are adjacent, each the record of its lane.
         let is_swizzled = self.value(format_args!("icmp slt i32 {high}, 0"));
         let index_stride = self.machine.lanes.trailing_zeros() - 3;
         let layout = self.value(format_args!("and i32 {flags}, {}", ADD_THREAD | 3 << 21));
@@ -504,7 +520,8 @@ impl Emitter<'_> {
             self.value(format_args!("icmp eq i32 {layout}, {}", ADD_THREAD | index_stride << 21));
         let lanes = u64::from(self.machine.lanes);
         let within = self.value(format_args!("mul i64 {offset}, {lanes}"));
-        // From gfx10 on it is chosen what is out of range; mostly it is nothing. On gfx9 nothing is.
+        // From gfx10 on the resource selects the range check; mostly nothing is out of range. On
+        // gfx9 nothing is.
         let exists = if self.machine.generation >= Generation::Gfx10 {
             let range = self.value(format_args!("and i32 {flags}, {}", 3 << 28));
             let is_by_none = self.value(format_args!("icmp eq i32 {range}, {}", 2 << 28));
@@ -515,20 +532,20 @@ impl Emitter<'_> {
         };
         let fits = self.all([is_aligned, is_swizzled, is_by_lane, exists]);
         let address = self.value(format_args!("add i64 {base}, {within}"));
-        Private { address, offset, fits, own }
+        Private { address, offset, fits, per_lane }
     }
 
-    /// What lanes have of an offset for themselves.
-    fn own(&mut self, op: &Op) -> Option<Own> {
+    /// Loads the per-lane part of an offset.
+    fn per_lane_offset(&mut self, op: &Op) -> Option<PerLane> {
         let Word::Row(row) = op.sources[0].words[0] else { return None };
         let lane = self.value(format_args!("call i64 @llvm.cttz.i64(i64 %exec, i1 false)"));
         let lane = self.value(format_args!("and i64 {lane}, 63"));
         let first = self.word_of_row(row, lane);
         let all = self.splat_of(first);
-        Some(Own { row, first, is_same: self.all_have(row, all) })
+        Some(PerLane { row, first, is_same: self.all_have(row, all) })
     }
 
-    /// Whether a row has the same word in all active lanes as a vector has.
+    /// Tests whether a row has the words of a vector in all active lanes.
     fn all_have(&mut self, row: RowIndex, all: Value) -> Value {
         let ([w, m], count) = (self.types(["W", "M"]), self.shape.lanes());
         let mut others = None;
@@ -548,45 +565,46 @@ impl Emitter<'_> {
         })
     }
 
-    /// A word in all lanes of a part.
+    /// Broadcasts a word to all lanes of a part.
     fn splat_of(&mut self, word: Value) -> Value {
-        self.splat_as((self.shape.named("W"), "i32"), word)
+        self.splat_as(self.shape.named("W"), "i32", word)
     }
 
-    /// A number in all lanes of a vector of such.
-    fn splat_as(&mut self, (vector, number): (&str, &str), own: Value) -> Value {
+    /// Broadcasts a number to a vector type.
+    fn splat_as(&mut self, vector: &str, number: &str, value: Value) -> Value {
         let count = self.shape.lanes();
-        let one = self.value(format_args!("insertelement {vector} poison, {number} {own}, i64 0"));
+        let one =
+            self.value(format_args!("insertelement {vector} poison, {number} {value}, i64 0"));
         self.value(format_args!(
             "shufflevector {vector} {one}, {vector} poison, <{count} x i32> zeroinitializer"
         ))
     }
 
-    /// Moves the active lanes of a row from or to the host's address, so many words after it.
-    fn move_row(&mut self, direction: Direction, (at, word): (Value, u16), row: RowIndex) {
+    /// Moves the active lanes of a row from or to the host address of a word.
+    fn move_row(&mut self, direction: Direction, at: Value, word: u16, row: RowIndex) {
         let w = self.shape.named("W");
         for part in self.parts() {
             let at = self.pointer_after(at, word, part);
-            let (own, active) = (self.part_of_row(row, part), self.active(part));
-            let there = self.value(format_args!("load {w}, ptr {at}, align 4"));
+            let (words, active) = (self.part_of_row(row, part), self.active(part));
+            let stored = self.value(format_args!("load {w}, ptr {at}, align 4"));
             match direction {
                 Direction::Load => {
                     let pointer = self.row_pointer(row, part);
-                    self.store_selected((there, own, active), pointer);
+                    self.store_selected(stored, words, active, pointer);
                 }
-                Direction::Store => self.store_selected((own, there, active), at),
+                Direction::Store => self.store_selected(words, stored, active, at),
             }
         }
     }
 
-    /// Stores words to where others are, of active lanes.
-    fn store_selected(&mut self, (new, old, active): (Value, Value, Value), pointer: Value) {
+    /// Stores `new` in active lanes and `old` in others.
+    fn store_selected(&mut self, new: Value, old: Value, active: Value, pointer: Value) {
         let ([w, m], store) = (self.types(["W", "M"]), self.shape.store_selected());
         let new = self.value(format_args!("select {m} {active}, {w} {new}, {w} {old}"));
         let _ = writeln!(self.text, "  {store} {w} {new}, ptr {pointer}, align 4");
     }
 
-    /// Where the words of a part's lanes are.
+    /// Host address of a part of a word's lanes.
     fn pointer_after(&mut self, at: Value, word: u16, part: u32) -> Value {
         let word = u32::from(word) * u32::from(self.machine.lanes) * 4;
         let after = word + part * self.shape.lanes() * 4;
@@ -594,12 +612,14 @@ impl Emitter<'_> {
     }
 
     fn all<const COUNT: usize>(&mut self, conditions: [Value; COUNT]) -> Value {
-        let [first, rest @ ..] = &conditions[..] else { return Value::Bit(true) };
-        rest.iter().fold(*first, |all, own| self.value(format_args!("and i1 {all}, {own}")))
+        let [first, others @ ..] = &conditions[..] else { return Value::Bit(true) };
+        others
+            .iter()
+            .fold(*first, |all, condition| self.value(format_args!("and i1 {all}, {condition}")))
     }
 }
 
-/// The first register of what is loaded or stored.
+/// First register loaded or stored.
 fn data(op: &Op, access: PrivateAccess) -> RowIndex {
     match access.direction {
         Direction::Load => op.destination,

@@ -1,5 +1,5 @@
-//! Loads to scalar registers. Where the words are not in the stretch of memory that was found when the
-//! interpreter last executed the load, it does so again.
+//! Loads to scalar registers. They bail out if the words are not in the window that was found when
+//! the interpreter last executed the load.
 
 use super::group::Window;
 use crate::compile::compiled::BailoutRegion;
@@ -12,8 +12,8 @@ use crate::wave::ScalarIndex;
 use std::fmt::Write;
 
 impl Emitter<'_> {
-    /// Writes a load of so many words. Its address is made as
-    /// [`execute`](crate::execute::scalar_memory::execute) makes it.
+    /// Emits a load of `words` words. Its address is computed as by
+    /// [`execute`](crate::execute::scalar_memory::execute).
     pub(in crate::compile::emit) fn scalar_load(&mut self, op: &Op, words: u8) {
         let bytes = 4 * u32::from(words);
         self.close_loop();

@@ -1,27 +1,28 @@
-//! Registers to memory.
+//! Stores of vector registers.
 
-use super::group::Group;
+use super::group::{Group, Labels};
 use super::load::part_type;
-use crate::compile::emit::emitter::Emitter;
+use crate::compile::emit::emitter::{Emitter, NanCheck};
 use crate::compile::value::Value;
 use crate::instruction::{Element, Half, Word};
 use crate::wave::RowIndex;
 
 impl Emitter<'_> {
-    /// Stores an element per lane, lowest lane first: as a whole where all lanes are active and follow
-    /// each other, else each by itself.
+    /// Stores an element per lane, in lane order: with one store if all lanes are active and
+    /// consecutive, otherwise lane by lane.
     pub(super) fn store(&mut self, data: RowIndex, group: Group, add: u64, element: Element) {
         let data: Vec<Value> =
             (0..element.words()).map(|word| self.part(data.plus(word.into()), element)).collect();
         let number = self.number();
         let m = self.shape.named("M");
         let all = self.all_active();
-        // Nothing is stored after an access that is left to the interpreter, which may fault.
-        let no_doubts = self.no_doubts();
+        // Nothing may be stored after an access that the interpreter handles, since that may fault.
+        let nothing_left = self.nothing_left();
         let at_once = self.loop_value(format_args!("and i1 {all}, {}", group.consecutive));
-        let whole = self.loop_value(format_args!("and i1 {at_once}, {no_doubts}"));
+        let whole = self.loop_value(format_args!("and i1 {at_once}, {nothing_left}"));
         let offset = self.loop_value(format_args!("add i64 {}, {}", group.start, add as i64));
-        self.branch_noting(group, (whole, offset), group.step, ("one", "each", number));
+        let labels = Labels { taken: "one", other: "each", number };
+        self.branch_recording(group, whole, offset, group.step, labels);
 
         self.label("one", number);
         self.store_consecutive(&data, group, offset, element);
@@ -29,21 +30,21 @@ impl Emitter<'_> {
 
         self.label("each", number);
         let (safe, offsets) = self.each(group, add);
-        let no_doubts = self.no_doubts();
-        let safe =
-            self.loop_value(format_args!("select i1 {no_doubts}, {m} {safe}, {m} zeroinitializer"));
-        self.note_each(group, offsets, safe);
+        let nothing_left = self.nothing_left();
+        let safe = self
+            .loop_value(format_args!("select i1 {nothing_left}, {m} {safe}, {m} zeroinitializer"));
+        self.record_each(group, offsets, safe);
         match (&data[..], element) {
             ([word], Element::Words(_)) => self.scatter(*word, group, offsets, safe),
-            _ => self.store_each(&data, group, (safe, offsets), element),
+            _ => self.store_each(&data, group, safe, offsets, element),
         }
         self.loop_line(format_args!("  br label %stored{number}"));
         self.label("stored", number);
     }
 
-    /// A word of the data, as memory has it.
+    /// A word of the data, in the width that it has in memory.
     fn part(&mut self, row: RowIndex, element: Element) -> Value {
-        let value = self.lane_word(Word::Row(row), false);
+        let value = self.lane_word(Word::Row(row), NanCheck::Done);
         let Element::Part { half, .. } = element else { return value };
         let w = self.shape.named("W");
         let value = match half {
@@ -56,9 +57,9 @@ impl Emitter<'_> {
         self.loop_value(format_args!("trunc {w} {value} to {kind}"))
     }
 
-    fn no_doubts(&mut self) -> Value {
-        let doubts = self.loop_value(format_args!("load i64, ptr %bailout.at"));
-        self.loop_value(format_args!("icmp eq i64 {doubts}, 0"))
+    fn nothing_left(&mut self) -> Value {
+        let lanes_left = self.loop_value(format_args!("load i64, ptr %bailout.at"));
+        self.loop_value(format_args!("icmp eq i64 {lanes_left}, 0"))
     }
 
     fn store_consecutive(&mut self, data: &[Value], group: Group, offset: Value, element: Element) {
@@ -67,7 +68,7 @@ impl Emitter<'_> {
         let (kind, lanes) = (self.kind(element), self.shape.lanes());
         let mut whole = data[0];
         let mut width = lanes;
-        // The words of all lanes one after the other, then those of each lane side by side.
+        // First the words of all lanes in a row, then interleaved by lane.
         for word in &data[1..] {
             let wider = width + lanes;
             let first = self.widened(whole, width, wider);
@@ -98,7 +99,7 @@ impl Emitter<'_> {
         self.loop_line(format_args!("  store <{width} x i32> {whole}, ptr {at}, align 1"));
     }
 
-    /// A vector of words with more places, of no meaning, after its own.
+    /// Extends a vector of words with undefined elements.
     fn widened(&mut self, value: Value, width: u32, wider: u32) -> Value {
         let places: Vec<String> = (0..wider)
             .map(|place| if place < width { format!("i32 {place}") } else { "i32 poison".into() })
@@ -119,13 +120,14 @@ impl Emitter<'_> {
         ));
     }
 
-    /// One lane after the other: what overlaps is the highest lane's in all its words. Lanes that do not
-    /// store do so where nobody looks.
+    /// Stores in lane order: where elements overlap, the highest lane's words remain. Masked-off
+    /// lanes store to a dummy location.
     fn store_each(
         &mut self,
         data: &[Value],
         group: Group,
-        (safe, offsets): (Value, Value),
+        safe: Value,
+        offsets: Value,
         element: Element,
     ) {
         let m = self.shape.named("M");

@@ -1,62 +1,65 @@
-//! What accesses touch of device memory, where that is noted: mostly it is known already, which the
-//! code sees for itself; else it calls what notes it.
+//! Recording of the footprint of device memory accesses. Mostly the bytes are recorded already,
+//! which the code tests inline; otherwise it calls a function that records them.
 
-use super::group::{Group, Touched};
+use super::group::{Group, Labels, Touched};
 use crate::compile::emit::emitter::Emitter;
 use crate::compile::frame::offset;
 use crate::compile::value::Value;
 use crate::memory::LINE;
 
 impl Emitter<'_> {
-    /// Branches to the first label on a condition, or else to the second one. Before it is at the first
-    /// one it notes what active lanes touch: the first lane at `offset`, each next one `apart` bytes
-    /// further on, or all lanes the same where that is zero.
-    pub(super) fn branch_noting(
+    /// Branches to one of two labels. Before the first label, records the bytes of the active
+    /// lanes.
+    pub(super) fn branch_recording(
         &mut self,
         group: Group,
-        (condition, offset): (Value, Value),
-        apart: u32,
-        (yes, no, number): (&str, &str, u32),
+        condition: Value,
+        offset: Value,
+        stride: u32,
+        labels: Labels<'_>,
     ) {
+        let Labels { taken, other, number } = labels;
         let Some(touched) = group.touched else {
             self.loop_line(format_args!(
-                "  br i1 {condition}, label %{yes}{number}, label %{no}{number}"
+                "  br i1 {condition}, label %{taken}{number}, label %{other}{number}"
             ));
             return;
         };
         self.loop_line(format_args!(
-            "  br i1 {condition}, label %looked.{yes}{number}, label %{no}{number}"
+            "  br i1 {condition}, label %looked.{taken}{number}, label %{other}{number}"
         ));
-        self.label(&format!("looked.{yes}"), number);
-        let known = match apart {
-            0 => self.knows_element(touched, offset, group.step),
-            _ => self.knows_lines(touched, offset, apart * self.shape.lanes()),
+        self.label(&format!("looked.{taken}"), number);
+        let known = match stride {
+            0 => self.has_element(touched, offset, group.step),
+            _ => self.has_lines(touched, offset, stride * self.shape.lanes()),
         };
         self.loop_line(format_args!(
-            "  br i1 {known}, label %{yes}{number}, label %touched.{yes}{number}"
+            "  br i1 {known}, label %{taken}{number}, label %touched.{taken}{number}"
         ));
-        self.label(&format!("touched.{yes}"), number);
+        self.label(&format!("touched.{taken}"), number);
         let (m, lanes) = (self.shape.named("M"), self.shape.lanes());
         let bits = self.loop_value(format_args!("bitcast {m} %active to i{lanes}"));
-        if apart == group.step {
-            let bytes = u64::from(apart * lanes);
-            self.note_lines(touched, (offset, bytes, bits), &format!("{yes}{number}"));
+        if stride == group.step {
+            let bytes = u64::from(stride * lanes);
+            self.record_lines(touched, offset, bytes, bits, &format!("{taken}{number}"));
         }
         let bits = self.loop_value(format_args!("zext i{lanes} {bits} to i64"));
         let touch = self.function(offset::TOUCH);
         self.loop_line(format_args!(
-            "  call void {touch}(ptr %frame, i64 {}, i64 {offset}, i64 {bits}, i64 {apart})\n  \
-             br label %{yes}{number}",
+            "  call void {touch}(ptr %frame, i64 {}, i64 {offset}, i64 {bits}, i64 {stride})\n  \
+             br label %{taken}{number}",
             touched.site
         ));
     }
 
-    /// Notes whole lines, and goes on at the label, if so many bytes from an offset on are whole ones in a
-    /// chapter of which some is touched, and all of these lanes are active. Goes on after this else.
-    fn note_lines(
+    /// Records whole lines, and branches to the label, if the bytes are whole lines of a chapter
+    /// that is touched already, and all lanes are active. Falls through otherwise.
+    fn record_lines(
         &mut self,
         touched: Touched,
-        (offset, bytes, active): (Value, u64, Value),
+        offset: Value,
+        bytes: u64,
+        active: Value,
         label: &str,
     ) {
         let (lines, lanes) = (bytes / LINE, self.shape.lanes());
@@ -71,7 +74,7 @@ impl Emitter<'_> {
         let is_in = self.loop_value(format_args!("icmp ule i64 {in_page}, {}", 64 - lines));
         let page = self.loop_value(format_args!("lshr i64 {line}, 6"));
         let chapter = self.loop_value(format_args!("lshr i64 {line}, 12"));
-        let chapter = self.noted(touched, offset::TOUCHED_CHAPTERS, chapter);
+        let chapter = self.footprint_word(touched, offset::TOUCHED_CHAPTERS, chapter);
         let pages = self.loop_value(format_args!("load i64, ptr {chapter}"));
         let is_known = self.loop_value(format_args!("icmp ne i64 {pages}, 0"));
         let mut all = self.loop_value(format_args!("and i1 {is_aligned}, {are_active}"));
@@ -84,7 +87,7 @@ impl Emitter<'_> {
         let bit = self.loop_value(format_args!("shl i64 1, {in_chapter}"));
         let pages = self.loop_value(format_args!("or i64 {pages}, {bit}"));
         self.loop_line(format_args!("  store i64 {pages}, ptr {chapter}"));
-        let page = self.noted(touched, offset::TOUCHED_PAGES, page);
+        let page = self.footprint_word(touched, offset::TOUCHED_PAGES, page);
         let known = self.loop_value(format_args!("load i64, ptr {page}"));
         let bits = self.loop_value(format_args!("shl i64 {}, {in_page}", u64::MAX >> (64 - lines)));
         let known = self.loop_value(format_args!("or i64 {known}, {bits}"));
@@ -97,16 +100,16 @@ impl Emitter<'_> {
         ));
     }
 
-    /// The place of number `index` of what is noted in words.
-    fn noted(&mut self, touched: Touched, at: usize, index: Value) -> Value {
+    /// Address of a word of a level of the footprint.
+    fn footprint_word(&mut self, touched: Touched, at: usize, index: Value) -> Value {
         let pointer =
             self.loop_value(format_args!("getelementptr i8, ptr {}, i64 {at}", touched.window));
         let words = self.loop_value(format_args!("load ptr, ptr {pointer}"));
         self.loop_value(format_args!("getelementptr i64, ptr {words}, i64 {index}"))
     }
 
-    /// Notes what lanes touch at these offsets.
-    pub(super) fn note_each(&mut self, group: Group, offsets: Value, lanes: Value) {
+    /// Records what lanes touch at these offsets.
+    pub(super) fn record_each(&mut self, group: Group, offsets: Value, lanes: Value) {
         let Some(touched) = group.touched else { return };
         let ([w, m, d], count) = (self.types(["W", "M", "D"]), self.shape.lanes());
         let offsets = self.loop_value(format_args!("zext {w} {offsets} to {d}"));
@@ -122,14 +125,14 @@ impl Emitter<'_> {
         ));
     }
 
-    /// A function that the frame has.
+    /// Loads a function pointer of the frame.
     fn function(&mut self, at: usize) -> Value {
         let pointer = self.loop_value(format_args!("getelementptr i8, ptr %frame, i64 {at}"));
         self.loop_value(format_args!("load ptr, ptr {pointer}"))
     }
 
-    /// Whether all bytes of all lines are touched in which so many bytes lie.
-    fn knows_lines(&mut self, touched: Touched, offset: Value, bytes: u32) -> Value {
+    /// Tests whether all lines of the bytes are recorded as touched completely.
+    fn has_lines(&mut self, touched: Touched, offset: Value, bytes: u32) -> Value {
         let shift = LINE.trailing_zeros();
         let first = self.loop_value(format_args!("lshr i64 {offset}, {shift}"));
         let end = self.loop_value(format_args!("add i64 {offset}, {}", bytes - 1));
@@ -137,7 +140,7 @@ impl Emitter<'_> {
         let mut all = self.line(touched, last);
         for line in 0..u64::from(bytes).div_ceil(LINE) {
             let line = self.loop_value(format_args!("add i64 {first}, {line}"));
-            // The last one, and no line beyond it.
+            // At most the last line.
             let is_in = self.loop_value(format_args!("icmp ult i64 {line}, {last}"));
             let line = self.loop_value(format_args!("select i1 {is_in}, i64 {line}, i64 {last}"));
             let bits = self.line(touched, line);
@@ -146,19 +149,19 @@ impl Emitter<'_> {
         self.loop_value(format_args!("icmp eq i64 {all}, -1"))
     }
 
-    /// Whether so many bytes are touched, which lie in one line.
-    fn knows_element(&mut self, touched: Touched, offset: Value, bytes: u32) -> Value {
+    /// Tests whether bytes of one line are recorded as touched.
+    fn has_element(&mut self, touched: Touched, offset: Value, bytes: u32) -> Value {
         let line = self.loop_value(format_args!("lshr i64 {offset}, {}", LINE.trailing_zeros()));
         let bits = self.line(touched, line);
         let pointer = self.loop_value(format_args!("and i64 {offset}, {}", LINE - 1));
-        // Bytes beyond the line are none that are known.
+        // Bytes beyond the line count as not recorded.
         let bits = self.loop_value(format_args!("lshr i64 {bits}, {pointer}"));
-        let own = (1u64 << bytes) - 1;
-        let known = self.loop_value(format_args!("and i64 {bits}, {own}"));
-        self.loop_value(format_args!("icmp eq i64 {known}, {own}"))
+        let mask = (1u64 << bytes) - 1;
+        let known = self.loop_value(format_args!("and i64 {bits}, {mask}"));
+        self.loop_value(format_args!("icmp eq i64 {known}, {mask}"))
     }
 
-    /// The bytes of a line that are touched.
+    /// The bytes of a line that are recorded as touched.
     fn line(&mut self, touched: Touched, line: Value) -> Value {
         let pointer =
             self.loop_value(format_args!("getelementptr i64, ptr {}, i64 {line}", touched.bits));
