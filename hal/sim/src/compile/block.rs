@@ -42,13 +42,13 @@ impl Block {
         for op in &source.ops {
             per_lane.push(per_lane[per_lane.len() - 1] + u32::from(op.per_lane));
         }
-        let writes_inactive = |(op, plan): (&Op, &Plan)| match plan {
+        let chooses_lanes = |(op, plan): (&Op, &Plan)| match plan {
             Plan::Lane(access) => *access == LaneAccess::Write,
             Plan::Exchange(exchange) => exchange.controls(op) == ExchangeControls::default(),
             _ => false,
         };
-        let writes_inactive = source.ops.iter().zip(&source.plans).any(writes_inactive);
-        let lane_traits = Traits::OWN_LANES.when(writes_inactive);
+        let chooses_lanes = source.ops.iter().zip(&source.plans).any(chooses_lanes);
+        let chosen_lanes = Traits::OWN_LANES.when(chooses_lanes);
         let is_unsettled = source.ops.iter().any(|op| unsettled_bits(op, machine) != 0);
         let unsettled_results = Traits::UNSETTLED.when(is_unsettled);
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
@@ -59,7 +59,7 @@ impl Block {
                 .iter()
                 .position(writes_exec)
                 .map_or(source.ops.len(), |index| index + 1),
-            traits: lane_traits.or(unsettled_results),
+            traits: chosen_lanes.or(unsettled_results),
             seen_alone: source.plans.iter().map(|plan| plan.is_seen_alone()).collect(),
             first_site,
             per_lane,

@@ -21,7 +21,7 @@ mod workspace;
 
 use crate::dispatch::checker::{Checker, Counting};
 use crate::dispatch::policy::Compiling;
-use crate::dispatch::turns::TurnEnd;
+use crate::dispatch::turns::CurrentTurn;
 use crate::instruction::Flow;
 use crate::translate::code::DecodedCode;
 use crate::wave::{Level, Status};
@@ -84,14 +84,6 @@ pub struct Request<'a> {
     pub footprint: bool,
 }
 
-/// The rest of a wave's turn.
-pub struct Turn<'a> {
-    /// Number of instructions that the wave may have executed in all.
-    pub until: u64,
-    /// End of the turn.
-    pub end: &'a mut TurnEnd,
-}
-
 impl Tier {
     /// A tier for code of `bytes` bytes; `None` if the host lacks the vector extensions that compiled
     /// code needs.
@@ -110,10 +102,10 @@ impl Tier {
         mut context: WaveContext<'_>,
         workspace: &mut Workspace,
         checker: &mut C,
-        turn: Turn<'_>,
+        turn: CurrentTurn<'_>,
         outcome: &mut Outcome,
     ) {
-        let Turn { until, end } = turn;
+        let CurrentTurn { until, end } = turn;
         let mut previous: Option<&Compiled> = None;
         let counting = checker.counting();
         let chains = counting != Counting::Each;

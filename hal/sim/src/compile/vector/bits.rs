@@ -1,4 +1,4 @@
-//! Moves, logic, shifts and bit fields of words.
+//! Moves, bitwise operations, shifts and bit fields of words.
 
 use super::lowering::{Lowering, any, by_lane, call};
 
@@ -61,7 +61,7 @@ pub const TABLE: &[Lowering] = &[
          %x = call W @llvm.ctlz.W(W %own, i1 false)\n%none = icmp eq W %own, zeroinitializer\n\
          %r = select M %none, W #-1, W %x",
     ),
-    // Bits of lower lanes, in each half of a wave.
+    // Counts of the mask bits of lower lanes, for each half of a wave.
     by_lane(any(
         "v_mbcnt_lo_u32_b32",
         "%is.low = icmp ult W %c, #32\n%by = and W %c, #31\n%bit = shl W #1, %by\n\

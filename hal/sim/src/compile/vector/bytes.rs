@@ -1,10 +1,11 @@
-//! Operations on the bytes of words, and on each bit by a table.
+//! Operations on the bytes of words, and bitwise operations by truth table.
 
 use super::lowering::{Lowering, any, low_half};
 use std::fmt::Write;
 use std::sync::LazyLock;
 
-/// Each byte of the result is one of eight, a sign spread over a byte, zeros, or ones.
+/// Byte permutation: each result byte is one of eight source bytes, a byte filled with a sign,
+/// zeros, or ones.
 fn permuted() -> String {
     let mut code = String::from(
         "%low = zext W %b to D\n%upper = zext W %a to D\n%high = shl D %upper, splat (i64 32)\n\
@@ -38,7 +39,8 @@ fn permuted() -> String {
     code
 }
 
-/// The sum of the third word and of products of the elements of the first two, each signed or not.
+/// Dot product: the sum of the third word and of the products of the elements of the first two,
+/// each signed or not.
 fn dot_product(bits: u32, signed: [bool; 2]) -> String {
     let mut code = String::new();
     let mut sum = "%c".to_owned();
@@ -62,7 +64,7 @@ fn dot_product(bits: u32, signed: [bool; 2]) -> String {
     code
 }
 
-/// Absolute differences of the elements of two words, and the third word.
+/// Sum of absolute differences of the elements of two words, and the third word.
 fn differences(bits: u32) -> String {
     let mut code = String::new();
     let mut sum = "%c".to_owned();
@@ -87,8 +89,8 @@ fn differences(bits: u32) -> String {
     code
 }
 
-/// The bit of a table of eight that the bits of three words select.
-fn chosen(words: [&str; 3], table: &str) -> String {
+/// Truth table of eight entries, indexed by the bits of three words.
+fn truth_table(words: [&str; 3], table: &str) -> String {
     let mut code = String::new();
     for (name, word) in ["x", "y", "z"].into_iter().zip(words) {
         let _ = writeln!(code, "%not.{name} = xor W {word}, #-1");
@@ -119,9 +121,9 @@ fn table() -> Vec<Lowering> {
     let row = |name, code: String| any(name, code.leak());
     vec![
         row("v_perm_b32", permuted()),
-        row("v_bitop3_b32", chosen(["%a", "%b", "%c"], "%d")),
-        low_half(row("v_bitop3_b16", chosen(["%a", "%b", "%c"], "%d"))),
-        row("v_bitop2_b32", chosen(["%a", "%b", "zeroinitializer"], "%c")),
+        row("v_bitop3_b32", truth_table(["%a", "%b", "%c"], "%d")),
+        low_half(row("v_bitop3_b16", truth_table(["%a", "%b", "%c"], "%d"))),
+        row("v_bitop2_b32", truth_table(["%a", "%b", "zeroinitializer"], "%c")),
         row("v_dot4_i32_i8", dot_product(8, [true; 2])),
         row("v_dot4c_i32_i8", dot_product(8, [true; 2])),
         row("v_dot4_u32_u8", dot_product(8, [false; 2])),
@@ -138,5 +140,5 @@ fn table() -> Vec<Lowering> {
     ]
 }
 
-/// All of them, made once.
+/// All templates of this file.
 pub static TABLE: LazyLock<Vec<Lowering>> = LazyLock::new(table);

@@ -2,14 +2,14 @@
 
 use super::lowering::{Lowering, any};
 
-/// A comparison of half words with signs.
+/// Comparison of signed half words.
 macro_rules! signed_halves {
     ($condition:literal) => {
         concat!("%x = shl W %a, #16\n%y = shl W %b, #16\n%r = icmp ", $condition, " W %x, %y")
     };
 }
 
-/// Whether the class of a number, which is one of ten, is among those whose bits are set.
+/// Tests whether the class of a number, one of ten, is in a bit set.
 const CLASS: &str = "%bits = bitcast F %a to W\n%size = and W %bits, #2147483647\n\
      %minus = icmp slt W %bits, zeroinitializer\n%quiet = and W %bits, #4194304\n\
      %loud = icmp eq W %quiet, zeroinitializer\n%nans = select M %loud, W zeroinitializer, W #1\n\

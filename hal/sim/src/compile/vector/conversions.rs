@@ -1,9 +1,9 @@
-//! Conversions, and what packs two results into a word.
+//! Conversions, and packing of two results into a word.
 
 use super::lowering::{Lowering, any, half, halves, line, numbers, propagates};
 
-/// A number of single precision without what half precision does not hold: a multiple of its least one, and
-/// of as many digits.
+/// Truncation of a single-precision number to what half precision can hold: a multiple of its least
+/// number, with as many digits.
 macro_rules! truncated {
     ($a:literal, $r:literal) => {
         concat!(
@@ -26,7 +26,7 @@ macro_rules! truncated {
     };
 }
 
-/// The nearest bfloat16 of a number. A NaN becomes quiet.
+/// Rounding to the nearest bfloat16. A NaN becomes quiet.
 macro_rules! brain {
     ($a:literal, $r:literal) => {
         concat!(
@@ -84,7 +84,7 @@ pub const TABLE: &[Lowering] = &[
          %rest = and W %c, %others\n%r = or W %rest, %own",
     ),
     propagates("v_cvt_f32_bf16", "%x = shl W %a, #16\n%r = bitcast W %x to F"),
-    // Two halves.
+    // Results of two halves.
     halves(numbers(
         "v_pack_b32_f16",
         "%x = bitcast F %a to W\n%y = bitcast F %b to W\n%r = bitcast W %x to F\n%s = bitcast W %y to F",

@@ -1,25 +1,25 @@
-//! The steps of a correctly rounded division. What they do, and why, is said where the interpreter has
-//! them.
+//! Steps of a correctly rounded division. The interpreter's implementation documents the algorithm.
 
 use super::lowering::{Lowering, any, bailing_out, propagates};
 use std::sync::LazyLock;
 
-/// A format of numbers, as the steps of a division have it.
+/// A floating-point format.
 struct Format {
     names: [&'static str; 3],
-    /// The type of a number in each lane, that of its bits, and that of one lane's.
+    /// Vector types of numbers and of their bits, and the scalar type of the bits.
     types: [&'static str; 3],
-    /// Bits of the mantissa.
+    /// Number of mantissa bits.
     mantissa: u32,
-    /// The bit that is the sign, as a number with a sign.
+    /// The sign bit, as a signed number.
     sign: i64,
-    /// The exponent of infinity.
+    /// Exponent of infinity.
     top: i64,
-    /// Exponents of numerator and denominator that far apart make the quotient overflow, or nearly.
+    /// Exponent difference of numerator and denominator at which the quotient overflows, or nearly
+    /// does.
     far: i64,
-    /// Quotients of exponents further apart round to zero.
+    /// Exponent difference above which quotients round to zero.
     underflow: i64,
-    /// The powers of two by which numbers are scaled up and down, one, and the default NaN.
+    /// Powers of two that scale numbers up and down, one, and the default NaN.
     constants: [&'static str; 4],
 }
 
@@ -55,7 +55,8 @@ const DOUBLE: Format = Format {
     ],
 };
 
-/// Denominator (`%b`) and numerator (`%c`) in parts: bits without signs, exponents, and which are zero.
+/// Decomposition of denominator (`%b`) and numerator (`%c`): bits without signs, exponents, and
+/// zero tests.
 fn parts(format: &Format) -> String {
     let Format { types: [f, w, bits], mantissa, sign, .. } = format;
     let magnitude = !sign;
@@ -72,8 +73,8 @@ fn parts(format: &Format) -> String {
     )
 }
 
-/// The first source scaled. Numbers of the two greatest exponents but the least of them have denormal
-/// reciprocals.
+/// Scaling of the first source. Numbers with one of the two greatest exponents have denormal
+/// reciprocals, except for the least of them.
 fn scale(format: &Format) -> String {
     let Format { types: [f, w, bits], mantissa, top, far, constants, .. } = format;
     let [up, down, one, nan] = constants;
@@ -119,7 +120,8 @@ fn scale(format: &Format) -> String {
         )
 }
 
-/// The last step but one. What is scaled back is left to the interpreter, unless it is a NaN.
+/// The fused step before the last one. Lanes whose results are scaled back bail out, unless they
+/// are NaNs.
 fn fused(format: &Format) -> String {
     let [f, ..] = format.types;
     format!(
@@ -129,8 +131,7 @@ fn fused(format: &Format) -> String {
     )
 }
 
-/// The quotient with its sign and its special cases. NaNs among numerator and denominator are left to
-/// the interpreter.
+/// Quotient with its sign and special cases. Lanes with a NaN numerator or denominator bail out.
 fn fix_up(format: &Format) -> String {
     let Format { types: [f, w, bits], mantissa, sign, top, underflow, .. } = format;
     let infinity = top << mantissa;
@@ -173,6 +174,6 @@ fn steps(format: &Format) -> [Lowering; 3] {
     ]
 }
 
-/// All of them, made once.
+/// All templates of this file.
 pub static TABLE: LazyLock<Vec<Lowering>> =
     LazyLock::new(|| steps(&SINGLE).into_iter().chain(steps(&DOUBLE)).collect());

@@ -1,9 +1,10 @@
-//! Minima, maxima and medians, of numbers: where one is a NaN, the interpreter has them.
+//! Minima, maxima and medians of numbers. Lanes with NaN sources bail out.
 
 use super::lowering::{Lowering, half, line, low_half, numbers};
 
-/// One of two that are no NaNs, minus zero being less than plus zero: the first if it is on that side of
-/// the other, or if neither is and `$bits`, which is one of them, has a minus sign.
+/// The smaller or greater of two numbers that are not NaNs, with minus zero less than plus zero:
+/// `$a` if the first comparison holds, or if neither is strict and `$bits`, one of the numbers, has
+/// a minus sign.
 macro_rules! extreme {
     ($before:literal, $unless:literal, $bits:literal, $a:literal, $b:literal, $r:literal) => {
         concat!(
@@ -36,8 +37,8 @@ const LESSER_OF_GREATER: &str =
 const GREATER_OF_LESSER: &str =
     concat!(lesser!("%a", "%b", "%x"), "\n", greater!("%x", "%c", "%r"));
 
-/// The one in the middle of three that are no NaNs: the greater without one that equals the greatest,
-/// where zeros of both signs are equal.
+/// Median of three numbers that are not NaNs: the greater of the two that remain without one that
+/// equals the greatest. Zeros of both signs are equal.
 const MEDIAN: &str = concat!(
     greater!("%a", "%b", "%ab"),
     "\n",
@@ -55,7 +56,7 @@ const GREATER_DOUBLE: &str = "%more = fcmp ogt E %a, %b\n%not = fcmp uge E %a, %
      %tie = and M %not, %negative\n%first = or M %more, %tie\n%r = select M %first, E %a, E %b";
 
 pub const TABLE: &[Lowering] = &[
-    // Single precision.
+    // Single precision
     numbers("v_min_f32", LESSER),
     numbers("v_max_f32", GREATER),
     numbers("v_min3_f32", LEAST),
@@ -76,14 +77,14 @@ pub const TABLE: &[Lowering] = &[
     numbers("v_maximum3_f32", GREATEST),
     numbers("v_maximumminimum_f32", LESSER_OF_GREATER),
     numbers("v_minimummaximum_f32", GREATER_OF_LESSER),
-    // Double precision.
+    // Double precision
     numbers("v_min_f64", LESSER_DOUBLE),
     numbers("v_min_num_f64", LESSER_DOUBLE),
     numbers("v_minimum_f64", LESSER_DOUBLE),
     numbers("v_max_f64", GREATER_DOUBLE),
     numbers("v_max_num_f64", GREATER_DOUBLE),
     numbers("v_maximum_f64", GREATER_DOUBLE),
-    // Half precision.
+    // Half precision
     half(numbers("v_min_f16", LESSER)),
     half(numbers("v_max_f16", GREATER)),
     low_half(numbers("v_min3_f16", LEAST)),

@@ -1,8 +1,8 @@
-//! Integers of 16, 32 and 64 bits.
+//! Integer operations of 16, 32 and 64 bits.
 
 use super::lowering::{Lowering, any, call, half, low_half};
 
-/// The one in the middle of three.
+/// Median of three.
 macro_rules! median {
     ($least:literal, $greatest:literal) => {
         median!($least, $greatest, "%a", "%b", "%c")
@@ -17,7 +17,7 @@ macro_rules! median {
     };
 }
 
-/// A function of the first two, and one of that and the third.
+/// A function of the first two sources, followed by a function of that and the third.
 macro_rules! after {
     ($first:literal, $second:literal) => {
         after!($first, $second, "%a", "%b", "%c")
@@ -30,7 +30,7 @@ macro_rules! after {
     };
 }
 
-/// The words of a number of two, as `.low` and `.high` of its name.
+/// Words of a 64-bit number, as `.low` and `.high` of its name.
 macro_rules! words {
     ($name:literal) => {
         concat!(
@@ -41,9 +41,8 @@ macro_rules! words {
     };
 }
 
-/// `%r` of its words `%low` and `%high`, which some code computes. What words can do hosts do in fewer steps
-/// with them: numbers of two words are in twice as many registers, and have to be put together and taken
-/// apart.
+/// Combination of `%low` and `%high` to `%r`. Hosts compute with words in fewer steps than with
+/// 64-bit numbers, which take twice as many registers and must be put together and taken apart.
 macro_rules! by_words {
     ($($code:expr),+ $(,)?) => {
         concat!(
@@ -54,7 +53,8 @@ macro_rules! by_words {
     };
 }
 
-/// `%low` and `%high`, the sum of numbers of two words, and `%carry`, -1 where that of the low words is over.
+/// Sum of 64-bit numbers as `%low` and `%high`; `%carry` is -1 where the sum of the low words
+/// carries.
 macro_rules! sum {
     ($a:literal, $b:literal) => {
         concat!(
@@ -65,14 +65,15 @@ macro_rules! sum {
     };
 }
 
-/// How far a number of two words is shifted: `%by` as a word is, and whether that is all, `%near`.
+/// Shift count of a 64-bit number: `%by` as for a word; `%near` tells whether that is the whole
+/// count.
 macro_rules! distance {
     () => {
         "%by = and W %a, #31\n%far = and W %a, #32\n%near = icmp eq W %far, zeroinitializer\n"
     };
 }
 
-/// Half words with signs as words: `%x`, `%y` and `%z`.
+/// Sign-extended half words: `%x`, `%y` and `%z`.
 macro_rules! with_signs {
     ($($code:tt)*) => {
         concat!(

@@ -1,85 +1,94 @@
-//! Rows of the tables of vector operations.
+//! Rows of the tables of vector operation templates.
 
-/// What becomes of NaNs.
+/// Treatment of NaNs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nan {
-    /// They are no matter, or what the code does with them is what the operation does.
+    /// NaNs do not occur, or the template treats them as the operation does.
     Any,
-    /// A NaN among the sources gives one; the code does not say which.
+    /// A NaN source gives a NaN result with unspecified bits.
     Propagates,
-    /// The code is right where no source is a NaN.
+    /// The template is only correct if no source is a NaN.
     NotAmongSources,
 }
 
-/// What an operation does.
+/// The template of an operation.
 pub struct Lowering {
-    /// Its name, as the rows of `operations` have it.
+    /// Name of the operation's row in `operations`.
     pub name: &'static str,
-    /// A template, see [`crate::compile::template`].
+    /// Code of the template, see [`crate::compile::template`].
     pub code: &'static str,
-    /// What becomes of NaNs.
+    /// Treatment of NaNs.
     pub nan: Nan,
-    /// What becomes of the result.
+    /// Storage of the result.
     pub result: Stored,
-    /// Whether its `%n` has lanes that the code does not do right.
+    /// `true` if the template's `%n` contains lanes that must bail out.
     pub has_bailouts: bool,
-    /// Whether the argument after its sources is the number of each lane.
+    /// `true` if the argument after the sources is the lane number.
     pub takes_lanes: bool,
 }
 
-/// How a result is stored.
+/// Storage of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
-    /// As it is.
+    /// The whole value.
     Whole,
-    /// In the low half, with zeros in the other one: in half precision if it is a number.
+    /// Low half, with zeros in the high half; a number is rounded to half precision.
     Half,
-    /// The same, and the other half stays.
+    /// Low half, preserving the high half; a number is rounded to half precision.
     LowHalf,
-    /// In the high half; the other half stays.
+    /// High half, preserving the low half.
     HighHalf,
-    /// This and the second result, each in a half: in half precision if they are numbers.
+    /// Both results, each in a half; numbers are rounded to half precision.
     Halves,
 }
 
+/// A template for which NaNs need no treatment.
 pub const fn any(name: &'static str, code: &'static str) -> Lowering {
     let (nan, result) = (Nan::Any, Stored::Whole);
     Lowering { name, code, nan, result, has_bailouts: false, takes_lanes: false }
 }
 
+/// A template with [`Nan::Propagates`].
 pub const fn propagates(name: &'static str, code: &'static str) -> Lowering {
     Lowering { nan: Nan::Propagates, ..any(name, code) }
 }
 
+/// A template with [`Nan::NotAmongSources`].
 pub const fn numbers(name: &'static str, code: &'static str) -> Lowering {
     Lowering { nan: Nan::NotAmongSources, ..any(name, code) }
 }
 
+/// The template with [`Stored::Half`].
 pub const fn half(row: Lowering) -> Lowering {
     Lowering { result: Stored::Half, ..row }
 }
 
+/// The template with [`Stored::LowHalf`].
 pub const fn low_half(row: Lowering) -> Lowering {
     Lowering { result: Stored::LowHalf, ..row }
 }
 
+/// The template with [`Stored::HighHalf`].
 pub const fn high_half(row: Lowering) -> Lowering {
     Lowering { result: Stored::HighHalf, ..row }
 }
 
+/// The template with [`Stored::Halves`].
 pub const fn halves(row: Lowering) -> Lowering {
     Lowering { result: Stored::Halves, ..row }
 }
 
+/// The template with the lane number as last argument.
 pub const fn by_lane(row: Lowering) -> Lowering {
     Lowering { takes_lanes: true, ..row }
 }
 
+/// The template with lanes that bail out.
 pub const fn bailing_out(row: Lowering) -> Lowering {
     Lowering { has_bailouts: true, ..row }
 }
 
-/// A call of an intrinsic of LLVM.
+/// Call of an LLVM intrinsic.
 macro_rules! call {
     ($name:literal, $type:literal, $($argument:literal),+ $(; $more:literal)?) => {
         concat!("%r = call ", $type, " @llvm.", $name, ".", $type, "(", call!(@ $type, $($argument),+),
@@ -90,7 +99,7 @@ macro_rules! call {
     };
 }
 
-/// A line of code of its parts.
+/// Concatenation of parts to a line of code.
 macro_rules! line {
     ($($part:literal),+) => { concat!($($part,)+ "\n") };
 }

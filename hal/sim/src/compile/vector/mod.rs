@@ -1,10 +1,10 @@
-//! What vector operations do in each lane, as IR. The rows of `operations` say the same in Rust, and
-//! have the kinds of sources and results; the two are held against each other.
+//! Vector operations as IR templates. The rows of `operations` define the same operations in Rust,
+//! and the kinds of sources and results; tests compare both.
 //!
-//! A source of kind `F32` or `F16` is of type `F`, one of `F64` of type `E`, a lane mask of type `M`, others
-//! of type `W` or `D`; a floating-point result is of type `F` or `E`, others of type `W` or `D`. Half words
-//! that are integers are without a sign. What is to be rounded to half precision must be exact, or have
-//! twice its digits and two more.
+//! A source of kind `F32` or `F16` has type `F`, of kind `F64` type `E`, a lane mask type `M`,
+//! others type `W` or `D`. A floating-point result has type `F` or `E`, others type `W` or `D`.
+//! Integer half words are zero-extended. A result that is rounded to half precision must be exact,
+//! or have twice its digits plus two.
 
 mod bits;
 mod bytes;
@@ -22,14 +22,14 @@ pub use lowering::{Lowering, Nan, Stored};
 use rustc_hash::FxHashMap;
 use std::sync::LazyLock;
 
-/// The code of an operation, by the name of its row.
+/// Finds the template of an operation by the name of its row.
 pub fn find(name: &str) -> Option<&'static Lowering> {
     static BY_NAME: LazyLock<FxHashMap<&'static str, &'static Lowering>> =
         LazyLock::new(|| all().map(|row| (row.name, row)).collect());
     BY_NAME.get(name).copied()
 }
 
-/// The operation on each word of one that works on pairs of words.
+/// The operation on one element of an operation on pairs.
 pub fn pair_element(name: &str) -> Option<&'static str> {
     Some(match name {
         "v_pk_add_f32" => "v_add_f32",
@@ -69,7 +69,7 @@ pub fn pair_element(name: &str) -> Option<&'static str> {
     })
 }
 
-/// All of them.
+/// All templates.
 pub fn all() -> impl Iterator<Item = &'static Lowering> {
     [
         bits::TABLE,

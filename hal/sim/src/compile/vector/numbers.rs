@@ -1,16 +1,16 @@
-//! Sums, products, what scales or cuts, and the parts of numbers.
+//! Sums, products, scaling, rounding to integers, and the parts of numbers.
 
 use super::lowering::{Lowering, any, bailing_out, call, half, high_half, low_half, propagates};
 
-/// A number times a power of two: exact in double precision, and rounded once.
+/// Product of a number and a power of two: exact in double precision, and rounded once.
 const SCALED: &str = "%least = call W @llvm.smax.W(W %b, W #-300)\n\
      %e = call W @llvm.smin.W(W %least, W #300)\n%biased = add W %e, #1023\n\
      %wide = zext W %biased to D\n%high = shl D %wide, splat (i64 52)\n\
      %power = bitcast D %high to E\n%x = fpext F %a to E\n%p = fmul E %x, %power\n\
      %r = fptrunc E %p to F";
 
-/// The same in double precision, in two steps: if the first one rounds, nothing is left after the second.
-/// Powers beyond these are left to the interpreter.
+/// Product of a double-precision number and a power of two, in two steps: if the first step rounds,
+/// the second leaves nothing. Lanes with larger powers bail out.
 const SCALED_DOUBLE: &str = "%is.up = icmp sgt W %b, #1023\n%is.down = icmp slt W %b, #-1022\n\
      %near = select M %is.down, W #-969, W %b\n%one = select M %is.up, W #1023, W %near\n\
      %two = sub W %b, %one\n%biased.1 = add W %one, #1023\n%biased.2 = add W %two, #1023\n\
@@ -20,15 +20,15 @@ const SCALED_DOUBLE: &str = "%is.up = icmp sgt W %b, #1023\n%is.down = icmp slt 
      %p = fmul E %a, %power.1\n%r = fmul E %p, %power.2\n\
      %past = sub W %biased.2, #1\n%n = icmp ugt W %past, #2045";
 
-/// The same of halves, which single precision holds.
+/// Product of a half-precision number and a power of two, exact in single precision.
 const SCALED_HALF: &str = "%up = shl W %b, #16\n%signed = ashr W %up, #16\n\
      %least = call W @llvm.smax.W(W %signed, W #-60)\n%e = call W @llvm.smin.W(W %least, W #60)\n\
      %biased = add W %e, #127\n%bits = shl W %biased, #23\n%power = bitcast W %bits to F\n\
      %r = fmul F %a, %power";
 
-/// A fused product and sum of halves, which double precision holds but where so much is lost that it
-/// cannot matter, with the last place of single precision set where there is more after it: so the last
-/// rounding sees all.
+/// Fused multiply-add of half-precision numbers, exact in double precision except where the lost
+/// part cannot matter. The last place of single precision is set if more digits follow, so that the
+/// last rounding sees all.
 const FUSED_HALF: &str = "%x = fpext F %a to E\n%y = fpext F %b to E\n%z = fpext F %c to E\n\
      %e = call E @llvm.fma.E(E %x, E %y, E %z)\n%bits = bitcast E %e to D\n\
      %below = and D %bits, splat (i64 536870911)\n%some = icmp ne D %below, zeroinitializer\n\
@@ -36,8 +36,8 @@ const FUSED_HALF: &str = "%x = fpext F %a to E\n%y = fpext F %b to E\n%z = fpext
      %above = and D %bits, splat (i64 -536870912)\n%odd = or D %above, %last\n\
      %f = bitcast D %odd to E\n%r = fptrunc E %f to F";
 
-/// A number of single precision in parts: its bits in double precision, where none is denormal, and
-/// whether it has none.
+/// Decomposition of a single-precision number: its bits in double precision, where it is not
+/// denormal, and whether it is zero, infinite or NaN.
 macro_rules! parts_of_single {
     ($more:literal) => {
         concat!(
@@ -49,7 +49,7 @@ macro_rules! parts_of_single {
     };
 }
 
-/// The same of double precision: the bits are those of the number times a power of two if it is denormal.
+/// Decomposition of a double-precision number; a denormal number is scaled by a power of two.
 macro_rules! parts_of_double {
     ($more:literal) => {
         concat!(

@@ -1,5 +1,5 @@
-//! Reciprocals, roots, exponentials, logarithms, sines and cosines. How they are computed, and why, is said
-//! where the interpreter has them; the factors of its polynomials are these.
+//! Reciprocals, roots, exponentials, logarithms, sines and cosines. The interpreter's
+//! implementation documents the algorithms, and defines the coefficients of the polynomials.
 
 use super::lowering::{Lowering, half, propagates};
 use crate::execute::operations::elementary::{
@@ -10,12 +10,12 @@ use std::f64::consts::{FRAC_1_SQRT_2, TAU};
 use std::fmt::Write;
 use std::sync::LazyLock;
 
-/// A number of double precision in all lanes.
+/// A double-precision number in all lanes.
 fn double(value: f64) -> String {
     format!("splat (double {:#018X})", value.to_bits()).replace("0X", "0x")
 }
 
-/// A denormal number made a zero of its sign.
+/// Replacement of denormal numbers by zeros of their sign.
 fn flushed(value: &str, result: &str) -> String {
     format!(
         "{result}.bits = bitcast F {value} to W\n\
@@ -27,20 +27,21 @@ fn flushed(value: &str, result: &str) -> String {
     )
 }
 
-/// A function in double precision, from `%w` to `%v`, of a number of single precision, rounded once,
-/// denormals being zeros.
+/// A single-precision function computed in double precision, from `%w` to `%v`, and rounded once;
+/// denormals count as zeros.
 fn single(code: &str) -> String {
     let [before, after] = [flushed("%a", "%x"), flushed("%y", "%r")];
     format!("{before}%w = fpext F %x to E\n{code}%y = fptrunc E %v to F\n{after}")
 }
 
-/// The same with denormals as they are.
+/// A single-precision function computed in double precision, from `%w` to `%v`, and rounded once,
+/// with denormals.
 fn with_denormals(code: &str) -> String {
     format!("%w = fpext F %a to E\n{code}%r = fptrunc E %v to F\n")
 }
 
-/// The same for half precision: the last place of single precision is set where there is more after it, so
-/// that the last rounding sees all.
+/// A half-precision function computed in double precision. The last place of single precision is
+/// set if more digits follow, so that the last rounding sees all.
 fn with_halves(code: &str) -> String {
     format!(
         "%w = fpext F %a to E\n{code}%v.bits = bitcast E %v to D\n\
@@ -52,13 +53,13 @@ fn with_halves(code: &str) -> String {
     )
 }
 
-/// The powers of `x` with these factors, from that of the power of zero on, one after the other.
-fn polynomial(x: &str, factors: &[f64], result: &str) -> String {
+/// Polynomial of `x` with these coefficients, from that of the power of zero on.
+fn polynomial(x: &str, coefficients: &[f64], result: &str) -> String {
     let mut code = String::new();
-    let mut sum = factors.last().map_or(double(0.0), |last| double(*last));
-    for (index, factor) in factors.iter().enumerate().rev().skip(1) {
+    let mut sum = coefficients.last().map_or(double(0.0), |last| double(*last));
+    for (index, coefficient) in coefficients.iter().enumerate().rev().skip(1) {
         let next = if index == 0 { result.to_owned() } else { format!("{result}.{index}") };
-        let factor = double(*factor);
+        let factor = double(*coefficient);
         let _ = writeln!(code, "{result}.by.{index} = fmul E {sum}, {x}");
         let _ = writeln!(code, "{next} = fadd E {result}.by.{index}, {factor}");
         sum = next;
@@ -71,7 +72,7 @@ const ROOT: &str = "%v = call E @llvm.sqrt.E(E %w)\n";
 const RECIPROCAL_ROOT: &str =
     "%root = call E @llvm.sqrt.E(E %w)\n%v = fdiv E splat (double 1.0), %root\n";
 
-/// One step of Newton's iteration on the quotient of two rounded operations.
+/// One Newton step on the quotient of two rounded operations.
 const RECIPROCAL_ROOT_OF_DOUBLE: &str = "%own = call E @llvm.sqrt.E(E %a)\n\
      %root = fdiv E splat (double 1.0), %own\n%product = fmul E %a, %root\n\
      %minus = fneg E %product\n%lost = call E @llvm.fma.E(E %a, E %root, E %minus)\n\
@@ -121,8 +122,8 @@ fn logarithm() -> String {
     )
 }
 
-/// Sine (`%sin`) and cosine (`%cos`) of what an angle in turns has beyond its nearest quarter turn, whose
-/// number is `%quarter`.
+/// Sine (`%sin`) and cosine (`%cos`) of the difference between an angle in turns and its nearest
+/// quarter turn, number `%quarter`.
 fn quarters() -> String {
     format!(
         "%near = call E @llvm.roundeven.E(E %w)\n%turn = fsub E %w, %near\n\
@@ -191,5 +192,5 @@ fn table() -> Vec<Lowering> {
     ]
 }
 
-/// All of them, made once.
+/// All templates of this file.
 pub static TABLE: LazyLock<Vec<Lowering>> = LazyLock::new(table);
