@@ -1,5 +1,5 @@
-//! What looks over the waves' shoulders. The scheduler is generic over it, and the one that looks
-//! at nothing compiles to nothing.
+//! Checkers: observers of all waves that do not change anything. The scheduler is generic over
+//! them, so that [`Unchecked`] costs nothing.
 
 use crate::dispatch::launch::Launch;
 use crate::instruction::{Op, Stretch, Traits};
@@ -8,47 +8,50 @@ use crate::wave::Wave;
 use flipwave_device::FaultCause;
 use flipwave_isa::LaneMask;
 
-/// How a checker sees what is executed as compiled code.
+/// Granularity in which a checker counts what is executed as compiled code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counting {
-    /// Not at all.
+    /// Counts nothing.
     Nothing,
-    /// Stretch by stretch: it is asked before each.
+    /// Counts each block separately: the checker is asked before each one.
     Each,
-    /// In rows, after they were executed: it is asked before the first stretch of a row, and none with
-    /// one of these traits follows.
+    /// Counts rows of blocks after their execution: the checker is asked before the first block of
+    /// a row, and no block with one of these traits follows.
     Rows(Traits),
 }
 
-/// Sees every instruction before it is executed, and after it where it wants to. It changes nothing.
+/// Receives every instruction before its execution, and after it on request. Changes nothing.
 pub trait Checker {
-    /// Whether instructions may be executed as compiled code: it sees those that compiled code always
-    /// leaves to the interpreter, and of the others how often their stretch was executed.
+    /// `true` if instructions may be executed as compiled code. The checker then receives single
+    /// instructions only where compiled code always calls the interpreter; for the others it learns
+    /// how often their block was executed.
     const ALLOWS_COMPILED: bool = false;
 
-    /// Which stretches it sees that are executed as compiled code.
+    /// Granularity in which the checker counts compiled code.
     #[inline(always)]
     fn counting(&self) -> Counting {
         Counting::Each
     }
 
-    /// How many times in a row a wave may execute a stretch as compiled code now.
+    /// Number of times in a row that a wave may execute a block as compiled code now.
     #[inline(always)]
     fn allows(&mut self, _wave: &Wave, _stretch: Stretch<'_>) -> u64 {
         u64::MAX
     }
 
-    /// A wave is about to execute an instruction of a stretch that is seen alone; what it has executed
-    /// before the stretch was seen.
+    /// Called before a wave executes a separately seen instruction of a block. Everything executed
+    /// before the block was reported.
     #[inline(always)]
     fn enters(&mut self, _stretch: Stretch<'_>) {}
 
-    /// A wave has executed a stretch so many times, but for the instructions that are seen alone. `exec`
-    /// has the lanes that were active before EXEC changed, see [`Stretch::before_exec`], and those after.
+    /// Called after a wave has executed a block `times` times, except for separately seen
+    /// instructions. `exec` has the active lanes before EXEC changed, see [`Stretch::before_exec`],
+    /// and after it.
     #[inline(always)]
     fn executed(&mut self, _: &Wave, _stretch: Stretch<'_>, _times: u64, _exec: [LaneMask; 2]) {}
 
-    /// The same of the first `count` instructions of a stretch, once, before EXEC has changed.
+    /// Called after a wave has executed the first `count` instructions of a block once, before EXEC
+    /// changed.
     #[inline(always)]
     fn executed_first(
         &mut self,
@@ -59,33 +62,33 @@ pub trait Checker {
     ) {
     }
 
-    /// A wave has been set up.
+    /// Called after a wave was set up.
     fn starts(&mut self, wave: &Wave, launch: &Launch);
 
-    /// A wave is about to execute the instruction at its PC.
+    /// Called before a wave executes the instruction at its PC.
     fn before(&mut self, wave: &Wave, op: &Op, memory: &mut dyn Memory);
 
-    /// A wave is about to execute an instruction that counts as a part of its stretch, though compiled code
-    /// has left it to the interpreter: what it accesses may lie where compiled code accesses nothing.
+    /// Called before the interpreter executes an instruction for compiled code that counts as a
+    /// part of its block: it may access memory that compiled code never accesses.
     #[inline(always)]
     fn leaves(&mut self, _wave: &Wave, _op: &Op) {}
 
-    /// Whether it is told of each instruction that was executed, too.
+    /// `true` if the checker also receives instructions after their execution.
     const SEES_RESULTS: bool = false;
 
-    /// A wave has executed an instruction that did not fault; `lanes` are those whose per-lane
-    /// destinations were written, as [`Executed::lanes`](crate::Executed::lanes) has them.
+    /// Called after a wave has executed an instruction that did not fault; `lanes` are the lanes
+    /// whose per-lane destinations were written, as in [`Executed::lanes`](crate::Executed::lanes).
     #[inline(always)]
     fn after(&mut self, _wave: &Wave, _op: &Op, _lanes: LaneMask) {}
 
-    /// The waves of a workgroup that wait at a barrier are about to go on.
+    /// Called before the waves of a workgroup pass a barrier.
     fn passes_barrier(&mut self, waves: &[Wave]);
 
-    /// The device stops the dispatch while one of these waves, all of one workgroup, executes.
+    /// Called when the device stops the dispatch because a wave of this workgroup faulted.
     fn faults(&mut self, cause: &FaultCause, waves: &[Wave]);
 }
 
-/// The checker that looks at nothing.
+/// The checker that does nothing.
 pub struct Unchecked;
 
 impl Checker for Unchecked {
@@ -109,7 +112,7 @@ impl Checker for Unchecked {
     fn faults(&mut self, _: &FaultCause, _: &[Wave]) {}
 }
 
-/// Two checkers, each of which sees what it would see alone.
+/// Two checkers that both receive everything.
 pub struct Both<'a, A, B>(pub &'a mut A, pub &'a mut B);
 
 impl<A: Checker, B: Checker> Checker for Both<'_, A, B> {
@@ -119,9 +122,9 @@ impl<A: Checker, B: Checker> Checker for Both<'_, A, B> {
     #[inline(always)]
     fn counting(&self) -> Counting {
         match (self.0.counting(), self.1.counting()) {
-            (Counting::Nothing, own) | (own, Counting::Nothing) => own,
+            (Counting::Nothing, counting) | (counting, Counting::Nothing) => counting,
             (Counting::Each, _) | (_, Counting::Each) => Counting::Each,
-            (Counting::Rows(own), Counting::Rows(others)) => Counting::Rows(own.or(others)),
+            (Counting::Rows(first), Counting::Rows(second)) => Counting::Rows(first.or(second)),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Where a dispatch stands between two instructions.
+//! State of a dispatch between two instructions.
 
 use crate::dispatch::global_sync::GlobalSync;
 use crate::dispatch::launch::Launch;
@@ -13,51 +13,53 @@ use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A dispatch under way: the state of all its waves, their LDS, and whose turn it is. Device
-/// memory is the device's, so that clones of both, taken together, are the whole state.
+/// A running dispatch: the state of all its waves, their LDS, and whose turn it is. The device owns
+/// the device memory, so that a clone of both, taken together, is the whole state.
 #[derive(Clone, Debug)]
 pub struct Execution {
-    /// The module that the kernel belongs to.
+    /// Index of the kernel's module.
     pub(crate) home: usize,
     pub(crate) launch: Arc<Launch>,
-    /// Wave instructions after which the watchdog ends the dispatch.
+    /// Number of wave instructions after which the watchdog ends the dispatch.
     pub(crate) limit: u64,
     pub(crate) policy: Policy,
     pub(crate) statistics: Statistics,
-    /// Workgroups that are left to start, by their order in the grid.
+    /// Workgroups that have not started, by their order in the grid.
     pub(crate) waiting: Range<u64>,
-    /// Workgroups under way, the one whose turn it is first.
+    /// Resident workgroups, the one whose turn it is first.
     pub(crate) resident: VecDeque<Workgroup>,
-    /// The workgroups under way in the same order, until the execution is advanced.
+    /// Compact copies of the resident workgroups in the same order, until the execution is
+    /// advanced.
     pub(crate) put_away: Vec<Arc<WorkgroupCopy>>,
-    /// Places of workgroups that are free.
+    /// Free slots for workgroups.
     pub(crate) free: Slots,
     pub(crate) position: Position,
     pub(crate) sync: GlobalSync,
-    /// Workgroups that have ended since all resident ones last had had their turns.
+    /// Number of workgroups that have ended since the last round.
     pub(crate) ended: usize,
     pub(crate) search: Search,
-    /// What was found where others may still change memory, see [`Stalls::Report`](crate::Stalls::Report).
+    /// A stall found while others may still change memory, see
+    /// [`Stalls::Report`](crate::Stalls::Report).
     pub(crate) stall: Option<StallReport>,
 }
 
-/// Whose turn it is.
+/// Position in the order of turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Position {
-    /// Workgroups that have their turn before the next one is started beside them.
+    /// Number of workgroups that have their turn before the next one is started.
     pub workgroups: usize,
-    /// Rounds that the first workgroup has had in its turn.
+    /// Number of rounds that the first workgroup has had in its turn.
     pub round: u32,
-    /// Whether a turn of this round has ended early, so that others could catch up.
+    /// `true` if a turn of this round has ended early, so that other waves could catch up.
     pub is_short: bool,
-    /// Its wave.
+    /// Index of the wave in the first workgroup.
     pub wave: usize,
-    /// When the wave's turn ends, if that has begun.
+    /// End of the wave's turn, if it has begun.
     pub end: Option<TurnEnd>,
 }
 
 impl Execution {
-    /// A dispatch none of whose waves has started.
+    /// Creates a dispatch none of whose waves has started.
     pub(crate) fn new(home: usize, launch: Launch, policy: Policy, limit: u64) -> Execution {
         Execution {
             home,
@@ -77,15 +79,16 @@ impl Execution {
         }
     }
 
-    /// What a workgroup has executed of those that have ended, about; nothing where none has. For
-    /// executions of a whole grid.
+    /// Approximate number of instructions executed per ended workgroup; `None` if none has ended.
+    /// For executions of a whole grid.
     pub(crate) fn instructions_of_workgroup(&self) -> Option<u64> {
         let under_way = self.resident.len() + self.put_away.len();
         let ended = self.waiting.start.checked_sub(under_way as u64)?;
         self.statistics.wave_instructions.checked_div(ended)
     }
 
-    /// The same dispatch with these workgroups to start, in these places, and none under way.
+    /// Creates an execution of the same dispatch with these workgroups to start in these slots, and
+    /// no resident ones.
     pub(crate) fn part(&self, waiting: Range<u64>, free: Slots) -> Execution {
         Execution {
             home: self.home,
@@ -105,10 +108,10 @@ impl Execution {
         }
     }
 
-    /// The same execution in no more memory than its state takes: a clone has room for all registers
-    /// that waves can have.
+    /// Copies the execution into no more memory than its state needs; a clone has memory for all
+    /// registers that waves can have.
     pub fn put_away(&self) -> Execution {
-        let put_away = self.resident.iter().map(|own| Arc::new(WorkgroupCopy::of(own)));
+        let put_away = self.resident.iter().map(|workgroup| Arc::new(WorkgroupCopy::of(workgroup)));
         Execution {
             put_away: put_away.chain(self.put_away.iter().cloned()).collect(),
             waiting: self.waiting.clone(),
@@ -121,15 +124,15 @@ impl Execution {
         }
     }
 
-    /// Whether all workgroups under way are in the same state as those of another execution: registers,
-    /// LDS, where waves stand, and what has been executed.
+    /// Returns `true` if all resident workgroups are in the same state as those of another
+    /// execution: registers, LDS, positions of waves, and statistics.
     pub fn is_in_state_of(&self, other: &Execution) -> bool {
-        let [own, others] = [self, other].map(Execution::put_away);
-        self.statistics == other.statistics && own.put_away == others.put_away
+        let [copy, other_copy] = [self, other].map(Execution::put_away);
+        self.statistics == other.statistics && copy.put_away == other_copy.put_away
     }
 
-    /// Whether it goes on as another execution of the same dispatch does, on devices in the same state:
-    /// waves are in the same state, and it is the turn of the same one.
+    /// Returns `true` if the execution continues like another execution of the same dispatch on a
+    /// device in the same state: waves are in the same state, and it is the turn of the same one.
     pub fn goes_on_as(&self, other: &Execution) -> bool {
         self.waiting == other.waiting
             && self.free == other.free
@@ -139,67 +142,68 @@ impl Execution {
             && self.is_in_state_of(other)
     }
 
-    /// Bytes of registers and LDS that are [put away](Execution::put_away).
+    /// Size in bytes of the registers and LDS in [compact copies](Execution::put_away).
     pub fn state_bytes(&self) -> u64 {
-        self.put_away.iter().map(|own| own.state_bytes()).sum()
+        self.put_away.iter().map(|copy| copy.state_bytes()).sum()
     }
 
-    /// What was found since this was last asked, see [`Stalls::Report`](crate::Stalls::Report).
+    /// Takes the stall found since the last call, see [`Stalls::Report`](crate::Stalls::Report).
     pub fn take_stall(&mut self) -> Option<StallReport> {
         self.stall.take()
     }
 
-    /// What has been executed so far.
+    /// Statistics of the execution so far.
     pub fn statistics(&self) -> Statistics {
         self.statistics
     }
 
     /// The workgroup whose turn it is.
     pub fn workgroup(&self) -> Option<Dim3> {
-        let next = self.resident.front().map(|own| own.position);
-        next.or(self.put_away.first().map(|own| own.position))
+        let next = self.resident.front().map(|workgroup| workgroup.position);
+        next.or(self.put_away.first().map(|copy| copy.position))
     }
 
-    /// Instructions that a wave under way has executed; nothing for waves that have not started,
-    /// and of workgroups that have ended.
+    /// Number of instructions that a wave of a resident workgroup has executed; `None` for waves
+    /// that have not started, and for waves of workgroups that have ended.
     pub fn executed(&self, wave: WaveId) -> Option<u64> {
-        let resident = self.resident.iter().find(|own| own.position == wave.workgroup);
+        let resident = self.resident.iter().find(|workgroup| workgroup.position == wave.workgroup);
         if let Some(workgroup) = resident {
-            return workgroup.waves.get(wave.wave as usize).map(|own| own.executed);
+            return workgroup.waves.get(wave.wave as usize).map(|wave| wave.executed);
         }
-        let put_away = self.put_away.iter().find(|own| own.position == wave.workgroup)?;
+        let put_away = self.put_away.iter().find(|copy| copy.position == wave.workgroup)?;
         put_away.executed(wave.wave)
     }
 
-    /// Changes after how many wave instructions in all the watchdog ends the execution.
+    /// Sets the number of wave instructions after which the watchdog ends the execution.
     pub fn set_limit(&mut self, wave_instructions: u64) {
         self.limit = wave_instructions;
     }
 
-    /// The execution of one workgroup alone: what this execution does of it from now on, as long as
-    /// it is independent of the others (see [`Footprints::dependent`](crate::Footprints::dependent)).
-    /// Its statistics begin with what the workgroup has executed already; so does what the limit
-    /// counts, which is this execution's until it is set. `slot` is the workgroup's place among
-    /// those under way, and matters only if it has not started (see
+    /// Creates the execution of a single workgroup: it continues as in this execution, provided
+    /// that the workgroup is independent of the others (see
+    /// [`Footprints::dependent`](crate::Footprints::dependent)). Its statistics, which the limit
+    /// applies to, begin with what the workgroup has executed already; the limit is this
+    /// execution's until it is set. `slot` is the workgroup's slot among the resident ones, and
+    /// matters only if the workgroup has not started (see
     /// [`Footprint::slot`](crate::Footprint::slot)).
     ///
-    /// It goes on on a clone of the device, taken at the same time, of its own: where it ends, the
-    /// memory of the launch is given back there.
+    /// The new execution needs its own clone of the device, taken at the same time: the launch's
+    /// memory is freed there when it ends.
     ///
-    /// `None` if the workgroup has ended, or if the dispatch has no such workgroup or place.
+    /// Returns `None` if the workgroup has ended, or if the dispatch has no such workgroup or slot.
     pub fn alone(&self, workgroup: Dim3, slot: usize) -> Option<Execution> {
         let index = self.launch.index(workgroup)?;
         let mut alone = self.part(index..index + 1, Slots::one(slot));
         if self.waiting.contains(&index) {
             return (slot < self.launch.slots()).then_some(alone);
         }
-        let resident = self.resident.iter().position(|own| own.position == workgroup);
-        let put_away = || self.put_away.iter().position(|own| own.position == workgroup);
-        let (place, state) = match resident {
-            Some(place) => (place, Arc::new(WorkgroupCopy::of(&self.resident[place]))),
-            None => put_away().map(|place| (place, Arc::clone(&self.put_away[place])))?,
+        let resident = self.resident.iter().position(|resident| resident.position == workgroup);
+        let put_away = || self.put_away.iter().position(|copy| copy.position == workgroup);
+        let (index_in_turns, state) = match resident {
+            Some(index) => (index, Arc::new(WorkgroupCopy::of(&self.resident[index]))),
+            None => put_away().map(|index| (index, Arc::clone(&self.put_away[index])))?,
         };
-        let turn = if place == 0 { self.position } else { Position::default() };
+        let turn = if index_in_turns == 0 { self.position } else { Position::default() };
         alone.waiting = index..index;
         alone.position = Position { workgroups: 1, ..turn };
         alone.statistics = state.statistics;
@@ -207,8 +211,8 @@ impl Execution {
         Some(alone)
     }
 
-    /// What has not started of it, in at most so many parts that can be executed at the same time:
-    /// each has workgroups of its own, in order, and places of its own for them.
+    /// Splits the workgroups that have not started into at most `parts` parts that can execute
+    /// concurrently: each has its own workgroups, in order, and its own slots.
     pub(crate) fn split(&self, parts: usize) -> Vec<Execution> {
         let (count, slots) = (self.waiting.end - self.waiting.start, self.launch.slots());
         let parts = (parts as u64).min(slots as u64).min(count).max(1);
@@ -220,26 +224,26 @@ impl Execution {
         (0..parts).map(part).collect()
     }
 
-    /// Gives the memory of the launch back.
+    /// Frees the memory of the launch.
     pub(crate) fn release(&self, space: &mut AddressSpace) -> Result<(), DeviceError> {
         self.launch.release(space)
     }
 }
 
-/// Nothing can happen any more unless somebody else changes memory.
+/// A stall: no wave can progress unless somebody else changes memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StallReport {
-    /// Which waves wait where.
+    /// The waiting waves and their positions.
     pub fault: DeviceFault,
-    /// The pages of memory that they look at, by the address of their first byte.
+    /// Pages of memory that the waves read, by the address of their first byte.
     pub pages: BTreeSet<u64>,
 }
 
-/// How far a dispatch has come.
+/// Progress of a dispatch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// It can be advanced further.
+    /// The dispatch can be advanced further.
     Paused,
-    /// It has ended.
+    /// The dispatch has ended.
     Ended(Completion),
 }

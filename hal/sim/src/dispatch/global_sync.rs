@@ -1,9 +1,9 @@
-//! Global wave sync: counters that the waves of a dispatch, of whichever workgroup, wait at (ISA
+//! Global wave sync (GWS): counters at which waves of all workgroups of a dispatch wait (ISA
 //! manual, "DS_GWS_INIT", "DS_GWS_SEMA_*", "DS_GWS_BARRIER").
 //!
-//! A dispatch has all 64 resources, zero when it starts; those of a queue find what the one before has
-//! left, as AMD's runtime relies on: it sets a counter in a dispatch of its own. Waves that wait at one
-//! resource go on in the order in which they came.
+//! A dispatch has all 64 resources, initially zero. A dispatch of a queue inherits the counters of
+//! the previous dispatch; AMD's runtime relies on this, since it initializes a counter in a
+//! separate dispatch. Waves that wait at a resource continue in the order of their arrival.
 
 use crate::instruction::sync::{SyncOperation, SyncRequest};
 use flipwave_device::{Dim3, WaveId};
@@ -17,19 +17,19 @@ struct Resource {
     waiting: VecDeque<WaveId>,
 }
 
-/// The resources of a dispatch.
+/// GWS resources of a dispatch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GlobalSync {
-    /// Those that were used; the others are as they start.
+    /// Resources used so far; the others have their initial state.
     resources: BTreeMap<u32, Resource>,
-    /// Waves that waited and may go on.
+    /// Waves that waited and may continue.
     released: Vec<WaveId>,
-    /// Workgroups that used one.
+    /// Workgroups that used a resource.
     users: BTreeSet<Dim3>,
 }
 
 impl GlobalSync {
-    /// Carries out the request of `wave`; whether it may go on.
+    /// Carries out a request of `wave`. Returns `true` if the wave may continue.
     pub fn request(&mut self, wave: WaveId, request: SyncRequest) -> bool {
         self.users.insert(wave.workgroup);
         let resource = self.resources.entry(request.resource % RESOURCES).or_default();
@@ -63,30 +63,34 @@ impl GlobalSync {
         true
     }
 
-    /// What the next dispatch of a queue finds: the counters.
+    /// The state that the next dispatch of a queue inherits: the counters.
     pub fn left_behind(&self) -> GlobalSync {
-        let counters = self.resources.iter().filter(|(_, own)| own.counter > 0);
-        let alone = |own: &Resource| Resource { counter: own.counter, waiting: VecDeque::new() };
+        let counters = self.resources.iter().filter(|(_, resource)| resource.counter > 0);
+        let without_waves =
+            |resource: &Resource| Resource { counter: resource.counter, waiting: VecDeque::new() };
         GlobalSync {
-            resources: counters.map(|(number, own)| (*number, alone(own))).collect(),
+            resources: counters
+                .map(|(number, resource)| (*number, without_waves(resource)))
+                .collect(),
             ..GlobalSync::default()
         }
     }
 
-    /// Whether a workgroup has used a resource.
+    /// Returns `true` if a workgroup has used a resource.
     pub fn is_used_by(&self, workgroup: Dim3) -> bool {
         self.users.contains(&workgroup)
     }
 
-    /// Whether `wave`, which waits, may go on; true once.
+    /// Returns `true` once if `wave`, which waits, may continue.
     pub fn take_released(&mut self, wave: WaveId) -> bool {
-        let place = self.released.iter().position(|released| *released == wave);
-        place.map(|place| self.released.remove(place)).is_some()
+        let index = self.released.iter().position(|released| *released == wave);
+        index.map(|index| self.released.remove(index)).is_some()
     }
 }
 
 impl Resource {
-    /// Counts up by what no wave waits for; gives the number of waves that go on.
+    /// Increases the counter by the signals that no wave waits for. Returns the number of waves
+    /// that continue.
     fn signal(&mut self, count: u32) -> usize {
         let waves = self.waiting.len().min(count as usize);
         self.counter = self.counter.wrapping_add(count - waves as u32);

@@ -1,5 +1,4 @@
-//! Dispatches under way: how one starts, the order in which its waves execute, and what watches
-//! them.
+//! Running dispatches: their start, the order in which waves execute, and their observers.
 
 pub mod checker;
 pub mod execution;

@@ -1,21 +1,21 @@
 //! The order in which waves execute. One thread runs a dispatch, always in the same order:
-//! workgroups by position, the waves of a workgroup in turns. A workgroup that does not end
-//! for long shares the device with the ones after it, so that workgroups may wait for each
-//! other as far as hardware would keep them resident at once.
+//! workgroups by position, the waves of a workgroup in turns. A workgroup that does not end for
+//! long shares the device with later ones, so that workgroups may wait for each other as far as
+//! hardware would keep them resident at once.
 //!
-//! The first few are started one by one, each when all others have had long turns, so that
-//! workgroups that do not wait run one after the other. When none of them has ended after that, they
-//! wait, or are long themselves: from then on the resident ones double from round to round, and have
-//! the shorter turns the more they are.
+//! The first few workgroups are started one by one, each after all others have had long turns, so
+//! that workgroups that do not wait run one after the other. If none of them has ended after that,
+//! they wait or are long themselves: from then on the number of resident workgroups doubles from
+//! round to round, and their turns become shorter.
 
-use crate::compile::{Outcome, Request, Turn as CompiledTurn, WaveContext, Workspace};
+use crate::compile::{Outcome, Request, WaveContext, Workspace};
 use crate::dispatch::checker::Checker;
 use crate::dispatch::execution::{Execution, Position, Progress, StallReport};
 use crate::dispatch::observer::{Executed, Interest, Observer, Watch};
 use crate::dispatch::policy::{Compiling, Stalls};
 use crate::dispatch::spare::Spare;
 use crate::dispatch::stall::{Watching, explain};
-use crate::dispatch::turns::{FEW, TurnEnd, turn};
+use crate::dispatch::turns::{CurrentTurn, FEW, rounds_of_turn};
 use crate::dispatch::watched::Watched;
 use crate::dispatch::wave_state::WaveState;
 use crate::dispatch::workgroup::{Common, Workgroup};
@@ -31,33 +31,34 @@ use flipwave_device::{Completion, DeviceFault, FaultCause, Statistics, WaveId, W
 use std::mem;
 use std::sync::Arc;
 
-/// Advances a dispatch. Compiled once for each checker, and called through the trait for each
-/// observer: observers are many, and the interpreter is long.
+/// Advances a dispatch. Generic over checkers, but not over observers: there are many observers,
+/// and the interpreter is long.
 pub struct Scheduler<'a, C> {
     programs: &'a [Arc<Program>],
     observer: &'a mut dyn Observer,
     checker: &'a mut C,
-    /// Wave instructions of the dispatch at which it pauses.
+    /// Number of wave instructions of the dispatch at which it pauses.
     pause: u64,
-    /// Waves of workgroups that have ended, to be used again, and where it is noted what compiled code
-    /// touches.
+    /// Reusable waves of workgroups that have ended, and reusable footprint regions of compiled
+    /// code.
     spare: Spare,
-    /// What compiled code has besides the waves.
+    /// Host memory that compiled code uses in addition to the waves.
     workspace: Workspace,
 }
 
-/// How a workgroup's turn ended.
-enum Turn {
+/// End of a workgroup's turn.
+enum TurnResult {
     /// The dispatch pauses.
     Paused,
-    /// It is the next workgroup's turn.
+    /// The next workgroup has its turn.
     Over,
-    /// All its waves have ended.
+    /// All waves of the workgroup have ended.
     Ended,
 }
 
 impl<'a, C: Checker> Scheduler<'a, C> {
-    /// A scheduler that pauses when the dispatch has executed `pause` wave instructions in all.
+    /// Creates a scheduler that pauses when the dispatch has executed `pause` wave instructions in
+    /// all.
     pub fn new(
         programs: &'a [Arc<Program>],
         observer: &'a mut dyn Observer,
@@ -68,12 +69,12 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         Scheduler { programs, observer, checker, pause, spare, workspace: Workspace::default() }
     }
 
-    /// A wave to be set up.
-    fn wave(spare: &mut Vec<Wave>, level: Level) -> Wave {
+    /// Takes a reusable wave, or creates one.
+    fn take_wave(spare: &mut Vec<Wave>, level: Level) -> Wave {
         spare.pop().unwrap_or_else(|| Wave::new(level))
     }
 
-    /// The waves of a workgroup can be used again.
+    /// Makes the waves of a workgroup reusable.
     fn put_back(&mut self, mut workgroup: Workgroup) {
         for program in self.programs {
             let used = program.rows_used();
@@ -84,8 +85,8 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         self.spare.waves.append(&mut workgroup.waves);
     }
 
-    /// Advances a dispatch until it pauses or ends; notes what its workgroups touch if there are
-    /// footprints to add to.
+    /// Advances a dispatch until it pauses or ends, and adds to the footprints of its workgroups if
+    /// they are given.
     pub fn run(
         &mut self,
         execution: &mut Execution,
@@ -97,12 +98,14 @@ impl<'a, C: Checker> Scheduler<'a, C> {
             if let Some(footprints) = footprints {
                 footprints.end_all();
             }
-            mem::take(&mut execution.resident).into_iter().for_each(|own| self.put_back(own));
+            mem::take(&mut execution.resident)
+                .into_iter()
+                .for_each(|workgroup| self.put_back(workgroup));
         }
         progress
     }
 
-    /// What is not used any more.
+    /// Returns the reusable memory.
     pub fn into_spare(self) -> Spare {
         self.spare
     }
@@ -116,7 +119,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         for state in mem::take(&mut execution.put_away) {
             let level = self.programs[execution.home].level();
             let spare = &mut self.spare.waves;
-            let workgroup = state.restore(|| Scheduler::<C>::wave(spare, level));
+            let workgroup = state.restore(|| Scheduler::<C>::take_wave(spare, level));
             execution.resident.push_back(workgroup);
         }
         for workgroup in &mut execution.resident {
@@ -148,15 +151,15 @@ impl<'a, C: Checker> Scheduler<'a, C> {
                     self.put_back(workgroup);
                     return Progress::Ended(Completion::Faulted(fault));
                 }
-                Ok(Turn::Paused) => {
+                Ok(TurnResult::Paused) => {
                     execution.resident.push_front(workgroup);
                     return Progress::Paused;
                 }
-                Ok(Turn::Over) => {
-                    execution.search.look_at(&workgroup);
+                Ok(TurnResult::Over) => {
+                    execution.search.examine_workgroup(&workgroup);
                     execution.resident.push_back(workgroup);
                 }
-                Ok(Turn::Ended) => {
+                Ok(TurnResult::Ended) => {
                     execution.search.give_up();
                     execution.ended += 1;
                     execution.free.give_back(workgroup.slot);
@@ -171,7 +174,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         }
     }
 
-    /// Begins a round: starts workgroups, unless it is certain that nothing can happen any more.
+    /// Begins a round: starts workgroups, unless it is certain that no wave can progress.
     fn next_round(&mut self, execution: &mut Execution) -> Option<DeviceFault> {
         let count = match execution.resident.len() {
             resident if resident < FEW => 1,
@@ -195,11 +198,11 @@ impl<'a, C: Checker> Scheduler<'a, C> {
             let pages = execution.search.take_pages();
             execution.stall = Some(StallReport { fault, pages });
         }
-        execution.search.begin_round(has_moved, stalls != Stalls::Ignore);
+        execution.search.begin_round(has_moved, stalls);
         None
     }
 
-    /// Starts the next workgroup; whether there is one and a place for it.
+    /// Starts the next workgroup. Returns `false` if there is none, or no slot for it.
     fn start_next(&mut self, execution: &mut Execution) -> bool {
         if execution.waiting.is_empty() {
             return false;
@@ -211,7 +214,8 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         let level = self.programs[execution.home].level();
         let count = launch.waves(position);
         let left = self.spare.waves.len().saturating_sub(count as usize);
-        // With room for these alone: what is split off a list may take over its room.
+        // With capacity for these alone: a list that is split off may take over the capacity of the
+        // original.
         let mut waves = Vec::with_capacity(count as usize);
         waves.extend(self.spare.waves.drain(left..));
         waves.resize_with(count as usize, || Wave::new(level));
@@ -238,14 +242,14 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         true
     }
 
-    /// The same as [`Scheduler::turn`], and what the workgroup does goes to its footprint.
+    /// Executes a turn as [`Scheduler::turn`] does, and records the workgroup's footprint.
     fn recorded_turn(
         &mut self,
         execution: &mut Execution,
         workgroup: &mut Workgroup,
         memory: &mut dyn Memory,
         footprints: &mut Footprints,
-    ) -> Result<Turn, DeviceFault> {
+    ) -> Result<TurnResult, DeviceFault> {
         let footprint = footprints.entry(workgroup.position, workgroup.slot);
         let launch = &execution.launch;
         let private = [launch.private_memory(workgroup.slot), launch.all_private_memory()];
@@ -260,25 +264,25 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         turn
     }
 
-    /// Gives each wave of a workgroup its turns.
+    /// Executes a workgroup's turn: rounds of turns of its waves.
     fn turn(
         &mut self,
         execution: &mut Execution,
         workgroup: &mut Workgroup,
         memory: &mut dyn Memory,
-    ) -> Result<Turn, DeviceFault> {
-        let rounds = turn(execution.policy.workgroup_turn, execution.resident.len() + 1);
+    ) -> Result<TurnResult, DeviceFault> {
+        let rounds = rounds_of_turn(execution.policy.workgroup_turn, execution.resident.len() + 1);
         while execution.position.round < rounds {
             while execution.position.wave < workgroup.waves.len() {
                 self.wave_turn(execution, workgroup, memory)?;
                 if execution.statistics.wave_instructions >= self.pause {
-                    return Ok(Turn::Paused);
+                    return Ok(TurnResult::Paused);
                 }
                 execution.position.wave += 1;
                 execution.position.end = None;
             }
             if workgroup.waves.iter().all(|wave| wave.status == Status::Ended) {
-                return Ok(Turn::Ended);
+                return Ok(TurnResult::Ended);
             }
             let passes = workgroup.pass_barrier(self.checker) | workgroup.pass_split_barrier();
             execution.position.wave = 0;
@@ -292,10 +296,10 @@ impl<'a, C: Checker> Scheduler<'a, C> {
                 execution.position.round += 1;
             }
         }
-        Ok(Turn::Over)
+        Ok(TurnResult::Over)
     }
 
-    /// Executes what is left of the turn of the wave whose turn it is.
+    /// Executes the rest of the current wave's turn.
     fn wave_turn(
         &mut self,
         execution: &mut Execution,
@@ -330,26 +334,27 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         let left =
             self.pause.min(execution.limit).saturating_sub(execution.statistics.wave_instructions);
         let until = wave.executed.saturating_add(left);
-        let is_held = end.is_over;
-        let turn = (until, &mut end);
+        let is_over = end.is_over;
+        let turn = CurrentTurn { until, end: &mut end };
         if *watched {
             execution.search.give_up();
             let watch = self.run_wave::<true>(execution, &mut common, wave, memory, turn)?;
             *watched = watch == Watch::On;
-        } else if !is_held && execution.search.looks_at(wave.id) {
+        } else if !is_over && execution.search.wants_wave(wave.id) {
             self.look_for_loop(execution, &mut common, wave, memory, turn)?;
         }
-        // A wave that is not watched any more has the rest of its turn, so that watching does not
-        // change the order of execution.
+        // A wave whose observation has ended finishes its turn, so that observers do not change the
+        // order of execution.
         if !*watched && wave.status == Status::Ready {
-            self.run_wave::<false>(execution, &mut common, wave, memory, (until, &mut end))?;
+            let turn = CurrentTurn { until, end: &mut end };
+            self.run_wave::<false>(execution, &mut common, wave, memory, turn)?;
         }
         execution.position.is_short |= end.is_over && wave.executed < end.leave_from;
         execution.position.end = Some(end);
         Ok(())
     }
 
-    /// Executes a wave as [`Scheduler::run_wave`] does, until it is seen whether it goes round in a
+    /// Executes a wave as [`Scheduler::run_wave`] does, until it is known whether it spins in a
     /// loop.
     #[cold]
     #[inline(never)]
@@ -359,27 +364,27 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         common: &mut Common<'_>,
         wave: &mut Wave,
         memory: &mut dyn Memory,
-        turn: (u64, &mut TurnEnd),
+        turn: CurrentTurn<'_>,
     ) -> Result<(), DeviceFault> {
         let mut pages = execution.search.take_pages();
-        let (count, mut finder) = execution.search.finder(wave, common.lds);
+        let mut attempt = execution.search.attempt(wave, common.lds);
         let mut memory = Watching::new(memory, &mut pages);
         let mut scheduler = Scheduler {
             programs: self.programs,
-            observer: &mut *finder,
+            observer: &mut *attempt.finder,
             checker: &mut *self.checker,
             pause: self.pause,
             spare: Spare::default(),
             workspace: Workspace::default(),
         };
         scheduler.run_wave::<true>(execution, common, wave, &mut memory, turn)?;
-        execution.search.note(wave, (count, finder), pages);
+        execution.search.record(wave, attempt, pages);
         Ok(())
     }
 
-    /// Executes a wave until it waits, ends, its turn is over, or it has executed `until` instructions
-    /// in all; whether the observer wants to see more of it. What is executed is counted for the
-    /// dispatch, and for the workgroup.
+    /// Executes a wave until it waits, ends, its turn is over, or it has executed `until`
+    /// instructions in all. Returns whether the observer continues to observe it. Adds to the
+    /// statistics of the dispatch and of the workgroup.
     #[inline(never)]
     fn run_wave<const WATCHED: bool>(
         &mut self,
@@ -387,8 +392,9 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         common: &mut Common<'_>,
         wave: &mut Wave,
         memory: &mut dyn Memory,
-        (until, end): (u64, &mut TurnEnd),
+        turn: CurrentTurn<'_>,
     ) -> Result<Watch, DeviceFault> {
+        let CurrentTurn { until, end } = turn;
         let Common { lds, barrier, statistics } = common;
         let lds = &mut **lds;
         let programs = self.programs;
@@ -398,7 +404,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         let interest = WATCHED.then(|| self.observer.interest());
         let mut outcome = Outcome::default();
         let mut watch = Watch::On;
-        // Outlives the turns of the loop, so that it is dropped only where there is one.
+        // Declared outside the loop, so that it is dropped only if there is a replacement.
         let mut replacement = None;
         let compiling = execution.policy.compiling;
         let footprint = memory.notes_windows();
@@ -406,7 +412,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
             && compiling != Compiling::Never
             && (!WATCHED || self.observer.of_stretches().is_some());
         let mut tier = if is_compiled { program.tier() } else { None };
-        // Blocks of compiled code begin where waves arrive by a branch, and after what parts them.
+        // Compiled blocks begin at branch targets, and after instructions that end blocks.
         let mut has_arrived = true;
         while wave.executed < until && !end.is_over {
             let pc = wave.pc;
@@ -419,7 +425,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
                 let request = Request { code: program, compiling, footprint };
                 let context =
                     WaveContext { wave: &mut *wave, memory: &mut *memory, lds: &mut *lds };
-                let turn = CompiledTurn { until, end: &mut *end };
+                let turn = CurrentTurn { until, end: &mut *end };
                 let (workspace, checker) = (&mut self.workspace, &mut *self.checker);
                 if !WATCHED {
                     tier.run(request, context, workspace, checker, turn, &mut outcome);
@@ -436,9 +442,9 @@ impl<'a, C: Checker> Scheduler<'a, C> {
             }
             let op = match program.fetch(pc) {
                 Ok(op) => op,
-                Err(cause) => match programs.iter().find(|other| other.contains(pc)) {
-                    Some(other) if !program.contains(pc) => {
-                        whole = other;
+                Err(cause) => match programs.iter().find(|program| program.contains(pc)) {
+                    Some(found) if !program.contains(pc) => {
+                        whole = found;
                         program = whole.of_banks(wave.banks());
                         tier = tier.and_then(|_| program.tier());
                         has_arrived = true;
@@ -476,7 +482,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
             }
             let op = match &replacement {
                 None => op,
-                Some(Ok(other)) => other,
+                Some(Ok(op)) => op,
                 Some(Err(cause)) => {
                     outcome.fault = Some((pc, cause.clone()));
                     break;
@@ -513,7 +519,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
                     if !barrier.request(wave, request) {
                         wave.wait(Status::AtSplitBarrier, pc);
                     } else if request.operation == SplitBarrier::Wait {
-                        // The others, which it has waited for or which wait for it, come with it.
+                        // Waves that it has waited for, or that wait for it, continue with it.
                         end.is_over = true;
                     }
                 }

@@ -1,39 +1,38 @@
-//! Places of workgroups under way, which decide where their private memory lies.
+//! Slots of resident workgroups, which determine the addresses of their private memory.
 
-/// The places that are free: those given back last are taken first, then those that nobody has had,
-/// from the lowest on.
+/// Free slots. Slots returned last are taken first, then unused ones in ascending order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slots {
     returned: Vec<usize>,
-    /// The lowest that nobody has had.
+    /// The lowest unused slot.
     next: usize,
-    /// From one of these places to the next.
+    /// Distance between unused slots.
     step: usize,
     end: usize,
 }
 
 impl Slots {
-    /// All of `count` places.
+    /// All of `count` slots.
     pub fn all(count: usize) -> Slots {
         Slots::part(0, 1, count)
     }
 
-    /// One place.
+    /// A single slot.
     pub fn one(slot: usize) -> Slots {
         Slots::of(vec![slot])
     }
 
-    /// Of `count` places those of part number `part` of `parts`: each `parts`-th.
+    /// The slots of part `part` of `parts` equal parts of `count` slots: every `parts`-th one.
     pub fn part(part: usize, parts: usize, count: usize) -> Slots {
         Slots { returned: Vec::new(), next: part, step: parts, end: count }
     }
 
-    /// These places, the last of which is taken first.
-    pub fn of(places: Vec<usize>) -> Slots {
-        Slots { returned: places, next: 0, step: 1, end: 0 }
+    /// The given slots, the last of which is taken first.
+    pub fn of(slots: Vec<usize>) -> Slots {
+        Slots { returned: slots, next: 0, step: 1, end: 0 }
     }
 
-    /// A place that is free.
+    /// Takes a free slot.
     pub fn take(&mut self) -> Option<usize> {
         self.returned.pop().or_else(|| {
             let slot = self.next;
@@ -44,7 +43,7 @@ impl Slots {
         })
     }
 
-    /// A workgroup has ended that had this place.
+    /// Returns the slot of a workgroup that has ended.
     pub fn give_back(&mut self, slot: usize) {
         self.returned.push(slot);
     }

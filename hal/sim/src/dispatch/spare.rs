@@ -1,21 +1,21 @@
-//! What dispatches have used, to be used again: the room for all registers that a wave can have is large,
-//! as is that for notes of what is touched, and new memory is slow.
+//! Reuse of memory of earlier dispatches: the registers of waves and the footprint regions are
+//! large, and new memory is slow.
 
 use crate::memory::TouchedRegions;
 use crate::wave::Wave;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What one dispatch has of it.
+/// Reusable memory of one dispatch.
 #[derive(Default)]
 pub struct Spare {
     /// Waves that have ended.
     pub waves: Vec<Wave>,
-    /// Where it is noted what compiled code touches: nothing yet.
+    /// Empty footprint regions of compiled code.
     pub touched: TouchedRegions,
 }
 
-/// What the clones of a device share.
+/// Reusable memory that the clones of a device share.
 #[derive(Clone, Default)]
 pub struct Spares(Arc<Mutex<Kept>>);
 
@@ -26,14 +26,14 @@ struct Kept {
 }
 
 impl Spares {
-    /// Waves that one dispatch takes at most, and that are kept of one.
+    /// Maximum number of waves that a dispatch takes and returns.
     const SHARE: usize = 32;
-    /// Waves that are kept in all.
+    /// Maximum number of waves kept.
     const MOST: usize = 256;
-    /// The most of the others that are kept in all.
+    /// Maximum number of footprint regions kept.
     const MOST_TOUCHED: usize = 16;
 
-    /// Some, none if there is none.
+    /// Takes reusable memory, if there is any.
     pub fn take(&self) -> Spare {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let left = kept.waves.len().saturating_sub(Spares::SHARE);
@@ -41,7 +41,7 @@ impl Spares {
         Spare { waves: kept.waves.split_off(left), touched }
     }
 
-    /// Gives what was taken back.
+    /// Returns reusable memory.
     pub fn give(&self, Spare { mut waves, touched }: Spare) {
         waves.truncate(Spares::SHARE);
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,13 +1,14 @@
-//! Waves that wait for ever, found for certain before a limit is reached.
+//! Detection of waves that wait forever, with certainty and before a limit is reached.
 //!
-//! Waves that wait for one another or have halted execute nothing: a whole round of turns without an
-//! instruction is the proof. A wave that goes round in a loop until memory changes is proven by its
-//! own state: it comes back to the registers and the PC that it had, and has changed no memory on the
-//! way. When all waves that do not wait do so in one round, in which no memory has changed, each will
-//! go round its loop for ever. Loops that count, or that read a clock, do not come back.
+//! If all waves wait for one another or have halted, a whole round of turns without an instruction
+//! is the proof. A wave that spins in a loop until memory changes is proven by its own state: it
+//! returns to the registers and the PC that it had, and has changed no memory meanwhile. If all
+//! waves that do not wait do so in one round, in which no memory has changed, each will spin
+//! forever. Loops that count, or that read a clock, do not return to a state.
 
 use crate::dispatch::execution::Execution;
 use crate::dispatch::observer::{Executed, Observer, Watch};
+use crate::dispatch::policy::Stalls;
 use crate::dispatch::wave_state::WaveState;
 use crate::dispatch::workgroup::Workgroup;
 use crate::memory::{Memory, Region, RegionMut, WriteRecorder, WrittenByte};
@@ -22,131 +23,135 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The search of a dispatch, from round to round.
+/// State of the search for stalls, from round to round.
 #[derive(Clone, Debug, Default)]
 pub struct Search {
-    /// Wave instructions when all resident workgroups last had had their turns.
+    /// Number of wave instructions at the end of the last round.
     last_round: Option<u64>,
-    /// Rounds in which no workgroup has started or ended.
+    /// Number of rounds in which no workgroup has started or ended.
     quiet: u32,
-    /// What is known in the round under way, if it is looked at and nothing speaks against it.
-    looked: Option<Looked>,
-    /// Pages that waves in loops looked at.
+    /// Findings of the current round, if it is examined and may still prove a stall.
+    examined: Option<Examined>,
+    /// Pages that spinning waves read.
     pages: BTreeSet<u64>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Looked {
+struct Examined {
     waves: BTreeMap<WaveId, Found>,
 }
 
-/// What is known of a wave.
+/// Findings about a wave.
 #[derive(Clone, Debug)]
 enum Found {
-    /// So often it was not seen to come back; what was seen is compared with what comes, as others
-    /// that had their turns between have changed nothing that it sees, or the round is given up.
-    Missed(u8, Box<LoopFinder>),
-    /// It goes round in a loop; the device address of its access to memory.
+    /// The wave has not returned to its state in this number of turns. Its later states are
+    /// compared with the same saved state, since other waves that had turns meanwhile have changed
+    /// nothing that it sees, or the round is abandoned.
+    Missed(Attempt),
+    /// The wave spins in a loop; device address of its memory access.
     Loop(u64),
 }
 
-/// How often a wave is looked at in one round: turns are shorter than some loops, and what pauses a
-/// dispatch cuts them.
-const LOOKS: u8 = 3;
+/// A loop finder, and the number of turns of its wave that were examined in this round.
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    turns: u8,
+    pub finder: Box<LoopFinder>,
+}
+
+/// Maximum number of turns in which a wave is examined in one round: turns are shorter than some
+/// loops, and pauses of the dispatch cut them.
+const MAX_ATTEMPTS: u8 = 3;
 
 impl Search {
-    /// All resident workgroups have had their turns, `executed` wave instructions are executed in
-    /// all: whether nothing was executed since the last time.
+    /// Called when all resident workgroups have had their turns, and `executed` wave instructions
+    /// are executed in all. Returns `true` if none was executed since the last call.
     pub fn is_still(&mut self, executed: u64) -> bool {
         self.last_round.replace(executed) == Some(executed)
     }
 
-    /// A round begins; workgroups have `moved` if one has started or ended in the last. The search for
-    /// loops is repeated ever more seldom, so that it costs little where there are none.
-    pub fn begin_round(&mut self, has_moved: bool, is_wanted: bool) {
+    /// Begins a round; `has_moved` is set if a workgroup has started or ended in the last one.
+    /// Rounds are examined with decreasing frequency, so that the search costs little.
+    pub fn begin_round(&mut self, has_moved: bool, stalls: Stalls) {
         self.quiet = if has_moved { 0 } else { self.quiet.saturating_add(1) };
         self.pages.clear();
-        self.looked = (is_wanted && self.quiet.is_power_of_two()).then(Looked::default);
+        self.examined =
+            (stalls != Stalls::Ignore && self.quiet.is_power_of_two()).then(Examined::default);
     }
 
-    /// Whether the round that is over was looked at, and all waves were found to wait.
+    /// Returns `true` if the last round was examined, and all waves were found to wait.
     pub fn all_wait(&self) -> bool {
-        self.looked.is_some()
+        self.examined.is_some()
     }
 
-    /// Something changes, or cannot be known.
+    /// Abandons the search in this round: something changes, or cannot be known.
     pub fn give_up(&mut self) {
-        self.looked = None;
+        self.examined = None;
     }
 
-    /// Whether it is worth to look at a wave.
-    pub fn looks_at(&self, wave: WaveId) -> bool {
-        let looked = self.looked.as_ref();
-        looked.is_some_and(|looked| !matches!(looked.waves.get(&wave), Some(Found::Loop(_))))
+    /// Returns `true` if a wave should be examined.
+    pub fn wants_wave(&self, wave: WaveId) -> bool {
+        let examined = self.examined.as_ref();
+        examined.is_some_and(|examined| !matches!(examined.waves.get(&wave), Some(Found::Loop(_))))
     }
 
-    /// The pages that waves in loops looked at, which are forgotten.
+    /// Takes the pages that spinning waves read.
     pub fn take_pages(&mut self) -> BTreeSet<u64> {
         std::mem::take(&mut self.pages)
     }
 
-    /// What watches a wave that executes now, and how often it was looked at in this round.
-    pub fn finder(&mut self, wave: &Wave, lds: &[u8]) -> (u8, Box<LoopFinder>) {
-        let known = self.looked.as_mut().and_then(|looked| looked.waves.remove(&wave.id));
+    /// Continues or begins the examination of a wave that executes now.
+    pub fn attempt(&mut self, wave: &Wave, lds: &[u8]) -> Attempt {
+        let known = self.examined.as_mut().and_then(|examined| examined.waves.remove(&wave.id));
         match known {
-            Some(Found::Missed(count, finder)) => (count, finder),
-            _ => (0, Box::new(LoopFinder::new(wave, lds))),
+            Some(Found::Missed(attempt)) => attempt,
+            _ => Attempt { turns: 0, finder: Box::new(LoopFinder::new(wave, lds)) },
         }
     }
 
-    /// What was found of a wave that has executed, as it was given by [`Search::finder`]; `pages` are
-    /// all that were looked at so far.
-    pub fn note(
-        &mut self,
-        wave: &Wave,
-        (count, finder): (u8, Box<LoopFinder>),
-        pages: BTreeSet<u64>,
-    ) {
+    /// Records the findings about a wave after its turn. `attempt` is from [`Search::attempt`];
+    /// `pages` are all pages read so far.
+    pub fn record(&mut self, wave: &Wave, attempt: Attempt, pages: BTreeSet<u64>) {
         self.pages = pages;
-        let Some(looked) = &mut self.looked else { return };
-        let found = match (finder.verdict, wave.status) {
+        let Some(examined) = &mut self.examined else { return };
+        let found = match (attempt.finder.verdict, wave.status) {
             (Some(Verdict::Loop(at)), _) => Found::Loop(at),
             (Some(Verdict::Changes), _) | (None, Status::Ended) => return self.give_up(),
-            (None, Status::Ready) if count == LOOKS => return self.give_up(),
-            (None, Status::Ready) => Found::Missed(count + 1, finder),
+            (None, Status::Ready) if attempt.turns == MAX_ATTEMPTS => return self.give_up(),
+            (None, Status::Ready) => Found::Missed(Attempt { turns: attempt.turns + 1, ..attempt }),
             (None, _) => return,
         };
-        looked.waves.insert(wave.id, found);
+        examined.waves.insert(wave.id, found);
     }
 
-    /// A workgroup has had its turn. One whose waves are all at the barrier has passed it.
-    pub fn look_at(&mut self, workgroup: &Workgroup) {
-        let Some(looked) = &self.looked else { return };
+    /// Called after a workgroup's turn. A workgroup whose waves are all at the barrier has passed
+    /// it.
+    pub fn examine_workgroup(&mut self, workgroup: &Workgroup) {
+        let Some(examined) = &self.examined else { return };
         let is_ready = |wave: &&Wave| wave.status == Status::Ready;
-        let loops = |wave: &Wave| matches!(looked.waves.get(&wave.id), Some(Found::Loop(_)));
+        let loops = |wave: &Wave| matches!(examined.waves.get(&wave.id), Some(Found::Loop(_)));
         if !workgroup.waves.iter().filter(is_ready).all(loops) {
             self.give_up();
         }
     }
 
-    /// What a wave waits for, and the device address of the instruction where it does; nothing for
-    /// waves that do not.
+    /// Reason why a wave waits, and the device address of the waiting instruction; `None` for waves
+    /// that do not wait.
     fn wait(&self, wave: &Wave) -> Option<(Wait, u64)> {
         match wave.status {
             Status::Ended => None,
             Status::AtBarrier | Status::AtSplitBarrier => Some((Wait::Barrier, wave.waits_at)),
             Status::AtGlobalSync => Some((Wait::GlobalSync, wave.waits_at)),
             Status::Halted => Some((Wait::Halted, wave.waits_at)),
-            Status::Ready => match self.looked.as_ref()?.waves.get(&wave.id)? {
+            Status::Ready => match self.examined.as_ref()?.waves.get(&wave.id)? {
                 Found::Loop(at) => Some((Wait::Loop, *at)),
-                Found::Missed(..) => None,
+                Found::Missed(_) => None,
             },
         }
     }
 }
 
-/// Says what all the waves under way wait for; nothing if there are none. The lines of the source are
-/// left out.
+/// Describes what all resident waves wait for; `None` if there are none. Source lines are left out.
 pub fn explain(execution: &Execution, programs: &[Arc<Program>]) -> Option<DeviceFault> {
     let waves = || execution.resident.iter().flat_map(|workgroup| &workgroup.waves);
     let mut waits: BTreeMap<(Wait, u64), (u64, WaveId, WaveId)> = BTreeMap::new();
@@ -157,7 +162,8 @@ pub fn explain(execution: &Execution, programs: &[Arc<Program>]) -> Option<Devic
         }
     }
     let waits = waits.into_iter().map(|((wait, at), (waves, first, last))| {
-        let index = programs.iter().position(|own| own.contains(at)).unwrap_or(execution.home);
+        let index =
+            programs.iter().position(|program| program.contains(at)).unwrap_or(execution.home);
         let program = &programs[index];
         let instruction = program.fetch(at).map(|op| op.inst.text.clone()).unwrap_or_default();
         let (module, pc) = (ModuleId(index as u32), program.virtual_address(at));
@@ -176,42 +182,44 @@ pub fn explain(execution: &Execution, programs: &[Arc<Program>]) -> Option<Devic
     };
     let first = waves().find(|wave| wave.status != Status::Ended)?;
     let at = execution.search.wait(first).map_or(first.pc, |(_, at)| at);
-    let program = programs.iter().find(|own| own.contains(at)).unwrap_or(&programs[execution.home]);
+    let program =
+        programs.iter().find(|program| program.contains(at)).unwrap_or(&programs[execution.home]);
     let place = WaveLocation { pc: program.virtual_address(at), wave: first.id };
     Some(DeviceFault { cause: FaultCause::Stalled(Box::new(stall)), place })
 }
 
-/// What watching a wave has shown.
+/// Conclusion about a wave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It goes round in a loop; the device address of its access to memory: the first to memory that
-    /// others share, if there is one.
+    /// The wave spins in a loop; device address of its memory access: the first one to shared
+    /// memory, if there is one.
     Loop(u64),
-    /// It changes what others see, or depends on more than its state and memory.
+    /// The wave changes what others see, or depends on more than its state and memory.
     Changes,
 }
 
-/// Watches whether a wave comes back to the state in which it was found. One that goes round in a loop
-/// when the watch begins does so after one way round; one that is still on its way into the loop is
-/// found the next time.
+/// Observer that detects whether a wave returns to the state in which it was saved. A wave that
+/// spins in a loop at that time does so after one iteration; one that is still entering the loop is
+/// found in a later round.
 #[derive(Clone, Debug)]
 pub struct LoopFinder {
     saved: WaveCopy,
-    /// LDS as it was.
+    /// LDS when the state was saved.
     lds: Vec<u8>,
-    /// Addresses of its private memory.
+    /// Address range of the wave's private memory.
     private: Range<u64>,
-    /// Bytes of it that are not as they were when the state was saved, with what they were.
+    /// Bytes of private memory that differ from the saved state, with their saved values.
     changed: BTreeMap<u64, u8>,
-    /// Device address of the instruction.
+    /// Device address of the current instruction.
     at: u64,
-    /// The access to memory since the state was saved that says best what is waited for.
+    /// The memory access since the state was saved that best shows what is waited for, and whether
+    /// it is to memory that is not shared.
     access: Option<(bool, u64)>,
     verdict: Option<Verdict>,
 }
 
 impl LoopFinder {
-    /// Begins with a wave as it is.
+    /// Saves the current state of a wave.
     pub fn new(wave: &Wave, lds: &[u8]) -> LoopFinder {
         let stride = private::stride(wave.machine.lanes);
         let bytes = u64::from(wave.private.bytes.div_ceil(4)) * u64::from(stride);
@@ -226,7 +234,7 @@ impl LoopFinder {
         }
     }
 
-    /// Whether bytes that were written change what others see.
+    /// Returns `true` if written bytes change what others see.
     fn changes(&mut self, written: &[WrittenByte]) -> bool {
         for byte in written.iter().filter(|byte| byte.before != byte.after) {
             let address = byte.address.0;
@@ -253,8 +261,8 @@ impl LoopFinder {
                 return Some(Verdict::Changes);
             }
             let is_shared = matches!(access.space, MemorySpace::Global | MemorySpace::Flat);
-            let own = (!is_shared, self.at);
-            self.access = Some(self.access.map_or(own, |known| known.min(own)));
+            let current = (!is_shared, self.at);
+            self.access = Some(self.access.map_or(current, |known| known.min(current)));
         }
         if self.changed.is_empty() && self.saved.is_state_of(state.wave()) {
             return Some(Verdict::Loop(self.access.map_or(self.at, |(_, at)| at)));
@@ -278,8 +286,8 @@ impl Observer for LoopFinder {
     }
 }
 
-/// Whether what an instruction does depends on more than the wave and memory: on time, or on what
-/// waves of other workgroups have asked for.
+/// Returns `true` if the effect of an instruction depends on more than the wave and memory: on
+/// time, or on requests of waves of other workgroups.
 fn reads_more_than_state(inst: &Inst) -> bool {
     const FAMILIES: [Family; 3] =
         [Family::GetRegister, Family::SendMessageReturn, Family::GlobalWaveSync];
@@ -287,26 +295,26 @@ fn reads_more_than_state(inst: &Inst) -> bool {
         || FAMILIES.into_iter().any(|family| inst.operation.is(family))
 }
 
-/// The page of an address.
+/// Address range of the page of an address.
 fn page(address: u64) -> Range<u64> {
     const PAGE: u64 = 4096;
     let start = address & !(PAGE - 1);
     start..start.saturating_add(PAGE)
 }
 
-/// Another memory, which notes what is written and which pages are looked at.
+/// A memory wrapper that records written bytes and accessed pages.
 pub struct Watching<'a> {
     memory: WriteRecorder<'a>,
     pages: &'a mut BTreeSet<u64>,
 }
 
 impl<'a> Watching<'a> {
-    /// Adds to `pages`, by the address of their first byte.
+    /// Wraps a memory; accessed pages are added to `pages`, by the address of their first byte.
     pub fn new(memory: &'a mut dyn Memory, pages: &'a mut BTreeSet<u64>) -> Watching<'a> {
         Watching { memory: WriteRecorder::new(memory), pages }
     }
 
-    /// The page of an address, which is looked at.
+    /// Records the page of an address as accessed, and returns its range.
     fn see(&mut self, address: u64) -> Range<u64> {
         let page = page(address);
         self.pages.insert(page.start);
@@ -318,7 +326,7 @@ impl Memory for Watching<'_> {
     fn readable(&mut self, address: u64, bytes: usize) -> Option<Region<'_>> {
         let page = self.see(address);
         let Region { base, bytes } = self.memory.readable(address, bytes)?;
-        // What lies on other pages is asked for when it is looked at.
+        // Bytes on other pages are requested separately when they are accessed.
         let start = page.start.saturating_sub(base) as usize;
         let end = (page.end.saturating_sub(base) as usize).min(bytes.len());
         Some(Region { base: base + start as u64, bytes: bytes.get(start..end)? })

@@ -1,4 +1,4 @@
-//! How long the turns of workgroups and waves are.
+//! Lengths of the turns of workgroups and waves.
 
 use crate::dispatch::leads::Leads;
 use crate::dispatch::policy::Policy;
@@ -6,19 +6,21 @@ use crate::instruction::Shared;
 use crate::translate::code::DecodedCode;
 use crate::wave::{Status, Wave};
 
-/// Workgroups that are started one by one, and have whole turns beside each other.
+/// Number of workgroups that are started one by one, and have whole turns.
 pub const FEW: usize = 8;
-/// Rounds of the shortest turn of a workgroup: bringing its state into the host's caches takes less.
+/// Rounds of the shortest turn of a workgroup. Loading its state into the host's caches takes less
+/// time.
 const SHORTEST_TURN: u32 = 4;
 
-/// The progress of the slowest of some waves that can execute; nothing where there is none.
+/// Progress of the slowest runnable wave; `None` if there is none.
 pub(crate) fn slowest<'a>(waves: impl IntoIterator<Item = &'a Wave>) -> Option<u64> {
     let ready = waves.into_iter().filter(|wave| wave.status == Status::Ready);
     ready.map(Wave::progress).min()
 }
 
-/// Rounds of a workgroup's turn beside so many others, where `whole` are those of a whole turn.
-pub fn turn(whole: u32, resident: usize) -> u32 {
+/// Rounds of a workgroup's turn if `resident` workgroups are resident; a whole turn has `whole`
+/// rounds.
+pub fn rounds_of_turn(whole: u32, resident: usize) -> u32 {
     if resident <= FEW {
         return whole;
     }
@@ -26,28 +28,37 @@ pub fn turn(whole: u32, resident: usize) -> u32 {
     whole.min(SHORTEST_TURN.max(share as u32))
 }
 
-/// Instructions in which a wave writes whatever others do that has begun a turn with a write: else it would
-/// stop at each write among others that are not next to each other.
-const RUN: u64 = 16;
+/// Number of instructions during which a wave that begins its turn with an LDS write may write
+/// without waiting for others. Otherwise it would stop at each of several writes that are not
+/// adjacent.
+const WRITE_RUN: u64 = 16;
 
-/// When a wave's turn ends, by instructions that the wave has executed. It ends only where compiled
-/// blocks end whatever the turns are, so that waves do not begin in the middle of one.
+/// End of a wave's turn, in numbers of executed instructions. A turn ends only where compiled
+/// blocks end in any case, so that waves do not begin inside of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TurnEnd {
-    /// Where it next branches from there on.
+    /// The turn ends at the first branch from this number on.
     pub branch_from: u64,
-    /// The same where it jumps in another way, or leaves a page of code.
+    /// The turn ends at the first other jump, or end of a page of code, from this number on.
     pub leave_from: u64,
-    /// It ends in front of a run of writes to LDS if the wave has executed more than this.
+    /// The turn ends before a run of LDS writes if the wave has executed more than this.
     pub write_until: u64,
-    /// The same of reads.
+    /// The turn ends before a run of LDS reads if the wave has executed more than this.
     pub read_until: u64,
-    /// Whether it has ended.
+    /// `true` once the turn has ended.
     pub is_over: bool,
 }
 
+/// The rest of a wave's turn.
+pub struct CurrentTurn<'a> {
+    /// Number of instructions that the wave may have executed in all.
+    pub until: u64,
+    /// End of the turn.
+    pub end: &'a mut TurnEnd,
+}
+
 impl TurnEnd {
-    /// That of a turn without end.
+    /// A turn without end.
     #[cfg(test)]
     pub const NEVER: TurnEnd = TurnEnd {
         branch_from: u64::MAX,
@@ -57,8 +68,8 @@ impl TurnEnd {
         is_over: false,
     };
 
-    /// Ends the turn of a wave that has executed so many instructions if it is too far ahead for a run of
-    /// accesses that begins now.
+    /// Ends the turn if the wave, which has executed `executed` instructions, is too far ahead for
+    /// a run of LDS accesses that begins now.
     #[inline(always)]
     pub fn begin_run(&mut self, shared: Shared, executed: u64) {
         self.is_over |= match shared {
@@ -68,7 +79,8 @@ impl TurnEnd {
         };
     }
 
-    /// Ends the turn of a wave that has branched if it is too far ahead for the access to LDS at its PC.
+    /// Ends the turn of a wave that has branched if it is too far ahead for the LDS access at its
+    /// PC.
     #[inline(always)]
     pub fn arrive(&mut self, code: &DecodedCode, wave: &Wave) {
         if self.write_until != u64::MAX {
@@ -76,23 +88,23 @@ impl TurnEnd {
         }
     }
 
-    /// The same where a turn begins.
+    /// Checks the LDS access at the PC when a turn begins.
     fn begin(&mut self, code: &DecodedCode, wave: &Wave) {
         let shared = access_at(code, wave.pc);
         self.begin_run(shared, wave.executed);
         if shared == Shared::Write && !self.is_over {
-            self.write_until = self.write_until.max(wave.executed.saturating_add(RUN));
+            self.write_until = self.write_until.max(wave.executed.saturating_add(WRITE_RUN));
         }
     }
 
-    /// Ends the turn of a wave that has executed so many instructions, a branch the last of them, if it
-    /// has had enough of it.
+    /// Ends the turn after a branch if the wave has executed enough instructions.
     #[inline(always)]
     pub fn branch(&mut self, executed: u64) {
         self.is_over |= executed >= self.branch_from;
     }
 
-    /// The same where the last of them is another jump, or the last of a page.
+    /// Ends the turn after another jump, or at the end of a page of code, if the wave has executed
+    /// enough instructions.
     #[inline(always)]
     pub fn leave(&mut self, executed: u64) {
         self.is_over |= executed >= self.leave_from;
@@ -100,8 +112,8 @@ impl TurnEnd {
 }
 
 impl Policy {
-    /// When a turn that begins now ends for a wave that has executed so many instructions: one of those
-    /// that follow [`short_turns`](Policy::first_turn) others.
+    /// End of a turn that begins now for a wave that has executed `executed` instructions, after
+    /// `short_turns` [short turns](Policy::first_turn).
     pub(crate) fn turn_end(&self, executed: u64, short_turns: u32) -> TurnEnd {
         let leave_from = executed.saturating_add(self.wave_turn);
         let branch_from =
@@ -110,16 +122,16 @@ impl Policy {
         TurnEnd { branch_from, leave_from, write_until, read_until, is_over: false }
     }
 
-    /// The length of the turn after so many short ones, if that is short as well.
+    /// Length of the turn after `short_turns` short ones; `None` if it is not short.
     pub(crate) fn short_turn(&self, short_turns: u32) -> Option<u64> {
         let factor = 1_u64.checked_shl(short_turns)?;
-        Some(self.first_turn?.saturating_mul(factor)).filter(|own| *own < self.wave_turn)
+        Some(self.first_turn?.saturating_mul(factor)).filter(|turn| *turn < self.wave_turn)
     }
 }
 
 impl TurnEnd {
-    /// The same turn of a wave that is not to be further ahead of the slowest of the others, which has
-    /// this progress, than `leads` says.
+    /// Limits the turn so that the wave does not get further ahead of the slowest other wave, whose
+    /// progress is given, than `leads` allows.
     pub(crate) fn limited_by_slowest(
         self,
         code: &DecodedCode,
@@ -138,8 +150,7 @@ impl TurnEnd {
     }
 }
 
-/// The access to LDS of the instruction at a device address for which a wave may be too early, if there is
-/// one.
+/// The LDS access of the instruction at a device address, if waves may be too early for it.
 #[inline(always)]
 fn access_at(code: &DecodedCode, pc: u64) -> Shared {
     let op = code.contains(pc).then(|| code.fetch(pc));

@@ -1,4 +1,4 @@
-//! Compiled code of waves that are watched.
+//! Compiled code of observed waves.
 
 use super::checker::Checker;
 use super::launch::Launch;
@@ -9,7 +9,7 @@ use crate::wave::Wave;
 use flipwave_device::FaultCause;
 use flipwave_isa::LaneMask;
 
-/// A checker, and what sees the stretches that watched waves execute.
+/// A checker, combined with the observer of compiled blocks.
 pub struct Watched<'a, C> {
     pub checker: &'a mut C,
     pub stretches: &'a mut dyn StretchObserver,

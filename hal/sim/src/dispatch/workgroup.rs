@@ -1,4 +1,4 @@
-//! A workgroup under way.
+//! Resident workgroups.
 
 use crate::dispatch::checker::Checker;
 use crate::dispatch::turns::slowest;
@@ -8,58 +8,58 @@ use crate::wave::copy::WaveCopy;
 use crate::wave::{Status, Wave};
 use flipwave_device::{Dim3, Statistics};
 
-/// How many short turns have been where no more follow.
+/// Value of `short_turns` if no short turns follow.
 const NO_SHORT_TURN: u32 = u32::MAX;
 
-/// A workgroup under way.
+/// A resident workgroup.
 #[derive(Clone, Debug)]
 pub struct Workgroup {
-    /// Its position in the grid.
+    /// Position in the grid.
     pub position: Dim3,
-    /// Its place among the workgroups under way.
+    /// Slot among the resident workgroups.
     pub slot: usize,
-    /// Its waves.
+    /// Waves of the workgroup.
     pub waves: Vec<Wave>,
-    /// Which waves the observer watches.
+    /// For each wave, whether an observer observes it.
     pub watched: Vec<bool>,
-    /// Turns that its waves have had since they started or passed a barrier together, as long as these
-    /// are shorter than others.
+    /// Number of short turns that the waves have had since they started or passed a barrier
+    /// together.
     pub short_turns: u32,
-    /// What it had executed at the end of the last whole round of turns.
+    /// Number of instructions executed at the end of the last whole round of turns.
     pub round_from: u64,
-    /// Its LDS.
+    /// LDS of the workgroup.
     pub lds: AlignedBytes,
-    /// Its barrier, where signal and wait are instructions of their own.
+    /// Barriers with separate signal and wait instructions.
     pub barrier: WorkgroupBarrier,
-    /// What it has executed.
+    /// Statistics of the workgroup.
     pub statistics: Statistics,
 }
 
-/// What the waves of a workgroup have in common.
+/// State that the waves of a workgroup share.
 pub struct Common<'a> {
-    /// The LDS.
+    /// LDS of the workgroup.
     pub lds: &'a mut [u8],
-    /// The split barrier.
+    /// Split barriers of the workgroup.
     pub barrier: &'a mut WorkgroupBarrier,
-    /// What is executed.
+    /// Statistics of the workgroup.
     pub statistics: &'a mut Statistics,
 }
 
 impl Workgroup {
-    /// Its waves go on together: their first turns are short.
+    /// Begins short turns, since all waves continue together.
     pub fn begin_together(&mut self) {
         self.short_turns = if self.waves.len() > 1 { 0 } else { NO_SHORT_TURN };
     }
 
-    /// The progress of the slowest wave besides one, of those that can execute; nothing where there is
-    /// none, or no LDS that it could share.
+    /// Progress of the slowest runnable wave except one; `None` if there is none, or no LDS that
+    /// waves could share.
     pub fn slowest_beside(&self, index: usize) -> Option<u64> {
         let [before, after] = [&self.waves[..index], &self.waves[index + 1..]];
         if self.lds.is_empty() { None } else { slowest(before.iter().chain(after)) }
     }
 
-    /// Whether its waves that can execute have had whole turns, of so many instructions, since this was
-    /// last so, in however many turns.
+    /// Returns `true` if the runnable waves have executed as much as whole turns of `wave_turn`
+    /// instructions since the last time that this was so.
     pub fn has_whole_round(&mut self, wave_turn: u64) -> bool {
         let ready = self.waves.iter().filter(|wave| wave.status == Status::Ready).count();
         let executed = self.statistics.wave_instructions;
@@ -70,7 +70,7 @@ impl Workgroup {
         is_whole
     }
 
-    /// Lets the waves go on that wait at a split barrier which has completed; whether there are any.
+    /// Releases waves that wait at a completed split barrier. Returns `true` if there are any.
     pub fn pass_split_barrier(&mut self) -> bool {
         let mut passes = false;
         let slowest = slowest(&self.waves).unwrap_or(0);
@@ -84,8 +84,8 @@ impl Workgroup {
         passes
     }
 
-    /// Lets the waves go on that wait at a barrier, once no other wave can still reach it; whether they
-    /// do. Waves that have ended do not count (ISA manual, "S_BARRIER").
+    /// Releases the waves that wait at the barrier once no other wave can still reach it. Returns
+    /// `true` if it did. Waves that have ended do not count (ISA manual, "S_BARRIER").
     pub fn pass_barrier(&mut self, checker: &mut impl Checker) -> bool {
         if self.waves.iter().any(|wave| !matches!(wave.status, Status::AtBarrier | Status::Ended)) {
             return false;
@@ -101,10 +101,10 @@ impl Workgroup {
     }
 }
 
-/// A workgroup put away: no more memory than its state takes.
+/// Compact copy of a workgroup: takes no more memory than its state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkgroupCopy {
-    /// Its position in the grid.
+    /// Position in the grid.
     pub position: Dim3,
     slot: usize,
     waves: Vec<WaveCopy>,
@@ -112,12 +112,12 @@ pub struct WorkgroupCopy {
     round_from: u64,
     lds: AlignedBytes,
     barrier: WorkgroupBarrier,
-    /// What it has executed.
+    /// Statistics of the workgroup.
     pub statistics: Statistics,
 }
 
 impl WorkgroupCopy {
-    /// The state of a workgroup.
+    /// Copies the state of a workgroup.
     pub fn of(workgroup: &Workgroup) -> WorkgroupCopy {
         WorkgroupCopy {
             position: workgroup.position,
@@ -131,17 +131,17 @@ impl WorkgroupCopy {
         }
     }
 
-    /// Bytes of registers and LDS.
+    /// Size in bytes of the registers and LDS.
     pub fn state_bytes(&self) -> u64 {
         self.waves.iter().map(WaveCopy::state_bytes).sum::<u64>() + self.lds.len() as u64
     }
 
-    /// Instructions that one of its waves has executed.
+    /// Number of instructions that a wave has executed.
     pub fn executed(&self, wave: u32) -> Option<u64> {
         self.waves.get(wave as usize).map(WaveCopy::executed)
     }
 
-    /// The workgroup, none of whose waves is watched, in waves that `wave` gives.
+    /// Restores the workgroup, with no wave observed, into waves that `wave` supplies.
     pub fn restore(&self, mut wave: impl FnMut() -> Wave) -> Workgroup {
         let restore = |copy: &WaveCopy| {
             let mut wave = wave();

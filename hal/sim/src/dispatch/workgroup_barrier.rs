@@ -1,36 +1,36 @@
-//! The barrier of a workgroup whose signal and wait are instructions of their own (RDNA 4 ISA,
-//! "Barriers"; the names of the counts are those of `S_GET_BARRIER_STATE`), and the named barriers of
-//! gfx1250: one completes when as many signals have arrived as it has members, and a wave waits at the
-//! one that it has joined (CDNA 5 ISA, 5.6, as public tests restate it).
+//! Split barriers: the workgroup barrier with separate signal and wait instructions (RDNA 4 ISA,
+//! "Barriers"; the names of the counts are those of `S_GET_BARRIER_STATE`), and the named barriers
+//! of gfx1250. A named barrier completes when as many signals have arrived as it has members, and a
+//! wave waits at the barrier that it has joined (CDNA 5 ISA, 5.6, as public tests restate it).
 
 use crate::execute::control::BarrierRequest;
 use crate::instruction::control::SplitBarrier;
 use crate::wave::{Joined, Wave};
 use flipwave_isa::Generation;
 
-/// How far the waves of a workgroup are with their barrier.
+/// State of a workgroup's split barriers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkgroupBarrier {
-    /// Whether the workgroup has more than one wave. For a single one nothing is to be waited for.
+    /// `true` if the workgroup has more than one wave. A single wave never waits.
     exists: bool,
-    /// Waves that have not ended.
+    /// Number of waves that have not ended.
     members: u32,
-    /// Waves that have signalled since the barrier last completed.
+    /// Number of waves that have signalled since the barrier last completed.
     signals: u32,
-    /// How often all had signalled.
+    /// Number of completions.
     completed: u32,
-    /// The named ones; none is number 0.
+    /// Named barriers; number 0 is unused.
     named: [NamedBarrier; 17],
 }
 
-/// How far a named barrier is.
+/// State of a named barrier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct NamedBarrier {
-    /// Signals that complete it.
+    /// Number of signals that complete the barrier.
     members: u32,
-    /// Signals since it last completed.
+    /// Number of signals since the last completion.
     signals: u32,
-    /// How often it has completed.
+    /// Number of completions.
     completed: u32,
 }
 
@@ -46,13 +46,13 @@ impl NamedBarrier {
 }
 
 impl WorkgroupBarrier {
-    /// The barrier of a workgroup of so many waves.
+    /// Creates the barriers of a workgroup of `waves` waves.
     pub fn new(waves: u32) -> WorkgroupBarrier {
         WorkgroupBarrier { exists: waves > 1, members: waves, ..WorkgroupBarrier::default() }
     }
 
-    /// Does what a wave asks for; `false` if the wave has to wait. The other barriers are that of trap
-    /// handlers, and for these and those without a wave as member nothing happens.
+    /// Carries out a request of a wave. Returns `false` if the wave has to wait. Requests to the
+    /// trap handler's barrier, and to barriers that the wave is no member of, do nothing.
     pub fn request(&mut self, wave: &mut Wave, request: BarrierRequest) -> bool {
         if wave.machine.generation >= Generation::Gfx125
             && let Some(number) = request.named()
@@ -74,13 +74,14 @@ impl WorkgroupBarrier {
                 let state = self.signals << 16 | self.members << 4 | 1;
                 wave.write_scalar(request.destination, if is_own { state } else { 0 });
             }
-            // Those that are about named barriers.
+            // Operations on named barriers only.
             SplitBarrier::Init | SplitBarrier::Join => {}
         }
         true
     }
 
-    /// The same of a named barrier. A wave waits at the one it has joined, whatever number it gives.
+    /// Carries out a request to a named barrier. A wave waits at the barrier that it has joined,
+    /// whatever number it gives.
     fn request_named(&mut self, wave: &mut Wave, request: BarrierRequest, number: usize) -> bool {
         let barrier = &mut self.named[number];
         match request.operation {
@@ -109,7 +110,8 @@ impl WorkgroupBarrier {
         true
     }
 
-    /// Whether the barrier has completed since the wave last passed it; then it passes it.
+    /// Returns `true` if the barrier has completed since the wave last passed it, and lets the wave
+    /// pass.
     pub fn let_pass(&self, wave: &mut Wave) -> bool {
         if wave.joined.waits {
             let completed = self.named[wave.joined.barrier()].completed;
@@ -123,7 +125,7 @@ impl WorkgroupBarrier {
         passes
     }
 
-    /// A wave has ended: the others do not wait for it.
+    /// Removes a wave that has ended from the members.
     pub fn leave(&mut self) {
         self.members = self.members.saturating_sub(1);
         self.complete();

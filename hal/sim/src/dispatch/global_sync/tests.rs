@@ -9,7 +9,7 @@ fn request(operation: SyncOperation, value: u32) -> SyncRequest {
 }
 
 #[test]
-fn a_barrier_of_three_waves_holds_two_and_can_be_used_again() {
+fn barrier_of_three_waves_holds_two_and_is_reusable() {
     let mut sync = GlobalSync::default();
     assert!(sync.request(wave(0), request(SyncOperation::Initialize, 2)));
     for round in 0..2 {
@@ -23,14 +23,14 @@ fn a_barrier_of_three_waves_holds_two_and_can_be_used_again() {
 }
 
 #[test]
-fn a_semaphore_lets_as_many_waves_pass_as_it_was_signalled() {
+fn semaphore_releases_one_wave_per_signal() {
     let mut sync = GlobalSync::default();
     assert!(!sync.request(wave(0), request(SyncOperation::Wait, 0)));
     assert!(!sync.request(wave(1), request(SyncOperation::Wait, 0)));
     assert!(sync.request(wave(2), request(SyncOperation::Signal, 0)));
     assert!(sync.take_released(wave(0)));
     assert!(!sync.take_released(wave(1)));
-    // One for the wave that waits, two to be had.
+    // One signal for the waiting wave, two for later ones.
     assert!(sync.request(wave(2), request(SyncOperation::SignalMany, 3)));
     assert!(sync.take_released(wave(1)));
     assert!(sync.request(wave(3), request(SyncOperation::Wait, 0)));
@@ -41,7 +41,7 @@ fn a_semaphore_lets_as_many_waves_pass_as_it_was_signalled() {
 }
 
 #[test]
-fn the_next_dispatch_finds_the_counters_and_no_wave() {
+fn next_dispatch_inherits_counters_but_no_waves() {
     let mut sync = GlobalSync::default();
     assert!(sync.request(wave(0), request(SyncOperation::Initialize, 1)));
     assert!(!sync.request(wave(0), request(SyncOperation::Barrier, 1)));
@@ -50,7 +50,7 @@ fn the_next_dispatch_finds_the_counters_and_no_wave() {
     );
     let mut next = sync.left_behind();
     assert!(!next.is_used_by([0; 3]));
-    // Nobody waits any more at the one, and the other was signalled once.
+    // No wave waits at the first resource, and the second was signalled once.
     assert!(next.request(wave(2), request(SyncOperation::ReleaseAll, 0)));
     assert!(!next.take_released(wave(0)));
     assert!(next.request(wave(2), SyncRequest { resource: 6, ..request(SyncOperation::Wait, 0) }));
@@ -58,12 +58,12 @@ fn the_next_dispatch_finds_the_counters_and_no_wave() {
 }
 
 #[test]
-fn resources_do_not_share_a_counter() {
+fn resources_have_separate_counters() {
     let mut sync = GlobalSync::default();
-    let other = SyncRequest { resource: 6, ..request(SyncOperation::Signal, 0) };
-    assert!(sync.request(wave(0), other));
+    let signal = SyncRequest { resource: 6, ..request(SyncOperation::Signal, 0) };
+    assert!(sync.request(wave(0), signal));
     assert!(!sync.request(wave(0), request(SyncOperation::Wait, 0)));
-    // The number of a resource has six bits.
+    // Resource numbers have six bits.
     let wait = request(SyncOperation::Wait, 0);
     assert!(sync.request(wave(1), SyncRequest { resource: 6 + 64, ..wait }));
 }

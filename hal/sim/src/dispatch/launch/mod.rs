@@ -1,4 +1,4 @@
-//! A dispatch made ready: where its memory lies, and the state its waves start in.
+//! Prepared dispatches: placement of their memory, and the initial state of their waves.
 
 mod shape;
 mod start;
@@ -15,36 +15,37 @@ use std::ops::Range;
 
 /// Private memory per lane of kernels whose stack has no static bound, in bytes.
 const DYNAMIC_STACK_BYTES: u32 = 16 << 10;
-/// Private memory of all resident workgroups together, in bytes: as much as AMD's runtime gives to all
-/// waves of a device (`GpuAgent::InitScratchPool` of ROCr), and offsets of waves have 32 bits.
+/// Limit of the private memory of all resident workgroups together, in bytes: AMD's runtime gives
+/// as much to all waves of a device (`GpuAgent::InitScratchPool` of ROCr), and wave offsets have 32
+/// bits.
 const PRIVATE_MEMORY: u64 = 4 << 30;
 
-/// A dispatch made ready.
+/// A prepared dispatch.
 #[derive(Debug)]
 pub struct Launch {
-    /// What its waves execute by.
+    /// Machine properties that waves execute with.
     pub machine: Machine,
     target: Target,
     descriptor: Descriptor,
     /// Device address of the first instruction that waves execute.
     pub start: u64,
-    /// Arguments that waves find in user SGPRs.
+    /// Arguments preloaded to user SGPRs.
     preloaded: Vec<u32>,
     grid: Dim3,
     workgroup: Dim3,
     /// LDS of a workgroup, in bytes.
     pub lds_bytes: u32,
     places: Places,
-    /// What of its memory is the launch's own.
+    /// Allocations that the launch owns.
     owned: Vec<Address>,
     scratch: Scratch,
-    /// How many of its workgroups the device keeps resident.
+    /// Number of workgroups that the device keeps resident.
     pub residency: Residency,
-    /// What its waves start with.
+    /// Initial state of the waves.
     start_state: Start,
 }
 
-/// A launch whose kernel is known and whose shape is possible.
+/// A launch whose kernel and shape are checked.
 struct Checked {
     descriptor: Descriptor,
     /// Device address of the first instruction that waves execute.
@@ -52,20 +53,20 @@ struct Checked {
     grid: Dim3,
     workgroup: Dim3,
     lds_bytes: u32,
-    /// Least private memory of a work-item.
+    /// Minimum private memory of a work-item in bytes.
     private_bytes: u32,
-    /// Workgroups that are resident at least.
+    /// Minimum number of resident workgroups.
     least_resident: u32,
 }
 
-/// Where in memory lies what a kernel gets the addresses of.
+/// Addresses that a kernel receives.
 #[derive(Clone, Copy, Debug)]
 pub struct Places {
-    /// Its arguments.
+    /// Address of the arguments.
     pub kernarg: Address,
-    /// Its packet.
+    /// Address of the packet.
     pub packet: Address,
-    /// Its queue, `amd_queue_t`.
+    /// Address of the queue, `amd_queue_t`.
     pub queue: Address,
     /// Number of the packet in its queue.
     pub dispatch_id: u64,
@@ -78,7 +79,7 @@ pub struct PlacedKernel<'a> {
     pub kernel: &'a Kernel,
     /// Device address of the first instruction that waves execute.
     pub start: u64,
-    /// The descriptor that its packet names: another kernel's where it runs in place of that.
+    /// The descriptor that the packet names: another kernel's if this kernel replaces that one.
     pub named: &'a Descriptor,
     /// Device address of that descriptor.
     pub named_at: Address,
@@ -93,7 +94,7 @@ struct Scratch {
 }
 
 impl Launch {
-    /// Checks a dispatch against its kernel and places what it needs in memory.
+    /// Checks a dispatch against its kernel, and places what it needs in memory.
     ///
     /// # Errors
     /// [`DeviceError::BadLaunch`], [`DeviceError::OutOfMemory`].
@@ -132,13 +133,13 @@ impl Launch {
             dispatch_id: 0,
         };
         space.write(places.kernarg, &dispatch.kernarg)?;
-        let own = [places.kernarg, places.packet, places.queue];
+        let allocated = [places.kernarg, places.packet, places.queue];
         let placed = Launch::place(checked, target, places, space, refuse);
         if placed.is_err() {
-            own.into_iter().try_for_each(|address| space.free(address))?;
+            allocated.into_iter().try_for_each(|address| space.free(address))?;
         }
         let mut launch = placed?;
-        launch.owned.extend(own);
+        launch.owned.extend(allocated);
         let completion = Address(places.packet.0 + KernelPacket::SIZE as u64);
         let packet = KernelPacket {
             workgroup: launch.workgroup,
@@ -155,7 +156,7 @@ impl Launch {
         Ok(launch)
     }
 
-    /// Makes a dispatch ready whose memory is there already but for scratch: that of a packet.
+    /// Prepares the dispatch of a packet, whose memory exists already except for scratch.
     ///
     /// # Errors
     /// [`DeviceError::BadLaunch`], [`DeviceError::OutOfMemory`].
@@ -183,7 +184,7 @@ impl Launch {
         Launch::place(checked, target, places, space, refuse)
     }
 
-    /// Checks what a device of this target can run, and places scratch.
+    /// Checks the limits of the target, and places scratch.
     fn place(
         checked: Checked,
         target: &Target,
@@ -227,7 +228,7 @@ impl Launch {
         Ok(launch)
     }
 
-    /// How many workgroups are resident by their registers and LDS: one and `least` at least,
+    /// Number of resident workgroups by their registers and LDS: at least one and at least `least`,
     /// whatever the descriptor says.
     fn residency_of_registers(&self, least: u32) -> Result<Residency, DeviceError> {
         let rsrc1 = &self.descriptor.rsrc1;
@@ -245,34 +246,36 @@ impl Launch {
         Ok(Residency { workgroups: residency.workgroups.max(least).max(1), ..residency })
     }
 
-    /// Places for workgroups that are resident.
+    /// Number of slots for resident workgroups.
     pub fn slots(&self) -> usize {
         u64::from(self.residency.workgroups).min(self.workgroup_count()) as usize
     }
 
-    /// Gives the launch's memory back.
+    /// Frees the launch's memory.
     ///
     /// # Errors
-    /// None that a correct caller sees.
+    /// Returns no error if the caller is correct.
     pub fn release(&self, space: &mut AddressSpace) -> Result<(), DeviceError> {
         self.owned.iter().try_for_each(|address| space.free(*address))
     }
 
-    /// The arguments that are in user SGPRs when waves start, read once for the whole dispatch
+    /// Reads the arguments that are preloaded to user SGPRs, once for the whole dispatch
     /// (AMDGPUUsage, "Preloaded Kernel Arguments").
     fn preload(&self, space: &AddressSpace) -> Result<Vec<u32>, DeviceError> {
         let initial = self.descriptor.initial_sgprs(&self.target);
-        let Some(own) = initial.iter().find(|own| own.value == InitialValue::Arguments) else {
+        let Some(arguments) =
+            initial.iter().find(|initial| initial.value == InitialValue::Arguments)
+        else {
             return Ok(Vec::new());
         };
         let offset = self.descriptor.kernarg_preload.start_bytes();
-        let mut bytes = vec![0; 4 * usize::from(own.words)];
+        let mut bytes = vec![0; 4 * usize::from(arguments.words)];
         space.read(Address(self.places.kernarg.0.wrapping_add(offset)), &mut bytes)?;
         let (words, _) = bytes.as_chunks();
         Ok(words.iter().map(|word| u32::from_le_bytes(*word)).collect())
     }
 
-    /// Gives private memory to as many workgroups as there is enough for.
+    /// Reserves private memory for as many workgroups as the limit allows.
     fn place_scratch(
         &mut self,
         private_bytes: u32,
@@ -300,7 +303,7 @@ impl Launch {
         Ok(())
     }
 
-    /// Workgroups per dimension; the last one of a dimension may be partial.
+    /// Number of workgroups per dimension; the last one may be partial.
     fn workgroups(&self) -> Dim3 {
         std::array::from_fn(|dimension| self.grid[dimension].div_ceil(self.workgroup[dimension]))
     }
@@ -316,7 +319,7 @@ impl Launch {
         [(index % x) as u32, (index / x % y) as u32, (index / (x * y)) as u32]
     }
 
-    /// The order of the workgroup at a position, if the grid has one there.
+    /// Index of the workgroup at a position, if the grid has one there.
     pub fn index(&self, position: Dim3) -> Option<u64> {
         let workgroups = self.workgroups();
         let exists = position.iter().zip(workgroups).all(|(place, count)| *place < count);
@@ -325,7 +328,7 @@ impl Launch {
         exists.then(|| x + columns * (y + rows * z))
     }
 
-    /// Work-items of a workgroup per dimension, less than asked for at the grid's edge.
+    /// Work-items of a workgroup per dimension, fewer at the grid's edge.
     fn extent(&self, position: Dim3) -> Dim3 {
         std::array::from_fn(|dimension| {
             let start = position[dimension] * self.workgroup[dimension];
@@ -337,37 +340,38 @@ impl Launch {
         extent.iter().product::<u32>().div_ceil(self.machine.lanes.into())
     }
 
-    /// Waves of a workgroup.
+    /// Number of waves of a workgroup.
     pub fn waves(&self, position: Dim3) -> u32 {
         self.waves_of(self.extent(position))
     }
 
-    /// The private memory of a workgroup under way.
+    /// Address range of the private memory of a resident workgroup.
     pub fn private_memory(&self, slot: usize) -> Range<u64> {
         let base = self.scratch.base.0.wrapping_add(self.scratch_offset(slot, 0).into());
         let waves = u64::from(self.waves_of(self.workgroup));
         base..base + waves * self.scratch.bytes_per_wave
     }
 
-    /// Where the private memory of all workgroups lies.
+    /// Address range of the private memory of all workgroups.
     pub fn all_private_memory(&self) -> Range<u64> {
         self.scratch.base.0..self.scratch.base.0.wrapping_add(self.scratch.bytes)
     }
 
-    /// Where the private memory of a wave begins in that of the launch, in bytes.
+    /// Offset of a wave's private memory in that of the launch, in bytes.
     fn scratch_offset(&self, slot: usize, index: u32) -> u32 {
         let waves = u64::from(self.waves_of(self.workgroup));
-        // Less than all private memory.
+        // Less than [`PRIVATE_MEMORY`].
         ((slot as u64 * waves + u64::from(index)) * self.scratch.bytes_per_wave) as u32
     }
 }
 
-/// Private memory of a work-item of a kernel that has at least so many bytes.
+/// Private memory of a work-item of a kernel in bytes, at least `least`.
 fn private_bytes_of(descriptor: &Descriptor, least: u32) -> u32 {
     let bytes = descriptor.private_segment_fixed_size.max(least);
-    match descriptor.properties.uses_dynamic_stack {
-        true => bytes.saturating_add(DYNAMIC_STACK_BYTES),
-        false => bytes,
+    if descriptor.properties.uses_dynamic_stack {
+        bytes.saturating_add(DYNAMIC_STACK_BYTES)
+    } else {
+        bytes
     }
 }
 
@@ -396,7 +400,7 @@ fn aperture_bytes() -> [u8; 8] {
     bytes
 }
 
-/// What waves of a kernel execute by.
+/// Machine properties that waves of a kernel execute with.
 pub fn machine(descriptor: &Descriptor, target: &Target) -> Machine {
     let machine = Machine::new(target, descriptor.wavefront_size() as u8);
     match descriptor.acc_vgpr_base() {

@@ -1,12 +1,12 @@
-//! Which shapes of a launch hardware and kernel accept.
+//! Checks of grid and workgroup sizes.
 
 use flipwave_codeobj::Kernel;
 use flipwave_device::{Dim3, Dispatch};
 
-/// Most work-items a workgroup may have.
+/// Maximum number of work-items of a workgroup.
 pub const LARGEST_WORKGROUP: u64 = 1024;
 
-/// Whether the launch's shape is one that hardware and kernel accept.
+/// Checks a launch's shape against the limits of hardware and kernel.
 pub fn check_shape(dispatch: &Dispatch, kernel: &Kernel) -> Result<(), String> {
     let most = match kernel.metadata.max_flat_workgroup_size {
         Some(most) => u64::from(most).min(LARGEST_WORKGROUP),
@@ -24,7 +24,7 @@ pub fn check_shape(dispatch: &Dispatch, kernel: &Kernel) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether hardware can run such a grid in workgroups of at most so many work-items.
+/// Checks a grid against the limits of hardware, with workgroups of at most `most` work-items.
 pub fn check_extent(grid: Dim3, workgroup: Dim3, most: u64) -> Result<(), String> {
     if grid.contains(&0) || workgroup.contains(&0) {
         return Err(format!("grid {grid:?} and workgroup {workgroup:?} must not have a zero"));

@@ -1,4 +1,4 @@
-//! The state that waves start in (AMDGPUUsage, "Initial Kernel Execution State").
+//! Initial state of waves (AMDGPUUsage, "Initial Kernel Execution State").
 
 use super::Launch;
 use crate::memory::aperture;
@@ -9,43 +9,44 @@ use flipwave_device::{Dim3, WaveId};
 use flipwave_isa::{AccVgprs, FlatScratch, Generation, LaneMask};
 use std::sync::OnceLock;
 
-/// What waves of a launch start with, as far as all have the same.
+/// Initial state that all waves of a launch share.
 #[derive(Debug, Default)]
 pub(super) struct Start {
     vgprs: u16,
     acc_vgprs: u16,
-    /// Whether `v0` has all of a work-item's position.
+    /// `true` if `v0` holds the whole work-item position.
     packs_positions: bool,
-    /// How many vector registers, from `v0` on, have a work-item's position or a part of it.
+    /// Number of vector registers, from `v0`, that hold the work-item position.
     positions: u16,
-    /// What these have in each wave of a workgroup that the grid does not cut, once one has started.
+    /// Values of these registers in each wave of a full workgroup, computed for the first such
+    /// workgroup.
     whole: Vec<OnceLock<Vec<Row>>>,
-    /// In the order in which they are written.
+    /// Scalar registers in the order in which they are written.
     scalars: Vec<(ScalarIndex, Scalar)>,
 }
 
-/// What a scalar register starts with.
+/// Initial value of a scalar register.
 #[derive(Clone, Copy, Debug)]
 enum Scalar {
-    /// The same in all waves.
+    /// A constant.
     Word(u32),
     /// The workgroup's index in a dimension.
     Workgroup(usize),
-    /// Its index in y, and that in z in the high half.
+    /// The workgroup's index in y, and in z in the high half.
     WorkgroupYz,
     /// The workgroup information word.
     WorkgroupInfo,
     /// The wave's number in its workgroup.
     WaveNumber,
-    /// Where its private memory begins in that of the launch.
+    /// Offset of the wave's private memory in that of the launch.
     ScratchOffset,
-    /// A word of where it begins, from this address on.
+    /// A word of the address of the wave's private memory, relative to `from`.
     Scratch { from: u64, word: u32 },
 }
 
 impl Launch {
-    /// Sets up a wave as the hardware starts it. `slot` is the workgroup's place among
-    /// those under way.
+    /// Sets up a wave as the hardware starts it. `slot` is the workgroup's slot among the resident
+    /// ones.
     pub fn start(&self, wave: &mut Wave, position: Dim3, index: u32, slot: usize) {
         let rsrc1 = &self.descriptor.rsrc1;
         let id = WaveId { workgroup: position, wave: index };
@@ -84,24 +85,26 @@ impl Launch {
         }
     }
 
-    /// What its waves start with, once its memory has a place.
+    /// Computes the initial state once the launch's memory is placed.
     pub(super) fn start_state(&self) -> Start {
         let (vgprs, acc_vgprs) = self.registers();
         Start {
             vgprs,
             acc_vgprs,
             packs_positions: self.target.packs_work_item_ids(),
-            positions: match self.target.packs_work_item_ids() {
-                true => 1,
-                false => u16::from(self.descriptor.rsrc2.vgpr_workitem_id) + 1,
+            positions: if self.target.packs_work_item_ids() {
+                1
+            } else {
+                u16::from(self.descriptor.rsrc2.vgpr_workitem_id) + 1
             },
             whole: (0..self.waves_of(self.workgroup)).map(|_| OnceLock::new()).collect(),
             scalars: self.scalars(),
         }
     }
 
-    /// Architectural and accumulation registers of a wave, those that have names of both kinds among
-    /// the latter (AMDGPUUsage, "compute_pgm_rsrc1", `GRANULATED_WORKITEM_VGPR_COUNT`).
+    /// Numbers of architectural and accumulation registers of a wave; registers with names of both
+    /// kinds count as accumulation registers (AMDGPUUsage, "compute_pgm_rsrc1",
+    /// `GRANULATED_WORKITEM_VGPR_COUNT`).
     fn registers(&self) -> (u16, u16) {
         let vgprs = self.descriptor.rsrc1.vgprs;
         let most = RowIndex::UPPER_HALF.0;
@@ -115,19 +118,19 @@ impl Launch {
         }
     }
 
-    /// EXEC, and the work-items' positions: ten bits each in `v0`, or in `v0` to `v2` as far as
-    /// the kernel asks for them.
+    /// Sets EXEC and the work-item positions: ten bits per dimension in `v0`, or the dimensions
+    /// that the kernel asks for in `v0` to `v2`.
     fn work_items(&self, wave: &mut Wave, position: Dim3, index: u32) {
         let extent = self.extent(position);
         let start = &self.start_state;
-        let own;
+        let partial;
         let rows = match start.whole.get(index as usize) {
             Some(whole) if extent == self.workgroup => {
                 whole.get_or_init(|| self.positions(extent, index))
             }
             _ => {
-                own = self.positions(extent, index);
-                &own
+                partial = self.positions(extent, index);
+                &partial
             }
         };
         for (register, row) in (0..start.positions).zip(rows) {
@@ -138,13 +141,13 @@ impl Launch {
         wave.set_exec(LaneMask(exec));
     }
 
-    /// How many work-items a wave of a workgroup of this extent has.
+    /// Number of work-items of a wave of a workgroup of this extent.
     fn work_items_of(&self, [x, y, z]: Dim3, index: u32) -> u32 {
         let lanes = u32::from(self.machine.lanes);
         (x * y * z).saturating_sub(index * lanes).min(lanes)
     }
 
-    /// What the vector registers that a wave starts with have.
+    /// Computes the initial vector registers of a wave.
     fn positions(&self, extent: Dim3, index: u32) -> Vec<Row> {
         let start = &self.start_state;
         let mut rows = vec![Row::ZERO; start.positions.into()];
@@ -170,22 +173,22 @@ impl Launch {
         rows
     }
 
-    /// The scalar registers that a wave starts with.
+    /// Scalar registers that are initialized.
     pub fn scalars_set(&self) -> Vec<ScalarIndex> {
         self.start_state.scalars.iter().map(|(register, _)| *register).collect()
     }
 
-    /// How many vector registers, from v0 on, a wave starts with.
+    /// Number of vector registers, from v0, that are initialized.
     pub fn vgprs_set(&self) -> u16 {
         self.start_state.positions
     }
 
-    /// Scalar registers of a wave.
+    /// Number of scalar registers of a wave.
     pub fn sgprs(&self) -> u16 {
         self.descriptor.rsrc1.sgprs
     }
 
-    /// Number of user SGPRs and of those with the workgroup's position.
+    /// Number of user SGPRs and of SGPRs with the workgroup's position.
     pub fn initial_sgprs(&self) -> u8 {
         let rsrc2 = &self.descriptor.rsrc2;
         let system = [
@@ -197,13 +200,13 @@ impl Launch {
         rsrc2.user_sgprs + system.into_iter().filter(|is_set| *is_set).count() as u8
     }
 
-    /// User and system SGPRs.
+    /// Initial values of user and system SGPRs.
     fn scalars(&self) -> Vec<(ScalarIndex, Scalar)> {
         let mut scalars = Vec::new();
         let words = |words: &[u32]| words.iter().copied().map(Scalar::Word).collect();
         let pair = |value: u64| words(&[value as u32, (value >> 32) as u32]);
         for initial in self.descriptor.initial_sgprs(&self.target) {
-            let own: Vec<Scalar> = match initial.value {
+            let values: Vec<Scalar> = match initial.value {
                 InitialValue::PrivateSegmentBuffer => words(&self.scratch_resource()),
                 InitialValue::DispatchPointer => pair(self.places.packet.0),
                 InitialValue::QueuePointer => pair(self.places.queue.0),
@@ -219,7 +222,7 @@ impl Launch {
                 InitialValue::ScratchOffset => vec![Scalar::ScratchOffset],
             };
             let registers = (initial.first.0..).map(ScalarIndex);
-            scalars.extend(registers.zip(own));
+            scalars.extend(registers.zip(values));
         }
         // LLVM, `SITargetLowering::allocateSystemSGPRs` and `lowerWaveID`: "architected SGPRs".
         if self.machine.generation >= Generation::Gfx12 {
@@ -232,8 +235,8 @@ impl Launch {
         }
         let mut put_scratch = |low: ScalarIndex, from| {
             for word in 0..2 {
-                let own = Scalar::Scratch { from, word: word.into() };
-                scalars.push((ScalarIndex(low.0 + word), own));
+                let value = Scalar::Scratch { from, word: word.into() };
+                scalars.push((ScalarIndex(low.0 + word), value));
             }
         };
         let base = self.scratch.base.0;
@@ -246,15 +249,15 @@ impl Launch {
         scalars
     }
 
-    /// The buffer resource of private memory: swizzled by dword, the index stride that of a
-    /// wave, the thread added.
+    /// Buffer resource of private memory: swizzled by dword, with the wave's size as index stride,
+    /// and the thread number added.
     fn scratch_resource(&self) -> [u32; 4] {
         const SWIZZLE: u32 = 1 << 31;
         const ADD_THREAD: u32 = 1 << 23;
         let base = self.scratch.base.0;
         let bytes = u32::try_from(self.scratch.bytes).unwrap_or(u32::MAX);
         let index_stride = if self.machine.lanes == 32 { 2 << 21 } else { 3 << 21 };
-        // From gfx10 on it is chosen what is out of range: here nothing.
+        // From gfx10 on the resource selects the range check: here none.
         let is_rdna = self.machine.generation >= Generation::Gfx10;
         let range = if is_rdna { 2 << 28 } else { 0 };
         let flags = index_stride | ADD_THREAD | range;

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn places_are_taken_from_the_lowest_on_and_again_when_they_are_given_back() {
+fn returned_slots_are_taken_before_unused_ones() {
     let mut slots = Slots::all(3);
     assert_eq!([slots.take(), slots.take()], [Some(0), Some(1)]);
     slots.give_back(0);
